@@ -1,0 +1,32 @@
+# The kinds of test. Each registers one CTest test per file, named after its path below tests/, so
+# that `ctest -R passes/` runs one stage and a failure names the file to open.
+
+find_program(FILECHECK FileCheck PATHS /usr/lib/llvm-22/bin NO_DEFAULT_PATH REQUIRED)
+
+# hecate_test_name(file OUT): tests/lang/scan_test.c -> lang/scan_test.c, whatever folder calls.
+function(hecate_test_name file out)
+  cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
+  cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests OUTPUT_VARIABLE name)
+  set(${out} ${name} PARENT_SCOPE)
+endfunction()
+
+# Text in, text out: the .moe or .mlir file holds its own `RUN:` and `CHECK:` lines, which
+# tests/run_text_test.sh runs with %s, %t, %S and the programs of build/bin on PATH.
+function(hecate_add_text_test file)
+  hecate_test_name(${file} name)
+  add_test(NAME ${name}
+    COMMAND ${PROJECT_SOURCE_DIR}/tests/run_text_test.sh ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  set_tests_properties(${name} PROPERTIES LABELS text TIMEOUT 120
+    ENVIRONMENT "HECATE_BIN=${PROJECT_BINARY_DIR}/bin;LLVM_BIN=/usr/lib/llvm-22/bin")
+endfunction()
+
+# One C program of cmocka tests. Further arguments are the libraries under test.
+function(hecate_add_unit_test file)
+  hecate_test_name(${file} name)
+  string(MAKE_C_IDENTIFIER ${name} target)
+  add_executable(${target} ${file})
+  target_link_libraries(${target} PRIVATE ${ARGN} cmocka)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${target})
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
+endfunction()
