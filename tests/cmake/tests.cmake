@@ -1,7 +1,7 @@
 # The kinds of test. Each registers one CTest test per file, named after its path below tests/, so
 # that `ctest -R passes/` runs one stage and a failure names the file to open.
 
-find_program(FILECHECK FileCheck PATHS /usr/lib/llvm-22/bin NO_DEFAULT_PATH REQUIRED)
+find_program(LIT lit PATHS /usr/lib/llvm-22/bin NO_DEFAULT_PATH REQUIRED)
 
 # hecate_test_name(file OUT): tests/lang/scan_test.c -> lang/scan_test.c, whatever folder calls.
 function(hecate_test_name file out)
@@ -10,14 +10,12 @@ function(hecate_test_name file out)
   set(${out} ${name} PARENT_SCOPE)
 endfunction()
 
-# Text in, text out: the .moe or .mlir file holds its own `RUN:` and `CHECK:` lines, which
-# tests/run_text_test.sh runs with %s, %t, %S and the programs of build/bin on PATH.
+# Text in, text out: the .moe, .mlir or .test file holds its own `RUN:` and `CHECK:` lines.
 function(hecate_add_text_test file)
   hecate_test_name(${file} name)
-  add_test(NAME ${name}
-    COMMAND ${PROJECT_SOURCE_DIR}/tests/run_text_test.sh ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-  set_tests_properties(${name} PROPERTIES LABELS text TIMEOUT 120
-    ENVIRONMENT "HECATE_BIN=${PROJECT_BINARY_DIR}/bin;LLVM_BIN=/usr/lib/llvm-22/bin")
+  add_test(NAME ${name} COMMAND ${LIT} -v ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  set_tests_properties(${name} PROPERTIES LABELS text TIMEOUT 120 ENVIRONMENT
+    "HECATE_BIN=${PROJECT_BINARY_DIR}/bin;LLVM_BIN=/usr/lib/llvm-22/bin;HECATE_TEST_TMP=${PROJECT_BINARY_DIR}/tests/lit")
 endfunction()
 
 # One C program of cmocka tests. Further arguments are the libraries under test.
