@@ -1,0 +1,190 @@
+// The checked program: what lang/ hands to ir/. Every user error ends before this exists. Names are
+// resolved, `repeat` and `if` are decided, each call site has its own unit, every node has a shape.
+//
+// All of it lives in the arena of one compilation. Strings that name dimensions are interned: equal
+// names are equal pointers.
+#ifndef HECATE_LANG_PROGRAM_H
+#define HECATE_LANG_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lang/base/source.h" // struct hec_span: file, line, column, length
+
+enum { HEC_RANK_MAX = 6, HEC_OPERANDS_MAX = 4 };
+
+struct hec_dim {
+    const char *name;
+    int64_t size;
+};
+
+// A tensor's dimensions as the user writes them: for one sequence. `batched` values have one such
+// tensor per sequence of the microbatch; ir/build gives them a leading dimension.
+struct hec_shape {
+    int rank;
+    struct hec_dim dim[HEC_RANK_MAX];
+};
+
+enum hec_init { HEC_INIT_NORMAL, HEC_INIT_ZEROS, HEC_INIT_ONES, HEC_INIT_ROPE };
+
+// One parameter of one call site; under a repeat it stands for `layers` tensors, one per iteration.
+struct hec_param {
+    const char *name;   // As declared: "wq".
+    const char *symbol; // Unique in the program: "attention.wq", "sparse.experts.w1", "embed".
+    const char *path;   // Checkpoint name; "{}" stands for the repeat index, "{e}" for the expert:
+                        // "layers.{}.attention.wq", "layers.{}.sparse.experts.{e}.w1".
+    struct hec_shape shape; // Of one layer. An expert's parameter starts with the expert dimension.
+    int64_t layers;         // 0: not under a repeat.
+    int64_t index_first;    // Iteration of layer i: index_first + i * index_stride.
+    int64_t index_stride;
+    enum hec_init init;
+    double init_value; // Standard deviation (normal) or theta (rope).
+    bool decay;        // Weight decay applies.
+    bool trainable;    // False: a constant table, or the router's bias.
+    const struct hec_moe *expert_of; // The moe whose chunk it belongs to, or NULL.
+    struct hec_span at;
+};
+
+enum hec_node_kind {
+    HEC_NODE_ARGUMENT, // Of the unit, or a value carried by the enclosing loop at the top of its body.
+    HEC_NODE_PARAM,
+    HEC_NODE_NUMBER,   // A constant; rank 0.
+    HEC_NODE_BUILTIN,  // `builtin` says which; operands, `attribute` values.
+    HEC_NODE_CALL,     // The result of `callee`, operands are its arguments.
+    HEC_NODE_CARRIED,  // Value `index` that `loop` leaves behind.
+};
+
+// Operations of the language. Operators are builtins, too.
+enum hec_builtin {
+    // Elementwise; operands are matched by dimension name, missing ones broadcast.
+    HEC_ADD, HEC_SUB, HEC_MUL, HEC_DIV, HEC_NEG,
+    HEC_SILU, HEC_GELU, HEC_GELU_ERF, HEC_RELU, HEC_SIGMOID, HEC_TANH, HEC_EXP, HEC_SQRT,
+    HEC_MINIMUM, HEC_MAXIMUM,
+    HEC_CONTRACT,  // x @ w: sums the dims both have, never T or the batch.
+    HEC_GATHER,    // table[ids]: operands table, ids.
+    HEC_RMSNORM,   // operands x, gain (optional); eps, over = trailing dims normalised together.
+    HEC_LAYERNORM, // operands x, gain, bias (optional, in this order); eps, over.
+    HEC_ROPE,      // operands x [T, heads, A], table [T, A] (a constant parameter).
+    HEC_SDPA,      // operands q [T, H, A], k [T, G, A], v [T, G, U]; causal, window, scale.
+    HEC_BUILTIN_COUNT,
+};
+
+struct hec_node {
+    enum hec_node_kind kind;
+    enum hec_builtin builtin;
+    struct hec_shape shape;
+    bool batched;     // Depends on the tokens: one tensor per sequence.
+    bool integer;     // Token ids (int32); everything else is real.
+    const char *name; // Variable it was assigned to, parameter or argument name; NULL: a subexpression.
+    struct hec_span at;
+    int operands;
+    const struct hec_node *operand[HEC_OPERANDS_MAX];
+
+    const struct hec_param *param; // HEC_NODE_PARAM
+    double number;                 // HEC_NODE_NUMBER
+    const struct hec_unit *callee; // HEC_NODE_CALL
+    const struct hec_loop *loop;   // HEC_NODE_CARRIED
+    int index;                     // HEC_NODE_CARRIED, HEC_NODE_ARGUMENT: which one
+    struct {
+        double eps, scale; // scale 0: 1 / sqrt(A).
+        int64_t over;      // Norms: how many trailing dims, at least 1.
+        int64_t window;    // 0: none.
+        bool causal;
+    } attribute;
+};
+
+// Nodes and loops in the order of evaluation; every node of the body is listed exactly once, after
+// its operands.
+struct hec_item {
+    const struct hec_node *node; // Exactly one of the two is set.
+    const struct hec_loop *loop;
+};
+
+struct hec_body {
+    int items;
+    const struct hec_item *item;
+};
+
+// A run of iterations of a `repeat` that do the same with other parameters. `repeat i < 61` with
+// `if i < 3` inside becomes two loops; windows that alternate become one loop whose body holds two
+// iterations, count halved.
+struct hec_loop {
+    const char *variable; // "i"
+    int64_t count;
+    struct hec_body body;
+    int carried; // argument[k] is init[k] at first, then yield[k].
+    const struct hec_node *const *init;
+    const struct hec_node *const *argument; // HEC_NODE_ARGUMENT
+    const struct hec_node *const *yield;
+    struct hec_span at;
+};
+
+enum hec_unit_kind { HEC_UNIT_MODEL, HEC_UNIT_BLOCK, HEC_UNIT_MOE };
+
+// One call site of a block or moe, with its own parameters; or the model.
+struct hec_unit {
+    enum hec_unit_kind kind;
+    const char *name;   // Of the definition: "attention".
+    const char *symbol; // Unique: "attention", "attention.1".
+    int arguments;
+    const struct hec_node *const *argument;
+    struct hec_body body;          // Model and block.
+    const struct hec_node *result; // Model and block.
+    const struct hec_moe *moe;     // Moe.
+    struct hec_span at;            // The definition's name.
+};
+
+enum hec_score { HEC_SCORE_SOFTMAX, HEC_SCORE_SIGMOID };
+enum hec_weight { HEC_WEIGHT_SCORES, HEC_WEIGHT_RENORMALIZED, HEC_WEIGHT_SOFTMAX_OF_TOPK };
+enum hec_aux_per { HEC_AUX_LAYER, HEC_AUX_SEQUENCE, HEC_AUX_BATCH };
+
+// A mixture-of-experts layer. Its unit has one argument x [T, D] and a result of the same shape.
+struct hec_moe {
+    const char *symbol; // The unit's; names the set of chunks.
+    struct hec_dim experts;
+    const struct hec_unit *expert;         // Body of one expert: argument x [T, D]; row-wise.
+    const struct hec_unit *shared;         // Or NULL. Applied to every token, added to the output.
+    const struct hec_param *shared_gate;   // Or NULL: [D]; output times sigmoid(x @ gate).
+    const struct hec_param *router_weight; // [D, E]
+    const struct hec_param *router_bias;   // Or NULL: [E], trainable, added to the logits.
+    const struct hec_param *select_bias;   // Or NULL: [E], not trainable, for selection only.
+    int64_t layers;                        // As in hec_param.
+    int64_t topk, groups, topk_groups;     // groups 1: none.
+    enum hec_score score;
+    enum hec_weight weight;
+    double scale;
+    double jitter;     // 0: none.
+    double capacity;   // 0: dropless.
+    double aux;        // Coefficient; 0: no auxiliary loss.
+    enum hec_aux_per aux_per;
+    double z;          // Coefficient of the z-loss; 0: none.
+    double bias_rate;  // Update of select_bias; 0: none.
+    struct hec_span at;
+};
+
+// One setting with its final value: the user's or the default. Keys are dotted: "train.steps",
+// "train.optimizer.lr". Values are in base units, as text: "300", "0.0003", "fp32", "a.txt".
+struct hec_setting {
+    const char *key;
+    const char *value;
+    bool given; // By the user.
+    struct hec_span at;
+};
+
+struct hec_program {
+    const char *name; // The model's: "tiny".
+    const struct hec_unit *model; // argument ids [T]; result logits [T, V]
+    int64_t positions;            // T
+    int64_t vocabulary;           // V
+    int params;
+    const struct hec_param *const *param; // In order of appearance.
+    int moes;
+    const struct hec_moe *const *moe;
+    int settings;
+    const struct hec_setting *setting; // Sorted by key.
+};
+
+// The value of a setting; NULL when no such key exists.
+const char *hec_program_setting(const struct hec_program *program, const char *key);
+
+#endif
