@@ -1,0 +1,98 @@
+// What an emitted program hands to the runtime: tables that describe the model, and the functions
+// that compute it. The emitted main is one call: `return hrt_main(argc, argv, &program);`.
+//
+// Buffers: `params` and `grads` have the same layout, `param_elements` elements of `precision`.
+// Every parameter (or chunk of a set) lies at a fixed offset; Adam's states use the same layout.
+// The arena holds everything else: saved values and temporaries, `arena_bytes`, known when compiled.
+#ifndef HECATE_RUNTIME_PROGRAM_H
+#define HECATE_RUNTIME_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum hrt_precision { HRT_FP32, HRT_FP64 };
+enum hrt_init { HRT_INIT_NORMAL, HRT_INIT_ZEROS, HRT_INIT_ONES, HRT_INIT_ROPE };
+enum hrt_layout { HRT_ROWS, HRT_PANELS }; // As enum hk_layout.
+
+enum { HRT_RANK_MAX = 6 };
+
+// A set: the experts of one MoE layer of the source, in all its layers. The chunk of (layer, expert)
+// is at offset + (layer * experts + expert) * chunk_elements.
+struct hrt_set {
+    const char *name; // "sparse"
+    int64_t experts, topk, layers;
+    int64_t offset, chunk_elements;
+};
+
+// A parameter of the source; under a repeat it has one tensor per layer.
+struct hrt_param {
+    const char *symbol; // "attention.wq"
+    const char *path;   // "layers.{}.attention.wq"; {} and {e} as in lang/program.h.
+    int rank;           // Of one layer's tensor; an expert's parameter without the expert dimension.
+    const char *dim[HRT_RANK_MAX];
+    int64_t shape[HRT_RANK_MAX];
+    int64_t layers;                     // At least 1.
+    int64_t index_first, index_stride;  // Repeat index of layer i; -1, 0: not under a repeat.
+    enum hrt_init init;
+    double init_value;
+    bool decay, trainable;
+    enum hrt_layout layout;
+    int64_t rows, columns;    // The matrix that `layout` arranges (rows * columns = elements of shape).
+    int64_t elements;         // Stored, per layer (per expert), with padding.
+    int set;                  // Index into sets, or -1.
+    int64_t offset;           // Set: inside the chunk. Else: of layer 0; layer i adds i * elements.
+};
+
+// Per-layer statistics a program exports: token counts of every expert, [layers][experts] int32.
+struct hrt_loads {
+    int set;            // Index into sets.
+    size_t arena_offset; // Bytes into the arena: layer i at + i * experts * 4.
+};
+
+struct hrt_setting {
+    const char *key, *value; // "train.optimizer.lr", "0.0003"
+};
+
+struct hrt_losses {
+    double loss;          // What is differentiated: scale * sum of token losses + share * auxiliary.
+    double cross_entropy; // scale * sum of token losses.
+    double auxiliary;     // Sum over layers of auxiliary and z losses (not scaled by share).
+};
+
+struct hrt_program {
+    const char *name;    // "tiny"
+    const char *source;  // "examples/tiny.moe"
+    const char *version; // Of hecatec.
+    enum hrt_precision precision;
+    int64_t vocabulary;
+    int64_t positions; // T: tokens of one sequence.
+    int64_t batch;     // Most sequences of one call.
+    int64_t param_elements;
+    size_t arena_bytes;
+    double flops_per_token; // Forward and backward, products and attention only.
+
+    int params, sets, loads, settings;
+    const struct hrt_param *param;
+    const struct hrt_set *set;
+    const struct hrt_loads *load;
+    const struct hrt_setting *setting; // Sorted by key.
+
+    size_t model_bytes; // Of the emitted struct; the runtime allocates it, zeroed.
+    size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.
+
+    // Stores the buffers in the model struct and derives its pointer tables. Call once.
+    void (*bind)(void *model, void *params, void *grads, void *arena);
+    // ids, targets [batch, positions]; a negative target is ignored. 1 <= batch <= program->batch.
+    struct hrt_losses (*forward)(void *model, int64_t batch, const int32_t *ids,
+                                 const int32_t *targets, double scale, double share);
+    // Adds the gradients of the last forward's loss to grads. Same arguments as that forward.
+    void (*backward)(void *model, int64_t batch, const int32_t *ids, const int32_t *targets,
+                     double scale, double share);
+};
+
+// Runs the command line of a training program: train, eval, sample, info, --help. Returns the exit
+// code: 0 done; 1 data, file or run failed; 2 bad command line. Messages go to stderr.
+int hrt_main(int argc, char **argv, const struct hrt_program *program);
+
+#endif
