@@ -1,0 +1,22 @@
+// What a gradient rule (ir/ops/) may ask of the pass that differentiates (passes/differentiate.c).
+#ifndef HECATE_IR_GRADIENT_H
+#define HECATE_IR_GRADIENT_H
+
+#include "ir/op.h"
+
+struct hec_gradient {
+    struct hec_builder *builder; // Inserts at the current point of the backward function.
+
+    // The gradient of result `index` of `op`; a tensor of zeros when nothing reached it and
+    // `or_zero`, else a null value.
+    MlirValue (*of_result)(struct hec_gradient *g, MlirOperation op, int index, bool or_zero);
+    // The value that stands for forward value `v` in the backward function: known there, cloned
+    // (parameters, constants) or stashed and fetched.
+    MlirValue (*primal)(struct hec_gradient *g, MlirValue v);
+    // Adds `d` to the gradient of forward value `v`. `d` has the type of `v`.
+    void (*add)(struct hec_gradient *g, MlirValue v, MlirValue d);
+    // False for values without a gradient (ids, constants): rules may skip the work.
+    bool (*wants)(struct hec_gradient *g, MlirValue v);
+};
+
+#endif

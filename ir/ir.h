@@ -1,0 +1,184 @@
+// The IR, as the compiler's stages see it: a thin layer over MLIR's C API.
+//
+// A tensor's dimension names are its encoding: tensor<8x256x64xf32, ["batch", "T", "D"]>. Dimensions
+// made by the compiler: `batch` (sequences of a microbatch, always first), `rows` (token rows grouped
+// by expert), `picks` (top-k), `first` (experts + 1). A rank-0 tensor has no encoding.
+//
+// Values are named by their location: NameLoc("h", file:line:col), after inlining
+// NameLoc("h", CallSite(file:line:col at NameLoc("attention", file:line:col))).
+#ifndef HECATE_IR_IR_H
+#define HECATE_IR_IR_H
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <mlir-c/BuiltinAttributes.h>
+#include <mlir-c/BuiltinTypes.h>
+#include <mlir-c/IR.h>
+
+#define HEC_STR(text) mlirStringRefCreateFromCString(text)
+
+// ---- context (dialect.c)
+
+// A context with builtin, func, scf, arith, vector and our two dialects, unregistered ops refused,
+// threads off. Diagnostics of MLIR go to `report` as "file:line:col", text and severity.
+typedef void hec_ir_report(void *user, const char *file, unsigned line, unsigned column,
+                           MlirDiagnosticSeverity severity, const char *text);
+MlirContext hec_ir_context(hec_ir_report *report, void *user);
+
+// The IRDL definition of our dialects, as text that mlir-opt --irdl-file reads. Caller frees.
+char *hec_ir_irdl(void);
+
+// Reports an error at `op`'s location, prefixed with the operation's name.
+void hec_ir_error(MlirOperation op, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// Prints with locations and names as prefixes, so that it reads back to the same IR.
+void hec_ir_print(MlirOperation op, void (*write)(MlirStringRef text, void *user), void *user);
+
+// ---- shapes (shape.c)
+
+enum { HEC_IR_RANK_MAX = 8 };
+
+// A tensor type, taken apart. Names are borrowed from the context.
+struct hec_tensor {
+    int rank;
+    int64_t size[HEC_IR_RANK_MAX];
+    MlirStringRef dim[HEC_IR_RANK_MAX];
+    MlirType element;
+};
+
+struct hec_tensor hec_tensor_of(MlirType type); // `type` must be a ranked tensor.
+MlirType hec_tensor_type(const struct hec_tensor *tensor);
+int hec_tensor_find(const struct hec_tensor *tensor, MlirStringRef dim); // Position or -1.
+void hec_tensor_append(struct hec_tensor *tensor, MlirStringRef dim, int64_t size);
+int64_t hec_type_elements(MlirType type);
+int64_t hec_type_bytes(MlirType type); // 0 for types that are no tensors.
+bool hec_type_is_real(MlirType type);  // A tensor of f32 or f64.
+
+// ---- building (builder.c)
+
+struct hec_builder {
+    MlirContext context;
+    MlirBlock block;
+    MlirOperation before; // Insert before this one; null: at the end of the block.
+    MlirLocation at;      // Of the operations that are built.
+};
+
+struct hec_builder hec_builder_before(MlirOperation op); // At op's location.
+struct hec_builder hec_builder_end(MlirBlock block, MlirLocation at);
+
+// Builds any operation with given result types.
+MlirOperation hec_build_op(struct hec_builder *b, int op, int operands, const MlirValue *operand,
+                           int results, const MlirType *result, int attributes,
+                           const MlirNamedAttribute *attribute);
+// Builds an operation whose row infers its result types. Returns it; a null operation after an
+// error was reported.
+MlirOperation hec_build_inferred(struct hec_builder *b, int op, int operands,
+                                 const MlirValue *operand, int attributes,
+                                 const MlirNamedAttribute *attribute);
+// The same for one result of a given type.
+MlirValue hec_build_value(struct hec_builder *b, int op, int operands, const MlirValue *operand,
+                          MlirType type, int attributes, const MlirNamedAttribute *attribute);
+MlirValue hec_build_index(struct hec_builder *b, int64_t value); // arith.constant
+MlirValue hec_build_fill(struct hec_builder *b, MlirType type, double value);
+
+MlirOperation hec_build_func(MlirBlock module, MlirOperation before, const char *name, int arguments,
+                             const MlirType *type, const MlirLocation *at, MlirLocation func_at,
+                             MlirBlock *entry);
+// Ends the function's body with a return of `results` and sets its type.
+void hec_build_return(struct hec_builder *b, MlirOperation func, int results,
+                      const MlirValue *result);
+
+// ---- loops over layers (loop.c): scf.for from 0 to count, step 1
+
+struct hec_for {
+    MlirOperation op;
+    MlirBlock body;
+    MlirValue layer; // Of the iteration; counts down in backward loops (a subi in the body).
+    bool down;
+    int64_t count;
+    int carried;
+};
+
+// Makes the loop, with a body that holds only the layer's computation; end it with hec_for_yield.
+struct hec_for hec_build_for(struct hec_builder *b, int64_t count, bool down, int carried,
+                             const MlirValue *init);
+void hec_for_yield(struct hec_for *loop, MlirLocation at, const MlirValue *value);
+struct hec_for hec_for_of(MlirOperation op);
+MlirValue hec_for_argument(const struct hec_for *loop, int index);
+MlirValue hec_for_init(const struct hec_for *loop, int index);
+MlirValue hec_for_yielded(const struct hec_for *loop, int index);
+
+// ---- attributes, symbols, names (attribute.c)
+
+MlirNamedAttribute hec_attr(MlirContext c, const char *key, MlirAttribute value);
+MlirNamedAttribute hec_attr_int(MlirContext c, const char *key, int64_t value);
+MlirNamedAttribute hec_attr_float(MlirContext c, const char *key, double value); // f64
+MlirNamedAttribute hec_attr_bool(MlirContext c, const char *key, bool value);
+MlirNamedAttribute hec_attr_string(MlirContext c, const char *key, const char *value);
+MlirNamedAttribute hec_attr_symbol(MlirContext c, const char *key, MlirStringRef symbol);
+MlirNamedAttribute hec_attr_type(MlirContext c, const char *key, MlirType type);
+// All attributes of `op`, for building one like it. Returns how many; at most `most`.
+int hec_attrs_of(MlirOperation op, MlirNamedAttribute *attribute, int most);
+
+bool hec_has_attr(MlirOperation op, const char *key);
+int64_t hec_get_int(MlirOperation op, const char *key); // The attribute must be there.
+double hec_get_float(MlirOperation op, const char *key);
+bool hec_get_bool(MlirOperation op, const char *key); // False when absent.
+MlirStringRef hec_get_string(MlirOperation op, const char *key); // String or symbol; empty: absent.
+MlirType hec_get_type(MlirOperation op, const char *key);
+void hec_set_attr(MlirOperation op, MlirNamedAttribute attribute);
+
+MlirOperation hec_find_symbol(MlirOperation module, MlirStringRef name); // Null when absent.
+MlirOperation hec_module_of(MlirOperation op);
+MlirOperation hec_func_of(MlirOperation op); // The function around `op`.
+MlirBlock hec_func_body(MlirOperation func);
+MlirBlock hec_module_body(MlirOperation module);
+
+MlirLocation hec_loc_file(MlirContext c, const char *file, unsigned line, unsigned column);
+MlirLocation hec_loc_named(const char *name, MlirLocation at); // `name` NULL: `at` itself.
+MlirStringRef hec_loc_name(MlirLocation at);  // Empty when it has none.
+MlirLocation hec_loc_strip(MlirLocation at);  // Without the name.
+// The value's name; a loop-carried value takes that of its initial value. Empty when it has none.
+MlirStringRef hec_value_name(MlirValue value);
+// Where a location points: the innermost file:line:col, and the block it was inlined from (its
+// unit's symbol, empty at top level). False when it has no file.
+struct hec_place {
+    MlirStringRef file, unit;
+    unsigned line, column;
+};
+bool hec_loc_place(MlirLocation at, struct hec_place *place);
+
+static inline MlirValue hec_operand(MlirOperation op, int index) {
+    return mlirOperationGetOperand(op, index);
+}
+static inline MlirValue hec_result(MlirOperation op, int index) {
+    return mlirOperationGetResult(op, index);
+}
+static inline MlirOperation hec_defining(MlirValue v) { // Null for block arguments.
+    return mlirValueIsAOpResult(v) ? mlirOpResultGetOwner(v) : (MlirOperation){0};
+}
+MlirBlock hec_block_of(MlirValue v);
+
+// ---- containers (map.c)
+
+// Pointers to pointer-sized values. Zero-initialise; free with hec_map_free.
+struct hec_map {
+    const void **key;
+    intptr_t *value;
+    int count, capacity;
+};
+intptr_t *hec_map_at(struct hec_map *map, const void *key); // Adds 0 when absent.
+intptr_t hec_map_get(const struct hec_map *map, const void *key); // 0 when absent.
+void hec_map_free(struct hec_map *map);
+
+// Every operation below `root`, in pre-order. Free `op`.
+struct hec_ops {
+    MlirOperation *op;
+    int count, capacity;
+};
+struct hec_ops hec_ops_below(MlirOperation root);
+struct hec_ops hec_ops_in(MlirBlock block); // Not below.
+
+#endif

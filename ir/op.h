@@ -1,0 +1,74 @@
+// The op table: what every stage needs to know about an operation, one row each.
+#ifndef HECATE_IR_OP_H
+#define HECATE_IR_OP_H
+
+#include "ir/ir.h"
+
+enum hec_op {
+#define HEC_OP(id, dialect, operands, results, attributes) HEC_OP_##id,
+#include "ir/ops.def"
+#undef HEC_OP
+    // Upstream operations the passes look at.
+    HEC_OP_FUNC,
+    HEC_OP_RETURN,
+    HEC_OP_CALL,
+    HEC_OP_FOR,
+    HEC_OP_SCF_YIELD,
+    HEC_OP_YIELD, // vector.yield ends the region of moe.fused.
+    HEC_OP_CONSTANT,
+    HEC_OP_ADDI,
+    HEC_OP_SUBI,
+    HEC_OP_MODULE,
+    HEC_OP_OTHER, // Anything else; also the number of rows.
+};
+
+struct hec_gradient; // ir/gradient.h
+
+// Floating-point operations and bytes of one execution.
+struct hec_cost {
+    double flops;
+    double bytes;
+};
+
+struct hec_traits {
+    bool pure;        // Same operands, same results, no effect: may be dropped, merged, computed again.
+    bool elementwise; // May join a moe.fused region.
+    unsigned adds;     // Bit i: the kernel can add result i to its destination instead of storing.
+    unsigned in_place; // Bit i: result 0 may take the buffer of operand i (same type, its last use).
+
+    // Writes the types of all results for `op`'s operands and attributes, or reports with
+    // hec_ir_error and returns false. NULL: the result types are the builder's choice (verify looks).
+    bool (*infer)(MlirOperation op, MlirType *results);
+    // Beyond infer; reports with hec_ir_error and returns false. May be NULL.
+    bool (*verify)(MlirOperation op);
+    // Adds the gradients of the operands. NULL: nothing flows back.
+    void (*gradient)(struct hec_gradient *g, MlirOperation op);
+    struct hec_cost (*cost)(MlirOperation op); // NULL: bytes of operands and results, no flops.
+};
+
+struct hec_op_row {
+    const char *name; // "moe.contract"
+    const char *operands, *results, *attributes; // As in ops.def.
+    const struct hec_traits *traits;             // Never NULL.
+};
+
+// The row of `op`; the row of HEC_OP_OTHER (no traits set) for unknown operations.
+const struct hec_op_row *hec_op_row(enum hec_op op);
+enum hec_op hec_op_of(MlirOperation op);
+static inline bool hec_op_is(MlirOperation op, enum hec_op id) {
+    return !mlirOperationIsNull(op) && hec_op_of(op) == id;
+}
+static inline const struct hec_traits *hec_op_traits(MlirOperation op) {
+    return hec_op_row(hec_op_of(op))->traits;
+}
+
+struct hec_cost hec_op_cost(MlirOperation op);
+
+// Checks one operation against its row: operands, attributes (also that none is unknown), inferred
+// result types, its own verifier. Reports every fault. Upstream operations pass.
+bool hec_op_verify(MlirOperation op);
+
+// Checks a whole module: MLIR's own verifier, then hec_op_verify of every operation.
+bool hec_ir_verify(MlirOperation module);
+
+#endif
