@@ -1,0 +1,16 @@
+// isa: which build of the kernels this process runs.
+#ifndef HECATE_KERNELS_CPU_ISA_H
+#define HECATE_KERNELS_CPU_ISA_H
+
+enum hk_isa { HK_ISA_PORTABLE, HK_ISA_AVX2, HK_ISA_AVX512 };
+
+// The best instruction set of this processor, or the one that the environment variable HECATE_ISA
+// (avx512, avx2, portable) names. Decided at the first call; the same for the whole process. A
+// value that is unknown, or that this processor or this build lacks, ends the process with
+// exit code 2 and a message naming it.
+enum hk_isa hk_isa(void);
+
+// "avx512", "avx2" or "portable".
+const char *hk_isa_name(enum hk_isa isa);
+
+#endif

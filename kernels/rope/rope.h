@@ -1,0 +1,31 @@
+// rope: rotary position embedding, half-split: element j of the first half of a head is rotated
+// together with element j of the second half.
+// Source: Su et al. 2021, "RoFormer", arXiv:2104.09864; the pairing is Hugging Face's.
+#ifndef HECATE_KERNELS_ROPE_H
+#define HECATE_KERNELS_ROPE_H
+
+#include "kernels/types.h"
+
+struct hk_rope_dims {
+    int64_t batch;
+    int64_t positions;
+    int64_t heads;
+    int64_t width; // Of one head; even.
+};
+
+// table [positions, width]: per position width/2 cosines, then width/2 sines of the angles
+// position * theta^(-2 j / width). Computed in double and rounded once.
+void hk_rope_table_f32(float *table, int64_t positions, int64_t width, double theta);
+void hk_rope_table_f64(double *table, int64_t positions, int64_t width, double theta);
+
+// y, x [batch, positions, heads, width]; in place (y = x) is allowed.
+void hk_rope_f32(float *y, const float *x, const float *table, struct hk_rope_dims dims);
+void hk_rope_f64(double *y, const double *x, const double *table, struct hk_rope_dims dims);
+
+// dx (+)= dy rotated back. In place (dx = dy, HK_STORE) is allowed.
+void hk_rope_grad_f32(float *dx, const float *dy, const float *table, struct hk_rope_dims dims,
+                      enum hk_write write);
+void hk_rope_grad_f64(double *dx, const double *dy, const double *table, struct hk_rope_dims dims,
+                      enum hk_write write);
+
+#endif

@@ -1,0 +1,51 @@
+// router: scores of the experts, the best of them for each token, and their gate weights.
+#ifndef HECATE_KERNELS_ROUTER_H
+#define HECATE_KERNELS_ROUTER_H
+
+#include "kernels/types.h"
+
+enum hk_score { HK_SOFTMAX, HK_SIGMOID };
+
+// The weight of a chosen expert, before `scale`.
+enum hk_weight {
+    HK_SCORES,         // Its score.
+    HK_RENORMALIZED,   // Its score / (sum of the chosen scores + 1e-20).
+    HK_SOFTMAX_OF_TOPK // Softmax over the logits of the chosen.
+};
+
+struct hk_router_rule {
+    int64_t experts;
+    int64_t topk; // At most `experts`; with groups, at most topk_groups * experts / groups.
+    // groups > 1: only experts of the topk_groups best groups can be chosen; `groups` divides
+    // `experts`, groups are neighbours. A group counts its best expert (softmax, DeepSeek-V2) or
+    // the sum of its two best (sigmoid, DeepSeek-V3).
+    int64_t groups;
+    int64_t topk_groups;
+    enum hk_score score;
+    enum hk_weight weight;
+    double scale; // Multiplies the weights.
+};
+
+//   logits   [tokens, experts]
+//   bias     [experts], added to the scores for the choice only, or NULL
+//   scores   [tokens, experts]  softmax or sigmoid of the logits
+//   ids      [tokens, topk]     the chosen, best first, ties to the lower index; NaN counts as the
+//                               worst, so that ids are valid whatever the logits
+//   weights  [tokens, topk]
+//   loads    [experts]          how often each expert stands in ids
+void hk_router_f32(float *scores, float *weights, int32_t *ids, int32_t *loads, const float *logits,
+                   const float *bias, int64_t tokens, struct hk_router_rule rule);
+void hk_router_f64(double *scores, double *weights, int32_t *ids, int32_t *loads,
+                   const double *logits, const double *bias, int64_t tokens,
+                   struct hk_router_rule rule);
+
+// Stores dlogits [tokens, experts]. dscores [tokens, experts] is the gradient that reaches the
+// scores by another way (auxiliary loss), or NULL. The choice itself has no gradient.
+void hk_router_grad_f32(float *dlogits, const float *dweights, const float *dscores,
+                        const float *scores, const float *weights, const int32_t *ids,
+                        int64_t tokens, struct hk_router_rule rule);
+void hk_router_grad_f64(double *dlogits, const double *dweights, const double *dscores,
+                        const double *scores, const double *weights, const int32_t *ids,
+                        int64_t tokens, struct hk_router_rule rule);
+
+#endif

@@ -1,0 +1,39 @@
+// sdpa: scaled dot-product attention, softmax(scale Q K^T + mask) V, with grouped heads.
+//
+// Scores are never stored: blocks of keys are folded into a running maximum and sum (Dao et al.
+// 2022, "FlashAttention", arXiv:2205.14135), in ascending order of fixed blocks. Blocks that the
+// mask hides are skipped.
+#ifndef HECATE_KERNELS_SDPA_H
+#define HECATE_KERNELS_SDPA_H
+
+#include "kernels/types.h"
+
+struct hk_sdpa_dims {
+    int64_t batch;
+    int64_t positions;
+    int64_t heads;  // Of queries.
+    int64_t groups; // Of keys and values; divides heads. Head h reads group h / (heads / groups).
+    int64_t width;  // Of queries and keys.
+    int64_t vwidth; // Of values and outputs.
+    int64_t window; // > 0: only keys with query - key < window; 0: no limit.
+    bool causal;    // Only keys with key <= query.
+    double scale;   // Usually width^-0.5.
+};
+
+//   q    [batch, positions, heads, width]      k  [batch, positions, groups, width]
+//   out  [batch, positions, heads, vwidth]     v  [batch, positions, groups, vwidth]
+//   lse  [batch, heads, positions]  log of the sum of exp of the scaled scores, for the gradient
+void hk_sdpa_f32(float *out, float *lse, const float *q, const float *k, const float *v,
+                 struct hk_sdpa_dims dims);
+void hk_sdpa_f64(double *out, double *lse, const double *q, const double *k, const double *v,
+                 struct hk_sdpa_dims dims);
+
+// Stores dq, dk, dv (shapes of q, k, v). out and lse are what hk_sdpa gave.
+void hk_sdpa_grad_f32(float *dq, float *dk, float *dv, const float *dout, const float *q,
+                      const float *k, const float *v, const float *out, const float *lse,
+                      struct hk_sdpa_dims dims);
+void hk_sdpa_grad_f64(double *dq, double *dk, double *dv, const double *dout, const double *q,
+                      const double *k, const double *v, const double *out, const double *lse,
+                      struct hk_sdpa_dims dims);
+
+#endif

@@ -1,0 +1,35 @@
+// Words shared by all kernels: how a result is written, how a matrix lies in memory, sizes.
+//
+// Rules for every kernel of this folder, so that the contracts need not repeat them:
+// - `_f32` and `_f64` name the same source built for float and double. f64 is the reference that
+//   gradient checks run.
+// - Arrays are dense and row major, sizes are elements, int64_t and not negative. A size of 0 is
+//   ordinary: sums over nothing are 0.
+// - Outputs never overlap inputs unless a contract says that in place is allowed.
+// - Nothing is allocated; scratch is on the stack (below 512 KiB). Nothing fails: a broken
+//   precondition is a bug of the caller and ends in an assert.
+// - Threads are OpenMP's (omp_get_max_threads()). Every element is computed by one thread in an
+//   order that depends neither on the number of threads nor on how many rows there are: same
+//   inputs, same bits, on one instruction set.
+// - The instruction set is chosen once, see cpu/isa.h.
+#ifndef HECATE_KERNELS_TYPES_H
+#define HECATE_KERNELS_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// HK_ADD adds to the destination. With HK_STORE the destination need not be initialized.
+enum hk_write { HK_STORE, HK_ADD };
+
+// A K x N matrix: row major, or as panels of HK_PANEL columns: [ceil(N / 64)][K][64], the last
+// panel padded with zeros. Products read panels with unit stride and keep the padding zero.
+enum hk_layout { HK_ROWS, HK_PANELS };
+
+enum { HK_PANEL = 64 };
+
+// Elements that a k x n matrix takes as panels.
+static inline int64_t hk_panels_size(int64_t k, int64_t n) {
+    return (n + HK_PANEL - 1) / HK_PANEL * HK_PANEL * k;
+}
+
+#endif
