@@ -15,6 +15,7 @@
 
 #include <mlir-c/BuiltinAttributes.h>
 #include <mlir-c/BuiltinTypes.h>
+#include <mlir-c/Diagnostics.h>
 #include <mlir-c/IR.h>
 
 #define HEC_STR(text) mlirStringRefCreateFromCString(text)
@@ -83,9 +84,9 @@ MlirValue hec_build_value(struct hec_builder *b, int op, int operands, const Mli
 MlirValue hec_build_index(struct hec_builder *b, int64_t value); // arith.constant
 MlirValue hec_build_fill(struct hec_builder *b, MlirType type, double value);
 
-MlirOperation hec_build_func(MlirBlock module, MlirOperation before, const char *name, int arguments,
-                             const MlirType *type, const MlirLocation *at, MlirLocation func_at,
-                             MlirBlock *entry);
+MlirOperation hec_build_func(MlirBlock module, MlirOperation before, const char *name,
+                             int arguments, const MlirType *type, const MlirLocation *at,
+                             MlirLocation func_at, MlirBlock *entry);
 // Ends the function's body with a return of `results` and sets its type.
 void hec_build_return(struct hec_builder *b, MlirOperation func, int results,
                       const MlirValue *result);
@@ -125,7 +126,7 @@ int hec_attrs_of(MlirOperation op, MlirNamedAttribute *attribute, int most);
 bool hec_has_attr(MlirOperation op, const char *key);
 int64_t hec_get_int(MlirOperation op, const char *key); // The attribute must be there.
 double hec_get_float(MlirOperation op, const char *key);
-bool hec_get_bool(MlirOperation op, const char *key); // False when absent.
+bool hec_get_bool(MlirOperation op, const char *key);            // False when absent.
 MlirStringRef hec_get_string(MlirOperation op, const char *key); // String or symbol; empty: absent.
 MlirType hec_get_type(MlirOperation op, const char *key);
 void hec_set_attr(MlirOperation op, MlirNamedAttribute attribute);
@@ -138,8 +139,8 @@ MlirBlock hec_module_body(MlirOperation module);
 
 MlirLocation hec_loc_file(MlirContext c, const char *file, unsigned line, unsigned column);
 MlirLocation hec_loc_named(const char *name, MlirLocation at); // `name` NULL: `at` itself.
-MlirStringRef hec_loc_name(MlirLocation at);  // Empty when it has none.
-MlirLocation hec_loc_strip(MlirLocation at);  // Without the name.
+MlirStringRef hec_loc_name(MlirLocation at);                   // Empty when it has none.
+MlirLocation hec_loc_strip(MlirLocation at);                   // Without the name.
 // The value's name; a loop-carried value takes that of its initial value. Empty when it has none.
 MlirStringRef hec_value_name(MlirValue value);
 // Where a location points: the innermost file:line:col, and the block it was inlined from (its
@@ -169,7 +170,7 @@ struct hec_map {
     intptr_t *value;
     int count, capacity;
 };
-intptr_t *hec_map_at(struct hec_map *map, const void *key); // Adds 0 when absent.
+intptr_t *hec_map_at(struct hec_map *map, const void *key);       // Adds 0 when absent.
 intptr_t hec_map_get(const struct hec_map *map, const void *key); // 0 when absent.
 void hec_map_free(struct hec_map *map);
 

@@ -31,10 +31,11 @@ struct hec_cost {
 };
 
 struct hec_traits {
-    bool pure;        // Same operands, same results, no effect: may be dropped, merged, computed again.
+    bool pure; // Same operands, same results, no effect: may be dropped, merged, computed again.
     bool elementwise; // May join a moe.fused region.
-    unsigned adds;     // Bit i: the kernel can add result i to its destination instead of storing.
-    unsigned in_place; // Bit i: result 0 may take the buffer of operand i (same type, its last use).
+    unsigned adds;    // Bit i: the kernel can add result i to its destination instead of storing.
+    unsigned
+        in_place; // Bit i: result 0 may take the buffer of operand i (same type, its last use).
 
     // Writes the types of all results for `op`'s operands and attributes, or reports with
     // hec_ir_error and returns false. NULL: the result types are the builder's choice (verify looks).
@@ -47,7 +48,7 @@ struct hec_traits {
 };
 
 struct hec_op_row {
-    const char *name; // "moe.contract"
+    const char *name;                            // "moe.contract"
     const char *operands, *results, *attributes; // As in ops.def.
     const struct hec_traits *traits;             // Never NULL.
 };

@@ -1,0 +1,123 @@
+// Attributes, symbols and names.
+#include "ir/ir.h"
+
+#include <assert.h>
+
+MlirNamedAttribute hec_attr(MlirContext c, const char *key, MlirAttribute value) {
+    return mlirNamedAttributeGet(mlirIdentifierGet(c, HEC_STR(key)), value);
+}
+
+MlirNamedAttribute hec_attr_int(MlirContext c, const char *key, int64_t value) {
+    return hec_attr(c, key, mlirIntegerAttrGet(mlirIntegerTypeGet(c, 64), value));
+}
+
+MlirNamedAttribute hec_attr_float(MlirContext c, const char *key, double value) {
+    return hec_attr(c, key, mlirFloatAttrDoubleGet(c, mlirF64TypeGet(c), value));
+}
+
+MlirNamedAttribute hec_attr_bool(MlirContext c, const char *key, bool value) {
+    return hec_attr(c, key, mlirBoolAttrGet(c, value));
+}
+
+MlirNamedAttribute hec_attr_string(MlirContext c, const char *key, const char *value) {
+    return hec_attr(c, key, mlirStringAttrGet(c, HEC_STR(value)));
+}
+
+MlirNamedAttribute hec_attr_symbol(MlirContext c, const char *key, MlirStringRef symbol) {
+    return hec_attr(c, key, mlirFlatSymbolRefAttrGet(c, symbol));
+}
+
+MlirNamedAttribute hec_attr_type(MlirContext c, const char *key, MlirType type) {
+    return hec_attr(c, key, mlirTypeAttrGet(type));
+}
+
+int hec_attrs_of(MlirOperation op, MlirNamedAttribute *attribute, int most) {
+    const int count = (int)mlirOperationGetNumAttributes(op);
+    assert(count <= most);
+    (void)most;
+    for (int i = 0; i < count; i++) attribute[i] = mlirOperationGetAttribute(op, i);
+    return count;
+}
+
+static MlirAttribute get(MlirOperation op, const char *key) {
+    return mlirOperationGetAttributeByName(op, HEC_STR(key));
+}
+
+bool hec_has_attr(MlirOperation op, const char *key) {
+    return !mlirAttributeIsNull(get(op, key));
+}
+
+int64_t hec_get_int(MlirOperation op, const char *key) {
+    const MlirAttribute value = get(op, key);
+    assert(!mlirAttributeIsNull(value));
+    return mlirIntegerAttrGetValueInt(value);
+}
+
+double hec_get_float(MlirOperation op, const char *key) {
+    const MlirAttribute value = get(op, key);
+    assert(!mlirAttributeIsNull(value));
+    return mlirFloatAttrGetValueDouble(value);
+}
+
+bool hec_get_bool(MlirOperation op, const char *key) {
+    const MlirAttribute value = get(op, key);
+    return !mlirAttributeIsNull(value) && mlirAttributeIsABool(value) &&
+           mlirBoolAttrGetValue(value);
+}
+
+MlirStringRef hec_get_string(MlirOperation op, const char *key) {
+    const MlirAttribute value = get(op, key);
+    if (mlirAttributeIsNull(value)) return mlirStringRefCreate("", 0);
+    if (mlirAttributeIsAFlatSymbolRef(value)) return mlirFlatSymbolRefAttrGetValue(value);
+    return mlirAttributeIsAString(value) ? mlirStringAttrGetValue(value)
+                                         : mlirStringRefCreate("", 0);
+}
+
+MlirType hec_get_type(MlirOperation op, const char *key) {
+    const MlirAttribute value = get(op, key);
+    assert(!mlirAttributeIsNull(value));
+    return mlirTypeAttrGetValue(value);
+}
+
+void hec_set_attr(MlirOperation op, MlirNamedAttribute attribute) {
+    mlirOperationSetAttributeByName(op, mlirIdentifierStr(attribute.name), attribute.attribute);
+}
+
+MlirBlock hec_module_body(MlirOperation module) {
+    return mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
+}
+
+MlirBlock hec_func_body(MlirOperation func) {
+    return mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0));
+}
+
+MlirOperation hec_find_symbol(MlirOperation module, MlirStringRef name) {
+    for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
+         !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+        const MlirStringRef own = hec_get_string(op, "sym_name");
+        if (own.length && mlirStringRefEqual(own, name)) return op;
+    }
+    return (MlirOperation){0};
+}
+
+MlirOperation hec_module_of(MlirOperation op) {
+    for (;;) {
+        const MlirOperation parent = mlirOperationGetParentOperation(op);
+        if (mlirOperationIsNull(parent)) return op;
+        op = parent;
+    }
+}
+
+MlirOperation hec_func_of(MlirOperation op) {
+    const MlirStringRef func = HEC_STR("func.func");
+    while (!mlirOperationIsNull(op) &&
+           !mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetName(op)), func)) {
+        op = mlirOperationGetParentOperation(op);
+    }
+    return op;
+}
+
+MlirBlock hec_block_of(MlirValue v) {
+    return mlirValueIsABlockArgument(v) ? mlirBlockArgumentGetOwner(v)
+                                        : mlirOperationGetBlock(mlirOpResultGetOwner(v));
+}

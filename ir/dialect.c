@@ -1,0 +1,211 @@
+// The context, and our dialects: their IRDL definition is generated from ops.def, so that the op
+// table and what MLIR checks cannot disagree.
+#include "ir/op.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mlir-c/Dialect/Arith.h>
+#include <mlir-c/Dialect/Func.h>
+#include <mlir-c/Dialect/IRDL.h>
+#include <mlir-c/Dialect/SCF.h>
+#include <mlir-c/Dialect/Vector.h>
+
+// One word of a signature: name[:kind][?|*]. Returns the text after it, NULL at the end.
+struct word {
+    char name[40];
+    char kind[12];
+    char repeat; // '?', '*' or 0.
+};
+
+static const char *next_word(const char *at, struct word *word) {
+    while (*at == ' ') at++;
+    if (!*at) return NULL;
+    size_t length = strcspn(at, " ");
+    const char *end = at + length;
+    *word = (struct word){0};
+    if (at[length - 1] == '?' || at[length - 1] == '*') word->repeat = at[--length];
+    const char *colon = memchr(at, ':', length);
+    const size_t name = colon ? (size_t)(colon - at) : length;
+    assert(name < sizeof word->name);
+    memcpy(word->name, at, name);
+    if (colon) memcpy(word->kind, colon + 1, length - name - 1);
+    return end;
+}
+
+static const char *constraint_of(const char *kind) {
+    static const char *const table[][2] = {
+        {"", "irdl.base \"!builtin.tensor\""},     {"index", "irdl.is index"},
+        {"int", "irdl.base \"#builtin.integer\""}, {"bool", "irdl.base \"#builtin.integer\""},
+        {"float", "irdl.base \"#builtin.float\""}, {"string", "irdl.base \"#builtin.string\""},
+        {"type", "irdl.base \"#builtin.type\""},   {"symbol", "irdl.base \"#builtin.symbol_ref\""},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(table[i][0], kind) == 0) return table[i][1];
+    }
+    assert(!"kind of ops.def");
+    return "";
+}
+
+// Writes the constraint values of a list of words. A constraint used twice would mean "equal", so
+// every word gets its own. A variadic word accepts any type: over one constraint all would be equal.
+static void write_constraints(FILE *out, const char *words, char prefix) {
+    struct word word;
+    for (int i = 0; (words = next_word(words, &word)); i++) {
+        const char *constraint = word.repeat == '*' ? "irdl.any" : constraint_of(word.kind);
+        fprintf(out, "      %%%c%d = %s\n", prefix, i, constraint);
+    }
+}
+
+static void write_values(FILE *out, const char *keyword, const char *words, char prefix) {
+    struct word word;
+    if (!next_word(words, &word)) return;
+    fprintf(out, "      irdl.%s(", keyword);
+    for (int i = 0; (words = next_word(words, &word)); i++) {
+        const char *repeat = word.repeat == '*' ? "variadic " : word.repeat ? "optional " : "";
+        fprintf(out, "%s%s: %s%%%c%d", i ? ", " : "", word.name, repeat, prefix, i);
+    }
+    fputs(")\n", out);
+}
+
+static void write_attributes(FILE *out, const char *words) {
+    struct word word;
+    if (!next_word(words, &word)) return;
+    fputs("      irdl.attributes {", out);
+    for (int i = 0; (words = next_word(words, &word)); i++) {
+        fprintf(out, "%s\"%s\" = %%a%d", i ? ", " : "", word.name, i);
+    }
+    fputs("}\n", out);
+}
+
+static void write_operation(FILE *out, const char *id, const struct hec_op_row *row) {
+    const bool region = strcmp(row->name, "moe.fused") == 0;
+    fprintf(out, "    irdl.operation @%s {\n", id);
+    write_constraints(out, row->operands, 'o');
+    write_constraints(out, row->results, 'r');
+    write_constraints(out, row->attributes, 'a');
+    if (region) fputs("      %body = irdl.region\n", out);
+    write_values(out, "operands", row->operands, 'o');
+    write_values(out, "results", row->results, 'r');
+    write_attributes(out, row->attributes);
+    if (region) fputs("      irdl.regions(body: %body)\n", out);
+    fputs("    }\n", out);
+}
+
+static void write_dialect(FILE *out, const char *dialect) {
+    fprintf(out, "  irdl.dialect @%s {\n", dialect);
+    const size_t length = strlen(dialect);
+    for (int op = 0; op < HEC_OP_FUNC; op++) {
+        const struct hec_op_row *row = hec_op_row(op);
+        if (strncmp(row->name, dialect, length) != 0 || row->name[length] != '.') continue;
+        write_operation(out, row->name + length + 1, row);
+    }
+    fputs("  }\n", out);
+}
+
+char *hec_ir_irdl(void) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) {
+        fputs("hecatec: out of memory\n", stderr);
+        exit(70);
+    }
+    fputs("module {\n", out);
+    write_dialect(out, "moe");
+    write_dialect(out, "fssdp");
+    fputs("}\n", out);
+    fclose(out);
+    return text;
+}
+
+struct reporter {
+    hec_ir_report *report;
+    void *user;
+};
+
+static void append(MlirStringRef text, void *out) {
+    fwrite(text.data, 1, text.length, out);
+}
+
+static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
+    const struct reporter *to = user;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return mlirLogicalResultFailure();
+    mlirDiagnosticPrint(diagnostic, append, out);
+    fclose(out);
+
+    struct hec_place place;
+    char file[4096] = "";
+    if (hec_loc_place(mlirDiagnosticGetLocation(diagnostic), &place)) {
+        snprintf(file, sizeof file, "%.*s", (int)place.file.length, place.file.data);
+    }
+    to->report(to->user, file, place.line, place.column, mlirDiagnosticGetSeverity(diagnostic),
+               text);
+    free(text);
+    for (intptr_t i = 0; i < mlirDiagnosticGetNumNotes(diagnostic); i++) {
+        on_diagnostic(mlirDiagnosticGetNote(diagnostic, i), user);
+    }
+    return mlirLogicalResultSuccess();
+}
+
+MlirContext hec_ir_context(hec_ir_report *report, void *user) {
+    const MlirContext context = mlirContextCreateWithThreading(false);
+    mlirContextSetAllowUnregisteredDialects(context, false);
+    struct reporter *to = malloc(sizeof *to);
+    if (!to) {
+        fputs("hecatec: out of memory\n", stderr);
+        exit(70);
+    }
+    *to = (struct reporter){report, user};
+    mlirContextAttachDiagnosticHandler(context, on_diagnostic, to, free);
+
+    const MlirDialectHandle handle[] = {
+        mlirGetDialectHandle__func__(),  mlirGetDialectHandle__scf__(),
+        mlirGetDialectHandle__arith__(), mlirGetDialectHandle__vector__(),
+        mlirGetDialectHandle__irdl__(),
+    };
+    for (size_t i = 0; i < sizeof handle / sizeof *handle; i++) {
+        mlirDialectHandleLoadDialect(handle[i], context);
+    }
+    char *irdl = hec_ir_irdl();
+    const MlirModule definition = mlirModuleCreateParse(context, HEC_STR(irdl));
+    if (mlirModuleIsNull(definition) ||
+        mlirLogicalResultIsFailure(mlirLoadIRDLDialects(definition))) {
+        fputs("hecatec: internal error: the dialects' definition does not load\n", stderr);
+        exit(70);
+    }
+    mlirModuleDestroy(definition);
+    free(irdl);
+    return context;
+}
+
+void hec_ir_error(MlirOperation op, const char *format, ...) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return;
+    const MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+    fprintf(out, "'%.*s': ", (int)name.length, name.data);
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(out, format, arguments);
+    va_end(arguments);
+    fclose(out);
+    mlirEmitError(mlirOperationGetLocation(op), text);
+    free(text);
+}
+
+void hec_ir_print(MlirOperation op, void (*write)(MlirStringRef text, void *user), void *user) {
+    const MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
+    mlirOpPrintingFlagsEnableDebugInfo(flags, true, false);
+    mlirOpPrintingFlagsPrintNameLocAsPrefix(flags);
+    mlirOperationPrintWithFlags(op, flags, write, user);
+    mlirOpPrintingFlagsDestroy(flags);
+    write(mlirStringRefCreateFromCString("\n"), user);
+}
