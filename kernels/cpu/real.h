@@ -1,0 +1,102 @@
+// real: what lets one source be built for float and double and for each instruction set. Only
+// *_cpu.c files include it. The build defines HK_BITS (32 or 64) and HK_ISA_NAME (avx512, avx2 or
+// portable).
+#ifndef HECATE_KERNELS_CPU_REAL_H
+#define HECATE_KERNELS_CPU_REAL_H
+
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/cpu/isa.h"
+#include "kernels/scalar.h"
+#include "kernels/types.h"
+
+#if HK_BITS == 32
+typedef float real;
+#define HK_REAL(name) hk_##name##_f32
+#elif HK_BITS == 64
+typedef double real;
+#define HK_REAL(name) hk_##name##_f64
+#else
+#error "HK_BITS must be 32 or 64"
+#endif
+
+// The widest vector of the instruction set, as a GCC vector type: + - * / work lane by lane.
+#if defined(__AVX512F__)
+enum { hk_vector_bytes = 64 };
+#define HK_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+enum { hk_vector_bytes = 32 };
+#define HK_VECTOR_BYTES 32
+#else
+enum { hk_vector_bytes = 16 };
+#define HK_VECTOR_BYTES 16
+#endif
+
+typedef real vec __attribute__((vector_size(HK_VECTOR_BYTES)));
+enum { lanes = HK_VECTOR_BYTES / sizeof(real) };
+
+#define HK_INLINE static inline __attribute__((always_inline))
+
+HK_INLINE vec vec_load(const real *from) {
+    vec v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+HK_INLINE void vec_store(real *to, vec v) {
+    memcpy(to, &v, sizeof v);
+}
+
+// Lanes in ascending order: one fixed order for every caller.
+HK_INLINE real vec_sum(vec v) {
+    real sum = v[0];
+    for (int i = 1; i < lanes; i++) sum += v[i];
+    return sum;
+}
+
+#define HK_PASTE3_(a, b, c) a##_##b##_##c
+#define HK_PASTE3(a, b, c) HK_PASTE3_(a, b, c)
+#if HK_BITS == 32
+#define HK_VARIANT(name) HK_PASTE3(hk_##name, f32, HK_ISA_NAME)
+#else
+#define HK_VARIANT(name) HK_PASTE3(hk_##name, f64, HK_ISA_NAME)
+#endif
+
+// HK_KERNEL(type, name, (parameters), (arguments)) { body } defines this variant of a kernel. Its
+// type is checked against the public declaration. The portable build also defines the public
+// function, which calls the variant that hk_isa chose.
+#define HK_KERNEL(type, name, parameters, arguments)                                               \
+    HK_DECLARE_VARIANTS(name, HK_REAL(name))                                                       \
+    HK_DISPATCH(type, name, HK_REAL(name), parameters, arguments)                                  \
+    type HK_VARIANT(name) parameters
+
+#define HK_DECLARE_VARIANTS(name, public) HK_DECLARE_VARIANTS_(public)
+#define HK_DECLARE_VARIANTS_(public)                                                               \
+    extern __typeof__(public) public##_portable, public##_avx2, public##_avx512;
+
+#ifndef HK_DEFINES_PUBLIC
+#define HK_DISPATCH(type, name, public, parameters, arguments)
+#elif defined(HK_X86)
+#define HK_DISPATCH(type, name, public, parameters, arguments)                                     \
+    HK_DISPATCH_(type, public, parameters, arguments)
+#define HK_DISPATCH_(type, public, parameters, arguments)                                          \
+    type public parameters {                                                                       \
+        switch (hk_isa()) {                                                                        \
+        case HK_ISA_AVX512: return public##_avx512 arguments;                                      \
+        case HK_ISA_AVX2: return public##_avx2 arguments;                                          \
+        default: return public##_portable arguments;                                               \
+        }                                                                                          \
+    }
+#else
+#define HK_DISPATCH(type, name, public, parameters, arguments)                                     \
+    HK_DISPATCH_(type, public, parameters, arguments)
+#define HK_DISPATCH_(type, public, parameters, arguments)                                          \
+    type public parameters {                                                                       \
+        return public##_portable arguments;                                                        \
+    }
+#endif
+
+#endif
