@@ -1,0 +1,25 @@
+#!/bin/sh
+# test.sh: installs what is missing, builds hecate twice (plain, and with ASan and UBSan), and runs
+# every test. Ends with CTest's summary; exits non-zero when anything failed.
+set -eu
+cd "$(dirname "$0")"
+./setup.sh
+
+echo "== Style: clang-format"
+git ls-files '*.c' '*.h' | grep -v '\.golden\.' | xargs -r clang-format --dry-run -Werror
+
+echo "== Build"
+cmake -G Ninja -B build -S .
+cmake --build build
+
+echo "== Build with sanitizers"
+cmake -G Ninja -B build-sanitize -S . -DHECATE_SANITIZE=ON
+cmake --build build-sanitize
+
+echo "== Tests with sanitizers"
+# MLIR keeps its contexts' memory until exit, and is not ours to check for leaks.
+export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
+ctest --test-dir build-sanitize --output-on-failure -j2 -L 'unit|text'
+
+echo "== Tests"
+ctest --test-dir build --output-on-failure -j2

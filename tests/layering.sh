@@ -1,0 +1,28 @@
+#!/bin/sh
+# layering.sh ROOT: the architecture, as a test. Each line says which folders one folder may include
+# from; anything else is printed as file:line and fails.
+set -eu
+cd "$1"
+failed=0
+
+may_include() { # FOLDER ALLOWED-PREFIX...
+    folder=$1
+    shift
+    allowed=$(echo "$@" | tr ' ' '|')
+    found=$(grep -rnE '^#include "(hecate/)?(lang|ir|passes|codegen|runtime|kernels|tests)/' "$folder" \
+        --include='*.[chly]' --include='*.cu' --include='*.def' |
+        grep -vE '^codegen/(hecatec|driver)' | grep -vE "#include \"($allowed)" || true)
+    if [ -n "$found" ]; then
+        printf '%s may include only %s:\n%s\n' "$folder" "$*" "$found"
+        failed=1
+    fi
+}
+
+may_include lang         lang/
+may_include ir           ir/ lang/
+may_include passes       passes/ ir/ lang/base/ runtime/plan/
+may_include codegen      codegen/ ir/ lang/base/ # The driver (hecatec*) alone sees every stage.
+may_include kernels      kernels/
+may_include runtime/plan runtime/plan/
+may_include runtime      runtime/ kernels/
+exit $failed
