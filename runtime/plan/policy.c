@@ -1,0 +1,56 @@
+// policy.c: the table of policies, and the check of what they are given.
+#include "runtime/plan/policies.h"
+
+const struct hpl_policy *const hpl_policies[] = {
+    &hpl_policy_quota,
+    &hpl_policy_ep,
+};
+
+const int32_t hpl_policy_count = sizeof hpl_policies / sizeof *hpl_policies;
+
+static bool same_text(const char *a, const char *b) {
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
+
+const struct hpl_policy *hpl_policy_find(const char *name) {
+    for (int32_t i = 0; i < hpl_policy_count; i++) {
+        if (same_text(hpl_policies[i]->name, name)) return hpl_policies[i];
+    }
+    return NULL;
+}
+
+static bool topology_is_sound(const struct hpl_topology *topology) {
+    if (topology->nodes < 1 || topology->devices < topology->nodes) return false;
+    if (topology->devices > HPL_DEVICES_MAX || topology->first[0] != 0) return false;
+    for (int32_t n = 0; n < topology->nodes; n++) {
+        if (topology->first[n] >= topology->first[n + 1]) return false;
+        if (topology->first[n + 1] > topology->devices) return false;
+        for (int32_t d = topology->first[n]; d < topology->first[n + 1]; d++) {
+            if (topology->node[d] != n) return false;
+            if (topology->speed[d] < 1 || topology->speed[d] > HPL_SPEED_MAX) return false;
+        }
+    }
+    return topology->first[topology->nodes] == topology->devices;
+}
+
+enum hpl_status hpl_problem_check(const struct hpl_problem *problem) {
+    const struct hpl_budget *budget = &problem->budget;
+    if (!topology_is_sound(problem->topology)) return HPL_BAD_ARGUMENT;
+    if (problem->experts < 1 || problem->experts > HPL_EXPERTS_MAX) return HPL_BAD_ARGUMENT;
+    if (problem->loads->experts != problem->experts ||
+        problem->loads->devices != problem->topology->devices) {
+        return HPL_BAD_ARGUMENT;
+    }
+    if (budget->slots < 0 || budget->slots > HPL_EXPERTS_MAX || budget->entries < 0 ||
+        budget->chunk_bytes < 0 || budget->window_bytes < 0 || budget->replica_rows < 0 ||
+        budget->slack < 0 || budget->slack > HPL_SLACK_MAX) {
+        return HPL_BAD_ARGUMENT;
+    }
+    for (int32_t e = 0; e < problem->experts; e++) {
+        if (problem->owner[e] < 0 || problem->owner[e] >= problem->topology->devices) {
+            return HPL_BAD_ARGUMENT;
+        }
+    }
+    return HPL_OK;
+}

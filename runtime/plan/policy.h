@@ -1,0 +1,71 @@
+// policy.h: the one interface of all placement policies, and the table of them.
+//
+// A policy is (sharding, loads, budget, topology) -> plan. Some plan before the gate from a
+// forecast, some after it from the exact counts, some rarely and by moving owners. How rows are
+// then split over the holders is part of the policy too.
+#ifndef HECATE_RUNTIME_PLAN_POLICY_H
+#define HECATE_RUNTIME_PLAN_POLICY_H
+
+#include "runtime/plan/share.h"
+#include "runtime/plan/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// What a policy is given. All borrowed.
+struct hpl_problem {
+    const struct hpl_topology *topology;
+    int32_t experts;
+    const int32_t *owner;           // [experts] device that owns each chunk
+    const struct hpl_plan *present; // Replicas that are there already and stay; NULL for none.
+                                    // For a periodic policy: the placement it may change.
+    const struct hpl_loads
+        *loads; // Forecast, or exact counts for policies that plan after the gate.
+    struct hpl_budget budget;
+    struct hpl_costs costs;
+};
+
+// When a policy sees the loads it plans for.
+enum hpl_when {
+    HPL_WHEN_FORECAST, // Before the gate, from earlier iterations; movement hides behind attention.
+    HPL_WHEN_EXACT,    // After the gate: planning and movement are on the critical path.
+    HPL_WHEN_PERIODIC, // Every so many iterations, from earlier ones; movement is on the path.
+};
+
+// How rows are split over holders.
+enum hpl_split {
+    HPL_SPLIT_QUOTA,   // hpl_share on exact counts.
+    HPL_SPLIT_PLANNED, // As the policy itself decided, from exact counts.
+    HPL_SPLIT_NEAREST, // The three even splits of hpl_route_even.
+    HPL_SPLIT_NODE,
+    HPL_SPLIT_ALL,
+};
+
+struct hpl_policy {
+    const char *name;    // As on the command line.
+    const char *summary; // One line.
+    enum hpl_when when;
+    enum hpl_split split;
+    bool moves_states; // A chunk that changes its owner takes its optimizer states along.
+
+    // Makes the plan. `share` [plan->capacity] is written by policies that split as planned and is
+    // untouched by the others. HPL_BAD_ARGUMENT, HPL_NO_ROOM.
+    enum hpl_status (*place)(const struct hpl_problem *problem, struct hpl_plan *plan,
+                             int64_t *share, struct hpl_work *work);
+};
+
+extern const struct hpl_policy *const hpl_policies[];
+extern const int32_t hpl_policy_count;
+
+// The policy of that name, NULL when there is none.
+const struct hpl_policy *hpl_policy_find(const char *name);
+
+// Whether topology, owners, budget and load sizes fit together and stay within the limits. Policies
+// rely on it; call it once where input enters.
+enum hpl_status hpl_problem_check(const struct hpl_problem *problem);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

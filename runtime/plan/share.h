@@ -1,0 +1,53 @@
+// share.h: given a placement and the exact counts, how many rows each holder computes.
+#ifndef HECATE_RUNTIME_PLAN_SHARE_H
+#define HECATE_RUNTIME_PLAN_SHARE_H
+
+#include "runtime/plan/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The share of every holder: least largest load first (a device's rows over its speed, rounded up
+// to a row), then fewest rows across nodes, then fewest rows between devices.
+//
+//   slack   thousandths of the mean: a largest load up to mean * (1 + slack / 1000) counts as good
+//           as the least one, which leaves more rows where they are. 0 for none.
+//   share   [holders of the plan] rows; for each expert they sum to its rows
+//   level   the largest load allowed: no device computes more than ceil(speed * num / den) rows
+//
+// Exact: the largest load and the rows that move are the least possible (tests/plan/share_test.c
+// compares with a flow written for reading). Deterministic; integers only; no libc, so that a GPU
+// can run it too.
+//
+// HPL_BAD_ARGUMENT when an expert with rows has no holder; HPL_NO_ROOM.
+enum hpl_status hpl_share(const struct hpl_topology *topology, const struct hpl_plan *plan,
+                          const struct hpl_loads *loads, int32_t slack, int64_t *share,
+                          struct hpl_level *level, struct hpl_work *work);
+
+// The rows of source device `rank` that go to each holder, when holders compute `share`: own rows
+// stay as far as the own share goes, then the node's, in device order beginning with device
+// expert % size, then those of other nodes. Over all ranks the rows of a holder sum to its share.
+//
+//   rows    [holders of the plan] overwritten
+enum hpl_status hpl_route(const struct hpl_topology *topology, const struct hpl_plan *plan,
+                          const struct hpl_loads *loads, const int64_t *share, int32_t rank,
+                          uint32_t *rows, struct hpl_work *work);
+
+// Which holders count as near when rows are split evenly.
+enum hpl_even {
+    HPL_EVEN_NEAREST, // Own device, else the node's holders, else all (the paper's section 4.4).
+    HPL_EVEN_NODE,    // The node's holders, else all.
+    HPL_EVEN_ALL,     // All holders.
+};
+
+// As hpl_route, with rows split evenly over the nearest holders; what does not divide goes to the
+// holders from (rank + expert) % count on, one row each.
+void hpl_route_even(const struct hpl_topology *topology, const struct hpl_plan *plan,
+                    const struct hpl_loads *loads, enum hpl_even even, int32_t rank,
+                    uint32_t *rows);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,93 @@
+// replay.h: replaying recorded loads through the planner's policies.
+#ifndef HECATE_RUNTIME_REPLAY_REPLAY_H
+#define HECATE_RUNTIME_REPLAY_REPLAY_H
+
+#include <stdio.h>
+
+#include "runtime/plan/policy.h"
+
+// Exit codes of the program.
+enum {
+    REPLAY_OK = 0,
+    REPLAY_BAD_INPUT = 1,   // The loads cannot be read, or an output cannot be written.
+    REPLAY_BAD_COMMAND = 2, // A flag, or flags that do not fit the loads.
+    REPLAY_INTERNAL = 70,   // Out of memory, or a policy broke its contract.
+};
+
+// Recorded loads: rows[iteration][layer][device][microbatch][expert].
+struct loads {
+    uint32_t iterations, layers, devices, microbatches, experts;
+    uint16_t *rows;
+};
+
+// Reads a loads file, plain or compressed by zstd. On failure prints one line naming the file and
+// what is wrong with it, and returns false. Free with loads_free.
+bool loads_read(struct loads *loads, const char *path);
+
+// Writes one, compressed when the name ends in .zst. Same errors.
+bool loads_write(const struct loads *loads, const char *path);
+
+void loads_free(struct loads *loads);
+
+// Copies one layer-step as the planner wants it: rows[device][expert].
+void loads_step(const struct loads *loads, uint32_t iteration, uint32_t layer, uint32_t microbatch,
+                uint32_t *rows);
+
+// Where a run takes place, and what the policies may spend.
+struct setting {
+    struct hpl_topology topology;
+    struct hpl_budget budget;
+    struct hpl_costs costs;
+    uint32_t forecast_age; // Stored iterations between forecast and use; 0: the microbatch before.
+    uint32_t window;       // Microbatches whose mean is the forecast.
+    uint32_t period;       // Microbatches between two plans of a periodic policy.
+    uint32_t early;        // Stored iterations before this one are reported as early.
+    uint32_t picture_layer;
+};
+
+// One layer and microbatch under one policy.
+struct sample {
+    uint32_t iteration, layer, microbatch;
+    int64_t rows;     // All rows.
+    int64_t cross;    // Rows that change node.
+    int64_t intra;    // Rows that change device within a node.
+    int64_t entries;  // Chunks that enter a node, all nodes.
+    int64_t replicas; // Chunks held besides the owners' own.
+    int64_t states;   // Chunks whose optimizer states move.
+    int64_t plan_ns;  // Placement, shares and one rank's quotas.
+    double imbalance; // Largest device load over the mean, speeds counted.
+};
+
+// All samples of a policy, in the order of time, then layer.
+struct series {
+    const struct hpl_policy *policy;
+    int64_t count;
+    struct sample *samples;
+    double *picture; // [count of the picture's layer][devices] load over the mean.
+    int64_t picture_count;
+};
+
+// Runs a policy over all layer-steps that have a forecast. Prints one line and returns false when
+// memory runs out or the policy fails. Free with series_free.
+bool replay_run(const struct loads *loads, const struct setting *setting,
+                const struct hpl_policy *policy, struct series *series);
+
+void series_free(struct series *series);
+
+// Figures of a part of a series.
+struct summary {
+    int64_t count;
+    double mean, p95, worst;          // Of the imbalance.
+    double cross, intra;              // Shares of all rows.
+    double entries, replicas, states; // Means for each layer-step; entries for each node.
+    double plan_us, plan_us_p95;
+};
+
+// Summary over iterations from .. to - 1.
+struct summary summarize(const struct series *series, uint32_t from, uint32_t to, int32_t nodes);
+
+// The table for people.
+void text_report(FILE *out, const struct loads *loads, const struct setting *setting,
+                 const struct series *series, int32_t count);
+
+#endif

@@ -1,0 +1,246 @@
+// run.c: one policy over all layer-steps.
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/replay/replay.h"
+
+// Everything a run allocates, once.
+struct run {
+    const struct loads *loads;
+    const struct setting *setting;
+    const struct hpl_policy *policy;
+    int32_t *owner;                // Even sharding.
+    uint32_t *forecast, *exact;    // [devices][experts]
+    uint32_t *sum;                 // [devices][experts], while a forecast is averaged
+    struct hpl_plan plan, *layers; // layers[l]: the present placement of a periodic policy.
+    int64_t *share;
+    uint32_t *quota; // [holders]
+    int64_t *load;   // [devices]
+    void *memory;
+    size_t memory_bytes;
+};
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+static bool take_plan(struct hpl_plan *plan, int32_t experts, int32_t capacity) {
+    *plan = (struct hpl_plan){
+        .experts = experts,
+        .capacity = capacity,
+        .first = calloc((size_t)experts + 1, sizeof *plan->first),
+        .holder = calloc((size_t)capacity, sizeof *plan->holder),
+    };
+    return plan->first && plan->holder;
+}
+
+static void drop_plan(struct hpl_plan *plan) {
+    free(plan->first);
+    free(plan->holder);
+}
+
+static void end_run(struct run *run) {
+    for (uint32_t l = 0; run->layers && l < run->loads->layers; l++) drop_plan(&run->layers[l]);
+    drop_plan(&run->plan);
+    free(run->layers);
+    free(run->owner);
+    free(run->forecast);
+    free(run->exact);
+    free(run->sum);
+    free(run->share);
+    free(run->quota);
+    free(run->load);
+    free(run->memory);
+}
+
+// Even sharding: expert e with device e * D / E, or with more devices than experts on every D/E-th.
+static bool begin_run(struct run *run) {
+    const int32_t experts = (int32_t)run->loads->experts;
+    const int32_t devices = run->setting->topology.devices;
+    const size_t cells = (size_t)experts * (size_t)devices;
+    const int32_t holders = experts * devices; // fsdp holds everything everywhere.
+    run->memory_bytes = hpl_work_bytes(experts, devices, run->setting->topology.nodes, holders);
+    run->owner = malloc((size_t)experts * sizeof *run->owner);
+    run->forecast = malloc(cells * sizeof *run->forecast);
+    run->exact = malloc(cells * sizeof *run->exact);
+    run->sum = malloc(cells * sizeof *run->sum);
+    run->share = malloc((size_t)holders * sizeof *run->share);
+    run->quota = malloc((size_t)holders * sizeof *run->quota);
+    run->load = malloc((size_t)devices * sizeof *run->load);
+    run->memory = malloc(run->memory_bytes);
+    run->layers = calloc(run->loads->layers, sizeof *run->layers);
+    bool taken = run->owner && run->forecast && run->exact && run->sum && run->share &&
+                 run->quota && run->load && run->memory && run->layers &&
+                 take_plan(&run->plan, experts, holders);
+    for (int32_t e = 0; taken && e < experts; e++) {
+        run->owner[e] = (int32_t)((int64_t)e * devices / experts);
+    }
+    for (uint32_t l = 0; taken && l < run->loads->layers; l++) {
+        struct hpl_plan *present = &run->layers[l];
+        taken = take_plan(present, experts, holders);
+        for (int32_t e = 0; taken && e < experts; e++) {
+            present->holder[e] = run->owner[e];
+            present->first[e + 1] = e + 1;
+        }
+    }
+    return taken;
+}
+
+// The mean, rounded to nearest, of the window that ends before (iteration, microbatch), or with the
+// last microbatch of an older iteration. False when there is no such time.
+static bool form_forecast(struct run *run, uint32_t iteration, uint32_t layer,
+                          uint32_t microbatch) {
+    const uint32_t age = run->setting->forecast_age, per = run->loads->microbatches;
+    if (iteration < age || (age == 0 && microbatch == 0)) return false;
+    const uint32_t end = age == 0 ? iteration * per + microbatch : (iteration - age + 1) * per;
+    const uint32_t begin = end > run->setting->window ? end - run->setting->window : 0;
+    const size_t cells = (size_t)run->loads->devices * run->loads->experts;
+    memset(run->sum, 0, cells * sizeof *run->sum);
+    for (uint32_t at = begin; at < end; at++) {
+        loads_step(run->loads, at / per, layer, at % per, run->forecast);
+        for (size_t i = 0; i < cells; i++) run->sum[i] += run->forecast[i];
+    }
+    const uint32_t count = end - begin;
+    for (size_t i = 0; i < cells; i++) run->forecast[i] = (run->sum[i] + count / 2) / count;
+    return true;
+}
+
+static enum hpl_even even_of(enum hpl_split split) {
+    if (split == HPL_SPLIT_NODE) return HPL_EVEN_NODE;
+    return split == HPL_SPLIT_ALL ? HPL_EVEN_ALL : HPL_EVEN_NEAREST;
+}
+
+static enum hpl_status route(struct run *run, const struct hpl_loads *exact, int32_t rank,
+                             struct hpl_work *work) {
+    const enum hpl_split split = run->policy->split;
+    const struct hpl_topology *topology = &run->setting->topology;
+    if (split == HPL_SPLIT_QUOTA || split == HPL_SPLIT_PLANNED) {
+        return hpl_route(topology, &run->plan, exact, run->share, rank, run->quota, work);
+    }
+    hpl_route_even(topology, &run->plan, exact, even_of(split), rank, run->quota);
+    return HPL_OK;
+}
+
+// Routes every rank and counts where rows go.
+static enum hpl_status measure(struct run *run, const struct hpl_loads *exact,
+                               struct sample *sample, struct hpl_work *work) {
+    const struct hpl_topology *topology = &run->setting->topology;
+    memset(run->load, 0, (size_t)topology->devices * sizeof *run->load);
+    for (int32_t rank = 0; rank < topology->devices; rank++) {
+        const enum hpl_status status = route(run, exact, rank, work);
+        if (status != HPL_OK) return status;
+        for (int32_t k = 0; k < run->plan.first[run->plan.experts]; k++) {
+            const int32_t d = run->plan.holder[k];
+            run->load[d] += run->quota[k];
+            sample->rows += run->quota[k];
+            if (topology->node[d] != topology->node[rank])
+                sample->cross += run->quota[k];
+            else if (d != rank)
+                sample->intra += run->quota[k];
+        }
+    }
+    double worst = 0, speed = 0;
+    for (int32_t d = 0; d < topology->devices; d++) {
+        const double load = (double)run->load[d] / topology->speed[d];
+        if (load > worst) worst = load;
+        speed += topology->speed[d];
+    }
+    sample->imbalance = sample->rows ? worst * speed / (double)sample->rows : 1.0;
+    return HPL_OK;
+}
+
+// Chunks that enter nodes, and replicas.
+static void count_movement(const struct run *run, struct sample *sample) {
+    const struct hpl_plan *plan = &run->plan;
+    for (int32_t e = 0; e < plan->experts; e++) {
+        const int32_t home = run->setting->topology.node[run->owner[e]];
+        int32_t last = -1;
+        for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
+            const int32_t n = run->setting->topology.node[plan->holder[k]];
+            if (n != last && n != home) sample->entries++;
+            last = n;
+        }
+        sample->replicas += plan->first[e + 1] - plan->first[e] - 1;
+    }
+}
+
+static enum hpl_status step(struct run *run, struct sample *sample) {
+    const struct setting *setting = run->setting;
+    const int32_t experts = (int32_t)run->loads->experts, devices = setting->topology.devices;
+    const struct hpl_loads forecast = {devices, experts, run->forecast};
+    const struct hpl_loads exact = {devices, experts, run->exact};
+    const struct hpl_problem problem = {
+        .topology = &setting->topology,
+        .experts = experts,
+        .owner = run->owner,
+        .loads = run->policy->when == HPL_WHEN_EXACT ? &exact : &forecast,
+        .budget = setting->budget,
+        .costs = setting->costs,
+    };
+    struct hpl_work work = {run->memory, (unsigned char *)run->memory + run->memory_bytes};
+    loads_step(run->loads, sample->iteration, sample->layer, sample->microbatch, run->exact);
+
+    const int64_t begin = now_ns();
+    enum hpl_status status = run->policy->place(&problem, &run->plan, run->share, &work);
+    if (status == HPL_OK && run->policy->split == HPL_SPLIT_QUOTA) {
+        struct hpl_level level;
+        status = hpl_share(&setting->topology, &run->plan, &exact, setting->budget.slack,
+                           run->share, &level, &work);
+    }
+    if (status == HPL_OK) status = route(run, &exact, 0, &work);
+    sample->plan_ns = now_ns() - begin;
+    if (status == HPL_OK) status = measure(run, &exact, sample, &work);
+    if (status == HPL_OK) count_movement(run, sample);
+    return status;
+}
+
+static bool run_all(struct run *run, struct series *series) {
+    const struct loads *loads = run->loads;
+    const int32_t devices = run->setting->topology.devices;
+    for (uint32_t i = 0; i < loads->iterations; i++) {
+        for (uint32_t m = 0; m < loads->microbatches; m++) {
+            for (uint32_t l = 0; l < loads->layers; l++) {
+                if (!form_forecast(run, i, l, m)) continue;
+                struct sample *sample = &series->samples[series->count++];
+                *sample = (struct sample){.iteration = i, .layer = l, .microbatch = m};
+                const enum hpl_status status = step(run, sample);
+                if (status != HPL_OK) {
+                    fprintf(stderr, "hecate-replay: policy %s, iteration %u, layer %u: %s\n",
+                            run->policy->name, i, l, hpl_status_text(status));
+                    return false;
+                }
+                if (l != run->setting->picture_layer) continue;
+                double *at = series->picture + series->picture_count++ * devices;
+                for (int32_t d = 0; d < devices; d++) {
+                    at[d] = (double)run->load[d] * devices / (double)sample->rows;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+bool replay_run(const struct loads *loads, const struct setting *setting,
+                const struct hpl_policy *policy, struct series *series) {
+    assert(loads->devices == (uint32_t)setting->topology.devices);
+    struct run run = {.loads = loads, .setting = setting, .policy = policy};
+    const size_t steps = (size_t)loads->iterations * loads->microbatches;
+    *series = (struct series){.policy = policy};
+    series->samples = calloc(steps * loads->layers, sizeof *series->samples);
+    series->picture = calloc(steps * loads->devices, sizeof *series->picture);
+    bool done = series->samples && series->picture && begin_run(&run);
+    if (!done) fprintf(stderr, "hecate-replay: out of memory\n");
+    done = done && run_all(&run, series);
+    end_run(&run);
+    return done;
+}
+
+void series_free(struct series *series) {
+    free(series->samples);
+    free(series->picture);
+    *series = (struct series){0};
+}
