@@ -72,7 +72,7 @@ enum hec_builtin {
 struct hec_node {
     enum hec_node_kind kind;
     enum hec_builtin builtin;
-    struct hec_shape shape;
+    struct hec_shape shape; // An expert's parameter, seen from its body, has no expert dimension.
     bool batched;     // Depends on the tokens: one tensor per sequence.
     bool integer;     // Token ids (int32); everything else is real.
     const char *name; // Variable it was assigned to, parameter or argument name; NULL: a subexpression.
@@ -94,7 +94,8 @@ struct hec_node {
 };
 
 // Nodes and loops in the order of evaluation; every node of the body is listed exactly once, after
-// its operands.
+// its operands. Arguments are not listed: the unit or the loop names them. What a loop leaves behind
+// (HEC_NODE_CARRIED) is listed after it.
 struct hec_item {
     const struct hec_node *node; // Exactly one of the two is set.
     const struct hec_loop *loop;
@@ -107,7 +108,7 @@ struct hec_body {
 
 // A run of iterations of a `repeat` that do the same with other parameters. `repeat i < 61` with
 // `if i < 3` inside becomes two loops; windows that alternate become one loop whose body holds two
-// iterations, count halved.
+// iterations, count halved. Operands inside may be nodes of the enclosing body, defined before it.
 struct hec_loop {
     const char *variable; // "i"
     int64_t count;
