@@ -1,0 +1,143 @@
+// Rotary embedding and attention. Sequences are [batch, T, heads, width].
+#include "ir/ops/rule.h"
+
+#include <math.h>
+
+// x [.., T, .., A] and the table [T, A]: T is x's second dimension, A its last.
+static bool infer_rope(MlirOperation op, MlirType *result) {
+    const struct hec_tensor x = hec_in(op, 0);
+    if (!hec_expect_real(op, "x", hec_operand(op, 0)) || !hec_expect_rank(op, "x", &x, 3)) {
+        return false;
+    }
+    const struct hec_tensor position = hec_slice(&x, 1, 2),
+                            width = hec_slice(&x, x.rank - 1, x.rank);
+    const struct hec_tensor table = hec_join(&position, &width);
+    if (!hec_expect(op, "table", hec_operand(op, 1), &table)) return false;
+    if (width.size[0] % 2 != 0) {
+        hec_ir_error(op, "the width %" PRId64 " is odd", width.size[0]);
+        return false;
+    }
+    result[0] = mlirValueGetType(hec_operand(op, 0));
+    return true;
+}
+
+static void gradient_rope(struct hec_gradient *g, MlirOperation op) {
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1))};
+    hec_rule_add(g, hec_operand(op, 0), hec_rule_build(g, HEC_OP_rope_grad, 2, in));
+}
+
+static struct hec_cost cost_rope(MlirOperation op) {
+    return hec_cost_per_element(op, 3);
+}
+
+const struct hec_traits hec_traits_rope = {
+    .pure = true, .in_place = 1, .infer = infer_rope, .gradient = gradient_rope, .cost = cost_rope};
+
+const struct hec_traits hec_traits_rope_grad = {
+    .pure = true, .adds = 1, .infer = infer_rope, .cost = cost_rope};
+
+// Checks q [batch, T, H, A], k [batch, T, G, A], v [batch, T, G, U] and gives out [batch, T, H, U]
+// and lse [batch, H, T].
+static bool check_heads(MlirOperation op, int at, struct hec_tensor *out, struct hec_tensor *lse) {
+    static const char *const name[] = {"q", "k", "v"};
+    struct hec_tensor t[3];
+    for (int i = 0; i < 3; i++) {
+        if (!hec_expect_real(op, name[i], hec_operand(op, at + i))) return false;
+        t[i] = hec_in(op, at + i);
+        if (t[i].rank != 4) {
+            hec_ir_error(op, "%s is %s, expected [batch, T, heads, width]", name[i],
+                         hec_type_text(hec_tensor_type(&t[i])).text);
+            return false;
+        }
+    }
+    const struct hec_tensor sequence = hec_slice(&t[0], 0, 2), heads = hec_slice(&t[0], 2, 3);
+    const struct hec_tensor groups = hec_slice(&t[1], 2, 3), width = hec_slice(&t[0], 3, 4);
+    const struct hec_tensor value_width = hec_slice(&t[2], 3, 4);
+    const struct hec_tensor grouped = hec_join(&sequence, &groups);
+    const struct hec_tensor k = hec_join(&grouped, &width), v = hec_join(&grouped, &value_width);
+    if (!hec_expect(op, "k", hec_operand(op, at + 1), &k) ||
+        !hec_expect(op, "v", hec_operand(op, at + 2), &v)) {
+        return false;
+    }
+    if (groups.size[0] < 1 || heads.size[0] % groups.size[0] != 0) {
+        hec_ir_error(op, "%" PRId64 " heads cannot share %" PRId64 " key and value heads evenly",
+                     heads.size[0], groups.size[0]);
+        return false;
+    }
+    const struct hec_tensor headed = hec_join(&sequence, &heads);
+    *out = hec_join(&headed, &value_width);
+    const struct hec_tensor batch = hec_slice(&sequence, 0, 1),
+                            position = hec_slice(&sequence, 1, 2);
+    const struct hec_tensor batch_heads = hec_join(&batch, &heads);
+    *lse = hec_join(&batch_heads, &position);
+    return true;
+}
+
+static bool check_window(MlirOperation op) {
+    if (!hec_expect_int(op, "window", 0)) return false;
+    if (hec_get_int(op, "window") > 0 && !hec_get_bool(op, "causal")) {
+        hec_ir_error(op, "a window needs causal attention");
+        return false;
+    }
+    if (isfinite(hec_get_float(op, "scale"))) return true;
+    hec_ir_error(op, "scale is not finite");
+    return false;
+}
+
+static bool infer_sdpa(MlirOperation op, MlirType *result) {
+    struct hec_tensor out, lse;
+    if (!check_heads(op, 0, &out, &lse) || !check_window(op)) return false;
+    result[0] = hec_tensor_type(&out);
+    result[1] = hec_tensor_type(&lse);
+    return true;
+}
+
+static bool infer_sdpa_grad(MlirOperation op, MlirType *result) {
+    struct hec_tensor out, lse;
+    if (!check_heads(op, 1, &out, &lse) || !check_window(op) ||
+        !hec_expect(op, "dout", hec_operand(op, 0), &out) ||
+        !hec_expect(op, "out", hec_operand(op, 4), &out) ||
+        !hec_expect(op, "lse", hec_operand(op, 5), &lse)) {
+        return false;
+    }
+    for (int i = 0; i < 3; i++) result[i] = mlirValueGetType(hec_operand(op, 1 + i));
+    return true;
+}
+
+static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
+    static const char *const keys[] = {"causal", "window", "scale", NULL};
+    MlirNamedAttribute attribute[3];
+    const int attributes = hec_rule_attributes(op, keys, attribute);
+    MlirValue in[6] = {g->of_result(g, op, 0, true)};
+    for (int i = 0; i < 3; i++) in[1 + i] = g->primal(g, hec_operand(op, i));
+    for (int i = 0; i < 2; i++) in[4 + i] = g->primal(g, hec_result(op, i));
+    const MlirOperation grad =
+        hec_build_inferred(g->builder, HEC_OP_sdpa_grad, 6, in, attributes, attribute);
+    for (int i = 0; i < 3; i++) hec_rule_add(g, hec_operand(op, i), hec_result(grad, i));
+}
+
+// Two products, scores and values, over the keys each query sees: half of them on average when
+// causal, at most `window`.
+static double flops_sdpa(MlirOperation op, int at) {
+    const struct hec_tensor q = hec_in(op, at), v = hec_in(op, at + 2);
+    const double positions = (double)q.size[1], window = (double)hec_get_int(op, "window");
+    double pairs = positions * positions;
+    if (hec_get_bool(op, "causal")) pairs /= 2;
+    if (window > 0 && window * positions < pairs) pairs = window * positions;
+    const double heads = (double)(q.size[0] * q.size[2]);
+    return 2 * heads * pairs * (double)(q.size[3] + v.size[3]);
+}
+
+static struct hec_cost cost_sdpa(MlirOperation op) {
+    return (struct hec_cost){.flops = flops_sdpa(op, 0), .bytes = hec_io_bytes(op)};
+}
+
+static struct hec_cost cost_sdpa_grad(MlirOperation op) {
+    return (struct hec_cost){.flops = 2 * flops_sdpa(op, 1), .bytes = hec_io_bytes(op)};
+}
+
+const struct hec_traits hec_traits_sdpa = {
+    .pure = true, .infer = infer_sdpa, .gradient = gradient_sdpa, .cost = cost_sdpa};
+
+const struct hec_traits hec_traits_sdpa_grad = {
+    .pure = true, .infer = infer_sdpa_grad, .cost = cost_sdpa_grad};

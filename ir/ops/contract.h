@@ -1,0 +1,25 @@
+// Matrix products by dimension names: which matrices a contract multiplies.
+#ifndef HECATE_IR_OPS_CONTRACT_H
+#define HECATE_IR_OPS_CONTRACT_H
+
+#include "ir/ir.h"
+
+enum hec_contract_form {
+    HEC_CONTRACT_NN, // r[M, N] = a[M, K] b[K, N]
+    HEC_CONTRACT_NT, // r[M, K] = a[M, N] b[K, N]^T
+    HEC_CONTRACT_TN, // r[K, N] = a[M, K]^T b[M, N]
+};
+
+// The matrix of the right operand of the forward product, K x N, keeps its letters in all three
+// forms: NT is the gradient of NN's left operand, TN that of its right one. Each group of dimensions
+// may be empty (size 1). Of a moe.grouped_contract, `m` is [rows] and the expert dimension is in none.
+struct hec_contract {
+    enum hec_contract_form form;
+    struct hec_tensor m, n, k;
+};
+
+// Takes apart a moe.contract or moe.grouped_contract. False when its dimensions are in no such
+// order; the verifier refuses those.
+bool hec_contract_of(MlirOperation op, struct hec_contract *contract);
+
+#endif

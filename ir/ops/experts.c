@@ -1,0 +1,202 @@
+// Experts as one operation, and what group-experts makes of it: rows of tokens ordered by expert,
+// and the way there and back. Movement is its own gradient in the other direction.
+#include "ir/ops/rule.h"
+
+// ids and weights [tokens.., picks]; x [tokens.., width..].
+static bool check_picks(MlirOperation op, const char *what, const struct hec_tensor *t) {
+    if (t->rank >= 2 && mlirStringRefEqual(t->dim[t->rank - 1], HEC_STR("picks"))) return true;
+    hec_ir_error(op, "%s is %s, expected the tokens' dimensions and picks", what,
+                 hec_type_text(hec_tensor_type(t)).text);
+    return false;
+}
+
+static bool infer_experts(MlirOperation op, MlirType *result) {
+    const struct hec_tensor x = hec_in(op, 0), weights = hec_in(op, 1);
+    if (!hec_expect_real(op, "x", hec_operand(op, 0)) || !check_picks(op, "weights", &weights)) {
+        return false;
+    }
+    const struct hec_tensor tokens = hec_slice(&weights, 0, weights.rank - 1);
+    const struct hec_tensor lead = hec_slice(&x, 0, x.rank < tokens.rank ? x.rank : tokens.rank);
+    const struct hec_tensor real = hec_with_element(&weights, x.element);
+    const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
+    if (!hec_same_dims(&lead, &tokens)) {
+        hec_ir_error(op, "x is %s, but the weights are for other tokens",
+                     hec_type_text(hec_tensor_type(&x)).text);
+        return false;
+    }
+    if (!hec_expect(op, "weights", hec_operand(op, 1), &real) ||
+        !hec_expect(op, "ids", hec_operand(op, 2), &ids)) {
+        return false;
+    }
+    result[0] = mlirValueGetType(hec_operand(op, 0));
+    return true;
+}
+
+static bool verify_experts(MlirOperation op) {
+    const MlirOperation module = hec_module_of(op);
+    const MlirStringRef set = hec_get_string(op, "set"), expert = hec_get_string(op, "expert");
+    const MlirOperation of_set = hec_find_symbol(module, set);
+    if (!hec_op_is(of_set, HEC_OP_set)) {
+        hec_ir_error(op, "there is no moe.set @%.*s", (int)set.length, set.data);
+        return false;
+    }
+    if (!hec_op_is(hec_find_symbol(module, expert), HEC_OP_FUNC)) {
+        hec_ir_error(op, "there is no function @%.*s", (int)expert.length, expert.data);
+        return false;
+    }
+    const struct hec_tensor weights = hec_in(op, 1);
+    if (weights.size[weights.rank - 1] != hec_get_int(of_set, "topk")) {
+        hec_ir_error(op, "%" PRId64 " picks, but the set's topk is %" PRId64,
+                     weights.size[weights.rank - 1], hec_get_int(of_set, "topk"));
+        return false;
+    }
+    return true;
+}
+
+static void gradient_experts(struct hec_gradient *g, MlirOperation op) {
+    (void)g;
+    hec_ir_error(op, "has no gradient; group-experts must run before differentiate");
+}
+
+const struct hec_traits hec_traits_experts = {
+    .pure = true, .infer = infer_experts, .verify = verify_experts, .gradient = gradient_experts};
+
+static bool infer_route(MlirOperation op, MlirType *result) {
+    const struct hec_tensor ids = hec_in(op, 0), want = hec_with_element(&ids, hec_i32(op));
+    if (!hec_expect(op, "ids", hec_operand(op, 0), &want) || !check_picks(op, "ids", &ids) ||
+        !hec_expect_int(op, "experts", 1)) {
+        return false;
+    }
+    const int64_t rows = hec_type_elements(mlirValueGetType(hec_operand(op, 0)));
+    const struct hec_tensor first =
+        hec_vector(hec_i32(op), HEC_STR("first"), hec_get_int(op, "experts") + 1);
+    const struct hec_tensor pair = hec_vector(hec_i32(op), HEC_STR("rows"), rows);
+    result[0] = hec_tensor_type(&first);
+    result[1] = hec_tensor_type(&pair);
+    result[2] = mlirValueGetType(hec_operand(op, 0));
+    return true;
+}
+
+const struct hec_traits hec_traits_route = {.pure = true, .infer = infer_route};
+
+// Operands 1 and 2 are pair [rows] and slot [tokens.., picks]; gives the two.
+static bool check_route(MlirOperation op, struct hec_tensor *pair, struct hec_tensor *slot) {
+    *slot = hec_in(op, 2);
+    const struct hec_tensor want = hec_with_element(slot, hec_i32(op));
+    if (!hec_expect(op, "slot", hec_operand(op, 2), &want) || !check_picks(op, "slot", slot)) {
+        return false;
+    }
+    *pair = hec_vector(hec_i32(op), HEC_STR("rows"),
+                       hec_type_elements(mlirValueGetType(hec_operand(op, 2))));
+    return hec_expect(op, "pair", hec_operand(op, 1), pair);
+}
+
+static bool infer_permute(MlirOperation op, MlirType *result) {
+    const struct hec_tensor x = hec_in(op, 0);
+    struct hec_tensor pair, slot;
+    if (!hec_expect_real(op, "x", hec_operand(op, 0)) || !check_route(op, &pair, &slot)) {
+        return false;
+    }
+    const struct hec_tensor tokens = hec_slice(&slot, 0, slot.rank - 1);
+    const struct hec_tensor lead = hec_slice(&x, 0, x.rank < tokens.rank ? x.rank : tokens.rank);
+    if (!hec_same_dims(&lead, &tokens)) {
+        hec_ir_error(op, "x is %s, but the route is of other tokens",
+                     hec_type_text(hec_tensor_type(&x)).text);
+        return false;
+    }
+    const struct hec_tensor width = hec_slice(&x, tokens.rank, x.rank);
+    const struct hec_tensor rows = hec_with_element(&pair, x.element);
+    const struct hec_tensor r = hec_join(&rows, &width);
+    result[0] = hec_tensor_type(&r);
+    return true;
+}
+
+static bool infer_combine(MlirOperation op, MlirType *result) {
+    const struct hec_tensor rows = hec_in(op, 0);
+    struct hec_tensor pair, slot;
+    if (!hec_expect_real(op, "rows", hec_operand(op, 0)) || !check_route(op, &pair, &slot) ||
+        !hec_expect_rank(op, "rows", &rows, 1)) {
+        return false;
+    }
+    const struct hec_tensor lead = hec_slice(&rows, 0, 1);
+    if (!hec_same_dims(&lead, &pair)) {
+        hec_ir_error(op, "rows is %s, but the route has %" PRId64 " rows",
+                     hec_type_text(hec_tensor_type(&rows)).text, pair.size[0]);
+        return false;
+    }
+    const struct hec_tensor width = hec_slice(&rows, 1, rows.rank);
+    struct hec_tensor y = hec_slice(&slot, 0, slot.rank - 1);
+    if (y.rank + width.rank > HEC_IR_RANK_MAX) {
+        hec_ir_error(op, "the result has more than %d dimensions", HEC_IR_RANK_MAX);
+        return false;
+    }
+    y = hec_join(&y, &width);
+    y.element = rows.element;
+    result[0] = hec_tensor_type(&y);
+    return true;
+}
+
+static bool infer_gate_rows(MlirOperation op, MlirType *result) {
+    struct hec_tensor pair, slot;
+    if (!hec_expect_real(op, "weights", hec_operand(op, 0)) || !check_route(op, &pair, &slot)) {
+        return false;
+    }
+    const struct hec_tensor given = hec_in(op, 0);
+    const struct hec_tensor weights = hec_with_element(&slot, given.element);
+    if (!hec_expect(op, "weights", hec_operand(op, 0), &weights)) return false;
+    const struct hec_tensor g = hec_with_element(&pair, given.element);
+    result[0] = hec_tensor_type(&g);
+    return true;
+}
+
+static bool infer_gate_rows_grad(MlirOperation op, MlirType *result) {
+    struct hec_tensor pair, slot;
+    if (!hec_expect_real(op, "dg", hec_operand(op, 0)) || !check_route(op, &pair, &slot)) {
+        return false;
+    }
+    const struct hec_tensor given = hec_in(op, 0);
+    const struct hec_tensor dg = hec_with_element(&pair, given.element);
+    if (!hec_expect(op, "dg", hec_operand(op, 0), &dg)) return false;
+    const struct hec_tensor dweights = hec_with_element(&slot, given.element);
+    result[0] = hec_tensor_type(&dweights);
+    return true;
+}
+
+// The gradient of each is the operation `id` of the result's gradient, by the same route.
+static void gradient(struct hec_gradient *g, MlirOperation op, enum hec_op id) {
+    const MlirValue v = hec_operand(op, 0);
+    if (!g->wants(g, v)) return;
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1)),
+                            g->primal(g, hec_operand(op, 2))};
+    hec_rule_add(g, v, hec_rule_build(g, id, 3, in));
+}
+
+static void gradient_permute(struct hec_gradient *g, MlirOperation op) {
+    gradient(g, op, HEC_OP_combine);
+}
+
+static void gradient_combine(struct hec_gradient *g, MlirOperation op) {
+    gradient(g, op, HEC_OP_permute);
+}
+
+static void gradient_gate_rows(struct hec_gradient *g, MlirOperation op) {
+    gradient(g, op, HEC_OP_gate_rows_grad);
+}
+
+static struct hec_cost cost_combine(MlirOperation op) {
+    return hec_cost_per_element(op, 1);
+}
+
+const struct hec_traits hec_traits_permute = {
+    .pure = true, .infer = infer_permute, .gradient = gradient_permute};
+
+const struct hec_traits hec_traits_combine = {.pure = true,
+                                              .adds = 1,
+                                              .infer = infer_combine,
+                                              .gradient = gradient_combine,
+                                              .cost = cost_combine};
+
+const struct hec_traits hec_traits_gate_rows = {
+    .pure = true, .infer = infer_gate_rows, .gradient = gradient_gate_rows};
+
+const struct hec_traits hec_traits_gate_rows_grad = {.pure = true, .infer = infer_gate_rows_grad};

@@ -1,0 +1,83 @@
+// moe.fused: a run of elementwise operations of one iteration space, computed by one loop.
+#include "ir/ops/rule.h"
+
+#include <stdlib.h>
+
+static bool check_body(MlirOperation op, MlirBlock body) {
+    for (MlirOperation in = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(in);
+         in = mlirOperationGetNextInBlock(in)) {
+        if (hec_op_is(in, HEC_OP_YIELD) || hec_op_traits(in)->elementwise) continue;
+        const MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(in));
+        hec_ir_error(op, "'%.*s' is not elementwise", (int)name.length, name.data);
+        return false;
+    }
+    return true;
+}
+
+static bool check_inputs(MlirOperation op, MlirBlock body) {
+    const int inputs = (int)mlirOperationGetNumOperands(op);
+    if (mlirBlockGetNumArguments(body) != inputs) {
+        hec_ir_error(op, "the region has %d arguments for %d inputs",
+                     (int)mlirBlockGetNumArguments(body), inputs);
+        return false;
+    }
+    for (int i = 0; i < inputs; i++) {
+        const MlirType type = mlirValueGetType(mlirBlockGetArgument(body, i));
+        if (mlirTypeEqual(type, mlirValueGetType(hec_operand(op, i)))) continue;
+        hec_ir_error(op, "argument %d of the region is %s, not the type of its input", i,
+                     hec_type_text(type).text);
+        return false;
+    }
+    return true;
+}
+
+static bool check_outputs(MlirOperation op, MlirOperation yield) {
+    const int outputs = (int)mlirOperationGetNumResults(op);
+    if (!hec_op_is(yield, HEC_OP_YIELD)) {
+        hec_ir_error(op, "the region does not end with vector.yield");
+        return false;
+    }
+    if (outputs == 0 || mlirOperationGetNumOperands(yield) != outputs) {
+        hec_ir_error(op, "the region yields %d values for %d outputs",
+                     (int)mlirOperationGetNumOperands(yield), outputs);
+        return false;
+    }
+    const MlirType first = mlirValueGetType(hec_result(op, 0));
+    for (int i = 0; i < outputs; i++) {
+        const MlirType type = mlirValueGetType(hec_result(op, i));
+        if (!mlirTypeEqual(type, mlirValueGetType(hec_operand(yield, i)))) {
+            hec_ir_error(op, "output %d is %s, not the type of what is yielded", i,
+                         hec_type_text(type).text);
+            return false;
+        }
+        if (mlirTypeEqual(type, first)) continue;
+        hec_ir_error(op, "outputs %s and %s are not of one iteration space",
+                     hec_type_text(first).text, hec_type_text(type).text);
+        return false;
+    }
+    return true;
+}
+
+static bool verify(MlirOperation op) {
+    const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+    if (mlirBlockIsNull(body) || !mlirBlockIsNull(mlirBlockGetNextInRegion(body))) {
+        hec_ir_error(op, "the region must be one block");
+        return false;
+    }
+    return check_inputs(op, body) && check_body(op, body) &&
+           check_outputs(op, mlirBlockGetTerminator(body));
+}
+
+static struct hec_cost cost(MlirOperation op) {
+    struct hec_cost cost = {.bytes = hec_io_bytes(op)};
+    struct hec_ops body = hec_ops_in(mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)));
+    for (int i = 0; i < body.count; i++) {
+        if (!hec_op_is(body.op[i], HEC_OP_YIELD)) cost.flops += hec_op_cost(body.op[i]).flops;
+    }
+    free(body.op);
+    return cost;
+}
+
+// No gradient: fusion runs after differentiation.
+const struct hec_traits hec_traits_fused = {
+    .pure = true, .in_place = ~0u, .verify = verify, .cost = cost};

@@ -1,0 +1,67 @@
+// moe.gather: rows of a table by index; moe.gather_grad adds up what each row received.
+#include "ir/ops/rule.h"
+
+static bool check_ids(MlirOperation op, int operand) {
+    const struct hec_tensor ids = hec_in(op, operand);
+    const struct hec_tensor want = hec_with_element(&ids, hec_i32(op));
+    return hec_expect(op, "ids", hec_operand(op, operand), &want);
+}
+
+static bool infer_gather(MlirOperation op, MlirType *result) {
+    const struct hec_tensor table = hec_in(op, 0), ids = hec_in(op, 1);
+    if (!hec_expect_real(op, "table", hec_operand(op, 0)) ||
+        !hec_expect_rank(op, "table", &table, 1) || !check_ids(op, 1)) {
+        return false;
+    }
+    if (ids.rank + table.rank - 1 > HEC_IR_RANK_MAX) {
+        hec_ir_error(op, "the result has more than %d dimensions", HEC_IR_RANK_MAX);
+        return false;
+    }
+    const struct hec_tensor row = hec_slice(&table, 1, table.rank);
+    struct hec_tensor r = hec_join(&ids, &row);
+    r.element = table.element;
+    result[0] = hec_tensor_type(&r);
+    return true;
+}
+
+static void gradient_gather(struct hec_gradient *g, MlirOperation op) {
+    const MlirValue table = hec_operand(op, 0);
+    if (!g->wants(g, table)) return;
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1))};
+    const MlirType type = mlirValueGetType(table);
+    g->add(g, table, hec_build_value(g->builder, HEC_OP_gather_grad, 2, in, type, 0, NULL));
+}
+
+// The rows read and written, not the table.
+static struct hec_cost cost_gather(MlirOperation op) {
+    const double rows = (double)hec_type_bytes(mlirValueGetType(hec_result(op, 0)));
+    return (struct hec_cost){.bytes = 2 * rows};
+}
+
+static bool verify_gather_grad(MlirOperation op) {
+    const struct hec_tensor ids = hec_in(op, 1), table = hec_out(op, 0);
+    if (!hec_expect_real(op, "dtable", hec_result(op, 0)) ||
+        !hec_expect_rank(op, "dtable", &table, 1) || !check_ids(op, 1)) {
+        return false;
+    }
+    if (ids.rank + table.rank - 1 > HEC_IR_RANK_MAX) {
+        hec_ir_error(op, "dr has more than %d dimensions", HEC_IR_RANK_MAX);
+        return false;
+    }
+    const struct hec_tensor row = hec_slice(&table, 1, table.rank);
+    struct hec_tensor dr = hec_join(&ids, &row);
+    dr.element = table.element;
+    return hec_expect(op, "dr", hec_operand(op, 0), &dr);
+}
+
+static struct hec_cost cost_gather_grad(MlirOperation op) {
+    const MlirType rows = mlirValueGetType(hec_operand(op, 0));
+    return (struct hec_cost){.flops = (double)hec_type_elements(rows),
+                             .bytes = 3 * (double)hec_type_bytes(rows)};
+}
+
+const struct hec_traits hec_traits_gather = {
+    .pure = true, .infer = infer_gather, .gradient = gradient_gather, .cost = cost_gather};
+
+const struct hec_traits hec_traits_gather_grad = {
+    .pure = true, .adds = 1, .verify = verify_gather_grad, .cost = cost_gather_grad};

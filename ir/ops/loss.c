@@ -1,0 +1,63 @@
+// Cross-entropy, fused with the softmax: scale times the sum of the tokens' losses.
+#include "ir/ops/rule.h"
+
+// logits [tokens.., V], targets [tokens..], a scale; `lse` gets the dimensions of the tokens.
+static bool check(MlirOperation op, int logits_at, int targets_at, struct hec_tensor *lse) {
+    const struct hec_tensor logits = hec_in(op, logits_at);
+    if (!hec_expect_real(op, "logits", hec_operand(op, logits_at)) ||
+        !hec_expect_rank(op, "logits", &logits, 2)) {
+        return false;
+    }
+    *lse = hec_slice(&logits, 0, logits.rank - 1);
+    const struct hec_tensor targets = hec_with_element(lse, hec_i32(op));
+    const struct hec_tensor scale = hec_scalar(logits.element);
+    return hec_expect(op, "targets", hec_operand(op, targets_at), &targets) &&
+           hec_expect(op, "scale", hec_operand(op, targets_at + 1), &scale);
+}
+
+static bool infer_cross_entropy(MlirOperation op, MlirType *result) {
+    struct hec_tensor lse;
+    if (!check(op, 0, 1, &lse)) return false;
+    const struct hec_tensor loss = hec_scalar(lse.element);
+    result[0] = hec_tensor_type(&loss);
+    result[1] = hec_tensor_type(&lse);
+    return true;
+}
+
+static bool infer_cross_entropy_grad(MlirOperation op, MlirType *result) {
+    struct hec_tensor lse;
+    if (!check(op, 1, 3, &lse)) return false;
+    const struct hec_tensor loss = hec_scalar(lse.element);
+    if (!hec_expect(op, "dloss", hec_operand(op, 0), &loss) ||
+        !hec_expect(op, "lse", hec_operand(op, 2), &lse)) {
+        return false;
+    }
+    result[0] = mlirValueGetType(hec_operand(op, 1));
+    return true;
+}
+
+static void gradient(struct hec_gradient *g, MlirOperation op) {
+    const MlirValue logits = hec_operand(op, 0);
+    if (!g->wants(g, logits)) return;
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, logits),
+                            g->primal(g, hec_result(op, 1)), g->primal(g, hec_operand(op, 1)),
+                            g->primal(g, hec_operand(op, 2))};
+    hec_rule_add(g, logits, hec_rule_build(g, HEC_OP_cross_entropy_grad, 5, in));
+}
+
+// Per logit: subtract the maximum, exponential, add.
+static struct hec_cost cost(MlirOperation op) {
+    const MlirType logits = mlirValueGetType(hec_operand(op, 0));
+    return (struct hec_cost){.flops = 3 * (double)hec_type_elements(logits),
+                             .bytes = hec_io_bytes(op)};
+}
+
+static struct hec_cost cost_grad(MlirOperation op) {
+    return hec_cost_per_element(op, 3);
+}
+
+const struct hec_traits hec_traits_cross_entropy = {
+    .pure = true, .infer = infer_cross_entropy, .gradient = gradient, .cost = cost};
+
+const struct hec_traits hec_traits_cross_entropy_grad = {
+    .pure = true, .in_place = 1u << 1, .infer = infer_cross_entropy_grad, .cost = cost_grad};

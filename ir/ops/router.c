@@ -1,0 +1,224 @@
+// The router: scores of the experts, the choice of `topk` of them, gate weights, counts.
+#include "ir/ops/rule.h"
+
+// The last dimension of `t` is the experts'; the others are the tokens'.
+static struct hec_tensor tokens_of(const struct hec_tensor *t) {
+    return hec_slice(t, 0, t->rank - 1);
+}
+
+static bool check_word(MlirOperation op, const char *key, const char *const *word) {
+    const MlirStringRef value = hec_get_string(op, key);
+    for (int i = 0; word[i]; i++) {
+        if (mlirStringRefEqual(value, HEC_STR(word[i]))) return true;
+    }
+    hec_ir_error(op, "%s is \"%.*s\"", key, (int)value.length, value.data);
+    return false;
+}
+
+static bool check_score(MlirOperation op) {
+    static const char *const scores[] = {"softmax", "sigmoid", NULL};
+    return check_word(op, "score", scores);
+}
+
+static bool check_rule(MlirOperation op, int64_t experts) {
+    static const char *const weights[] = {"scores", "renormalized", "softmax_of_topk", NULL};
+    if (!check_score(op) || !check_word(op, "weight", weights) || !hec_expect_int(op, "topk", 1) ||
+        !hec_expect_int(op, "groups", 1) || !hec_expect_int(op, "topk_groups", 1)) {
+        return false;
+    }
+    const int64_t topk = hec_get_int(op, "topk"), groups = hec_get_int(op, "groups");
+    const int64_t topk_groups = hec_get_int(op, "topk_groups");
+    if (experts % groups != 0) {
+        hec_ir_error(op, "%" PRId64 " experts do not divide into %" PRId64 " groups", experts,
+                     groups);
+        return false;
+    }
+    if (topk_groups > groups) {
+        hec_ir_error(op, "topk_groups is %" PRId64 " of %" PRId64 " groups", topk_groups, groups);
+        return false;
+    }
+    if (topk > experts / groups * topk_groups) {
+        hec_ir_error(op, "topk is %" PRId64 ", but only %" PRId64 " experts can be chosen from",
+                     topk, experts / groups * topk_groups);
+        return false;
+    }
+    return true;
+}
+
+static bool infer_router(MlirOperation op, MlirType *result) {
+    const struct hec_tensor logits = hec_in(op, 0);
+    if (!hec_expect_real(op, "logits", hec_operand(op, 0)) ||
+        !hec_expect_rank(op, "logits", &logits, 2)) {
+        return false;
+    }
+    const struct hec_tensor experts = hec_slice(&logits, logits.rank - 1, logits.rank);
+    if (!check_rule(op, experts.size[0])) return false;
+    if (mlirOperationGetNumOperands(op) > 1 &&
+        !hec_expect(op, "bias", hec_operand(op, 1), &experts)) {
+        return false;
+    }
+    struct hec_tensor weights = tokens_of(&logits);
+    hec_tensor_append(&weights, HEC_STR("picks"), hec_get_int(op, "topk"));
+    const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
+    const struct hec_tensor loads = hec_with_element(&experts, hec_i32(op));
+    result[0] = mlirValueGetType(hec_operand(op, 0));
+    result[1] = hec_tensor_type(&weights);
+    result[2] = hec_tensor_type(&ids);
+    result[3] = hec_tensor_type(&loads);
+    return true;
+}
+
+static bool infer_router_grad(MlirOperation op, MlirType *result) {
+    const struct hec_tensor scores = hec_in(op, 1);
+    if (!hec_expect_real(op, "scores", hec_operand(op, 1)) ||
+        !hec_expect_rank(op, "scores", &scores, 2) ||
+        !check_rule(op, scores.size[scores.rank - 1])) {
+        return false;
+    }
+    struct hec_tensor weights = tokens_of(&scores);
+    hec_tensor_append(&weights, HEC_STR("picks"), hec_get_int(op, "topk"));
+    const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
+    if (!hec_expect(op, "dweights", hec_operand(op, 0), &weights) ||
+        !hec_expect(op, "weights", hec_operand(op, 2), &weights) ||
+        !hec_expect(op, "ids", hec_operand(op, 3), &ids)) {
+        return false;
+    }
+    if (mlirOperationGetNumOperands(op) > 4 &&
+        !hec_expect(op, "dscores", hec_operand(op, 4), &scores)) {
+        return false;
+    }
+    result[0] = mlirValueGetType(hec_operand(op, 1));
+    return true;
+}
+
+// The choice itself has no gradient, nor has the bias, which only takes part in it. The scores have
+// one of their own only where an auxiliary loss reads them.
+static void gradient_router(struct hec_gradient *g, MlirOperation op) {
+    static const char *const keys[] = {"score",       "weight", "topk", "groups",
+                                       "topk_groups", "scale",  NULL};
+    const MlirValue logits = hec_operand(op, 0);
+    if (!g->wants(g, logits)) return;
+    const MlirValue dscores = g->of_result(g, op, 0, false);
+    MlirNamedAttribute attribute[6];
+    const int attributes = hec_rule_attributes(op, keys, attribute);
+    MlirValue in[5] = {g->of_result(g, op, 1, true)};
+    for (int i = 0; i < 3; i++) in[1 + i] = g->primal(g, hec_result(op, i));
+    in[4] = dscores;
+    const int operands = mlirValueIsNull(dscores) ? 4 : 5;
+    const MlirOperation grad =
+        hec_build_inferred(g->builder, HEC_OP_router_grad, operands, in, attributes, attribute);
+    hec_rule_add(g, logits, hec_result(grad, 0));
+}
+
+static struct hec_cost cost(MlirOperation op) {
+    return hec_cost_per_element(op, 4);
+}
+
+const struct hec_traits hec_traits_router = {
+    .pure = true, .infer = infer_router, .gradient = gradient_router, .cost = cost};
+
+static struct hec_cost cost_router_grad(MlirOperation op) {
+    return (struct hec_cost){.flops =
+                                 4 * (double)hec_type_elements(mlirValueGetType(hec_result(op, 0))),
+                             .bytes = hec_io_bytes(op)};
+}
+
+const struct hec_traits hec_traits_router_grad = {
+    .pure = true, .infer = infer_router_grad, .cost = cost_router_grad};
+
+// ---- losses that balance the experts, one scalar per layer
+
+static bool check_aux(MlirOperation op, int at) {
+    const struct hec_tensor scores = hec_in(op, at);
+    if (!hec_expect_real(op, "scores", hec_operand(op, at)) ||
+        !hec_expect_rank(op, "scores", &scores, 2) || !check_score(op) ||
+        !hec_expect_int(op, "topk", 1)) {
+        return false;
+    }
+    struct hec_tensor loads = hec_slice(&scores, scores.rank - 1, scores.rank);
+    loads.element = hec_i32(op);
+    return hec_expect(op, "loads", hec_operand(op, at + 1), &loads);
+}
+
+static MlirType scalar_like(MlirOperation op, int operand) {
+    const struct hec_tensor t = hec_in(op, operand);
+    const struct hec_tensor loss = hec_scalar(t.element);
+    return hec_tensor_type(&loss);
+}
+
+static bool infer_aux_loss(MlirOperation op, MlirType *result) {
+    if (!check_aux(op, 0)) return false;
+    result[0] = scalar_like(op, 0);
+    return true;
+}
+
+static bool check_dloss(MlirOperation op) {
+    const struct hec_tensor like = hec_in(op, 1), loss = hec_scalar(like.element);
+    return hec_expect(op, "dloss", hec_operand(op, 0), &loss);
+}
+
+static bool infer_aux_loss_grad(MlirOperation op, MlirType *result) {
+    if (!check_aux(op, 1) || !check_dloss(op)) return false;
+    result[0] = mlirValueGetType(hec_operand(op, 1));
+    return true;
+}
+
+// The loads are counts: they are constants to the derivative.
+static void gradient_aux_loss(struct hec_gradient *g, MlirOperation op) {
+    static const char *const keys[] = {"coef", "topk", "score", NULL};
+    const MlirValue scores = hec_operand(op, 0);
+    if (!g->wants(g, scores)) return;
+    MlirNamedAttribute attribute[3];
+    const int attributes = hec_rule_attributes(op, keys, attribute);
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, scores),
+                            g->primal(g, hec_operand(op, 1))};
+    const MlirOperation grad =
+        hec_build_inferred(g->builder, HEC_OP_aux_loss_grad, 3, in, attributes, attribute);
+    hec_rule_add(g, scores, hec_result(grad, 0));
+}
+
+static struct hec_cost cost_loss(MlirOperation op) {
+    return hec_cost_per_element(op, 2);
+}
+
+const struct hec_traits hec_traits_aux_loss = {
+    .pure = true, .infer = infer_aux_loss, .gradient = gradient_aux_loss, .cost = cost_loss};
+
+const struct hec_traits hec_traits_aux_loss_grad = {
+    .pure = true, .infer = infer_aux_loss_grad, .cost = cost_loss};
+
+static bool infer_z_loss(MlirOperation op, MlirType *result) {
+    const struct hec_tensor logits = hec_in(op, 0);
+    if (!hec_expect_real(op, "logits", hec_operand(op, 0)) ||
+        !hec_expect_rank(op, "logits", &logits, 2)) {
+        return false;
+    }
+    result[0] = scalar_like(op, 0);
+    return true;
+}
+
+static bool infer_z_loss_grad(MlirOperation op, MlirType *result) {
+    const struct hec_tensor logits = hec_in(op, 1);
+    if (!hec_expect_real(op, "logits", hec_operand(op, 1)) ||
+        !hec_expect_rank(op, "logits", &logits, 2) || !check_dloss(op)) {
+        return false;
+    }
+    result[0] = mlirValueGetType(hec_operand(op, 1));
+    return true;
+}
+
+static void gradient_z_loss(struct hec_gradient *g, MlirOperation op) {
+    const MlirValue logits = hec_operand(op, 0);
+    if (!g->wants(g, logits)) return;
+    const MlirNamedAttribute coef =
+        hec_attr_float(g->builder->context, "coef", hec_get_float(op, "coef"));
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, logits)};
+    const MlirOperation grad = hec_build_inferred(g->builder, HEC_OP_z_loss_grad, 2, in, 1, &coef);
+    hec_rule_add(g, logits, hec_result(grad, 0));
+}
+
+const struct hec_traits hec_traits_z_loss = {
+    .pure = true, .infer = infer_z_loss, .gradient = gradient_z_loss, .cost = cost_loss};
+
+const struct hec_traits hec_traits_z_loss_grad = {
+    .pure = true, .adds = 1, .infer = infer_z_loss_grad, .cost = cost_loss};

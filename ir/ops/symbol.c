@@ -1,0 +1,216 @@
+// Symbols of the module (parameters, sets of experts, slots) and what reads and writes them, keyed by
+// symbol and layer.
+#define _GNU_SOURCE // memmem
+#include "ir/ops/rule.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool check_top_level(MlirOperation op) {
+    if (hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_MODULE)) return true;
+    hec_ir_error(op, "a symbol belongs at the top level of the module");
+    return false;
+}
+
+static bool check_tensor(MlirOperation op, struct hec_tensor *t) {
+    const MlirType type = hec_get_type(op, "type");
+    if (!mlirTypeIsARankedTensor(type) || mlirShapedTypeGetRank(type) > HEC_IR_RANK_MAX ||
+        !mlirShapedTypeHasStaticShape(type)) {
+        hec_ir_error(op, "type is %s, expected a tensor of at most %d dimensions with sizes",
+                     hec_type_text(type).text, HEC_IR_RANK_MAX);
+        return false;
+    }
+    *t = hec_tensor_of(type);
+    for (int i = 0; i < t->rank; i++) {
+        const bool twice = hec_tensor_find(t, t->dim[i]) != i;
+        if (!mlirStringRefEqual(t->dim[i], HEC_STR("?")) && !twice) continue;
+        hec_ir_error(op, twice ? "the dimension %.*s is twice in type" : "type has no names (%.*s)",
+                     (int)t->dim[i].length, t->dim[i].data);
+        return false;
+    }
+    return true;
+}
+
+// zeros | ones | normal(deviation) | rope(theta)
+static bool check_init(MlirOperation op) {
+    const MlirStringRef init = hec_get_string(op, "init");
+    if (mlirStringRefEqual(init, HEC_STR("zeros")) || mlirStringRefEqual(init, HEC_STR("ones"))) {
+        return true;
+    }
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)init.length, init.data);
+    double value;
+    int end = 0;
+    if ((sscanf(text, "normal(%lf)%n", &value, &end) == 1 ||
+         sscanf(text, "rope(%lf)%n", &value, &end) == 1) &&
+        end > 0 && (size_t)end == init.length && isfinite(value)) {
+        return true;
+    }
+    hec_ir_error(op, "init is \"%.*s\", expected zeros, ones, normal(x) or rope(x)",
+                 (int)init.length, init.data);
+    return false;
+}
+
+static bool is_in(MlirStringRef text, const char *part) {
+    return memmem(text.data, text.length, part, strlen(part)) != NULL;
+}
+
+static bool check_set(MlirOperation op, const struct hec_tensor *t) {
+    const MlirStringRef name = hec_get_string(op, "set");
+    const MlirOperation set = hec_find_symbol(hec_module_of(op), name);
+    if (!hec_op_is(set, HEC_OP_set)) {
+        hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
+        return false;
+    }
+    if (t->rank == 0 || t->size[0] != hec_get_int(set, "experts")) {
+        hec_ir_error(op, "type does not start with the %" PRId64 " experts of @%.*s",
+                     hec_get_int(set, "experts"), (int)name.length, name.data);
+        return false;
+    }
+    if (hec_get_int(op, "layers") == hec_get_int(set, "layers")) return true;
+    hec_ir_error(op, "%" PRId64 " layers, but @%.*s has %" PRId64, hec_get_int(op, "layers"),
+                 (int)name.length, name.data, hec_get_int(set, "layers"));
+    return false;
+}
+
+static bool verify_param(MlirOperation op) {
+    struct hec_tensor t;
+    if (!check_top_level(op) || !check_tensor(op, &t) || !hec_expect_int(op, "layers", 0) ||
+        !check_init(op)) {
+        return false;
+    }
+    if (!hec_type_is_real(hec_get_type(op, "type"))) {
+        hec_ir_error(op, "type is %s, expected a tensor of f32 or f64",
+                     hec_type_text(hec_get_type(op, "type")).text);
+        return false;
+    }
+    const MlirStringRef path = hec_get_string(op, "path");
+    if ((hec_get_int(op, "layers") > 0) != is_in(path, "{}") ||
+        hec_has_attr(op, "set") != is_in(path, "{e}")) {
+        hec_ir_error(op, "path is \"%.*s\"; {} stands for the layer, {e} for the expert",
+                     (int)path.length, path.data);
+        return false;
+    }
+    if (hec_get_int(op, "layers") > 0 &&
+        (!hec_has_attr(op, "index_first") || !hec_has_attr(op, "index_stride"))) {
+        hec_ir_error(op, "a parameter with layers needs index_first and index_stride");
+        return false;
+    }
+    return !hec_has_attr(op, "set") || check_set(op, &t);
+}
+
+static bool verify_set(MlirOperation op) {
+    if (!check_top_level(op) || !hec_expect_int(op, "experts", 1) ||
+        !hec_expect_int(op, "topk", 1) || !hec_expect_int(op, "layers", 0)) {
+        return false;
+    }
+    if (hec_get_int(op, "topk") <= hec_get_int(op, "experts")) return true;
+    hec_ir_error(op, "topk is %" PRId64 " of %" PRId64 " experts", hec_get_int(op, "topk"),
+                 hec_get_int(op, "experts"));
+    return false;
+}
+
+static bool verify_slot(MlirOperation op) {
+    struct hec_tensor t;
+    return check_top_level(op) && check_tensor(op, &t) && hec_expect_int(op, "layers", 0);
+}
+
+// `value` is what `op` reads from or writes to the symbol named by `key`; `layered` says whether it
+// names a layer.
+static bool check_access(MlirOperation op, const char *key, enum hec_op kind, MlirValue value,
+                         bool layered) {
+    const MlirStringRef name = hec_get_string(op, key);
+    const MlirOperation symbol = hec_find_symbol(hec_module_of(op), name);
+    if (!hec_op_is(symbol, kind)) {
+        hec_ir_error(op, "there is no %s @%.*s", hec_op_row(kind)->name, (int)name.length,
+                     name.data);
+        return false;
+    }
+    const MlirType type = hec_get_type(symbol, "type");
+    if (!mlirTypeEqual(type, mlirValueGetType(value))) {
+        hec_ir_error(op, "the value is %s, but @%.*s is %s",
+                     hec_type_text(mlirValueGetType(value)).text, (int)name.length, name.data,
+                     hec_type_text(type).text);
+        return false;
+    }
+    if ((hec_get_int(symbol, "layers") > 0) == layered) return true;
+    hec_ir_error(op, layered ? "@%.*s has no layers" : "@%.*s has layers: which one?",
+                 (int)name.length, name.data);
+    return false;
+}
+
+static bool verify_get(MlirOperation op) {
+    return check_access(op, "param", HEC_OP_param, hec_result(op, 0),
+                        mlirOperationGetNumOperands(op) > 0);
+}
+
+static bool verify_fetch(MlirOperation op) {
+    return check_access(op, "slot", HEC_OP_slot, hec_result(op, 0),
+                        mlirOperationGetNumOperands(op) > 0);
+}
+
+static bool verify_stash(MlirOperation op) {
+    return check_access(op, "slot", HEC_OP_slot, hec_operand(op, 0),
+                        mlirOperationGetNumOperands(op) > 1);
+}
+
+static bool verify_accumulate(MlirOperation op) {
+    if (!check_access(op, "param", HEC_OP_param, hec_operand(op, 0),
+                      mlirOperationGetNumOperands(op) > 1)) {
+        return false;
+    }
+    const MlirStringRef name = hec_get_string(op, "param");
+    if (hec_get_bool(hec_find_symbol(hec_module_of(op), name), "trainable")) return true;
+    hec_ir_error(op, "@%.*s is not trainable", (int)name.length, name.data);
+    return false;
+}
+
+// The gradient of reading a parameter is adding to its gradient, as soon as it is known: that ends
+// the value's life, and lets a reduction start.
+static void gradient_get(struct hec_gradient *g, MlirOperation op) {
+    const MlirStringRef name = hec_get_string(op, "param");
+    if (!hec_get_bool(hec_find_symbol(hec_module_of(op), name), "trainable")) return;
+    const MlirValue d = g->of_result(g, op, 0, false);
+    if (mlirValueIsNull(d)) return;
+    const bool layered = mlirOperationGetNumOperands(op) > 0;
+    MlirValue in[2] = {d};
+    if (layered) in[1] = g->primal(g, hec_operand(op, 0));
+    const MlirNamedAttribute param = hec_attr_symbol(g->builder->context, "param", name);
+    const MlirOperation add =
+        hec_build_op(g->builder, HEC_OP_accumulate, layered ? 2 : 1, in, 0, NULL, 1, &param);
+    const MlirOperation maker = hec_defining(d);
+    const MlirOperation layer = layered ? hec_defining(in[1]) : (MlirOperation){0};
+    if (mlirOperationIsNull(maker) ||
+        !mlirBlockEqual(mlirOperationGetBlock(maker), mlirOperationGetBlock(add))) {
+        return;
+    }
+    const bool layer_later =
+        !mlirOperationIsNull(layer) &&
+        mlirBlockEqual(mlirOperationGetBlock(layer), mlirOperationGetBlock(maker)) &&
+        mlirOperationIsBeforeInBlock(maker, layer);
+    if (!layer_later) mlirOperationMoveAfter(add, maker);
+}
+
+// Reading and keeping move nothing: the value is used, or computed, where it lies.
+static struct hec_cost cost_free(MlirOperation op) {
+    (void)op;
+    return (struct hec_cost){0};
+}
+
+static struct hec_cost cost_accumulate(MlirOperation op) {
+    const MlirType type = mlirValueGetType(hec_operand(op, 0));
+    return (struct hec_cost){.flops = (double)hec_type_elements(type),
+                             .bytes = 3 * (double)hec_type_bytes(type)};
+}
+
+const struct hec_traits hec_traits_param = {.verify = verify_param, .cost = cost_free};
+const struct hec_traits hec_traits_set = {.verify = verify_set, .cost = cost_free};
+const struct hec_traits hec_traits_slot = {.verify = verify_slot, .cost = cost_free};
+const struct hec_traits hec_traits_get = {
+    .pure = true, .verify = verify_get, .gradient = gradient_get, .cost = cost_free};
+const struct hec_traits hec_traits_accumulate = {.verify = verify_accumulate,
+                                                 .cost = cost_accumulate};
+const struct hec_traits hec_traits_stash = {.verify = verify_stash, .cost = cost_free};
+const struct hec_traits hec_traits_fetch = {
+    .pure = true, .verify = verify_fetch, .cost = cost_free};
