@@ -85,9 +85,12 @@ HK_INLINE real vec_sum(vec v) {
 #define HK_DISPATCH_(type, public, parameters, arguments)                                          \
     type public parameters {                                                                       \
         switch (hk_isa()) {                                                                        \
-        case HK_ISA_AVX512: return public##_avx512 arguments;                                      \
-        case HK_ISA_AVX2: return public##_avx2 arguments;                                          \
-        default: return public##_portable arguments;                                               \
+        case HK_ISA_AVX512:                                                                        \
+            return public##_avx512 arguments;                                                      \
+        case HK_ISA_AVX2:                                                                          \
+            return public##_avx2 arguments;                                                        \
+        default:                                                                                   \
+            return public##_portable arguments;                                                    \
         }                                                                                          \
     }
 #else

@@ -1,0 +1,132 @@
+// tile: the register tile under every matrix product, and what prepares its right operand.
+//
+// A tile is up to 6 rows by tile_columns of a result, held in registers while the depth passes.
+// The right operand is a block of panel: [depth][HK_PANEL], read with unit stride. With AVX-512
+// and float a tile is 6 x 64, a whole panel; narrower vectors cut the panel into strips.
+//
+// Every element is the sum over ascending depth of x * panel, started at 0, then stored or added
+// to the destination: its bits do not depend on the tile it falls into.
+#ifndef HECATE_KERNELS_CPU_TILE_H
+#define HECATE_KERNELS_CPU_TILE_H
+
+#include "kernels/cpu/real.h"
+
+// 16 registers hold 6 x 2 sums and their operands; the 32 of AVX-512 hold 6 x 4.
+enum { tile_rows = 6, tile_vectors = HK_VECTOR_BYTES == 64 ? 4 : 2 };
+enum { tile_columns = tile_vectors * lanes };
+
+// Depth of a block of panel: 64 KiB, which stays in the second-level cache while the rows pass.
+enum { depth_max = 65536 / (HK_PANEL * (int)sizeof(real)) };
+
+// out[i, j] (+)= sum over p of x[i * x_row + p * x_depth] * panel[p, j]
+struct tile {
+    real *out;
+    int64_t out_row; // Distance of rows.
+    const real *x;
+    int64_t x_row;
+    int64_t x_depth;
+    const real *panel;
+    int64_t depth;
+    int64_t columns; // Of `out`, at most HK_PANEL.
+    enum hk_write write;
+};
+
+#ifdef __clang__
+#define HK_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define HK_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+HK_INLINE void tile_write_row(real *out, const vec *sum, int vectors, int64_t columns,
+                              enum hk_write write) {
+    if (columns >= vectors * lanes) {
+        HK_UNROLL for (int v = 0; v < vectors; v++) {
+            const vec old = write == HK_ADD ? vec_load(out + v * lanes) : (vec){0};
+            vec_store(out + v * lanes, old + sum[v]);
+        }
+        return;
+    }
+    real row[tile_columns];
+    HK_UNROLL for (int v = 0; v < vectors; v++) vec_store(row + v * lanes, sum[v]);
+    for (int64_t j = 0; j < columns; j++) out[j] = (write == HK_ADD ? out[j] : 0) + row[j];
+}
+
+HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
+    vec sum[tile_rows][tile_vectors] = {0};
+    const real *x = t->x;
+    const real *panel = t->panel;
+    const int64_t x_row = t->x_row;
+    for (int64_t p = 0; p < t->depth; p++) {
+        vec column[tile_vectors];
+        HK_UNROLL for (int v = 0; v < vectors; v++) column[v] = vec_load(panel + v * lanes);
+        HK_UNROLL for (int i = 0; i < rows; i++) {
+            const real scalar = x[i * x_row];
+            HK_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += scalar * column[v];
+        }
+        x += t->x_depth;
+        panel += HK_PANEL;
+    }
+    HK_UNROLL for (int i = 0; i < rows; i++) {
+        tile_write_row(t->out + i * t->out_row, sum[i], vectors, t->columns, t->write);
+    }
+}
+
+#define HK_TILE(rows, vectors)                                                                     \
+    static __attribute__((noinline)) void tile_##rows##_##vectors(const struct tile *t) {          \
+        tile_run(t, rows, vectors);                                                                \
+    }
+#define HK_TILES(vectors)                                                                          \
+    HK_TILE(1, vectors)                                                                            \
+    HK_TILE(2, vectors)                                                                            \
+    HK_TILE(3, vectors)                                                                            \
+    HK_TILE(4, vectors)                                                                            \
+    HK_TILE(5, vectors)                                                                            \
+    HK_TILE(6, vectors)
+#define HK_TILE_NAMES(vectors)                                                                     \
+    {                                                                                              \
+        tile_1_##vectors, tile_2_##vectors, tile_3_##vectors, tile_4_##vectors, tile_5_##vectors,  \
+            tile_6_##vectors                                                                       \
+    }
+
+HK_TILES(1)
+HK_TILES(2)
+#if HK_VECTOR_BYTES == 64
+HK_TILES(3)
+HK_TILES(4)
+#endif
+
+// tile_of[vectors - 1][rows - 1]
+static void (*const tile_of[tile_vectors][tile_rows])(const struct tile *) = {
+    HK_TILE_NAMES(1),
+    HK_TILE_NAMES(2),
+#if HK_VECTOR_BYTES == 64
+    HK_TILE_NAMES(3),
+    HK_TILE_NAMES(4),
+#endif
+};
+
+// One block of panel against `rows` rows, shared out evenly so that no tile is much smaller than
+// the others.
+HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
+    const int64_t columns = t.columns;
+    real *const out = t.out;
+    const real *const panel = t.panel;
+    const int64_t tiles = (rows + tile_rows - 1) / tile_rows;
+    for (int64_t i = 0; i < tiles; i++) {
+        const int64_t begin = rows * i / tiles;
+        const int64_t count = rows * (i + 1) / tiles - begin;
+        const real *const x = t.x;
+        for (int64_t j = 0; j < columns; j += tile_columns) {
+            const int64_t left = columns - j;
+            const int64_t vectors = left < tile_columns ? (left + lanes - 1) / lanes : tile_vectors;
+            t.out = out + begin * t.out_row + j;
+            t.panel = panel + j;
+            t.columns = left;
+            t.x = x + begin * t.x_row;
+            tile_of[vectors - 1][count - 1](&t);
+        }
+        t.x = x;
+    }
+}
+
+#endif

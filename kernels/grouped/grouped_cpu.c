@@ -1,0 +1,42 @@
+// CPU twin of grouped: products over (expert, row block, panel), see matmul/product_cpu.c.
+#include "kernels/grouped/grouped.h"
+
+#include "kernels/matmul/product.h"
+
+static struct product groups_of(const int32_t *first, int64_t offset, struct hk_grouped_dims dims,
+                                enum hk_write write) {
+    assert(dims.experts >= 0 && dims.n >= 0 && dims.k >= 0);
+    return (struct product){
+        .groups = dims.experts,
+        .first = first,
+        .n = dims.n,
+        .k = dims.k,
+        .offset = offset,
+        .layout = HK_PANELS,
+        .write = write,
+    };
+}
+
+HK_KERNEL(void, grouped_nn,
+          (real * c, const real *a, const real *const *chunk, int64_t offset, const int32_t *first,
+           struct hk_grouped_dims dims, enum hk_write write),
+          (c, a, chunk, offset, first, dims, write)) {
+    const struct product p = groups_of(first, offset, dims, write);
+    HK_VARIANT(product_nn)(c, a, chunk, &p);
+}
+
+HK_KERNEL(void, grouped_nt,
+          (real * a, const real *c, const real *const *chunk, int64_t offset, const int32_t *first,
+           struct hk_grouped_dims dims, enum hk_write write),
+          (a, c, chunk, offset, first, dims, write)) {
+    const struct product p = groups_of(first, offset, dims, write);
+    HK_VARIANT(product_nt)(a, c, chunk, &p);
+}
+
+HK_KERNEL(void, grouped_tn,
+          (real *const *chunk, int64_t offset, const real *a, const real *c, const int32_t *first,
+           struct hk_grouped_dims dims, enum hk_write write),
+          (chunk, offset, a, c, first, dims, write)) {
+    const struct product p = groups_of(first, offset, dims, write);
+    HK_VARIANT(product_tn)(chunk, a, c, &p);
+}

@@ -1,0 +1,68 @@
+// CPU twin of matmul: a product of one group; and the change of layout.
+#include "kernels/matmul/matmul.h"
+
+#include "kernels/cpu/pack.h"
+#include "kernels/matmul/product.h"
+
+static struct product one_group(const int32_t first[2], enum hk_layout layout,
+                                struct hk_matmul_dims dims, enum hk_write write) {
+    return (struct product){
+        .groups = 1,
+        .first = first,
+        .n = dims.n,
+        .k = dims.k,
+        .layout = layout,
+        .write = write,
+    };
+}
+
+static int32_t row_count(struct hk_matmul_dims dims) {
+    assert(dims.m >= 0 && dims.m <= INT32_MAX);
+    assert(dims.n >= 0 && dims.k >= 0);
+    return (int32_t)dims.m;
+}
+
+HK_KERNEL(void, matmul_nn,
+          (real * c, const real *a, const real *b, enum hk_layout layout,
+           struct hk_matmul_dims dims, enum hk_write write),
+          (c, a, b, layout, dims, write)) {
+    const int32_t first[2] = {0, row_count(dims)};
+    const struct product p = one_group(first, layout, dims, write);
+    HK_VARIANT(product_nn)(c, a, &b, &p);
+}
+
+HK_KERNEL(void, matmul_nt,
+          (real * a, const real *c, const real *b, enum hk_layout layout,
+           struct hk_matmul_dims dims, enum hk_write write),
+          (a, c, b, layout, dims, write)) {
+    const int32_t first[2] = {0, row_count(dims)};
+    const struct product p = one_group(first, layout, dims, write);
+    HK_VARIANT(product_nt)(a, c, &b, &p);
+}
+
+HK_KERNEL(void, matmul_tn,
+          (real * b, const real *a, const real *c, enum hk_layout layout,
+           struct hk_matmul_dims dims, enum hk_write write),
+          (b, a, c, layout, dims, write)) {
+    const int32_t first[2] = {0, row_count(dims)};
+    const struct product p = one_group(first, layout, dims, write);
+    HK_VARIANT(product_tn)(&b, a, c, &p);
+}
+
+HK_KERNEL(void, panels_pack, (real * panels, const real *rows, int64_t k, int64_t n),
+          (panels, rows, k, n)) {
+#pragma omp parallel for schedule(static)
+    for (int64_t j = 0; j < n; j += HK_PANEL) {
+        pack_panel(panels + j * k, rows + j, n, k, n - j);
+    }
+}
+
+HK_KERNEL(void, panels_unpack, (real * rows, const real *panels, int64_t k, int64_t n),
+          (rows, panels, k, n)) {
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < k; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            rows[i * n + j] = panels[(j / HK_PANEL * k + i) * HK_PANEL + j % HK_PANEL];
+        }
+    }
+}

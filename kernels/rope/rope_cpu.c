@@ -1,0 +1,56 @@
+// CPU twin of rope. The gradient is the rotation by the opposite angle.
+#include "kernels/rope/rope.h"
+
+#include "kernels/cpu/real.h"
+
+HK_KERNEL(void, rope_table, (real * table, int64_t positions, int64_t width, double theta),
+          (table, positions, width, theta)) {
+    assert(width % 2 == 0);
+    const int64_t half = width / 2;
+#pragma omp parallel for schedule(static)
+    for (int64_t p = 0; p < positions; p++) {
+        real *cosines = table + p * width, *sines = cosines + half;
+        for (int64_t j = 0; j < half; j++) {
+            const double angle = (double)p * pow(theta, -2.0 * (double)j / (double)width);
+            cosines[j] = (real)cos(angle);
+            sines[j] = (real)sin(angle);
+        }
+    }
+}
+
+// `direction` is 1 forward, -1 back.
+static void rotate(real *y, const real *x, const real *table, struct hk_rope_dims dims,
+                   real direction, enum hk_write write) {
+    assert(dims.width % 2 == 0);
+    const int64_t half = dims.width / 2;
+#pragma omp parallel for schedule(static) collapse(2)
+    for (int64_t b = 0; b < dims.batch; b++) {
+        for (int64_t p = 0; p < dims.positions; p++) {
+            const real *cosines = table + p * dims.width, *sines = cosines + half;
+            for (int64_t h = 0; h < dims.heads; h++) {
+                const int64_t at = ((b * dims.positions + p) * dims.heads + h) * dims.width;
+                const real *from = x + at;
+                real *to = y + at;
+#pragma omp simd
+                for (int64_t j = 0; j < half; j++) {
+                    const real c = cosines[j], s = direction * sines[j];
+                    const real low = from[j], high = from[j + half];
+                    to[j] = (write == HK_ADD ? to[j] : 0) + (low * c - high * s);
+                    to[j + half] = (write == HK_ADD ? to[j + half] : 0) + (high * c + low * s);
+                }
+            }
+        }
+    }
+}
+
+HK_KERNEL(void, rope, (real * y, const real *x, const real *table, struct hk_rope_dims dims),
+          (y, x, table, dims)) {
+    rotate(y, x, table, dims, 1, HK_STORE);
+}
+
+HK_KERNEL(void, rope_grad,
+          (real * dx, const real *dy, const real *table, struct hk_rope_dims dims,
+           enum hk_write write),
+          (dx, dy, table, dims, write)) {
+    rotate(dx, dy, table, dims, -1, write);
+}

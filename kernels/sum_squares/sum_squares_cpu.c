@@ -1,0 +1,35 @@
+// CPU twin of sum_squares: at most `blocks` partial sums, cut by count alone.
+#include "kernels/sum_squares/sum_squares.h"
+
+#include "kernels/cpu/real.h"
+
+enum { blocks = 512, side_by_side = 32 };
+
+// Sums run side by side in double; element i of the block goes to sum i % side_by_side.
+static double block_squares(const real *x, int64_t count) {
+    double sum[side_by_side] = {0};
+    const int64_t whole = count / side_by_side * side_by_side;
+    for (int64_t i = 0; i < whole; i += side_by_side) {
+        for (int j = 0; j < side_by_side; j++) {
+            const double v = (double)x[i + j];
+            sum[j] += v * v;
+        }
+    }
+    for (int64_t i = whole; i < count; i++) sum[i - whole] += (double)x[i] * (double)x[i];
+    double total = 0;
+    for (int j = 0; j < side_by_side; j++) total += sum[j];
+    return total;
+}
+
+HK_KERNEL(double, sum_squares, (const real *x, int64_t count), (x, count)) {
+    const int64_t block = (count + blocks * 1024 - 1) / (blocks * 1024) * 1024;
+    double partial[blocks] = {0};
+#pragma omp parallel for schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        const int64_t left = count - b * block;
+        if (left > 0) partial[b] = block_squares(x + b * block, left < block ? left : block);
+    }
+    double total = 0;
+    for (int b = 0; b < blocks; b++) total += partial[b];
+    return total;
+}
