@@ -1,0 +1,97 @@
+"""Twenty AdamW steps of models/curve.moe: the runtime's random streams, data, accumulation, clipping
+and schedule, again in Python; the update is torch.optim.AdamW's. Writes curve.bytes, the data."""
+import math
+
+import numpy as np
+import torch
+
+from draw import draw_below, draw_normals, hashed
+from mathematics import Parameters
+from models import T, V, mixtral
+
+STEPS, MICROBATCH, ITERATIONS = 20, 4, 2
+LR, BETAS, EPS, DECAY, CLIP, WARMUP, FINAL = 1e-2, (0.9, 0.95), 1e-8, 0.1, 0.7, 5, 0.1
+DATA_TOKENS, VALIDATION_SHARE = 4000, 20
+DEVIATION = {"embed": 0.5, "w1": 0.3, "w3": 0.3}
+NEAR = 1e-5  # So that single precision routes alike, too.
+
+
+class Drawn(Parameters):
+    """Initialized as runtime/params/init.c does; salt is the seed."""
+
+    def first_value(self, path, shape, init):
+        if init == "ones":
+            return np.ones(shape)
+        assert init == "normal"
+        deviation = DEVIATION.get(path.split(".")[-1], 0.02)
+        return deviation * draw_normals(self.salt, "init", path, int(np.prod(shape))).reshape(shape)
+
+
+def make_data():
+    """A rule that can be learned, with a disturbance now and then."""
+    u, data = hashed("curve data", 2 * DATA_TOKENS), [1]
+    for i in range(1, DATA_TOKENS):
+        random = u[2 * i] > 0.7
+        data.append(int((u[2 * i + 1] + 1) / 2 * V) if random else (3 * data[-1] + 5) % V)
+    return bytes(data)
+
+
+def rate(step):
+    if step < WARMUP:
+        return LR * (step + 1) / WARMUP
+    done = (step - WARMUP) / (STEPS - WARMUP)
+    return LR * (FINAL + (1 - FINAL) * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+def batch(data, seed, iteration):
+    """As runtime/data/data.c: validation keeps the last 1/20, a sequence starts anywhere before."""
+    starts = len(data) - len(data) // VALIDATION_SHARE - T
+    rows = []
+    for i in range(MICROBATCH):
+        start = draw_below(seed, "data", "", iteration * MICROBATCH + i, starts)
+        rows.append(list(data[start:start + T + 1]))
+    rows = torch.tensor(rows)
+    return rows[:, :-1], rows[:, 1:]
+
+
+def iterate(p, data, seed, iteration):
+    """Loss and its parts as the runtime reports them; adds gradients."""
+    ids, targets = batch(data, seed, iteration)
+    p.auxiliary = torch.zeros((), dtype=torch.float64)
+    logits = mixtral(p, ids)
+    total = torch.nn.functional.cross_entropy(logits.reshape(-1, V), targets.reshape(-1), reduction="sum")
+    cross_entropy = total / (ITERATIONS * MICROBATCH * T)
+    auxiliary = p.auxiliary / ITERATIONS
+    (cross_entropy + auxiliary).backward()
+    return np.array([float(cross_entropy + auxiliary), float(cross_entropy), float(auxiliary)])
+
+
+def train(seed, data):
+    p, rows = Drawn(seed), []
+    mixtral(p, batch(data, seed, 0)[0])  # Makes the parameters.
+    decayed = [t for t in p.tensors.values() if t.dim() >= 2]
+    others = [t for t in p.tensors.values() if t.dim() < 2]
+    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": DECAY},
+                                   {"params": others, "weight_decay": 0.0}], betas=BETAS, eps=EPS)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        losses = sum(iterate(p, data, seed, step * ITERATIONS + i) for i in range(ITERATIONS))
+        norm = math.sqrt(sum(float(t.grad.pow(2).sum()) for t in p.tensors.values()))
+        for t in p.tensors.values():
+            t.grad *= min(1.0, CLIP / norm)
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step)
+        optimizer.step()
+        rows.append({"loss": losses[0], "cross_entropy": losses[1], "aux": losses[2],
+                     "grad_norm": norm, "lr": rate(step)})
+    return rows, p.near
+
+
+def evaluate(directory):
+    data, seed = make_data(), 1
+    (directory / "curve.bytes").write_bytes(data)
+    rows, near = train(seed, data)
+    while near < NEAR:
+        seed += 1
+        rows, near = train(seed, data)
+    return {"seed": seed, "near": near, "steps": rows}

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Writes stored/*.json: what PyTorch computes, in float64, for models/*.moe. Needs torch and numpy;
+the tests that read the results need neither.
+
+    /usr/bin/python3 tests/reference/generate.py [model ...]
+
+Per model: loss, cross entropy, auxiliary, loads, logits and, per tensor, its gradient. Of every
+array, stored are the L2 norm, the projection on numbers hashed from its name (no element can
+change, nor two swap places, without moving it) and some elements for a readable failure."""
+import json
+import math
+import pathlib
+import sys
+
+import numpy as np
+import torch
+
+import curve
+from draw import hashed
+from mathematics import Parameters
+from models import MODELS, T, V
+
+BATCH, SHARE, SAMPLES = 2, 0.5, 8
+NEAR = 4e-3  # Smallest distance to another choice that we accept.
+
+
+def summary(name, values):
+    flat = np.ascontiguousarray(values.detach().numpy(), dtype=np.float64).reshape(-1)
+    at = sorted({round(i * (flat.size - 1) / (SAMPLES - 1)) for i in range(SAMPLES)})
+    return {"size": int(flat.size), "norm": float(np.sqrt(flat @ flat)),
+            "projection": float(flat @ hashed("project " + name, flat.size)),
+            "at": at, "value": [float(flat[i]) for i in at]}
+
+
+def tokens(name):
+    """ids and targets [batch, T], with one target to ignore."""
+    ids = np.floor((hashed(name + " ids", BATCH * T) + 1) / 2 * V).astype(np.int64)
+    targets = np.floor((hashed(name + " targets", BATCH * T) + 1) / 2 * V).astype(np.int64)
+    targets[T + 1] = -1
+    return ids, targets
+
+
+def evaluate(name, salt):
+    ids, targets = tokens(name)
+    p = Parameters(salt)
+    logits = MODELS[name](p, torch.from_numpy(ids).view(BATCH, T))
+    scale = 1 / float((targets >= 0).sum())
+    losses = torch.nn.functional.cross_entropy(logits.view(-1, V), torch.from_numpy(targets),
+                                               ignore_index=-1, reduction="sum")
+    cross_entropy = scale * losses
+    loss = cross_entropy + SHARE * p.auxiliary
+    loss.backward()
+    result = {
+        "model": name, "salt": salt, "near": p.near if math.isfinite(p.near) else None,
+        "batch": BATCH, "scale": scale, "share": SHARE, "ids": ids.tolist(), "targets": targets.tolist(),
+        "loss": float(loss), "cross_entropy": float(cross_entropy), "auxiliary": float(p.auxiliary),
+        "loads": p.loads, "logits": summary("logits", logits),
+        "gradients": {path: summary(path, torch.zeros_like(t) if t.grad is None else t.grad)
+                      for path, t in sorted(p.tensors.items()) if path not in p.frozen},
+        "frozen": sorted(p.frozen),
+    }
+    return result, p.near
+
+
+def main():
+    here = pathlib.Path(__file__).parent / "stored"
+    names = sys.argv[1:] or [*MODELS, "curve"]
+    for name in names:
+        if name == "curve":
+            text = json.dumps(curve.evaluate(here)).replace('}, ', '},\n')
+        else:
+            salt, (result, near) = 0, evaluate(name, 0)
+            while near < NEAR:
+                salt += 1
+                result, near = evaluate(name, salt)
+            text = json.dumps(result).replace('}, "', '},\n"')
+        (here / f"{name}.json").write_text(text + "\n")
+        print(name, len(text), "bytes", "" if name == "curve" else f"salt {salt} near {near:.3g}")
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    main()

@@ -1,0 +1,132 @@
+"""The operations of the language in PyTorch, float64, written from the papers and from
+docs/language.md, and not from our kernels. Gradients are autograd's.
+
+Every choice that is not differentiable reports how near it came to going the other way
+(`Parameters.near`): the generator refuses weights with near-ties, where rounding could decide."""
+import math
+
+import torch
+import torch.nn.functional as F
+
+from draw import fill
+
+NEG_INF = float("-inf")
+
+
+class Parameters:
+    """Makes parameters on first use; a path names the same tensor as in the emitted program."""
+
+    def __init__(self, salt):
+        self.salt, self.tensors, self.frozen = salt, {}, set()
+        self.loads, self.auxiliary, self.near = {}, torch.zeros((), dtype=torch.float64), math.inf
+
+    def __call__(self, path, shape, init="normal", trainable=True):
+        if path not in self.tensors:
+            value = torch.from_numpy(self.first_value(path, shape, init))
+            self.tensors[path] = value.requires_grad_(trainable)
+            if not trainable:
+                self.frozen.add(path)
+        return self.tensors[path]
+
+    def first_value(self, path, shape, init):
+        return fill(path, self.salt, shape, init)
+
+    def note(self, distance):
+        if distance.numel():
+            self.near = min(self.near, float(distance.detach().min()))
+
+
+def rmsnorm(x, gain, eps, over=1):
+    y = x / torch.sqrt(x.pow(2).mean(tuple(range(-over, 0)), keepdim=True) + eps)
+    return y if gain is None else y * gain
+
+
+def layernorm(x, gain, bias, eps):
+    centred = x - x.mean(-1, keepdim=True)
+    y = centred / torch.sqrt(centred.pow(2).mean(-1, keepdim=True) + eps)
+    return y if gain is None else y * gain + bias
+
+
+def rope(x, theta):
+    """x [batch, T, heads, A]; half-split."""
+    positions, half = x.shape[1], x.shape[3] // 2
+    inverse = torch.tensor([theta ** (-2 * j / (2 * half)) for j in range(half)], dtype=x.dtype)
+    angle = torch.arange(positions, dtype=x.dtype)[:, None] * inverse
+    cos, sin = angle.cos()[:, None, :], angle.sin()[:, None, :]
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def sdpa(q, k, v, causal=True, window=0, scale=None):
+    """q [batch, T, H, A], k [batch, T, G, A], v [batch, T, G, U] -> [batch, T, H, U]."""
+    repeat = q.shape[2] // k.shape[2]
+    k, v = k.repeat_interleave(repeat, 2), v.repeat_interleave(repeat, 2)
+    scores = torch.einsum("bqha,bkha->bhqk", q, k) * (scale or q.shape[3] ** -0.5)
+    distance = torch.arange(q.shape[1])[:, None] - torch.arange(q.shape[1])[None, :]
+    hidden = torch.zeros_like(distance, dtype=torch.bool)
+    if causal:
+        hidden |= distance < 0
+    if window:
+        hidden |= distance >= window
+    weights = torch.softmax(scores.masked_fill(hidden, NEG_INF), -1)
+    return torch.einsum("bhqk,bkhu->bqhu", weights, v)
+
+
+def swiglu(p, path, x, width):
+    w1, w3 = p(path + ".w1", (x.shape[-1], width)), p(path + ".w3", (x.shape[-1], width))
+    return (F.silu(x @ w1) * (x @ w3)) @ p(path + ".w2", (width, x.shape[-1]))
+
+
+def gelu_ffn(p, path, x, width):
+    d = x.shape[-1]
+    h = x @ p(path + ".w1", (d, width)) + p(path + ".b1", (width,), "zeros")
+    return F.gelu(h, approximate="tanh") @ p(path + ".w2", (width, d)) + p(path + ".b2", (d,), "zeros")
+
+
+def choose(p, candidates, topk, groups, topk_groups, score):
+    """Indices of the chosen experts, best first, and the distance to another choice."""
+    n, experts = candidates.shape
+    if groups > 1:
+        grouped = candidates.view(n, groups, experts // groups)
+        best = grouped.topk(2, -1)[0].sum(-1) if score == "sigmoid" else grouped.max(-1)[0]
+        order = best.sort(-1, descending=True)
+        if topk_groups < groups:
+            p.note(order[0][:, topk_groups - 1] - order[0][:, topk_groups])
+        keep = torch.zeros_like(best, dtype=torch.bool).scatter_(1, order[1][:, :topk_groups], True)
+        candidates = candidates.masked_fill(~keep.repeat_interleave(experts // groups, 1), NEG_INF)
+    values, ids = candidates.sort(-1, descending=True)
+    if topk < experts:
+        p.note(values[:, topk - 1] - values[:, topk])
+    return ids[:, :topk]
+
+
+def moe(p, path, x, expert, experts, topk, score="softmax", weight="scores", scale=1.0, groups=1,
+        topk_groups=1, bias=False, select_bias=False, aux=0.0, z=0.0):
+    """x [batch, T, D]. expert(p, path, rows) is one expert's body. Returns the routed output."""
+    rows = x.reshape(-1, x.shape[-1])
+    n = rows.shape[0]
+    logits = rows @ p(path + ".router", (x.shape[-1], experts))
+    if bias:
+        logits = logits + p(path + ".router_bias", (experts,), "zeros")
+    scores = torch.softmax(logits, -1) if score == "softmax" else torch.sigmoid(logits)
+    candidates = scores.detach()
+    if select_bias:
+        candidates = candidates + p(path + ".select_bias", (experts,), "zeros", trainable=False)
+    ids = choose(p, candidates, topk, groups, topk_groups, score)
+    weights = scores.gather(1, ids)
+    if weight == "renormalized":
+        weights = weights / (weights.sum(-1, keepdim=True) + 1e-20)
+    elif weight == "softmax_of_topk":
+        weights = torch.softmax(logits.gather(1, ids), -1)
+    weights = weights * scale
+
+    loads = torch.bincount(ids.reshape(-1), minlength=experts)
+    p.loads[path] = loads.tolist()
+    share = scores if score == "softmax" else scores / scores.sum(-1, keepdim=True)
+    p.auxiliary = p.auxiliary + aux * experts / (topk * n**2) * (loads * share.sum(0)).sum()
+    p.auxiliary = p.auxiliary + z * torch.logsumexp(logits, -1).pow(2).mean()
+
+    # Every expert on every token, most weights zero: slow, and free of index bookkeeping.
+    dense = torch.zeros_like(scores).scatter(1, ids, weights)
+    y = sum(dense[:, e, None] * expert(p, f"{path}.experts.{e}", rows) for e in range(experts))
+    return y.reshape(x.shape)

@@ -1,0 +1,147 @@
+"""The models of models/*.moe in PyTorch. Each takes Parameters and ids [batch, T] and returns logits
+[batch, T, V]; names and sizes are those of the .moe file."""
+import torch
+import torch.nn.functional as F
+
+from mathematics import gelu_ffn, layernorm, moe, rmsnorm, rope, sdpa, swiglu
+
+V, D, T, L = 29, 16, 12, 2
+
+
+def norm(p, path, x, eps=1e-5):
+    return rmsnorm(x, p(path, (x.shape[-1],), "ones"), eps)
+
+
+def project(x, w):
+    return torch.einsum("btd,dha->btha", x, w)
+
+
+def attention(p, path, x, heads, groups, width, theta=None, window=0, qk_norm=None, biases=False):
+    d = x.shape[-1]
+    parts = []
+    for name, count in (("q", heads), ("k", groups), ("v", groups)):
+        y = project(x, p(f"{path}.w{name}", (d, count, width)))
+        if biases:
+            y = y + p(f"{path}.b{name}", (count, width), "zeros")
+        if qk_norm and name != "v":
+            over = 1 if qk_norm == "head" else 2
+            gain = p(f"{path}.{name}_norm", (count, width)[2 - over:], "ones")
+            y = rmsnorm(y, gain, 1e-5, over)
+        parts.append(rope(y, theta) if theta and name != "v" else y)
+    out = sdpa(*parts, causal=True, window=window)
+    return torch.einsum("btha,had->btd", out, p(f"{path}.wo", (heads, width, d)))
+
+
+def dense(p, ids):
+    """GPT-2's shape: learned positions, layernorm, gelu, biases, tied embedding."""
+    embed = p("embed", (V, D))
+    x = embed[ids] + p("position", (T, D))
+    for i in range(L):
+        at = f"layers.{i}."
+        affine = lambda name: (p(name + ".gain", (D,), "ones"), p(name + ".bias", (D,), "zeros"))
+        x = x + attention(p, at + "attention", layernorm(x, *affine(at + "attention_norm"), 1e-5),
+                          heads=4, groups=4, width=4, biases=True)
+        x = x + gelu_ffn(p, at + "ffn", layernorm(x, *affine(at + "ffn_norm"), 1e-5), 24)
+    return layernorm(x, p("norm.gain", (D,), "ones"), p("norm.bias", (D,), "zeros"), 1e-5) @ embed.T
+
+
+def mixtral(p, ids):
+    """examples/tiny.moe, smaller: renormalized weights, grouped heads, both auxiliary losses."""
+    x = p("embed", (V, D))[ids]
+    for i in range(L):
+        at = f"layers.{i}."
+        x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 4, 2, 4, theta=1e4)
+        x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
+                    lambda p, path, rows: swiglu(p, path, rows, 24), experts=4, topk=2,
+                    weight="renormalized", aux=0.01, z=0.001)
+    return norm(p, "norm", x) @ p("head", (D, V))
+
+
+def olmoe(p, ids):
+    """Plain scores as weights, query and key normalized whole, a gated shared expert (Qwen2)."""
+    x = p("embed", (V, D))[ids]
+    for i in range(L):
+        at = f"layers.{i}."
+        x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 2, 2, 8, theta=1e4,
+                          qk_norm="whole")
+        n = norm(p, at + "sparse_norm", x)
+        routed = moe(p, at + "sparse", n, lambda p, path, rows: swiglu(p, path, rows, 12),
+                     experts=6, topk=3, weight="scores", aux=0.02)
+        gate = torch.sigmoid(n @ p(at + "sparse.shared_gate", (D,)))
+        x = x + routed + gate[..., None] * swiglu(p, at + "sparse.shared", n, 20)
+    return norm(p, "norm", x) @ p("head", (D, V))
+
+
+def gpt_oss(p, ids):
+    """Softmax of the chosen logits, biases everywhere, windows in every other layer."""
+    x = p("embed", (V, D))[ids]
+    for i in range(4):
+        at = f"layers.{i}."
+        name, window = ("windowed", 5) if i % 2 == 0 else ("attention", 0)
+        x = x + attention(p, at + name, norm(p, f"{at}{name}_norm", x), 4, 2, 8, theta=1.5e5,
+                          window=window, biases=True)
+        x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
+                    lambda p, path, rows: gelu_ffn(p, path, rows, 10), experts=4, topk=2,
+                    weight="softmax_of_topk", bias=True, aux=0.01)
+    return norm(p, "norm", x) @ p("head", (D, V))
+
+
+def deepseek_v3(p, ids):
+    """Sigmoid scores, groups, selection bias, scale, shared expert, a dense first layer."""
+    x = p("embed", (V, D))[ids]
+    for i in range(3):
+        at = f"layers.{i}."
+        x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 2, 1, 8, theta=1e4,
+                          qk_norm="head")
+        if i < 1:
+            x = x + swiglu(p, at + "swiglu", norm(p, at + "swiglu_norm", x), 40)
+            continue
+        n = norm(p, at + "sparse_norm", x)
+        routed = moe(p, at + "sparse", n, lambda p, path, rows: swiglu(p, path, rows, 12),
+                     experts=8, topk=3, score="sigmoid", weight="renormalized", scale=2.5, groups=4,
+                     topk_groups=2, select_bias=True, aux=0.01)
+        x = x + routed + swiglu(p, at + "sparse.shared", n, 18)
+    return norm(p, "norm", x) @ p("head", (D, V))
+
+
+def deepseek_v2(p, ids):
+    """Softmax scores with groups, weights scaled and not renormalized."""
+    x = p("embed", (V, D))[ids]
+    for i in range(L):
+        at = f"layers.{i}."
+        x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 2, 2, 8, theta=1e4)
+        x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
+                    lambda p, path, rows: swiglu(p, path, rows, 12), experts=8, topk=2,
+                    weight="scores", scale=1.5, groups=4, topk_groups=2, z=0.01)
+    return norm(p, "norm", x) @ p("head", (D, V))
+
+
+def elementwise(p, ids):
+    """Every elementwise operation, broadcasts both ways, norms without gain, full attention."""
+    x = p("embed", (V, D))[ids]
+    wide, narrow = 70, 3  # More than one panel of 64 columns; few elements near a kink.
+    for i in range(L):
+        at = f"layers.{i}.smooth."
+        n = rmsnorm(x, None, 1e-5)
+        a, b, g = n @ p(at + "wa", (D, wide)), n @ p(at + "wb", (D, wide)), p(at + "g", (wide,), "ones")
+        u = torch.tanh(a) * g - F.gelu(b) / (1 + torch.exp(-b))
+        v = torch.sqrt(a * a + 0.5) + torch.sigmoid(-a)
+        h = F.silu(u) * v + F.gelu(a - 2 * b, approximate="tanh")
+        x = x + (h @ p(at + "wo", (wide, D))) * p(at + "s", (T, D), "ones")
+        at = f"layers.{i}.kinked."
+        g, c = p(at + "g", (narrow,), "zeros"), n @ p(at + "wi", (D, narrow))
+        p.note((c - g).abs())
+        p.note(c.abs())
+        p.note((c + 1).abs())
+        h = torch.minimum(c, g) + F.relu(c) * torch.maximum(c, torch.tensor(-1.0).double())
+        x = x + h @ p(at + "wo", (narrow, D))
+        at = f"layers.{i}.mixer."
+        n = layernorm(x, None, None, 1e-5)
+        q, k = (project(n, p(at + name, (D, count, 6))) for name, count in (("wq", 4), ("wk", 2)))
+        v = project(n, p(at + "wv", (D, 2, 10)))
+        out = sdpa(q, k, v, causal=False, scale=0.3)
+        x = x + torch.einsum("bthu,hud->btd", out, p(at + "wo", (4, 10, D)))
+    return norm(p, "norm", x) @ p("head", (D, V))
+
+
+MODELS = {f.__name__: f for f in (dense, mixtral, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise)}
