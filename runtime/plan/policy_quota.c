@@ -15,7 +15,7 @@
 #include "runtime/plan/policies.h"
 #include "runtime/plan/tally.h"
 
-enum { DROP_ROUNDS = 8, LEVEL_ROUNDS = 14 };
+enum { LEVEL_ROUNDS = 14 };
 
 struct pair {
     int32_t expert;
@@ -28,14 +28,17 @@ struct quota {
     struct hpl_draft draft;
     uint32_t *node_rows; // [nodes][experts] rows that start in a node
 
-    int32_t import_limit; // Entries of a node, at most.
-    int32_t *import;      // [nodes][import_limit] most asked first
-    int32_t *imports;     // [nodes] how many of them are taken
+    int32_t import_limit;  // Entries of a node, at most.
+    int32_t *import;       // [nodes][import_limit] most asked first
+    int32_t *imports;      // [nodes] how many of them are taken
+    int32_t *best_imports; // [nodes] how many gave the least load
+    int32_t *short_of;     // [nodes] experts that packing left over
 
     struct hpl_topology nodes; // Nodes as devices.
     struct hpl_plan where;     // Which node has which expert.
     int64_t *share;            // [where's holders]
     struct hpl_level level;
+    bool raised; // The level is higher than the mean and the slack alone ask for.
 
     int32_t *node_first; // [nodes + 1]
     int32_t *item;       // experts of a node
@@ -56,6 +59,8 @@ static bool take_arrays(struct quota *q, struct hpl_work *work) {
     q->node_rows = HPL_TAKE(work, (int64_t)nodes * experts, uint32_t);
     q->import = HPL_TAKE(work, (int64_t)nodes * q->import_limit, int32_t);
     q->imports = HPL_TAKE(work, nodes, int32_t);
+    q->best_imports = HPL_TAKE(work, nodes, int32_t);
+    q->short_of = HPL_TAKE(work, nodes, int32_t);
     q->where.capacity = (int32_t)where;
     q->where.first = HPL_TAKE(work, experts + 1, int32_t);
     q->where.holder = HPL_TAKE(work, where, int32_t);
@@ -69,9 +74,9 @@ static bool take_arrays(struct quota *q, struct hpl_work *work) {
     int64_t slots = 0;
     for (int32_t d = 0; d < topology->devices; d++) slots += q->draft.slots_left[d];
     q->added = HPL_TAKE(work, slots, struct pair);
-    return q->node_rows && q->import && q->imports && q->where.first && q->where.holder &&
-           q->share && q->node_first && q->item && q->item_rows && q->rest && q->room && q->ids &&
-           q->added;
+    return q->node_rows && q->import && q->imports && q->best_imports && q->short_of &&
+           q->where.first && q->where.holder && q->share && q->node_first && q->item &&
+           q->item_rows && q->rest && q->room && q->ids && q->added;
 }
 
 // Nodes as devices, each a node of its own.
@@ -91,8 +96,8 @@ static bool take_nodes(struct quota *q, struct hpl_work *work) {
     return true;
 }
 
-// Step 1: by the rows that would otherwise leave the node.
-static void choose_imports(struct quota *q) {
+// Step 1: by the rows that would otherwise leave the node, if those are at least `least`.
+static void choose_imports(struct quota *q, int64_t least) {
     const int32_t experts = q->problem->experts;
     for (int32_t n = 0; n < q->nodes.nodes; n++) {
         int32_t *import = q->import + (int64_t)n * q->import_limit;
@@ -100,7 +105,7 @@ static void choose_imports(struct quota *q) {
         int32_t count = 0;
         for (int32_t e = 0; e < experts; e++) q->rest[e] = rows[e];
         for (int32_t e = 0; e < experts; e++) {
-            if (rows[e] == 0 || *hpl_draft_copies(&q->draft, n, e) > 0) continue;
+            if (rows[e] < least || *hpl_draft_copies(&q->draft, n, e) > 0) continue;
             count = hpl_order_insert(import, count, q->draft.entries_left[n], e, q->rest);
         }
         q->imports[n] = count;
@@ -156,8 +161,13 @@ static enum hpl_status share_nodes(struct quota *q, struct hpl_work *work) {
     const struct hpl_loads loads = {q->nodes.nodes, q->problem->experts, q->node_rows};
     const enum hpl_status status = hpl_share(&q->nodes, &q->where, &loads, q->problem->budget.slack,
                                              q->share, &q->level, work);
-    if (status == HPL_OK) form_items(q);
-    return status;
+    if (status != HPL_OK) return status;
+    int64_t rows = 0;
+    for (int32_t k = 0; k < q->where.first[q->problem->experts]; k++) rows += q->share[k];
+    q->raised = (__int128)q->level.num * 1000 * hpl_tally_speed(&q->nodes) >
+                (__int128)rows * (1000 + q->problem->budget.slack) * q->level.den;
+    form_items(q);
+    return HPL_OK;
 }
 
 // The holder of the expert in the node that has most room; -1 when none has any.
@@ -236,7 +246,7 @@ static void undo(struct quota *q, int32_t to) {
 }
 
 // Packs a node at the least level at which it can be packed, by bisection up to 16 times the level.
-static void pack_higher(struct quota *q, int32_t node) {
+static struct hpl_level pack_higher(struct quota *q, int32_t node) {
     const int32_t before = q->added_count;
     struct hpl_level low = q->level, high = {16 * q->level.num, q->level.den};
     for (int32_t i = 0; i < LEVEL_ROUNDS; i++) {
@@ -248,30 +258,72 @@ static void pack_higher(struct quota *q, int32_t node) {
         undo(q, before);
     }
     pack_node(q, node, high);
+    return high;
 }
 
-// Steps 2 and 3 until every node can be packed, or no import is left to drop.
-static enum hpl_status pack(struct quota *q, struct hpl_work *work) {
-    for (int32_t round = 0;; round++) {
-        const enum hpl_status status = share_nodes(q, work);
-        if (status != HPL_OK) return status;
-        bool packed = true, dropped = false;
-        for (int32_t n = 0; n < q->nodes.nodes; n++) {
-            const int32_t before = q->added_count;
-            const int32_t short_of = pack_node(q, n, q->level);
-            if (short_of == 0) continue;
-            packed = false;
-            if (round < DROP_ROUNDS && q->imports[n] > 0) {
-                q->imports[n] = (int32_t)hpl_max(0, q->imports[n] - short_of);
-                dropped = true;
-            } else if (!dropped) {
-                undo(q, before);
-                pack_higher(q, n);
-            }
-        }
-        if (packed || !dropped) return HPL_OK;
-        undo(q, 0);
+// Steps 1 and 2. Imports that save too little to be worth their bytes are taken all the same when
+// nodes cannot be balanced without them.
+static enum hpl_status choose_and_share(struct quota *q, struct hpl_work *work) {
+    const int64_t least = hpl_max(q->problem->budget.import_rows, 1);
+    choose_imports(q, least);
+    const enum hpl_status status = share_nodes(q, work);
+    if (status != HPL_OK || least == 1 || !q->raised) return status;
+    choose_imports(q, 1);
+    return share_nodes(q, work);
+}
+
+// Step 3 for all nodes. Sets the load that the fullest device is packed to, in thousandths of a
+// row at speed one, and in `short_of` what each node could not place at the level of step 2.
+static int64_t pack_nodes(struct quota *q, bool *packed) {
+    struct hpl_level worst = q->level;
+    *packed = true;
+    for (int32_t n = 0; n < q->nodes.nodes; n++) {
+        const int32_t before = q->added_count;
+        q->short_of[n] = pack_node(q, n, q->level);
+        if (q->short_of[n] == 0) continue;
+        *packed = false;
+        undo(q, before);
+        const struct hpl_level level = pack_higher(q, n);
+        if (level.num > worst.num) worst = level;
     }
+    return (int64_t)((__int128)worst.num * 1000 / worst.den);
+}
+
+// Lets every node that could not be packed take as many imports less as it had experts left over.
+static bool drop_imports(struct quota *q) {
+    bool dropped = false;
+    for (int32_t n = 0; n < q->nodes.nodes; n++) {
+        if (q->short_of[n] == 0 || q->imports[n] == 0) continue;
+        q->imports[n] = (int32_t)hpl_max(0, q->imports[n] - q->short_of[n]);
+        dropped = true;
+    }
+    return dropped;
+}
+
+// Steps 1 to 3: packs with all imports, and while that fails with ever fewer; then stays with the
+// number that gave the least load.
+static enum hpl_status pack(struct quota *q, struct hpl_work *work) {
+    enum hpl_status status = choose_and_share(q, work);
+    int64_t best = INT64_MAX;
+    for (;;) {
+        if (status != HPL_OK) return status;
+        bool packed = false;
+        const int64_t load = pack_nodes(q, &packed);
+        const bool better = load < best;
+        if (better) {
+            best = load;
+            for (int32_t n = 0; n < q->nodes.nodes; n++) q->best_imports[n] = q->imports[n];
+        }
+        if (packed && better) return HPL_OK;
+        undo(q, 0);
+        if (packed || !drop_imports(q)) break;
+        status = share_nodes(q, work);
+    }
+    for (int32_t n = 0; n < q->nodes.nodes; n++) q->imports[n] = q->best_imports[n];
+    status = share_nodes(q, work);
+    bool packed = false;
+    if (status == HPL_OK) pack_nodes(q, &packed);
+    return status;
 }
 
 // Step 4.
@@ -308,7 +360,6 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     }
     if (status == HPL_OK) {
         hpl_tally_nodes(problem->topology, problem->loads, q.node_rows);
-        choose_imports(&q);
         status = pack(&q, work);
     }
     if (status == HPL_OK) {

@@ -77,6 +77,7 @@ struct hpl_budget {
     int32_t slack;        // Thousandths of the mean load given up to keep rows near their source.
     int32_t replica_rows; // Rows that a replica must keep on its device to be worth its bytes, when
                           // balance does not ask for it.
+    int32_t import_rows;  // Rows that an entry must keep in its node, likewise.
 };
 
 // Prices for the policies that weigh time; integers in any one unit (picoseconds, say).

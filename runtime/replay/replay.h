@@ -38,6 +38,8 @@ struct setting {
     struct hpl_topology topology;
     struct hpl_budget budget;
     struct hpl_costs costs;
+    bool calibrate;        // Plan again after the gate, on the exact counts.
+    bool calibrate_always; // Take it whenever it helps, whatever its price.
     uint32_t forecast_age; // Stored iterations between forecast and use; 0: the microbatch before.
     uint32_t window;       // Microbatches whose mean is the forecast.
     uint32_t period;       // Microbatches between two plans of a periodic policy.
@@ -53,6 +55,7 @@ struct sample {
     int64_t intra;    // Rows that change device within a node.
     int64_t entries;  // Chunks that enter a node, all nodes.
     int64_t replicas; // Chunks held besides the owners' own.
+    int64_t exposed;  // Replicas added after the gate.
     int64_t states;   // Chunks whose optimizer states move.
     int64_t plan_ns;  // Placement, shares and one rank's quotas.
     double imbalance; // Largest device load over the mean, speeds counted.
@@ -78,8 +81,9 @@ void series_free(struct series *series);
 struct summary {
     int64_t count;
     double mean, p95, worst;          // Of the imbalance.
-    double cross, intra;              // Shares of all rows.
-    double entries, replicas, states; // Means for each layer-step; entries for each node.
+    double bound, distance;           // Mean bound of the imbalance; mean of imbalance / bound - 1.
+    double cross, intra, cross_bound; // Shares of all rows.
+    double entries, replicas, exposed, states; // Means for each layer-step; entries for each node.
     double plan_us, plan_us_p95;
 };
 
@@ -89,5 +93,14 @@ struct summary summarize(const struct series *series, uint32_t from, uint32_t to
 // The table for people.
 void text_report(FILE *out, const struct loads *loads, const struct setting *setting,
                  const struct series *series, int32_t count);
+
+// The same as JSON, to a file or to standard output ("-"). Prints one line and returns false when it
+// cannot be written.
+bool json_report(const char *path, const struct loads *loads, const struct setting *setting,
+                 const struct series *series, int32_t count);
+
+// A picture of every device's load over time, one band for each policy. Same errors.
+bool svg_report(const char *path, const struct setting *setting, const struct series *series,
+                int32_t count);
 
 #endif

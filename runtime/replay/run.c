@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/plan/bound.h"
+#include "runtime/plan/calibrate.h"
 #include "runtime/replay/replay.h"
 
 // Everything a run allocates, once.
@@ -11,10 +13,11 @@ struct run {
     const struct loads *loads;
     const struct setting *setting;
     const struct hpl_policy *policy;
-    int32_t *owner;                // Even sharding.
-    uint32_t *forecast, *exact;    // [devices][experts]
-    uint32_t *sum;                 // [devices][experts], while a forecast is averaged
-    struct hpl_plan plan, *layers; // layers[l]: the present placement of a periodic policy.
+    int32_t *owner;               // Even sharding.
+    uint32_t *forecast, *exact;   // [devices][experts]
+    uint32_t *sum;                // [devices][experts], while a forecast is averaged
+    struct hpl_plan plan, before; // The plan, and what it was before calibration.
+    struct hpl_plan *layers;      // layers[l]: the present placement of a periodic policy.
     int64_t *share;
     uint32_t *quota; // [holders]
     int64_t *load;   // [devices]
@@ -46,6 +49,7 @@ static void drop_plan(struct hpl_plan *plan) {
 static void end_run(struct run *run) {
     for (uint32_t l = 0; run->layers && l < run->loads->layers; l++) drop_plan(&run->layers[l]);
     drop_plan(&run->plan);
+    drop_plan(&run->before);
     free(run->layers);
     free(run->owner);
     free(run->forecast);
@@ -75,7 +79,8 @@ static bool begin_run(struct run *run) {
     run->layers = calloc(run->loads->layers, sizeof *run->layers);
     bool taken = run->owner && run->forecast && run->exact && run->sum && run->share &&
                  run->quota && run->load && run->memory && run->layers &&
-                 take_plan(&run->plan, experts, holders);
+                 take_plan(&run->plan, experts, holders) &&
+                 take_plan(&run->before, experts, holders);
     for (int32_t e = 0; taken && e < experts; e++) {
         run->owner[e] = (int32_t)((int64_t)e * devices / experts);
     }
@@ -168,33 +173,88 @@ static void count_movement(const struct run *run, struct sample *sample) {
     }
 }
 
-static enum hpl_status step(struct run *run, struct sample *sample) {
+// Plans again on the exact counts, from the plan made before the gate.
+static enum hpl_status calibrate(struct run *run, struct hpl_problem problem,
+                                 const struct hpl_loads *exact, struct sample *sample,
+                                 struct hpl_work *work) {
+    const struct hpl_plan first = run->plan;
+    run->plan = run->before;
+    run->before = first;
+    problem.present = &run->before;
+    problem.loads = exact;
+    problem.budget = run->setting->budget;
+    problem.budget.replica_rows = INT32_MAX; // Exposed: only what balance asks for.
+    problem.budget.import_rows = INT32_MAX;
+    struct hpl_calibration result;
+    const enum hpl_status status = hpl_calibrate(
+        &problem, run->policy, run->setting->calibrate_always, &run->plan, &result, work);
+    if (status == HPL_OK && result.taken) sample->exposed = result.added;
+    return status;
+}
+
+// The plan of one layer-step and its shares: what is timed.
+static enum hpl_status make_plan(struct run *run, const struct hpl_loads *forecast,
+                                 const struct hpl_loads *exact, struct sample *sample,
+                                 struct hpl_work *work) {
     const struct setting *setting = run->setting;
-    const int32_t experts = (int32_t)run->loads->experts, devices = setting->topology.devices;
-    const struct hpl_loads forecast = {devices, experts, run->forecast};
-    const struct hpl_loads exact = {devices, experts, run->exact};
-    const struct hpl_problem problem = {
+    const struct hpl_policy *policy = run->policy;
+    struct hpl_problem problem = {
         .topology = &setting->topology,
-        .experts = experts,
+        .experts = exact->experts,
         .owner = run->owner,
-        .loads = run->policy->when == HPL_WHEN_EXACT ? &exact : &forecast,
+        .loads = policy->when == HPL_WHEN_EXACT ? exact : forecast,
         .budget = setting->budget,
         .costs = setting->costs,
     };
+    const bool calibrates = setting->calibrate && policy->split == HPL_SPLIT_QUOTA;
+    // What balance does not need before the gate is left to calibration.
+    if (calibrates) problem.budget.replica_rows = INT32_MAX;
+    enum hpl_status status = policy->place(&problem, &run->plan, run->share, work);
+    if (status == HPL_OK && calibrates) status = calibrate(run, problem, exact, sample, work);
+    if (status == HPL_OK && policy->split == HPL_SPLIT_QUOTA) {
+        struct hpl_level level;
+        status = hpl_share(&setting->topology, &run->plan, exact, setting->budget.slack, run->share,
+                           &level, work);
+    }
+    return status == HPL_OK ? route(run, exact, 0, work) : status;
+}
+
+// The lower bounds for the budget, over all plans that add to the sharding.
+static enum hpl_status find_bound(const struct run *run, const struct hpl_loads *exact,
+                                  struct sample *sample, struct hpl_work *work) {
+    const struct hpl_problem problem = {
+        .topology = &run->setting->topology,
+        .experts = exact->experts,
+        .owner = run->owner,
+        .loads = exact,
+        .budget = run->setting->budget,
+    };
+    int64_t speed = 0;
+    for (int32_t d = 0; d < problem.topology->devices; d++) speed += problem.topology->speed[d];
+    struct hpl_bound bound = {0};
+    const double mean = (double)sample->rows / (double)speed;
+    const int64_t level = (int64_t)(sample->imbalance * mean * 1000) + 1;
+    const enum hpl_status status = hpl_bound(&problem, level, &bound, work);
+    sample->bound = sample->rows ? (double)bound.load / 1000 / mean : 1;
+    if (sample->bound < 1) sample->bound = 1; // Rounded down to a thousandth of a row.
+    sample->cross_bound = bound.cross;
+    return status;
+}
+
+static enum hpl_status step(struct run *run, struct sample *sample) {
+    const int32_t experts = (int32_t)run->loads->experts;
+    const int32_t devices = run->setting->topology.devices;
+    const struct hpl_loads forecast = {devices, experts, run->forecast};
+    const struct hpl_loads exact = {devices, experts, run->exact};
     struct hpl_work work = {run->memory, (unsigned char *)run->memory + run->memory_bytes};
     loads_step(run->loads, sample->iteration, sample->layer, sample->microbatch, run->exact);
 
     const int64_t begin = now_ns();
-    enum hpl_status status = run->policy->place(&problem, &run->plan, run->share, &work);
-    if (status == HPL_OK && run->policy->split == HPL_SPLIT_QUOTA) {
-        struct hpl_level level;
-        status = hpl_share(&setting->topology, &run->plan, &exact, setting->budget.slack,
-                           run->share, &level, &work);
-    }
-    if (status == HPL_OK) status = route(run, &exact, 0, &work);
+    enum hpl_status status = make_plan(run, &forecast, &exact, sample, &work);
     sample->plan_ns = now_ns() - begin;
     if (status == HPL_OK) status = measure(run, &exact, sample, &work);
     if (status == HPL_OK) count_movement(run, sample);
+    if (status == HPL_OK) status = find_bound(run, &exact, sample, &work);
     return status;
 }
 

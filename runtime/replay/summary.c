@@ -28,15 +28,21 @@ struct summary summarize(const struct series *series, uint32_t from, uint32_t to
         sum.plan_us += (double)s->plan_ns / 1000;
         sum.cross += (double)s->cross;
         sum.intra += (double)s->intra;
+        sum.cross_bound += (double)s->cross_bound;
+        sum.bound += s->bound;
+        sum.distance += s->imbalance / s->bound - 1;
         sum.entries += (double)s->entries / nodes;
         sum.replicas += (double)s->replicas;
         sum.states += (double)s->states;
+        sum.exposed += (double)s->exposed;
         rows += (double)s->rows;
     }
     if (sum.count > 0) {
         const double n = (double)sum.count;
-        sum.mean /= n, sum.plan_us /= n, sum.entries /= n, sum.replicas /= n, sum.states /= n;
-        sum.cross /= rows, sum.intra /= rows;
+        sum.mean /= n, sum.plan_us /= n, sum.entries /= n, sum.replicas /= n, sum.states /= n,
+            sum.exposed /= n;
+        sum.bound /= n, sum.distance /= n;
+        if (rows > 0) sum.cross /= rows, sum.intra /= rows, sum.cross_bound /= rows;
         sum.p95 = p95(imbalance, sum.count);
         sum.worst = imbalance[sum.count - 1];
         sum.plan_us_p95 = p95(time, sum.count);

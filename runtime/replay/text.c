@@ -3,9 +3,12 @@
 
 static void line(FILE *out, const char *name, const char *part, const struct summary *s) {
     if (s->count == 0) return;
-    fprintf(out, "%-10s %-6s %7lld %7.4f %7.4f %7.4f %6.2f%% %6.2f%% %7.2f %8.2f %7.2f %8.1f\n",
-            name, part, (long long)s->count, s->mean, s->p95, s->worst, 100 * s->cross,
-            100 * s->intra, s->entries, s->replicas, s->states, s->plan_us);
+    fprintf(out,
+            "%-10s %-5s %6lld %7.4f %7.4f %7.4f %7.4f %6.2f%% %6.2f%% %6.2f%% %6.2f%% %7.2f %8.2f "
+            "%7.2f %6.2f %8.1f\n",
+            name, part, (long long)s->count, s->mean, s->p95, s->worst, s->bound, 100 * s->distance,
+            100 * s->cross, 100 * s->cross_bound, 100 * s->intra, s->entries, s->replicas,
+            s->exposed, s->states, s->plan_us);
 }
 
 void text_report(FILE *out, const struct loads *loads, const struct setting *setting,
@@ -15,8 +18,9 @@ void text_report(FILE *out, const struct loads *loads, const struct setting *set
             "%u iterations, %u layers, %u experts; %d devices in %d nodes; %d slots, %d entries\n",
             loads->iterations, loads->layers, loads->experts, setting->topology.devices, nodes,
             setting->budget.slots, setting->budget.entries);
-    fprintf(out, "%-10s %-6s %7s %7s %7s %7s %7s %7s %7s %8s %7s %8s\n", "policy", "part", "steps",
-            "mean", "p95", "worst", "cross", "intra", "entries", "replicas", "states", "plan us");
+    fprintf(out, "%-10s %-5s %6s %7s %7s %7s %7s %7s %7s %7s %7s %7s %8s %7s %6s %8s\n", "policy",
+            "part", "steps", "max/avg", "p95", "worst", "bound", "beyond", "cross", "bound",
+            "intra", "entries", "replicas", "exposed", "states", "plan us");
     for (int32_t i = 0; i < count; i++) {
         const char *name = series[i].policy->name;
         const uint32_t early = setting->early;

@@ -1,0 +1,36 @@
+// calibrate.h: after the gate, may more replicas be had, and are they worth it?
+#ifndef HECATE_RUNTIME_PLAN_CALIBRATE_H
+#define HECATE_RUNTIME_PLAN_CALIBRATE_H
+
+#include "runtime/plan/policy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// What calibration weighed, in the unit of the costs.
+struct hpl_calibration {
+    bool taken;
+    int64_t level_before; // Largest load on a device, rows at speed one, rounded up.
+    int64_t level_after;
+    int64_t added; // Replicas that the calibrated plan adds.
+    int64_t gain;  // Compute time saved on the busiest device.
+    int64_t price; // Time of the device that receives most new chunks: exposed.
+};
+
+// Runs the policy again on the exact counts, with the slots and entries that `present` left, and
+// takes the larger plan only if the time it saves exceeds the time its chunks take.
+//
+//   problem  loads are the exact counts; present is the plan made before the gate, and is required
+//   plan     the calibrated plan when taken, else a copy of the present one
+//   always   take it whenever it lowers the largest load (to see what the budget allows)
+//
+// Pure, so every rank decides alike. HPL_BAD_ARGUMENT, HPL_NO_ROOM.
+enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hpl_policy *policy,
+                              bool always, struct hpl_plan *plan, struct hpl_calibration *result,
+                              struct hpl_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
