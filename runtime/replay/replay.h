@@ -50,15 +50,17 @@ struct setting {
 // One layer and microbatch under one policy.
 struct sample {
     uint32_t iteration, layer, microbatch;
-    int64_t rows;     // All rows.
-    int64_t cross;    // Rows that change node.
-    int64_t intra;    // Rows that change device within a node.
-    int64_t entries;  // Chunks that enter a node, all nodes.
-    int64_t replicas; // Chunks held besides the owners' own.
-    int64_t exposed;  // Replicas added after the gate.
-    int64_t states;   // Chunks whose optimizer states move.
-    int64_t plan_ns;  // Placement, shares and one rank's quotas.
-    double imbalance; // Largest device load over the mean, speeds counted.
+    int64_t rows;        // All rows.
+    int64_t cross;       // Rows that change node.
+    int64_t intra;       // Rows that change device within a node.
+    int64_t entries;     // Chunks that enter a node, all nodes.
+    int64_t replicas;    // Chunks held besides the owners' own.
+    int64_t exposed;     // Replicas added after the gate.
+    int64_t states;      // Chunks whose optimizer states move.
+    int64_t plan_ns;     // Placement, shares and one rank's quotas.
+    double bound;        // No plan within the budget has a lower imbalance, nor ...
+    int64_t cross_bound; // ... with this one's largest load fewer rows across nodes.
+    double imbalance;    // Largest device load over the mean, speeds counted.
 };
 
 // All samples of a policy, in the order of time, then layer.
