@@ -1,0 +1,47 @@
+"""What a result must say about the machine it was measured on."""
+import os
+import platform
+import re
+import subprocess
+
+
+def cpu_fields():
+    with open("/proc/cpuinfo") as lines:
+        first = lines.read().split("\n\n")[0]
+    return dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in first.splitlines() if ":" in line)
+
+
+def has_avx512():
+    return "avx512f" in cpu_fields().get("flags", "").split()
+
+
+def output(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def describe(peer_python):
+    """peer_python: the interpreter that has torch, or None."""
+    cpu = cpu_fields()
+    about = {
+        "cpu": cpu.get("model name", platform.machine()),
+        "family": f"{cpu.get('cpu family')}/{cpu.get('model')}",
+        "cores": os.cpu_count(),
+        "avx512": has_avx512(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "kernel": platform.release(),
+        "compiler": output("gcc", "--version").splitlines()[0],
+        "load_before": os.getloadavg()[0],
+    }
+    if peer_python:
+        about["torch"] = output(peer_python, "-c", "import torch; print(torch.__version__)")
+        about["blas"] = os.path.realpath("/usr/lib/x86_64-linux-gnu/libblas.so.3")
+    return about
+
+
+def slug(about):
+    """File name: the CPU and its cores; no host names."""
+    words = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
+    return f"{words}-{about['cores']}cores"

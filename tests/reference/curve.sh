@@ -1,0 +1,13 @@
+#!/bin/sh
+# curve.sh PRECISION: twenty training steps of models/curve.moe, as its command line takes them,
+# against stored/curve.json. Environment: HECATEC; PYTHON.
+set -eu
+precision=$1
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$HECATEC" -o "$work/curve" --set "train.precision=$precision" "$here/models/curve.moe"
+seed=$("$PYTHON" "$here/compare_curve.py" --seed "$here/stored/curve.json")
+"$work/curve" train --data "$here/stored/curve.bytes" --seed "$seed" --log "$work/curve.jsonl"
+"$PYTHON" "$here/compare_curve.py" "$here/stored/curve.json" "$work/curve.jsonl" "$precision"
