@@ -29,24 +29,24 @@ struct hrt_set {
 struct hrt_param {
     const char *symbol; // "attention.wq"
     const char *path;   // "layers.{}.attention.wq"; {} and {e} as in lang/program.h.
-    int rank;           // Of one layer's tensor; an expert's parameter without the expert dimension.
+    int rank; // Of one layer's tensor; an expert's parameter without the expert dimension.
     const char *dim[HRT_RANK_MAX];
     int64_t shape[HRT_RANK_MAX];
-    int64_t layers;                     // At least 1.
-    int64_t index_first, index_stride;  // Repeat index of layer i; -1, 0: not under a repeat.
+    int64_t layers;                    // At least 1.
+    int64_t index_first, index_stride; // Repeat index of layer i; -1, 0: not under a repeat.
     enum hrt_init init;
     double init_value;
     bool decay, trainable;
     enum hrt_layout layout;
-    int64_t rows, columns;    // The matrix that `layout` arranges (rows * columns = elements of shape).
-    int64_t elements;         // Stored, per layer (per expert), with padding.
-    int set;                  // Index into sets, or -1.
-    int64_t offset;           // Set: inside the chunk. Else: of layer 0; layer i adds i * elements.
+    int64_t rows, columns; // The matrix that `layout` arranges: all elements of `shape`.
+    int64_t elements;      // Stored, per layer (per expert), with padding.
+    int set;               // Index into sets, or -1.
+    int64_t offset;        // Set: inside the chunk. Else: of layer 0; layer i adds i * elements.
 };
 
 // Per-layer statistics a program exports: token counts of every expert, [layers][experts] int32.
 struct hrt_loads {
-    int set;            // Index into sets.
+    int set;             // Index into sets.
     size_t arena_offset; // Bytes into the arena: layer i at + i * experts * 4.
 };
 
@@ -55,7 +55,7 @@ struct hrt_setting {
 };
 
 struct hrt_losses {
-    double loss;          // What is differentiated: scale * sum of token losses + share * auxiliary.
+    double loss; // What is differentiated: scale * sum of token losses + share * auxiliary.
     double cross_entropy; // scale * sum of token losses.
     double auxiliary;     // Sum over layers of auxiliary and z losses (not scaled by share).
 };
@@ -78,7 +78,7 @@ struct hrt_program {
     const struct hrt_loads *load;
     const struct hrt_setting *setting; // Sorted by key.
 
-    size_t model_bytes; // Of the emitted struct; the runtime allocates it, zeroed.
+    size_t model_bytes;   // Of the emitted struct; the runtime allocates it, zeroed.
     size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.
 
     // Stores the buffers in the model struct and derives its pointer tables. Call once.

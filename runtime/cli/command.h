@@ -1,0 +1,31 @@
+// The commands of a training program. Each returns the exit code, or fills in `error` and returns
+// its code.
+#ifndef HECATE_RUNTIME_CLI_COMMAND_H
+#define HECATE_RUNTIME_CLI_COMMAND_H
+
+#include "runtime/base/error.h"
+#include "runtime/cli/options.h"
+#include "runtime/comm/comm.h"
+#include "runtime/data/data.h"
+#include "runtime/program.h"
+
+struct hrt_run {
+    const struct hrt_program *program;
+    struct hrt_arguments *arguments;
+    struct hrt_comm *comm;
+};
+
+int hrt_command_train(const struct hrt_run *run, struct hrt_error *error);
+int hrt_command_eval(const struct hrt_run *run, struct hrt_error *error);
+int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error);
+int hrt_command_info(const struct hrt_run *run, struct hrt_error *error);
+
+// Opens the data that the settings name. Shared by train and eval.
+bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error);
+
+// Creates the state with parameters from --load, or fresh ones. Shared by all but info.
+struct hrt_state;
+bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
+                          struct hrt_error *error);
+
+#endif

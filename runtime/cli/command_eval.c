@@ -1,0 +1,39 @@
+// eval: the loss of saved parameters on validation data.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "runtime/cli/command.h"
+#include "runtime/train/state.h"
+#include "runtime/train/trainer.h"
+
+static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
+                     struct hrt_error *error) {
+    if (!hrt_run_open_data(run, data, error)) return false;
+    if (data->validation.windows == 0)
+        return hrt_fail(error,
+                        "no validation data: the last 5 %% of no file has the %" PRId64
+                        " tokens of a sequence; give --val FILE",
+                        data->positions + 1);
+    if (!hrt_run_create_state(run, state, false, error)) return false;
+    double loss;
+    int64_t tokens;
+    if (!hrt_evaluate(state, data, run->arguments->batches, &loss, &tokens, error)) return false;
+    if (!isfinite(loss)) return hrt_fail(error, "the validation loss is not finite (%g)", loss);
+    printf("validation loss %.6f, perplexity %.4g, %" PRId64 " tokens%s\n", loss, exp(loss), tokens,
+           data->validation_cut ? " from the last 5 % of each file" : "");
+    return true;
+}
+
+int hrt_command_eval(const struct hrt_run *run, struct hrt_error *error) {
+    if (!run->arguments->load) {
+        hrt_fail_usage(error, "eval needs trained parameters: --load FILE");
+        return (int)error->code;
+    }
+    struct hrt_data data = {0};
+    struct hrt_state state = {.program = run->program};
+    const bool done = evaluate(run, &data, &state, error);
+    hrt_state_destroy(&state);
+    hrt_data_close(&data);
+    return done ? HRT_EXIT_DONE : (int)error->code;
+}

@@ -1,0 +1,92 @@
+// info: what was compiled, what it takes, what can be set.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/cli/command.h"
+#include "runtime/log/progress.h"
+#include "runtime/params/tensor.h"
+#include "runtime/train/state.h"
+
+enum { OPTIMIZER_STATES = 2, SYMBOL_WIDTH = 36, SHAPE_WIDTH = 28 };
+
+struct counts {
+    int64_t total, active; // Trainable elements; those one token uses.
+};
+
+static struct counts count_params(const struct hrt_program *program) {
+    struct counts counts = {0};
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        if (!param->trainable) continue;
+        const int64_t layers = param->layers * hrt_param_size(param);
+        const struct hrt_set *set = param->set < 0 ? NULL : &program->set[param->set];
+        counts.total += set ? layers * set->experts : layers;
+        counts.active += set ? layers * set->topk : layers;
+    }
+    return counts;
+}
+
+static void print_bytes(const char *what, double bytes) {
+    char size[32];
+    hrt_format_bytes(size, sizeof size, bytes);
+    printf("  %-14s %s\n", what, size);
+}
+
+static void print_memory(const struct hrt_program *program) {
+    const double params = (double)hrt_state_params_bytes(program);
+    printf("memory in training\n");
+    print_bytes("parameters", params);
+    print_bytes("gradients", params);
+    print_bytes("AdamW states", OPTIMIZER_STATES * params);
+    print_bytes("arena", (double)program->arena_bytes);
+    print_bytes("total", (2 + OPTIMIZER_STATES) * params + (double)program->arena_bytes);
+}
+
+static void print_model(const struct hrt_program *program) {
+    char total[32], active[32], flops[32];
+    const struct counts counts = count_params(program);
+    hrt_format_count(total, sizeof total, (double)counts.total);
+    hrt_format_count(active, sizeof active, (double)counts.active);
+    hrt_format_count(flops, sizeof flops, program->flops_per_token);
+    printf("%s, compiled by hecatec %s from %s\n", program->name, program->version,
+           program->source);
+    printf("  precision      %s\n", program->precision == HRT_FP64 ? "fp64" : "fp32");
+    printf("  vocabulary     %" PRId64 "\n", program->vocabulary);
+    printf("  positions      %" PRId64 "\n", program->positions);
+    printf("  microbatch     %" PRId64 "\n", program->batch);
+    printf("  parameters     %s (%" PRId64 "), %s active per token\n", total, counts.total, active);
+    printf("  FLOP per token %s, forward and backward\n", flops);
+    for (int i = 0; i < program->sets; i++) {
+        const struct hrt_set *set = &program->set[i];
+        printf("  experts        %s: %" PRId64 " layers, top %" PRId64 " of %" PRId64 "\n",
+               set->name, set->layers, set->topk, set->experts);
+    }
+}
+
+static void print_param(const struct hrt_program *program, const struct hrt_param *param) {
+    char shape[128] = "[";
+    for (int i = 0; i < param->rank; i++) {
+        const size_t used = strlen(shape);
+        snprintf(shape + used, sizeof shape - used, "%s%s=%" PRId64, i ? ", " : "", param->dim[i],
+                 param->shape[i]);
+    }
+    const int64_t tensors = hrt_param_tensors(program, param);
+    printf("  %-*s %s]%*s x%-6" PRId64 " %s%s\n", SYMBOL_WIDTH, param->path, shape,
+           (int)strlen(shape) < SHAPE_WIDTH ? SHAPE_WIDTH - (int)strlen(shape) : 0, "", tensors,
+           param->trainable ? "trained" : "constant",
+           param->trainable && param->decay ? ", decays" : "");
+}
+
+int hrt_command_info(const struct hrt_run *run, struct hrt_error *error) {
+    (void)error;
+    const struct hrt_program *program = run->program;
+    print_model(program);
+    print_memory(program);
+    if (run->arguments->params) {
+        printf("parameters (path, shape, tensors)\n");
+        for (int i = 0; i < program->params; i++) print_param(program, &program->param[i]);
+    }
+    hrt_config_print(stdout, &run->arguments->config, program);
+    return HRT_EXIT_DONE;
+}

@@ -1,0 +1,19 @@
+// sample: continue a prompt with saved parameters.
+#include "runtime/cli/command.h"
+#include "runtime/train/sample.h"
+#include "runtime/train/state.h"
+
+int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error) {
+    const struct hrt_arguments *arguments = run->arguments;
+    struct hrt_state state;
+    if (!arguments->load) {
+        hrt_fail_usage(error, "sample needs trained parameters: --load FILE");
+        return (int)error->code;
+    }
+    if (!hrt_run_create_state(run, &state, false, error)) return (int)error->code;
+    const struct hrt_sample_rule rule = {arguments->temperature, arguments->topk,
+                                         (uint64_t)arguments->config.seed};
+    const bool done = hrt_sample(&state, arguments->prompt, arguments->tokens, rule, stdout, error);
+    hrt_state_destroy(&state);
+    return done ? HRT_EXIT_DONE : (int)error->code;
+}

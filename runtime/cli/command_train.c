@@ -1,0 +1,159 @@
+// train: the loop over steps, with evaluation, logs, signals and what follows the last step.
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "runtime/cli/command.h"
+#include "runtime/log/jsonl.h"
+#include "runtime/log/progress.h"
+#include "runtime/params/store.h"
+#include "runtime/train/check_grad.h"
+#include "runtime/train/sample.h"
+#include "runtime/train/trainer.h"
+
+struct job {
+    const struct hrt_run *run;
+    const struct hrt_config *config;
+    struct hrt_data data;
+    struct hrt_state state;
+    struct hrt_trainer trainer;
+    struct hrt_progress progress;
+    struct hrt_jsonl log;
+    struct hrt_step first, last; // Steps taken.
+    double seconds;
+};
+
+static volatile sig_atomic_t stop_signal; // The signal that asked to stop, or 0.
+
+static void on_signal(int number) {
+    stop_signal = number;
+}
+
+// The first signal asks to stop after the step; a second one of the same kind ends the process.
+static void watch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static void print_data(const struct hrt_data *data) {
+    char train[32], validation[32];
+    hrt_format_count(train, sizeof train, (double)data->train.tokens);
+    hrt_format_count(validation, sizeof validation, (double)data->validation.tokens);
+    printf("data: %s tokens for training, ", train);
+    if (data->validation.windows == 0)
+        printf("none for validation (the last 5 %% of no file has %" PRId64 ")\n",
+               data->positions + 1);
+    else
+        printf("%s for validation%s\n", validation,
+               data->validation_cut ? " (the last 5 % of each file)" : "");
+}
+
+static bool prepare(struct job *job, struct hrt_error *error) {
+    const struct hrt_run *run = job->run;
+    const char *save = run->arguments->save;
+    if (save && !hrt_store_check_writable(save, error)) return false;
+    if (!hrt_run_open_data(run, &job->data, error)) return false;
+    if (job->data.train.starts == 0)
+        return hrt_fail_usage(error, "no training data: give --data FILE");
+    if (job->config->eval_every && job->data.validation.windows == 0)
+        return hrt_fail(error, "no validation data for train.eval_every: give --val FILE");
+    if (!hrt_run_create_state(run, &job->state, true, error)) return false;
+    if (!hrt_trainer_create(&job->trainer, job->config, run->comm, &job->data, &job->state, error))
+        return false;
+    return hrt_jsonl_open(&job->log, job->config->log_jsonl, error);
+}
+
+static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *error) {
+    const struct hrt_config *config = job->config;
+    const bool due = config->eval_every > 0 &&
+                     (step->step % config->eval_every == 0 || step->step == config->steps);
+    if (!due) return true;
+    int64_t tokens;
+    step->evaluated = true;
+    return hrt_evaluate(&job->state, &job->data, config->eval_steps, &step->validation_loss,
+                        &tokens, error);
+}
+
+static bool take_step(struct job *job, int64_t number, struct hrt_error *error) {
+    const int64_t every = job->config->log_loads;
+    struct hrt_step step;
+    if (!hrt_trainer_step(&job->trainer, number, &step, error)) return false;
+    if (!evaluate(job, &step, error)) return false;
+    hrt_progress_step(&job->progress, &step);
+    const bool with_loads = every > 0 && step.step % every == 0;
+    if (number == 0) job->first = step;
+    job->last = step;
+    return hrt_jsonl_step(&job->log, &step, with_loads ? &job->trainer.loads : NULL, error);
+}
+
+static void print_summary(const struct job *job) {
+    char tokens[32], rate[32];
+    const double trained = (double)(job->last.step * job->trainer.tokens);
+    hrt_format_count(tokens, sizeof tokens, trained);
+    hrt_format_count(rate, sizeof rate, job->seconds > 0 ? trained / job->seconds : 0);
+    printf("%s: %" PRId64 " steps, %s tokens in %.1f s (%s tok/s), loss %.4f -> %.4f\n",
+           stop_signal ? "stopped" : "done", job->last.step, tokens, job->seconds, rate,
+           job->first.loss, job->last.loss);
+}
+
+static bool train(struct job *job, struct hrt_error *error) {
+    const struct hrt_program *program = job->run->program;
+    const struct hrt_trainer *trainer = &job->trainer;
+    print_data(&job->data);
+    printf("step: %" PRId64 " tokens = %" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
+           trainer->tokens, trainer->iterations, trainer->batch, program->positions);
+    hrt_progress_start(&job->progress, stdout, job->config->steps, job->config->log_every,
+                       program->loads > 0);
+    watch_signals();
+    const double start = hrt_now();
+    bool done = true;
+    for (int64_t i = 0; done && i < job->config->steps && !stop_signal; i++)
+        done = take_step(job, i, error);
+    job->seconds = hrt_now() - start;
+    hrt_progress_end_line(&job->progress);
+    return done;
+}
+
+static bool finish(struct job *job, struct hrt_error *error) {
+    const struct hrt_arguments *arguments = job->run->arguments;
+    print_summary(job);
+    if (!hrt_jsonl_close(&job->log, error)) return false;
+    if (arguments->save) {
+        if (!hrt_store_save(job->run->program, job->state.params, arguments->save, error))
+            return false;
+        printf("saved: %s\n", arguments->save);
+    }
+    if (!arguments->sample || stop_signal) return true;
+    const struct hrt_sample_rule rule = {arguments->temperature, arguments->topk,
+                                         (uint64_t)job->config->seed};
+    return hrt_sample(&job->state, arguments->prompt, arguments->sample, rule, stdout, error);
+}
+
+static int check_grad(const struct hrt_run *run, struct hrt_error *error) {
+    struct hrt_state state;
+    if (!hrt_run_create_state(run, &state, false, error)) return (int)error->code;
+    const bool done = hrt_check_grad(&state, run->arguments->check_grad,
+                                     (uint64_t)run->arguments->config.seed, stdout, error);
+    hrt_state_destroy(&state);
+    return done ? HRT_EXIT_DONE : (int)error->code;
+}
+
+int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
+    if (run->arguments->check_grad) return check_grad(run, error);
+    struct job job = {.run = run, .config = &run->arguments->config, .state.program = run->program};
+    const bool done = prepare(&job, error) && train(&job, error) && finish(&job, error);
+    int code = done ? HRT_EXIT_DONE : (int)error->code;
+    if (done && stop_signal) {
+        printf("stopped by %s after step %" PRId64 "\n",
+               stop_signal == SIGINT ? "SIGINT" : "SIGTERM", job.last.step);
+        code = 128 + stop_signal;
+    }
+    struct hrt_error close_error;
+    hrt_jsonl_close(&job.log, &close_error); // Only open when something failed before.
+    hrt_trainer_destroy(&job.trainer);
+    hrt_state_destroy(&job.state);
+    hrt_data_close(&job.data);
+    return code;
+}

@@ -1,0 +1,152 @@
+// The table of settings, and the values of one run.
+#include "runtime/cli/config.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/base/suggest.h"
+
+static const char *const formats[] = {"bytes", "llmc", NULL}; // enum hrt_data_format
+static const char *const optimizers[] = {"adamw", NULL};
+static const char *const schedules[] = {"cosine", "linear", "constant", NULL}; // enum hrt_schedule
+
+#define AT(field) offsetof(struct hrt_config, field)
+
+const struct hrt_setting_row hrt_setting_rows[] = {
+    {"data.format", HRT_CHOICE(formats), AT(data_format), "bytes", "bytes, or llmc: llm.c's .bin"},
+    {"data.train", HRT_TEXTS, AT(data_train), NULL, "training files: path or pattern"},
+    {"data.val", HRT_TEXTS, AT(data_val), NULL, "validation files; else 5 % of each training file"},
+    {"log.every", HRT_INTEGER(1, 1e9), AT(log_every), "10", "steps between lines"},
+    {"log.jsonl", HRT_TEXT, AT(log_jsonl), NULL, "file for one JSON object per step"},
+    {"log.loads", HRT_INTEGER(0, 1e9), AT(log_loads), "0",
+     "steps between expert loads in log.jsonl"},
+    {"train.eval_every", HRT_INTEGER(0, 1e9), AT(eval_every), "0",
+     "steps between evaluations; 0: none"},
+    {"train.eval_steps", HRT_INTEGER(1, 1e9), AT(eval_steps), "20",
+     "microbatches of one evaluation"},
+    {"train.optimizer", HRT_CHOICE(optimizers), AT(optimizer), "adamw", "adamw"},
+    {"train.optimizer.betas", HRT_PAIR(0, 0.999999), AT(betas), "0.9,0.95",
+     "decay of the running means"},
+    {"train.optimizer.clip", HRT_REAL(0, 1e30), AT(clip), "1", "largest gradient norm; 0: any"},
+    {"train.optimizer.decay", HRT_REAL(0, 1e3), AT(decay), "0.1", "weight decay"},
+    {"train.optimizer.eps", HRT_REAL(0, 1), AT(eps), "1e-8", "added to the root of the variance"},
+    {"train.optimizer.lr", HRT_REAL(0, 1e3), AT(lr), "3e-4", "learning rate"},
+    {"train.schedule", HRT_CHOICE(schedules), AT(schedule), "cosine", "cosine, linear or constant"},
+    {"train.schedule.final", HRT_REAL(0, 1), AT(final), "0.1", "last learning rate, share of lr"},
+    {"train.schedule.warmup", HRT_INTEGER(0, 1e12), AT(warmup), "0", "steps from 0 to lr"},
+    {"train.seed", HRT_INTEGER(0, 9e18), AT(seed), "1", "of every random number"},
+    {"train.steps", HRT_INTEGER(1, 1e12), AT(steps), "100", "optimizer steps"},
+    {"train.tokens", HRT_INTEGER(0, 1e15), AT(tokens), "0",
+     "tokens of one step; 0: one microbatch"},
+    {0},
+};
+
+static const struct hrt_setting_row *find_row(const char *key) {
+    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+        if (strcmp(row->key, key) == 0) return row;
+    }
+    return NULL;
+}
+
+static const struct hrt_setting *find_fixed(const struct hrt_program *program, const char *key) {
+    for (int i = 0; i < program->settings; i++) {
+        if (strcmp(program->setting[i].key, key) == 0) return &program->setting[i];
+    }
+    return NULL;
+}
+
+static bool parse(struct hrt_config *config, const struct hrt_setting_row *row, const char *value,
+                  const char *name, struct hrt_error *error) {
+    return hrt_value_parse(&row->rule, name, value, (char *)config + row->offset, error);
+}
+
+bool hrt_config_init(struct hrt_config *config, const struct hrt_program *program,
+                     struct hrt_error *error) {
+    *config = (struct hrt_config){0};
+    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+        const struct hrt_setting *compiled = find_fixed(program, row->key);
+        const char *value = compiled && *compiled->value ? compiled->value : row->fallback;
+        if (value && !parse(config, row, value, row->key, error)) return false;
+    }
+    return true;
+}
+
+static bool fail_unknown(const struct hrt_program *program, const char *key,
+                         struct hrt_error *error) {
+    struct hrt_suggestion suggestion = {.typed = key};
+    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++)
+        hrt_suggest(&suggestion, row->key);
+    for (int i = 0; i < program->settings; i++) hrt_suggest(&suggestion, program->setting[i].key);
+    if (suggestion.best)
+        return hrt_fail_usage(error, "unknown setting '%s'; did you mean '%s'?", key,
+                              suggestion.best);
+    return hrt_fail_usage(error, "unknown setting '%s'; '%s info' lists all", key, program->name);
+}
+
+bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program, const char *key,
+                    const char *value, const char *name, struct hrt_error *error) {
+    const struct hrt_setting_row *row = find_row(key);
+    if (row) {
+        const uint64_t bit = (uint64_t)1 << (row - hrt_setting_rows);
+        if (row->rule.kind == HRT_VALUE_TEXTS && !(config->given & bit))
+            ((struct hrt_texts *)((char *)config + row->offset))->count = 0;
+        config->given |= bit;
+        return parse(config, row, value, name, error);
+    }
+    const struct hrt_setting *fixed = find_fixed(program, key);
+    if (!fixed) return fail_unknown(program, key, error);
+    return hrt_fail_usage(error,
+                          "'%s' is fixed at '%s' when the program is compiled; compile again "
+                          "with hecatec --set %s=%s",
+                          key, fixed->value, key, value);
+}
+
+static void print_value(FILE *out, const struct hrt_setting_row *row, const void *at) {
+    const double *number = at;
+    const struct hrt_texts *texts = at;
+    const char *text;
+    switch (row->rule.kind) {
+    case HRT_VALUE_INTEGER:
+        fprintf(out, "%" PRId64, *(const int64_t *)at);
+        break;
+    case HRT_VALUE_REAL:
+        fprintf(out, "%g", number[0]);
+        break;
+    case HRT_VALUE_PAIR:
+        fprintf(out, "%g,%g", number[0], number[1]);
+        break;
+    case HRT_VALUE_CHOICE:
+        fputs(row->rule.choice[*(const int *)at], out);
+        break;
+    case HRT_VALUE_FLAG:
+        fputs(*(const bool *)at ? "yes" : "no", out);
+        break;
+    case HRT_VALUE_TEXT:
+        text = *(const char *const *)at;
+        fputs(text ? text : "(none)", out);
+        break;
+    case HRT_VALUE_TEXTS:
+        for (int i = 0; i < texts->count; i++) fprintf(out, "%s%s", i ? " " : "", texts->text[i]);
+        if (texts->count == 0) fputs("(none)", out);
+        break;
+    }
+}
+
+void hrt_config_print(FILE *out, const struct hrt_config *config,
+                      const struct hrt_program *program) {
+    fprintf(out, "settings (--set key=value)\n");
+    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+        fprintf(out, "  %s = ", row->key);
+        print_value(out, row, (const char *)config + row->offset);
+        fprintf(out, "    # %s\n", row->doc);
+    }
+    bool heading = false;
+    for (int i = 0; i < program->settings; i++) {
+        const struct hrt_setting *setting = &program->setting[i];
+        if (find_row(setting->key)) continue;
+        if (!heading) fprintf(out, "settings fixed when compiled (hecatec --set key=value)\n");
+        heading = true;
+        fprintf(out, "  %s = %s\n", setting->key, setting->value);
+    }
+}

@@ -1,0 +1,58 @@
+// What a run is told to do: the settings that a program may change without being compiled again,
+// each with the value from the model file, from --set or from the option that stands for it.
+#ifndef HECATE_RUNTIME_CLI_CONFIG_H
+#define HECATE_RUNTIME_CLI_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/base/error.h"
+#include "runtime/cli/value.h"
+#include "runtime/program.h"
+
+enum hrt_schedule { HRT_SCHEDULE_COSINE, HRT_SCHEDULE_LINEAR, HRT_SCHEDULE_CONSTANT };
+
+struct hrt_config {
+    int data_format; // enum hrt_data_format
+    struct hrt_texts data_train, data_val;
+    int64_t steps;
+    int64_t tokens; // Of one step; 0: one microbatch.
+    int64_t seed;
+    int optimizer;                         // AdamW is the only one.
+    double lr, betas[2], eps, decay, clip; // clip 0: none.
+    int schedule;                          // enum hrt_schedule
+    int64_t warmup;                        // Steps.
+    double final;                          // Learning rate at the end, as a share of lr.
+    int64_t eval_every, eval_steps; // Steps between evaluations (0: none); microbatches in each.
+    int64_t log_every, log_loads;   // Steps between lines; between expert loads (0: none).
+    const char *log_jsonl;          // NULL: none.
+    uint64_t given;                 // Bit r: row r of the table was set by hrt_config_set.
+};
+
+struct hrt_setting_row {
+    const char *key;
+    struct hrt_value_rule rule;
+    size_t offset;        // Into struct hrt_config.
+    const char *fallback; // When the program does not say; NULL: unset.
+    const char *doc;
+};
+
+// The table of settings, ended by a row without key.
+extern const struct hrt_setting_row hrt_setting_rows[];
+
+// Fills in `config` from the program's settings and the defaults.
+bool hrt_config_init(struct hrt_config *config, const struct hrt_program *program,
+                     struct hrt_error *error);
+
+// Sets `key`; `name` is what the user typed, for messages. A list of texts replaces the program's
+// and grows from call to call. A key that the program fixed when it was
+// compiled, or an unknown one, is a usage error that says so.
+bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program, const char *key,
+                    const char *value, const char *name, struct hrt_error *error);
+
+// Prints every setting with its value in `config` and what it means, then the fixed ones.
+void hrt_config_print(FILE *out, const struct hrt_config *config,
+                      const struct hrt_program *program);
+
+#endif

@@ -1,0 +1,210 @@
+// The table of options, its parser and its help.
+#include "runtime/cli/options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/base/suggest.h"
+
+static const struct command_row {
+    enum hrt_command command;
+    const char *name, *doc;
+} commands[] = {
+    {HRT_TRAIN, "train", "train the model"},
+    {HRT_EVAL, "eval", "loss of saved parameters on validation data"},
+    {HRT_SAMPLE, "sample", "continue a prompt with saved parameters"},
+    {HRT_INFO, "info", "what the model is, its memory and its settings"},
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands, PRINTED_WIDTH = 24 };
+enum { RUNS = HRT_TRAIN | HRT_EVAL | HRT_SAMPLE, DRAWS = HRT_TRAIN | HRT_SAMPLE };
+enum { ALL = RUNS | HRT_INFO };
+
+#define AT(field) offsetof(struct hrt_arguments, field)
+#define SETTING HRT_TEXT, 0 // The setting's own rule holds.
+
+// An option either stands for a setting (`key`) or fills in a field of struct hrt_arguments. The
+// key "" is --set itself.
+static const struct option_row {
+    const char *name, *value; // "--steps", "N"; a flag has no value.
+    int commands;             // Which take it.
+    const char *key;
+    struct hrt_value_rule rule;
+    size_t offset;
+    const char *doc;
+} options[] = {
+    {"--data", "FILE", HRT_TRAIN | HRT_EVAL, "data.train", SETTING,
+     "training data, path or pattern; may be repeated"},
+    {"--val", "FILE", HRT_TRAIN | HRT_EVAL, "data.val", SETTING,
+     "validation data (default: the last 5 % of each training file)"},
+    {"--format", "NAME", HRT_TRAIN | HRT_EVAL, "data.format", SETTING,
+     "bytes: any file; llmc: llm.c's .bin"},
+    {"--steps", "N", HRT_TRAIN, "train.steps", SETTING, "optimizer steps"},
+    {"--seed", "N", DRAWS, "train.seed", SETTING, "of every random number"},
+    {"--log", "FILE", HRT_TRAIN, "log.jsonl", SETTING, "write one JSON object per step"},
+    {"--load", "FILE", RUNS, NULL, HRT_TEXT, AT(load), "parameters to start from (safetensors)"},
+    {"--save", "FILE", HRT_TRAIN, NULL, HRT_TEXT, AT(save),
+     "write the parameters when training ends"},
+    {"--sample", "N", HRT_TRAIN, NULL, HRT_INTEGER(1, 1e12), AT(sample),
+     "then print a sample of N tokens"},
+    {"--check-grad", "N", HRT_TRAIN, NULL, HRT_INTEGER(1, 1e12), AT(check_grad),
+     "instead of training, compare N gradients of each tensor with differences (fp64)"},
+    {"--batches", "N", HRT_EVAL, NULL, HRT_INTEGER(1, 1e12), AT(batches),
+     "microbatches to use (default: all)"},
+    {"--prompt", "TEXT", DRAWS, NULL, HRT_TEXT, AT(prompt),
+     "text, or token ids if the vocabulary is not bytes (default: a newline, or id 0)"},
+    {"--tokens", "N", HRT_SAMPLE, NULL, HRT_INTEGER(1, 1e12), AT(tokens),
+     "tokens to draw (default 200)"},
+    {"--temperature", "X", DRAWS, NULL, HRT_REAL(0, 1e6), AT(temperature),
+     "0: always the likeliest token (default 0.8)"},
+    {"--topk", "N", DRAWS, NULL, HRT_INTEGER(0, 1e12), AT(topk),
+     "draw among the N likeliest (default 0: all)"},
+    {"--params", NULL, HRT_INFO, NULL, HRT_FLAG, AT(params), "list every parameter"},
+    {"--threads", "N", RUNS, NULL, HRT_INTEGER(1, 4096), AT(threads),
+     "(default: OMP_NUM_THREADS, or all cores)"},
+    {"--set", "KEY=VALUE", ALL, "", SETTING, "any setting that `info` lists; may be repeated"},
+    {"--help", NULL, ALL, NULL, HRT_FLAG, AT(help), "print this"},
+};
+
+enum { OPTIONS = sizeof options / sizeof *options };
+
+static const struct command_row *find_command(const char *name) {
+    for (int i = 0; i < COMMANDS; i++) {
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    }
+    return NULL;
+}
+
+static const char *command_name(enum hrt_command command) {
+    for (int i = 0; i < COMMANDS; i++) {
+        if (commands[i].command == command) return commands[i].name;
+    }
+    return "";
+}
+
+// The option that `argument` ("--steps", "--steps=3") names, or NULL.
+static const struct option_row *find_option(const char *argument) {
+    const size_t length = strcspn(argument, "=");
+    for (int i = 0; i < OPTIONS; i++) {
+        if (strlen(options[i].name) == length && strncmp(options[i].name, argument, length) == 0)
+            return &options[i];
+    }
+    return NULL;
+}
+
+static bool fail_option(const char *argument, enum hrt_command command, struct hrt_error *error) {
+    struct hrt_suggestion suggestion = {.typed = argument};
+    for (int i = 0; i < OPTIONS; i++) {
+        if (options[i].commands & command) hrt_suggest(&suggestion, options[i].name);
+    }
+    if (suggestion.best)
+        return hrt_fail_usage(error, "unknown option '%s'; did you mean '%s'?", argument,
+                              suggestion.best);
+    return hrt_fail_usage(error, "unknown option '%s'; see %s --help", argument,
+                          command_name(command));
+}
+
+static bool fail_command(const char *name, const struct hrt_program *program,
+                         struct hrt_error *error) {
+    struct hrt_suggestion suggestion = {.typed = name};
+    for (int i = 0; i < COMMANDS; i++) hrt_suggest(&suggestion, commands[i].name);
+    if (suggestion.best)
+        return hrt_fail_usage(error, "unknown command '%s'; did you mean '%s'?", name,
+                              suggestion.best);
+    return hrt_fail_usage(error, "unknown command '%s'; see %s --help", name, program->name);
+}
+
+// Applies --set `text`. `text` is split in place of a copy: argv may be written to (C17, 5.1.2.2.1).
+static bool apply_set(struct hrt_arguments *arguments, char *text,
+                      const struct hrt_program *program, struct hrt_error *error) {
+    char *equals = strchr(text, '=');
+    if (!equals || equals == text)
+        return hrt_fail_usage(error, "--set needs KEY=VALUE, not '%s'", text);
+    *equals = '\0';
+    return hrt_config_set(&arguments->config, program, text, equals + 1, text, error);
+}
+
+// Applies the option at argv[*at], and steps over its value.
+static bool apply_option(struct hrt_arguments *arguments, int argc, char **argv, int *at,
+                         const struct hrt_program *program, struct hrt_error *error) {
+    char *argument = argv[*at];
+    const struct option_row *option = find_option(argument);
+    if (!option) return fail_option(argument, arguments->command, error);
+    if (!(option->commands & arguments->command))
+        return hrt_fail_usage(error, "%s does not take %s", command_name(arguments->command),
+                              option->name);
+    char *value = strchr(argument, '=');
+    if (!option->value) {
+        if (value) return hrt_fail_usage(error, "%s takes no value", option->name);
+        value = "";
+    } else if (value) {
+        value++;
+    } else if (*at + 1 == argc) {
+        return hrt_fail_usage(error, "%s needs a value: %s %s", option->name, option->name,
+                              option->value);
+    } else {
+        value = argv[++*at];
+    }
+    if (!option->key)
+        return hrt_value_parse(&option->rule, option->name, value,
+                               (char *)arguments + option->offset, error);
+    if (!*option->key) return apply_set(arguments, value, program, error);
+    return hrt_config_set(&arguments->config, program, option->key, value, option->name, error);
+}
+
+bool hrt_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
+                       const struct hrt_program *program, struct hrt_error *error) {
+    *arguments = (struct hrt_arguments){.tokens = 200, .temperature = 0.8};
+    if (!hrt_config_init(&arguments->config, program, error)) return false;
+    if (argc < 2)
+        return hrt_fail_usage(error,
+                              "a command is missing: train, eval, sample or info; see "
+                              "%s --help",
+                              program->name);
+    arguments->help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
+    arguments->version = strcmp(argv[1], "--version") == 0;
+    if (arguments->help || arguments->version) return true;
+
+    const struct command_row *command = find_command(argv[1]);
+    if (!command) return fail_command(argv[1], program, error);
+    arguments->command = command->command;
+    for (int at = 2; at < argc; at++) {
+        if (strcmp(argv[at], "-h") == 0) {
+            arguments->help = true;
+        } else if (argv[at][0] != '-') {
+            return hrt_fail_usage(error, "unexpected argument '%s'; see %s --help", argv[at],
+                                  command->name);
+        } else if (!apply_option(arguments, argc, argv, &at, program, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void print_row(FILE *out, const char *name, const char *value, const char *doc) {
+    const int used = fprintf(out, "  %s%s%s", name, value ? " " : "", value ? value : "");
+    fprintf(out, "%*s%s\n", used < PRINTED_WIDTH ? PRINTED_WIDTH - used : 1, "", doc);
+}
+
+static void print_program_help(FILE *out, const struct hrt_program *program) {
+    fprintf(out, "usage: %s COMMAND [OPTION...]\n\n%s, compiled by hecatec %s from %s\n\n",
+            program->name, program->name, program->version, program->source);
+    fprintf(out, "commands\n");
+    for (int i = 0; i < COMMANDS; i++) print_row(out, commands[i].name, NULL, commands[i].doc);
+    fprintf(out,
+            "\n%s COMMAND --help lists a command's options. Exit codes: 0 done, 1 data, file "
+            "or run failed,\n2 bad command line, 130 and 143 stopped by SIGINT and SIGTERM.\n",
+            program->name);
+}
+
+void hrt_options_help(FILE *out, const struct hrt_program *program, enum hrt_command command) {
+    if (!command) {
+        print_program_help(out, program);
+        return;
+    }
+    fprintf(out, "usage: %s %s [OPTION...]\n\noptions\n", program->name, command_name(command));
+    for (int i = 0; i < OPTIONS; i++) {
+        if (options[i].commands & command)
+            print_row(out, options[i].name, options[i].value, options[i].doc);
+    }
+}

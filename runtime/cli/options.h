@@ -1,0 +1,33 @@
+// The command line of a training program: commands and options come from one table, which also
+// prints --help.
+#ifndef HECATE_RUNTIME_CLI_OPTIONS_H
+#define HECATE_RUNTIME_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/base/error.h"
+#include "runtime/cli/config.h"
+#include "runtime/program.h"
+
+enum hrt_command { HRT_TRAIN = 1, HRT_EVAL = 2, HRT_SAMPLE = 4, HRT_INFO = 8 }; // Bits.
+
+struct hrt_arguments {
+    enum hrt_command command; // 0: none given (only --help or --version).
+    bool help, version, params;
+    struct hrt_config config;
+    int64_t threads; // 0: OMP_NUM_THREADS or all cores.
+    int64_t check_grad, sample, batches, tokens, topk;
+    double temperature;
+    const char *prompt, *save, *load; // NULL: not given.
+};
+
+// Parses argv. False: a usage error.
+bool hrt_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
+                       const struct hrt_program *program, struct hrt_error *error);
+
+// Prints the help of one command, or (0) of the program.
+void hrt_options_help(FILE *out, const struct hrt_program *program, enum hrt_command command);
+
+#endif

@@ -1,0 +1,148 @@
+// Files by glob, the split into training and validation, sequences.
+#include "runtime/data/data.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/random/draw.h"
+
+enum { VALIDATION_SHARE = 20 }; // One token in 20 of a training file, when none is given.
+
+static bool add_file(struct hrt_data *data, const char *path,
+                     const struct hrt_data_request *request, struct hrt_error *error) {
+    struct hrt_data_file *grown =
+        realloc(data->file, ((size_t)data->files + 1) * sizeof *data->file);
+    if (!grown) return hrt_fail(error, "out of memory");
+    data->file = grown;
+    struct hrt_data_file *file = &data->file[data->files];
+    if (!hrt_data_file_open(file, path, request->format, data->vocabulary, error)) return false;
+    data->files++;
+    if (file->tokens >= data->positions + 1) return true;
+    return hrt_fail(error,
+                    "'%s' is too short: %" PRId64 " tokens, and one sequence of this model "
+                    "needs %" PRId64,
+                    path, file->tokens, data->positions + 1);
+}
+
+// A pattern that names an existing file is that file, whatever characters it has.
+static bool add_files(struct hrt_data *data, const char *pattern,
+                      const struct hrt_data_request *request, struct hrt_error *error) {
+    if (!strpbrk(pattern, "*?[") || access(pattern, F_OK) == 0)
+        return add_file(data, pattern, request, error);
+    glob_t found;
+    const int failed = glob(pattern, 0, NULL, &found); // Sorted.
+    if (failed == GLOB_NOMATCH) return hrt_fail(error, "no file matches '%s'", pattern);
+    if (failed) return hrt_fail(error, "cannot list '%s': %s", pattern, strerror(errno));
+    bool added = true;
+    for (size_t i = 0; added && i < found.gl_pathc; i++)
+        added = add_file(data, found.gl_pathv[i], request, error);
+    globfree(&found);
+    return added;
+}
+
+// Adds a part; one that is too short for a sequence adds nothing.
+static bool add_part(struct hrt_data_split *split, struct hrt_data_part part, int64_t positions,
+                     struct hrt_error *error) {
+    if (part.tokens < positions + 1) return true;
+    struct hrt_data_part *grown =
+        realloc(split->part, ((size_t)split->parts + 1) * sizeof *split->part);
+    if (!grown) return hrt_fail(error, "out of memory");
+    split->part = grown;
+    split->part[split->parts++] = part;
+    split->tokens += part.tokens;
+    split->starts += part.tokens - positions;
+    split->windows += (part.tokens - 1) / positions;
+    return true;
+}
+
+static bool add_train(struct hrt_data *data, bool cut, struct hrt_error *error) {
+    for (int i = 0; i < data->files; i++) {
+        const int64_t tokens = data->file[i].tokens;
+        int64_t kept_back = cut ? tokens / VALIDATION_SHARE : 0;
+        if (kept_back < data->positions + 1) kept_back = 0;
+        const struct hrt_data_part train = {i, 0, tokens - kept_back};
+        const struct hrt_data_part validation = {i, tokens - kept_back, kept_back};
+        if (!add_part(&data->train, train, data->positions, error)) return false;
+        if (!add_part(&data->validation, validation, data->positions, error)) return false;
+    }
+    return true;
+}
+
+static bool add_validation(struct hrt_data *data, const struct hrt_data_request *request,
+                           struct hrt_error *error) {
+    const int first = data->files;
+    for (int i = 0; i < request->validations; i++) {
+        if (!add_files(data, request->validation[i], request, error)) return false;
+    }
+    for (int i = first; i < data->files; i++) {
+        const struct hrt_data_part part = {i, 0, data->file[i].tokens};
+        if (!add_part(&data->validation, part, data->positions, error)) return false;
+    }
+    return true;
+}
+
+static bool open_all(struct hrt_data *data, const struct hrt_data_request *request,
+                     struct hrt_error *error) {
+    const size_t sequence = ((size_t)data->positions + 1) * sizeof(int32_t);
+    data->raw = malloc(sequence);
+    data->token = malloc(sequence);
+    if (!data->raw || !data->token) return hrt_fail(error, "out of memory");
+    for (int i = 0; i < request->trains; i++) {
+        if (!add_files(data, request->train[i], request, error)) return false;
+    }
+    data->validation_cut = request->validations == 0;
+    return add_train(data, data->validation_cut, error) && add_validation(data, request, error);
+}
+
+bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
+                   struct hrt_error *error) {
+    *data = (struct hrt_data){.positions = request->positions, .vocabulary = request->vocabulary};
+    if (open_all(data, request, error)) return true;
+    hrt_data_close(data);
+    return false;
+}
+
+static bool read_sequence(const struct hrt_data *data, const struct hrt_data_part *part,
+                          int64_t start, int32_t *ids, int32_t *targets, struct hrt_error *error) {
+    assert(start >= 0 && start + data->positions + 1 <= part->tokens);
+    if (!hrt_data_file_read(&data->file[part->file], part->first + start, data->positions + 1,
+                            data->vocabulary, data->raw, data->token, error))
+        return false;
+    memcpy(ids, data->token, (size_t)data->positions * sizeof *ids);
+    memcpy(targets, data->token + 1, (size_t)data->positions * sizeof *targets);
+    return true;
+}
+
+bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence, int32_t *ids,
+                   int32_t *targets, struct hrt_error *error) {
+    assert(data->train.starts > 0);
+    const struct hrt_stream stream = hrt_stream_make(seed, "data", "");
+    int64_t start = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)data->train.starts);
+    const struct hrt_data_part *part = data->train.part;
+    for (; start >= part->tokens - data->positions; part++) start -= part->tokens - data->positions;
+    return read_sequence(data, part, start, ids, targets, error);
+}
+
+bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, int32_t *targets,
+                     struct hrt_error *error) {
+    assert(window >= 0 && window < data->validation.windows);
+    const struct hrt_data_part *part = data->validation.part;
+    for (; window >= (part->tokens - 1) / data->positions; part++)
+        window -= (part->tokens - 1) / data->positions;
+    return read_sequence(data, part, window * data->positions, ids, targets, error);
+}
+
+void hrt_data_close(struct hrt_data *data) {
+    for (int i = 0; i < data->files; i++) hrt_data_file_close(&data->file[i]);
+    free(data->file);
+    free(data->train.part);
+    free(data->validation.part);
+    free(data->raw);
+    free(data->token);
+    *data = (struct hrt_data){0};
+}

@@ -1,0 +1,65 @@
+// The training and validation data of a run: files, and the sequences cut from them.
+//
+// Training sequence number n (global: counted over steps, iterations and ranks) starts at a
+// position drawn from (seed, n) alone, uniform over every position of the training part that has
+// T + 1 tokens after it in its file. So any number of ranks sees the same stream, and a run can go
+// on from any step. Validation reads fixed windows, T tokens apart, in the order of the files.
+#ifndef HECATE_RUNTIME_DATA_DATA_H
+#define HECATE_RUNTIME_DATA_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+#include "runtime/data/file.h"
+
+struct hrt_data_part { // Tokens first .. first + tokens - 1 of one file; at least T + 1.
+    int file;
+    int64_t first, tokens;
+};
+
+struct hrt_data_split {
+    struct hrt_data_part *part;
+    int parts;
+    int64_t tokens;
+    int64_t starts;  // Positions at which a sequence may start.
+    int64_t windows; // Sequences that share no target.
+};
+
+struct hrt_data {
+    struct hrt_data_file *file;
+    int files;
+    struct hrt_data_split train, validation; // Validation may be empty.
+    bool validation_cut;                     // Validation is the last 5 % of each training file.
+    int64_t positions, vocabulary;
+    void *raw;      // Scratch of one sequence.
+    int32_t *token; // One sequence, T + 1.
+};
+
+struct hrt_data_request {
+    const char *const *train; // Paths or glob patterns.
+    int trains;
+    const char *const
+        *validation; // None: the last 5 % of each training file, where that has T + 1.
+    int validations;
+    enum hrt_data_format format;
+    int64_t positions, vocabulary;
+};
+
+// Opens all files. False: `error` names the file and what is wrong with it; nothing stays open.
+// Training data may be absent when there is validation data.
+bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
+                   struct hrt_error *error);
+
+// Training sequence number `sequence`: ids and targets [T]; target i is the token after id i.
+bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence, int32_t *ids,
+                   int32_t *targets, struct hrt_error *error);
+
+// Validation window `window`, 0 <= window < validation.windows.
+bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, int32_t *targets,
+                     struct hrt_error *error);
+
+void hrt_data_close(struct hrt_data *data);
+
+#endif

@@ -1,0 +1,182 @@
+// Opening, proving and reading one file of tokens.
+#include "runtime/data/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are little-endian");
+
+enum { LLMC_HEADER_BYTES = 1024, SCAN_TOKENS = 8192 };
+
+static const struct llmc_form {
+    int32_t magic, version;
+    int token_bytes;
+} llmc_form[] = {{20240520, 1, 2}, {20240801, 7, 4}};
+
+// Other files of llm.c, easily given by mistake.
+static const struct llmc_relative {
+    int32_t magic;
+    const char *what;
+} llmc_relative[] = {
+    {20240522, "an llm.c evaluation file"}, {20240326, "an llm.c model"},
+    {20240327, "an llm.c debug state"},     {20240527, "an llm.c training state"},
+    {20240328, "an llm.c tokenizer"},
+};
+
+enum { FORMS = sizeof llmc_form / sizeof *llmc_form };
+enum { RELATIVES = sizeof llmc_relative / sizeof *llmc_relative };
+
+// Reads exactly `bytes` at `offset`; false at an error (errno) or at the end of the file (errno 0).
+static bool read_at(int fd, void *out, size_t bytes, int64_t offset) {
+    char *at = out;
+    while (bytes > 0) {
+        const ssize_t got = pread(fd, at, bytes, offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            if (got == 0) errno = 0;
+            return false;
+        }
+        at += got;
+        bytes -= (size_t)got;
+        offset += got;
+    }
+    return true;
+}
+
+static bool fail_read(const struct hrt_data_file *file, struct hrt_error *error) {
+    if (errno) return hrt_fail(error, "cannot read '%s': %s", file->path, strerror(errno));
+    return hrt_fail(error, "'%s' became shorter while it was in use", file->path);
+}
+
+static bool fail_magic(const struct hrt_data_file *file, const int32_t header[3],
+                       struct hrt_error *error) {
+    for (int i = 0; i < RELATIVES; i++) {
+        if (llmc_relative[i].magic == header[0])
+            return hrt_fail(error, "'%s' is %s, not training data", file->path,
+                            llmc_relative[i].what);
+    }
+    for (int i = 0; i < FORMS; i++) {
+        if (llmc_form[i].magic == header[0])
+            return hrt_fail(error,
+                            "'%s' has version %" PRId32 " of llm.c's data format; "
+                            "with this magic number only version %" PRId32 " is known",
+                            file->path, header[1], llmc_form[i].version);
+    }
+    return hrt_fail(error,
+                    "'%s' is not an llm.c data file: its magic number is %" PRId32
+                    ", not 20240520 or 20240801 (plain text needs --format bytes)",
+                    file->path, header[0]);
+}
+
+static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_error *error) {
+    int32_t header[3];
+    if (bytes < LLMC_HEADER_BYTES)
+        return hrt_fail(error,
+                        "'%s' is too short for an llm.c data file: %" PRId64
+                        " bytes, and the header alone has %d",
+                        file->path, bytes, LLMC_HEADER_BYTES);
+    if (!read_at(file->fd, header, sizeof header, 0)) return fail_read(file, error);
+    for (int i = 0; i < FORMS; i++) {
+        if (llmc_form[i].magic == header[0] && llmc_form[i].version == header[1])
+            file->token_bytes = llmc_form[i].token_bytes;
+    }
+    if (file->token_bytes == 0) return fail_magic(file, header, error);
+
+    file->header_bytes = LLMC_HEADER_BYTES;
+    file->tokens = header[2];
+    if (file->tokens < 0)
+        return hrt_fail(error, "'%s' is damaged: its header says %" PRId64 " tokens", file->path,
+                        file->tokens);
+    const int64_t held = (bytes - LLMC_HEADER_BYTES) / file->token_bytes;
+    if (held < file->tokens)
+        return hrt_fail(
+            error, "'%s' is truncated: its header says %" PRId64 " tokens, but it holds %" PRId64,
+            file->path, file->tokens, held);
+    if (bytes != LLMC_HEADER_BYTES + file->tokens * file->token_bytes)
+        return hrt_fail(
+            error, "'%s' is damaged: %" PRId64 " bytes follow the %" PRId64 " tokens of its header",
+            file->path, bytes - LLMC_HEADER_BYTES - file->tokens * file->token_bytes, file->tokens);
+    return true;
+}
+
+static bool open_bytes(struct hrt_data_file *file, int64_t bytes, struct hrt_error *error) {
+    int32_t magic = 0;
+    if (bytes >= LLMC_HEADER_BYTES && !read_at(file->fd, &magic, sizeof magic, 0))
+        return fail_read(file, error);
+    for (int i = 0; i < FORMS; i++) {
+        if (llmc_form[i].magic == magic)
+            return hrt_fail(error, "'%s' is an llm.c data file: use --format llmc", file->path);
+    }
+    file->token_bytes = 1;
+    file->tokens = bytes;
+    return true;
+}
+
+static bool check_vocabulary(const struct hrt_data_file *file, int64_t vocabulary,
+                             struct hrt_error *error) {
+    if (vocabulary >= (int64_t)1 << (8 * file->token_bytes)) return true;
+    uint32_t raw[SCAN_TOKENS];
+    int32_t token[SCAN_TOKENS];
+    for (int64_t first = 0; first < file->tokens; first += SCAN_TOKENS) {
+        const int64_t left = file->tokens - first;
+        const int64_t count = left < SCAN_TOKENS ? left : SCAN_TOKENS;
+        if (!hrt_data_file_read(file, first, count, vocabulary, raw, token, error)) return false;
+    }
+    return true;
+}
+
+static bool open_format(struct hrt_data_file *file, enum hrt_data_format format, int64_t vocabulary,
+                        struct hrt_error *error) {
+    struct stat status;
+    if (fstat(file->fd, &status) != 0)
+        return hrt_fail(error, "cannot read '%s': %s", file->path, strerror(errno));
+    if (!S_ISREG(status.st_mode)) return hrt_fail(error, "'%s' is not a regular file", file->path);
+    if (status.st_size == 0) return hrt_fail(error, "'%s' is empty", file->path);
+    const bool opened = format == HRT_DATA_LLMC ? open_llmc(file, status.st_size, error)
+                                                : open_bytes(file, status.st_size, error);
+    return opened && check_vocabulary(file, vocabulary, error);
+}
+
+bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_data_format format,
+                        int64_t vocabulary, struct hrt_error *error) {
+    *file = (struct hrt_data_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    if (file->fd < 0) return hrt_fail(error, "cannot open '%s': %s", path, strerror(errno));
+    file->path = strdup(path);
+    if (!file->path) {
+        hrt_data_file_close(file);
+        return hrt_fail(error, "out of memory");
+    }
+    if (open_format(file, format, vocabulary, error)) return true;
+    hrt_data_file_close(file);
+    return false;
+}
+
+bool hrt_data_file_read(const struct hrt_data_file *file, int64_t first, int64_t count,
+                        int64_t vocabulary, void *raw, int32_t *out, struct hrt_error *error) {
+    const int64_t offset = file->header_bytes + first * file->token_bytes;
+    if (!read_at(file->fd, raw, (size_t)(count * file->token_bytes), offset))
+        return fail_read(file, error);
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t token = file->token_bytes == 1   ? ((const uint8_t *)raw)[i]
+                               : file->token_bytes == 2 ? ((const uint16_t *)raw)[i]
+                                                        : ((const uint32_t *)raw)[i];
+        if (token >= vocabulary)
+            return hrt_fail(error,
+                            "'%s' has token %" PRIu32 " at position %" PRId64
+                            ", outside the model's vocabulary of %" PRId64,
+                            file->path, token, first + i, vocabulary);
+        out[i] = (int32_t)token;
+    }
+    return true;
+}
+
+void hrt_data_file_close(struct hrt_data_file *file) {
+    if (file->fd >= 0) close(file->fd);
+    free(file->path);
+    *file = (struct hrt_data_file){.fd = -1};
+}

@@ -1,0 +1,39 @@
+// One file of training tokens. Two formats:
+//   bytes  any file; every byte is a token
+//   llmc   llm.c's .bin: a header of 256 int32 (magic, version, number of tokens), then the tokens;
+//          magic 20240520 version 1: uint16 (GPT-2), magic 20240801 version 7: uint32 (Llama 3)
+// Files are not trusted: whatever does not fit is refused with a sentence that names the file.
+//
+// Source of llmc: karpathy/llm.c, dev/data/data_common.py and llmc/dataloader.h.
+#ifndef HECATE_RUNTIME_DATA_FILE_H
+#define HECATE_RUNTIME_DATA_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+
+enum hrt_data_format { HRT_DATA_BYTES, HRT_DATA_LLMC };
+
+struct hrt_data_file {
+    char *path; // Owned.
+    int fd;
+    int token_bytes;      // 1, 2 or 4.
+    int64_t header_bytes; // Before the first token.
+    int64_t tokens;
+};
+
+// Opens `path` and proves that each of its tokens lies in [0, vocabulary): the whole file is read
+// once, unless its tokens cannot be larger. False: `error` says what is wrong; nothing stays open.
+bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_data_format format,
+                        int64_t vocabulary, struct hrt_error *error);
+
+// Reads tokens first .. first + count - 1 into `out` [count]. `raw` is scratch of 4 * count bytes.
+// Fails when the file has changed since it was opened: it became shorter, or a token is outside the
+// vocabulary.
+bool hrt_data_file_read(const struct hrt_data_file *file, int64_t first, int64_t count,
+                        int64_t vocabulary, void *raw, int32_t *out, struct hrt_error *error);
+
+void hrt_data_file_close(struct hrt_data_file *file);
+
+#endif

@@ -1,0 +1,65 @@
+// JSON lines by jansson.
+#include "runtime/log/jsonl.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, struct hrt_error *error) {
+    *log = (struct hrt_jsonl){.path = path};
+    if (!path) return true;
+    log->file = fopen(path, "we");
+    return log->file || hrt_fail(error, "cannot write '%s': %s", path, strerror(errno));
+}
+
+static json_t *layers_of(const struct hrt_load_counts *loads, int index) {
+    const struct hrt_set *set = &loads->program->set[loads->program->load[index].set];
+    const int64_t *count = hrt_loads_of(loads, index);
+    json_t *layers = json_array();
+    for (int64_t layer = 0; layer < set->layers; layer++) {
+        json_t *experts = json_array();
+        for (int64_t e = 0; e < set->experts; e++)
+            json_array_append_new(experts, json_integer(count[layer * set->experts + e]));
+        json_array_append_new(layers, experts);
+    }
+    return layers;
+}
+
+static json_t *line_of(const struct hrt_step *step, const struct hrt_load_counts *loads) {
+    json_t *line = json_pack("{s:I s:f s:f s:f s:f s:f s:f s:f}", "step", (json_int_t)step->step,
+                             "loss", step->loss, "cross_entropy", step->cross_entropy, "aux",
+                             step->auxiliary, "grad_norm", step->grad_norm, "lr", step->lr,
+                             "tokens_per_s", step->tokens_per_s, "ms", 1e3 * step->seconds);
+    if (step->evaluated) json_object_set_new(line, "val_loss", json_real(step->validation_loss));
+    if (!loads) return line;
+    json_t *sets = json_object();
+    for (int i = 0; i < loads->program->loads; i++) {
+        const char *name = loads->program->set[loads->program->load[i].set].name;
+        json_object_set_new(sets, name, layers_of(loads, i));
+    }
+    json_object_set_new(line, "tokens_per_expert", sets);
+    return line;
+}
+
+static bool fail_write(const struct hrt_jsonl *log, struct hrt_error *error) {
+    return hrt_fail(error, "cannot write '%s': %s", log->path, strerror(errno));
+}
+
+bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step *step,
+                    const struct hrt_load_counts *loads, struct hrt_error *error) {
+    if (!log->file) return true;
+    json_t *line = line_of(step, loads);
+    if (!line) return hrt_fail(error, "out of memory");
+    const bool dumped = json_dumpf(line, log->file, JSON_COMPACT) == 0;
+    json_decref(line);
+    if (!dumped || fputc('\n', log->file) == EOF || fflush(log->file) != 0)
+        return fail_write(log, error);
+    return true;
+}
+
+bool hrt_jsonl_close(struct hrt_jsonl *log, struct hrt_error *error) {
+    if (!log->file) return true;
+    FILE *file = log->file;
+    log->file = NULL;
+    return fclose(file) == 0 || fail_write(log, error);
+}

@@ -1,0 +1,30 @@
+// The log for machines: one JSON object per step and line.
+//   step, loss, cross_entropy, aux, grad_norm, lr, tokens_per_s, ms   numbers, in every line
+//   val_loss                                                          when evaluated
+//   tokens_per_expert    {"set": [[experts of layer 0], ...]}         every log.loads steps
+#ifndef HECATE_RUNTIME_LOG_JSONL_H
+#define HECATE_RUNTIME_LOG_JSONL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "runtime/base/error.h"
+#include "runtime/train/loads.h"
+#include "runtime/train/trainer.h"
+
+struct hrt_jsonl {
+    FILE *file; // NULL: nothing is logged.
+    const char *path;
+};
+
+// Creates or truncates `path`; NULL: logs nothing.
+bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, struct hrt_error *error);
+
+// Writes and flushes one line. `loads` may be NULL.
+bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step *step,
+                    const struct hrt_load_counts *loads, struct hrt_error *error);
+
+// Closes the file; false when its last bytes could not be written.
+bool hrt_jsonl_close(struct hrt_jsonl *log, struct hrt_error *error);
+
+#endif

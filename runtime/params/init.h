@@ -1,0 +1,13 @@
+// First values of the parameters.
+#ifndef HECATE_RUNTIME_PARAMS_INIT_H
+#define HECATE_RUNTIME_PARAMS_INIT_H
+
+#include <stdint.h>
+
+#include "runtime/program.h"
+
+// Fills `params` [param_elements], zeroed by the caller (padding stays zero). Normal numbers come
+// from (seed, path, logical element): the same for any layout, number of threads, owner or order.
+void hrt_init_params(const struct hrt_program *program, void *params, uint64_t seed);
+
+#endif

@@ -1,0 +1,261 @@
+// Reading safetensors. The file is not trusted.
+#include "runtime/params/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "runtime/params/tensor.h"
+
+enum { HEADER_MOST = 100000000, BLOCK = 4096 }; // Bytes a header may have; elements of a block.
+
+static const struct dtype {
+    const char *name;
+    int bits;
+} dtypes[] = {
+    {"BOOL", 8},    {"U8", 8},          {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8},
+    {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F4", 4},      {"F6_E2M3", 6},
+    {"F6_E3M2", 6}, {"I16", 16},        {"U16", 16},        {"F16", 16},    {"BF16", 16},
+    {"I32", 32},    {"U32", 32},        {"F32", 32},        {"C64", 64},    {"F64", 64},
+    {"I64", 64},    {"U64", 64},
+};
+
+struct entry {
+    const char *name; // Borrowed from the header.
+    const struct dtype *dtype;
+    json_t *shape;
+    int64_t begin, end;
+};
+
+struct file {
+    const char *path;
+    FILE *stream;
+    int64_t bytes; // Of the file.
+    int64_t start; // Of the tensors.
+    json_t *header;
+    struct entry *entry; // In the order of the file.
+    size_t entries;
+    struct hrt_error *error;
+};
+
+static bool refuse(struct file *file, const char *why) {
+    return hrt_fail(file->error, "'%s' is not a valid safetensors file: %s", file->path, why);
+}
+
+static bool refuse_tensor(struct file *file, const char *name, const char *why) {
+    return hrt_fail(file->error, "'%s' is not a valid safetensors file: tensor '%s' %s", file->path,
+                    name, why);
+}
+
+static bool read_header(struct file *file) {
+    uint64_t length;
+    struct stat status;
+    if (fstat(fileno(file->stream), &status) != 0)
+        return hrt_fail(file->error, "cannot read '%s': %s", file->path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return hrt_fail(file->error, "'%s' is not a regular file", file->path);
+    file->bytes = status.st_size;
+    if (fread(&length, sizeof length, 1, file->stream) != 1)
+        return refuse(file, "it is shorter than 8 bytes");
+    if (length > HEADER_MOST) return refuse(file, "its header would be larger than 100 MB");
+    file->start = (int64_t)(sizeof length + length);
+    if (file->start > file->bytes) return refuse(file, "it ends inside its header");
+
+    char *text = malloc(length + 1);
+    if (!text) return hrt_fail(file->error, "out of memory");
+    const bool read = fread(text, 1, length, file->stream) == length;
+    json_error_t where;
+    if (read && length > 0 && text[0] == '{')
+        file->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
+    else
+        snprintf(where.text, sizeof where.text, "it does not begin with '{'");
+    free(text);
+    if (file->header) return true;
+    return hrt_fail(file->error, "'%s' is not a valid safetensors file: its header is not JSON: %s",
+                    file->path, where.text);
+}
+
+static bool check_metadata(struct file *file, json_t *metadata) {
+    const char *key;
+    json_t *value;
+    if (!json_is_object(metadata)) return refuse(file, "__metadata__ is not an object");
+    json_object_foreach(metadata, key, value) {
+        if (!json_is_string(value)) return refuse(file, "__metadata__ holds more than strings");
+    }
+    return true;
+}
+
+static const struct dtype *find_dtype(const char *name) {
+    for (size_t i = 0; name && i < sizeof dtypes / sizeof *dtypes; i++) {
+        if (strcmp(dtypes[i].name, name) == 0) return &dtypes[i];
+    }
+    return NULL;
+}
+
+// Bytes of a tensor; -1 when the shape is malformed or too large.
+static int64_t tensor_bytes(json_t *shape, int bits) {
+    int64_t size = bits;
+    if (!json_is_array(shape)) return -1;
+    for (size_t i = 0; i < json_array_size(shape); i++) {
+        json_t *extent = json_array_get(shape, i);
+        if (!json_is_integer(extent) || json_integer_value(extent) < 0) return -1;
+        if (__builtin_mul_overflow(size, (int64_t)json_integer_value(extent), &size)) return -1;
+    }
+    return size % 8 ? -1 : size / 8;
+}
+
+static bool add_entry(struct file *file, const char *name, json_t *value) {
+    json_t *offsets = json_object_get(value, "data_offsets");
+    struct entry entry = {
+        .name = name,
+        .dtype = find_dtype(json_string_value(json_object_get(value, "dtype"))),
+        .shape = json_object_get(value, "shape"),
+    };
+    if (!entry.dtype) return refuse_tensor(file, name, "has no known dtype");
+    if (json_array_size(offsets) != 2 || !json_is_integer(json_array_get(offsets, 0)) ||
+        !json_is_integer(json_array_get(offsets, 1)))
+        return refuse_tensor(file, name, "has no two data_offsets");
+    entry.begin = json_integer_value(json_array_get(offsets, 0));
+    entry.end = json_integer_value(json_array_get(offsets, 1));
+    if (entry.begin < 0 || entry.end < entry.begin || entry.end > file->bytes - file->start)
+        return refuse_tensor(file, name, "lies outside the file");
+    if (tensor_bytes(entry.shape, entry.dtype->bits) != entry.end - entry.begin)
+        return refuse_tensor(file, name, "has a shape that does not fit its data_offsets");
+    file->entry[file->entries++] = entry;
+    return true;
+}
+
+static int by_begin(const void *a, const void *b) {
+    const struct entry *left = a, *right = b;
+    if (left->begin != right->begin) return left->begin < right->begin ? -1 : 1;
+    return (left->end > right->end) - (left->end < right->end); // Empty ones first.
+}
+
+static bool check_layout(struct file *file) {
+    int64_t at = 0;
+    qsort(file->entry, file->entries, sizeof *file->entry, by_begin);
+    for (size_t i = 0; i < file->entries; i++) {
+        if (file->entry[i].begin > at)
+            return refuse_tensor(file, file->entry[i].name, "follows a hole");
+        if (file->entry[i].begin < at)
+            return refuse_tensor(file, file->entry[i].name, "overlaps the one before");
+        at = file->entry[i].end;
+    }
+    if (file->start + at != file->bytes) return refuse(file, "bytes follow the last tensor");
+    return true;
+}
+
+static bool read_entries(struct file *file) {
+    const char *name;
+    json_t *value;
+    file->entry = calloc(json_object_size(file->header) + 1, sizeof *file->entry);
+    if (!file->entry) return hrt_fail(file->error, "out of memory");
+    json_object_foreach(file->header, name, value) {
+        const bool metadata = strcmp(name, "__metadata__") == 0;
+        if (!(metadata ? check_metadata(file, value) : add_entry(file, name, value))) return false;
+    }
+    return check_layout(file);
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct entry *left = a, *right = b;
+    return strcmp(left->name, right->name);
+}
+
+static const struct entry *find_entry(const struct file *file, const char *name) {
+    const struct entry wanted = {.name = name};
+    return bsearch(&wanted, file->entry, file->entries, sizeof wanted, by_name);
+}
+
+static bool same_shape(const struct hrt_param *param, json_t *shape) {
+    if (json_array_size(shape) != (size_t)param->rank) return false;
+    for (int i = 0; i < param->rank; i++) {
+        if (json_integer_value(json_array_get(shape, (size_t)i)) != param->shape[i]) return false;
+    }
+    return true;
+}
+
+static bool fail_shape(struct file *file, const struct hrt_param *param,
+                       const struct entry *entry) {
+    char wanted[160] = "[";
+    for (int i = 0; i < param->rank; i++) {
+        const size_t used = strlen(wanted);
+        snprintf(wanted + used, sizeof wanted - used, "%s%" PRId64, i ? "," : "", param->shape[i]);
+    }
+    char *found = json_dumps(entry->shape, JSON_COMPACT);
+    hrt_fail(file->error, "'%s' is of another model: '%s' has shape %s there, and %s] here",
+             file->path, entry->name, found ? found : "?", wanted);
+    free(found);
+    return false;
+}
+
+// The file's tensors and the program's must be the same.
+static bool check_tensors(struct file *file, const struct hrt_program *program) {
+    struct hrt_tensor tensor = {0};
+    size_t wanted = 0;
+    qsort(file->entry, file->entries, sizeof *file->entry, by_name);
+    while (hrt_tensor_next(program, &tensor)) {
+        if (tensor.param->init == HRT_INIT_ROPE) continue;
+        char path[HRT_PATH_MAX];
+        hrt_tensor_path(&tensor, path);
+        const struct entry *entry = find_entry(file, path);
+        if (!entry)
+            return hrt_fail(file->error, "'%s' is of another model: it has no tensor '%s'",
+                            file->path, path);
+        if (!same_shape(tensor.param, entry->shape)) return fail_shape(file, tensor.param, entry);
+        if (strcmp(entry->dtype->name, "F32") != 0 && strcmp(entry->dtype->name, "F64") != 0)
+            return hrt_fail(file->error, "'%s': tensor '%s' is %s; only F32 and F64 can be read",
+                            file->path, path, entry->dtype->name);
+        wanted++;
+    }
+    if (wanted == file->entries) return true;
+    return hrt_fail(file->error, "'%s' is of another model: it has %zu tensors, and this one %zu",
+                    file->path, file->entries, wanted);
+}
+
+static bool read_tensor(struct file *file, const struct hrt_program *program,
+                        const struct hrt_tensor *tensor, void *params, const struct entry *entry) {
+    const enum hrt_precision from = entry->dtype->bits == 64 ? HRT_FP64 : HRT_FP32;
+    const size_t bytes = (size_t)hrt_element_bytes(from);
+    const int64_t size = hrt_param_size(tensor->param);
+    double block[BLOCK]; // Holds floats, too.
+    bool read = fseeko(file->stream, file->start + entry->begin, SEEK_SET) == 0;
+    for (int64_t first = 0; read && first < size; first += BLOCK) {
+        const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
+        read = fread(block, bytes, (size_t)count, file->stream) == (size_t)count;
+        for (int64_t i = 0; read && i < count; i++) {
+            const int64_t at = tensor->offset + hrt_stored_index(tensor->param, first + i);
+            hrt_element_set(params, program->precision, at, hrt_element(block, from, i));
+        }
+    }
+    if (read) return true;
+    return hrt_fail(file->error, "cannot read '%s': %s", file->path,
+                    ferror(file->stream) ? strerror(errno) : "it became shorter");
+}
+
+static bool load(struct file *file, const struct hrt_program *program, void *params) {
+    if (!read_header(file) || !read_entries(file) || !check_tensors(file, program)) return false;
+    struct hrt_tensor tensor = {0};
+    while (hrt_tensor_next(program, &tensor)) {
+        if (tensor.param->init == HRT_INIT_ROPE) continue;
+        char path[HRT_PATH_MAX];
+        hrt_tensor_path(&tensor, path);
+        if (!read_tensor(file, program, &tensor, params, find_entry(file, path))) return false;
+    }
+    return true;
+}
+
+bool hrt_store_load(const struct hrt_program *program, void *params, const char *path,
+                    struct hrt_error *error) {
+    struct file file = {.path = path, .stream = fopen(path, "re"), .error = error};
+    if (!file.stream) return hrt_fail(error, "cannot open '%s': %s", path, strerror(errno));
+    const bool loaded = load(&file, program, params);
+    fclose(file.stream);
+    json_decref(file.header);
+    free(file.entry);
+    return loaded;
+}

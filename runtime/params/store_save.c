@@ -1,0 +1,194 @@
+// Writing safetensors.
+#include "runtime/params/store.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/params/tensor.h"
+
+enum { ALIGNMENT = 64, BLOCK = 4096 };
+
+struct named_tensor {
+    char path[HRT_PATH_MAX];
+    struct hrt_tensor tensor;
+};
+
+struct listing { // Sorted by path, as the file is.
+    struct named_tensor *entry;
+    size_t entries;
+};
+
+static int by_path(const void *a, const void *b) {
+    const struct named_tensor *left = a, *right = b;
+    return strcmp(left->path, right->path);
+}
+
+static bool list_tensors(struct listing *list, const struct hrt_program *program,
+                         struct hrt_error *error) {
+    size_t tensors = 0;
+    for (int i = 0; i < program->params; i++)
+        tensors += (size_t)hrt_param_tensors(program, &program->param[i]);
+    *list = (struct listing){.entry = calloc(tensors + 1, sizeof *list->entry)};
+    if (!list->entry) return hrt_fail(error, "out of memory");
+
+    struct hrt_tensor tensor = {0};
+    while (hrt_tensor_next(program, &tensor)) {
+        if (tensor.param->init == HRT_INIT_ROPE) continue;
+        struct named_tensor *entry = &list->entry[list->entries++];
+        entry->tensor = tensor;
+        hrt_tensor_path(&tensor, entry->path);
+    }
+    qsort(list->entry, list->entries, sizeof *list->entry, by_path);
+    return true;
+}
+
+static json_t *entry_of(const struct hrt_param *param, enum hrt_precision precision,
+                        int64_t *offset) {
+    const int64_t begin = *offset;
+    json_t *shape = json_array();
+    for (int i = 0; i < param->rank; i++)
+        json_array_append_new(shape, json_integer(param->shape[i]));
+    *offset += hrt_param_size(param) * hrt_element_bytes(precision);
+    return json_pack("{s:s s:o s:[I I]}", "dtype", precision == HRT_FP64 ? "F64" : "F32", "shape",
+                     shape, "data_offsets", (json_int_t)begin, (json_int_t)*offset);
+}
+
+// The header as text, padded with blanks so that the tensors begin at a multiple of ALIGNMENT.
+// Freed by the caller; NULL: out of memory.
+static char *header_text(const struct hrt_program *program, const struct listing *list) {
+    json_t *header = json_object();
+    json_object_set_new(header, "__metadata__",
+                        json_pack("{s:s s:s s:s}", "format", "pt", "model", program->name,
+                                  "hecatec", program->version));
+    int64_t offset = 0;
+    for (size_t i = 0; i < list->entries; i++)
+        json_object_set_new(header, list->entry[i].path,
+                            entry_of(list->entry[i].tensor.param, program->precision, &offset));
+    char *text = json_dumps(header, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(header);
+    if (!text) return NULL;
+
+    const size_t length = strlen(text), start = sizeof(uint64_t) + length;
+    const size_t padding = (ALIGNMENT - start % ALIGNMENT) % ALIGNMENT;
+    char *padded = malloc(length + padding + 1);
+    if (padded) {
+        memcpy(padded, text, length);
+        memset(padded + length, ' ', padding);
+        padded[length + padding] = '\0';
+    }
+    free(text);
+    return padded;
+}
+
+static bool write_tensor(FILE *file, const struct hrt_program *program, const void *params,
+                         const struct hrt_tensor *tensor) {
+    const size_t bytes = (size_t)hrt_element_bytes(program->precision);
+    const int64_t size = hrt_param_size(tensor->param);
+    double block[BLOCK]; // Holds floats, too.
+    for (int64_t first = 0; first < size; first += BLOCK) {
+        const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t at = tensor->offset + hrt_stored_index(tensor->param, first + i);
+            memcpy((char *)block + (size_t)i * bytes, (const char *)params + (size_t)at * bytes,
+                   bytes);
+        }
+        if (fwrite(block, bytes, (size_t)count, file) != (size_t)count) return false;
+    }
+    return true;
+}
+
+static bool write_all(FILE *file, const struct hrt_program *program, const void *params,
+                      const struct listing *list, const char *header) {
+    const uint64_t length = strlen(header);
+    if (fwrite(&length, sizeof length, 1, file) != 1) return false;
+    if (fwrite(header, 1, length, file) != length) return false;
+    for (size_t i = 0; i < list->entries; i++) {
+        if (!write_tensor(file, program, params, &list->entry[i].tensor)) return false;
+    }
+    return fflush(file) == 0 && fsync(fileno(file)) == 0;
+}
+
+// Creates a file with a name of its own beside `path`, with the rights a new file gets.
+static FILE *open_temporary(const char *path, char temporary[PATH_MAX]) {
+    if (snprintf(temporary, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    const int fd = mkstemp(temporary);
+    if (fd < 0) return NULL;
+    const mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, 0666 & ~mask);
+    FILE *file = fdopen(fd, "w");
+    if (!file) {
+        close(fd);
+        unlink(temporary);
+    }
+    return file;
+}
+
+static bool fail_write(const char *path, struct hrt_error *error) {
+    return hrt_fail(error, "cannot write '%s': %s", path, strerror(errno));
+}
+
+// Makes the rename durable: the directory is what records it.
+static bool sync_directory(const char *path) {
+    char directory[PATH_MAX];
+    snprintf(directory, sizeof directory, "%s", path);
+    char *slash = strrchr(directory, '/');
+    if (slash) slash[slash == directory] = '\0';
+    FILE *opened = fopen(slash ? directory : ".", "re");
+    if (!opened) return false;
+    const bool synced = fsync(fileno(opened)) == 0;
+    fclose(opened);
+    return synced;
+}
+
+static bool write_file(const struct hrt_program *program, const void *params,
+                       const struct listing *list, const char *header, const char *path,
+                       struct hrt_error *error) {
+    char temporary[PATH_MAX];
+    FILE *file = open_temporary(path, temporary);
+    if (!file) return fail_write(path, error);
+    const bool written = write_all(file, program, params, list, header);
+    const int failure = errno;
+    const bool closed = fclose(file) == 0;
+    if (!written) errno = failure;
+    if (written && closed && rename(temporary, path) == 0)
+        return sync_directory(path) || fail_write(path, error);
+    fail_write(path, error);
+    unlink(temporary);
+    return false;
+}
+
+bool hrt_store_save(const struct hrt_program *program, const void *params, const char *path,
+                    struct hrt_error *error) {
+    struct listing list;
+    if (!list_tensors(&list, program, error)) return false;
+    char *header = header_text(program, &list);
+    const bool saved = header ? write_file(program, params, &list, header, path, error)
+                              : hrt_fail(error, "out of memory");
+    free(header);
+    free(list.entry);
+    return saved;
+}
+
+bool hrt_store_check_writable(const char *path, struct hrt_error *error) {
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        errno = EISDIR;
+        return fail_write(path, error);
+    }
+    char temporary[PATH_MAX];
+    FILE *file = open_temporary(path, temporary);
+    if (!file) return fail_write(path, error);
+    fclose(file);
+    unlink(temporary);
+    return true;
+}

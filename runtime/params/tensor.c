@@ -1,0 +1,88 @@
+// Walks the parameter table; knows paths and the panel layout.
+#include "runtime/params/tensor.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/types.h"
+
+static int64_t experts_of(const struct hrt_program *program, const struct hrt_param *param) {
+    return param->set < 0 ? 1 : program->set[param->set].experts;
+}
+
+static int64_t offset_of(const struct hrt_program *program, const struct hrt_tensor *tensor) {
+    const struct hrt_param *param = tensor->param;
+    if (param->set < 0) return param->offset + tensor->layer * param->elements;
+    const struct hrt_set *set = &program->set[param->set];
+    const int64_t chunk = tensor->layer * set->experts + tensor->expert;
+    return set->offset + chunk * set->chunk_elements + param->offset;
+}
+
+bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor) {
+    const struct hrt_param *end = program->param + program->params;
+    if (!tensor->param) {
+        *tensor = (struct hrt_tensor){.param = program->param};
+    } else if (tensor->expert + 1 < experts_of(program, tensor->param)) {
+        tensor->expert++;
+    } else if (tensor->layer + 1 < tensor->param->layers) {
+        tensor->layer++;
+        tensor->expert = 0;
+    } else {
+        *tensor = (struct hrt_tensor){.param = tensor->param + 1};
+    }
+    if (tensor->param >= end) return false;
+    tensor->offset = offset_of(program, tensor);
+    return true;
+}
+
+int64_t hrt_param_size(const struct hrt_param *param) {
+    return param->rows * param->columns;
+}
+
+int64_t hrt_param_tensors(const struct hrt_program *program, const struct hrt_param *param) {
+    return param->layers * experts_of(program, param);
+}
+
+void hrt_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]) {
+    const struct hrt_param *param = tensor->param;
+    const int64_t index = param->index_first + tensor->layer * param->index_stride;
+    size_t used = 0;
+    path[0] = '\0';
+    for (const char *at = param->path; *at && used < HRT_PATH_MAX - 1;) {
+        if (strncmp(at, "{}", 2) == 0) {
+            used += (size_t)snprintf(path + used, HRT_PATH_MAX - used, "%" PRId64, index);
+            at += 2;
+        } else if (strncmp(at, "{e}", 3) == 0) {
+            used += (size_t)snprintf(path + used, HRT_PATH_MAX - used, "%" PRId64, tensor->expert);
+            at += 3;
+        } else {
+            path[used++] = *at++;
+            path[used] = '\0';
+        }
+    }
+}
+
+int64_t hrt_stored_index(const struct hrt_param *param, int64_t logical) {
+    assert(logical >= 0 && logical < hrt_param_size(param));
+    if (param->layout == HRT_ROWS) return logical;
+    const int64_t row = logical / param->columns, column = logical % param->columns;
+    return column / HK_PANEL * (param->rows * HK_PANEL) + row * HK_PANEL + column % HK_PANEL;
+}
+
+double hrt_element(const void *buffer, enum hrt_precision precision, int64_t index) {
+    return precision == HRT_FP64 ? ((const double *)buffer)[index] : ((const float *)buffer)[index];
+}
+
+void hrt_element_set(void *buffer, enum hrt_precision precision, int64_t index, double value) {
+    if (precision == HRT_FP64) {
+        ((double *)buffer)[index] = value;
+    } else {
+        ((float *)buffer)[index] = (float)value;
+    }
+}
+
+int64_t hrt_element_bytes(enum hrt_precision precision) {
+    return precision == HRT_FP64 ? sizeof(double) : sizeof(float);
+}

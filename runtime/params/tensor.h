@@ -1,0 +1,42 @@
+// The tensors of a program: every parameter, of every layer and, in a set, of every expert. This is
+// the granularity of names in files, of initialization and of random streams.
+#ifndef HECATE_RUNTIME_PARAMS_TENSOR_H
+#define HECATE_RUNTIME_PARAMS_TENSOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/program.h"
+
+enum { HRT_PATH_MAX = 256 }; // Bytes of a tensor's path, with its end.
+
+struct hrt_tensor {
+    const struct hrt_param *param; // NULL: before the first.
+    int64_t layer, expert;         // Expert is 0 outside a set.
+    int64_t offset;                // Elements into the parameter buffer.
+};
+
+// Steps to the next tensor: parameters in the order of the table, then layers, then experts. Start
+// with a zeroed tensor. Returns false after the last.
+bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor);
+
+// Elements without padding.
+int64_t hrt_param_size(const struct hrt_param *param);
+
+// Tensors of one parameter: layers, times experts in a set.
+int64_t hrt_param_tensors(const struct hrt_program *program, const struct hrt_param *param);
+
+// Writes the tensor's path, "layers.3.sparse.experts.7.w1", cut at HRT_PATH_MAX bytes.
+void hrt_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]);
+
+// Where element `logical` (row major over the shape) is stored, relative to the tensor's offset.
+int64_t hrt_stored_index(const struct hrt_param *param, int64_t logical);
+
+// Element `index` of a buffer of the program's precision, as double, and back (rounded once).
+double hrt_element(const void *buffer, enum hrt_precision precision, int64_t index);
+void hrt_element_set(void *buffer, enum hrt_precision precision, int64_t index, double value);
+
+// Bytes of one element.
+int64_t hrt_element_bytes(enum hrt_precision precision);
+
+#endif

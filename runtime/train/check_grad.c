@@ -1,0 +1,158 @@
+// Central differences.
+#include "runtime/train/check_grad.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/params/tensor.h"
+#include "runtime/random/draw.h"
+#include "runtime/train/loads.h"
+#include "runtime/train/optimizer.h"
+
+static const double step_size[] = {3e-4, 3e-5, 3e-6};
+static const double largest_error = 1e-5, floor_share = 1e-3, rounding_share = 1e6;
+enum { STEP_SIZES = sizeof step_size / sizeof *step_size };
+enum { REDRAWS = 20 }; // Elements tried before the check gives up.
+
+struct check {
+    struct hrt_state *state;
+    struct hrt_load_counts loads;
+    int64_t *routed;  // Loads at the parameters themselves.
+    double loss;      // There.
+    double magnitude; // Below this, gradients count as this large.
+    struct hrt_stream stream;
+    uint64_t drawn; // Numbers taken from the stream.
+    int64_t redrawn;
+};
+
+static double loss_now(struct check *check) {
+    const struct hrt_state *state = check->state;
+    const int64_t batch = state->program->batch;
+    const double scale = 1 / (double)(batch * state->program->positions);
+    const struct hrt_losses losses =
+        state->program->forward(state->model, batch, state->ids, state->targets, scale, 1);
+    hrt_loads_clear(&check->loads);
+    hrt_loads_add(&check->loads, state->arena);
+    return losses.loss;
+}
+
+// The loss with `delta` added to element `at`; false when tokens went to other experts.
+static bool loss_at(struct check *check, int64_t at, double delta, double *loss) {
+    double *params = check->state->params;
+    const double kept = params[at];
+    params[at] = kept + delta;
+    *loss = loss_now(check);
+    params[at] = kept;
+    return memcmp(check->routed, check->loads.count,
+                  (size_t)check->loads.counts * sizeof *check->routed) == 0;
+}
+
+static bool difference_at(struct check *check, int64_t at, double h, double *difference) {
+    double near[2], far[2];
+    if (!loss_at(check, at, h, &near[0]) || !loss_at(check, at, -h, &near[1]) ||
+        !loss_at(check, at, 2 * h, &far[0]) || !loss_at(check, at, -2 * h, &far[1]))
+        return false;
+    *difference = (8 * (near[0] - near[1]) - (far[0] - far[1])) / (12 * h);
+    return true;
+}
+
+// The relative error at element `at`, or -1 when every step changes the routing.
+static double error_at(struct check *check, int64_t at) {
+    const double gradient = ((const double *)check->state->grads)[at];
+    for (int i = 0; i < STEP_SIZES; i++) {
+        double difference;
+        if (!difference_at(check, at, step_size[i], &difference)) continue;
+        const double rounding = DBL_EPSILON * fabs(check->loss) / step_size[i];
+        const double floor = fmax(check->magnitude, rounding_share * rounding);
+        return fabs(difference - gradient) / fmax(floor, fmax(fabs(difference), fabs(gradient)));
+    }
+    return -1;
+}
+
+static int64_t draw_below(struct check *check, int64_t count) {
+    return (int64_t)hrt_draw_below(check->stream, check->drawn++, (uint64_t)count);
+}
+
+// Checks one random element of (param, layer); returns its relative error, or -1 when every try
+// changed the routing.
+static double check_element(struct check *check, const struct hrt_param *param, int64_t layer) {
+    const struct hrt_program *program = check->state->program;
+    const struct hrt_set *set = param->set < 0 ? NULL : &program->set[param->set];
+    for (int try = 0; try < REDRAWS; try++) {
+        int64_t at = param->offset;
+        if (set) {
+            const int64_t expert = draw_below(check, set->experts);
+            at += set->offset + (layer * set->experts + expert) * set->chunk_elements;
+        } else {
+            at += layer * param->elements;
+        }
+        at += hrt_stored_index(param, draw_below(check, hrt_param_size(param)));
+        const double error = error_at(check, at);
+        if (error != -1) return error;
+        check->redrawn++;
+    }
+    return -1;
+}
+
+static void compute_gradients(struct check *check) {
+    const struct hrt_state *state = check->state;
+    const struct hrt_program *program = state->program;
+    const int64_t tokens = program->batch * program->positions;
+    for (int64_t i = 0; i < tokens; i++) {
+        state->ids[i] = (int32_t)draw_below(check, program->vocabulary);
+        state->targets[i] = (int32_t)draw_below(check, program->vocabulary);
+    }
+    check->loss = loss_now(check);
+    memcpy(check->routed, check->loads.count, (size_t)check->loads.counts * sizeof *check->routed);
+    program->backward(state->model, program->batch, state->ids, state->targets, 1 / (double)tokens,
+                      1);
+    check->magnitude = floor_share * hrt_grad_norm(state) / sqrt((double)program->param_elements);
+}
+
+static bool check_params(struct check *check, int64_t draws, FILE *out, struct hrt_error *error) {
+    const struct hrt_program *program = check->state->program;
+    double worst = 0;
+    const char *worst_symbol = "";
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        if (!param->trainable) continue;
+        double param_worst = 0;
+        for (int64_t n = 0; n < draws * param->layers; n++) {
+            const double found = check_element(check, param, n / draws);
+            if (found == -1)
+                return hrt_fail(error, "%s: every small change of an element changes the routing",
+                                param->symbol);
+            if (!(found <= param_worst)) param_worst = found; // A NaN stays.
+        }
+        fprintf(out, "%-40s %.3e\n", param->symbol, param_worst);
+        if (!(param_worst <= worst)) {
+            worst = param_worst;
+            worst_symbol = param->symbol;
+        }
+    }
+    fprintf(out, "worst relative error %.3e (%" PRId64 " elements drawn again)\n", worst,
+            check->redrawn);
+    if (worst <= largest_error) return true;
+    return hrt_fail(error, "the gradient of %s is off by %.3e of its size", worst_symbol, worst);
+}
+
+bool hrt_check_grad(struct hrt_state *state, int64_t draws, uint64_t seed, FILE *out,
+                    struct hrt_error *error) {
+    if (state->program->precision != HRT_FP64)
+        return hrt_fail_usage(error, "--check-grad needs a program of double precision: compile "
+                                     "with --set train.precision=fp64");
+    struct check check = {.state = state, .stream = hrt_stream_make(seed, "check", "")};
+    if (!hrt_loads_create(&check.loads, state->program, error)) return false;
+    check.routed = calloc((size_t)check.loads.counts + 1, sizeof *check.routed);
+    bool done = check.routed || hrt_fail(error, "out of memory");
+    if (done) {
+        compute_gradients(&check);
+        done = check_params(&check, draws, out, error);
+    }
+    free(check.routed);
+    hrt_loads_destroy(&check.loads);
+    return done;
+}

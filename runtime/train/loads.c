@@ -1,0 +1,66 @@
+// Counting tokens per expert.
+#include "runtime/train/loads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t size_of(const struct hrt_program *program, int index) {
+    const struct hrt_set *set = &program->set[program->load[index].set];
+    return set->layers * set->experts;
+}
+
+bool hrt_loads_create(struct hrt_load_counts *loads, const struct hrt_program *program,
+                      struct hrt_error *error) {
+    *loads = (struct hrt_load_counts){.program = program};
+    for (int i = 0; i < program->loads; i++) loads->counts += size_of(program, i);
+    loads->count = calloc((size_t)loads->counts + 1, sizeof *loads->count);
+    return loads->count || hrt_fail(error, "out of memory");
+}
+
+void hrt_loads_destroy(struct hrt_load_counts *loads) {
+    free(loads->count);
+    *loads = (struct hrt_load_counts){0};
+}
+
+void hrt_loads_clear(struct hrt_load_counts *loads) {
+    memset(loads->count, 0, (size_t)loads->counts * sizeof *loads->count);
+}
+
+void hrt_loads_add(struct hrt_load_counts *loads, const void *arena) {
+    int64_t *count = loads->count;
+    for (int i = 0; i < loads->program->loads; i++) {
+        const size_t offset = loads->program->load[i].arena_offset;
+        const int32_t *counted = (const int32_t *)((const char *)arena + offset);
+        const int64_t size = size_of(loads->program, i);
+        for (int64_t j = 0; j < size; j++) count[j] += counted[j];
+        count += size;
+    }
+}
+
+const int64_t *hrt_loads_of(const struct hrt_load_counts *loads, int index) {
+    const int64_t *count = loads->count;
+    for (int i = 0; i < index; i++) count += size_of(loads->program, i);
+    return count;
+}
+
+static double layer_imbalance(const int64_t *count, int64_t experts) {
+    int64_t most = 0, sum = 0;
+    for (int64_t e = 0; e < experts; e++) {
+        sum += count[e];
+        if (count[e] > most) most = count[e];
+    }
+    return sum > 0 ? (double)most * (double)experts / (double)sum : 0;
+}
+
+double hrt_loads_imbalance(const struct hrt_load_counts *loads) {
+    double worst = 0;
+    for (int i = 0; i < loads->program->loads; i++) {
+        const struct hrt_set *set = &loads->program->set[loads->program->load[i].set];
+        const int64_t *count = hrt_loads_of(loads, i);
+        for (int64_t layer = 0; layer < set->layers; layer++) {
+            const double imbalance = layer_imbalance(count + layer * set->experts, set->experts);
+            if (imbalance > worst) worst = imbalance;
+        }
+    }
+    return worst;
+}

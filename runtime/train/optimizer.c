@@ -1,0 +1,111 @@
+// AdamW by spans; clipping.
+#include "runtime/train/optimizer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernels/adamw/adamw.h"
+#include "kernels/sum_squares/sum_squares.h"
+#include "runtime/params/tensor.h"
+
+static int by_offset(const void *a, const void *b) {
+    const struct hrt_span *left = a, *right = b;
+    return (left->offset > right->offset) - (left->offset < right->offset);
+}
+
+// Joins neighbours. AdamW is elementwise, so this changes no result.
+static int64_t join(struct hrt_span *span, int64_t spans) {
+    int64_t joined = 0;
+    for (int64_t i = 0; i < spans; i++) {
+        struct hrt_span *last = joined ? &span[joined - 1] : NULL;
+        if (last && last->offset + last->count == span[i].offset && last->decay == span[i].decay) {
+            last->count += span[i].count;
+        } else {
+            span[joined++] = span[i];
+        }
+    }
+    return joined;
+}
+
+bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_program *program,
+                          struct hrt_error *error) {
+    int64_t tensors = 0;
+    for (int i = 0; i < program->params; i++)
+        tensors += hrt_param_tensors(program, &program->param[i]);
+    *optimizer = (struct hrt_optimizer){
+        .span = malloc(((size_t)tensors + 1) * sizeof *optimizer->span),
+    };
+    if (!optimizer->span) return hrt_fail(error, "out of memory");
+
+    struct hrt_tensor tensor = {0};
+    while (hrt_tensor_next(program, &tensor)) {
+        const struct hrt_param *param = tensor.param;
+        if (!param->trainable) continue;
+        optimizer->span[optimizer->spans++] =
+            (struct hrt_span){tensor.offset, param->elements, param->decay};
+    }
+    qsort(optimizer->span, (size_t)optimizer->spans, sizeof *optimizer->span, by_offset);
+    optimizer->spans = join(optimizer->span, optimizer->spans);
+    return true;
+}
+
+void hrt_optimizer_destroy(struct hrt_optimizer *optimizer) {
+    free(optimizer->span);
+    *optimizer = (struct hrt_optimizer){0};
+}
+
+void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_state *state,
+                        const struct hrt_config *config, int64_t step, double lr,
+                        double grad_scale) {
+    struct hk_adamw_rule rule = {
+        .lr = lr,
+        .beta1 = config->betas[0],
+        .beta2 = config->betas[1],
+        .eps = config->eps,
+        .grad_scale = grad_scale,
+        .correction1 = 1 - pow(config->betas[0], (double)(step + 1)),
+        .correction2 = 1 - pow(config->betas[1], (double)(step + 1)),
+    };
+    for (int64_t i = 0; i < optimizer->spans; i++) {
+        const struct hrt_span span = optimizer->span[i];
+        rule.decay = span.decay ? config->decay : 0;
+        if (state->program->precision == HRT_FP64) {
+            hk_adamw_f64((double *)state->params + span.offset,
+                         (double *)state->grads + span.offset, (double *)state->mean + span.offset,
+                         (double *)state->variance + span.offset, span.count, &rule);
+        } else {
+            hk_adamw_f32((float *)state->params + span.offset, (float *)state->grads + span.offset,
+                         (float *)state->mean + span.offset, (float *)state->variance + span.offset,
+                         span.count, &rule);
+        }
+    }
+}
+
+static double sum_squares(const struct hrt_state *state, int64_t offset, int64_t count) {
+    return state->program->precision == HRT_FP64
+               ? hk_sum_squares_f64((const double *)state->grads + offset, count)
+               : hk_sum_squares_f32((const float *)state->grads + offset, count);
+}
+
+double hrt_grad_norm(const struct hrt_state *state) {
+    const struct hrt_program *program = state->program;
+    double sum = 0;
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        if (param->set >= 0 || !param->trainable) continue;
+        for (int64_t layer = 0; layer < param->layers; layer++)
+            sum += sum_squares(state, param->offset + layer * param->elements, param->elements);
+    }
+    for (int i = 0; i < program->sets; i++) {
+        const struct hrt_set *set = &program->set[i];
+        for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++)
+            sum +=
+                sum_squares(state, set->offset + chunk * set->chunk_elements, set->chunk_elements);
+    }
+    return sqrt(sum);
+}
+
+double hrt_clip_scale(double clip, double norm) {
+    if (clip == 0 || norm <= clip) return 1;
+    return clip / norm;
+}

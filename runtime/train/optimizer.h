@@ -1,0 +1,42 @@
+// AdamW over the parameters of a program, and the norm of their gradients.
+#ifndef HECATE_RUNTIME_TRAIN_OPTIMIZER_H
+#define HECATE_RUNTIME_TRAIN_OPTIMIZER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+#include "runtime/cli/config.h"
+#include "runtime/program.h"
+#include "runtime/train/state.h"
+
+struct hrt_span { // Trainable elements that lie next to each other and are treated alike.
+    int64_t offset, count;
+    bool decay;
+};
+
+struct hrt_optimizer {
+    struct hrt_span *span;
+    int64_t spans;
+};
+
+// Collects the spans of trainable parameters; constants (rope tables, selection biases) are in none.
+bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_program *program,
+                          struct hrt_error *error);
+
+void hrt_optimizer_destroy(struct hrt_optimizer *optimizer);
+
+// Step number `step`, from 0: scales the gradients by `grad_scale`, updates parameters and states,
+// and leaves the gradients zero.
+void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_state *state,
+                        const struct hrt_config *config, int64_t step, double lr,
+                        double grad_scale);
+
+// Euclidean norm of all gradients: one double per tensor outside sets, in the order of the table
+// and of layers, then one per chunk in the order of sets, layers and experts, added in that order.
+double hrt_grad_norm(const struct hrt_state *state);
+
+// The factor that brings gradients of norm `norm` to at most `clip` (0: any norm).
+double hrt_clip_scale(double clip, double norm);
+
+#endif

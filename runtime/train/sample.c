@@ -1,0 +1,137 @@
+// Sampling by whole forward passes over a sliding window.
+#include "runtime/train/sample.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/params/tensor.h"
+#include "runtime/random/draw.h"
+
+struct candidate {
+    double score; // Logit, then weight.
+    int32_t id;
+};
+
+bool hrt_tokens_are_bytes(const struct hrt_program *program) {
+    return program->vocabulary == 256;
+}
+
+// Keeps the last T tokens: state->ids[0 .. *length - 1].
+static void append(struct hrt_state *state, int64_t *length, int32_t id) {
+    const int64_t positions = state->program->positions;
+    if (*length == positions) {
+        memmove(state->ids, state->ids + 1, (size_t)(positions - 1) * sizeof *state->ids);
+        --*length;
+    }
+    state->ids[(*length)++] = id;
+}
+
+static bool append_ids(struct hrt_state *state, int64_t *length, const char *prompt,
+                       struct hrt_error *error) {
+    const char *at = prompt;
+    while (*(at += strspn(at, " ,\t\n"))) {
+        char *end;
+        errno = 0;
+        const long long id = strtoll(at, &end, 10);
+        if (end == at || errno || id < 0 || id >= state->program->vocabulary)
+            return hrt_fail_usage(error, "the prompt needs token ids below %" PRId64 ", not '%s'",
+                                  state->program->vocabulary, at);
+        append(state, length, (int32_t)id);
+        at = end;
+    }
+    return *length > 0 || hrt_fail_usage(error, "the prompt has no token");
+}
+
+static bool read_prompt(struct hrt_state *state, int64_t *length, const char *prompt,
+                        struct hrt_error *error) {
+    const bool bytes = hrt_tokens_are_bytes(state->program);
+    if (!prompt) prompt = bytes ? "\n" : "0";
+    if (!bytes) return append_ids(state, length, prompt, error);
+    for (; *prompt; prompt++) append(state, length, (unsigned char)*prompt);
+    return true;
+}
+
+static void print_token(FILE *out, const struct hrt_program *program, int32_t id) {
+    if (hrt_tokens_are_bytes(program)) {
+        fputc(id, out);
+    } else {
+        fprintf(out, "%" PRId32 " ", id);
+    }
+}
+
+static int best_first(const void *a, const void *b) {
+    const struct candidate *left = a, *right = b;
+    if (left->score != right->score) return left->score < right->score ? 1 : -1;
+    return (left->id > right->id) - (left->id < right->id);
+}
+
+// Draws a token by the scores of `candidate` [vocabulary], which it reorders.
+static int32_t draw(struct candidate *candidate, int64_t vocabulary, struct hrt_sample_rule rule,
+                    uint64_t index) {
+    qsort(candidate, (size_t)vocabulary, sizeof *candidate, best_first);
+    if (rule.temperature == 0) return candidate[0].id;
+    const int64_t kept = rule.topk > 0 && rule.topk < vocabulary ? rule.topk : vocabulary;
+    const double best = candidate[0].score;
+    double sum = 0;
+    for (int64_t i = 0; i < kept; i++) {
+        candidate[i].score = exp((candidate[i].score - best) / rule.temperature);
+        sum += candidate[i].score;
+    }
+    const struct hrt_stream stream = hrt_stream_make(rule.seed, "sample", "");
+    double left = hrt_draw_uniform(stream, index) * sum;
+    int64_t chosen = 0;
+    for (; chosen + 1 < kept && left >= candidate[chosen].score; chosen++)
+        left -= candidate[chosen].score;
+    return candidate[chosen].id;
+}
+
+// Computes the scores of the token after the first `length` of state->ids. Positions behind them
+// hold token 0, which a causal model does not look at.
+static bool score(struct hrt_state *state, int64_t length, struct candidate *candidate,
+                  struct hrt_error *error) {
+    const struct hrt_program *program = state->program;
+    for (int64_t i = length; i < program->positions; i++) state->ids[i] = 0;
+    program->forward(state->model, 1, state->ids, state->targets, 0, 0);
+    const char *logits = (const char *)state->arena + program->logits_offset;
+    for (int64_t v = 0; v < program->vocabulary; v++) {
+        const int64_t at = (length - 1) * program->vocabulary + v;
+        candidate[v] = (struct candidate){hrt_element(logits, program->precision, at), (int32_t)v};
+        if (!isfinite(candidate[v].score))
+            return hrt_fail(error, "the model's scores are not finite; nothing can be drawn");
+    }
+    return true;
+}
+
+static bool sample_tokens(struct hrt_state *state, int64_t length, int64_t count,
+                          struct hrt_sample_rule rule, struct candidate *candidate, FILE *out,
+                          struct hrt_error *error) {
+    for (int64_t i = 0; i < state->program->positions; i++) state->targets[i] = -1;
+    for (int64_t n = 0; n < count; n++) {
+        if (!score(state, length, candidate, error)) return false;
+        const int32_t id = draw(candidate, state->program->vocabulary, rule, (uint64_t)n);
+        append(state, &length, id);
+        print_token(out, state->program, id);
+        if (fflush(out) != 0)
+            return hrt_fail(error, "cannot write the sample: %s", strerror(errno));
+    }
+    return true;
+}
+
+bool hrt_sample(struct hrt_state *state, const char *prompt, int64_t count,
+                struct hrt_sample_rule rule, FILE *out, struct hrt_error *error) {
+    const struct hrt_program *program = state->program;
+    int64_t length = 0;
+    if (!read_prompt(state, &length, prompt, error)) return false;
+    struct candidate *candidate = malloc((size_t)program->vocabulary * sizeof *candidate);
+    if (!candidate) return hrt_fail(error, "out of memory");
+
+    for (int64_t i = 0; prompt && i < length; i++) print_token(out, program, state->ids[i]);
+    const bool done = sample_tokens(state, length, count, rule, candidate, out, error);
+    fputc('\n', out);
+    free(candidate);
+    return done;
+}

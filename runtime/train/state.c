@@ -1,0 +1,86 @@
+// Anonymous mappings: zeroed, aligned to pages, committed on first touch.
+#include "runtime/train/state.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "runtime/params/tensor.h"
+
+size_t hrt_state_params_bytes(const struct hrt_program *program) {
+    return (size_t)program->param_elements * (size_t)hrt_element_bytes(program->precision);
+}
+
+void hrt_format_bytes(char *out, size_t out_bytes, double bytes) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int i = 0;
+    for (; bytes >= 1024 && i < 4; i++) bytes /= 1024;
+    snprintf(out, out_bytes, i == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[i]);
+}
+
+static size_t mapped_bytes(size_t bytes) {
+    return bytes ? bytes : 1;
+}
+
+static bool reserve(void **buffer, size_t bytes, const char *what, struct hrt_error *error) {
+    void *mapped =
+        mmap(NULL, mapped_bytes(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) {
+        char size[32];
+        hrt_format_bytes(size, sizeof size, (double)bytes);
+        return hrt_fail(error, "not enough memory: %s need %s", what, size);
+    }
+    madvise(mapped, mapped_bytes(bytes), MADV_HUGEPAGE); // Only speed; may be refused.
+    *buffer = mapped;
+    return true;
+}
+
+static void release(void *buffer, size_t bytes) {
+    if (buffer) munmap(buffer, mapped_bytes(bytes));
+}
+
+static size_t batch_bytes(const struct hrt_program *program) {
+    return (size_t)(program->batch * program->positions) * sizeof(int32_t);
+}
+
+static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error *error) {
+    const struct hrt_program *program = state->program;
+    const size_t params = hrt_state_params_bytes(program), batch = batch_bytes(program);
+    void *ids = NULL, *targets = NULL;
+    bool reserved = reserve(&state->model, program->model_bytes, "the model's tables", error) &&
+                    reserve(&state->params, params, "parameters", error) &&
+                    reserve(&state->grads, params, "gradients", error) &&
+                    reserve(&state->arena, program->arena_bytes, "the arena's values", error) &&
+                    reserve(&ids, batch, "token ids", error) &&
+                    reserve(&targets, batch, "target ids", error);
+    if (reserved && training)
+        reserved = reserve(&state->mean, params, "the optimizer's means", error) &&
+                   reserve(&state->variance, params, "the optimizer's variances", error);
+    state->ids = ids;
+    state->targets = targets;
+    return reserved;
+}
+
+bool hrt_state_create(struct hrt_state *state, const struct hrt_program *program, bool training,
+                      struct hrt_error *error) {
+    *state = (struct hrt_state){.program = program};
+    if (!reserve_all(state, training, error)) {
+        hrt_state_destroy(state);
+        return false;
+    }
+    program->bind(state->model, state->params, state->grads, state->arena);
+    return true;
+}
+
+void hrt_state_destroy(struct hrt_state *state) {
+    const struct hrt_program *program = state->program;
+    const size_t params = hrt_state_params_bytes(program);
+    release(state->model, program->model_bytes);
+    release(state->params, params);
+    release(state->grads, params);
+    release(state->mean, params);
+    release(state->variance, params);
+    release(state->arena, program->arena_bytes);
+    release(state->ids, batch_bytes(program));
+    release(state->targets, batch_bytes(program));
+    *state = (struct hrt_state){.program = program};
+}

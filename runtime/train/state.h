@@ -1,0 +1,34 @@
+// The memory of a run: parameters, gradients, the optimizer's means and variances, the arena, one
+// microbatch. All of it is taken here, once, and given back at the end.
+#ifndef HECATE_RUNTIME_TRAIN_STATE_H
+#define HECATE_RUNTIME_TRAIN_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+#include "runtime/program.h"
+
+struct hrt_state {
+    const struct hrt_program *program;
+    void *model;                            // The emitted struct, bound to the buffers below.
+    void *params, *grads, *mean, *variance; // param_elements each; the last two only in training.
+    void *arena;
+    int32_t *ids, *targets; // [batch, positions]
+};
+
+// Reserves zeroed memory and binds the model. Pages are only taken when they are touched: a run
+// that never computes gradients does not pay for them.
+bool hrt_state_create(struct hrt_state *state, const struct hrt_program *program, bool training,
+                      struct hrt_error *error);
+
+void hrt_state_destroy(struct hrt_state *state);
+
+// Bytes of one parameter-shaped buffer.
+size_t hrt_state_params_bytes(const struct hrt_program *program);
+
+// Writes "3.2 GiB" or the like.
+void hrt_format_bytes(char *out, size_t out_bytes, double bytes);
+
+#endif

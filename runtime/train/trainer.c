@@ -1,0 +1,166 @@
+// The training step.
+#include "runtime/train/trainer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "runtime/params/tensor.h"
+#include "runtime/train/schedule.h"
+
+double hrt_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// Sets batch, iterations and tokens.
+static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) {
+    const struct hrt_program *program = trainer->state->program;
+    const int64_t ranks = trainer->comm->size;
+    const int64_t iteration = program->positions * program->batch * ranks;
+    const int64_t row = program->positions * ranks; // One sequence on each rank.
+    const int64_t tokens = trainer->config->tokens ? trainer->config->tokens : iteration;
+    const int64_t unit = tokens < iteration ? row : iteration;
+    if (tokens % unit) {
+        const int64_t below = tokens / unit * unit;
+        char nearest[96];
+        if (below > 0)
+            snprintf(nearest, sizeof nearest, "%" PRId64 " or %" PRId64, below, below + unit);
+        else
+            snprintf(nearest, sizeof nearest, "%" PRId64, unit);
+        return hrt_fail_usage(error,
+                              "train.tokens is %" PRId64 ", which is not a multiple of %" PRId64
+                              " (positions %" PRId64 " x microbatch %" PRId64 " x ranks %" PRId64
+                              "); nearest: %s",
+                              tokens, unit, program->positions, unit / row, ranks, nearest);
+    }
+    trainer->batch = unit == row ? tokens / row : program->batch;
+    trainer->iterations = tokens / (row * trainer->batch);
+    trainer->tokens = tokens;
+    return true;
+}
+
+bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *config,
+                        struct hrt_comm *comm, const struct hrt_data *data, struct hrt_state *state,
+                        struct hrt_error *error) {
+    *trainer = (struct hrt_trainer){.config = config, .comm = comm, .data = data, .state = state};
+    if (divide_tokens(trainer, error) &&
+        hrt_optimizer_create(&trainer->optimizer, state->program, error) &&
+        hrt_loads_create(&trainer->loads, state->program, error))
+        return true;
+    hrt_trainer_destroy(trainer);
+    return false;
+}
+
+void hrt_trainer_destroy(struct hrt_trainer *trainer) {
+    hrt_optimizer_destroy(&trainer->optimizer);
+    hrt_loads_destroy(&trainer->loads);
+}
+
+// Draws this rank's sequences of one iteration. Global numbers run over steps, iterations, ranks.
+static bool draw_batch(struct hrt_trainer *trainer, int64_t iteration, struct hrt_error *error) {
+    const int64_t positions = trainer->state->program->positions;
+    const int64_t first = (iteration * trainer->comm->size + trainer->comm->rank) * trainer->batch;
+    for (int64_t i = 0; i < trainer->batch; i++) {
+        if (!hrt_data_draw(trainer->data, (uint64_t)trainer->config->seed, (uint64_t)(first + i),
+                           trainer->state->ids + i * positions,
+                           trainer->state->targets + i * positions, error))
+            return false;
+    }
+    return true;
+}
+
+// Forward and backward of every iteration; losses are summed over iterations and ranks.
+static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+                       struct hrt_error *error) {
+    const struct hrt_state *state = trainer->state;
+    const struct hrt_program *program = state->program;
+    const double scale = 1 / (double)trainer->tokens, share = 1 / (double)trainer->iterations;
+    double sum[3] = {0};
+    hrt_loads_clear(&trainer->loads);
+    for (int64_t i = 0; i < trainer->iterations; i++) {
+        if (!draw_batch(trainer, step * trainer->iterations + i, error)) return false;
+        const struct hrt_losses losses = program->forward(state->model, trainer->batch, state->ids,
+                                                          state->targets, scale, share);
+        hrt_loads_add(&trainer->loads, state->arena);
+        program->backward(state->model, trainer->batch, state->ids, state->targets, scale, share);
+        sum[0] += losses.loss;
+        sum[1] += losses.cross_entropy;
+        sum[2] += losses.auxiliary * share;
+    }
+    hrt_comm_all_reduce(trainer->comm, sum, 3, HRT_DOUBLE);
+    hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
+    report->loss = sum[0];
+    report->cross_entropy = sum[1];
+    report->auxiliary = sum[2];
+    return true;
+}
+
+// Names the first tensor whose gradient is not finite.
+static bool fail_not_finite(const struct hrt_state *state, int64_t step, struct hrt_error *error) {
+    struct hrt_tensor tensor = {0};
+    while (hrt_tensor_next(state->program, &tensor)) {
+        const int64_t size = hrt_param_size(tensor.param);
+        for (int64_t i = 0; i < size; i++) {
+            const int64_t at = tensor.offset + hrt_stored_index(tensor.param, i);
+            const double value = hrt_element(state->grads, state->program->precision, at);
+            if (isfinite(value)) continue;
+            char path[HRT_PATH_MAX];
+            hrt_tensor_path(&tensor, path);
+            return hrt_fail(error,
+                            "step %" PRId64 ": the gradient of %s is not finite (%g); "
+                            "training stops",
+                            step + 1, path, value);
+        }
+    }
+    return hrt_fail(error,
+                    "step %" PRId64 ": the norm of the gradients is too large for a number; "
+                    "training stops",
+                    step + 1);
+}
+
+bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+                      struct hrt_error *error) {
+    const double start = hrt_now();
+    *report = (struct hrt_step){.step = step + 1};
+    if (!accumulate(trainer, step, report, error)) return false;
+    if (!isfinite(report->loss))
+        return hrt_fail(error, "step %" PRId64 ": the loss is not finite (%g); training stops",
+                        step + 1, report->loss);
+    report->grad_norm = hrt_grad_norm(trainer->state);
+    if (!isfinite(report->grad_norm)) return fail_not_finite(trainer->state, step, error);
+
+    report->lr = hrt_schedule_lr(trainer->config, step);
+    hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
+                       hrt_clip_scale(trainer->config->clip, report->grad_norm));
+    report->imbalance = hrt_loads_imbalance(&trainer->loads);
+    report->seconds = hrt_now() - start;
+    report->tokens_per_s = (double)trainer->tokens / report->seconds;
+    return true;
+}
+
+bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t batches,
+                  double *loss, int64_t *tokens, struct hrt_error *error) {
+    const struct hrt_program *program = state->program;
+    int64_t windows = data->validation.windows;
+    if (batches > 0 && batches <= windows / program->batch) windows = batches * program->batch;
+
+    const double scale = 1 / (double)(windows * program->positions);
+    double sum = 0;
+    for (int64_t first = 0; first < windows; first += program->batch) {
+        const int64_t left = windows - first;
+        const int64_t batch = left < program->batch ? left : program->batch;
+        for (int64_t i = 0; i < batch; i++) {
+            if (!hrt_data_window(data, first + i, state->ids + i * program->positions,
+                                 state->targets + i * program->positions, error))
+                return false;
+        }
+        sum += program->forward(state->model, batch, state->ids, state->targets, scale, 0)
+                   .cross_entropy;
+    }
+    *loss = sum;
+    *tokens = windows * program->positions;
+    return true;
+}

@@ -1,0 +1,60 @@
+// One optimizer step: iterations of forward and backward over drawn sequences, the norm, the update.
+#ifndef HECATE_RUNTIME_TRAIN_TRAINER_H
+#define HECATE_RUNTIME_TRAIN_TRAINER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+#include "runtime/cli/config.h"
+#include "runtime/comm/comm.h"
+#include "runtime/data/data.h"
+#include "runtime/train/loads.h"
+#include "runtime/train/optimizer.h"
+#include "runtime/train/state.h"
+
+struct hrt_trainer {
+    const struct hrt_config *config;
+    struct hrt_comm *comm;
+    const struct hrt_data *data;
+    struct hrt_state *state;
+    struct hrt_optimizer optimizer;
+    struct hrt_load_counts loads; // Of the last step, over all ranks.
+    int64_t batch;                // Sequences of one iteration on this rank.
+    int64_t iterations;           // Of one step.
+    int64_t tokens;               // Of one step, over all ranks.
+};
+
+// What a step reports. All losses are over all ranks.
+struct hrt_step {
+    int64_t step; // From 1.
+    double loss, cross_entropy, auxiliary, grad_norm, lr;
+    double seconds, tokens_per_s, imbalance;
+    bool evaluated;
+    double validation_loss;
+};
+
+// Divides train.tokens into iterations. Refuses tokens that are not a multiple of what one
+// iteration of all ranks takes, naming the nearest that are; fewer than one full microbatch are
+// taken as one smaller one. All pointers are borrowed until hrt_trainer_destroy.
+bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *config,
+                        struct hrt_comm *comm, const struct hrt_data *data, struct hrt_state *state,
+                        struct hrt_error *error);
+
+void hrt_trainer_destroy(struct hrt_trainer *trainer);
+
+// Takes step number `step`, from 0. The loss is the sum of token losses divided by the step's
+// number of targets, plus the mean of the iterations' auxiliary losses. False when the data cannot
+// be read, or the loss or a gradient is not finite: the parameters are then those of the step before.
+bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+                      struct hrt_error *error);
+
+// Mean token loss over the first `batches` microbatches (0: all) of the validation data. Neither
+// loads nor anything else of the training state is touched.
+bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t batches,
+                  double *loss, int64_t *tokens, struct hrt_error *error);
+
+// Seconds of a clock that never steps back.
+double hrt_now(void);
+
+#endif
