@@ -1,0 +1,99 @@
+// hk_bench [products|grouped|attention|passes ...]: how fast the kernels are on this machine, as
+// GF/s and as share of the measured multiply-add peak, next to oneDNN and libxsmm where the build
+// found them. Without arguments, everything. OMP_NUM_THREADS and HECATE_ISA apply.
+#include "bench/kernels/bench.h"
+
+#include <omp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernels/cpu/isa.h"
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double bench_seconds(void (*run)(void *context), void *context) {
+    run(context); // Page faults, the thread team, the choice of instruction set.
+    double best = 1e30;
+    const double end = now() + 0.3;
+    for (int i = 0; i < 3 || now() < end; i++) {
+        const double start = now();
+        run(context);
+        const double seconds = now() - start;
+        if (seconds < best) best = seconds;
+    }
+    return best;
+}
+
+enum { arrays_max = 512 };
+static float *arrays[arrays_max];
+static int array_count;
+
+float *bench_floats(int64_t count) {
+    const size_t bytes = ((size_t)count * sizeof(float) + 63) / 64 * 64;
+    float *array = aligned_alloc(64, bytes > 0 ? bytes : 64);
+    if (!array || array_count == arrays_max) {
+        fprintf(stderr, "hk_bench: no memory for %zu bytes\n", bytes);
+        exit(1);
+    }
+    arrays[array_count++] = array;
+    uint32_t state = 1;
+    for (int64_t i = 0; i < count; i++) {
+        state = state * 1664525u + 1013904223u;
+        array[i] = (float)(int32_t)state * 0x1p-31f;
+    }
+    return array;
+}
+
+void bench_free_all(void) {
+    while (array_count > 0) free(arrays[--array_count]);
+}
+
+void bench_print(const char *op, const char *shape, const char *who, double flops, double bytes,
+                 double seconds) {
+    printf("%-16s %-26s %-9s %10.1f us ", op, shape, who, seconds * 1e6);
+    if (flops > 0) {
+        const double rate = flops / seconds / 1e9;
+        printf("%8.1f GF/s %5.1f %%", rate, 100 * rate / bench_peak());
+    } else {
+        printf("%8.1f GB/s", bytes / seconds / 1e9);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } parts[] = {
+        {"products", bench_products},
+        {"grouped", bench_grouped},
+        {"attention", bench_attention},
+        {"passes", bench_passes},
+    };
+    const int count = sizeof parts / sizeof *parts;
+
+    for (int a = 1; a < argc; a++) {
+        int i = 0;
+        while (i < count && strcmp(argv[a], parts[i].name) != 0) i++;
+        if (i < count) continue;
+        fprintf(stderr, "hk_bench: unknown part %s; one of products, grouped, attention, passes\n",
+                argv[a]);
+        return 2;
+    }
+    printf("%s, %d threads, peak %.1f GF/s\n", hk_isa_name(hk_isa()), omp_get_max_threads(),
+           bench_peak());
+    for (int i = 0; i < count; i++) {
+        bool wanted = argc == 1;
+        for (int a = 1; a < argc; a++) wanted = wanted || strcmp(argv[a], parts[i].name) == 0;
+        if (wanted) parts[i].run();
+    }
+    return 0;
+}
