@@ -1,0 +1,167 @@
+// One layer of a mixture of experts: router, losses that balance it, experts, shared expert.
+#include "ir/build_parts.h"
+
+#include <assert.h>
+
+// What the language accepts and no target can do yet; the driver says so earlier, per target.
+static bool check_supported(struct hec_build *build, const struct hec_moe *moe) {
+    if (moe->capacity != 0) hec_build_error(build, moe->at, "not yet: capacity");
+    if (moe->jitter != 0) hec_build_error(build, moe->at, "not yet: router jitter");
+    if (moe->aux != 0 && moe->aux_per != HEC_AUX_LAYER) {
+        hec_build_error(build, moe->at, "not yet: an auxiliary loss per sequence or batch");
+    }
+    return !build->failed;
+}
+
+static MlirNamedAttribute score_of(MlirContext c, const struct hec_moe *moe) {
+    return hec_attr_string(c, "score", moe->score == HEC_SCORE_SIGMOID ? "sigmoid" : "softmax");
+}
+
+static MlirOperation build_router(struct hec_scope *scope, const struct hec_moe *moe,
+                                  MlirValue logits) {
+    static const char *const weight[] = {
+        [HEC_WEIGHT_SCORES] = "scores",
+        [HEC_WEIGHT_RENORMALIZED] = "renormalized",
+        [HEC_WEIGHT_SOFTMAX_OF_TOPK] = "softmax_of_topk",
+    };
+    const MlirContext c = scope->build->context;
+    const bool grouped = moe->groups > 1;
+    const MlirNamedAttribute rule[] = {
+        score_of(c, moe),
+        hec_attr_string(c, "weight", weight[moe->weight]),
+        hec_attr_int(c, "topk", moe->topk),
+        hec_attr_int(c, "groups", grouped ? moe->groups : 1),
+        hec_attr_int(c, "topk_groups", grouped ? moe->topk_groups : 1),
+        hec_attr_float(c, "scale", moe->scale),
+    };
+    MlirValue in[2] = {logits};
+    if (moe->select_bias) {
+        hec_build_at(scope, moe->select_bias->at, moe->select_bias->name);
+        in[1] = hec_build_get(scope, moe->select_bias);
+    }
+    hec_build_at(scope, moe->at, NULL);
+    const MlirOperation router =
+        hec_build_inferred(&scope->b, HEC_OP_router, moe->select_bias ? 2 : 1, in, 6, rule);
+    if (mlirOperationIsNull(router)) scope->build->failed = true;
+    return router;
+}
+
+// The counts of this layer, kept for the runtime.
+static void keep_loads(struct hec_scope *scope, const struct hec_moe *moe, MlirValue loads) {
+    const struct hec_build *build = scope->build;
+    const MlirOperation slot = {(void *)hec_map_get(&build->loads, moe)};
+    const MlirNamedAttribute name =
+        hec_attr_symbol(build->context, "slot", hec_get_string(slot, "sym_name"));
+    const MlirValue in[] = {loads, scope->layer};
+    hec_build_op(&scope->b, HEC_OP_stash, moe->layers > 0 ? 2 : 1, in, 0, NULL, 1, &name);
+}
+
+// Auxiliary loss plus z-loss; null when the moe has neither.
+static MlirValue build_losses(struct hec_scope *scope, const struct hec_moe *moe, MlirValue logits,
+                              MlirOperation router) {
+    const MlirContext c = scope->build->context;
+    MlirValue loss[2];
+    int losses = 0;
+    if (moe->aux != 0) {
+        const MlirNamedAttribute attribute[] = {hec_attr_float(c, "coef", moe->aux),
+                                                hec_attr_int(c, "topk", moe->topk),
+                                                score_of(c, moe)};
+        const MlirValue in[] = {hec_result(router, 0), hec_result(router, 3)};
+        hec_build_at(scope, moe->at, moe->z != 0 ? "aux" : "auxiliary");
+        loss[losses++] = hec_build_one(scope, HEC_OP_aux_loss, 2, in, 3, attribute);
+    }
+    if (moe->z != 0) {
+        const MlirNamedAttribute coef = hec_attr_float(c, "coef", moe->z);
+        hec_build_at(scope, moe->at, moe->aux != 0 ? "z" : "auxiliary");
+        loss[losses++] = hec_build_one(scope, HEC_OP_z_loss, 1, &logits, 1, &coef);
+    }
+    if (losses == 0) return (MlirValue){0};
+    hec_build_at(scope, moe->at, "auxiliary");
+    return losses == 1 ? loss[0] : hec_build_one(scope, HEC_OP_add, 2, loss, 0, NULL);
+}
+
+// The function of the experts' body, for the rows of all of them. Returns its symbol.
+static MlirStringRef build_expert(struct hec_scope *scope, const struct hec_moe *moe) {
+    const struct hec_unit *unit = moe->expert;
+    struct hec_scope inside = hec_build_begin(scope, unit, unit->symbol, moe);
+    hec_build_body(&inside, &unit->body);
+    if (!scope->build->failed) {
+        const MlirValue result = hec_build_value_of(&inside, unit->result);
+        hec_build_return(&inside.b, inside.func, 1, &result);
+    }
+    return hec_get_string(inside.func, "sym_name");
+}
+
+static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x,
+                               MlirOperation router) {
+    const struct hec_build *build = scope->build;
+    const MlirStringRef expert = build_expert(scope, moe);
+    const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_symbol(build->context, "set", hec_get_string(set, "sym_name")),
+        hec_attr_symbol(build->context, "expert", expert),
+    };
+    const MlirValue in[] = {x, hec_result(router, 1), hec_result(router, 2), scope->layer};
+    hec_build_at(scope, moe->at, moe->shared ? "routed" : "y");
+    return hec_build_one(scope, HEC_OP_experts, mlirValueIsNull(scope->layer) ? 3 : 4, in, 2,
+                         attribute);
+}
+
+// Adds the shared expert's output to `routed`, and its own auxiliary loss to the scope's.
+static MlirValue build_shared(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x,
+                              MlirValue routed) {
+    hec_build_at(scope, moe->at, "shared");
+    const struct hec_called called = hec_build_call(scope, moe->shared, 1, &x);
+    MlirValue shared = called.value;
+    if (scope->build->failed) return shared;
+    scope->auxiliary = called.auxiliary;
+    if (moe->shared_gate) {
+        const struct hec_span at = moe->shared_gate->at;
+        hec_build_at(scope, at, moe->shared_gate->name);
+        const MlirValue weight = hec_build_get(scope, moe->shared_gate);
+        hec_build_at(scope, at, NULL);
+        const MlirValue logit = hec_build_contract(scope, x, weight);
+        hec_build_at(scope, at, "gate");
+        const MlirValue gated[] = {hec_build_one(scope, HEC_OP_sigmoid, 1, &logit, 0, NULL),
+                                   shared};
+        hec_build_at(scope, moe->at, "gated");
+        shared = hec_build_one(scope, HEC_OP_mul, 2, gated, 0, NULL);
+    }
+    hec_build_at(scope, moe->at, "y");
+    const MlirValue sum[] = {routed, shared};
+    return hec_build_one(scope, HEC_OP_add, 2, sum, 0, NULL);
+}
+
+static MlirValue build_logits(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x) {
+    const struct hec_param *weight = moe->router_weight, *bias = moe->router_bias;
+    hec_build_at(scope, weight->at, weight->name);
+    const MlirValue router = hec_build_get(scope, weight);
+    hec_build_at(scope, moe->at, bias ? NULL : "logits");
+    const MlirValue logits = hec_build_contract(scope, x, router);
+    if (!bias) return logits;
+    hec_build_at(scope, bias->at, bias->name);
+    const MlirValue sum[] = {logits, hec_build_get(scope, bias)};
+    hec_build_at(scope, moe->at, "logits");
+    return hec_build_one(scope, HEC_OP_add, 2, sum, 0, NULL);
+}
+
+struct hec_called hec_build_moe(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x) {
+    struct hec_build *build = scope->build;
+    struct hec_called called = {0};
+    if (!check_supported(build, moe)) return called;
+    const MlirValue logits = build_logits(scope, moe, x);
+    if (build->failed) return called;
+    const MlirOperation router = build_router(scope, moe, logits);
+    if (build->failed) return called;
+    keep_loads(scope, moe, hec_result(router, 3));
+    const MlirValue losses = build_losses(scope, moe, logits, router);
+    called.value = build_experts(scope, moe, x, router);
+    if (moe->shared && !build->failed) called.value = build_shared(scope, moe, x, called.value);
+    const MlirValue parts[] = {losses, scope->auxiliary};
+    called.auxiliary = mlirValueIsNull(losses) ? scope->auxiliary : losses;
+    if (!mlirValueIsNull(parts[0]) && !mlirValueIsNull(parts[1])) {
+        hec_build_at(scope, moe->at, "auxiliary");
+        called.auxiliary = hec_build_one(scope, HEC_OP_add, 2, parts, 0, NULL);
+    }
+    return called;
+}

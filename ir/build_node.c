@@ -1,0 +1,223 @@
+// Operations: one node of the program becomes one operation, or a few. Types come from the op table;
+// the checker has made sure that they fit.
+//
+// In the body of an expert, rows of all experts are computed together: parameters have the experts
+// first, products are grouped, and what is broadcast along the rows is spread to them.
+#include "ir/build_parts.h"
+
+#include <assert.h>
+#include <math.h>
+
+static bool starts_with(MlirValue v, const char *dim) {
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
+    return t.rank > 0 && mlirStringRefEqual(t.dim[0], HEC_STR(dim));
+}
+
+static bool is_by_expert(const struct hec_scope *scope, MlirValue v) {
+    return scope->expert_of && starts_with(v, scope->expert_of->experts.name);
+}
+
+MlirValue hec_build_value_of(struct hec_scope *scope, const struct hec_node *node) {
+    const MlirValue v = {(void *)hec_map_get(&scope->build->value, node)};
+    assert(!mlirValueIsNull(v));
+    return v;
+}
+
+MlirValue hec_build_one(struct hec_scope *scope, int op, int operands, const MlirValue *operand,
+                        int attributes, const MlirNamedAttribute *attribute) {
+    if (scope->build->failed) return (MlirValue){0};
+    const MlirOperation built =
+        hec_build_inferred(&scope->b, op, operands, operand, attributes, attribute);
+    if (!mlirOperationIsNull(built)) return hec_result(built, 0);
+    scope->build->failed = true;
+    return (MlirValue){0};
+}
+
+MlirValue hec_build_get(struct hec_scope *scope, const struct hec_param *param) {
+    const MlirOperation symbol = {(void *)hec_map_get(&scope->build->symbol, param)};
+    assert(!mlirOperationIsNull(symbol));
+    assert(param->layers == 0 || !mlirValueIsNull(scope->layer));
+    const MlirNamedAttribute name =
+        hec_attr_symbol(scope->build->context, "param", hec_get_string(symbol, "sym_name"));
+    return hec_build_value(&scope->b, HEC_OP_get, param->layers > 0, &scope->layer,
+                           hec_get_type(symbol, "type"), 1, &name);
+}
+
+// ---- products
+
+// The dimensions that both have are summed, except the tokens'; a's others come first. `skip` of b's
+// are the experts'.
+static MlirType product_type(const struct hec_scope *scope, MlirValue a, MlirValue b, int skip) {
+    const MlirStringRef positions =
+        HEC_STR(scope->build->program->model->argument[0]->shape.dim[0].name);
+    const struct hec_tensor left = hec_tensor_of(mlirValueGetType(a));
+    const struct hec_tensor right = hec_tensor_of(mlirValueGetType(b));
+    struct hec_tensor r = {.element = left.element};
+    for (int i = 0; i < left.rank; i++) {
+        const MlirStringRef dim = left.dim[i];
+        const bool token =
+            mlirStringRefEqual(dim, positions) || mlirStringRefEqual(dim, HEC_STR("batch"));
+        if (token || hec_tensor_find(&right, dim) < 0) hec_tensor_append(&r, dim, left.size[i]);
+    }
+    for (int i = skip; i < right.rank; i++) {
+        if (hec_tensor_find(&left, right.dim[i]) >= 0) continue;
+        hec_tensor_append(&r, right.dim[i], right.size[i]);
+    }
+    return hec_tensor_type(&r);
+}
+
+MlirValue hec_build_contract(struct hec_scope *scope, MlirValue a, MlirValue b) {
+    if (scope->build->failed) return (MlirValue){0};
+    const bool grouped = starts_with(a, "rows") && is_by_expert(scope, b);
+    const MlirValue in[] = {a, b, scope->first};
+    const MlirType type = product_type(scope, a, b, grouped ? 1 : 0);
+    const enum hec_op op = grouped ? HEC_OP_grouped_contract : HEC_OP_contract;
+    const MlirOperation built = hec_build_op(&scope->b, op, grouped ? 3 : 2, in, 1, &type, 0, NULL);
+    if (!hec_op_verify(built)) scope->build->failed = true;
+    return hec_result(built, 0);
+}
+
+// ---- elementwise
+
+// A vector per expert becomes one per row.
+static MlirValue spread(struct hec_scope *scope, MlirValue v) {
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
+    const struct hec_moe *moe = scope->expert_of;
+    const struct hec_shape row = {.rank = 1, .dim = {{"T", scope->build->program->positions}}};
+    struct hec_tensor r = hec_tensor_of(hec_build_type(scope, &row, true, false));
+    assert(moe->experts.size == t.size[0]);
+    (void)moe;
+    for (int i = 1; i < t.rank; i++) hec_tensor_append(&r, t.dim[i], t.size[i]);
+    const MlirValue in[] = {v, scope->first};
+    return hec_build_value(&scope->b, HEC_OP_spread, 2, in, hec_tensor_type(&r), 0, NULL);
+}
+
+static MlirValue elementwise(struct hec_scope *scope, enum hec_op op, int operands,
+                             const MlirValue *operand) {
+    MlirValue in[HEC_OPERANDS_MAX];
+    bool by_rows = false;
+    for (int i = 0; i < operands; i++) by_rows |= starts_with(operand[i], "rows");
+    for (int i = 0; i < operands; i++) {
+        const bool apart = by_rows && is_by_expert(scope, operand[i]);
+        in[i] = apart ? spread(scope, operand[i]) : operand[i];
+    }
+    return hec_build_one(scope, op, operands, in, 0, NULL);
+}
+
+// ---- norms, attention
+
+// Gain and bias of an expert cannot be operands of the norm: every row has another.
+static MlirValue norm(struct hec_scope *scope, const struct hec_node *node,
+                      const MlirValue *operand) {
+    const MlirContext c = scope->build->context;
+    const bool apart = node->operands > 1 && is_by_expert(scope, operand[1]);
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_float(c, "eps", node->attribute.eps),
+        hec_attr_int(c, "over", node->attribute.over),
+    };
+    const enum hec_op op = node->builtin == HEC_RMSNORM ? HEC_OP_rmsnorm : HEC_OP_layernorm;
+    MlirValue y = hec_build_one(scope, op, apart ? 1 : node->operands, operand, 2, attribute);
+    for (int i = 1; apart && i < node->operands && !scope->build->failed; i++) {
+        const MlirValue in[] = {y, operand[i]};
+        y = elementwise(scope, i == 1 ? HEC_OP_mul : HEC_OP_add, 2, in);
+    }
+    return y;
+}
+
+static MlirValue sdpa(struct hec_scope *scope, const struct hec_node *node,
+                      const MlirValue *operand) {
+    const MlirContext c = scope->build->context;
+    const struct hec_tensor q = hec_tensor_of(mlirValueGetType(operand[0]));
+    const double given = node->attribute.scale;
+    const double scale = given != 0 ? given : 1 / sqrt((double)q.size[q.rank - 1]);
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_bool(c, "causal", node->attribute.causal),
+        hec_attr_int(c, "window", node->attribute.window),
+        hec_attr_float(c, "scale", scale),
+    };
+    return hec_build_one(scope, HEC_OP_sdpa, 3, operand, 3, attribute);
+}
+
+// ---- nodes
+
+static MlirValue builtin(struct hec_scope *scope, const struct hec_node *node,
+                         const MlirValue *operand) {
+    static const enum hec_op op[HEC_BUILTIN_COUNT] = {
+        [HEC_ADD] = HEC_OP_add,         [HEC_SUB] = HEC_OP_sub,
+        [HEC_MUL] = HEC_OP_mul,         [HEC_DIV] = HEC_OP_div,
+        [HEC_NEG] = HEC_OP_neg,         [HEC_SILU] = HEC_OP_silu,
+        [HEC_GELU] = HEC_OP_gelu,       [HEC_GELU_ERF] = HEC_OP_gelu_erf,
+        [HEC_RELU] = HEC_OP_relu,       [HEC_SIGMOID] = HEC_OP_sigmoid,
+        [HEC_TANH] = HEC_OP_tanh,       [HEC_EXP] = HEC_OP_exp,
+        [HEC_SQRT] = HEC_OP_sqrt,       [HEC_MINIMUM] = HEC_OP_minimum,
+        [HEC_MAXIMUM] = HEC_OP_maximum,
+    };
+    switch (node->builtin) {
+    case HEC_CONTRACT:
+        return hec_build_contract(scope, operand[0], operand[1]);
+    case HEC_GATHER:
+        return hec_build_one(scope, HEC_OP_gather, 2, operand, 0, NULL);
+    case HEC_ROPE:
+        return hec_build_one(scope, HEC_OP_rope, 2, operand, 0, NULL);
+    case HEC_SDPA:
+        return sdpa(scope, node, operand);
+    case HEC_RMSNORM:
+    case HEC_LAYERNORM:
+        return norm(scope, node, operand);
+    default:
+        break;
+    }
+    assert(op[node->builtin]);
+    return elementwise(scope, op[node->builtin], node->operands, operand);
+}
+
+static MlirValue call(struct hec_scope *scope, const struct hec_node *node,
+                      const MlirValue *operand) {
+    if (scope->expert_of && node->callee->kind == HEC_UNIT_MOE) {
+        hec_build_error(scope->build, node->at, "not yet: a mixture of experts inside an expert");
+        return (MlirValue){0};
+    }
+    const struct hec_called called = hec_build_call(scope, node->callee, node->operands, operand);
+    if (scope->build->failed || mlirValueIsNull(called.auxiliary)) return called.value;
+    const MlirValue sum[] = {scope->auxiliary, called.auxiliary};
+    scope->auxiliary = called.auxiliary;
+    if (!mlirValueIsNull(sum[0])) {
+        hec_build_at(scope, node->at, "auxiliary");
+        scope->auxiliary = hec_build_one(scope, HEC_OP_add, 2, sum, 0, NULL);
+    }
+    return called.value;
+}
+
+void hec_build_node(struct hec_scope *scope, const struct hec_node *node) {
+    struct hec_build *build = scope->build;
+    MlirValue operand[HEC_OPERANDS_MAX], v = {0};
+    for (int i = 0; i < node->operands; i++) {
+        operand[i] = hec_build_value_of(scope, node->operand[i]);
+    }
+    hec_build_at(scope, node->at, node->name);
+    switch (node->kind) {
+    case HEC_NODE_ARGUMENT:
+        return; // The function or the loop has made it.
+    case HEC_NODE_PARAM:
+        v = hec_build_get(scope, node->param);
+        break;
+    case HEC_NODE_NUMBER: {
+        const MlirType type = hec_build_type(scope, &node->shape, false, false);
+        v = hec_build_fill(&scope->b, type, node->number);
+        break;
+    }
+    case HEC_NODE_BUILTIN:
+        v = builtin(scope, node, operand);
+        break;
+    case HEC_NODE_CALL:
+        v = call(scope, node, operand);
+        break;
+    case HEC_NODE_CARRIED: {
+        const MlirOperation loop = {(void *)hec_map_get(&build->loop, node->loop)};
+        assert(!mlirOperationIsNull(loop));
+        v = hec_result(loop, node->index);
+        break;
+    }
+    }
+    *hec_map_at(&build->value, node) = (intptr_t)v.ptr;
+}

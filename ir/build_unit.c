@@ -1,0 +1,167 @@
+// Units: one private function per call site, its body, loops over layers. A loop carries what the
+// repeat carries, and the sum of the auxiliary losses when there are any in it.
+#include "ir/build_parts.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ARGUMENTS_MAX = 12, CARRIED_MAX = 12 };
+
+static bool body_has_auxiliary(const struct hec_body *body) {
+    for (int i = 0; i < body->items; i++) {
+        const struct hec_item *item = &body->item[i];
+        if (item->loop ? body_has_auxiliary(&item->loop->body)
+                       : item->node->kind == HEC_NODE_CALL &&
+                             hec_build_has_auxiliary(item->node->callee)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hec_build_has_auxiliary(const struct hec_unit *unit) {
+    if (unit->kind != HEC_UNIT_MOE) return body_has_auxiliary(&unit->body);
+    const struct hec_moe *moe = unit->moe;
+    return moe->aux != 0 || moe->z != 0 || (moe->shared && hec_build_has_auxiliary(moe->shared));
+}
+
+// ---- loops
+
+static MlirValue zero(struct hec_scope *scope) {
+    const struct hec_shape scalar = {0};
+    return hec_build_fill(&scope->b, hec_build_type(scope, &scalar, false, false), 0);
+}
+
+static void build_loop(struct hec_scope *scope, const struct hec_loop *loop) {
+    struct hec_build *build = scope->build;
+    const bool auxiliary = body_has_auxiliary(&loop->body);
+    MlirValue value[CARRIED_MAX + 1];
+    if (!mlirValueIsNull(scope->layer)) {
+        hec_build_error(build, loop->at, "not yet: a repeat inside a repeat");
+        return;
+    }
+    if (loop->carried > CARRIED_MAX) {
+        hec_build_error(build, loop->at, "not yet: more than %d variables change in a repeat",
+                        CARRIED_MAX);
+        return;
+    }
+    const int carried = loop->carried + (auxiliary ? 1 : 0);
+    for (int i = 0; i < loop->carried; i++) value[i] = hec_build_value_of(scope, loop->init[i]);
+    if (auxiliary) {
+        hec_build_at(scope, loop->at, "auxiliary");
+        value[loop->carried] = mlirValueIsNull(scope->auxiliary) ? zero(scope) : scope->auxiliary;
+    }
+    hec_build_at(scope, loop->at, carried == 1 ? loop->argument[0]->name : NULL);
+    struct hec_for built = hec_build_for(&scope->b, loop->count, false, carried, value);
+    *hec_map_at(&build->loop, loop) = (intptr_t)built.op.ptr;
+
+    struct hec_scope inside = *scope;
+    inside.b = hec_builder_end(built.body, scope->b.at);
+    inside.layer = built.layer;
+    for (int i = 0; i < loop->carried; i++) {
+        *hec_map_at(&build->value, loop->argument[i]) = (intptr_t)hec_for_argument(&built, i).ptr;
+    }
+    if (auxiliary) inside.auxiliary = hec_for_argument(&built, loop->carried);
+    hec_build_body(&inside, &loop->body);
+    if (build->failed) return;
+    for (int i = 0; i < loop->carried; i++) value[i] = hec_build_value_of(scope, loop->yield[i]);
+    value[loop->carried] = inside.auxiliary;
+    hec_for_yield(&built, hec_loc_strip(scope->b.at), value);
+    if (auxiliary) scope->auxiliary = hec_result(built.op, loop->carried);
+}
+
+void hec_build_body(struct hec_scope *scope, const struct hec_body *body) {
+    for (int i = 0; i < body->items && !scope->build->failed; i++) {
+        if (body->item[i].loop) {
+            build_loop(scope, body->item[i].loop);
+        } else {
+            hec_build_node(scope, body->item[i].node);
+        }
+    }
+}
+
+// ---- functions
+
+struct hec_scope hec_build_begin(struct hec_scope *caller, const struct hec_unit *unit,
+                                 const char *name, const struct hec_moe *expert_of) {
+    struct hec_build *build = caller->build;
+    struct hec_scope scope = {.build = build, .expert_of = expert_of};
+    MlirType type[ARGUMENTS_MAX + 2];
+    MlirLocation at[ARGUMENTS_MAX + 2];
+    int count = 0;
+    assert(unit->arguments <= ARGUMENTS_MAX);
+    for (; count < unit->arguments; count++) {
+        const struct hec_node *node = unit->argument[count];
+        type[count] = hec_build_type(&scope, &node->shape, node->batched, node->integer);
+        at[count] = hec_build_location(build, node->at, node->name);
+    }
+    if (expert_of) {
+        struct hec_tensor first = {.element = build->i32};
+        hec_tensor_append(&first, HEC_STR("first"), expert_of->experts.size + 1);
+        type[count] = hec_tensor_type(&first);
+        at[count++] = hec_build_location(build, unit->at, "first");
+    }
+    const bool layered = !mlirValueIsNull(caller->layer);
+    if (layered) {
+        type[count] = build->index;
+        at[count++] = hec_build_location(build, unit->at, "i");
+    }
+    char *symbol = hec_build_symbol(build, name);
+    const MlirLocation place = hec_build_location(build, unit->at, NULL);
+    MlirBlock entry;
+    scope.func = hec_build_func(hec_module_body(build->module), caller->func, symbol, count, type,
+                                at, place, &entry);
+    free(symbol);
+    hec_set_attr(scope.func, hec_attr_string(build->context, "sym_visibility", "private"));
+    scope.b = hec_builder_end(entry, place);
+    for (int i = 0; i < unit->arguments; i++) {
+        *hec_map_at(&build->value, unit->argument[i]) =
+            (intptr_t)mlirBlockGetArgument(entry, i).ptr;
+    }
+    if (expert_of) scope.first = mlirBlockGetArgument(entry, unit->arguments);
+    if (layered) scope.layer = mlirBlockGetArgument(entry, count - 1);
+    return scope;
+}
+
+// What the function of `unit` returns, built at its end.
+static struct hec_called build_content(struct hec_scope *scope, const struct hec_unit *unit) {
+    if (unit->kind == HEC_UNIT_MOE) {
+        return hec_build_moe(scope, unit->moe, hec_build_value_of(scope, unit->argument[0]));
+    }
+    hec_build_body(scope, &unit->body);
+    if (scope->build->failed) return (struct hec_called){0};
+    return (struct hec_called){hec_build_value_of(scope, unit->result), scope->auxiliary};
+}
+
+// A moe's own symbol names its set, so its function is called after one layer of it.
+static void function_name(const struct hec_unit *unit, char *name, size_t room) {
+    snprintf(name, room, unit->kind == HEC_UNIT_MOE ? "%s.layer" : "%s", unit->symbol);
+}
+
+struct hec_called hec_build_call(struct hec_scope *scope, const struct hec_unit *unit, int operands,
+                                 const MlirValue *operand) {
+    struct hec_build *build = scope->build;
+    char name[512];
+    function_name(unit, name, sizeof name);
+    struct hec_scope inside = hec_build_begin(scope, unit, name, scope->expert_of);
+    const struct hec_called content = build_content(&inside, unit);
+    if (build->failed) return content;
+    const MlirValue returned[] = {content.value, content.auxiliary};
+    const int results = mlirValueIsNull(content.auxiliary) ? 1 : 2;
+    hec_build_return(&inside.b, inside.func, results, returned);
+
+    MlirValue in[ARGUMENTS_MAX + 2];
+    for (int i = 0; i < operands; i++) in[i] = operand[i];
+    if (scope->expert_of) in[operands++] = scope->first;
+    if (!mlirValueIsNull(scope->layer)) in[operands++] = scope->layer;
+    MlirType type[2];
+    for (int i = 0; i < results; i++) type[i] = mlirValueGetType(returned[i]);
+    const MlirNamedAttribute callee =
+        hec_attr_symbol(build->context, "callee", hec_get_string(inside.func, "sym_name"));
+    const MlirOperation call =
+        hec_build_op(&scope->b, HEC_OP_CALL, operands, in, results, type, 1, &callee);
+    struct hec_called called = {.value = hec_result(call, 0)};
+    if (results > 1) called.auxiliary = hec_result(call, 1);
+    return called;
+}
