@@ -1,0 +1,60 @@
+// quota.h: the state of policy quota, shared by its steps (inside the planner only).
+#ifndef HECATE_RUNTIME_PLAN_QUOTA_H
+#define HECATE_RUNTIME_PLAN_QUOTA_H
+
+#include "runtime/plan/draft.h"
+
+struct hpl_pair {
+    int32_t expert;
+    int32_t device;
+};
+
+// Everything between the steps. Arrays of a node's experts lie at node_first[n].
+struct hpl_quota {
+    const struct hpl_problem *problem;
+    struct hpl_draft draft;
+    uint32_t *node_rows; // [nodes][experts] rows that start in a node
+
+    int32_t import_limit;  // Entries of a node, at most.
+    int32_t *import;       // [nodes][import_limit] most asked first
+    int32_t *imports;      // [nodes] how many of them are taken
+    int32_t *locked;       // [nodes] how many of those balance asks for; they stand in front
+    int32_t *best_imports; // [nodes] how many gave the least load
+    int32_t *short_of;     // [nodes] experts that packing left over
+
+    struct hpl_topology nodes; // Nodes as devices.
+    struct hpl_plan where;     // Which node has which expert.
+    int64_t *share;            // [where's holders]
+    struct hpl_level level;
+    bool raised; // The level is higher than the mean and the slack alone ask for.
+
+    int32_t *node_first; // [nodes + 1]
+    int32_t *item;       // experts of a node
+    int64_t *item_rows;  // rows of each that the node computes
+
+    int64_t *rest; // [experts] rows not yet placed, while packing a node
+    int64_t *room; // [devices]
+    int32_t *ids;  // [experts]
+
+    struct hpl_pair *added; // Replicas added by packing, so that it can be undone.
+    int32_t added_count;
+};
+
+// Step 1: fills `import` and `imports`, by the rows that would otherwise leave the node, if those
+// are at least `least`.
+void hpl_quota_choose_imports(struct hpl_quota *q, int64_t least);
+
+// Step 1 again, where nodes cannot be balanced with those imports: exchanges some so that experts
+// whose rows are too many for the nodes that have them get more nodes.
+void hpl_quota_spread_imports(struct hpl_quota *q);
+
+// Step 3: places every node's rows on its devices so that none exceeds the level of step 2, or
+// where that cannot be done, exceeds it least; adds the replicas to the draft. Sets `packed` when
+// the level was kept and `short_of` where not. Returns the fullest device's load, in thousandths
+// of a row at speed one.
+int64_t hpl_quota_pack(struct hpl_quota *q, bool *packed);
+
+// Takes packing's replicas back until `to` of them are left.
+void hpl_quota_undo(struct hpl_quota *q, int32_t to);
+
+#endif

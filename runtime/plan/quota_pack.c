@@ -1,0 +1,112 @@
+// quota_pack.c: step 3 of policy quota, replicas inside one node.
+#include "runtime/plan/order.h"
+#include "runtime/plan/quota.h"
+#include "runtime/plan/tally.h"
+
+enum { LEVEL_ROUNDS = 14 };
+
+// The holder of the expert in the node that has most room; -1 when none has any.
+static int32_t roomiest(const struct hpl_quota *q, int32_t node, int32_t expert) {
+    const struct hpl_topology *topology = q->problem->topology;
+    int32_t best = -1;
+    for (int32_t d = topology->first[node]; d < topology->first[node + 1]; d++) {
+        if (q->room[d] <= 0 || !hpl_draft_holds(&q->draft, expert, d)) continue;
+        if (best < 0 || q->room[d] > q->room[best]) best = d;
+    }
+    return best;
+}
+
+static void put(struct hpl_quota *q, int32_t expert, int32_t device) {
+    const int64_t rows = hpl_min(q->rest[expert], q->room[device]);
+    q->rest[expert] -= rows;
+    q->room[device] -= rows;
+}
+
+// Where the next piece of an expert goes. A device's last slot should not close while much of its
+// room is left: so a piece that leaves room open goes to a device with another slot, most room
+// first; failing that, to the device whose last slot it fills best.
+static int32_t place_for(const struct hpl_quota *q, int32_t node, int32_t expert) {
+    const struct hpl_topology *topology = q->problem->topology;
+    const int64_t rest = q->rest[expert];
+    int32_t best = -1;
+    int64_t best_waste = 0;
+    for (int32_t d = topology->first[node]; d < topology->first[node + 1]; d++) {
+        if (q->room[d] <= 0 || !hpl_draft_may_add(&q->draft, expert, d)) continue;
+        const bool last = q->draft.slots_left[d] == 1;
+        const int64_t waste = last ? hpl_max(q->room[d] - rest, 0) : 0;
+        const bool better =
+            best < 0 || waste < best_waste || (waste == best_waste && q->room[d] > q->room[best]);
+        if (better) best = d, best_waste = waste;
+    }
+    return best;
+}
+
+// Step 3 for one node: holders take their lightest experts first, so that what is left over are
+// pieces of heavy ones. Of those the lightest go first, whole, and the heaviest, which can be cut
+// anywhere, fill what room is left. Returns how many experts have rows left over, 0 on success.
+static int32_t pack_node(struct hpl_quota *q, int32_t node, struct hpl_level level) {
+    const struct hpl_topology *topology = q->problem->topology;
+    int32_t count = 0;
+    for (int32_t i = q->node_first[node]; i < q->node_first[node + 1]; i++) {
+        q->rest[q->item[i]] = q->item_rows[i];
+        q->ids[count++] = q->item[i];
+    }
+    hpl_order_desc(q->ids, count, q->rest);
+    for (int32_t d = topology->first[node]; d < topology->first[node + 1]; d++) {
+        q->room[d] = hpl_level_rows(level, topology->speed[d]);
+    }
+    for (int32_t i = count - 1; i >= 0; i--) {
+        const int32_t e = q->ids[i];
+        for (int32_t d; q->rest[e] > 0 && (d = roomiest(q, node, e)) >= 0;) put(q, e, d);
+    }
+    int32_t short_of = 0;
+    hpl_order_desc(q->ids, count, q->rest);
+    for (int32_t i = count - 1; i >= 0; i--) {
+        const int32_t e = q->ids[i];
+        for (int32_t d; q->rest[e] > 0 && (d = place_for(q, node, e)) >= 0;) {
+            hpl_draft_add(&q->draft, e, d);
+            q->added[q->added_count++] = (struct hpl_pair){e, d};
+            put(q, e, d);
+        }
+        short_of += q->rest[e] > 0;
+    }
+    return short_of;
+}
+
+void hpl_quota_undo(struct hpl_quota *q, int32_t to) {
+    while (q->added_count > to) {
+        const struct hpl_pair last = q->added[--q->added_count];
+        hpl_draft_remove(&q->draft, last.expert, last.device);
+    }
+}
+
+// Packs a node at the least level at which it can be packed, by bisection up to 16 times the level.
+static struct hpl_level pack_higher(struct hpl_quota *q, int32_t node) {
+    const int32_t before = q->added_count;
+    struct hpl_level low = q->level, high = {16 * q->level.num, q->level.den};
+    for (int32_t i = 0; i < LEVEL_ROUNDS; i++) {
+        const struct hpl_level middle = {(low.num + high.num) / 2, low.den};
+        if (pack_node(q, node, middle) == 0)
+            high = middle;
+        else
+            low = middle;
+        hpl_quota_undo(q, before);
+    }
+    pack_node(q, node, high);
+    return high;
+}
+
+int64_t hpl_quota_pack(struct hpl_quota *q, bool *packed) {
+    struct hpl_level worst = q->level;
+    *packed = true;
+    for (int32_t n = 0; n < q->nodes.nodes; n++) {
+        const int32_t before = q->added_count;
+        q->short_of[n] = pack_node(q, n, q->level);
+        if (q->short_of[n] == 0) continue;
+        *packed = false;
+        hpl_quota_undo(q, before);
+        const struct hpl_level level = pack_higher(q, n);
+        if (level.num > worst.num) worst = level;
+    }
+    return (int64_t)((__int128)worst.num * 1000 / worst.den);
+}
