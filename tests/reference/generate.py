@@ -15,10 +15,11 @@ import sys
 import numpy as np
 import torch
 
-import curve
-from draw import hashed
-from mathematics import Parameters
-from models import MODELS, T, V
+sys.dont_write_bytecode = True
+import curve  # noqa: E402
+from draw import hashed  # noqa: E402
+from mathematics import Parameters  # noqa: E402
+from models import MODELS, T, V  # noqa: E402
 
 BATCH, SHARE, SAMPLES = 2, 0.5, 8
 NEAR = 4e-3  # Smallest distance to another choice that we accept.

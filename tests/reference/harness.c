@@ -25,8 +25,10 @@ double harness_hashed(const char *text, int64_t index) {
 }
 
 void harness_check(struct harness *h, const char *what, double got, double want, double bound) {
+    const double error = fabs(got - want);
     h->checks++;
-    if (fabs(got - want) <= bound) return; // A NaN fails.
+    if (bound > 0) h->worst = fmax(h->worst, error / bound);
+    if (error <= bound) return; // A NaN fails.
     if (h->failures++ < 20) {
         fprintf(stderr, "%s = %.17g, want %.17g +- %.2g\n", what, got, want, bound);
     }
@@ -137,7 +139,8 @@ int hrt_main(int argc, char **argv, const struct hrt_program *program) {
     } else {
         hec_test_differences(&h);
     }
-    printf("%s: %d checks, %d failures\n", program->name, h.checks, h.failures);
+    printf("%s: %d checks, %d failures; largest error %.2g of its bound\n", program->name, h.checks,
+           h.failures, h.worst);
 
     void *memory[] = {h.ids, h.targets, h.model, h.params, h.grads, h.arena};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);

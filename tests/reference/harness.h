@@ -17,6 +17,7 @@ struct harness {
     double scale, share;
     int32_t *ids, *targets; // [batch, positions]
     int checks, failures;
+    double worst; // Largest error as a share of its bound.
 };
 
 // Compares with every number that is stored: losses, loads, logits, gradients.

@@ -1,0 +1,15 @@
+#!/bin/sh
+# sanitize.sh EXAMPLE.moe [hecatec option...]: three steps of training and a sample under ASan and
+# UBSan: the emitted C, the runtime and the kernels.
+# Environment: HECATEC; CC; TEXT; EMITTED_CFLAGS; SANITIZED_LIBS.
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$HECATEC" -S -o "$work/program.c" "$@"
+# shellcheck disable=SC2086 # Lists of flags.
+"$CC" -std=gnu17 -O1 -g -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all \
+    $EMITTED_CFLAGS -o "$work/program" "$work/program.c" $SANITIZED_LIBS
+"$work/program" train --data "$TEXT" --steps 3 --log "$work/log.jsonl" --save "$work/p.safetensors"
+"$work/program" sample --load "$work/p.safetensors" --tokens 5 --prompt "The "
+test "$(wc -l < "$work/log.jsonl")" -eq 3
