@@ -16,7 +16,7 @@ enum { isa_count = sizeof names / sizeof *names };
 
 // What -march=x86-64-v4 and -v3 may use, as far as the compiler lets us ask; the rest of those
 // levels is older than what is asked for here.
-static enum hk_isa best_of_processor(void) {
+enum hk_isa hk_isa_best(void) {
 #ifdef HK_X86
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
@@ -35,7 +35,7 @@ static enum hk_isa best_of_processor(void) {
 }
 
 static enum hk_isa choose(void) {
-    const enum hk_isa best = best_of_processor();
+    const enum hk_isa best = hk_isa_best();
     const char *wanted = getenv("HECATE_ISA");
     if (!wanted || !*wanted) return best;
 

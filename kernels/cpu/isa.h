@@ -4,7 +4,10 @@
 
 enum hk_isa { HK_ISA_PORTABLE, HK_ISA_AVX2, HK_ISA_AVX512 };
 
-// The best instruction set of this processor, or the one that the environment variable HECATE_ISA
+// The best that this build and this processor have.
+enum hk_isa hk_isa_best(void);
+
+// hk_isa_best, or the one that the environment variable HECATE_ISA
 // (avx512, avx2, portable) names. Decided at the first call; the same for the whole process. A
 // value that is unknown, or that this processor or this build lacks, ends the process with
 // exit code 2 and a message naming it.

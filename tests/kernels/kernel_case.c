@@ -1,0 +1,133 @@
+// The tests' support, see kernel_case.h.
+#include "tests/kernels/kernel_case.h"
+
+#include <inttypes.h>
+#include <omp.h>
+#include <stdlib.h>
+
+#include "kernels/cpu/isa.h"
+
+enum { arrays_max = 4096, guard_bytes = 64, guard_byte = 0x5c };
+
+static struct {
+    unsigned char *memory;
+    size_t bytes; // Without the guard.
+} arrays[arrays_max];
+static int array_count;
+
+static void *allocate(int64_t count, size_t size) {
+    const size_t bytes = (size_t)count * size;
+    unsigned char *memory = malloc(bytes + guard_bytes);
+    assert_non_null(memory);
+    assert_true(array_count < arrays_max);
+    memset(memory + bytes, guard_byte, guard_bytes);
+    arrays[array_count].memory = memory;
+    arrays[array_count++].bytes = bytes;
+    return memory;
+}
+
+void test_free_all(void) {
+    while (array_count > 0) {
+        array_count--;
+        for (int i = 0; i < guard_bytes; i++) {
+            assert_int_equal(arrays[array_count].memory[arrays[array_count].bytes + i], guard_byte);
+        }
+        free(arrays[array_count].memory);
+    }
+}
+
+// splitmix64.
+static uint64_t draw(uint64_t *state) {
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+real *test_reals(int64_t count, uint64_t seed) {
+    real *array = allocate(count, sizeof *array);
+    // 24 bits: exact in float, so that both builds see the same inputs.
+    for (int64_t i = 0; i < count; i++) array[i] = (real)(draw(&seed) >> 40) * 0x1p-23f - 1;
+    return array;
+}
+
+real *test_nans(int64_t count) {
+    real *array = allocate(count, sizeof *array);
+    for (int64_t i = 0; i < count; i++) array[i] = NAN;
+    return array;
+}
+
+real *test_copy(const real *from, int64_t count) {
+    real *array = allocate(count, sizeof *array);
+    memcpy(array, from, (size_t)count * sizeof *array);
+    return array;
+}
+
+double *test_doubles(int64_t count) {
+    double *array = allocate(count, sizeof *array);
+    for (int64_t i = 0; i < count; i++) array[i] = NAN;
+    return array;
+}
+
+double *test_widened(const real *from, int64_t count) {
+    double *array = allocate(count, sizeof *array);
+    for (int64_t i = 0; i < count; i++) array[i] = (double)from[i];
+    return array;
+}
+
+int32_t *test_ints(int64_t count, int32_t below, uint64_t seed) {
+    int32_t *array = allocate(count, sizeof *array);
+    for (int64_t i = 0; i < count; i++) array[i] = (int32_t)(draw(&seed) % (uint64_t)below);
+    return array;
+}
+
+void assert_near(const char *what, int64_t index, real got, wide want, double bound) {
+    if (!(fabsl((wide)got - want) <= (wide)bound)) { // Written so that a NaN fails.
+        fail_msg("%s[%" PRId64 "] = %.17g, want %.17Lg +- %.3g", what, index, (double)got, want,
+                 bound);
+    }
+}
+
+void assert_same_bits(const char *what, const real *a, const real *b, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0) {
+            fail_msg("%s[%" PRId64 "]: %.17g and %.17g differ", what, i, (double)a[i],
+                     (double)b[i]);
+        }
+    }
+}
+
+void run_with_threads(void (*run)(const void *context, real *out), const void *context, real *out,
+                      int64_t count) {
+    real *before = test_copy(out, count);
+    omp_set_num_threads(1);
+    run(context, out);
+    for (int threads = 2; threads <= 3; threads++) {
+        real *again = test_copy(before, count);
+        omp_set_num_threads(threads);
+        run(context, again);
+        assert_same_bits("threads", out, again, count);
+    }
+}
+
+void check_gradient(const char *what, const real *got, double *x, int64_t count,
+                    double (*loss)(const void *context), const void *context, double rounding) {
+    const double h = 0x1p-17;
+    const double tolerance = 1e-7 * (fabs(loss(context)) + 1) + rounding;
+    for (int64_t i = 0; i < count; i++) {
+        const double at = x[i];
+        x[i] = at + h;
+        const double above = loss(context);
+        x[i] = at - h;
+        const double below = loss(context);
+        x[i] = at;
+        assert_near(what, i, got[i], (wide)((above - below) / (2 * h)), tolerance);
+    }
+}
+
+int run_kernel_tests(const struct CMUnitTest *tests, size_t count) {
+    const char *wanted = getenv("HECATE_ISA");
+    if (wanted && strcmp(wanted, "avx512") == 0 && hk_isa_best() < HK_ISA_AVX512) return 77;
+    if (wanted && strcmp(wanted, "avx2") == 0 && hk_isa_best() < HK_ISA_AVX2) return 77;
+    return _cmocka_run_group_tests("kernels", tests, count, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+// kernel_case: what the kernel tests share: seeded inputs, outputs full of NaN, bounds, gradients
+// by central differences. Every test is built for float and for double (HK_BITS) and run on every
+// instruction set of the machine (HECATE_ISA).
+#ifndef HECATE_TESTS_KERNELS_KERNEL_CASE_H
+#define HECATE_TESTS_KERNELS_KERNEL_CASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/types.h"
+
+#if HK_BITS == 32
+typedef float real;
+#define HK(name) hk_##name##_f32
+#define EPSILON ((double)FLT_EPSILON) // Twice the unit roundoff.
+#else
+typedef double real;
+#define HK(name) hk_##name##_f64
+#define EPSILON DBL_EPSILON
+#endif
+
+// Of the references: more digits than either kernel has.
+typedef long double wide;
+
+// Arrays of `count` elements, equal for equal seeds. They end in a guard, which test_free_all
+// checks before it frees them all.
+real *test_reals(int64_t count, uint64_t seed); // Uniform in [-1, 1).
+real *test_nans(int64_t count);                 // Outputs that nobody has written yet.
+real *test_copy(const real *from, int64_t count);
+double *test_widened(const real *from, int64_t count);
+double *test_doubles(int64_t count);
+int32_t *test_ints(int64_t count, int32_t below, uint64_t seed); // Uniform in [0, below).
+void test_free_all(void);
+
+// Fails unless |got - want| <= bound; a NaN fails.
+void assert_near(const char *what, int64_t index, real got, wide want, double bound);
+
+void assert_same_bits(const char *what, const real *a, const real *b, int64_t count);
+
+// Runs `run` with 1 thread into `out`, which is what the caller then checks, and with 2 and 3
+// threads into copies of what `out` was before: all must agree bit by bit.
+void run_with_threads(void (*run)(const void *context, real *out), const void *context, real *out,
+                      int64_t count);
+
+// Compares `got` with central differences of `loss` by the elements of x, which it changes and
+// restores. `rounding` is what the kernel's own arithmetic may be off by.
+//
+// With step h = 2^-17 the difference is off by h^2 times a third derivative of order |loss| + 1,
+// 6e-11, and by DBL_EPSILON / h of the terms summed, 3e-11 of them: 1e-7 (|loss| + 1) leaves room
+// for the constants, and is far below any gradient that is wrong.
+void check_gradient(const char *what, const real *got, double *x, int64_t count,
+                    double (*loss)(const void *context), const void *context, double rounding);
+
+// Runs the tests, or exits with 77 (skipped) where HECATE_ISA asks for more than this machine has.
+int run_kernel_tests(const struct CMUnitTest *tests, size_t count);
+#define RUN_KERNEL_TESTS(tests) run_kernel_tests(tests, sizeof(tests) / sizeof *(tests))
+
+#define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
+
+#endif
