@@ -81,14 +81,21 @@ static void write_attributes(FILE *out, const char *words) {
     fputs("}\n", out);
 }
 
+// IRDL's variadic operands are all of one type, but those of moe.fused are not. So it has many groups
+// of operands, each for a run of inputs of one type (ir/ops/fused.h).
+static const char fused_operands[] =
+    "run0* run1* run2* run3* run4* run5* run6* run7* run8* run9* run10* run11* run12* run13* "
+    "run14* run15* run16* run17* run18* run19* run20* run21* run22* run23*";
+
 static void write_operation(FILE *out, const char *id, const struct hec_op_row *row) {
     const bool region = strcmp(row->name, "moe.fused") == 0;
+    const char *operands = region ? fused_operands : row->operands;
     fprintf(out, "    irdl.operation @%s {\n", id);
-    write_constraints(out, row->operands, 'o');
+    write_constraints(out, operands, 'o');
     write_constraints(out, row->results, 'r');
     write_constraints(out, row->attributes, 'a');
     if (region) fputs("      %body = irdl.region\n", out);
-    write_values(out, "operands", row->operands, 'o');
+    write_values(out, "operands", operands, 'o');
     write_values(out, "results", row->results, 'r');
     write_attributes(out, row->attributes);
     if (region) fputs("      irdl.regions(body: %body)\n", out);

@@ -9,14 +9,26 @@ enum { RESULTS_MAX = 16 };
 
 // Attributes any of our operations may carry besides those of its row; passes add them.
 static bool is_common(MlirStringRef name) {
-    static const char *const common[] = {
-        "home",           "adds",         "argument_home", // place-buffers
-        "offset",         "stride",       "rows",
-        "layout",         "matrix",       "elements", // place-buffers, symbols
-        "chunk_elements", "observed",     "set",
-        "index_first",    "index_stride", "bytes",
-        "hides_in",       "us",           "again", // fssdp
-    };
+    // place-buffers, symbols, fssdp, moe.fused (ir/ops/fused.h)
+    static const char *const common[] = {"home",
+                                         "adds",
+                                         "argument_home",
+                                         "offset",
+                                         "stride",
+                                         "rows",
+                                         "layout",
+                                         "matrix",
+                                         "elements",
+                                         "chunk_elements",
+                                         "observed",
+                                         "set",
+                                         "index_first",
+                                         "index_stride",
+                                         "bytes",
+                                         "hides_in",
+                                         "us",
+                                         "again",
+                                         "operandSegmentSizes"};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         if (mlirStringRefEqual(name, HEC_STR(common[i]))) return true;
     }

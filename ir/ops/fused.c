@@ -1,7 +1,78 @@
 // moe.fused: a run of elementwise operations of one iteration space, computed by one loop.
+#include "ir/ops/fused.h"
+
 #include "ir/ops/rule.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+// Writes the length of each run of inputs of one type; returns how many runs there are, counting
+// those beyond the last length, too.
+static int runs_of(int inputs, const MlirValue *input, int32_t length[HEC_FUSED_RUNS]) {
+    int runs = 0;
+    for (int i = 0; i < HEC_FUSED_RUNS; i++) length[i] = 0;
+    for (int i = 0; i < inputs; i++) {
+        const bool same =
+            i > 0 && mlirTypeEqual(mlirValueGetType(input[i]), mlirValueGetType(input[i - 1]));
+        if (!same) runs++;
+        if (runs <= HEC_FUSED_RUNS) length[runs - 1]++;
+    }
+    return runs;
+}
+
+int hec_fused_runs(int inputs, const MlirValue *input) {
+    int32_t length[HEC_FUSED_RUNS];
+    return runs_of(inputs, input, length);
+}
+
+static void *checked(void *memory) {
+    if (memory) return memory;
+    fputs("hecatec: out of memory\n", stderr);
+    exit(70);
+}
+
+// A block with an argument for each input.
+static MlirBlock block_for(int inputs, const MlirValue *input) {
+    MlirType *type = checked(calloc((size_t)inputs + 1, sizeof *type));
+    MlirLocation *at = checked(calloc((size_t)inputs + 1, sizeof *at));
+    for (int i = 0; i < inputs; i++) {
+        type[i] = mlirValueGetType(input[i]);
+        at[i] = mlirValueGetLocation(input[i]);
+    }
+    const MlirBlock block = mlirBlockCreate(inputs, type, at);
+    free(type);
+    free(at);
+    return block;
+}
+
+MlirOperation hec_build_fused(struct hec_builder *b, int inputs, const MlirValue *input,
+                              int outputs, const MlirType *type, MlirBlock *body) {
+    int32_t length[HEC_FUSED_RUNS];
+    const int runs = runs_of(inputs, input, length);
+    assert(runs <= HEC_FUSED_RUNS);
+    (void)runs;
+    *body = block_for(inputs, input);
+    MlirRegion region = mlirRegionCreate();
+    mlirRegionAppendOwnedBlock(region, *body);
+
+    const MlirNamedAttribute groups =
+        hec_attr(b->context, "operandSegmentSizes",
+                 mlirDenseI32ArrayGet(b->context, HEC_FUSED_RUNS, length));
+    MlirOperationState state = mlirOperationStateGet(HEC_STR("moe.fused"), b->at);
+    mlirOperationStateAddOperands(&state, inputs, input);
+    mlirOperationStateAddResults(&state, outputs, type);
+    mlirOperationStateAddAttributes(&state, 1, &groups);
+    mlirOperationStateAddOwnedRegions(&state, 1, &region);
+    const MlirOperation op = mlirOperationCreate(&state);
+    assert(!mlirOperationIsNull(op));
+    if (mlirOperationIsNull(b->before)) {
+        mlirBlockAppendOwnedOperation(b->block, op);
+    } else {
+        mlirBlockInsertOwnedOperationBefore(b->block, b->before, op);
+    }
+    return op;
+}
 
 static bool check_body(MlirOperation op, MlirBlock body) {
     for (MlirOperation in = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(in);
