@@ -24,6 +24,7 @@ static bool take_arrays(struct hpl_quota *q, struct hpl_work *work) {
     q->import = HPL_TAKE(work, (int64_t)nodes * q->import_limit, int32_t);
     q->imports = HPL_TAKE(work, nodes, int32_t);
     q->locked = HPL_TAKE(work, nodes, int32_t);
+    q->all_imports = HPL_TAKE(work, nodes, int32_t);
     q->best_imports = HPL_TAKE(work, nodes, int32_t);
     q->short_of = HPL_TAKE(work, nodes, int32_t);
     q->where.capacity = (int32_t)where;
@@ -39,9 +40,9 @@ static bool take_arrays(struct hpl_quota *q, struct hpl_work *work) {
     int64_t slots = 0;
     for (int32_t d = 0; d < topology->devices; d++) slots += q->draft.slots_left[d];
     q->added = HPL_TAKE(work, slots, struct hpl_pair);
-    return q->node_rows && q->import && q->imports && q->locked && q->best_imports && q->short_of &&
-           q->where.first && q->where.holder && q->share && q->node_first && q->item &&
-           q->item_rows && q->rest && q->room && q->ids && q->added;
+    return q->node_rows && q->import && q->imports && q->locked && q->all_imports &&
+           q->best_imports && q->short_of && q->where.first && q->where.holder && q->share &&
+           q->node_first && q->item && q->item_rows && q->rest && q->room && q->ids && q->added;
 }
 
 // Nodes as devices, each a node of its own.
@@ -147,30 +148,46 @@ static bool drop_imports(struct hpl_quota *q) {
     return dropped;
 }
 
-// Steps 1 to 3: packs with all imports, and while that fails with ever fewer; then stays with the
-// number that gave the least load.
-static enum hpl_status pack(struct hpl_quota *q, struct hpl_work *work) {
-    enum hpl_status status = choose_and_share(q, work);
+// Packs with all imports, and while that fails with ever fewer; then stays with the number that
+// gave the least load. For when no number of imports keeps the level.
+static enum hpl_status pack_least(struct hpl_quota *q, struct hpl_work *work) {
     int64_t best = INT64_MAX;
     for (;;) {
-        if (status != HPL_OK) return status;
         bool packed = false;
-        const int64_t load = hpl_quota_pack(q, &packed);
-        const bool better = load < best;
-        if (better) {
+        const int64_t load = hpl_quota_pack_higher(q, &packed);
+        hpl_quota_undo(q, 0);
+        if (load < best) {
             best = load;
             for (int32_t n = 0; n < q->nodes.nodes; n++) q->best_imports[n] = q->imports[n];
         }
-        if (packed && better) return HPL_OK;
-        hpl_quota_undo(q, 0);
         if (packed || !drop_imports(q)) break;
-        status = share_nodes(q, work);
+        const enum hpl_status status = share_nodes(q, work);
+        if (status != HPL_OK) return status;
     }
     for (int32_t n = 0; n < q->nodes.nodes; n++) q->imports[n] = q->best_imports[n];
-    status = share_nodes(q, work);
+    const enum hpl_status status = share_nodes(q, work);
     bool packed = false;
-    if (status == HPL_OK) hpl_quota_pack(q, &packed);
+    if (status == HPL_OK) hpl_quota_pack_higher(q, &packed);
     return status;
+}
+
+// Steps 1 to 3. Usually some number of imports keeps the level, and dropping finds it quickly.
+static enum hpl_status pack(struct hpl_quota *q, struct hpl_work *work) {
+    enum hpl_status status = choose_and_share(q, work);
+    const struct hpl_level wanted = q->level;
+    for (int32_t n = 0; n < q->nodes.nodes; n++) q->all_imports[n] = q->imports[n];
+    for (;;) {
+        if (status != HPL_OK) return status;
+        const bool raised =
+            (__int128)q->level.num * wanted.den > (__int128)wanted.num * q->level.den;
+        if (!raised && hpl_quota_pack(q)) return HPL_OK;
+        hpl_quota_undo(q, 0);
+        if (raised || !drop_imports(q)) break;
+        status = share_nodes(q, work);
+    }
+    for (int32_t n = 0; n < q->nodes.nodes; n++) q->imports[n] = q->all_imports[n];
+    status = share_nodes(q, work);
+    return status == HPL_OK ? pack_least(q, work) : status;
 }
 
 // Step 4.

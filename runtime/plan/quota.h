@@ -19,6 +19,7 @@ struct hpl_quota {
     int32_t *import;       // [nodes][import_limit] most asked first
     int32_t *imports;      // [nodes] how many of them are taken
     int32_t *locked;       // [nodes] how many of those balance asks for; they stand in front
+    int32_t *all_imports;  // [nodes] how many there were before any was dropped
     int32_t *best_imports; // [nodes] how many gave the least load
     int32_t *short_of;     // [nodes] experts that packing left over
 
@@ -48,11 +49,15 @@ void hpl_quota_choose_imports(struct hpl_quota *q, int64_t least);
 // whose rows are too many for the nodes that have them get more nodes.
 void hpl_quota_spread_imports(struct hpl_quota *q);
 
-// Step 3: places every node's rows on its devices so that none exceeds the level of step 2, or
-// where that cannot be done, exceeds it least; adds the replicas to the draft. Sets `packed` when
-// the level was kept and `short_of` where not. Returns the fullest device's load, in thousandths
+// Step 3: places every node's rows on its devices so that none exceeds the level of step 2, and
+// adds the replicas to the draft. False when some node's rows did not fit; `short_of` says how many
+// experts of each node had rows left over.
+bool hpl_quota_pack(struct hpl_quota *q);
+
+// The same, exceeding the level in nodes where it cannot be kept, by as little as bisection finds.
+// Sets `packed` when it was kept everywhere. Returns the load of the fullest device, in thousandths
 // of a row at speed one.
-int64_t hpl_quota_pack(struct hpl_quota *q, bool *packed);
+int64_t hpl_quota_pack_higher(struct hpl_quota *q, bool *packed);
 
 // Takes packing's replicas back until `to` of them are left.
 void hpl_quota_undo(struct hpl_quota *q, int32_t to);

@@ -80,8 +80,17 @@ void hpl_quota_undo(struct hpl_quota *q, int32_t to) {
     }
 }
 
+bool hpl_quota_pack(struct hpl_quota *q) {
+    bool packed = true;
+    for (int32_t n = 0; n < q->nodes.nodes; n++) {
+        q->short_of[n] = pack_node(q, n, q->level);
+        packed = packed && q->short_of[n] == 0;
+    }
+    return packed;
+}
+
 // Packs a node at the least level at which it can be packed, by bisection up to 16 times the level.
-static struct hpl_level pack_higher(struct hpl_quota *q, int32_t node) {
+static struct hpl_level pack_node_higher(struct hpl_quota *q, int32_t node) {
     const int32_t before = q->added_count;
     struct hpl_level low = q->level, high = {16 * q->level.num, q->level.den};
     for (int32_t i = 0; i < LEVEL_ROUNDS; i++) {
@@ -96,7 +105,7 @@ static struct hpl_level pack_higher(struct hpl_quota *q, int32_t node) {
     return high;
 }
 
-int64_t hpl_quota_pack(struct hpl_quota *q, bool *packed) {
+int64_t hpl_quota_pack_higher(struct hpl_quota *q, bool *packed) {
     struct hpl_level worst = q->level;
     *packed = true;
     for (int32_t n = 0; n < q->nodes.nodes; n++) {
@@ -105,7 +114,7 @@ int64_t hpl_quota_pack(struct hpl_quota *q, bool *packed) {
         if (q->short_of[n] == 0) continue;
         *packed = false;
         hpl_quota_undo(q, before);
-        const struct hpl_level level = pack_higher(q, n);
+        const struct hpl_level level = pack_node_higher(q, n);
         if (level.num > worst.num) worst = level;
     }
     return (int64_t)((__int128)worst.num * 1000 / worst.den);

@@ -1,21 +1,23 @@
 // transport.c: least-cost flow from experts to devices by shortest paths, many at a time.
 //
 // Primal-dual: distances of all vertices from the experts with rows left (Bellman-Ford with a
-// queue, since undoing a dear choice has a negative price), then as many augmenting paths as the
-// shortest ones allow, found depth first along arcs that lie on shortest paths. A path costs
-// (FAR, NEAR, arcs) compared in this order; counting arcs makes the shortest paths free of cycles.
+// queue, since undoing a dear choice has a negative price), then augmenting paths along arcs that
+// lie on shortest paths, depth first, until none is left at this distance. Distances count (FAR,
+// NEAR) in this order, so few of them differ, and few searches are needed.
 #include "runtime/plan/transport.h"
 
-#define ARC ((int64_t)1)
-#define NEAR ((int64_t)1 << 20)
-#define FAR ((int64_t)1 << 40)
-#define UNREACHED INT64_MAX
+#define NEAR ((int32_t)1)
+#define FAR ((int32_t)1 << 16)
+#define UNREACHED INT32_MAX
 #define UNBOUNDED INT64_MAX
+
+// States of a vertex within one round of depth-first search.
+enum { UNSEEN, SEEN };
 
 // One residual arc: where it leads, what a row pays on it, how many rows fit at that price.
 struct arc {
     int32_t to;
-    int64_t price;
+    int32_t price;
     int64_t fits;
 };
 
@@ -24,13 +26,13 @@ bool hpl_transport_take(struct hpl_transport *t, struct hpl_work *work) {
     t->left = HPL_TAKE(work, t->experts, int64_t);
     t->room = HPL_TAKE(work, t->devices, int64_t);
     t->group_share = HPL_TAKE(work, t->groups, int64_t);
-    t->distance = HPL_TAKE(work, vertices, int64_t);
+    t->distance = HPL_TAKE(work, vertices, int32_t);
     t->arc = HPL_TAKE(work, vertices, int32_t);
     t->queue = HPL_TAKE(work, vertices, int32_t);
     t->path = HPL_TAKE(work, vertices, int32_t);
-    t->queued = HPL_TAKE(work, vertices, unsigned char);
+    t->seen = HPL_TAKE(work, vertices, unsigned char);
     return t->left && t->room && t->group_share && t->distance && t->arc && t->queue && t->path &&
-           t->queued;
+           t->seen;
 }
 
 void hpl_transport_keep_local(struct hpl_transport *t) {
@@ -56,20 +58,20 @@ static int32_t device_vertex(const struct hpl_transport *t, int32_t device) {
 }
 
 // The convex price of one more row, where `near` rows are free and each further one costs `dear`.
-static void forward(int64_t now, int64_t near, int64_t dear, struct arc *arc) {
+static inline void forward(int64_t now, int64_t near, int32_t dear, struct arc *arc) {
     const bool free = now < near;
     arc->price = free ? 0 : dear;
     arc->fits = free ? near - now : UNBOUNDED;
 }
 
-static void backward(int64_t now, int64_t near, int64_t dear, struct arc *arc) {
+static inline void backward(int64_t now, int64_t near, int32_t dear, struct arc *arc) {
     const bool paid = now > near;
     arc->price = paid ? -dear : 0;
     arc->fits = paid ? now - near : now;
 }
 
 // The i-th arc out of vertex v; false when there are no more. An arc may have no room.
-static bool arc_at(const struct hpl_transport *t, int32_t v, int32_t i, struct arc *arc) {
+static inline bool arc_at(const struct hpl_transport *t, int32_t v, int32_t i, struct arc *arc) {
     if (v < t->experts) {
         const int32_t g = t->expert_group[v] + i;
         if (g >= t->expert_group[v + 1]) return false;
@@ -94,7 +96,7 @@ static bool arc_at(const struct hpl_transport *t, int32_t v, int32_t i, struct a
         backward(t->share[k], t->holder_near[k], NEAR, arc);
         arc->to = group_vertex(t, t->holder_group[k]);
     }
-    arc->price = (t->plain ? 0 : arc->price) + ARC;
+    if (t->plain) arc->price = 0;
     return true;
 }
 
@@ -114,43 +116,62 @@ static void push(struct hpl_transport *t, int32_t v, int32_t i, int64_t rows) {
     }
 }
 
-// Distances from the experts with rows left. Returns the least cost of reaching a device with room,
+// The vertices whose arcs are to be looked at again: a circle, each vertex in it once at most.
+struct queue {
+    int32_t *at;
+    int32_t size, head, waiting;
+};
+
+static inline void enqueue(struct hpl_transport *t, struct queue *queue, int32_t v) {
+    if (t->seen[v]) return;
+    t->seen[v] = 1;
+    const int32_t tail = queue->head + queue->waiting++;
+    queue->at[tail >= queue->size ? tail - queue->size : tail] = v;
+}
+
+static inline int32_t dequeue(struct hpl_transport *t, struct queue *queue) {
+    const int32_t v = queue->at[queue->head];
+    queue->head = queue->head + 1 == queue->size ? 0 : queue->head + 1;
+    queue->waiting--;
+    t->seen[v] = 0;
+    return v;
+}
+
+// Distances from the experts with rows left. Returns that of the nearest device with room,
 // UNREACHED when there is none.
-static int64_t find_distances(struct hpl_transport *t) {
+static int32_t find_distances(struct hpl_transport *t) {
     const int32_t vertices = t->experts + t->groups + t->devices;
-    int32_t head = 0, waiting = 0;
+    struct queue queue = {.at = t->queue, .size = vertices};
     for (int32_t v = 0; v < vertices; v++) {
-        const bool source = v < t->experts && t->left[v] > 0;
-        t->distance[v] = source ? 0 : UNREACHED;
-        t->queued[v] = source;
-        t->arc[v] = 0;
-        if (source) t->queue[waiting++] = v;
+        t->distance[v] = UNREACHED;
+        t->seen[v] = 0;
     }
-    while (waiting > 0) {
-        const int32_t v = t->queue[head];
-        head = head + 1 == vertices ? 0 : head + 1;
-        waiting--;
-        t->queued[v] = 0;
+    for (int32_t e = 0; e < t->experts; e++) {
+        if (t->left[e] == 0) continue;
+        t->distance[e] = 0;
+        enqueue(t, &queue, e);
+    }
+    while (queue.waiting > 0) {
+        const int32_t v = dequeue(t, &queue);
         struct arc arc;
         for (int32_t i = 0; arc_at(t, v, i, &arc); i++) {
-            if (arc.fits == 0 || t->distance[v] + arc.price >= t->distance[arc.to]) continue;
-            t->distance[arc.to] = t->distance[v] + arc.price;
-            if (t->queued[arc.to]) continue;
-            t->queued[arc.to] = 1;
-            const int32_t tail = head + waiting;
-            t->queue[tail >= vertices ? tail - vertices : tail] = arc.to;
-            waiting++;
+            const int32_t distance = t->distance[v] + arc.price;
+            if (distance >= t->distance[arc.to] || arc.fits == 0) continue;
+            t->distance[arc.to] = distance;
+            enqueue(t, &queue, arc.to);
         }
     }
-    int64_t best = UNREACHED;
+    int32_t best = UNREACHED;
     for (int32_t d = 0; d < t->devices; d++) {
-        if (t->room[d] > 0) best = hpl_min(best, t->distance[device_vertex(t, d)]);
+        const int32_t distance = t->distance[device_vertex(t, d)];
+        if (t->room[d] > 0 && distance < best) best = distance;
     }
     return best;
 }
 
-// Sends rows along the path that is on the stack, whose last vertex is a device with room.
-static void augment(struct hpl_transport *t, int32_t length) {
+// Sends rows along the path that is on the stack, whose last vertex is a device with room. Returns
+// how much of the path is still open: the part before the first arc that is full now.
+static int32_t augment(struct hpl_transport *t, int32_t length) {
     const int32_t source = t->path[0];
     int64_t *room = &t->room[t->path[length - 1] - t->experts - t->groups];
     int64_t rows = hpl_min(t->left[source], *room);
@@ -159,35 +180,64 @@ static void augment(struct hpl_transport *t, int32_t length) {
         arc_at(t, t->path[i], t->arc[t->path[i]], &arc);
         rows = hpl_min(rows, arc.fits);
     }
-    for (int32_t i = 0; i + 1 < length; i++) push(t, t->path[i], t->arc[t->path[i]], rows);
+    int32_t open = length;
+    for (int32_t i = length - 2; i >= 0; i--) {
+        struct arc arc = {0};
+        arc_at(t, t->path[i], t->arc[t->path[i]], &arc);
+        if (arc.fits == rows) open = i + 1;
+        push(t, t->path[i], t->arc[t->path[i]], rows);
+    }
     t->left[source] -= rows;
     *room -= rows;
+    if (open == length) open--; // The device is full, or the expert is done.
+    for (int32_t i = open; i < length; i++) t->seen[t->path[i]] = UNSEEN;
+    return open;
 }
 
-// Depth first from one expert along shortest paths, to devices as near as `best`.
-static void drain(struct hpl_transport *t, int32_t expert, int64_t best) {
+// Depth first from one expert along shortest paths, to devices at distance `best`.
+static bool drain(struct hpl_transport *t, int32_t expert, int32_t best) {
     const int32_t first_device = t->experts + t->groups;
+    bool moved = false;
     int32_t length = 1;
     t->path[0] = expert;
-    while (t->left[expert] > 0) {
+    t->seen[expert] = SEEN;
+    while (t->left[expert] > 0 && length > 0) {
         const int32_t v = t->path[length - 1];
-        if (v >= first_device && t->room[v - first_device] > 0 &&
-            t->distance[v] / NEAR == best / NEAR) {
-            augment(t, length);
-            length = 1; // Arcs already tried stay tried, so this costs one path, not a new search.
+        if (v >= first_device && t->room[v - first_device] > 0 && t->distance[v] == best) {
+            length = augment(t, length);
+            moved = true;
             continue;
         }
         struct arc arc;
         bool found = false;
         for (; arc_at(t, v, t->arc[v], &arc); t->arc[v]++) {
-            found = arc.fits > 0 && t->distance[arc.to] == t->distance[v] + arc.price;
+            found = t->distance[arc.to] == t->distance[v] + arc.price && arc.fits > 0 &&
+                    t->seen[arc.to] == UNSEEN;
             if (found) break;
         }
         if (found) {
             t->path[length++] = arc.to;
+            t->seen[arc.to] = SEEN;
         } else {
-            if (--length == 0) return;
-            t->arc[t->path[length - 1]]++;
+            length--;
+        }
+    }
+    while (length > 0) t->seen[t->path[--length]] = UNSEEN;
+    return moved;
+}
+
+// Augments until no path of length `best` is left. A vertex is seen once in a round, so a round
+// may miss paths; one that finds none at all has looked everywhere.
+static void drain_all(struct hpl_transport *t, int32_t best) {
+    const int32_t vertices = t->experts + t->groups + t->devices;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int32_t v = 0; v < vertices; v++) {
+            t->arc[v] = 0;
+            t->seen[v] = UNSEEN;
+        }
+        for (int32_t e = 0; e < t->experts; e++) {
+            if (t->left[e] > 0 && t->distance[e] == 0) moved = drain(t, e, best) || moved;
         }
     }
 }
@@ -197,9 +247,9 @@ bool hpl_transport_run(struct hpl_transport *t) {
         bool done = true;
         for (int32_t e = 0; e < t->experts; e++) done = done && t->left[e] == 0;
         if (done) return true;
-        const int64_t best = find_distances(t);
+        const int32_t best = find_distances(t);
         if (best == UNREACHED) return false;
-        for (int32_t e = 0; e < t->experts; e++) drain(t, e, best);
+        drain_all(t, best);
     }
 }
 

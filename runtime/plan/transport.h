@@ -28,11 +28,11 @@ struct hpl_transport {
     bool plain;                   // Distances are ignored: any flow will do.
 
     // The search: one entry for each expert, group and device, in this order.
-    int64_t *distance;
+    int32_t *distance;
     int32_t *arc;   // Next arc to try.
     int32_t *queue; // Circular.
     int32_t *path;
-    unsigned char *queued;
+    unsigned char *seen;
 };
 
 // Takes the search's arrays and those of the flow that `t` does not yet have.
