@@ -1,0 +1,163 @@
+// rope and sdpa: the two builtins that relate positions.
+#include <string.h>
+
+#include "lang/check/unit.h"
+
+static const struct hec_value broken = {.broken = true};
+
+static bool allowed_here(struct hec_site *site, const struct hec_expr *expr) {
+    if (!site->expert_of) return true;
+    hec_error(site->checker, expr->text_at,
+              "an expert must treat every token alone: `%s` relates positions", expr->text);
+    hec_note(site->checker, site->expert_of->at, "an expert of this moe");
+    return false;
+}
+
+// The operand must be [T, heads, width]; reports when not.
+static bool is_heads(struct hec_site *site, const struct hec_expr *call,
+                     const struct hec_expr *expr, const struct hec_node *node,
+                     const char *wanted) {
+    struct hec_checker *checker = site->checker;
+    if (node->shape.rank == 3 && node->shape.dim[0].name == checker->positions && node->batched)
+        return true;
+    hec_error(checker, expr->at, "`%s` wants %s here, not %s", call->text, wanted,
+              hec_shape_text(checker->arena, &node->shape));
+    return false;
+}
+
+// The one table of these positions, width and theta.
+static const struct hec_param *rope_table(struct hec_site *site, const struct hec_shape *shape,
+                                          double theta, struct hec_span at) {
+    struct hec_checker *checker = site->checker;
+    for (int i = 0; i < checker->params.count; i++) {
+        const struct hec_param *param = checker->params.item[i];
+        if (param->init == HEC_INIT_ROPE && param->init_value == theta &&
+            hec_shape_same(&param->shape, shape))
+            return param;
+    }
+    struct hec_param *param = HEC_NEW(checker->arena, struct hec_param);
+    param->symbol = hec_unique_symbol(checker, "rope_table");
+    param->name = param->path = param->symbol;
+    param->shape = *shape;
+    param->init = HEC_INIT_ROPE;
+    param->init_value = theta;
+    param->at = at;
+    HEC_PUSH(checker->arena, &checker->params, param);
+    return param;
+}
+
+static const struct hec_node *table_node(struct hec_site *site, const struct hec_param *table) {
+    for (int i = 0; i < site->items.count; i++) {
+        const struct hec_node *node = site->items.item[i].node;
+        if (node && node->kind == HEC_NODE_PARAM && node->param == table) return node;
+    }
+    return hec_param_node(site, table, &table->shape);
+}
+
+struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr) {
+    static const char *const allowed[] = {"theta"};
+    struct hec_checker *checker = site->checker;
+    if (!allowed_here(site, expr) || !hec_check_arguments(checker, expr, 1, allowed, 1))
+        return broken;
+    const struct hec_expr *input = expr->arguments.item[0].value;
+    const struct hec_node *x = hec_node_of(site, hec_evaluate(site, input, NULL), input->at);
+    if (!x || !is_heads(site, expr, input, x, "positions, heads and width")) return broken;
+    double theta = 10000;
+    if (!hec_argument_real(site, expr, "theta", &theta)) return broken;
+    const struct hec_dim width = x->shape.dim[2];
+    if (width.size % 2) {
+        hec_error(checker, input->at, "`rope` turns pairs, but dim `%s` has odd size %lld",
+                  width.name, (long long)width.size);
+        return broken;
+    }
+    if (theta <= 0) {
+        hec_error(checker, hec_argument(expr, "theta")->value->at, "`theta` must be positive");
+        return broken;
+    }
+    const struct hec_shape shape = {.rank = 2, .dim = {x->shape.dim[0], width}};
+    const struct hec_param *table = rope_table(site, &shape, theta, expr->text_at);
+    struct hec_node node = {.kind = HEC_NODE_BUILTIN,
+                            .builtin = HEC_ROPE,
+                            .shape = x->shape,
+                            .batched = true,
+                            .at = expr->at,
+                            .operands = 2,
+                            .operand = {x, table_node(site, table)}};
+    return hec_node_value(hec_add_node(site, node));
+}
+
+static bool check_heads(struct hec_site *site, const struct hec_expr *expr,
+                        const struct hec_node *const *operand) {
+    struct hec_checker *checker = site->checker;
+    const struct hec_shape *q = &operand[0]->shape, *k = &operand[1]->shape,
+                           *v = &operand[2]->shape;
+    const struct hec_dim heads = q->dim[1], groups = k->dim[1];
+    const char *fault = NULL;
+    if (q->dim[2].name != k->dim[2].name || q->dim[2].size != k->dim[2].size) {
+        fault = "queries and keys differ in their width";
+    } else if (k->dim[1].name != v->dim[1].name || k->dim[1].size != v->dim[1].size) {
+        fault = "keys and values differ in their heads";
+    } else if (heads.size % groups.size) {
+        fault = hec_arena_format(checker->arena,
+                                 "%lld query heads cannot share %lld key heads evenly",
+                                 (long long)heads.size, (long long)groups.size);
+    }
+    if (!fault) return true;
+    hec_error(checker, expr->at, "%s", fault);
+    static const char *const role[] = {"queries", "keys   ", "values "};
+    for (int i = 0; i < 3; i++) {
+        hec_detail(checker, "%s are %s", role[i], hec_shape_text(checker->arena,
+                                                                 &operand[i]->shape));
+    }
+    return false;
+}
+
+static bool read_mask(struct hec_site *site, const struct hec_expr *expr, struct hec_node *node) {
+    struct hec_checker *checker = site->checker;
+    if (!hec_argument(expr, "causal")) {
+        hec_error(checker, expr->text_at, "say `causal = true` or `causal = false`");
+        return false;
+    }
+    if (!hec_argument_bool(site, expr, "causal", &node->attribute.causal)) return false;
+    if (!hec_argument_integer(site, expr, "window", 0, &node->attribute.window)) return false;
+    if (!hec_argument_real(site, expr, "scale", &node->attribute.scale)) return false;
+    if (node->attribute.window && !node->attribute.causal) {
+        hec_error(checker, hec_argument(expr, "window")->at,
+                  "not yet: a window without `causal = true`");
+        return false;
+    }
+    if (hec_argument(expr, "scale") && node->attribute.scale <= 0) {
+        hec_error(checker, hec_argument(expr, "scale")->value->at, "`scale` must be positive");
+        return false;
+    }
+    return true;
+}
+
+struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr) {
+    static const char *const allowed[] = {"causal", "window", "scale"};
+    static const char *const wanted[] = {"queries [T, heads, width]", "keys [T, heads, width]",
+                                         "values [T, heads, width]"};
+    struct hec_checker *checker = site->checker;
+    if (!allowed_here(site, expr) || !hec_check_arguments(checker, expr, 3, allowed, 3))
+        return broken;
+    struct hec_node node = {.kind = HEC_NODE_BUILTIN,
+                            .builtin = HEC_SDPA,
+                            .batched = true,
+                            .at = expr->at,
+                            .operands = 3};
+    bool good = true;
+    int position = 0;
+    for (int i = 0; i < expr->arguments.count; i++) {
+        if (expr->arguments.item[i].name) continue;
+        const struct hec_expr *operand = expr->arguments.item[i].value;
+        const struct hec_node *value =
+            hec_node_of(site, hec_evaluate(site, operand, NULL), operand->at);
+        good &= value && is_heads(site, expr, operand, value, wanted[position]);
+        node.operand[position++] = value;
+    }
+    if (!good || !check_heads(site, expr, node.operand) || !read_mask(site, expr, &node))
+        return broken;
+    const struct hec_shape *q = &node.operand[0]->shape, *v = &node.operand[2]->shape;
+    node.shape = (struct hec_shape){3, {q->dim[0], q->dim[1], v->dim[2]}};
+    return hec_node_value(hec_add_node(site, node));
+}

@@ -1,0 +1,120 @@
+// From a path to a checked program: load, define, elaborate, read settings.
+#include <string.h>
+
+#include "lang/check/settings.h"
+#include "lang/check/unit.h"
+#include "lang/parse.h"
+
+static struct hec_checker checker_of(const struct hec_front_options *options,
+                                     struct hec_diag *diag, struct hec_arena *arena) {
+    return (struct hec_checker){
+        .options = options,
+        .arena = arena,
+        .names = {.arena = arena},
+        .sources = {.arena = arena},
+        .symbols = {.arena = arena},
+        .diag = diag,
+    };
+}
+
+static struct hec_entry *find_model(struct hec_checker *checker) {
+    struct hec_entry *model = NULL;
+    for (int i = 0; i < checker->entries.count; i++) {
+        struct hec_entry *entry = checker->entries.item[i];
+        if (entry->kind != HEC_ITEM_MODEL) continue;
+        if (model) {
+            hec_error(checker, entry->at, "a second model: a program has one");
+            hec_note(checker, model->at, "the first one");
+            continue;
+        }
+        model = entry;
+    }
+    return model;
+}
+
+static void evaluate_definitions(struct hec_checker *checker) {
+    for (int i = 0; i < checker->entries.count; i++) {
+        if (!checker->entries.item[i]->unit) hec_entry_evaluate(checker, checker->entries.item[i]);
+    }
+}
+
+static void fill_program(struct hec_checker *checker, const struct hec_unit *model) {
+    struct hec_program *program = checker->program;
+    program->name = model->name;
+    program->model = model;
+    if (model->arguments == 1 && model->argument[0] && model->argument[0]->shape.rank == 1)
+        program->positions = model->argument[0]->shape.dim[0].size;
+    if (model->result && model->result->shape.rank == 2)
+        program->vocabulary = model->result->shape.dim[1].size;
+    program->params = checker->params.count;
+    program->param = checker->params.item;
+    program->moes = checker->moes.count;
+    program->moe = checker->moes.item;
+}
+
+// The model sees what it has to predict: almost always a mistake.
+static void check_causal(struct hec_checker *checker, const struct hec_body *body) {
+    for (int i = 0; i < body->items; i++) {
+        const struct hec_node *node = body->item[i].node;
+        if (!node) {
+            check_causal(checker, &body->item[i].loop->body);
+        } else if (node->kind == HEC_NODE_CALL) {
+            check_causal(checker, &node->callee->body);
+        } else if (node->kind == HEC_NODE_BUILTIN && node->builtin == HEC_SDPA &&
+                   !node->attribute.causal) {
+            hec_warning(checker, node->at,
+                        "attention sees the tokens that `next_token` has to predict");
+            hec_note(checker, HEC_NOWHERE, "use `causal = true`, or another `train.objective`");
+        }
+    }
+}
+
+static void check_model(struct hec_checker *checker) {
+    struct hec_setting_values values = {0};
+    struct hec_entry *model = find_model(checker);
+    const struct hec_unit *unit = NULL;
+    if (model) {
+        unit = hec_elaborate_model(checker, model->unit);
+        fill_program(checker, unit);
+    } else if (checker->diag->errors == 0) {
+        hec_error(checker, HEC_NOWHERE, "%s declares no model", checker->options->path);
+    }
+    if (!checker->positions) checker->positions = hec_intern_text(&checker->names, "T");
+    hec_elaborate_uncalled(checker);
+    hec_read_settings(checker, &values);
+    hec_resolve_settings(checker, &values);
+    if (checker->diag->errors == 0 && unit &&
+        !strcmp(hec_program_setting(checker->program, "train.objective"), "next_token"))
+        check_causal(checker, &unit->body);
+}
+
+bool hec_front(const struct hec_front_options *options, struct hec_diag *diag,
+               struct hec_arena *arena, struct hec_program **program) {
+    struct hec_checker checker = checker_of(options, diag, arena);
+    const uint32_t errors_before = diag->errors;
+    checker.program = HEC_NEW(arena, struct hec_program);
+    hec_load(&checker, options->path);
+    hec_apply_defines(&checker);
+    evaluate_definitions(&checker);
+    // What syntax errors swallowed would be reported as missing: stop at them.
+    if (diag->errors == errors_before) check_model(&checker);
+    if (diag->errors != errors_before) return false;
+    *program = checker.program;
+    return true;
+}
+
+bool hec_front_print_parse(const struct hec_front_options *options, struct hec_diag *diag,
+                           struct hec_arena *arena, FILE *out) {
+    struct hec_checker checker = checker_of(options, diag, arena);
+    const char *why = NULL;
+    const struct hec_source *source = hec_source_read(&checker.sources, options->path, &why);
+    if (!source) {
+        hec_error(&checker, HEC_NOWHERE, "cannot read %s: %s", options->path, why);
+        return false;
+    }
+    const uint32_t errors_before = diag->errors;
+    const struct hec_tree *tree = hec_parse(source, arena, &checker.names, diag);
+    if (diag->errors != errors_before) return false;
+    hec_tree_print(tree, out);
+    return true;
+}

@@ -1,0 +1,241 @@
+// The settings inside a moe: which there are, their values, and how they go together.
+#include "lang/check/moe_settings.h"
+
+#include <string.h>
+
+const struct hec_moe_row hec_moe_rows[] = {
+    {"experts", "E * block", "", "number and body of the experts"},
+    {"shared", "none, block", "none", "expert that every token goes to"},
+    {"shared_gate", "none, sigmoid", "none", "gate of the shared expert's output"},
+    {"capacity", "dropless, number", "dropless", "rows per expert, times the even share"},
+    {"router.score", "softmax, sigmoid", "softmax", "from logits to scores"},
+    {"router.topk", "count", "2", "experts per token"},
+    {"router.groups", "count", "1", "groups that experts are chosen from"},
+    {"router.topk_groups", "count", "1", "groups per token; score: its two best experts"},
+    {"router.weight", "scores, renormalized, softmax_of_topk", "renormalized",
+     "weights of the chosen experts"},
+    {"router.scale", "number", "1", "factor of the weights"},
+    {"router.bias", "true, false", "false", "trained bias of the logits"},
+    {"router.jitter", "number", "0", "input noise in training, uniform in 1 +- jitter"},
+    {"balance.aux", "number", "0", "coefficient of the auxiliary loss"},
+    {"balance.per", "layer, sequence, batch", "layer", "what the auxiliary loss averages over"},
+    {"balance.normalize", "switch, hf", "switch",
+     "value of the balanced loss: 1 (switch) or topk (hf)"},
+    {"balance.z", "number", "0", "coefficient of the z-loss"},
+    {"balance.bias", "none, number", "none", "step of the selection bias, once per step"},
+};
+const int hec_moe_rows_count = sizeof hec_moe_rows / sizeof *hec_moe_rows;
+
+bool hec_moe_is_none(const struct hec_set *set) {
+    return set->value->kind == HEC_EXPR_NAME && !strcmp(set->value->text, "none");
+}
+
+struct reader {
+    struct hec_site *site;
+    HEC_VEC(struct given {
+        const char *key;
+        const struct hec_set *set;
+    }) given;
+};
+
+static const struct hec_set *find(const struct reader *reader, const char *key) {
+    for (int i = 0; i < reader->given.count; i++) {
+        if (!strcmp(reader->given.item[i].key, key)) return reader->given.item[i].set;
+    }
+    return NULL;
+}
+
+static bool known_key(const char *key) {
+    for (int i = 0; i < hec_moe_rows_count; i++) {
+        if (!strcmp(hec_moe_rows[i].key, key)) return true;
+    }
+    return false;
+}
+
+// Reports a name that is no setting of section `prefix` ("" or "router.").
+static void unknown_setting(struct reader *reader, const struct hec_set *set, const char *prefix) {
+    struct hec_checker *checker = reader->site->checker;
+    HEC_VEC(const char *) known = {0};
+    const size_t length = strlen(prefix);
+    for (int i = 0; i < hec_moe_rows_count; i++) {
+        const char *key = hec_moe_rows[i].key;
+        if (!strncmp(key, prefix, length) && !strchr(key + length, '.'))
+            HEC_PUSH(checker->arena, &known, key + length);
+    }
+    if (!*prefix) {
+        HEC_PUSH(checker->arena, &known, "router");
+        HEC_PUSH(checker->arena, &known, "balance");
+    }
+    const char *what = *prefix ? hec_arena_format(checker->arena, "setting of `%.*s`,",
+                                                  (int)length - 1, prefix)
+                               : "setting of a moe,";
+    hec_unknown(checker, set->at, what, set->name, known.item, known.count);
+    for (int i = 0; i < hec_moe_rows_count; i++) {
+        const char *dot = strchr(hec_moe_rows[i].key, '.');
+        if (*prefix || !dot || strcmp(dot + 1, set->name)) continue;
+        hec_note(checker, HEC_NOWHERE, "it belongs into `%.*s { ... }`",
+                 (int)(dot - hec_moe_rows[i].key), hec_moe_rows[i].key);
+    }
+}
+
+static void collect(struct reader *reader, const struct hec_sets *sets, const char *prefix) {
+    struct hec_checker *checker = reader->site->checker;
+    for (int i = 0; i < sets->count; i++) {
+        const struct hec_set *set = &sets->item[i];
+        const bool section = !strcmp(set->name, "router") || !strcmp(set->name, "balance");
+        const char *key = hec_arena_format(checker->arena, "%s%s", prefix, set->name);
+        if (set->kind == HEC_SET_SECTION && section && !*prefix && !set->label) {
+            collect(reader, &set->body, hec_arena_format(checker->arena, "%s.", set->name));
+        } else if (section && !*prefix) {
+            hec_error(checker, set->at, "`%s` is a section: `%s { ... }`", set->name, set->name);
+        } else if (!known_key(key)) {
+            unknown_setting(reader, set, prefix);
+        } else if (set->kind == HEC_SET_SECTION) {
+            hec_error(checker, set->at, "`%s` is no section: `%s = ...`", set->name, set->name);
+        } else if (find(reader, key)) {
+            hec_error(checker, set->at, "`%s` is set twice", set->name);
+            hec_note(checker, find(reader, key)->at, "the first time");
+        } else {
+            HEC_PUSH(checker->arena, &reader->given, (struct given){key, set});
+        }
+    }
+}
+
+// The index of the choice that setting `key` makes; 0 when it is not given or wrong.
+static int choice(struct reader *reader, const char *key, const char *const *choices, int count) {
+    struct hec_checker *checker = reader->site->checker;
+    const struct hec_set *set = find(reader, key);
+    if (!set) return 0;
+    const struct hec_expr *value = set->value;
+    for (int i = 0; i < count; i++) {
+        if (value->kind == HEC_EXPR_NAME && !strcmp(value->text, choices[i])) return i;
+    }
+    const char *what = hec_arena_format(checker->arena, "value of `%s`,", set->name);
+    hec_unknown(checker, value->at, what, hec_expr_text(checker->arena, value), choices, count);
+    const char *list = choices[0];
+    for (int i = 1; i < count; i++) {
+        list = hec_arena_format(checker->arena, "%s, %s", list, choices[i]);
+    }
+    hec_detail(checker, "it is one of %s", list);
+    return 0;
+}
+
+static void real(struct reader *reader, const char *key, double *value, double smallest) {
+    struct hec_checker *checker = reader->site->checker;
+    const struct hec_set *set = find(reader, key);
+    if (!set || hec_moe_is_none(set)) return;
+    const char *what = hec_arena_format(checker->arena, "`%s`", set->name);
+    if (!hec_constant_real(checker, reader->site->env, set->value, what, value)) return;
+    if (*value >= smallest) return;
+    hec_error(checker, set->value->at, "`%s` must be at least %s", set->name,
+              hec_number_text(checker->arena, smallest));
+}
+
+static void integer(struct reader *reader, const char *key, int64_t *value, struct hec_span *at) {
+    struct hec_checker *checker = reader->site->checker;
+    const struct hec_set *set = find(reader, key);
+    if (!set) return;
+    *at = set->value->at;
+    const char *what = hec_arena_format(checker->arena, "`%s`", set->name);
+    hec_constant_integer(checker, reader->site->env, set->value, 1, 1 << 20, what, value);
+}
+
+static void read_balance(struct reader *reader, struct hec_moe *moe,
+                         struct hec_moe_settings *settings) {
+    static const char *const per[] = {"layer", "sequence", "batch"};
+    static const char *const normalizations[] = {"switch", "hf"};
+    real(reader, "balance.aux", &moe->aux, 0);
+    real(reader, "balance.z", &moe->z, 0);
+    real(reader, "balance.bias", &moe->bias_rate, 0);
+    moe->aux_per = (enum hec_aux_per)choice(reader, "balance.per", per, 3);
+    if (choice(reader, "balance.normalize", normalizations, 2) == 1)
+        moe->aux *= (double)moe->topk;
+    const struct hec_set *bias = find(reader, "balance.bias");
+    settings->select_bias = bias && !hec_moe_is_none(bias);
+    if (bias) settings->select_bias_at = bias->at;
+}
+
+static void read_router(struct reader *reader, struct hec_moe *moe,
+                        struct hec_moe_settings *settings) {
+    static const char *const scores[] = {"softmax", "sigmoid"};
+    static const char *const weights[] = {"renormalized", "scores", "softmax_of_topk"};
+    static const enum hec_weight weight_of[] = {HEC_WEIGHT_RENORMALIZED, HEC_WEIGHT_SCORES,
+                                                HEC_WEIGHT_SOFTMAX_OF_TOPK};
+    moe->score = (enum hec_score)choice(reader, "router.score", scores, 2);
+    moe->weight = weight_of[choice(reader, "router.weight", weights, 3)];
+    moe->topk = 2;
+    moe->groups = moe->topk_groups = 1;
+    moe->scale = 1;
+    integer(reader, "router.topk", &moe->topk, &settings->topk_at);
+    integer(reader, "router.groups", &moe->groups, &settings->groups_at);
+    integer(reader, "router.topk_groups", &moe->topk_groups, &settings->topk_groups_at);
+    real(reader, "router.scale", &moe->scale, 0);
+    real(reader, "router.jitter", &moe->jitter, 0);
+    const struct hec_set *bias = find(reader, "router.bias");
+    if (!bias) return;
+    settings->router_bias_at = bias->at;
+    hec_constant_bool(reader->site->checker, reader->site->env, bias->value, "`bias`",
+                      &settings->router_bias);
+}
+
+struct hec_moe_settings hec_moe_read(struct hec_site *site, struct hec_moe *moe) {
+    static const char *const gates[] = {"none", "sigmoid"};
+    struct reader reader = {.site = site};
+    struct hec_moe_settings settings = {0};
+    collect(&reader, &site->code->sets, "");
+    settings.experts = find(&reader, "experts");
+    settings.shared = find(&reader, "shared");
+    settings.shared_gate = choice(&reader, "shared_gate", gates, 2) == 1;
+    if (find(&reader, "shared_gate")) settings.shared_gate_at = find(&reader, "shared_gate")->at;
+    const struct hec_set *capacity = find(&reader, "capacity");
+    const bool dropless = capacity && capacity->value->kind == HEC_EXPR_NAME &&
+                          !strcmp(capacity->value->text, "dropless");
+    if (!dropless) real(&reader, "capacity", &moe->capacity, 0);
+    read_router(&reader, moe, &settings);
+    read_balance(&reader, moe, &settings);
+    return settings;
+}
+
+static void contradiction(struct hec_site *site, struct hec_span at, const char *text) {
+    hec_error(site->checker, at.file ? at : site->code->name_at, "%s", text);
+}
+
+void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
+                   const struct hec_moe_settings *settings) {
+    struct hec_arena *arena = site->checker->arena;
+    const long long experts = moe->experts.size, groups = moe->groups, topk = moe->topk;
+    const long long topk_groups = moe->topk_groups;
+    if (topk > experts) {
+        contradiction(site, settings->topk_at,
+                      hec_arena_format(arena, "topk is %lld, but there are %lld experts", topk,
+                                       experts));
+    }
+    if (experts % groups) {
+        contradiction(site, settings->groups_at,
+                      hec_arena_format(arena, "%lld experts do not divide into %lld groups",
+                                       experts, groups));
+    } else if (topk_groups > groups) {
+        contradiction(site, settings->topk_groups_at,
+                      hec_arena_format(arena, "topk_groups is %lld, but there are %lld groups",
+                                       topk_groups, groups));
+    } else if (topk <= experts && topk > topk_groups * (experts / groups)) {
+        contradiction(site, settings->topk_at,
+                      hec_arena_format(arena, "topk is %lld, but %lld groups hold %lld experts",
+                                       topk, topk_groups, topk_groups * (experts / groups)));
+    }
+    if (groups > 1 && experts / groups < 2) {
+        contradiction(site, settings->groups_at,
+                      "a group's score is that of its two best experts: it needs two");
+    }
+    if (settings->shared_gate && !moe->shared) {
+        contradiction(site, settings->shared_gate_at, "a shared gate without a shared expert");
+    }
+    if (moe->score == HEC_SCORE_SIGMOID && moe->weight == HEC_WEIGHT_SOFTMAX_OF_TOPK) {
+        contradiction(site, HEC_NOWHERE,
+                      "weight = softmax_of_topk takes logits: it goes with score = softmax");
+    }
+    if (settings->select_bias && moe->weight == HEC_WEIGHT_SOFTMAX_OF_TOPK) {
+        contradiction(site, settings->select_bias_at,
+                      "not yet: a selection bias with weight = softmax_of_topk");
+    }
+}

@@ -1,0 +1,126 @@
+// Settings that depend on one another: tokens, microbatch, group.
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/check/settings.h"
+
+static int index_of(const char *key) {
+    return (int)(hec_setting_row(key) - hec_setting_rows);
+}
+
+static int64_t count_of(const struct hec_setting_values *values, const char *key) {
+    return strtoll(values->value[index_of(key)].value, NULL, 10);
+}
+
+static bool is_auto(const struct hec_setting_values *values, const char *key) {
+    return !strncmp(values->value[index_of(key)].value, "auto", 4);
+}
+
+static void set(struct hec_checker *checker, struct hec_setting_values *values, const char *key,
+                int64_t value) {
+    values->value[index_of(key)].value =
+        hec_arena_format(checker->arena, "%lld", (long long)value);
+}
+
+// The largest listed microbatch that divides `sequences`; 0 when none does.
+static int64_t largest_divisor(struct hec_checker *checker, struct hec_setting_values *values,
+                               int64_t sequences) {
+    const struct hec_expr *expr = values->expr[index_of("parallel.microbatch")];
+    int64_t best = 0;
+    if (!expr || expr->kind != HEC_EXPR_CALL || expr->arguments.count == 0) {
+        for (int64_t size = 1; size <= 8; size++) best = sequences % size ? best : size;
+        return best;
+    }
+    for (int i = 0; i < expr->arguments.count; i++) {
+        struct hec_constant value;
+        if (!hec_constant_of(checker, NULL, expr->arguments.item[i].value, &value)) continue;
+        const int64_t size = (int64_t)value.number.value;
+        if (size > best && size > 0 && sequences % size == 0) best = size;
+    }
+    return best;
+}
+
+// Reports that `tokens` is no multiple of `unit`, and which numbers next to it are.
+static void wrong_tokens(struct hec_checker *checker, const struct hec_setting_values *values,
+                         int64_t tokens, int64_t unit, const char *why) {
+    const struct hec_setting *setting = &values->value[index_of("train.tokens")];
+    const struct hec_expr *expr = values->expr[index_of("train.tokens")];
+    const int64_t below = tokens / unit * unit;
+    hec_error(checker, expr ? expr->at : setting->at,
+              "`train.tokens` is %lld, no multiple of %lld (%s)", (long long)tokens,
+              (long long)unit, why);
+    if (below) {
+        hec_note(checker, HEC_NOWHERE, "the nearest multiples are %lld and %lld",
+                 (long long)below, (long long)(below + unit));
+    } else {
+        hec_note(checker, HEC_NOWHERE, "the smallest is %lld", (long long)unit);
+    }
+}
+
+static void resolve_tokens(struct hec_checker *checker, struct hec_setting_values *values) {
+    const int64_t positions = checker->program->positions;
+    const int64_t devices = count_of(values, "cluster.nodes") * count_of(values, "cluster.devices");
+    const bool free_tokens = is_auto(values, "train.tokens");
+    const bool free_microbatch = is_auto(values, "parallel.microbatch");
+    int64_t microbatch = free_microbatch ? 0 : count_of(values, "parallel.microbatch");
+    int64_t tokens = free_tokens ? 0 : count_of(values, "train.tokens");
+    if (positions == 0) return; // The model is broken: that is reported.
+
+    if (!free_tokens && tokens % (positions * devices)) {
+        const char *why = hec_arena_format(checker->arena, "%lld positions x %lld devices",
+                                           (long long)positions, (long long)devices);
+        wrong_tokens(checker, values, tokens, positions * devices, why);
+        return;
+    }
+    const int64_t sequences = free_tokens ? 0 : tokens / (positions * devices);
+    if (free_microbatch) microbatch = largest_divisor(checker, values, sequences);
+    if (microbatch == 0) {
+        hec_error(checker, values->value[index_of("parallel.microbatch")].at,
+                  "no microbatch of %s divides the %lld sequences of a device",
+                  values->value[index_of("parallel.microbatch")].value, (long long)sequences);
+        return;
+    }
+    if (free_tokens) tokens = positions * microbatch * devices;
+    if (tokens % (positions * microbatch * devices)) {
+        const char *why = hec_arena_format(
+            checker->arena, "%lld positions x microbatch %lld x %lld devices",
+            (long long)positions, (long long)microbatch, (long long)devices);
+        wrong_tokens(checker, values, tokens, positions * microbatch * devices, why);
+        return;
+    }
+    set(checker, values, "train.tokens", tokens);
+    set(checker, values, "parallel.microbatch", microbatch);
+    if (is_auto(values, "train.group")) set(checker, values, "train.group", microbatch * devices);
+}
+
+// `final` of a constant schedule would be ignored: say so.
+static void check_owners(struct hec_checker *checker, const struct hec_setting_values *values) {
+    for (int i = 0; i < hec_setting_rows_count; i++) {
+        const struct hec_setting_row *row = &hec_setting_rows[i];
+        const struct hec_setting *setting = &values->value[i];
+        if (!row->of || !setting->given) continue;
+        const int length = (int)(strrchr(row->key, '.') - row->key);
+        const char *parent = hec_arena_format(checker->arena, "%.*s", length, row->key);
+        const char *choice = values->value[index_of(parent)].value;
+        if (hec_setting_lists(row->of, choice)) continue;
+        hec_error(checker, setting->at, "`%s` has no meaning with `%s = %s`", row->key, parent,
+                  choice);
+    }
+}
+
+static int by_key(const void *left, const void *right) {
+    const struct hec_setting *a = left, *b = right;
+    return strcmp(a->key, b->key);
+}
+
+void hec_resolve_settings(struct hec_checker *checker, struct hec_setting_values *values) {
+    struct hec_program *program = checker->program;
+    check_owners(checker, values);
+    resolve_tokens(checker, values);
+    const size_t count = (size_t)hec_setting_rows_count;
+    struct hec_setting *settings = hec_arena_alloc(checker->arena, count, sizeof *settings);
+    memcpy(settings, values->value, count * sizeof *settings);
+    qsort(settings, count, sizeof *settings, by_key);
+    program->settings = hec_setting_rows_count;
+    program->setting = settings;
+}

@@ -1,0 +1,25 @@
+// Reading of sections and --set against the table of settings. Private to check/.
+#ifndef HECATE_LANG_CHECK_SETTINGS_H
+#define HECATE_LANG_CHECK_SETTINGS_H
+
+#include "lang/check/checker.h"
+#include "lang/settings.h"
+
+// Settings while they are read; `value[i]` belongs to row i of the table.
+struct hec_setting_values {
+    struct hec_setting value[96];
+    const struct hec_expr *expr[96]; // As given, or NULL.
+};
+
+// Reads all sections, then --set. Reports unknown, repeated and broken ones.
+void hec_read_settings(struct hec_checker *checker, struct hec_setting_values *values);
+
+// Reads the value of one row from `expr`, which stands at `at`.
+void hec_read_setting(struct hec_checker *checker, struct hec_setting_values *values,
+                      const struct hec_setting_row *row, const struct hec_expr *expr,
+                      struct hec_span at);
+
+// Decides what depends on several settings (tokens, microbatch, group) and adds all to the program.
+void hec_resolve_settings(struct hec_checker *checker, struct hec_setting_values *values);
+
+#endif

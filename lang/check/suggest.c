@@ -1,0 +1,13 @@
+// Unknown names, and what was probably meant.
+#include "lang/check/checker.h"
+
+void hec_unknown(struct hec_checker *checker, struct hec_span at, const char *what,
+                 const char *name, const char *const *candidates, int count) {
+    const char *meant = hec_closest(name, candidates, count);
+    if (meant) {
+        hec_error(checker, at, "unknown %s `%s`; did you mean `%s`?", what, name, meant);
+        hec_diag_fix(checker->diag, meant);
+    } else {
+        hec_error(checker, at, "unknown %s `%s`", what, name);
+    }
+}

@@ -1,0 +1,171 @@
+// Elaboration: each call site of a block or moe becomes a unit of its own. Private to check/.
+#ifndef HECATE_LANG_CHECK_UNIT_H
+#define HECATE_LANG_CHECK_UNIT_H
+
+#include "lang/check/checker.h"
+
+// A value in a body: a node, or a number known when compiling.
+struct hec_value {
+    const struct hec_node *node; // NULL: `constant`, unless broken.
+    struct hec_constant constant;
+    bool broken; // Its error is reported: whatever uses it keeps quiet.
+};
+
+struct hec_local {
+    const char *name;
+    struct hec_span at;
+    struct hec_value value;
+    bool used;
+    bool quiet; // An argument: need not be used.
+};
+
+struct hec_items {
+    struct hec_item *item;
+    int count, room;
+};
+
+// A name that stands in the path of parameters: of a call site, a norm or a parameter.
+struct hec_taken {
+    const char *name;
+    struct hec_span at;
+};
+
+struct hec_taken_names {
+    struct hec_taken *item;
+    int count, room;
+};
+
+// One unit under construction.
+struct hec_site {
+    struct hec_checker *checker;
+    const struct hec_site *caller; // NULL: the model.
+    const struct hec_declaration *code;
+    const struct hec_env *env;
+    const char *symbol; // Its parameters' symbols begin with it; "" in the model.
+    const char *path;   // Their paths begin with it: "layers.{}.attention.", or "".
+
+    int64_t layers, index_first, index_stride; // As in hec_param.
+    int64_t layers_before;                     // Iterations of the repeats so far.
+    const struct hec_moe *expert_of;           // In an expert's body.
+
+    struct hec_items items;
+    HEC_VEC(struct hec_local) locals;
+    struct hec_taken_names taken;
+    const struct hec_node *result;
+    bool returned;
+    bool broken; // A statement could not be understood: names may be missing for that reason.
+    const char *assigned;             // Variable that the present statement assigns, or NULL.
+    const struct hec_expr *statement; // The expression of that statement.
+};
+
+// -- unit.c
+
+// Elaborates `code` for a call with `arguments`, which may hold NULL for broken ones: they then look
+// as declared. Never NULL; the result has the declared shape even when the body is broken.
+struct hec_unit *hec_elaborate(const struct hec_site *caller, const struct hec_declaration *code,
+                               const struct hec_env *env, const char *name,
+                               const struct hec_node *const *arguments, struct hec_span at);
+struct hec_value hec_call_unit(struct hec_site *site, const struct hec_expr *expr,
+                               const struct hec_entry *entry);
+// Rebinds the dims and lets named by a call's arguments. Returns the environment inside it.
+const struct hec_env *hec_rebind(struct hec_checker *checker, const struct hec_env *env,
+                                 const struct hec_arguments *arguments, const char *callee);
+// Checks the model and every unit nobody called. Returns the model's unit, or NULL.
+struct hec_unit *hec_elaborate_model(struct hec_checker *checker,
+                                     const struct hec_declaration *code);
+void hec_elaborate_uncalled(struct hec_checker *checker);
+
+// A unit's expert or shared body: as a call at `name` inside moe `unit`, with fresh parameters.
+struct hec_unit *hec_elaborate_expert(const struct hec_site *site,
+                                      const struct hec_declaration *code,
+                                      const struct hec_env *env, const char *name,
+                                      const char *path_name, const struct hec_moe *moe,
+                                      const struct hec_node *argument);
+
+// -- param.c
+
+// Adds a parameter named `name` to the program and reports a clash of names in this body.
+// `shape` is without the expert dimension.
+struct hec_param *hec_add_param(struct hec_site *site, const char *name, struct hec_span at,
+                                const struct hec_shape *shape, enum hec_init init, double value);
+// "layers.{}.attention.wq" is taken only once in one body.
+bool hec_take_name(struct hec_site *site, const char *name, struct hec_span at);
+const char *hec_unique_symbol(struct hec_checker *checker, const char *base);
+const struct hec_node *hec_param_node(struct hec_site *site, const struct hec_param *param,
+                                      const struct hec_shape *shape);
+void hec_declare_params(struct hec_site *site, const struct hec_stmt *stmt);
+
+// -- statement.c
+
+void hec_statements(struct hec_site *site, const struct hec_stmts *stmts);
+struct hec_local *hec_find_local(struct hec_site *site, const char *name);
+void hec_assign(struct hec_site *site, const char *name, struct hec_span at,
+                struct hec_value value);
+// Forgets the locals from `count` on, and warns of those never used.
+void hec_drop_locals(struct hec_site *site, int count);
+
+// -- repeat.c
+
+void hec_repeat(struct hec_site *site, const struct hec_stmt *stmt);
+
+// -- expression.c
+
+// `callee` is the name of the call whose argument `expr` directly is, or NULL.
+struct hec_value hec_evaluate(struct hec_site *site, const struct hec_expr *expr,
+                              const char *callee);
+// The node of a value; numbers become nodes. NULL when broken.
+const struct hec_node *hec_node_of(struct hec_site *site, struct hec_value value,
+                                   struct hec_span at);
+// Adds a node to the body.
+const struct hec_node *hec_add_node(struct hec_site *site, struct hec_node node);
+struct hec_value hec_node_value(const struct hec_node *node);
+// Adds the lines "x is [T, D]" for two operands to an error.
+void hec_describe(struct hec_checker *checker, const struct hec_expr *left,
+                  const struct hec_node *a, const struct hec_expr *right,
+                  const struct hec_node *b);
+
+// -- operators.c
+
+struct hec_value hec_elementwise(struct hec_site *site, enum hec_builtin builtin,
+                                 const struct hec_expr *expr, const struct hec_expr *left,
+                                 const struct hec_node *a, const struct hec_expr *right,
+                                 const struct hec_node *b);
+struct hec_value hec_contract(struct hec_site *site, const struct hec_expr *expr,
+                              const struct hec_node *a, const struct hec_node *b);
+struct hec_value hec_gather(struct hec_site *site, const struct hec_expr *expr,
+                            const struct hec_node *table, const struct hec_node *ids);
+
+// -- builtin.c
+
+bool hec_is_builtin(const char *name);
+struct hec_value hec_call_builtin(struct hec_site *site, const struct hec_expr *expr,
+                                  const char *callee);
+const char *hec_builtin_name(enum hec_builtin builtin);
+// Names of all builtin functions, for suggestions.
+extern const char *const hec_builtin_names[];
+extern const int hec_builtin_names_count;
+
+// The argument `name` of a call, or NULL.
+const struct hec_argument *hec_argument(const struct hec_expr *call, const char *name);
+// Reports arguments that are not among `allowed`, named twice, or positional beyond `positional`.
+bool hec_check_arguments(struct hec_checker *checker, const struct hec_expr *call, int positional,
+                         const char *const *allowed, int count);
+// Numbers and truths among a call's arguments; the default stays when it is not given.
+bool hec_argument_real(struct hec_site *site, const struct hec_expr *call, const char *name,
+                       double *value);
+bool hec_argument_bool(struct hec_site *site, const struct hec_expr *call, const char *name,
+                       bool *value);
+bool hec_argument_integer(struct hec_site *site, const struct hec_expr *call, const char *name,
+                          int64_t smallest, int64_t *value);
+
+// -- norm.c, attention.c
+
+struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr, const char *callee);
+struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr);
+struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr);
+
+// -- moe.c
+
+void hec_elaborate_moe(struct hec_site *site, struct hec_unit *unit);
+
+#endif

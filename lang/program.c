@@ -1,0 +1,15 @@
+// The checked program: look-ups.
+#include "lang/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_key(const void *key, const void *setting) {
+    return strcmp(key, ((const struct hec_setting *)setting)->key);
+}
+
+const char *hec_program_setting(const struct hec_program *program, const char *key) {
+    const struct hec_setting *found = bsearch(key, program->setting, (size_t)program->settings,
+                                              sizeof *program->setting, compare_key);
+    return found ? found->value : NULL;
+}

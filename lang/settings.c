@@ -1,0 +1,152 @@
+// The one table of settings. A new row is all that a new setting needs: the checker, its suggestions,
+// the printed reference and what is "not yet" follow from it.
+#include "lang/settings.h"
+
+#include <string.h>
+
+#define COUNT HEC_SETTING_COUNT
+#define REAL HEC_SETTING_REAL
+#define SWITCH HEC_SETTING_SWITCH
+#define TEXT HEC_SETTING_TEXT
+#define CHOICE HEC_SETTING_CHOICE
+#define PAIR HEC_SETTING_PAIR
+#define LABEL HEC_SETTING_LABEL
+#define AUTO HEC_SETTING_AUTO
+#define NONE HEC_SETTING_NONE
+
+// clang-format off
+const struct hec_setting_row hec_setting_rows[] = {
+    {"checkpoint.dir", .type = TEXT, .flags = NONE, .standard = "", .later = "*",
+     .text = "folder of checkpoints"},
+    {"checkpoint.every", .type = COUNT, .standard = "0", .later = "*",
+     .text = "steps between checkpoints; 0: none"},
+    {"checkpoint.keep", .type = COUNT, .standard = "3", .smallest = 1, .later = "*",
+     .text = "checkpoints kept"},
+
+    {"cluster.device", .type = LABEL, .standard = "cpu", .text = "name of the device"},
+    {"cluster.device.bandwidth", .type = REAL, .flags = AUTO, .measure = HEC_BYTES_PER_SECOND,
+     .standard = "auto", .text = "memory bandwidth of a device"},
+    {"cluster.device.flops", .type = REAL, .flags = AUTO, .measure = HEC_FLOPS,
+     .standard = "auto", .text = "arithmetic of a device"},
+    {"cluster.device.memory", .type = REAL, .flags = AUTO, .measure = HEC_BYTES,
+     .standard = "auto", .text = "memory of a device"},
+    {"cluster.devices", .type = COUNT, .standard = "1", .smallest = 1, .largest = 1024,
+     .text = "devices per node"},
+    {"cluster.link.inter.bandwidth", .type = REAL, .flags = AUTO, .measure = HEC_BYTES_PER_SECOND,
+     .standard = "auto", .text = "between nodes, per node and direction"},
+    {"cluster.link.inter.latency", .type = REAL, .flags = AUTO, .measure = HEC_SECONDS,
+     .standard = "auto", .text = "between nodes"},
+    {"cluster.link.intra.bandwidth", .type = REAL, .flags = AUTO, .measure = HEC_BYTES_PER_SECOND,
+     .standard = "auto", .text = "inside a node, per device and direction"},
+    {"cluster.link.intra.latency", .type = REAL, .flags = AUTO, .measure = HEC_SECONDS,
+     .standard = "auto", .text = "inside a node"},
+    {"cluster.nodes", .type = COUNT, .standard = "1", .smallest = 1, .largest = 1024,
+     .text = "nodes: devices that share a fast interconnect"},
+
+    {"data.format", .type = CHOICE, .values = "bytes|llmc", .standard = "bytes",
+     .text = "plain text as bytes, or llm.c token files"},
+    {"data.train", .type = TEXT, .standard = "", .text = "training files, as a glob pattern"},
+    {"data.val", .type = TEXT, .standard = "", .text = "evaluation files, as a glob pattern"},
+
+    {"log.every", .type = COUNT, .standard = "10", .smallest = 1,
+     .text = "steps between per-expert loads in the log"},
+    {"log.jsonl", .type = TEXT, .flags = NONE, .standard = "", .text = "file of JSON lines, one per step"},
+
+    {"names.hf.family", .type = CHOICE, .flags = NONE,
+     .values = "mixtral|qwen2_moe|qwen3_moe|olmoe|deepseek_v2|deepseek_v3|gpt_oss",
+     .standard = "none", .later = "*", .text = "checkpoint names of Hugging Face"},
+
+    {"parallel.dense", .type = CHOICE, .values = "replicate|shard", .standard = "replicate",
+     .later = "shard", .text = "parameters outside experts: on every device, or sharded"},
+    {"parallel.experts", .type = CHOICE,
+     .values = "fssdp|ep|fsdp|replicate|fastermoe|smartmoe|flexmoe|laer|llep|ultraep",
+     .standard = "fssdp", .later = "fsdp|fastermoe|smartmoe|flexmoe|laer|llep|ultraep",
+     .text = "who holds the experts, and when they move"},
+    {"parallel.microbatch", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1,
+     .text = "sequences per device and iteration"},
+    {"parallel.placement.calibrate", .type = SWITCH, .flags = AUTO, .standard = "auto",
+     .text = "plan again with the true loads, after the gate"},
+    {"parallel.placement.dispatch", .type = CHOICE, .values = "quota|even", .standard = "quota",
+     .text = "how tokens are split over the holders of an expert"},
+    {"parallel.placement.forecast", .type = CHOICE, .values = "window", .standard = "window",
+     .text = "loads expected: the mean of the last iterations"},
+    {"parallel.placement.forecast.iterations", .type = COUNT, .standard = "5", .smallest = 1,
+     .position = 1, .of = "window", .text = "length of the window"},
+    {"parallel.placement.memory", .type = COUNT, .flags = AUTO, .measure = HEC_BYTES,
+     .standard = "auto", .text = "m: slots for replicas per device and layer; or bytes"},
+    {"parallel.placement.overlap", .type = COUNT, .flags = AUTO, .standard = "auto",
+     .text = "t: experts that can be sent in the window"},
+    {"parallel.placement.rematerialize", .type = SWITCH, .flags = AUTO, .standard = "auto",
+     .text = "release replicas after forward, gather them again for backward"},
+    {"parallel.placement.reshard", .type = CHOICE, .values = "every|never", .standard = "every",
+     .text = "when experts change their owners"},
+    {"parallel.placement.reshard.iterations", .type = COUNT, .standard = "100", .smallest = 1,
+     .position = 1, .of = "every", .text = "iterations between re-shardings"},
+
+    {"train.eval_every", .type = COUNT, .standard = "0", .text = "steps between evaluations; 0: none"},
+    {"train.eval_steps", .type = COUNT, .standard = "10", .smallest = 1,
+     .text = "steps' worth of tokens per evaluation"},
+    {"train.group", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1,
+     .text = "sequences that statistics cover; auto: one iteration of all devices"},
+    {"train.objective", .type = CHOICE, .values = "next_token|masked", .standard = "next_token",
+     .later = "masked", .text = "what is predicted"},
+    {"train.objective.rate", .type = REAL, .standard = "0.15", .largest = 1, .position = 1,
+     .of = "masked", .text = "share of tokens masked"},
+    {"train.optimizer", .type = CHOICE, .values = "adamw", .standard = "adamw", .text = "optimizer"},
+    {"train.optimizer.betas", .type = PAIR, .standard = "0.9,0.95", .largest = 1, .of = "adamw",
+     .text = "decay of the two moments"},
+    {"train.optimizer.clip", .type = REAL, .flags = NONE, .standard = "1", .of = "adamw",
+     .text = "norm that gradients are clipped to; 0: none"},
+    {"train.optimizer.decay", .type = REAL, .standard = "0.1", .of = "adamw",
+     .text = "weight decay, on parameters of two dims or more"},
+    {"train.optimizer.eps", .type = REAL, .standard = "1e-08", .of = "adamw",
+     .text = "added to the root of the second moment"},
+    {"train.optimizer.lr", .type = REAL, .standard = "0.0003", .position = 1, .of = "adamw",
+     .text = "learning rate"},
+    {"train.precision", .type = CHOICE, .values = "fp32|fp64|bf16", .standard = "fp32",
+     .later = "bf16", .text = "of parameters and activations"},
+    {"train.precision.master", .type = CHOICE, .values = "fp32", .standard = "fp32", .of = "bf16",
+     .text = "of the optimizer's parameters"},
+    {"train.precision.router", .type = CHOICE, .values = "fp32|bf16", .standard = "fp32",
+     .of = "bf16", .text = "of the router"},
+    {"train.schedule", .type = CHOICE, .values = "constant|cosine|linear", .standard = "constant",
+     .text = "learning rate over the steps"},
+    {"train.schedule.final", .type = REAL, .standard = "0.1", .largest = 1, .of = "cosine|linear",
+     .text = "last learning rate, as a share of the first"},
+    {"train.schedule.warmup", .type = COUNT, .standard = "0",
+     .text = "steps in which the learning rate rises from 0"},
+    {"train.seed", .type = COUNT, .standard = "1", .text = "of all random numbers"},
+    {"train.steps", .type = COUNT, .standard = "1000", .smallest = 1, .text = "optimizer steps"},
+    {"train.tokens", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1,
+     .text = "tokens per optimizer step, all devices together"},
+};
+// clang-format on
+const int hec_setting_rows_count = sizeof hec_setting_rows / sizeof *hec_setting_rows;
+
+const struct hec_setting_row *hec_setting_row(const char *key) {
+    for (int i = 0; i < hec_setting_rows_count; i++) {
+        if (!strcmp(hec_setting_rows[i].key, key)) return &hec_setting_rows[i];
+    }
+    return NULL;
+}
+
+bool hec_setting_lists(const char *list, const char *word) {
+    const size_t length = strlen(word);
+    while (list && *list) {
+        const size_t here = strcspn(list, "|");
+        if (here == length && !strncmp(list, word, length)) return true;
+        list += here + (list[here] == '|');
+    }
+    return false;
+}
+
+void hec_settings_print(FILE *out) {
+    for (int i = 0; i < hec_setting_rows_count; i++) {
+        const struct hec_setting_row *row = &hec_setting_rows[i];
+        fprintf(out, "%-38s %-10s %s", row->key, *row->standard ? row->standard : "\"\"",
+                row->text);
+        if (row->values) fprintf(out, " (%s)", row->values);
+        if (row->later) fprintf(out, " [not yet: %s]", !strcmp(row->later, "*") ? "any" : row->later);
+        fputc('\n', out);
+    }
+}

@@ -1,0 +1,51 @@
+// The table of settings: everything that sections of a .moe file, --set and --explain=settings know.
+#ifndef HECATE_LANG_SETTINGS_H
+#define HECATE_LANG_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "lang/tree.h"
+
+enum hec_setting_type {
+    HEC_SETTING_COUNT,  // Whole number.
+    HEC_SETTING_REAL,   // In the base unit of `measure`.
+    HEC_SETTING_SWITCH, // true or false.
+    HEC_SETTING_TEXT,   // "..."
+    HEC_SETTING_CHOICE, // One of `values`; may be called with sub-settings: adamw(lr = 1e-3).
+    HEC_SETTING_PAIR,   // [0.9, 0.95]
+    HEC_SETTING_LABEL,  // Name behind a section's: `device h100 { ... }`.
+};
+
+enum {
+    HEC_SETTING_AUTO = 1, // `auto` and `auto(a, b, c)` are allowed: the compiler chooses.
+    HEC_SETTING_NONE = 2, // `none` is allowed; of a number it means 0.
+};
+
+struct hec_setting_row {
+    const char *key;
+    enum hec_setting_type type;
+    int flags;
+    enum hec_measure measure; // Unit that a number must have (counts may have HEC_BYTES, too).
+    const char *values;       // Choices, separated by '|'.
+    const char *standard;     // Default, as text.
+    double smallest, largest; // Of a number; largest 0: no limit.
+    int position;             // As an argument without a name of its parent: 1 is the first. Or 0.
+    const char *of;           // Choices of the parent it belongs to, separated by '|'; NULL: all.
+    const char *later;        // Values no target knows yet, separated by '|'; "*": any but the default.
+    const char *text;         // What it means, one line.
+};
+
+extern const struct hec_setting_row hec_setting_rows[];
+extern const int hec_setting_rows_count;
+
+// The row of `key`, or NULL.
+const struct hec_setting_row *hec_setting_row(const char *key);
+
+// Whether `word` is one of the words of `list`, which are separated by '|'. `list` may be NULL.
+bool hec_setting_lists(const char *list, const char *word);
+
+// Prints the table, with defaults, for --explain=settings.
+void hec_settings_print(FILE *out);
+
+#endif

@@ -1,0 +1,75 @@
+// What a target cannot do yet, said before anything is compiled.
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/check.h"
+#include "lang/settings.h"
+
+static void not_yet(struct hec_diag *diag, struct hec_span at, const char *what,
+                    const char *target) {
+    hec_diag_report(diag, HEC_ERROR, at, "not yet: %s (target %s)", what, target);
+}
+
+static void check_settings(const struct hec_program *program, const char *target,
+                           struct hec_diag *diag) {
+    for (int i = 0; i < program->settings; i++) {
+        const struct hec_setting *setting = &program->setting[i];
+        const struct hec_setting_row *row = hec_setting_row(setting->key);
+        const bool any = row->later && !strcmp(row->later, "*") && setting->given &&
+                         strcmp(setting->value, row->standard);
+        if (!any && !hec_setting_lists(row->later, setting->value)) continue;
+        hec_diag_report(diag, HEC_ERROR, setting->at, "not yet: `%s = %s` (target %s)",
+                        setting->key, setting->value, target);
+    }
+}
+
+static const struct hec_setting *find(const struct hec_program *program, const char *key) {
+    for (int i = 0; i < program->settings; i++) {
+        if (!strcmp(program->setting[i].key, key)) return &program->setting[i];
+    }
+    return NULL;
+}
+
+static int64_t count_of(const struct hec_program *program, const char *key) {
+    return strtoll(hec_program_setting(program, key), NULL, 10);
+}
+
+// One process: every policy computes the same, so those that need no other process are accepted.
+static void check_cluster(const struct hec_program *program, const char *target,
+                          struct hec_diag *diag) {
+    const int64_t nodes = count_of(program, "cluster.nodes");
+    const int64_t devices = count_of(program, "cluster.devices");
+    const int64_t iteration = count_of(program, "parallel.microbatch") * nodes * devices;
+    const struct hec_setting *experts = find(program, "parallel.experts");
+    const struct hec_setting *group = find(program, "train.group");
+    if (nodes * devices > 1) {
+        const char *key = nodes > 1 ? "cluster.nodes" : "cluster.devices";
+        not_yet(diag, find(program, key)->at, "a cluster of more than one device", target);
+        hec_diag_report(diag, HEC_NOTE, HEC_NOWHERE,
+                        "for one process: --set cluster.nodes=1 --set cluster.devices=1");
+    } else if (experts->given && strcmp(experts->value, "ep")) {
+        hec_diag_report(diag, HEC_WARNING, experts->at,
+                        "one process holds every expert: `%s` runs like `ep`", experts->value);
+    }
+    if (group->given && strtoll(group->value, NULL, 10) != iteration) {
+        not_yet(diag, group->at, "statistics over more or less than one iteration", target);
+        hec_diag_report(diag, HEC_NOTE, HEC_NOWHERE, "one iteration has %lld sequences",
+                        (long long)iteration);
+    }
+}
+
+static void check_moe(const struct hec_moe *moe, const char *target, struct hec_diag *diag) {
+    if (moe->capacity > 0) not_yet(diag, moe->at, "a capacity; use `capacity = dropless`", target);
+    if (moe->jitter > 0) not_yet(diag, moe->at, "router jitter", target);
+    if (moe->aux > 0 && moe->aux_per != HEC_AUX_LAYER)
+        not_yet(diag, moe->at, "an auxiliary loss per sequence or batch; use `per = layer`", target);
+}
+
+bool hec_check_target(const struct hec_program *program, const char *target,
+                      struct hec_diag *diag) {
+    const uint32_t errors_before = diag->errors;
+    check_settings(program, target, diag);
+    check_cluster(program, target, diag);
+    for (int i = 0; i < program->moes; i++) check_moe(program->moe[i], target, diag);
+    return diag->errors == errors_before;
+}
