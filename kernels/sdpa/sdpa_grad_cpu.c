@@ -33,11 +33,12 @@ static void slope_row(real *weights, real *slopes, int64_t begin, int64_t end, r
     }
 }
 
-// to[j, :] += sum over rows i of x[i, j] * from[i, :]: dV and dK.
+// to[j, :] += sum over rows i of x[i, j] * from[query + i, :]: dV and dK.
 static void add_to_keys(real *to, int64_t to_row, const real *x, const real *from, int64_t from_row,
                         const struct block *b, int64_t width, real *panel) {
     for (int64_t c = 0; c < width; c += HK_PANEL) {
-        pack_panel(panel, from + b->low * from_row + c, from_row, b->high - b->low, width - c);
+        pack_panel(panel, from + (b->query + b->low) * from_row + c, from_row, b->high - b->low,
+                   width - c);
         const struct tile tile = {
             .out = to + b->key * to_row + c,
             .out_row = to_row,

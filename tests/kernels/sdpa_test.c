@@ -1,0 +1,260 @@
+// sdpa against the definition, row by row, and its gradient against central differences.
+//
+// Bound: let S be the largest sum of |scale q k| over a pair. A score is off by (width + 2) EPSILON
+// S, which moves a weight by as much, relatively; exp adds 4 EPSILON, the running maximum multiplies
+// every weight by at most one exp per block of keys, the sums add one EPSILON per key. An output is
+// a mean of values at most 1, so its error is at most the sum of these, times 2 because both the
+// weighted sum and the sum of weights carry them.
+#include "kernels/sdpa/sdpa.h"
+
+#include "tests/kernels/kernel_case.h"
+
+static const struct hk_sdpa_dims shapes[] = {
+    {.batch = 1, .positions = 1, .heads = 1, .groups = 1, .width = 1, .vwidth = 1, .scale = 1},
+    {.batch = 2, .positions = 5, .heads = 4, .groups = 2, .width = 6, .vwidth = 3, .scale = 0.5},
+    {.batch = 1, .positions = 130, .heads = 2, .groups = 1, .width = 16, .vwidth = 16, .scale = 1},
+    {.batch = 1,
+     .positions = 200,
+     .heads = 3,
+     .groups = 3,
+     .width = 70,
+     .vwidth = 66,
+     .scale = 0.3},
+    {.batch = 2, .positions = 97, .heads = 2, .groups = 2, .width = 8, .vwidth = 5, .scale = -2},
+    {.batch = 1,
+     .positions = 33,
+     .heads = 1,
+     .groups = 1,
+     .width = 300,
+     .vwidth = 290,
+     .scale = 0.1},
+    {.batch = 0, .positions = 4, .heads = 2, .groups = 1, .width = 4, .vwidth = 4, .scale = 1},
+    {.batch = 3, .positions = 0, .heads = 2, .groups = 1, .width = 4, .vwidth = 4, .scale = 1},
+};
+
+// Masks: full, causal, causal with a window inside a block, over blocks, window without causal.
+static const struct {
+    bool causal;
+    int64_t window;
+} masks[] = {{false, 0}, {true, 0}, {true, 3}, {true, 100}, {false, 70}};
+
+struct sdpa_case {
+    struct hk_sdpa_dims dims;
+    const real *q, *k, *v;
+};
+
+static int64_t out_size(const struct hk_sdpa_dims *d) {
+    return d->batch * d->positions * d->heads * d->vwidth;
+}
+
+static int64_t lse_size(const struct hk_sdpa_dims *d) {
+    return d->batch * d->heads * d->positions;
+}
+
+static int64_t q_size(const struct hk_sdpa_dims *d) {
+    return d->batch * d->positions * d->heads * d->width;
+}
+
+static int64_t k_size(const struct hk_sdpa_dims *d) {
+    return d->batch * d->positions * d->groups * d->width;
+}
+
+static int64_t v_size(const struct hk_sdpa_dims *d) {
+    return d->batch * d->positions * d->groups * d->vwidth;
+}
+
+static void run(const void *context, real *out) {
+    const struct sdpa_case *x = context;
+    HK(sdpa)(out, out + out_size(&x->dims), x->q, x->k, x->v, x->dims);
+}
+
+static bool sees(const struct hk_sdpa_dims *d, int64_t query, int64_t key) {
+    return !(d->causal && key > query) && !(d->window > 0 && query - key >= d->window);
+}
+
+// Exact scores of one query to weights, in place; returns log sum exp.
+static wide weigh(const struct sdpa_case *x, int64_t b, int64_t h, int64_t query, wide *weights,
+                  wide *largest) {
+    const struct hk_sdpa_dims *d = &x->dims;
+    const int64_t g = h / (d->heads / d->groups);
+    wide peak = -INFINITY, sum = 0;
+    for (int64_t key = 0; key < d->positions; key++) {
+        const real *q = x->q + ((b * d->positions + query) * d->heads + h) * d->width;
+        const real *k = x->k + ((b * d->positions + key) * d->groups + g) * d->width;
+        wide score = 0, magnitude = 0;
+        for (int64_t c = 0; c < d->width; c++) {
+            score += (wide)d->scale * q[c] * k[c];
+            magnitude += fabsl((wide)d->scale * q[c] * k[c]);
+        }
+        weights[key] = sees(d, query, key) ? score : -INFINITY;
+        if (weights[key] > peak) peak = weights[key];
+        if (magnitude > *largest) *largest = magnitude;
+    }
+    for (int64_t key = 0; key < d->positions; key++) sum += expl(weights[key] - peak);
+    for (int64_t key = 0; key < d->positions; key++) {
+        weights[key] = expl(weights[key] - peak) / sum;
+    }
+    return peak + logl(sum);
+}
+
+static void check_row(const struct sdpa_case *x, const real *out, int64_t b, int64_t h,
+                      int64_t query) {
+    const struct hk_sdpa_dims *d = &x->dims;
+    const int64_t g = h / (d->heads / d->groups);
+    wide weights[256], largest = 0;
+    const wide lse = weigh(x, b, h, query, weights, &largest);
+    const double blocks = 1 + (double)d->positions / 64;
+    const double bound =
+        2 * EPSILON *
+        ((double)(d->width + 2) * (double)largest + 4 + 5 * blocks + (double)d->positions);
+    const int64_t at = (b * d->heads + h) * d->positions + query;
+    assert_near("lse", at, out[out_size(d) + at], lse, bound + EPSILON * fabs((double)lse));
+    for (int64_t c = 0; c < d->vwidth; c++) {
+        wide want = 0;
+        for (int64_t key = 0; key < d->positions; key++) {
+            want += weights[key] * x->v[((b * d->positions + key) * d->groups + g) * d->vwidth + c];
+        }
+        const int64_t i = ((b * d->positions + query) * d->heads + h) * d->vwidth + c;
+        assert_near("out", i, out[i], want, bound);
+    }
+}
+
+static struct sdpa_case sdpa_case(int64_t shape, int64_t mask) {
+    struct sdpa_case x = {.dims = shapes[shape]};
+    x.dims.causal = masks[mask].causal;
+    x.dims.window = masks[mask].window;
+    x.q = test_reals(q_size(&x.dims), 1);
+    x.k = test_reals(k_size(&x.dims), 2);
+    x.v = test_reals(v_size(&x.dims), 3);
+    return x;
+}
+
+static void forward_is_within_the_bound(void **state) {
+    (void)state;
+    for (int64_t s = 0; s < COUNT(shapes) * COUNT(masks); s++) {
+        const struct sdpa_case x = sdpa_case(s / COUNT(masks), s % COUNT(masks));
+        const struct hk_sdpa_dims d = x.dims;
+        real *out = test_nans(out_size(&d) + lse_size(&d));
+        run_with_threads(run, &x, out, out_size(&d) + lse_size(&d));
+        for (int64_t b = 0; b < d.batch; b++) {
+            for (int64_t h = 0; h < d.heads; h++) {
+                for (int64_t q = 0; q < d.positions; q++) check_row(&x, out, b, h, q);
+            }
+        }
+        test_free_all();
+    }
+}
+
+// Scores far out of exp's range: the running maximum has to keep every exp in it.
+static void large_scores_do_not_overflow(void **state) {
+    (void)state;
+    struct sdpa_case x = sdpa_case(2, 1);
+    x.dims.scale = 1000;
+    const int64_t count = out_size(&x.dims) + lse_size(&x.dims);
+    real *out = test_nans(count);
+    run(&x, out);
+    for (int64_t i = 0; i < count; i++) assert_true(isfinite(out[i]));
+    test_free_all();
+}
+
+// A query's row has the same bits whether later queries are there or not (causal).
+static void a_causal_row_does_not_depend_on_later_positions(void **state) {
+    (void)state;
+    struct sdpa_case x = sdpa_case(2, 1);
+    struct hk_sdpa_dims *d = &x.dims;
+    real *all = test_nans(out_size(d) + lse_size(d));
+    run(&x, all);
+    for (d->positions = 1; d->positions < shapes[2].positions; d->positions += 7) {
+        real *some = test_nans(out_size(d) + lse_size(d));
+        run(&x, some);
+        assert_same_bits("out", all, some, out_size(d));
+    }
+    test_free_all();
+}
+
+struct sdpa_gradient {
+    struct sdpa_case forward;
+    const real *dout, *out, *lse;
+    const double *wide_dout;
+    double *wide_q, *wide_k, *wide_v, *wide_out;
+};
+
+static void run_gradient(const void *context, real *grad) {
+    const struct sdpa_gradient *x = context;
+    const struct sdpa_case *f = &x->forward;
+    real *dk = grad + q_size(&f->dims), *dv = dk + k_size(&f->dims);
+    HK(sdpa_grad)(grad, dk, dv, x->dout, f->q, f->k, f->v, x->out, x->lse, f->dims);
+}
+
+static double loss(const void *context) {
+    const struct sdpa_gradient *x = context;
+    const struct hk_sdpa_dims *d = &x->forward.dims;
+    double sum = 0;
+    hk_sdpa_f64(x->wide_out, x->wide_out + out_size(d), x->wide_q, x->wide_k, x->wide_v, *d);
+    for (int64_t i = 0; i < out_size(d); i++) sum += x->wide_dout[i] * x->wide_out[i];
+    return sum;
+}
+
+static void check_gradients(struct hk_sdpa_dims d) {
+    struct sdpa_gradient x = {.forward = {.dims = d}};
+    x.forward.q = test_reals(q_size(&d), 1);
+    x.forward.k = test_reals(k_size(&d), 2);
+    x.forward.v = test_reals(v_size(&d), 3);
+    real *out = test_nans(out_size(&d) + lse_size(&d));
+    run(&x.forward, out);
+    x.out = out;
+    x.lse = out + out_size(&d);
+    x.dout = test_reals(out_size(&d), 4);
+    x.wide_dout = test_widened(x.dout, out_size(&d));
+    x.wide_q = test_widened(x.forward.q, q_size(&d));
+    x.wide_k = test_widened(x.forward.k, k_size(&d));
+    x.wide_v = test_widened(x.forward.v, v_size(&d));
+    x.wide_out = test_doubles(out_size(&d) + lse_size(&d));
+
+    const int64_t count = q_size(&d) + k_size(&d) + v_size(&d);
+    real *grad = test_nans(count);
+    run_with_threads(run_gradient, &x, grad, count);
+    // A term is at most |scale| vwidth; heads / groups * positions of them, each off by the error
+    // of a weight (see above) and of dP, a sum over vwidth.
+    const double terms = (double)(d.heads / d.groups * d.positions);
+    const double size = fabs(d.scale) * (double)d.vwidth + 1;
+    const double error = (double)(d.width + 2) * fabs(d.scale) * (double)d.width + 16 +
+                         (double)d.positions + (double)d.vwidth;
+    const double rounding = EPSILON * terms * size * error;
+    check_gradient("dq", grad, x.wide_q, q_size(&d), loss, &x, rounding);
+    check_gradient("dk", grad + q_size(&d), x.wide_k, k_size(&d), loss, &x, rounding);
+    check_gradient("dv", grad + q_size(&d) + k_size(&d), x.wide_v, v_size(&d), loss, &x, rounding);
+    test_free_all();
+}
+
+static void gradients_match_central_differences(void **state) {
+    (void)state;
+    struct hk_sdpa_dims d = {
+        .batch = 2, .positions = 7, .heads = 4, .groups = 2, .width = 6, .vwidth = 5, .scale = 0.5};
+    check_gradients(d);
+    d.causal = true;
+    check_gradients(d);
+    d.window = 3;
+    check_gradients(d);
+    d = (struct hk_sdpa_dims){.batch = 1,
+                              .positions = 110,
+                              .heads = 2,
+                              .groups = 1,
+                              .width = 2,
+                              .vwidth = 1,
+                              .causal = true,
+                              .scale = 0.7};
+    check_gradients(d); // Several blocks of keys and of queries.
+    d.window = 50;
+    check_gradients(d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forward_is_within_the_bound),
+        cmocka_unit_test(large_scores_do_not_overflow),
+        cmocka_unit_test(a_causal_row_does_not_depend_on_later_positions),
+        cmocka_unit_test(gradients_match_central_differences),
+    };
+    return RUN_KERNEL_TESTS(tests);
+}
