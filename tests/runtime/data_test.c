@@ -1,0 +1,224 @@
+// Unit test of runtime/data: formats, refusals, the split, sequences.
+#include "runtime/data/data.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/runtime/support/case.h"
+
+enum { T = 4 };
+
+// Opens training (and validation) files with a vocabulary of 256.
+static bool open_data(struct hrt_data *data, const char *train, const char *validation,
+                      enum hrt_data_format format, struct hrt_error *error) {
+    const struct hrt_data_request request = {
+        .train = &train,
+        .trains = 1,
+        .validation = &validation,
+        .validations = validation != NULL,
+        .format = format,
+        .positions = T,
+        .vocabulary = 256,
+    };
+    return hrt_data_open(data, &request, error);
+}
+
+static void expect_refusal(const char *train, enum hrt_data_format format, const char *text) {
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    test_expect_error(open_data(&data, train, NULL, format, &error), &error, HRT_EXIT_FAILED, text);
+}
+
+static void bytes_are_tokens(void **state) {
+    (void)state;
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    int32_t ids[T], targets[T];
+    test_write("text",
+               "\xff"
+               "bcde",
+               5);
+    assert_true(open_data(&data, "text", NULL, HRT_DATA_BYTES, &error));
+    assert_int_equal(data.train.tokens, 5);
+    assert_int_equal(data.train.starts, 1);
+    assert_true(hrt_data_draw(&data, 1, 0, ids, targets, &error));
+    assert_memory_equal(ids, ((int32_t[]){255, 'b', 'c', 'd'}), sizeof ids);
+    assert_memory_equal(targets, ((int32_t[]){'b', 'c', 'd', 'e'}), sizeof targets);
+    hrt_data_close(&data);
+}
+
+static void both_forms_of_llmc_are_read(void **state) {
+    (void)state;
+    static const uint32_t token[] = {5, 6, 7, 8, 255};
+    const struct test_llmc forms[] = {{20240520, 1, 5, 2, token, 5, 0},
+                                      {20240801, 7, 5, 4, token, 5, 0}};
+    for (int i = 0; i < 2; i++) {
+        struct hrt_data data;
+        struct hrt_error error = {0};
+        int32_t ids[T], targets[T];
+        test_write_llmc("tokens.bin", forms[i]);
+        assert_true(open_data(&data, "tokens.bin", NULL, HRT_DATA_LLMC, &error));
+        assert_true(hrt_data_draw(&data, 1, 0, ids, targets, &error));
+        assert_memory_equal(ids, ((int32_t[]){5, 6, 7, 8}), sizeof ids);
+        assert_memory_equal(targets, ((int32_t[]){6, 7, 8, 255}), sizeof targets);
+        hrt_data_close(&data);
+    }
+}
+
+static void unusable_files_are_refused(void **state) {
+    (void)state;
+    expect_refusal("absent", HRT_DATA_BYTES, "cannot open 'absent': No such file or directory");
+    expect_refusal("absent*", HRT_DATA_BYTES, "no file matches 'absent*'");
+    test_write("empty", "", 0);
+    expect_refusal("empty", HRT_DATA_BYTES, "'empty' is empty");
+    test_write("short", "abcd", 4);
+    expect_refusal("short", HRT_DATA_BYTES,
+                   "'short' is too short: 4 tokens, and one sequence of this model needs 5");
+    mkdir("folder", 0700);
+    expect_refusal("folder", HRT_DATA_BYTES, "'folder' is not a regular file");
+    mkfifo("pipe", 0600);
+    expect_refusal("pipe", HRT_DATA_BYTES, "'pipe' is not a regular file");
+}
+
+static void foreign_llmc_files_are_refused(void **state) {
+    (void)state;
+    static const uint32_t token[8] = {0};
+    test_write("text", "plain text", 10);
+    expect_refusal("text", HRT_DATA_LLMC,
+                   "'text' is too short for an llm.c data file: 10 bytes, and the header alone "
+                   "has 1024");
+    test_write_llmc("x", (struct test_llmc){77, 1, 8, 2, token, 8, 0});
+    expect_refusal("x", HRT_DATA_LLMC,
+                   "'x' is not an llm.c data file: its magic number is 77, not 20240520 or "
+                   "20240801 (plain text needs --format bytes)");
+    test_write_llmc("x", (struct test_llmc){20240326, 3, 8, 2, token, 8, 0});
+    expect_refusal("x", HRT_DATA_LLMC, "'x' is an llm.c model, not training data");
+    test_write_llmc("x", (struct test_llmc){20240801, 1, 8, 2, token, 8, 0});
+    expect_refusal("x", HRT_DATA_LLMC,
+                   "'x' has version 1 of llm.c's data format; with this magic number only version "
+                   "7 is known");
+    test_write_llmc("x", (struct test_llmc){20240520, 1, 8, 2, token, 8, 0});
+    expect_refusal("x", HRT_DATA_BYTES, "'x' is an llm.c data file: use --format llmc");
+}
+
+static void damaged_llmc_files_are_refused(void **state) {
+    (void)state;
+    static const uint32_t token[8] = {0};
+    test_write_llmc("x", (struct test_llmc){20240520, 1, 9, 2, token, 8, 1});
+    expect_refusal("x", HRT_DATA_LLMC,
+                   "'x' is truncated: its header says 9 tokens, but it holds 8");
+    test_write_llmc("x", (struct test_llmc){20240520, 1, 8, 2, token, 8, 3});
+    expect_refusal("x", HRT_DATA_LLMC, "'x' is damaged: 3 bytes follow the 8 tokens of its header");
+    test_write_llmc("x", (struct test_llmc){20240520, 1, -1, 2, token, 8, 0});
+    expect_refusal("x", HRT_DATA_LLMC, "'x' is damaged: its header says -1 tokens");
+}
+
+static void tokens_outside_the_vocabulary_are_refused(void **state) {
+    (void)state;
+    static const uint32_t token[] = {1, 2, 3, 4, 5, 256};
+    static const uint32_t huge[] = {1, 2, 3, 4, 0xffffffff};
+    test_write_llmc("x", (struct test_llmc){20240520, 1, 6, 2, token, 6, 0});
+    expect_refusal("x", HRT_DATA_LLMC,
+                   "'x' has token 256 at position 5, outside the model's vocabulary of 256");
+    test_write_llmc("x", (struct test_llmc){20240801, 7, 5, 4, huge, 5, 0});
+    expect_refusal("x", HRT_DATA_LLMC,
+                   "'x' has token 4294967295 at position 4, outside the model's vocabulary of 256");
+}
+
+static void the_last_twentieth_of_each_file_is_kept_for_validation(void **state) {
+    (void)state;
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    test_write_text("a.txt", 200); // Keeps 10 of its tokens: two windows.
+    test_write_text("b.txt", 99);  // 4 would be too few for a window.
+    assert_true(open_data(&data, "?.txt", NULL, HRT_DATA_BYTES, &error));
+    assert_int_equal(data.files, 2);
+    assert_true(data.validation_cut);
+    assert_int_equal(data.train.tokens, 190 + 99);
+    assert_int_equal(data.train.starts, 190 - T + 99 - T);
+    assert_int_equal(data.validation.tokens, 10);
+    assert_int_equal(data.validation.windows, 2);
+
+    int32_t ids[T], targets[T];
+    char *text = test_read("a.txt", NULL);
+    assert_true(hrt_data_window(&data, 1, ids, targets, &error));
+    for (int i = 0; i < T; i++) {
+        assert_int_equal(ids[i], text[190 + T + i]);
+        assert_int_equal(targets[i], text[190 + T + i + 1]);
+    }
+    free(text);
+    hrt_data_close(&data);
+}
+
+static void given_validation_files_leave_training_whole(void **state) {
+    (void)state;
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    test_write_text("train", 200);
+    test_write_text("val[1]", 21);
+    assert_true(open_data(&data, "train", "val[1]", HRT_DATA_BYTES, &error));
+    assert_false(data.validation_cut);
+    assert_int_equal(data.train.tokens, 200);
+    assert_int_equal(data.validation.windows, 5);
+    hrt_data_close(&data);
+}
+
+static void a_sequence_depends_on_seed_and_number_alone(void **state) {
+    (void)state;
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    char bytes[200];
+    int32_t first[T], again[T], targets[T];
+    int seen[200] = {0}, distinct = 0;
+    for (int i = 0; i < 200; i++) bytes[i] = (char)i; // A token tells where it stood.
+    test_write("ramp", bytes, sizeof bytes);
+    assert_true(open_data(&data, "ramp", "ramp", HRT_DATA_BYTES, &error));
+    for (uint64_t n = 0; n < 4000; n++) {
+        assert_true(hrt_data_draw(&data, 3, n, first, targets, &error));
+        assert_true(first[0] <= 200 - T - 1);
+        assert_int_equal(targets[T - 1], first[0] + T);
+        if (!seen[first[0]]++) distinct++;
+    }
+    assert_int_equal(distinct, 200 - T); // Every start occurs.
+    assert_true(hrt_data_draw(&data, 3, 17, first, targets, &error));
+    assert_true(hrt_data_draw(&data, 3, 5, again, targets, &error));
+    assert_true(hrt_data_draw(&data, 3, 17, again, targets, &error));
+    assert_memory_equal(first, again, sizeof first);
+    int differing = 0;
+    for (uint64_t n = 0; n < 20; n++) {
+        assert_true(hrt_data_draw(&data, 3, n, first, targets, &error));
+        assert_true(hrt_data_draw(&data, 4, n, again, targets, &error));
+        differing += first[0] != again[0];
+    }
+    assert_true(differing > 15);
+    hrt_data_close(&data);
+}
+
+static void a_file_that_shrinks_is_an_error(void **state) {
+    (void)state;
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    int32_t ids[T], targets[T];
+    test_write_text("shrinks", 200);
+    assert_true(open_data(&data, "shrinks", "shrinks", HRT_DATA_BYTES, &error));
+    assert_int_equal(truncate("shrinks", 3), 0);
+    test_expect_error(hrt_data_draw(&data, 1, 0, ids, targets, &error), &error, HRT_EXIT_FAILED,
+                      "'shrinks' became shorter while it was in use");
+    hrt_data_close(&data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_are_tokens),
+        cmocka_unit_test(both_forms_of_llmc_are_read),
+        cmocka_unit_test(unusable_files_are_refused),
+        cmocka_unit_test(foreign_llmc_files_are_refused),
+        cmocka_unit_test(damaged_llmc_files_are_refused),
+        cmocka_unit_test(tokens_outside_the_vocabulary_are_refused),
+        cmocka_unit_test(the_last_twentieth_of_each_file_is_kept_for_validation),
+        cmocka_unit_test(given_validation_files_leave_training_whole),
+        cmocka_unit_test(a_sequence_depends_on_seed_and_number_alone),
+        cmocka_unit_test(a_file_that_shrinks_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, test_enter_directory, test_leave_directory);
+}

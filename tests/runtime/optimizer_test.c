@@ -1,0 +1,159 @@
+// Unit test of runtime/train: schedules, AdamW over a program's parameters, the norm, clipping.
+#include "runtime/train/optimizer.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "runtime/params/init.h"
+#include "runtime/params/tensor.h"
+#include "runtime/random/draw.h"
+#include "runtime/train/schedule.h"
+#include "tests/runtime/support/case.h"
+
+static void expect_lr(const struct hrt_config *config, int64_t step, double expected) {
+    assert_true(fabs(hrt_schedule_lr(config, step) - expected) <= 1e-15);
+}
+
+static void warmup_rises_to_lr_at_its_end(void **state) {
+    (void)state;
+    for (int schedule = 0; schedule < 3; schedule++) {
+        const struct hrt_config config = {
+            .steps = 20, .lr = 0.1, .schedule = schedule, .warmup = 4, .final = 0.2};
+        expect_lr(&config, 0, 0.025);
+        expect_lr(&config, 3, 0.1);
+        expect_lr(&config, 4, 0.1);
+    }
+}
+
+static void schedules_fall_to_their_end(void **state) {
+    (void)state;
+    struct hrt_config config = {.steps = 20, .lr = 0.1, .warmup = 4, .final = 0.2};
+    config.schedule = HRT_SCHEDULE_COSINE;
+    expect_lr(&config, 8, 0.1 * (0.2 + 0.8 * 0.5 * (1 + cos(acos(-1) / 4))));
+    expect_lr(&config, 12, 0.06);
+    expect_lr(&config, 20, 0.02);
+    config.schedule = HRT_SCHEDULE_LINEAR;
+    expect_lr(&config, 8, 0.08);
+    expect_lr(&config, 20, 0.02);
+    config.schedule = HRT_SCHEDULE_CONSTANT;
+    expect_lr(&config, 20, 0.1);
+}
+
+static void warmup_may_be_longer_than_the_run(void **state) {
+    (void)state;
+    const struct hrt_config config = {.steps = 2, .lr = 0.1, .warmup = 10};
+    expect_lr(&config, 1, 0.02);
+}
+
+// A state of the bigram model with drawn gradients.
+static void create(struct hrt_state *state, struct hrt_optimizer *optimizer) {
+    struct hrt_error error = {0};
+    assert_true(hrt_state_create(state, &bigram, true, &error));
+    assert_true(hrt_optimizer_create(optimizer, &bigram, &error));
+    hrt_init_params(&bigram, state->params, 1);
+}
+
+static void draw_gradients(const struct hrt_state *state, const char *name) {
+    const struct hrt_stream stream = hrt_stream_make(1, "test", name);
+    for (int64_t i = 0; i < bigram.param_elements; i++)
+        hrt_element_set(state->grads, bigram.precision, i,
+                        hrt_draw_uniform(stream, (uint64_t)i) - 0.5);
+}
+
+struct plain {
+    double param, mean, variance;
+};
+
+// AdamW as its paper writes it, for one element.
+static void plain_step(struct plain *plain, double gradient, const struct hrt_config *config,
+                       double decay, int step) {
+    plain->mean = config->betas[0] * plain->mean + (1 - config->betas[0]) * gradient;
+    plain->variance =
+        config->betas[1] * plain->variance + (1 - config->betas[1]) * pow(gradient, 2);
+    const double mean = plain->mean / (1 - pow(config->betas[0], step));
+    const double variance = plain->variance / (1 - pow(config->betas[1], step));
+    plain->param -= config->lr * (mean / (sqrt(variance) + config->eps) + decay * plain->param);
+}
+
+static void adamw_treats_each_parameter_by_its_group(void **state) {
+    (void)state;
+    const struct hrt_config config = {.lr = 0.01, .betas = {0.9, 0.95}, .eps = 1e-8, .decay = 0.1};
+    struct hrt_state s;
+    struct hrt_optimizer optimizer;
+    create(&s, &optimizer);
+    struct hrt_tensor tensor = {0};
+    struct plain plain[7];
+    double initial[7], gradient[7];
+    for (int step = 0; step < 3; step++) {
+        draw_gradients(&s, step == 1 ? "second" : "other");
+        tensor = (struct hrt_tensor){0};
+        for (int i = 0; hrt_tensor_next(&bigram, &tensor); i++) {
+            const int64_t at = tensor.offset + tensor.param->elements - 1;
+            gradient[i] = hrt_element(s.grads, bigram.precision, at);
+            if (step == 0) initial[i] = hrt_element(s.params, bigram.precision, at);
+            if (step == 0) plain[i] = (struct plain){.param = initial[i]};
+            plain_step(&plain[i], 0.5 * gradient[i], &config, tensor.param->decay ? 0.1 : 0,
+                       step + 1);
+        }
+        hrt_optimizer_step(&optimizer, &s, &config, step, config.lr, 0.5);
+    }
+    tensor = (struct hrt_tensor){0};
+    for (int i = 0; hrt_tensor_next(&bigram, &tensor); i++) {
+        const int64_t at = tensor.offset + tensor.param->elements - 1;
+        const double got = hrt_element(s.params, bigram.precision, at);
+        const double expected = tensor.param->trainable ? plain[i].param : initial[i];
+        assert_true(fabs(got - expected) <= 8 * DBL_EPSILON);
+        const double left = hrt_element(s.grads, bigram.precision, at);
+        assert_true(left == (tensor.param->trainable ? 0 : gradient[i]));
+    }
+    hrt_optimizer_destroy(&optimizer);
+    hrt_state_destroy(&s);
+}
+
+static void neighbours_of_one_group_are_one_span(void **state) {
+    (void)state;
+    struct hrt_error error = {0};
+    struct hrt_optimizer optimizer;
+    assert_true(hrt_optimizer_create(&optimizer, &bigram, &error));
+    assert_int_equal(optimizer.spans, 3); // table | gain | all chunks; the rope table is in none.
+    assert_int_equal(optimizer.span[2].count, 4 * 256);
+    hrt_optimizer_destroy(&optimizer);
+}
+
+static void the_norm_is_over_trainable_gradients(void **state) {
+    (void)state;
+    struct hrt_state s;
+    struct hrt_optimizer optimizer;
+    create(&s, &optimizer);
+    draw_gradients(&s, "norm");
+    double sum = 0;
+    struct hrt_tensor tensor = {0};
+    while (hrt_tensor_next(&bigram, &tensor)) {
+        for (int64_t i = 0; tensor.param->trainable && i < tensor.param->elements; i++)
+            sum += pow(hrt_element(s.grads, bigram.precision, tensor.offset + i), 2);
+    }
+    assert_true(fabs(hrt_grad_norm(&s) / sqrt(sum) - 1) < 1e-12);
+    hrt_optimizer_destroy(&optimizer);
+    hrt_state_destroy(&s);
+}
+
+static void clipping_brings_the_norm_down_to_its_bound(void **state) {
+    (void)state;
+    assert_true(hrt_clip_scale(1, 4) == 0.25);
+    assert_true(hrt_clip_scale(1, 0.5) == 1);
+    assert_true(hrt_clip_scale(0, 1e9) == 1);
+    assert_true(hrt_clip_scale(1, 0) == 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(warmup_rises_to_lr_at_its_end),
+        cmocka_unit_test(schedules_fall_to_their_end),
+        cmocka_unit_test(warmup_may_be_longer_than_the_run),
+        cmocka_unit_test(adamw_treats_each_parameter_by_its_group),
+        cmocka_unit_test(neighbours_of_one_group_are_one_span),
+        cmocka_unit_test(the_norm_is_over_trainable_gradients),
+        cmocka_unit_test(clipping_brings_the_norm_down_to_its_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+// Unit test of runtime/train/trainer: what a step computes, on the bigram model in double.
+#include "runtime/train/trainer.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <omp.h>
+
+#include "runtime/log/jsonl.h"
+#include "runtime/params/init.h"
+#include "runtime/params/tensor.h"
+#include "tests/runtime/support/case.h"
+
+struct fixture {
+    struct hrt_config config;
+    struct hrt_comm comm;
+    struct hrt_data data;
+    struct hrt_state state;
+    struct hrt_trainer trainer;
+};
+
+static struct hrt_config config_of(int64_t tokens) {
+    return (struct hrt_config){.steps = 50,
+                               .tokens = tokens,
+                               .seed = 1,
+                               .lr = 0.01,
+                               .decay = 0.1,
+                               .betas = {0.9, 0.95},
+                               .eps = 1e-8,
+                               .clip = 1,
+                               .final = 0.1};
+}
+
+static void open_fixture(struct fixture *f, int64_t tokens) {
+    static const char *const path = "text";
+    struct hrt_error error = {0};
+    *f = (struct fixture){.config = config_of(tokens)};
+    test_write_text("text", 4000);
+    const struct hrt_data_request request = {
+        .train = &path, .trains = 1, .positions = bigram.positions, .vocabulary = 256};
+    hrt_comm_open_self(&f->comm);
+    assert_true(hrt_data_open(&f->data, &request, &error));
+    assert_true(hrt_state_create(&f->state, &bigram, true, &error));
+    hrt_init_params(&bigram, f->state.params, 1);
+    assert_true(hrt_trainer_create(&f->trainer, &f->config, &f->comm, &f->data, &f->state, &error));
+}
+
+static void close_fixture(struct fixture *f) {
+    hrt_trainer_destroy(&f->trainer);
+    hrt_state_destroy(&f->state);
+    hrt_data_close(&f->data);
+    hrt_comm_close(&f->comm);
+}
+
+// Sums of the first step over `sequences`, computed by single forward and backward calls.
+static double loss_of_sequences(struct fixture *f, int64_t sequences) {
+    struct hrt_error error = {0};
+    double sum = 0;
+    for (int64_t n = 0; n < sequences; n++) {
+        assert_true(
+            hrt_data_draw(&f->data, 1, (uint64_t)n, f->state.ids, f->state.targets, &error));
+        const double scale = 1 / (double)(sequences * bigram.positions);
+        sum += bigram.forward(f->state.model, 1, f->state.ids, f->state.targets, scale, 0).loss;
+        bigram.backward(f->state.model, 1, f->state.ids, f->state.targets, scale, 0);
+    }
+    return sum;
+}
+
+static void a_step_averages_over_all_targets_of_all_iterations(void **state) {
+    (void)state;
+    struct fixture f;
+    struct hrt_step step;
+    struct hrt_error error = {0};
+    open_fixture(&f, 3 * 4 * 16);
+    assert_int_equal(f.trainer.iterations, 3);
+    assert_int_equal(f.trainer.batch, 4);
+    const double loss = loss_of_sequences(&f, 12), norm = hrt_grad_norm(&f.state);
+    memset(f.state.grads, 0, hrt_state_params_bytes(&bigram));
+    assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
+    assert_true(fabs(step.loss - loss) < 1e-12); // Biases are zero: no auxiliary loss yet.
+    assert_true(fabs(step.grad_norm / norm - 1) < 1e-12);
+    assert_int_equal(step.step, 1);
+    assert_int_equal(hrt_loads_of(&f.trainer.loads, 0)[0] + hrt_loads_of(&f.trainer.loads, 0)[1],
+                     12 * 16);
+    close_fixture(&f);
+}
+
+// The auxiliary loss is a mean over iterations: with equal parameters it does not depend on them.
+static void the_auxiliary_loss_is_shared_by_iterations(void **state) {
+    (void)state;
+    double auxiliary[2];
+    for (int i = 0; i < 2; i++) {
+        struct fixture f;
+        struct hrt_step step;
+        struct hrt_error error = {0};
+        open_fixture(&f, (i ? 3 : 1) * 4 * 16);
+        double *biases = (double *)f.state.params + bigram.set[0].offset;
+        for (int k = 0; k < 4 * 256; k++) biases[k] = 0.1;
+        assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
+        assert_true(fabs(step.loss - step.cross_entropy - step.auxiliary) < 1e-12);
+        auxiliary[i] = step.auxiliary;
+        close_fixture(&f);
+    }
+    assert_true(fabs(auxiliary[0] - 0.01 * 0.01 * 4 * 256) < 1e-12);
+    assert_true(fabs(auxiliary[1] - auxiliary[0]) < 1e-12);
+}
+
+static void the_loss_falls(void **state) {
+    (void)state;
+    struct fixture f;
+    struct hrt_step step;
+    struct hrt_error error = {0};
+    open_fixture(&f, 0);
+    for (int i = 0; i < 50; i++) assert_true(hrt_trainer_step(&f.trainer, i, &step, &error));
+    assert_true(step.cross_entropy < 4.5); // From log 256 = 5.55.
+    close_fixture(&f);
+}
+
+static void train_with_threads(int threads, void *params) {
+    struct fixture f;
+    struct hrt_step step;
+    struct hrt_error error = {0};
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(threads);
+    open_fixture(&f, 0);
+    for (int i = 0; i < 5; i++) assert_true(hrt_trainer_step(&f.trainer, i, &step, &error));
+    memcpy(params, f.state.params, hrt_state_params_bytes(&bigram));
+    close_fixture(&f);
+    omp_set_num_threads(before);
+}
+
+static void the_number_of_threads_changes_no_bit(void **state) {
+    (void)state;
+    const size_t bytes = hrt_state_params_bytes(&bigram);
+    void *one = malloc(bytes), *three = malloc(bytes);
+    train_with_threads(1, one);
+    train_with_threads(3, three);
+    assert_memory_equal(one, three, bytes);
+    free(one);
+    free(three);
+}
+
+static void memory_does_not_grow_after_the_first_step(void **state) {
+    (void)state;
+    struct fixture f;
+    struct hrt_step step;
+    struct hrt_jsonl log;
+    struct hrt_error error = {0};
+    open_fixture(&f, 2 * 4 * 16);
+    assert_true(hrt_jsonl_open(&log, "log", &error));
+    struct mallinfo2 first = {0};
+    for (int i = 0; i < 20; i++) {
+        assert_true(hrt_trainer_step(&f.trainer, i, &step, &error));
+        assert_true(hrt_jsonl_step(&log, &step, &f.trainer.loads, &error));
+        if (i == 0) first = mallinfo2();
+    }
+    const struct mallinfo2 last = mallinfo2();
+    assert_int_equal(last.uordblks, first.uordblks);
+    assert_int_equal(last.hblkhd, first.hblkhd);
+    assert_int_equal(last.arena, first.arena);
+    assert_true(hrt_jsonl_close(&log, &error));
+    close_fixture(&f);
+}
+
+static void evaluation_changes_nothing(void **state) {
+    (void)state;
+    struct fixture f;
+    struct hrt_step step;
+    struct hrt_error error = {0};
+    double loss, again;
+    int64_t tokens;
+    const size_t bytes = hrt_state_params_bytes(&bigram);
+    void *params = malloc(bytes), *zeros = calloc(1, bytes);
+    open_fixture(&f, 0);
+    assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
+    memcpy(params, f.state.params, bytes);
+    assert_true(hrt_evaluate(&f.state, &f.data, 0, &loss, &tokens, &error));
+    assert_int_equal(tokens, 199 / 16 * 16); // 200 tokens: twelve windows, three batches.
+    assert_memory_equal(f.state.params, params, bytes);
+    assert_memory_equal(f.state.grads, zeros, bytes);
+    assert_true(hrt_evaluate(&f.state, &f.data, 3, &again, &tokens, &error));
+    assert_true(loss == again && tokens == 192);
+    assert_true(hrt_evaluate(&f.state, &f.data, 2, &again, &tokens, &error));
+    assert_int_equal(tokens, 2 * 4 * 16);
+    close_fixture(&f);
+    free(params);
+    free(zeros);
+}
+
+static void tokens_that_do_not_divide_are_refused(void **state) {
+    (void)state;
+    struct fixture f;
+    struct hrt_error error = {0};
+    open_fixture(&f, 0);
+    hrt_trainer_destroy(&f.trainer);
+    f.config.tokens = 100;
+    test_expect_error(
+        hrt_trainer_create(&f.trainer, &f.config, &f.comm, &f.data, &f.state, &error), &error,
+        HRT_EXIT_USAGE,
+        "train.tokens is 100, which is not a multiple of 64 (positions 16 x microbatch 4 x ranks "
+        "1); nearest: 64 or 128");
+    f.config.tokens = 8;
+    test_expect_error(
+        hrt_trainer_create(&f.trainer, &f.config, &f.comm, &f.data, &f.state, &error), &error,
+        HRT_EXIT_USAGE,
+        "train.tokens is 8, which is not a multiple of 16 (positions 16 x microbatch 1 x ranks "
+        "1); nearest: 16");
+    f.config.tokens = 32;
+    assert_true(hrt_trainer_create(&f.trainer, &f.config, &f.comm, &f.data, &f.state, &error));
+    assert_int_equal(f.trainer.batch, 2);
+    assert_int_equal(f.trainer.iterations, 1);
+    close_fixture(&f);
+}
+
+static void a_gradient_that_is_not_finite_is_named(void **state) {
+    (void)state;
+    struct fixture f;
+    struct hrt_step step;
+    struct hrt_error error = {0};
+    open_fixture(&f, 0);
+    const size_t bytes = hrt_state_params_bytes(&bigram);
+    void *params = malloc(bytes);
+    memcpy(params, f.state.params, bytes);
+    ((double *)f.state.grads)[bigram.set[0].offset + 3 * 256 + 7] = INFINITY;
+    test_expect_error(hrt_trainer_step(&f.trainer, 4, &step, &error), &error, HRT_EXIT_FAILED,
+                      "step 5: the gradient of layers.1.sparse.experts.1.bias is not finite "
+                      "(inf); training stops");
+    assert_memory_equal(f.state.params, params, bytes);
+    free(params);
+    close_fixture(&f);
+}
+
+static void imbalance_is_the_worst_layers(void **state) {
+    (void)state;
+    struct hrt_error error = {0};
+    struct hrt_load_counts loads;
+    assert_true(hrt_loads_create(&loads, &bigram, &error));
+    assert_true(hrt_loads_imbalance(&loads) == 0);
+    memcpy(loads.count, ((int64_t[]){5, 5, 9, 1}), 4 * sizeof *loads.count);
+    assert_true(hrt_loads_imbalance(&loads) == 1.8);
+    hrt_loads_destroy(&loads);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_averages_over_all_targets_of_all_iterations),
+        cmocka_unit_test(the_auxiliary_loss_is_shared_by_iterations),
+        cmocka_unit_test(the_loss_falls),
+        cmocka_unit_test(the_number_of_threads_changes_no_bit),
+        cmocka_unit_test(memory_does_not_grow_after_the_first_step),
+        cmocka_unit_test(evaluation_changes_nothing),
+        cmocka_unit_test(tokens_that_do_not_divide_are_refused),
+        cmocka_unit_test(a_gradient_that_is_not_finite_is_named),
+        cmocka_unit_test(imbalance_is_the_worst_layers),
+    };
+    return cmocka_run_group_tests(tests, test_enter_directory, test_leave_directory);
+}
