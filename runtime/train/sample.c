@@ -129,7 +129,7 @@ bool hrt_sample(struct hrt_state *state, const char *prompt, int64_t count,
     struct candidate *candidate = malloc((size_t)program->vocabulary * sizeof *candidate);
     if (!candidate) return hrt_fail(error, "out of memory");
 
-    for (int64_t i = 0; prompt && i < length; i++) print_token(out, program, state->ids[i]);
+    if (prompt) fprintf(out, "%s%s", prompt, hrt_tokens_are_bytes(program) ? "" : " ");
     const bool done = sample_tokens(state, length, count, rule, candidate, out, error);
     fputc('\n', out);
     free(candidate);

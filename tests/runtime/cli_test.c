@@ -1,0 +1,196 @@
+// Unit test of runtime/cli and runtime/base: values, settings, options, suggestions.
+#include "runtime/base/suggest.h"
+#include "runtime/cli/options.h"
+#include "runtime/data/file.h"
+#include "runtime/program.h"
+#include "tests/runtime/support/case.h"
+
+static const char *suggestion_for(const char *typed) {
+    static const char *const known[] = {"train.steps", "train.seed", "log.every", "eval"};
+    struct hrt_suggestion suggestion = {.typed = typed};
+    for (int i = 0; i < 4; i++) hrt_suggest(&suggestion, known[i]);
+    return suggestion.best;
+}
+
+static void close_names_are_suggested(void **state) {
+    (void)state;
+    assert_string_equal(suggestion_for("train.step"), "train.steps");
+    assert_string_equal(suggestion_for("trian.steps"), "train.steps");
+    assert_string_equal(suggestion_for("train.sede"), "train.seed");
+    assert_string_equal(suggestion_for("evla"), "eval");
+    assert_null(suggestion_for("evxx"));
+    assert_null(suggestion_for(""));
+    assert_null(suggestion_for("something else entirely"));
+    char longest[300];
+    memset(longest, 'x', sizeof longest);
+    longest[299] = '\0';
+    assert_null(suggestion_for(longest));
+}
+
+static void integers_take_units(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t expected;
+    } good[] = {{"12", 12},         {"4Mi", 4 << 20},      {"2k", 2000},
+                {"-3", -3},         {"1Ki", 1024},         {"3G", 3000000000},
+                {"2Gi", 1ll << 31}, {"1T", 1000000000000}, {"1Ti", 1ll << 40}};
+    const struct hrt_value_rule rule = HRT_INTEGER(0, 0);
+    struct hrt_error error = {0};
+    int64_t value;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(hrt_value_parse(&rule, "n", good[i].text, &value, &error));
+        assert_true(value == good[i].expected);
+    }
+    static const char *const bad[] = {
+        "", "x", "1.5", "3 M", "9223372036854775808", "1e6", "9223372036854775807k"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(hrt_value_parse(&rule, "n", bad[i], &value, &error));
+}
+
+static void values_outside_their_rule_are_refused(void **state) {
+    (void)state;
+    static const char *const choices[] = {"one", "two", NULL};
+    const struct {
+        struct hrt_value_rule rule;
+        const char *text, *expected;
+    } bad[] = {
+        {HRT_INTEGER(1, 10), "11", "n is 11; it must be from 1 to 10"},
+        {HRT_INTEGER(1, 10), "ten", "n needs an integer, not 'ten'"},
+        {HRT_REAL(0, 1), "-0.5", "n is -0.5; it must be from 0 to 1"},
+        {HRT_REAL(0, 1), "nan", "n needs a number, not 'nan'"},
+        {HRT_REAL(0, 1), "0.5x", "n needs a number, not '0.5x'"},
+        {HRT_PAIR(0, 1), "0.9", "n needs two numbers, as in 0.9,0.95, not '0.9'"},
+        {HRT_PAIR(0, 1), "0.9,0.95,1", "n needs two numbers, as in 0.9,0.95, not '0.9,0.95,1'"},
+        {HRT_PAIR(0, 0.99), "0.9,1", "n is 0.9,1; it must be from 0 to 0.99"},
+        {HRT_CHOICE(choices), "three", "n cannot be 'three'; it may be: one, two"},
+        {HRT_TEXT, "", "n is empty"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char out[4096];
+        struct hrt_error error = {0};
+        test_expect_error(hrt_value_parse(&bad[i].rule, "n", bad[i].text, out, &error), &error,
+                          HRT_EXIT_USAGE, bad[i].expected);
+    }
+}
+
+static void pairs_may_be_written_as_lists(void **state) {
+    (void)state;
+    const struct hrt_value_rule rule = HRT_PAIR(0, 1);
+    struct hrt_error error = {0};
+    double pair[2];
+    assert_true(hrt_value_parse(&rule, "n", "[0.9, 0.95]", pair, &error));
+    assert_true(pair[0] == 0.9 && pair[1] == 0.95);
+    assert_true(hrt_value_parse(&rule, "n", "0.5,0.25", pair, &error));
+    assert_true(pair[0] == 0.5 && pair[1] == 0.25);
+}
+
+// Parses a command line of the bigram program, given without its name.
+static bool parse(struct hrt_arguments *arguments, struct hrt_error *error, const char *line) {
+    static char text[256];
+    char *argv[16] = {"bigram"};
+    int argc = 1;
+    snprintf(text, sizeof text, "%s", line);
+    for (char *at = strtok(text, " "); at; at = strtok(NULL, " ")) argv[argc++] = at;
+    *error = (struct hrt_error){0};
+    return hrt_options_parse(arguments, argc, argv, &bigram, error);
+}
+
+static void settings_come_from_the_program_then_the_command_line(void **state) {
+    (void)state;
+    struct hrt_arguments a;
+    struct hrt_error error;
+    assert_true(parse(&a, &error, "train"));
+    assert_int_equal(a.config.steps, 20);   // The program's.
+    assert_true(a.config.lr == 0.01);       // The program's.
+    assert_true(a.config.betas[1] == 0.95); // The default.
+    assert_int_equal(a.config.data_format, HRT_DATA_BYTES);
+    assert_null(a.config.log_jsonl);
+    assert_true(parse(&a, &error,
+                      "train --steps 7 --set train.optimizer.lr=0.5 --format=llmc --steps=8 "
+                      "--data a --data b --val c --log out"));
+    assert_int_equal(a.config.steps, 8);
+    assert_true(a.config.lr == 0.5);
+    assert_int_equal(a.config.data_format, HRT_DATA_LLMC);
+    assert_int_equal(a.config.data_train.count, 2);
+    assert_string_equal(a.config.data_train.text[1], "b");
+    assert_string_equal(a.config.data_val.text[0], "c");
+    assert_string_equal(a.config.log_jsonl, "out");
+}
+
+static void wrong_command_lines_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *expected;
+    } bad[] = {
+        {"", "a command is missing: train, eval, sample or info; see bigram --help"},
+        {"trian", "unknown command 'trian'; did you mean 'train'?"},
+        {"destroy", "unknown command 'destroy'; see bigram --help"},
+        {"train --stpes 3", "unknown option '--stpes'; did you mean '--steps'?"},
+        {"train --frobnicate", "unknown option '--frobnicate'; see train --help"},
+        {"train --steps", "--steps needs a value: --steps N"},
+        {"train --steps x", "--steps needs an integer, not 'x'"},
+        {"train --steps 0", "--steps is 0; it must be from 1 to 1e+12"},
+        {"train file.txt", "unexpected argument 'file.txt'; see train --help"},
+        {"train --tokens 3", "train does not take --tokens"},
+        {"info --params=3", "--params takes no value"},
+        {"train --set steps", "--set needs KEY=VALUE, not 'steps'"},
+        {"train --set train.stesp=3", "unknown setting 'train.stesp'; did you mean 'train.steps'?"},
+        {"train --set a.b=3", "unknown setting 'a.b'; 'bigram info' lists all"},
+        {"train --set train.steps=-1", "train.steps is -1; it must be from 1 to 1e+12"},
+        {"train --set parallel.microbatch=8",
+         "'parallel.microbatch' is fixed at '4' when the program is compiled; compile again with "
+         "hecatec --set parallel.microbatch=8"},
+        {"train --set train.schedule=cosin",
+         "train.schedule cannot be 'cosin'; it may be: cosine, linear, constant"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct hrt_arguments arguments;
+        struct hrt_error error;
+        const bool result = parse(&arguments, &error, bad[i].line);
+        test_expect_error(result, &error, HRT_EXIT_USAGE, bad[i].expected);
+    }
+}
+
+// Every option of a command's help is accepted by the command, and every line fits 100 columns.
+static void help_lists_what_is_accepted(void **state) {
+    (void)state;
+    static const enum hrt_command commands[] = {HRT_TRAIN, HRT_EVAL, HRT_SAMPLE, HRT_INFO};
+    static const char *const names[] = {"train", "eval", "sample", "info"};
+    for (int i = 0; i < 4; i++) {
+        char *help = NULL;
+        size_t bytes;
+        FILE *out = open_memstream(&help, &bytes);
+        hrt_options_help(out, &bigram, commands[i]);
+        fclose(out);
+        int options = 0;
+        for (char *rest, *line = strtok_r(help, "\n", &rest); line;
+             line = strtok_r(NULL, "\n", &rest)) {
+            char name[64], command[128];
+            assert_true(strlen(line) <= 100);
+            if (sscanf(line, "  %63s", name) != 1 || strncmp(name, "--", 2) != 0) continue;
+            struct hrt_arguments arguments;
+            struct hrt_error error;
+            snprintf(command, sizeof command, "%s %s", names[i], name);
+            parse(&arguments, &error, command);
+            assert_null(strstr(error.text, "unknown"));
+            assert_null(strstr(error.text, "does not take"));
+            options++;
+        }
+        assert_true(options >= 3);
+        free(help);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(close_names_are_suggested),
+        cmocka_unit_test(integers_take_units),
+        cmocka_unit_test(values_outside_their_rule_are_refused),
+        cmocka_unit_test(pairs_may_be_written_as_lists),
+        cmocka_unit_test(settings_come_from_the_program_then_the_command_line),
+        cmocka_unit_test(wrong_command_lines_are_refused),
+        cmocka_unit_test(help_lists_what_is_accepted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+// The training programs as their users run them: commands, files, messages, exit codes, signals.
+// RUN_PROGRAMS is the folder of the programs built from support/bigram.c.
+#include <jansson.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/runtime/support/case.h"
+
+struct result {
+    int code;        // Exit code; 128 + signal when a signal ended the process.
+    char *out, *err; // Freed by release.
+};
+
+static void release(struct result *result) {
+    free(result->out);
+    free(result->err);
+}
+
+static struct result run_shell(const char *command) {
+    struct result result;
+    char line[1024];
+    snprintf(line, sizeof line, "PATH=%s:$PATH; (%s) >out 2>err </dev/null", RUN_PROGRAMS, command);
+    const int status = system(line);
+    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    result.out = test_read("out", NULL);
+    result.err = test_read("err", NULL);
+    return result;
+}
+
+static void expect_success(const char *command) {
+    struct result result = run_shell(command);
+    assert_string_equal(result.err, "");
+    assert_int_equal(result.code, 0);
+    release(&result);
+}
+
+static void expect_failure(const char *command, int code, const char *message) {
+    struct result result = run_shell(command);
+    assert_string_equal(result.err, message);
+    assert_int_equal(result.code, code);
+    release(&result);
+}
+
+// The last "key":number of the JSON lines in `path`.
+static double last_of(const char *path, const char *key) {
+    char *text = test_read(path, NULL);
+    assert_non_null(text);
+    char *line = text + strlen(text) - 1;
+    while (line > text && line[-1] != '\n') line--;
+    json_t *object = json_loads(line, 0, NULL);
+    json_t *number = json_object_get(object, key);
+    assert_true(json_is_number(number));
+    const double value = json_number_value(number);
+    json_decref(object);
+    free(text);
+    return value;
+}
+
+static int enter(void **state) {
+    if (test_enter_directory(state) != 0) return -1;
+    setenv("OMP_NUM_THREADS", "2", 1);
+    test_write_text("text", 20000);
+    return 0;
+}
+
+static void train_save_eval_and_sample_fit_together(void **state) {
+    (void)state;
+    struct result r = run_shell("bigram_f32 train --data text --steps 200 --log log --save a.st "
+                                "--set train.eval_every=100 --set log.loads=50 --sample 20 "
+                                "--set train.optimizer.lr=0.03 --prompt 'a f' --temperature 0");
+    assert_string_equal(r.err, "");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "data: 19.0k tokens for training, 1.00k for validation (the "
+                                  "last 5 % of each file)\n"));
+    assert_non_null(strstr(r.out, "\nstep 200/200 | loss "));
+    assert_non_null(strstr(r.out, "\nsaved: a.st\na fo"));
+    release(&r);
+    assert_true(last_of("log", "step") == 200);
+    const double loss = last_of("log", "val_loss");
+    assert_true(loss < 3);
+
+    char expected[64];
+    snprintf(expected, sizeof expected, "validation loss %.6f, ", loss);
+    r = run_shell("bigram_f32 eval --data text --load a.st --batches 20");
+    assert_int_equal(r.code, 0);
+    assert_memory_equal(r.out, expected, strlen(expected));
+    release(&r);
+
+    r = run_shell("bigram_f64 sample --load a.st --prompt 'a f' --tokens 20 --temperature 0");
+    assert_int_equal(r.code, 0);
+    assert_memory_equal(r.out, "a fo", 4);
+    assert_int_equal(strlen(r.out), 24);
+    release(&r);
+}
+
+static void equal_seeds_give_equal_bits(void **state) {
+    (void)state;
+    expect_success("bigram_f32 train --data text --steps 9 --save one --threads 1");
+    expect_success("bigram_f32 train --data text --steps 9 --save two --threads 2");
+    expect_success("bigram_f32 train --data text --steps 9 --save three --seed 2");
+    expect_success("cmp one two");
+    struct result r = run_shell("cmp one three");
+    assert_int_equal(r.code, 1);
+    release(&r);
+}
+
+static void training_goes_on_from_loaded_parameters(void **state) {
+    (void)state;
+    expect_success("bigram_f32 train --data text --steps 100 --save a.st --log first "
+                   "--set train.optimizer.lr=0.03");
+    expect_success("bigram_f32 train --data text --steps 1 --load a.st --log second");
+    assert_true(last_of("second", "cross_entropy") < 4.5);
+}
+
+static void words_are_printed_as_ids(void **state) {
+    (void)state;
+    static const uint32_t token[] = {299, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+    test_write_llmc("words.bin", (struct test_llmc){20240520, 1, 18, 2, token, 18, 0});
+    expect_success("bigram_words train --data words.bin --format llmc --steps 1 --save w.st");
+    struct result r = run_shell("bigram_words sample --load w.st --tokens 3 --prompt '299 7'");
+    int id[5];
+    assert_int_equal(r.code, 0);
+    assert_int_equal(sscanf(r.out, "%d %d %d %d %d", &id[0], &id[1], &id[2], &id[3], &id[4]), 5);
+    assert_int_equal(id[0], 299);
+    assert_int_equal(id[1], 7);
+    for (int i = 2; i < 5; i++) assert_in_range(id[i], 0, 299);
+    release(&r);
+    expect_failure("bigram_words sample --load w.st --prompt '300'", 2,
+                   "bigram: error: the prompt needs token ids below 300, not '300'\n");
+    expect_failure("bigram_words sample --load w.st --prompt 'the fox'", 2,
+                   "bigram: error: the prompt needs token ids below 300, not 'the fox'\n");
+    expect_failure("bigram_words sample --load w.st --prompt ' '", 2,
+                   "bigram: error: the prompt has no token\n");
+}
+
+static void gradients_are_checked(void **state) {
+    (void)state;
+    struct result r = run_shell("bigram_f64 train --check-grad 20");
+    assert_string_equal(r.err, "");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "\nsparse.experts.bias "));
+    assert_null(strstr(r.out, "rope_table"));
+    assert_non_null(strstr(r.out, "\nworst relative error "));
+    release(&r);
+    r = run_shell("bigram_wrong train --check-grad 20");
+    assert_int_equal(r.code, 1);
+    assert_memory_equal(r.err, "bigram: error: the gradient of gain is off by ", 46);
+    release(&r);
+    expect_failure("bigram_f32 train --check-grad 20", 2,
+                   "bigram: error: --check-grad needs a program of double precision: compile with "
+                   "--set train.precision=fp64\n");
+}
+
+static void info_tells_what_was_compiled(void **state) {
+    (void)state;
+    struct result r = run_shell("bigram_f32 info --params --set train.steps=33");
+    assert_int_equal(r.code, 0);
+    static const char *const expected[] = {
+        "  parameters     66.8k (66816), 66.3k active per token\n",
+        "  experts        sparse: 2 layers, top 1 of 2\n",
+        "  AdamW states   522.5 KiB\n",
+        "  arena          64.0 KiB\n",
+        "  table                                [I=256, V=256]                x1      trained, "
+        "decays\n",
+        "  train.steps = 33    # optimizer steps\n",
+        "  parallel.microbatch = 4\n",
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_non_null(strstr(r.out, expected[i]));
+    release(&r);
+}
+
+static void help_and_version_go_to_standard_output(void **state) {
+    (void)state;
+    struct result r = run_shell("bigram_f32 --help");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "\n  sample "));
+    release(&r);
+    r = run_shell("bigram_f32 train --data text --help");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "\n  --check-grad N "));
+    release(&r);
+    r = run_shell("bigram_f32 --version");
+    assert_int_equal(r.code, 0);
+    assert_string_equal(r.out, "bigram, compiled by hecatec 0.1.0\n");
+    release(&r);
+}
+
+static void wrong_use_is_exit_code_2(void **state) {
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"bigram_f32", "a command is missing: train, eval, sample or info; see bigram --help"},
+        {"bigram_f32 train", "no data: give --data FILE"},
+        {"bigram_f32 train --val text", "no training data: give --data FILE"},
+        {"bigram_f32 eval --data text", "eval needs trained parameters: --load FILE"},
+        {"bigram_f32 sample", "sample needs trained parameters: --load FILE"},
+        {"bigram_f32 train --data text --set train.tokens=65",
+         "train.tokens is 65, which is not a multiple of 64 (positions 16 x microbatch 4 x ranks "
+         "1); nearest: 64 or 128"},
+        {"bigram_f32 train --data text --threads 0", "--threads is 0; it must be from 1 to 4096"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char message[256];
+        snprintf(message, sizeof message, "bigram: error: %s\n", wrong[i][1]);
+        expect_failure(wrong[i][0], 2, message);
+    }
+}
+
+static void unusable_files_are_exit_code_1_before_training(void **state) {
+    (void)state;
+    test_write_text("tail", 300); // Its last 5 % are 15 tokens: no sequence.
+    static const char *const wrong[][2] = {
+        {"bigram_f32 train --data nothing", "cannot open 'nothing': No such file or directory"},
+        {"bigram_f32 train --data text --log no/log",
+         "cannot write 'no/log': No such file or directory"},
+        {"bigram_f32 train --data text --save no/a.st",
+         "cannot write 'no/a.st': No such file or directory"},
+        {"bigram_f32 train --data text --load nothing",
+         "cannot open 'nothing': No such file or directory"},
+        {"bigram_f32 train --data text --load text",
+         "'text' is not a valid safetensors file: its header would be larger than 100 MB"},
+        {"bigram_f32 train --data tail --set train.eval_every=1",
+         "no validation data for train.eval_every: give --val FILE"},
+        {"bigram_f32 train --data text --val tail --format llmc",
+         "'text' is not an llm.c data file: its magic number is 1868963937, not 20240520 or "
+         "20240801 (plain text needs --format bytes)"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char message[256];
+        snprintf(message, sizeof message, "bigram: error: %s\n", wrong[i][1]);
+        struct result r = run_shell(wrong[i][0]);
+        assert_string_equal(r.err, message);
+        assert_int_equal(r.code, 1);
+        assert_null(strstr(r.out, "step "));
+        release(&r);
+    }
+}
+
+static void a_loss_that_is_not_finite_stops_the_run(void **state) {
+    (void)state;
+    unlink("nan.st");
+    expect_failure("bigram_nan train --data text --log log --save nan.st", 1,
+                   "bigram: error: step 3: the loss is not finite (nan); training stops\n");
+    assert_true(last_of("log", "step") == 2); // What was done is logged; nothing is saved.
+    assert_int_equal(access("nan.st", F_OK), -1);
+}
+
+static void a_full_disk_stops_the_run(void **state) {
+    (void)state;
+    expect_failure("bigram_f32 train --data text --log /dev/full", 1,
+                   "bigram: error: cannot write '/dev/full': No space left on device\n");
+    struct result r = run_shell("bigram_f32 info >/dev/full");
+    assert_string_equal(r.err, "bigram: error: cannot write to standard output: No space left on "
+                               "device\n");
+    assert_int_equal(r.code, 1);
+    release(&r);
+}
+
+// Starts a run without end, sends `number` once it has logged a step, and looks at what it leaves.
+static void expect_stop(int number, int code, const char *name) {
+    unlink("log");
+    unlink("stopped.st");
+    const pid_t child = fork();
+    if (child == 0) {
+        if (!freopen("out", "w", stdout)) _exit(99);
+        execl(RUN_PROGRAMS "/bigram_f32", "bigram_f32", "train", "--data", "text", "--steps",
+              "1000000000", "--log", "log", "--save", "stopped.st", NULL);
+        _exit(99);
+    }
+    struct stat status;
+    while (stat("log", &status) != 0 || status.st_size == 0) usleep(1000);
+    kill(child, number);
+    int ended;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFEXITED(ended));
+    assert_int_equal(WEXITSTATUS(ended), code);
+
+    char expected[64];
+    char *out = test_read("out", NULL);
+    snprintf(expected, sizeof expected, "\nstopped by %s after step %.0f\n", name,
+             last_of("log", "step"));
+    assert_non_null(strstr(out, expected));
+    free(out);
+    assert_int_equal(access("stopped.st", F_OK), 0);
+}
+
+static void signals_finish_the_step_and_save(void **state) {
+    (void)state;
+    expect_stop(SIGINT, 130, "SIGINT");
+    expect_stop(SIGTERM, 143, "SIGTERM");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(train_save_eval_and_sample_fit_together),
+        cmocka_unit_test(equal_seeds_give_equal_bits),
+        cmocka_unit_test(training_goes_on_from_loaded_parameters),
+        cmocka_unit_test(words_are_printed_as_ids),
+        cmocka_unit_test(gradients_are_checked),
+        cmocka_unit_test(info_tells_what_was_compiled),
+        cmocka_unit_test(help_and_version_go_to_standard_output),
+        cmocka_unit_test(wrong_use_is_exit_code_2),
+        cmocka_unit_test(unusable_files_are_exit_code_1_before_training),
+        cmocka_unit_test(a_loss_that_is_not_finite_stops_the_run),
+        cmocka_unit_test(a_full_disk_stops_the_run),
+        cmocka_unit_test(signals_finish_the_step_and_save),
+    };
+    return cmocka_run_group_tests(tests, enter, test_leave_directory);
+}

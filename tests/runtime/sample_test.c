@@ -1,0 +1,117 @@
+// Unit test of runtime/train/sample: a bigram model whose table says what follows what.
+#include "runtime/train/sample.h"
+
+#include <math.h>
+
+#include "runtime/params/tensor.h"
+#include "tests/runtime/support/case.h"
+
+// After byte b comes b + 1 with logit 8, b + 2 with logit 7, everything else with logit 0.
+static void create(struct hrt_state *state) {
+    struct hrt_error error = {0};
+    assert_true(hrt_state_create(state, &bigram, false, &error));
+    float *params = state->params;
+    for (int i = 0; i < 256; i++) {
+        params[bigram.param[1].offset + i] = 1;
+        params[hrt_stored_index(&bigram.param[0], i * 256 + (i + 1) % 256)] = 8;
+        params[hrt_stored_index(&bigram.param[0], i * 256 + (i + 2) % 256)] = 7;
+    }
+}
+
+// What sampling `count` tokens prints; freed by the caller.
+static char *sampled(const char *prompt, int64_t count, struct hrt_sample_rule rule) {
+    struct hrt_error error = {0};
+    struct hrt_state state;
+    char *printed = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&printed, &bytes);
+    create(&state);
+    assert_true(hrt_sample(&state, prompt, count, rule, out, &error));
+    fclose(out);
+    hrt_state_destroy(&state);
+    return printed;
+}
+
+static void expect_sample(const char *prompt, int64_t count, struct hrt_sample_rule rule,
+                          const char *expected) {
+    char *printed = sampled(prompt, count, rule);
+    assert_string_equal(printed, expected);
+    free(printed);
+}
+
+static void temperature_zero_takes_the_likeliest(void **state) {
+    (void)state;
+    expect_sample("a", 4, (struct hrt_sample_rule){.temperature = 0}, "abcde\n");
+}
+
+static void topk_one_takes_the_likeliest(void **state) {
+    (void)state;
+    expect_sample("a", 4, (struct hrt_sample_rule){.temperature = 1, .topk = 1}, "abcde\n");
+}
+
+static void without_a_prompt_a_newline_is_continued(void **state) {
+    (void)state;
+    expect_sample(NULL, 2, (struct hrt_sample_rule){.temperature = 0}, "\v\f\n");
+}
+
+// Longer than the 16 positions of the model, in the prompt and in what follows.
+static void the_window_slides(void **state) {
+    (void)state;
+    expect_sample("ABCDEFGHIJKLMNOPQRSTU", 20, (struct hrt_sample_rule){.temperature = 0},
+                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghi\n");
+}
+
+static void the_seed_decides(void **state) {
+    (void)state;
+    char *one = sampled("a", 100, (struct hrt_sample_rule){.temperature = 3, .seed = 1});
+    char *again = sampled("a", 100, (struct hrt_sample_rule){.temperature = 3, .seed = 1});
+    char *other = sampled("a", 100, (struct hrt_sample_rule){.temperature = 3, .seed = 2});
+    assert_string_equal(one, again);
+    assert_string_not_equal(one, other);
+    free(one);
+    free(again);
+    free(other);
+}
+
+// Among the two likeliest at temperature 1, the second has the share 1 / (1 + e).
+static void shares_follow_the_scores(void **state) {
+    (void)state;
+    enum { DRAWS = 4000 };
+    char *text = sampled("a", DRAWS, (struct hrt_sample_rule){.temperature = 1, .topk = 2});
+    int second = 0;
+    for (int i = 0; i < DRAWS; i++) {
+        const int gap = (unsigned char)(text[i + 1] - text[i]);
+        assert_true(gap == 1 || gap == 2);
+        second += gap == 2;
+    }
+    const double share = 1 / (1 + exp(1));
+    assert_true(fabs((double)second / DRAWS - share) < 5 * sqrt(share * (1 - share) / DRAWS));
+    free(text);
+}
+
+static void scores_that_are_not_finite_are_an_error(void **state) {
+    (void)state;
+    struct hrt_error error = {0};
+    struct hrt_state s;
+    create(&s);
+    ((float *)s.params)[0] = NAN;
+    FILE *out = fopen("/dev/null", "w");
+    const bool done = hrt_sample(&s, NULL, 300, (struct hrt_sample_rule){0}, out, &error);
+    test_expect_error(done, &error, HRT_EXIT_FAILED,
+                      "the model's scores are not finite; nothing can be drawn");
+    fclose(out);
+    hrt_state_destroy(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(temperature_zero_takes_the_likeliest),
+        cmocka_unit_test(topk_one_takes_the_likeliest),
+        cmocka_unit_test(without_a_prompt_a_newline_is_continued),
+        cmocka_unit_test(the_window_slides),
+        cmocka_unit_test(the_seed_decides),
+        cmocka_unit_test(shares_follow_the_scores),
+        cmocka_unit_test(scores_that_are_not_finite_are_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
