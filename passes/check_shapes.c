@@ -1,0 +1,63 @@
+// check-shapes: what every later pass takes for granted is checked once, with messages for people.
+//
+//   before   IR from ir/build, or text read by --compile-from
+//   after    the same
+//
+// Why      IRDL cannot say that two operands share a dimension, that a product has one of the three
+//          forms for which there are kernels, or that @forward has the arguments a program gets.
+// Needs    a module that MLIR's own verifier accepts.
+// Leaves   the module as it is. Every operation passes hec_op_verify; @forward takes ids, targets,
+//          scale and share and returns loss, cross entropy and auxiliary loss.
+// Reports  every fault in one run; "not yet" for products that would need a transpose.
+#include "passes/pass.h"
+
+#include <stdlib.h>
+
+static bool is_scalar(MlirType type) {
+    return hec_type_is_real(type) && mlirShapedTypeGetRank(type) == 0;
+}
+
+static bool is_tokens(MlirType type) {
+    return mlirTypeIsARankedTensor(type) && mlirShapedTypeGetRank(type) == 2 &&
+           mlirTypeIsAInteger(mlirShapedTypeGetElementType(type));
+}
+
+static bool check_forward(MlirOperation module) {
+    const MlirOperation forward = hec_find_symbol(module, HEC_STR("forward"));
+    if (mlirOperationIsNull(forward) || !hec_op_is(forward, HEC_OP_FUNC)) {
+        hec_ir_error(module, "there is no function @forward");
+        return false;
+    }
+    const MlirBlock body = hec_func_body(forward);
+    bool sound = mlirBlockGetNumArguments(body) == 4;
+    for (int i = 0; i < 4 && sound; i++) {
+        const MlirType type = mlirValueGetType(mlirBlockGetArgument(body, i));
+        sound = i < 2 ? is_tokens(type) : is_scalar(type);
+    }
+    if (!sound) hec_ir_error(forward, "@forward takes ids, targets, scale and share");
+    const MlirOperation ret = mlirBlockGetTerminator(body);
+    bool scalars = mlirOperationGetNumOperands(ret) == 3;
+    for (int i = 0; i < 3 && scalars; i++) {
+        scalars = is_scalar(mlirValueGetType(hec_operand(ret, i)));
+    }
+    if (!scalars) hec_ir_error(ret, "@forward returns loss, cross entropy and auxiliary loss");
+    return sound && scalars;
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    struct hec_ops ops = hec_ops_below(module);
+    bool sound = true;
+    for (int k = 0; k < ops.count; k++) {
+        sound &= hec_op_verify(ops.op[k]);
+    }
+    free(ops.op);
+    sound &= check_forward(module);
+    return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
+}
+
+const struct hec_pass hec_pass_check_shapes = {
+    .flag = "check-shapes",
+    .summary = "Check every operation, and the arguments and results of @forward",
+    .run = run,
+};

@@ -1,0 +1,236 @@
+// --explain=memory: what a device holds, and what fills the arena when most of it is in use.
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/pipeline.h"
+#include "passes/place/place.h"
+#include "passes/rewrite.h"
+
+enum { SHOWN_MAX = 24, TEXT_MAX = 96 };
+
+// One thing in memory, as the tables show it.
+struct entry {
+    int64_t bytes;
+    char what[TEXT_MAX], shape[TEXT_MAX];
+    const char *kind;
+};
+
+struct table {
+    struct hec_arena *arena;
+    HEC_VEC(struct entry) entries;
+};
+
+static int by_bytes(const void *left, const void *right) {
+    const struct entry *a = left, *b = right;
+    if (a->bytes != b->bytes) return a->bytes < b->bytes ? 1 : -1;
+    return strcmp(a->what, b->what);
+}
+
+static void write_bytes(int64_t bytes, int width, FILE *out) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    int u = 0;
+    for (; value >= 1024 && u < 4; u++) value /= 1024;
+    fprintf(out, "%*.*f %-*s", width, u == 0 ? 0 : 1, value, width ? 3 : 0, unit[u]);
+}
+
+static void write_shape(char text[TEXT_MAX], int64_t count, MlirType type) {
+    const struct hec_tensor t = hec_tensor_of(type);
+    size_t at = 0;
+    if (count > 0) at = (size_t)snprintf(text, TEXT_MAX, "%" PRId64 " x ", count);
+    for (int i = 0; i < t.rank && at < TEXT_MAX; i++) {
+        at += (size_t)snprintf(text + at, TEXT_MAX - at, "%s%.*s %" PRId64, i ? ", " : "[",
+                               (int)t.dim[i].length, t.dim[i].data, t.size[i]);
+    }
+    if (at < TEXT_MAX) snprintf(text + at, TEXT_MAX - at, t.rank ? "]" : "scalar");
+}
+
+static void print_table(struct table *table, int64_t whole, FILE *out) {
+    qsort(table->entries.item, (size_t)table->entries.count, sizeof *table->entries.item, by_bytes);
+    int64_t rest = 0;
+    for (int i = 0; i < table->entries.count; i++) {
+        const struct entry *e = &table->entries.item[i];
+        if (i >= SHOWN_MAX) {
+            rest += e->bytes;
+            continue;
+        }
+        write_bytes(e->bytes, 8, out);
+        fprintf(out, "  %5.1f%%  %-10s %-28s %s\n",
+                whole ? 100 * (double)e->bytes / (double)whole : 0, e->kind, e->what, e->shape);
+    }
+    if (rest == 0) return;
+    write_bytes(rest, 8, out);
+    fprintf(out, "  %5.1f%%  %d smaller ones\n", 100 * (double)rest / (double)whole,
+            table->entries.count - SHOWN_MAX);
+}
+
+// ---- the placed module, read back
+
+static bool read_home(MlirValue v, struct hec_home *home) {
+    const MlirOperation op = hec_defining(v);
+    if (op.ptr) return hec_home_of(op, "home", (int)mlirOpResultGetResultNumber(v), home);
+    const MlirOperation parent = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
+    const int before = hec_op_is(parent, HEC_OP_FOR) ? 1 : 0;
+    const int index = (int)mlirBlockArgumentGetArgNumber(v) - before;
+    return index >= 0 && hec_home_of(parent, "argument_home", index, home);
+}
+
+static bool read_placement(struct hec_placement *p, MlirOperation module) {
+    if (!hec_has_attr(module, "hecate.arena_bytes") ||
+        !hec_has_attr(module, "hecate.param_elements")) {
+        hec_ir_error(module, "has no homes: place-buffers did not run");
+        return false;
+    }
+    p->module = module;
+    p->arena_bytes = hec_get_int(module, "hecate.arena_bytes");
+    hec_live_find(&p->live, &p->arena, module);
+    p->placed = hec_arena_alloc(&p->arena, (size_t)p->live.values.count, sizeof *p->placed);
+    for (int i = 0; i < p->live.values.count; i++) {
+        struct hec_placed *placed = &p->placed[i];
+        placed->root = placed->next = i;
+        read_home(p->live.values.item[i].value, &placed->home);
+        placed->pinned = placed->home.kind != HEC_HOME_ARENA;
+    }
+    hec_place_find_slots(p);
+    for (int i = 0; i < p->slots.count; i++) {
+        struct hec_slot *slot = &p->slots.item[i];
+        slot->rows = hec_get_int(slot->op, "rows");
+        slot->offset = hec_get_int(slot->op, "offset");
+    }
+    hec_place_slot_lives(p);
+    return true;
+}
+
+// ---- the arena
+
+static bool is_alive(const struct hec_placement *p, int value, int at) {
+    const struct hec_live_value *v = &p->live.values.item[value];
+    return p->placed[value].home.kind == HEC_HOME_ARENA && v->first <= at && at <= v->last;
+}
+
+// What lives at operation `at`; `table` NULL: only the sum. What is made in place counts once.
+static int64_t live_bytes(const struct hec_placement *p, int at, struct table *table) {
+    int64_t sum = 0;
+    for (int i = 0; i < p->slots.count; i++) {
+        const struct hec_slot *slot = &p->slots.item[i];
+        if (slot->last < 0 || at < slot->first || slot->last < at) continue;
+        sum += slot->rows * slot->stride;
+        if (!table) continue;
+        struct entry e = {.bytes = slot->rows * slot->stride, .kind = "saved"};
+        if (slot->observed) e.kind = "observed";
+        snprintf(e.what, sizeof e.what, "%.*s", (int)slot->name.length, slot->name.data);
+        write_shape(e.shape, slot->rows > 1 ? slot->rows : 0, hec_get_type(slot->op, "type"));
+        HEC_PUSH(table->arena, &table->entries, e);
+    }
+    for (int i = 0; i < p->live.values.count; i++) {
+        if (!is_alive(p, i, at)) continue;
+        bool counted = false;
+        for (int j = 0; j < i && !counted; j++) {
+            counted = is_alive(p, j, at) && p->placed[j].home.at == p->placed[i].home.at;
+        }
+        if (counted) continue;
+        const MlirValue v = p->live.values.item[i].value;
+        const int64_t bytes = hec_type_bytes(mlirValueGetType(v));
+        sum += bytes;
+        if (!table) continue;
+        const MlirStringRef name = hec_value_name(v);
+        const MlirOperation op = hec_defining(v);
+        struct entry e = {.bytes = bytes, .kind = "temporary"};
+        snprintf(e.what, sizeof e.what, "%.*s", (int)name.length, name.data);
+        if (!name.length)
+            snprintf(e.what, sizeof e.what, "(%s)", op.ptr ? hec_op_row(hec_op_of(op))->name : "");
+        write_shape(e.shape, 0, mlirValueGetType(v));
+        HEC_PUSH(table->arena, &table->entries, e);
+    }
+    return sum;
+}
+
+static void explain_arena(struct hec_placement *p, FILE *out) {
+    int64_t most = -1;
+    int peak = 0;
+    for (int k = 1; k < p->live.ops.count; k++) {
+        const int64_t bytes = live_bytes(p, k, NULL);
+        if (bytes > most) most = bytes, peak = k;
+    }
+    if (most < 0) return;
+    struct table table = {.arena = &p->arena};
+    live_bytes(p, peak, &table);
+    const MlirOperation op = p->live.ops.item[peak];
+    const MlirOperation func = hec_func_of(op);
+    const MlirStringRef in = hec_get_string(func, "sym_name");
+    fputs("\narena at its fullest: ", out);
+    write_bytes(most, 0, out);
+    fputs(" of ", out);
+    write_bytes(p->arena_bytes, 0, out);
+    fprintf(out, " in use, in @%.*s at %s", (int)in.length, in.data,
+            hec_op_row(hec_op_of(op))->name);
+    struct hec_place place;
+    if (hec_loc_place(mlirOperationGetLocation(op), &place)) {
+        fprintf(out, " (%.*s:%u:%u)", (int)place.file.length, place.file.data, place.line,
+                place.column);
+    }
+    fputs("\n", out);
+    print_table(&table, p->arena_bytes, out);
+}
+
+// ---- parameters
+
+static int64_t element_bytes(MlirOperation module) {
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    int64_t bytes = 4;
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_param)) continue;
+        const MlirType type = hec_get_type(ops.op[k], "type");
+        bytes = hec_type_bytes(type) / hec_type_elements(type);
+        break;
+    }
+    free(ops.op);
+    return bytes;
+}
+
+static void explain_parameters(struct hec_placement *p, int64_t whole, FILE *out) {
+    const int64_t element = element_bytes(p->module);
+    struct table table = {.arena = &p->arena};
+    struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_param)) continue;
+        const MlirOperation param = ops.op[k];
+        const MlirOperation set = hec_find_symbol(p->module, hec_get_string(param, "set"));
+        const int64_t layers = hec_get_int(param, "layers");
+        const int64_t copies = (layers ? layers : 1) * (set.ptr ? hec_get_int(set, "experts") : 1);
+        const MlirStringRef name = hec_get_string(param, "sym_name");
+        const bool panels = mlirStringRefEqual(hec_get_string(param, "layout"), HEC_STR("panels"));
+        struct entry e = {.bytes = copies * hec_get_int(param, "elements") * element,
+                          .kind = panels ? "panels" : "rows"};
+        snprintf(e.what, sizeof e.what, "%.*s", (int)name.length, name.data);
+        write_shape(e.shape, layers, hec_get_type(param, "type"));
+        HEC_PUSH(table.arena, &table.entries, e);
+    }
+    free(ops.op);
+    fputs("\nparameters, as stored:\n", out);
+    print_table(&table, whole, out);
+}
+
+static void print_line(const char *what, int64_t bytes, const char *note, FILE *out) {
+    write_bytes(bytes, 8, out);
+    fprintf(out, "  %-18s %s\n", what, note);
+}
+
+bool hec_explain_memory(MlirOperation module, FILE *out) {
+    struct hec_placement p = {.sound = true};
+    const bool placed = read_placement(&p, module);
+    if (placed) {
+        const int64_t parameters =
+            hec_get_int(module, "hecate.param_elements") * element_bytes(module);
+        print_line("parameters", parameters, "", out);
+        print_line("gradients", parameters, "of the same layout", out);
+        print_line("optimizer states", 2 * parameters, "AdamW's two means", out);
+        print_line("arena", p.arena_bytes, "saved values and temporaries of one microbatch", out);
+        print_line("together", 4 * parameters + p.arena_bytes, "", out);
+        explain_parameters(&p, parameters, out);
+        explain_arena(&p, out);
+    }
+    hec_live_free(&p.live);
+    hec_arena_free(&p.arena);
+    return placed;
+}

@@ -1,0 +1,153 @@
+// group-experts: what experts compute becomes ordinary operations over rows grouped by expert.
+//
+//   before   %y = moe.experts(%x, %weights, %ids, %i) {set = @sparse, expert = @sparse.expert}
+//   after    %first, %pair, %slot = moe.route(%ids)
+//            %r = moe.permute(%x, %pair, %slot); %g = moe.gate_rows(%weights, %pair, %slot)
+//            %rows = call @sparse.expert(%r, %first, %i, %g)
+//            %y = moe.combine(%rows, %pair, %slot)
+//
+// Why      A dropless layer has exactly tokens x topk rows. Sorted by expert, an expert's body is IR
+//          like any other: differentiation, recomputation and fusion work on it unchanged. The gate
+//          weight is multiplied in before the last product, h * g @ w2 instead of (h @ w2) * g: its
+//          gradient is then formed from values that are saved anyway, not from the experts' output.
+// Needs    the experts' function takes rows, first and the layer; one moe.experts per function.
+// Leaves   no moe.experts. The function has one argument more, the gate weights, when its result is
+//          a moe.grouped_contract; else the weights are multiplied with its result.
+// Reports  a function with other arguments, or of two moe.experts.
+#include "passes/pass.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "passes/rewrite.h"
+
+enum { ARGUMENTS_MAX = 8 };
+
+static bool check(MlirOperation experts, MlirOperation func) {
+    const MlirBlock body = hec_func_body(func);
+    const int layered = mlirOperationGetNumOperands(experts) > 3;
+    const int arguments = (int)mlirBlockGetNumArguments(body);
+    const MlirOperation ret = mlirBlockGetTerminator(body);
+    bool sound = arguments == 2 + layered && mlirOperationGetNumOperands(ret) == 1;
+    for (int i = 0; i < arguments && sound; i++) {
+        const MlirType type = mlirValueGetType(mlirBlockGetArgument(body, i));
+        sound = i == 2 ? mlirTypeIsAIndex(type) : mlirTypeIsARankedTensor(type);
+    }
+    if (!sound) {
+        hec_ir_error(experts, "the experts' function takes rows, first%s, and returns rows",
+                     layered ? " and the layer" : "");
+    }
+    return sound;
+}
+
+// The product that makes the function's result; null when the result is anything else.
+static MlirOperation last_product(MlirOperation func) {
+    const MlirValue result = hec_operand(mlirBlockGetTerminator(hec_func_body(func)), 0);
+    const MlirOperation op = hec_defining(result);
+    const bool gated = hec_op_is(op, HEC_OP_grouped_contract) && hec_is_used_once(result);
+    return gated ? op : (MlirOperation){0};
+}
+
+static MlirValue multiply(struct hec_builder *b, MlirValue rows, MlirValue gate) {
+    const MlirValue operand[] = {rows, gate};
+    return hec_build_value(b, HEC_OP_mul, 2, operand, mlirValueGetType(rows), 0, NULL);
+}
+
+// Adds the gate weights as last argument of `func` and multiplies them into `product`'s rows.
+static void take_gate(MlirOperation func, MlirOperation product, MlirValue gate) {
+    const MlirBlock body = hec_func_body(func);
+    const MlirContext c = mlirOperationGetContext(func);
+    const MlirType type = mlirValueGetType(gate);
+    const MlirLocation at = hec_loc_strip(mlirOperationGetLocation(product));
+    const MlirValue argument = mlirBlockAddArgument(body, type, hec_loc_named("gate", at));
+    struct hec_builder b = hec_builder_before(product);
+    b.at = hec_loc_named("gated", at);
+    mlirOperationSetOperand(product, 0, multiply(&b, hec_operand(product, 0), argument));
+
+    MlirType in[ARGUMENTS_MAX];
+    const int arguments = (int)mlirBlockGetNumArguments(body);
+    assert(arguments <= ARGUMENTS_MAX);
+    for (int i = 0; i < arguments; i++) in[i] = mlirValueGetType(mlirBlockGetArgument(body, i));
+    const MlirType out = mlirValueGetType(hec_operand(mlirBlockGetTerminator(body), 0));
+    hec_set_attr(func,
+                 hec_attr_type(c, "function_type", mlirFunctionTypeGet(c, arguments, in, 1, &out)));
+}
+
+static MlirValue call(struct hec_builder *b, MlirOperation func, int operands,
+                      const MlirValue *operand) {
+    const MlirOperation ret = mlirBlockGetTerminator(hec_func_body(func));
+    const MlirNamedAttribute callee =
+        hec_attr_symbol(b->context, "callee", hec_get_string(func, "sym_name"));
+    return hec_build_value(b, HEC_OP_CALL, operands, operand, mlirValueGetType(hec_operand(ret, 0)),
+                           1, &callee);
+}
+
+static void group(MlirOperation experts, MlirOperation func) {
+    const MlirOperation set =
+        hec_find_symbol(hec_module_of(experts), hec_get_string(experts, "set"));
+    struct hec_builder b = hec_builder_before(experts);
+    const MlirLocation named = b.at;
+    b.at = hec_loc_strip(named);
+    const MlirNamedAttribute count =
+        hec_attr_int(b.context, "experts", hec_get_int(set, "experts"));
+    const MlirValue ids = hec_operand(experts, 2);
+    const MlirOperation route = hec_build_inferred(&b, HEC_OP_route, 1, &ids, 1, &count);
+    assert(!mlirOperationIsNull(route)); // Its operand passed the verifier of moe.experts.
+    const MlirValue first = hec_result(route, 0);
+    const MlirValue x[] = {hec_operand(experts, 0), hec_result(route, 1), hec_result(route, 2)};
+    const MlirValue w[] = {hec_operand(experts, 1), hec_result(route, 1), hec_result(route, 2)};
+    b.at = hec_loc_named("rows", hec_loc_strip(named));
+    const MlirOperation permute = hec_build_inferred(&b, HEC_OP_permute, 3, x, 0, NULL);
+    b.at = hec_loc_named("gate", hec_loc_strip(named));
+    const MlirOperation gate = hec_build_inferred(&b, HEC_OP_gate_rows, 3, w, 0, NULL);
+    assert(!mlirOperationIsNull(permute) && !mlirOperationIsNull(gate));
+
+    MlirValue operand[4] = {hec_result(permute, 0), first};
+    int operands = 2;
+    if (mlirOperationGetNumOperands(experts) > 3) operand[operands++] = hec_operand(experts, 3);
+    const MlirOperation product = last_product(func);
+    if (product.ptr) {
+        take_gate(func, product, hec_result(gate, 0));
+        operand[operands++] = hec_result(gate, 0);
+    }
+    b.at = hec_loc_strip(named);
+    MlirValue rows = call(&b, func, operands, operand);
+    b.at = hec_loc_named("gated", b.at);
+    if (!product.ptr) rows = multiply(&b, rows, hec_result(gate, 0));
+    b.at = named;
+    const MlirValue back[] = {rows, hec_result(route, 1), hec_result(route, 2)};
+    const MlirValue result = hec_result(experts, 0);
+    const MlirValue y =
+        hec_build_value(&b, HEC_OP_combine, 3, back, mlirValueGetType(result), 0, NULL);
+    mlirValueReplaceAllUsesOfWith(result, y);
+    mlirOperationDestroy(experts);
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    struct hec_ops ops = hec_ops_below(module);
+    struct hec_map taken = {0}; // Functions of experts.
+    bool sound = true;
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_experts)) continue;
+        const MlirOperation func = hec_find_symbol(module, hec_get_string(ops.op[k], "expert"));
+        if (hec_map_get(&taken, func.ptr)) {
+            hec_ir_error(ops.op[k], "its experts' function belongs to another moe.experts");
+            sound = false;
+        } else if (check(ops.op[k], func)) {
+            *hec_map_at(&taken, func.ptr) = 1;
+            group(ops.op[k], func);
+        } else {
+            sound = false;
+        }
+    }
+    free(ops.op);
+    hec_map_free(&taken);
+    return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
+}
+
+const struct hec_pass hec_pass_group_experts = {
+    .flag = "group-experts",
+    .summary = "Turn experts into operations over rows grouped by expert",
+    .run = run,
+};

@@ -1,0 +1,128 @@
+// inline: one function holds the whole model.
+//
+//   before   %h = call @attention(%x, %i)          func private @attention(%x, %i) { ... return %y }
+//   after    the operations of @attention, for %x and %i the operands of the call
+//
+// Why      Differentiation, fusion and placement see everything at once. Upstream's inliner refuses
+//          operations whose dialect has no inliner interface, and IRDL cannot give one.
+// Needs    every call inside the module, no recursion.
+// Leaves   no func.call, no private function. The location of an operation tells its call:
+//          "h"(callsite("m.moe":4:3 at "attention"("m.moe":12:9))).
+// Reports  a callee that is missing, a function that calls itself, experts that are not grouped yet.
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static MlirOperation callee_of(MlirOperation call) {
+    return hec_find_symbol(hec_module_of(call), hec_get_string(call, "callee"));
+}
+
+// Whether the calls below `func` come to an end; `depth` counts the functions on the way.
+static bool ends(MlirOperation func, int depth) {
+    enum { DEPTH_MAX = 64 };
+    struct hec_ops ops = hec_ops_below(func);
+    bool sound = true;
+    for (int k = 0; k < ops.count && sound; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_experts)) {
+            hec_ir_error(ops.op[k], "group-experts has to run before inline");
+            sound = false;
+        }
+        if (!hec_op_is(ops.op[k], HEC_OP_CALL)) continue;
+        const MlirOperation callee = callee_of(ops.op[k]);
+        if (!hec_op_is(callee, HEC_OP_FUNC) || mlirBlockIsNull(hec_func_body(callee))) {
+            const MlirStringRef name = hec_get_string(ops.op[k], "callee");
+            hec_ir_error(ops.op[k], "no function @%.*s to inline", (int)name.length, name.data);
+            sound = false;
+        } else if (depth == DEPTH_MAX) {
+            hec_ir_error(ops.op[k], "calls more than %d deep: a function calls itself", DEPTH_MAX);
+            sound = false;
+        } else {
+            sound = ends(callee, depth + 1);
+        }
+    }
+    free(ops.op);
+    return sound;
+}
+
+// "h"(own) called from `call` becomes "h"(callsite(own at "attention"(call))).
+static MlirLocation at_call(MlirLocation own, MlirStringRef unit, MlirLocation call) {
+    const MlirContext c = mlirLocationGetContext(own);
+    const MlirStringRef name = hec_loc_name(own);
+    const MlirLocation caller = mlirLocationNameGet(c, unit, hec_loc_strip(call));
+    const MlirLocation site = mlirLocationCallSiteGet(hec_loc_strip(own), caller);
+    return name.length ? mlirLocationNameGet(c, name, site) : site;
+}
+
+static void inline_call(MlirOperation call) {
+    const MlirOperation func = callee_of(call);
+    const MlirBlock body = hec_func_body(func);
+    const MlirOperation ret = mlirBlockGetTerminator(body);
+    struct hec_builder b = hec_builder_before(call);
+    struct hec_map map = {0};
+    for (int i = 0; i < mlirOperationGetNumOperands(call); i++) {
+        hec_map_put(&map, mlirBlockGetArgument(body, i), hec_operand(call, i).ptr);
+    }
+    struct hec_ops ops = hec_ops_in(body);
+    for (int k = 0; k < ops.count - 1; k++) {
+        const MlirOperation clone = hec_clone_mapped(&b, ops.op[k], &map);
+        struct hec_ops below = hec_ops_below(clone);
+        for (int i = 0; i < below.count; i++) {
+            const MlirLocation own = mlirOperationGetLocation(below.op[i]);
+            mlirOperationSetLocation(below.op[i],
+                                     at_call(own, hec_get_string(func, "sym_name"), b.at));
+        }
+        free(below.op);
+    }
+    for (int i = 0; i < mlirOperationGetNumResults(call); i++) {
+        const MlirValue returned = hec_operand(ret, i), mapped = {hec_map_find(&map, returned)};
+        mlirValueReplaceAllUsesOfWith(hec_result(call, i), mapped.ptr ? mapped : returned);
+    }
+    mlirOperationDestroy(call);
+    free(ops.op);
+    hec_map_free(&map);
+}
+
+static bool is_private(MlirOperation func) {
+    return mlirStringRefEqual(hec_get_string(func, "sym_visibility"), HEC_STR("private"));
+}
+
+// Calls that arrive with an inlined body are met in the next round.
+static bool inline_round(MlirOperation func) {
+    struct hec_ops ops = hec_ops_below(func);
+    bool any = false;
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_CALL)) continue;
+        inline_call(ops.op[k]);
+        any = true;
+    }
+    free(ops.op);
+    return any;
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    bool sound = true;
+    for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_FUNC)) sound &= ends(ops.op[k], 0);
+    }
+    for (int k = 0; k < ops.count && sound; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_FUNC) || is_private(ops.op[k])) continue;
+        while (inline_round(ops.op[k])) continue;
+    }
+    for (int k = 0; k < ops.count && sound; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_FUNC) && is_private(ops.op[k])) {
+            mlirOperationDestroy(ops.op[k]);
+        }
+    }
+    free(ops.op);
+    return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
+}
+
+const struct hec_pass hec_pass_inline = {
+    .flag = "inline",
+    .summary = "Replace every call by the operations of its function",
+    .run = run,
+};

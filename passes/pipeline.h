@@ -1,0 +1,69 @@
+// A pipeline of passes, given as text, run from stage to stage.
+//
+//   struct hec_pipeline *pipeline = hec_pipeline_parse(context, HEC_PIPELINE_DEFAULT, &why);
+//   enum hec_pass_result result = hec_pipeline_run(pipeline, module, 0, -1, &hooks);
+//   hec_pipeline_free(pipeline);
+#ifndef HECATE_PASSES_PIPELINE_H
+#define HECATE_PASSES_PIPELINE_H
+
+#include <stdio.h>
+
+#include "passes/pass.h"
+
+#define HEC_PIPELINE_DEFAULT                                                                       \
+    "check-shapes,group-experts,inline,simplify,differentiate,simplify,place-buffers"
+
+// One step. A step that is none of our passes is an upstream pipeline: `pass` is NULL.
+struct hec_step {
+    const struct hec_pass *pass;
+    struct hec_pass_options options;
+    const char *text;  // As written: "recompute(policy=none)".
+    const char *stage; // Name of what it leaves: the pass, "simplify-2" for its second use.
+    double seconds;    // Of the last run, without verification; 0 when it did not run.
+};
+
+struct hec_pipeline;
+
+// Parses `pass,pass(option=value,...),...`. Names that are not ours go to MLIR's parser with all
+// they have in brackets: "canonicalize", "func.func(cse)". Returns a pipeline to free, or NULL and
+// sets `why` to the complaint, for the caller to free.
+struct hec_pipeline *hec_pipeline_parse(MlirContext context, const char *text, char **why);
+void hec_pipeline_free(struct hec_pipeline *pipeline);
+
+int hec_pipeline_steps(const struct hec_pipeline *pipeline);
+const struct hec_step *hec_pipeline_step(const struct hec_pipeline *pipeline, int index);
+// The step that leaves `stage`, or -1.
+int hec_pipeline_find(const struct hec_pipeline *pipeline, const char *stage);
+
+struct hec_pipeline_hooks {
+    // Called after each step that succeeded, and after the one that broke the module. May be NULL.
+    void (*after)(void *user, const struct hec_step *step, MlirOperation module);
+    void *user;
+};
+
+// Runs the steps first, first + 1, ... before `end` (negative: to the last). After each the module
+// is verified (hec_ir_verify) and its attribute hecate.stage set; a module that does not verify is
+// the compiler's fault, whoever made the text. Stops at the first step that is not done.
+enum hec_pass_result hec_pipeline_run(struct hec_pipeline *pipeline, MlirOperation module,
+                                      int first, int end, const struct hec_pipeline_hooks *hooks);
+
+// Milliseconds of each step of the last run, as a table.
+void hec_pipeline_print_times(const struct hec_pipeline *pipeline, FILE *out);
+
+// ---- registry.c
+
+// All passes, ended by NULL.
+extern const struct hec_pass *const hec_passes[];
+const struct hec_pass *hec_pass_find(const char *flag, size_t length); // NULL when unknown.
+
+// Every pass with its options, one per line, and the default pipeline.
+void hec_passes_print(FILE *out);
+
+// ---- explain_memory.c
+
+// Prints, from a module that place-buffers has gone over: parameters, gradients, optimizer states and
+// the arena, and what lives in the arena when most of it does. Returns false and reports when the
+// module has no homes.
+bool hec_explain_memory(MlirOperation module, FILE *out);
+
+#endif

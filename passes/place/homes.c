@@ -1,0 +1,316 @@
+// Homes: which values live where, and which share a buffer of the arena.
+//
+// In this order, so that what is fixed from outside comes first:
+//   get, fetch and arguments live where they are read from; a stashed value is computed in its slot;
+//   carried and stashed ones in a slot with one row more: layer i reads row i and makes row i + 1;
+//   an accumulated value is added straight to the gradient when its kernel can;
+//   the four values of a carried one (initial, argument, yielded, result) share a buffer;
+//   an elementwise result takes the buffer of an operand that dies there.
+// Values share a buffer only when no two of them are live at once.
+#include <assert.h>
+#include <stdlib.h>
+
+#include "passes/place/place.h"
+#include "passes/rewrite.h"
+
+enum { BOUNDS = 3 }; // Operands of scf.for before the initial values.
+
+static int index_of(const struct hec_placement *p, MlirValue v) {
+    const int index = hec_live_index(&p->live, v);
+    assert(index >= 0);
+    return index;
+}
+
+int hec_place_root(struct hec_placement *p, int value) {
+    struct hec_placed *placed = p->placed;
+    while (placed[value].root != value) {
+        placed[value].root = placed[placed[value].root].root;
+        value = placed[value].root;
+    }
+    return value;
+}
+
+struct hec_slot *hec_place_slot(struct hec_placement *p, MlirStringRef name) {
+    for (int i = 0; i < p->slots.count; i++) {
+        if (mlirStringRefEqual(p->slots.item[i].name, name)) return &p->slots.item[i];
+    }
+    return NULL;
+}
+
+struct hec_home hec_place_home(struct hec_placement *p, MlirValue value) {
+    return p->placed[hec_place_root(p, index_of(p, value))].home;
+}
+
+// ---- homes fixed from outside
+
+static void pin(struct hec_placement *p, MlirValue v, struct hec_home home) {
+    struct hec_placed *placed = &p->placed[index_of(p, v)];
+    assert(!placed->pinned);
+    placed->home = home;
+    placed->pinned = true;
+}
+
+// The home that an access to `symbol` at operand `at` names: no layer, a constant one, the loop's.
+static struct hec_home home_at(struct hec_placement *p, enum hec_home_kind kind, const char *key,
+                               MlirOperation op, int at) {
+    struct hec_home home = {.kind = kind, .symbol = hec_get_string(op, key)};
+    if (mlirOperationGetNumOperands(op) <= at) return home;
+    const MlirValue layer = hec_operand(op, at);
+    const MlirOperation parent = mlirOperationGetParentOperation(op);
+    if (hec_op_is(hec_defining(layer), HEC_OP_CONSTANT)) {
+        home.row = HEC_ROW_FIXED;
+        home.at = hec_get_int(hec_defining(layer), "value");
+    } else if (hec_op_is(parent, HEC_OP_FOR) && mlirValueEqual(layer, hec_for_of(parent).layer)) {
+        home.row = HEC_ROW_LAYER;
+    } else {
+        hec_ir_error(op, "the layer is neither a constant nor that of the loop around");
+        p->sound = false;
+    }
+    return home;
+}
+
+static void ask_copy(struct hec_placement *p, MlirOperation user, int index, MlirOperation before) {
+    HEC_PUSH(&p->arena, &p->repairs,
+             (struct hec_repair){.user = user, .index = index, .before = before});
+}
+
+static bool is_free_result(const struct hec_placement *p, MlirValue v) {
+    const MlirOperation op = hec_defining(v);
+    return op.ptr && !hec_op_is(op, HEC_OP_FOR) && !p->placed[index_of(p, v)].pinned;
+}
+
+// A carried value that is stashed at its layer: rows 0 .. layers of the slot hold its whole history.
+static void pin_history(struct hec_placement *p, MlirOperation stash, const struct hec_for *loop,
+                        int index) {
+    struct hec_home home = {.kind = HEC_HOME_SLOT, .symbol = hec_get_string(stash, "slot")};
+    const MlirValue init = hec_for_init(loop, index), yielded = hec_for_yielded(loop, index);
+    hec_place_slot(p, home.symbol)->rows = loop->count + 1;
+
+    home.row = HEC_ROW_LAYER;
+    pin(p, hec_operand(stash, 0), home);
+    home.row = HEC_ROW_NEXT;
+    const bool inside = mlirBlockEqual(hec_block_of(yielded), loop->body);
+    if (inside && is_free_result(p, yielded)) {
+        pin(p, yielded, home);
+    } else {
+        const MlirOperation yield = mlirBlockGetTerminator(loop->body);
+        ask_copy(p, yield, index, yield);
+    }
+    home.row = HEC_ROW_FIXED;
+    if (is_free_result(p, init)) {
+        pin(p, init, home);
+    } else {
+        ask_copy(p, loop->op, BOUNDS + index, loop->op);
+    }
+    home.at = loop->count;
+    pin(p, hec_result(loop->op, index), home);
+}
+
+static void pin_stash(struct hec_placement *p, MlirOperation op) {
+    const MlirValue v = hec_operand(op, 0);
+    const MlirOperation parent = mlirOperationGetParentOperation(op);
+    const struct hec_home home = home_at(p, HEC_HOME_SLOT, "slot", op, 1);
+    const struct hec_placed *placed = &p->placed[index_of(p, v)];
+    if (is_free_result(p, v)) {
+        pin(p, v, home);
+        return;
+    }
+    if (mlirValueIsABlockArgument(v) && hec_op_is(parent, HEC_OP_FOR) && !placed->pinned) {
+        const struct hec_for loop = hec_for_of(parent);
+        const int index = (int)mlirBlockArgumentGetArgNumber(v) - 1;
+        if (mlirBlockEqual(hec_block_of(v), loop.body) && home.row == HEC_ROW_LAYER && !loop.down &&
+            hec_place_slot(p, home.symbol)->rows == loop.count) {
+            pin_history(p, op, &loop, index);
+            return;
+        }
+    }
+    const bool last_row = placed->pinned && placed->home.kind == HEC_HOME_SLOT &&
+                          placed->home.row == HEC_ROW_FIXED && home.row == HEC_ROW_ONLY;
+    if (last_row && !hec_place_slot(p, home.symbol)->observed) {
+        HEC_PUSH(&p->arena, &p->repairs,
+                 (struct hec_repair){.user = op, .alias = true, .home = placed->home});
+    } else {
+        ask_copy(p, op, 0, op);
+    }
+}
+
+static void pin_gradient(struct hec_placement *p, MlirOperation op) {
+    const MlirValue v = hec_operand(op, 0);
+    const MlirOperation made_by = hec_defining(v);
+    if (!is_free_result(p, v) || !hec_is_used_once(v) ||
+        !mlirBlockEqual(mlirOperationGetBlock(made_by), mlirOperationGetBlock(op)))
+        return;
+    if (!(hec_op_traits(made_by)->adds >> mlirOpResultGetResultNumber(v) & 1)) return;
+    pin(p, v, home_at(p, HEC_HOME_GRAD, "param", op, 1));
+    p->placed[index_of(p, v)].adds = true;
+}
+
+static void pin_arguments(struct hec_placement *p, const char *name) {
+    const MlirOperation func = hec_find_symbol(p->module, HEC_STR(name));
+    if (mlirOperationIsNull(func)) return;
+    const MlirBlock body = hec_func_body(func);
+    if (mlirBlockGetNumArguments(body) > HEC_ARGUMENTS) {
+        hec_ir_error(func, "has more than the arguments ids, targets, scale and share");
+        p->sound = false;
+        return;
+    }
+    for (int i = 0; i < mlirBlockGetNumArguments(body); i++) {
+        pin(p, mlirBlockGetArgument(body, i),
+            (struct hec_home){.kind = HEC_HOME_ARGUMENT, .symbol = HEC_STR(hec_argument_homes[i])});
+    }
+}
+
+static void pin_all(struct hec_placement *p) {
+    const struct hec_live *live = &p->live;
+    pin_arguments(p, "forward");
+    pin_arguments(p, "backward");
+    for (int k = 1; k < live->ops.count; k++) {
+        const MlirOperation op = live->ops.item[k];
+        switch (hec_op_of(op)) {
+        case HEC_OP_get:
+            pin(p, hec_result(op, 0), home_at(p, HEC_HOME_PARAM, "param", op, 0));
+            break;
+        case HEC_OP_fetch:
+            pin(p, hec_result(op, 0), home_at(p, HEC_HOME_SLOT, "slot", op, 0));
+            break;
+        default:
+            break;
+        }
+    }
+    for (int k = 1; k < live->ops.count; k++) {
+        if (hec_op_is(live->ops.item[k], HEC_OP_stash)) pin_stash(p, live->ops.item[k]);
+    }
+    for (int k = 1; k < live->ops.count; k++) {
+        if (hec_op_is(live->ops.item[k], HEC_OP_accumulate)) pin_gradient(p, live->ops.item[k]);
+    }
+}
+
+// ---- classes of the arena
+
+bool hec_may_share(MlirOperation op, MlirValue operand, MlirValue result) {
+    if (!mlirTypeEqual(mlirValueGetType(operand), mlirValueGetType(result))) return false;
+    const struct hec_traits *traits = hec_op_traits(op);
+    const bool fused = hec_op_is(op, HEC_OP_fused); // Reads all inputs of an element, then writes.
+    bool reads = false;
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        if (!mlirValueEqual(hec_operand(op, i), operand)) continue;
+        if (!fused && (i >= 32 || !(traits->in_place >> i & 1))) return false;
+        reads = true;
+    }
+    return reads && (fused || mlirOpResultGetResultNumber(result) == 0);
+}
+
+// Operation k reads x for the last time and makes y: whether y may be written where x lies.
+static bool hands_over(const struct hec_placement *p, int k, MlirValue x, MlirValue y) {
+    const MlirOperation op = p->live.ops.item[k];
+    if (!hec_op_is(op, HEC_OP_FOR)) return mlirValueIsAOpResult(y) && hec_may_share(op, x, y);
+    const struct hec_for loop = hec_for_of(op);
+    for (int i = 0; i < loop.carried; i++) {
+        if (mlirValueEqual(y, hec_for_argument(&loop, i)))
+            return mlirValueEqual(x, hec_for_init(&loop, i));
+        if (mlirValueEqual(y, hec_result(op, i)))
+            return mlirValueEqual(x, hec_for_yielded(&loop, i));
+    }
+    return false;
+}
+
+static bool is_conflict(const struct hec_placement *p, int a, int b) {
+    const struct hec_live_value *x = &p->live.values.item[a], *y = &p->live.values.item[b];
+    if (x->first > y->first) {
+        const struct hec_live_value *swap = x;
+        x = y, y = swap;
+    }
+    if (x->last < y->first) return false;
+    if (x->last == y->first && x->first < y->first)
+        return !hands_over(p, x->last, x->value, y->value);
+    return true;
+}
+
+// Lets `a` and `b` share a buffer. False when they cannot.
+static bool join(struct hec_placement *p, MlirValue a, MlirValue b) {
+    struct hec_placed *placed = p->placed;
+    const int x = hec_place_root(p, index_of(p, a)), y = hec_place_root(p, index_of(p, b));
+    if (x == y) return true;
+    if (placed[x].pinned || placed[y].pinned) return false;
+    int i = x;
+    do {
+        int j = y;
+        do {
+            if (is_conflict(p, i, j)) return false;
+            j = placed[j].next;
+        } while (j != y);
+        i = placed[i].next;
+    } while (i != x);
+    placed[y].root = x;
+    const int next = placed[x].next;
+    placed[x].next = placed[y].next;
+    placed[y].next = next;
+    return true;
+}
+
+static void join_carried(struct hec_placement *p, MlirOperation op) {
+    const struct hec_for loop = hec_for_of(op);
+    const MlirOperation yield = mlirBlockGetTerminator(loop.body);
+    for (int i = 0; i < loop.carried; i++) {
+        const MlirValue argument = hec_for_argument(&loop, i);
+        if (p->placed[index_of(p, argument)].pinned) continue;
+        if (!join(p, argument, hec_for_init(&loop, i))) ask_copy(p, op, BOUNDS + i, op);
+        if (!join(p, argument, hec_for_yielded(&loop, i))) {
+            ask_copy(p, yield, i, yield);
+        } else if (!join(p, argument, hec_result(op, i))) {
+            assert(!"the result of a loop follows its yielded value");
+        }
+    }
+}
+
+static void join_in_place(struct hec_placement *p, int k) {
+    const MlirOperation op = p->live.ops.item[k];
+    if (!hec_op_traits(op)->in_place) return;
+    for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
+        const MlirValue result = hec_result(op, r);
+        if (p->placed[index_of(p, result)].pinned) continue;
+        for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+            const MlirValue operand = hec_operand(op, i);
+            const int v = index_of(p, operand);
+            if (p->placed[v].pinned || p->live.values.item[v].last != k) continue;
+            if (hec_may_share(op, operand, result) && join(p, operand, result)) break;
+        }
+    }
+}
+
+void hec_place_find_slots(struct hec_placement *p) {
+    struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
+    p->slots.count = 0;
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_slot)) continue;
+        const int64_t layers = hec_get_int(ops.op[k], "layers");
+        const int64_t bytes = hec_type_bytes(hec_get_type(ops.op[k], "type"));
+        HEC_PUSH(&p->arena, &p->slots,
+                 (struct hec_slot){.op = ops.op[k],
+                                   .name = hec_get_string(ops.op[k], "sym_name"),
+                                   .bytes = bytes,
+                                   .stride = (bytes + HEC_ALIGN - 1) / HEC_ALIGN * HEC_ALIGN,
+                                   .rows = layers ? layers : 1,
+                                   .last = -1,
+                                   .observed = hec_get_bool(ops.op[k], "observed")});
+    }
+    free(ops.op);
+}
+
+void hec_place_decide(struct hec_placement *p) {
+    const struct hec_live *live = &p->live;
+    p->placed = hec_arena_alloc(&p->arena, (size_t)live->values.count, sizeof *p->placed);
+    p->repairs.count = 0;
+    for (int i = 0; i < live->values.count; i++) {
+        const bool tensor = mlirTypeIsARankedTensor(mlirValueGetType(live->values.item[i].value));
+        p->placed[i] = (struct hec_placed){.home.kind = tensor ? HEC_HOME_ARENA : HEC_HOME_NONE,
+                                           .pinned = !tensor,
+                                           .root = i,
+                                           .next = i};
+    }
+    hec_place_find_slots(p);
+    pin_all(p);
+    if (!p->sound) return;
+    for (int i = 0; i < live->loops.count; i++) join_carried(p, live->loops.item[i].op);
+    for (int k = 1; k < live->ops.count; k++) join_in_place(p, k);
+}

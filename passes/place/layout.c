@@ -1,0 +1,153 @@
+// Layout of parameters: how each lies in memory, and where in the parameter buffer.
+//
+// A matrix that is only ever the right operand of products lies in panels of 64 columns, padded with
+// zeros, which the kernels read in order. Everything else lies row-major. Gradients and optimizer
+// states have the layout of their parameter. Every tensor starts at a multiple of 16 elements.
+#include <stdlib.h>
+
+#include "ir/ops/contract.h"
+#include "passes/place/place.h"
+
+enum { PANEL = 64, ALIGN_ELEMENTS = 16 };
+
+static int64_t round_up(int64_t value, int64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+struct layout {
+    MlirOperation param;
+    bool panels;
+    bool seen; // A product has said how the matrix is divided.
+    int64_t rows, columns;
+};
+
+static int64_t product(const struct hec_tensor *t) {
+    int64_t product = 1;
+    for (int i = 0; i < t->rank; i++) product *= t->size[i];
+    return product;
+}
+
+static bool is_product(MlirOperation op) {
+    return hec_op_is(op, HEC_OP_contract) || hec_op_is(op, HEC_OP_grouped_contract);
+}
+
+// `op` must divide the matrix into k x n as all products before did.
+static void see(struct layout *layout, MlirOperation op) {
+    struct hec_contract c;
+    if (!is_product(op) || !hec_contract_of(op, &c)) {
+        layout->panels = false;
+        return;
+    }
+    const int64_t rows = product(&c.k), columns = product(&c.n);
+    layout->panels &= !layout->seen || (rows == layout->rows && columns == layout->columns);
+    layout->seen = true;
+    layout->rows = rows;
+    layout->columns = columns;
+}
+
+// A parameter that is read: each use must be as the right operand of a product, form NN or NT.
+static void see_reads(struct layout *layout, MlirOperation get) {
+    MlirOpOperand use = mlirValueGetFirstUse(hec_result(get, 0));
+    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+        const MlirOperation user = mlirOpOperandGetOwner(use);
+        struct hec_contract c;
+        if (mlirOpOperandGetOperandNumber(use) != 1 || !is_product(user) ||
+            !hec_contract_of(user, &c) || c.form == HEC_CONTRACT_TN) {
+            layout->panels = false;
+        } else {
+            see(layout, user);
+        }
+    }
+}
+
+// A gradient that is added: a product of form TN must make it in place.
+static void see_gradient(struct hec_placement *p, struct layout *layout, MlirOperation accumulate) {
+    const MlirValue v = hec_operand(accumulate, 0);
+    struct hec_contract c;
+    if (hec_place_home(p, v).kind != HEC_HOME_GRAD || !is_product(hec_defining(v)) ||
+        !hec_contract_of(hec_defining(v), &c) || c.form != HEC_CONTRACT_TN) {
+        layout->panels = false;
+    } else {
+        see(layout, hec_defining(v));
+    }
+}
+
+static void see_uses(struct hec_placement *p, struct layout *layout) {
+    const MlirStringRef name = hec_get_string(layout->param, "sym_name");
+    for (int k = 1; k < p->live.ops.count; k++) {
+        const MlirOperation op = p->live.ops.item[k];
+        const bool get = hec_op_is(op, HEC_OP_get);
+        if (!get && !hec_op_is(op, HEC_OP_accumulate)) continue;
+        if (!mlirStringRefEqual(hec_get_string(op, "param"), name)) continue;
+        if (get) {
+            see_reads(layout, op);
+        } else {
+            see_gradient(p, layout, op);
+        }
+    }
+    layout->panels &= layout->seen;
+}
+
+// Sets layout, matrix and elements; returns the elements of one layer (of one expert).
+static int64_t set_layout(struct hec_placement *p, MlirOperation param) {
+    struct layout layout = {.param = param, .panels = true};
+    see_uses(p, &layout);
+    const MlirContext c = mlirOperationGetContext(param);
+    const struct hec_tensor t = hec_tensor_of(hec_get_type(param, "type"));
+    const int first = hec_has_attr(param, "set") ? 1 : 0; // The experts' dimension is not stored.
+    int64_t all = 1;
+    for (int i = first; i < t.rank; i++) all *= t.size[i];
+    if (!layout.panels) {
+        layout.columns = t.rank > first ? t.size[t.rank - 1] : 1;
+        layout.rows = all / layout.columns;
+    }
+    const int64_t stored = layout.panels ? layout.rows * round_up(layout.columns, PANEL) : all;
+    const int64_t elements = round_up(stored, ALIGN_ELEMENTS);
+    const MlirType i64 = mlirIntegerTypeGet(c, 64);
+    const MlirAttribute matrix[] = {mlirIntegerAttrGet(i64, layout.rows),
+                                    mlirIntegerAttrGet(i64, layout.columns)};
+    hec_set_attr(param, hec_attr_string(c, "layout", layout.panels ? "panels" : "rows"));
+    hec_set_attr(param, hec_attr(c, "matrix", mlirArrayAttrGet(c, 2, matrix)));
+    hec_set_attr(param, hec_attr_int(c, "elements", elements));
+    return elements;
+}
+
+static int64_t layers_of(MlirOperation symbol) {
+    const int64_t layers = hec_get_int(symbol, "layers");
+    return layers > 0 ? layers : 1;
+}
+
+// Parameters of a set lie together, expert by expert: a chunk is what moves between devices.
+static int64_t place_set(const struct hec_ops *ops, MlirOperation set, int64_t offset) {
+    const MlirContext c = mlirOperationGetContext(set);
+    const MlirStringRef name = hec_get_string(set, "sym_name");
+    int64_t chunk = 0;
+    for (int k = 0; k < ops->count; k++) {
+        if (!hec_op_is(ops->op[k], HEC_OP_param) ||
+            !mlirStringRefEqual(hec_get_string(ops->op[k], "set"), name))
+            continue;
+        hec_set_attr(ops->op[k], hec_attr_int(c, "offset", chunk));
+        chunk += hec_get_int(ops->op[k], "elements");
+    }
+    hec_set_attr(set, hec_attr_int(c, "offset", offset));
+    hec_set_attr(set, hec_attr_int(c, "chunk_elements", chunk));
+    return layers_of(set) * hec_get_int(set, "experts") * chunk;
+}
+
+void hec_place_parameters(struct hec_placement *p) {
+    const MlirContext c = mlirOperationGetContext(p->module);
+    struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
+    int64_t offset = 0;
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_param)) continue;
+        const int64_t elements = set_layout(p, ops.op[k]);
+        if (hec_has_attr(ops.op[k], "set")) continue;
+        hec_set_attr(ops.op[k], hec_attr_int(c, "offset", offset));
+        offset += layers_of(ops.op[k]) * elements;
+    }
+    for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_set)) offset += place_set(&ops, ops.op[k], offset);
+    }
+    hec_set_attr(p->module, hec_attr_int(c, "hecate.param_elements", offset));
+    free(ops.op);
+}

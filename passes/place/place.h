@@ -1,0 +1,84 @@
+// What the files of place-buffers share. The pass itself is place_buffers.c.
+#ifndef HECATE_PASSES_PLACE_PLACE_H
+#define HECATE_PASSES_PLACE_PLACE_H
+
+#include "passes/place/home.h"
+#include "passes/place/live.h"
+
+enum { HEC_ALIGN = 64 }; // Bytes: of everything in the arena.
+
+// A value and its class: values that share one buffer of the arena.
+struct hec_placed {
+    struct hec_home home; // Of an arena class: at its root.
+    bool pinned; // Lives elsewhere, or in a given row of a slot; not in a class of the arena.
+    bool adds;   // Made by adding to what is there.
+    int root;    // Union-find.
+    int next;    // Ring of the class's members.
+};
+
+struct hec_slot {
+    MlirOperation op;
+    MlirStringRef name;
+    int64_t bytes, stride, rows; // Of one row; from row to row; how many.
+    int first, last;             // Live range of the whole slot; last < 0: never used.
+    int64_t offset;
+    bool observed;
+};
+
+// A change of the module without which a value has no home: `user`'s operand `index` reads a copy
+// made before `before`; or, with `alias`, the stash `user` goes and fetches of its slot read `alias`.
+struct hec_repair {
+    MlirOperation user, before;
+    int index;
+    bool alias;
+    struct hec_home home;
+};
+
+struct hec_placement {
+    MlirOperation module;
+    struct hec_arena arena;
+    struct hec_live live;
+    struct hec_placed *placed; // By number of the value.
+    HEC_VEC(struct hec_slot) slots;
+    HEC_VEC(struct hec_repair) repairs;
+    int64_t arena_bytes;
+    bool sound; // False once something was reported.
+};
+
+// ---- homes.c
+
+// Decides every home but the offsets in the arena. Leaves repairs when the module must change first.
+void hec_place_decide(struct hec_placement *place);
+void hec_place_find_slots(struct hec_placement *place); // All moe.slot, with the rows they declare.
+int hec_place_root(struct hec_placement *place, int value);
+struct hec_slot *hec_place_slot(struct hec_placement *place,
+                                MlirStringRef name); // NULL when unknown.
+struct hec_home hec_place_home(struct hec_placement *place, MlirValue value);
+
+// Whether `op` may write `result` over its operand `operand`, element by element.
+bool hec_may_share(MlirOperation op, MlirValue operand, MlirValue result);
+
+// ---- repair.c
+void hec_place_repair(struct hec_placement *place);
+
+// ---- offsets.c
+
+// Gives slots and classes of the arena their offsets; sets arena_bytes.
+void hec_place_offsets(struct hec_placement *place);
+
+// The live range of every slot, from the homes in it.
+void hec_place_slot_lives(struct hec_placement *place);
+
+// ---- layout.c
+
+// Sets layout, matrix, elements and offset of every moe.param, chunk_elements and offset of every
+// moe.set, and the module's hecate.param_elements, from the homes of gradients.
+void hec_place_parameters(struct hec_placement *place);
+
+// ---- prove.c
+
+// Runs the placed module on tokens instead of numbers: each write leaves the name of its value on
+// the bytes of its home, each read must find the name it wants there. Reports the first faults.
+bool hec_prove_placement(MlirOperation module);
+
+#endif

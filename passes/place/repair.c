@@ -1,0 +1,49 @@
+// Repairs: copies and aliases that let every value have a home.
+#include "passes/place/place.h"
+#include "passes/rewrite.h"
+
+#include <stdlib.h>
+
+// %c = moe.copy(%v) before `before`; the user's operand reads %c.
+static void insert_copy(const struct hec_repair *repair) {
+    const MlirValue value = hec_operand(repair->user, repair->index);
+    struct hec_builder b = hec_builder_before(repair->before);
+    b.at = hec_value_location(value);
+    const MlirValue copy =
+        hec_build_value(&b, HEC_OP_copy, 1, &value, mlirValueGetType(value), 0, NULL);
+    mlirOperationSetOperand(repair->user, repair->index, copy);
+}
+
+// The stashed value lies in a row of another slot already: its fetches read that row.
+static void read_alias(MlirOperation module, const struct hec_repair *repair) {
+    const MlirStringRef old = hec_get_string(repair->user, "slot");
+    struct hec_ops ops = hec_ops_below(module);
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_fetch) ||
+            !mlirStringRefEqual(hec_get_string(ops.op[k], "slot"), old))
+            continue;
+        struct hec_builder b = hec_builder_before(ops.op[k]);
+        b.at = hec_loc_strip(b.at);
+        const MlirValue layer = hec_build_index(&b, repair->home.at);
+        b.at = mlirOperationGetLocation(ops.op[k]);
+        const MlirValue value = hec_result(ops.op[k], 0);
+        const MlirNamedAttribute slot = hec_attr_symbol(b.context, "slot", repair->home.symbol);
+        const MlirValue fetch =
+            hec_build_value(&b, HEC_OP_fetch, 1, &layer, mlirValueGetType(value), 1, &slot);
+        mlirValueReplaceAllUsesOfWith(value, fetch);
+        mlirOperationDestroy(ops.op[k]);
+    }
+    free(ops.op);
+    mlirOperationDestroy(hec_find_symbol(module, old));
+    mlirOperationDestroy(repair->user);
+}
+
+void hec_place_repair(struct hec_placement *p) {
+    for (int i = 0; i < p->repairs.count; i++) {
+        if (p->repairs.item[i].alias) {
+            read_alias(p->module, &p->repairs.item[i]);
+        } else {
+            insert_copy(&p->repairs.item[i]);
+        }
+    }
+}

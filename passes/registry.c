@@ -1,0 +1,37 @@
+// The table of all passes.
+#include <string.h>
+
+#include "passes/pipeline.h"
+
+const struct hec_pass *const hec_passes[] = {
+    &hec_pass_check_shapes,  &hec_pass_group_experts, &hec_pass_inline,          &hec_pass_simplify,
+    &hec_pass_differentiate, &hec_pass_place_buffers, &hec_pass_prove_placement, NULL,
+};
+
+const struct hec_pass *hec_pass_find(const char *flag, size_t length) {
+    for (int i = 0; hec_passes[i]; i++) {
+        if (strlen(hec_passes[i]->flag) == length && !memcmp(hec_passes[i]->flag, flag, length))
+            return hec_passes[i];
+    }
+    return NULL;
+}
+
+const char *hec_pass_option(const struct hec_pass_options *options, const char *key,
+                            const char *fallback) {
+    for (int i = 0; i < options->count; i++) {
+        if (strcmp(options->key[i], key) == 0) return options->value[i];
+    }
+    return fallback;
+}
+
+void hec_passes_print(FILE *out) {
+    for (int i = 0; hec_passes[i]; i++) {
+        fprintf(out, "%-18s %s\n", hec_passes[i]->flag, hec_passes[i]->summary);
+        const struct hec_pass_option *option = hec_passes[i]->option;
+        for (; option && option->key; option++) {
+            fprintf(out, "    %s=%s  %s\n", option->key, option->values, option->summary);
+        }
+    }
+    fprintf(out, "\ndefault: %s\n", HEC_PIPELINE_DEFAULT);
+    fputs("Other names are upstream's: canonicalize, cse, func.func(canonicalize), ...\n", out);
+}

@@ -1,0 +1,104 @@
+// Looking at and changing the IR, beyond MLIR's C API.
+#include "passes/rewrite.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { BOUNDS = 3, CARRIED_MAX = 16 }; // Of scf.for.
+
+bool hec_visible(MlirValue v, MlirBlock block) {
+    const MlirBlock home = hec_block_of(v);
+    for (;;) {
+        if (mlirBlockEqual(home, block)) return true;
+        const MlirOperation parent = mlirBlockGetParentOperation(block);
+        if (mlirOperationIsNull(parent) || hec_op_is(parent, HEC_OP_FUNC)) return false;
+        block = mlirOperationGetBlock(parent);
+    }
+}
+
+bool hec_is_unused(MlirValue v) {
+    return mlirOpOperandIsNull(mlirValueGetFirstUse(v));
+}
+
+bool hec_is_used_once(MlirValue v) {
+    const MlirOpOperand first = mlirValueGetFirstUse(v);
+    return !mlirOpOperandIsNull(first) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(first));
+}
+
+MlirOperation hec_ancestor_in(MlirBlock block, MlirOperation op) {
+    while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block)) {
+        op = mlirOperationGetParentOperation(op);
+        if (hec_op_is(op, HEC_OP_FUNC)) return (MlirOperation){0};
+    }
+    return op;
+}
+
+MlirLocation hec_value_location(MlirValue v) {
+    while (mlirValueIsABlockArgument(v)) {
+        const MlirOperation parent = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
+        const int index = (int)mlirBlockArgumentGetArgNumber(v);
+        if (!hec_op_is(parent, HEC_OP_FOR) || index == 0) break;
+        const struct hec_for loop = hec_for_of(parent);
+        v = hec_for_init(&loop, index - 1);
+    }
+    return mlirValueGetLocation(v);
+}
+
+MlirOperation hec_clone_mapped(struct hec_builder *b, MlirOperation op, struct hec_map *map) {
+    const MlirOperation clone = mlirOperationClone(op);
+    struct hec_ops from = hec_ops_below(op), to = hec_ops_below(clone);
+    assert(from.count == to.count); // Both walks take the same way.
+    for (int k = 0; k < from.count; k++) {
+        for (int i = 0; i < mlirOperationGetNumOperands(from.op[k]); i++) {
+            const MlirValue mapped = {hec_map_find(map, hec_operand(from.op[k], i))};
+            if (mapped.ptr) mlirOperationSetOperand(to.op[k], i, mapped);
+        }
+    }
+    free(from.op);
+    free(to.op);
+    for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
+        hec_map_put(map, hec_result(op, i), hec_result(clone, i).ptr);
+    }
+    if (mlirOperationIsNull(b->before)) {
+        mlirBlockAppendOwnedOperation(b->block, clone);
+    } else {
+        mlirBlockInsertOwnedOperationBefore(b->block, b->before, clone);
+    }
+    return clone;
+}
+
+MlirOperation hec_drop_carried(MlirOperation op, const bool *drop) {
+    const struct hec_for old = hec_for_of(op);
+    const MlirOperation yield = mlirBlockGetTerminator(old.body);
+    MlirValue operand[BOUNDS + CARRIED_MAX], yielded[CARRIED_MAX];
+    MlirType type[CARRIED_MAX];
+    int kept = 0;
+    assert(old.carried <= CARRIED_MAX);
+    for (int i = 0; i < BOUNDS; i++) operand[i] = hec_operand(op, i);
+    for (int k = 0; k < old.carried; k++) {
+        if (drop[k]) continue;
+        operand[BOUNDS + kept] = hec_for_init(&old, k);
+        yielded[kept] = hec_for_yielded(&old, k);
+        type[kept++] = mlirValueGetType(hec_result(op, k));
+    }
+    mlirOperationSetOperands(yield, kept, yielded);
+    for (int k = old.carried - 1; k >= 0; k--) {
+        if (drop[k]) mlirBlockEraseArgument(old.body, (unsigned)(1 + k));
+    }
+
+    MlirRegion region = mlirRegionCreate();
+    mlirRegionTakeBody(region, mlirOperationGetRegion(op, 0));
+    MlirOperationState state =
+        mlirOperationStateGet(HEC_STR("scf.for"), mlirOperationGetLocation(op));
+    mlirOperationStateAddOperands(&state, BOUNDS + kept, operand);
+    mlirOperationStateAddResults(&state, kept, type);
+    mlirOperationStateAddOwnedRegions(&state, 1, &region);
+    const MlirOperation loop = mlirOperationCreate(&state);
+    mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(op), op, loop);
+    for (int k = 0, to = 0; k < old.carried; k++) {
+        if (drop[k]) continue;
+        mlirValueReplaceAllUsesOfWith(hec_result(op, k), hec_result(loop, to++));
+    }
+    mlirOperationDestroy(op);
+    return loop;
+}

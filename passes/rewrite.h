@@ -1,0 +1,37 @@
+// What several passes need to look at and change the IR, beyond MLIR's C API.
+#ifndef HECATE_PASSES_REWRITE_H
+#define HECATE_PASSES_REWRITE_H
+
+#include "ir/op.h"
+
+// Whether `v` may be used in `block`: it is defined there or in a block around it.
+bool hec_visible(MlirValue v, MlirBlock block);
+
+bool hec_is_unused(MlirValue v);
+bool hec_is_used_once(MlirValue v); // By one operand of one operation.
+
+// The operation in `block` that is `op` or holds it; null when `op` is not below `block`.
+MlirOperation hec_ancestor_in(MlirBlock block, MlirOperation op);
+
+// The location of `v`, with its name; a loop-carried value has that of its initial value.
+MlirLocation hec_value_location(MlirValue v);
+
+// Clones `op` to where `b` inserts. Operands, in nested regions too, are replaced where `map`, from
+// values to values, has them; the results of the clone are added to `map`. Returns the clone.
+MlirOperation hec_clone_mapped(struct hec_builder *b, MlirOperation op, struct hec_map *map);
+
+// Builds the loop anew without the carried values k for which drop[k]. Neither their results nor
+// their arguments may have uses, except an argument in its own place of the yield.
+MlirOperation hec_drop_carried(MlirOperation loop, const bool *drop);
+
+// Merges equal pure operations and drops unused ones until nothing changes: the pass simplify.
+void hec_simplify(MlirOperation module);
+
+static inline void *hec_map_find(const struct hec_map *map, MlirValue v) {
+    return (void *)hec_map_get(map, v.ptr);
+}
+static inline void hec_map_put(struct hec_map *map, MlirValue v, const void *value) {
+    *hec_map_at(map, v.ptr) = (intptr_t)value;
+}
+
+#endif

@@ -1,0 +1,276 @@
+// simplify: nothing is computed twice, nothing is computed in vain.
+//
+//   before   %a = moe.silu(%x); %b = moe.silu(%x); %c = moe.mul(%b, fill 1); %d = moe.exp(%x)
+//   after    %a = moe.silu(%x), used for %b and %c
+//
+// Why      Differentiation asks for values as it needs them, inlining copies bodies whole; both leave
+//          repetitions. Upstream's cse and canonicalize take our operations for effects.
+// Needs    only a module that verifies.
+// Leaves   no two equal pure operations of which one sees the other, no unused pure operation, no
+//          product with 1 or sum with 0, no loop-carried value that is its own successor or is never
+//          read, no slot (unless `observed`) and no stash that nothing fetches.
+// Reports  nothing.
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+#include <stdlib.h>
+
+enum { ATTRIBUTES_MAX = 16, CARRIED_MAX = 16 };
+
+// ---- equal operations
+
+// Operations seen so far, by a hash of what makes them equal; chains of equal hashes.
+struct seen {
+    struct hec_map first;  // Hash -> index into op, plus 1.
+    struct hec_map stored; // Slot symbols that @func stashes: their fetches are not merged.
+    MlirOperation *op;
+    int *next;
+    int count, capacity;
+};
+
+static void *slot_key(MlirOperation op) { // Attributes are unique in a context.
+    return (void *)mlirOperationGetAttributeByName(op, HEC_STR("slot")).ptr;
+}
+
+static bool may_merge(const struct seen *seen, MlirOperation op) {
+    if (mlirOperationGetNumRegions(op) > 0 || mlirOperationGetNumResults(op) == 0) return false;
+    if (hec_op_is(op, HEC_OP_fetch)) return !hec_map_get(&seen->stored, slot_key(op));
+    return hec_op_traits(op)->pure;
+}
+
+static uintptr_t mix(uintptr_t hash, const void *part) {
+    return (hash ^ (uintptr_t)part) * (uintptr_t)UINT64_C(0x9E3779B97F4A7C15) + (hash >> 29);
+}
+
+static const void *hash_of(MlirOperation op) {
+    uintptr_t hash = mix(1, mlirOperationGetName(op).ptr);
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        hash = mix(hash, hec_operand(op, i).ptr);
+    }
+    for (int i = 0; i < mlirOperationGetNumAttributes(op); i++) {
+        hash = mix(hash, mlirOperationGetAttribute(op, i).attribute.ptr);
+    }
+    return (const void *)(hash | 1);
+}
+
+static bool is_equal(MlirOperation a, MlirOperation b) {
+    if (!mlirIdentifierEqual(mlirOperationGetName(a), mlirOperationGetName(b)) ||
+        mlirOperationGetNumOperands(a) != mlirOperationGetNumOperands(b) ||
+        mlirOperationGetNumResults(a) != mlirOperationGetNumResults(b) ||
+        mlirOperationGetNumAttributes(a) != mlirOperationGetNumAttributes(b)) {
+        return false;
+    }
+    for (int i = 0; i < mlirOperationGetNumOperands(a); i++) {
+        if (!mlirValueEqual(hec_operand(a, i), hec_operand(b, i))) return false;
+    }
+    for (int i = 0; i < mlirOperationGetNumResults(a); i++) {
+        if (!mlirTypeEqual(mlirValueGetType(hec_result(a, i)), mlirValueGetType(hec_result(b, i))))
+            return false;
+    }
+    for (int i = 0; i < mlirOperationGetNumAttributes(a); i++) { // Sorted by name.
+        const MlirNamedAttribute x = mlirOperationGetAttribute(a, i);
+        const MlirNamedAttribute y = mlirOperationGetAttribute(b, i);
+        if (!mlirIdentifierEqual(x.name, y.name) || !mlirAttributeEqual(x.attribute, y.attribute))
+            return false;
+    }
+    return true;
+}
+
+// An earlier operation equal to `op` that `op` can see; else remembers `op`.
+static MlirOperation find_equal(struct seen *seen, MlirOperation op) {
+    intptr_t *first = hec_map_at(&seen->first, hash_of(op));
+    for (intptr_t at = *first; at; at = seen->next[at - 1]) {
+        const MlirOperation other = seen->op[at - 1];
+        if (is_equal(other, op) && hec_visible(hec_result(other, 0), mlirOperationGetBlock(op)))
+            return other;
+    }
+    seen->op[seen->count] = op;
+    seen->next[seen->count++] = (int)*first;
+    *first = seen->count;
+    return (MlirOperation){0};
+}
+
+static void replace(MlirOperation op, MlirOperation by) {
+    for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
+        mlirValueReplaceAllUsesOfWith(hec_result(op, i), hec_result(by, i));
+    }
+    mlirOperationDestroy(op);
+}
+
+// Pre-order is execution order, so an operation that `op` sees comes before it.
+static bool merge_equal(MlirOperation func) {
+    struct hec_ops ops = hec_ops_below(func);
+    struct seen seen = {.op = calloc((size_t)ops.count, sizeof *seen.op),
+                        .next = calloc((size_t)ops.count, sizeof *seen.next)};
+    bool changed = false;
+    for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_stash)) *hec_map_at(&seen.stored, slot_key(ops.op[k])) = 1;
+    }
+    for (int k = 0; k < ops.count; k++) {
+        if (!may_merge(&seen, ops.op[k])) continue;
+        const MlirOperation equal = find_equal(&seen, ops.op[k]);
+        if (mlirOperationIsNull(equal)) continue;
+        replace(ops.op[k], equal);
+        changed = true;
+    }
+    free(ops.op);
+    free(seen.op);
+    free(seen.next);
+    hec_map_free(&seen.first);
+    hec_map_free(&seen.stored);
+    return changed;
+}
+
+// ---- neutral elements
+
+static bool is_fill(MlirValue v, double value) {
+    const MlirOperation op = hec_defining(v);
+    return hec_op_is(op, HEC_OP_fill) && hec_get_float(op, "value") == value;
+}
+
+// The operand that `op` computes unchanged; null when there is none.
+static MlirValue unchanged_by(MlirOperation op) {
+    const enum hec_op id = hec_op_of(op);
+    MlirValue same = {0};
+    if (id == HEC_OP_mul || id == HEC_OP_add) {
+        const double neutral = id == HEC_OP_mul ? 1 : 0;
+        if (is_fill(hec_operand(op, 1), neutral)) same = hec_operand(op, 0);
+        if (is_fill(hec_operand(op, 0), neutral)) same = hec_operand(op, 1);
+    } else if ((id == HEC_OP_sub && is_fill(hec_operand(op, 1), 0)) ||
+               (id == HEC_OP_div && is_fill(hec_operand(op, 1), 1)) || id == HEC_OP_sum) {
+        same = hec_operand(op, 0);
+    }
+    const bool fits =
+        same.ptr && mlirTypeEqual(mlirValueGetType(same), mlirValueGetType(hec_result(op, 0)));
+    return fits ? same : (MlirValue){0};
+}
+
+static bool drop_neutral(MlirOperation func) {
+    struct hec_ops ops = hec_ops_below(func);
+    bool changed = false;
+    for (int k = 0; k < ops.count; k++) {
+        const MlirValue same = unchanged_by(ops.op[k]);
+        if (!same.ptr) continue;
+        mlirValueReplaceAllUsesOfWith(hec_result(ops.op[k], 0), same);
+        mlirOperationDestroy(ops.op[k]);
+        changed = true;
+    }
+    free(ops.op);
+    return changed;
+}
+
+// ---- loops
+
+static bool simplify_loop(MlirOperation op) {
+    const struct hec_for loop = hec_for_of(op);
+    bool drop[CARRIED_MAX] = {0}, any = false;
+    for (int k = 0; k < loop.carried && k < CARRIED_MAX; k++) {
+        const MlirValue argument = hec_for_argument(&loop, k), result = hec_result(op, k);
+        if (mlirValueEqual(hec_for_yielded(&loop, k), argument)) {
+            mlirValueReplaceAllUsesOfWith(result, hec_for_init(&loop, k));
+            mlirValueReplaceAllUsesOfWith(argument, hec_for_init(&loop, k));
+            drop[k] = true;
+        }
+        drop[k] |= hec_is_unused(argument) && hec_is_unused(result);
+        any |= drop[k];
+    }
+    if (any) hec_drop_carried(op, drop);
+    return any;
+}
+
+static bool simplify_loops(MlirOperation func) {
+    struct hec_ops ops = hec_ops_below(func);
+    bool changed = false;
+    for (int k = ops.count - 1; k >= 0; k--) { // Inner loops first: a loop is built anew.
+        if (hec_op_is(ops.op[k], HEC_OP_FOR)) changed |= simplify_loop(ops.op[k]);
+    }
+    free(ops.op);
+    return changed;
+}
+
+// ---- unused operations and slots
+
+static bool has_effect(MlirOperation op) {
+    const enum hec_op id = hec_op_of(op);
+    if (id == HEC_OP_FOR) {
+        struct hec_ops ops = hec_ops_in(mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)));
+        bool effect = false;
+        for (int k = 0; k < ops.count - 1; k++) effect |= has_effect(ops.op[k]);
+        free(ops.op);
+        return effect;
+    }
+    return id != HEC_OP_fetch && !hec_op_traits(op)->pure;
+}
+
+static bool drop_unused(MlirOperation func) {
+    struct hec_ops ops = hec_ops_below(func);
+    bool changed = false;
+    for (int k = ops.count - 1; k > 0; k--) { // Users first.
+        bool used = mlirOperationGetNumResults(ops.op[k]) == 0;
+        for (int i = 0; i < mlirOperationGetNumResults(ops.op[k]); i++) {
+            used |= !hec_is_unused(hec_result(ops.op[k], i));
+        }
+        if (used || has_effect(ops.op[k])) continue;
+        mlirOperationDestroy(ops.op[k]);
+        changed = true;
+    }
+    free(ops.op);
+    return changed;
+}
+
+// Without a backward function nothing fetches yet.
+static bool drop_slots(MlirOperation module) {
+    if (mlirOperationIsNull(hec_find_symbol(module, HEC_STR("backward")))) return false;
+    struct hec_ops ops = hec_ops_below(module);
+    struct hec_map wanted = {0}; // Slot symbol -> 1.
+    bool changed = false;
+    for (int k = 0; k < ops.count; k++) {
+        const bool observed =
+            hec_op_is(ops.op[k], HEC_OP_slot) && hec_get_bool(ops.op[k], "observed");
+        const MlirContext c = mlirOperationGetContext(module);
+        if (hec_op_is(ops.op[k], HEC_OP_fetch)) *hec_map_at(&wanted, slot_key(ops.op[k])) = 1;
+        if (!observed) continue;
+        const MlirStringRef name = hec_get_string(ops.op[k], "sym_name");
+        *hec_map_at(&wanted, mlirFlatSymbolRefAttrGet(c, name).ptr) = 1;
+    }
+    for (int k = ops.count - 1; k >= 0; k--) {
+        const bool slot = hec_op_is(ops.op[k], HEC_OP_slot);
+        if (!slot && !hec_op_is(ops.op[k], HEC_OP_stash)) continue;
+        const MlirStringRef name = hec_get_string(ops.op[k], slot ? "sym_name" : "slot");
+        const MlirContext c = mlirOperationGetContext(module);
+        if (hec_map_get(&wanted, mlirFlatSymbolRefAttrGet(c, name).ptr)) continue;
+        mlirOperationDestroy(ops.op[k]);
+        changed = true;
+    }
+    free(ops.op);
+    hec_map_free(&wanted);
+    return changed;
+}
+
+void hec_simplify(MlirOperation module) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        struct hec_ops ops = hec_ops_in(hec_module_body(module));
+        for (int k = 0; k < ops.count; k++) {
+            if (!hec_op_is(ops.op[k], HEC_OP_FUNC)) continue;
+            changed |= drop_neutral(ops.op[k]);
+            changed |= merge_equal(ops.op[k]);
+            changed |= simplify_loops(ops.op[k]);
+            changed |= drop_unused(ops.op[k]);
+        }
+        free(ops.op);
+        changed |= drop_slots(module);
+    }
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    hec_simplify(module);
+    return HEC_PASS_DONE;
+}
+
+const struct hec_pass hec_pass_simplify = {
+    .flag = "simplify",
+    .summary = "Merge equal operations, drop unused ones",
+    .run = run,
+};
