@@ -34,7 +34,6 @@ void hec_program_print(const struct hec_program *program, FILE *out);
 
 // Reports what `target` ("cpu", "cuda", "sim") cannot do yet with this program: an error that says
 // "not yet" for each. Returns whether there was none.
-bool hec_check_target(const struct hec_program *program, const char *target,
-                      struct hec_diag *diag);
+bool hec_check_target(const struct hec_program *program, const char *target, struct hec_diag *diag);
 
 #endif

@@ -9,8 +9,8 @@ static void add_declaration(struct hec_parser *parser, struct hec_declaration de
 
 void hec_make_definitions(struct hec_parser *parser, enum hec_item_kind kind, struct hec_span at,
                           struct hec_definitions definitions) {
-    add_declaration(parser, (struct hec_declaration){
-                                .kind = kind, .at = at, .definitions = definitions});
+    add_declaration(parser,
+                    (struct hec_declaration){.kind = kind, .at = at, .definitions = definitions});
 }
 
 void hec_make_import(struct hec_parser *parser, struct hec_span at, const char *path) {
@@ -89,11 +89,10 @@ struct hec_expr *hec_make_index(struct hec_parser *parser, struct hec_span at,
 
 struct hec_expr *hec_make_field(struct hec_parser *parser, struct hec_span at,
                                 struct hec_expr *base, const char *name, struct hec_span name_at) {
-    return make(parser, (struct hec_expr){.kind = HEC_EXPR_FIELD,
-                                          .at = at,
-                                          .left = base,
-                                          .text = name,
-                                          .text_at = name_at});
+    return make(
+        parser,
+        (struct hec_expr){
+            .kind = HEC_EXPR_FIELD, .at = at, .left = base, .text = name, .text_at = name_at});
 }
 
 struct hec_expr *hec_make_unary(struct hec_parser *parser, enum hec_operator operation,
@@ -130,11 +129,8 @@ struct hec_stmt hec_stmt_named(enum hec_stmt_kind kind, struct hec_span at, cons
 
 struct hec_stmt hec_stmt_if(struct hec_span at, struct hec_expr *condition, struct hec_stmts body,
                             struct hec_stmts otherwise) {
-    return (struct hec_stmt){.kind = HEC_STMT_IF,
-                             .at = at,
-                             .value = condition,
-                             .body = body,
-                             .otherwise = otherwise};
+    return (struct hec_stmt){
+        .kind = HEC_STMT_IF, .at = at, .value = condition, .body = body, .otherwise = otherwise};
 }
 
 struct hec_set hec_set_section(const char *name, struct hec_span at, struct hec_set label,

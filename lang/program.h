@@ -38,9 +38,9 @@ struct hec_param {
     int64_t index_first;    // Iteration of layer i: index_first + i * index_stride.
     int64_t index_stride;
     enum hec_init init;
-    double init_value; // Standard deviation (normal) or theta (rope).
-    bool decay;        // Weight decay applies.
-    bool trainable;    // False: a constant table, or the router's bias.
+    double init_value;               // Standard deviation (normal) or theta (rope).
+    bool decay;                      // Weight decay applies.
+    bool trainable;                  // False: a constant table, or the router's bias.
     const struct hec_moe *expert_of; // The moe whose chunk it belongs to, or NULL.
     struct hec_span at;
 };
@@ -48,18 +48,30 @@ struct hec_param {
 enum hec_node_kind {
     HEC_NODE_ARGUMENT, // Of the unit, or a value carried by the enclosing loop at the top of its body.
     HEC_NODE_PARAM,
-    HEC_NODE_NUMBER,   // A constant; rank 0.
-    HEC_NODE_BUILTIN,  // `builtin` says which; operands, `attribute` values.
-    HEC_NODE_CALL,     // The result of `callee`, operands are its arguments.
-    HEC_NODE_CARRIED,  // Value `index` that `loop` leaves behind.
+    HEC_NODE_NUMBER,  // A constant; rank 0.
+    HEC_NODE_BUILTIN, // `builtin` says which; operands, `attribute` values.
+    HEC_NODE_CALL,    // The result of `callee`, operands are its arguments.
+    HEC_NODE_CARRIED, // Value `index` that `loop` leaves behind.
 };
 
 // Operations of the language. Operators are builtins, too.
 enum hec_builtin {
     // Elementwise; operands are matched by dimension name, missing ones broadcast.
-    HEC_ADD, HEC_SUB, HEC_MUL, HEC_DIV, HEC_NEG,
-    HEC_SILU, HEC_GELU, HEC_GELU_ERF, HEC_RELU, HEC_SIGMOID, HEC_TANH, HEC_EXP, HEC_SQRT,
-    HEC_MINIMUM, HEC_MAXIMUM,
+    HEC_ADD,
+    HEC_SUB,
+    HEC_MUL,
+    HEC_DIV,
+    HEC_NEG,
+    HEC_SILU,
+    HEC_GELU,
+    HEC_GELU_ERF,
+    HEC_RELU,
+    HEC_SIGMOID,
+    HEC_TANH,
+    HEC_EXP,
+    HEC_SQRT,
+    HEC_MINIMUM,
+    HEC_MAXIMUM,
     HEC_CONTRACT,  // x @ w: sums the dims both have, never T or the batch.
     HEC_GATHER,    // table[ids]: operands table, ids.
     HEC_RMSNORM,   // operands x, gain (optional); eps, over = trailing dims normalised together.
@@ -73,9 +85,10 @@ struct hec_node {
     enum hec_node_kind kind;
     enum hec_builtin builtin;
     struct hec_shape shape; // An expert's parameter, seen from its body, has no expert dimension.
-    bool batched;     // Depends on the tokens: one tensor per sequence.
-    bool integer;     // Token ids (int32); everything else is real.
-    const char *name; // Variable it was assigned to, parameter or argument name; NULL: a subexpression.
+    bool batched;           // Depends on the tokens: one tensor per sequence.
+    bool integer;           // Token ids (int32); everything else is real.
+    const char
+        *name; // Variable it was assigned to, parameter or argument name; NULL: a subexpression.
     struct hec_span at;
     int operands;
     const struct hec_node *operand[HEC_OPERANDS_MAX];
@@ -154,12 +167,12 @@ struct hec_moe {
     enum hec_score score;
     enum hec_weight weight;
     double scale;
-    double jitter;     // 0: none.
-    double capacity;   // 0: dropless.
-    double aux;        // Coefficient; 0: no auxiliary loss.
+    double jitter;   // 0: none.
+    double capacity; // 0: dropless.
+    double aux;      // Coefficient; 0: no auxiliary loss.
     enum hec_aux_per aux_per;
-    double z;          // Coefficient of the z-loss; 0: none.
-    double bias_rate;  // Update of select_bias; 0: none.
+    double z;         // Coefficient of the z-loss; 0: none.
+    double bias_rate; // Update of select_bias; 0: none.
     struct hec_span at;
 };
 
@@ -173,7 +186,7 @@ struct hec_setting {
 };
 
 struct hec_program {
-    const char *name; // The model's: "tiny".
+    const char *name;             // The model's: "tiny".
     const struct hec_unit *model; // argument ids [T]; result logits [T, V]
     int64_t positions;            // T
     int64_t vocabulary;           // V

@@ -106,8 +106,10 @@ static void print_loop(struct numbering *numbers, const struct hec_loop *loop, i
 
 static void print_body(struct numbering *numbers, const struct hec_body *body, int depth) {
     for (int i = 0; i < body->items; i++) {
-        if (body->item[i].loop) print_loop(numbers, body->item[i].loop, depth);
-        else print_node(numbers, body->item[i].node, depth);
+        if (body->item[i].loop)
+            print_loop(numbers, body->item[i].loop, depth);
+        else
+            print_node(numbers, body->item[i].node, depth);
     }
 }
 
@@ -128,8 +130,7 @@ static void print_moe(const struct hec_moe *moe, FILE *out) {
     if (moe->jitter > 0) fprintf(out, ", jitter = %g", moe->jitter);
     if (moe->capacity > 0) fprintf(out, ", capacity = %g", moe->capacity);
     fprintf(out, "\n  balance aux = %g, per = %s, z = %g", moe->aux, per[moe->aux_per], moe->z);
-    if (moe->select_bias)
-        fprintf(out, ", bias %s += %g", moe->select_bias->symbol, moe->bias_rate);
+    if (moe->select_bias) fprintf(out, ", bias %s += %g", moe->select_bias->symbol, moe->bias_rate);
     fputc('\n', out);
 }
 
@@ -161,8 +162,10 @@ static void print_unit(const struct hec_unit *unit, FILE *out) {
 static void print_inner(const struct hec_body *body, FILE *out) {
     for (int i = 0; i < body->items; i++) {
         const struct hec_item *item = &body->item[i];
-        if (item->loop) print_inner(&item->loop->body, out);
-        else if (item->node->kind == HEC_NODE_CALL) print_unit(item->node->callee, out);
+        if (item->loop)
+            print_inner(&item->loop->body, out);
+        else if (item->node->kind == HEC_NODE_CALL)
+            print_unit(item->node->callee, out);
     }
 }
 
@@ -187,8 +190,8 @@ static void print_param(const struct hec_param *param, FILE *out) {
         fprintf(out, " rope(theta = %g)", param->init_value);
         break;
     }
-    fprintf(out, "%s%s  # %s\n", param->decay ? ", decay" : "", param->trainable ? "" : ", constant",
-            param->path);
+    fprintf(out, "%s%s  # %s\n", param->decay ? ", decay" : "",
+            param->trainable ? "" : ", constant", param->path);
 }
 
 static int64_t elements(const struct hec_program *program) {
@@ -203,8 +206,9 @@ static int64_t elements(const struct hec_program *program) {
 }
 
 void hec_program_print(const struct hec_program *program, FILE *out) {
-    fprintf(out, "program %s: %" PRId64 " positions, vocabulary %" PRId64 ", %" PRId64
-                 " trained parameters\n\n",
+    fprintf(out,
+            "program %s: %" PRId64 " positions, vocabulary %" PRId64 ", %" PRId64
+            " trained parameters\n\n",
             program->name, program->positions, program->vocabulary, elements(program));
     for (int i = 0; i < program->params; i++) print_param(program->param[i], out);
     print_unit(program->model, out);

@@ -25,9 +25,9 @@ struct hec_scan {
     void *flex;
     uint32_t line, column; // Of the next character.
 
-    int depth;                 // Open ( and [.
-    bool ends;                 // The last token can end a statement.
-    struct hec_token last;     // Handed out last, and the one before it.
+    int depth;             // Open ( and [.
+    bool ends;             // The last token can end a statement.
+    struct hec_token last; // Handed out last, and the one before it.
     struct hec_token previous;
     bool has_pending;
     struct hec_token pending; // Comes after the `;` just handed out.

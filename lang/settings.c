@@ -52,9 +52,9 @@ const struct hec_setting_row hec_setting_rows[] = {
      .text = "steps between per-expert loads in the log"},
     {"log.jsonl", .type = TEXT, .flags = NONE, .standard = "", .text = "file of JSON lines, one per step"},
 
-    {"names.hf.family", .type = CHOICE, .flags = NONE,
+    {"names.hf.family", .type = TEXT, .flags = NONE,
      .values = "mixtral|qwen2_moe|qwen3_moe|olmoe|deepseek_v2|deepseek_v3|gpt_oss",
-     .standard = "none", .later = "*", .text = "checkpoint names of Hugging Face"},
+     .standard = "", .later = "*", .text = "checkpoint names of Hugging Face"},
 
     {"parallel.dense", .type = CHOICE, .values = "replicate|shard", .standard = "replicate",
      .later = "shard", .text = "parameters outside experts: on every device, or sharded"},
@@ -146,7 +146,8 @@ void hec_settings_print(FILE *out) {
         fprintf(out, "%-38s %-10s %s", row->key, *row->standard ? row->standard : "\"\"",
                 row->text);
         if (row->values) fprintf(out, " (%s)", row->values);
-        if (row->later) fprintf(out, " [not yet: %s]", !strcmp(row->later, "*") ? "any" : row->later);
+        if (row->later)
+            fprintf(out, " [not yet: %s]", !strcmp(row->later, "*") ? "any" : row->later);
         fputc('\n', out);
     }
 }

@@ -33,6 +33,8 @@ static const char *const begins_declaration[] = {
     "`dim`", "`let`", "`import`", "`block`", "`moe`", "`model`", "a name", "';'", "end of file",
 };
 
+static const char *const labels[] = {"a name", "a string"};
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 // Copies `names` without those in `group`; puts `word` in their stead unless it is NULL.
@@ -50,14 +52,18 @@ static struct expected summarize(const char *const *names, int count) {
     struct expected all = {0};
     for (int i = 0; i < count && i < COUNT(all.name); i++) all.name[all.count++] = names[i];
     if (holds(names, count, "`block`"))
-        return without(&all, begins_declaration, COUNT(begins_declaration),
-                       "a declaration (`dim`, `let`, `import`, `block`, `moe`, `model`) or a section");
+        return without(
+            &all, begins_declaration, COUNT(begins_declaration),
+            "a declaration (`dim`, `let`, `import`, `block`, `moe`, `model`) or a section");
     if (holds(names, count, "`param`"))
         return without(&all, begins_statement, COUNT(begins_statement), "a statement");
     if (holds(names, count, "a number"))
         return without(&all, begins_expression, COUNT(begins_expression), "an expression");
     if (holds(names, count, "'@'"))
         return without(&all, continues_expression, COUNT(continues_expression), NULL);
+    if (holds(names, count, "'='") &&
+        holds(names, count, "'{'")) // A section's label may be left out.
+        return without(&all, labels, COUNT(labels), NULL);
     return all;
 }
 
@@ -72,8 +78,7 @@ static const char *list_text(struct hec_arena *arena, const struct expected *exp
     const char *text = "";
     for (int i = 0; i < expected->count; i++) {
         const char *glue = i == 0 ? "" : i + 1 == expected->count ? " or " : ", ";
-        text = hec_arena_format(arena, "%s%s%s", text, glue,
-                                symbol_text(arena, expected->name[i]));
+        text = hec_arena_format(arena, "%s%s%s", text, glue, symbol_text(arena, expected->name[i]));
     }
     return text;
 }
@@ -84,8 +89,8 @@ static const char *found_text(struct hec_scan *scan) {
     if (!found->automatic) {
         return hec_arena_format(scan->arena, "`%s`", hec_span_text(scan->arena, found->at));
     }
-    const bool before_brace = scan->has_pending && scan->pending.kind == '}' &&
-                              scan->pending.at.line == found->at.line;
+    const bool before_brace =
+        scan->has_pending && scan->pending.kind == '}' && scan->pending.at.line == found->at.line;
     return before_brace ? "`}`" : "the end of the line";
 }
 
@@ -99,16 +104,21 @@ void hec_syntax_error(struct hec_parser *parser, const char *const *expected_nam
     const struct hec_token *found = &scan->last, *before = &scan->previous;
     const struct expected expected = summarize(expected_names, count);
 
-    const bool same_line = before->kind && before->at.line == found->at.line;
+    const bool same_line = before->at.line == found->at.line;
     const char *after = "";
-    if (same_line && before->at.length && !before->automatic) {
-        after = hec_arena_format(scan->arena, " after `%s`", hec_span_text(scan->arena, before->at));
+    struct hec_span at = found->at;
+    if (before->kind && !same_line && !before->automatic && before->kind != '{' &&
+        before->kind != '}') {
+        at = hec_span_after(before->at); // The mistake is where the line breaks off.
+    }
+    if (before->at.length && !before->automatic) {
+        after =
+            hec_arena_format(scan->arena, " after `%s`", hec_span_text(scan->arena, before->at));
     }
     if (expected.count == 0) {
-        hec_diag_report(scan->diag, HEC_ERROR, found->at, "%s is not expected%s", found_text(scan),
-                        after);
+        hec_diag_report(scan->diag, HEC_ERROR, at, "%s is not expected%s", found_text(scan), after);
     } else {
-        hec_diag_report(scan->diag, HEC_ERROR, found->at, "expected %s%s, found %s",
+        hec_diag_report(scan->diag, HEC_ERROR, at, "expected %s%s, found %s",
                         list_text(scan->arena, &expected), after, found_text(scan));
     }
     if (before->automatic && is_operator(found->kind)) {

@@ -26,10 +26,22 @@ struct hec_number {
 };
 
 enum hec_operator {
-    HEC_OP_OR, HEC_OP_AND, HEC_OP_NOT,
-    HEC_OP_EQ, HEC_OP_NE, HEC_OP_LT, HEC_OP_LE, HEC_OP_GT, HEC_OP_GE,
+    HEC_OP_OR,
+    HEC_OP_AND,
+    HEC_OP_NOT,
+    HEC_OP_EQ,
+    HEC_OP_NE,
+    HEC_OP_LT,
+    HEC_OP_LE,
+    HEC_OP_GT,
+    HEC_OP_GE,
     HEC_OP_RANGE,
-    HEC_OP_ADD, HEC_OP_SUB, HEC_OP_MUL, HEC_OP_DIV, HEC_OP_MOD, HEC_OP_CONTRACT,
+    HEC_OP_ADD,
+    HEC_OP_SUB,
+    HEC_OP_MUL,
+    HEC_OP_DIV,
+    HEC_OP_MOD,
+    HEC_OP_CONTRACT,
     HEC_OP_NEG,
 };
 
@@ -98,7 +110,13 @@ struct hec_variables {
     int count, room;
 };
 
-enum hec_stmt_kind { HEC_STMT_PARAM, HEC_STMT_ASSIGN, HEC_STMT_RETURN, HEC_STMT_REPEAT, HEC_STMT_IF };
+enum hec_stmt_kind {
+    HEC_STMT_PARAM,
+    HEC_STMT_ASSIGN,
+    HEC_STMT_RETURN,
+    HEC_STMT_REPEAT,
+    HEC_STMT_IF
+};
 
 struct hec_stmts {
     struct hec_stmt *item;

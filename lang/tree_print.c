@@ -7,11 +7,11 @@ static const struct {
     const char *text;
     int level;
 } operators[] = {
-    [HEC_OP_OR] = {"or", 1},     [HEC_OP_AND] = {"and", 2},    [HEC_OP_NOT] = {"not", 3},
-    [HEC_OP_EQ] = {"==", 4},     [HEC_OP_NE] = {"!=", 4},      [HEC_OP_LT] = {"<", 4},
-    [HEC_OP_LE] = {"<=", 4},     [HEC_OP_GT] = {">", 4},       [HEC_OP_GE] = {">=", 4},
-    [HEC_OP_RANGE] = {"..", 5},  [HEC_OP_ADD] = {"+", 6},      [HEC_OP_SUB] = {"-", 6},
-    [HEC_OP_MUL] = {"*", 7},     [HEC_OP_DIV] = {"/", 7},      [HEC_OP_MOD] = {"%", 7},
+    [HEC_OP_OR] = {"or", 1},      [HEC_OP_AND] = {"and", 2}, [HEC_OP_NOT] = {"not", 3},
+    [HEC_OP_EQ] = {"==", 4},      [HEC_OP_NE] = {"!=", 4},   [HEC_OP_LT] = {"<", 4},
+    [HEC_OP_LE] = {"<=", 4},      [HEC_OP_GT] = {">", 4},    [HEC_OP_GE] = {">=", 4},
+    [HEC_OP_RANGE] = {"..", 5},   [HEC_OP_ADD] = {"+", 6},   [HEC_OP_SUB] = {"-", 6},
+    [HEC_OP_MUL] = {"*", 7},      [HEC_OP_DIV] = {"/", 7},   [HEC_OP_MOD] = {"%", 7},
     [HEC_OP_CONTRACT] = {"@", 7}, [HEC_OP_NEG] = {"-", 8},
 };
 
@@ -66,8 +66,10 @@ static void print_operation(const struct hec_expr *expr, FILE *out) {
     }
     const bool alone = level == 4 || level == 5; // Comparisons and ranges do not chain.
     print_operand(expr->left, alone ? level + 1 : level, out);
-    if (expr->operation == HEC_OP_RANGE) fputs(text, out);
-    else fprintf(out, " %s ", text);
+    if (expr->operation == HEC_OP_RANGE)
+        fputs(text, out);
+    else
+        fprintf(out, " %s ", text);
     print_operand(expr->right, level + 1, out);
 }
 
@@ -210,8 +212,10 @@ static void print_sets(const struct hec_sets *sets, int depth, FILE *out) {
             continue;
         }
         fputc(' ', out);
-        if (set->label && set->label_quoted) print_string(set->label, out);
-        else if (set->label) fputs(set->label, out);
+        if (set->label && set->label_quoted)
+            print_string(set->label, out);
+        else if (set->label)
+            fputs(set->label, out);
         fputs(set->label ? " {\n" : "{\n", out);
         print_sets(&set->body, depth + 1, out);
         indent(depth, out);
@@ -235,8 +239,10 @@ static void print_unit(const char *keyword, const struct hec_declaration *unit, 
     fputs(") -> [", out);
     print_arguments(&unit->result, out);
     fputs("] {\n", out);
-    if (unit->kind == HEC_ITEM_MOE) print_sets(&unit->sets, 1, out);
-    else print_statements(&unit->body, 1, out);
+    if (unit->kind == HEC_ITEM_MOE)
+        print_sets(&unit->sets, 1, out);
+    else
+        print_statements(&unit->body, 1, out);
     fputs("}\n", out);
 }
 

@@ -92,8 +92,10 @@ void hec_diag_report(struct hec_diag *diag, enum hec_severity severity, struct h
     report->text = text;
     report->sequence = diag->reports.count;
     HEC_PUSH(&diag->arena, &diag->reports, report);
-    if (severity == HEC_ERROR) diag->errors++;
-    else diag->warnings++;
+    if (severity == HEC_ERROR)
+        diag->errors++;
+    else
+        diag->warnings++;
 }
 
 void hec_diag_detail(struct hec_diag *diag, const char *format, ...) {
@@ -202,8 +204,10 @@ void hec_diag_flush(struct hec_diag *diag) {
             hidden++;
             continue;
         }
-        if (report->severity == HEC_ERROR) errors++;
-        else if (hidden) continue;
+        if (report->severity == HEC_ERROR)
+            errors++;
+        else if (hidden)
+            continue;
         print_report(diag->out, report, colour);
     }
     print_summary(diag, hidden);

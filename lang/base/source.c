@@ -28,10 +28,14 @@ static bool read_all(FILE *file, struct hec_arena *scratch, char **text, size_t 
     }
     *text = hec_arena_alloc(scratch, bytes_max + 1, 1);
     *length = fread(*text, 1, bytes_max + 1, file);
-    if (ferror(file)) *why = strerror(errno);
-    else if (*length > bytes_max) *why = "it is larger than 16 MiB";
-    else if (memchr(*text, '\0', *length)) *why = "it holds a NUL byte, so it is not text";
-    else return true;
+    if (ferror(file))
+        *why = strerror(errno);
+    else if (*length > bytes_max)
+        *why = "it is larger than 16 MiB";
+    else if (memchr(*text, '\0', *length))
+        *why = "it holds a NUL byte, so it is not text";
+    else
+        return true;
     return false;
 }
 
@@ -66,7 +70,8 @@ struct hec_span hec_span_join(struct hec_span first, struct hec_span last) {
     if (first.line == last.line) {
         joined.length = last.column + last.length - first.column;
     } else {
-        const uint32_t line_length = (uint32_t)strcspn(hec_source_line(first.file, first.line), "\n");
+        const uint32_t line_length =
+            (uint32_t)strcspn(hec_source_line(first.file, first.line), "\n");
         joined.length = line_length + 1 - first.column;
     }
     return joined;

@@ -36,8 +36,7 @@ struct hec_source *hec_source_add(struct hec_sources *sources, const char *path,
 
 // Reads the file at `path`. Returns NULL and sets `why` to a reason in words when that cannot be
 // done: no such file, a directory, larger than 16 MiB, a NUL byte inside.
-struct hec_source *hec_source_read(struct hec_sources *sources, const char *path,
-                                   const char **why);
+struct hec_source *hec_source_read(struct hec_sources *sources, const char *path, const char **why);
 
 // The stretch from the start of `first` to the end of `last`, or to the end of the first line.
 struct hec_span hec_span_join(struct hec_span first, struct hec_span last);

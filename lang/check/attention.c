@@ -15,8 +15,7 @@ static bool allowed_here(struct hec_site *site, const struct hec_expr *expr) {
 
 // The operand must be [T, heads, width]; reports when not.
 static bool is_heads(struct hec_site *site, const struct hec_expr *call,
-                     const struct hec_expr *expr, const struct hec_node *node,
-                     const char *wanted) {
+                     const struct hec_expr *expr, const struct hec_node *node, const char *wanted) {
     struct hec_checker *checker = site->checker;
     if (node->shape.rank == 3 && node->shape.dim[0].name == checker->positions && node->batched)
         return true;
@@ -98,16 +97,16 @@ static bool check_heads(struct hec_site *site, const struct hec_expr *expr,
     } else if (k->dim[1].name != v->dim[1].name || k->dim[1].size != v->dim[1].size) {
         fault = "keys and values differ in their heads";
     } else if (heads.size % groups.size) {
-        fault = hec_arena_format(checker->arena,
-                                 "%lld query heads cannot share %lld key heads evenly",
-                                 (long long)heads.size, (long long)groups.size);
+        fault =
+            hec_arena_format(checker->arena, "%lld query heads cannot share %lld key heads evenly",
+                             (long long)heads.size, (long long)groups.size);
     }
     if (!fault) return true;
     hec_error(checker, expr->at, "%s", fault);
     static const char *const role[] = {"queries", "keys   ", "values "};
     for (int i = 0; i < 3; i++) {
-        hec_detail(checker, "%s are %s", role[i], hec_shape_text(checker->arena,
-                                                                 &operand[i]->shape));
+        hec_detail(checker, "%s are %s", role[i],
+                   hec_shape_text(checker->arena, &operand[i]->shape));
     }
     return false;
 }

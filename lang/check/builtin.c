@@ -12,13 +12,27 @@ const char *const hec_builtin_names[] = {
 const int hec_builtin_names_count = sizeof hec_builtin_names / sizeof *hec_builtin_names;
 
 static const char *const builtin_text[HEC_BUILTIN_COUNT] = {
-    [HEC_ADD] = "add",         [HEC_SUB] = "sub",         [HEC_MUL] = "mul",
-    [HEC_DIV] = "div",         [HEC_NEG] = "neg",         [HEC_SILU] = "silu",
-    [HEC_GELU] = "gelu",       [HEC_GELU_ERF] = "gelu_erf", [HEC_RELU] = "relu",
-    [HEC_SIGMOID] = "sigmoid", [HEC_TANH] = "tanh",       [HEC_EXP] = "exp",
-    [HEC_SQRT] = "sqrt",       [HEC_MINIMUM] = "minimum", [HEC_MAXIMUM] = "maximum",
-    [HEC_CONTRACT] = "contract", [HEC_GATHER] = "gather", [HEC_RMSNORM] = "rmsnorm",
-    [HEC_LAYERNORM] = "layernorm", [HEC_ROPE] = "rope",   [HEC_SDPA] = "sdpa",
+    [HEC_ADD] = "add",
+    [HEC_SUB] = "sub",
+    [HEC_MUL] = "mul",
+    [HEC_DIV] = "div",
+    [HEC_NEG] = "neg",
+    [HEC_SILU] = "silu",
+    [HEC_GELU] = "gelu",
+    [HEC_GELU_ERF] = "gelu_erf",
+    [HEC_RELU] = "relu",
+    [HEC_SIGMOID] = "sigmoid",
+    [HEC_TANH] = "tanh",
+    [HEC_EXP] = "exp",
+    [HEC_SQRT] = "sqrt",
+    [HEC_MINIMUM] = "minimum",
+    [HEC_MAXIMUM] = "maximum",
+    [HEC_CONTRACT] = "contract",
+    [HEC_GATHER] = "gather",
+    [HEC_RMSNORM] = "rmsnorm",
+    [HEC_LAYERNORM] = "layernorm",
+    [HEC_ROPE] = "rope",
+    [HEC_SDPA] = "sdpa",
 };
 
 const char *hec_builtin_name(enum hec_builtin builtin) {
@@ -54,8 +68,8 @@ bool hec_check_arguments(struct hec_checker *checker, const struct hec_expr *cal
         bool known = false;
         for (int j = 0; j < count; j++) known |= !strcmp(allowed[j], argument->name);
         if (!known) {
-            const char *what = hec_arena_format(checker->arena, "argument of `%s`,", call->text);
-            hec_unknown(checker, argument->at, what, argument->name, allowed, count);
+            hec_unknown_of(checker, argument->at, "argument", argument->name, call->text, allowed,
+                           count);
             good = false;
         } else if (hec_argument(call, argument->name) != argument) {
             hec_error(checker, argument->at, "`%s` is given twice", argument->name);

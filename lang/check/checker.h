@@ -19,8 +19,8 @@ struct hec_entry {
     enum hec_item_kind kind;
     const char *name;
     struct hec_span at;
-    const struct hec_expr *value;         // dim, let
-    const struct hec_declaration *unit;   // block, moe, model
+    const struct hec_expr *value;       // dim, let
+    const struct hec_declaration *unit; // block, moe, model
     enum { HEC_ENTRY_NEW, HEC_ENTRY_BUSY, HEC_ENTRY_KNOWN, HEC_ENTRY_BROKEN } state;
     struct hec_constant constant; // dim, let: once known.
     bool elaborated;              // unit: some call site was checked.
@@ -48,7 +48,8 @@ struct hec_checker {
         const char *path;
         struct hec_span at;
         bool open;
-    }) imports;
+    })
+    imports;
 
     struct hec_names symbols; // Taken symbols of units and parameters.
     HEC_VEC(const struct hec_param *) params;
@@ -70,8 +71,7 @@ void hec_load(struct hec_checker *checker, const char *path);
 void hec_apply_defines(struct hec_checker *checker);
 struct hec_entry *hec_find_entry(const struct hec_checker *checker, const char *name);
 // Adds the text of a command line flag ("-D L=4") as a source of its own.
-struct hec_source *hec_flag_source(struct hec_checker *checker, const char *flag,
-                                   const char *text);
+struct hec_source *hec_flag_source(struct hec_checker *checker, const char *flag, const char *text);
 
 // -- constant.c: what is known when compiling
 
@@ -96,8 +96,8 @@ bool hec_is_constant(const struct hec_checker *checker, const struct hec_env *en
                      const struct hec_expr *expr);
 // Resolves a name to a dim or let or repeat variable. Returns false, silently, when it is none.
 // Sets `value`; a broken definition gives false and `broken`.
-bool hec_resolve_constant(struct hec_checker *checker, const struct hec_env *env,
-                          const char *name, struct hec_constant *value, bool *broken);
+bool hec_resolve_constant(struct hec_checker *checker, const struct hec_env *env, const char *name,
+                          struct hec_constant *value, bool *broken);
 // Evaluates the definition itself.
 bool hec_entry_evaluate(struct hec_checker *checker, struct hec_entry *entry);
 const char *hec_constant_text(struct hec_checker *checker, const struct hec_constant *value);
@@ -105,8 +105,8 @@ const char *hec_number_text(struct hec_arena *arena, double value);
 
 // -- shape.c: lists of dims
 
-bool hec_dim_of(struct hec_checker *checker, const struct hec_env *env,
-                const struct hec_expr *expr, struct hec_dim *dim);
+bool hec_dim_of(struct hec_checker *checker, const struct hec_env *env, const struct hec_expr *expr,
+                struct hec_dim *dim);
 // Reads "[T, D]". Reports unknown names, too many dims, and a dim that stands twice.
 bool hec_shape_of(struct hec_checker *checker, const struct hec_env *env,
                   const struct hec_arguments *dims, struct hec_span at, struct hec_shape *shape);
@@ -122,5 +122,8 @@ const char *hec_shape_text_beside(struct hec_arena *arena, const struct hec_shap
 // Adds "; did you mean `x`?" and the fix to an error about an unknown name. Reports the error.
 void hec_unknown(struct hec_checker *checker, struct hec_span at, const char *what,
                  const char *name, const char *const *candidates, int count);
+// The same for a name that belongs to something: "unknown setting `x` of `train`".
+void hec_unknown_of(struct hec_checker *checker, struct hec_span at, const char *what,
+                    const char *name, const char *owner, const char *const *candidates, int count);
 
 #endif

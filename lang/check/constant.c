@@ -51,8 +51,8 @@ bool hec_entry_evaluate(struct hec_checker *checker, struct hec_entry *entry) {
     return good;
 }
 
-bool hec_resolve_constant(struct hec_checker *checker, const struct hec_env *env,
-                          const char *name, struct hec_constant *value, bool *broken) {
+bool hec_resolve_constant(struct hec_checker *checker, const struct hec_env *env, const char *name,
+                          struct hec_constant *value, bool *broken) {
     *broken = false;
     for (; env; env = env->outer) {
         if (env->name != name) continue;
@@ -194,11 +194,16 @@ bool hec_constant_call(const char *name, const struct hec_constant *argument, in
     for (int i = 0; i < count; i++) {
         if (argument[i].kind != HEC_CONSTANT_NUMBER) return false;
     }
-    if (!strcmp(name, "sqrt") && count == 1 && a >= 0) *value = number(sqrt(a));
-    else if (!strcmp(name, "exp") && count == 1) *value = number(exp(a));
-    else if (!strcmp(name, "minimum") && count == 2) *value = number(fmin(a, b));
-    else if (!strcmp(name, "maximum") && count == 2) *value = number(fmax(a, b));
-    else return false;
+    if (!strcmp(name, "sqrt") && count == 1 && a >= 0)
+        *value = number(sqrt(a));
+    else if (!strcmp(name, "exp") && count == 1)
+        *value = number(exp(a));
+    else if (!strcmp(name, "minimum") && count == 2)
+        *value = number(fmin(a, b));
+    else if (!strcmp(name, "maximum") && count == 2)
+        *value = number(fmax(a, b));
+    else
+        return false;
     return true;
 }
 
@@ -261,8 +266,8 @@ bool hec_constant_integer(struct hec_checker *checker, const struct hec_env *env
         hec_error(checker, expr->at, "%s is a count: `%s` has a unit", what,
                   hec_expr_text(checker->arena, expr));
     } else if (got < (double)smallest) {
-        hec_error(checker, expr->at, "%s must be at least %lld, not %s", what,
-                  (long long)smallest, text);
+        hec_error(checker, expr->at, "%s must be at least %lld, not %s", what, (long long)smallest,
+                  text);
     } else if (got > (double)largest) {
         hec_error(checker, expr->at, "%s must be at most %lld, not %s", what, (long long)largest,
                   text);

@@ -45,14 +45,16 @@ static const char *aligned(struct hec_arena *arena, const struct hec_shape *shap
     for (int i = 0; i < columns->rank; i++) {
         const char *name = columns->dim[i].name;
         const int here = hec_shape_find(shape, name), there = hec_shape_find(other, name);
-        const bool differs = here >= 0 && there >= 0 &&
-                             shape->dim[here].size != other->dim[there].size;
+        const bool differs =
+            here >= 0 && there >= 0 && shape->dim[here].size != other->dim[there].size;
         const char *cell = name;
         if (differs)
             cell = hec_arena_format(arena, "%s = %lld", name, (long long)shape->dim[here].size);
         const bool last = printed + 1 == shape->rank;
-        if (here < 0) text = hec_arena_format(arena, "%s%*s", text, (int)strlen(name) + 2, "");
-        else text = hec_arena_format(arena, "%s%s%s", text, cell, last ? "]" : ", ");
+        if (here < 0)
+            text = hec_arena_format(arena, "%s%*s", text, (int)strlen(name) + 2, "");
+        else
+            text = hec_arena_format(arena, "%s%s%s", text, cell, last ? "]" : ", ");
         printed += here >= 0;
         if (printed == shape->rank) break;
     }
@@ -139,8 +141,7 @@ static struct hec_value unknown_function(struct hec_site *site, const struct hec
         HEC_PUSH(checker->arena, &known, hec_builtin_names[i]);
     hec_unknown(checker, expr->text_at, "block or function", expr->text, known.item, known.count);
     for (int i = 0; i < expr->arguments.count; i++) // For their own errors.
-        if (!expr->arguments.item[i].name)
-            hec_evaluate(site, expr->arguments.item[i].value, NULL);
+        if (!expr->arguments.item[i].name) hec_evaluate(site, expr->arguments.item[i].value, NULL);
     return broken;
 }
 
@@ -187,8 +188,8 @@ static struct hec_value unary(struct hec_site *site, const struct hec_expr *expr
     if (right.broken) return broken;
     if (!right.node) {
         struct hec_value value = {0};
-        value.broken = !hec_constant_operate(site->checker, expr, NULL, &right.constant,
-                                             &value.constant);
+        value.broken =
+            !hec_constant_operate(site->checker, expr, NULL, &right.constant, &value.constant);
         return value;
     }
     if (expr->operation == HEC_OP_NEG)
@@ -198,9 +199,10 @@ static struct hec_value unary(struct hec_site *site, const struct hec_expr *expr
 }
 
 static struct hec_value binary(struct hec_site *site, const struct hec_expr *expr) {
-    static const enum hec_builtin builtins[] = {
-        [HEC_OP_ADD] = HEC_ADD, [HEC_OP_SUB] = HEC_SUB, [HEC_OP_MUL] = HEC_MUL,
-        [HEC_OP_DIV] = HEC_DIV};
+    static const enum hec_builtin builtins[] = {[HEC_OP_ADD] = HEC_ADD,
+                                                [HEC_OP_SUB] = HEC_SUB,
+                                                [HEC_OP_MUL] = HEC_MUL,
+                                                [HEC_OP_DIV] = HEC_DIV};
     const struct hec_value left = hec_evaluate(site, expr->left, NULL);
     const struct hec_value right = hec_evaluate(site, expr->right, NULL);
     if (left.broken || right.broken) return broken;

@@ -86,8 +86,9 @@ static void add_item(struct hec_checker *checker, const struct hec_declaration *
     case HEC_ITEM_BLOCK:
     case HEC_ITEM_MODEL:
     case HEC_ITEM_MOE:
-        add_entry(checker, (struct hec_entry){
-                               .kind = item->kind, .name = item->name, .at = item->at, .unit = item});
+        add_entry(checker,
+                  (struct hec_entry){
+                      .kind = item->kind, .name = item->name, .at = item->at, .unit = item});
         break;
     case HEC_ITEM_SECTION:
         HEC_PUSH(checker->arena, &checker->sections, &item->section);
@@ -121,8 +122,7 @@ static void load_file(struct hec_checker *checker, const char *path, struct hec_
         hec_error(checker, at, "cannot read %s: %s", path, why);
         return;
     }
-    const struct hec_tree *tree =
-        hec_parse(source, checker->arena, &checker->names, checker->diag);
+    const struct hec_tree *tree = hec_parse(source, checker->arena, &checker->names, checker->diag);
     for (int i = 0; i < tree->declarations.count; i++) {
         add_item(checker, &tree->declarations.item[i]);
     }
@@ -161,9 +161,8 @@ static void apply_define(struct hec_checker *checker, const char *text) {
         hec_unknown(checker, at, "dim or let", name, candidates.item, candidates.count);
         return;
     }
-    const struct hec_expr *value =
-        hec_parse_expression(source, skip + (uint32_t)length + 1, checker->arena, &checker->names,
-                             checker->diag);
+    const struct hec_expr *value = hec_parse_expression(
+        source, skip + (uint32_t)length + 1, checker->arena, &checker->names, checker->diag);
     if (!value) {
         entry->state = HEC_ENTRY_BROKEN;
         return;

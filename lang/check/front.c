@@ -5,8 +5,8 @@
 #include "lang/check/unit.h"
 #include "lang/parse.h"
 
-static struct hec_checker checker_of(const struct hec_front_options *options,
-                                     struct hec_diag *diag, struct hec_arena *arena) {
+static struct hec_checker checker_of(const struct hec_front_options *options, struct hec_diag *diag,
+                                     struct hec_arena *arena) {
     return (struct hec_checker){
         .options = options,
         .arena = arena,

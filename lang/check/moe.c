@@ -159,8 +159,9 @@ static bool check_signature(struct hec_site *site, const struct hec_unit *unit) 
     const bool good = x && x->shape.rank == 2 && x->shape.dim[0].name == checker->positions &&
                       hec_shape_same(&x->shape, &result);
     if (good) return true;
-    hec_error(checker, code->name_at, "a moe takes tokens and returns tokens, as in "
-                                      "`(x[T, D]) -> [T, D]`");
+    hec_error(checker, code->name_at,
+              "a moe takes tokens and returns tokens, as in "
+              "`(x[T, D]) -> [T, D]`");
     return false;
 }
 

@@ -35,7 +35,8 @@ struct reader {
     HEC_VEC(struct given {
         const char *key;
         const struct hec_set *set;
-    }) given;
+    })
+    given;
 };
 
 static const struct hec_set *find(const struct reader *reader, const char *key) {
@@ -66,10 +67,8 @@ static void unknown_setting(struct reader *reader, const struct hec_set *set, co
         HEC_PUSH(checker->arena, &known, "router");
         HEC_PUSH(checker->arena, &known, "balance");
     }
-    const char *what = *prefix ? hec_arena_format(checker->arena, "setting of `%.*s`,",
-                                                  (int)length - 1, prefix)
-                               : "setting of a moe,";
-    hec_unknown(checker, set->at, what, set->name, known.item, known.count);
+    const char *owner = *prefix ? hec_arena_copy(checker->arena, prefix, length - 1) : "moe";
+    hec_unknown_of(checker, set->at, "setting", set->name, owner, known.item, known.count);
     for (int i = 0; i < hec_moe_rows_count; i++) {
         const char *dot = strchr(hec_moe_rows[i].key, '.');
         if (*prefix || !dot || strcmp(dot + 1, set->name)) continue;
@@ -110,8 +109,8 @@ static int choice(struct reader *reader, const char *key, const char *const *cho
     for (int i = 0; i < count; i++) {
         if (value->kind == HEC_EXPR_NAME && !strcmp(value->text, choices[i])) return i;
     }
-    const char *what = hec_arena_format(checker->arena, "value of `%s`,", set->name);
-    hec_unknown(checker, value->at, what, hec_expr_text(checker->arena, value), choices, count);
+    hec_unknown_of(checker, value->at, "value", hec_expr_text(checker->arena, value), set->name,
+                   choices, count);
     const char *list = choices[0];
     for (int i = 1; i < count; i++) {
         list = hec_arena_format(checker->arena, "%s, %s", list, choices[i]);
@@ -148,8 +147,7 @@ static void read_balance(struct reader *reader, struct hec_moe *moe,
     real(reader, "balance.z", &moe->z, 0);
     real(reader, "balance.bias", &moe->bias_rate, 0);
     moe->aux_per = (enum hec_aux_per)choice(reader, "balance.per", per, 3);
-    if (choice(reader, "balance.normalize", normalizations, 2) == 1)
-        moe->aux *= (double)moe->topk;
+    if (choice(reader, "balance.normalize", normalizations, 2) == 1) moe->aux *= (double)moe->topk;
     const struct hec_set *bias = find(reader, "balance.bias");
     settings->select_bias = bias && !hec_moe_is_none(bias);
     if (bias) settings->select_bias_at = bias->at;
@@ -206,9 +204,9 @@ void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
     const long long experts = moe->experts.size, groups = moe->groups, topk = moe->topk;
     const long long topk_groups = moe->topk_groups;
     if (topk > experts) {
-        contradiction(site, settings->topk_at,
-                      hec_arena_format(arena, "topk is %lld, but there are %lld experts", topk,
-                                       experts));
+        contradiction(
+            site, settings->topk_at,
+            hec_arena_format(arena, "topk is %lld, but there are %lld experts", topk, experts));
     }
     if (experts % groups) {
         contradiction(site, settings->groups_at,

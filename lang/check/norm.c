@@ -6,8 +6,8 @@
 static const struct hec_value broken = {.broken = true};
 
 // `over = [H, A]`: how many trailing dims are normalised together.
-static bool read_over(struct hec_site *site, const struct hec_expr *expr,
-                      const struct hec_node *x, int64_t *over) {
+static bool read_over(struct hec_site *site, const struct hec_expr *expr, const struct hec_node *x,
+                      int64_t *over) {
     struct hec_checker *checker = site->checker;
     const struct hec_argument *argument = hec_argument(expr, "over");
     *over = 1;
@@ -116,8 +116,7 @@ static bool check_input(struct hec_site *site, const struct hec_expr *expr,
     return false;
 }
 
-struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
-                          const char *callee) {
+struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr, const char *callee) {
     static const char *const allowed[] = {"eps", "over", "gain", "bias"};
     struct hec_checker *checker = site->checker;
     const bool rms = !strcmp(expr->text, "rmsnorm");

@@ -107,8 +107,7 @@ struct hec_value hec_elementwise(struct hec_site *site, enum hec_builtin builtin
         return broken;
     }
     if (missing) {
-        hec_error(checker, expr->at,
-                  "not yet: in `%s` both sides have dims that the other lacks",
+        hec_error(checker, expr->at, "not yet: in `%s` both sides have dims that the other lacks",
                   text_of(checker, expr));
         hec_describe(checker, left, a, right, b);
         note_equal_size(checker, a, b);
@@ -147,8 +146,8 @@ static bool contractible(struct hec_site *site, const struct hec_expr *expr,
     struct hec_checker *checker = site->checker;
     const char *text = text_of(checker, expr);
     const bool trailing = stand_at(common, &a->shape, a->shape.rank - common->rank);
-    const bool leading_or_trailing = stand_at(common, &b->shape, 0) ||
-                                     stand_at(common, &b->shape, b->shape.rank - common->rank);
+    const bool leading_or_trailing =
+        stand_at(common, &b->shape, 0) || stand_at(common, &b->shape, b->shape.rank - common->rank);
     if (b->batched && !a->batched) {
         hec_error(checker, expr->at, "not yet: `%s` has its parameter on the left", text);
         hec_note(checker, HEC_NOWHERE, "write `%s @ %s`", text_of(checker, expr->right),
@@ -181,8 +180,10 @@ struct hec_value hec_contract(struct hec_site *site, const struct hec_expr *expr
     for (int i = 0; i < a->shape.rank; i++) {
         const struct hec_dim dim = a->shape.dim[i];
         const bool shared = hec_shape_find(&b->shape, dim.name) >= 0;
-        if (shared && dim.name != checker->positions) common.dim[common.rank++] = dim;
-        else HEC_PUSH(checker->arena, &kept, dim);
+        if (shared && dim.name != checker->positions)
+            common.dim[common.rank++] = dim;
+        else
+            HEC_PUSH(checker->arena, &kept, dim);
     }
     if (common.rank == 0) return no_common_dim(site, expr, a, b);
     if (!contractible(site, expr, a, b, &common)) return broken;

@@ -48,7 +48,8 @@ static const char *sign(struct hec_site *site, const struct hec_stmts *stmts, co
         const struct hec_stmt *stmt = &stmts->item[i];
         if (stmt->kind == HEC_STMT_IF) {
             bool taken = false;
-            if (!hec_constant_bool(checker, site->env, stmt->value, "a condition", &taken)) continue;
+            if (!hec_constant_bool(checker, site->env, stmt->value, "a condition", &taken))
+                continue;
             text = hec_arena_format(checker->arena, "%s %s", text, taken ? "then" : "else");
             text = sign(site, taken ? &stmt->body : &stmt->otherwise, text, assigned);
             continue;

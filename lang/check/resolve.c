@@ -18,8 +18,7 @@ static bool is_auto(const struct hec_setting_values *values, const char *key) {
 
 static void set(struct hec_checker *checker, struct hec_setting_values *values, const char *key,
                 int64_t value) {
-    values->value[index_of(key)].value =
-        hec_arena_format(checker->arena, "%lld", (long long)value);
+    values->value[index_of(key)].value = hec_arena_format(checker->arena, "%lld", (long long)value);
 }
 
 // The largest listed microbatch that divides `sequences`; 0 when none does.
@@ -50,8 +49,8 @@ static void wrong_tokens(struct hec_checker *checker, const struct hec_setting_v
               "`train.tokens` is %lld, no multiple of %lld (%s)", (long long)tokens,
               (long long)unit, why);
     if (below) {
-        hec_note(checker, HEC_NOWHERE, "the nearest multiples are %lld and %lld",
-                 (long long)below, (long long)(below + unit));
+        hec_note(checker, HEC_NOWHERE, "the nearest multiples are %lld and %lld", (long long)below,
+                 (long long)(below + unit));
     } else {
         hec_note(checker, HEC_NOWHERE, "the smallest is %lld", (long long)unit);
     }
@@ -82,9 +81,9 @@ static void resolve_tokens(struct hec_checker *checker, struct hec_setting_value
     }
     if (free_tokens) tokens = positions * microbatch * devices;
     if (tokens % (positions * microbatch * devices)) {
-        const char *why = hec_arena_format(
-            checker->arena, "%lld positions x microbatch %lld x %lld devices",
-            (long long)positions, (long long)microbatch, (long long)devices);
+        const char *why =
+            hec_arena_format(checker->arena, "%lld positions x microbatch %lld x %lld devices",
+                             (long long)positions, (long long)microbatch, (long long)devices);
         wrong_tokens(checker, values, tokens, positions * microbatch * devices, why);
         return;
     }

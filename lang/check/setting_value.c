@@ -11,16 +11,14 @@ struct value_of {
 };
 
 static const char *const measure_text[] = {
-    [HEC_PLAIN] = "a number without a unit",
-    [HEC_BYTES] = "bytes, as in 80GB",
-    [HEC_SECONDS] = "a time, as in 2us",
-    [HEC_BYTES_PER_SECOND] = "a bandwidth, as in 50GB/s",
+    [HEC_PLAIN] = "a number without a unit",  [HEC_BYTES] = "bytes, as in 80GB",
+    [HEC_SECONDS] = "a time, as in 2us",      [HEC_BYTES_PER_SECOND] = "a bandwidth, as in 50GB/s",
     [HEC_FLOPS] = "a speed, as in 989TFLOPS",
 };
 
 static const char *base_unit[] = {
-    [HEC_PLAIN] = "",       [HEC_BYTES] = "B",     [HEC_SECONDS] = "s",
-    [HEC_BYTES_PER_SECOND] = "B/s", [HEC_FLOPS] = "FLOPS",
+    [HEC_PLAIN] = "",      [HEC_BYTES] = "B", [HEC_SECONDS] = "s", [HEC_BYTES_PER_SECOND] = "B/s",
+    [HEC_FLOPS] = "FLOPS",
 };
 
 static bool is_name(const struct hec_expr *expr, const char *name) {
@@ -82,8 +80,28 @@ static const char *read_switch(const struct value_of *of) {
     return value ? "true" : "false";
 }
 
+static void unknown_choice(const struct value_of *of, const char *text) {
+    struct hec_checker *checker = of->checker;
+    HEC_VEC(const char *) choices = {0};
+    const char *list = "";
+    for (const char *at = of->row->values; *at;) {
+        const size_t length = strcspn(at, "|");
+        const char *word = hec_intern(&checker->names, at, length);
+        list = hec_arena_format(checker->arena, "%s%s%s", list, *list ? ", " : "", word);
+        HEC_PUSH(checker->arena, &choices, word);
+        at += length + (at[length] == '|');
+    }
+    hec_unknown_of(checker, of->expr->at, "value", text, of->row->key, choices.item, choices.count);
+    hec_detail(checker, "it is one of %s", list);
+}
+
 static const char *read_text(const struct value_of *of) {
-    if (of->expr->kind == HEC_EXPR_STRING) return of->expr->text;
+    const bool text = of->expr->kind == HEC_EXPR_STRING;
+    if (text && of->row->values && !hec_setting_lists(of->row->values, of->expr->text)) {
+        unknown_choice(of, of->expr->text);
+        return NULL;
+    }
+    if (text) return of->expr->text;
     hec_error(of->checker, of->expr->at, "`%s` is a text in quotes, not `%s`", of->row->key,
               expr_text(of));
     return NULL;
@@ -107,26 +125,9 @@ static const char *read_pair(const struct value_of *of) {
     return hec_arena_format(checker->arena, "%s,%s", text[0], text[1]);
 }
 
-static void unknown_choice(const struct value_of *of, const char *text) {
-    struct hec_checker *checker = of->checker;
-    HEC_VEC(const char *) choices = {0};
-    const char *list = "";
-    for (const char *at = of->row->values; *at;) {
-        const size_t length = strcspn(at, "|");
-        const char *word = hec_intern(&checker->names, at, length);
-        list = hec_arena_format(checker->arena, "%s%s%s", list, *list ? ", " : "", word);
-        HEC_PUSH(checker->arena, &choices, word);
-        at += length + (at[length] == '|');
-    }
-    const char *what = hec_arena_format(checker->arena, "value of `%s`,", of->row->key);
-    hec_unknown(checker, of->expr->at, what, text, choices.item, choices.count);
-    hec_detail(checker, "it is one of %s", list);
-}
-
 // The sub-setting that an argument means: by name, or by its place.
 static const struct hec_setting_row *find_inner(const struct value_of *of,
-                                                const struct hec_argument *argument,
-                                                int position) {
+                                                const struct hec_argument *argument, int position) {
     const size_t length = strlen(of->row->key);
     for (int i = 0; i < hec_setting_rows_count; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];
@@ -149,11 +150,11 @@ static void unknown_inner(const struct value_of *of, const struct hec_argument *
         if (row->of && !hec_setting_lists(row->of, of->expr->text)) continue;
         HEC_PUSH(checker->arena, &known, row->key + length + 1);
     }
-    const char *what = hec_arena_format(checker->arena, "setting of `%s`,", of->expr->text);
     if (!argument->name) {
         hec_error(checker, argument->at, "`%s` takes no further number", of->expr->text);
     } else {
-        hec_unknown(checker, argument->at, what, argument->name, known.item, known.count);
+        hec_unknown_of(checker, argument->at, "setting", argument->name, of->expr->text, known.item,
+                       known.count);
     }
 }
 

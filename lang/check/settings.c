@@ -31,9 +31,8 @@ static void unknown_in(struct hec_checker *checker, struct hec_span at, const ch
         const char *word = hec_intern(&checker->names, key + length, strcspn(key + length, "."));
         HEC_PUSH(checker->arena, &known, word);
     }
-    const char *what =
-        *path ? hec_arena_format(checker->arena, "setting of `%s`,", path) : "section";
-    hec_unknown(checker, at, what, name, known.item, known.count);
+    hec_unknown_of(checker, at, *path ? "setting" : "section", name, *path ? path : NULL,
+                   known.item, known.count);
 }
 
 // The full key that ends with `.name`, if exactly one does: a setting in the wrong section.
@@ -84,8 +83,8 @@ static void read_set(struct hec_checker *checker, struct hec_setting_values *val
 // The path below which the section's settings stand; NULL after reporting that there is none.
 static const char *section_path(struct hec_checker *checker, struct hec_setting_values *values,
                                 const struct hec_set *section, const char *outer) {
-    const char *path = *outer ? hec_arena_format(checker->arena, "%s.%s", outer, section->name)
-                              : section->name;
+    const char *path =
+        *outer ? hec_arena_format(checker->arena, "%s.%s", outer, section->name) : section->name;
     const struct hec_setting_row *row = hec_setting_row(path);
     if (row && row->type == HEC_SETTING_LABEL) {
         struct hec_setting *value = &values->value[row - hec_setting_rows];

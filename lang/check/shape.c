@@ -24,8 +24,8 @@ static bool not_a_dim(struct hec_checker *checker, const struct hec_expr *expr) 
     return false;
 }
 
-bool hec_dim_of(struct hec_checker *checker, const struct hec_env *env,
-                const struct hec_expr *expr, struct hec_dim *dim) {
+bool hec_dim_of(struct hec_checker *checker, const struct hec_env *env, const struct hec_expr *expr,
+                struct hec_dim *dim) {
     if (expr->kind != HEC_EXPR_NAME) return not_a_dim(checker, expr);
     for (; env; env = env->outer) {
         if (env->name != expr->text) continue;
@@ -96,8 +96,8 @@ const char *hec_shape_text_beside(struct hec_arena *arena, const struct hec_shap
         const int there = hec_shape_find(other, dim.name);
         const char *glue = i ? ", " : "";
         if (there >= 0 && other->dim[there].size != dim.size) {
-            text = hec_arena_format(arena, "%s%s%s = %lld", text, glue, dim.name,
-                                    (long long)dim.size);
+            text =
+                hec_arena_format(arena, "%s%s%s = %lld", text, glue, dim.name, (long long)dim.size);
         } else {
             text = hec_arena_format(arena, "%s%s%s", text, glue, dim.name);
         }

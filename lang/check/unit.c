@@ -33,8 +33,7 @@ static const struct hec_node *argument_node(struct hec_site *site, int index,
                                             const struct hec_node *given) {
     struct hec_checker *checker = site->checker;
     struct hec_shape shape;
-    const bool good =
-        hec_shape_of(checker, site->env, &declared->dims, declared->dims_at, &shape);
+    const bool good = hec_shape_of(checker, site->env, &declared->dims, declared->dims_at, &shape);
     if (!given && !good) return NULL;
     struct hec_node *node = HEC_NEW(checker->arena, struct hec_node);
     node->kind = HEC_NODE_ARGUMENT;
@@ -70,8 +69,7 @@ static void check_result(struct hec_site *site) {
     if (!hec_shape_of(checker, site->env, &site->code->result, site->code->result_at, &declared))
         return;
     if (!site->returned && !site->broken) {
-        hec_error(checker, site->code->name_at, "`%s` does not return anything",
-                  site->code->name);
+        hec_error(checker, site->code->name_at, "`%s` does not return anything", site->code->name);
         return;
     }
     const struct hec_node *result = site->result;
@@ -126,10 +124,9 @@ struct hec_unit *hec_elaborate(const struct hec_site *caller, const struct hec_d
 }
 
 struct hec_unit *hec_elaborate_expert(const struct hec_site *site,
-                                      const struct hec_declaration *code,
-                                      const struct hec_env *env, const char *name,
-                                      const char *path_name, const struct hec_moe *moe,
-                                      const struct hec_node *argument) {
+                                      const struct hec_declaration *code, const struct hec_env *env,
+                                      const char *name, const char *path_name,
+                                      const struct hec_moe *moe, const struct hec_node *argument) {
     struct hec_checker *checker = site->checker;
     const char *symbol =
         hec_unique_symbol(checker, hec_arena_format(checker->arena, "%s%s", site->symbol, name));
@@ -228,11 +225,16 @@ struct hec_value hec_call_unit(struct hec_site *site, const struct hec_expr *exp
     const struct hec_node **arguments =
         hec_arena_alloc(checker->arena, (size_t)code->arguments.count + 1, sizeof *arguments);
 
+    // A norm in here is named after the call; if that name is taken, one complaint is enough.
+    const char *norm_prefix =
+        hec_take_name(site, name, expr->label ? expr->label_at : expr->text_at)
+            ? name
+            : hec_unique_symbol(checker, name);
     int given = 0;
     for (int i = 0; i < expr->arguments.count; i++) {
         const struct hec_argument *argument = &expr->arguments.item[i];
         if (argument->name) continue;
-        const struct hec_value value = hec_evaluate(site, argument->value, name);
+        const struct hec_value value = hec_evaluate(site, argument->value, norm_prefix);
         const int index = given++;
         if (index >= code->arguments.count || index >= HEC_OPERANDS_MAX) continue;
         const struct hec_node *operand = hec_node_of(site, value, argument->value->at);
@@ -243,8 +245,6 @@ struct hec_value hec_call_unit(struct hec_site *site, const struct hec_expr *exp
     node.operands = code->arguments.count;
     if (given != code->arguments.count) wrong_count(checker, expr, code, given);
 
-    const struct hec_span name_at = expr->label ? expr->label_at : expr->text_at;
-    hec_take_name(site, name, name_at);
     node.callee = hec_elaborate(site, code, env, name, arguments, expr->text_at);
     if (!hec_shape_of(checker, env, &code->result, code->result_at, &node.shape))
         return (struct hec_value){.broken = true};
@@ -256,8 +256,9 @@ static void check_signature(struct hec_checker *checker, const struct hec_unit *
     struct hec_shape result;
     const bool one = unit->arguments == 1 && unit->argument[0];
     if (!one || unit->argument[0]->shape.rank != 1) {
-        hec_error(checker, code->name_at, "a model takes token ids: one argument of one dim, as "
-                                          "in `ids[T]`");
+        hec_error(checker, code->name_at,
+                  "a model takes token ids: one argument of one dim, as "
+                  "in `ids[T]`");
     } else if (hec_shape_of(checker, NULL, &code->result, code->result_at, &result) &&
                (result.rank != 2 || result.dim[0].name != checker->positions)) {
         hec_error(checker, code->result_at,

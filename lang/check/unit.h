@@ -77,10 +77,9 @@ void hec_elaborate_uncalled(struct hec_checker *checker);
 
 // A unit's expert or shared body: as a call at `name` inside moe `unit`, with fresh parameters.
 struct hec_unit *hec_elaborate_expert(const struct hec_site *site,
-                                      const struct hec_declaration *code,
-                                      const struct hec_env *env, const char *name,
-                                      const char *path_name, const struct hec_moe *moe,
-                                      const struct hec_node *argument);
+                                      const struct hec_declaration *code, const struct hec_env *env,
+                                      const char *name, const char *path_name,
+                                      const struct hec_moe *moe, const struct hec_node *argument);
 
 // -- param.c
 
@@ -121,8 +120,7 @@ const struct hec_node *hec_add_node(struct hec_site *site, struct hec_node node)
 struct hec_value hec_node_value(const struct hec_node *node);
 // Adds the lines "x is [T, D]" for two operands to an error.
 void hec_describe(struct hec_checker *checker, const struct hec_expr *left,
-                  const struct hec_node *a, const struct hec_expr *right,
-                  const struct hec_node *b);
+                  const struct hec_node *a, const struct hec_expr *right, const struct hec_node *b);
 
 // -- operators.c
 

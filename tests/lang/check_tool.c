@@ -31,12 +31,18 @@ static void read_arguments(int count, char **values, struct arguments *arguments
             arguments->defines[arguments->options.defines_count++] = values[++i];
         else if (!strcmp(text, "--set") && more && arguments->options.sets_count < FLAGS_MAX)
             arguments->sets[arguments->options.sets_count++] = values[++i];
-        else if (!strcmp(text, "--color=always")) diag->colour = HEC_COLOUR_ALWAYS;
-        else if (starts(text, "--error-limit=")) diag->error_limit = (uint32_t)atoi(text + 14);
-        else if (starts(text, "--library=")) arguments->options.library = text + 10;
-        else if (starts(text, "--target=")) arguments->target = text + 9;
-        else if (starts(text, "--")) arguments->mode = text + 2;
-        else arguments->options.path = text;
+        else if (!strcmp(text, "--color=always"))
+            diag->colour = HEC_COLOUR_ALWAYS;
+        else if (starts(text, "--error-limit="))
+            diag->error_limit = (uint32_t)atoi(text + 14);
+        else if (starts(text, "--library="))
+            arguments->options.library = text + 10;
+        else if (starts(text, "--target="))
+            arguments->target = text + 9;
+        else if (starts(text, "--"))
+            arguments->mode = text + 2;
+        else
+            arguments->options.path = text;
     }
 }
 
@@ -57,8 +63,10 @@ int main(int count, char **values) {
         good = hec_front_print_parse(&arguments.options, &diag, &arena, stdout);
     } else {
         good = hec_front(&arguments.options, &diag, &arena, &program);
-        if (good && arguments.target) good = hec_check_target(program, arguments.target, &diag);
-        else if (good) hec_program_print(program, stdout);
+        if (good && arguments.target)
+            good = hec_check_target(program, arguments.target, &diag);
+        else if (good)
+            hec_program_print(program, stdout);
     }
     fflush(stdout);
     hec_diag_flush(&diag);
