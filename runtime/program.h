@@ -47,7 +47,8 @@ struct hrt_param {
 // Per-layer statistics a program exports: token counts of every expert, [layers][experts] int32.
 struct hrt_loads {
     int set;             // Index into sets.
-    size_t arena_offset; // Bytes into the arena: layer i at + i * experts * 4.
+    size_t arena_offset; // Bytes into the arena: layer i at + i * arena_stride.
+    size_t arena_stride;
 };
 
 struct hrt_setting {

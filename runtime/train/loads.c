@@ -29,11 +29,13 @@ void hrt_loads_clear(struct hrt_load_counts *loads) {
 void hrt_loads_add(struct hrt_load_counts *loads, const void *arena) {
     int64_t *count = loads->count;
     for (int i = 0; i < loads->program->loads; i++) {
-        const size_t offset = loads->program->load[i].arena_offset;
-        const int32_t *counted = (const int32_t *)((const char *)arena + offset);
-        const int64_t size = size_of(loads->program, i);
-        for (int64_t j = 0; j < size; j++) count[j] += counted[j];
-        count += size;
+        const struct hrt_loads *load = &loads->program->load[i];
+        const struct hrt_set *set = &loads->program->set[load->set];
+        for (int64_t layer = 0; layer < set->layers; layer++) {
+            const size_t at = load->arena_offset + (size_t)layer * load->arena_stride;
+            const int32_t *counted = (const int32_t *)((const char *)arena + at);
+            for (int64_t e = 0; e < set->experts; e++) *count++ += counted[e];
+        }
     }
 }
 

@@ -1,0 +1,165 @@
+// The C compiler that turns emitted C into a program: its arguments, and running it without a shell.
+#include "codegen/driver/cc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "codegen/driver/output.h"
+
+const char *hec_prefix(struct hec_arena *arena) {
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0) return NULL;
+    path[length] = '\0';
+    for (int up = 0; up < 2; up++) { // PREFIX/bin/hecatec -> PREFIX
+        char *slash = strrchr(path, '/');
+        if (!slash) return NULL;
+        *slash = '\0';
+    }
+    return hec_arena_copy(arena, path, strlen(path));
+}
+
+struct command {
+    struct hec_arena *arena;
+    HEC_VEC(char *) word;
+};
+
+static void add(struct command *c, const char *text) {
+    HEC_PUSH(c->arena, &c->word, hec_arena_copy(c->arena, text, strlen(text)));
+}
+
+// --cc='ccache gcc' is two words.
+static void add_words(struct command *c, const char *text) {
+    for (;;) {
+        text += strspn(text, " ");
+        const size_t length = strcspn(text, " ");
+        if (!length) return;
+        HEC_PUSH(c->arena, &c->word, hec_arena_copy(c->arena, text, length));
+        text += length;
+    }
+}
+
+static struct command command_of(struct hec_arena *arena, const struct hec_options *options,
+                                 const char *prefix, const char *source, const char *output) {
+    struct command c = {.arena = arena};
+    add_words(&c, options->cc);
+    add(&c, "-std=gnu17");
+    add(&c, options->optimize);
+    add(&c, hec_arena_format(arena, "-march=%s", options->march));
+    // As the kernels are compiled: errno of sqrt and traps would keep loops from vectorizing.
+    add(&c, "-fno-math-errno");
+    add(&c, "-fno-trapping-math");
+    add(&c, "-fopenmp");
+    if (options->debug) add(&c, "-g");
+    if (options->sanitize) add(&c, hec_arena_format(arena, "-fsanitize=%s", options->sanitize));
+#ifdef HECATE_SANITIZE
+    if (!options->sanitize) add(&c, "-fsanitize=address,undefined"); // As the libraries are.
+#endif
+    add(&c, hec_arena_format(arena, "-I%s/include", prefix));
+    add(&c, hec_arena_format(arena, "-I%s/include/hecate", prefix));
+    if (options->object) add(&c, "-c");
+    add(&c, "-o");
+    add(&c, output);
+    add(&c, source);
+    if (!options->object) {
+        add(&c, hec_arena_format(arena, "-L%s/lib", prefix));
+        add(&c, "-lhecate_runtime");
+        add(&c, "-lhecate_kernels");
+        add(&c, "-ljansson");
+        add(&c, "-lm");
+    }
+    HEC_PUSH(arena, &c.word, NULL);
+    return c;
+}
+
+// As a shell would read it back.
+static void show(const struct command *c) {
+    for (int i = 0; c->word.item[i]; i++) {
+        const char *word = c->word.item[i];
+        const bool plain = *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyz"
+                                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                       "0123456789-_=+./,:@%")];
+        if (i) fputc(' ', stderr);
+        if (plain) {
+            fputs(word, stderr);
+            continue;
+        }
+        fputc('\'', stderr);
+        for (; *word; word++) {
+            if (*word == '\'') fputs("'\\''", stderr);
+            else fputc(*word, stderr);
+        }
+        fputc('\'', stderr);
+    }
+    fputc('\n', stderr);
+}
+
+// Runs the command and waits. Returns its status as wait gives it, or -1 with errno when it could not
+// be started: the child sends back why over a pipe that a successful exec closes.
+static int run(const struct command *c) {
+    int channel[2], reason = 0, status = 0;
+    if (pipe(channel) != 0) return -1;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child < 0) {
+        const int why = errno;
+        close(channel[0]), close(channel[1]);
+        errno = why;
+        return -1;
+    }
+    if (child == 0) {
+        close(channel[0]);
+        if (fcntl(channel[1], F_SETFD, FD_CLOEXEC) == 0) execvp(c->word.item[0], c->word.item);
+        reason = errno;
+        const ssize_t sent = write(channel[1], &reason, sizeof reason);
+        _exit(sent == sizeof reason ? 127 : 126);
+    }
+    hec_output_child(child);
+    close(channel[1]);
+    const bool failed = read(channel[0], &reason, sizeof reason) == (ssize_t)sizeof reason;
+    close(channel[0]);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    hec_output_child(0);
+    errno = reason;
+    return failed ? -1 : status;
+}
+
+int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const char *source,
+               const char *output) {
+    const char *prefix = hec_prefix(arena);
+    const char *header =
+        prefix ? hec_arena_format(arena, "%s/include/hecate/runtime/program.h", prefix) : NULL;
+    if (!prefix || access(header, R_OK) != 0) {
+        fprintf(stderr, "hecatec: error: cannot find the headers of the runtime: %s\n"
+                        "  they are looked for beside the program that runs, in ../include\n",
+                header ? header : "/proc/self/exe cannot be read");
+        return 3;
+    }
+    const struct command c = command_of(arena, options, prefix, source, output);
+    if (!c.word.item[0]) {
+        fprintf(stderr, "hecatec: error: --cc names no command\n");
+        return 2;
+    }
+    if (options->verbose || options->dry_run) show(&c);
+    if (options->dry_run) return 0;
+
+    const int status = run(&c);
+    if (status == 0) return 0;
+    if (status == -1) {
+        fprintf(stderr, "hecatec: error: cannot run the C compiler '%s': %s\n", c.word.item[0],
+                strerror(errno));
+    } else if (WIFSIGNALED(status)) {
+        fprintf(stderr, "hecatec: error: the C compiler '%s' was ended by signal %d (%s)\n",
+                c.word.item[0], WTERMSIG(status), strsignal(WTERMSIG(status)));
+    } else {
+        fprintf(stderr, "hecatec: error: the C compiler '%s' failed with status %d; -v shows how "
+                        "it was called, --save-temps keeps the C\n",
+                c.word.item[0], WEXITSTATUS(status));
+    }
+    return 3;
+}

@@ -1,0 +1,47 @@
+// The command line of hecatec: one table says what each option is called, takes and does.
+#ifndef HECATE_CODEGEN_DRIVER_OPTIONS_H
+#define HECATE_CODEGEN_DRIVER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "lang/base/arena.h"
+#include "lang/base/vec.h"
+
+struct hec_texts {
+    HEC_VEC(const char *) text;
+};
+
+// What the command line said; NULL and false where it said nothing.
+struct hec_options {
+    const char *input;
+    const char *output;
+    bool emit_c, object, syntax_only; // -S, -c, -fsyntax-only
+    struct hec_texts defines, sets;
+    const char *target;
+
+    const char *compile_to, *compile_from, *passes, *explain;
+    struct hec_texts print_after;
+    bool time_passes, verbose, dry_run, save_temps;
+    const char *save_temps_folder;
+
+    const char *error_limit, *color;
+    bool no_warnings, warnings_are_errors;
+
+    const char *cc, *march, *optimize, *sanitize;
+    bool debug;
+
+    const char *crash_after; // Not in --help: ends there as an internal error does, for tests.
+
+    bool help, version, print_targets, print_stages, print_passes, print_builtins;
+};
+
+// Reads the command line into `options`, whose strings are those of `argv` or live in `arena`.
+// Returns false after a complaint to stderr that names the argument.
+bool hec_options_parse(struct hec_arena *arena, int argc, char **argv,
+                       struct hec_options *options);
+
+// What --help prints.
+void hec_options_help(FILE *out);
+
+#endif

@@ -1,0 +1,138 @@
+// Files that hecatec writes.
+#include "codegen/driver/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// Read by the signal handler: a path is complete before `count` says it is there, and is cleared in
+// one store.
+enum { TEMPORARIES_MAX = 8, PATH_BYTES = 4096 };
+static char temporary[TEMPORARIES_MAX][PATH_BYTES];
+static volatile sig_atomic_t count;
+static volatile sig_atomic_t child_process;
+
+static void remove_all(void) {
+    for (int i = 0; i < count; i++) {
+        if (temporary[i][0]) unlink(temporary[i]);
+    }
+}
+
+static void on_signal(int number) {
+    remove_all();
+    if (child_process > 0) kill(child_process, SIGTERM);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void hec_output_guard(void) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    atexit(remove_all);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction action = {.sa_handler = on_signal}, old;
+        sigaction(signals[i], NULL, &old);
+        if (old.sa_handler != SIG_IGN) sigaction(signals[i], &action, NULL); // As nohup wants.
+    }
+}
+
+void hec_output_child(pid_t child) {
+    child_process = (sig_atomic_t)child;
+}
+
+static bool complain(const char *path) {
+    fprintf(stderr, "hecatec: error: cannot write '%s': %s\n", path, strerror(errno));
+    return false;
+}
+
+static bool remember(const char *path) {
+    if (count == TEMPORARIES_MAX || strlen(path) >= PATH_BYTES) return false;
+    strcpy(temporary[count], path);
+    count++;
+    return true;
+}
+
+static void forget(const char *path) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(temporary[i], path) == 0) temporary[i][0] = '\0';
+    }
+}
+
+static bool is_special(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+const char *hec_output_begin(struct hec_arena *arena, const char *path) {
+    if (is_special(path)) return path;
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        errno = EISDIR;
+        complain(path);
+        return NULL;
+    }
+    char *made = hec_arena_format(arena, "%s.XXXXXX", path);
+    const int file = mkstemp(made);
+    if (file < 0) {
+        complain(path);
+        return NULL;
+    }
+    close(file);
+    if (!remember(made)) {
+        unlink(made);
+        errno = ENAMETOOLONG;
+        complain(path);
+        return NULL;
+    }
+    return made;
+}
+
+bool hec_output_commit(const char *made, const char *path, mode_t mode) {
+    if (strcmp(made, path) == 0) return true;
+    const mode_t mask = umask(0); // Reading it is setting it.
+    umask(mask);
+    if (chmod(made, mode & ~mask) != 0 || rename(made, path) != 0) return complain(path);
+    forget(made);
+    return true;
+}
+
+static bool write_all(int file, const char *text, size_t length) {
+    while (length) {
+        const ssize_t written = write(file, text, length);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        text += written, length -= (size_t)written;
+    }
+    return true;
+}
+
+bool hec_output_write(struct hec_arena *arena, const char *path, const char *text, size_t length) {
+    if (strcmp(path, "-") == 0) {
+        return write_all(STDOUT_FILENO, text, length) || complain("standard output");
+    }
+    const char *made = hec_output_begin(arena, path);
+    if (!made) return false;
+    const int file = open(made, O_WRONLY | O_TRUNC);
+    if (file < 0) return complain(path);
+    const bool good = write_all(file, text, length);
+    if (close(file) != 0 || !good) return complain(path);
+    return hec_output_commit(made, path, 0666);
+}
+
+const char *hec_output_temporary(struct hec_arena *arena, const char *suffix, bool kept) {
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder) folder = "/tmp";
+    char *made = hec_arena_format(arena, "%s/hecatec-XXXXXX%s", folder, suffix);
+    const int file = mkstemps(made, (int)strlen(suffix));
+    if (file < 0 || (!kept && !remember(made))) {
+        if (file >= 0) unlink(made), close(file), errno = ENAMETOOLONG;
+        complain(made);
+        return NULL;
+    }
+    close(file);
+    return made;
+}

@@ -1,0 +1,233 @@
+// The C function being written: its local variables, and how values become expressions in it.
+#include "codegen/emitter.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
+                                        MlirStringRef group) {
+    static const char *const own[] = {"m", "i", "j", "n", "r", "batch", "rows", "sum"};
+    struct hec_function *f = HEC_NEW(&e->arena, struct hec_function);
+    f->outer = e->function;
+    f->body.arena = &e->arena;
+    f->body.indent = 1;
+    f->names = (struct hec_idents){.arena = &e->arena, .outer = &e->globals};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) hec_ident_reserve(&f->names, own[i]);
+    f->layer = e->function ? e->function->layer : NULL;
+
+    f->group = HEC_NEW(&e->arena, struct hec_group);
+    f->group->name = hec_ident(&e->group_names, group, name);
+    f->group->names.arena = &e->arena;
+    HEC_PUSH(&e->arena, &e->groups, f->group);
+    e->function = f;
+    hec_scope_enter(e);
+    return f;
+}
+
+// Writes the finished function to the others: its head, the variables it turned out to need, body.
+void hec_function_end(struct hec_emitter *e, const char *head) {
+    struct hec_function *f = e->function;
+    struct hec_writer *out = &e->functions;
+    hec_blank(out);
+    hec_open(out, "%s", head);
+    if (f->uses_batch) hec_line(out, "const int64_t batch = m->batch;");
+    for (int i = 0; i < f->rows.count; i++) {
+        const int64_t picks = f->rows.item[i];
+        struct hec_tensor t = {.rank = 2,
+                               .dim = {e->positions_dim, HEC_STR("picks")},
+                               .size = {e->positions, picks}};
+        const char *tokens = hec_product(e, &t, 0, 2);
+        const bool plain = strcmp(hec_dim(e, &t, 1), "picks") == 0;
+        hec_line(out, "const int64_t rows%s = batch * %s;",
+                 plain ? "" : HEC_TEXT(e, "_%" PRId64, picks), tokens);
+    }
+    hec_append(out, &f->body);
+    hec_close(out, "}");
+    e->function = f->outer;
+}
+
+void hec_scope_enter(struct hec_emitter *e) {
+    struct hec_function *f = e->function;
+    HEC_PUSH(&e->arena, &f->scopes, ++f->scopes_made);
+}
+
+void hec_scope_leave(struct hec_emitter *e) {
+    struct hec_function *f = e->function;
+    const int left = f->scopes.item[--f->scopes.count];
+    for (int i = 0; i < f->aliases.count; i++) {
+        if (f->aliases.item[i].scope == left) f->aliases.item[i].scope = 0;
+    }
+}
+
+// ---- temporaries
+
+static bool is_integer(MlirType type) {
+    return !hec_type_is_real(type);
+}
+
+// The function that computes a value has it among its temporaries; a loop's carried value belongs
+// to the function with the loop. Values of one name and place are one temporary.
+static struct hec_field *make_field(struct hec_emitter *e, MlirValue value, int64_t offset) {
+    struct hec_group *group = e->function->group;
+    const MlirType type = mlirValueGetType(value);
+    MlirStringRef name = hec_value_name(value);
+    const char *otherwise = "value";
+    if (mlirValueIsAOpResult(value)) {
+        otherwise = strrchr(hec_op_row(hec_op_of(mlirOpResultGetOwner(value)))->name, '.');
+        otherwise = otherwise ? otherwise + 1 : "value";
+    }
+    const char *base =
+        name.length ? hec_arena_copy(&e->arena, name.data, name.length) : otherwise;
+    const char *dims = hec_dims_text(e, type);
+    for (int i = 0; i < group->fields.count; i++) {
+        struct hec_field *known = group->fields.item[i];
+        if (known->offset == offset && known->integer == is_integer(type) &&
+            strcmp(known->base, base) == 0 && strcmp(known->dims, dims) == 0) {
+            return known;
+        }
+    }
+    struct hec_field *field = HEC_NEW(&e->arena, struct hec_field);
+    *field = (struct hec_field){.name = hec_ident(&group->names, HEC_STR(base), "value"),
+                                .base = base,
+                                .dims = dims,
+                                .offset = offset,
+                                .integer = is_integer(type)};
+    HEC_PUSH(&e->arena, &group->fields, field);
+    *hec_map_at(&e->owners, field) = (intptr_t)group;
+    return field;
+}
+
+static const struct hec_field *field_of(struct hec_emitter *e, MlirValue value, int64_t offset) {
+    intptr_t *at = hec_map_at(&e->fields, value.ptr);
+    if (!*at) {
+        struct hec_field *made = make_field(e, value, offset);
+        at = hec_map_at(&e->fields, value.ptr);
+        *at = (intptr_t)made;
+    }
+    return (const struct hec_field *)*at;
+}
+
+static const char *type_name(struct hec_emitter *e, bool integer) {
+    return integer ? "int32_t" : e->real;
+}
+
+// The local variable that points to a temporary, declared in the current block if there is none.
+static const char *alias_of(struct hec_emitter *e, const struct hec_field *field) {
+    struct hec_function *f = e->function;
+    struct hec_alias *alias = NULL;
+    for (int i = 0; i < f->aliases.count; i++) {
+        if (f->aliases.item[i].field == field) alias = &f->aliases.item[i];
+    }
+    if (!alias) {
+        const struct hec_alias made = {
+            .field = field, .name = hec_ident(&f->names, HEC_STR(field->base), "value")};
+        HEC_PUSH(&e->arena, &f->aliases, made);
+        alias = &f->aliases.item[f->aliases.count - 1];
+    }
+    if (!alias->scope) {
+        const struct hec_group *owner =
+            (const struct hec_group *)hec_map_get(&e->owners, field);
+        hec_statement(e, "%s%s *%s = m->%s.%s; // %s", owner == f->group ? "" : "const ",
+                      type_name(e, field->integer), alias->name, owner->name, field->name,
+                      field->dims);
+        alias->scope = f->scopes.item[f->scopes.count - 1];
+    }
+    return alias->name;
+}
+
+// ---- expressions
+
+// "[i + 1]", "[4]" or nothing: the row of a slot or parameter.
+static const char *row_text(struct hec_emitter *e, const struct hec_home *home) {
+    if (!home->layered) return home->row < 0 ? "" : HEC_TEXT(e, "[%" PRId64 "]", home->row);
+    if (!e->function->layer) {
+        hec_emit_fault(e, home->symbol, "is read by layer outside of a loop over layers");
+        return "";
+    }
+    e->function->uses_layer = true;
+    if (!home->row) return HEC_TEXT(e, "[%s]", e->function->layer);
+    return HEC_TEXT(e, "[%s + %" PRId64 "]", e->function->layer, home->row);
+}
+
+static const char *member_text(struct hec_emitter *e, const char *part, MlirOperation symbol,
+                               const struct hec_home *home) {
+    return HEC_TEXT(e, "m->%s.%s%s", part, hec_member(e, symbol), row_text(e, home));
+}
+
+const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home) {
+    switch (home->kind) {
+    case HEC_HOME_SLOT: return member_text(e, "saved", home->symbol, home);
+    case HEC_HOME_PARAM:
+    case HEC_HOME_GRAD:
+        if (!mlirOperationIsNull(hec_set_of(e, home->symbol))) {
+            hec_emit_fault(e, home->symbol, "belongs to a set and is used as one tensor");
+        }
+        return member_text(e, home->kind == HEC_HOME_PARAM ? "param" : "grad", home->symbol, home);
+    case HEC_HOME_IDS: return "m->ids";
+    case HEC_HOME_TARGETS: return "m->targets";
+    case HEC_HOME_SCALE: return "&m->scale";
+    case HEC_HOME_SHARE: return "&m->share";
+    case HEC_HOME_ARENA: break; // Has a name only by its value.
+    case HEC_HOME_NONE: break;
+    }
+    return "NULL";
+}
+
+const char *hec_ref(struct hec_emitter *e, MlirValue value) {
+    const struct hec_home home = hec_value_home(e, value);
+    if (home.kind == HEC_HOME_ARENA) return alias_of(e, field_of(e, value, home.offset));
+    return hec_home_ref(e, &home);
+}
+
+const char *hec_element(struct hec_emitter *e, MlirValue value, const char *index) {
+    const char *ref = hec_ref(e, value);
+    return *ref == '&' ? ref + 1 : HEC_TEXT(e, "%s[%s]", ref, index);
+}
+
+const char *hec_chunk(struct hec_emitter *e, MlirValue value) {
+    const struct hec_home home = hec_value_home(e, value);
+    const bool kept = home.kind == HEC_HOME_PARAM || home.kind == HEC_HOME_GRAD;
+    const MlirOperation set = kept ? hec_set_of(e, home.symbol) : (MlirOperation){0};
+    if (mlirOperationIsNull(set)) {
+        hec_emit_fault(e, hec_defining(value), "has a result or operand that lies in no set");
+        return "NULL";
+    }
+    return member_text(e, home.kind == HEC_HOME_PARAM ? "param" : "grad", set, &home);
+}
+
+const char *hec_chunk_offset(struct hec_emitter *e, MlirValue value) {
+    const struct hec_home home = hec_value_home(e, value);
+    if (mlirOperationIsNull(home.symbol)) return "0"; // hec_chunk has complained.
+    return hec_member(e, home.symbol);
+}
+
+const char *hec_write_mode(struct hec_emitter *e, MlirOperation op, int index) {
+    return hec_value_home(e, hec_result(op, index)).adds ? "HK_ADD" : "HK_STORE";
+}
+
+const char *hec_layout(struct hec_emitter *e, MlirValue value) {
+    const struct hec_home home = hec_value_home(e, value);
+    return hec_home_is_panels(&home) ? "HK_PANELS" : "HK_ROWS";
+}
+
+const char *hec_number(struct hec_emitter *e, double value) {
+    for (int digits = 1; digits <= 17; digits++) {
+        const char *text = HEC_TEXT(e, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) return text;
+    }
+    return HEC_TEXT(e, "%.17g", value);
+}
+
+const char *hec_real(struct hec_emitter *e, double value) {
+    const bool single = strcmp(e->suffix, "f32") == 0;
+    const char *text = hec_number(e, single ? (double)(float)value : value);
+    if (value != value) return "NAN";
+    if (value - value != 0) return value < 0 ? "-INFINITY" : "INFINITY";
+    for (int digits = 1; single && digits <= 9; digits++) {
+        text = HEC_TEXT(e, "%.*g", digits, value);
+        if (strtof(text, NULL) == (float)value) break;
+    }
+    const char *point = strpbrk(text, ".e") ? "" : ".0";
+    return HEC_TEXT(e, "%s%s%s", text, point, single ? "f" : "");
+}

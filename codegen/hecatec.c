@@ -1,0 +1,64 @@
+// hecatec: compiles a .moe model into a training program. The one part that sees all stages.
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/driver/compile.h"
+#include "codegen/driver/crash.h"
+#include "codegen/driver/output.h"
+#include "codegen/driver/version.h"
+#include "lang/check/unit.h"
+#include "lang/settings.h"
+#include "passes/pipeline.h"
+
+static void print_builtins(void) {
+    for (int i = 0; i < hec_builtin_names_count; i++) printf("%s\n", hec_builtin_names[i]);
+}
+
+static void print_targets(void) {
+    printf("cpu    C with OpenMP, one process (default)\n"
+           "cuda   not yet\n"
+           "sim    not yet\n");
+}
+
+// Options that ask for information instead of a compilation. Returns whether there was one.
+static bool inform(const struct hec_options *o) {
+    const bool settings = o->explain && strcmp(o->explain, "settings") == 0;
+    if (o->help) hec_options_help(stdout);
+    if (o->version) printf("hecatec %s\n", HECATE_VERSION);
+    if (o->print_targets) print_targets();
+    if (o->print_stages) hec_stages_print(stdout);
+    if (o->print_passes) hec_passes_print(stdout);
+    if (o->print_builtins) print_builtins();
+    if (settings) hec_settings_print(stdout);
+    return o->help || o->version || o->print_targets || o->print_stages || o->print_passes ||
+           o->print_builtins || settings;
+}
+
+static int run(struct hec_arena *arena, int argc, char **argv) {
+    struct hec_options options;
+    if (!hec_options_parse(arena, argc, argv, &options)) return HEC_EXIT_COMMAND_LINE;
+    if (inform(&options)) {
+        if (fflush(stdout) == 0) return HEC_EXIT_DONE;
+        perror("hecatec: error: cannot write to standard output");
+        return HEC_EXIT_INPUT;
+    }
+    if (strcmp(options.target, "cpu") != 0) {
+        fprintf(stderr, "hecatec: error: target '%s' is not supported yet\n", options.target);
+        return HEC_EXIT_COMMAND_LINE;
+    }
+    if (!options.input) {
+        fprintf(stderr, "hecatec: error: no input file\nusage: hecatec [options] file.moe\n");
+        return HEC_EXIT_COMMAND_LINE;
+    }
+    if (options.verbose) fprintf(stderr, "hecatec %s\n", HECATE_VERSION);
+    return hec_compile(arena, &options);
+}
+
+int main(int argc, char **argv) {
+    hec_crash_guard(argc, argv);
+    hec_output_guard();
+    struct hec_arena arena = {0};
+    const int status = run(&arena, argc, argv);
+    hec_arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,265 @@
+// The struct of the emitted program: pointers to everything it computes with, and the function that
+// binds them to the runtime's buffers.
+#include "codegen/emitter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Symbol operations of one kind, in the module's order. Free `op`.
+static struct hec_ops symbols(struct hec_emitter *e, enum hec_op kind) {
+    struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    int count = 0;
+    for (int i = 0; i < all.count; i++) {
+        if (hec_op_is(all.op[i], kind)) all.op[count++] = all.op[i];
+    }
+    all.count = count;
+    return all;
+}
+
+MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param) {
+    if (!hec_has_attr(param, "set")) return (MlirOperation){0};
+    return hec_find_symbol(e->module, hec_get_string(param, "set"));
+}
+
+static bool in_set(MlirOperation param) {
+    return hec_has_attr(param, "set");
+}
+
+// Members are named after their symbols; what lies in a chunk is named by a constant.
+static const char *name_symbol(struct hec_emitter *e, struct hec_idents *scope, MlirOperation op) {
+    intptr_t *at = hec_map_at(&e->names, op.ptr);
+    if (!*at) *at = (intptr_t)hec_ident(scope, hec_get_string(op, "sym_name"), "symbol");
+    return (const char *)*at;
+}
+
+static void name_all(struct hec_emitter *e) {
+    struct hec_idents params = {.arena = &e->arena}, slots = {.arena = &e->arena};
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    for (int i = 0; i < all.count; i++) {
+        const MlirOperation op = all.op[i];
+        if (hec_op_is(op, HEC_OP_slot)) name_symbol(e, &slots, op);
+        if (hec_op_is(op, HEC_OP_set)) name_symbol(e, &params, op);
+        if (hec_op_is(op, HEC_OP_param)) name_symbol(e, in_set(op) ? &e->globals : &params, op);
+    }
+    free(all.op);
+}
+
+const char *hec_member(struct hec_emitter *e, MlirOperation symbol) {
+    if (!e->names.count) name_all(e);
+    const intptr_t name = hec_map_get(&e->names, symbol.ptr);
+    if (!name) return "unknown";
+    if (hec_op_is(symbol, HEC_OP_param) && in_set(symbol) &&
+        hec_get_int(symbol, "offset") > INT32_MAX) { // No enum constant is that large.
+        return HEC_TEXT(e, "INT64_C(%" PRId64 ")", hec_get_int(symbol, "offset"));
+    }
+    return (const char *)name;
+}
+
+// "[layers]", "[layers + 1]" or nothing.
+static const char *extent(struct hec_emitter *e, MlirOperation op) {
+    const int64_t layers = hec_get_int(op, "layers");
+    if (layers < 1) return "";
+    const bool more = hec_has_attr(op, "rows") && hec_get_int(op, "rows") > layers;
+    return HEC_TEXT(e, "[%s%s]", hec_layers(e, layers), more ? " + 1" : "");
+}
+
+static const char *constant_experts(struct hec_emitter *e, MlirOperation set) {
+    const struct hec_ops params = symbols(e, HEC_OP_param);
+    const char *text = HEC_TEXT(e, "%" PRId64, hec_get_int(set, "experts"));
+    for (int i = 0; i < params.count; i++) {
+        if (!mlirOperationEqual(hec_set_of(e, params.op[i]), set)) continue;
+        const struct hec_tensor t = hec_tensor_of(hec_get_type(params.op[i], "type"));
+        text = hec_dim(e, &t, 0);
+        break;
+    }
+    free(params.op);
+    return text;
+}
+
+// ---- the struct
+
+static void struct_params(struct hec_emitter *e, struct hec_writer *out, bool grads) {
+    const char *qualifier = grads ? "" : "const ";
+    const struct hec_ops params = symbols(e, HEC_OP_param), sets = symbols(e, HEC_OP_set);
+    hec_open(out, "struct {%s", grads ? "" : " // As the runtime stores them.");
+    for (int i = 0; i < params.count; i++) {
+        const MlirOperation op = params.op[i];
+        if (in_set(op) || (grads && !hec_get_bool(op, "trainable"))) continue;
+        const bool panels = mlirStringRefEqual(hec_get_string(op, "layout"), HEC_STR("panels"));
+        hec_line(out, "%s%s *%s%s;%s", qualifier, e->real, hec_member(e, op), extent(e, op),
+                 grads ? ""
+                       : HEC_TEXT(e, " // %s%s", hec_dims_text(e, hec_get_type(op, "type")),
+                                  panels ? " in panels" : ""));
+    }
+    for (int i = 0; i < sets.count; i++) {
+        hec_line(out, "%s%s *%s%s[%s];%s", qualifier, e->real, hec_member(e, sets.op[i]),
+                 extent(e, sets.op[i]), constant_experts(e, sets.op[i]),
+                 grads ? "" : " // Chunks of experts.");
+    }
+    hec_close(out, grads ? "} grad;" : "} param;");
+    free(params.op), free(sets.op);
+}
+
+static void struct_saved(struct hec_emitter *e, struct hec_writer *out) {
+    const struct hec_ops slots = symbols(e, HEC_OP_slot);
+    if (slots.count) {
+        hec_open(out, "struct { // What backward or the runtime reads of forward.");
+        for (int i = 0; i < slots.count; i++) {
+            const MlirType type = hec_get_type(slots.op[i], "type");
+            hec_line(out, "%s *%s%s; // %s", hec_type_is_real(type) ? e->real : "int32_t",
+                     hec_member(e, slots.op[i]), extent(e, slots.op[i]), hec_dims_text(e, type));
+        }
+        hec_close(out, "} saved;");
+    }
+    free(slots.op);
+}
+
+static void struct_temporaries(struct hec_emitter *e, struct hec_writer *out) {
+    for (int i = 0; i < e->groups.count; i++) {
+        const struct hec_group *group = e->groups.item[i];
+        const char *text = NULL;
+        for (int integer = 0; integer < 2; integer++) {
+            const char *line = NULL;
+            for (int k = 0; k < group->fields.count; k++) {
+                const struct hec_field *field = group->fields.item[k];
+                if (field->integer != integer) continue;
+                line = line ? HEC_TEXT(e, "%s, *%s", line, field->name)
+                            : HEC_TEXT(e, "%s *%s", integer ? "int32_t" : e->real, field->name);
+            }
+            if (!line) continue;
+            if (!text) hec_open(out, "struct {");
+            text = line;
+            hec_line(out, "%s;", line);
+        }
+        if (text) hec_close(out, HEC_TEXT(e, "} %s;", group->name));
+    }
+}
+
+void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
+    hec_open(out, "struct %s {", e->name);
+    hec_line(out, "int64_t batch; // Sequences of the current call.");
+    hec_line(out, "const int32_t *ids; // [batch, T]");
+    hec_line(out, "const int32_t *targets; // [batch, T]; negative: ignored.");
+    hec_line(out, "%s scale; // Of the token losses.", e->real);
+    hec_line(out, "%s share; // Of the auxiliary losses.", e->real);
+    hec_blank(out);
+    struct_params(e, out, false);
+    struct_params(e, out, true);
+    struct_saved(e, out);
+    hec_blank(out);
+    hec_comment(out, "Temporaries of each function; many share memory.");
+    struct_temporaries(e, out);
+    hec_close(out, "};");
+}
+
+// Where each expert's parameters lie in its chunk.
+void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out) {
+    const struct hec_ops params = symbols(e, HEC_OP_param);
+    const char *text = NULL;
+    for (int i = 0; i < params.count; i++) {
+        const int64_t offset = in_set(params.op[i]) ? hec_get_int(params.op[i], "offset") : 0;
+        if (!in_set(params.op[i]) || offset > INT32_MAX) continue;
+        text = HEC_TEXT(e, "%s%s = %" PRId64, text ? HEC_TEXT(e, "%s, ", text) : "",
+                        hec_member(e, params.op[i]), offset);
+    }
+    if (text) {
+        hec_comment(out, "Where an expert's parameters lie in its chunk, in elements.");
+        hec_line(out, "enum { %s };", text);
+    }
+    free(params.op);
+}
+
+// ---- bind
+
+// Loops over layers are written around runs of symbols with equally many layers.
+struct layer_loop {
+    struct hec_emitter *e;
+    struct hec_writer *out;
+    int64_t count; // Of the open loop; 0: none.
+};
+
+static void enter_loop(struct layer_loop *loop, const char *count_text, int64_t count) {
+    if (loop->count == count) return;
+    if (loop->count) hec_close(loop->out, "}");
+    loop->count = count;
+    if (count) hec_open(loop->out, "for (int64_t i = 0; i < %s; i++) {", count_text);
+}
+
+static const char *at_offset(struct hec_emitter *e, const char *base, int64_t offset) {
+    return offset ? HEC_TEXT(e, "%s + %" PRId64, base, offset) : base;
+}
+
+static void bind_param(struct layer_loop *loop, MlirOperation op) {
+    struct hec_emitter *e = loop->e;
+    const int64_t layers = hec_get_int(op, "layers");
+    const char *name = hec_member(e, op);
+    enter_loop(loop, layers ? hec_layers(e, layers) : "", layers);
+    for (int grads = 0; grads < 2; grads++) {
+        if (grads && !hec_get_bool(op, "trainable")) continue;
+        const char *place = at_offset(e, grads ? "g" : "p", hec_get_int(op, "offset"));
+        if (layers) place = HEC_TEXT(e, "%s + i * %" PRId64, place, hec_get_int(op, "elements"));
+        hec_line(loop->out, "m->%s.%s%s = %s;", grads ? "grad" : "param", name,
+                 layers ? "[i]" : "", place);
+    }
+}
+
+static void bind_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation set) {
+    const int64_t layers = hec_get_int(set, "layers");
+    const char *name = hec_member(e, set), *experts = constant_experts(e, set);
+    const char *chunk = "n";
+    if (layers) {
+        hec_open(out, "for (int64_t i = 0; i < %s; i++) {", hec_layers(e, layers));
+        chunk = HEC_TEXT(e, "(i * %s + n)", experts);
+    }
+    hec_open(out, "for (int64_t n = 0; n < %s; n++) {", experts);
+    for (int grads = 0; grads < 2; grads++) {
+        hec_line(out, "m->%s.%s%s[n] = %s + %s * %" PRId64 ";", grads ? "grad" : "param", name,
+                 layers ? "[i]" : "", at_offset(e, grads ? "g" : "p", hec_get_int(set, "offset")),
+                 chunk, hec_get_int(set, "chunk_elements"));
+    }
+    hec_close(out, "}");
+    if (layers) hec_close(out, "}");
+}
+
+static void bind_slot(struct layer_loop *loop, MlirOperation op) {
+    struct hec_emitter *e = loop->e;
+    const int64_t layers = hec_get_int(op, "layers");
+    const int64_t rows = hec_has_attr(op, "rows") ? hec_get_int(op, "rows") : layers;
+    const char *count = layers ? hec_layers(e, layers) : "";
+    enter_loop(loop, rows > layers ? HEC_TEXT(e, "%s + 1", count) : count, layers ? rows : 0);
+    const char *place = at_offset(e, "a", hec_get_int(op, "offset"));
+    if (layers) place = HEC_TEXT(e, "%s + i * %" PRId64, place, hec_get_int(op, "stride"));
+    hec_line(loop->out, "m->saved.%s%s = (void *)(%s);", hec_member(e, op), layers ? "[i]" : "",
+             place);
+}
+
+void hec_model_bind(struct hec_emitter *e, struct hec_writer *out) {
+    struct layer_loop loop = {.e = e, .out = out};
+    const struct hec_ops params = symbols(e, HEC_OP_param), sets = symbols(e, HEC_OP_set);
+    const struct hec_ops slots = symbols(e, HEC_OP_slot);
+    hec_open(out, "static void bind(void *model, void *params, void *grads, void *arena) {");
+    hec_line(out, "struct %s *m = model;", e->name);
+    hec_line(out, "const %s *p = params;", e->real);
+    hec_line(out, "%s *g = grads;", e->real);
+    hec_line(out, "char *a = arena;");
+    hec_blank(out);
+    for (int i = 0; i < params.count; i++) {
+        if (!in_set(params.op[i])) bind_param(&loop, params.op[i]);
+    }
+    enter_loop(&loop, "", 0);
+    for (int i = 0; i < sets.count; i++) bind_set(e, out, sets.op[i]);
+    hec_blank(out);
+    for (int i = 0; i < slots.count; i++) bind_slot(&loop, slots.op[i]);
+    enter_loop(&loop, "", 0);
+    hec_blank(out);
+    for (int i = 0; i < e->groups.count; i++) {
+        const struct hec_group *group = e->groups.item[i];
+        for (int k = 0; k < group->fields.count; k++) {
+            const struct hec_field *field = group->fields.item[k];
+            hec_line(out, "m->%s.%s = (void *)(%s);", group->name, field->name,
+                     at_offset(e, "a", field->offset));
+        }
+    }
+    hec_close(out, "}");
+    free(params.op), free(sets.op), free(slots.op);
+}

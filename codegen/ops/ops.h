@@ -1,0 +1,20 @@
+// What the families of operations offer to the table (table.c).
+#ifndef HECATE_CODEGEN_OPS_OPS_H
+#define HECATE_CODEGEN_OPS_OPS_H
+
+#include "codegen/emitter.h"
+
+hec_emit_op hec_emit_elementwise, hec_emit_fused;
+hec_emit_op hec_emit_contract, hec_emit_grouped_contract, hec_emit_spread, hec_emit_spread_grad;
+hec_emit_op hec_emit_sum, hec_emit_copy, hec_emit_stash, hec_emit_accumulate;
+hec_emit_op hec_emit_rmsnorm, hec_emit_rmsnorm_grad, hec_emit_layernorm, hec_emit_layernorm_grad;
+hec_emit_op hec_emit_rope, hec_emit_rope_grad, hec_emit_sdpa, hec_emit_sdpa_grad;
+hec_emit_op hec_emit_gather, hec_emit_gather_grad;
+hec_emit_op hec_emit_cross_entropy, hec_emit_cross_entropy_grad;
+hec_emit_op hec_emit_router, hec_emit_router_grad;
+hec_emit_op hec_emit_aux_loss, hec_emit_aux_loss_grad, hec_emit_z_loss, hec_emit_z_loss_grad;
+hec_emit_op hec_emit_route, hec_emit_permute, hec_emit_combine;
+hec_emit_op hec_emit_gate_rows, hec_emit_gate_rows_grad;
+hec_emit_op hec_emit_nothing;
+
+#endif

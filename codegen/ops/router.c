@@ -1,0 +1,150 @@
+// The router, its auxiliary losses, and rows by expert.
+#include "codegen/ops/ops.h"
+
+// The C constant for a word of the IR; a fault when the word is unknown.
+struct word {
+    const char *ir, *c;
+};
+
+static const struct word scores[] = {{"softmax", "HK_SOFTMAX"}, {"sigmoid", "HK_SIGMOID"}, {0}};
+static const struct word weights[] = {{"scores", "HK_SCORES"},
+                                      {"renormalized", "HK_RENORMALIZED"},
+                                      {"softmax_of_topk", "HK_SOFTMAX_OF_TOPK"},
+                                      {0}};
+
+static const char *word_of(struct hec_emitter *e, MlirOperation op, const char *key,
+                           const struct word *table) {
+    const MlirStringRef text = hec_get_string(op, key);
+    for (; table->ir; table++) {
+        if (mlirStringRefEqual(text, HEC_STR(table->ir))) return table->c;
+    }
+    hec_emit_fault(e, op, "has an unknown %s: \"%.*s\"", key, (int)text.length, text.data);
+    return "0";
+}
+
+// Everything but the last dimension: tokens; and the last one.
+static const char *leading(struct hec_emitter *e, MlirValue v) {
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
+    return hec_product(e, &t, 0, t.rank - 1);
+}
+
+static const char *last(struct hec_emitter *e, MlirValue v) {
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
+    return hec_product(e, &t, t.rank - 1, t.rank);
+}
+
+static const char *rule_of(struct hec_emitter *e, MlirOperation op, MlirValue all,
+                           MlirValue picked) {
+    const char *text =
+        HEC_TEXT(e, "(struct hk_router_rule){.experts = %s, .topk = %s", last(e, all),
+                 last(e, picked));
+    if (hec_get_int(op, "groups") > 1) {
+        text = HEC_TEXT(e, "%s, .groups = %" PRId64 ", .topk_groups = %" PRId64, text,
+                        hec_get_int(op, "groups"), hec_get_int(op, "topk_groups"));
+    }
+    return HEC_TEXT(e, "%s, .score = %s, .weight = %s, .scale = %s}", text,
+                    word_of(e, op, "score", scores), word_of(e, op, "weight", weights),
+                    hec_number(e, hec_get_float(op, "scale")));
+}
+
+void hec_emit_router(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue logits = hec_operand(op, 0);
+    const bool biased = mlirOperationGetNumOperands(op) > 1;
+    const char *result[4];
+    for (int i = 0; i < 4; i++) result[i] = hec_ref(e, hec_result(op, i));
+    hec_statement(e, "hk_router_%s(%s, %s, %s, %s, %s, %s, %s, %s);", e->suffix, result[0],
+                  result[1], result[2], result[3], hec_ref(e, logits),
+                  biased ? hec_ref(e, hec_operand(op, 1)) : "NULL", leading(e, logits),
+                  rule_of(e, op, logits, hec_result(op, 1)));
+}
+
+void hec_emit_router_grad(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue dweights = hec_operand(op, 0), all = hec_operand(op, 1);
+    const bool scored = mlirOperationGetNumOperands(op) > 4;
+    hec_statement(e, "hk_router_grad_%s(%s, %s, %s, %s, %s, %s, %s, %s);", e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, dweights),
+                  scored ? hec_ref(e, hec_operand(op, 4)) : "NULL", hec_ref(e, all),
+                  hec_ref(e, hec_operand(op, 2)), hec_ref(e, hec_operand(op, 3)), leading(e, all),
+                  rule_of(e, op, all, dweights));
+}
+
+// The constant `picks` of this many choices.
+static const char *topk_of(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_tensor t = {
+        .rank = 1, .dim = {HEC_STR("picks")}, .size = {hec_get_int(op, "topk")}};
+    return hec_product(e, &t, 0, 1);
+}
+
+void hec_emit_aux_loss(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue p = hec_operand(op, 0);
+    hec_statement(e, "hk_aux_loss_%s(%s, %s, %s, %s, %s, %s, %s, %s);", e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, p), hec_ref(e, hec_operand(op, 1)),
+                  leading(e, p), last(e, p), topk_of(e, op), word_of(e, op, "score", scores),
+                  hec_number(e, hec_get_float(op, "coef")));
+}
+
+void hec_emit_aux_loss_grad(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue p = hec_operand(op, 1);
+    hec_statement(e, "hk_aux_loss_grad_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s);", e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)), hec_ref(e, p),
+                  hec_ref(e, hec_operand(op, 2)), leading(e, p), last(e, p), topk_of(e, op),
+                  word_of(e, op, "score", scores), hec_number(e, hec_get_float(op, "coef")));
+}
+
+void hec_emit_z_loss(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue logits = hec_operand(op, 0);
+    hec_statement(e, "hk_z_loss_%s(%s, %s, %s, %s, %s);", e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, logits), leading(e, logits),
+                  last(e, logits), hec_number(e, hec_get_float(op, "coef")));
+}
+
+void hec_emit_z_loss_grad(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue logits = hec_operand(op, 1);
+    hec_statement(e, "hk_z_loss_grad_%s(%s, %s, %s, %s, %s, %s, %s);", e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)),
+                  hec_ref(e, logits), leading(e, logits), last(e, logits),
+                  hec_number(e, hec_get_float(op, "coef")), hec_write_mode(e, op, 0));
+}
+
+// ---- rows by expert
+
+void hec_emit_route(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue ids = hec_operand(op, 0);
+    const char *first = hec_ref(e, hec_result(op, 0)), *pair = hec_ref(e, hec_result(op, 1));
+    hec_statement(e, "hk_route(%s, %s, %s, %s, %s, %s, %" PRId64 ");", first, pair,
+                  hec_ref(e, hec_result(op, 2)), hec_ref(e, ids), leading(e, ids), last(e, ids),
+                  hec_get_int(op, "experts"));
+}
+
+// Between [batch, T, D] and [rows, D]; `slot` is [batch, T, picks].
+static void emit_move(struct hec_emitter *e, MlirOperation op, const char *name, int by,
+                      const char *mode) {
+    const MlirValue x = hec_operand(op, 0), slot = hec_operand(op, 2);
+    const struct hec_tensor rows =
+        hec_tensor_of(mlirValueGetType(by == 1 ? hec_result(op, 0) : x));
+    hec_statement(e, "hk_%s_%s(%s, %s, %s, %s, %s, %s%s);", name, e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, x), hec_ref(e, hec_operand(op, by)),
+                  leading(e, slot), last(e, slot), hec_product(e, &rows, 1, rows.rank), mode);
+}
+
+void hec_emit_permute(struct hec_emitter *e, MlirOperation op) {
+    emit_move(e, op, "permute", 1, "");
+}
+
+void hec_emit_combine(struct hec_emitter *e, MlirOperation op) {
+    emit_move(e, op, "combine", 2, HEC_TEXT(e, ", %s", hec_write_mode(e, op, 0)));
+}
+
+void hec_emit_gate_rows(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue g = hec_result(op, 0);
+    hec_statement(e, "hk_gate_rows_%s(%s, %s, %s, %s);", e->suffix, hec_ref(e, g),
+                  hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)),
+                  hec_elements(e, mlirValueGetType(g)));
+}
+
+void hec_emit_gate_rows_grad(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue dg = hec_operand(op, 0);
+    hec_statement(e, "hk_gate_rows_grad_%s(%s, %s, %s, %s);", e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, dg), hec_ref(e, hec_operand(op, 2)),
+                  hec_elements(e, mlirValueGetType(dg)));
+}

@@ -1,0 +1,260 @@
+// The tables at the end of the emitted program: what the runtime knows of the model.
+#include "codegen/emitter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A C string literal.
+static const char *quote(struct hec_emitter *e, MlirStringRef text) {
+    char *out = hec_arena_alloc(&e->arena, 4 * text.length + 3, 1), *at = out;
+    *at++ = '"';
+    for (size_t i = 0; i < text.length; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        if (c == '"' || c == '\\') *at++ = '\\';
+        if (c < 0x20 || c == 0x7f || c == '?') { // Also `?`: no trigraphs.
+            at += sprintf(at, "\\%03o", c);
+        } else {
+            *at++ = (char)c;
+        }
+    }
+    *at++ = '"';
+    return out;
+}
+
+static const char *quote_attr(struct hec_emitter *e, MlirOperation op, const char *key) {
+    return quote(e, hec_get_string(op, key));
+}
+
+static int64_t int_or(MlirOperation op, const char *key, int64_t otherwise) {
+    return hec_has_attr(op, key) ? hec_get_int(op, key) : otherwise;
+}
+
+static int64_t at_least_one(int64_t layers) {
+    return layers < 1 ? 1 : layers;
+}
+
+// "normal(0.02)" -> "HRT_INIT_NORMAL, 0.02".
+static const char *init_text(struct hec_emitter *e, MlirOperation op) {
+    const MlirStringRef init = hec_get_string(op, "init");
+    const char *text = hec_arena_copy(&e->arena, init.data, init.length);
+    const char *value = strchr(text, '(');
+    const size_t length = value ? (size_t)(value - text) : strlen(text);
+    static const char *const kinds[][2] = {{"normal", "HRT_INIT_NORMAL"},
+                                           {"zeros", "HRT_INIT_ZEROS"},
+                                           {"ones", "HRT_INIT_ONES"},
+                                           {"rope", "HRT_INIT_ROPE"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strlen(kinds[i][0]) != length || strncmp(kinds[i][0], text, length) != 0) continue;
+        return HEC_TEXT(e, ".init = %s, .init_value = %s", kinds[i][1],
+                        hec_number(e, value ? strtod(value + 1, NULL) : 0));
+    }
+    hec_emit_fault(e, op, "has an unknown init \"%s\"", text);
+    return "";
+}
+
+static int set_index(struct hec_emitter *e, MlirStringRef name) {
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    int index = 0, found = -1;
+    for (int i = 0; i < all.count && found < 0; i++) {
+        if (!hec_op_is(all.op[i], HEC_OP_set)) continue;
+        if (mlirStringRefEqual(hec_get_string(all.op[i], "sym_name"), name)) found = index;
+        index++;
+    }
+    free(all.op);
+    return found;
+}
+
+static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
+    hec_line(out,
+             "{.name = %s, .experts = %" PRId64 ", .topk = %" PRId64 ", .layers = %" PRId64
+             ", .offset = %" PRId64 ", .chunk_elements = %" PRId64 "},",
+             quote_attr(e, op, "sym_name"), hec_get_int(op, "experts"), hec_get_int(op, "topk"),
+             at_least_one(hec_get_int(op, "layers")), hec_get_int(op, "offset"),
+             hec_get_int(op, "chunk_elements"));
+}
+
+static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
+    const struct hec_tensor t = hec_tensor_of(hec_get_type(op, "type"));
+    const int first = hec_has_attr(op, "set") ? 1 : 0; // The chunk holds one expert's.
+    const char *dims = "", *shape = "";
+    int64_t elements = 1;
+    for (int i = first; i < t.rank; i++) {
+        const char *comma = i > first ? ", " : "";
+        dims = HEC_TEXT(e, "%s%s%s", dims, comma, quote(e, t.dim[i]));
+        shape = HEC_TEXT(e, "%s%s%" PRId64, shape, comma, t.size[i]);
+        elements *= t.size[i];
+    }
+    const MlirAttribute matrix = mlirOperationGetAttributeByName(op, HEC_STR("matrix"));
+    int64_t rows = 1, columns = elements;
+    if (!mlirAttributeIsNull(matrix) && mlirAttributeIsAArray(matrix) &&
+        mlirArrayAttrGetNumElements(matrix) == 2) {
+        rows = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 0));
+        columns = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1));
+    }
+    const bool panels = mlirStringRefEqual(hec_get_string(op, "layout"), HEC_STR("panels"));
+    const char *part = "";
+    if (first) {
+        part = HEC_TEXT(e, ".set = %d", set_index(e, hec_get_string(op, "set")));
+    } else {
+        part = ".set = -1";
+    }
+    hec_line(out, "{.symbol = %s,", quote_attr(e, op, "sym_name"));
+    out->indent++;
+    hec_line(out, ".path = %s,", quote_attr(e, op, "path"));
+    hec_line(out, ".rank = %d, .dim = {%s}, .shape = {%s},", t.rank - first,
+             t.rank > first ? dims : "NULL", t.rank > first ? shape : "0");
+    hec_line(out,
+             ".layers = %" PRId64 ", .index_first = %" PRId64 ", .index_stride = %" PRId64 ", %s,",
+             at_least_one(hec_get_int(op, "layers")), int_or(op, "index_first", -1),
+             int_or(op, "index_stride", 0), init_text(e, op));
+    hec_line(out, ".decay = %s, .trainable = %s, .layout = %s, .rows = %" PRId64
+                  ", .columns = %" PRId64 ",",
+             hec_get_bool(op, "decay") ? "true" : "false",
+             hec_get_bool(op, "trainable") ? "true" : "false", panels ? "HRT_PANELS" : "HRT_ROWS",
+             rows, columns);
+    hec_line(out, ".elements = %" PRId64 ", %s, .offset = %" PRId64 "},",
+             hec_get_int(op, "elements"), part, hec_get_int(op, "offset"));
+    out->indent--;
+}
+
+// The slot "SET.loads" holds the token counts of a set.
+static void emit_loads(struct hec_emitter *e, struct hec_writer *out, MlirOperation set) {
+    const MlirStringRef name = hec_get_string(set, "sym_name");
+    const char *slot_name = HEC_TEXT(e, "%.*s.loads", (int)name.length, name.data);
+    const MlirOperation slot = hec_find_symbol(e->module, HEC_STR(slot_name));
+    if (mlirOperationIsNull(slot)) return;
+    hec_line(out, "{.set = %d, .arena_offset = %" PRId64 ", .arena_stride = %" PRId64 "},",
+             set_index(e, name), hec_get_int(slot, "offset"), int_or(slot, "stride", 0));
+}
+
+static int compare_settings(const void *a, const void *b) {
+    const MlirNamedAttribute *x = a, *y = b;
+    const MlirStringRef left = mlirIdentifierStr(x->name), right = mlirIdentifierStr(y->name);
+    const size_t shorter = left.length < right.length ? left.length : right.length;
+    const int order = memcmp(left.data, right.data, shorter);
+    if (order) return order;
+    return left.length < right.length ? -1 : left.length > right.length;
+}
+
+static int emit_settings(struct hec_emitter *e, struct hec_writer *out) {
+    const MlirAttribute all =
+        mlirOperationGetAttributeByName(e->module, HEC_STR("hecate.settings"));
+    if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return 0;
+    const int count = (int)mlirDictionaryAttrGetNumElements(all);
+    if (count == 0) return 0;
+    MlirNamedAttribute *entry =
+        hec_arena_alloc(&e->arena, (size_t)count, sizeof *entry);
+    for (int i = 0; i < count; i++) entry[i] = mlirDictionaryAttrGetElement(all, i);
+    qsort(entry, (size_t)count, sizeof *entry, compare_settings);
+    hec_blank(out);
+    hec_open(out, "static const struct hrt_setting settings[] = {");
+    for (int i = 0; i < count; i++) {
+        if (!mlirAttributeIsAString(entry[i].attribute)) {
+            hec_emit_fault(e, e->module, "has a setting that is no string");
+            continue;
+        }
+        hec_line(out, "{%s, %s},", quote(e, mlirIdentifierStr(entry[i].name)),
+                 quote(e, mlirStringAttrGetValue(entry[i].attribute)));
+    }
+    hec_close(out, "};");
+    return count;
+}
+
+// One table of a kind of symbol; nothing when there is none of it. Returns how many there are.
+static int emit_table(struct hec_emitter *e, struct hec_writer *out, const char *head,
+                      enum hec_op kind,
+                      void (*row)(struct hec_emitter *, struct hec_writer *, MlirOperation)) {
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    struct hec_writer rows = {.arena = &e->arena, .indent = 1};
+    int count = 0;
+    for (int i = 0; i < all.count; i++) {
+        if (!hec_op_is(all.op[i], kind)) continue;
+        const size_t before = rows.length;
+        row(e, &rows, all.op[i]);
+        count += rows.length > before;
+    }
+    free(all.op);
+    if (!count) return 0;
+    hec_blank(out);
+    hec_line(out, "%s = {", head);
+    hec_append(out, &rows);
+    hec_line(out, "};");
+    return count;
+}
+
+// Products and attention, forward and backward, for one token.
+static double flops_per_token(struct hec_emitter *e) {
+    double flops = 0;
+    const struct hec_ops ops = hec_ops_below(e->module);
+    for (int i = 0; i < ops.count; i++) {
+        const enum hec_op id = hec_op_of(ops.op[i]);
+        if (id != HEC_OP_contract && id != HEC_OP_grouped_contract && id != HEC_OP_sdpa &&
+            id != HEC_OP_sdpa_grad) {
+            continue;
+        }
+        double times = 1;
+        for (MlirOperation up = mlirOperationGetParentOperation(ops.op[i]);
+             !mlirOperationIsNull(up); up = mlirOperationGetParentOperation(up)) {
+            if (hec_op_is(up, HEC_OP_FOR)) times *= (double)hec_for_of(up).count;
+        }
+        flops += times * hec_op_cost(ops.op[i]).flops;
+    }
+    free(ops.op);
+    return flops / (double)(e->batch * e->positions);
+}
+
+static void emit_program(struct hec_emitter *e, struct hec_writer *out, int params, int sets,
+                         int loads, int settings) {
+    const MlirOperation m = e->module;
+    const MlirOperation logits = hec_find_symbol(m, HEC_STR("logits"));
+    hec_blank(out);
+    hec_open(out, "static const struct hrt_program program = {");
+    hec_line(out, ".name = %s,", quote_attr(e, m, "sym_name"));
+    hec_line(out, ".source = %s,", quote_attr(e, m, "hecate.source"));
+    hec_line(out, ".version = %s,", quote(e, HEC_STR(e->options->version)));
+    hec_line(out, ".precision = %s,", strcmp(e->real, "float") == 0 ? "HRT_FP32" : "HRT_FP64");
+    hec_line(out, ".vocabulary = %" PRId64 ",", hec_get_int(m, "hecate.vocabulary"));
+    hec_line(out, ".positions = %" PRId64 ",", e->positions);
+    hec_line(out, ".batch = %" PRId64 ",", e->batch);
+    hec_line(out, ".param_elements = %" PRId64 ",", hec_get_int(m, "hecate.param_elements"));
+    hec_line(out, ".arena_bytes = %" PRId64 ",", hec_get_int(m, "hecate.arena_bytes"));
+    hec_line(out, ".flops_per_token = %s,", hec_number(e, flops_per_token(e)));
+    const struct {
+        const char *one, *many;
+        int count;
+    } tables[] = {{"param", "params", params},
+                  {"set", "sets", sets},
+                  {"load", "loads", loads},
+                  {"setting", "settings", settings}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (!tables[i].count) continue;
+        hec_line(out, ".%s = %d, .%s = %s,", tables[i].many, tables[i].count, tables[i].one,
+                 tables[i].many);
+    }
+    hec_line(out, ".model_bytes = sizeof(struct %s),", e->name);
+    if (mlirOperationIsNull(logits)) {
+        hec_emit_fault(e, m, "has no slot @logits");
+    } else {
+        hec_line(out, ".logits_offset = %" PRId64 ",", hec_get_int(logits, "offset"));
+    }
+    hec_line(out, ".bind = bind,");
+    hec_line(out, ".forward = forward,");
+    hec_line(out, ".backward = backward,");
+    hec_close(out, "};");
+}
+
+void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
+    const int sets =
+        emit_table(e, out, "static const struct hrt_set sets[]", HEC_OP_set, emit_set);
+    const int params =
+        emit_table(e, out, "static const struct hrt_param params[]", HEC_OP_param, emit_param);
+    const int loads =
+        emit_table(e, out, "static const struct hrt_loads loads[]", HEC_OP_set, emit_loads);
+    const int settings = emit_settings(e, out);
+    emit_program(e, out, params, sets, loads, settings);
+    hec_blank(out);
+    hec_open(out, "int main(int argc, char **argv) {");
+    hec_line(out, "return hrt_main(argc, argv, &program);");
+    hec_close(out, "}");
+}
