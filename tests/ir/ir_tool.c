@@ -145,7 +145,8 @@ static bool run(MlirContext context, const char *mode, const char *path, const i
     if (sound && strcmp(mode, "--gradient") == 0) {
         struct hec_ops ops = hec_ops_in(hec_module_body(module));
         for (int i = 0; i < ops.count; i++) {
-            if (hec_op_is(ops.op[i], HEC_OP_FUNC)) differentiate(ops.op[i]);
+            const bool func = hec_op_is(ops.op[i], HEC_OP_FUNC);
+            if (func && !mlirBlockIsNull(hec_func_body(ops.op[i]))) differentiate(ops.op[i]);
         }
         free(ops.op);
         sound = hec_ir_verify(module) && *errors == 0;

@@ -1,0 +1,32 @@
+// RUN: hec-ir-tool --gradient %s | FileCheck %s
+
+!q = tensor<2x8x4x6xf32, ["batch", "T", "H", "A"]>
+!k = tensor<2x8x2x6xf32, ["batch", "T", "G", "A"]>
+!v = tensor<2x8x2x3xf32, ["batch", "T", "G", "U"]>
+!o = tensor<2x8x4x3xf32, ["batch", "T", "H", "U"]>
+!l = tensor<2x4x8xf32, ["batch", "H", "T"]>
+!t = tensor<8x6xf32, ["T", "A"]>
+
+module {
+  // Heads share keys and values in groups; values may have another width than keys.
+  // CHECK-LABEL: func.func @sdpa(
+  // CHECK-SAME:    %[[Q:[^:]*]]: tensor<2x8x4x6xf32{{[^%]*}}%[[K:[^:]*]]: tensor<2x8x2x6xf32{{[^%]*}}%[[V:[^:]*]]: tensor
+  // CHECK:         %[[O:.*]]:2 = "moe.sdpa"(%[[Q]], %[[K]], %[[V]])
+  // CHECK-NEXT:    %[[DO:.*]] = "moe.fill"() {value = 1
+  // CHECK-NEXT:    %[[D:.*]]:3 = "moe.sdpa_grad"(%[[DO]], %[[Q]], %[[K]], %[[V]], %[[O]]#0, %[[O]]#1) {causal = true, scale = 4.0{{.*}}, window = 0 : i64}
+  // CHECK-NEXT:    return %[[O]]#0, %[[D]]#0, %[[D]]#1, %[[D]]#2
+  func.func @sdpa(%q: !q, %k: !k, %v: !v) -> !o {
+    %out, %lse = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, scale = 0.4} : (!q, !k, !v) -> (!o, !l)
+    return %out : !o
+  }
+
+  // CHECK-LABEL: func.func @rope(
+  // CHECK-SAME:    %{{[^:]*}}: tensor<2x8x4x6xf32{{[^%]*}}%[[T:[^:]*]]: tensor
+  // CHECK:         %[[DY:.*]] = "moe.fill"() {value = 1
+  // CHECK-NEXT:    %[[DX:.*]] = "moe.rope_grad"(%[[DY]], %[[T]])
+  // CHECK-NEXT:    return %{{.*}}, %[[DX]] :
+  func.func @rope(%x: !q, %t: !t loc("constant")) -> !q {
+    %y = "moe.rope"(%x, %t) : (!q, !t) -> !q
+    return %y : !q
+  }
+}

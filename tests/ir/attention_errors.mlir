@@ -1,0 +1,44 @@
+// RUN: not hec-ir-tool %s 2>&1 | FileCheck %s
+
+!q = tensor<2x8x4x6xf32, ["batch", "T", "H", "A"]>
+!k = tensor<2x8x2x6xf32, ["batch", "T", "G", "A"]>
+!v = tensor<2x8x2x3xf32, ["batch", "T", "G", "U"]>
+!o = tensor<2x8x4x3xf32, ["batch", "T", "H", "U"]>
+!l = tensor<2x4x8xf32, ["batch", "H", "T"]>
+!n = tensor<2x8x3x6xf32, ["batch", "T", "N", "A"]>
+!m = tensor<2x8x3x3xf32, ["batch", "T", "N", "U"]>
+!x = tensor<2x8x6xf32, ["batch", "T", "A"]>
+!y = tensor<2x8x5xf32, ["batch", "T", "O"]>
+!t = tensor<9x6xf32, ["T", "A"]>
+!u = tensor<8x5xf32, ["T", "O"]>
+
+module {
+  func.func @faults(%q: !q, %k: !k, %v: !v, %n: !n, %m: !m, %x: !x, %y: !y, %o: !o, %l: !l, %t: !t, %u: !u) {
+    // CHECK: attention_errors.mlir:[[@LINE+1]]:16: error: 'moe.sdpa': v is tensor<2x8x2x3xf32, ["batch", "T", "G", "U"]>, expected tensor<2x8x3x3xf32, ["batch", "T", "N", "U"]>
+    %o0, %l0 = "moe.sdpa"(%q, %n, %v) {causal = true, window = 0, scale = 0.4} : (!q, !n, !v) -> (!o, !l)
+    // CHECK: :[[@LINE+1]]:16: error: 'moe.sdpa': 4 heads cannot share 3 key and value heads evenly
+    %o1, %l1 = "moe.sdpa"(%q, %n, %m) {causal = true, window = 0, scale = 0.4} : (!q, !n, !m) -> (!o, !l)
+    // CHECK: :[[@LINE+1]]:16: error: 'moe.sdpa': q is tensor<2x8x6xf32, ["batch", "T", "A"]>, expected [batch, T, heads, width]
+    %o2, %l2 = "moe.sdpa"(%x, %k, %v) {causal = true, window = 0, scale = 0.4} : (!x, !k, !v) -> (!o, !l)
+    // CHECK: :[[@LINE+1]]:16: error: 'moe.sdpa': a window needs causal attention
+    %o3, %l3 = "moe.sdpa"(%q, %k, %v) {causal = false, window = 3, scale = 0.4} : (!q, !k, !v) -> (!o, !l)
+    // CHECK: :[[@LINE+1]]:16: error: 'moe.sdpa': window is -3, expected at least 0
+    %o4, %l4 = "moe.sdpa"(%q, %k, %v) {causal = true, window = -3, scale = 0.4} : (!q, !k, !v) -> (!o, !l)
+    // CHECK: :[[@LINE+1]]:16: error: 'moe.sdpa': scale is not finite
+    %o5, %l5 = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, scale = 0x7FF0000000000000 : f64} : (!q, !k, !v) -> (!o, !l)
+    // CHECK: :[[@LINE+1]]:16: error: 'moe.sdpa': the type of result 1 is not what its operands give
+    %o6, %l6 = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, scale = 0.4} : (!q, !k, !v) -> (!o, !x)
+    // CHECK: :[[@LINE+1]]:24: error: 'moe.sdpa_grad': lse is tensor<2x8x6xf32, ["batch", "T", "A"]>, expected tensor<2x4x8xf32, ["batch", "H", "T"]>
+    %dq7, %dk7, %dv7 = "moe.sdpa_grad"(%o, %q, %k, %v, %o, %x) {causal = true, window = 0, scale = 0.4} : (!o, !q, !k, !v, !o, !x) -> (!q, !k, !v)
+    // CHECK: :[[@LINE+1]]:24: error: 'moe.sdpa_grad': dout is
+    %dq8, %dk8, %dv8 = "moe.sdpa_grad"(%q, %q, %k, %v, %o, %l) {causal = true, window = 0, scale = 0.4} : (!q, !q, !k, !v, !o, !l) -> (!q, !k, !v)
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.rope': table is tensor<9x6xf32, ["T", "A"]>, expected tensor<8x6xf32, ["T", "A"]>
+    %9 = "moe.rope"(%q, %t) : (!q, !t) -> !q
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.rope': the width 5 is odd
+    %10 = "moe.rope"(%y, %u) : (!y, !u) -> !y
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.rope': x is tensor<8x5xf32, ["T", "O"]>, expected at least 3 dimensions
+    %11 = "moe.rope"(%u, %u) : (!u, !u) -> !u
+    return
+  }
+}
+// CHECK-NOT: error:

@@ -1,0 +1,38 @@
+// RUN: not hec-ir-tool %s 2>&1 | FileCheck %s
+
+!e = tensor<9x6xf32, ["V", "D"]>
+!i = tensor<2x4xi32, ["batch", "T"]>
+!j = tensor<2x5xi32, ["batch", "T"]>
+!x = tensor<2x4x6xf32, ["batch", "T", "D"]>
+!l = tensor<2x4x9xf32, ["batch", "T", "V"]>
+!n = tensor<2x4xf32, ["batch", "T"]>
+!s = tensor<f32>
+!w = tensor<1x1x1x1x1x1x1xi32, ["a", "b", "c", "d", "e", "f", "g"]>
+!z = tensor<1x1x1xf32, ["V", "D", "h"]>
+
+module {
+  func.func @faults(%e: !e, %i: !i, %j: !j, %x: !x, %l: !l, %n: !n, %s: !s, %w: !w, %z: !z, %d: tensor<f64>) {
+    // CHECK: loss_errors.mlir:[[@LINE+1]]:10: error: 'moe.gather': ids is tensor<2x4xf32, ["batch", "T"]>, expected tensor<2x4xi32, ["batch", "T"]>
+    %0 = "moe.gather"(%e, %n) : (!e, !n) -> !x
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.gather': table is tensor<f32>, expected at least 1 dimensions
+    %1 = "moe.gather"(%s, %i) : (!s, !i) -> !n
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.gather': the type of result 0
+    %2 = "moe.gather"(%e, %i) : (!e, !i) -> !l
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.gather': the result has more than 8 dimensions
+    %3 = "moe.gather"(%z, %w) : (!z, !w) -> !x
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.gather_grad': dr is tensor<2x4x9xf32, ["batch", "T", "V"]>, expected tensor<2x4x6xf32, ["batch", "T", "D"]>
+    %4 = "moe.gather_grad"(%l, %i) : (!l, !i) -> !e
+    // CHECK: :[[@LINE+1]]:21: error: 'moe.cross_entropy': targets is tensor<2x5xi32, ["batch", "T"]>, expected tensor<2x4xi32, ["batch", "T"]>
+    %loss5, %lse5 = "moe.cross_entropy"(%l, %j, %s) : (!l, !j, !s) -> (!s, !n)
+    // CHECK: :[[@LINE+1]]:21: error: 'moe.cross_entropy': scale is tensor<f64>, expected tensor<f32>
+    %loss6, %lse6 = "moe.cross_entropy"(%l, %i, %d) : (!l, !i, tensor<f64>) -> (!s, !n)
+    // CHECK: :[[@LINE+1]]:21: error: 'moe.cross_entropy': logits is tensor<f32>, expected at least 2 dimensions
+    %loss7, %lse7 = "moe.cross_entropy"(%s, %i, %s) : (!s, !i, !s) -> (!s, !n)
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.cross_entropy_grad': lse is tensor<f32>, expected tensor<2x4xf32, ["batch", "T"]>
+    %8 = "moe.cross_entropy_grad"(%s, %l, %s, %i, %s) : (!s, !l, !s, !i, !s) -> !l
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.cross_entropy_grad': dloss is tensor<2x4xf32, ["batch", "T"]>, expected tensor<f32>
+    %9 = "moe.cross_entropy_grad"(%n, %l, %n, %i, %s) : (!n, !l, !n, !i, !s) -> !l
+    return
+  }
+}
+// CHECK-NOT: error:

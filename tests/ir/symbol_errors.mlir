@@ -1,0 +1,73 @@
+// RUN: not hec-ir-tool %s 2>&1 | FileCheck %s
+
+!w = tensor<6x4xf32, ["D", "F"]>
+!e = tensor<3x6xf32, ["E", "D"]>
+
+module {
+  "moe.set"() {sym_name = "sparse", experts = 3, topk = 2, layers = 5} : () -> ()
+  "moe.slot"() {sym_name = "slot", type = !w, layers = 0} : () -> ()
+  "moe.param"() {sym_name = "w", type = !w, layers = 5, path = "layers.{}.w", init = "zeros", decay = true, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  "moe.param"() {sym_name = "c", type = !w, layers = 0, path = "c", init = "rope(1e4)", decay = false, trainable = false} : () -> ()
+
+  // CHECK: symbol_errors.mlir:[[@LINE+1]]:3: error: 'moe.set': topk is 4 of 3 experts
+  "moe.set"() {sym_name = "s0", experts = 3, topk = 4, layers = 5} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.set': experts is 0, expected at least 1
+  "moe.set"() {sym_name = "s1", experts = 0, topk = 4, layers = 5} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is "uniform(1)", expected zeros, ones, normal(x) or rope(x)
+  "moe.param"() {sym_name = "p0", type = !w, layers = 0, path = "p", init = "uniform(1)", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is "normal(1)x"
+  "moe.param"() {sym_name = "p1", type = !w, layers = 0, path = "p", init = "normal(1)x", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is "normal(inf)"
+  "moe.param"() {sym_name = "p2", type = !w, layers = 0, path = "p", init = "normal(inf)", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': path is "p"; {} stands for the layer, {e} for the expert
+  "moe.param"() {sym_name = "p3", type = !w, layers = 2, path = "p", init = "zeros", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': path is "p.{e}";
+  "moe.param"() {sym_name = "p4", type = !w, layers = 0, path = "p.{e}", init = "zeros", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': a parameter with layers needs index_first and index_stride
+  "moe.param"() {sym_name = "p5", type = !w, layers = 2, path = "p.{}", init = "zeros", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': layers is -1, expected at least 0
+  "moe.param"() {sym_name = "p6", type = !w, layers = -1, path = "p", init = "zeros", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': type is i32, expected a tensor of at most 8 dimensions with sizes
+  "moe.param"() {sym_name = "p7", type = i32, layers = 0, path = "p", init = "zeros", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': type has no names
+  "moe.param"() {sym_name = "p8", type = tensor<6xf32>, layers = 0, path = "p", init = "zeros", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': the dimension D is twice in type
+  "moe.param"() {sym_name = "p9", type = tensor<6x6xf32, ["D", "D"]>, layers = 0, path = "p", init = "zeros", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': type is tensor<6xi32, ["D"]>, expected a tensor of f32 or f64
+  "moe.param"() {sym_name = "p10", type = tensor<6xi32, ["D"]>, layers = 0, path = "p", init = "zeros", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': there is no moe.set @w
+  "moe.param"() {sym_name = "p11", type = !e, layers = 5, path = "p.{}.{e}", init = "zeros", decay = true, trainable = true, index_first = 0, index_stride = 1, set = @w} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': type does not start with the 3 experts of @sparse
+  "moe.param"() {sym_name = "p12", type = !w, layers = 5, path = "p.{}.{e}", init = "zeros", decay = true, trainable = true, index_first = 0, index_stride = 1, set = @sparse} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': 4 layers, but @sparse has 5
+  "moe.param"() {sym_name = "p13", type = !e, layers = 4, path = "p.{}.{e}", init = "zeros", decay = true, trainable = true, index_first = 0, index_stride = 1, set = @sparse} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': layers is -2, expected at least 0
+  "moe.slot"() {sym_name = "t0", type = !w, layers = -2} : () -> ()
+
+  func.func @access(%w: !w, %e: !e, %i: index) {
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.get': there is no moe.param @v
+    %0 = "moe.get"(%i) {param = @v} : (index) -> !w
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.get': there is no moe.param @slot
+    %1 = "moe.get"() {param = @slot} : () -> !w
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.get': the value is tensor<3x6xf32, ["E", "D"]>, but @w is tensor<6x4xf32, ["D", "F"]>
+    %2 = "moe.get"(%i) {param = @w} : (index) -> !e
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.get': @w has layers: which one?
+    %3 = "moe.get"() {param = @w} : () -> !w
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.get': @c has no layers
+    %4 = "moe.get"(%i) {param = @c} : (index) -> !w
+    // CHECK: :[[@LINE+1]]:5: error: 'moe.accumulate': @c is not trainable
+    "moe.accumulate"(%w) {param = @c} : (!w) -> ()
+    // CHECK: :[[@LINE+1]]:5: error: 'moe.accumulate': the value is tensor<3x6xf32, ["E", "D"]>, but @w is
+    "moe.accumulate"(%e, %i) {param = @w} : (!e, index) -> ()
+    // CHECK: :[[@LINE+1]]:5: error: 'moe.stash': there is no moe.slot @w
+    "moe.stash"(%w, %i) {slot = @w} : (!w, index) -> ()
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.fetch': @slot has no layers
+    %5 = "moe.fetch"(%i) {slot = @slot} : (index) -> !w
+    // CHECK: :[[@LINE+1]]:5: error: 'fssdp.await': there is no moe.set @w
+    "fssdp.await"(%i) {set = @w} : (index) -> ()
+    // CHECK: :[[@LINE+1]]:5: error: 'moe.slot': a symbol belongs at the top level of the module
+    "moe.slot"() {sym_name = "t1", type = !w, layers = 0} : () -> ()
+    return
+  }
+}
+// CHECK-NOT: error:
