@@ -82,7 +82,7 @@ static struct hec_builder top_builder(struct hec_build *build, struct hec_span a
     return hec_builder_end(hec_module_body(build->module), hec_build_location(build, at, name));
 }
 
-// "normal(0.02)": the number with as many digits as it takes to read it back.
+// "normal(0.02)", "rope(10000)": short where that reads back as the same number.
 static void init_text(const struct hec_param *param, char *text, size_t room) {
     const char *word = NULL;
     switch (param->init) {
@@ -101,9 +101,9 @@ static void init_text(const struct hec_param *param, char *text, size_t room) {
     }
     assert(word);
     char number[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(number, sizeof number, "%.*g", digits, param->init_value);
-        if (strtod(number, NULL) == param->init_value) break;
+    snprintf(number, sizeof number, "%.15g", param->init_value);
+    if (strtod(number, NULL) != param->init_value) {
+        snprintf(number, sizeof number, "%.17g", param->init_value);
     }
     snprintf(text, room, "%s(%s)", word, number);
 }

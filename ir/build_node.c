@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 
 static bool starts_with(MlirValue v, const char *dim) {
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
@@ -188,13 +189,31 @@ static MlirValue call(struct hec_scope *scope, const struct hec_node *node,
     return called.value;
 }
 
+// Names of values reach the emitted program. One that the user did not name is called after what it
+// is: the model's result, the unit it comes from, or the factors of a product ("x_wq").
+static void build_at_node(struct hec_scope *scope, const struct hec_node *node,
+                          const MlirValue *operand) {
+    char text[128] = "";
+    if (node == scope->build->program->model->result) {
+        snprintf(text, sizeof text, "logits");
+    } else if (node->kind == HEC_NODE_CALL) {
+        snprintf(text, sizeof text, "%s", node->callee->name);
+    } else if (node->kind == HEC_NODE_BUILTIN && node->builtin == HEC_CONTRACT) {
+        const MlirStringRef a = hec_value_name(operand[0]), b = hec_value_name(operand[1]);
+        if (a.length && b.length && a.length + b.length < sizeof text / 4) {
+            snprintf(text, sizeof text, "%.*s_%.*s", (int)a.length, a.data, (int)b.length, b.data);
+        }
+    }
+    hec_build_at(scope, node->at, node->name ? node->name : text[0] ? text : NULL);
+}
+
 void hec_build_node(struct hec_scope *scope, const struct hec_node *node) {
     struct hec_build *build = scope->build;
     MlirValue operand[HEC_OPERANDS_MAX], v = {0};
     for (int i = 0; i < node->operands; i++) {
         operand[i] = hec_build_value_of(scope, node->operand[i]);
     }
-    hec_build_at(scope, node->at, node->name);
+    build_at_node(scope, node, operand);
     switch (node->kind) {
     case HEC_NODE_ARGUMENT:
         return; // The function or the loop has made it.

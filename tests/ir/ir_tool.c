@@ -5,10 +5,14 @@
 //   hec-ir-tool --gradient FILE.mlir   adds the gradients of every operation of each function to its
 //                                      end, by the rules of ir/ops, then verifies and prints
 //   hec-ir-tool --cost FILE.mlir       prints flops and bytes of every operation
+//   hec-ir-tool --build FILE.moe [-D NAME=VALUE | --set KEY=VALUE]...
+//                                      builds the graph stage, verifies, prints with names
 //   hec-ir-tool --irdl                 prints the definition of the dialects
 //
 // Exit code: 0, or 1 when anything was reported.
+#include "ir/build.h"
 #include "ir/gradient.h"
+#include "lang/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +119,35 @@ static void differentiate(MlirOperation func) {
     hec_map_free(&line.gradient);
 }
 
+// ---- the builder
+
+static bool build(MlirContext context, int count, char **argument) {
+    enum { MOST = 16 };
+    const char *define[MOST], *set[MOST];
+    struct hec_front_options options = {.path = argument[0], .defines = define, .sets = set};
+    for (int i = 1; i + 1 < count; i += 2) {
+        if (strcmp(argument[i], "-D") == 0) {
+            define[options.defines_count++] = argument[i + 1];
+        } else {
+            set[options.sets_count++] = argument[i + 1];
+        }
+    }
+    struct hec_arena arena = {0};
+    struct hec_diag diag = {.out = stderr, .quiet = true};
+    struct hec_program *program;
+    bool sound = hec_front(&options, &diag, &arena, &program);
+    hec_diag_flush(&diag);
+    if (sound) {
+        const MlirOperation module = hec_ir_build(context, program);
+        sound = !mlirOperationIsNull(module) && hec_ir_verify(module);
+        if (sound) hec_ir_print(module, write_text, NULL);
+        if (!mlirOperationIsNull(module)) mlirOperationDestroy(module);
+    }
+    hec_diag_free(&diag);
+    hec_arena_free(&arena);
+    return sound;
+}
+
 static void print_costs(MlirOperation module) {
     struct hec_ops ops = hec_ops_below(module);
     for (int i = 0; i < ops.count; i++) {
@@ -171,14 +204,18 @@ int main(int count, char **argument) {
         print_irdl();
         return 0;
     }
-    if (count < 2 || count > 3) {
-        fputs("usage: hec-ir-tool [--gradient | --cost | --locations] FILE.mlir, or --irdl\n",
+    const bool builds = count > 2 && strcmp(argument[1], "--build") == 0;
+    if (count < 2 || (count > 3 && !builds)) {
+        fputs("usage: hec-ir-tool [--gradient | --cost | --locations] FILE.mlir, "
+              "--build FILE.moe [-D N=V | --set K=V]..., or --irdl\n",
               stderr);
         return 2;
     }
     int errors = 0;
     const MlirContext context = hec_ir_context(report, &errors);
-    const bool sound = run(context, count == 3 ? argument[1] : "", argument[count - 1], &errors);
+    const bool sound =
+        builds ? build(context, count - 2, argument + 2)
+               : run(context, count == 3 ? argument[1] : "", argument[count - 1], &errors);
     mlirContextDestroy(context);
     return sound ? 0 : 1;
 }
