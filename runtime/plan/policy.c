@@ -2,8 +2,9 @@
 #include "runtime/plan/policies.h"
 
 const struct hpl_policy *const hpl_policies[] = {
-    &hpl_policy_quota,
-    &hpl_policy_ep,
+    &hpl_policy_quota,     &hpl_policy_hecate, &hpl_policy_eplb,    &hpl_policy_ultraep,
+    &hpl_policy_llep,      &hpl_policy_laer,   &hpl_policy_flexmoe, &hpl_policy_smartmoe,
+    &hpl_policy_fastermoe, &hpl_policy_fsdp,   &hpl_policy_ep,
 };
 
 const int32_t hpl_policy_count = sizeof hpl_policies / sizeof *hpl_policies;

@@ -137,29 +137,64 @@ static inline int32_t dequeue(struct hpl_transport *t, struct queue *queue) {
     return v;
 }
 
+static inline void relax(struct hpl_transport *t, struct queue *queue, int32_t to,
+                         int32_t distance) {
+    if (distance >= t->distance[to]) return;
+    t->distance[to] = distance;
+    enqueue(t, queue, to);
+}
+
+// Looks at all arcs out of a vertex; arc_at in three loops, because most time is spent here.
+static void relax_expert(struct hpl_transport *t, struct queue *queue, int32_t e, int32_t far) {
+    for (int32_t g = t->expert_group[e]; g < t->expert_group[e + 1]; g++) {
+        const int32_t price = t->group_share[g] < t->group_near[g] ? 0 : far;
+        relax(t, queue, group_vertex(t, g), t->distance[e] + price);
+    }
+}
+
+static void relax_group(struct hpl_transport *t, struct queue *queue, int32_t g, int32_t near,
+                        int32_t far) {
+    const int32_t distance = t->distance[group_vertex(t, g)];
+    for (int32_t k = t->group_holder[g]; k < t->group_holder[g + 1]; k++) {
+        const int32_t price = t->share[k] < t->holder_near[k] ? 0 : near;
+        relax(t, queue, device_vertex(t, t->holder_device[k]), distance + price);
+    }
+    if (t->group_share[g] == 0) return;
+    const int32_t price = t->group_share[g] > t->group_near[g] ? -far : 0;
+    relax(t, queue, t->group_expert[g], distance + price);
+}
+
+static void relax_device(struct hpl_transport *t, struct queue *queue, int32_t d, int32_t near) {
+    const int32_t distance = t->distance[device_vertex(t, d)];
+    for (int32_t i = t->device_first[d]; i < t->device_first[d + 1]; i++) {
+        const int32_t k = t->device_holder[i];
+        if (t->share[k] == 0) continue;
+        const int32_t price = t->share[k] > t->holder_near[k] ? -near : 0;
+        relax(t, queue, group_vertex(t, t->holder_group[k]), distance + price);
+    }
+}
+
 // Distances from the experts with rows left. Returns that of the nearest device with room,
 // UNREACHED when there is none.
 static int32_t find_distances(struct hpl_transport *t) {
     const int32_t vertices = t->experts + t->groups + t->devices;
+    const int32_t near = t->plain ? 0 : NEAR, far = t->plain ? 0 : FAR;
     struct queue queue = {.at = t->queue, .size = vertices};
     for (int32_t v = 0; v < vertices; v++) {
         t->distance[v] = UNREACHED;
         t->seen[v] = 0;
     }
     for (int32_t e = 0; e < t->experts; e++) {
-        if (t->left[e] == 0) continue;
-        t->distance[e] = 0;
-        enqueue(t, &queue, e);
+        if (t->left[e] > 0) relax(t, &queue, e, 0);
     }
     while (queue.waiting > 0) {
         const int32_t v = dequeue(t, &queue);
-        struct arc arc;
-        for (int32_t i = 0; arc_at(t, v, i, &arc); i++) {
-            const int32_t distance = t->distance[v] + arc.price;
-            if (distance >= t->distance[arc.to] || arc.fits == 0) continue;
-            t->distance[arc.to] = distance;
-            enqueue(t, &queue, arc.to);
-        }
+        if (v < t->experts)
+            relax_expert(t, &queue, v, far);
+        else if (v < t->experts + t->groups)
+            relax_group(t, &queue, v - t->experts, near, far);
+        else
+            relax_device(t, &queue, v - t->experts - t->groups, near);
     }
     int32_t best = UNREACHED;
     for (int32_t d = 0; d < t->devices; d++) {

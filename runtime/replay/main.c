@@ -37,6 +37,7 @@ static int report(const struct options *options, const struct loads *loads,
     } else {
         text_report(stdout, loads, setting, series, count);
     }
+    if (options->csv && !csv_report(options->csv, series, count)) return REPLAY_BAD_INPUT;
     if (options->picture && !svg_report(options->picture, setting, series, count)) {
         return REPLAY_BAD_INPUT;
     }

@@ -27,10 +27,14 @@ static const char help[] =
     "  --window=1           microbatches whose mean is the forecast (4 when older)\n"
     "  --period=4           microbatches between plans of smartmoe, flexmoe, eplb\n"
     "  --calibrate=no       no, worth (when it saves more time than it takes) or always\n"
+    "  --dispatch=policy    how rows are split over holders: as the policy does it, quota "
+    "(exact),\n"
+    "                       nearest, node or all (evenly over the nearest, the node's, all)\n"
     "  --costs=R,S,C        time of a row's computation, of sending a row, of sending a chunk\n"
     "report\n"
     "  --early=40           stored iterations before this one are reported as early\n"
     "  --json[=FILE]        JSON to FILE or to standard output instead of the table\n"
+    "  --csv=FILE           every layer-step as a line\n"
     "  --svg=FILE           picture of every device's load over time\n"
     "  --picture-layer=0    its layer\n"
     "drawn loads (with --synthesize)\n"
@@ -159,12 +163,33 @@ static void set_costs(struct options *o, const char *value) {
     o->setting.costs = (struct hpl_costs){costs[0], costs[1], costs[2]};
 }
 
+static void set_dispatch(struct options *o, const char *value) {
+    static const struct {
+        const char *name;
+        int32_t split;
+    } names[] = {{"policy", -1},
+                 {"quota", HPL_SPLIT_QUOTA},
+                 {"nearest", HPL_SPLIT_NEAREST},
+                 {"node", HPL_SPLIT_NODE},
+                 {"all", HPL_SPLIT_ALL}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i].name, value) != 0) continue;
+        o->setting.dispatch = names[i].split;
+        return;
+    }
+    refuse("dispatch", value, "policy, quota, nearest, node or all is wanted");
+}
+
 static bool set_other(struct options *o, const char *name, const char *value) {
     struct setting *s = &o->setting;
     if (strcmp(name, "policy") == 0)
         add_policies(o, value);
     else if (strcmp(name, "synthesize") == 0)
         o->synthesize = value;
+    else if (strcmp(name, "dispatch") == 0)
+        set_dispatch(o, value);
+    else if (strcmp(name, "csv") == 0)
+        o->csv = value;
     else if (strcmp(name, "svg") == 0)
         o->picture = value;
     else if (strcmp(name, "skew") == 0)
@@ -225,6 +250,7 @@ static void set_defaults(struct options *o) {
         .budget = {.slots = 4, .entries = 8, .slack = 10, .replica_rows = 1, .import_rows = 1},
         .costs = {1, 1, 1500}, // A chunk weighs about as much as 1,500 rows of work.
         .period = 4,
+        .dispatch = -1,
         .early = 40,
     };
     o->synthesis = (struct synthesis){.iterations = 16,

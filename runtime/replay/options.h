@@ -10,6 +10,7 @@ struct options {
     const char *path;       // Loads to replay.
     const char *synthesize; // Loads to write instead.
     const char *json;       // Where to write the JSON report; "-" is standard output.
+    const char *csv;        // Where to write every sample.
     const char *picture;    // Where to write the SVG.
     const struct hpl_policy *policies[POLICIES_MAX];
     int32_t policy_count;

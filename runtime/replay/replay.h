@@ -44,6 +44,7 @@ struct setting {
     uint32_t window;       // Microbatches whose mean is the forecast.
     uint32_t period;       // Microbatches between two plans of a periodic policy.
     uint32_t early;        // Stored iterations before this one are reported as early.
+    int32_t dispatch;      // An enum hpl_split for all policies, or -1 for each policy's own.
     uint32_t picture_layer;
 };
 
@@ -100,6 +101,9 @@ void text_report(FILE *out, const struct loads *loads, const struct setting *set
 // cannot be written.
 bool json_report(const char *path, const struct loads *loads, const struct setting *setting,
                  const struct series *series, int32_t count);
+
+// Every sample as a line of comma-separated values. Same errors.
+bool csv_report(const char *path, const struct series *series, int32_t count);
 
 // A picture of every device's load over time, one band for each policy. Same errors.
 bool svg_report(const char *path, const struct setting *setting, const struct series *series,

@@ -114,6 +114,10 @@ static bool form_forecast(struct run *run, uint32_t iteration, uint32_t layer,
     return true;
 }
 
+static enum hpl_split split_of(const struct run *run) {
+    return run->setting->dispatch < 0 ? run->policy->split : (enum hpl_split)run->setting->dispatch;
+}
+
 static enum hpl_even even_of(enum hpl_split split) {
     if (split == HPL_SPLIT_NODE) return HPL_EVEN_NODE;
     return split == HPL_SPLIT_ALL ? HPL_EVEN_ALL : HPL_EVEN_NEAREST;
@@ -121,7 +125,7 @@ static enum hpl_even even_of(enum hpl_split split) {
 
 static enum hpl_status route(struct run *run, const struct hpl_loads *exact, int32_t rank,
                              struct hpl_work *work) {
-    const enum hpl_split split = run->policy->split;
+    const enum hpl_split split = split_of(run);
     const struct hpl_topology *topology = &run->setting->topology;
     if (split == HPL_SPLIT_QUOTA || split == HPL_SPLIT_PLANNED) {
         return hpl_route(topology, &run->plan, exact, run->share, rank, run->quota, work);
@@ -158,7 +162,8 @@ static enum hpl_status measure(struct run *run, const struct hpl_loads *exact,
     return HPL_OK;
 }
 
-// Chunks that enter nodes, and replicas.
+// Chunks that enter nodes in this iteration, and replicas. What a periodic policy has placed stays,
+// so only its changes (states) move; laer and fsdp gather from shards that lie everywhere.
 static void count_movement(const struct run *run, struct sample *sample) {
     const struct hpl_plan *plan = &run->plan;
     for (int32_t e = 0; e < plan->experts; e++) {
@@ -171,6 +176,8 @@ static void count_movement(const struct run *run, struct sample *sample) {
         }
         sample->replicas += plan->first[e + 1] - plan->first[e] - 1;
     }
+    if (run->policy->when == HPL_WHEN_PERIODIC) sample->entries = 0;
+    if (run->policy->when == HPL_WHEN_EXACT) sample->exposed = sample->replicas;
 }
 
 // Plans again on the exact counts, from the plan made before the gate.
@@ -192,6 +199,42 @@ static enum hpl_status calibrate(struct run *run, struct hpl_problem problem,
     return status;
 }
 
+static void copy_plan(struct hpl_plan *to, const struct hpl_plan *from) {
+    const int32_t holders = from->first[from->experts];
+    memcpy(to->first, from->first, ((size_t)from->experts + 1) * sizeof *to->first);
+    memcpy(to->holder, from->holder, (size_t)holders * sizeof *to->holder);
+}
+
+static bool holds(const struct hpl_plan *plan, int32_t expert, int32_t device) {
+    for (int32_t k = plan->first[expert]; k < plan->first[expert + 1]; k++) {
+        if (plan->holder[k] == device) return true;
+    }
+    return false;
+}
+
+// A periodic policy keeps its placement, and changes it every so often; what is new then arrives
+// with its states.
+static enum hpl_status place_periodic(struct run *run, struct hpl_problem *problem,
+                                      struct sample *sample, struct hpl_work *work) {
+    struct hpl_plan *present = &run->layers[sample->layer];
+    const uint32_t time = sample->iteration * run->loads->microbatches + sample->microbatch;
+    const uint32_t first =
+        run->setting->forecast_age > 0 ? run->setting->forecast_age * run->loads->microbatches : 1;
+    if ((time - first) % run->setting->period == 0) {
+        problem->present = present;
+        const enum hpl_status status = run->policy->place(problem, &run->plan, run->share, work);
+        if (status != HPL_OK) return status;
+        for (int32_t e = 0; e < run->plan.experts; e++) {
+            for (int32_t k = run->plan.first[e]; k < run->plan.first[e + 1]; k++) {
+                sample->states += !holds(present, e, run->plan.holder[k]);
+            }
+        }
+        copy_plan(present, &run->plan);
+    }
+    copy_plan(&run->plan, present);
+    return HPL_OK;
+}
+
 // The plan of one layer-step and its shares: what is timed.
 static enum hpl_status make_plan(struct run *run, const struct hpl_loads *forecast,
                                  const struct hpl_loads *exact, struct sample *sample,
@@ -206,12 +249,15 @@ static enum hpl_status make_plan(struct run *run, const struct hpl_loads *foreca
         .budget = setting->budget,
         .costs = setting->costs,
     };
-    const bool calibrates = setting->calibrate && policy->split == HPL_SPLIT_QUOTA;
+    const bool calibrates =
+        setting->calibrate && policy->when == HPL_WHEN_FORECAST && split_of(run) == HPL_SPLIT_QUOTA;
     // What balance does not need before the gate is left to calibration.
     if (calibrates) problem.budget.replica_rows = INT32_MAX;
-    enum hpl_status status = policy->place(&problem, &run->plan, run->share, work);
+    enum hpl_status status = policy->when == HPL_WHEN_PERIODIC
+                                 ? place_periodic(run, &problem, sample, work)
+                                 : policy->place(&problem, &run->plan, run->share, work);
     if (status == HPL_OK && calibrates) status = calibrate(run, problem, exact, sample, work);
-    if (status == HPL_OK && policy->split == HPL_SPLIT_QUOTA) {
+    if (status == HPL_OK && split_of(run) == HPL_SPLIT_QUOTA) {
         struct hpl_level level;
         status = hpl_share(&setting->topology, &run->plan, exact, setting->budget.slack, run->share,
                            &level, work);
