@@ -2,9 +2,9 @@
 // vectorizes a loop that calls the _f32 ones; every `?:` below is a select. The _f64 ones call
 // libm: they serve the reference builds.
 //
-// Error of the _f32 functions, for all finite x: at most 4 units in the last place, except in the
-// tails of gelu, where rounding x itself moves the result by x^2 units: there at most 4 + x^2.
-// Results below FLT_MIN may lose digits. NaN gives NaN. The gradients (dy, x) give
+// Error of the _f32 functions, for all finite x: at most 4 units in the last place, and in the
+// lower tails of gelu, where a rounding of x is magnified, |x f'(x) / f(x)| more. Factors below
+// FLT_MIN may become 0. NaN gives NaN. The gradients (dy, x) give
 // dy * derivative at x, and are within 4 units of the largest term they are the sum of.
 //
 // Coefficients: minimax fits (Remez) of relative error, all below 2^-26.

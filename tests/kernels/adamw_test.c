@@ -1,0 +1,78 @@
+// adamw against the textbook formula, over several steps.
+//
+// Bound: each state is a sum of two products; the update is a quotient of them, a few roundings
+// times its size lr (|mean| / corrected root + decay |param|).
+#include "kernels/adamw/adamw.h"
+
+#include "tests/kernels/kernel_case.h"
+
+static const int64_t counts[] = {0, 1, 63, 1000, 20011};
+
+struct adamw_case {
+    int64_t count;
+    struct hk_adamw_rule rule;
+};
+
+static void run(const void *context, real *out) {
+    const struct adamw_case *x = context;
+    const int64_t n = x->count;
+    HK(adamw)(out, out + n, out + 2 * n, out + 3 * n, n, &x->rule);
+}
+
+static void check_step(struct adamw_case *x, real *state, int step) {
+    const int64_t n = x->count;
+    struct hk_adamw_rule *r = &x->rule;
+    const real *grad = test_reals(n, (uint64_t)(20 + step));
+    memcpy(state + n, grad, (size_t)n * sizeof *grad);
+    r->correction1 = 1 - pow(r->beta1, step);
+    r->correction2 = 1 - pow(r->beta2, step);
+    const real *old = test_copy(state, 4 * n);
+    run_with_threads(run, x, state, 4 * n);
+    for (int64_t i = 0; i < n; i++) {
+        const wide g = (wide)r->grad_scale * grad[i];
+        const wide m = r->beta1 * (wide)old[2 * n + i] + (1 - r->beta1) * g;
+        const wide v = r->beta2 * (wide)old[3 * n + i] + (1 - r->beta2) * g * g;
+        // Betas rounded to real: (1 - beta) keeps its digits, since it is computed in double.
+        const double m_bound = 4 * EPSILON * (fabs((double)old[2 * n + i]) + fabs((double)g));
+        assert_near("mean", i, state[2 * n + i], m, m_bound);
+        assert_near("variance", i, state[3 * n + i], v, 8 * EPSILON * (double)v);
+        const wide root = sqrtl(v / r->correction2) + r->eps;
+        const wide update = m / r->correction1 / root;
+        const wide want = old[i] - r->lr * (update + r->decay * old[i]);
+        const double bound =
+            EPSILON * fabs((double)old[i]) * 2 +
+            r->lr * (m_bound / r->correction1 / (double)root + 16 * EPSILON * fabs((double)update));
+        assert_near("param", i, state[i], want, bound);
+        assert_true(state[n + i] == 0);
+    }
+}
+
+static void steps_follow_the_formula(void **state) {
+    (void)state;
+    for (int64_t s = 0; s < COUNT(counts); s++) {
+        struct adamw_case x = {.count = counts[s]};
+        x.rule = (struct hk_adamw_rule){
+            .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .decay = 0.1, .grad_scale = 0.5};
+        real *arrays = test_reals(4 * x.count, 1); // param, grad, mean, variance
+        for (int64_t i = 2 * x.count; i < 4 * x.count; i++) arrays[i] = 0;
+        for (int step = 1; step <= 4; step++) check_step(&x, arrays, step);
+        test_free_all();
+    }
+}
+
+// Padding of panels: parameter, gradient and states 0 stay 0.
+static void zeros_stay_zero(void **state) {
+    (void)state;
+    real zeros[4][64] = {{0}};
+    const struct hk_adamw_rule rule = {0.1, 0.9, 0.95, 1e-8, 0.1, 1, 0.1, 0.05};
+    HK(adamw)(zeros[0], zeros[1], zeros[2], zeros[3], 64, &rule);
+    for (int i = 0; i < 256; i++) assert_true(zeros[i / 64][i % 64] == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_follow_the_formula),
+        cmocka_unit_test(zeros_stay_zero),
+    };
+    return RUN_KERNEL_TESTS(tests);
+}

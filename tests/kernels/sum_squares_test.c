@@ -1,0 +1,34 @@
+// sum_squares against the plain sum; the same bits for any number of threads.
+#include "kernels/sum_squares/sum_squares.h"
+
+#include <omp.h>
+
+#include "tests/kernels/kernel_case.h"
+
+static const int64_t counts[] = {0, 1, 31, 1024, 1025, 600000, 1100000};
+
+static void sums_are_right(void **state) {
+    (void)state;
+    for (int64_t s = 0; s < COUNT(counts); s++) {
+        const int64_t count = counts[s];
+        const real *x = test_reals(count, 1);
+        wide want = 0;
+        for (int64_t i = 0; i < count; i++) want += (wide)x[i] * x[i];
+        omp_set_num_threads(1);
+        const double got = HK(sum_squares)(x, count);
+        // In double, whatever the input: terms of one sign, at most 600000 / 32 one after another.
+        const double bound = (20000 + 1024) * DBL_EPSILON * (double)want;
+        if (!(fabs(got - (double)want) <= bound)) fail_msg("%.17g, want %.17Lg", got, want);
+        for (int threads = 2; threads <= 3; threads++) {
+            omp_set_num_threads(threads);
+            const double again = HK(sum_squares)(x, count);
+            assert_memory_equal(&got, &again, sizeof got);
+        }
+        test_free_all();
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_are_right)};
+    return RUN_KERNEL_TESTS(tests);
+}
