@@ -83,6 +83,7 @@ void hec_diag_report(struct hec_diag *diag, enum hec_severity severity, struct h
         return;
     }
     if (severity == HEC_WARNING && diag->strict) severity = HEC_ERROR;
+    if (severity == HEC_ERROR) diag->raised++;
     diag->muted = reported_before(diag, at, text) || (severity == HEC_WARNING && diag->quiet);
     if (diag->muted) return;
 

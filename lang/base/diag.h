@@ -23,6 +23,7 @@ struct hec_diag {
 
     uint32_t errors; // Reported so far; the driver stops between stages when not zero.
     uint32_t warnings;
+    uint32_t raised; // Errors, with those that were reported before: tells whether a step failed.
 
     struct hec_arena arena;
     HEC_VEC(struct hec_report *) reports;

@@ -82,6 +82,7 @@ static bool unknown_name(struct hec_checker *checker, const struct hec_expr *exp
         HEC_PUSH(checker->arena, &candidates, known->name);
     }
     hec_unknown(checker, expr->at, "dim or let", expr->text, candidates.item, candidates.count);
+    hec_detail(checker, "this has to be known when compiling");
     return false;
 }
 
@@ -261,7 +262,10 @@ bool hec_constant_integer(struct hec_checker *checker, const struct hec_env *env
     const double got = constant.number.value;
     const char *text = hec_constant_text(checker, &constant);
     if (constant.kind != HEC_CONSTANT_NUMBER || !constant.number.integral) {
-        hec_error(checker, expr->at, "%s must be a whole number, not %s", what, text);
+        const bool literal = expr->kind == HEC_EXPR_NUMBER || expr->kind == HEC_EXPR_BOOL;
+        const char *source = literal ? "this" : hec_expr_text(checker->arena, expr);
+        hec_error(checker, expr->at, "%s must be a whole number, %s is %s", what,
+                  literal ? source : hec_arena_format(checker->arena, "`%s`", source), text);
     } else if (constant.number.measure != HEC_PLAIN) {
         hec_error(checker, expr->at, "%s is a count: `%s` has a unit", what,
                   hec_expr_text(checker->arena, expr));

@@ -65,6 +65,7 @@ static void import_file(struct hec_checker *checker, const struct hec_declaratio
         path = beside(checker, folder, item->path);
     }
     if (!path) {
+        checker->incomplete = true;
         hec_error(checker, item->at, "cannot find \"%s\"", item->path);
         hec_note(checker, HEC_NOWHERE, "looked beside %s%s%s", item->at.file->path,
                  checker->options->library ? " and in " : "",
@@ -119,10 +120,13 @@ static void load_file(struct hec_checker *checker, const char *path, struct hec_
     const char *why = NULL;
     const struct hec_source *source = hec_source_read(&checker->sources, path, &why);
     if (!source) {
+        checker->incomplete = true;
         hec_error(checker, at, "cannot read %s: %s", path, why);
         return;
     }
+    const uint32_t errors_before = checker->diag->errors;
     const struct hec_tree *tree = hec_parse(source, checker->arena, &checker->names, checker->diag);
+    checker->incomplete |= checker->diag->errors != errors_before;
     for (int i = 0; i < tree->declarations.count; i++) {
         add_item(checker, &tree->declarations.item[i]);
     }

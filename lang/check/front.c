@@ -94,10 +94,11 @@ bool hec_front(const struct hec_front_options *options, struct hec_diag *diag,
     const uint32_t errors_before = diag->errors;
     checker.program = HEC_NEW(arena, struct hec_program);
     hec_load(&checker, options->path);
-    hec_apply_defines(&checker);
-    evaluate_definitions(&checker);
-    // What syntax errors swallowed would be reported as missing: stop at them.
-    if (diag->errors == errors_before) check_model(&checker);
+    if (!checker.incomplete) { // Else what a syntax error swallowed would be reported as missing.
+        hec_apply_defines(&checker);
+        evaluate_definitions(&checker);
+        check_model(&checker);
+    }
     if (diag->errors != errors_before) return false;
     *program = checker.program;
     return true;

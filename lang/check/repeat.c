@@ -261,10 +261,11 @@ void hec_repeat(struct hec_site *site, const struct hec_stmt *stmt) {
         return;
     }
     const char *path = site->path;
-    const uint32_t errors_before = checker->diag->errors;
+    const uint32_t raised_before = checker->diag->raised;
     const struct iterations all = sign_all(site, stmt, (int)count);
     site->path = hec_arena_format(checker->arena, "%slayers.{}.", path);
-    for (int first = 0; first < count && checker->diag->errors == errors_before;) {
+    // One loop at least is checked; after an error the others would repeat it.
+    for (int first = 0; first == 0 || (first < count && checker->diag->raised == raised_before);) {
         const int period = choose_period(&all, first);
         const int repeats = repeats_of(&all, first, period);
         make_loop(site, stmt, &all, first, period, repeats);

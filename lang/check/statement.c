@@ -34,9 +34,10 @@ void hec_assign(struct hec_site *site, const char *name, struct hec_span at,
 }
 
 void hec_drop_locals(struct hec_site *site, int count) {
+    const bool failed = site->checker->diag->raised != site->raised_before;
     for (int i = count; i < site->locals.count; i++) {
         const struct hec_local *local = &site->locals.item[i];
-        if (local->used || local->quiet || local->value.broken || site->broken) continue;
+        if (local->used || local->quiet || failed) continue;
         const bool param = local->value.node && local->value.node->kind == HEC_NODE_PARAM;
         hec_warning(site->checker, local->at, "%s `%s` is never used",
                     param ? "parameter" : "variable", local->name);

@@ -17,6 +17,7 @@ static struct hec_site site_of(const struct hec_site *caller, const struct hec_d
         .index_first = caller->index_first,
         .index_stride = caller->index_stride,
         .expert_of = caller->expert_of,
+        .raised_before = caller->checker->diag->raised,
     };
 }
 
@@ -276,7 +277,11 @@ static const char *positions_of(const struct hec_declaration *code) {
 struct hec_unit *hec_elaborate_model(struct hec_checker *checker,
                                      const struct hec_declaration *code) {
     checker->positions = positions_of(code);
-    struct hec_site site = {.checker = checker, .code = code, .symbol = "", .path = ""};
+    struct hec_site site = {.checker = checker,
+                            .code = code,
+                            .symbol = "",
+                            .path = "",
+                            .raised_before = checker->diag->raised};
     const struct hec_variables *declared = &code->arguments;
     const struct hec_node **arguments =
         hec_arena_alloc(checker->arena, (size_t)declared->count, sizeof *arguments);

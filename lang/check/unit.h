@@ -54,6 +54,7 @@ struct hec_site {
     const struct hec_node *result;
     bool returned;
     bool broken; // A statement could not be understood: names may be missing for that reason.
+    uint32_t raised_before;           // Errors raised before this unit.
     const char *assigned;             // Variable that the present statement assigns, or NULL.
     const struct hec_expr *statement; // The expression of that statement.
 };
