@@ -11,7 +11,8 @@
 #include "passes/pass.h"
 
 #define HEC_PIPELINE_DEFAULT                                                                       \
-    "check-shapes,group-experts,inline,simplify,differentiate,simplify,place-buffers"
+    "check-shapes,group-experts,inline,simplify,differentiate,simplify,recompute,"                 \
+    "fuse-elementwise,place-buffers"
 
 // One step. A step that is none of our passes is an upstream pipeline: `pass` is NULL.
 struct hec_step {

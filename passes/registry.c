@@ -4,8 +4,17 @@
 #include "passes/pipeline.h"
 
 const struct hec_pass *const hec_passes[] = {
-    &hec_pass_check_shapes,  &hec_pass_group_experts, &hec_pass_inline,          &hec_pass_simplify,
-    &hec_pass_differentiate, &hec_pass_place_buffers, &hec_pass_prove_placement, NULL,
+    // In the order in which the default pipeline has them first.
+    &hec_pass_check_shapes,     //
+    &hec_pass_group_experts,    //
+    &hec_pass_inline,           //
+    &hec_pass_simplify,         //
+    &hec_pass_differentiate,    //
+    &hec_pass_recompute,        //
+    &hec_pass_fuse_elementwise, //
+    &hec_pass_place_buffers,    //
+    &hec_pass_prove_placement,  //
+    NULL,
 };
 
 const struct hec_pass *hec_pass_find(const char *flag, size_t length) {

@@ -1,0 +1,195 @@
+// recompute: what is cheap to compute again is not saved.
+//
+//   before   @forward: stash %s @mlp.s[%i], with %s = moe.silu(%a) and stash %a @mlp.a[%i]
+//            @backward: %s = moe.fetch @mlp.s[%i]
+//   after    @backward: %a = moe.fetch @mlp.a[%i]; %s = moe.silu(%a); no slot @mlp.s
+//
+// Why      Saved values are most of the arena, and reading one costs as much as computing a cheap
+//          operation whose operands are read anyway; after fusion it costs nothing at all.
+// Needs    the stashes of differentiate.
+// Leaves   a stash for every fetch. A value is computed again only from parameters, constants,
+//          arguments and values that @backward can have without it: no slot is added.
+//          policy=elementwise: elementwise operations. policy=cheap: also movement of rows and
+//          norms, for less memory and more time. policy=none: nothing.
+// Reports  nothing.
+#include "passes/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/rewrite.h"
+
+struct recompute {
+    MlirOperation module;
+    bool movement;         // policy=cheap.
+    struct hec_map stash;  // Value of @forward -> its stash.
+    struct hec_map slot;   // Symbol attribute of a slot -> its stash.
+    struct hec_map answer; // Value -> whether @backward can have it: 1 yes, -1 no.
+};
+
+static const void *slot_key(MlirOperation op) { // Attributes are unique in a context.
+    return mlirOperationGetAttributeByName(op, HEC_STR("slot")).ptr;
+}
+
+static bool may_compute_again(const struct recompute *r, MlirOperation op) {
+    if (mlirOperationIsNull(op)) return false;
+    if (hec_op_traits(op)->elementwise) return true;
+    switch (hec_op_of(op)) {
+    case HEC_OP_permute:
+    case HEC_OP_gate_rows:
+    case HEC_OP_spread:
+    case HEC_OP_rmsnorm:
+    case HEC_OP_layernorm:
+        return r->movement;
+    default:
+        return false;
+    }
+}
+
+// Values that @backward has without any slot, given those of its operands.
+static bool is_free(MlirOperation op) {
+    return hec_op_is(op, HEC_OP_get) || hec_op_is(op, HEC_OP_fill) ||
+           hec_op_is(op, HEC_OP_CONSTANT);
+}
+
+static bool is_function_argument(MlirValue v) {
+    return mlirValueIsABlockArgument(v) &&
+           hec_op_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v)), HEC_OP_FUNC);
+}
+
+// A value of another layer cannot be had: a slot is read at the layer of the fetch.
+static bool is_beside(MlirValue v, MlirOperation op) {
+    return mlirBlockEqual(hec_block_of(v), mlirOperationGetBlock(op)) || is_free(hec_defining(v)) ||
+           is_function_argument(v);
+}
+
+static bool can_have(struct recompute *r, MlirValue v);
+
+static bool can_compute(struct recompute *r, MlirOperation op) {
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        const MlirValue operand = hec_operand(op, i);
+        if (!is_beside(operand, op) || !can_have(r, operand)) return false;
+    }
+    return true;
+}
+
+static bool can_have(struct recompute *r, MlirValue v) {
+    if (is_function_argument(v) || hec_map_get(&r->stash, v.ptr)) return true;
+    const MlirOperation op = hec_defining(v);
+    if (mlirOperationIsNull(op)) return mlirTypeIsAIndex(mlirValueGetType(v));
+    if (is_free(op)) return true;
+    intptr_t *answer = hec_map_at(&r->answer, v.ptr);
+    if (*answer == 0) {
+        const bool can = may_compute_again(r, op) && can_compute(r, op);
+        answer = hec_map_at(&r->answer, v.ptr); // The map may have grown.
+        *answer = can ? 1 : -1;
+    }
+    return *answer > 0;
+}
+
+// A stashed value that is computed again instead.
+static bool is_dropped(struct recompute *r, MlirOperation stash) {
+    const MlirOperation slot = hec_find_symbol(r->module, hec_get_string(stash, "slot"));
+    const MlirOperation op = hec_defining(hec_operand(stash, 0));
+    return may_compute_again(r, op) && !hec_get_bool(slot, "observed") && can_compute(r, op);
+}
+
+// ---- building in @backward
+
+struct rebuild {
+    struct recompute *r;
+    struct hec_builder b;  // Before the fetch that is replaced.
+    MlirValue layer;       // Of that fetch; null without layers.
+    struct hec_map values; // Values of @forward -> here.
+};
+
+static MlirValue have(struct rebuild *to, MlirValue v);
+
+static MlirValue clone(struct rebuild *to, MlirValue v) {
+    const MlirOperation op = hec_defining(v);
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) have(to, hec_operand(op, i));
+    hec_clone_mapped(&to->b, op, &to->values);
+    return (MlirValue){hec_map_find(&to->values, v)};
+}
+
+static MlirValue fetch(struct rebuild *to, MlirValue v, MlirOperation stash) {
+    const MlirNamedAttribute slot =
+        hec_attr_symbol(to->b.context, "slot", hec_get_string(stash, "slot"));
+    const bool layered = mlirOperationGetNumOperands(stash) > 1;
+    struct hec_builder b = to->b;
+    b.at = hec_value_location(v);
+    return hec_build_value(&b, HEC_OP_fetch, layered ? 1 : 0, &to->layer, mlirValueGetType(v), 1,
+                           &slot);
+}
+
+static MlirValue argument_of(struct rebuild *to, MlirValue v) {
+    const MlirBlock body = hec_func_body(hec_func_of(to->b.before));
+    return mlirBlockGetArgument(body, mlirBlockArgumentGetArgNumber(v));
+}
+
+// The value that stands for forward value `v` before the fetch. A dropped stash gives none.
+static MlirValue have(struct rebuild *to, MlirValue v) {
+    const MlirValue known = {hec_map_find(&to->values, v)};
+    if (known.ptr) return known;
+    const MlirOperation stash = {hec_map_find(&to->r->stash, v)};
+    MlirValue found;
+    if (is_function_argument(v)) {
+        found = argument_of(to, v);
+    } else if (mlirTypeIsAIndex(mlirValueGetType(v)) && mlirValueIsABlockArgument(v)) {
+        found = to->layer;
+    } else if (stash.ptr && !is_dropped(to->r, stash)) {
+        found = fetch(to, v, stash);
+    } else {
+        found = clone(to, v);
+    }
+    hec_map_put(&to->values, v, found.ptr);
+    return found;
+}
+
+static void replace_fetch(struct recompute *r, MlirOperation fetch, MlirOperation stash) {
+    struct rebuild to = {.r = r, .b = hec_builder_before(fetch)};
+    if (mlirOperationGetNumOperands(fetch) > 0) to.layer = hec_operand(fetch, 0);
+    const MlirValue value = clone(&to, hec_operand(stash, 0));
+    mlirValueReplaceAllUsesOfWith(hec_result(fetch, 0), value);
+    mlirOperationDestroy(fetch);
+    hec_map_free(&to.values);
+}
+
+static void recompute(struct recompute *r) {
+    struct hec_ops ops = hec_ops_below(r->module);
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_stash)) continue;
+        hec_map_put(&r->stash, hec_operand(ops.op[k], 0), ops.op[k].ptr);
+        *hec_map_at(&r->slot, slot_key(ops.op[k])) = (intptr_t)ops.op[k].ptr;
+    }
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_fetch)) continue;
+        const MlirOperation stash = {(void *)hec_map_get(&r->slot, slot_key(ops.op[k]))};
+        if (stash.ptr && is_dropped(r, stash)) replace_fetch(r, ops.op[k], stash);
+    }
+    free(ops.op);
+    hec_simplify(r->module); // Merges what was built twice, drops stashes that nothing fetches.
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    const char *policy = hec_pass_option(options, "policy", "elementwise");
+    if (strcmp(policy, "none") == 0) return HEC_PASS_DONE;
+    struct recompute r = {.module = module, .movement = strcmp(policy, "cheap") == 0};
+    recompute(&r);
+    hec_map_free(&r.stash);
+    hec_map_free(&r.slot);
+    hec_map_free(&r.answer);
+    return HEC_PASS_DONE;
+}
+
+static const struct hec_pass_option options_known[] = {
+    {"policy", "elementwise|cheap|none", "What is computed again instead of saved"},
+    {0},
+};
+
+const struct hec_pass hec_pass_recompute = {
+    .flag = "recompute",
+    .summary = "Compute cheap saved values again in @backward",
+    .option = options_known,
+    .run = run,
+};
