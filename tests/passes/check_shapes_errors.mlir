@@ -1,0 +1,42 @@
+// RUN: split-file %s %t
+// RUN: not hecate-opt --passes=check-shapes %t/arguments.mlir 2>&1 | FileCheck %t/arguments.mlir
+// RUN: not hecate-opt --passes=check-shapes %t/results.mlir 2>&1 | FileCheck %t/results.mlir
+// RUN: not hecate-opt --passes=check-shapes %t/none.mlir 2>&1 | FileCheck %t/none.mlir
+// RUN: not hecate-opt --passes=check-shapes %t/transpose.mlir 2>&1 | FileCheck %t/transpose.mlir
+
+//--- arguments.mlir
+// CHECK: arguments.mlir:[[@LINE+2]]:3: error: 'func.func': @forward takes ids, targets, scale and share
+module {
+  func.func @forward(%ids: tensor<2x8xi32, ["batch", "T"]>, %scale: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
+    return %scale, %scale, %scale : tensor<f32>, tensor<f32>, tensor<f32>
+  }
+}
+// CHECK-NOT: error
+// CHECK-NOT: module
+
+//--- results.mlir
+!ids = tensor<2x8xi32, ["batch", "T"]>
+module {
+  func.func @forward(%ids: !ids, %targets: !ids, %scale: tensor<f32>, %share: tensor<f32>) -> tensor<f32> {
+    // CHECK: results.mlir:[[@LINE+1]]:5: error: 'func.return': @forward returns loss, cross entropy and auxiliary loss
+    return %scale : tensor<f32>
+  }
+}
+
+//--- none.mlir
+// CHECK: error: 'builtin.module': there is no function @forward
+module {
+  func.func @backward() {
+    return
+  }
+}
+
+//--- transpose.mlir
+!x = tensor<2x8x4xf32, ["batch", "T", "D"]>
+!y = tensor<2x8x5x6xf32, ["batch", "T", "F", "G"]>
+!w = tensor<5x4x6xf32, ["F", "D", "G"]>
+func.func @forward(%x: !x, %w: !w) -> !y {
+  // CHECK: transpose.mlir:[[@LINE+1]]:8: error: 'moe.contract': not yet: {{.*}} needs a transpose
+  %y = "moe.contract"(%x, %w) : (!x, !w) -> !y
+  return %y : !y
+}
