@@ -47,6 +47,16 @@ void hec_make_section(struct hec_parser *parser, struct hec_set section) {
 static struct hec_expr *make(struct hec_parser *parser, struct hec_expr expr) {
     struct hec_expr *kept = HEC_NEW(parser->scan.arena, struct hec_expr);
     *kept = expr;
+    if (expr.left) kept->depth = expr.left->depth;
+    if (expr.right && expr.right->depth > kept->depth) kept->depth = expr.right->depth;
+    for (int i = 0; i < expr.arguments.count; i++) {
+        const int depth = expr.arguments.item[i].value->depth;
+        if (depth > kept->depth) kept->depth = depth;
+    }
+    if (++kept->depth <= HEC_DEPTH_MAX) return kept;
+    hec_diag_report(parser->scan.diag, HEC_ERROR, expr.at,
+                    "this expression is nested more than %d deep", HEC_DEPTH_MAX);
+    *kept = (struct hec_expr){.kind = HEC_EXPR_BOOL, .at = expr.at, .depth = 1};
     return kept;
 }
 
@@ -117,7 +127,6 @@ struct hec_expr *hec_make_binary(struct hec_parser *parser, enum hec_operator op
 
 struct hec_expr *hec_make_parenthesized(struct hec_expr *inner, struct hec_span at) {
     inner->at = at;
-    inner->parenthesized = true;
     return inner;
 }
 

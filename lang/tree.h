@@ -45,6 +45,8 @@ enum hec_operator {
     HEC_OP_NEG,
 };
 
+enum { HEC_DEPTH_MAX = 500 }; // Of an expression: what walks it is recursive.
+
 enum hec_expr_kind {
     HEC_EXPR_NAME,   // text
     HEC_EXPR_NUMBER, // number; text as written
@@ -76,7 +78,7 @@ struct hec_expr {
     struct hec_span text_at; // Of a call's callee, a field's name, an operator.
     struct hec_number number;
     bool truth;
-    bool parenthesized; // Directly inside ( ): kept for messages, the printer decides anew.
+    int depth; // Of the tree below: the parser keeps it within HEC_DEPTH_MAX.
     enum hec_operator operation;
     struct hec_expr *left, *right;
     struct hec_arguments arguments;

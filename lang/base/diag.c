@@ -23,6 +23,8 @@ struct hec_report {
     HEC_VEC(struct hec_report *) attached;
 };
 
+enum { REPORTS_MAX = 1000 }; // More are counted only: the input is not a model.
+
 static const char *const severity_name[] = {
     [HEC_NOTE] = "note",
     [HEC_WARNING] = "warning",
@@ -84,6 +86,11 @@ void hec_diag_report(struct hec_diag *diag, enum hec_severity severity, struct h
     }
     if (severity == HEC_WARNING && diag->strict) severity = HEC_ERROR;
     if (severity == HEC_ERROR) diag->raised++;
+    if (diag->reports.count >= REPORTS_MAX) {
+        diag->muted = true;
+        if (severity == HEC_ERROR) diag->errors++;
+        return;
+    }
     diag->muted = reported_before(diag, at, text) || (severity == HEC_WARNING && diag->quiet);
     if (diag->muted) return;
 
@@ -179,10 +186,11 @@ static void print_report(FILE *out, const struct hec_report *report, bool colour
     }
 }
 
-static void print_summary(const struct hec_diag *diag, uint32_t hidden) {
+static void print_summary(const struct hec_diag *diag, uint32_t printed) {
+    const uint32_t hidden = diag->errors - printed;
     if (hidden) {
         fprintf(diag->out, "%u more error%s not shown (--error-limit=%u)\n", hidden,
-                hidden == 1 ? "" : "s", diag->error_limit);
+                hidden == 1 ? "" : "s", printed);
     }
     if (diag->warnings) {
         fprintf(diag->out, "%u warning%s", diag->warnings, diag->warnings == 1 ? "" : "s");
@@ -198,20 +206,14 @@ void hec_diag_flush(struct hec_diag *diag) {
     if (diag->reports.count == 0) return;
     qsort(diag->reports.item, (size_t)diag->reports.count, sizeof *diag->reports.item, by_place);
     const bool colour = wants_colour(diag);
-    uint32_t errors = 0, hidden = 0;
+    uint32_t errors = 0;
     for (int i = 0; i < diag->reports.count; i++) {
         const struct hec_report *report = diag->reports.item[i];
-        if (report->severity == HEC_ERROR && diag->error_limit && errors == diag->error_limit) {
-            hidden++;
-            continue;
-        }
-        if (report->severity == HEC_ERROR)
-            errors++;
-        else if (hidden)
-            continue;
+        if (diag->error_limit && errors == diag->error_limit) break;
+        if (report->severity == HEC_ERROR) errors++;
         print_report(diag->out, report, colour);
     }
-    print_summary(diag, hidden);
+    print_summary(diag, errors);
     diag->reports.count = 0;
 }
 

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const size_t bytes_max = 16 << 20; // A model is a few hundred lines; more is a mistake.
+static const size_t bytes_max = 1 << 20; // A model is a few hundred lines; more is a mistake.
+
+static const uint32_t to_line_end = 1 << 20; // Whoever shows a span clips it to its line.
 
 struct hec_source *hec_source_add(struct hec_sources *sources, const char *path, const char *text,
                                   size_t length) {
@@ -31,7 +33,7 @@ static bool read_all(FILE *file, struct hec_arena *scratch, char **text, size_t 
     if (ferror(file))
         *why = strerror(errno);
     else if (*length > bytes_max)
-        *why = "it is larger than 16 MiB";
+        *why = "it is larger than 1 MiB";
     else if (memchr(*text, '\0', *length))
         *why = "it holds a NUL byte, so it is not text";
     else
@@ -67,13 +69,8 @@ const char *hec_source_line(const struct hec_source *source, uint32_t line) {
 struct hec_span hec_span_join(struct hec_span first, struct hec_span last) {
     if (!last.file || first.file != last.file) return first;
     struct hec_span joined = first;
-    if (first.line == last.line) {
-        joined.length = last.column + last.length - first.column;
-    } else {
-        const uint32_t line_length =
-            (uint32_t)strcspn(hec_source_line(first.file, first.line), "\n");
-        joined.length = line_length + 1 - first.column;
-    }
+    joined.length =
+        first.line == last.line ? last.column + last.length - first.column : to_line_end;
     return joined;
 }
 

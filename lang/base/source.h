@@ -16,7 +16,8 @@ struct hec_source {
     int order; // Of loading; reports are sorted by it.
 };
 
-// A stretch of one source line. `line` and `column` count from 1, `column` and `length` in bytes.
+// A stretch of one source line. `line` and `column` count from 1, `column` and `length` in bytes; a
+// length beyond the line means its end.
 // No `file`: the complaint is about no place in particular.
 struct hec_span {
     const struct hec_source *file;
@@ -35,7 +36,7 @@ struct hec_source *hec_source_add(struct hec_sources *sources, const char *path,
                                   size_t length);
 
 // Reads the file at `path`. Returns NULL and sets `why` to a reason in words when that cannot be
-// done: no such file, a directory, larger than 16 MiB, a NUL byte inside.
+// done: no such file, a directory, larger than 1 MiB, a NUL byte inside.
 struct hec_source *hec_source_read(struct hec_sources *sources, const char *path, const char **why);
 
 // The stretch from the start of `first` to the end of `last`, or to the end of the first line.

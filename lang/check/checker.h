@@ -55,6 +55,7 @@ struct hec_checker {
     struct hec_names symbols; // Taken symbols of units and parameters.
     HEC_VEC(const struct hec_param *) params;
     HEC_VEC(const struct hec_moe *) moes;
+    int units;             // Elaborated so far.
     const char *positions; // The dim of the model's ids.
     struct hec_program *program;
 };

@@ -21,11 +21,26 @@ static struct hec_site site_of(const struct hec_site *caller, const struct hec_d
     };
 }
 
-// Whether a call of `code` is under way.
-static bool calls_itself(const struct hec_site *caller, const struct hec_declaration *code) {
-    for (; caller; caller = caller->caller) {
-        if (caller->code == code) return true;
+enum { CALLS_DEEP_MAX = 64, UNITS_MAX = 4000 }; // Bounds on time and memory for any input.
+
+// Reports a call that has no end, or is beyond all measure.
+static bool may_call(const struct hec_site *caller, const struct hec_declaration *code,
+                     struct hec_span at) {
+    struct hec_checker *checker = caller->checker;
+    int depth = 0;
+    for (const struct hec_site *site = caller; site; site = site->caller, depth++) {
+        if (site->code != code) continue;
+        hec_error(checker, at, "`%s` calls itself", code->name);
+        hec_note(checker, code->name_at, "a block is copied into each call, so this has no end");
+        return false;
     }
+    if (depth > CALLS_DEEP_MAX) {
+        hec_error(checker, at, "calls nest more than %d deep", CALLS_DEEP_MAX);
+        return false;
+    }
+    if (checker->units++ < UNITS_MAX) return true;
+    if (checker->units == UNITS_MAX + 1)
+        hec_error(checker, at, "the model has more than %d calls", UNITS_MAX);
     return false;
 }
 
@@ -112,11 +127,7 @@ struct hec_unit *hec_elaborate(const struct hec_site *caller, const struct hec_d
                                const struct hec_env *env, const char *name,
                                const struct hec_node *const *arguments, struct hec_span at) {
     struct hec_checker *checker = caller->checker;
-    if (calls_itself(caller, code)) {
-        hec_error(checker, at, "`%s` calls itself", code->name);
-        hec_note(checker, code->name_at, "a block is copied into each call, so this has no end");
-        return HEC_NEW(checker->arena, struct hec_unit);
-    }
+    if (!may_call(caller, code, at)) return HEC_NEW(checker->arena, struct hec_unit);
     const char *symbol = hec_unique_symbol(checker, name);
     struct hec_site site =
         site_of(caller, code, env, hec_arena_format(checker->arena, "%s.", symbol),
