@@ -51,7 +51,8 @@ enum hpl_status hpl_draft_begin(struct hpl_draft *draft, const struct hpl_proble
     }
     for (int64_t i = 0; i < (int64_t)experts * words; i++) draft->held[i] = 0;
     hpl_zero_i32(draft->copies, (int64_t)topology->nodes * experts);
-    for (int32_t d = 0; d < topology->devices; d++) draft->slots_left[d] = problem->budget.slots;
+    const int32_t slots = (int32_t)hpl_min(problem->budget.slots, experts);
+    for (int32_t d = 0; d < topology->devices; d++) draft->slots_left[d] = slots;
     const int32_t entries = entries_of(&problem->budget, experts);
     for (int32_t n = 0; n < topology->nodes; n++) draft->entries_left[n] = entries;
     for (int32_t e = 0; e < experts; e++) {

@@ -19,7 +19,8 @@
 static bool take_arrays(struct hpl_quota *q, struct hpl_work *work) {
     const struct hpl_topology *topology = q->problem->topology;
     const int32_t nodes = topology->nodes, experts = q->problem->experts;
-    const int64_t where = experts + (int64_t)nodes * experts;
+    // Every node's copy of an expert is the owner or takes a slot, now or later.
+    const int64_t where = experts + topology->devices * hpl_min(q->problem->budget.slots, experts);
     q->node_rows = HPL_TAKE(work, (int64_t)nodes * experts, uint32_t);
     q->import = HPL_TAKE(work, (int64_t)nodes * q->import_limit, int32_t);
     q->imports = HPL_TAKE(work, nodes, int32_t);
@@ -210,6 +211,19 @@ static void keep_rows(struct hpl_quota *q) {
     }
 }
 
+// An entry needs a slot somewhere in its node.
+static void limit_entries(struct hpl_quota *q) {
+    const struct hpl_topology *topology = q->problem->topology;
+    for (int32_t n = 0; n < topology->nodes; n++) {
+        int64_t slots = 0;
+        for (int32_t d = topology->first[n]; d < topology->first[n + 1]; d++) {
+            slots += q->draft.slots_left[d];
+        }
+        q->draft.entries_left[n] = (int32_t)hpl_min(q->draft.entries_left[n], slots);
+        q->import_limit = (int32_t)hpl_max(q->import_limit, q->draft.entries_left[n]);
+    }
+}
+
 static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share;
@@ -217,9 +231,7 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     struct hpl_quota q = {.problem = problem};
     enum hpl_status status = hpl_draft_begin(&q.draft, problem, work);
     if (status == HPL_OK) {
-        for (int32_t n = 0; n < problem->topology->nodes; n++) {
-            q.import_limit = (int32_t)hpl_max(q.import_limit, q.draft.entries_left[n]);
-        }
+        limit_entries(&q);
         status = take_arrays(&q, work) && take_nodes(&q, work) ? HPL_OK : HPL_NO_ROOM;
     }
     if (status == HPL_OK) {

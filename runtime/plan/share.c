@@ -71,45 +71,6 @@ static void index_devices(struct network *net, int32_t devices, const struct hpl
     }
 }
 
-// Back to the beginning of a run: nothing shared, rooms as the level says.
-static void restart(struct hpl_transport *t, const struct hpl_topology *topology,
-                    const int64_t *rows, struct hpl_level level) {
-    for (int32_t e = 0; e < t->experts; e++) t->left[e] = rows[e];
-    for (int32_t d = 0; d < t->devices; d++) t->room[d] = hpl_level_rows(level, topology->speed[d]);
-    hpl_transport_keep_local(t);
-}
-
-// The last run left rows over. The experts and devices it reached prove that the level is too low:
-// raises it to where those experts just fit those devices.
-static void raise_level(struct hpl_transport *t, const struct hpl_topology *topology,
-                        const int64_t *rows, struct hpl_level *level) {
-    struct hpl_level higher = {0};
-    for (int32_t e = 0; e < t->experts; e++) {
-        if (hpl_transport_cut_expert(t, e)) higher.num += rows[e];
-    }
-    for (int32_t d = 0; d < t->devices; d++) {
-        if (hpl_transport_cut_device(t, d)) higher.den += topology->speed[d];
-    }
-    for (int32_t d = 0; d < t->devices; d++) {
-        const int64_t speed = topology->speed[d];
-        t->room[d] += hpl_level_rows(higher, speed) - hpl_level_rows(*level, speed);
-    }
-    *level = higher;
-}
-
-// Finds the least level and the shares of least cost at it.
-static void solve(struct hpl_transport *t, const struct hpl_topology *topology, const int64_t *rows,
-                  struct hpl_level *level) {
-    restart(t, topology, rows, *level);
-    if (hpl_transport_run(t)) return;
-    t->plain = true;
-    do raise_level(t, topology, rows, level);
-    while (!hpl_transport_run(t));
-    t->plain = false;
-    restart(t, topology, rows, *level);
-    hpl_transport_run(t);
-}
-
 static enum hpl_status check(const struct hpl_topology *topology, const struct hpl_plan *plan,
                              const struct hpl_loads *loads, int32_t slack, const int64_t *rows) {
     if (loads->experts != plan->experts || loads->devices != topology->devices) {
@@ -157,7 +118,7 @@ static enum hpl_status share_with(const struct hpl_topology *topology, const str
     int64_t sum = 0;
     for (int32_t e = 0; e < plan->experts; e++) sum += rows[e];
     *level = (struct hpl_level){sum * (1000 + slack), 1000 * hpl_tally_speed(topology)};
-    solve(&t, topology, rows, level);
+    hpl_transport_solve(&t, topology->speed, rows, level);
     return HPL_OK;
 }
 

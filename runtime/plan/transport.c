@@ -6,6 +6,8 @@
 // NEAR) in this order, so few of them differ, and few searches are needed.
 #include "runtime/plan/transport.h"
 
+#include "runtime/plan/tally.h"
+
 #define NEAR ((int32_t)1)
 #define FAR ((int32_t)1 << 16)
 #define UNREACHED INT32_MAX
@@ -35,7 +37,8 @@ bool hpl_transport_take(struct hpl_transport *t, struct hpl_work *work) {
            t->seen;
 }
 
-void hpl_transport_keep_local(struct hpl_transport *t) {
+// Gives every device the rows that start there and need not move, as far as its room goes.
+static void keep_local(struct hpl_transport *t) {
     for (int32_t g = 0; g < t->groups; g++) {
         t->group_share[g] = 0;
         for (int32_t k = t->group_holder[g]; k < t->group_holder[g + 1]; k++) {
@@ -277,7 +280,9 @@ static void drain_all(struct hpl_transport *t, int32_t best) {
     }
 }
 
-bool hpl_transport_run(struct hpl_transport *t) {
+// Sends what is left at least cost. Returns true when nothing is left; otherwise `distance` is
+// finite exactly for the experts and devices of a set whose supply exceeds its room: a proof.
+static bool run(struct hpl_transport *t) {
     for (;;) {
         bool done = true;
         for (int32_t e = 0; e < t->experts; e++) done = done && t->left[e] == 0;
@@ -288,10 +293,41 @@ bool hpl_transport_run(struct hpl_transport *t) {
     }
 }
 
-bool hpl_transport_cut_expert(const struct hpl_transport *t, int32_t expert) {
-    return t->distance[expert] != UNREACHED;
+// Back to the beginning of a run: nothing shared, rooms as the level says.
+static void restart(struct hpl_transport *t, const int32_t *speed, const int64_t *rows,
+                    struct hpl_level level) {
+    for (int32_t e = 0; e < t->experts; e++) t->left[e] = rows[e];
+    for (int32_t d = 0; d < t->devices; d++) t->room[d] = hpl_level_rows(level, speed[d]);
+    keep_local(t);
 }
 
-bool hpl_transport_cut_device(const struct hpl_transport *t, int32_t device) {
-    return t->distance[device_vertex(t, device)] != UNREACHED;
+// The last run left rows over. The experts and devices it reached prove that the level is too low:
+// raises it to where those experts just fit those devices.
+static void raise_level(struct hpl_transport *t, const int32_t *speed, const int64_t *rows,
+                        struct hpl_level *level) {
+    struct hpl_level higher = {0};
+    for (int32_t e = 0; e < t->experts; e++) {
+        if (t->distance[e] != UNREACHED) higher.num += rows[e];
+    }
+    for (int32_t d = 0; d < t->devices; d++) {
+        if (t->distance[device_vertex(t, d)] != UNREACHED) higher.den += speed[d];
+    }
+    for (int32_t d = 0; d < t->devices; d++) {
+        t->room[d] += hpl_level_rows(higher, speed[d]) - hpl_level_rows(*level, speed[d]);
+    }
+    *level = higher;
+}
+
+void hpl_transport_solve(struct hpl_transport *t, const int32_t *speed, const int64_t *rows,
+                         struct hpl_level *level) {
+    const bool plain = t->plain;
+    restart(t, speed, rows, *level);
+    if (run(t)) return;
+    t->plain = true;
+    do raise_level(t, speed, rows, level);
+    while (!run(t));
+    t->plain = plain;
+    if (plain) return;
+    restart(t, speed, rows, *level);
+    run(t);
 }

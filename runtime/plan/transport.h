@@ -38,15 +38,14 @@ struct hpl_transport {
 // Takes the search's arrays and those of the flow that `t` does not yet have.
 bool hpl_transport_take(struct hpl_transport *t, struct hpl_work *work);
 
-// Gives every device the rows that start there and need not move, as far as its room goes.
-void hpl_transport_keep_local(struct hpl_transport *t);
-
-// Sends what is left at least cost. Returns true when nothing is left; otherwise `distance` is
-// finite exactly for the experts and devices of a set whose supply exceeds its room: a proof.
-bool hpl_transport_run(struct hpl_transport *t);
-
-// Whether the last run reached an expert or a device.
-bool hpl_transport_cut_expert(const struct hpl_transport *t, int32_t expert);
-bool hpl_transport_cut_device(const struct hpl_transport *t, int32_t device);
+// Finds the least level, not below the one given, at which all rows can be taken, and shares of
+// least cost at it (any shares when `plain`).
+//
+//   speed  [devices]
+//   rows   [experts] supplies; every expert with rows must have a holder
+//   level  in: where to begin. out: proven by a set of experts and the devices they can reach,
+//          unless it is the one given
+void hpl_transport_solve(struct hpl_transport *t, const int32_t *speed, const int64_t *rows,
+                         struct hpl_level *level);
 
 #endif
