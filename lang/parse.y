@@ -147,7 +147,15 @@ statement
         $$ = hec_stmt_named(HEC_STMT_REPEAT, @REPEAT, $NAME, @NAME, $expression);
         $$.body = $code;
     }
+    | REPEAT error code {
+        $$ = (struct hec_stmt){.kind = HEC_STMT_IF, .at = @REPEAT, .body = $code};
+        yyerrok;
+    }
     | IF expression code else { $$ = hec_stmt_if(@IF, $expression, $code, $else); }
+    | IF error code else {
+        $$ = (struct hec_stmt){.kind = HEC_STMT_IF, .at = @IF, .body = $code, .otherwise = $else};
+        yyerrok;
+    }
     ;
 
 else

@@ -85,7 +85,7 @@ static const char *list_text(struct hec_arena *arena, const struct expected *exp
 
 static const char *found_text(struct hec_scan *scan) {
     const struct hec_token *found = &scan->last;
-    if (found->kind == 0) return "the end of the file";
+    if (found->kind == 0) return "the end";
     if (!found->automatic) {
         return hec_arena_format(scan->arena, "`%s`", hec_span_text(scan->arena, found->at));
     }
@@ -96,7 +96,7 @@ static const char *found_text(struct hec_scan *scan) {
 
 static bool is_operator(int kind) {
     return kind == '+' || kind == '*' || kind == '/' || kind == '@' || kind == '.' ||
-           kind == HEC_T_AND || kind == HEC_T_OR || kind == ')' || kind == ']';
+           kind == HEC_T_AND || kind == HEC_T_OR;
 }
 
 void hec_syntax_error(struct hec_parser *parser, const char *const *expected_names, int count) {
@@ -120,6 +120,9 @@ void hec_syntax_error(struct hec_parser *parser, const char *const *expected_nam
     } else {
         hec_diag_report(scan->diag, HEC_ERROR, at, "expected %s%s, found %s",
                         list_text(scan->arena, &expected), after, found_text(scan));
+    }
+    if (expected.count == 1 && !strcmp(expected.name[0], "'{'") && found->automatic) {
+        hec_diag_report(scan->diag, HEC_NOTE, HEC_NOWHERE, "`{` stands on the line of its header");
     }
     if (before->automatic && is_operator(found->kind)) {
         hec_diag_report(scan->diag, HEC_NOTE, HEC_NOWHERE,

@@ -218,7 +218,8 @@ void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
                                        topk_groups, groups));
     } else if (topk <= experts && topk > topk_groups * (experts / groups)) {
         contradiction(site, settings->topk_at,
-                      hec_arena_format(arena, "topk is %lld, but %lld groups hold %lld experts",
+                      hec_arena_format(arena,
+                                       "topk is %lld, but topk_groups = %lld leaves %lld experts",
                                        topk, topk_groups, topk_groups * (experts / groups)));
     }
     if (groups > 1 && experts / groups < 2) {

@@ -100,7 +100,7 @@ struct hec_value hec_elementwise(struct hec_site *site, enum hec_builtin builtin
     const struct hec_shape *small = a_larger ? &b->shape : &a->shape;
     const struct hec_dim *missing = missing_dim(small, large);
     if (missing && small->rank == large->rank) {
-        hec_error(checker, expr->at, "`%s` does not fit: %s has no dim `%s`",
+        hec_error(checker, expr->at, "`%s` does not fit: `%s` has no dim `%s`",
                   text_of(checker, expr), text_of(checker, a_larger ? left : right), missing->name);
         hec_describe(checker, left, a, right, b);
         note_equal_size(checker, a, b);

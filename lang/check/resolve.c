@@ -56,6 +56,19 @@ static void wrong_tokens(struct hec_checker *checker, const struct hec_setting_v
     }
 }
 
+// "128 positions x microbatch 2 x 8 devices", without what is one.
+static const char *factors(struct hec_checker *checker, int64_t positions, int64_t microbatch,
+                           int64_t devices) {
+    const char *text = hec_arena_format(checker->arena, "%lld positions", (long long)positions);
+    if (microbatch > 1) {
+        text =
+            hec_arena_format(checker->arena, "%s x microbatch %lld", text, (long long)microbatch);
+    }
+    if (devices > 1)
+        text = hec_arena_format(checker->arena, "%s x %lld devices", text, (long long)devices);
+    return text;
+}
+
 static void resolve_tokens(struct hec_checker *checker, struct hec_setting_values *values) {
     const int64_t positions = checker->program->positions;
     const int64_t devices = count_of(values, "cluster.nodes") * count_of(values, "cluster.devices");
@@ -66,8 +79,7 @@ static void resolve_tokens(struct hec_checker *checker, struct hec_setting_value
     if (positions == 0) return; // The model is broken: that is reported.
 
     if (!free_tokens && tokens % (positions * devices)) {
-        const char *why = hec_arena_format(checker->arena, "%lld positions x %lld devices",
-                                           (long long)positions, (long long)devices);
+        const char *why = factors(checker, positions, 1, devices);
         wrong_tokens(checker, values, tokens, positions * devices, why);
         return;
     }
@@ -81,9 +93,7 @@ static void resolve_tokens(struct hec_checker *checker, struct hec_setting_value
     }
     if (free_tokens) tokens = positions * microbatch * devices;
     if (tokens % (positions * microbatch * devices)) {
-        const char *why =
-            hec_arena_format(checker->arena, "%lld positions x microbatch %lld x %lld devices",
-                             (long long)positions, (long long)microbatch, (long long)devices);
+        const char *why = factors(checker, positions, microbatch, devices);
         wrong_tokens(checker, values, tokens, positions * microbatch * devices, why);
         return;
     }

@@ -24,6 +24,7 @@ void hec_assign(struct hec_site *site, const char *name, struct hec_span at,
         if (before && before->kind == HEC_NODE_PARAM) {
             hec_error(checker, at, "`%s` is a parameter: it cannot be assigned", name);
             hec_note(checker, local->at, "declared here");
+            return;
         }
         local->value = value;
         local->at = at;

@@ -97,8 +97,8 @@ static void check_result(struct hec_site *site) {
 }
 
 static void finish_body(struct hec_site *site, struct hec_unit *unit) {
-    hec_drop_locals(site, 0);
     check_result(site);
+    hec_drop_locals(site, 0);
     unit->body = (struct hec_body){.items = site->items.count, .item = site->items.item};
     unit->result = site->result;
 }
