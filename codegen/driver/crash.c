@@ -19,6 +19,7 @@ static const char *volatile last_stage;
 static char reproducer[4096];
 static char to_stage[256];
 static char stack[STACK_BYTES]; // The fault may be that there is no stack left.
+static const char again[] = "HECATE_MAKES_REPRODUCER"; // Set for the second process.
 
 static void say(const char *text) {
     const ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
@@ -27,7 +28,7 @@ static void say(const char *text) {
 
 // Runs this program up to the last good stage. Returns whether the file was made.
 static bool make_reproducer(void) {
-    if (!last_stage || !*reproducer) return false;
+    if (!last_stage || !*reproducer || getenv(again)) return false;
     if (strlen(last_stage) + sizeof "--compile-to=" > sizeof to_stage) return false;
     const int file = mkstemps(reproducer, (int)strlen(".mlir"));
     if (file < 0) return false;
@@ -43,7 +44,7 @@ static bool make_reproducer(void) {
     const pid_t child = fork();
     if (child < 0) return false;
     if (child == 0) {
-        signal(SIGABRT, SIG_DFL);
+        setenv(again, "1", 1); // It may crash, too, and shall not start a third one.
         const int nowhere = open("/dev/null", O_WRONLY);
         dup2(nowhere, STDERR_FILENO);
         execv("/proc/self/exe", arguments);
