@@ -30,6 +30,8 @@ static const char help[] =
     "  --dispatch=policy    how rows are split over holders: as the policy does it, quota "
     "(exact),\n"
     "                       nearest, node or all (evenly over the nearest, the node's, all)\n"
+    "  --reshard=0          microbatches between re-shardings by the paper's algorithm 2; 0: "
+    "never\n"
     "  --costs=R,S,C        time of a row's computation, of sending a row, of sending a chunk\n"
     "report\n"
     "  --early=40           stored iterations before this one are reported as early\n"
@@ -134,6 +136,7 @@ static bool set_number(struct options *o, const char *name, const char *value) {
         NUMBER("forecast-age", s->forecast_age, 0, 1000000),
         NUMBER("window", s->window, 1, 1000),
         NUMBER("period", s->period, 1, 1000000),
+        NUMBER("reshard", s->reshard, 0, 1000000),
         NUMBER("early", s->early, 0, INT32_MAX),
         NUMBER("picture-layer", s->picture_layer, 0, INT32_MAX),
         NUMBER("experts", y->experts, 1, HPL_EXPERTS_MAX),

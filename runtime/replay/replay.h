@@ -44,6 +44,7 @@ struct setting {
     uint32_t window;       // Microbatches whose mean is the forecast.
     uint32_t period;       // Microbatches between two plans of a periodic policy.
     uint32_t early;        // Stored iterations before this one are reported as early.
+    uint32_t reshard;      // Microbatches between two re-shardings (algorithm 2); 0: never.
     int32_t dispatch;      // An enum hpl_split for all policies, or -1 for each policy's own.
     uint32_t picture_layer;
 };

@@ -6,6 +6,7 @@
 
 #include "runtime/plan/bound.h"
 #include "runtime/plan/calibrate.h"
+#include "runtime/plan/reshard.h"
 #include "runtime/replay/replay.h"
 
 // Everything a run allocates, once.
@@ -13,11 +14,12 @@ struct run {
     const struct loads *loads;
     const struct setting *setting;
     const struct hpl_policy *policy;
-    int32_t *owner;               // Even sharding.
-    uint32_t *forecast, *exact;   // [devices][experts]
-    uint32_t *sum;                // [devices][experts], while a forecast is averaged
-    struct hpl_plan plan, before; // The plan, and what it was before calibration.
-    struct hpl_plan *layers;      // layers[l]: the present placement of a periodic policy.
+    int32_t *owner, *owners, *next; // Of a layer; [layers][experts] of all, and after re-sharding.
+    int64_t *layer_rows;            // [layers][experts]
+    uint32_t *forecast, *exact;     // [devices][experts]
+    uint32_t *sum;                  // [devices][experts], while a forecast is averaged
+    struct hpl_plan plan, before;   // The plan, and what it was before calibration.
+    struct hpl_plan *layers;        // layers[l]: the present placement of a periodic policy.
     int64_t *share;
     uint32_t *quota; // [holders]
     int64_t *load;   // [devices]
@@ -51,7 +53,9 @@ static void end_run(struct run *run) {
     drop_plan(&run->plan);
     drop_plan(&run->before);
     free(run->layers);
-    free(run->owner);
+    free(run->owners);
+    free(run->next);
+    free(run->layer_rows);
     free(run->forecast);
     free(run->exact);
     free(run->sum);
@@ -67,8 +71,13 @@ static bool begin_run(struct run *run) {
     const int32_t devices = run->setting->topology.devices;
     const size_t cells = (size_t)experts * (size_t)devices;
     const int32_t holders = experts * devices; // fsdp holds everything everywhere.
-    run->memory_bytes = hpl_work_bytes(experts, devices, run->setting->topology.nodes, holders);
-    run->owner = malloc((size_t)experts * sizeof *run->owner);
+    const int32_t nodes = run->setting->topology.nodes, layers = (int32_t)run->loads->layers;
+    const size_t chunks = (size_t)layers * (size_t)experts;
+    run->memory_bytes = hpl_work_bytes(experts, devices, nodes, holders) +
+                        hpl_reshard_work_bytes(layers, experts, devices, nodes);
+    run->owners = malloc(chunks * sizeof *run->owners);
+    run->next = malloc(chunks * sizeof *run->next);
+    run->layer_rows = malloc(chunks * sizeof *run->layer_rows);
     run->forecast = malloc(cells * sizeof *run->forecast);
     run->exact = malloc(cells * sizeof *run->exact);
     run->sum = malloc(cells * sizeof *run->sum);
@@ -77,13 +86,14 @@ static bool begin_run(struct run *run) {
     run->load = malloc((size_t)devices * sizeof *run->load);
     run->memory = malloc(run->memory_bytes);
     run->layers = calloc(run->loads->layers, sizeof *run->layers);
-    bool taken = run->owner && run->forecast && run->exact && run->sum && run->share &&
-                 run->quota && run->load && run->memory && run->layers &&
+    bool taken = run->owners && run->next && run->layer_rows && run->forecast && run->exact &&
+                 run->sum && run->share && run->quota && run->load && run->memory && run->layers &&
                  take_plan(&run->plan, experts, holders) &&
                  take_plan(&run->before, experts, holders);
-    for (int32_t e = 0; taken && e < experts; e++) {
-        run->owner[e] = (int32_t)((int64_t)e * devices / experts);
+    for (size_t i = 0; taken && i < chunks; i++) {
+        run->owners[i] = (int32_t)((int64_t)(i % (size_t)experts) * devices / experts);
     }
+    run->owner = run->owners;
     for (uint32_t l = 0; taken && l < run->loads->layers; l++) {
         struct hpl_plan *present = &run->layers[l];
         taken = take_plan(present, experts, holders);
@@ -95,13 +105,10 @@ static bool begin_run(struct run *run) {
     return taken;
 }
 
-// The mean, rounded to nearest, of the window that ends before (iteration, microbatch), or with the
-// last microbatch of an older iteration. False when there is no such time.
-static bool form_forecast(struct run *run, uint32_t iteration, uint32_t layer,
-                          uint32_t microbatch) {
-    const uint32_t age = run->setting->forecast_age, per = run->loads->microbatches;
-    if (iteration < age || (age == 0 && microbatch == 0)) return false;
-    const uint32_t end = age == 0 ? iteration * per + microbatch : (iteration - age + 1) * per;
+// The mean, rounded to nearest, of the window of microbatches that ends before `end`, all
+// microbatches counted from the beginning.
+static void average(struct run *run, uint32_t layer, uint32_t end) {
+    const uint32_t per = run->loads->microbatches;
     const uint32_t begin = end > run->setting->window ? end - run->setting->window : 0;
     const size_t cells = (size_t)run->loads->devices * run->loads->experts;
     memset(run->sum, 0, cells * sizeof *run->sum);
@@ -111,6 +118,23 @@ static bool form_forecast(struct run *run, uint32_t iteration, uint32_t layer,
     }
     const uint32_t count = end - begin;
     for (size_t i = 0; i < cells; i++) run->forecast[i] = (run->sum[i] + count / 2) / count;
+}
+
+// Where the forecast's window for a layer-step ends: before it, or after the last microbatch of an
+// older iteration. 0 when there is no such time.
+static uint32_t forecast_end(const struct run *run, uint32_t iteration, uint32_t microbatch) {
+    const uint32_t age = run->setting->forecast_age, per = run->loads->microbatches;
+    if (age == 0) return iteration * per + microbatch;
+    return iteration < age ? 0 : (iteration - age + 1) * per;
+}
+
+// False when there is no forecast. The first microbatch of a stored iteration has none of age 0:
+// what was stored before it lies many steps back.
+static bool form_forecast(struct run *run, uint32_t iteration, uint32_t layer,
+                          uint32_t microbatch) {
+    const uint32_t end = forecast_end(run, iteration, microbatch);
+    if (end == 0 || (run->setting->forecast_age == 0 && microbatch == 0)) return false;
+    average(run, layer, end);
     return true;
 }
 
@@ -304,21 +328,62 @@ static enum hpl_status step(struct run *run, struct sample *sample) {
     return status;
 }
 
+// Algorithm 2 on the forecast of all layers, every so many microbatches. Sets `states` to how many
+// chunks move with their states.
+static enum hpl_status reshard(struct run *run, uint32_t iteration, uint32_t microbatch,
+                               int64_t *states) {
+    const struct setting *setting = run->setting;
+    const uint32_t time = iteration * run->loads->microbatches + microbatch;
+    const int32_t layers = (int32_t)run->loads->layers, experts = (int32_t)run->loads->experts;
+    *states = 0;
+    const uint32_t end = forecast_end(run, iteration, microbatch);
+    if (setting->reshard == 0 || end == 0 || time % setting->reshard != 0) return HPL_OK;
+    for (int32_t l = 0; l < layers; l++) {
+        average(run, (uint32_t)l, end);
+        for (int32_t e = 0; e < experts; e++) {
+            int64_t *sum = &run->layer_rows[l * experts + e];
+            *sum = 0;
+            for (uint32_t d = 0; d < run->loads->devices; d++) {
+                *sum += run->forecast[d * (uint32_t)experts + (uint32_t)e];
+            }
+        }
+    }
+    struct hpl_work work = {run->memory, (unsigned char *)run->memory + run->memory_bytes};
+    const enum hpl_status status =
+        hpl_reshard(&setting->topology, layers, experts, run->layer_rows, setting->budget.entries,
+                    run->owners, run->next, &work);
+    for (int32_t i = 0; status == HPL_OK && i < layers * experts; i++) {
+        *states += run->owners[i] != run->next[i];
+        run->owners[i] = run->next[i];
+    }
+    return status;
+}
+
+static bool fail(const struct run *run, uint32_t iteration, enum hpl_status status) {
+    fprintf(stderr, "hecate-replay: policy %s, iteration %u: %s\n", run->policy->name, iteration,
+            hpl_status_text(status));
+    return false;
+}
+
 static bool run_all(struct run *run, struct series *series) {
     const struct loads *loads = run->loads;
     const int32_t devices = run->setting->topology.devices;
+    int64_t states = 0;
     for (uint32_t i = 0; i < loads->iterations; i++) {
         for (uint32_t m = 0; m < loads->microbatches; m++) {
+            int64_t moved = 0;
+            enum hpl_status status = reshard(run, i, m, &moved);
+            states += moved;
+            if (status != HPL_OK) return fail(run, i, status);
             for (uint32_t l = 0; l < loads->layers; l++) {
+                run->owner = run->owners + (size_t)l * loads->experts;
                 if (!form_forecast(run, i, l, m)) continue;
                 struct sample *sample = &series->samples[series->count++];
                 *sample = (struct sample){.iteration = i, .layer = l, .microbatch = m};
-                const enum hpl_status status = step(run, sample);
-                if (status != HPL_OK) {
-                    fprintf(stderr, "hecate-replay: policy %s, iteration %u, layer %u: %s\n",
-                            run->policy->name, i, l, hpl_status_text(status));
-                    return false;
-                }
+                sample->states = states; // Of a re-sharding since the last sample.
+                states = 0;
+                status = step(run, sample);
+                if (status != HPL_OK) return fail(run, i, status);
                 if (l != run->setting->picture_layer) continue;
                 double *at = series->picture + series->picture_count++ * devices;
                 for (int32_t d = 0; d < devices; d++) {

@@ -1,0 +1,34 @@
+// reshard.h: heterogeneous sharding (the paper's algorithm 2, arXiv:2502.02581, section 4.3).
+#ifndef HECATE_RUNTIME_PLAN_RESHARD_H
+#define HECATE_RUNTIME_PLAN_RESHARD_H
+
+#include "runtime/plan/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// New owners for all chunks of all MoE layers at once.
+//
+// The t most loaded experts of a layer will have replicas wherever they are, so they may lie
+// anywhere; the others are spread so that in every layer nodes, and devices in them, carry alike.
+// Every device owns at most ceil(layers * experts / devices) chunks; of one layer 0 to all.
+//
+//   rows     [layers][experts] loads of the window, any scale
+//   overlap  the overlap degree t
+//   present  [layers][experts] owners now: a heavy expert stays where there is room
+//   owner    [layers][experts] overwritten; may not overlap `present`
+//
+// Called between optimizer steps only; chunks whose owner changes move with their states.
+// Deterministic. HPL_BAD_ARGUMENT, HPL_NO_ROOM.
+enum hpl_status hpl_reshard(const struct hpl_topology *topology, int32_t layers, int32_t experts,
+                            const int64_t *rows, int32_t overlap, const int32_t *present,
+                            int32_t *owner, struct hpl_work *work);
+
+// Bytes of workspace that hpl_reshard needs.
+size_t hpl_reshard_work_bytes(int32_t layers, int32_t experts, int32_t devices, int32_t nodes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
