@@ -120,9 +120,20 @@ static void emit_one(struct hec_emitter *e, MlirOperation op, int depth) {
     emit(e, op);
 }
 
+// The unit of a moe is called after its set: "sparse.layer" -> "sparse".
+static MlirStringRef unit_name(struct hec_emitter *e, MlirStringRef call) {
+    const MlirStringRef end = HEC_STR(".layer");
+    if (call.length <= end.length) return call;
+    const MlirStringRef front = mlirStringRefCreate(call.data, call.length - end.length);
+    if (memcmp(call.data + front.length, end.data, end.length) != 0) return call;
+    const MlirOperation set = hec_find_symbol(e->module, front);
+    return mlirOperationIsNull(set) || !hec_op_is(set, HEC_OP_set) ? call : front;
+}
+
 // Operations of one call become a function of their own.
 static void emit_call(struct hec_emitter *e, MlirStringRef call, const MlirOperation *op,
                       int count, int depth) {
+    call = unit_name(e, call);
     const char *way = e->backward ? "backward" : "forward";
     const char *base = hec_ident(&e->function_names, call, "block");
     const char *group =

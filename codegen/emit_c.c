@@ -89,6 +89,7 @@ static void reserve_names(struct hec_emitter *e) {
                                       "params",   "program", "sets", "settings"};
     static const char *const members[] = {"batch", "grad",  "ids",  "param",
                                           "saved", "scale", "share", "targets"};
+    e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         hec_ident_reserve(&e->globals, own[i]);
@@ -150,6 +151,8 @@ bool hec_emit_c(MlirOperation module, const struct hec_emit_options *options,
         hec_emit_tables(&e, &tables);
     }
     if (!e.failed) {
+        hec_align_comments(&model);
+        hec_align_comments(&e.functions);
         write_head(&e, out);
         hec_dims_print(&e, out);
         hec_model_offsets(&e, out);
@@ -157,6 +160,7 @@ bool hec_emit_c(MlirOperation module, const struct hec_emit_options *options,
         hec_append(out, &model);
         hec_blank(out);
         hec_append(out, &e.functions);
+        hec_blank(out);
         hec_append(out, &tables);
     }
     hec_map_free(&e.fields), hec_map_free(&e.owners), hec_map_free(&e.names);

@@ -156,6 +156,7 @@ const char *hec_number(struct hec_emitter *e, double value); // "0.5", shortest 
 
 const char *hec_member(struct hec_emitter *e, MlirOperation symbol); // Of struct param or saved.
 MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param); // Null: none.
+const char *hec_experts(struct hec_emitter *e, MlirOperation set); // The constant for its experts.
 void hec_model_struct(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_bind(struct hec_emitter *e, struct hec_writer *out);

@@ -18,7 +18,7 @@ struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
 
     f->group = HEC_NEW(&e->arena, struct hec_group);
     f->group->name = hec_ident(&e->group_names, group, name);
-    f->group->names.arena = &e->arena;
+    f->group->names = (struct hec_idents){.arena = &e->arena, .members = true};
     HEC_PUSH(&e->arena, &e->groups, f->group);
     e->function = f;
     hec_scope_enter(e);
@@ -42,6 +42,7 @@ void hec_function_end(struct hec_emitter *e, const char *head) {
         hec_line(out, "const int64_t rows%s = batch * %s;",
                  plain ? "" : HEC_TEXT(e, "_%" PRId64, picks), tokens);
     }
+    if (f->uses_batch) hec_blank(out);
     hec_append(out, &f->body);
     hec_close(out, "}");
     e->function = f->outer;
@@ -66,17 +67,50 @@ static bool is_integer(MlirType type) {
     return !hec_type_is_real(type);
 }
 
+// The word of `words`, "dq dk dv?", for result `index`.
+static MlirStringRef result_word(const char *words, int index) {
+    for (; index > 0 && *words; index--) words += strcspn(words, " "), words += *words == ' ';
+    return mlirStringRefCreate(words, strcspn(words, " ?*:"));
+}
+
+// The name of a value. A loop's result has that of what went in, one of moe.fused that of what its
+// region yields, a further result of a kernel its own: the location has one name for all of them.
+static MlirStringRef value_name(MlirValue value) {
+    const MlirStringRef name = hec_value_name(value);
+    const MlirOperation maker = hec_defining(value);
+    if (mlirOperationIsNull(maker)) return name;
+    const int index = (int)mlirOpResultGetResultNumber(value);
+    if (hec_op_is(maker, HEC_OP_FOR)) {
+        if (name.length) return name;
+        const struct hec_for loop = hec_for_of(maker);
+        return value_name(hec_for_init(&loop, index));
+    }
+    if (hec_op_is(maker, HEC_OP_fused)) {
+        const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(maker, 0));
+        const MlirOperation yield = mlirBlockGetTerminator(body);
+        if (index < (int)mlirOperationGetNumOperands(yield)) {
+            return hec_value_name(hec_operand(yield, index));
+        }
+    }
+    if (index > 0) return result_word(hec_op_row(hec_op_of(maker))->results, index);
+    return name;
+}
+
+// "moe.rmsnorm" -> "rmsnorm"
+static const char *operation_name(MlirOperation op) {
+    const char *dot = strrchr(hec_op_row(hec_op_of(op))->name, '.');
+    return dot ? dot + 1 : NULL;
+}
+
 // The function that computes a value has it among its temporaries; a loop's carried value belongs
 // to the function with the loop. Values of one name and place are one temporary.
 static struct hec_field *make_field(struct hec_emitter *e, MlirValue value, int64_t offset) {
     struct hec_group *group = e->function->group;
     const MlirType type = mlirValueGetType(value);
-    MlirStringRef name = hec_value_name(value);
-    const char *otherwise = "value";
-    if (mlirValueIsAOpResult(value)) {
-        otherwise = strrchr(hec_op_row(hec_op_of(mlirOpResultGetOwner(value)))->name, '.');
-        otherwise = otherwise ? otherwise + 1 : "value";
-    }
+    const MlirStringRef name = value_name(value);
+    const MlirOperation maker = hec_defining(value);
+    const char *otherwise = mlirOperationIsNull(maker) ? NULL : operation_name(maker);
+    if (!otherwise) otherwise = "value";
     const char *base =
         name.length ? hec_arena_copy(&e->arena, name.data, name.length) : otherwise;
     const char *dims = hec_dims_text(e, type);
@@ -140,7 +174,13 @@ static const char *alias_of(struct hec_emitter *e, const struct hec_field *field
 
 // "[i + 1]", "[4]" or nothing: the row of a slot or parameter.
 static const char *row_text(struct hec_emitter *e, const struct hec_home *home) {
-    if (!home->layered) return home->row < 0 ? "" : HEC_TEXT(e, "[%" PRId64 "]", home->row);
+    if (!home->layered) {
+        if (home->row < 0) return "";
+        if (home->row > 0 && home->row == hec_get_int(home->symbol, "layers")) {
+            return HEC_TEXT(e, "[%s]", hec_layers(e, home->row)); // What the last layer left.
+        }
+        return HEC_TEXT(e, "[%" PRId64 "]", home->row);
+    }
     if (!e->function->layer) {
         hec_emit_fault(e, home->symbol, "is read by layer outside of a loop over layers");
         return "";

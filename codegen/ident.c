@@ -25,9 +25,12 @@ static bool ends_with(const char *name, const char *end) {
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
+// The functions that the emitter makes are named so.
+static bool is_function(const char *name) {
+    return ends_with(name, "_forward") || ends_with(name, "_backward");
+}
+
 static bool is_reserved(const char *name) {
-    // Functions are named so, see hec_function_begin.
-    if (ends_with(name, "_forward") || ends_with(name, "_backward")) return true;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
         if (strcmp(name, reserved[i]) == 0) return true;
     }
@@ -57,7 +60,7 @@ const char *hec_ident(struct hec_idents *scope, MlirStringRef text, const char *
         if (!isalnum((unsigned char)*c)) *c = '_';
     }
     if (isdigit((unsigned char)*base)) base = hec_arena_format(scope->arena, "n%s", base);
-    if (is_reserved(base)) {
+    if (is_reserved(base) || (!scope->members && is_function(base))) {
         base = hec_arena_format(scope->arena, *base == '_' ? "n%s" : "%s_", base);
         if (is_reserved(base)) base = hec_arena_format(scope->arena, "n_%s", base);
     }

@@ -15,6 +15,7 @@
 struct hec_idents {
     struct hec_arena *arena;
     const struct hec_idents *outer;
+    bool members; // Of a struct: they cannot clash with functions.
     HEC_VEC(const char *) taken;
 };
 

@@ -33,7 +33,8 @@ static const char *name_symbol(struct hec_emitter *e, struct hec_idents *scope, 
 }
 
 static void name_all(struct hec_emitter *e) {
-    struct hec_idents params = {.arena = &e->arena}, slots = {.arena = &e->arena};
+    struct hec_idents params = {.arena = &e->arena, .members = true};
+    struct hec_idents slots = params;
     const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     for (int i = 0; i < all.count; i++) {
         const MlirOperation op = all.op[i];
@@ -63,7 +64,7 @@ static const char *extent(struct hec_emitter *e, MlirOperation op) {
     return HEC_TEXT(e, "[%s%s]", hec_layers(e, layers), more ? " + 1" : "");
 }
 
-static const char *constant_experts(struct hec_emitter *e, MlirOperation set) {
+const char *hec_experts(struct hec_emitter *e, MlirOperation set) {
     const struct hec_ops params = symbols(e, HEC_OP_param);
     const char *text = HEC_TEXT(e, "%" PRId64, hec_get_int(set, "experts"));
     for (int i = 0; i < params.count; i++) {
@@ -81,7 +82,8 @@ static const char *constant_experts(struct hec_emitter *e, MlirOperation set) {
 static void struct_params(struct hec_emitter *e, struct hec_writer *out, bool grads) {
     const char *qualifier = grads ? "" : "const ";
     const struct hec_ops params = symbols(e, HEC_OP_param), sets = symbols(e, HEC_OP_set);
-    hec_open(out, "struct {%s", grads ? "" : " // As the runtime stores them.");
+    hec_comment(out, grads ? "Their gradients." : "Parameters, as the runtime stores them.");
+    hec_open(out, "struct {");
     for (int i = 0; i < params.count; i++) {
         const MlirOperation op = params.op[i];
         if (in_set(op) || (grads && !hec_get_bool(op, "trainable"))) continue;
@@ -93,7 +95,7 @@ static void struct_params(struct hec_emitter *e, struct hec_writer *out, bool gr
     }
     for (int i = 0; i < sets.count; i++) {
         hec_line(out, "%s%s *%s%s[%s];%s", qualifier, e->real, hec_member(e, sets.op[i]),
-                 extent(e, sets.op[i]), constant_experts(e, sets.op[i]),
+                 extent(e, sets.op[i]), hec_experts(e, sets.op[i]),
                  grads ? "" : " // Chunks of experts.");
     }
     hec_close(out, grads ? "} grad;" : "} param;");
@@ -103,7 +105,8 @@ static void struct_params(struct hec_emitter *e, struct hec_writer *out, bool gr
 static void struct_saved(struct hec_emitter *e, struct hec_writer *out) {
     const struct hec_ops slots = symbols(e, HEC_OP_slot);
     if (slots.count) {
-        hec_open(out, "struct { // What backward or the runtime reads of forward.");
+        hec_comment(out, "What backward or the runtime reads of forward.");
+        hec_open(out, "struct {");
         for (int i = 0; i < slots.count; i++) {
             const MlirType type = hec_get_type(slots.op[i], "type");
             hec_line(out, "%s *%s%s; // %s", hec_type_is_real(type) ? e->real : "int32_t",
@@ -205,7 +208,7 @@ static void bind_param(struct layer_loop *loop, MlirOperation op) {
 
 static void bind_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation set) {
     const int64_t layers = hec_get_int(set, "layers");
-    const char *name = hec_member(e, set), *experts = constant_experts(e, set);
+    const char *name = hec_member(e, set), *experts = hec_experts(e, set);
     const char *chunk = "n";
     if (layers) {
         hec_open(out, "for (int64_t i = 0; i < %s; i++) {", hec_layers(e, layers));

@@ -93,29 +93,22 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
         columns = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1));
     }
     const bool panels = mlirStringRefEqual(hec_get_string(op, "layout"), HEC_STR("panels"));
-    const char *part = "";
-    if (first) {
-        part = HEC_TEXT(e, ".set = %d", set_index(e, hec_get_string(op, "set")));
-    } else {
-        part = ".set = -1";
-    }
-    hec_line(out, "{.symbol = %s,", quote_attr(e, op, "sym_name"));
-    out->indent++;
-    hec_line(out, ".path = %s,", quote_attr(e, op, "path"));
-    hec_line(out, ".rank = %d, .dim = {%s}, .shape = {%s},", t.rank - first,
-             t.rank > first ? dims : "NULL", t.rank > first ? shape : "0");
+    const int set = first ? set_index(e, hec_get_string(op, "set")) : -1;
+    const char *text = HEC_TEXT(
+        e, "{.symbol = %s, .path = %s, .rank = %d, .dim = {%s}, .shape = {%s}, .layers = %" PRId64,
+        quote_attr(e, op, "sym_name"), quote_attr(e, op, "path"), t.rank - first,
+        t.rank > first ? dims : "NULL", t.rank > first ? shape : "0",
+        at_least_one(hec_get_int(op, "layers")));
+    text = HEC_TEXT(
+        e, "%s, .index_first = %" PRId64 ", .index_stride = %" PRId64 ", %s, .decay = %s, "
+           ".trainable = %s, .layout = %s",
+        text, int_or(op, "index_first", -1), int_or(op, "index_stride", 0), init_text(e, op),
+        hec_get_bool(op, "decay") ? "true" : "false",
+        hec_get_bool(op, "trainable") ? "true" : "false", panels ? "HRT_PANELS" : "HRT_ROWS");
     hec_line(out,
-             ".layers = %" PRId64 ", .index_first = %" PRId64 ", .index_stride = %" PRId64 ", %s,",
-             at_least_one(hec_get_int(op, "layers")), int_or(op, "index_first", -1),
-             int_or(op, "index_stride", 0), init_text(e, op));
-    hec_line(out, ".decay = %s, .trainable = %s, .layout = %s, .rows = %" PRId64
-                  ", .columns = %" PRId64 ",",
-             hec_get_bool(op, "decay") ? "true" : "false",
-             hec_get_bool(op, "trainable") ? "true" : "false", panels ? "HRT_PANELS" : "HRT_ROWS",
-             rows, columns);
-    hec_line(out, ".elements = %" PRId64 ", %s, .offset = %" PRId64 "},",
-             hec_get_int(op, "elements"), part, hec_get_int(op, "offset"));
-    out->indent--;
+             "%s, .rows = %" PRId64 ", .columns = %" PRId64 ", .elements = %" PRId64
+             ", .set = %d, .offset = %" PRId64 "},",
+             text, rows, columns, hec_get_int(op, "elements"), set, hec_get_int(op, "offset"));
 }
 
 // The slot "SET.loads" holds the token counts of a set.

@@ -44,10 +44,11 @@ void hec_write(struct hec_writer *w, const char *format, ...) {
     append(w, text, strlen(text));
 }
 
-// A place where a line may be broken: the text goes on at `next`, in column `column`.
+// A place where a line may be broken: the text goes on at `next`, in column `column`. The place with
+// the least penalty is taken, the last of equals.
 struct cut {
     size_t end, next;
-    int column;
+    int column, penalty;
 };
 
 // Columns of the brackets that are open at the current byte of a line.
@@ -61,41 +62,51 @@ static void follow(struct brackets *open, char c, int column) {
     if (strchr(")]}", c) && open->depth > 0) open->depth--;
 }
 
-// Finds the last place at which `text` can be broken so that what comes before fits into the line
-// that starts at `start`; before operators, after commas, never in a string literal.
+// After a comma costs less than after an operator, outside costs less than in brackets; after `=`
+// only where nothing else will do.
+static int penalty_of(const char *at, int depth) {
+    if (at[0] == ',' && at[1] == ' ') return 2 * depth;
+    if (at[0] != ' ' || at[2] != ' ' || !strchr("+*-?:=", at[1])) return -1;
+    return at[1] == '=' ? 1000 : 2 * depth + 1;
+}
+
+// Finds the place at which to break `text`, whose first byte stands in column `start`, so that what
+// comes before fits into the line. Never in a string literal.
 static bool find_cut(const char *text, int start, struct brackets *open, int rest,
-                     struct cut *cut) {
+                     struct cut *best) {
     bool found = false, quoted = false;
-    struct brackets seen = *open;
-    for (size_t i = 0; text[i]; i++) {
-        const int column = start + (int)i;
-        if (column >= HEC_COLUMNS) break;
+    struct brackets seen = *open, at_best = *open;
+    for (size_t i = 0; text[i] && start + (int)i < HEC_COLUMNS; i++) {
         if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
         if (quoted) continue;
-        follow(&seen, text[i], column);
-        const bool comma = text[i] == ',' && text[i + 1] == ' ';
-        const bool operator= text[i] == ' ' && strchr("+*-?:=", text[i + 1]) && text[i + 2] == ' ';
-        if ((!comma && !operator) || i == 0) continue;
-        if (operator && text[i + 1] == '=') continue;
+        follow(&seen, text[i], start + (int)i);
+        const int penalty = i ? penalty_of(text + i, seen.depth) : -1;
+        const size_t end = text[i] == ',' ? i + 1 : i + 2;
+        if (penalty < 0 || (found && penalty > best->penalty)) continue;
+        if (start + (int)end > HEC_COLUMNS) continue;
         found = true;
-        cut->end = comma ? i + 1 : i;
-        cut->next = cut->end + 1;
-        cut->column = seen.depth ? seen.column[seen.depth - 1] : rest;
-        *open = seen;
+        best->end = end, best->next = end + 1, best->penalty = penalty;
+        best->column = seen.depth ? seen.column[seen.depth - 1] : rest;
+        if (text[i] == ' ' && text[i + 1] == '=') best->column = HEC_COLUMNS; // Not behind itself.
+        at_best = seen;
     }
+    *open = at_best;
     return found;
 }
 
 static void wrap(struct hec_writer *w, const char *text) {
     int column = w->indent * STEP;
-    const int rest = column + STEP;
+    const char *equals = strstr(text, " = "); // Of an assignment: what continues stands behind it.
+    const int rest = equals && !memchr(text, '(', (size_t)(equals - text))
+                         ? column + (int)(equals - text) + 3
+                         : column + STEP;
     struct brackets open = {0};
     struct cut cut;
     while (column + (int)strlen(text) > HEC_COLUMNS && find_cut(text, column, &open, rest, &cut)) {
         blanks(w, column);
         append(w, text, cut.end);
         append(w, "\n", 1);
-        column = cut.column > 3 * HEC_COLUMNS / 4 ? rest : cut.column;
+        column = cut.column > 3 * HEC_COLUMNS / 4 ? w->indent * STEP + STEP : cut.column;
         text += cut.next;
     }
     blanks(w, column);
@@ -103,15 +114,25 @@ static void wrap(struct hec_writer *w, const char *text) {
     append(w, "\n", 1);
 }
 
+// The comment that ends a line of code, or NULL; not what looks like one in a string literal.
+static const char *trailing_comment(const char *text, size_t length) {
+    bool quoted = false;
+    for (size_t i = 0; i + 3 < length; i++) {
+        if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
+        if (!quoted && i > 0 && strncmp(text + i, " // ", 4) == 0) return text + i + 1;
+    }
+    return NULL;
+}
+
 static void put_line(struct hec_writer *w, char *text) {
     assert(!strchr(text, '\n'));
     if (w->indent * STEP + strlen(text) > HEC_COLUMNS) {
-        char *comment = strstr(text, " // ");
+        const char *comment = trailing_comment(text, strlen(text));
         if (comment) {
             blanks(w, w->indent * STEP);
-            append(w, comment + 1, strlen(comment + 1));
+            append(w, comment, strlen(comment));
             append(w, "\n", 1);
-            *comment = '\0';
+            text[comment - text - 1] = '\0';
         }
     }
     wrap(w, text);
@@ -170,4 +191,49 @@ void hec_blank(struct hec_writer *w) {
 
 void hec_append(struct hec_writer *w, const struct hec_writer *other) {
     if (other->length) append(w, other->text, other->length);
+}
+
+// Lines that follow each other and end in comments: how wide their code is, and whether all fit when
+// the comments stand below each other.
+struct block {
+    size_t widest, lines;
+    bool fits;
+};
+
+static struct block measure(const char *text) {
+    struct block block = {.fits = true};
+    size_t longest = 0;
+    for (;;) {
+        const size_t length = strcspn(text, "\n");
+        const char *comment = trailing_comment(text, length);
+        if (!comment || text + strspn(text, " ") == comment) break;
+        const size_t code = (size_t)(comment - text) - 1;
+        if (code > block.widest) block.widest = code;
+        if (length - code > longest) longest = length - code;
+        block.lines++;
+        text += length + 1;
+    }
+    block.fits = block.widest + longest <= HEC_COLUMNS;
+    return block;
+}
+
+void hec_align_comments(struct hec_writer *w) {
+    struct hec_writer out = {.arena = w->arena};
+    const char *text = w->length ? w->text : "";
+    while (*text) {
+        const struct block block = measure(text);
+        for (size_t i = 0; i < block.lines || i == 0; i++) {
+            const size_t length = strcspn(text, "\n");
+            const char *comment = block.lines ? trailing_comment(text, length) : NULL;
+            const size_t code = comment ? (size_t)(comment - text) - 1 : length;
+            append(&out, text, code);
+            if (comment) {
+                blanks(&out, (int)(block.fits ? block.widest - code + 1 : 1));
+                append(&out, comment, length - code - 1);
+            }
+            append(&out, "\n", 1);
+            text += length + 1;
+        }
+    }
+    w->text = out.text, w->length = out.length, w->room = out.room;
 }

@@ -36,6 +36,9 @@ void hec_comment(struct hec_writer *w, const char *format, ...)
 // An empty line; nothing after another one or after a bracket that opens.
 void hec_blank(struct hec_writer *w);
 
+// Puts the comments at the ends of lines that follow each other below each other.
+void hec_align_comments(struct hec_writer *w);
+
 // Appends everything `other` holds.
 void hec_append(struct hec_writer *w, const struct hec_writer *other);
 

@@ -121,15 +121,22 @@ void hec_emit_elementwise(struct hec_emitter *e, MlirOperation op) {
     const int operands = (int)mlirOperationGetNumOperands(op);
     assert(operands <= 4);
     const MlirValue result = hec_result(op, 0);
-    if (hec_value_home(e, result).kind == HEC_HOME_NONE) return;
+    const struct hec_home home = hec_value_home(e, result);
+    if (home.kind == HEC_HOME_NONE) return;
     for (int i = 0; i < operands; i++) type[i] = mlirValueGetType(hec_operand(op, i));
     type[operands] = mlirValueGetType(result);
     const struct hec_nest nest = hec_nest_of(hec_tensor_of(type[operands]), operands + 1, type);
     for (int i = 0; i < operands; i++) {
-        const char *index = hec_nest_index(e, &nest, type[i]);
-        x[i] = (struct expression){hec_element(e, hec_operand(op, i), index), PRIMARY};
+        const char *at = hec_nest_index(e, &nest, type[i]);
+        x[i] = (struct expression){hec_element(e, hec_operand(op, i), at), PRIMARY};
     }
-    write_result(e, &nest, result, apply(e, op, x).text, true);
+    const char *index = hec_nest_index(e, &nest, type[operands]);
+    const char *to = hec_element(e, result, index);
+    if (hec_op_is(op, HEC_OP_add) && !home.adds && strcmp(to, x[0].text) == 0) {
+        hec_nest_statement(e, &nest, HEC_TEXT(e, "%s += %s;", to, x[1].text));
+    } else {
+        write_result(e, &nest, result, apply(e, op, x).text, true);
+    }
 }
 
 // ---- fused

@@ -66,8 +66,9 @@ const char *hec_nest_index(struct hec_emitter *e, const struct hec_nest *nest, M
     return text ? text : "0";
 }
 
+// In double, functions are those of libm, which cannot be vectorized.
 static void write_pragma(struct hec_emitter *e, const struct hec_nest *nest, int loop) {
-    const bool inner = loop == nest->loops - 1;
+    const bool inner = loop == nest->loops - 1 && strcmp(e->suffix, "f32") == 0;
     struct hec_writer *body = &e->function->body;
     if (loop == 0 && nest->parallel) {
         hec_write(body, "#pragma omp parallel for%s\n", inner ? " simd" : "");

@@ -42,6 +42,8 @@ static bool analyse(struct product *p) {
         p->b_turned = true;
         if (!matches(r, p->rows, b, 0, p->columns)) return false;
     }
+    // Nothing is summed: b is [Q, 1] as well as [1, Q]. Layouts take it for the first.
+    if (p->summed == 0) p->b_turned = true;
     // Without columns, b has one order only, and the other one of a may be the same, too.
     const int a_summed = p->a_turned ? 0 : p->rows, b_summed = p->b_turned ? p->columns : 0;
     return matches(a, a_summed, b, b_summed, p->summed);

@@ -1,6 +1,8 @@
 // The router, its auxiliary losses, and rows by expert.
 #include "codegen/ops/ops.h"
 
+#include <stdlib.h>
+
 // The C constant for a word of the IR; a fault when the word is unknown.
 struct word {
     const char *ir, *c;
@@ -108,12 +110,26 @@ void hec_emit_z_loss_grad(struct hec_emitter *e, MlirOperation op) {
 
 // ---- rows by expert
 
+// The constant of the first set with this many experts; routing is not tied to a set in the IR.
+static const char *experts_text(struct hec_emitter *e, int64_t experts) {
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    const char *text = HEC_TEXT(e, "%" PRId64, experts);
+    for (int i = 0; i < all.count; i++) {
+        if (!hec_op_is(all.op[i], HEC_OP_set)) continue;
+        if (hec_get_int(all.op[i], "experts") != experts) continue;
+        text = hec_experts(e, all.op[i]);
+        break;
+    }
+    free(all.op);
+    return text;
+}
+
 void hec_emit_route(struct hec_emitter *e, MlirOperation op) {
     const MlirValue ids = hec_operand(op, 0);
     const char *first = hec_ref(e, hec_result(op, 0)), *pair = hec_ref(e, hec_result(op, 1));
-    hec_statement(e, "hk_route(%s, %s, %s, %s, %s, %s, %" PRId64 ");", first, pair,
+    hec_statement(e, "hk_route(%s, %s, %s, %s, %s, %s, %s);", first, pair,
                   hec_ref(e, hec_result(op, 2)), hec_ref(e, ids), leading(e, ids), last(e, ids),
-                  hec_get_int(op, "experts"));
+                  experts_text(e, hec_get_int(op, "experts")));
 }
 
 // Between [batch, T, D] and [rows, D]; `slot` is [batch, T, picks].
