@@ -77,17 +77,17 @@ static void check_loads(struct harness *h) {
     for (int s = 0; s < h->program->loads; s++) {
         const struct hrt_loads *loads = &h->program->load[s];
         const struct hrt_set *set = &h->program->set[loads->set];
-        const int32_t *count = (const int32_t *)((const char *)h->arena + loads->arena_offset);
         for (int64_t layer = 0; layer < set->layers; layer++) {
             char path[HRT_PATH_MAX], what[HRT_PATH_MAX + 64];
             harness_layer_path(h->program, loads->set, layer, path);
+            const size_t at = loads->arena_offset + (size_t)layer * loads->arena_stride;
+            const int32_t *count = (const int32_t *)((const char *)h->arena + at);
             const json_t *want = json_object_get(stored, path);
             found += want != NULL;
             for (int64_t e = 0; e < set->experts; e++) {
                 const json_t *load = json_array_get(want, (size_t)e);
                 snprintf(what, sizeof what, "load of %s, expert %" PRId64, path, e);
-                harness_check(h, what, count[layer * set->experts + e],
-                              load ? json_number_value(load) : -1, 0);
+                harness_check(h, what, count[e], load ? json_number_value(load) : -1, 0);
             }
         }
     }
