@@ -29,7 +29,17 @@ struct tile {
     int64_t depth;
     int64_t columns; // Of `out`, at most HK_PANEL.
     enum hk_write write;
+    // What will be needed next is brought into the second-level cache meanwhile, one cache line
+    // per step of depth: tile i asks for the lines at ahead + i * ahead_tile + p * ahead_depth.
+    // Tiles from ahead_tiles on ask for nothing new.
+    const real *ahead;
+    int64_t ahead_depth;
+    int64_t ahead_tile;
+    int64_t ahead_tiles;
 };
+
+// Elements of a cache line, and lines of a panel's row.
+enum { line = 64 / sizeof(real), panel_lines = HK_PANEL / line };
 
 #ifdef __clang__
 #define HK_UNROLL _Pragma("clang loop unroll(full)")
@@ -55,9 +65,18 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
     vec sum[tile_rows][tile_vectors] = {0};
     const real *x = t->x;
     const real *panel = t->panel;
+    const real *ahead = t->ahead;
     const int64_t x_row = t->x_row;
+    // The destination is needed at the end: by then it is here.
+    for (int i = 0; i < rows; i++) {
+        for (int v = 0; v < vectors; v++) {
+            __builtin_prefetch(t->out + i * t->out_row + v * lanes, 1);
+        }
+    }
     for (int64_t p = 0; p < t->depth; p++) {
         vec column[tile_vectors];
+        __builtin_prefetch(ahead, 0, 2);
+        ahead += t->ahead_depth;
         HK_UNROLL for (int v = 0; v < vectors; v++) column[v] = vec_load(panel + v * lanes);
         HK_UNROLL for (int i = 0; i < rows; i++) {
             const real scalar = x[i * x_row];
@@ -108,14 +127,17 @@ static void (*const tile_of[tile_vectors][tile_rows])(const struct tile *) = {
 // One block of panel against `rows` rows, shared out evenly so that no tile is much smaller than
 // the others.
 HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
-    const int64_t columns = t.columns;
+    const int64_t columns = t.columns, ahead_depth = t.ahead_depth;
     real *const out = t.out;
-    const real *const panel = t.panel;
+    const real *const panel = t.panel, *const ahead = t.ahead;
     const int64_t tiles = (rows + tile_rows - 1) / tile_rows;
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t begin = rows * i / tiles;
         const int64_t count = rows * (i + 1) / tiles - begin;
         const real *const x = t.x;
+        const bool asks = i < t.ahead_tiles;
+        t.ahead = asks ? ahead + i * t.ahead_tile : panel;
+        t.ahead_depth = asks ? ahead_depth : 0;
         for (int64_t j = 0; j < columns; j += tile_columns) {
             const int64_t left = columns - j;
             const int64_t vectors = left < tile_columns ? (left + lanes - 1) / lanes : tile_vectors;

@@ -14,12 +14,23 @@
 #include "kernels/cpu/tile.h"
 
 enum {
-    row_block_max = 192,   // nn, nt: rows by depth_max, too, fit into the second-level cache.
-    turned_rows_max = 96,  // tn: rows of B per copied block of A.
-    item_cost = 16,        // Rows whose time it takes to bring in the panel of an item.
-    items_per_thread = 4,  // Aim, so that shares come out even.
-    parallel_min = 1 << 16 // Multiplications below which a team costs more than it brings.
+    row_block_max = 192,    // nn, nt: rows by depth_max, too, fit into the second-level cache.
+    item_cost = 16,         // Rows whose time it takes to bring in the panel of an item.
+    items_per_thread = 4,   // Aim, so that shares come out even.
+    parallel_min = 1 << 16, // Multiplications below which a team costs more than it brings.
 };
+
+// tn: columns of A are copied as tiles of [depth][tile_rows], tile_size apart.
+enum {
+    turned_rows_max = 384,        // Rows of B per copied block of A,
+    turned_depth = depth_max / 2, // and its depth: the panel block stays in the first-level cache.
+    copied_columns = 8,           // Columns that one copy moves, though a tile has only 6.
+    copied_gap = copied_columns - tile_rows,
+    tile_size = turned_depth * tile_rows + copied_gap,
+};
+
+_Static_assert(row_block_max % tile_rows == 0 && turned_rows_max % tile_rows == 0,
+               "blocks of rows are whole tiles");
 
 static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -100,6 +111,10 @@ static void nn_items(real *c, const real *a, const real *b, const struct product
                 panel = packed;
             }
             const struct tile tile = {
+                .ahead = panel + p->k * HK_PANEL, // The next panel; HK_ROWS is not worth it.
+                .ahead_depth = line,
+                .ahead_tile = depth * line,
+                .ahead_tiles = p->layout == HK_PANELS && j + 1 < j1 ? panel_lines : 0,
                 .out = c + r0 * p->n + j * HK_PANEL,
                 .out_row = p->n,
                 .x = a + r0 * p->k + begin,
@@ -138,6 +153,11 @@ static void nt_items(real *a, const real *c, const real *b, const struct product
         for (int64_t j = j0; j < j1; j++) {
             turn_block(packed, b, p, j, begin, depth);
             const struct tile tile = {
+                // The next rows of B, in each of the panels that the depth runs over.
+                .ahead = b + begin * p->k + (j + 1) * HK_PANEL * HK_PANEL,
+                .ahead_depth = line,
+                .ahead_tile = p->k * HK_PANEL,
+                .ahead_tiles = p->layout == HK_PANELS && j + 1 < j1 ? parts(depth, HK_PANEL) : 0,
                 .out = a + r0 * p->k + j * HK_PANEL,
                 .out_row = p->k,
                 .x = c + r0 * p->n + begin,
@@ -153,30 +173,32 @@ static void nt_items(real *a, const real *c, const real *b, const struct product
     }
 }
 
-// A's columns [k0, k1) of `depth` rows, as tiles of [depth][tile_rows].
-static void copy_columns(real *packed, const real *a, int64_t row, int64_t depth, int64_t count) {
-    const int64_t whole = count / tile_rows;
-    for (int64_t p = 0; p < depth; p++) {
-        const real *from = a + p * row;
-        for (int64_t i = 0; i < whole; i++) {
-            memcpy(packed + (i * depth + p) * tile_rows, from + i * tile_rows,
-                   tile_rows * sizeof *packed);
+// `count` columns of `depth` rows of A; `width` columns may be read from `a` on. Whole tiles are copied in pieces of copied_columns; what a piece
+// holds too much is overwritten by the next, or falls into the gap behind the tile.
+static void copy_columns(real *packed, const real *a, const struct product *p, int64_t depth,
+                         int64_t count, int64_t width) {
+    const int64_t wide_tiles = smaller(count / tile_rows, (width - copied_gap) / tile_rows);
+    for (int64_t i = 0; i < depth; i++) {
+        const real *from = a + i * p->k;
+        real *to = packed + i * tile_rows;
+        for (int64_t t = 0; t < wide_tiles; t++) {
+            memcpy(to + t * tile_size, from + t * tile_rows, copied_columns * sizeof *to);
         }
-        for (int64_t i = whole * tile_rows; i < count; i++) {
-            packed[(whole * depth + p) * tile_rows + i - whole * tile_rows] = from[i];
+        for (int64_t j = wide_tiles * tile_rows; j < count; j++) {
+            to[j / tile_rows * tile_size + j % tile_rows] = from[j];
         }
     }
 }
 
-// Rows [k0, k1) of B, panels [j0, j1) of B; `rows` rows of A and C.
+// Rows [k[0], k[1]) of B, panels [j[0], j[1]) of B; `rows` rows of A and C.
 static void tn_items(real *b, const real *a, const real *c, const struct product *p, int64_t rows,
                      const int64_t k[2], const int64_t j[2]) {
-    real columns_of_a[depth_max * turned_rows_max] __attribute__((aligned(64)));
-    real packed[depth_max * HK_PANEL] __attribute__((aligned(64)));
+    real columns_of_a[turned_rows_max / tile_rows * tile_size] __attribute__((aligned(64)));
+    real packed[turned_depth * HK_PANEL] __attribute__((aligned(64)));
     const int64_t out_row = p->layout == HK_PANELS ? HK_PANEL : p->n;
-    for (int64_t begin = 0; begin == 0 || begin < rows; begin += depth_max) {
-        const int64_t depth = smaller(rows - begin, depth_max);
-        copy_columns(columns_of_a, a + begin * p->k + k[0], p->k, depth, k[1] - k[0]);
+    for (int64_t begin = 0; begin == 0 || begin < rows; begin += turned_depth) {
+        const int64_t depth = smaller(rows - begin, turned_depth);
+        copy_columns(columns_of_a, a + begin * p->k + k[0], p, depth, k[1] - k[0], p->k - k[0]);
         for (int64_t panel = j[0]; panel < j[1]; panel++) {
             const int64_t columns = smaller(p->n - panel * HK_PANEL, HK_PANEL);
             pack_panel(packed, c + begin * p->n + panel * HK_PANEL, p->n, depth, columns);
@@ -192,7 +214,12 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
             real *out = b + (p->layout == HK_PANELS ? panel * p->k : panel) * HK_PANEL;
             for (int64_t i = k[0]; i < k[1]; i += tile_rows) {
                 tile.out = out + i * out_row;
-                tile.x = columns_of_a + (i - k[0]) * depth;
+                tile.x = columns_of_a + (i - k[0]) / tile_rows * tile_size;
+                // The next panel of C, a line of each of its rows at a time.
+                const int64_t lines = (i - k[0]) / tile_rows;
+                tile.ahead = c + begin * p->n + (panel + 1) * HK_PANEL + lines * line;
+                tile.ahead_depth = p->n;
+                tile.ahead_tiles = panel + 1 < j[1] && lines < panel_lines;
                 tile_rows_run(tile, smaller(k[1] - i, tile_rows));
             }
         }
