@@ -1,6 +1,7 @@
 // Syntax errors in words: what was expected, what stands there, and what probably happened.
 //
 //   tiny.moe:9:14: error: expected `,` or `]` after `H`, found the end of the line
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -115,12 +116,9 @@ void hec_syntax_error(struct hec_parser *parser, const char *const *expected_nam
         after =
             hec_arena_format(scan->arena, " after `%s`", hec_span_text(scan->arena, before->at));
     }
-    if (expected.count == 0) {
-        hec_diag_report(scan->diag, HEC_ERROR, at, "%s is not expected%s", found_text(scan), after);
-    } else {
-        hec_diag_report(scan->diag, HEC_ERROR, at, "expected %s%s, found %s",
-                        list_text(scan->arena, &expected), after, found_text(scan));
-    }
+    assert(expected.count > 0);
+    hec_diag_report(scan->diag, HEC_ERROR, at, "expected %s%s, found %s",
+                    list_text(scan->arena, &expected), after, found_text(scan));
     if (expected.count == 1 && !strcmp(expected.name[0], "'{'") && found->automatic) {
         hec_diag_report(scan->diag, HEC_NOTE, HEC_NOWHERE, "`{` stands on the line of its header");
     }

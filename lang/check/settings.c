@@ -134,6 +134,16 @@ static struct hec_expr *raw_text(struct hec_checker *checker, const char *text,
     return expr;
 }
 
+// What the file gave inside the parentheses of a value goes with that value.
+static void forget_inner(struct hec_setting_values *values, const struct hec_setting_row *outer) {
+    for (int i = 0; i < hec_setting_rows_count; i++) {
+        const struct hec_setting_row *row = &hec_setting_rows[i];
+        if (outer->type != HEC_SETTING_CHOICE || !is_prefix(row->key, outer->key)) continue;
+        values->value[i] = (struct hec_setting){.key = row->key, .value = row->standard};
+        values->expr[i] = NULL;
+    }
+}
+
 // "--set train.steps=10". Text needs no quotes there.
 static void read_flag(struct hec_checker *checker, struct hec_setting_values *values,
                       const char *text) {
@@ -162,7 +172,9 @@ static void read_flag(struct hec_checker *checker, struct hec_setting_values *va
             ? raw_text(checker, equals + 1, value_at)
             : hec_parse_expression(source, skip + length + 1, checker->arena, &checker->names,
                                    checker->diag);
-    if (expr) hec_read_setting(checker, values, row, expr, at);
+    if (!expr) return;
+    forget_inner(values, row);
+    hec_read_setting(checker, values, row, expr, at);
 }
 
 void hec_read_settings(struct hec_checker *checker, struct hec_setting_values *values) {

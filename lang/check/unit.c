@@ -128,7 +128,8 @@ struct hec_unit *hec_elaborate(const struct hec_site *caller, const struct hec_d
                                const struct hec_node *const *arguments, struct hec_span at) {
     struct hec_checker *checker = caller->checker;
     if (!may_call(caller, code, at)) return HEC_NEW(checker->arena, struct hec_unit);
-    const char *symbol = hec_unique_symbol(checker, name);
+    const char *symbol =
+        hec_unique_symbol(checker, hec_arena_format(checker->arena, "%s%s", caller->symbol, name));
     struct hec_site site =
         site_of(caller, code, env, hec_arena_format(checker->arena, "%s.", symbol),
                 hec_arena_format(checker->arena, "%s%s.", caller->path, name));
