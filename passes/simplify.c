@@ -76,13 +76,20 @@ static bool is_equal(MlirOperation a, MlirOperation b) {
     return true;
 }
 
+// Whether `op` may use the results of `other` instead. A fused region takes nothing from outside.
+static bool may_use(MlirOperation op, MlirOperation other) {
+    const MlirBlock block = mlirOperationGetBlock(op);
+    if (mlirBlockEqual(mlirOperationGetBlock(other), block)) return true;
+    return !hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_fused) &&
+           hec_visible(hec_result(other, 0), block);
+}
+
 // An earlier operation equal to `op` that `op` can see; else remembers `op`.
 static MlirOperation find_equal(struct seen *seen, MlirOperation op) {
     intptr_t *first = hec_map_at(&seen->first, hash_of(op));
     for (intptr_t at = *first; at; at = seen->next[at - 1]) {
         const MlirOperation other = seen->op[at - 1];
-        if (is_equal(other, op) && hec_visible(hec_result(other, 0), mlirOperationGetBlock(op)))
-            return other;
+        if (is_equal(other, op) && may_use(op, other)) return other;
     }
     seen->op[seen->count] = op;
     seen->next[seen->count++] = (int)*first;

@@ -5,7 +5,7 @@
 //   carried and stashed ones in a slot with one row more: layer i reads row i and makes row i + 1;
 //   an accumulated value is added straight to the gradient when its kernel can;
 //   the four values of a carried one (initial, argument, yielded, result) share a buffer;
-//   an elementwise result takes the buffer of an operand that dies there.
+//   an elementwise result takes the buffer of an operand that dies there, or its slot.
 // Values share a buffer only when no two of them are live at once.
 #include <assert.h>
 #include <stdlib.h>
@@ -263,6 +263,41 @@ static void join_carried(struct hec_placement *p, MlirOperation op) {
     }
 }
 
+// The last read of a slot outside loops.
+static int last_read(const struct hec_placement *p, MlirStringRef slot) {
+    int last = 0;
+    for (int i = 0; i < p->live.values.count; i++) {
+        const struct hec_placed *placed = &p->placed[i];
+        if (!placed->pinned || placed->home.kind != HEC_HOME_SLOT ||
+            !mlirStringRefEqual(placed->home.symbol, slot))
+            continue;
+        if (p->live.values.item[i].last > last) last = p->live.values.item[i].last;
+    }
+    return last;
+}
+
+static bool is_carried(MlirValue v) {
+    MlirOpOperand use = mlirValueGetFirstUse(v);
+    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+        const MlirOperation user = mlirOpOperandGetOwner(use);
+        if (hec_op_is(user, HEC_OP_FOR) || hec_op_is(user, HEC_OP_SCF_YIELD)) return true;
+    }
+    return false;
+}
+
+// A saved value of the top level that is read for the last time gives its slot to the result: the
+// gradient of the logits lies where the logits were.
+static bool take_slot(struct hec_placement *p, int k, MlirValue operand, MlirValue result) {
+    const int r = index_of(p, result);
+    const struct hec_placed *from = &p->placed[index_of(p, operand)];
+    if (from->home.kind != HEC_HOME_SLOT || from->home.row != HEC_ROW_ONLY ||
+        k < p->live.backward || p->placed[r].next != r || is_carried(result) ||
+        p->live.outermost.item[k] >= 0 || last_read(p, from->home.symbol) != k)
+        return false;
+    pin(p, result, from->home);
+    return true;
+}
+
 static void join_in_place(struct hec_placement *p, int k) {
     const MlirOperation op = p->live.ops.item[k];
     if (!hec_op_traits(op)->in_place) return;
@@ -272,8 +307,9 @@ static void join_in_place(struct hec_placement *p, int k) {
         for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
             const MlirValue operand = hec_operand(op, i);
             const int v = index_of(p, operand);
-            if (p->placed[v].pinned || p->live.values.item[v].last != k) continue;
-            if (hec_may_share(op, operand, result) && join(p, operand, result)) break;
+            if (p->live.values.item[v].last != k || !hec_may_share(op, operand, result)) continue;
+            if (p->placed[v].pinned ? take_slot(p, k, operand, result) : join(p, operand, result))
+                break;
         }
     }
 }

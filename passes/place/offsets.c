@@ -28,8 +28,8 @@ void hec_place_slot_lives(struct hec_placement *p) {
         if (to >= 0) last = live->loops.item[to].end;
         cover(hec_place_slot(p, home.symbol), first, last);
     }
-    for (int i = 0; i < p->slots.count; i++) { // The runtime reads it after @backward.
-        if (p->slots.item[i].observed) cover(&p->slots.item[i], 0, live->ops.count);
+    for (int i = 0; i < p->slots.count; i++) { // The runtime reads it before @backward.
+        if (p->slots.item[i].observed) cover(&p->slots.item[i], live->backward, live->backward);
     }
 }
 

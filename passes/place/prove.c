@@ -10,15 +10,16 @@
 // Leaves   the module as it is, and a certainty: on every run of @forward, then @backward, with all
 //          layers, each operation finds its operands' last values where their homes are, no result
 //          overlaps an operand except in place where the op table allows it, and observed slots hold
-//          their values at the end.
+//          their values when @forward has ended.
 // Reports  the first faults; they are internal errors, "an operand's bytes were overwritten".
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "passes/pass.h"
 #include "passes/place/place.h"
 
-enum { FAULTS_MAX = 5 };
+enum { FAULTS_MAX = 5, ROWS_MAX = 1 << 20 };
 
 // The bytes [at, at + bytes) of the arena; `bytes` is 0 for homes elsewhere.
 struct region {
@@ -31,12 +32,27 @@ struct token {
     int64_t id;
 };
 
+// A slot as its attributes say; what each row holds.
+struct rows {
+    MlirOperation op;
+    int64_t offset, stride, count, bytes;
+    int64_t *saved; // Id by row; 0: nothing yet.
+};
+
+// Where a value lives, read once.
+struct spot {
+    struct hec_home home;
+    struct rows *rows; // When in a slot.
+    int64_t bytes;
+};
+
 struct proof {
     struct hec_arena arena;
     MlirOperation module;
     struct hec_map env;   // Tensor -> id of its current token; index -> its value plus 1.
-    struct hec_map slots; // Name of a slot -> its moe.slot.
-    struct hec_map saved; // First row of a slot -> array of ids, by row.
+    struct hec_map slots; // Name of a slot -> struct rows.
+    struct hec_map spots; // Value -> struct spot.
+    struct hec_map users; // Stash or fetch -> struct rows.
     HEC_VEC(struct token) memory;
     int64_t next_id, layer;
     int faults;
@@ -52,25 +68,32 @@ static const void *name_key(struct proof *p, MlirStringRef name) {
     return mlirIdentifierGet(mlirOperationGetContext(p->module), name).ptr;
 }
 
-static MlirOperation slot_of(struct proof *p, MlirStringRef name) {
-    return (MlirOperation){(void *)hec_map_get(&p->slots, name_key(p, name))};
+static void read_slot(struct proof *p, MlirOperation op) {
+    if (!hec_has_attr(op, "offset") || !hec_has_attr(op, "stride") || !hec_has_attr(op, "rows")) {
+        fault(p, op, "a slot has no place");
+        return;
+    }
+    struct rows *rows = HEC_NEW(&p->arena, struct rows);
+    *rows = (struct rows){.op = op,
+                          .offset = hec_get_int(op, "offset"),
+                          .stride = hec_get_int(op, "stride"),
+                          .count = hec_get_int(op, "rows"),
+                          .bytes = hec_type_bytes(hec_get_type(op, "type"))};
+    if (rows->count < 1 || rows->count > ROWS_MAX) {
+        fault(p, op, "a slot has no rows, or too many");
+        return;
+    }
+    rows->saved = hec_arena_alloc(&p->arena, (size_t)rows->count, sizeof *rows->saved);
+    *hec_map_at(&p->slots, name_key(p, hec_get_string(op, "sym_name"))) = (intptr_t)rows;
 }
 
-static bool row_region(struct proof *p, MlirOperation op, MlirStringRef name, int64_t row,
-                       struct region *region) {
-    const MlirOperation slot = slot_of(p, name);
-    if (!slot.ptr || !hec_has_attr(slot, "offset") || !hec_has_attr(slot, "stride") ||
-        !hec_has_attr(slot, "rows")) {
-        fault(p, op, "a slot has no place");
-        return false;
-    }
-    if (row < 0 || row >= hec_get_int(slot, "rows")) {
-        fault(p, op, "a row lies outside its slot");
-        return false;
-    }
-    region->at = hec_get_int(slot, "offset") + row * hec_get_int(slot, "stride");
-    region->bytes = hec_type_bytes(hec_get_type(slot, "type"));
-    return true;
+// The bytes of one row; none, and a fault, when there is no such row.
+static struct region row_region(struct proof *p, MlirOperation op, const struct rows *rows,
+                                int64_t row) {
+    if (rows && row >= 0 && row < rows->count)
+        return (struct region){rows->offset + row * rows->stride, rows->bytes};
+    fault(p, op, "a row lies outside its slot");
+    return (struct region){0};
 }
 
 static bool find_home(MlirValue v, struct hec_home *home) {
@@ -83,24 +106,37 @@ static bool find_home(MlirValue v, struct hec_home *home) {
     return hec_home_of(parent, "argument_home", index - before, home);
 }
 
+static const struct spot *spot_of(struct proof *p, MlirOperation op, MlirValue v) {
+    struct spot *spot = (struct spot *)hec_map_get(&p->spots, v.ptr);
+    if (spot) return spot;
+    spot = HEC_NEW(&p->arena, struct spot);
+    spot->bytes = hec_type_bytes(mlirValueGetType(v));
+    if (!find_home(v, &spot->home) || spot->home.kind == HEC_HOME_NONE)
+        fault(p, op, "a value has no home");
+    if (spot->home.kind == HEC_HOME_SLOT) {
+        spot->rows = (struct rows *)hec_map_get(&p->slots, name_key(p, spot->home.symbol));
+        if (!spot->rows || spot->rows->bytes != spot->bytes)
+            fault(p, op, "a value lies in no slot, or in one of another size");
+    }
+    *hec_map_at(&p->spots, v.ptr) = (intptr_t)spot;
+    return spot;
+}
+
 // Where `v` lies at the current layer; no bytes when not in the arena.
 static struct region region_of(struct proof *p, MlirOperation op, MlirValue v) {
-    struct region region = {0};
-    struct hec_home home;
-    if (!find_home(v, &home) || home.kind == HEC_HOME_NONE) {
-        fault(p, op, "a value has no home");
-    } else if (home.kind == HEC_HOME_ARENA) {
-        region = (struct region){home.at, hec_type_bytes(mlirValueGetType(v))};
-    } else if (home.kind == HEC_HOME_SLOT) {
-        const int64_t row = home.row == HEC_ROW_ONLY    ? 0
-                            : home.row == HEC_ROW_FIXED ? home.at
-                            : home.row == HEC_ROW_NEXT  ? p->layer + 1
-                                                        : p->layer;
-        row_region(p, op, home.symbol, row, &region);
-        if (region.bytes && region.bytes != hec_type_bytes(mlirValueGetType(v)))
-            fault(p, op, "a value lies in a slot of another size");
+    const struct spot *spot = spot_of(p, op, v);
+    if (spot->home.kind == HEC_HOME_ARENA) return (struct region){spot->home.at, spot->bytes};
+    if (spot->home.kind != HEC_HOME_SLOT) return (struct region){0};
+    switch (spot->home.row) {
+    case HEC_ROW_FIXED:
+        return row_region(p, op, spot->rows, spot->home.at);
+    case HEC_ROW_NEXT:
+        return row_region(p, op, spot->rows, p->layer + 1);
+    case HEC_ROW_LAYER:
+        return row_region(p, op, spot->rows, p->layer);
+    default:
+        return row_region(p, op, spot->rows, 0);
     }
-    return region;
 }
 
 static bool is_overlap(struct region a, struct region b) {
@@ -111,23 +147,49 @@ static bool is_same(struct region a, struct region b) {
     return a.at == b.at && a.bytes == b.bytes;
 }
 
-// ---- tokens
+// ---- tokens: memory holds them by address, and no two overlap
 
+// The first token that ends behind `at`.
+static int find_token(const struct proof *p, int64_t at) {
+    int low = 0, high = p->memory.count;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        const struct region *r = &p->memory.item[middle].region;
+        if (r->at + r->bytes <= at) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// What was on the region's bytes is gone, also where it reached beyond them.
 static void write_token(struct proof *p, struct region region, int64_t id) {
     if (!region.bytes) return;
-    for (int i = p->memory.count - 1; i >= 0; i--) {
-        if (is_overlap(p->memory.item[i].region, region))
-            p->memory.item[i] = p->memory.item[--p->memory.count];
+    const int from = find_token(p, region.at);
+    int to = from;
+    while (to < p->memory.count && is_overlap(p->memory.item[to].region, region)) to++;
+    if (to == from) {
+        HEC_PUSH(&p->arena, &p->memory, (struct token){0});
+        to++;
+        memmove(p->memory.item + to, p->memory.item + from,
+                (size_t)(p->memory.count - to) * sizeof *p->memory.item);
+    } else {
+        memmove(p->memory.item + from + 1, p->memory.item + to,
+                (size_t)(p->memory.count - to) * sizeof *p->memory.item);
+        p->memory.count -= to - from - 1;
     }
-    HEC_PUSH(&p->arena, &p->memory, (struct token){region, id});
+    p->memory.item[from] = (struct token){region, id};
 }
 
 static void expect_token(struct proof *p, MlirOperation op, struct region region, int64_t id,
                          const char *text) {
     if (!region.bytes) return;
-    for (int i = 0; i < p->memory.count; i++) {
-        if (is_same(p->memory.item[i].region, region) && p->memory.item[i].id == id) return;
-    }
+    const int at = find_token(p, region.at);
+    if (at < p->memory.count && is_same(p->memory.item[at].region, region) &&
+        p->memory.item[at].id == id)
+        return;
     fault(p, op, text);
 }
 
@@ -151,42 +213,38 @@ static int64_t row_at(const struct proof *p, MlirOperation op, int operand) {
     return id_of(p, hec_operand(op, operand)) - 1;
 }
 
-static intptr_t *saved_at(struct proof *p, MlirStringRef name, int64_t row) {
-    const MlirOperation slot = slot_of(p, name);
-    intptr_t *rows = hec_map_at(&p->saved, slot.ptr);
-    if (!*rows) {
-        const size_t count = (size_t)hec_get_int(slot, "rows");
-        *rows = (intptr_t)hec_arena_alloc(&p->arena, count, sizeof(intptr_t));
-    }
-    return (intptr_t *)*rows + row;
+static struct rows *rows_of(struct proof *p, MlirOperation op) {
+    intptr_t *rows = hec_map_at(&p->users, op.ptr);
+    if (!*rows) *rows = hec_map_get(&p->slots, name_key(p, hec_get_string(op, "slot")));
+    return (struct rows *)*rows;
 }
 
 static void run_stash(struct proof *p, MlirOperation op) {
-    const MlirStringRef name = hec_get_string(op, "slot");
+    struct rows *rows = rows_of(p, op);
     const int64_t row = row_at(p, op, 1), id = id_of(p, hec_operand(op, 0));
-    struct region region;
-    if (!row_region(p, op, name, row, &region)) return;
+    const struct region region = row_region(p, op, rows, row);
+    if (!region.bytes) return;
     expect_token(p, op, region, id, "the stashed value is not in its slot");
-    *saved_at(p, name, row) = id;
+    rows->saved[row] = id;
 }
 
 static void run_fetch(struct proof *p, MlirOperation op) {
-    const MlirStringRef name = hec_get_string(op, "slot");
+    const struct rows *rows = rows_of(p, op);
     const int64_t row = row_at(p, op, 0);
-    struct region region;
-    if (!row_region(p, op, name, row, &region)) return;
+    const struct region region = row_region(p, op, rows, row);
+    if (!region.bytes) return;
     if (!is_same(region, region_of(p, op, hec_result(op, 0))))
         fault(p, op, "a fetched value does not live in its slot");
-    const int64_t id = *saved_at(p, name, row);
-    set_id(p, hec_result(op, 0), id);
-    expect_token(p, op, region, id, "a saved value was overwritten");
+    if (rows->saved[row] == 0) fault(p, op, "nothing was saved in what is fetched");
+    set_id(p, hec_result(op, 0), rows->saved[row]);
+    expect_token(p, op, region, rows->saved[row], "a saved value was overwritten");
 }
 
 // A row may be written by what a loop carries, without a stash: the row after the last.
-static void remember_row(struct proof *p, MlirValue v, int64_t id) {
-    struct hec_home home;
-    if (!find_home(v, &home) || home.kind != HEC_HOME_SLOT || home.row != HEC_ROW_NEXT) return;
-    *saved_at(p, home.symbol, p->layer + 1) = id;
+static void remember_row(struct proof *p, MlirOperation op, MlirValue v, int64_t id) {
+    const struct spot *spot = spot_of(p, op, v);
+    if (spot->home.kind != HEC_HOME_SLOT || spot->home.row != HEC_ROW_NEXT || p->faults > 0) return;
+    spot->rows->saved[p->layer + 1] = id;
 }
 
 static void check_results(struct proof *p, MlirOperation op) {
@@ -218,7 +276,7 @@ static void run_plain(struct proof *p, MlirOperation op) {
         const MlirValue result = hec_result(op, r);
         set_id(p, result, ++p->next_id);
         write_token(p, region_of(p, op, result), p->next_id);
-        if (p->faults == 0) remember_row(p, result, p->next_id);
+        remember_row(p, op, result, p->next_id);
     }
 }
 
@@ -289,37 +347,40 @@ static void run_block(struct proof *p, MlirBlock block) {
     }
 }
 
-static void check_observed(struct proof *p, MlirOperation slot) {
-    const intptr_t *rows = (const intptr_t *)hec_map_get(&p->saved, slot.ptr);
-    if (!rows || !hec_get_bool(slot, "observed")) return;
-    for (int64_t row = 0; row < hec_get_int(slot, "rows"); row++) {
-        struct region region;
-        if (!rows[row] || !row_region(p, slot, hec_get_string(slot, "sym_name"), row, &region))
-            continue;
-        expect_token(p, slot, region, rows[row], "an observed slot was overwritten");
+static void check_observed(struct proof *p, const struct rows *rows) {
+    if (!rows || !hec_get_bool(rows->op, "observed")) return;
+    for (int64_t row = 0; row < rows->count; row++) {
+        if (rows->saved[row] == 0) continue;
+        expect_token(p, rows->op, row_region(p, rows->op, rows, row), rows->saved[row],
+                     "an observed slot was overwritten");
+    }
+}
+
+static void run_module(struct proof *p, const struct hec_ops *symbols) {
+    static const char *const entry[] = {"forward", "backward"};
+    for (int k = 0; k < symbols->count; k++) {
+        if (hec_op_is(symbols->op[k], HEC_OP_slot)) read_slot(p, symbols->op[k]);
+    }
+    for (int e = 0; e < 2 && p->faults == 0; e++) {
+        const MlirOperation func = hec_find_symbol(p->module, HEC_STR(entry[e]));
+        if (hec_op_is(func, HEC_OP_FUNC)) run_block(p, hec_func_body(func));
+        for (int k = 0; k < symbols->count && e == 0 && p->faults == 0; k++) {
+            if (!hec_op_is(symbols->op[k], HEC_OP_slot)) continue;
+            const MlirStringRef name = hec_get_string(symbols->op[k], "sym_name");
+            check_observed(p, (struct rows *)hec_map_get(&p->slots, name_key(p, name)));
+        }
     }
 }
 
 bool hec_prove_placement(MlirOperation module) {
-    static const char *const entry[] = {"forward", "backward"};
     struct proof p = {.module = module};
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_slot)) continue;
-        const void *key = name_key(&p, hec_get_string(ops.op[k], "sym_name"));
-        *hec_map_at(&p.slots, key) = (intptr_t)ops.op[k].ptr;
-    }
-    for (int e = 0; e < 2; e++) {
-        const MlirOperation func = hec_find_symbol(module, HEC_STR(entry[e]));
-        if (hec_op_is(func, HEC_OP_FUNC)) run_block(&p, hec_func_body(func));
-    }
-    for (int k = 0; k < ops.count && p.faults == 0; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_slot)) check_observed(&p, ops.op[k]);
-    }
-    free(ops.op);
+    struct hec_ops symbols = hec_ops_in(hec_module_body(module));
+    run_module(&p, &symbols);
+    free(symbols.op);
     hec_map_free(&p.env);
     hec_map_free(&p.slots);
-    hec_map_free(&p.saved);
+    hec_map_free(&p.spots);
+    hec_map_free(&p.users);
     hec_arena_free(&p.arena);
     return p.faults == 0;
 }

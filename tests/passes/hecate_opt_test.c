@@ -117,13 +117,21 @@ static int run(MlirContext context, MlirOperation module, struct options *option
     return 0;
 }
 
+// The parser takes a single operation for the root; passes want it in a module.
+static MlirOperation parse(MlirContext context, const char *text, const char *name) {
+    const MlirOperation root = mlirOperationCreateParse(context, HEC_STR(text), HEC_STR(name));
+    if (mlirOperationIsNull(root) || hec_op_is(root, HEC_OP_MODULE)) return root;
+    const MlirModule module = mlirModuleCreateEmpty(mlirOperationGetLocation(root));
+    mlirBlockAppendOwnedOperation(mlirModuleGetBody(module), root);
+    return mlirModuleGetOperation(module);
+}
+
 int main(int argc, char **argv) {
     struct options options;
     read_options(argc, argv, &options);
     char *text = read_all(options.file);
     const MlirContext context = hec_ir_context(report, NULL);
-    const MlirOperation module = mlirOperationCreateParse(
-        context, HEC_STR(text), HEC_STR(options.file ? options.file : "<stdin>"));
+    const MlirOperation module = parse(context, text, options.file ? options.file : "<stdin>");
     int code = 1;
     if (!mlirOperationIsNull(module)) {
         if (hec_ir_verify(module)) code = run(context, module, &options);

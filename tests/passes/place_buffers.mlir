@@ -1,0 +1,167 @@
+// RUN: split-file %s %t
+// RUN: hecate-opt --passes=place-buffers %t/sharing.mlir | FileCheck %t/sharing.mlir
+// RUN: hecate-opt --passes=place-buffers %t/history.mlir | FileCheck %t/history.mlir
+// RUN: hecate-opt --passes=place-buffers %t/swap.mlir | FileCheck %t/swap.mlir
+// RUN: hecate-opt --passes=place-buffers %t/layout.mlir | FileCheck %t/layout.mlir
+
+// Temporaries: %a dies in %b, which takes its bytes; the product %c may not take those of %b, but %g
+// may. Most lives at %d: %g, %c and %d.
+//--- sharing.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+!w = tensor<16x16xf32, ["D", "F"]>
+!y = tensor<4x16xf32, ["T", "F"]>
+// CHECK: hecate.arena_bytes = 768 : i64, hecate.param_elements = 1024 : i64
+module {
+  "moe.param"() {sym_name = "w", type = !w, layers = 0 : i64, path = "w", init = "ones", decay = true, trainable = true} : () -> ()
+  // CHECK-LABEL: func.func @forward(
+  // CHECK-SAME:    argument_home = []
+  // CHECK:         %[[A:.*]] = "moe.fill"() {home = ["arena+[[ONE:[0-9]+]]"]
+  // CHECK:         "moe.silu"(%[[A]]) {home = ["arena+[[ONE]]"]}
+  // CHECK:         "moe.get"() {home = ["param @w"]
+  // CHECK:         %[[C:.*]] = "moe.contract"{{.*}}{home = ["arena+[[TWO:[0-9]+]]"]}
+  // CHECK:         "moe.fill"() {home = ["arena+[[ONE]]"]
+  // CHECK:         %[[D:.*]] = "moe.contract"({{.*}}) {home = ["arena+[[THREE:[0-9]+]]"]}
+  // CHECK:         %[[E:.*]] = "moe.add"(%[[D]], %[[C]]) {home = ["arena+[[THREE]]"]}
+  // CHECK:         return %[[E]]
+  func.func @forward() -> !y {
+    %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
+    %b = "moe.silu"(%a) : (!x) -> !x
+    %w = "moe.get"() {param = @w} : () -> !w
+    %c = "moe.contract"(%b, %w) : (!x, !w) -> !y
+    %g = "moe.fill"() {value = 3.0 : f64} : () -> !x
+    %d = "moe.contract"(%g, %w) : (!x, !w) -> !y
+    %e = "moe.add"(%d, %c) : (!y, !y) -> !y
+    return %e : !y
+  }
+}
+
+// What is carried and stashed has a row more than layers, and its last row is fetched where it was
+// stashed anew. %fix is stashed from an argument: copied. The gradient of %w is added in place, that
+// of %v, which another operation reads, is not.
+//--- history.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+!g = tensor<16xf32, ["D"]>
+!s = tensor<f32>
+!i = tensor<4x2xi32, ["batch", "T"]>
+module {
+  "moe.param"() {sym_name = "w", type = !g, layers = 3 : i64, path = "{}.w", init = "ones", decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  "moe.param"() {sym_name = "v", type = !g, layers = 0 : i64, path = "v", init = "ones", decay = true, trainable = true} : () -> ()
+  // CHECK-DAG: moe.slot{{.*}}layers = 3 : i64, offset = {{[0-9]+}} : i64, rows = 4 : i64, stride = 256 : i64, sym_name = "x"
+  // CHECK-NOT: sym_name = "last"
+  // CHECK-DAG: moe.slot{{.*}}rows = 1 : i64, stride = 64 : i64, sym_name = "fix"
+  "moe.slot"() {sym_name = "x", type = !x, layers = 3 : i64} : () -> ()
+  "moe.slot"() {sym_name = "last", type = !x, layers = 0 : i64} : () -> ()
+  "moe.slot"() {sym_name = "fix", type = !s, layers = 0 : i64} : () -> ()
+  // CHECK-LABEL: func.func @forward(
+  // CHECK-SAME:    argument_home = ["ids", "targets", "scale", "share"]
+  // CHECK:         %[[FIX:.*]] = "moe.copy"(%{{.*}}) {home = ["slot @fix"]}
+  // CHECK-NEXT:    "moe.stash"(%[[FIX]]) {slot = @fix}
+  // CHECK:         "moe.fill"() {home = ["slot @x[0]"]
+  // CHECK:         scf.for
+  // CHECK:           "moe.silu"{{.*}} {home = ["slot @x[i+1]"]}
+  // CHECK:         } {argument_home = ["slot @x[i]"], home = ["slot @x[3]"]}
+  // CHECK-NOT:     slot = @last
+  // CHECK:         return
+  func.func @forward(%ids: !i, %targets: !i, %scale: !s, %share: !s) -> !x {
+    "moe.stash"(%scale) {slot = @fix} : (!s) -> ()
+    %x0 = "moe.fill"() {value = 2.0 : f64} : () -> !x
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %x0) -> (!x) {
+      "moe.stash"(%x, %i) {slot = @x} : (!x, index) -> ()
+      %y = "moe.silu"(%x) : (!x) -> !x
+      scf.yield %y : !x
+    }
+    "moe.stash"(%r) {slot = @last} : (!x) -> ()
+    return %r : !x
+  }
+  // CHECK-LABEL: func.func @backward(
+  // CHECK:         %[[C3:.*]] = arith.constant 3
+  // CHECK:         "moe.fetch"(%[[C3]]) {home = ["slot @x[3]"], slot = @x}
+  // CHECK:         scf.for
+  // CHECK:           "moe.fetch"{{.*}}{home = ["slot @x[i]"], slot = @x}
+  // CHECK:           "moe.sum"{{.*}}{adds = [true], home = ["grad @w[i]"]}
+  // CHECK:         "moe.sum"{{.*}}{home = ["arena+{{[0-9]+}}"]}
+  func.func @backward(%ids: !i, %targets: !i, %scale: !s, %share: !s) -> !g {
+    %s = "moe.fetch"() {slot = @fix} : () -> !s
+    %d0 = "moe.fetch"() {slot = @last} : () -> !x
+    %m = "moe.mul"(%d0, %s) : (!x, !s) -> !x
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %r = scf.for %step = %c0 to %c3 step %c1 iter_args(%d = %m) -> (!x) {
+      %c2 = arith.constant 2 : index
+      %i = arith.subi %c2, %step : index
+      %x = "moe.fetch"(%i) {slot = @x} : (index) -> !x
+      %e = "moe.silu_grad"(%d, %x) : (!x, !x) -> !x
+      %dw = "moe.sum"(%e) : (!x) -> !g
+      "moe.accumulate"(%dw, %i) {param = @w} : (!g, index) -> ()
+      scf.yield %e : !x
+    }
+    %dv = "moe.sum"(%r) : (!x) -> !g
+    "moe.accumulate"(%dv) {param = @v} : (!g) -> ()
+    return %dv : !g
+  }
+}
+
+// Two carried values change places in every layer; one starts from a value that is still read after
+// the loop. Copies make that possible, and the proof inside the pass holds.
+//--- swap.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+module {
+  // CHECK-LABEL: func.func @forward(
+  // CHECK:         %[[A:.*]] = "moe.fill"
+  // CHECK:         "moe.copy"(%[[A]])
+  // CHECK:         scf.for
+  // CHECK-COUNT-2:   "moe.copy"
+  // CHECK:           scf.yield
+  // CHECK:         } {argument_home = ["arena+[[P:[0-9]+]]", "arena+[[Q:[0-9]+]]"], home = ["arena+[[P]]", "arena+[[Q]]"]}
+  func.func @forward() -> (!x, !x, !x) {
+    %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
+    %b = "moe.fill"() {value = 3.0 : f64} : () -> !x
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %r:2 = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %a, %y = %b) -> (!x, !x) {
+      scf.yield %y, %x : !x, !x
+    }
+    return %r#0, %r#1, %a : !x, !x, !x
+  }
+}
+
+// %w is only a right operand: panels, padded to 64 columns. %t is gathered from, too; %v is read by
+// nothing. The experts' come last, both in the chunk of each expert; the other form of the product
+// of %e2 sees the same matrix.
+//--- layout.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+!i = tensor<4xi32, ["T"]>
+module {
+  // CHECK: "moe.set"() {chunk_elements = 2048 : i64, experts = 2 : i64, layers = 3 : i64, offset = [[SET:[0-9]+]] : i64
+  "moe.set"() {sym_name = "s", experts = 2 : i64, topk = 1 : i64, layers = 3 : i64} : () -> ()
+  // CHECK: elements = 2048 : i64{{.*}}layout = "panels", matrix = [16, 100], offset = 0
+  "moe.param"() {sym_name = "w", type = tensor<16x100xf32, ["D", "F"]>, layers = 0 : i64, path = "w", init = "ones", decay = true, trainable = true} : () -> ()
+  // CHECK: elements = 16 : i64{{.*}}layout = "rows", matrix = [1, 5], offset = 2048 : i64{{.*}}sym_name = "v"
+  "moe.param"() {sym_name = "v", type = tensor<5xf32, ["G"]>, layers = 3 : i64, path = "{}.v", init = "ones", decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  // CHECK: elements = 1120 : i64{{.*}}layout = "rows", matrix = [70, 16], offset = 2096
+  "moe.param"() {sym_name = "t", type = tensor<70x16xf32, ["V", "D"]>, layers = 0 : i64, path = "t", init = "ones", decay = true, trainable = true} : () -> ()
+  // CHECK: elements = 1024 : i64{{.*}}layout = "panels", matrix = [16, 10], offset = 0 : i64{{.*}}set = @s, sym_name = "e1"
+  "moe.param"() {sym_name = "e1", type = tensor<2x16x10xf32, ["E", "D", "F"]>, layers = 3 : i64, path = "{}.{e}.e1", init = "ones", decay = true, trainable = true, set = @s, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  // CHECK: elements = 1024 : i64{{.*}}layout = "panels", matrix = [16, 10], offset = 1024 : i64{{.*}}set = @s, sym_name = "e2"
+  "moe.param"() {sym_name = "e2", type = tensor<2x16x10xf32, ["E", "D", "F"]>, layers = 3 : i64, path = "{}.{e}.e2", init = "ones", decay = true, trainable = true, set = @s, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  func.func @forward(%i: !i, %picks: tensor<4x1xi32, ["T", "picks"]>) -> (tensor<4x100xf32, ["T", "F"]>, tensor<4x70xf32, ["T", "V"]>) {
+    %w = "moe.get"() {param = @w} : () -> tensor<16x100xf32, ["D", "F"]>
+    %t = "moe.get"() {param = @t} : () -> tensor<70x16xf32, ["V", "D"]>
+    %x = "moe.gather"(%t, %i) : (tensor<70x16xf32, ["V", "D"]>, !i) -> !x
+    %y = "moe.contract"(%x, %w) : (!x, tensor<16x100xf32, ["D", "F"]>) -> tensor<4x100xf32, ["T", "F"]>
+    %z = "moe.contract"(%x, %t) : (!x, tensor<70x16xf32, ["V", "D"]>) -> tensor<4x70xf32, ["T", "V"]>
+    %c0 = arith.constant 0 : index
+    %first, %pair, %slot = "moe.route"(%picks) {experts = 2 : i64} : (tensor<4x1xi32, ["T", "picks"]>) -> (tensor<3xi32, ["first"]>, tensor<4xi32, ["rows"]>, tensor<4x1xi32, ["T", "picks"]>)
+    %rows = "moe.permute"(%x, %pair, %slot) : (!x, tensor<4xi32, ["rows"]>, tensor<4x1xi32, ["T", "picks"]>) -> tensor<4x16xf32, ["rows", "D"]>
+    %e1 = "moe.get"(%c0) {param = @e1} : (index) -> tensor<2x16x10xf32, ["E", "D", "F"]>
+    %e2 = "moe.get"(%c0) {param = @e2} : (index) -> tensor<2x16x10xf32, ["E", "D", "F"]>
+    %p = "moe.grouped_contract"(%rows, %e1, %first) : (tensor<4x16xf32, ["rows", "D"]>, tensor<2x16x10xf32, ["E", "D", "F"]>, tensor<3xi32, ["first"]>) -> tensor<4x10xf32, ["rows", "F"]>
+    %q = "moe.grouped_contract"(%p, %e2, %first) : (tensor<4x10xf32, ["rows", "F"]>, tensor<2x16x10xf32, ["E", "D", "F"]>, tensor<3xi32, ["first"]>) -> tensor<4x16xf32, ["rows", "D"]>
+    return %y, %z : tensor<4x100xf32, ["T", "F"]>, tensor<4x70xf32, ["T", "V"]>
+  }
+}

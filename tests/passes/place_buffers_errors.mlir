@@ -1,0 +1,42 @@
+// RUN: split-file %s %t
+// RUN: not hecate-opt --passes=place-buffers %t/none.mlir 2>&1 | FileCheck %t/none.mlir
+// RUN: not hecate-opt --passes=place-buffers %t/call.mlir 2>&1 | FileCheck %t/call.mlir
+// RUN: not hecate-opt --passes=place-buffers %t/layer.mlir 2>&1 | FileCheck %t/layer.mlir
+// RUN: not hecate-opt --passes=place-buffers %t/arguments.mlir 2>&1 | FileCheck %t/arguments.mlir
+
+//--- none.mlir
+// CHECK: error: 'builtin.module': no function @forward to place
+module {
+}
+
+//--- call.mlir
+module {
+  func.func private @f() {
+    return
+  }
+  func.func @forward() {
+    // CHECK: call.mlir:[[@LINE+1]]:5: error: 'func.call': calls have to be inlined before buffers are placed
+    func.call @f() : () -> ()
+    return
+  }
+}
+
+//--- layer.mlir
+module {
+  "moe.param"() {sym_name = "w", type = tensor<4xf32, ["D"]>, layers = 3 : i64, path = "{}.w", init = "ones", decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  func.func @forward() {
+    %c1 = arith.constant 1 : index
+    %c2 = arith.addi %c1, %c1 : index
+    // CHECK: layer.mlir:[[@LINE+1]]:10: error: 'moe.get': the layer is neither a constant nor that of the loop around
+    %w = "moe.get"(%c2) {param = @w} : (index) -> tensor<4xf32, ["D"]>
+    return
+  }
+}
+
+//--- arguments.mlir
+module {
+  // CHECK: arguments.mlir:[[@LINE+1]]:3: error: 'func.func': has more than the arguments ids, targets, scale and share
+  func.func @forward(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>, %e: tensor<f32>) {
+    return
+  }
+}

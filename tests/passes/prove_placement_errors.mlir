@@ -1,0 +1,161 @@
+// RUN: split-file %s %t
+// RUN: not hecate-opt --passes=prove-placement %t/overwritten.mlir 2>&1 | FileCheck %t/overwritten.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/in_place.mlir 2>&1 | FileCheck %t/in_place.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/partly.mlir 2>&1 | FileCheck %t/partly.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/results.mlir 2>&1 | FileCheck %t/results.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/stash.mlir 2>&1 | FileCheck %t/stash.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/saved.mlir 2>&1 | FileCheck %t/saved.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/unsaved.mlir 2>&1 | FileCheck %t/unsaved.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/carried.mlir 2>&1 | FileCheck %t/carried.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/second.mlir 2>&1 | FileCheck %t/second.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/row.mlir 2>&1 | FileCheck %t/row.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/home.mlir 2>&1 | FileCheck %t/home.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/observed.mlir 2>&1 | FileCheck %t/observed.mlir
+// RUN: hecate-opt --passes=prove-placement %t/home.mlir 2>/dev/null; test $? = 70
+//
+// One planted fault each; all are the compiler's own, exit code 70.
+
+//--- overwritten.mlir
+!x = tensor<16xf32, ["D"]>
+func.func @forward() {
+  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
+  %b = "moe.fill"() {value = 3.0 : f64, home = ["arena+0"]} : () -> !x
+  // CHECK: overwritten.mlir:[[@LINE+1]]:8: error: 'moe.add': internal error: an operand's bytes were overwritten
+  %c = "moe.add"(%a, %b) {home = ["arena+64"]} : (!x, !x) -> !x
+  return
+}
+
+//--- in_place.mlir
+!x = tensor<4x4xf32, ["T", "D"]>
+!w = tensor<4x4xf32, ["D", "F"]>
+!y = tensor<4x4xf32, ["T", "F"]>
+func.func @forward() {
+  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
+  %b = "moe.fill"() {value = 3.0 : f64, home = ["arena+64"]} : () -> !w
+  // CHECK: in_place.mlir:[[@LINE+1]]:8: error: 'moe.contract': internal error: a result overlaps an operand
+  %c = "moe.contract"(%a, %b) {home = ["arena+0"]} : (!x, !w) -> !y
+  return
+}
+
+//--- partly.mlir
+!x = tensor<16xf32, ["D"]>
+func.func @forward() {
+  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
+  // CHECK: partly.mlir:[[@LINE+1]]:8: error: 'moe.exp': internal error: a result overlaps an operand
+  %b = "moe.exp"(%a) {home = ["arena+32"]} : (!x) -> !x
+  return
+}
+
+//--- results.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+func.func @forward() {
+  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
+  // CHECK: results.mlir:[[@LINE+1]]:15: error: 'moe.rmsnorm': internal error: two results overlap
+  %n, %rstd = "moe.rmsnorm"(%a) {eps = 1.0e-5 : f64, over = 1 : i64, home = ["arena+256", "arena+320"]} : (!x) -> (!x, tensor<4xf32, ["T"]>)
+  return
+}
+
+//--- stash.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64, offset = 0 : i64, stride = 64 : i64, rows = 1 : i64} : () -> ()
+  func.func @forward() {
+    %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
+    // CHECK: stash.mlir:[[@LINE+1]]:5: error: 'moe.stash': internal error: the stashed value is not in its slot
+    "moe.stash"(%a) {slot = @x} : (!x) -> ()
+    return
+  }
+}
+
+//--- saved.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64, offset = 0 : i64, stride = 64 : i64, rows = 1 : i64} : () -> ()
+  func.func @forward() {
+    %a = "moe.fill"() {value = 2.0 : f64, home = ["slot @x"]} : () -> !x
+    "moe.stash"(%a) {slot = @x} : (!x) -> ()
+    %b = "moe.exp"(%a) {home = ["arena+0"]} : (!x) -> !x
+    return
+  }
+  func.func @backward() {
+    // CHECK: saved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': internal error: a saved value was overwritten
+    %a = "moe.fetch"() {slot = @x, home = ["slot @x"]} : () -> !x
+    return
+  }
+}
+
+//--- unsaved.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64, offset = 0 : i64, stride = 64 : i64, rows = 1 : i64} : () -> ()
+  func.func @forward() {
+    // CHECK: unsaved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': internal error: nothing was saved in what is fetched
+    %a = "moe.fetch"() {slot = @x, home = ["slot @x"]} : () -> !x
+    return
+  }
+}
+
+//--- carried.mlir
+!x = tensor<16xf32, ["D"]>
+func.func @forward() {
+  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  // CHECK: carried.mlir:[[@LINE+1]]:8: error: 'scf.for': internal error: a carried value is not where it is read next
+  %r = scf.for %i = %c0 to %c2 step %c1 iter_args(%x = %a) -> (!x) {
+    %s = "moe.exp"(%x) {home = ["arena+64"]} : (!x) -> !x
+    scf.yield %s : !x
+  } {argument_home = ["arena+0"], home = ["arena+64"]}
+  return
+}
+
+// Right in the first layer; in the second %b has been overwritten by the first.
+//--- second.mlir
+!x = tensor<16xf32, ["D"]>
+func.func @forward() {
+  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
+  %b = "moe.fill"() {value = 3.0 : f64, home = ["arena+64"]} : () -> !x
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %r = scf.for %i = %c0 to %c2 step %c1 iter_args(%x = %a) -> (!x) {
+    // CHECK: second.mlir:[[@LINE+1]]:10: error: 'moe.mul': internal error: an operand's bytes were overwritten
+    %s = "moe.mul"(%x, %b) {home = ["arena+0"]} : (!x, !x) -> !x
+    %t = "moe.exp"(%s) {home = ["arena+64"]} : (!x) -> !x
+    scf.yield %s : !x
+  } {argument_home = ["arena+0"], home = ["arena+0"]}
+  return
+}
+
+//--- row.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  "moe.slot"() {sym_name = "x", type = !x, layers = 2 : i64, offset = 0 : i64, stride = 64 : i64, rows = 2 : i64} : () -> ()
+  func.func @forward() {
+    // CHECK: row.mlir:[[@LINE+1]]:10: error: 'moe.fill': internal error: a row lies outside its slot
+    %a = "moe.fill"() {value = 2.0 : f64, home = ["slot @x[2]"]} : () -> !x
+    return
+  }
+}
+
+//--- home.mlir
+!x = tensor<16xf32, ["D"]>
+func.func @forward() {
+  // CHECK: home.mlir:[[@LINE+1]]:8: error: 'moe.fill': internal error: a value has no home
+  %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
+  return
+}
+
+//--- observed.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  // CHECK: observed.mlir:[[@LINE+1]]:3: error: 'moe.slot': internal error: an observed slot was overwritten
+  "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64, observed = true, offset = 0 : i64, stride = 64 : i64, rows = 1 : i64} : () -> ()
+  func.func @forward() {
+    %a = "moe.fill"() {value = 2.0 : f64, home = ["slot @x"]} : () -> !x
+    "moe.stash"(%a) {slot = @x} : (!x) -> ()
+    %b = "moe.exp"(%a) {home = ["slot @x"]} : (!x) -> !x
+    return
+  }
+}
