@@ -147,9 +147,11 @@ static void build_set(struct hec_build *build, const struct hec_moe *moe) {
         hec_attr_int(c, "experts", moe->experts.size),
         hec_attr_int(c, "topk", moe->topk),
         hec_attr_int(c, "layers", moe->layers),
+        hec_attr_float(c, "bias_rate", moe->bias_rate),
     };
+    const int attributes = moe->bias_rate != 0 ? 5 : 4;
     struct hec_builder b = top_builder(build, moe->at, NULL);
-    const MlirOperation op = hec_build_op(&b, HEC_OP_set, 0, NULL, 0, NULL, 4, attribute);
+    const MlirOperation op = hec_build_op(&b, HEC_OP_set, 0, NULL, 0, NULL, attributes, attribute);
     *hec_map_at(&build->symbol, moe) = (intptr_t)op.ptr;
     free(symbol);
 }
@@ -236,7 +238,7 @@ static void build_forward(struct hec_build *build) {
         hec_build_location(build, model->at, "scale"),
         hec_build_location(build, model->at, "share"),
     };
-    const MlirLocation place = hec_build_location(build, model->at, model->name);
+    const MlirLocation place = hec_build_location(build, model->at, NULL);
     MlirBlock entry;
     scope.func = hec_build_func(hec_module_body(build->module), (MlirOperation){0}, "forward", 4,
                                 type, at, place, &entry);

@@ -119,7 +119,7 @@ static MlirValue build_shared(struct hec_scope *scope, const struct hec_moe *moe
         const struct hec_span at = moe->shared_gate->at;
         hec_build_at(scope, at, moe->shared_gate->name);
         const MlirValue weight = hec_build_get(scope, moe->shared_gate);
-        hec_build_at(scope, at, NULL);
+        hec_build_at(scope, at, "x_shared_gate");
         const MlirValue logit = hec_build_contract(scope, x, weight);
         hec_build_at(scope, at, "gate");
         const MlirValue gated[] = {hec_build_one(scope, HEC_OP_sigmoid, 1, &logit, 0, NULL),
@@ -136,7 +136,7 @@ static MlirValue build_logits(struct hec_scope *scope, const struct hec_moe *moe
     const struct hec_param *weight = moe->router_weight, *bias = moe->router_bias;
     hec_build_at(scope, weight->at, weight->name);
     const MlirValue router = hec_build_get(scope, weight);
-    hec_build_at(scope, moe->at, bias ? NULL : "logits");
+    hec_build_at(scope, moe->at, bias ? "x_router" : "logits");
     const MlirValue logits = hec_build_contract(scope, x, router);
     if (!bias) return logits;
     hec_build_at(scope, bias->at, bias->name);

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static bool starts_with(MlirValue v, const char *dim) {
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
@@ -80,17 +81,20 @@ MlirValue hec_build_contract(struct hec_scope *scope, MlirValue a, MlirValue b) 
 
 // ---- elementwise
 
-// A vector per expert becomes one per row.
+// A vector per expert becomes one per row: "b1_rows" of "b1".
 static MlirValue spread(struct hec_scope *scope, MlirValue v) {
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
-    const struct hec_moe *moe = scope->expert_of;
     const struct hec_shape row = {.rank = 1, .dim = {{"T", scope->build->program->positions}}};
     struct hec_tensor r = hec_tensor_of(hec_build_type(scope, &row, true, false));
-    assert(moe->experts.size == t.size[0]);
-    (void)moe;
     for (int i = 1; i < t.rank; i++) hec_tensor_append(&r, t.dim[i], t.size[i]);
+
+    const MlirStringRef own = hec_value_name(v);
+    char name[128];
+    snprintf(name, sizeof name, "%.*s_rows", (int)own.length, own.data);
+    struct hec_builder b = scope->b;
+    b.at = hec_loc_named(own.length ? name : NULL, hec_loc_strip(b.at));
     const MlirValue in[] = {v, scope->first};
-    return hec_build_value(&scope->b, HEC_OP_spread, 2, in, hec_tensor_type(&r), 0, NULL);
+    return hec_build_value(&b, HEC_OP_spread, 2, in, hec_tensor_type(&r), 0, NULL);
 }
 
 static MlirValue elementwise(struct hec_scope *scope, enum hec_op op, int operands,
@@ -189,8 +193,20 @@ static MlirValue call(struct hec_scope *scope, const struct hec_node *node,
     return called.value;
 }
 
+// "attention_in": what the gain attention_norm belongs to; "normed" for other gains.
+static void norm_name(const struct hec_param *gain, char *text, size_t room) {
+    static const char suffix[] = "_norm";
+    const size_t length = strlen(gain->name), end = sizeof suffix - 1;
+    if (length > end && strcmp(gain->name + length - end, suffix) == 0) {
+        snprintf(text, room, "%.*s_in", (int)(length - end), gain->name);
+    } else {
+        snprintf(text, room, "normed");
+    }
+}
+
 // Names of values reach the emitted program. One that the user did not name is called after what it
-// is: the model's result, the unit it comes from, or the factors of a product ("x_wq").
+// is: the model's result, the unit it comes from, the input of the unit that it is normalised for, or
+// the factors of a product ("x_wq").
 static void build_at_node(struct hec_scope *scope, const struct hec_node *node,
                           const MlirValue *operand) {
     char text[128] = "";
@@ -203,6 +219,11 @@ static void build_at_node(struct hec_scope *scope, const struct hec_node *node,
         if (a.length && b.length && a.length + b.length < sizeof text / 4) {
             snprintf(text, sizeof text, "%.*s_%.*s", (int)a.length, a.data, (int)b.length, b.data);
         }
+    }
+    const bool is_norm = node->kind == HEC_NODE_BUILTIN &&
+                         (node->builtin == HEC_RMSNORM || node->builtin == HEC_LAYERNORM);
+    if (is_norm && node->operands > 1 && node->operand[1]->kind == HEC_NODE_PARAM) {
+        norm_name(node->operand[1]->param, text, sizeof text);
     }
     hec_build_at(scope, node->at, node->name ? node->name : text[0] ? text : NULL);
 }

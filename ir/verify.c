@@ -28,7 +28,8 @@ static bool is_common(MlirStringRef name) {
                                          "hides_in",
                                          "us",
                                          "again",
-                                         "operandSegmentSizes"};
+                                         "operandSegmentSizes",
+                                         "bias_rate"};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         if (mlirStringRefEqual(name, HEC_STR(common[i]))) return true;
     }
