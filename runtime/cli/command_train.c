@@ -72,8 +72,9 @@ static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *e
     if (!due) return true;
     int64_t tokens;
     step->evaluated = true;
-    return hrt_evaluate(&job->state, &job->data, config->eval_steps, &step->validation_loss,
-                        &tokens, error);
+    const int64_t sequences =
+        config->eval_steps * (job->trainer.tokens / job->run->program->positions);
+    return hrt_evaluate(&job->state, &job->data, sequences, &step->validation_loss, &tokens, error);
 }
 
 static bool take_step(struct job *job, int64_t number, struct hrt_error *error) {

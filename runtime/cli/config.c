@@ -18,27 +18,27 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {"data.train", HRT_TEXTS, AT(data_train), NULL, "training files: path or pattern"},
     {"data.val", HRT_TEXTS, AT(data_val), NULL, "validation files; else 5 % of each training file"},
     {"log.every", HRT_INTEGER(1, 1e9), AT(log_every), "10", "steps between lines"},
-    {"log.jsonl", HRT_TEXT, AT(log_jsonl), NULL, "file for one JSON object per step"},
+    {"log.jsonl", HRT_TEXT_OR("none"), AT(log_jsonl), NULL, "file for one JSON object per step"},
     {"log.loads", HRT_INTEGER(0, 1e9), AT(log_loads), "0",
      "steps between expert loads in log.jsonl"},
     {"train.eval_every", HRT_INTEGER(0, 1e9), AT(eval_every), "0",
      "steps between evaluations; 0: none"},
-    {"train.eval_steps", HRT_INTEGER(1, 1e9), AT(eval_steps), "20",
-     "microbatches of one evaluation"},
+    {"train.eval_steps", HRT_INTEGER(1, 1e9), AT(eval_steps), "10",
+     "steps' worth of tokens per evaluation"},
     {"train.optimizer", HRT_CHOICE(optimizers), AT(optimizer), "adamw", "adamw"},
     {"train.optimizer.betas", HRT_PAIR(0, 0.999999), AT(betas), "0.9,0.95",
      "decay of the running means"},
-    {"train.optimizer.clip", HRT_REAL(0, 1e30), AT(clip), "1", "largest gradient norm; 0: any"},
+    {"train.optimizer.clip", HRT_REAL_OR("none", 0, 1e30), AT(clip), "1", "largest gradient norm"},
     {"train.optimizer.decay", HRT_REAL(0, 1e3), AT(decay), "0.1", "weight decay"},
     {"train.optimizer.eps", HRT_REAL(0, 1), AT(eps), "1e-8", "added to the root of the variance"},
     {"train.optimizer.lr", HRT_REAL(0, 1e3), AT(lr), "3e-4", "learning rate"},
-    {"train.schedule", HRT_CHOICE(schedules), AT(schedule), "cosine", "cosine, linear or constant"},
+    {"train.schedule", HRT_CHOICE(schedules), AT(schedule), "constant", "cosine, linear or constant"},
     {"train.schedule.final", HRT_REAL(0, 1), AT(final), "0.1", "last learning rate, share of lr"},
     {"train.schedule.warmup", HRT_INTEGER(0, 1e12), AT(warmup), "0", "steps from 0 to lr"},
     {"train.seed", HRT_INTEGER(0, 9e18), AT(seed), "1", "of every random number"},
-    {"train.steps", HRT_INTEGER(1, 1e12), AT(steps), "100", "optimizer steps"},
-    {"train.tokens", HRT_INTEGER(0, 1e15), AT(tokens), "0",
-     "tokens of one step; 0: one microbatch"},
+    {"train.steps", HRT_INTEGER(1, 1e12), AT(steps), "1000", "optimizer steps"},
+    {"train.tokens", HRT_INTEGER_OR("auto", 1, 1e15), AT(tokens), "auto",
+     "tokens of one step; auto: one microbatch"},
     {0},
 };
 
@@ -102,33 +102,43 @@ bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program
                           key, fixed->value, key, value);
 }
 
-static void print_value(FILE *out, const struct hrt_setting_row *row, const void *at) {
-    const double *number = at;
-    const struct hrt_texts *texts = at;
-    const char *text;
-    switch (row->rule.kind) {
+static void print_texts(FILE *out, const struct hrt_texts *texts) {
+    for (int i = 0; i < texts->count; i++) fprintf(out, "%s%s", i ? " " : "", texts->text[i]);
+    if (texts->count == 0) fputs("none", out);
+}
+
+static void print_value(FILE *out, const struct hrt_value_rule *rule, const void *at) {
+    const double *real = at;
+    const int64_t *integer = at;
+    const char *const *text = at;
+    const bool is_zero = (rule->kind == HRT_VALUE_INTEGER && *integer == 0) ||
+                         (rule->kind == HRT_VALUE_REAL && *real == 0) ||
+                         (rule->kind == HRT_VALUE_TEXT && !*text);
+    if (rule->zero && is_zero) {
+        fputs(rule->zero, out);
+        return;
+    }
+    switch (rule->kind) {
     case HRT_VALUE_INTEGER:
-        fprintf(out, "%" PRId64, *(const int64_t *)at);
+        fprintf(out, "%" PRId64, *integer);
         break;
     case HRT_VALUE_REAL:
-        fprintf(out, "%g", number[0]);
+        fprintf(out, "%g", *real);
         break;
     case HRT_VALUE_PAIR:
-        fprintf(out, "%g,%g", number[0], number[1]);
+        fprintf(out, "%g,%g", real[0], real[1]);
         break;
     case HRT_VALUE_CHOICE:
-        fputs(row->rule.choice[*(const int *)at], out);
+        fputs(rule->choice[*(const int *)at], out);
         break;
     case HRT_VALUE_FLAG:
         fputs(*(const bool *)at ? "yes" : "no", out);
         break;
     case HRT_VALUE_TEXT:
-        text = *(const char *const *)at;
-        fputs(text ? text : "(none)", out);
+        fputs(*text, out);
         break;
     case HRT_VALUE_TEXTS:
-        for (int i = 0; i < texts->count; i++) fprintf(out, "%s%s", i ? " " : "", texts->text[i]);
-        if (texts->count == 0) fputs("(none)", out);
+        print_texts(out, at);
         break;
     }
 }
@@ -138,7 +148,7 @@ void hrt_config_print(FILE *out, const struct hrt_config *config,
     fprintf(out, "settings (--set key=value)\n");
     for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
         fprintf(out, "  %s = ", row->key);
-        print_value(out, row, (const char *)config + row->offset);
+        print_value(out, &row->rule, (const char *)config + row->offset);
         fprintf(out, "    # %s\n", row->doc);
     }
     bool heading = false;

@@ -17,14 +17,14 @@ struct hrt_config {
     int data_format; // enum hrt_data_format
     struct hrt_texts data_train, data_val;
     int64_t steps;
-    int64_t tokens; // Of one step; 0: one microbatch.
+    int64_t tokens; // Of one step; 0: one microbatch of every rank.
     int64_t seed;
     int optimizer;                         // AdamW is the only one.
     double lr, betas[2], eps, decay, clip; // clip 0: none.
     int schedule;                          // enum hrt_schedule
     int64_t warmup;                        // Steps.
     double final;                          // Learning rate at the end, as a share of lr.
-    int64_t eval_every, eval_steps; // Steps between evaluations (0: none); microbatches in each.
+    int64_t eval_every, eval_steps; // Steps between evaluations (0: none); steps' tokens in each.
     int64_t log_every, log_loads;   // Steps between lines; between expert loads (0: none).
     const char *log_jsonl;          // NULL: none.
     uint64_t given;                 // Bit r: row r of the table was set by hrt_config_set.

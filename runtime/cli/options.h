@@ -18,7 +18,7 @@ struct hrt_arguments {
     bool help, version, params;
     struct hrt_config config;
     int64_t threads; // 0: OMP_NUM_THREADS or all cores.
-    int64_t check_grad, sample, batches, tokens, topk;
+    int64_t check_grad, sample, sequences, tokens, topk;
     double temperature;
     const char *prompt, *save, *load; // NULL: not given.
 };

@@ -114,8 +114,18 @@ static bool parse_texts(const char *name, const char *text, struct hrt_texts *ou
     return true;
 }
 
+static void set_zero(enum hrt_value_kind kind, void *out) {
+    if (kind == HRT_VALUE_INTEGER) *(int64_t *)out = 0;
+    if (kind == HRT_VALUE_REAL) *(double *)out = 0;
+    if (kind == HRT_VALUE_TEXT) *(const char **)out = NULL;
+}
+
 bool hrt_value_parse(const struct hrt_value_rule *rule, const char *name, const char *text,
                      void *out, struct hrt_error *error) {
+    if (rule->zero && strcmp(rule->zero, text) == 0) {
+        set_zero(rule->kind, out);
+        return true;
+    }
     switch (rule->kind) {
     case HRT_VALUE_INTEGER:
         return parse_integer(rule, name, text, out, error);

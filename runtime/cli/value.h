@@ -28,17 +28,21 @@ struct hrt_value_rule {
     enum hrt_value_kind kind;
     double least, most;        // Numbers; both 0: any.
     const char *const *choice; // Ends with NULL.
+    const char *zero;          // A word for 0 or for no text: "auto", "none"; NULL: there is none.
 };
 
 // Rules as the tables of options and settings write them.
 // clang-format off
-#define HRT_INTEGER(least, most) {HRT_VALUE_INTEGER, least, most, NULL}
-#define HRT_REAL(least, most) {HRT_VALUE_REAL, least, most, NULL}
-#define HRT_PAIR(least, most) {HRT_VALUE_PAIR, least, most, NULL}
-#define HRT_CHOICE(choices) {HRT_VALUE_CHOICE, 0, 0, choices}
-#define HRT_TEXT {HRT_VALUE_TEXT, 0, 0, NULL}
-#define HRT_TEXTS {HRT_VALUE_TEXTS, 0, 0, NULL}
-#define HRT_FLAG {HRT_VALUE_FLAG, 0, 0, NULL}
+#define HRT_INTEGER(least, most) {HRT_VALUE_INTEGER, least, most, NULL, NULL}
+#define HRT_INTEGER_OR(zero, least, most) {HRT_VALUE_INTEGER, least, most, NULL, zero}
+#define HRT_REAL(least, most) {HRT_VALUE_REAL, least, most, NULL, NULL}
+#define HRT_REAL_OR(zero, least, most) {HRT_VALUE_REAL, least, most, NULL, zero}
+#define HRT_PAIR(least, most) {HRT_VALUE_PAIR, least, most, NULL, NULL}
+#define HRT_CHOICE(choices) {HRT_VALUE_CHOICE, 0, 0, choices, NULL}
+#define HRT_TEXT {HRT_VALUE_TEXT, 0, 0, NULL, NULL}
+#define HRT_TEXT_OR(zero) {HRT_VALUE_TEXT, 0, 0, NULL, zero}
+#define HRT_TEXTS {HRT_VALUE_TEXTS, 0, 0, NULL, NULL}
+#define HRT_FLAG {HRT_VALUE_FLAG, 0, 0, NULL, NULL}
 // clang-format on
 
 // Parses `text` by the rule and stores it in `out`. False: `error` (a usage error) says what is

@@ -141,11 +141,11 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     return true;
 }
 
-bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t batches,
+bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
                   double *loss, int64_t *tokens, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     int64_t windows = data->validation.windows;
-    if (batches > 0 && batches <= windows / program->batch) windows = batches * program->batch;
+    if (sequences > 0 && sequences < windows) windows = sequences;
 
     const double scale = 1 / (double)(windows * program->positions);
     double sum = 0;

@@ -49,9 +49,9 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer);
 bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                       struct hrt_error *error);
 
-// Mean token loss over the first `batches` microbatches (0: all) of the validation data. Neither
-// loads nor anything else of the training state is touched.
-bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t batches,
+// Mean token loss over the first `sequences` sequences (0: all) of the validation data, in
+// microbatches. Neither loads nor anything else of the training state is touched.
+bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
                   double *loss, int64_t *tokens, struct hrt_error *error);
 
 // Seconds of a clock that never steps back.

@@ -106,6 +106,14 @@ static void settings_come_from_the_program_then_the_command_line(void **state) {
     assert_true(a.config.betas[1] == 0.95); // The default.
     assert_int_equal(a.config.data_format, HRT_DATA_BYTES);
     assert_null(a.config.log_jsonl);
+    assert_int_equal(a.config.tokens, 0); // "auto".
+    assert_true(a.config.clip == 1);
+    assert_true(parse(&a, &error,
+                      "train --log x --set log.jsonl=none --set train.tokens=4Ki "
+                      "--set train.optimizer.clip=none"));
+    assert_null(a.config.log_jsonl);
+    assert_int_equal(a.config.tokens, 4096);
+    assert_true(a.config.clip == 0);
     assert_true(parse(&a, &error,
                       "train --steps 7 --set train.optimizer.lr=0.5 --format=llmc --steps=8 "
                       "--data a --data b --val c --log out"));
