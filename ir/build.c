@@ -296,9 +296,31 @@ static bool read_settings(struct hec_build *build) {
     return !build->failed;
 }
 
+// Dimensions that the compiler makes itself must not be the user's.
+static void check_dims(struct hec_build *build, const struct hec_shape *shape, struct hec_span at) {
+    static const char *const made[] = {"batch", "rows", "picks", "first"};
+    for (int i = 0; i < shape->rank; i++) {
+        for (size_t k = 0; k < sizeof made / sizeof *made; k++) {
+            if (strcmp(shape->dim[i].name, made[k]) != 0) continue;
+            hec_build_error(build, at, "no dimension can be called %s: the compiler makes one",
+                            made[k]);
+        }
+    }
+}
+
+static bool check_names(struct hec_build *build) {
+    const struct hec_program *program = build->program;
+    const struct hec_node *ids = program->model->argument[0];
+    check_dims(build, &ids->shape, ids->at);
+    for (int i = 0; i < program->params; i++) {
+        check_dims(build, &program->param[i]->shape, program->param[i]->at);
+    }
+    return !build->failed;
+}
+
 MlirOperation hec_ir_build(MlirContext context, const struct hec_program *program) {
     struct hec_build build = {.context = context, .program = program};
-    if (!read_settings(&build)) return (MlirOperation){0};
+    if (!read_settings(&build) || !check_names(&build)) return (MlirOperation){0};
     const MlirLocation at = hec_build_location(&build, program->model->at, NULL);
     build.module = mlirModuleGetOperation(mlirModuleCreateEmpty(at));
     set_attributes(&build);
