@@ -1,0 +1,83 @@
+#!/bin/sh
+# replay_test.sh REPLAY: the program from drawn loads to report, and every way to misuse it.
+set -eu
+replay=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "replay_test: $*" >&2
+    exit 1
+}
+
+# refuses CODE WORDS ARGUMENTS...: exits with the code and names the culprit.
+refuses() {
+    wanted=$1 words=$2
+    shift 2
+    code=0
+    "$replay" "$@" >"$work/out" 2>"$work/err" || code=$?
+    [ "$code" -eq "$wanted" ] || fail "$*: exit code $code, not $wanted"
+    grep -q -- "$words" "$work/err" || fail "$*: says '$(cat "$work/err")', not '$words'"
+    [ "$(wc -l <"$work/err")" -eq 1 ] || fail "$*: more than one line of complaint"
+}
+
+draw="--experts=12 --layers=2 --iterations=3 --microbatches=3 --rows=500 --seed=4"
+"$replay" --synthesize="$work/a.loads" --nodes=2 --devices=3 $draw
+"$replay" --synthesize="$work/b.loads.zst" --nodes=2 --devices=3 $draw
+zstd -q -d "$work/b.loads.zst" -o "$work/b.loads"
+cmp "$work/a.loads" "$work/b.loads" || fail "compressed and plain loads differ"
+
+# Unequal nodes, unequal speeds, more devices than experts.
+"$replay" --synthesize="$work/c.loads" --devices=5,2,1 --experts=4 --layers=1 --iterations=2 --rows=90
+
+all=$("$replay" --list-policies | cut -d' ' -f1 | paste -sd, -)
+for want in ep fsdp fastermoe smartmoe flexmoe laer llep ultraep eplb hecate quota; do
+    case ",$all," in *",$want,"*) ;; *) fail "no policy $want" ;; esac
+done
+"$replay" "$work/a.loads" --policy="$all" --nodes=2 --devices=3 --slots=2 --entries=3 --early=1 \
+    >"$work/table"
+[ "$(grep -c ' early ' "$work/table")" -eq 11 ] || fail "not every policy has an early line"
+[ "$(grep -c ' late ' "$work/table")" -eq 11 ] || fail "not every policy has a late line"
+"$replay" "$work/c.loads" --policy="$all" --devices=5,2,1 --speeds=1,1,1,1,2,3,1,1 --slots=2 \
+    --early=0 >/dev/null
+
+# Compressed loads say the same as plain ones, and so does a second run, times aside.
+"$replay" "$work/a.loads" --policy=quota --devices=3 --csv="$work/a.csv" >/dev/null
+"$replay" "$work/b.loads.zst" --policy=quota --devices=3 --csv="$work/b.csv" >/dev/null
+cut -d, -f1-14 "$work/a.csv" >"$work/a.cut"
+cut -d, -f1-14 "$work/b.csv" | cmp - "$work/a.cut" || fail "two runs differ"
+[ "$(wc -l <"$work/a.csv")" -eq 13 ] || fail "3 iterations, 2 layers, 2 forecasts: 12 samples"
+
+# ep is the worst and quota near the mean; fsdp moves nothing between devices.
+awk '$1 == "quota" && $4 > 1.05 { exit 1 } $1 == "ep" && $4 < 1.2 { exit 1 }
+     $1 == "fsdp" && $11 != "0.00%" { exit 1 }' "$work/table" || fail "implausible: $(cat "$work/table")"
+
+for flags in --forecast-age=1 --calibrate=always --calibrate=worth --dispatch=quota --reshard=2 \
+    "--window-bytes=1000 --chunk-bytes=400"; do
+    "$replay" "$work/a.loads" --policy=hecate,quota --devices=3 $flags >/dev/null || fail "$flags"
+done
+"$replay" "$work/a.loads" --policy=ep,quota --devices=3 --json --svg="$work/p.svg" >"$work/json"
+grep -q '"max_over_mean"' "$work/json" || fail "no figures in the JSON"
+grep -q '</svg>' "$work/p.svg" || fail "no picture"
+
+refuses 1 "No such file" "$work/none" --policy=ep
+head -c 100 "$work/a.loads" >"$work/short"
+refuses 1 "claims" "$work/short" --policy=ep --devices=3
+head -c 100 "$work/b.loads.zst" >"$work/short.zst"
+refuses 1 "ends early" "$work/short.zst" --policy=ep --devices=3
+echo nonsense >"$work/text"
+refuses 1 "HLOADS1" "$work/text" --policy=ep
+printf 'HLOADS1\n\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377' \
+    >"$work/huge"
+refuses 1 "claims too much" "$work/huge" --policy=ep
+refuses 1 "No such file" "$work/a.loads" --policy=ep --devices=3 --json=/none/x
+refuses 1 "No such file" "$work/a.loads" --policy=ep --devices=3 --svg=/none/x
+refuses 2 "recorded on 6 devices" "$work/a.loads" --policy=ep
+refuses 2 "no such policy" "$work/a.loads" --policy=epp
+refuses 2 "whole number" "$work/a.loads" --policy=ep --slots=-1
+refuses 2 "whole number" "$work/a.loads" --policy=ep --slots=1x
+refuses 2 "no such flag" "$work/a.loads" --policy=ep --slot=1
+refuses 2 "policy=NAME" "$work/a.loads"
+refuses 2 "a file of loads" --policy=ep
+refuses 2 "one for each" "$work/a.loads" --policy=ep --devices=3 --speeds=1,2
+echo "replay_test: passed"
