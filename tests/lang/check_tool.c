@@ -1,10 +1,11 @@
 // hec_check_tool: the front of the compiler as a program, for the text tests of this folder.
 //
-//   hec_check_tool [-D NAME=VALUE] [--set KEY=VALUE] [--parse | --check | --target=T | --settings]
+//   hec_check_tool [-D NAME=VALUE] [--set KEY=VALUE] [--parse | --check | --target=T | --settings | --builtins]
 //                  [--color=always] [--error-limit=N] [--library=DIR] FILE
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/builtins.h"
 #include "lang/check.h"
 #include "lang/settings.h"
 
@@ -53,6 +54,10 @@ int main(int count, char **values) {
     read_arguments(count, values, &arguments, &diag);
     if (!strcmp(arguments.mode, "settings")) {
         hec_settings_print(stdout);
+        return 0;
+    }
+    if (!strcmp(arguments.mode, "builtins")) {
+        hec_builtins_print(stdout);
         return 0;
     }
     if (!arguments.options.path) return 2;
