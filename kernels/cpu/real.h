@@ -50,11 +50,14 @@ HK_INLINE void vec_store(real *to, vec v) {
     memcpy(to, &v, sizeof v);
 }
 
-// Lanes in ascending order: one fixed order for every caller.
+// Halves added to halves: one fixed order, in log2(lanes) steps.
 HK_INLINE real vec_sum(vec v) {
-    real sum = v[0];
-    for (int i = 1; i < lanes; i++) sum += v[i];
-    return sum;
+    real part[lanes];
+    memcpy(part, &v, sizeof v);
+    for (int width = lanes / 2; width > 0; width /= 2) {
+        for (int i = 0; i < width; i++) part[i] += part[i + width];
+    }
+    return part[0];
 }
 
 #define HK_PASTE3_(a, b, c) a##_##b##_##c

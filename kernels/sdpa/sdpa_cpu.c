@@ -2,29 +2,51 @@
 // that it sees. The output row is the accumulator: it stays in cache.
 #include "kernels/sdpa/block.h"
 
-// Running maximum and sum of each query of the block.
+// What is known of each query of the block so far: the largest score, the sum of exp(score - peak)
+// lane by lane, and by how much the last block of keys made earlier weights fade.
 struct running {
     real peak[query_block];
-    real total[query_block];
+    real fade[query_block];
+    vec total[query_block];
 };
 
-// One row of scores to weights exp(score - peak), and what came before rescaled to the new peak.
-static void fold_row(real *scores, int64_t begin, int64_t end, real scale, real *peak, real *total,
-                     real *out, int64_t vwidth) {
+// Scores of row i, scaled and masked in place; returns the largest.
+static real mask_row(real *scores, const struct hk_sdpa_dims *d, const struct block *b, int64_t i) {
+    const real scale = (real)d->scale;
+    int64_t begin, end;
+    seen_keys(d, b, i, &begin, &end);
+    for (int64_t j = 0; j < key_block; j++) scores[j] *= scale;
     for (int64_t j = 0; j < begin; j++) scores[j] = -(real)INFINITY;
     for (int64_t j = end; j < key_block; j++) scores[j] = -(real)INFINITY;
-    for (int64_t j = begin; j < end; j++) scores[j] *= scale;
+    return row_max(scores, key_block);
+}
 
-    const real highest = row_max(scores, key_block);
-    const real next = highest > *peak ? highest : *peak;
-    const real fade = HK_REAL(exp)(*peak - next);
+// Scores to weights exp(score - peak), and what came before to the new peak. Three passes over the
+// rows, so that no row waits for the result of one.
+static void fold_rows(real *scores, real *out, int64_t out_row, struct running *run,
+                      const struct hk_sdpa_dims *d, const struct block *b) {
+    for (int64_t i = b->low; i < b->high; i++) {
+        const real highest = mask_row(scores + i * key_block, d, b, i);
+        run->fade[i] = run->peak[i];
+        if (highest > run->peak[i]) run->peak[i] = highest;
+    }
 #pragma omp simd
-    for (int64_t j = 0; j < key_block; j++) scores[j] = HK_REAL(exp)(scores[j] - next);
-    *total = *total * fade + row_sum(scores, key_block);
-    *peak = next;
-    if (fade == 1) return;
+    for (int64_t i = b->low; i < b->high; i++) {
+        run->fade[i] = HK_REAL(exp)(run->fade[i] - run->peak[i]);
+    }
+    for (int64_t i = b->low; i < b->high; i++) {
+        real *weights = scores + i * key_block;
+        const real peak = run->peak[i], fade = run->fade[i];
 #pragma omp simd
-    for (int64_t c = 0; c < vwidth; c++) out[c] *= fade;
+        for (int64_t j = 0; j < key_block; j++) weights[j] = HK_REAL(exp)(weights[j] - peak);
+        vec total = run->total[i] * fade;
+        for (int64_t j = 0; j < key_block; j += lanes) total += vec_load(weights + j);
+        run->total[i] = total;
+        if (fade == 1) continue;
+        real *row = out + i * out_row;
+#pragma omp simd
+        for (int64_t c = 0; c < d->vwidth; c++) row[c] *= fade;
+    }
 }
 
 // out[i, :] += weights[i, :] * v over the rows that see the block.
@@ -62,7 +84,7 @@ static void attend(real *out, real *lse, const real *q, const real *k, const rea
     out += query * out_row;
     for (int64_t i = 0; i < queries; i++) {
         running.peak[i] = -(real)INFINITY;
-        running.total[i] = 0;
+        running.total[i] = (vec){0};
         memset(out + i * out_row, 0, (size_t)d->vwidth * sizeof *out);
     }
 
@@ -73,19 +95,14 @@ static void attend(real *out, real *lse, const real *q, const real *k, const rea
         if (b.low >= b.high) continue;
         block_scores(scores + b.low * key_block, q + b.low * q_row, q_row, b.high - b.low,
                      k + key * k_row, k_row, b.keys, d->width, turned, true);
-        for (int64_t i = b.low; i < b.high; i++) {
-            int64_t first, last;
-            seen_keys(d, &b, i, &first, &last);
-            fold_row(scores + i * key_block, first, last, (real)d->scale, &running.peak[i],
-                     &running.total[i], out + i * out_row, d->vwidth);
-        }
+        fold_rows(scores, out, out_row, &running, d, &b);
         add_values(out, out_row, scores, v + key * v_row, v_row, &b, d->vwidth);
     }
 
     for (int64_t i = 0; i < queries; i++) {
-        const real share = 1 / running.total[i];
+        const real total = vec_sum(running.total[i]), share = 1 / total;
         for (int64_t c = 0; c < d->vwidth; c++) out[i * out_row + c] *= share;
-        lse[query + i] = running.peak[i] + (real)log((double)running.total[i]);
+        lse[query + i] = running.peak[i] + (real)log((double)total);
     }
 }
 
