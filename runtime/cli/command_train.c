@@ -48,6 +48,9 @@ static void print_data(const struct hrt_data *data) {
     else
         printf("%s for validation%s\n", validation,
                data->validation_cut ? " (the last 5 % of each file)" : "");
+    if (data->left_out)
+        printf("data: %d files that match are too short for a sequence and left out\n",
+               data->left_out);
 }
 
 static bool prepare(struct job *job, struct hrt_error *error) {

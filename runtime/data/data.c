@@ -19,28 +19,53 @@ static bool add_file(struct hrt_data *data, const char *path,
         realloc(data->file, ((size_t)data->files + 1) * sizeof *data->file);
     if (!grown) return hrt_fail(error, "out of memory");
     data->file = grown;
-    struct hrt_data_file *file = &data->file[data->files];
-    if (!hrt_data_file_open(file, path, request->format, data->vocabulary, error)) return false;
+    if (!hrt_data_file_open(&grown[data->files], path, request->format, data->vocabulary, error))
+        return false;
     data->files++;
-    if (file->tokens >= data->positions + 1) return true;
+    return true;
+}
+
+static bool is_short(const struct hrt_data *data, const struct hrt_data_file *file) {
+    return file->tokens < data->positions + 1;
+}
+
+// Adds the one file that was named.
+static bool add_named(struct hrt_data *data, const char *path,
+                      const struct hrt_data_request *request, struct hrt_error *error) {
+    if (!add_file(data, path, request, error)) return false;
+    const struct hrt_data_file *file = &data->file[data->files - 1];
+    if (!is_short(data, file)) return true;
     return hrt_fail(error,
                     "'%s' is too short: %" PRId64 " tokens, and one sequence of this model "
                     "needs %" PRId64,
                     path, file->tokens, data->positions + 1);
 }
 
+// Adds the files that match, without those that are too short.
+static bool add_matching(struct hrt_data *data, const char *pattern, const glob_t *found,
+                         const struct hrt_data_request *request, struct hrt_error *error) {
+    const int before = data->files;
+    for (size_t i = 0; i < found->gl_pathc; i++) {
+        if (!add_file(data, found->gl_pathv[i], request, error)) return false;
+        if (!is_short(data, &data->file[data->files - 1])) continue;
+        hrt_data_file_close(&data->file[--data->files]);
+        data->left_out++;
+    }
+    if (data->files > before) return true;
+    return hrt_fail(error, "no file that matches '%s' has the %" PRId64 " tokens of a sequence",
+                    pattern, data->positions + 1);
+}
+
 // A pattern that names an existing file is that file, whatever characters it has.
 static bool add_files(struct hrt_data *data, const char *pattern,
                       const struct hrt_data_request *request, struct hrt_error *error) {
     if (!strpbrk(pattern, "*?[") || access(pattern, F_OK) == 0)
-        return add_file(data, pattern, request, error);
+        return add_named(data, pattern, request, error);
     glob_t found;
     const int failed = glob(pattern, 0, NULL, &found); // Sorted.
     if (failed == GLOB_NOMATCH) return hrt_fail(error, "no file matches '%s'", pattern);
     if (failed) return hrt_fail(error, "cannot list '%s': %s", pattern, strerror(errno));
-    bool added = true;
-    for (size_t i = 0; added && i < found.gl_pathc; i++)
-        added = add_file(data, found.gl_pathv[i], request, error);
+    const bool added = add_matching(data, pattern, &found, request, error);
     globfree(&found);
     return added;
 }

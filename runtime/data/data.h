@@ -32,6 +32,7 @@ struct hrt_data {
     int files;
     struct hrt_data_split train, validation; // Validation may be empty.
     bool validation_cut;                     // Validation is the last 5 % of each training file.
+    int left_out; // Files that matched a pattern, but are too short for a sequence.
     int64_t positions, vocabulary;
     void *raw;      // Scratch of one sequence.
     int32_t *token; // One sequence, T + 1.
@@ -47,7 +48,8 @@ struct hrt_data_request {
     int64_t positions, vocabulary;
 };
 
-// Opens all files. False: `error` names the file and what is wrong with it; nothing stays open.
+// Opens all files. A file that is named, and not only matched by a pattern, must have T + 1 tokens;
+// of a pattern's files at least one must. False: `error` names the file and what is wrong with it; nothing stays open.
 // Training data may be absent when there is validation data.
 bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
                    struct hrt_error *error);

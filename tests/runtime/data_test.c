@@ -150,6 +150,22 @@ static void the_last_twentieth_of_each_file_is_kept_for_validation(void **state)
     hrt_data_close(&data);
 }
 
+static void short_files_of_a_pattern_are_left_out(void **state) {
+    (void)state;
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    test_write_text("p1", 3);
+    test_write_text("p2", 50);
+    test_write_text("p3", 4);
+    assert_true(open_data(&data, "p?", NULL, HRT_DATA_BYTES, &error));
+    assert_int_equal(data.files, 1);
+    assert_int_equal(data.left_out, 2);
+    assert_int_equal(data.train.tokens, 50);
+    hrt_data_close(&data);
+    expect_refusal("p[13]", HRT_DATA_BYTES,
+                   "no file that matches 'p[13]' has the 5 tokens of a sequence");
+}
+
 static void given_validation_files_leave_training_whole(void **state) {
     (void)state;
     struct hrt_data data;
@@ -216,6 +232,7 @@ int main(void) {
         cmocka_unit_test(damaged_llmc_files_are_refused),
         cmocka_unit_test(tokens_outside_the_vocabulary_are_refused),
         cmocka_unit_test(the_last_twentieth_of_each_file_is_kept_for_validation),
+        cmocka_unit_test(short_files_of_a_pattern_are_left_out),
         cmocka_unit_test(given_validation_files_leave_training_whole),
         cmocka_unit_test(a_sequence_depends_on_seed_and_number_alone),
         cmocka_unit_test(a_file_that_shrinks_is_an_error),
