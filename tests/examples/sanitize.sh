@@ -10,6 +10,6 @@ trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2086 # Lists of flags.
 "$CC" -std=gnu17 -O1 -g -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all \
     $EMITTED_CFLAGS -o "$work/program" "$work/program.c" $SANITIZED_LIBS
-"$work/program" train --data "$TEXT" --steps 3 --log "$work/log.jsonl" --save "$work/p.safetensors"
+"$work/program" train --data "$TEXT" --val "$TEXT" --steps 3 --log "$work/log.jsonl" --save "$work/p.safetensors"
 "$work/program" sample --load "$work/p.safetensors" --tokens 5 --prompt "The "
 test "$(wc -l < "$work/log.jsonl")" -eq 3
