@@ -123,6 +123,31 @@ const struct hec_setting_row hec_setting_rows[] = {
 // clang-format on
 const int hec_setting_rows_count = sizeof hec_setting_rows / sizeof *hec_setting_rows;
 
+// clang-format off
+const struct hec_moe_row hec_moe_rows[] = {
+    {"experts", "E * block", "", "number and body of the experts"},
+    {"shared", "none, block", "none", "expert that every token goes to"},
+    {"shared_gate", "none, sigmoid", "none", "gate of the shared expert's output"},
+    {"capacity", "dropless, number", "dropless", "rows per expert, times the even share"},
+    {"router.score", "softmax, sigmoid", "softmax", "from logits to scores"},
+    {"router.topk", "count", "2", "experts per token"},
+    {"router.groups", "count", "1", "groups that experts are chosen from"},
+    {"router.topk_groups", "count", "1", "groups per token; score: its two best experts"},
+    {"router.weight", "scores, renormalized, softmax_of_topk", "renormalized",
+     "weights of the chosen experts"},
+    {"router.scale", "number", "1", "factor of the weights"},
+    {"router.bias", "true, false", "false", "trained bias of the logits"},
+    {"router.jitter", "number", "0", "input noise in training, uniform in 1 +- jitter"},
+    {"balance.aux", "number", "0", "coefficient of the auxiliary loss"},
+    {"balance.per", "layer, sequence, batch", "layer", "what the auxiliary loss averages over"},
+    {"balance.normalize", "switch, hf", "switch",
+     "value of the balanced loss: 1 (switch) or topk (hf)"},
+    {"balance.z", "number", "0", "coefficient of the z-loss"},
+    {"balance.bias", "none, number", "none", "step of the selection bias, once per step"},
+};
+// clang-format on
+const int hec_moe_rows_count = sizeof hec_moe_rows / sizeof *hec_moe_rows;
+
 const struct hec_setting_row *hec_setting_row(const char *key) {
     for (int i = 0; i < hec_setting_rows_count; i++) {
         if (!strcmp(hec_setting_rows[i].key, key)) return &hec_setting_rows[i];
@@ -149,5 +174,9 @@ void hec_settings_print(FILE *out) {
         if (row->later)
             fprintf(out, " [not yet: %s]", !strcmp(row->later, "*") ? "any" : row->later);
         fputc('\n', out);
+    }
+    for (int i = 0; i < hec_moe_rows_count; i++) {
+        const struct hec_moe_row *row = &hec_moe_rows[i];
+        fprintf(out, "moe: %-33s %-10s %s (%s)\n", row->key, row->standard, row->text, row->values);
     }
 }

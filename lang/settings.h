@@ -45,7 +45,18 @@ const struct hec_setting_row *hec_setting_row(const char *key);
 // Whether `word` is one of the words of `list`, which are separated by '|'. `list` may be NULL.
 bool hec_setting_lists(const char *list, const char *word);
 
-// Prints the table, with defaults, for --explain=settings.
+// A setting inside a moe; lang/check/moe_settings.c reads it.
+struct hec_moe_row {
+    const char *key; // "router.topk"
+    const char *values;
+    const char *standard;
+    const char *text;
+};
+
+extern const struct hec_moe_row hec_moe_rows[];
+extern const int hec_moe_rows_count;
+
+// Prints both tables, with defaults, for --explain=settings.
 void hec_settings_print(FILE *out);
 
 #endif

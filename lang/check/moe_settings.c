@@ -3,29 +3,6 @@
 
 #include <string.h>
 
-const struct hec_moe_row hec_moe_rows[] = {
-    {"experts", "E * block", "", "number and body of the experts"},
-    {"shared", "none, block", "none", "expert that every token goes to"},
-    {"shared_gate", "none, sigmoid", "none", "gate of the shared expert's output"},
-    {"capacity", "dropless, number", "dropless", "rows per expert, times the even share"},
-    {"router.score", "softmax, sigmoid", "softmax", "from logits to scores"},
-    {"router.topk", "count", "2", "experts per token"},
-    {"router.groups", "count", "1", "groups that experts are chosen from"},
-    {"router.topk_groups", "count", "1", "groups per token; score: its two best experts"},
-    {"router.weight", "scores, renormalized, softmax_of_topk", "renormalized",
-     "weights of the chosen experts"},
-    {"router.scale", "number", "1", "factor of the weights"},
-    {"router.bias", "true, false", "false", "trained bias of the logits"},
-    {"router.jitter", "number", "0", "input noise in training, uniform in 1 +- jitter"},
-    {"balance.aux", "number", "0", "coefficient of the auxiliary loss"},
-    {"balance.per", "layer, sequence, batch", "layer", "what the auxiliary loss averages over"},
-    {"balance.normalize", "switch, hf", "switch",
-     "value of the balanced loss: 1 (switch) or topk (hf)"},
-    {"balance.z", "number", "0", "coefficient of the z-loss"},
-    {"balance.bias", "none, number", "none", "step of the selection bias, once per step"},
-};
-const int hec_moe_rows_count = sizeof hec_moe_rows / sizeof *hec_moe_rows;
-
 bool hec_moe_is_none(const struct hec_set *set) {
     return set->value->kind == HEC_EXPR_NAME && !strcmp(set->value->text, "none");
 }

@@ -3,6 +3,7 @@
 #define HECATE_LANG_CHECK_MOE_SETTINGS_H
 
 #include "lang/check/unit.h"
+#include "lang/settings.h"
 
 // What does not fit into hec_moe before its parameters exist.
 struct hec_moe_settings {
@@ -21,15 +22,5 @@ void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
                    const struct hec_moe_settings *settings);
 
 bool hec_moe_is_none(const struct hec_set *set);
-
-// One setting of a moe, for documentation: "router.topk".
-struct hec_moe_row {
-    const char *key;
-    const char *values;
-    const char *standard; // Default, as text.
-    const char *text;
-};
-extern const struct hec_moe_row hec_moe_rows[];
-extern const int hec_moe_rows_count;
 
 #endif
