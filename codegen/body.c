@@ -86,6 +86,10 @@ static void emit_for(struct hec_emitter *e, MlirOperation op, int depth) {
         return;
     }
     const char *layers = hec_layers(e, loop.count);
+    for (int i = 0; i < loop.carried; i++) {
+        hec_own(e, hec_for_init(&loop, i));
+        hec_own(e, hec_for_argument(&loop, i));
+    }
     hec_blank(&f->body);
     if (loop.down) {
         hec_open(&f->body, "for (int64_t i = %s - 1; i >= 0; i--) {", layers);

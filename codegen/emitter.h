@@ -136,6 +136,8 @@ void hec_scope_leave(struct hec_emitter *e);
 // Writes a statement or a line of the current function.
 #define hec_statement(e, ...) hec_line(&(e)->function->body, __VA_ARGS__)
 
+// Makes a value a temporary of the current function, whoever mentions it first.
+void hec_own(struct hec_emitter *e, MlirValue value);
 // A pointer to the value's first element, declared first where it is a local variable. "NULL" for
 // a value without memory.
 const char *hec_ref(struct hec_emitter *e, MlirValue value);

@@ -142,6 +142,11 @@ static const struct hec_field *field_of(struct hec_emitter *e, MlirValue value, 
     return (const struct hec_field *)*at;
 }
 
+void hec_own(struct hec_emitter *e, MlirValue value) {
+    const struct hec_home home = hec_value_home(e, value);
+    if (home.kind == HEC_HOME_ARENA) field_of(e, value, home.offset);
+}
+
 static const char *type_name(struct hec_emitter *e, bool integer) {
     return integer ? "int32_t" : e->real;
 }

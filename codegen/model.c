@@ -141,8 +141,11 @@ static void struct_temporaries(struct hec_emitter *e, struct hec_writer *out) {
 void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     hec_open(out, "struct %s {", e->name);
     hec_line(out, "int64_t batch; // Sequences of the current call.");
-    hec_line(out, "const int32_t *ids; // [batch, T]");
-    hec_line(out, "const int32_t *targets; // [batch, T]; negative: ignored.");
+    const MlirOperation forward = hec_find_symbol(e->module, HEC_STR("forward"));
+    const MlirValue ids = mlirBlockGetArgument(hec_func_body(forward), 0);
+    const char *dims = hec_dims_text(e, mlirValueGetType(ids));
+    hec_line(out, "const int32_t *ids; // %s", dims);
+    hec_line(out, "const int32_t *targets; // %s; negative: ignored.", dims);
     hec_line(out, "%s scale; // Of the token losses.", e->real);
     hec_line(out, "%s share; // Of the auxiliary losses.", e->real);
     hec_blank(out);

@@ -57,9 +57,11 @@ struct brackets {
     int depth;
 };
 
-static void follow(struct brackets *open, char c, int column) {
-    if (strchr("([{", c) && open->depth < DEEPEST) open->column[open->depth++] = column + 1;
-    if (strchr(")]}", c) && open->depth > 0) open->depth--;
+static void follow(struct brackets *open, const char *at, int column) {
+    if (strchr("([{", *at) && open->depth < DEEPEST) {
+        open->column[open->depth++] = column + (at[1] == ' ' ? 2 : 1);
+    }
+    if (strchr(")]}", *at) && open->depth > 0) open->depth--;
 }
 
 // After a comma costs less than after an operator, outside costs less than in brackets; after `=`
@@ -70,20 +72,27 @@ static int penalty_of(const char *at, int depth) {
     return at[1] == '=' ? 1000 : 2 * depth + 1;
 }
 
+// The end of the string literal that starts at text[i]; i itself where none does.
+static size_t skip_string(const char *text, size_t i) {
+    if (text[i] != '"') return i;
+    for (i++; text[i] && text[i] != '"'; i++) i += text[i] == '\\' && text[i + 1];
+    return i;
+}
+
 // Finds the place at which to break `text`, whose first byte stands in column `start`, so that what
-// comes before fits into the line. Never in a string literal.
+// comes before fits into the line; the first place where nothing does. Never in a string literal.
 static bool find_cut(const char *text, int start, struct brackets *open, int rest,
                      struct cut *best) {
-    bool found = false, quoted = false;
+    bool found = false;
     struct brackets seen = *open, at_best = *open;
-    for (size_t i = 0; text[i] && start + (int)i < HEC_COLUMNS; i++) {
-        if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
-        if (quoted) continue;
-        follow(&seen, text[i], start + (int)i);
+    for (size_t i = 0; text[i] && (start + (int)i < HEC_COLUMNS || !found); i++) {
+        i = skip_string(text, i);
+        if (!text[i]) break;
+        follow(&seen, text + i, start + (int)i);
         const int penalty = i ? penalty_of(text + i, seen.depth) : -1;
         const size_t end = text[i] == ',' ? i + 1 : i + 2;
         if (penalty < 0 || (found && penalty > best->penalty)) continue;
-        if (start + (int)end > HEC_COLUMNS) continue;
+        if (start + (int)end > HEC_COLUMNS && found) continue;
         found = true;
         best->end = end, best->next = end + 1, best->penalty = penalty;
         best->column = seen.depth ? seen.column[seen.depth - 1] : rest;
@@ -116,10 +125,9 @@ static void wrap(struct hec_writer *w, const char *text) {
 
 // The comment that ends a line of code, or NULL; not what looks like one in a string literal.
 static const char *trailing_comment(const char *text, size_t length) {
-    bool quoted = false;
     for (size_t i = 0; i + 3 < length; i++) {
-        if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
-        if (!quoted && i > 0 && strncmp(text + i, " // ", 4) == 0) return text + i + 1;
+        i = skip_string(text, i);
+        if (i > 0 && i + 3 < length && strncmp(text + i, " // ", 4) == 0) return text + i + 1;
     }
     return NULL;
 }

@@ -113,12 +113,14 @@ static int run(const struct command *c) {
         return -1;
     }
     if (child == 0) {
+        setpgid(0, 0); // A group of its own: a signal ends what it starts, too.
         close(channel[0]);
         if (fcntl(channel[1], F_SETFD, FD_CLOEXEC) == 0) execvp(c->word.item[0], c->word.item);
         reason = errno;
         const ssize_t sent = write(channel[1], &reason, sizeof reason);
         _exit(sent == sizeof reason ? 127 : 126);
     }
+    setpgid(child, child); // Whoever comes first.
     hec_output_child(child);
     close(channel[1]);
     const bool failed = read(channel[0], &reason, sizeof reason) == (ssize_t)sizeof reason;
@@ -140,11 +142,11 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
                 header ? header : "/proc/self/exe cannot be read");
         return 3;
     }
-    const struct command c = command_of(arena, options, prefix, source, output);
-    if (!c.word.item[0]) {
+    if (!options->cc[strspn(options->cc, " ")]) {
         fprintf(stderr, "hecatec: error: --cc names no command\n");
         return 2;
     }
+    const struct command c = command_of(arena, options, prefix, source, output);
     if (options->verbose || options->dry_run) show(&c);
     if (options->dry_run) return 0;
 

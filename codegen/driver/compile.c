@@ -48,6 +48,7 @@ struct compilation {
     struct hec_program *program;
     int from, to; // Stages.
     const char *name; // Of the model.
+    bool write_failed; // A file of --save-temps could not be written; complained of.
     double started;
 };
 
@@ -315,13 +316,18 @@ static void note_pass(struct compilation *c, const struct hec_step *step) {
 }
 
 static void save_module(struct compilation *c, const char *stage, int number) {
-    if (!c->options->save_temps) return;
+    if (!c->options->save_temps || c->write_failed) return;
     const char *suffix = hec_arena_format(c->arena, ".%02d.%s.mlir", number, stage);
-    write_text(c, temps_path(c, suffix), print_module);
+    c->write_failed = !write_text(c, temps_path(c, suffix), print_module);
 }
 
 static void crash_on_purpose(const struct compilation *c, const char *stage) {
     if (c->options->crash_after && strcmp(c->options->crash_after, stage) == 0) abort();
+}
+
+static const char *pass_phrase(struct compilation *c, int index) {
+    return hec_arena_format(c->arena, "running pass %s",
+                            hec_pipeline_step(c->pipeline, index)->stage);
 }
 
 static void after_step(void *user, const struct hec_step *step, MlirOperation module) {
@@ -336,8 +342,7 @@ static void after_step(void *user, const struct hec_step *step, MlirOperation mo
     save_module(c, step->stage, index + 1);
     crash_on_purpose(c, step->stage);
     const bool last = index + 1 == hec_pipeline_steps(c->pipeline);
-    const char *next = last ? "emitting C" : hec_pipeline_step(c->pipeline, index + 1)->stage;
-    hec_crash_progress(next, step->stage);
+    hec_crash_progress(last ? "emitting C" : pass_phrase(c, index + 1), step->stage);
 }
 
 static bool run_passes(struct compilation *c, int *status) {
@@ -347,8 +352,9 @@ static bool run_passes(struct compilation *c, int *status) {
     const int end = c->to < STAGE_C ? c->to - STAGE_PASS + 1 : -1;
     const char *from = c->from > STAGE_GRAPH ? c->options->compile_from : "graph";
     if (c->from <= STAGE_GRAPH) save_module(c, "graph", 0);
+    const bool any = first < hec_pipeline_steps(c->pipeline);
+    hec_crash_progress(any ? pass_phrase(c, first) : "emitting C", from);
     crash_on_purpose(c, "graph");
-    hec_crash_progress("running the passes", from);
     const struct hec_pipeline_hooks hooks = {.after = after_step, .user = c};
     const enum hec_pass_result result =
         hec_pipeline_run(c->pipeline, c->module, first, end, &hooks);
@@ -357,7 +363,7 @@ static bool run_passes(struct compilation *c, int *status) {
     const bool errors = has_errors(c);
     if (result == HEC_PASS_BROKEN) hec_crash();
     *status = HEC_EXIT_INPUT;
-    return result == HEC_PASS_DONE && !errors;
+    return result == HEC_PASS_DONE && !errors && !c->write_failed;
 }
 
 // ---- C
@@ -392,6 +398,14 @@ static const char *c_file(struct compilation *c) {
 static int finish_program(struct compilation *c) {
     const struct hec_options *o = c->options;
     const char *source = o->input;
+    if (o->output && strcmp(o->output, "-") == 0) {
+        fprintf(stderr, "hecatec: error: -o -: only text can go to standard output (-S)\n");
+        return HEC_EXIT_COMMAND_LINE;
+    }
+    if (c->from == STAGE_C && access(source, R_OK) != 0) {
+        fprintf(stderr, "hecatec: error: cannot read '%s': %s\n", source, strerror(errno));
+        return HEC_EXIT_INPUT;
+    }
     if (c->from < STAGE_C) {
         source = c_file(c);
         const int status = source ? write_c(c, source) : HEC_EXIT_INPUT;

@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Read by the signal handler: a path is complete before `count` says it is there, and is cleared in
-// one store.
+// Read by the signal handler: an entry is there when its first byte is.
 enum { TEMPORARIES_MAX = 8, PATH_BYTES = 4096 };
 static char temporary[TEMPORARIES_MAX][PATH_BYTES];
 static volatile sig_atomic_t count;
@@ -25,7 +24,7 @@ static void remove_all(void) {
 
 static void on_signal(int number) {
     remove_all();
-    if (child_process > 0) kill(child_process, SIGTERM);
+    if (child_process > 0) kill(-child_process, SIGTERM);
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -50,9 +49,12 @@ static bool complain(const char *path) {
 }
 
 static bool remember(const char *path) {
-    if (count == TEMPORARIES_MAX || strlen(path) >= PATH_BYTES) return false;
-    strcpy(temporary[count], path);
-    count++;
+    int at = 0;
+    while (at < count && temporary[at][0]) at++;
+    if (at == TEMPORARIES_MAX || strlen(path) >= PATH_BYTES) return false;
+    strcpy(temporary[at] + 1, path + 1); // The first byte last: it says that the rest is there.
+    temporary[at][0] = path[0];
+    if (at == count) count++;
     return true;
 }
 

@@ -11,7 +11,7 @@
 
 // Removes all temporary files at exit and on SIGINT, SIGTERM, SIGHUP and SIGPIPE. Call once, first.
 void hec_output_guard(void);
-// The process to end as well when a signal comes; 0: none.
+// The process group to end as well when a signal comes; 0: none.
 void hec_output_child(pid_t child);
 
 // Writes `text` to `path`; "-" is standard output. Returns false after a complaint to stderr.

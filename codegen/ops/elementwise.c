@@ -203,8 +203,8 @@ static bool fused_space(struct hec_emitter *e, MlirOperation op, struct hec_tens
     return true;
 }
 
-// Stores all outputs. An output may take the memory of an input, so the first store comes after the
-// last expression.
+// Stores all outputs. An output may take the memory of an input, so no expression reads memory after
+// the first store.
 static void store_results(struct hec_emitter *e, const struct fused *fused,
                           const struct hec_nest *nest, MlirOperation op, MlirOperation yield) {
     enum { OUTPUTS_MAX = 64 };
@@ -213,7 +213,7 @@ static void store_results(struct hec_emitter *e, const struct fused *fused,
     for (int i = 0; i < results; i++) {
         const MlirValue value = hec_operand(yield, i);
         text[i] = get_expression(fused, value).text;
-        if (i == 0 || !strpbrk(text[i], "[ (")) continue; // A local variable already.
+        if (i == 0 || !strchr(text[i], '[')) continue;
         const char *local = hec_ident(&e->function->names, hec_value_name(value), "t");
         hec_statement(e, "const %s %s = %s;", e->real, local, text[i]);
         text[i] = local;
