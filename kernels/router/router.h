@@ -13,9 +13,11 @@ enum hk_weight {
     HK_SOFTMAX_OF_TOPK // Softmax over the logits of the chosen.
 };
 
+enum { HK_EXPERTS_MAX = 4096 };
+
 struct hk_router_rule {
-    int64_t experts;
-    int64_t topk; // At most `experts`; with groups, at most topk_groups * experts / groups.
+    int64_t experts; // At most HK_EXPERTS_MAX.
+    int64_t topk;    // At most `experts`; with groups, at most topk_groups * experts / groups.
     // groups > 1: only experts of the topk_groups best groups can be chosen; `groups` divides
     // `experts`, groups are neighbours. A group counts its best expert (softmax, DeepSeek-V2) or
     // the sum of its two best (sigmoid, DeepSeek-V3).

@@ -1,85 +1,62 @@
-// CPU twin of router: one token after the other, experts vectorized for the scores.
-//
-// The best are found in topk passes, each looking for the best one that comes after the last one
-// found in the order (value descending, index ascending). So nothing needs to be marked or stored,
-// however many experts there are.
+// CPU twin of router: one token after the other, experts vectorized for scores and maxima.
 #include "kernels/router/router.h"
 
 #include "kernels/cpu/row.h"
 
-// An expert or a group, and what it is chosen by.
-struct candidate {
-    real value;
-    int64_t index; // -1: none.
-};
-
-static bool comes_before(struct candidate a, struct candidate b) {
-    return a.value > b.value || (a.value == b.value && a.index < b.index);
-}
-
-// `best`, or `c` if c is better and still to come after `last`.
-static struct candidate better(struct candidate best, struct candidate c, struct candidate last) {
-    if (last.index >= 0 && !comes_before(last, c)) return best;
-    return best.index < 0 || comes_before(c, best) ? c : best;
-}
-
-// What expert e is chosen by; NaN as the worst.
-static real value_of(const real *scores, const real *bias, int64_t e) {
-    const real value = scores[e] + (bias ? bias[e] : 0);
-    return isnan(value) ? -(real)INFINITY : value;
-}
-
-static real group_value(const real *scores, const real *bias, int64_t begin, int64_t count,
-                        enum hk_score score) {
-    const struct candidate none = {0, -1};
-    struct candidate best = none;
-    for (int64_t e = begin; e < begin + count; e++) {
-        best = better(best, (struct candidate){value_of(scores, bias, e), e}, none);
-    }
-    if (score == HK_SOFTMAX || count == 1) return best.value;
-    struct candidate second = none;
-    for (int64_t e = begin; e < begin + count; e++) {
-        second = better(second, (struct candidate){value_of(scores, bias, e), e}, best);
-    }
-    return best.value + second.value;
-}
-
-// The last group that may be chosen from: groups not after it are in.
-static struct candidate last_group(const real *scores, const real *bias,
-                                   const struct hk_router_rule *rule) {
-    const int64_t count = rule->experts / rule->groups;
-    struct candidate last = {0, -1};
-    for (int64_t i = 0; i < rule->topk_groups; i++) {
-        struct candidate best = {0, -1};
-        for (int64_t g = 0; g < rule->groups; g++) {
-            const real value = group_value(scores, bias, g * count, count, rule->score);
-            best = better(best, (struct candidate){value, g}, last);
+// The index of the largest value, the first of equals, which becomes NaN: taken. NaN is never
+// found; -1 when nothing is left.
+static int64_t take_best(real *values, int64_t count) {
+    const real peak = row_max(values, count);
+    for (int64_t i = 0; i < count; i++) {
+        if (values[i] == peak) {
+            values[i] = NAN;
+            return i;
         }
-        last = best;
     }
-    return last;
+    return -1;
+}
+
+// A group's best value, or the sum of its two best.
+static real group_value(const real *values, int64_t count, bool two) {
+    real best = -(real)INFINITY, second = -(real)INFINITY;
+    for (int64_t i = 0; i < count; i++) {
+        const real value = values[i];
+        second = value > best ? best : value > second ? value : second;
+        best = value > best ? value : best;
+    }
+    return two && count > 1 ? best + second : best;
+}
+
+// Marks the experts outside the best groups as taken.
+static void keep_groups(real *values, const struct hk_router_rule *rule) {
+    real by_group[HK_EXPERTS_MAX];
+    bool kept[HK_EXPERTS_MAX] = {false};
+    const int64_t count = rule->experts / rule->groups;
+    for (int64_t g = 0; g < rule->groups; g++) {
+        by_group[g] = group_value(values + g * count, count, rule->score == HK_SIGMOID);
+    }
+    for (int64_t i = 0; i < rule->topk_groups; i++) {
+        const int64_t best = take_best(by_group, rule->groups);
+        assert(best >= 0);
+        kept[best] = true;
+    }
+    for (int64_t e = 0; e < rule->experts; e++) {
+        if (!kept[e / count]) values[e] = NAN;
+    }
 }
 
 static void choose(int32_t *ids, const real *scores, const real *bias,
                    const struct hk_router_rule *rule) {
-    const int64_t groups = rule->groups > 1 ? rule->groups : 1, count = rule->experts / groups;
-    const struct candidate limit =
-        groups > 1 ? last_group(scores, bias, rule) : (struct candidate){0, -1};
-    struct candidate last = {0, -1};
+    real values[HK_EXPERTS_MAX];
+    for (int64_t e = 0; e < rule->experts; e++) {
+        const real value = scores[e] + (bias ? bias[e] : 0);
+        values[e] = isnan(value) ? -(real)INFINITY : value;
+    }
+    if (rule->groups > 1) keep_groups(values, rule);
     for (int64_t j = 0; j < rule->topk; j++) {
-        struct candidate best = {0, -1};
-        for (int64_t g = 0; g < groups; g++) {
-            if (groups > 1) {
-                const real value = group_value(scores, bias, g * count, count, rule->score);
-                if (comes_before(limit, (struct candidate){value, g})) continue;
-            }
-            for (int64_t e = g * count; e < (g + 1) * count; e++) {
-                best = better(best, (struct candidate){value_of(scores, bias, e), e}, last);
-            }
-        }
-        assert(best.index >= 0);
-        ids[j] = (int32_t)best.index;
-        last = best;
+        const int64_t best = take_best(values, rule->experts);
+        assert(best >= 0);
+        ids[j] = (int32_t)best;
     }
 }
 
@@ -121,6 +98,7 @@ HK_KERNEL(void, router,
           (real * scores, real *weights, int32_t *ids, int32_t *loads, const real *logits,
            const real *bias, int64_t tokens, struct hk_router_rule rule),
           (scores, weights, ids, loads, logits, bias, tokens, rule)) {
+    assert(rule.experts <= HK_EXPERTS_MAX);
     assert(rule.topk >= 0 && rule.topk <= rule.experts);
 #pragma omp parallel for schedule(static)
     for (int64_t t = 0; t < tokens; t++) {
