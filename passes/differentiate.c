@@ -1,8 +1,8 @@
 // differentiate: reverse mode, the whole model at once.
 //
 //   before   func @forward(%ids, ...) -> (%loss, ...)
-//   after    the same, with moe.stash behind every value that the backward pass reads, a moe.slot for
-//            each, and func @backward(%ids, ...) that fetches them and accumulates gradients
+//   after    the same, with moe.stash behind every value that the backward pass reads, a moe.slot
+//            for each, and func @backward(%ids, ...) that fetches them and accumulates gradients
 //
 // Why      One rule per operation (ir/ops) gives the gradient of everything, loops and experts
 //          included. Saved values are keyed by slot and layer, so that no loop has to carry them.
@@ -11,8 +11,8 @@
 //          @forward became one that counts down and carries the gradients of what that one carried
 //          and of what its body took from outside. moe.accumulate stands where its value was made.
 //          The gradient of %h is called %dh. Parameters with trainable = false get none.
-// Reports  no @forward, one that returns no scalar, a call, an operation of an unknown dialect that a
-//          gradient would have to pass.
+// Reports  no @forward, one that returns no scalar, a call, an operation of an unknown dialect that
+//          a gradient would have to pass.
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -71,8 +71,8 @@ static MlirStringRef word_at(const char *words, int index) {
     return mlirStringRefCreate(words, strcspn(words, " ?*:"));
 }
 
-// The value's own name, with the word of its result where one operation has several: "n.rstd"; after
-// the operation when it has none: "route.pair". What is left when a loop has ended: "x.last".
+// The value's own name, with the word of its result where one operation has several: "n.rstd";
+// after the operation when it has none: "route.pair". What is left when a loop has ended: "x.last".
 static void describe(MlirValue v, char *text, size_t room) {
     const MlirOperation op = hec_defining(v);
     const MlirStringRef name = name_of(v);

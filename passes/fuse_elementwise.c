@@ -2,17 +2,17 @@
 //
 //   before   %s = moe.silu(%a); %b = moe.contract(%x, %w); %h = moe.mul(%s, %b)
 //   after    %b = moe.contract(%x, %w)
-//            %h = moe.fused(%a, %b) { ^(%p, %q): %s = moe.silu(%p); %h = moe.mul(%s, %q); yield %h }
+//            %h = moe.fused(%a, %b) { ^(%p, %q): %s = moe.silu(%p); %h = moe.mul(%s, %q) }
 //
 // Why      Such operations take the time of moving their operands. In one loop each input is read
 //          once, each output written once, and a value used only inside has no memory at all.
 // Needs    only a module that verifies. Runs before place-buffers: values are still immutable, so
 //          moving an operation without effects past another changes nothing.
 // Leaves   moe.fused regions of elementwise operations whose results have all one type; inputs may
-//          be broadcast (gain[D], gate[rows]). Operations need not have been neighbours: the earlier
-//          ones sink, or the later ones rise together with the reads of parameters and slots that
-//          they wait for. A stash or an accumulate of a result follows it. No fused loop has more
-//          than 16 arrays. Scalars are left alone.
+//          be broadcast (gain[D], gate[rows]). Operations need not have been neighbours: the
+//          earlier ones sink, or the later ones rise together with the reads of parameters and
+//          slots that they wait for. A stash or an accumulate of a result follows it. No fused loop
+//          has more than 16 arrays. Scalars are left alone.
 // Reports  nothing.
 #include "passes/pass.h"
 
@@ -178,7 +178,8 @@ static bool is_output(const struct fusion *f, MlirValue v, const struct group *a
     return false;
 }
 
-// Adds the inputs of `g` to `input`, each once; constants are made inside. Stops when there are many.
+// Adds the inputs of `g` to `input`, each once; constants are made inside. Stops when there are
+// many.
 static int collect_inputs(const struct fusion *f, const struct group *g, const struct group *other,
                           MlirValue input[ARRAYS_MAX], int count) {
     for (int k = 0; k < g->ops.count; k++) {

@@ -6,10 +6,11 @@
 //            %rows = call @sparse.expert(%r, %first, %i, %g)
 //            %y = moe.combine(%rows, %pair, %slot)
 //
-// Why      A dropless layer has exactly tokens x topk rows. Sorted by expert, an expert's body is IR
-//          like any other: differentiation, recomputation and fusion work on it unchanged. The gate
-//          weight is multiplied in before the last product, h * g @ w2 instead of (h @ w2) * g: its
-//          gradient is then formed from values that are saved anyway, not from the experts' output.
+// Why      A dropless layer has exactly tokens x topk rows. Sorted by expert, an expert's body is
+//          IR like any other: differentiation, recomputation and fusion work on it unchanged. The
+//          gate weight is multiplied in before the last product, h * g @ w2 instead of (h @ w2) *
+//          g: its gradient is then formed from values that are saved anyway, not from the experts'
+//          output.
 // Needs    the experts' function takes rows, first and the layer; one moe.experts per function.
 // Leaves   no moe.experts. The function has one argument more, the gate weights, when its result is
 //          a moe.grouped_contract; else the weights are multiplied with its result.

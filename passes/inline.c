@@ -1,6 +1,6 @@
 // inline: one function holds the whole model.
 //
-//   before   %h = call @attention(%x, %i)          func private @attention(%x, %i) { ... return %y }
+//   before   %h = call @attention(%x, %i)      func private @attention(%x, %i) { ... return %y }
 //   after    the operations of @attention, for %x and %i the operands of the call
 //
 // Why      Differentiation, fusion and placement see everything at once. Upstream's inliner refuses
@@ -8,7 +8,8 @@
 // Needs    every call inside the module, no recursion.
 // Leaves   no func.call, no private function. The location of an operation tells its call:
 //          "h"(callsite("m.moe":4:3 at "attention"("m.moe":12:9))).
-// Reports  a callee that is missing, a function that calls itself, experts that are not grouped yet.
+// Reports  a callee that is missing, a function that calls itself, experts that are not grouped
+//          yet.
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 

@@ -1,7 +1,7 @@
 // Pipelines: text to steps, steps in order, a verifier after each.
 //
-// Our passes are called directly. Upstream's (canonicalize, cse, ...) run in a pass manager of their
-// own per step, so that printing, timing and verification are the same for both kinds.
+// Our passes are called directly. Upstream's (canonicalize, cse, ...) run in a pass manager of
+// their own per step, so that printing, timing and verification are the same for both kinds.
 #include "passes/pipeline.h"
 
 #include <mlir-c/Pass.h>

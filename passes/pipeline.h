@@ -62,9 +62,9 @@ void hec_passes_print(FILE *out);
 
 // ---- explain_memory.c
 
-// Prints, from a module that place-buffers has gone over: parameters, gradients, optimizer states and
-// the arena, and what lives in the arena when most of it does. Returns false and reports when the
-// module has no homes.
+// Prints, from a module that place-buffers has gone over: parameters, gradients, optimizer states
+// and the arena, and what lives in the arena when most of it does. Returns false and reports when
+// the module has no homes.
 bool hec_explain_memory(MlirOperation module, FILE *out);
 
 #endif

@@ -3,12 +3,12 @@
 //   before   %a = moe.silu(%x); %b = moe.silu(%x); %c = moe.mul(%b, fill 1); %d = moe.exp(%x)
 //   after    %a = moe.silu(%x), used for %b and %c
 //
-// Why      Differentiation asks for values as it needs them, inlining copies bodies whole; both leave
-//          repetitions. Upstream's cse and canonicalize take our operations for effects.
+// Why      Differentiation asks for values as it needs them, inlining copies bodies whole; both
+//          leave repetitions. Upstream's cse and canonicalize take our operations for effects.
 // Needs    only a module that verifies.
 // Leaves   no two equal pure operations of which one sees the other, no unused pure operation, no
-//          product with 1 or sum with 0, no loop-carried value that is its own successor or is never
-//          read, no slot (unless `observed`) and no stash that nothing fetches.
+//          product with 1 or sum with 0, no loop-carried value that is its own successor or is
+//          never read, no slot (unless `observed`) and no stash that nothing fetches.
 // Reports  nothing.
 #include "passes/pass.h"
 #include "passes/rewrite.h"

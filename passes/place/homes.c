@@ -1,8 +1,9 @@
 // Homes: which values live where, and which share a buffer of the arena.
 //
 // In this order, so that what is fixed from outside comes first:
-//   get, fetch and arguments live where they are read from; a stashed value is computed in its slot;
-//   carried and stashed ones in a slot with one row more: layer i reads row i and makes row i + 1;
+//   get, fetch and arguments live where they are read from;
+//   a stashed value is computed in its slot;
+//   one that is carried, too, in a slot with one row more: layer i reads row i and makes row i + 1;
 //   an accumulated value is added straight to the gradient when its kernel can;
 //   the four values of a carried one (initial, argument, yielded, result) share a buffer;
 //   an elementwise result takes the buffer of an operand that dies there, or its slot.
@@ -79,7 +80,8 @@ static bool is_free_result(const struct hec_placement *p, MlirValue v) {
     return op.ptr && !hec_op_is(op, HEC_OP_FOR) && !p->placed[index_of(p, v)].pinned;
 }
 
-// A carried value that is stashed at its layer: rows 0 .. layers of the slot hold its whole history.
+// A carried value that is stashed at its layer: rows 0 .. layers of the slot hold its whole
+// history.
 static void pin_history(struct hec_placement *p, MlirOperation stash, const struct hec_for *loop,
                         int index) {
     struct hec_home home = {.kind = HEC_HOME_SLOT, .symbol = hec_get_string(stash, "slot")};

@@ -1,8 +1,9 @@
 // Layout of parameters: how each lies in memory, and where in the parameter buffer.
 //
-// A matrix that is only ever the right operand of products lies in panels of 64 columns, padded with
-// zeros, which the kernels read in order. Everything else lies row-major. Gradients and optimizer
-// states have the layout of their parameter. Every tensor starts at a multiple of 16 elements.
+// A matrix that is only ever the right operand of products lies in panels of 64 columns, padded
+// with zeros, which the kernels read in order. Everything else lies row-major. Gradients and
+// optimizer states have the layout of their parameter. Every tensor starts at a multiple of 16
+// elements.
 #include <stdlib.h>
 
 #include "ir/ops/contract.h"

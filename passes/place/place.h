@@ -26,7 +26,8 @@ struct hec_slot {
 };
 
 // A change of the module without which a value has no home: `user`'s operand `index` reads a copy
-// made before `before`; or, with `alias`, the stash `user` goes and fetches of its slot read `alias`.
+// made before `before`; or, with `alias`, the stash `user` goes and fetches of its slot read
+// `alias`.
 struct hec_repair {
     MlirOperation user, before;
     int index;
@@ -47,7 +48,8 @@ struct hec_placement {
 
 // ---- homes.c
 
-// Decides every home but the offsets in the arena. Leaves repairs when the module must change first.
+// Decides every home but the offsets in the arena. Leaves repairs when the module must change
+// first.
 void hec_place_decide(struct hec_placement *place);
 void hec_place_find_slots(struct hec_placement *place); // All moe.slot, with the rows they declare.
 int hec_place_root(struct hec_placement *place, int value);

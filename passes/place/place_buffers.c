@@ -3,18 +3,18 @@
 //   before   %h = moe.silu(%x) : tensor<...>
 //   after    %h = moe.silu(%x) {home = ["arena+4096"]} : tensor<...>
 //            moe.slot @x {offset = 0, stride = 1048576, rows = 13}
-//            moe.param @w {layout = "panels", matrix = [128, 512], elements = 65536, offset = 81920}
+//            moe.param @w {layout = "panels", matrix = [128, 512], elements = 65536, offset = 0}
 //
 // Why      The emitted program allocates nothing: one arena, whose size is printed when compiling,
 //          holds saved values and temporaries, and values that never live at once share its bytes.
 //          Saving and carrying cost no copy: values are computed where they are read next.
 // Needs    @forward, and @backward when it is to be placed with it; no calls; the arguments ids,
 //          targets, scale, share.
-// Leaves   `home` on every operation with tensor results and every loop, `argument_home` on loops and
-//          functions, `adds` where a result is added to a gradient; offset, stride and rows of every
-//          slot; layout, matrix, elements and offset of every parameter, offset and chunk_elements of
-//          every set; hecate.arena_bytes and hecate.param_elements of the module. moe.copy where a
-//          value is wanted in two places. prove-placement holds.
+// Leaves   `home` on every operation with tensor results and every loop, `argument_home` on loops
+//          and functions, `adds` where a result is added to a gradient; offset, stride and rows of
+//          every slot; layout, matrix, elements and offset of every parameter, offset and
+//          chunk_elements of every set; hecate.arena_bytes and hecate.param_elements of the module.
+//          moe.copy where a value is wanted in two places. prove-placement holds.
 // Reports  a layer that is neither constant nor the loop's; an internal error when the proof fails.
 #include <assert.h>
 #include <stdlib.h>

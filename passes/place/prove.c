@@ -4,13 +4,13 @@
 //   after    the same
 //
 // Why      A wrong home is silent: the program trains on overwritten numbers. Liveness, sharing and
-//          offsets are decided in several places; this checks what they add up to, and nothing else:
-//          it reads only the attributes that codegen reads.
+//          offsets are decided in several places; this checks what they add up to, and nothing
+//          else: it reads only the attributes that codegen reads.
 // Needs    homes on every operation with tensors, offsets on every slot.
 // Leaves   the module as it is, and a certainty: on every run of @forward, then @backward, with all
 //          layers, each operation finds its operands' last values where their homes are, no result
-//          overlaps an operand except in place where the op table allows it, and observed slots hold
-//          their values when @forward has ended.
+//          overlaps an operand except in place where the op table allows it, and observed slots
+//          hold their values when @forward has ended.
 // Reports  the first faults; they are internal errors, "an operand's bytes were overwritten".
 #include <assert.h>
 #include <stdlib.h>

@@ -4,7 +4,8 @@
 //              [--explain=memory] [--print-passes] [FILE]
 //
 // Prints the module, without locations unless asked; the text may come from standard input. Faults
-// go to standard error as FILE:LINE:COLUMN: error: TEXT. Exit 0 done, 1 refused, 2 usage, 70 broken.
+// go to standard error as FILE:LINE:COLUMN: error: TEXT. Exit 0 done, 1 refused, 2 usage, 70
+// broken.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
