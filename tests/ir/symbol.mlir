@@ -18,19 +18,22 @@ module {
   // The gradient is accumulated directly behind its operand; a table that is not trained has none.
   // CHECK-LABEL: func.func @get(
   // CHECK-SAME:    %[[X:[^:]*]]: tensor<2x4x6xf32{{[^%]*}}%[[I:[^:]*]]: index
+  // CHECK:         %[[S:.*]] = "moe.silu"(%[[X]])
   // CHECK:         "moe.fill"() {value = 1
   // CHECK-NOT:     "moe.accumulate"
   // CHECK:         %[[DH:.*]] = "moe.contract"(%{{.*}}, %{{.*}}) : ({{.*}}) -> tensor<6x6xf32, ["D2", "D"]>
   // CHECK-NEXT:    "moe.accumulate"(%[[DH]]) {param = @back} : (tensor<6x6xf32, ["D2", "D"]>) -> ()
-  // CHECK:         %[[DW:.*]] = "moe.contract"(%[[X]], %{{.*}}) : ({{.*}}) -> tensor<6x6xf32, ["D", "D2"]>
+  // CHECK:         %[[DW:.*]] = "moe.contract"(%[[S]], %{{.*}}) : ({{.*}}) -> tensor<6x6xf32, ["D", "D2"]>
   // CHECK-NEXT:    "moe.accumulate"(%[[DW]], %[[I]]) {param = @w}
+  // CHECK:         "moe.silu_grad"
   // CHECK-NOT:     "moe.accumulate"
   "moe.param"() {sym_name = "back", type = tensor<6x6xf32, ["D2", "D"]>, layers = 0, path = "back", init = "ones", decay = true, trainable = true} : () -> ()
   func.func @get(%x: !x, %i: index) -> !x {
     %w = "moe.get"(%i) {param = @w} : (index) -> !w
     %t = "moe.get"() {param = @table} : () -> !w
     %p = "moe.mul"(%w, %t) : (!w, !w) -> !w
-    %h = "moe.contract"(%x, %w) : (!x, !w) -> !y
+    %s = "moe.silu"(%x) : (!x) -> !x
+    %h = "moe.contract"(%s, %w) : (!x, !w) -> !y
     %b = "moe.get"() {param = @back} : () -> tensor<6x6xf32, ["D2", "D"]>
     %y = "moe.contract"(%h, %b) : (!y, tensor<6x6xf32, ["D2", "D"]>) -> !x
     return %y : !x
