@@ -70,7 +70,7 @@ static char *header_text(const struct hrt_program *program, const struct listing
     for (size_t i = 0; i < list->entries; i++)
         json_object_set_new(header, list->entry[i].path,
                             entry_of(list->entry[i].tensor.param, program->precision, &offset));
-    char *text = json_dumps(header, JSON_COMPACT | JSON_SORT_KEYS);
+    char *text = json_dumps(header, JSON_COMPACT);
     json_decref(header);
     if (!text) return NULL;
 

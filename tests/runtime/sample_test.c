@@ -61,6 +61,19 @@ static void the_window_slides(void **state) {
                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghi\n");
 }
 
+static void the_model_sees_the_last_tokens(void **state) {
+    (void)state;
+    struct hrt_error error = {0};
+    struct hrt_state s;
+    create(&s);
+    FILE *out = fopen("/dev/null", "w");
+    assert_true(
+        hrt_sample(&s, "0123456789ABCDEFGHIJ", 3, (struct hrt_sample_rule){0}, out, &error));
+    for (int i = 0; i < 16; i++) assert_int_equal(s.ids[i], "789ABCDEFGHIJKLM"[i]);
+    fclose(out);
+    hrt_state_destroy(&s);
+}
+
 static void the_seed_decides(void **state) {
     (void)state;
     char *one = sampled("a", 100, (struct hrt_sample_rule){.temperature = 3, .seed = 1});
@@ -73,18 +86,19 @@ static void the_seed_decides(void **state) {
     free(other);
 }
 
-// Among the two likeliest at temperature 1, the second has the share 1 / (1 + e).
+// Among the two likeliest, a logit apart, at temperature 2 the second has the share
+// 1 / (1 + exp(1 / 2)).
 static void shares_follow_the_scores(void **state) {
     (void)state;
     enum { DRAWS = 4000 };
-    char *text = sampled("a", DRAWS, (struct hrt_sample_rule){.temperature = 1, .topk = 2});
+    char *text = sampled("a", DRAWS, (struct hrt_sample_rule){.temperature = 2, .topk = 2});
     int second = 0;
     for (int i = 0; i < DRAWS; i++) {
         const int gap = (unsigned char)(text[i + 1] - text[i]);
         assert_true(gap == 1 || gap == 2);
         second += gap == 2;
     }
-    const double share = 1 / (1 + exp(1));
+    const double share = 1 / (1 + exp(0.5));
     assert_true(fabs((double)second / DRAWS - share) < 5 * sqrt(share * (1 - share) / DRAWS));
     free(text);
 }
@@ -109,6 +123,7 @@ int main(void) {
         cmocka_unit_test(topk_one_takes_the_likeliest),
         cmocka_unit_test(without_a_prompt_a_newline_is_continued),
         cmocka_unit_test(the_window_slides),
+        cmocka_unit_test(the_model_sees_the_last_tokens),
         cmocka_unit_test(the_seed_decides),
         cmocka_unit_test(shares_follow_the_scores),
         cmocka_unit_test(scores_that_are_not_finite_are_an_error),

@@ -84,6 +84,24 @@ static void a_step_averages_over_all_targets_of_all_iterations(void **state) {
     close_fixture(&f);
 }
 
+// Without a learning rate the model stays as it is, so only the sequences tell steps apart.
+static void every_step_draws_its_own_sequences(void **state) {
+    (void)state;
+    struct fixture f;
+    struct hrt_step first, second, again;
+    struct hrt_error error = {0};
+    open_fixture(&f, 2 * 4 * 16);
+    f.config.lr = 0;
+    assert_true(hrt_trainer_step(&f.trainer, 0, &first, &error));
+    assert_true(hrt_trainer_step(&f.trainer, 1, &second, &error));
+    assert_true(first.loss != second.loss);
+    assert_true(hrt_trainer_step(&f.trainer, 0, &again, &error));
+    assert_true(first.loss == again.loss && first.grad_norm == again.grad_norm);
+    const int64_t *loads = hrt_loads_of(&f.trainer.loads, 0);
+    assert_int_equal(loads[0] + loads[1], 2 * 4 * 16); // Of the last step alone.
+    close_fixture(&f);
+}
+
 // The auxiliary loss is a mean over iterations: with equal parameters it does not depend on them.
 static void the_auxiliary_loss_is_shared_by_iterations(void **state) {
     (void)state;
@@ -186,6 +204,19 @@ static void evaluation_changes_nothing(void **state) {
     free(zeros);
 }
 
+static void evaluation_is_the_mean_over_targets(void **state) {
+    (void)state;
+    struct fixture f;
+    struct hrt_error error = {0};
+    double loss;
+    int64_t tokens;
+    open_fixture(&f, 0);
+    memset(f.state.params, 0, hrt_state_params_bytes(&bigram)); // Every token is equally likely.
+    assert_true(hrt_evaluate(&f.state, &f.data, 6, &loss, &tokens, &error));
+    assert_true(fabs(loss - log(256)) < 1e-12);
+    close_fixture(&f);
+}
+
 static void tokens_that_do_not_divide_are_refused(void **state) {
     (void)state;
     struct fixture f;
@@ -243,11 +274,13 @@ static void imbalance_is_the_worst_layers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_averages_over_all_targets_of_all_iterations),
+        cmocka_unit_test(every_step_draws_its_own_sequences),
         cmocka_unit_test(the_auxiliary_loss_is_shared_by_iterations),
         cmocka_unit_test(the_loss_falls),
         cmocka_unit_test(the_number_of_threads_changes_no_bit),
         cmocka_unit_test(memory_does_not_grow_after_the_first_step),
         cmocka_unit_test(evaluation_changes_nothing),
+        cmocka_unit_test(evaluation_is_the_mean_over_targets),
         cmocka_unit_test(tokens_that_do_not_divide_are_refused),
         cmocka_unit_test(a_gradient_that_is_not_finite_is_named),
         cmocka_unit_test(imbalance_is_the_worst_layers),

@@ -1,0 +1,129 @@
+// Unit test of runtime/train/check_grad on a program of one parameter p:
+//   loss = p^3 + p, plus 1 where p > edge
+// with one expert layer whose loads change at `edge`, too, if `seen`.
+#include "runtime/train/check_grad.h"
+
+#include "tests/runtime/support/case.h"
+
+struct model {
+    double *params, *grads;
+    int32_t *loads;
+};
+
+static struct {
+    double edge, wrong;  // Factor of the gradient.
+    bool seen, restless; // Loads change at the edge; at every forward.
+} behaviour;
+
+static void bind(void *model, void *params, void *grads, void *arena) {
+    *(struct model *)model = (struct model){params, grads, arena};
+}
+
+static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
+                                 const int32_t *targets, double scale, double share) {
+    (void)batch, (void)ids, (void)targets, (void)scale, (void)share;
+    const struct model *m = model;
+    const double p = m->params[0];
+    const bool over = p > behaviour.edge;
+    if (behaviour.restless)
+        m->loads[0]++;
+    else
+        m->loads[0] = behaviour.seen && over;
+    return (struct hrt_losses){.loss = p * p * p + p + over};
+}
+
+static void backward(void *model, int64_t batch, const int32_t *ids, const int32_t *targets,
+                     double scale, double share) {
+    (void)batch, (void)ids, (void)targets, (void)scale, (void)share;
+    const struct model *m = model;
+    m->grads[0] += behaviour.wrong * (3 * m->params[0] * m->params[0] + 1);
+}
+
+static const struct hrt_param param = {.symbol = "p",
+                                       .path = "p",
+                                       .rank = 1,
+                                       .dim = {"P"},
+                                       .shape = {1},
+                                       .layers = 1,
+                                       .index_first = -1,
+                                       .trainable = true,
+                                       .rows = 1,
+                                       .columns = 1,
+                                       .elements = 1,
+                                       .set = -1};
+static const struct hrt_set set = {.name = "s", .experts = 1, .topk = 1, .layers = 1};
+static const struct hrt_loads load = {0};
+static const struct hrt_program program = {.name = "cube",
+                                           .precision = HRT_FP64,
+                                           .vocabulary = 2,
+                                           .positions = 1,
+                                           .batch = 1,
+                                           .param_elements = 1,
+                                           .arena_bytes = sizeof(int32_t),
+                                           .params = 1,
+                                           .sets = 1,
+                                           .loads = 1,
+                                           .param = &param,
+                                           .set = &set,
+                                           .load = &load,
+                                           .model_bytes = sizeof(struct model),
+                                           .bind = bind,
+                                           .forward = forward,
+                                           .backward = backward};
+
+// Checks at p = 0.5.
+static bool check(struct hrt_error *error) {
+    struct hrt_state state;
+    *error = (struct hrt_error){0};
+    assert_true(hrt_state_create(&state, &program, false, error));
+    *(double *)state.params = 0.5;
+    FILE *out = fopen("/dev/null", "w");
+    const bool right = hrt_check_grad(&state, 2, 1, out, error);
+    fclose(out);
+    hrt_state_destroy(&state);
+    return right;
+}
+
+static void a_right_gradient_passes(void **state) {
+    (void)state;
+    struct hrt_error error;
+    behaviour = (typeof(behaviour)){.edge = 1, .wrong = 1};
+    assert_true(check(&error));
+}
+
+static void a_wrong_gradient_is_shown_beside_the_difference(void **state) {
+    (void)state;
+    struct hrt_error error;
+    behaviour = (typeof(behaviour)){.edge = 1, .wrong = 1.001};
+    test_expect_error(check(&error), &error, HRT_EXIT_FAILED,
+                      "a gradient of p is 1.75175, and the difference 1.75: 9.990e-04 off");
+}
+
+static void a_step_of_the_loss_is_stepped_around(void **state) {
+    (void)state;
+    struct hrt_error error;
+    behaviour = (typeof(behaviour)){.edge = 0.5 + 1e-4, .wrong = 1}; // Loads do not show it.
+    assert_true(check(&error));
+    behaviour = (typeof(behaviour)){.edge = 0.5 + 1e-5, .wrong = 1, .seen = true};
+    assert_true(check(&error));
+    behaviour.wrong = 1.001;
+    assert_false(check(&error));
+}
+
+static void routing_that_never_rests_is_an_error(void **state) {
+    (void)state;
+    struct hrt_error error;
+    behaviour = (typeof(behaviour)){.edge = 1, .wrong = 1, .restless = true};
+    test_expect_error(check(&error), &error, HRT_EXIT_FAILED,
+                      "p: every small change of an element changes the routing");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_right_gradient_passes),
+        cmocka_unit_test(a_wrong_gradient_is_shown_beside_the_difference),
+        cmocka_unit_test(a_step_of_the_loss_is_stepped_around),
+        cmocka_unit_test(routing_that_never_rests_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
