@@ -47,19 +47,15 @@ MlirValue hec_build_get(struct hec_scope *scope, const struct hec_param *param) 
 
 // ---- products
 
-// The dimensions that both have are summed, except the tokens'; a's others come first. `skip` of b's
-// are the experts'.
-static MlirType product_type(const struct hec_scope *scope, MlirValue a, MlirValue b, int skip) {
-    const MlirStringRef positions =
-        HEC_STR(scope->build->program->model->argument[0]->shape.dim[0].name);
+// The dimensions that both have are summed (the checker refuses the tokens'); a's others come first.
+// `skip` of b's are the experts'.
+static MlirType product_type(MlirValue a, MlirValue b, int skip) {
     const struct hec_tensor left = hec_tensor_of(mlirValueGetType(a));
     const struct hec_tensor right = hec_tensor_of(mlirValueGetType(b));
     struct hec_tensor r = {.element = left.element};
     for (int i = 0; i < left.rank; i++) {
-        const MlirStringRef dim = left.dim[i];
-        const bool token =
-            mlirStringRefEqual(dim, positions) || mlirStringRefEqual(dim, HEC_STR("batch"));
-        if (token || hec_tensor_find(&right, dim) < 0) hec_tensor_append(&r, dim, left.size[i]);
+        if (hec_tensor_find(&right, left.dim[i]) >= 0) continue;
+        hec_tensor_append(&r, left.dim[i], left.size[i]);
     }
     for (int i = skip; i < right.rank; i++) {
         if (hec_tensor_find(&left, right.dim[i]) >= 0) continue;
@@ -72,7 +68,7 @@ MlirValue hec_build_contract(struct hec_scope *scope, MlirValue a, MlirValue b) 
     if (scope->build->failed) return (MlirValue){0};
     const bool grouped = starts_with(a, "rows") && is_by_expert(scope, b);
     const MlirValue in[] = {a, b, scope->first};
-    const MlirType type = product_type(scope, a, b, grouped ? 1 : 0);
+    const MlirType type = product_type(a, b, grouped ? 1 : 0);
     const enum hec_op op = grouped ? HEC_OP_grouped_contract : HEC_OP_contract;
     const MlirOperation built = hec_build_op(&scope->b, op, grouped ? 3 : 2, in, 1, &type, 0, NULL);
     if (!hec_op_verify(built)) scope->build->failed = true;
