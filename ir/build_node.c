@@ -174,10 +174,7 @@ static MlirValue builtin(struct hec_scope *scope, const struct hec_node *node,
 
 static MlirValue call(struct hec_scope *scope, const struct hec_node *node,
                       const MlirValue *operand) {
-    if (scope->expert_of && node->callee->kind == HEC_UNIT_MOE) {
-        hec_build_error(scope->build, node->at, "not yet: a mixture of experts inside an expert");
-        return (MlirValue){0};
-    }
+    assert(!scope->expert_of || node->callee->kind != HEC_UNIT_MOE); // The checker refuses it.
     const struct hec_called called = hec_build_call(scope, node->callee, node->operands, operand);
     if (scope->build->failed || mlirValueIsNull(called.auxiliary)) return called.value;
     const MlirValue sum[] = {scope->auxiliary, called.auxiliary};

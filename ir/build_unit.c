@@ -37,10 +37,7 @@ static void build_loop(struct hec_scope *scope, const struct hec_loop *loop) {
     struct hec_build *build = scope->build;
     const bool auxiliary = body_has_auxiliary(&loop->body);
     MlirValue value[CARRIED_MAX + 1];
-    if (!mlirValueIsNull(scope->layer)) {
-        hec_build_error(build, loop->at, "not yet: a repeat inside a repeat");
-        return;
-    }
+    assert(mlirValueIsNull(scope->layer)); // The checker refuses a repeat inside a repeat.
     if (loop->carried > CARRIED_MAX) {
         hec_build_error(build, loop->at, "not yet: more than %d variables change in a repeat",
                         CARRIED_MAX);
