@@ -204,7 +204,7 @@ static void values_are_in_base_units(void **state) {
         "cluster.link.inter.latency=5us",
         "train.optimizer=adamw(lr = 3e-4, betas = [0.9, 0.99], clip = none)",
         "train.tokens=4Ki",
-        "parallel.microbatch=auto(2, 4, 3)",
+        "parallel.microbatch=auto(4, 2, 3)",
         "cluster.devices=8",
         "data.train=a b.txt",
         "parallel.placement.memory=8GiB",
