@@ -9,7 +9,7 @@
 
 #include "runtime/replay/synthesize.h"
 
-enum { STEPS = 200, PARTS = 4 };
+enum { STEPS = 200, PARTS = 4, SLACK = 10 };
 
 static double now_us(void) {
     struct timespec t;
@@ -22,6 +22,74 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+// The cluster, the problem and all memory of one run.
+struct bench {
+    struct loads loads;
+    struct hpl_topology topology;
+    struct hpl_loads before, exact;
+    struct hpl_problem problem;
+    struct hpl_plan plan;
+    uint32_t *rows, *quotas;
+    int64_t *share;
+    unsigned char *memory;
+    size_t bytes;
+};
+
+static bool set_up(struct bench *b, const struct synthesis *wanted, int32_t nodes, int32_t slots,
+                   int32_t entries) {
+    const int32_t experts = (int32_t)wanted->experts, devices = (int32_t)wanted->devices;
+    const int32_t holders = experts + devices * slots;
+    const size_t cells = (size_t)devices * (size_t)experts;
+    int32_t *ints = calloc((size_t)(4 * devices + 2 * experts + holders + 8), sizeof *ints);
+    b->rows = calloc(2 * cells + (size_t)holders, sizeof *b->rows);
+    b->share = calloc((size_t)holders, sizeof *b->share);
+    b->bytes = hpl_work_bytes(experts, devices, nodes, holders);
+    b->memory = malloc(b->bytes);
+    if (!synthesize(wanted, &b->loads) || !ints || !b->rows || !b->share || !b->memory) {
+        return false;
+    }
+    int32_t *first = ints, *node = first + devices + 1, *speed = node + devices;
+    int32_t *owner = speed + devices;
+    for (int32_t n = 0; n <= nodes; n++) first[n] = n * (devices / nodes);
+    for (int32_t d = 0; d < devices; d++) node[d] = d / (devices / nodes), speed[d] = 1;
+    for (int32_t e = 0; e < experts; e++) owner[e] = (int32_t)((int64_t)e * devices / experts);
+    b->quotas = b->rows + 2 * cells;
+    b->topology = (struct hpl_topology){devices, nodes, first, node, speed};
+    b->plan = (struct hpl_plan){experts, holders, owner + experts, owner + 2 * experts + 1};
+    b->before = (struct hpl_loads){devices, experts, b->rows};
+    b->exact = (struct hpl_loads){devices, experts, b->rows + cells};
+    b->problem =
+        (struct hpl_problem){.topology = &b->topology,
+                             .experts = experts,
+                             .owner = owner,
+                             .loads = &b->before,
+                             .budget = {.slots = slots, .entries = entries, .slack = SLACK}};
+    return true;
+}
+
+// One layer-step; times[i] is that of part i.
+static bool measure(struct bench *b, int32_t step, double times[PARTS]) {
+    const uint32_t layer = (uint32_t)step % b->loads.layers;
+    const uint32_t microbatch = (uint32_t)step / b->loads.layers % (b->loads.microbatches - 1);
+    loads_step(&b->loads, 0, layer, microbatch, b->rows);
+    loads_step(&b->loads, 0, layer, microbatch + 1,
+               b->rows + (size_t)b->topology.devices * (size_t)b->problem.experts);
+    struct hpl_work work = {b->memory, b->memory + b->bytes};
+    struct hpl_level level;
+    const double t0 = now_us();
+    if (hpl_policy_find("quota")->place(&b->problem, &b->plan, NULL, &work) != HPL_OK) return false;
+    const double t1 = now_us();
+    if (hpl_share(&b->topology, &b->plan, &b->exact, SLACK, b->share, &level, &work)) return false;
+    const double t2 = now_us();
+    if (hpl_route(&b->topology, &b->plan, &b->exact, b->share, step % b->topology.devices,
+                  b->quotas, &work)) {
+        return false;
+    }
+    const double t3 = now_us();
+    times[0] = t1 - t0, times[1] = t2 - t1, times[2] = t3 - t2, times[3] = t3 - t0;
+    return true;
+}
+
 int main(int argc, char **argv) {
     if (argc < 6) {
         fprintf(stderr, "usage: plan-time EXPERTS NODES DEVICES_PER_NODE SLOTS ENTRIES [SKEW "
@@ -29,61 +97,24 @@ int main(int argc, char **argv) {
         return REPLAY_BAD_COMMAND;
     }
     const int32_t experts = atoi(argv[1]), nodes = atoi(argv[2]), size = atoi(argv[3]);
-    const int32_t slots = atoi(argv[4]), entries = atoi(argv[5]), devices = nodes * size;
-    const int32_t holders = experts + devices * slots;
     const struct synthesis wanted = {
         .iterations = 1,
-        .layers = devices > 256 ? 4 : 20,
+        .layers = nodes * size > 256 ? 4 : 20,
         .microbatches = 5,
-        .devices = (uint32_t)devices,
+        .devices = (uint32_t)(nodes * size),
         .experts = (uint32_t)experts,
         .rows = 4096,
         .skew = argc > 6 ? atof(argv[6]) : 1.2,
         .bias = argc > 7 ? atof(argv[7]) : 0.1,
         .seed = 7,
     };
-    struct loads loads;
-    if (!synthesize(&wanted, &loads)) return REPLAY_INTERNAL;
-
-    int32_t *ints = calloc((size_t)(4 * devices + 2 * experts + holders + 8), sizeof *ints);
-    const size_t cells = (size_t)devices * (size_t)experts;
-    uint32_t *rows = calloc(2 * cells + (size_t)holders, sizeof *rows);
-    int64_t *share = calloc((size_t)holders, sizeof *share);
-    const size_t bytes = hpl_work_bytes(experts, devices, nodes, holders);
-    unsigned char *memory = malloc(bytes);
-    if (!ints || !rows || !share || !memory) return REPLAY_INTERNAL;
-    int32_t *first = ints, *node = first + devices + 1, *speed = node + devices;
-    int32_t *owner = speed + devices;
-    for (int32_t n = 0; n <= nodes; n++) first[n] = n * size;
-    for (int32_t d = 0; d < devices; d++) node[d] = d / size, speed[d] = 1;
-    for (int32_t e = 0; e < experts; e++) owner[e] = (int32_t)((int64_t)e * devices / experts);
-    const struct hpl_topology topology = {devices, nodes, first, node, speed};
-    struct hpl_plan plan = {experts, holders, owner + experts, owner + 2 * experts + 1};
-    const struct hpl_loads before = {devices, experts, rows};
-    const struct hpl_loads exact = {devices, experts, rows + cells};
-    const struct hpl_problem problem = {.topology = &topology,
-                                        .experts = experts,
-                                        .owner = owner,
-                                        .loads = &before,
-                                        .budget = {.slots = slots, .entries = entries, .slack = 10}};
+    struct bench bench;
+    if (!set_up(&bench, &wanted, nodes, atoi(argv[4]), atoi(argv[5]))) return REPLAY_INTERNAL;
 
     static double times[PARTS][STEPS];
     for (int32_t s = 0; s < STEPS; s++) {
-        const uint32_t layer = (uint32_t)s % loads.layers, m = (uint32_t)s / loads.layers % 4;
-        loads_step(&loads, 0, layer, m, rows);
-        loads_step(&loads, 0, layer, m + 1, rows + cells);
-        struct hpl_work work = {memory, memory + bytes};
-        struct hpl_level level;
-        const double t0 = now_us();
-        if (hpl_policy_find("quota")->place(&problem, &plan, NULL, &work) != HPL_OK) return 70;
-        const double t1 = now_us();
-        if (hpl_share(&topology, &plan, &exact, 10, share, &level, &work) != HPL_OK) return 70;
-        const double t2 = now_us();
-        if (hpl_route(&topology, &plan, &exact, share, s % devices, rows + 2 * cells, &work)) {
-            return 70;
-        }
-        const double t3 = now_us();
-        const double parts[PARTS] = {t1 - t0, t2 - t1, t3 - t2, t3 - t0};
+        double parts[PARTS];
+        if (!measure(&bench, s, parts)) return REPLAY_INTERNAL;
         for (int i = 0; i < PARTS; i++) times[i][s] = parts[i];
     }
     static const char *names[PARTS] = {"plan", "shares", "quotas", "all"};
@@ -92,10 +123,5 @@ int main(int argc, char **argv) {
         printf("%-7s median %8.1f us, 95th percentile %8.1f us\n", names[i], times[i][STEPS / 2],
                times[i][STEPS * 95 / 100]);
     }
-    loads_free(&loads);
-    free(ints);
-    free(rows);
-    free(share);
-    free(memory);
     return 0;
 }
