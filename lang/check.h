@@ -19,8 +19,8 @@ struct hec_front_options {
 };
 
 // Reads, parses and checks the model at `options->path`. Returns true and sets `program` when there
-// was no error. All errors of all files are in `diag`, which the caller flushes; `arena` must outlive
-// both. The result depends on nothing but the texts and the options.
+// was no error. All errors of all files are in `diag`, which the caller flushes; `arena` must
+// outlive both. The result depends on nothing but the texts and the options.
 bool hec_front(const struct hec_front_options *options, struct hec_diag *diag,
                struct hec_arena *arena, struct hec_program **program);
 

@@ -1,9 +1,9 @@
-// Layout: a newline ends a statement, as in Go. Inserts a `;` after a token that can end one, outside
-// ( ) and [ ], before `}` and at the end of the file.
+// Layout: a newline ends a statement, as in Go. Inserts a `;` after a token that can end one,
+// outside ( ) and [ ], before `}` and at the end of the file.
 //
-// Inside brackets a newline means nothing, so a bracket that was never closed would swallow the rest
-// of the file. Two things tell that it was lost: a statement's keyword, and a line that begins with a
-// word right behind a token that ends an expression, which no expression allows.
+// Inside brackets a newline means nothing, so a bracket that was never closed would swallow the
+// rest of the file. Two things tell that it was lost: a statement's keyword, and a line that begins
+// with a word right behind a token that ends an expression, which no expression allows.
 #include "lang/grammar.h"
 #include "lang/scan.h"
 

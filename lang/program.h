@@ -46,7 +46,7 @@ struct hec_param {
 };
 
 enum hec_node_kind {
-    HEC_NODE_ARGUMENT, // Of the unit, or a value carried by the enclosing loop at the top of its body.
+    HEC_NODE_ARGUMENT, // Of the unit, or a value carried by the enclosing loop.
     HEC_NODE_PARAM,
     HEC_NODE_NUMBER,  // A constant; rank 0.
     HEC_NODE_BUILTIN, // `builtin` says which; operands, `attribute` values.
@@ -107,8 +107,8 @@ struct hec_node {
 };
 
 // Nodes and loops in the order of evaluation; every node of the body is listed exactly once, after
-// its operands. Arguments are not listed: the unit or the loop names them. What a loop leaves behind
-// (HEC_NODE_CARRIED) is listed after it.
+// its operands. Arguments are not listed: the unit or the loop names them. What a loop leaves
+// behind (HEC_NODE_CARRIED) is listed after it.
 struct hec_item {
     const struct hec_node *node; // Exactly one of the two is set.
     const struct hec_loop *loop;

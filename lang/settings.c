@@ -1,5 +1,5 @@
-// The one table of settings. A new row is all that a new setting needs: the checker, its suggestions,
-// the printed reference and what is "not yet" follow from it.
+// The one table of settings. A new row is all that a new setting needs: the checker, its
+// suggestions, the printed reference and what is "not yet" follow from it.
 #include "lang/settings.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-// The table of settings: everything that sections of a .moe file, --set and --explain=settings know.
+// The table of settings: everything that sections of a .moe file, --set and --explain=settings
+// know.
 #ifndef HECATE_LANG_SETTINGS_H
 #define HECATE_LANG_SETTINGS_H
 

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-// Memory that is freed all at once. One arena lives as long as one compilation: tree, names, checked
-// program go into it and are never freed one by one. Zero-initialise to start.
+// Memory that is freed all at once. One arena lives as long as one compilation: tree, names,
+// checked program go into it and are never freed one by one. Zero-initialise to start.
 struct hec_arena {
     struct hec_arena_block *newest;
 };

@@ -1,4 +1,5 @@
-// Values known when compiling: dims, lets, the variable of a repeat, and what is computed from them.
+// Values known when compiling: dims, lets, the variable of a repeat, and what is computed from
+// them.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -61,8 +61,8 @@ struct hec_site {
 
 // -- unit.c
 
-// Elaborates `code` for a call with `arguments`, which may hold NULL for broken ones: they then look
-// as declared. Never NULL; the result has the declared shape even when the body is broken.
+// Elaborates `code` for a call with `arguments`, which may hold NULL for broken ones: they then
+// look as declared. Never NULL; the result has the declared shape even when the body is broken.
 struct hec_unit *hec_elaborate(const struct hec_site *caller, const struct hec_declaration *code,
                                const struct hec_env *env, const char *name,
                                const struct hec_node *const *arguments, struct hec_span at);

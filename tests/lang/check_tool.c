@@ -1,7 +1,9 @@
 // hec_check_tool: the front of the compiler as a program, for the text tests of this folder.
 //
-//   hec_check_tool [-D NAME=VALUE] [--set KEY=VALUE] [--parse | --check | --target=T | --settings | --builtins]
-//                  [--color=always] [--error-limit=N] [--library=DIR] FILE
+//   hec_check_tool [-D NAME=VALUE] [--set KEY=VALUE] [--parse | --check | --target=T] FILE
+//   hec_check_tool --settings | --builtins
+//
+// Further flags: --color=always --error-limit=N --library=DIR
 #include <stdlib.h>
 #include <string.h>
 
