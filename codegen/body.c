@@ -135,14 +135,13 @@ static MlirStringRef unit_name(struct hec_emitter *e, MlirStringRef call) {
 }
 
 // Operations of one call become a function of their own.
-static void emit_call(struct hec_emitter *e, MlirStringRef call, const MlirOperation *op,
-                      int count, int depth) {
+static void emit_call(struct hec_emitter *e, MlirStringRef call, const MlirOperation *op, int count,
+                      int depth) {
     call = unit_name(e, call);
     const char *way = e->backward ? "backward" : "forward";
     const char *base = hec_ident(&e->function_names, call, "block");
-    const char *group =
-        e->backward ? HEC_TEXT(e, "%.*s_backward", (int)call.length, call.data)
-                    : HEC_TEXT(e, "%.*s", (int)call.length, call.data);
+    const char *group = e->backward ? HEC_TEXT(e, "%.*s_backward", (int)call.length, call.data)
+                                    : HEC_TEXT(e, "%.*s", (int)call.length, call.data);
     const char *name = HEC_TEXT(e, "%s_%s", base, way);
     struct hec_function *f = hec_function_begin(e, name, HEC_STR(group));
     emit_list(e, op, count, depth + 1);
@@ -210,11 +209,10 @@ static void emit_entry(struct hec_emitter *e, const char *name) {
     free(body.op);
     if (!e->backward) return_losses(e, func);
     f->uses_batch = false; // It is an argument here.
-    hec_function_end(
-        e, HEC_TEXT(e,
-                    "static %s %s(void *model, int64_t batch, const int32_t *ids, "
-                    "const int32_t *targets, double scale, double share) {",
-                    e->backward ? "void" : "struct hrt_losses", name));
+    hec_function_end(e, HEC_TEXT(e,
+                                 "static %s %s(void *model, int64_t batch, const int32_t *ids, "
+                                 "const int32_t *targets, double scale, double share) {",
+                                 e->backward ? "void" : "struct hrt_losses", name));
 }
 
 void hec_emit_functions(struct hec_emitter *e) {

@@ -47,8 +47,9 @@ static bool has_ints(struct hec_emitter *e, MlirOperation op, const char *const 
 }
 
 static bool check_module(struct hec_emitter *e) {
-    static const char *const of_module[] = {"hecate.arena_bytes", "hecate.param_elements", "hecate.batch",
-                                            "hecate.vocabulary", "hecate.positions", NULL};
+    static const char *const of_module[] = {"hecate.arena_bytes", "hecate.param_elements",
+                                            "hecate.batch",       "hecate.vocabulary",
+                                            "hecate.positions",   NULL};
     static const char *const of_param[] = {"offset", "elements", NULL};
     static const char *const of_slot[] = {"offset", "stride", NULL};
     static const char *const of_set[] = {"offset", "chunk_elements", NULL};
@@ -85,9 +86,9 @@ static bool check_module(struct hec_emitter *e) {
 }
 
 static void reserve_names(struct hec_emitter *e) {
-    static const char *const own[] = {"backward", "begin",  "bind", "forward",  "loads",
+    static const char *const own[] = {"backward", "begin",   "bind", "forward", "loads",
                                       "params",   "program", "sets", "settings"};
-    static const char *const members[] = {"batch", "grad",  "ids",  "param",
+    static const char *const members[] = {"batch", "grad",  "ids",   "param",
                                           "saved", "scale", "share", "targets"};
     e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
@@ -116,7 +117,8 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "//");
     hec_comment(out, "  target   cpu, %s", size == 4 ? "fp32" : "fp64");
     hec_comment(out, "  memory   %s of parameters, as much for gradients, %s for everything else",
-                mebibytes(e, params), mebibytes(e, (double)hec_get_int(e->module, "hecate.arena_bytes")));
+                mebibytes(e, params),
+                mebibytes(e, (double)hec_get_int(e->module, "hecate.arena_bytes")));
     // Pass names, as many on a line as fit.
     const char *line = "  passes  ";
     for (size_t i = 0; i < passes.length;) {

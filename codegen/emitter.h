@@ -80,7 +80,7 @@ struct hec_function {
     int scopes_made;
     bool uses_batch;
     HEC_VEC(int64_t) rows; // Rows per token of each variable `rows` in use.
-    const char *layer; // Variable of the layer, or NULL.
+    const char *layer;     // Variable of the layer, or NULL.
     bool uses_layer;
     unsigned line; // Named in the last comment.
 };
@@ -151,12 +151,12 @@ const char *hec_chunk_offset(struct hec_emitter *e, MlirValue value);
 // "HK_ADD" or "HK_STORE" for result `index`; "HK_PANELS" or "HK_ROWS".
 const char *hec_write_mode(struct hec_emitter *e, MlirOperation op, int index);
 const char *hec_layout(struct hec_emitter *e, MlirValue value);
-const char *hec_real(struct hec_emitter *e, double value); // A literal: "0.5f"
+const char *hec_real(struct hec_emitter *e, double value);   // A literal: "0.5f"
 const char *hec_number(struct hec_emitter *e, double value); // "0.5", shortest that reads back.
 
 // ---- symbols of the module (model.c)
 
-const char *hec_member(struct hec_emitter *e, MlirOperation symbol); // Of struct param or saved.
+const char *hec_member(struct hec_emitter *e, MlirOperation symbol);  // Of struct param or saved.
 MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param); // Null: none.
 const char *hec_experts(struct hec_emitter *e, MlirOperation set); // The constant for its experts.
 void hec_model_struct(struct hec_emitter *e, struct hec_writer *out);

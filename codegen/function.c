@@ -34,9 +34,8 @@ void hec_function_end(struct hec_emitter *e, const char *head) {
     if (f->uses_batch) hec_line(out, "const int64_t batch = m->batch;");
     for (int i = 0; i < f->rows.count; i++) {
         const int64_t picks = f->rows.item[i];
-        struct hec_tensor t = {.rank = 2,
-                               .dim = {e->positions_dim, HEC_STR("picks")},
-                               .size = {e->positions, picks}};
+        struct hec_tensor t = {
+            .rank = 2, .dim = {e->positions_dim, HEC_STR("picks")}, .size = {e->positions, picks}};
         const char *tokens = hec_product(e, &t, 0, 2);
         const bool plain = strcmp(hec_dim(e, &t, 1), "picks") == 0;
         hec_line(out, "const int64_t rows%s = batch * %s;",
@@ -111,8 +110,7 @@ static struct hec_field *make_field(struct hec_emitter *e, MlirValue value, int6
     const MlirOperation maker = hec_defining(value);
     const char *otherwise = mlirOperationIsNull(maker) ? NULL : operation_name(maker);
     if (!otherwise) otherwise = "value";
-    const char *base =
-        name.length ? hec_arena_copy(&e->arena, name.data, name.length) : otherwise;
+    const char *base = name.length ? hec_arena_copy(&e->arena, name.data, name.length) : otherwise;
     const char *dims = hec_dims_text(e, type);
     for (int i = 0; i < group->fields.count; i++) {
         struct hec_field *known = group->fields.item[i];
@@ -159,14 +157,13 @@ static const char *alias_of(struct hec_emitter *e, const struct hec_field *field
         if (f->aliases.item[i].field == field) alias = &f->aliases.item[i];
     }
     if (!alias) {
-        const struct hec_alias made = {
-            .field = field, .name = hec_ident(&f->names, HEC_STR(field->base), "value")};
+        const struct hec_alias made = {.field = field,
+                                       .name = hec_ident(&f->names, HEC_STR(field->base), "value")};
         HEC_PUSH(&e->arena, &f->aliases, made);
         alias = &f->aliases.item[f->aliases.count - 1];
     }
     if (!alias->scope) {
-        const struct hec_group *owner =
-            (const struct hec_group *)hec_map_get(&e->owners, field);
+        const struct hec_group *owner = (const struct hec_group *)hec_map_get(&e->owners, field);
         hec_statement(e, "%s%s *%s = m->%s.%s; // %s", owner == f->group ? "" : "const ",
                       type_name(e, field->integer), alias->name, owner->name, field->name,
                       field->dims);
@@ -202,19 +199,26 @@ static const char *member_text(struct hec_emitter *e, const char *part, MlirOper
 
 const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home) {
     switch (home->kind) {
-    case HEC_HOME_SLOT: return member_text(e, "saved", home->symbol, home);
+    case HEC_HOME_SLOT:
+        return member_text(e, "saved", home->symbol, home);
     case HEC_HOME_PARAM:
     case HEC_HOME_GRAD:
         if (!mlirOperationIsNull(hec_set_of(e, home->symbol))) {
             hec_emit_fault(e, home->symbol, "belongs to a set and is used as one tensor");
         }
         return member_text(e, home->kind == HEC_HOME_PARAM ? "param" : "grad", home->symbol, home);
-    case HEC_HOME_IDS: return "m->ids";
-    case HEC_HOME_TARGETS: return "m->targets";
-    case HEC_HOME_SCALE: return "&m->scale";
-    case HEC_HOME_SHARE: return "&m->share";
-    case HEC_HOME_ARENA: break; // Has a name only by its value.
-    case HEC_HOME_NONE: break;
+    case HEC_HOME_IDS:
+        return "m->ids";
+    case HEC_HOME_TARGETS:
+        return "m->targets";
+    case HEC_HOME_SCALE:
+        return "&m->scale";
+    case HEC_HOME_SHARE:
+        return "&m->share";
+    case HEC_HOME_ARENA:
+        break; // Has a name only by its value.
+    case HEC_HOME_NONE:
+        break;
     }
     return "NULL";
 }

@@ -6,13 +6,9 @@
 #include "codegen/driver/crash.h"
 #include "codegen/driver/output.h"
 #include "codegen/driver/version.h"
-#include "lang/check/unit.h"
+#include "lang/builtins.h"
 #include "lang/settings.h"
 #include "passes/pipeline.h"
-
-static void print_builtins(void) {
-    for (int i = 0; i < hec_builtin_names_count; i++) printf("%s\n", hec_builtin_names[i]);
-}
 
 static void print_targets(void) {
     printf("cpu    C with OpenMP, one process (default)\n"
@@ -28,7 +24,7 @@ static bool inform(const struct hec_options *o) {
     if (o->print_targets) print_targets();
     if (o->print_stages) hec_stages_print(stdout);
     if (o->print_passes) hec_passes_print(stdout);
-    if (o->print_builtins) print_builtins();
+    if (o->print_builtins) hec_builtins_print(stdout);
     if (settings) hec_settings_print(stdout);
     return o->help || o->version || o->print_targets || o->print_stages || o->print_passes ||
            o->print_builtins || settings;

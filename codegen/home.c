@@ -54,8 +54,10 @@ static bool read_home(struct hec_emitter *e, const char *text, struct hec_home *
     static const struct {
         const char *text;
         enum hec_home_kind kind;
-    } plain[] = {{"none", HEC_HOME_NONE},       {"ids", HEC_HOME_IDS},
-                 {"targets", HEC_HOME_TARGETS}, {"scale", HEC_HOME_SCALE},
+    } plain[] = {{"none", HEC_HOME_NONE},
+                 {"ids", HEC_HOME_IDS},
+                 {"targets", HEC_HOME_TARGETS},
+                 {"scale", HEC_HOME_SCALE},
                  {"share", HEC_HOME_SHARE}};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         if (strcmp(text, plain[i].text) != 0) continue;

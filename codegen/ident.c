@@ -7,18 +7,21 @@
 // Keywords of C17 and of GNU C, what C23 adds, and macros and functions that the included headers
 // (or the compiler, without any header) define and a model may plausibly name something after.
 static const char *const reserved[] = {
-    "alignas", "alignof", "asm", "auto", "bool", "break", "case", "char", "const", "constexpr",
-    "continue", "default", "do", "double", "else", "enum", "extern", "false", "float", "for",
-    "goto", "if", "inline", "int", "linux", "long", "main", "memcpy", "memset", "nullptr",
-    "register", "restrict", "return", "short", "signed", "sizeof", "sqrt", "sqrtf", "static",
-    "static_assert", "struct", "switch", "thread_local", "true", "typedef", "typeof", "union",
-    "unix", "unsigned", "void", "volatile", "while", "DOMAIN", "EOF", "HUGE_VAL", "HUGE_VALF",
-    "INFINITY", "MAXFLOAT", "NAN", "NULL", "OVERFLOW", "PLOSS", "SING", "TLOSS", "UNDERFLOW",
+    "alignas",      "alignof",   "asm",       "auto",     "bool",          "break",    "case",
+    "char",         "const",     "constexpr", "continue", "default",       "do",       "double",
+    "else",         "enum",      "extern",    "false",    "float",         "for",      "goto",
+    "if",           "inline",    "int",       "linux",    "long",          "main",     "memcpy",
+    "memset",       "nullptr",   "register",  "restrict", "return",        "short",    "signed",
+    "sizeof",       "sqrt",      "sqrtf",     "static",   "static_assert", "struct",   "switch",
+    "thread_local", "true",      "typedef",   "typeof",   "union",         "unix",     "unsigned",
+    "void",         "volatile",  "while",     "DOMAIN",   "EOF",           "HUGE_VAL", "HUGE_VALF",
+    "INFINITY",     "MAXFLOAT",  "NAN",       "NULL",     "OVERFLOW",      "PLOSS",    "SING",
+    "TLOSS",        "UNDERFLOW",
 };
 
 // Prefixes of whole families of them.
-static const char *const reserved_prefix[] = {"_", "hk_", "hrt_", "HK_", "HRT_", "FP_", "M_",
-                                              "INT", "UINT", "SIZE_", "PTRDIFF_", "WCHAR_"};
+static const char *const reserved_prefix[] = {"_",  "hk_", "hrt_", "HK_",   "HRT_",     "FP_",
+                                              "M_", "INT", "UINT", "SIZE_", "PTRDIFF_", "WCHAR_"};
 
 static bool ends_with(const char *name, const char *end) {
     const size_t length = strlen(name), tail = strlen(end);

@@ -204,8 +204,8 @@ static void bind_param(struct layer_loop *loop, MlirOperation op) {
         if (grads && !hec_get_bool(op, "trainable")) continue;
         const char *place = at_offset(e, grads ? "g" : "p", hec_get_int(op, "offset"));
         if (layers) place = HEC_TEXT(e, "%s + i * %" PRId64, place, hec_get_int(op, "elements"));
-        hec_line(loop->out, "m->%s.%s%s = %s;", grads ? "grad" : "param", name,
-                 layers ? "[i]" : "", place);
+        hec_line(loop->out, "m->%s.%s%s = %s;", grads ? "grad" : "param", name, layers ? "[i]" : "",
+                 place);
     }
 }
 

@@ -99,12 +99,13 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
         quote_attr(e, op, "sym_name"), quote_attr(e, op, "path"), t.rank - first,
         t.rank > first ? dims : "NULL", t.rank > first ? shape : "0",
         at_least_one(hec_get_int(op, "layers")));
-    text = HEC_TEXT(
-        e, "%s, .index_first = %" PRId64 ", .index_stride = %" PRId64 ", %s, .decay = %s, "
-           ".trainable = %s, .layout = %s",
-        text, int_or(op, "index_first", -1), int_or(op, "index_stride", 0), init_text(e, op),
-        hec_get_bool(op, "decay") ? "true" : "false",
-        hec_get_bool(op, "trainable") ? "true" : "false", panels ? "HRT_PANELS" : "HRT_ROWS");
+    text = HEC_TEXT(e,
+                    "%s, .index_first = %" PRId64 ", .index_stride = %" PRId64 ", %s, .decay = %s, "
+                    ".trainable = %s, .layout = %s",
+                    text, int_or(op, "index_first", -1), int_or(op, "index_stride", 0),
+                    init_text(e, op), hec_get_bool(op, "decay") ? "true" : "false",
+                    hec_get_bool(op, "trainable") ? "true" : "false",
+                    panels ? "HRT_PANELS" : "HRT_ROWS");
     hec_line(out,
              "%s, .rows = %" PRId64 ", .columns = %" PRId64 ", .elements = %" PRId64
              ", .set = %d, .offset = %" PRId64 "},",
@@ -136,8 +137,7 @@ static int emit_settings(struct hec_emitter *e, struct hec_writer *out) {
     if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return 0;
     const int count = (int)mlirDictionaryAttrGetNumElements(all);
     if (count == 0) return 0;
-    MlirNamedAttribute *entry =
-        hec_arena_alloc(&e->arena, (size_t)count, sizeof *entry);
+    MlirNamedAttribute *entry = hec_arena_alloc(&e->arena, (size_t)count, sizeof *entry);
     for (int i = 0; i < count; i++) entry[i] = mlirDictionaryAttrGetElement(all, i);
     qsort(entry, (size_t)count, sizeof *entry, compare_settings);
     hec_blank(out);
@@ -238,8 +238,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
 }
 
 void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
-    const int sets =
-        emit_table(e, out, "static const struct hrt_set sets[]", HEC_OP_set, emit_set);
+    const int sets = emit_table(e, out, "static const struct hrt_set sets[]", HEC_OP_set, emit_set);
     const int params =
         emit_table(e, out, "static const struct hrt_param params[]", HEC_OP_param, emit_param);
     const int loads =

@@ -181,7 +181,8 @@ void hec_comment(struct hec_writer *w, const char *format, ...) {
     const size_t most = (size_t)(HEC_COLUMNS - w->indent * STEP) - strlen("// ");
     if (length > most) {
         length = most - strlen("...");
-        while (length && ((unsigned char)text[length] & 0xC0) == 0x80) length--; // Whole characters.
+        while (length && ((unsigned char)text[length] & 0xC0) == 0x80)
+            length--; // Whole characters.
         memcpy(text + length, "...", 3);
         length += 3;
     }

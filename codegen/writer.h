@@ -17,8 +17,7 @@ struct hec_writer {
 };
 
 // Appends text as it is.
-void hec_write(struct hec_writer *w, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void hec_write(struct hec_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Writes one indented line. A line that is too long continues below its innermost open bracket; a
 // comment at its end then moves above it.

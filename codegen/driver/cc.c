@@ -91,8 +91,10 @@ static void show(const struct command *c) {
         }
         fputc('\'', stderr);
         for (; *word; word++) {
-            if (*word == '\'') fputs("'\\''", stderr);
-            else fputc(*word, stderr);
+            if (*word == '\'')
+                fputs("'\\''", stderr);
+            else
+                fputc(*word, stderr);
         }
         fputc('\'', stderr);
     }
@@ -137,8 +139,9 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
     const char *header =
         prefix ? hec_arena_format(arena, "%s/include/hecate/runtime/program.h", prefix) : NULL;
     if (!prefix || access(header, R_OK) != 0) {
-        fprintf(stderr, "hecatec: error: cannot find the headers of the runtime: %s\n"
-                        "  they are looked for beside the program that runs, in ../include\n",
+        fprintf(stderr,
+                "hecatec: error: cannot find the headers of the runtime: %s\n"
+                "  they are looked for beside the program that runs, in ../include\n",
                 header ? header : "/proc/self/exe cannot be read");
         return 3;
     }
@@ -159,8 +162,9 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
         fprintf(stderr, "hecatec: error: the C compiler '%s' was ended by signal %d (%s)\n",
                 c.word.item[0], WTERMSIG(status), strsignal(WTERMSIG(status)));
     } else {
-        fprintf(stderr, "hecatec: error: the C compiler '%s' failed with status %d; -v shows how "
-                        "it was called, --save-temps keeps the C\n",
+        fprintf(stderr,
+                "hecatec: error: the C compiler '%s' failed with status %d; -v shows how "
+                "it was called, --save-temps keeps the C\n",
                 c.word.item[0], WEXITSTATUS(status));
     }
     return 3;

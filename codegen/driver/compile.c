@@ -46,8 +46,8 @@ struct compilation {
     struct hec_pipeline *pipeline;
     MlirOperation module;
     struct hec_program *program;
-    int from, to; // Stages.
-    const char *name; // Of the model.
+    int from, to;      // Stages.
+    const char *name;  // Of the model.
     bool write_failed; // A file of --save-temps could not be written; complained of.
     double started;
 };
@@ -142,8 +142,9 @@ static bool choose_stages(struct compilation *c) {
             return false;
         }
         if (c->from > c->to) {
-            fprintf(stderr, "hecatec: error: --compile-from=%s comes after the stage to compile "
-                            "to\n",
+            fprintf(stderr,
+                    "hecatec: error: --compile-from=%s comes after the stage to compile "
+                    "to\n",
                     o->compile_from);
             return false;
         }
@@ -176,8 +177,7 @@ static bool write_text(struct compilation *c, const char *path,
     return written;
 }
 
-static int finish_text(struct compilation *c,
-                       void (*print)(struct compilation *c, FILE *out)) {
+static int finish_text(struct compilation *c, void (*print)(struct compilation *c, FILE *out)) {
     const char *path = c->options->output ? c->options->output : "-";
     return write_text(c, path, print) ? HEC_EXIT_DONE : HEC_EXIT_INPUT;
 }
@@ -379,7 +379,7 @@ static int write_c(struct compilation *c, const char *path) {
     lap(c, "emit C");
     if (c->options->dry_run) return HEC_EXIT_DONE;
     return hec_output_write(c->arena, path, text.text, text.length) ? HEC_EXIT_DONE
-                                                                     : HEC_EXIT_INPUT;
+                                                                    : HEC_EXIT_INPUT;
 }
 
 static int finish_c(struct compilation *c) {
@@ -419,7 +419,7 @@ static int finish_program(struct compilation *c) {
     lap(c, "C compiler");
     if (status != HEC_EXIT_DONE || o->dry_run) return status;
     return hec_output_commit(made, output, o->object ? 0666 : 0777) ? HEC_EXIT_DONE
-                                                                     : HEC_EXIT_INPUT;
+                                                                    : HEC_EXIT_INPUT;
 }
 
 static void print_memory(struct compilation *c, FILE *out) {
@@ -459,7 +459,7 @@ int hec_compile(struct hec_arena *arena, const struct hec_options *options) {
     c.diag.out = stderr;
     c.diag.colour = strcmp(options->color, "always") == 0  ? HEC_COLOUR_ALWAYS
                     : strcmp(options->color, "never") == 0 ? HEC_COLOUR_NEVER
-                                                            : HEC_COLOUR_AUTO;
+                                                           : HEC_COLOUR_AUTO;
     c.diag.quiet = options->no_warnings;
     c.diag.strict = options->warnings_are_errors;
     c.reporter = (struct hec_reporter){.diag = &c.diag, .sources.arena = arena};

@@ -121,8 +121,10 @@ static bool is_choice(const char *choices, const char *value) {
 // "auto|always|never" -> "auto, always, never".
 static void print_choices(FILE *out, const char *choices) {
     for (; *choices; choices++) {
-        if (*choices == '|') fputs(", ", out);
-        else fputc(*choices, out);
+        if (*choices == '|')
+            fputs(", ", out);
+        else
+            fputc(*choices, out);
     }
 }
 
@@ -151,11 +153,14 @@ static const char *match(const struct option *option, const char *argument) {
     const char *rest = argument + length;
     switch (option->form) {
     case NO_VALUE:
-    case IN_NAME: return *rest ? NULL : rest;
+    case IN_NAME:
+        return *rest ? NULL : rest;
     case AFTER_EQUALS:
     case MAYBE_EQUALS:
-    case NEXT_OR_EQUALS: return *rest && *rest != '=' ? NULL : rest;
-    case NEXT_ARGUMENT: return rest;
+    case NEXT_OR_EQUALS:
+        return *rest && *rest != '=' ? NULL : rest;
+    case NEXT_ARGUMENT:
+        return rest;
     }
     return NULL;
 }
@@ -163,15 +168,19 @@ static const char *match(const struct option *option, const char *argument) {
 static bool take(struct parser *p, const struct option *option, const char *rest) {
     bool *flag = (bool *)((char *)p->options + option->field);
     switch (option->form) {
-    case NO_VALUE: *flag = true; return true;
-    case IN_NAME: return store(p, option, option->name);
+    case NO_VALUE:
+        *flag = true;
+        return true;
+    case IN_NAME:
+        return store(p, option, option->name);
     case MAYBE_EQUALS:
         *flag = true;
         if (*rest) *(const char **)((char *)p->options + option->value) = rest + 1;
         return true;
     case AFTER_EQUALS:
     case NEXT_ARGUMENT:
-    case NEXT_OR_EQUALS: break;
+    case NEXT_OR_EQUALS:
+        break;
     }
     if (option->form != NEXT_ARGUMENT && *rest == '=') rest++;
     if (!*rest && option->form != AFTER_EQUALS && p->at + 1 < p->argc) rest = p->argv[++p->at];
@@ -185,8 +194,9 @@ static bool take_argument(struct parser *p) {
     const char *argument = p->argv[p->at];
     if (*argument != '-' || !argument[1]) {
         if (p->options->input) {
-            fprintf(stderr, "hecatec: error: two inputs, '%s' and '%s'; one program is compiled "
-                            "at a time\n",
+            fprintf(stderr,
+                    "hecatec: error: two inputs, '%s' and '%s'; one program is compiled "
+                    "at a time\n",
                     p->options->input, argument);
             return false;
         }
@@ -203,8 +213,12 @@ static bool take_argument(struct parser *p) {
 bool hec_options_parse(struct hec_arena *arena, int argc, char **argv,
                        struct hec_options *options) {
     struct parser p = {.arena = arena, .argc = argc, .argv = argv, .options = options};
-    *options = (struct hec_options){.target = "cpu", .color = "auto", .error_limit = "20",
-                                    .optimize = "-O3", .march = "native", .cc = "gcc"};
+    *options = (struct hec_options){.target = "cpu",
+                                    .color = "auto",
+                                    .error_limit = "20",
+                                    .optimize = "-O3",
+                                    .march = "native",
+                                    .cc = "gcc"};
     for (p.at = 1; p.at < argc; p.at++) {
         if (!take_argument(&p)) return false;
     }

@@ -38,8 +38,7 @@ struct hec_options {
 
 // Reads the command line into `options`, whose strings are those of `argv` or live in `arena`.
 // Returns false after a complaint to stderr that names the argument.
-bool hec_options_parse(struct hec_arena *arena, int argc, char **argv,
-                       struct hec_options *options);
+bool hec_options_parse(struct hec_arena *arena, int argc, char **argv, struct hec_options *options);
 
 // What --help prints.
 void hec_options_help(FILE *out);

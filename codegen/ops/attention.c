@@ -24,8 +24,7 @@ static const char *rope_dims(struct hec_emitter *e, MlirOperation op) {
 
 void hec_emit_rope(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hk_rope_%s(%s, %s, %s, %s);", e->suffix, hec_ref(e, hec_result(op, 0)),
-                  hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)),
-                  rope_dims(e, op));
+                  hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)), rope_dims(e, op));
 }
 
 void hec_emit_rope_grad(struct hec_emitter *e, MlirOperation op) {
@@ -40,12 +39,12 @@ static const char *sdpa_dims(struct hec_emitter *e, MlirOperation op, int q) {
     const struct hec_tensor tv = hec_tensor_of(mlirValueGetType(hec_operand(op, q + 2)));
     if (!is_heads(e, op, &tq) || !is_heads(e, op, &tk) || !is_heads(e, op, &tv)) return "";
     const double scale = hec_get_float(op, "scale");
-    const char *text = HEC_TEXT(e,
-                                "(struct hk_sdpa_dims){.batch = %s, .positions = %s, .heads = %s, "
-                                ".groups = %s, .width = %s, .vwidth = %s",
-                                hec_dim(e, &tq, 0), hec_dim(e, &tq, 1), heads_of(e, &tq),
-                                heads_of(e, &tk), hec_dim(e, &tq, tq.rank - 1),
-                                hec_dim(e, &tv, tv.rank - 1));
+    const char *text =
+        HEC_TEXT(e,
+                 "(struct hk_sdpa_dims){.batch = %s, .positions = %s, .heads = %s, "
+                 ".groups = %s, .width = %s, .vwidth = %s",
+                 hec_dim(e, &tq, 0), hec_dim(e, &tq, 1), heads_of(e, &tq), heads_of(e, &tk),
+                 hec_dim(e, &tq, tq.rank - 1), hec_dim(e, &tv, tv.rank - 1));
     if (hec_get_int(op, "window") > 0) {
         text = HEC_TEXT(e, "%s, .window = %" PRId64, text, hec_get_int(op, "window"));
     }

@@ -76,7 +76,9 @@ static struct expression apply(struct hec_emitter *e, MlirOperation op,
     case PRODUCT:
         text = HEC_TEXT(e, "%s%s%s", at_least(e, x[0], level), text, at_least(e, x[1], level + 1));
         break;
-    case UNARY: text = HEC_TEXT(e, "-%s", at_least(e, x[0], PRIMARY)); break;
+    case UNARY:
+        text = HEC_TEXT(e, "-%s", at_least(e, x[0], PRIMARY));
+        break;
     case PRIMARY:
         text = HEC_TEXT(e, "hk_%s_%s(%s%s%s)", text, e->suffix, x[0].text,
                         mlirOperationGetNumOperands(op) > 1 ? ", " : "",
@@ -106,8 +108,8 @@ static void write_result(struct hec_emitter *e, const struct hec_nest *nest, Mli
     const struct hec_home home = hec_value_home(e, result);
     if (home.kind == HEC_HOME_NONE) return;
     const char *index = hec_nest_index(e, nest, mlirValueGetType(result));
-    const char *line = HEC_TEXT(e, "%s %s %s;", hec_element(e, result, index),
-                                home.adds ? "+=" : "=", text);
+    const char *line =
+        HEC_TEXT(e, "%s %s %s;", hec_element(e, result, index), home.adds ? "+=" : "=", text);
     if (alone) {
         hec_nest_statement(e, nest, line);
     } else {

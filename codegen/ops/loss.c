@@ -3,9 +3,8 @@
 
 void hec_emit_gather(struct hec_emitter *e, MlirOperation op) {
     const struct hec_tensor table = hec_tensor_of(mlirValueGetType(hec_operand(op, 0)));
-    hec_statement(e, "hk_gather_%s(%s, %s, %s, %s, %s);", e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)),
-                  hec_ref(e, hec_operand(op, 1)),
+    hec_statement(e, "hk_gather_%s(%s, %s, %s, %s, %s);", e->suffix, hec_ref(e, hec_result(op, 0)),
+                  hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)),
                   hec_elements(e, mlirValueGetType(hec_operand(op, 1))),
                   hec_product(e, &table, 1, table.rank));
 }

@@ -68,8 +68,8 @@ void hec_emit_copy(struct hec_emitter *e, MlirOperation op) {
 // ---- stash and accumulate: nothing, where the value was computed in its place
 
 // The row that `op` writes, from its layer operand, as hec_home says it.
-static struct hec_home target_of(struct hec_emitter *e, MlirOperation op,
-                                 enum hec_home_kind kind, const char *key) {
+static struct hec_home target_of(struct hec_emitter *e, MlirOperation op, enum hec_home_kind kind,
+                                 const char *key) {
     struct hec_home home = {.kind = kind, .row = -1};
     home.symbol = hec_find_symbol(e->module, hec_get_string(op, key));
     if (mlirOperationGetNumOperands(op) > 1) {
@@ -96,7 +96,8 @@ bool hec_is_silent(struct hec_emitter *e, MlirOperation op) {
     case HEC_OP_accumulate:
         target = target_of(e, op, HEC_HOME_GRAD, "param");
         return in_place(e, op, &target);
-    default: return hec_emit_of(hec_op_of(op)) == hec_emit_nothing;
+    default:
+        return hec_emit_of(hec_op_of(op)) == hec_emit_nothing;
     }
 }
 

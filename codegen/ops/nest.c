@@ -112,8 +112,7 @@ void hec_nest_close(struct hec_emitter *e, const struct hec_nest *nest) {
     for (int loop = 0; loop < nest->loops; loop++) hec_close(&e->function->body, "}");
 }
 
-void hec_nest_statement(struct hec_emitter *e, const struct hec_nest *nest,
-                        const char *statement) {
+void hec_nest_statement(struct hec_emitter *e, const struct hec_nest *nest, const char *statement) {
     struct hec_writer *body = &e->function->body;
     for (int loop = 0; loop < nest->loops - 1; loop++) {
         write_head(e, nest, loop, " {");
@@ -122,8 +121,8 @@ void hec_nest_statement(struct hec_emitter *e, const struct hec_nest *nest,
     if (nest->loops) {
         // On the line of its loop where it fits.
         const char *v = variable(nest, nest->loops - 1);
-        const char *size = hec_product(e, &nest->space, nest->first[nest->loops - 1],
-                                       nest->first[nest->loops]);
+        const char *size =
+            hec_product(e, &nest->space, nest->first[nest->loops - 1], nest->first[nest->loops]);
         const size_t head = strlen("for (int64_t  = 0;  < ; ++) ") + 3 * strlen(v) + strlen(size);
         if (4 * (size_t)body->indent + head + strlen(statement) <= HEC_COLUMNS) {
             write_head(e, nest, nest->loops - 1, HEC_TEXT(e, " %s", statement));
@@ -144,6 +143,6 @@ void hec_nest_copy(struct hec_emitter *e, const char *to, const char *from, Mlir
     const struct hec_nest nest = hec_nest_of(hec_tensor_of(type), 1, &type);
     const char *index = hec_nest_index(e, &nest, type);
     const char *source = *from == '&' ? from + 1 : HEC_TEXT(e, "%s[%s]", from, index);
-    hec_nest_statement(
-        e, &nest, HEC_TEXT(e, "%s[%s] %s %s;", to, index, adds ? "+=" : "=", source));
+    hec_nest_statement(e, &nest,
+                       HEC_TEXT(e, "%s[%s] %s %s;", to, index, adds ? "+=" : "=", source));
 }

@@ -29,8 +29,10 @@ static bool analyse(struct product *p) {
     p->rows = p->columns = p->summed = 0;
     for (int i = 0; i < a->rank; i++) {
         if (has(r, a->dim[i]) == has(b, a->dim[i])) return false;
-        if (has(r, a->dim[i])) p->rows++;
-        else p->summed++;
+        if (has(r, a->dim[i]))
+            p->rows++;
+        else
+            p->summed++;
     }
     for (int i = 0; i < b->rank; i++) p->columns += has(r, b->dim[i]);
     if (p->columns + p->summed != b->rank || p->rows + p->columns != r->rank) return false;
@@ -149,15 +151,15 @@ void hec_emit_spread(struct hec_emitter *e, MlirOperation op) {
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(a));
     hec_statement(e, "hk_spread_%s(%s, %s, %s, %s, %s, %s, %s);", e->suffix,
                   hec_ref(e, hec_result(op, 0)), hec_chunk(e, a), hec_chunk_offset(e, a),
-                  hec_ref(e, hec_operand(op, 1)), hec_dim(e, &t, 0),
-                  hec_product(e, &t, 1, t.rank), hec_write_mode(e, op, 0));
+                  hec_ref(e, hec_operand(op, 1)), hec_dim(e, &t, 0), hec_product(e, &t, 1, t.rank),
+                  hec_write_mode(e, op, 0));
 }
 
 void hec_emit_spread_grad(struct hec_emitter *e, MlirOperation op) {
     const MlirValue da = hec_result(op, 0);
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(da));
-    hec_statement(e, "hk_spread_grad_%s(%s, %s, %s, %s, %s, %s, %s);", e->suffix,
-                  hec_chunk(e, da), hec_chunk_offset(e, da), hec_ref(e, hec_operand(op, 0)),
-                  hec_ref(e, hec_operand(op, 1)), hec_dim(e, &t, 0),
-                  hec_product(e, &t, 1, t.rank), hec_write_mode(e, op, 0));
+    hec_statement(e, "hk_spread_grad_%s(%s, %s, %s, %s, %s, %s, %s);", e->suffix, hec_chunk(e, da),
+                  hec_chunk_offset(e, da), hec_ref(e, hec_operand(op, 0)),
+                  hec_ref(e, hec_operand(op, 1)), hec_dim(e, &t, 0), hec_product(e, &t, 1, t.rank),
+                  hec_write_mode(e, op, 0));
 }

@@ -37,9 +37,8 @@ static const char *last(struct hec_emitter *e, MlirValue v) {
 
 static const char *rule_of(struct hec_emitter *e, MlirOperation op, MlirValue all,
                            MlirValue picked) {
-    const char *text =
-        HEC_TEXT(e, "(struct hk_router_rule){.experts = %s, .topk = %s", last(e, all),
-                 last(e, picked));
+    const char *text = HEC_TEXT(e, "(struct hk_router_rule){.experts = %s, .topk = %s",
+                                last(e, all), last(e, picked));
     if (hec_get_int(op, "groups") > 1) {
         text = HEC_TEXT(e, "%s, .groups = %" PRId64 ", .topk_groups = %" PRId64, text,
                         hec_get_int(op, "groups"), hec_get_int(op, "topk_groups"));
@@ -95,17 +94,17 @@ void hec_emit_aux_loss_grad(struct hec_emitter *e, MlirOperation op) {
 
 void hec_emit_z_loss(struct hec_emitter *e, MlirOperation op) {
     const MlirValue logits = hec_operand(op, 0);
-    hec_statement(e, "hk_z_loss_%s(%s, %s, %s, %s, %s);", e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, logits), leading(e, logits),
-                  last(e, logits), hec_number(e, hec_get_float(op, "coef")));
+    hec_statement(e, "hk_z_loss_%s(%s, %s, %s, %s, %s);", e->suffix, hec_ref(e, hec_result(op, 0)),
+                  hec_ref(e, logits), leading(e, logits), last(e, logits),
+                  hec_number(e, hec_get_float(op, "coef")));
 }
 
 void hec_emit_z_loss_grad(struct hec_emitter *e, MlirOperation op) {
     const MlirValue logits = hec_operand(op, 1);
     hec_statement(e, "hk_z_loss_grad_%s(%s, %s, %s, %s, %s, %s, %s);", e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)),
-                  hec_ref(e, logits), leading(e, logits), last(e, logits),
-                  hec_number(e, hec_get_float(op, "coef")), hec_write_mode(e, op, 0));
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)), hec_ref(e, logits),
+                  leading(e, logits), last(e, logits), hec_number(e, hec_get_float(op, "coef")),
+                  hec_write_mode(e, op, 0));
 }
 
 // ---- rows by expert
@@ -136,8 +135,7 @@ void hec_emit_route(struct hec_emitter *e, MlirOperation op) {
 static void emit_move(struct hec_emitter *e, MlirOperation op, const char *name, int by,
                       const char *mode) {
     const MlirValue x = hec_operand(op, 0), slot = hec_operand(op, 2);
-    const struct hec_tensor rows =
-        hec_tensor_of(mlirValueGetType(by == 1 ? hec_result(op, 0) : x));
+    const struct hec_tensor rows = hec_tensor_of(mlirValueGetType(by == 1 ? hec_result(op, 0) : x));
     hec_statement(e, "hk_%s_%s(%s, %s, %s, %s, %s, %s%s);", name, e->suffix,
                   hec_ref(e, hec_result(op, 0)), hec_ref(e, x), hec_ref(e, hec_operand(op, by)),
                   leading(e, slot), last(e, slot), hec_product(e, &rows, 1, rows.rank), mode);

@@ -48,9 +48,9 @@ static void outer_names_are_not_hidden(void **state) {
 
 static void words_of_c_are_avoided(void **state) {
     (void)state;
-    static const char *const words[] = {"int",  "for",   "inline", "unix",      "NULL",     "NAN",
-                                        "main", "sqrtf", "_x",     "hk_exp_f32", "HRT_FP32", "INT64_C",
-                                        "true", "typeof", "__x"};
+    static const char *const words[] = {"int",      "for",     "inline", "unix",   "NULL",
+                                        "NAN",      "main",    "sqrtf",  "_x",     "hk_exp_f32",
+                                        "HRT_FP32", "INT64_C", "true",   "typeof", "__x"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         struct hec_idents scope = {.arena = &arena};
         const char *name = made(&scope, words[i]);

@@ -26,8 +26,9 @@ static void short_line_stays(void **state) {
 static void call_breaks_between_arguments(void **state) {
     (void)state;
     struct hec_writer w = fresh(1);
-    hec_line(&w, "hk_matmul_nn_f32(result_of_it, left_operand_of_it, right_operand_of_it, HK_PANELS, "
-                 "(struct hk_matmul_dims){.m = batch * T, .n = H * A, .k = D}, HK_STORE);");
+    hec_line(&w,
+             "hk_matmul_nn_f32(result_of_it, left_operand_of_it, right_operand_of_it, HK_PANELS, "
+             "(struct hk_matmul_dims){.m = batch * T, .n = H * A, .k = D}, HK_STORE);");
     assert_string_equal(
         w.text,
         "    hk_matmul_nn_f32(result_of_it, left_operand_of_it, right_operand_of_it, HK_PANELS,\n"
