@@ -1,15 +1,10 @@
 // Builtin functions: which there are, and the arguments of their calls.
 #include <string.h>
 
+#include "lang/builtins.h"
 #include "lang/check/unit.h"
 
 static const struct hec_value broken = {.broken = true};
-
-const char *const hec_builtin_names[] = {
-    "silu", "gelu", "gelu_erf", "relu",    "sigmoid", "tanh",      "exp",
-    "sqrt", "rope", "minimum",  "maximum", "rmsnorm", "layernorm", "sdpa",
-};
-const int hec_builtin_names_count = sizeof hec_builtin_names / sizeof *hec_builtin_names;
 
 static const char *const builtin_text[HEC_BUILTIN_COUNT] = {
     [HEC_ADD] = "add",
@@ -40,8 +35,8 @@ const char *hec_builtin_name(enum hec_builtin builtin) {
 }
 
 bool hec_is_builtin(const char *name) {
-    for (int i = 0; i < hec_builtin_names_count; i++) {
-        if (!strcmp(hec_builtin_names[i], name)) return true;
+    for (int i = 0; i < hec_builtin_rows_count; i++) {
+        if (!strcmp(hec_builtin_rows[i].name, name)) return true;
     }
     return false;
 }

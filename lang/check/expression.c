@@ -1,6 +1,7 @@
 // Expressions of a body: names, numbers and operators; calls are in unit.c and builtin.c.
 #include <string.h>
 
+#include "lang/builtins.h"
 #include "lang/check/unit.h"
 
 static const struct hec_value broken = {.broken = true};
@@ -137,8 +138,8 @@ static struct hec_value unknown_function(struct hec_site *site, const struct hec
         if (checker->entries.item[i]->unit)
             HEC_PUSH(checker->arena, &known, checker->entries.item[i]->name);
     }
-    for (int i = 0; i < hec_builtin_names_count; i++)
-        HEC_PUSH(checker->arena, &known, hec_builtin_names[i]);
+    for (int i = 0; i < hec_builtin_rows_count; i++)
+        HEC_PUSH(checker->arena, &known, hec_builtin_rows[i].name);
     hec_unknown(checker, expr->text_at, "block or function", expr->text, known.item, known.count);
     for (int i = 0; i < expr->arguments.count; i++) // For their own errors.
         if (!expr->arguments.item[i].name) hec_evaluate(site, expr->arguments.item[i].value, NULL);

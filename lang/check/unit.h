@@ -140,9 +140,6 @@ bool hec_is_builtin(const char *name);
 struct hec_value hec_call_builtin(struct hec_site *site, const struct hec_expr *expr,
                                   const char *callee);
 const char *hec_builtin_name(enum hec_builtin builtin);
-// Names of all builtin functions, for suggestions.
-extern const char *const hec_builtin_names[];
-extern const int hec_builtin_names_count;
 
 // The argument `name` of a call, or NULL.
 const struct hec_argument *hec_argument(const struct hec_expr *call, const char *name);
