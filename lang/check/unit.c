@@ -4,6 +4,13 @@
 
 #include "lang/check/unit.h"
 
+// A repeat's variable is not seen inside a call.
+static const struct hec_env *seen_inside(const struct hec_checker *checker,
+                                         const struct hec_env *env) {
+    while (env && !env->is_dim && !hec_find_entry(checker, env->name)) env = env->outer;
+    return env;
+}
+
 static struct hec_site site_of(const struct hec_site *caller, const struct hec_declaration *code,
                                const struct hec_env *env, const char *symbol, const char *path) {
     return (struct hec_site){
@@ -133,7 +140,11 @@ struct hec_unit *hec_elaborate(const struct hec_site *caller, const struct hec_d
     struct hec_site site =
         site_of(caller, code, env, hec_arena_format(checker->arena, "%s.", symbol),
                 hec_arena_format(checker->arena, "%s%s.", caller->path, name));
-    return elaborate_in(&site, symbol, arguments);
+    const uint32_t errors_before = checker->diag->errors;
+    struct hec_unit *unit = elaborate_in(&site, symbol, arguments);
+    if (checker->diag->errors != errors_before && env != seen_inside(checker, caller->env))
+        hec_note(checker, at, "in this call, with the dims it sets");
+    return unit;
 }
 
 struct hec_unit *hec_elaborate_expert(const struct hec_site *site,
@@ -184,10 +195,7 @@ static void unknown_rebinding(struct hec_checker *checker, const struct hec_argu
 
 const struct hec_env *hec_rebind(struct hec_checker *checker, const struct hec_env *env,
                                  const struct hec_arguments *arguments, const char *callee) {
-    const struct hec_env *inner = env;
-    while (inner && !inner->is_dim && !hec_find_entry(checker, inner->name)) {
-        inner = inner->outer; // A repeat's variable is not seen inside a call.
-    }
+    const struct hec_env *inner = seen_inside(checker, env);
     for (int i = 0; i < arguments->count; i++) {
         const struct hec_argument *argument = &arguments->item[i];
         if (!argument->name) continue;
