@@ -1,8 +1,10 @@
 // train: the loop over steps, with evaluation, logs, signals and what follows the last step.
 #include <inttypes.h>
+#include <omp.h>
 #include <signal.h>
 #include <stdio.h>
 
+#include "kernels/cpu/isa.h"
 #include "runtime/cli/command.h"
 #include "runtime/log/jsonl.h"
 #include "runtime/log/progress.h"
@@ -106,8 +108,10 @@ static bool train(struct job *job, struct hrt_error *error) {
     const struct hrt_program *program = job->run->program;
     const struct hrt_trainer *trainer = &job->trainer;
     print_data(&job->data);
-    printf("step: %" PRId64 " tokens = %" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
-           trainer->tokens, trainer->iterations, trainer->batch, program->positions);
+    printf("step: %" PRId64 " tokens = %" PRId64 " x %" PRId64 " sequences of %" PRId64
+           ", threads %d, %s\n",
+           trainer->tokens, trainer->iterations, trainer->batch, program->positions,
+           omp_get_max_threads(), hk_isa_name(hk_isa()));
     hrt_progress_start(&job->progress, stdout, job->config->steps, job->config->log_every,
                        program->loads > 0);
     watch_signals();

@@ -85,15 +85,38 @@ static void pairs_may_be_written_as_lists(void **state) {
     assert_true(pair[0] == 0.5 && pair[1] == 0.25);
 }
 
-// Parses a command line of the bigram program, given without its name.
-static bool parse(struct hrt_arguments *arguments, struct hrt_error *error, const char *line) {
+// Parses a command line of `program`, given without its name.
+static bool parse_for(const struct hrt_program *program, struct hrt_arguments *arguments,
+                      struct hrt_error *error, const char *line) {
     static char text[256];
     char *argv[16] = {"bigram"};
     int argc = 1;
     snprintf(text, sizeof text, "%s", line);
     for (char *at = strtok(text, " "); at; at = strtok(NULL, " ")) argv[argc++] = at;
     *error = (struct hrt_error){0};
-    return hrt_options_parse(arguments, argc, argv, &bigram, error);
+    return hrt_options_parse(arguments, argc, argv, program, error);
+}
+
+static bool parse(struct hrt_arguments *arguments, struct hrt_error *error, const char *line) {
+    return parse_for(&bigram, arguments, error, line);
+}
+
+static void data_on_the_command_line_replaces_the_programs(void **state) {
+    (void)state;
+    static const struct hrt_setting settings[] = {{"data.train", "from/the.moe"}, {"data.val", ""}};
+    struct hrt_program program = bigram;
+    struct hrt_arguments a;
+    struct hrt_error error;
+    program.setting = settings;
+    program.settings = 2;
+    assert_true(parse_for(&program, &a, &error, "train"));
+    assert_int_equal(a.config.data_train.count, 1);
+    assert_string_equal(a.config.data_train.text[0], "from/the.moe");
+    assert_int_equal(a.config.data_val.count, 0);
+    assert_true(parse_for(&program, &a, &error, "train --data a --set data.train=b"));
+    assert_int_equal(a.config.data_train.count, 2);
+    assert_string_equal(a.config.data_train.text[0], "a");
+    assert_string_equal(a.config.data_train.text[1], "b");
 }
 
 static void settings_come_from_the_program_then_the_command_line(void **state) {
@@ -196,6 +219,7 @@ int main(void) {
         cmocka_unit_test(integers_take_units),
         cmocka_unit_test(values_outside_their_rule_are_refused),
         cmocka_unit_test(pairs_may_be_written_as_lists),
+        cmocka_unit_test(data_on_the_command_line_replaces_the_programs),
         cmocka_unit_test(settings_come_from_the_program_then_the_command_line),
         cmocka_unit_test(wrong_command_lines_are_refused),
         cmocka_unit_test(help_lists_what_is_accepted),

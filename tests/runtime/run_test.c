@@ -106,6 +106,21 @@ static void equal_seeds_give_equal_bits(void **state) {
     release(&r);
 }
 
+static void threads_are_the_users_choice(void **state) {
+    (void)state;
+    static const char *const runs[][2] = {
+        {"bigram_f32 train --data text --steps 1 --threads 3", "16, threads 3, "},
+        {"bigram_f32 train --data text --steps 1", "16, threads 2, "}, // OMP_NUM_THREADS.
+        {"HECATE_ISA=portable bigram_f32 train --data text --steps 1", ", portable\n"},
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct result r = run_shell(runs[i][0]);
+        assert_int_equal(r.code, 0);
+        assert_non_null(strstr(r.out, runs[i][1]));
+        release(&r);
+    }
+}
+
 static void training_goes_on_from_loaded_parameters(void **state) {
     (void)state;
     expect_success("bigram_f32 train --data text --steps 100 --save a.st --log first "
@@ -162,8 +177,7 @@ static void info_tells_what_was_compiled(void **state) {
         "  experts        sparse: 2 layers, top 1 of 2\n",
         "  AdamW states   522.5 KiB\n",
         "  arena          64.0 KiB\n",
-        "  table                                [I=256, V=256]                x1      trained, "
-        "decays\n",
+        "  table                                [I=256, V=256]                x1      trained",
         "  train.steps = 33    # optimizer steps\n",
         "  parallel.microbatch = 4\n",
     };
@@ -296,6 +310,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(train_save_eval_and_sample_fit_together),
         cmocka_unit_test(equal_seeds_give_equal_bits),
+        cmocka_unit_test(threads_are_the_users_choice),
         cmocka_unit_test(training_goes_on_from_loaded_parameters),
         cmocka_unit_test(words_are_printed_as_ids),
         cmocka_unit_test(gradients_are_checked),

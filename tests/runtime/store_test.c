@@ -1,6 +1,7 @@
 // Unit test of runtime/params/store: round trips, and every way in which a file can be wrong.
 #include "runtime/params/store.h"
 
+#include <glob.h>
 #include <jansson.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -236,7 +237,9 @@ static void a_failed_save_leaves_the_old_file(void **state) {
                       "cannot write 'folder': Is a directory");
     test_expect_error(hrt_store_save(&single, saved, "folder", &error), &error, HRT_EXIT_FAILED,
                       "cannot write 'folder': Is a directory");
-    assert_int_equal(rmdir("folder"), 0); // Nothing was left in it, nor put in its place.
+    assert_int_equal(rmdir("folder"), 0); // Nothing was left in it, nor put in its place,
+    glob_t beside;                        // nor left beside it.
+    assert_int_equal(glob("folder*", 0, NULL, &beside), GLOB_NOMATCH);
     assert_true(hrt_store_check_writable("fresh.st", &error));
     assert_int_equal(access("fresh.st", F_OK), -1);
 }
