@@ -13,7 +13,8 @@ endfunction()
 # Text in, text out: the .moe, .mlir or .test file holds its own `RUN:` and `CHECK:` lines.
 function(hecate_add_text_test file)
   hecate_test_name(${file} name)
-  add_test(NAME ${name} COMMAND ${LIT} -v ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  add_test(NAME ${name} COMMAND ${LIT} -v --skip-test-time-recording
+    ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   set_tests_properties(${name} PROPERTIES LABELS text TIMEOUT 120 ENVIRONMENT
     "HECATE_BIN=${PROJECT_BINARY_DIR}/bin;LLVM_BIN=/usr/lib/llvm-22/bin;HECATE_TEST_TMP=${PROJECT_BINARY_DIR}/tests/lit")
 endfunction()
