@@ -77,8 +77,8 @@ static void inline_call(MlirOperation call) {
         free(below.op);
     }
     for (int i = 0; i < mlirOperationGetNumResults(call); i++) {
-        const MlirValue returned = hec_operand(ret, i), mapped = {hec_map_find(&map, returned)};
-        mlirValueReplaceAllUsesOfWith(hec_result(call, i), mapped.ptr ? mapped : returned);
+        const MlirValue mapped = {hec_map_find(&map, hec_operand(ret, i))};
+        mlirValueReplaceAllUsesOfWith(hec_result(call, i), mapped);
     }
     mlirOperationDestroy(call);
     free(ops.op);

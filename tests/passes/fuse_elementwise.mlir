@@ -84,6 +84,16 @@ module {
     %m = "moe.mul"(%s, %f) : (!h, !h) -> !h
     return %m, %x : !h, !x
   }
+  // CHECK-LABEL: func.func @write_before_read(
+  // CHECK-NOT:     moe.fused
+  // CHECK:         return
+  func.func @write_before_read(%a: !h) -> !h {
+    %s = "moe.silu"(%a) : (!h) -> !h
+    "moe.stash"(%s) {slot = @h} : (!h) -> ()
+    %f = "moe.fetch"() {slot = @h} : () -> !h
+    %m = "moe.mul"(%s, %f) : (!h, !h) -> !h
+    return %m : !h
+  }
   // Another iteration space, a scalar, a neighbour that shares nothing: all stay alone.
   // CHECK-LABEL: func.func @spaces(
   // CHECK-NOT:     moe.fused

@@ -67,6 +67,7 @@ module {
   // CHECK-DAG:       %[[N:.*]] = "moe.fetch"(%[[I]]) {slot = @n}
   // CHECK-DAG:       %[[D:.*]] = "moe.contract"(%[[N]], %[[H]])
   // CHECK-DAG:       "moe.accumulate"(%[[D]], %[[I]]) {param = @w}
+  // CHECK-DAG:       "moe.fetch"(%[[I]]) {slot = @o}
   // CHECK:           return
   // CHEAP-LABEL: func.func @backward(
   // CHEAP:           %[[I:.*]] = arith.subi

@@ -6,10 +6,13 @@ module {
   // CHECK-NOT: "unread"
   // CHECK: sym_name = "kept"
   // CHECK: sym_name = "loads"
+  // CHECK: sym_name = "other"
   // CHECK-NOT: "unread"
   "moe.slot"() {sym_name = "kept", type = !x, layers = 0 : i64} : () -> ()
   "moe.slot"() {sym_name = "unread", type = !x, layers = 0 : i64} : () -> ()
   "moe.slot"() {sym_name = "loads", type = !x, layers = 0 : i64, observed = true} : () -> ()
+
+  "moe.slot"() {sym_name = "other", type = !x, layers = 0 : i64} : () -> ()
 
   // Equal operations merge, unused ones go, whatever they read goes with them.
   // CHECK-LABEL: func.func @forward(
@@ -38,6 +41,7 @@ module {
   func.func @backward() -> !x {
     %f = "moe.fetch"() {slot = @kept} : () -> !x
     %g = "moe.fetch"() {slot = @kept} : () -> !x
+    %unused = "moe.fetch"() {slot = @other} : () -> !x
     %y = "moe.mul"(%f, %g) : (!x, !x) -> !x
     return %y : !x
   }
@@ -52,9 +56,9 @@ module {
     %b = "moe.sub"(%z, %x) : (!x, !x) -> !x
     %c = "moe.fill"() {value = 2.0 : f64} : () -> !x
     %d = "moe.fill"() {value = 3.0 : f64} : () -> !x
-    %e = "moe.fetch"() {slot = @loads} : () -> !x
-    "moe.stash"(%x) {slot = @loads} : (!x) -> ()
-    %f = "moe.fetch"() {slot = @loads} : () -> !x
+    %e = "moe.fetch"() {slot = @other} : () -> !x
+    "moe.stash"(%x) {slot = @other} : (!x) -> ()
+    %f = "moe.fetch"() {slot = @other} : () -> !x
     return %a, %b, %c, %d, %e, %f : !x, !x, !x, !x, !x, !x
   }
   // Neutral elements; not where the other operand would have to be broadcast.
