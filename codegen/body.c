@@ -108,6 +108,16 @@ static void emit_for(struct hec_emitter *e, MlirOperation op, int depth) {
     hec_close(&f->body, "}");
 }
 
+// Whether nothing reads what `op` computes, and computing is all it does.
+static bool is_unread(struct hec_emitter *e, MlirOperation op) {
+    const int results = (int)mlirOperationGetNumResults(op);
+    if (!results || !hec_op_traits(op)->pure) return false;
+    for (int i = 0; i < results; i++) {
+        if (hec_value_home(e, hec_result(op, i)).kind != HEC_HOME_NONE) return false;
+    }
+    return true;
+}
+
 static void emit_one(struct hec_emitter *e, MlirOperation op, int depth) {
     if (hec_op_is(op, HEC_OP_FOR)) {
         emit_for(e, op, depth);
@@ -118,7 +128,7 @@ static void emit_one(struct hec_emitter *e, MlirOperation op, int depth) {
         hec_emit_fault(e, op, "is not supported yet by target cpu");
         return;
     }
-    if (hec_is_silent(e, op)) return;
+    if (hec_is_silent(e, op) || is_unread(e, op)) return;
     comment_line(e, op);
     declare(e, op);
     emit(e, op);

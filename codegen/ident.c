@@ -64,8 +64,9 @@ const char *hec_ident(struct hec_idents *scope, MlirStringRef text, const char *
     }
     if (isdigit((unsigned char)*base)) base = hec_arena_format(scope->arena, "n%s", base);
     if (is_reserved(base) || (!scope->members && is_function(base))) {
-        base = hec_arena_format(scope->arena, *base == '_' ? "n%s" : "%s_", base);
-        if (is_reserved(base)) base = hec_arena_format(scope->arena, "n_%s", base);
+        const char *longer = hec_arena_format(scope->arena, "%s_", base);
+        const bool enough = !is_reserved(longer) && !is_function(longer);
+        base = hec_arena_format(scope->arena, enough ? "%s_" : "n_%s", base);
     }
     const char *name = base;
     for (int k = 2; is_taken(scope, name); k++) {
