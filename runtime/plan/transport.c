@@ -1,9 +1,9 @@
 // transport.c: least-cost flow from experts to devices by shortest paths, many at a time.
 //
-// Primal-dual: distances of all vertices from the experts with rows left (Bellman-Ford with a
-// queue, since undoing a dear choice has a negative price), then augmenting paths along arcs that
-// lie on shortest paths, depth first, until none is left at this distance. Distances count (FAR,
-// NEAR) in this order, so few of them differ, and few searches are needed.
+// Primal-dual: distances from the experts with rows left to the nearest device with room, then
+// augmenting paths along arcs that lie on shortest paths, depth first, until none is left at this
+// distance. Distances count (FAR, NEAR) in this order, so few of them differ, and few searches are
+// needed.
 #include "runtime/plan/transport.h"
 
 #include "runtime/plan/tally.h"
@@ -29,12 +29,14 @@ bool hpl_transport_take(struct hpl_transport *t, struct hpl_work *work) {
     t->room = HPL_TAKE(work, t->devices, int64_t);
     t->group_share = HPL_TAKE(work, t->groups, int64_t);
     t->distance = HPL_TAKE(work, vertices, int32_t);
+    t->reach = HPL_TAKE(work, vertices, int32_t);
+    t->pool = HPL_TAKE(work, vertices, int32_t);
     t->arc = HPL_TAKE(work, vertices, int32_t);
     t->queue = HPL_TAKE(work, vertices, int32_t);
     t->path = HPL_TAKE(work, vertices, int32_t);
     t->seen = HPL_TAKE(work, vertices, unsigned char);
-    return t->left && t->room && t->group_share && t->distance && t->arc && t->queue && t->path &&
-           t->seen;
+    return t->left && t->room && t->group_share && t->distance && t->reach && t->pool && t->arc &&
+           t->queue && t->path && t->seen;
 }
 
 // Gives every device the rows that start there and need not move, as far as its room goes.
@@ -119,90 +121,99 @@ static void push(struct hpl_transport *t, int32_t v, int32_t i, int64_t rows) {
     }
 }
 
-// The vertices whose arcs are to be looked at again: a circle, each vertex in it once at most.
-struct queue {
-    int32_t *at;
-    int32_t size, head, waiting;
+// A search in progress. Vertices at distance `now` are on the stack, farther ones in the pool.
+struct search {
+    int32_t now;
+    int32_t stacked, pooled;
 };
 
-static inline void enqueue(struct hpl_transport *t, struct queue *queue, int32_t v) {
-    if (t->seen[v]) return;
-    t->seen[v] = 1;
-    const int32_t tail = queue->head + queue->waiting++;
-    queue->at[tail >= queue->size ? tail - queue->size : tail] = v;
-}
-
-static inline int32_t dequeue(struct hpl_transport *t, struct queue *queue) {
-    const int32_t v = queue->at[queue->head];
-    queue->head = queue->head + 1 == queue->size ? 0 : queue->head + 1;
-    queue->waiting--;
-    t->seen[v] = 0;
-    return v;
-}
-
-static inline void relax(struct hpl_transport *t, struct queue *queue, int32_t to,
-                         int32_t distance) {
-    if (distance >= t->distance[to]) return;
-    t->distance[to] = distance;
-    enqueue(t, queue, to);
+// Prices are counted relative to the distances found so far, which makes none of them negative.
+static inline void relax(struct hpl_transport *t, struct search *search, int32_t from, int32_t to,
+                         int32_t price) {
+    const int32_t reach = t->reach[from] + price + t->distance[from] - t->distance[to];
+    if (reach >= t->reach[to]) return;
+    if (reach == search->now)
+        t->queue[search->stacked++] = to;
+    else if (t->reach[to] == UNREACHED)
+        t->pool[search->pooled++] = to;
+    t->reach[to] = reach;
 }
 
 // Looks at all arcs out of a vertex; arc_at in three loops, because most time is spent here.
-static void relax_expert(struct hpl_transport *t, struct queue *queue, int32_t e, int32_t far) {
-    for (int32_t g = t->expert_group[e]; g < t->expert_group[e + 1]; g++) {
-        const int32_t price = t->group_share[g] < t->group_near[g] ? 0 : far;
-        relax(t, queue, group_vertex(t, g), t->distance[e] + price);
+static void relax_all(struct hpl_transport *t, struct search *search, int32_t v, int32_t near,
+                      int32_t far) {
+    if (v < t->experts) {
+        for (int32_t g = t->expert_group[v]; g < t->expert_group[v + 1]; g++) {
+            const int32_t price = t->group_share[g] < t->group_near[g] ? 0 : far;
+            relax(t, search, v, group_vertex(t, g), price);
+        }
+    } else if (v < t->experts + t->groups) {
+        const int32_t g = v - t->experts;
+        for (int32_t k = t->group_holder[g]; k < t->group_holder[g + 1]; k++) {
+            const int32_t price = t->share[k] < t->holder_near[k] ? 0 : near;
+            relax(t, search, v, device_vertex(t, t->holder_device[k]), price);
+        }
+        if (t->group_share[g] == 0) return;
+        const int32_t price = t->group_share[g] > t->group_near[g] ? -far : 0;
+        relax(t, search, v, t->group_expert[g], price);
+    } else {
+        const int32_t d = v - t->experts - t->groups;
+        for (int32_t i = t->device_first[d]; i < t->device_first[d + 1]; i++) {
+            const int32_t k = t->device_holder[i];
+            if (t->share[k] == 0) continue;
+            const int32_t price = t->share[k] > t->holder_near[k] ? -near : 0;
+            relax(t, search, v, group_vertex(t, t->holder_group[k]), price);
+        }
     }
 }
 
-static void relax_group(struct hpl_transport *t, struct queue *queue, int32_t g, int32_t near,
-                        int32_t far) {
-    const int32_t distance = t->distance[group_vertex(t, g)];
-    for (int32_t k = t->group_holder[g]; k < t->group_holder[g + 1]; k++) {
-        const int32_t price = t->share[k] < t->holder_near[k] ? 0 : near;
-        relax(t, queue, device_vertex(t, t->holder_device[k]), distance + price);
+// Moves the nearest vertices of the pool to the stack. False when the pool is empty.
+static bool take_nearest(struct hpl_transport *t, struct search *search) {
+    int32_t nearest = UNREACHED, kept = 0;
+    for (int32_t i = 0; i < search->pooled; i++) {
+        const int32_t v = t->pool[i];
+        if (t->reach[v] <= search->now) continue; // Reached on a nearer way since.
+        t->pool[kept++] = v;
+        if (t->reach[v] < nearest) nearest = t->reach[v];
     }
-    if (t->group_share[g] == 0) return;
-    const int32_t price = t->group_share[g] > t->group_near[g] ? -far : 0;
-    relax(t, queue, t->group_expert[g], distance + price);
+    search->pooled = 0;
+    for (int32_t i = 0; i < kept; i++) {
+        const int32_t v = t->pool[i];
+        if (t->reach[v] == nearest)
+            t->queue[search->stacked++] = v;
+        else
+            t->pool[search->pooled++] = v;
+    }
+    search->now = nearest;
+    return kept > 0;
 }
 
-static void relax_device(struct hpl_transport *t, struct queue *queue, int32_t d, int32_t near) {
-    const int32_t distance = t->distance[device_vertex(t, d)];
-    for (int32_t i = t->device_first[d]; i < t->device_first[d + 1]; i++) {
-        const int32_t k = t->device_holder[i];
-        if (t->share[k] == 0) continue;
-        const int32_t price = t->share[k] > t->holder_near[k] ? -near : 0;
-        relax(t, queue, group_vertex(t, t->holder_group[k]), distance + price);
-    }
-}
-
-// Distances from the experts with rows left. Returns that of the nearest device with room,
-// UNREACHED when there is none.
+// Brings `distance` up to date as far as the nearest device with room: the distances from the
+// experts with rows left to what lies as near as that, and lower bounds of the others (Johnson's
+// potentials). Returns that device's distance, UNREACHED when there is none; `reach` is then
+// finite for all that can be reached.
 static int32_t find_distances(struct hpl_transport *t) {
     const int32_t vertices = t->experts + t->groups + t->devices;
     const int32_t near = t->plain ? 0 : NEAR, far = t->plain ? 0 : FAR;
-    struct queue queue = {.at = t->queue, .size = vertices};
-    for (int32_t v = 0; v < vertices; v++) {
-        t->distance[v] = UNREACHED;
-        t->seen[v] = 0;
-    }
-    for (int32_t e = 0; e < t->experts; e++) {
-        if (t->left[e] > 0) relax(t, &queue, e, 0);
-    }
-    while (queue.waiting > 0) {
-        const int32_t v = dequeue(t, &queue);
-        if (v < t->experts)
-            relax_expert(t, &queue, v, far);
-        else if (v < t->experts + t->groups)
-            relax_group(t, &queue, v - t->experts, near, far);
-        else
-            relax_device(t, &queue, v - t->experts - t->groups, near);
-    }
+    struct search search = {.now = -1};
     int32_t best = UNREACHED;
-    for (int32_t d = 0; d < t->devices; d++) {
-        const int32_t distance = t->distance[device_vertex(t, d)];
-        if (t->room[d] > 0 && distance < best) best = distance;
+    for (int32_t v = 0; v < vertices; v++) t->reach[v] = UNREACHED;
+    for (int32_t e = 0; e < t->experts; e++) {
+        if (t->left[e] == 0) continue;
+        t->reach[e] = -t->distance[e];
+        t->pool[search.pooled++] = e;
+    }
+    while (best == UNREACHED && take_nearest(t, &search)) {
+        while (search.stacked > 0) {
+            const int32_t v = t->queue[--search.stacked];
+            const int32_t d = v - t->experts - t->groups;
+            if (d >= 0 && t->room[d] > 0) best = t->distance[v] + search.now;
+            relax_all(t, &search, v, near, far);
+        }
+    }
+    if (best == UNREACHED) return best;
+    for (int32_t v = 0; v < vertices; v++) {
+        t->distance[v] += t->reach[v] < search.now ? t->reach[v] : search.now;
     }
     return best;
 }
@@ -232,9 +243,55 @@ static int32_t augment(struct hpl_transport *t, int32_t length) {
     return open;
 }
 
+static inline bool open_to(const struct hpl_transport *t, int32_t to, int32_t distance) {
+    return t->distance[to] == distance && !t->seen[to];
+}
+
+// The next arc out of v, from t->arc[v] on, that lies on a shortest path to a vertex not yet seen.
+// Sets t->arc[v] and returns where it leads; -1 when there is none. arc_at in three loops, because
+// most time is spent here.
+static int32_t advance(struct hpl_transport *t, int32_t v, int32_t near, int32_t far) {
+    const int32_t distance = t->distance[v];
+    if (v < t->experts) {
+        const int32_t first = t->expert_group[v];
+        for (int32_t g = first + t->arc[v]; g < t->expert_group[v + 1]; g++) {
+            const int32_t price = t->group_share[g] < t->group_near[g] ? 0 : far;
+            if (!open_to(t, group_vertex(t, g), distance + price)) continue;
+            t->arc[v] = g - first;
+            return group_vertex(t, g);
+        }
+    } else if (v < t->experts + t->groups) {
+        const int32_t g = v - t->experts, first = t->group_holder[g];
+        for (int32_t k = first + t->arc[v]; k < t->group_holder[g + 1]; k++) {
+            const int32_t price = t->share[k] < t->holder_near[k] ? 0 : near;
+            const int32_t to = device_vertex(t, t->holder_device[k]);
+            if (!open_to(t, to, distance + price)) continue;
+            t->arc[v] = k - first;
+            return to;
+        }
+        t->arc[v] = t->group_holder[g + 1] - first;
+        const int32_t price = t->group_share[g] > t->group_near[g] ? -far : 0;
+        if (t->group_share[g] > 0 && open_to(t, t->group_expert[g], distance + price)) {
+            return t->group_expert[g];
+        }
+    } else {
+        const int32_t d = v - t->experts - t->groups, first = t->device_first[d];
+        for (int32_t i = first + t->arc[v]; i < t->device_first[d + 1]; i++) {
+            const int32_t k = t->device_holder[i];
+            const int32_t price = t->share[k] > t->holder_near[k] ? -near : 0;
+            const int32_t to = group_vertex(t, t->holder_group[k]);
+            if (t->share[k] == 0 || !open_to(t, to, distance + price)) continue;
+            t->arc[v] = i - first;
+            return to;
+        }
+    }
+    return -1;
+}
+
 // Depth first from one expert along shortest paths, to devices at distance `best`.
 static bool drain(struct hpl_transport *t, int32_t expert, int32_t best) {
     const int32_t first_device = t->experts + t->groups;
+    const int32_t near = t->plain ? 0 : NEAR, far = t->plain ? 0 : FAR;
     bool moved = false;
     int32_t length = 1;
     t->path[0] = expert;
@@ -246,16 +303,10 @@ static bool drain(struct hpl_transport *t, int32_t expert, int32_t best) {
             moved = true;
             continue;
         }
-        struct arc arc;
-        bool found = false;
-        for (; arc_at(t, v, t->arc[v], &arc); t->arc[v]++) {
-            found = t->distance[arc.to] == t->distance[v] + arc.price && arc.fits > 0 &&
-                    t->seen[arc.to] == UNSEEN;
-            if (found) break;
-        }
-        if (found) {
-            t->path[length++] = arc.to;
-            t->seen[arc.to] = SEEN;
+        const int32_t to = advance(t, v, near, far);
+        if (to >= 0) {
+            t->path[length++] = to;
+            t->seen[to] = SEEN;
         } else {
             length--;
         }
@@ -280,9 +331,10 @@ static void drain_all(struct hpl_transport *t, int32_t best) {
     }
 }
 
-// Sends what is left at least cost. Returns true when nothing is left; otherwise `distance` is
+// Sends what is left at least cost. Returns true when nothing is left; otherwise `reach` is
 // finite exactly for the experts and devices of a set whose supply exceeds its room: a proof.
 static bool run(struct hpl_transport *t) {
+    hpl_zero_i32(t->distance, (int64_t)t->experts + t->groups + t->devices);
     for (;;) {
         bool done = true;
         for (int32_t e = 0; e < t->experts; e++) done = done && t->left[e] == 0;
@@ -307,10 +359,10 @@ static void raise_level(struct hpl_transport *t, const int32_t *speed, const int
                         struct hpl_level *level) {
     struct hpl_level higher = {0};
     for (int32_t e = 0; e < t->experts; e++) {
-        if (t->distance[e] != UNREACHED) higher.num += rows[e];
+        if (t->reach[e] != UNREACHED) higher.num += rows[e];
     }
     for (int32_t d = 0; d < t->devices; d++) {
-        if (t->distance[device_vertex(t, d)] != UNREACHED) higher.den += speed[d];
+        if (t->reach[device_vertex(t, d)] != UNREACHED) higher.den += speed[d];
     }
     for (int32_t d = 0; d < t->devices; d++) {
         t->room[d] += hpl_level_rows(higher, speed[d]) - hpl_level_rows(*level, speed[d]);
