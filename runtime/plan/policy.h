@@ -47,6 +47,7 @@ struct hpl_policy {
     const char *summary; // One line.
     enum hpl_when when;
     enum hpl_split split;
+    bool from_shards;  // Every chunk is cut over all devices: even its owner gathers it.
     bool moves_states; // A chunk that changes its owner takes its optimizer states along.
 
     // Makes the plan. `share` [plan->capacity] is written by policies that split as planned and is

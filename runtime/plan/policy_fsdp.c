@@ -22,5 +22,6 @@ const struct hpl_policy hpl_policy_fsdp = {
     .summary = "Every device gathers every expert (ZeRO-3)",
     .when = HPL_WHEN_FORECAST,
     .split = HPL_SPLIT_NEAREST,
+    .from_shards = true,
     .place = place,
 };

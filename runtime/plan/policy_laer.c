@@ -140,5 +140,6 @@ const struct hpl_policy hpl_policy_laer = {
     .summary = "Every device restores --slots experts from all devices' shards; even split",
     .when = HPL_WHEN_FORECAST,
     .split = HPL_SPLIT_NODE,
+    .from_shards = true,
     .place = place,
 };

@@ -12,7 +12,8 @@ static json_t *part_json(const char *name, const struct summary *s) {
         s->p95, "max_over_mean_worst", s->worst, "bound", s->bound, "distance", s->distance,
         "cross_share", s->cross, "cross_share_bound", s->cross_bound, "intra_share", s->intra,
         "entries_per_node", s->entries, "replicas", s->replicas, "exposed_chunks", s->exposed,
-        "states_moved", s->states, "plan_us", s->plan_us, "plan_us_p95", s->plan_us_p95);
+        "states_moved", s->states, "megabytes_moved", s->megabytes, "plan_us", s->plan_us,
+        "plan_us_p95", s->plan_us_p95);
 }
 
 static json_t *series_json(const struct setting *setting, const struct series *series) {

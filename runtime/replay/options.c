@@ -18,7 +18,8 @@ static const char help[] =
     "budget, for each layer\n"
     "  --slots=4            replicas that a device may hold\n"
     "  --entries=8          chunks that may enter a node\n"
-    "  --chunk-bytes=N --window-bytes=N   bytes that may enter a node; 0: no further limit\n"
+    "  --chunk-bytes=4718592 bytes of an expert's parameters as they travel\n"
+    "  --window-bytes=0     bytes that may enter a node within the window; 0: no further limit\n"
     "  --slack=10           thousandths of the mean load given up to keep rows near\n"
     "  --replica-rows=1     rows that a replica must keep on its device, beyond balance\n"
     "  --import-rows=1      rows that an entry must keep in its node, beyond balance\n"
@@ -250,7 +251,12 @@ static void form_topology(struct options *o, const struct cluster *c) {
 static void set_defaults(struct options *o) {
     memset(o, 0, sizeof *o);
     o->setting = (struct setting){
-        .budget = {.slots = 4, .entries = 8, .slack = 10, .replica_rows = 1, .import_rows = 1},
+        .budget = {.slots = 4,
+                   .entries = 8,
+                   .chunk_bytes = 4718592, // bf16, 768 to 1,536 and back.
+                   .slack = 10,
+                   .replica_rows = 1,
+                   .import_rows = 1},
         .costs = {1, 1, 1500}, // A chunk weighs about as much as 1,500 rows of work.
         .period = 4,
         .dispatch = -1,

@@ -33,6 +33,9 @@ void loads_free(struct loads *loads);
 void loads_step(const struct loads *loads, uint32_t iteration, uint32_t layer, uint32_t microbatch,
                 uint32_t *rows);
 
+// Bytes of a chunk's optimizer states over its own: fp32 master copy and two moments beside bf16.
+enum { STATE_FACTOR = 6 };
+
 // Where a run takes place, and what the policies may spend.
 struct setting {
     struct hpl_topology topology;
@@ -59,6 +62,7 @@ struct sample {
     int64_t replicas;    // Chunks held besides the owners' own.
     int64_t exposed;     // Replicas added after the gate.
     int64_t states;      // Chunks whose optimizer states move.
+    int64_t bytes;       // What all of that is, received by all devices.
     int64_t plan_ns;     // Placement, shares and one rank's quotas.
     double bound;        // No plan within the budget has a lower imbalance, nor ...
     int64_t cross_bound; // ... with this one's largest load fewer rows across nodes.
@@ -88,6 +92,7 @@ struct summary {
     double bound, distance;           // Mean bound of the imbalance; mean of imbalance / bound - 1.
     double cross, intra, cross_bound; // Shares of all rows.
     double entries, replicas, exposed, states; // Means for each layer-step; entries for each node.
+    double megabytes;
     double plan_us, plan_us_p95;
 };
 

@@ -186,22 +186,37 @@ static enum hpl_status measure(struct run *run, const struct hpl_loads *exact,
     return HPL_OK;
 }
 
-// Chunks that enter nodes in this iteration, and replicas. What a periodic policy has placed stays,
-// so only its changes (states) move; laer and fsdp gather from shards that lie everywhere.
+// Chunks that enter nodes and devices in this iteration. What a periodic policy has placed stays,
+// so only its changes move, with their states. Where chunks are cut over all devices, a device
+// receives all but its own part, and a node all but those of its devices.
 static void count_movement(const struct run *run, struct sample *sample) {
+    const struct hpl_topology *topology = &run->setting->topology;
     const struct hpl_plan *plan = &run->plan;
+    const bool from_shards = run->policy->from_shards;
+    const bool stays = run->policy->when == HPL_WHEN_PERIODIC;
+    int64_t outside = 0, holders = plan->first[plan->experts];
     for (int32_t e = 0; e < plan->experts; e++) {
-        const int32_t home = run->setting->topology.node[run->owner[e]];
+        const int32_t home = topology->node[run->owner[e]];
         int32_t last = -1;
         for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
-            const int32_t n = run->setting->topology.node[plan->holder[k]];
-            if (n != last && n != home) sample->entries++;
+            const int32_t n = topology->node[plan->holder[k]];
+            if (n != last) {
+                sample->entries += n != home;
+                outside += topology->devices - (topology->first[n + 1] - topology->first[n]);
+            }
             last = n;
         }
-        sample->replicas += plan->first[e + 1] - plan->first[e] - 1;
     }
-    if (run->policy->when == HPL_WHEN_PERIODIC) sample->entries = 0;
+    sample->replicas = holders - plan->experts;
+    int64_t received = stays ? 0 : sample->replicas;
+    if (from_shards) {
+        received = holders * (topology->devices - 1) / topology->devices;
+        sample->entries = outside / topology->devices;
+    }
+    if (stays) sample->entries = 0;
     if (run->policy->when == HPL_WHEN_EXACT) sample->exposed = sample->replicas;
+    sample->bytes =
+        run->setting->budget.chunk_bytes * (received + (1 + STATE_FACTOR) * sample->states);
 }
 
 // Plans again on the exact counts, from the plan made before the gate.
