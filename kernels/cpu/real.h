@@ -36,6 +36,7 @@ enum { hk_vector_bytes = 16 };
 #endif
 
 typedef real vec __attribute__((vector_size(HK_VECTOR_BYTES)));
+typedef __typeof__((vec){0} > (vec){0}) vec_mask; // Lanes of all ones or all zeros.
 enum { lanes = HK_VECTOR_BYTES / sizeof(real) };
 
 #define HK_INLINE static inline __attribute__((always_inline))
@@ -58,6 +59,12 @@ HK_INLINE real vec_sum(vec v) {
         for (int i = 0; i < width; i++) part[i] += part[i + width];
     }
     return part[0];
+}
+
+// The larger of each lane; b where one is NaN.
+HK_INLINE vec vec_max(vec a, vec b) {
+    const vec_mask larger = a > b;
+    return (vec)((larger & (vec_mask)a) | (~larger & (vec_mask)b));
 }
 
 #define HK_PASTE3_(a, b, c) a##_##b##_##c

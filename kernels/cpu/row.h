@@ -33,10 +33,22 @@ HK_INLINE real row_sum(const real *a, int64_t n) {
 
 // -infinity for an empty row. NaN loses against anything.
 HK_INLINE real row_max(const real *a, int64_t n) {
-    real peak = -(real)INFINITY;
-#pragma omp simd reduction(max : peak)
-    for (int64_t j = 0; j < n; j++) peak = a[j] > peak ? a[j] : peak;
-    return peak;
+    const vec none = (vec){0} - (real)INFINITY;
+    vec peak[2] = {none, none};
+    int64_t j = 0;
+    for (; j + 2 * lanes <= n; j += 2 * lanes) {
+        peak[0] = vec_max(vec_load(a + j), peak[0]);
+        peak[1] = vec_max(vec_load(a + j + lanes), peak[1]);
+    }
+    real part[lanes];
+    vec_store(part, vec_max(peak[0], peak[1]));
+    for (int width = lanes / 2; width > 0; width /= 2) {
+        for (int i = 0; i < width; i++) {
+            part[i] = part[i + width] > part[i] ? part[i + width] : part[i];
+        }
+    }
+    for (; j < n; j++) part[0] = a[j] > part[0] ? a[j] : part[0];
+    return part[0];
 }
 
 // Sum of exp(a[j] - shift), in double across blocks.
