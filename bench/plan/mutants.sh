@@ -27,7 +27,7 @@ mutant() {
     fi
     for test in $tests; do
         replay=
-        for source in loads run summary synthesize; do
+        for source in loads print run summary synthesize; do
             replay="$replay $root/runtime/replay/$source.c"
         done
         [ "$test" = quality_test ] || replay=

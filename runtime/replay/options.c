@@ -37,6 +37,7 @@ static const char help[] =
     "report\n"
     "  --early=40           stored iterations before this one are reported as early\n"
     "  --json[=FILE]        JSON to FILE or to standard output instead of the table\n"
+    "  --print=I,L,M        loads, plan, rank 0's quotas and transfers of one layer-step, as text\n"
     "  --csv=FILE           every layer-step as a line\n"
     "  --svg=FILE           picture of every device's load over time\n"
     "  --picture-layer=0    its layer\n"
@@ -167,6 +168,17 @@ static void set_costs(struct options *o, const char *value) {
     o->setting.costs = (struct hpl_costs){costs[0], costs[1], costs[2]};
 }
 
+static void set_print(struct options *o, const char *value) {
+    int64_t at[3];
+    if (numbers("print", value, INT32_MAX, at, 3) != 3) {
+        refuse("print", value, "iteration, layer and microbatch are wanted");
+    }
+    o->setting.prints = true;
+    o->setting.print_iteration = (uint32_t)at[0];
+    o->setting.print_layer = (uint32_t)at[1];
+    o->setting.print_microbatch = (uint32_t)at[2];
+}
+
 static void set_dispatch(struct options *o, const char *value) {
     static const struct {
         const char *name;
@@ -192,6 +204,8 @@ static bool set_other(struct options *o, const char *name, const char *value) {
         o->synthesize = value;
     else if (strcmp(name, "dispatch") == 0)
         set_dispatch(o, value);
+    else if (strcmp(name, "print") == 0)
+        set_print(o, value);
     else if (strcmp(name, "csv") == 0)
         o->csv = value;
     else if (strcmp(name, "svg") == 0)

@@ -50,6 +50,8 @@ struct setting {
     uint32_t reshard;      // Microbatches between two re-shardings (algorithm 2); 0: never.
     int32_t dispatch;      // An enum hpl_split for all policies, or -1 for each policy's own.
     uint32_t picture_layer;
+    bool prints; // Whether the layer-step below is printed.
+    uint32_t print_iteration, print_layer, print_microbatch;
 };
 
 // One layer and microbatch under one policy.
@@ -98,6 +100,19 @@ struct summary {
 
 // Summary over iterations from .. to - 1.
 struct summary summarize(const struct series *series, uint32_t from, uint32_t to, int32_t nodes);
+
+// One layer-step: what went into a policy and what came out, as rank 0 sees it.
+struct printed {
+    const struct hpl_topology *topology;
+    const int32_t *owner;
+    const struct hpl_loads *loads; // Exact counts.
+    const struct hpl_plan *plan;
+    const uint32_t *rows; // Rank 0's quotas.
+};
+
+// Prints it in the text forms of runtime/plan/text.h, with the plan's gather schedule where owners
+// hold their chunks. False when memory runs out.
+bool print_step(FILE *file, const struct printed *printed, struct hpl_work *work);
 
 // The table for people.
 void text_report(FILE *out, const struct loads *loads, const struct setting *setting,

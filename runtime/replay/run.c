@@ -326,6 +326,26 @@ static enum hpl_status find_bound(const struct run *run, const struct hpl_loads 
     return status;
 }
 
+// Prints the step if it is the one that was asked for.
+static enum hpl_status print(struct run *run, const struct hpl_loads *exact,
+                             const struct sample *sample, struct hpl_work *work) {
+    const struct setting *setting = run->setting;
+    if (!setting->prints || sample->iteration != setting->print_iteration ||
+        sample->layer != setting->print_layer || sample->microbatch != setting->print_microbatch) {
+        return HPL_OK;
+    }
+    const enum hpl_status status = route(run, exact, 0, work);
+    if (status != HPL_OK) return status;
+    const struct printed printed = {.topology = &setting->topology,
+                                    .owner = run->owner,
+                                    .loads = exact,
+                                    .plan = &run->plan,
+                                    .rows = run->quota};
+    printf("# policy %s, iteration %u, layer %u, microbatch %u\n", run->policy->name,
+           sample->iteration, sample->layer, sample->microbatch);
+    return print_step(stdout, &printed, work) ? HPL_OK : HPL_NO_ROOM;
+}
+
 static enum hpl_status step(struct run *run, struct sample *sample) {
     const int32_t experts = (int32_t)run->loads->experts;
     const int32_t devices = run->setting->topology.devices;
@@ -339,6 +359,7 @@ static enum hpl_status step(struct run *run, struct sample *sample) {
     sample->plan_ns = now_ns() - begin;
     if (status == HPL_OK) status = measure(run, &exact, sample, &work);
     if (status == HPL_OK) count_movement(run, sample);
+    if (status == HPL_OK) status = print(run, &exact, sample, &work);
     if (status == HPL_OK) status = find_bound(run, &exact, sample, &work);
     return status;
 }

@@ -60,6 +60,11 @@ done
 grep -q '"max_over_mean"' "$work/json" || fail "no figures in the JSON"
 grep -q '</svg>' "$work/p.svg" || fail "no picture"
 
+"$replay" "$work/a.loads" --policy=quota --devices=3 --print=1,1,2 >"$work/step"
+for form in topology loads plan route schedule; do
+    [ "$(grep -c "^$form " "$work/step")" -eq 1 ] || fail "no $form in --print"
+done
+
 refuses 1 "No such file" "$work/none" --policy=ep
 head -c 100 "$work/a.loads" >"$work/short"
 refuses 1 "claims" "$work/short" --policy=ep --devices=3
@@ -79,5 +84,6 @@ refuses 2 "whole number" "$work/a.loads" --policy=ep --slots=1x
 refuses 2 "no such flag" "$work/a.loads" --policy=ep --slot=1
 refuses 2 "policy=NAME" "$work/a.loads"
 refuses 2 "a file of loads" --policy=ep
+refuses 2 "layer and microbatch" "$work/a.loads" --policy=ep --print=1
 refuses 2 "one for each" "$work/a.loads" --policy=ep --devices=3 --speeds=1,2
 echo "replay_test: passed"
