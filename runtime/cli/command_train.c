@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "kernels/cpu/isa.h"
 #include "runtime/cli/command.h"
@@ -28,7 +29,9 @@ struct job {
 static volatile sig_atomic_t stop_signal; // The signal that asked to stop, or 0.
 
 static void on_signal(int number) {
+    static const char notice[] = "\nstopping after this step; once more stops at once\n";
     stop_signal = number;
+    if (write(STDERR_FILENO, notice, sizeof notice - 1) < 0) return; // Nothing to be done about it.
 }
 
 // The first signal asks to stop after the step; a second one of the same kind ends the process.

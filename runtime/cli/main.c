@@ -28,9 +28,13 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
 bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
                           struct hrt_error *error) {
     if (!hrt_state_create(state, run->program, training, error)) return false;
-    hrt_init_params(run->program, state->params, (uint64_t)run->arguments->config.seed);
-    const char *load = run->arguments->load;
-    if (!load || hrt_store_load(run->program, state->params, load, error)) return true;
+    const struct hrt_arguments *arguments = run->arguments;
+    if (!arguments->load) {
+        hrt_init_params(run->program, state->params, (uint64_t)arguments->config.seed);
+        return true;
+    }
+    hrt_init_tables(run->program, state->params);
+    if (hrt_store_load(run->program, state->params, arguments->load, error)) return true;
     hrt_state_destroy(state);
     return false;
 }

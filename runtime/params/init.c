@@ -27,12 +27,11 @@ static void init_normal(const struct hrt_program *program, const struct hrt_tens
     }
 }
 
-static void init_constant(const struct hrt_program *program, const struct hrt_tensor *tensor,
-                          void *at, double value) {
+static void init_ones(const struct hrt_program *program, const struct hrt_tensor *tensor,
+                      void *at) {
     const int64_t size = hrt_param_size(tensor->param);
-    for (int64_t i = 0; i < size; i++) {
-        hrt_element_set(at, program->precision, hrt_stored_index(tensor->param, i), value);
-    }
+    for (int64_t i = 0; i < size; i++)
+        hrt_element_set(at, program->precision, hrt_stored_index(tensor->param, i), 1);
 }
 
 static void init_rope(const struct hrt_program *program, const struct hrt_tensor *tensor,
@@ -46,22 +45,25 @@ static void init_rope(const struct hrt_program *program, const struct hrt_tensor
     }
 }
 
+static void *first_element(const struct hrt_program *program, const struct hrt_tensor *tensor,
+                           void *params) {
+    return (char *)params + tensor->offset * hrt_element_bytes(program->precision);
+}
+
 void hrt_init_params(const struct hrt_program *program, void *params, uint64_t seed) {
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(program, &tensor)) {
-        void *at = (char *)params + tensor.offset * hrt_element_bytes(program->precision);
-        switch (tensor.param->init) {
-        case HRT_INIT_NORMAL:
-            init_normal(program, &tensor, at, seed);
-            break;
-        case HRT_INIT_ONES:
-            init_constant(program, &tensor, at, 1);
-            break;
-        case HRT_INIT_ZEROS:
-            break;
-        case HRT_INIT_ROPE:
-            init_rope(program, &tensor, at);
-            break;
-        }
+        void *at = first_element(program, &tensor, params);
+        if (tensor.param->init == HRT_INIT_NORMAL) init_normal(program, &tensor, at, seed);
+        if (tensor.param->init == HRT_INIT_ONES) init_ones(program, &tensor, at);
+    }
+    hrt_init_tables(program, params);
+}
+
+void hrt_init_tables(const struct hrt_program *program, void *params) {
+    struct hrt_tensor tensor = {0};
+    while (hrt_tensor_next(program, &tensor)) {
+        if (tensor.param->init == HRT_INIT_ROPE)
+            init_rope(program, &tensor, first_element(program, &tensor, params));
     }
 }
