@@ -36,7 +36,6 @@ enum { hk_vector_bytes = 16 };
 #endif
 
 typedef real vec __attribute__((vector_size(HK_VECTOR_BYTES)));
-typedef __typeof__((vec){0} > (vec){0}) vec_mask; // Lanes of all ones or all zeros.
 enum { lanes = HK_VECTOR_BYTES / sizeof(real) };
 
 #define HK_INLINE static inline __attribute__((always_inline))
@@ -51,20 +50,14 @@ HK_INLINE void vec_store(real *to, vec v) {
     memcpy(to, &v, sizeof v);
 }
 
-// Halves added to halves: one fixed order, in log2(lanes) steps.
+// One fixed order: the compiler's, for a loop whose length and place it knows.
 HK_INLINE real vec_sum(vec v) {
-    real part[lanes];
+    real part[lanes] __attribute__((aligned(64)));
+    real sum = 0;
     memcpy(part, &v, sizeof v);
-    for (int width = lanes / 2; width > 0; width /= 2) {
-        for (int i = 0; i < width; i++) part[i] += part[i + width];
-    }
-    return part[0];
-}
-
-// The larger of each lane; b where one is NaN.
-HK_INLINE vec vec_max(vec a, vec b) {
-    const vec_mask larger = a > b;
-    return (vec)((larger & (vec_mask)a) | (~larger & (vec_mask)b));
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < lanes; i++) sum += part[i];
+    return sum;
 }
 
 #define HK_PASTE3_(a, b, c) a##_##b##_##c

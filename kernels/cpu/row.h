@@ -33,22 +33,12 @@ HK_INLINE real row_sum(const real *a, int64_t n) {
 
 // -infinity for an empty row. NaN loses against anything.
 HK_INLINE real row_max(const real *a, int64_t n) {
-    const vec none = (vec){0} - (real)INFINITY;
-    vec peak[2] = {none, none};
-    int64_t j = 0;
-    for (; j + 2 * lanes <= n; j += 2 * lanes) {
-        peak[0] = vec_max(vec_load(a + j), peak[0]);
-        peak[1] = vec_max(vec_load(a + j + lanes), peak[1]);
-    }
-    real part[lanes];
-    vec_store(part, vec_max(peak[0], peak[1]));
-    for (int width = lanes / 2; width > 0; width /= 2) {
-        for (int i = 0; i < width; i++) {
-            part[i] = part[i + width] > part[i] ? part[i + width] : part[i];
-        }
-    }
-    for (; j < n; j++) part[0] = a[j] > part[0] ? a[j] : part[0];
-    return part[0];
+    real peak = -(real)INFINITY;
+#ifndef __clang__ // It would start the vectorized maximum at the lowest finite number.
+#pragma omp simd reduction(max : peak)
+#endif
+    for (int64_t j = 0; j < n; j++) peak = a[j] > peak ? a[j] : peak;
+    return peak;
 }
 
 // Sum of exp(a[j] - shift), in double across blocks.

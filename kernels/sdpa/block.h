@@ -8,8 +8,8 @@
 #include "kernels/cpu/tile.h"
 #include "kernels/sdpa/sdpa.h"
 
-// 96 queries are 16 full tiles; keys fill one panel.
-enum { query_block = 96, key_block = HK_PANEL };
+// 96 queries are 16 full tiles; keys fill one panel. Packed values: as many panels as turned keys.
+enum { query_block = 96, key_block = HK_PANEL, value_panels = depth_max / key_block };
 
 // Queries [query, query + queries), keys [key, key + keys) of one head in one batch. Rows [low,
 // high) of the block, relative to `query`, see at least one of the keys.
@@ -45,26 +45,73 @@ HK_INLINE void seen_keys(const struct hk_sdpa_dims *d, const struct block *b, in
     *end = d->causal ? at_most(query - b->key + 1, b->keys) : b->keys;
 }
 
-// scores[i, j] = sum over p < width of x[i, p] * y[j, p], i < rows, j < keys; scores has rows of
-// key_block, 0 from `keys` on. `turned` (depth_max * HK_PANEL) keeps y turned from call to call,
-// as far as it fits: `fresh` says that y is another one than before.
-HK_INLINE void block_scores(real *scores, const real *x, int64_t x_row, int64_t rows, const real *y,
-                            int64_t y_row, int64_t keys, int64_t width, real *turned, bool fresh) {
-    for (int64_t begin = 0; begin == 0 || begin < width; begin += depth_max) {
-        const int64_t depth = at_most(width - begin, depth_max);
-        if (fresh || width > depth_max) pack_turned(turned, y + begin, y_row, depth, keys);
+// Of the tile rows [from, from + count), relative to `query`: the keys that any of them sees.
+HK_INLINE void keys_of_rows(const struct hk_sdpa_dims *d, const struct block *b, int64_t from,
+                            int64_t count, int64_t *begin, int64_t *end) {
+    int64_t ignored;
+    seen_keys(d, b, from, begin, &ignored);
+    seen_keys(d, b, from + count - 1, &ignored, end);
+}
+
+// Rows [low, high) of the block in tiles as even as tile_rows_run makes them: tile i of `tiles`.
+HK_INLINE int64_t tile_begin(int64_t rows, int64_t i, int64_t tiles) {
+    return rows * i / tiles;
+}
+
+// scores[i, j] = sum over p < width of x[i, p] * y[j, p] for rows i in [low, high) and the keys j
+// that they see, and some more; x and scores at row 0 of the block, y at its first key. `turned`
+// (depth_max * HK_PANEL) keeps y turned from call to call, as far as it fits: `fresh` says that y
+// is another one than before.
+HK_INLINE void block_scores(real *scores, const real *x, int64_t x_row, const real *y,
+                            int64_t y_row, int64_t width, const struct hk_sdpa_dims *d,
+                            const struct block *b, real *turned, bool fresh) {
+    const int64_t rows = b->high - b->low, tiles = (rows + tile_rows - 1) / tile_rows;
+    for (int64_t at = 0; at == 0 || at < width; at += depth_max) {
+        const int64_t depth = at_most(width - at, depth_max);
+        if (fresh || width > depth_max) pack_turned(turned, y + at, y_row, depth, b->keys);
+        for (int64_t i = 0; i < tiles; i++) {
+            const int64_t from = b->low + tile_begin(rows, i, tiles);
+            const int64_t count = b->low + tile_begin(rows, i + 1, tiles) - from;
+            int64_t begin, end;
+            keys_of_rows(d, b, from, count, &begin, &end);
+            const struct tile tile = {
+                .out = scores + from * key_block,
+                .out_row = key_block,
+                .x = x + from * x_row + at,
+                .x_row = x_row,
+                .x_depth = 1,
+                .panel = turned,
+                .depth = depth,
+                .columns = (end + lanes - 1) / lanes * lanes, // Whole vectors: the rest is masked.
+                .write = at > 0 ? HK_ADD : HK_STORE,
+            };
+            tile_rows_run(tile, count);
+        }
+    }
+}
+
+// out[i, :] += sum over the keys j that row i sees of x[i, j] * panel[j, :], rows in [low, high);
+// x and out at row 0 of the block. x must be 0 where a row does not see a key.
+HK_INLINE void block_product(real *out, int64_t out_row, const real *x, const real *panel,
+                             int64_t columns, const struct hk_sdpa_dims *d, const struct block *b) {
+    const int64_t rows = b->high - b->low, tiles = (rows + tile_rows - 1) / tile_rows;
+    for (int64_t i = 0; i < tiles; i++) {
+        const int64_t from = b->low + tile_begin(rows, i, tiles);
+        const int64_t count = b->low + tile_begin(rows, i + 1, tiles) - from;
+        int64_t begin, end;
+        keys_of_rows(d, b, from, count, &begin, &end);
         const struct tile tile = {
-            .out = scores,
-            .out_row = key_block,
-            .x = x + begin,
-            .x_row = x_row,
+            .out = out + from * out_row,
+            .out_row = out_row,
+            .x = x + from * key_block + begin,
+            .x_row = key_block,
             .x_depth = 1,
-            .panel = turned,
-            .depth = depth,
-            .columns = key_block,
-            .write = begin > 0 ? HK_ADD : HK_STORE,
+            .panel = panel + begin * HK_PANEL,
+            .depth = end - begin,
+            .columns = at_most(columns, HK_PANEL),
+            .write = HK_ADD,
         };
-        tile_rows_run(tile, rows);
+        tile_rows_run(tile, count);
     }
 }
 

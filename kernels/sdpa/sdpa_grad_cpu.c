@@ -33,55 +33,53 @@ static void slope_row(real *weights, real *slopes, int64_t begin, int64_t end, r
     }
 }
 
-// to[j, :] += sum over rows i of x[i, j] * from[query + i, :]: dV and dK.
+// to[j, :] += sum over the rows i that see key j of x[i, j] * from[query + i, :]: dV and dK.
 static void add_to_keys(real *to, int64_t to_row, const real *x, const real *from, int64_t from_row,
-                        const struct block *b, int64_t width, real *panel) {
+                        const struct hk_sdpa_dims *d, const struct block *b, int64_t width,
+                        real *panel) {
+    const int64_t tiles = (b->keys + tile_rows - 1) / tile_rows;
     for (int64_t c = 0; c < width; c += HK_PANEL) {
         pack_panel(panel, from + (b->query + b->low) * from_row + c, from_row, b->high - b->low,
                    width - c);
-        const struct tile tile = {
-            .out = to + b->key * to_row + c,
-            .out_row = to_row,
-            .x = x + b->low * key_block,
-            .x_row = 1,
-            .x_depth = key_block,
-            .panel = panel,
-            .depth = b->high - b->low,
-            .columns = at_most(width - c, HK_PANEL),
-            .write = HK_ADD,
-        };
-        tile_rows_run(tile, b->keys);
+        for (int64_t i = 0; i < tiles; i++) {
+            const int64_t j = tile_begin(b->keys, i, tiles);
+            const int64_t count = tile_begin(b->keys, i + 1, tiles) - j;
+            const int64_t first = b->key + j - b->query; // The row at the position of key j.
+            const int64_t begin = d->causal ? at_least(first, b->low) : b->low;
+            const int64_t last = first + count - 1 + d->window;
+            const int64_t end = d->window > 0 ? at_most(last, b->high) : b->high;
+            if (begin >= end) continue;
+            const struct tile tile = {
+                .out = to + (b->key + j) * to_row + c,
+                .out_row = to_row,
+                .x = x + begin * key_block + j,
+                .x_row = 1,
+                .x_depth = key_block,
+                .panel = panel + (begin - b->low) * HK_PANEL,
+                .depth = end - begin,
+                .columns = at_most(width - c, HK_PANEL),
+                .write = HK_ADD,
+            };
+            tile_rows_run(tile, count);
+        }
     }
 }
 
 // dq[i, :] += sum over j of slopes[i, j] * k[j, :].
-static void add_to_queries(const struct head *h, const real *slopes, const struct block *b,
-                           int64_t width, real *panel) {
-    for (int64_t c = 0; c < width; c += HK_PANEL) {
-        pack_panel(panel, h->k + b->key * h->k_row + c, h->k_row, b->keys, width - c);
-        const struct tile tile = {
-            .out = h->dq + (b->query + b->low) * h->q_row + c,
-            .out_row = h->q_row,
-            .x = slopes + b->low * key_block,
-            .x_row = key_block,
-            .x_depth = 1,
-            .panel = panel,
-            .depth = b->keys,
-            .columns = at_most(width - c, HK_PANEL),
-            .write = HK_ADD,
-        };
-        tile_rows_run(tile, b->high - b->low);
+static void add_to_queries(const struct head *h, const real *slopes, const struct hk_sdpa_dims *d,
+                           const struct block *b, real *panel) {
+    for (int64_t c = 0; c < d->width; c += HK_PANEL) {
+        pack_panel(panel, h->k + b->key * h->k_row + c, h->k_row, b->keys, d->width - c);
+        block_product(h->dq + b->query * h->q_row + c, h->q_row, slopes, panel, d->width - c, d, b);
     }
 }
 
 static void grad_of_block(const struct head *h, const struct hk_sdpa_dims *d, const struct block *b,
                           struct scratch *s, bool fresh) {
-    const int64_t rows = b->high - b->low, query = b->query + b->low;
-    const int64_t skip = b->low * key_block;
-    block_scores(s->weights + skip, h->q + query * h->q_row, h->q_row, rows,
-                 h->k + b->key * h->k_row, h->k_row, b->keys, d->width, s->keys_turned, fresh);
-    block_scores(s->slopes + skip, h->dout + query * h->out_row, h->out_row, rows,
-                 h->v + b->key * h->v_row, h->v_row, b->keys, d->vwidth, s->values_turned, fresh);
+    block_scores(s->weights, h->q + b->query * h->q_row, h->q_row, h->k + b->key * h->k_row,
+                 h->k_row, d->width, d, b, s->keys_turned, fresh);
+    block_scores(s->slopes, h->dout + b->query * h->out_row, h->out_row, h->v + b->key * h->v_row,
+                 h->v_row, d->vwidth, d, b, s->values_turned, fresh);
     for (int64_t i = b->low; i < b->high; i++) {
         const int64_t row = (b->query + i) * h->out_row;
         const real delta = row_dot(h->dout + row, h->out + row, d->vwidth);
@@ -90,9 +88,9 @@ static void grad_of_block(const struct head *h, const struct hk_sdpa_dims *d, co
         slope_row(s->weights + i * key_block, s->slopes + i * key_block, begin, end, (real)d->scale,
                   h->lse[b->query + i], delta);
     }
-    add_to_keys(h->dv, h->v_row, s->weights, h->dout, h->out_row, b, d->vwidth, s->panel);
-    add_to_keys(h->dk, h->k_row, s->slopes, h->q, h->q_row, b, d->width, s->panel);
-    add_to_queries(h, s->slopes, b, d->width, s->panel);
+    add_to_keys(h->dv, h->v_row, s->weights, h->dout, h->out_row, d, b, d->vwidth, s->panel);
+    add_to_keys(h->dk, h->k_row, s->slopes, h->q, h->q_row, d, b, d->width, s->panel);
+    add_to_queries(h, s->slopes, d, b, s->panel);
 }
 
 static void clear_rows(real *to, int64_t row, int64_t rows, int64_t width) {
@@ -102,6 +100,8 @@ static void clear_rows(real *to, int64_t row, int64_t rows, int64_t width) {
 // All heads of the group that `first` is the first head of.
 static void grad_of_group(const struct head *first, const struct hk_sdpa_dims *d) {
     struct scratch scratch;
+    memset(scratch.weights, 0, sizeof scratch.weights); // What is masked is read, though not used.
+    memset(scratch.slopes, 0, sizeof scratch.slopes);
     const int64_t heads = d->heads / d->groups;
     clear_rows(first->dk, first->k_row, d->positions, d->width);
     clear_rows(first->dv, first->v_row, d->positions, d->vwidth);
