@@ -223,9 +223,25 @@ const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home) {
     return "NULL";
 }
 
+// What is added to a temporary in its place is written under the temporary's name, if that belongs
+// to this function, too. Only a moe.add reads such a value; its other operand is the temporary.
+static const struct hec_field *added_to(struct hec_emitter *e, MlirValue value, int64_t offset) {
+    const MlirOpOperand use = mlirValueGetFirstUse(value);
+    if (mlirOpOperandIsNull(use)) return NULL;
+    const MlirOperation sum = mlirOpOperandGetOwner(use);
+    if (!hec_op_is(sum, HEC_OP_add)) return NULL;
+    const MlirValue onto = hec_operand(sum, 1 - (int)mlirOpOperandGetOperandNumber(use));
+    const struct hec_field *field = field_of(e, onto, offset);
+    const bool own = hec_map_get(&e->owners, field) == (intptr_t)e->function->group;
+    return own ? field : NULL;
+}
+
 const char *hec_ref(struct hec_emitter *e, MlirValue value) {
     const struct hec_home home = hec_value_home(e, value);
-    if (home.kind == HEC_HOME_ARENA) return alias_of(e, field_of(e, value, home.offset));
+    if (home.kind == HEC_HOME_ARENA) {
+        const struct hec_field *field = home.adds ? added_to(e, value, home.offset) : NULL;
+        return alias_of(e, field ? field : field_of(e, value, home.offset));
+    }
     return hec_home_ref(e, &home);
 }
 

@@ -20,6 +20,7 @@
 
 #include "ir/ops/fused.h"
 #include "lang/base/vec.h"
+#include "passes/place/place.h"
 #include "passes/rewrite.h"
 
 enum { ARRAYS_MAX = 16, ROUNDS_MAX = 8 };
@@ -57,7 +58,8 @@ static MlirOperation last_of(const struct group *g) {
 static bool is_candidate(MlirOperation op) {
     return hec_op_traits(op)->elementwise && !hec_op_is(op, HEC_OP_fill) &&
            mlirOperationGetNumResults(op) == 1 &&
-           mlirShapedTypeGetRank(mlirValueGetType(hec_result(op, 0))) > 0;
+           mlirShapedTypeGetRank(mlirValueGetType(hec_result(op, 0))) > 0 &&
+           hec_sum_operand(op) < 0;
 }
 
 // A stash or accumulate of a fused value can wait for it.

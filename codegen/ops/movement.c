@@ -87,9 +87,20 @@ static bool in_place(struct hec_emitter *e, MlirOperation op, const struct hec_h
            home.layered == target->layered && home.row == target->row;
 }
 
+// A sum whose one part was made by adding to the other one, in its place.
+static bool is_summed(struct hec_emitter *e, MlirOperation op) {
+    for (int i = 0; i < 2; i++) {
+        const struct hec_home part = hec_value_home(e, hec_operand(op, i));
+        if (part.kind == HEC_HOME_ARENA && part.adds) return true;
+    }
+    return false;
+}
+
 bool hec_is_silent(struct hec_emitter *e, MlirOperation op) {
     struct hec_home target;
     switch (hec_op_of(op)) {
+    case HEC_OP_add:
+        return !hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_fused) && is_summed(e, op);
     case HEC_OP_stash:
         target = target_of(e, op, HEC_HOME_SLOT, "slot");
         return in_place(e, op, &target);

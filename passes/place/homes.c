@@ -6,6 +6,7 @@
 //   one that is carried, too, in a slot with one row more: layer i reads row i and makes row i + 1;
 //   an accumulated value is added straight to the gradient when its kernel can;
 //   the four values of a carried one (initial, argument, yielded, result) share a buffer;
+//   a summand is added to the other one's buffer when its kernel can (sums.c);
 //   an elementwise result takes the buffer of an operand that dies there, or its slot.
 // Values share a buffer only when no two of them are live at once.
 #include <assert.h>
@@ -39,7 +40,9 @@ struct hec_slot *hec_place_slot(struct hec_placement *p, MlirStringRef name) {
 }
 
 struct hec_home hec_place_home(struct hec_placement *p, MlirValue value) {
-    return p->placed[hec_place_root(p, index_of(p, value))].home;
+    int index = index_of(p, value);
+    if (p->placed[index].onto) index = p->placed[index].onto - 1;
+    return p->placed[hec_place_root(p, index)].home;
 }
 
 // ---- homes fixed from outside
@@ -228,8 +231,7 @@ static bool is_conflict(const struct hec_placement *p, int a, int b) {
     return true;
 }
 
-// Lets `a` and `b` share a buffer. False when they cannot.
-static bool join(struct hec_placement *p, MlirValue a, MlirValue b) {
+bool hec_place_join(struct hec_placement *p, MlirValue a, MlirValue b) {
     struct hec_placed *placed = p->placed;
     const int x = hec_place_root(p, index_of(p, a)), y = hec_place_root(p, index_of(p, b));
     if (x == y) return true;
@@ -256,10 +258,10 @@ static void join_carried(struct hec_placement *p, MlirOperation op) {
     for (int i = 0; i < loop.carried; i++) {
         const MlirValue argument = hec_for_argument(&loop, i);
         if (p->placed[index_of(p, argument)].pinned) continue;
-        if (!join(p, argument, hec_for_init(&loop, i))) ask_copy(p, op, BOUNDS + i, op);
-        if (!join(p, argument, hec_for_yielded(&loop, i))) {
+        if (!hec_place_join(p, argument, hec_for_init(&loop, i))) ask_copy(p, op, BOUNDS + i, op);
+        if (!hec_place_join(p, argument, hec_for_yielded(&loop, i))) {
             ask_copy(p, yield, i, yield);
-        } else if (!join(p, argument, hec_result(op, i))) {
+        } else if (!hec_place_join(p, argument, hec_result(op, i))) {
             assert(!"the result of a loop follows its yielded value");
         }
     }
@@ -310,7 +312,8 @@ static void join_in_place(struct hec_placement *p, int k) {
             const MlirValue operand = hec_operand(op, i);
             const int v = index_of(p, operand);
             if (p->live.values.item[v].last != k || !hec_may_share(op, operand, result)) continue;
-            if (p->placed[v].pinned ? take_slot(p, k, operand, result) : join(p, operand, result))
+            if (p->placed[v].pinned ? take_slot(p, k, operand, result)
+                                    : hec_place_join(p, operand, result))
                 break;
         }
     }
@@ -350,5 +353,6 @@ void hec_place_decide(struct hec_placement *p) {
     pin_all(p);
     if (!p->sound) return;
     for (int i = 0; i < live->loops.count; i++) join_carried(p, live->loops.item[i].op);
+    hec_place_sums(p);
     for (int k = 1; k < live->ops.count; k++) join_in_place(p, k);
 }

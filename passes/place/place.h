@@ -12,6 +12,7 @@ struct hec_placed {
     struct hec_home home; // Of an arena class: at its root.
     bool pinned; // Lives elsewhere, or in a given row of a slot; not in a class of the arena.
     bool adds;   // Made by adding to what is there.
+    int onto;    // The value it is added to, plus 1, whose home it has; 0: none.
     int root;    // Union-find.
     int next;    // Ring of the class's members.
 };
@@ -57,8 +58,20 @@ struct hec_slot *hec_place_slot(struct hec_placement *place,
                                 MlirStringRef name); // NULL when unknown.
 struct hec_home hec_place_home(struct hec_placement *place, MlirValue value);
 
+// Lets `a` and `b` share a buffer of the arena. False when they cannot.
+bool hec_place_join(struct hec_placement *place, MlirValue a, MlirValue b);
+
 // Whether `op` may write `result` over its operand `operand`, element by element.
 bool hec_may_share(MlirOperation op, MlirValue operand, MlirValue result);
+
+// ---- sums.c
+
+// The operand of the moe.add `op`, 0 or 1, whose operation can add to the other operand in its place,
+// so that nothing is left to do for `op`; -1 when there is none.
+int hec_sum_operand(MlirOperation op);
+
+// Lets every such operand be made so, where the other one and the result can share a buffer.
+void hec_place_sums(struct hec_placement *place);
 
 // ---- repair.c
 void hec_place_repair(struct hec_placement *place);

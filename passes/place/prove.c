@@ -49,10 +49,11 @@ struct spot {
 struct proof {
     struct hec_arena arena;
     MlirOperation module;
-    struct hec_map env;   // Tensor -> id of its current token; index -> its value plus 1.
-    struct hec_map slots; // Name of a slot -> struct rows.
-    struct hec_map spots; // Value -> struct spot.
-    struct hec_map users; // Stash or fetch -> struct rows.
+    struct hec_map env;    // Tensor -> id of its current token; index -> its value plus 1.
+    struct hec_map slots;  // Name of a slot -> struct rows.
+    struct hec_map spots;  // Value -> struct spot.
+    struct hec_map users;  // Stash or fetch -> struct rows.
+    struct hec_map halves; // Value that was added to another one -> id of that one.
     HEC_VEC(struct token) memory;
     int64_t next_id, layer;
     int faults;
@@ -203,6 +204,7 @@ static void set_id(struct proof *p, MlirValue v, int64_t id) {
 
 static void expect_value(struct proof *p, MlirOperation op, MlirValue v) {
     if (!mlirTypeIsARankedTensor(mlirValueGetType(v))) return;
+    if (hec_map_get(&p->halves, v.ptr)) fault(p, op, "half of a sum is read");
     expect_token(p, op, region_of(p, op, v), id_of(p, v), "an operand's bytes were overwritten");
 }
 
@@ -267,13 +269,63 @@ static void check_results(struct proof *p, MlirOperation op) {
     }
 }
 
+// ---- sums in place
+
+static bool is_added(struct proof *p, MlirOperation op, int result) {
+    const MlirAttribute adds = mlirOperationGetAttributeByName(op, HEC_STR("adds"));
+    if (mlirAttributeIsNull(adds) || !mlirAttributeIsAArray(adds) ||
+        result >= mlirArrayAttrGetNumElements(adds))
+        return false;
+    const MlirAttribute flag = mlirArrayAttrGetElement(adds, result);
+    return mlirAttributeIsABool(flag) && mlirBoolAttrGetValue(flag) &&
+           region_of(p, op, hec_result(op, result)).bytes > 0;
+}
+
+// What lies in the result's home becomes half of a sum: nobody but the moe.add may read it now.
+static void add_to_home(struct proof *p, MlirOperation op, MlirValue result) {
+    const struct region region = region_of(p, op, result);
+    const int at = find_token(p, region.at);
+    if (at == p->memory.count || !is_same(p->memory.item[at].region, region)) {
+        fault(p, op, "adds to bytes that hold no value");
+        return;
+    }
+    *hec_map_at(&p->halves, result.ptr) = p->memory.item[at].id;
+    set_id(p, result, ++p->next_id);
+    write_token(p, region, p->next_id);
+}
+
+// The moe.add of a half and what it was added to has nothing left to do. False when `op` is no such.
+static bool finish_sum(struct proof *p, MlirOperation op) {
+    if (!hec_op_is(op, HEC_OP_add)) return false;
+    for (int i = 0; i < 2; i++) {
+        const MlirValue half = hec_operand(op, i), other = hec_operand(op, 1 - i);
+        const int64_t onto = hec_map_get(&p->halves, half.ptr);
+        if (!onto) continue;
+        const struct region region = region_of(p, op, half);
+        if (onto != id_of(p, other) || !is_same(region, region_of(p, op, other)) ||
+            !is_same(region, region_of(p, op, hec_result(op, 0))))
+            fault(p, op, "a sum in place is not where its parts are");
+        expect_token(p, op, region, id_of(p, half), "half of a sum was overwritten");
+        *hec_map_at(&p->halves, half.ptr) = 0;
+        set_id(p, hec_result(op, 0), ++p->next_id);
+        write_token(p, region, p->next_id);
+        return true;
+    }
+    return false;
+}
+
 static void run_plain(struct proof *p, MlirOperation op) {
+    if (finish_sum(p, op)) return;
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
         expect_value(p, op, hec_operand(op, i));
     }
     check_results(p, op);
     for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
         const MlirValue result = hec_result(op, r);
+        if (is_added(p, op, r)) {
+            add_to_home(p, op, result);
+            continue;
+        }
         set_id(p, result, ++p->next_id);
         write_token(p, region_of(p, op, result), p->next_id);
         remember_row(p, op, result, p->next_id);
@@ -381,6 +433,7 @@ bool hec_prove_placement(MlirOperation module) {
     hec_map_free(&p.slots);
     hec_map_free(&p.spots);
     hec_map_free(&p.users);
+    hec_map_free(&p.halves);
     hec_arena_free(&p.arena);
     return p.faults == 0;
 }

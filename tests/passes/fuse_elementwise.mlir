@@ -94,6 +94,16 @@ module {
     %m = "moe.mul"(%s, %f) : (!h, !h) -> !h
     return %m : !h
   }
+  // A product can add to what %s is added to: that sum needs no loop, so it joins none.
+  // CHECK-LABEL: func.func @sum(
+  // CHECK-NOT:     moe.fused
+  // CHECK:         return
+  func.func @sum(%a: !h, %x: !x, %w: !w) -> !h {
+    %s = "moe.silu"(%a) : (!h) -> !h
+    %b = "moe.contract"(%x, %w) : (!x, !w) -> !h
+    %m = "moe.add"(%s, %b) : (!h, !h) -> !h
+    return %m : !h
+  }
   // Another iteration space, a scalar, a neighbour that shares nothing: all stay alone.
   // CHECK-LABEL: func.func @spaces(
   // CHECK-NOT:     moe.fused

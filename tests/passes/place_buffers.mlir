@@ -5,7 +5,7 @@
 // RUN: hecate-opt --passes=place-buffers %t/layout.mlir | FileCheck %t/layout.mlir
 
 // Temporaries: %a dies in %b, which takes its bytes; the product %c may not take those of %b, but %g
-// may. Most lives at %d: %g, %c and %d.
+// may. The product %d adds to %c, in whose place %e then lies; %f is read after %h, which can add, too.
 //--- sharing.mlir
 !x = tensor<4x16xf32, ["T", "D"]>
 !w = tensor<16x16xf32, ["D", "F"]>
@@ -20,10 +20,12 @@ module {
   // CHECK:         "moe.get"() {home = ["param @w"]
   // CHECK:         %[[C:.*]] = "moe.contract"{{.*}}{home = ["arena+[[TWO:[0-9]+]]"]}
   // CHECK:         "moe.fill"() {home = ["arena+[[ONE]]"]
-  // CHECK:         %[[D:.*]] = "moe.contract"({{.*}}) {home = ["arena+[[THREE:[0-9]+]]"]}
-  // CHECK:         %[[E:.*]] = "moe.add"(%[[D]], %[[C]]) {home = ["arena+[[THREE]]"]}
-  // CHECK:         return %[[E]]
-  func.func @forward() -> !y {
+  // CHECK:         %[[D:.*]] = "moe.contract"({{.*}}) {adds = [true], home = ["arena+[[TWO]]"]}
+  // CHECK:         %[[E:.*]] = "moe.add"(%[[D]], %[[C]]) {home = ["arena+[[TWO]]"]}
+  // CHECK:         %[[F:.*]] = "moe.exp"(%[[E]])
+  // CHECK:         %[[H:.*]] = "moe.contract"({{.*}}) {home
+  // CHECK:         "moe.add"(%[[F]], %[[H]])
+  func.func @forward() -> (!y, !y) {
     %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
     %b = "moe.silu"(%a) : (!x) -> !x
     %w = "moe.get"() {param = @w} : () -> !w
@@ -31,7 +33,11 @@ module {
     %g = "moe.fill"() {value = 3.0 : f64} : () -> !x
     %d = "moe.contract"(%g, %w) : (!x, !w) -> !y
     %e = "moe.add"(%d, %c) : (!y, !y) -> !y
-    return %e : !y
+    %f = "moe.exp"(%e) : (!y) -> !y
+    %h = "moe.contract"(%g, %w) : (!x, !w) -> !y
+    %i = "moe.add"(%f, %h) : (!y, !y) -> !y
+    %j = "moe.mul"(%i, %f) : (!y, !y) -> !y
+    return %i, %j : !y, !y
   }
 }
 

@@ -11,6 +11,10 @@
 // RUN: not hecate-opt --passes=prove-placement %t/row.mlir 2>&1 | FileCheck %t/row.mlir
 // RUN: not hecate-opt --passes=prove-placement %t/home.mlir 2>&1 | FileCheck %t/home.mlir
 // RUN: not hecate-opt --passes=prove-placement %t/observed.mlir 2>&1 | FileCheck %t/observed.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/half_read.mlir 2>&1 | FileCheck %t/half_read.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/half_other.mlir 2>&1 | FileCheck %t/half_other.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/half_nothing.mlir 2>&1 | FileCheck %t/half_nothing.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/half_between.mlir 2>&1 | FileCheck %t/half_between.mlir
 // RUN: hecate-opt --passes=prove-placement %t/home.mlir 2>/dev/null; test $? = 70
 //
 // One planted fault each; all are the compiler's own, exit code 70.
@@ -158,4 +162,56 @@ module {
     %b = "moe.exp"(%a) {home = ["slot @x"]} : (!x) -> !x
     return
   }
+}
+
+// %b was added to %a: nothing else may read it, ...
+//--- half_read.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+!y = tensor<16xf32, ["D"]>
+func.func @forward() {
+  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
+  %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
+  %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
+  // CHECK: half_read.mlir:[[@LINE+1]]:8: error: 'moe.exp': internal error: half of a sum is read
+  %c = "moe.exp"(%b) {home = ["arena+0"]} : (!y) -> !y
+  return
+}
+
+// ... the moe.add is of those two, ...
+//--- half_other.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+!y = tensor<16xf32, ["D"]>
+func.func @forward() {
+  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
+  %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
+  %z = "moe.fill"() {value = 2.0 : f64, home = ["arena+320"]} : () -> !y
+  %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
+  // CHECK: half_other.mlir:[[@LINE+1]]:8: error: 'moe.add': internal error: a sum in place is not where its parts are
+  %c = "moe.add"(%z, %b) {home = ["arena+0"]} : (!y, !y) -> !y
+  return
+}
+
+// ... there is something to add to, ...
+//--- half_nothing.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+!y = tensor<16xf32, ["D"]>
+func.func @forward() {
+  %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
+  // CHECK: half_nothing.mlir:[[@LINE+1]]:8: error: 'moe.sum': internal error: adds to bytes that hold no value
+  %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
+  return
+}
+
+// ... and nobody reads %a in between.
+//--- half_between.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+!y = tensor<16xf32, ["D"]>
+func.func @forward() {
+  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
+  %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
+  %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
+  // CHECK: half_between.mlir:[[@LINE+1]]:8: error: 'moe.exp': internal error: an operand's bytes were overwritten
+  %e = "moe.exp"(%a) {home = ["arena+320"]} : (!y) -> !y
+  %c = "moe.add"(%a, %b) {home = ["arena+0"]} : (!y, !y) -> !y
+  return
 }

@@ -1,0 +1,79 @@
+// Sums in place: %b = moe.contract(...); %r = moe.add(%a, %b) needs no loop for the addition when the
+// product adds to %a. Then %a, %b and %r have one home, `adds` of the product says so, and the
+// moe.add stands for what has been done already. (fuse-elementwise leaves such a moe.add alone.)
+#include "passes/place/place.h"
+#include "passes/rewrite.h"
+
+static bool is_user(MlirOperation op, MlirValue v) {
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        if (mlirValueEqual(hec_operand(op, i), v)) return true;
+    }
+    return false;
+}
+
+static bool is_stashed(MlirValue v) {
+    MlirOpOperand use = mlirValueGetFirstUse(v);
+    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+        if (hec_op_is(mlirOpOperandGetOwner(use), HEC_OP_stash)) return true;
+    }
+    return false;
+}
+
+// `a` is there before `maker` and read by nothing from `maker` on, but for `add`.
+static bool is_given_up(MlirValue a, MlirOperation maker, MlirOperation add) {
+    const MlirBlock block = mlirOperationGetBlock(add);
+    const MlirOperation made = hec_defining(a);
+    if (!mlirBlockEqual(hec_block_of(a), block) || is_user(maker, a)) return false;
+    if (hec_op_is(made, HEC_OP_get) || hec_op_is(made, HEC_OP_fetch)) return false;
+    if (made.ptr && !mlirOperationIsBeforeInBlock(made, maker)) return false;
+    MlirOpOperand use = mlirValueGetFirstUse(a);
+    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+        const MlirOperation user = hec_ancestor_in(block, mlirOpOperandGetOwner(use));
+        if (mlirOperationEqual(user, add)) continue;
+        if (!mlirOperationIsBeforeInBlock(user, maker)) return false;
+    }
+    return true;
+}
+
+// The emitted function of one unit does not add to what another one made.
+static bool is_of_one_unit(MlirOperation a, MlirOperation b) {
+    struct hec_place x, y;
+    hec_loc_place(mlirOperationGetLocation(a), &x);
+    hec_loc_place(mlirOperationGetLocation(b), &y);
+    return mlirStringRefEqual(x.unit, y.unit);
+}
+
+int hec_sum_operand(MlirOperation op) {
+    if (!hec_op_is(op, HEC_OP_add)) return -1;
+    const MlirValue result = hec_result(op, 0);
+    if (mlirShapedTypeGetRank(mlirValueGetType(result)) == 0 || is_stashed(result)) return -1;
+    for (int i = 1; i >= 0; i--) {
+        const MlirValue a = hec_operand(op, 1 - i), b = hec_operand(op, i);
+        const MlirOperation maker = hec_defining(b);
+        if (mlirOperationIsNull(maker) || !hec_is_used_once(b) || is_stashed(a) ||
+            !mlirBlockEqual(mlirOperationGetBlock(maker), mlirOperationGetBlock(op)) ||
+            !mlirTypeEqual(mlirValueGetType(a), mlirValueGetType(result)) ||
+            !mlirTypeEqual(mlirValueGetType(b), mlirValueGetType(result)))
+            continue;
+        const bool adds = hec_op_traits(maker)->adds >> mlirOpResultGetResultNumber(b) & 1;
+        if (adds && is_of_one_unit(maker, op) && is_given_up(a, maker, op)) return i;
+    }
+    return -1;
+}
+
+void hec_place_sums(struct hec_placement *p) {
+    for (int k = 1; k < p->live.ops.count; k++) {
+        const MlirOperation op = p->live.ops.item[k];
+        const int operand = hec_sum_operand(op);
+        if (operand < 0) continue;
+        const MlirValue a = hec_operand(op, 1 - operand), b = hec_operand(op, operand);
+        const int summand = hec_live_index(&p->live, b), to = hec_live_index(&p->live, a);
+        if (p->placed[summand].pinned || p->placed[summand].next != summand ||
+            p->placed[to].pinned || p->live.values.item[to].last != k ||
+            !hec_place_join(p, a, hec_result(op, 0)))
+            continue;
+        p->placed[summand].pinned = true; // Has no buffer of its own.
+        p->placed[summand].onto = to + 1;
+        p->placed[summand].adds = true;
+    }
+}
