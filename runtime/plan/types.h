@@ -39,7 +39,8 @@ struct hpl_work {
     unsigned char *end;
 };
 
-// Bytes of workspace with which any function of the planner succeeds for these sizes. `holders` is
+// Bytes of workspace with which any function of the planner succeeds for these sizes (hpl_reshard,
+// which sees all layers, has its own). `holders` is
 // the largest number of (chunk, device) pairs that a plan may have: experts + devices * slots.
 size_t hpl_work_bytes(int32_t experts, int32_t devices, int32_t nodes, int32_t holders);
 

@@ -1,6 +1,8 @@
 // Every policy on random problems: plans within the budget, every row routed to a holder, the same
 // plan whatever the workspace held before.
+#include "runtime/plan/bound.h"
 #include "runtime/plan/calibrate.h"
+#include "runtime/plan/check.h"
 #include "runtime/plan/policy.h"
 #include "tests/plan/plan_case.h"
 
@@ -177,6 +179,47 @@ static void calibration_only_adds(void **state) {
     case_free(c);
 }
 
+// hpl_work_bytes promises enough for plan, shares, quotas, bound, calibration and schedule.
+static void the_promised_workspace_suffices(void **state) {
+    (void)state;
+    const struct hpl_policy *quota = hpl_policy_find("quota");
+    struct plan_case *c = case_new();
+    static struct hpl_transfer transfers[CASE_HOLDERS * HPL_SEGMENTS_MAX];
+    static uint32_t rows[CASE_HOLDERS];
+    static int32_t first[CASE_EXPERTS + 1], holder[CASE_HOLDERS];
+    for (int32_t i = 0; i < CASES; i++) {
+        case_draw(c, (uint64_t)i);
+        const int32_t experts = c->problem.experts, devices = c->topology.devices;
+        const int32_t slots = c->problem.budget.slots < experts ? c->problem.budget.slots : experts;
+        const size_t bytes =
+            hpl_work_bytes(experts, devices, c->topology.nodes, experts + devices * slots);
+        assert_true(bytes <= (size_t)(c->work.end - c->work.at));
+        struct hpl_work work = {c->work.at, c->work.at + bytes};
+        struct hpl_level level;
+        struct hpl_bound bound;
+        struct hpl_calibration result;
+        struct hpl_plan after = {experts, CASE_HOLDERS, first, holder};
+        struct hpl_schedule schedule = {.capacity = CASE_HOLDERS * HPL_SEGMENTS_MAX,
+                                        .transfer = transfers};
+        struct hpl_traffic traffic = {0};
+        assert_int_equal(quota->place(&c->problem, &c->plan, NULL, &work), HPL_OK);
+        assert_int_equal(hpl_share(&c->topology, &c->plan, &c->loads, 0, c->share, &level, &work),
+                         HPL_OK);
+        assert_int_equal(hpl_route(&c->topology, &c->plan, &c->loads, c->share, 0, rows, &work),
+                         HPL_OK);
+        c->problem.present = &c->plan;
+        assert_int_equal(hpl_bound(&c->problem, 0, &bound, &work), HPL_OK);
+        assert_int_equal(hpl_calibrate(&c->problem, quota, true, &after, &result, &work), HPL_OK);
+        assert_int_equal(hpl_schedule_gather(&c->topology, c->owner, &c->plan, HPL_SEGMENTS_MAX,
+                                             &schedule, &work),
+                         HPL_OK);
+        assert_int_equal(
+            hpl_check_gather(&c->topology, c->owner, &c->plan, &schedule, &traffic, &work),
+            HPL_SOUND);
+    }
+    case_free(c);
+}
+
 static void bad_problems_are_refused(void **state) {
     (void)state;
     struct plan_case *c = case_new();
@@ -220,6 +263,7 @@ int main(void) {
         }
     }
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(calibration_only_adds);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(the_promised_workspace_suffices);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(bad_problems_are_refused);
     return _cmocka_run_group_tests("policies", tests, (size_t)count, NULL, NULL);
 }
