@@ -7,6 +7,8 @@
 //                2 and 3 are done again, so entries and slots are chosen together
 //   4. keeping   slots that are left take the chunks that most rows of their own device ask for:
 //                those rows stay, and the many paths they open absorb what the forecast missed
+//   5. exchange  where packing failed all the same, replicas give way to others as long as that
+//                lowers the load
 //
 // After the gate, the same function calibrates: `present` is the plan made before, and only what
 // slots and entries are left is spent, on the exact counts.
@@ -187,6 +189,7 @@ static enum hpl_status pack(struct hpl_quota *q, struct hpl_work *work) {
         status = share_nodes(q, work);
     }
     for (int32_t n = 0; n < q->nodes.nodes; n++) q->imports[n] = q->all_imports[n];
+    q->strained = true;
     status = share_nodes(q, work);
     return status == HPL_OK ? pack_least(q, work) : status;
 }
@@ -241,6 +244,9 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     if (status == HPL_OK) {
         keep_rows(&q);
         status = hpl_draft_finish(&q.draft, plan);
+    }
+    if (status == HPL_OK && q.strained) {
+        status = hpl_quota_exchange(&q, plan, work);
     }
     *work = before;
     return status;

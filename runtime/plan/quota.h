@@ -29,6 +29,8 @@ struct hpl_quota {
     struct hpl_level level;
     bool raised; // The level is higher than the mean and the slack alone ask for.
 
+    bool strained; // No number of imports kept the level.
+
     int32_t *node_first; // [nodes + 1]
     int32_t *item;       // experts of a node
     int64_t *item_rows;  // rows of each that the node computes
@@ -58,6 +60,11 @@ bool hpl_quota_pack(struct hpl_quota *q);
 // Sets `packed` when it was kept everywhere. Returns the load of the fullest device, in thousandths
 // of a row at speed one.
 int64_t hpl_quota_pack_higher(struct hpl_quota *q, bool *packed);
+
+// Step 5: exchanges replicas while that lowers the level of `plan`, which is the draft's, and
+// writes the best one found there.
+enum hpl_status hpl_quota_exchange(struct hpl_quota *q, struct hpl_plan *plan,
+                                   struct hpl_work *work);
 
 // Takes packing's replicas back until `to` of them are left.
 void hpl_quota_undo(struct hpl_quota *q, int32_t to);

@@ -87,7 +87,8 @@ static enum hpl_status check(const struct hpl_topology *topology, const struct h
 
 static enum hpl_status share_with(const struct hpl_topology *topology, const struct hpl_plan *plan,
                                   const struct hpl_loads *loads, int32_t slack, int64_t *share,
-                                  struct hpl_level *level, struct hpl_work *work) {
+                                  struct hpl_level *level, unsigned char *full,
+                                  struct hpl_work *work) {
     struct network net;
     int64_t *rows = HPL_TAKE(work, plan->experts, int64_t);
     if (!rows || !take_network(&net, topology, plan, work)) return HPL_NO_ROOM;
@@ -112,6 +113,8 @@ static enum hpl_status share_with(const struct hpl_topology *topology, const str
         .holder_near = net.holder_near,
         .share = share,
     };
+    t.full = full;
+    for (int32_t d = 0; full && d < topology->devices; d++) full[d] = 0;
     index_devices(&net, topology->devices, plan);
     if (!hpl_transport_take(&t, work)) return HPL_NO_ROOM;
 
@@ -122,11 +125,19 @@ static enum hpl_status share_with(const struct hpl_topology *topology, const str
     return HPL_OK;
 }
 
+enum hpl_status hpl_share_explained(const struct hpl_topology *topology,
+                                    const struct hpl_plan *plan, const struct hpl_loads *loads,
+                                    int32_t slack, int64_t *share, struct hpl_level *level,
+                                    unsigned char *full, struct hpl_work *work) {
+    const struct hpl_work before = *work;
+    const enum hpl_status status =
+        share_with(topology, plan, loads, slack, share, level, full, work);
+    *work = before;
+    return status;
+}
+
 enum hpl_status hpl_share(const struct hpl_topology *topology, const struct hpl_plan *plan,
                           const struct hpl_loads *loads, int32_t slack, int64_t *share,
                           struct hpl_level *level, struct hpl_work *work) {
-    const struct hpl_work before = *work;
-    const enum hpl_status status = share_with(topology, plan, loads, slack, share, level, work);
-    *work = before;
-    return status;
+    return hpl_share_explained(topology, plan, loads, slack, share, level, NULL, work);
 }

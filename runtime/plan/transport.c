@@ -362,7 +362,9 @@ static void raise_level(struct hpl_transport *t, const int32_t *speed, const int
         if (t->reach[e] != UNREACHED) higher.num += rows[e];
     }
     for (int32_t d = 0; d < t->devices; d++) {
-        if (t->reach[device_vertex(t, d)] != UNREACHED) higher.den += speed[d];
+        const bool cut = t->reach[device_vertex(t, d)] != UNREACHED;
+        if (cut) higher.den += speed[d];
+        if (t->full) t->full[d] = cut;
     }
     for (int32_t d = 0; d < t->devices; d++) {
         t->room[d] += hpl_level_rows(higher, speed[d]) - hpl_level_rows(*level, speed[d]);

@@ -25,7 +25,8 @@ struct hpl_transport {
     int64_t *room;                // [devices]     rows a device can still take
     int64_t *share;               // [holders]     rows a holder takes
     int64_t *group_share;         // [groups]      their sum
-    bool plain;                   // Distances are ignored: any flow will do.
+    unsigned char *full; // [devices] set for those that prove the level; NULL if not wanted
+    bool plain;          // Distances are ignored: any flow will do.
 
     // The search: one entry for each expert, group and device, in this order.
     int32_t *distance; // Potentials; true distances where a shortest path may lead.

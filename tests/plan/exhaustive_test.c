@@ -126,11 +126,11 @@ static void compare(int32_t slots, int32_t entries, double mean, double worst) {
 static void quota_is_near_the_optimum(void **state) {
     (void)state;
     compare(0, 0, 1.0, 1.0);
-    compare(1, 0, 1.001, 1.05);
-    compare(1, 1, 1.05, 1.5);
-    compare(1, 2, 1.05, 1.5);
-    compare(2, 1, 1.05, 1.5);
-    compare(2, 2, 1.05, 1.5);
+    compare(1, 0, 1.0, 1.0);
+    compare(1, 1, 1.005, 1.25);
+    compare(1, 2, 1.0, 1.0);
+    compare(2, 1, 1.0, 1.0);
+    compare(2, 2, 1.0, 1.0);
 }
 
 int main(void) {
