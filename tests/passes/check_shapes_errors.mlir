@@ -1,5 +1,6 @@
 // RUN: split-file %s %t
 // RUN: not hecate-opt --passes=check-shapes %t/arguments.mlir 2>&1 | FileCheck %t/arguments.mlir
+// RUN: not hecate-opt --passes=check-shapes %t/types.mlir 2>&1 | FileCheck %t/types.mlir
 // RUN: not hecate-opt --passes=check-shapes %t/results.mlir 2>&1 | FileCheck %t/results.mlir
 // RUN: not hecate-opt --passes=check-shapes %t/none.mlir 2>&1 | FileCheck %t/none.mlir
 // RUN: not hecate-opt --passes=check-shapes %t/transpose.mlir 2>&1 | FileCheck %t/transpose.mlir
@@ -13,6 +14,16 @@ module {
 }
 // CHECK-NOT: error
 // CHECK-NOT: module
+
+//--- types.mlir
+!ids = tensor<2x8xi32, ["batch", "T"]>
+!s = tensor<f32>
+module {
+  // CHECK: types.mlir:[[@LINE+1]]:3: error: 'func.func': @forward takes ids, targets, scale and share
+  func.func @forward(%ids: !ids, %targets: !s, %scale: !s, %share: !s) -> (!s, !s, !s) {
+    return %scale, %scale, %scale : !s, !s, !s
+  }
+}
 
 //--- results.mlir
 !ids = tensor<2x8xi32, ["batch", "T"]>

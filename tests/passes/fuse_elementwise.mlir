@@ -52,6 +52,19 @@ module {
     %m = "moe.mul"(%s, %f) : (!h, !h) -> !h
     return %x, %m : !x, !h
   }
+  // What sinks takes its stash along.
+  // CHECK-LABEL: func.func @sink_with_stash(
+  // CHECK:         "moe.contract"
+  // CHECK-NEXT:    %[[O:.*]]:2 = "moe.fused"
+  // CHECK:         "moe.stash"(%[[O]]#0) {slot = @a}
+  // CHECK-NEXT:    return %[[O]]#1
+  func.func @sink_with_stash(%a: !h, %x: !x, %w: !w) -> !h {
+    %s = "moe.silu"(%a) : (!h) -> !h
+    "moe.stash"(%s) {slot = @a} : (!h) -> ()
+    %b = "moe.contract"(%x, %w) : (!x, !w) -> !h
+    %m = "moe.mul"(%s, %b) : (!h, !h) -> !h
+    return %m : !h
+  }
   // Two readers of one value, not of each other: one pass over it.
   // CHECK-LABEL: func.func @siblings(
   // CHECK-SAME:    %[[A:[^:]*]]: tensor{{.*}}, %[[B:[^:]*]]: tensor

@@ -2,6 +2,8 @@
 // RUN: hecate-opt --passes=place-buffers %t/sharing.mlir | FileCheck %t/sharing.mlir
 // RUN: hecate-opt --passes=place-buffers %t/history.mlir | FileCheck %t/history.mlir
 // RUN: hecate-opt --passes=place-buffers %t/swap.mlir | FileCheck %t/swap.mlir
+// RUN: hecate-opt --passes=place-buffers %t/outside.mlir | FileCheck %t/outside.mlir
+// RUN: hecate-opt --passes=place-buffers %t/slot.mlir | FileCheck %t/slot.mlir
 // RUN: hecate-opt --passes=place-buffers %t/layout.mlir | FileCheck %t/layout.mlir
 
 // Temporaries: %a dies in %b, which takes its bytes; the product %c may not take those of %b, but %g
@@ -136,14 +138,78 @@ module {
   }
 }
 
+// %s is read in every layer: its bytes stay its own while the loop runs, beside %x with %m and %u, and %t. A
+// norm is not computed in place.
+//--- outside.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+!r = tensor<4xf32, ["T"]>
+// CHECK: hecate.arena_bytes = 832 : i64
+module {
+  // CHECK:         "moe.fill"() {home = ["arena+[[X:[0-9]+]]"], value = 2.0
+  // CHECK:         "moe.fill"() {home = ["arena+[[S:[0-9]+]]"], value = 3.0
+  // CHECK:         "moe.mul"{{.*}}home = ["arena+[[M:[0-9]+]]"]
+  // CHECK-NOT:     home = ["arena+[[S]]"
+  // CHECK:         "moe.rmsnorm"{{.*}}home = ["arena+[[T:[0-9]+]]",
+  // CHECK-NOT:     home = ["arena+[[S]]"
+  // CHECK:         "moe.rmsnorm"{{.*}}home = ["arena+[[X]]",
+  func.func @forward() -> !x {
+    %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
+    %s = "moe.fill"() {value = 3.0 : f64} : () -> !x
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %a) -> (!x) {
+      %m = "moe.mul"(%x, %s) : (!x, !x) -> !x
+      %t, %p = "moe.rmsnorm"(%m) {eps = 1.0e-5 : f64, over = 1 : i64} : (!x) -> (!x, !r)
+      %u, %q = "moe.rmsnorm"(%t) {eps = 1.0e-5 : f64, over = 1 : i64} : (!x) -> (!x, !r)
+      scf.yield %u : !x
+    }
+    return %r : !x
+  }
+}
+
+// An observed slot is nobody else's in @forward. In @backward the last reader of a slot may have it:
+// %e, and not %d, after which the slot is read again.
+//--- slot.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+module {
+  // CHECK: offset = [[O:[0-9]+]] : i64{{.*}}sym_name = "seen"
+  "moe.slot"() {sym_name = "seen", type = !x, layers = 0 : i64, observed = true} : () -> ()
+  "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64} : () -> ()
+  // CHECK-LABEL: func.func @forward(
+  // CHECK:         "moe.fill"() {home = ["slot @seen"]
+  // CHECK-NOT:     "arena+[[O]]"
+  // CHECK:         return
+  func.func @forward() -> !x {
+    %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
+    "moe.stash"(%a) {slot = @seen} : (!x) -> ()
+    %b = "moe.fill"() {value = 3.0 : f64} : () -> !x
+    %c = "moe.exp"(%b) : (!x) -> !x
+    "moe.stash"(%c) {slot = @x} : (!x) -> ()
+    %d = "moe.fill"() {value = 4.0 : f64} : () -> !x
+    return %d : !x
+  }
+  // CHECK-LABEL: func.func @backward(
+  // CHECK:         "moe.exp"{{.*}} {home = ["arena+
+  // CHECK:         "moe.neg"{{.*}} {home = ["slot @x"]}
+  func.func @backward() -> (!x, !x) {
+    %x = "moe.fetch"() {slot = @x} : () -> !x
+    %d = "moe.exp"(%x) : (!x) -> !x
+    %y = "moe.fetch"() {slot = @x} : () -> !x
+    %e = "moe.neg"(%y) : (!x) -> !x
+    return %d, %e : !x, !x
+  }
+}
+
 // %w is only a right operand: panels, padded to 64 columns. %t is gathered from, too; %v is read by
-// nothing. The experts' come last, both in the chunk of each expert; the other form of the product
-// of %e2 sees the same matrix.
+// nothing; %two is divided as 16 x 8 and as 64 x 2; the gradient of %late is not made in place. The
+// experts' come last, all in the chunk of each expert; the other form of the product of %e2 sees the
+// same matrix.
 //--- layout.mlir
 !x = tensor<4x16xf32, ["T", "D"]>
 !i = tensor<4xi32, ["T"]>
 module {
-  // CHECK: "moe.set"() {chunk_elements = 2048 : i64, experts = 2 : i64, layers = 3 : i64, offset = [[SET:[0-9]+]] : i64
+  // CHECK: "moe.set"() {chunk_elements = 2064 : i64, experts = 2 : i64, layers = 3 : i64, offset = [[SET:[0-9]+]] : i64
   "moe.set"() {sym_name = "s", experts = 2 : i64, topk = 1 : i64, layers = 3 : i64} : () -> ()
   // CHECK: elements = 2048 : i64{{.*}}layout = "panels", matrix = [16, 100], offset = 0
   "moe.param"() {sym_name = "w", type = tensor<16x100xf32, ["D", "F"]>, layers = 0 : i64, path = "w", init = "ones", decay = true, trainable = true} : () -> ()
@@ -155,6 +221,25 @@ module {
   "moe.param"() {sym_name = "e1", type = tensor<2x16x10xf32, ["E", "D", "F"]>, layers = 3 : i64, path = "{}.{e}.e1", init = "ones", decay = true, trainable = true, set = @s, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
   // CHECK: elements = 1024 : i64{{.*}}layout = "panels", matrix = [16, 10], offset = 1024 : i64{{.*}}set = @s, sym_name = "e2"
   "moe.param"() {sym_name = "e2", type = tensor<2x16x10xf32, ["E", "D", "F"]>, layers = 3 : i64, path = "{}.{e}.e2", init = "ones", decay = true, trainable = true, set = @s, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  // CHECK: elements = 16 : i64{{.*}}layout = "rows", matrix = [1, 10], offset = 2048 : i64{{.*}}set = @s, sym_name = "bias"
+  "moe.param"() {sym_name = "bias", type = tensor<2x10xf32, ["E", "F"]>, layers = 3 : i64, path = "{}.{e}.bias", init = "ones", decay = true, trainable = true, set = @s, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  // CHECK: layout = "rows"{{.*}}sym_name = "two"
+  "moe.param"() {sym_name = "two", type = tensor<16x4x2xf32, ["D", "H", "A"]>, layers = 0 : i64, path = "two", init = "ones", decay = true, trainable = true} : () -> ()
+  // CHECK: layout = "rows"{{.*}}sym_name = "late"
+  "moe.param"() {sym_name = "late", type = tensor<16x4xf32, ["D", "H"]>, layers = 0 : i64, path = "late", init = "ones", decay = true, trainable = true} : () -> ()
+  func.func @backward() {
+    %x = "moe.fill"() {value = 1.0 : f64} : () -> !x
+    %late = "moe.get"() {param = @late} : () -> tensor<16x4xf32, ["D", "H"]>
+    %h = "moe.contract"(%x, %late) : (!x, tensor<16x4xf32, ["D", "H"]>) -> tensor<4x4xf32, ["T", "H"]>
+    %d = "moe.contract"(%x, %h) : (!x, tensor<4x4xf32, ["T", "H"]>) -> tensor<16x4xf32, ["D", "H"]>
+    "moe.accumulate"(%d) {param = @late} : (tensor<16x4xf32, ["D", "H"]>) -> ()
+    "moe.accumulate"(%d) {param = @late} : (tensor<16x4xf32, ["D", "H"]>) -> ()
+    %two = "moe.get"() {param = @two} : () -> tensor<16x4x2xf32, ["D", "H", "A"]>
+    %a = "moe.contract"(%x, %two) : (!x, tensor<16x4x2xf32, ["D", "H", "A"]>) -> tensor<4x4x2xf32, ["T", "H", "A"]>
+    %g = "moe.fill"() {value = 1.0 : f64} : () -> tensor<4x16x4xf32, ["T", "D", "H"]>
+    %b = "moe.contract"(%g, %two) : (tensor<4x16x4xf32, ["T", "D", "H"]>, tensor<16x4x2xf32, ["D", "H", "A"]>) -> tensor<4x2xf32, ["T", "A"]>
+    return
+  }
   func.func @forward(%i: !i, %picks: tensor<4x1xi32, ["T", "picks"]>) -> (tensor<4x100xf32, ["T", "F"]>, tensor<4x70xf32, ["T", "V"]>) {
     %w = "moe.get"() {param = @w} : () -> tensor<16x100xf32, ["D", "F"]>
     %t = "moe.get"() {param = @t} : () -> tensor<70x16xf32, ["V", "D"]>
@@ -167,6 +252,8 @@ module {
     %e1 = "moe.get"(%c0) {param = @e1} : (index) -> tensor<2x16x10xf32, ["E", "D", "F"]>
     %e2 = "moe.get"(%c0) {param = @e2} : (index) -> tensor<2x16x10xf32, ["E", "D", "F"]>
     %p = "moe.grouped_contract"(%rows, %e1, %first) : (tensor<4x16xf32, ["rows", "D"]>, tensor<2x16x10xf32, ["E", "D", "F"]>, tensor<3xi32, ["first"]>) -> tensor<4x10xf32, ["rows", "F"]>
+    %bias = "moe.get"(%c0) {param = @bias} : (index) -> tensor<2x10xf32, ["E", "F"]>
+    %o = "moe.spread"(%bias, %first) : (tensor<2x10xf32, ["E", "F"]>, tensor<3xi32, ["first"]>) -> tensor<4x10xf32, ["rows", "F"]>
     %q = "moe.grouped_contract"(%p, %e2, %first) : (tensor<4x10xf32, ["rows", "F"]>, tensor<2x16x10xf32, ["E", "D", "F"]>, tensor<3xi32, ["first"]>) -> tensor<4x16xf32, ["rows", "D"]>
     return %y, %z : tensor<4x100xf32, ["T", "F"]>, tensor<4x70xf32, ["T", "V"]>
   }
