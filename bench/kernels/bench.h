@@ -32,6 +32,8 @@ struct bench_product {
     const float *a, *b;
     float *c;
 };
-void bench_rivals(const char *shape, const struct bench_product *product);
+// `count` independent products, C = A B each; one for a plain product.
+void bench_rivals(const char *op, const char *shape, const struct bench_product *products,
+                  int count);
 
 #endif

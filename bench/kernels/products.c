@@ -42,7 +42,7 @@ static void bench_matmul(int64_t m, int64_t k, int64_t n) {
     void *context = (void *)&x;
     bench_print("matmul_nn", shape, "hecate", flops, 0, bench_seconds(run_nn, context));
     const struct bench_product product = {.m = m, .n = n, .k = k, .a = x.a, .b = x.b, .c = x.c};
-    bench_rivals(shape, &product);
+    bench_rivals("matmul_nn", shape, &product, 1);
     bench_print("matmul_nt", shape, "hecate", flops, 0, bench_seconds(run_nt, context));
     bench_print("matmul_tn", shape, "hecate", flops, 0, bench_seconds(run_tn, context));
     bench_free_all();
@@ -84,17 +84,27 @@ static void run_grouped_tn(void *context) {
 // 64 experts: their weights do not fit into any cache, as in training.
 static void bench_experts(int64_t rows, int64_t k, int64_t n) {
     struct grouped x = {.dims = {.experts = experts, .n = n, .k = k}};
+    struct bench_product products[experts];
     x.a = bench_floats(experts * rows * k);
     x.c = bench_floats(experts * rows * n);
     for (int64_t e = 0; e < experts; e++) {
         x.chunk[e] = bench_floats(hk_panels_size(k, n));
         x.grad[e] = bench_floats(hk_panels_size(k, n));
         x.first[e + 1] = (int32_t)((e + 1) * rows);
+        products[e] = (struct bench_product){
+            .m = rows,
+            .n = n,
+            .k = k,
+            .a = x.a + e * rows * k,
+            .b = x.chunk[e], // Random numbers in either layout.
+            .c = x.c + e * rows * n,
+        };
     }
     const double flops = 2.0 * experts * (double)rows * (double)n * (double)k;
     char shape[64];
     snprintf(shape, sizeof shape, "64 x M=%d K=%d N=%d", (int)rows, (int)k, (int)n);
     bench_print("grouped_nn", shape, "hecate", flops, 0, bench_seconds(run_grouped_nn, &x));
+    bench_rivals("grouped_nn", shape, products, experts);
     bench_print("grouped_nt", shape, "hecate", flops, 0, bench_seconds(run_grouped_nt, &x));
     bench_print("grouped_tn", shape, "hecate", flops, 0, bench_seconds(run_grouped_tn, &x));
     bench_free_all();

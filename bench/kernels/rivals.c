@@ -1,49 +1,68 @@
-// The same product by oneDNN and by libxsmm. HK_BENCH_DNNL and HK_BENCH_XSMM say what is there.
+// The same products by oneDNN and by libxsmm, many of them shared out to the threads. HK_BENCH_DNNL and HK_BENCH_XSMM say what is there.
 #include "bench/kernels/bench.h"
 
 #include <stddef.h>
 
+struct rivalry {
+    const struct bench_product *products;
+    int count;
+};
+
 #ifdef HK_BENCH_DNNL
 #include <oneapi/dnnl/dnnl.h>
 
-static void run_dnnl(void *context) {
-    const struct bench_product *p = context;
+static void multiply_dnnl(const struct bench_product *p) {
     dnnl_sgemm('N', 'N', p->m, p->n, p->k, 1.0f, p->a, p->k, p->b, p->n, 0.0f, p->c, p->n);
+}
+
+static void run_dnnl(void *context) {
+    const struct rivalry *r = context;
+    if (r->count == 1) { // Parallel inside.
+        multiply_dnnl(r->products);
+        return;
+    }
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < r->count; i++) multiply_dnnl(&r->products[i]);
 }
 #endif
 
 #ifdef HK_BENCH_XSMM
 #include <libxsmm.h>
-#include <omp.h>
 
 // libxsmm's dispatched kernels are for small products: tiles of 64 rows by 64 columns, shared out
 // to the threads, each running over all of K in one call. Column major: operands are exchanged.
 static void run_xsmm(void *context) {
-    const struct bench_product *p = context;
+    const struct rivalry *r = context;
+    const struct bench_product *p = r->products; // All of one shape.
     const libxsmm_blasint lda = (libxsmm_blasint)p->n, ldb = (libxsmm_blasint)p->k;
     const float one = 1.0f, zero = 0.0f;
     const libxsmm_blasint tile = 64, rows = (libxsmm_blasint)(p->m < tile ? p->m : tile);
     const libxsmm_smmfunction kernel = libxsmm_smmdispatch(tile, rows, (libxsmm_blasint)p->k, &lda,
                                                            &ldb, &lda, &one, &zero, NULL, NULL);
-#pragma omp parallel for schedule(static) collapse(2)
-    for (int64_t j = 0; j < p->n; j += tile) {
-        for (int64_t i = 0; i < p->m; i += rows) {
-            kernel(p->b + j, p->a + i * p->k, p->c + i * p->n + j);
+#pragma omp parallel for schedule(static) collapse(3)
+    for (int e = 0; e < r->count; e++) {
+        for (int64_t j = 0; j < p->n; j += tile) {
+            for (int64_t i = 0; i < p->m; i += rows) {
+                const struct bench_product *q = &r->products[e];
+                kernel(q->b + j, q->a + i * q->k, q->c + i * q->n + j);
+            }
         }
     }
 }
 #endif
 
-void bench_rivals(const char *shape, const struct bench_product *product) {
-    const double flops = 2.0 * (double)product->m * (double)product->n * (double)product->k;
-    struct bench_product copy = *product;
+void bench_rivals(const char *op, const char *shape, const struct bench_product *products,
+                  int count) {
+    const double flops = 2.0 * (double)products->m * (double)products->n * (double)products->k;
+    struct rivalry r = {products, count};
+    (void)op;
     (void)shape;
     (void)flops;
-    (void)copy;
+    (void)r;
 #ifdef HK_BENCH_DNNL
-    bench_print("matmul_nn", shape, "oneDNN", flops, 0, bench_seconds(run_dnnl, &copy));
+    bench_print(op, shape, "oneDNN", flops * count, 0, bench_seconds(run_dnnl, &r));
 #endif
 #ifdef HK_BENCH_XSMM
-    bench_print("matmul_nn", shape, "libxsmm", flops, 0, bench_seconds(run_xsmm, &copy));
+    bench_print(op, shape, "libxsmm", flops * count, 0, bench_seconds(run_xsmm, &r));
 #endif
 }

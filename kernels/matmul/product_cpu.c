@@ -151,13 +151,14 @@ static void nt_items(real *a, const real *c, const real *b, const struct product
     for (int64_t begin = 0; begin == 0 || begin < p->n; begin += depth_max) {
         const int64_t depth = smaller(p->n - begin, depth_max);
         for (int64_t j = j0; j < j1; j++) {
+            const bool more = p->layout == HK_PANELS && j + 1 < j1;
             turn_block(packed, b, p, j, begin, depth);
             const struct tile tile = {
                 // The next rows of B, in each of the panels that the depth runs over.
                 .ahead = b + begin * p->k + (j + 1) * HK_PANEL * HK_PANEL,
                 .ahead_depth = line,
                 .ahead_tile = p->k * HK_PANEL,
-                .ahead_tiles = p->layout == HK_PANELS && j + 1 < j1 ? parts(depth, HK_PANEL) : 0,
+                .ahead_tiles = more ? parts(depth, HK_PANEL) : 0,
                 .out = a + r0 * p->k + j * HK_PANEL,
                 .out_row = p->k,
                 .x = c + r0 * p->n + begin,
@@ -226,52 +227,40 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
     }
 }
 
-void HK_VARIANT(product_nn)(real *c, const real *a, const real *const *b, const struct product *p) {
-    const int64_t block = row_block(p, p->n);
+// nn or nt, whichever `items` computes: out [., out_width] from x [., x_width].
+static void by_rows(real *out, int64_t out_width, const real *x, int64_t x_width,
+                    const real *const *b, const struct product *p,
+                    void (*items)(real *, const real *, const real *, const struct product *,
+                                  int64_t, int64_t, int64_t, int64_t)) {
+    const int64_t block = row_block(p, out_width);
 #pragma omp parallel if (is_large(p))
     {
         int64_t total = 0;
         for (int64_t e = 0; e < p->groups; e++) {
-            const struct grid grid = grid_of_rows(p, e, p->n, block);
+            const struct grid grid = grid_of_rows(p, e, out_width, block);
             total += grid.blocks * grid.panels * grid.cost;
         }
         struct share share = share_of_thread(total);
         for (int64_t e = 0; e < p->groups; e++) {
-            const struct grid grid = grid_of_rows(p, e, p->n, block);
+            const struct grid grid = grid_of_rows(p, e, out_width, block);
             const int64_t row = p->first[e];
             for (int64_t i = 0; i < grid.blocks; i++) {
                 int64_t j0, j1;
                 take(&share, &grid, &j0, &j1);
                 if (j0 >= j1) continue;
-                nn_items(c + row * p->n, a + row * p->k, b[e] + p->offset, p, block_begin(&grid, i),
-                         block_begin(&grid, i + 1), j0, j1);
+                items(out + row * out_width, x + row * x_width, b[e] + p->offset, p,
+                      block_begin(&grid, i), block_begin(&grid, i + 1), j0, j1);
             }
         }
     }
 }
 
+void HK_VARIANT(product_nn)(real *c, const real *a, const real *const *b, const struct product *p) {
+    by_rows(c, p->n, a, p->k, b, p, nn_items);
+}
+
 void HK_VARIANT(product_nt)(real *a, const real *c, const real *const *b, const struct product *p) {
-    const int64_t block = row_block(p, p->k);
-#pragma omp parallel if (is_large(p))
-    {
-        int64_t total = 0;
-        for (int64_t e = 0; e < p->groups; e++) {
-            const struct grid grid = grid_of_rows(p, e, p->k, block);
-            total += grid.blocks * grid.panels * grid.cost;
-        }
-        struct share share = share_of_thread(total);
-        for (int64_t e = 0; e < p->groups; e++) {
-            const struct grid grid = grid_of_rows(p, e, p->k, block);
-            const int64_t row = p->first[e];
-            for (int64_t i = 0; i < grid.blocks; i++) {
-                int64_t j0, j1;
-                take(&share, &grid, &j0, &j1);
-                if (j0 >= j1) continue;
-                nt_items(a + row * p->k, c + row * p->n, b[e] + p->offset, p, block_begin(&grid, i),
-                         block_begin(&grid, i + 1), j0, j1);
-            }
-        }
-    }
+    by_rows(a, p->k, c, p->n, b, p, nt_items);
 }
 
 void HK_VARIANT(product_tn)(real *const *b, const real *a, const real *c, const struct product *p) {

@@ -1,7 +1,7 @@
 // sdpa against the definition, row by row, and its gradient against central differences.
 //
-// Bound: let S be the largest sum of |scale q k| over a pair. A score is off by (width + 2) EPSILON
-// S, which moves a weight by as much, relatively; exp adds 4 EPSILON, the running maximum multiplies
+// Bound: let S be the largest sum of |scale q k| over a pair. A score is off by
+// (width + 2) EPSILON S, which moves a weight by as much, relatively; exp adds 4 EPSILON, the running maximum multiplies
 // every weight by at most one exp per block of keys, the sums add one EPSILON per key. An output is
 // a mean of values at most 1, so its error is at most the sum of these, times 2 because both the
 // weighted sum and the sum of weights carry them.
