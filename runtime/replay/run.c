@@ -142,6 +142,11 @@ static enum hpl_split split_of(const struct run *run) {
     return run->setting->dispatch < 0 ? run->policy->split : (enum hpl_split)run->setting->dispatch;
 }
 
+static bool calibrates(const struct run *run) {
+    return run->setting->calibrate && run->policy->when == HPL_WHEN_FORECAST &&
+           split_of(run) == HPL_SPLIT_QUOTA;
+}
+
 static enum hpl_even even_of(enum hpl_split split) {
     if (split == HPL_SPLIT_NODE) return HPL_EVEN_NODE;
     return split == HPL_SPLIT_ALL ? HPL_EVEN_ALL : HPL_EVEN_NEAREST;
@@ -288,14 +293,12 @@ static enum hpl_status make_plan(struct run *run, const struct hpl_loads *foreca
         .budget = setting->budget,
         .costs = setting->costs,
     };
-    const bool calibrates =
-        setting->calibrate && policy->when == HPL_WHEN_FORECAST && split_of(run) == HPL_SPLIT_QUOTA;
     // What balance does not need before the gate is left to calibration.
-    if (calibrates) problem.budget.replica_rows = INT32_MAX;
+    if (calibrates(run)) problem.budget.replica_rows = INT32_MAX;
     enum hpl_status status = policy->when == HPL_WHEN_PERIODIC
                                  ? place_periodic(run, &problem, sample, work)
                                  : policy->place(&problem, &run->plan, run->share, work);
-    if (status == HPL_OK && calibrates) status = calibrate(run, problem, exact, sample, work);
+    if (status == HPL_OK && calibrates(run)) status = calibrate(run, problem, exact, sample, work);
     if (status == HPL_OK && split_of(run) == HPL_SPLIT_QUOTA) {
         struct hpl_level level;
         status = hpl_share(&setting->topology, &run->plan, exact, setting->budget.slack, run->share,
@@ -304,13 +307,15 @@ static enum hpl_status make_plan(struct run *run, const struct hpl_loads *foreca
     return status == HPL_OK ? route(run, exact, 0, work) : status;
 }
 
-// The lower bounds for the budget, over all plans that add to the sharding.
+// The lower bounds for the budget, over all plans that add to the sharding; with calibration, over
+// all that add to the plan made before the gate.
 static enum hpl_status find_bound(const struct run *run, const struct hpl_loads *exact,
                                   struct sample *sample, struct hpl_work *work) {
     const struct hpl_problem problem = {
         .topology = &run->setting->topology,
         .experts = exact->experts,
         .owner = run->owner,
+        .present = calibrates(run) ? &run->before : NULL,
         .loads = exact,
         .budget = run->setting->budget,
     };
