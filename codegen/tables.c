@@ -53,16 +53,25 @@ static const char *init_text(struct hec_emitter *e, MlirOperation op) {
     return "";
 }
 
-static int set_index(struct hec_emitter *e, MlirStringRef name) {
+// Where `name` stands among the symbols made by operations `op`; -1 when it does not.
+static int symbol_index(struct hec_emitter *e, enum hec_op op, MlirStringRef name) {
     const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     int index = 0, found = -1;
     for (int i = 0; i < all.count && found < 0; i++) {
-        if (!hec_op_is(all.op[i], HEC_OP_set)) continue;
+        if (!hec_op_is(all.op[i], op)) continue;
         if (mlirStringRefEqual(hec_get_string(all.op[i], "sym_name"), name)) found = index;
         index++;
     }
     free(all.op);
     return found;
+}
+
+static int set_index(struct hec_emitter *e, MlirStringRef name) {
+    return symbol_index(e, HEC_OP_set, name);
+}
+
+static int param_index(struct hec_emitter *e, MlirStringRef name) {
+    return symbol_index(e, HEC_OP_param, name);
 }
 
 static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
@@ -118,8 +127,13 @@ static void emit_loads(struct hec_emitter *e, struct hec_writer *out, MlirOperat
     const char *slot_name = HEC_TEXT(e, "%.*s.loads", (int)name.length, name.data);
     const MlirOperation slot = hec_find_symbol(e->module, HEC_STR(slot_name));
     if (mlirOperationIsNull(slot)) return;
-    hec_line(out, "{.set = %d, .arena_offset = %" PRId64 ", .arena_stride = %" PRId64 "},",
-             set_index(e, name), hec_get_int(slot, "offset"), int_or(slot, "stride", 0));
+    const bool biased = hec_has_attr(set, "select_bias");
+    hec_line(out,
+             "{.set = %d, .arena_offset = %" PRId64 ", .arena_stride = %" PRId64
+             ", .select_bias = %d, .bias_rate = %.17g},",
+             set_index(e, name), hec_get_int(slot, "offset"), int_or(slot, "stride", 0),
+             biased ? param_index(e, hec_get_string(set, "select_bias")) : -1,
+             biased ? hec_get_float(set, "bias_rate") : 0.0);
 }
 
 static int compare_settings(const void *a, const void *b) {

@@ -147,13 +147,21 @@ static void build_set(struct hec_build *build, const struct hec_moe *moe) {
         hec_attr_int(c, "experts", moe->experts.size),
         hec_attr_int(c, "topk", moe->topk),
         hec_attr_int(c, "layers", moe->layers),
-        hec_attr_float(c, "bias_rate", moe->bias_rate),
     };
-    const int attributes = moe->bias_rate != 0 ? 5 : 4;
     struct hec_builder b = top_builder(build, moe->at, NULL);
-    const MlirOperation op = hec_build_op(&b, HEC_OP_set, 0, NULL, 0, NULL, attributes, attribute);
+    const MlirOperation op = hec_build_op(&b, HEC_OP_set, 0, NULL, 0, NULL, 4, attribute);
     *hec_map_at(&build->symbol, moe) = (intptr_t)op.ptr;
     free(symbol);
+}
+
+// Parameters are built after the sets that theirs belong to; a set's selection bias is named then.
+static void link_select_bias(struct hec_build *build, const struct hec_moe *moe) {
+    if (!moe->select_bias || moe->bias_rate == 0) return;
+    const MlirContext c = build->context;
+    const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
+    const MlirOperation bias = {(void *)hec_map_get(&build->symbol, moe->select_bias)};
+    hec_set_attr(set, hec_attr_float(c, "bias_rate", moe->bias_rate));
+    hec_set_attr(set, hec_attr_symbol(c, "select_bias", hec_get_string(bias, "sym_name")));
 }
 
 static MlirOperation build_slot(struct hec_build *build, const char *symbol, MlirType type,
@@ -186,6 +194,7 @@ static void build_symbols(struct hec_build *build) {
     const struct hec_program *program = build->program;
     for (int i = 0; i < program->moes; i++) build_set(build, program->moe[i]);
     for (int i = 0; i < program->params; i++) build_param(build, program->param[i]);
+    for (int i = 0; i < program->moes; i++) link_select_bias(build, program->moe[i]);
     for (int i = 0; i < program->moes; i++) build_loads(build, program->moe[i]);
     const struct hec_node *logits = program->model->result;
     const struct hec_scope top = {.build = build};

@@ -29,7 +29,8 @@ static bool is_common(MlirStringRef name) {
                                          "us",
                                          "again",
                                          "operandSegmentSizes",
-                                         "bias_rate"};
+                                         "bias_rate",
+                                         "select_bias"};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         if (mlirStringRefEqual(name, HEC_STR(common[i]))) return true;
     }

@@ -49,6 +49,8 @@ struct hrt_loads {
     int set;             // Index into sets.
     size_t arena_offset; // Bytes into the arena: layer i at + i * arena_stride.
     size_t arena_stride;
+    int select_bias;  // Index into params of the router's selection bias; -1: none is updated.
+    double bias_rate; // By how much, once per step.
 };
 
 struct hrt_setting {

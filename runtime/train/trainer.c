@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "runtime/params/tensor.h"
+#include "runtime/train/bias.h"
 #include "runtime/train/schedule.h"
 
 double hrt_now(void) {
@@ -135,6 +136,7 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     report->lr = hrt_schedule_lr(trainer->config, step);
     hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
                        hrt_clip_scale(trainer->config->clip, report->grad_norm));
+    hrt_bias_update(trainer->state, &trainer->loads);
     report->imbalance = hrt_loads_imbalance(&trainer->loads);
     report->seconds = hrt_now() - start;
     report->tokens_per_s = (double)trainer->tokens / report->seconds;

@@ -755,7 +755,7 @@ static const struct hrt_param params[] = {
 };
 
 static const struct hrt_loads loads[] = {
-    {.set = 0, .arena_offset = 204544, .arena_stride = 64},
+    {.set = 0, .arena_offset = 204544, .arena_stride = 64, .select_bias = -1, .bias_rate = 0},
 };
 
 static const struct hrt_setting settings[] = {

@@ -183,8 +183,10 @@ static const struct hrt_set sets[] = {{.name = "sparse",
                                        .offset = SET,
                                        .chunk_elements = V}};
 
-static const struct hrt_loads loads[] = {
-    {.set = 0, .arena_offset = LOADS_OFFSET, .arena_stride = EXPERTS * sizeof(int32_t)}};
+static const struct hrt_loads loads[] = {{.set = 0,
+                                          .arena_offset = LOADS_OFFSET,
+                                          .arena_stride = EXPERTS * sizeof(int32_t),
+                                          .select_bias = -1}};
 
 static const struct hrt_setting settings[] = {
     {"parallel.microbatch", "4"},
