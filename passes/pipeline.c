@@ -13,6 +13,7 @@
 
 #include "lang/base/arena.h"
 #include "lang/base/vec.h"
+#include "passes/form.h"
 
 struct hec_pipeline {
     struct hec_arena arena;
@@ -205,7 +206,7 @@ static enum hec_pass_result run_upstream(struct hec_pipeline *pipeline, const ch
     const bool done = add_upstream(manager, text, &r) &&
                       mlirLogicalResultIsSuccess(mlirPassManagerRunOnOp(manager, module));
     mlirPassManagerDestroy(manager);
-    return done ? HEC_PASS_DONE : HEC_PASS_REFUSED;
+    return done && hec_check_form(module) ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
 static enum hec_pass_result run_step(struct hec_pipeline *pipeline, struct hec_step *step,
@@ -228,6 +229,7 @@ enum hec_pass_result hec_pipeline_run(struct hec_pipeline *pipeline, MlirOperati
                                       int first, int end, const struct hec_pipeline_hooks *hooks) {
     if (end < 0 || end > pipeline->steps.count) end = pipeline->steps.count;
     for (int i = 0; i < pipeline->steps.count; i++) pipeline->steps.item[i].seconds = 0;
+    if (!hec_check_form(module)) return HEC_PASS_REFUSED;
     for (int i = first; i < end; i++) {
         const enum hec_pass_result result =
             run_step(pipeline, &pipeline->steps.item[i], module, hooks);

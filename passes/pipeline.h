@@ -42,9 +42,10 @@ struct hec_pipeline_hooks {
     void *user;
 };
 
-// Runs the steps first, first + 1, ... before `end` (negative: to the last). After each the module
-// is verified (hec_ir_verify) and its attribute hecate.stage set; a module that does not verify is
-// the compiler's fault, whoever made the text. Stops at the first step that is not done.
+// Runs the steps first, first + 1, ... before `end` (negative: to the last; `first`: none). Before
+// the first and after upstream steps the module's form is checked (form.h). After each step the
+// module is verified (hec_ir_verify) and its attribute hecate.stage set; a module that verified
+// before and does not after is the compiler's fault. Stops at the first step that is not done.
 enum hec_pass_result hec_pipeline_run(struct hec_pipeline *pipeline, MlirOperation module,
                                       int first, int end, const struct hec_pipeline_hooks *hooks);
 

@@ -24,9 +24,9 @@ module {
 //--- declaration.mlir
 !x = tensor<4xf32, ["D"]>
 module {
+  // CHECK: declaration.mlir:[[@LINE+1]]:3: error: 'func.func': needs a body of one block
   func.func private @a(!x) -> !x
   func.func @forward(%x: !x) -> !x {
-    // CHECK: declaration.mlir:[[@LINE+1]]:10: error: 'func.call': no function @a to inline
     %y = func.call @a(%x) : (!x) -> !x
     return %y : !x
   }

@@ -1,0 +1,89 @@
+// The form of a module: less than func, scf and arith allow.
+#include "passes/form.h"
+
+enum { BOUNDS = 3, LAYERS_MAX = 1 << 16 }; // Of scf.for.
+
+static bool is_one_block(MlirOperation op) {
+    const MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+    return !mlirBlockIsNull(block) && mlirBlockIsNull(mlirBlockGetNextInRegion(block));
+}
+
+static bool check_func(MlirOperation op) {
+    if (!hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_MODULE)) {
+        hec_ir_error(op, "belongs at the top level of the module");
+        return false;
+    }
+    if (is_one_block(op)) return true;
+    hec_ir_error(op, "needs a body of one block");
+    return false;
+}
+
+// Stores the value of a constant; false when `v` is none.
+static bool read_constant(MlirValue v, int64_t *value) {
+    const MlirOperation op = hec_defining(v);
+    if (!hec_op_is(op, HEC_OP_CONSTANT) || !mlirTypeIsAIndex(mlirValueGetType(v))) return false;
+    *value = hec_get_int(op, "value");
+    return true;
+}
+
+static bool check_for(MlirOperation op) {
+    int64_t bound[BOUNDS] = {0};
+    bool sound = true;
+    for (int i = 0; i < BOUNDS; i++) sound &= read_constant(hec_operand(op, i), &bound[i]);
+    if (!sound || bound[0] != 0 || bound[2] != 1 || bound[1] < 1 || bound[1] > LAYERS_MAX) {
+        hec_ir_error(op, "counts from a constant 0 to a constant number of layers, step 1");
+        return false;
+    }
+    for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
+        if (mlirTypeIsARankedTensor(mlirValueGetType(hec_result(op, i)))) continue;
+        hec_ir_error(op, "carries something that is no tensor");
+        return false;
+    }
+    return true;
+}
+
+static bool check_index(MlirOperation op) {
+    if (mlirTypeIsAIndex(mlirValueGetType(hec_result(op, 0)))) return true;
+    hec_ir_error(op, "only an index may be computed so");
+    return false;
+}
+
+static bool check(MlirOperation op) {
+    switch (hec_op_of(op)) {
+    case HEC_OP_FUNC:
+        return check_func(op);
+    case HEC_OP_FOR:
+        return check_for(op);
+    case HEC_OP_CONSTANT:
+    case HEC_OP_ADDI:
+    case HEC_OP_SUBI:
+        return check_index(op);
+    case HEC_OP_MODULE:
+        if (mlirOperationIsNull(mlirOperationGetParentOperation(op))) return true;
+        hec_ir_error(op, "a module inside a module is not used");
+        return false;
+    case HEC_OP_OTHER:
+        hec_ir_error(op, "is not an operation of this IR");
+        return false;
+    default:
+        return true;
+    }
+}
+
+static MlirWalkResult visit(MlirOperation op, void *sound) {
+    if (!check(op)) *(bool *)sound = false;
+    return MlirWalkResultAdvance;
+}
+
+bool hec_check_form(MlirOperation module) {
+    static const char *const entry[] = {"forward", "backward"};
+    bool sound = true;
+    mlirOperationWalk(module, visit, &sound, MlirWalkPreOrder);
+    for (int e = 0; e < 2 && sound; e++) {
+        const MlirOperation op = hec_find_symbol(module, HEC_STR(entry[e]));
+        if (mlirOperationIsNull(op) || hec_op_is(op, HEC_OP_FUNC)) continue;
+        hec_ir_error(op, "@%s has to be a function", entry[e]);
+        sound = false;
+    }
+    return sound;
+}
