@@ -67,7 +67,8 @@ mutant check.c schedule_test 's/if (\*from == 0 || t->from == owner\[t->expert\]
 mutant check.c schedule_test 's/\*to += \*from;/*to += 1;/'
 # Shares, routes, bounds.
 mutant transport.c share_test 's/#define NEAR ((int32_t)1)/#define NEAR ((int32_t)0)/'
-mutant transport.c share_test 's/arc->price = paid ? -dear : 0;/arc->price = 0;/'
+mutant transport.c share_test 's/t->share\[k\] > t->holder_near\[k\] ? -near : 0/0/'
+mutant transport.c share_test 's/return now > near ? now - near : now;/return now;/'
 mutant transport.c share_test 's/t->group_share\[g\] > t->group_near\[g\] ? -far : 0/0/'
 mutant transport.c share_test 's/higher.den += speed\[d\]/higher.den += 1/'
 mutant route.c share_test 's/if (open == 0) continue;//; s/const int64_t shift = at - (beyond - open);/const int64_t shift = at;/'

@@ -203,11 +203,11 @@ static void keep_rows(struct hpl_quota *q) {
         const int32_t n = topology->node[d];
         const uint32_t *rows = q->problem->loads->rows + (int64_t)d * experts;
         int32_t count = 0;
-        for (int32_t e = 0; e < experts; e++) q->rest[e] = rows[e];
         for (int32_t i = q->node_first[n]; i < q->node_first[n + 1]; i++) {
             const int32_t e = q->item[i];
             if (rows[e] < least || *hpl_draft_copies(&q->draft, n, e) == 0) continue;
             if (hpl_draft_holds(&q->draft, e, d)) continue;
+            q->rest[e] = rows[e];
             count = hpl_order_insert(q->ids, count, q->draft.slots_left[d], e, q->rest);
         }
         for (int32_t i = 0; i < count; i++) hpl_draft_add(&q->draft, q->ids[i], d);

@@ -8,11 +8,15 @@ void hpl_quota_choose_imports(struct hpl_quota *q, int64_t least) {
     for (int32_t n = 0; n < q->nodes.nodes; n++) {
         int32_t *import = q->import + (int64_t)n * q->import_limit;
         const uint32_t *rows = q->node_rows + (int64_t)n * experts;
+        const int32_t *copies = hpl_draft_copies(&q->draft, n, 0);
+        const int32_t limit = q->draft.entries_left[n];
         int32_t count = 0;
-        for (int32_t e = 0; e < experts; e++) q->rest[e] = rows[e];
+        int64_t more_than = least - 1; // Rows that an import must exceed to be worth a look.
         for (int32_t e = 0; e < experts; e++) {
-            if (rows[e] < least || *hpl_draft_copies(&q->draft, n, e) > 0) continue;
-            count = hpl_order_insert(import, count, q->draft.entries_left[n], e, q->rest);
+            if (rows[e] <= more_than || copies[e] > 0) continue;
+            q->rest[e] = rows[e];
+            count = hpl_order_insert(import, count, limit, e, q->rest);
+            if (count == limit) more_than = limit > 0 ? q->rest[import[count - 1]] : INT64_MAX;
         }
         q->imports[n] = count;
         q->locked[n] = 0;

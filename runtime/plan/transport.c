@@ -16,13 +16,6 @@
 // States of a vertex within one round of depth-first search.
 enum { UNSEEN, SEEN };
 
-// One residual arc: where it leads, what a row pays on it, how many rows fit at that price.
-struct arc {
-    int32_t to;
-    int32_t price;
-    int64_t fits;
-};
-
 bool hpl_transport_take(struct hpl_transport *t, struct hpl_work *work) {
     const int64_t vertices = (int64_t)t->experts + t->groups + t->devices;
     t->left = HPL_TAKE(work, t->experts, int64_t);
@@ -62,47 +55,30 @@ static int32_t device_vertex(const struct hpl_transport *t, int32_t device) {
     return t->experts + t->groups + device;
 }
 
-// The convex price of one more row, where `near` rows are free and each further one costs `dear`.
-static inline void forward(int64_t now, int64_t near, int32_t dear, struct arc *arc) {
-    const bool free = now < near;
-    arc->price = free ? 0 : dear;
-    arc->fits = free ? near - now : UNBOUNDED;
+// Rows that may pass at one price: forward, the first `near` are free and any further ones dear;
+// backward, the dear ones are taken back first.
+static int64_t fits_forward(int64_t now, int64_t near) {
+    return now < near ? near - now : UNBOUNDED;
 }
 
-static inline void backward(int64_t now, int64_t near, int32_t dear, struct arc *arc) {
-    const bool paid = now > near;
-    arc->price = paid ? -dear : 0;
-    arc->fits = paid ? now - near : now;
+static int64_t fits_backward(int64_t now, int64_t near) {
+    return now > near ? now - near : now;
 }
 
-// The i-th arc out of vertex v; false when there are no more. An arc may have no room.
-static inline bool arc_at(const struct hpl_transport *t, int32_t v, int32_t i, struct arc *arc) {
+// Rows that fit on the i-th arc out of vertex v at its present price.
+static int64_t fits(const struct hpl_transport *t, int32_t v, int32_t i) {
     if (v < t->experts) {
         const int32_t g = t->expert_group[v] + i;
-        if (g >= t->expert_group[v + 1]) return false;
-        forward(t->group_share[g], t->group_near[g], FAR, arc);
-        arc->to = group_vertex(t, g);
-    } else if (v < t->experts + t->groups) {
+        return fits_forward(t->group_share[g], t->group_near[g]);
+    }
+    if (v < t->experts + t->groups) {
         const int32_t g = v - t->experts;
         const int32_t k = t->group_holder[g] + i;
-        if (k < t->group_holder[g + 1]) {
-            forward(t->share[k], t->holder_near[k], NEAR, arc);
-            arc->to = device_vertex(t, t->holder_device[k]);
-        } else if (k == t->group_holder[g + 1]) {
-            backward(t->group_share[g], t->group_near[g], FAR, arc);
-            arc->to = t->group_expert[g];
-        } else {
-            return false;
-        }
-    } else {
-        const int32_t d = v - t->experts - t->groups;
-        if (t->device_first[d] + i >= t->device_first[d + 1]) return false;
-        const int32_t k = t->device_holder[t->device_first[d] + i];
-        backward(t->share[k], t->holder_near[k], NEAR, arc);
-        arc->to = group_vertex(t, t->holder_group[k]);
+        if (k < t->group_holder[g + 1]) return fits_forward(t->share[k], t->holder_near[k]);
+        return fits_backward(t->group_share[g], t->group_near[g]);
     }
-    if (t->plain) arc->price = 0;
-    return true;
+    const int32_t k = t->device_holder[t->device_first[v - t->experts - t->groups] + i];
+    return fits_backward(t->share[k], t->holder_near[k]);
 }
 
 // Moves `rows` over the i-th arc out of vertex v.
@@ -139,7 +115,7 @@ static inline void relax(struct hpl_transport *t, struct search *search, int32_t
     t->reach[to] = reach;
 }
 
-// Looks at all arcs out of a vertex; arc_at in three loops, because most time is spent here.
+// Looks at all arcs out of a vertex.
 static void relax_all(struct hpl_transport *t, struct search *search, int32_t v, int32_t near,
                       int32_t far) {
     if (v < t->experts) {
@@ -225,16 +201,13 @@ static int32_t augment(struct hpl_transport *t, int32_t length) {
     int64_t *room = &t->room[t->path[length - 1] - t->experts - t->groups];
     int64_t rows = hpl_min(t->left[source], *room);
     for (int32_t i = 0; i + 1 < length; i++) {
-        struct arc arc = {0};
-        arc_at(t, t->path[i], t->arc[t->path[i]], &arc);
-        rows = hpl_min(rows, arc.fits);
+        rows = hpl_min(rows, fits(t, t->path[i], t->arc[t->path[i]]));
     }
     int32_t open = length;
     for (int32_t i = length - 2; i >= 0; i--) {
-        struct arc arc = {0};
-        arc_at(t, t->path[i], t->arc[t->path[i]], &arc);
-        if (arc.fits == rows) open = i + 1;
-        push(t, t->path[i], t->arc[t->path[i]], rows);
+        const int32_t v = t->path[i];
+        if (fits(t, v, t->arc[v]) == rows) open = i + 1;
+        push(t, v, t->arc[v], rows);
     }
     t->left[source] -= rows;
     *room -= rows;
@@ -248,8 +221,7 @@ static inline bool open_to(const struct hpl_transport *t, int32_t to, int32_t di
 }
 
 // The next arc out of v, from t->arc[v] on, that lies on a shortest path to a vertex not yet seen.
-// Sets t->arc[v] and returns where it leads; -1 when there is none. arc_at in three loops, because
-// most time is spent here.
+// Sets t->arc[v] and returns where it leads; -1 when there is none.
 static int32_t advance(struct hpl_transport *t, int32_t v, int32_t near, int32_t far) {
     const int32_t distance = t->distance[v];
     if (v < t->experts) {
