@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/cli/command.h"
+#include "runtime/cli/spin.h"
 #include "runtime/params/init.h"
 #include "runtime/params/store.h"
 #include "runtime/train/state.h"
@@ -64,6 +65,7 @@ static int run_command(const struct hrt_run *run, struct hrt_error *error) {
 }
 
 int hrt_main(int argc, char **argv, const struct hrt_program *program) {
+    hrt_limit_spinning(argv);
     struct hrt_error error = {0};
     struct hrt_arguments arguments;
     struct hrt_comm comm;
