@@ -206,7 +206,7 @@ static bool has_effect(MlirOperation op) {
         free(ops.op);
         return effect;
     }
-    return id != HEC_OP_fetch && !hec_op_traits(op)->pure;
+    return !hec_op_traits(op)->pure;
 }
 
 static bool drop_unused(MlirOperation func) {

@@ -4,13 +4,6 @@
 #include "passes/place/place.h"
 #include "passes/rewrite.h"
 
-static bool is_user(MlirOperation op, MlirValue v) {
-    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
-        if (mlirValueEqual(hec_operand(op, i), v)) return true;
-    }
-    return false;
-}
-
 static bool is_stashed(MlirValue v) {
     MlirOpOperand use = mlirValueGetFirstUse(v);
     for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
@@ -23,7 +16,7 @@ static bool is_stashed(MlirValue v) {
 static bool is_given_up(MlirValue a, MlirOperation maker, MlirOperation add) {
     const MlirBlock block = mlirOperationGetBlock(add);
     const MlirOperation made = hec_defining(a);
-    if (!mlirBlockEqual(hec_block_of(a), block) || is_user(maker, a)) return false;
+    if (!mlirBlockEqual(hec_block_of(a), block)) return false;
     if (hec_op_is(made, HEC_OP_get) || hec_op_is(made, HEC_OP_fetch)) return false;
     if (made.ptr && !mlirOperationIsBeforeInBlock(made, maker)) return false;
     MlirOpOperand use = mlirValueGetFirstUse(a);

@@ -37,8 +37,8 @@ module {
     %e = "moe.add"(%d, %c) : (!y, !y) -> !y
     %f = "moe.exp"(%e) : (!y) -> !y
     %h = "moe.contract"(%g, %w) : (!x, !w) -> !y
+    %j = "moe.exp"(%f) : (!y) -> !y
     %i = "moe.add"(%f, %h) : (!y, !y) -> !y
-    %j = "moe.mul"(%i, %f) : (!y, !y) -> !y
     return %i, %j : !y, !y
   }
 }

@@ -30,14 +30,11 @@ func.func @forward() {
 }
 
 //--- in_place.mlir
-!x = tensor<4x4xf32, ["T", "D"]>
-!w = tensor<4x4xf32, ["D", "F"]>
-!y = tensor<4x4xf32, ["T", "F"]>
+!x = tensor<4x16xf32, ["T", "D"]>
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
-  %b = "moe.fill"() {value = 3.0 : f64, home = ["arena+64"]} : () -> !w
-  // CHECK: in_place.mlir:[[@LINE+1]]:8: error: 'moe.contract': internal error: a result overlaps an operand
-  %c = "moe.contract"(%a, %b) {home = ["arena+0"]} : (!x, !w) -> !y
+  // CHECK: in_place.mlir:[[@LINE+1]]:15: error: 'moe.rmsnorm': internal error: a result overlaps an operand
+  %n, %rstd = "moe.rmsnorm"(%a) {eps = 1.0e-5 : f64, over = 1 : i64, home = ["arena+0", "arena+256"]} : (!x) -> (!x, tensor<4xf32, ["T"]>)
   return
 }
 
