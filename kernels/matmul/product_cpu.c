@@ -17,7 +17,7 @@ enum {
     row_block_max = 192,    // nn, nt: rows by depth_max, too, fit into the second-level cache.
     item_cost = 16,         // Rows whose time it takes to bring in the panel of an item.
     items_per_thread = 4,   // Aim, so that shares come out even.
-    parallel_min = 1 << 16, // Multiplications below which a team costs more than it brings.
+    parallel_min = 1 << 18, // Multiplications below which a team costs more than it brings.
 };
 
 // tn: columns of A are copied as tiles of [depth][tile_rows], tile_size apart.
