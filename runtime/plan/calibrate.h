@@ -23,12 +23,14 @@ struct hpl_calibration {
 //
 //   problem  loads are the exact counts; present is the plan made before the gate, and is required
 //   plan     the calibrated plan when taken, else a copy of the present one
+//   policy   one with `calibrates` set
+//   split    how rows will be split, which decides what a plan is worth
 //   always   take it whenever it lowers the largest load (to see what the budget allows)
 //
 // Pure, so every rank decides alike. HPL_BAD_ARGUMENT, HPL_NO_ROOM.
 enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hpl_policy *policy,
-                              bool always, struct hpl_plan *plan, struct hpl_calibration *result,
-                              struct hpl_work *work);
+                              enum hpl_split split, bool always, struct hpl_plan *plan,
+                              struct hpl_calibration *result, struct hpl_work *work);
 
 #ifdef __cplusplus
 }

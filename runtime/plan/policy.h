@@ -42,11 +42,18 @@ enum hpl_split {
     HPL_SPLIT_ALL,
 };
 
+// The even split of one of the last three.
+static inline enum hpl_even hpl_split_even(enum hpl_split split) {
+    if (split == HPL_SPLIT_NODE) return HPL_EVEN_NODE;
+    return split == HPL_SPLIT_ALL ? HPL_EVEN_ALL : HPL_EVEN_NEAREST;
+}
+
 struct hpl_policy {
     const char *name;    // As on the command line.
     const char *summary; // One line.
     enum hpl_when when;
     enum hpl_split split;
+    bool calibrates;   // `place` can add to a present plan.
     bool from_shards;  // Every chunk is cut over all devices: even its owner gathers it.
     bool moves_states; // A chunk that changes its owner takes its optimizer states along.
 

@@ -1,7 +1,8 @@
 // hecate: algorithm 1 of the paper, sparse materialization (arXiv:2502.02581, section 4.2).
 //
 // The overlap degree t is the budget's entries, m its slots. The t most loaded experts get
-// replicas, in number by their share of the load; nodes that lack the expert come first.
+// replicas, in number by their share of the load; nodes that lack the expert come first. After the
+// gate the same runs again on the exact counts, with the slots that are left (calibration).
 #include "runtime/plan/policies.h"
 #include "runtime/plan/rivals.h"
 
@@ -14,7 +15,7 @@ struct hecate {
 static void materialize_everywhere(struct hecate *h, int32_t t) {
     for (int32_t i = 0; i < t; i++) {
         for (int32_t d = 0; d < h->draft.topology->devices; d++) {
-            if (!hpl_draft_holds(&h->draft, h->view.heavy[i], d)) {
+            if (hpl_draft_may_add(&h->draft, h->view.heavy[i], d)) {
                 hpl_draft_add(&h->draft, h->view.heavy[i], d);
             }
         }
@@ -86,14 +87,20 @@ static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_
     const int32_t devices = problem->topology->devices;
     const int32_t t = (int32_t)hpl_min(problem->budget.entries, problem->experts);
     const int32_t m = (int32_t)hpl_min(problem->budget.slots, t);
-    const enum hpl_status status = hpl_rival_begin(&h.draft, problem, m, work);
+    struct hpl_problem unlimited = *problem; // The paper limits t, not what enters a node.
+    unlimited.budget.slots = m;
+    unlimited.budget.entries = problem->experts;
+    unlimited.budget.window_bytes = 0;
+    const enum hpl_status status = hpl_draft_begin(&h.draft, &unlimited, work);
     if (status != HPL_OK) return status;
     h.count = HPL_TAKE(work, t, int32_t);
     if (!h.count || !hpl_view_take(&h.view, problem, work)) return HPL_NO_ROOM;
     if (t <= m) {
         materialize_everywhere(&h, t);
     } else {
-        divide_slots(&h, t, (int64_t)devices * m, devices);
+        int64_t slots = 0; // After the gate, those that are left.
+        for (int32_t d = 0; d < devices; d++) slots += h.draft.slots_left[d];
+        divide_slots(&h, t, slots, devices);
         for (int32_t i = 0; i < t; i++) {
             for (int32_t c = 0; c < h.count[i] && place_one(&h, h.view.heavy[i]); c++) {
             }
@@ -116,5 +123,6 @@ const struct hpl_policy hpl_policy_hecate = {
     .summary = "The paper's sparse materialization; --entries is t, --slots is m; even split",
     .when = HPL_WHEN_FORECAST,
     .split = HPL_SPLIT_NEAREST,
+    .calibrates = true,
     .place = place,
 };

@@ -257,5 +257,6 @@ const struct hpl_policy hpl_policy_quota = {
     .summary = "Replicas under budgets of slots, entries and bytes, exact quotas, topology first",
     .when = HPL_WHEN_FORECAST,
     .split = HPL_SPLIT_QUOTA,
+    .calibrates = true,
     .place = place,
 };

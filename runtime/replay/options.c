@@ -28,6 +28,7 @@ static const char help[] =
     "  --window=1           microbatches whose mean is the forecast (4 when older)\n"
     "  --period=4           microbatches between plans of smartmoe, flexmoe, eplb\n"
     "  --calibrate=no       no, worth (when it saves more time than it takes) or always\n"
+    "  --reserve=0          slots that the plan before the gate leaves to calibration\n"
     "  --dispatch=policy    how rows are split over holders: as the policy does it, quota "
     "(exact),\n"
     "                       nearest, node or all (evenly over the nearest, the node's, all)\n"
@@ -138,6 +139,7 @@ static bool set_number(struct options *o, const char *name, const char *value) {
         NUMBER("forecast-age", s->forecast_age, 0, 1000000),
         NUMBER("window", s->window, 1, 1000),
         NUMBER("period", s->period, 1, 1000000),
+        NUMBER("reserve", s->reserve, 0, HPL_EXPERTS_MAX),
         NUMBER("reshard", s->reshard, 0, 1000000),
         NUMBER("early", s->early, 0, INT32_MAX),
         NUMBER("picture-layer", s->picture_layer, 0, INT32_MAX),

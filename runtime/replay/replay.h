@@ -43,6 +43,7 @@ struct setting {
     struct hpl_costs costs;
     bool calibrate;        // Plan again after the gate, on the exact counts.
     bool calibrate_always; // Take it whenever it helps, whatever its price.
+    uint32_t reserve;      // Slots that the plan before the gate leaves to calibration.
     uint32_t forecast_age; // Stored iterations between forecast and use; 0: the microbatch before.
     uint32_t window;       // Microbatches whose mean is the forecast.
     uint32_t period;       // Microbatches between two plans of a periodic policy.

@@ -143,13 +143,7 @@ static enum hpl_split split_of(const struct run *run) {
 }
 
 static bool calibrates(const struct run *run) {
-    return run->setting->calibrate && run->policy->when == HPL_WHEN_FORECAST &&
-           split_of(run) == HPL_SPLIT_QUOTA;
-}
-
-static enum hpl_even even_of(enum hpl_split split) {
-    if (split == HPL_SPLIT_NODE) return HPL_EVEN_NODE;
-    return split == HPL_SPLIT_ALL ? HPL_EVEN_ALL : HPL_EVEN_NEAREST;
+    return run->setting->calibrate && run->policy->calibrates;
 }
 
 static enum hpl_status route(struct run *run, const struct hpl_loads *exact, int32_t rank,
@@ -159,7 +153,7 @@ static enum hpl_status route(struct run *run, const struct hpl_loads *exact, int
     if (split == HPL_SPLIT_QUOTA || split == HPL_SPLIT_PLANNED) {
         return hpl_route(topology, &run->plan, exact, run->share, rank, run->quota, work);
     }
-    hpl_route_even(topology, &run->plan, exact, even_of(split), rank, run->quota);
+    hpl_route_even(topology, &run->plan, exact, hpl_split_even(split), rank, run->quota);
     return HPL_OK;
 }
 
@@ -237,8 +231,9 @@ static enum hpl_status calibrate(struct run *run, struct hpl_problem problem,
     problem.budget.replica_rows = INT32_MAX; // Exposed: only what balance asks for.
     problem.budget.import_rows = INT32_MAX;
     struct hpl_calibration result;
-    const enum hpl_status status = hpl_calibrate(
-        &problem, run->policy, run->setting->calibrate_always, &run->plan, &result, work);
+    const enum hpl_status status =
+        hpl_calibrate(&problem, run->policy, split_of(run), run->setting->calibrate_always,
+                      &run->plan, &result, work);
     if (status == HPL_OK && result.taken) sample->exposed = result.added;
     return status;
 }
@@ -294,7 +289,11 @@ static enum hpl_status make_plan(struct run *run, const struct hpl_loads *foreca
         .costs = setting->costs,
     };
     // What balance does not need before the gate is left to calibration.
-    if (calibrates(run)) problem.budget.replica_rows = INT32_MAX;
+    if (calibrates(run)) {
+        problem.budget.replica_rows = INT32_MAX;
+        problem.budget.slots -= (int32_t)setting->reserve;
+        if (problem.budget.slots < 0) problem.budget.slots = 0;
+    }
     enum hpl_status status = policy->when == HPL_WHEN_PERIODIC
                                  ? place_periodic(run, &problem, sample, work)
                                  : policy->place(&problem, &run->plan, run->share, work);
@@ -359,6 +358,12 @@ static enum hpl_status step(struct run *run, struct sample *sample) {
     struct hpl_work work = {run->memory, (unsigned char *)run->memory + run->memory_bytes};
     loads_step(run->loads, sample->iteration, sample->layer, sample->microbatch, run->exact);
 
+    const struct hpl_problem problem = {.topology = &run->setting->topology,
+                                        .experts = experts,
+                                        .owner = run->owner,
+                                        .loads = &exact,
+                                        .budget = run->setting->budget};
+    if (hpl_problem_check(&problem) != HPL_OK) return HPL_BAD_ARGUMENT;
     const int64_t begin = now_ns();
     enum hpl_status status = make_plan(run, &forecast, &exact, sample, &work);
     sample->plan_ns = now_ns() - begin;
