@@ -11,6 +11,7 @@ enum { WIDTH = 960, LEFT = 90, TOP = 40, BAND_GAP = 46, COLUMNS_MAX = 240, HEIGH
 static void colour(double load, char text[8]) {
     static const double stops[][4] = {{0, 222, 235, 247}, {1, 255, 255, 255}, {1.25, 255, 237, 160},
                                       {2, 240, 59, 32},   {4, 103, 0, 13},    {1e9, 103, 0, 13}};
+    load = (int)(20 * load + 0.5) / 20.0; // Finer shades cannot be told apart, but cost bytes.
     int i = 1;
     while (load > stops[i][0]) i++;
     const double part = (load - stops[i - 1][0]) / (stops[i][0] - stops[i - 1][0]);
@@ -31,26 +32,45 @@ static double cell(const struct series *series, int32_t devices, int32_t device,
     return most;
 }
 
-static void band(FILE *out, const struct series *series, int32_t devices, double top,
-                 double height) {
+// One device: neighbouring columns of one colour make one rectangle.
+static void row(FILE *out, const struct series *series, int32_t devices, int32_t device, double top,
+                double height) {
     const int64_t steps = series->picture_count;
     const int64_t columns = steps < COLUMNS_MAX ? steps : COLUMNS_MAX;
     const double width = (double)(WIDTH - LEFT - 20) / (double)(columns ? columns : 1);
+    char fill[8] = "", next[8];
+    int64_t begin = 0;
+    for (int64_t c = 0; c <= columns; c++) {
+        if (c < columns) {
+            const double load =
+                cell(series, devices, device, c * steps / columns, (c + 1) * steps / columns);
+            colour(load, next);
+            if (c == 0) memcpy(fill, next, sizeof fill);
+            if (strcmp(fill, next) == 0) continue;
+        }
+        fprintf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"/>\n",
+                LEFT + (double)begin * width, top, (double)(c - begin) * width, height, fill);
+        begin = c;
+        memcpy(fill, next, sizeof fill);
+    }
+}
+
+static void band(FILE *out, const struct series *series, int32_t devices, double top,
+                 double height) {
     fprintf(out, "<text x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT, top - 6, series->policy->name);
     fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">device 0</text>\n", LEFT - 6,
             top + 10);
     fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%d</text>\n", LEFT - 6,
             top + height, devices - 1);
-    for (int64_t c = 0; c < columns; c++) {
-        for (int32_t d = 0; d < devices; d++) {
-            char fill[8];
-            colour(cell(series, devices, d, c * steps / columns, (c + 1) * steps / columns), fill);
-            fprintf(out,
-                    "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"/>\n",
-                    LEFT + (double)c * width, top + height * d / devices, width + 0.05,
-                    height / devices + 0.05, fill);
-        }
+    for (int32_t d = 0; d < devices; d++) {
+        row(out, series, devices, d, top + height * d / devices, height / devices);
     }
+    fprintf(out,
+            "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"none\" "
+            "stroke=\"#999\"/>\n",
+            LEFT, top, WIDTH - LEFT - 20, height);
+    fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%lld microbatches</text>\n",
+            WIDTH - 20, top + height + 14, (long long)series->picture_count);
 }
 
 static void legend(FILE *out, double top) {
@@ -79,7 +99,7 @@ bool svg_report(const char *path, const struct setting *setting, const struct se
     const double all = TOP + count * (height + BAND_GAP) + 10;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-            "font-family=\"sans-serif\" font-size=\"12\">\n"
+            "font-family=\"sans-serif\" font-size=\"12\" shape-rendering=\"crispEdges\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
             "<text x=\"%d\" y=\"16\">Load of each device over time, layer %u</text>\n",
             WIDTH, all, LEFT, setting->picture_layer);
