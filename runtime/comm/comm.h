@@ -20,6 +20,7 @@ struct hrt_request {
     void *data;
     size_t bytes;
     struct hrt_request *next; // Of the back end.
+    int pieces;               // Of the back end: parts of the message that are under way.
 };
 
 // What one rank sends to and receives from each peer: bytes and byte offsets, `size` entries each.
@@ -46,7 +47,9 @@ struct hrt_comm {
     const struct hrt_comm_ops *ops;
     int rank, size;                    // This process, of how many.
     int node, nodes;                   // The machine it runs on, of how many.
+    const int32_t *node_of;            // [size] Of every rank; the ranks of a node are consecutive.
     struct hrt_request *sends, *recvs; // Not yet matched (back ends that match themselves).
+    void *own;                         // Of the back end.
 };
 
 // Starts to send `bytes` at `data` to rank `peer`, or to receive them from it. Messages between two

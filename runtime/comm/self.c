@@ -90,5 +90,7 @@ void hrt_comm_open_self(struct hrt_comm *comm) {
         .abort = self_abort,
         .close = self_close,
     };
-    *comm = (struct hrt_comm){.ops = &ops, .rank = 0, .size = 1, .node = 0, .nodes = 1};
+    static const int32_t node_of[1] = {0};
+    *comm = (struct hrt_comm){
+        .ops = &ops, .rank = 0, .size = 1, .node = 0, .nodes = 1, .node_of = node_of};
 }

@@ -29,3 +29,22 @@ function(hecate_add_unit_test file)
   add_test(NAME ${name} COMMAND ${target})
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
 endfunction()
+
+# The same program under mpirun, once for each number of ranks: runtime/mpi_test.c, 4 ranks. Built
+# where the back end mpi is. RANKS 1 2 4, then the libraries under test.
+function(hecate_add_ranks_test file)
+  if(NOT TARGET hecate_comm_mpi)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "RANKS;LIBRARIES" ${ARGN})
+  hecate_test_name(${file} name)
+  string(MAKE_C_IDENTIFIER ${name} target)
+  add_executable(${target} ${file})
+  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} hecate_comm_mpi cmocka)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  foreach(ranks ${arg_RANKS})
+    add_test(NAME "${name}, ${ranks} ranks" COMMAND ${PROJECT_SOURCE_DIR}/tests/runtime/ranks.sh
+      ${ranks} $<TARGET_FILE:${target}>)
+    set_tests_properties("${name}, ${ranks} ranks" PROPERTIES LABELS ranks TIMEOUT 120)
+  endforeach()
+endfunction()

@@ -1,0 +1,226 @@
+// Back end `mpi`: opening, closing, and the collectives that move data.
+#include "runtime/comm/mpi.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/comm/mpi_own.h"
+#include "runtime/comm/world.h"
+
+static void post(struct hrt_mpi *own, bool send, int peer, char *data, size_t bytes) {
+    const struct hrt_mpi_post post = {
+        .comm = own->collectives, .send = send, .peer = peer, .data = data, .bytes = bytes};
+    hrt_mpi_start(own, &own->collective, &post);
+}
+
+static void mpi_all_to_all(struct hrt_comm *comm, void *recv, const void *send,
+                           const struct hrt_exchange *exchange) {
+    struct hrt_mpi *own = comm->own;
+    const int size = own->size, rank = own->rank;
+    char *from = (char *)send, *to = recv; // A send only reads.
+    for (int i = 1; i < size; i++) {
+        const int peer = (rank + size - i) % size;
+        const size_t bytes = exchange->recv_bytes[peer];
+        if (bytes) post(own, false, peer, to + exchange->recv_offset[peer], bytes);
+    }
+    // Behind this rank first, so that not all send to the same one first.
+    for (int i = 1; i < size; i++) {
+        const int peer = (rank + i) % size;
+        const size_t bytes = exchange->send_bytes[peer];
+        if (bytes) post(own, true, peer, from + exchange->send_offset[peer], bytes);
+    }
+    assert(exchange->send_bytes[rank] == exchange->recv_bytes[rank]);
+    if (exchange->send_bytes[rank])
+        memcpy(to + exchange->recv_offset[rank], from + exchange->send_offset[rank],
+               exchange->send_bytes[rank]);
+    hrt_mpi_finish(own, "all_to_all");
+}
+
+// Everybody tells everybody: a rank that waits knows for whom.
+static void mpi_barrier(struct hrt_comm *comm) {
+    struct hrt_mpi *own = comm->own;
+    for (int i = 1; i < own->size; i++)
+        post(own, false, (own->rank + own->size - i) % own->size, NULL, 0);
+    for (int i = 1; i < own->size; i++) post(own, true, (own->rank + i) % own->size, NULL, 0);
+    hrt_mpi_finish(own, "barrier");
+}
+
+static void mpi_abort(struct hrt_comm *comm, int exit_code) {
+    (void)comm;
+    fflush(NULL);
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    _exit(exit_code);
+}
+
+static void release(struct hrt_mpi *own) {
+    if (!own) return;
+    hrt_mpi_pieces_free(&own->collective);
+    hrt_mpi_pieces_free(&own->background);
+    free(own->peer);
+    free(own->watch);
+    free(own->node_of);
+    free(own->scratch);
+    free(own);
+}
+
+static void mpi_close(struct hrt_comm *comm) {
+    struct hrt_mpi *own = comm->own;
+    hrt_mpi_helper_stop(own);
+    mpi_barrier(comm);
+    hrt_mpi_peers_close(own);
+    MPI_Comm_free(&own->messages);
+    MPI_Comm_free(&own->collectives);
+    release(own);
+    MPI_Finalize();
+}
+
+// Reads HECATE_COMM_TIMEOUT and HECATE_COMM_PROGRESS.
+static bool read_settings(struct hrt_mpi *own, struct hrt_error *error) {
+    const char *timeout = getenv("HECATE_COMM_TIMEOUT"), *progress = getenv("HECATE_COMM_PROGRESS");
+    own->timeout = 300;
+    if (timeout && *timeout) {
+        char *end;
+        const long seconds = strtol(timeout, &end, 10);
+        if (*end || seconds < 1 || seconds > 1000000)
+            return hrt_fail_usage(
+                error, "HECATE_COMM_TIMEOUT is '%s'; it takes seconds, 1 to 1000000", timeout);
+        own->timeout = (int)seconds;
+    }
+    const bool poll = progress && strcmp(progress, "poll") == 0;
+    if (progress && *progress && !poll && strcmp(progress, "thread") != 0)
+        return hrt_fail_usage(error, "HECATE_COMM_PROGRESS is '%s'; it takes thread or poll",
+                              progress);
+    int provided;
+    MPI_Query_thread(&provided);
+    own->threaded = !poll && provided == MPI_THREAD_MULTIPLE;
+    return true;
+}
+
+// A launcher that MPI does not know starts every process as the only one.
+static bool check_launcher(int size, struct hrt_error *error) {
+    struct hrt_world world;
+    if (!hrt_world_find(&world, error)) return false;
+    if (!world.launcher || world.size == size) return true;
+    return hrt_fail_usage(error,
+                          "%s started %d ranks, but MPI sees %d: start with mpirun -n %d, or with "
+                          "srun --mpi=pmix",
+                          world.launcher, world.size, size, world.size);
+}
+
+// The node of every rank: of those that share memory, numbered by their first rank.
+static void find_nodes(int rank, int32_t *node_of, int size, int *nodes) {
+    MPI_Comm machine;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &machine);
+    int first = rank;
+    MPI_Bcast(&first, 1, MPI_INT, 0, machine);
+    MPI_Comm_free(&machine);
+    MPI_Allgather(&first, 1, MPI_INT32_T, node_of, 1, MPI_INT32_T, MPI_COMM_WORLD);
+    *nodes = 0;
+    for (int r = 0; r < size; r++) node_of[r] = node_of[r] == r ? (*nodes)++ : node_of[node_of[r]];
+}
+
+// What rank 0 found wrong is everybody's error, so that all leave together.
+static bool agree(bool sound, struct hrt_error *error) {
+    int all = sound;
+    MPI_Bcast(&all, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!all) MPI_Bcast(error, sizeof *error, MPI_BYTE, 0, MPI_COMM_WORLD);
+    return all;
+}
+
+// Sets node_of by rank of MPI_COMM_WORLD; then joins the ranks in the order of nodes.
+static bool join(struct hrt_comm *comm, struct hrt_mpi *own, const char *topology,
+                 struct hrt_error *error) {
+    int launched, nodes;
+    MPI_Comm_rank(MPI_COMM_WORLD, &launched);
+    find_nodes(launched, own->node_of, own->size, &nodes);
+    bool sound = read_settings(own, error) && check_launcher(own->size, error);
+    if (sound && topology && launched == 0)
+        sound = hrt_topology_read(topology, own->size, own->node_of, &nodes, error);
+    if (!agree(sound, error)) return false;
+    MPI_Bcast(own->node_of, own->size, MPI_INT32_T, 0, MPI_COMM_WORLD);
+    MPI_Bcast(&nodes, 1, MPI_INT, 0, MPI_COMM_WORLD);
+
+    const int32_t node = own->node_of[launched];
+    MPI_Comm_split(MPI_COMM_WORLD, 0, node * own->size + launched, &own->collectives);
+    MPI_Comm_set_errhandler(own->collectives, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(own->collectives, &own->messages);
+    MPI_Comm_rank(own->collectives, &own->rank);
+    MPI_Allgather(&node, 1, MPI_INT32_T, own->node_of, 1, MPI_INT32_T, own->collectives);
+    comm->node = node;
+    comm->nodes = nodes;
+    hrt_mpi_peers_open(own, launched);
+
+    int machine = 0; // Ranks of this machine, whatever the topology says.
+    for (int r = 0; r < own->size; r++)
+        machine += strcmp(own->peer[r].host, own->peer[own->rank].host) == 0;
+    const bool crowded = machine >= sysconf(_SC_NPROCESSORS_ONLN);
+    own->spins = crowded ? 10 : 2000;
+    own->interval_ns = machine > sysconf(_SC_NPROCESSORS_ONLN) ? 1000000 : 200000;
+    return true;
+}
+
+static struct hrt_mpi *reserve(int size) {
+    struct hrt_mpi *own = calloc(1, sizeof *own);
+    if (!own) return NULL;
+    const size_t ranks = (size_t)size;
+    own->size = size;
+    own->peer = calloc(ranks, sizeof *own->peer);
+    own->watch = calloc(ranks, sizeof *own->watch);
+    own->node_of = calloc(ranks, sizeof *own->node_of);
+    own->scratch = malloc(HRT_MPI_SCRATCH); // Committed where it is touched.
+    if (own->peer && own->watch && own->node_of && own->scratch) return own;
+    release(own);
+    return NULL;
+}
+
+// What measurements asked of Open MPI; a user's own setting stays. Shared memory: one copy through
+// it is faster than the kernel's. TCP: messages of up to a piece leave at once, since the rendezvous
+// of larger ones waits until both sides call MPI.
+static void set_open_mpi(void) {
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+    setenv("OMPI_MCA_btl_tcp_eager_limit", "2097152", 0);
+    setenv("OMPI_MCA_btl_tcp_max_send_size", "2097152", 0);
+    setenv("OMPI_MCA_btl_tcp_sndbuf", "2097152", 0);
+    setenv("OMPI_MCA_btl_tcp_rcvbuf", "4194304", 0);
+}
+
+bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
+    static const struct hrt_comm_ops ops = {
+        .name = "mpi",
+        .isend = hrt_mpi_send_behind,
+        .irecv = hrt_mpi_receive_behind,
+        .test = hrt_mpi_test,
+        .all_to_all = mpi_all_to_all,
+        .all_reduce = hrt_mpi_all_reduce,
+        .barrier = mpi_barrier,
+        .abort = mpi_abort,
+        .close = mpi_close,
+    };
+    int provided, size;
+    set_open_mpi();
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
+        return hrt_fail(error, "MPI does not start");
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    *comm = (struct hrt_comm){.ops = &ops, .size = size};
+
+    struct hrt_mpi *own = reserve(size);
+    if (!own) {
+        fprintf(stderr, "%s: error: out of memory for %d ranks\n", program_invocation_short_name,
+                size);
+        MPI_Abort(MPI_COMM_WORLD, HRT_EXIT_FAILED);
+    }
+    if (!join(comm, own, topology, error)) {
+        release(own);
+        MPI_Finalize();
+        return false;
+    }
+    comm->own = own;
+    comm->rank = own->rank;
+    comm->node_of = own->node_of;
+    hrt_mpi_helper_start(own);
+    return true;
+}

@@ -1,0 +1,113 @@
+// What the files of the MPI back end share. Nobody else includes this.
+#ifndef HECATE_RUNTIME_COMM_MPI_OWN_H
+#define HECATE_RUNTIME_COMM_MPI_OWN_H
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "runtime/base/error.h"
+#include "runtime/comm/comm.h"
+
+enum { HRT_MPI_PIECE = 1 << 20 }; // Bytes of one MPI message: TCP sends these eagerly.
+
+// MPI messages under way. `request` and `of` are parallel; finished ones are taken out.
+struct hrt_mpi_pieces {
+    MPI_Request *request;
+    struct hrt_mpi_piece {
+        struct hrt_request *message; // NULL: of a collective.
+        int peer;
+    } * of;
+    int *finished;
+    MPI_Status *status;
+    int count, room;
+};
+
+// What is known of every rank.
+struct hrt_mpi_peer {
+    char host[64];
+    int64_t process;
+    uint64_t processes; // Which numbering of processes it lives in (its PID namespace).
+    int32_t launched;   // Its rank in MPI_COMM_WORLD.
+};
+
+struct hrt_mpi {
+    MPI_Comm messages, collectives; // Separate, so that tags never meet.
+    int rank, size;
+    struct hrt_mpi_peer *peer; // [size]
+    int *watch;            // [size] A descriptor that tells when the rank's process ends, or -1.
+    atomic_int *announced; // Shared by the ranks of this machine: somebody prints the message.
+    MPI_Win announced_window;
+
+    int timeout;      // Seconds without progress after which a peer counts as lost.
+    int spins;        // Polls before a waiting rank sleeps between polls.
+    long interval_ns; // Between two tests of the helper thread.
+
+    struct hrt_mpi_pieces collective; // Only the caller's thread touches these.
+
+    pthread_mutex_t lock; // Of what follows.
+    pthread_cond_t work;
+    struct hrt_mpi_pieces background;
+    bool threaded, leave;
+    uint64_t progress; // Pieces finished by either thread.
+    pthread_t helper;
+
+    // Of the wait that the caller is in; only its thread touches these.
+    uint64_t seen;    // Progress when it last looked.
+    int64_t idle;     // Polls since something advanced.
+    double idle_from; // Time of the first of them.
+    double look_at;   // Time at which to look at processes and the clock again.
+
+    int32_t *node_of;
+    char *scratch; // HRT_MPI_SCRATCH bytes, of all_reduce.
+};
+
+enum { HRT_MPI_SCRATCH = 8 << 20 };
+
+// mpi_pieces.c: posts `bytes` at `data` as one or more MPI messages to or from `peer`. An error of
+// MPI ends the job.
+struct hrt_mpi_post {
+    MPI_Comm comm;
+    bool send;
+    int peer, tag;
+    char *data;
+    size_t bytes;
+    struct hrt_request *message;
+};
+void hrt_mpi_start(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces,
+                   const struct hrt_mpi_post *post);
+
+// Takes out what has finished; returns how many.
+int hrt_mpi_advance(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces);
+
+// Returns when all pieces of the collective called `what` have finished.
+void hrt_mpi_finish(struct hrt_mpi *own, const char *what);
+
+void hrt_mpi_pieces_free(struct hrt_mpi_pieces *pieces);
+
+// mpi_progress.c: the helper thread, and transfers in the background.
+void hrt_mpi_helper_start(struct hrt_mpi *own);
+void hrt_mpi_helper_stop(struct hrt_mpi *own);
+void hrt_mpi_send_behind(struct hrt_comm *comm, struct hrt_request *request);
+void hrt_mpi_receive_behind(struct hrt_comm *comm, struct hrt_request *request);
+bool hrt_mpi_test(struct hrt_comm *comm, struct hrt_request *request);
+
+// mpi_peers.c: exchanges who is where, and starts to watch the processes of this machine.
+void hrt_mpi_peers_open(struct hrt_mpi *own, int launched);
+void hrt_mpi_peers_close(struct hrt_mpi *own);
+
+// Called when the caller waits for `count` pieces and nothing advanced: ends the job when a peer of
+// theirs is lost. `what` names the wait.
+void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_piece *of, int count,
+                   const char *what);
+
+// Called when something advanced, and when a wait begins.
+void hrt_mpi_busy(struct hrt_mpi *own);
+
+// Ends the job because of an error of MPI; `peer` is -1 when it is not known.
+_Noreturn void hrt_mpi_fail(struct hrt_mpi *own, int code, int peer, const char *what);
+
+// mpi_reduce.c
+void hrt_mpi_all_reduce(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type);
+
+#endif

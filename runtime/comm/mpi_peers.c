@@ -1,0 +1,159 @@
+// Who the other ranks are, whether they are alive, and how the job ends when one is not.
+//
+// The processes of this machine are watched through descriptors of theirs (pidfd), which tell of
+// their end even when the number is used again. Whoever finds a rank lost waits 2 s first: a launcher
+// that ends the job by itself then prints the only message. Of the ranks of one machine one prints;
+// those of other machines wait a little longer than those before them.
+#include "runtime/comm/mpi_own.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NODES_APART = 16 }; // Beyond so many nodes ranks no longer wait for each other to print.
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void wait_seconds(double seconds) {
+    struct timespec time = {.tv_sec = (time_t)seconds};
+    time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
+    while (nanosleep(&time, &time) != 0 && errno == EINTR) {
+    }
+}
+
+static int open_process(int64_t process) {
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, (pid_t)process, 0);
+#else
+    (void)process;
+    return -1;
+#endif
+}
+
+// One flag in memory that the ranks of this machine share.
+static void share_flag(struct hrt_mpi *own) {
+    MPI_Comm machine;
+    int rank;
+    MPI_Comm_split_type(own->collectives, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    MPI_Comm_rank(machine, &rank);
+    void *flag = NULL;
+    MPI_Aint bytes = 0;
+    int unit = 1;
+    MPI_Win_allocate_shared(rank == 0 ? sizeof(atomic_int) : 0, 1, MPI_INFO_NULL, machine, &flag,
+                            &own->announced_window);
+    MPI_Win_shared_query(own->announced_window, 0, &bytes, &unit, &flag);
+    own->announced = flag;
+    if (rank == 0) atomic_init(own->announced, 0);
+    MPI_Barrier(machine);
+    MPI_Comm_free(&machine);
+}
+
+void hrt_mpi_peers_open(struct hrt_mpi *own, int launched) {
+    struct hrt_mpi_peer self = {.process = getpid(), .launched = launched};
+    struct stat namespace;
+    gethostname(self.host, sizeof self.host - 1);
+    if (stat("/proc/self/ns/pid", &namespace) == 0) self.processes = namespace.st_ino;
+    MPI_Allgather(&self, sizeof self, MPI_BYTE, own->peer, sizeof self, MPI_BYTE, own->collectives);
+    for (int r = 0; r < own->size; r++) {
+        const struct hrt_mpi_peer *peer = &own->peer[r];
+        const bool here = self.processes && peer->processes == self.processes &&
+                          strcmp(peer->host, self.host) == 0;
+        own->watch[r] = here && r != own->rank ? open_process(peer->process) : -1;
+    }
+    share_flag(own);
+}
+
+void hrt_mpi_peers_close(struct hrt_mpi *own) {
+    MPI_Win_free(&own->announced_window);
+    for (int r = 0; r < own->size; r++) {
+        if (own->watch[r] >= 0) close(own->watch[r]);
+    }
+}
+
+// Ends the job; one rank prints the sentence.
+static _Noreturn void end(struct hrt_mpi *own, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static _Noreturn void end(struct hrt_mpi *own, const char *format, ...) {
+    const int32_t node = own->node_of[own->rank];
+    wait_seconds(2 + 0.5 * (node < NODES_APART ? node : NODES_APART));
+    if (atomic_exchange(own->announced, 1) == 0) {
+        char sentence[512];
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(sentence, sizeof sentence, format, arguments);
+        va_end(arguments);
+        fflush(stdout);
+        fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, sentence);
+    } else {
+        wait_seconds(5); // The rank that prints ends us.
+    }
+    MPI_Abort(MPI_COMM_WORLD, HRT_EXIT_FAILED);
+    _exit(HRT_EXIT_FAILED);
+}
+
+// "rank 3 (process 4711 on n1)"
+struct label {
+    char text[160];
+};
+
+static struct label label_of(const struct hrt_mpi *own, int rank) {
+    const struct hrt_mpi_peer *peer = &own->peer[rank];
+    struct label label;
+    snprintf(label.text, sizeof label.text, "rank %d (process %lld on %s)", rank,
+             (long long)peer->process, peer->host);
+    return label;
+}
+
+void hrt_mpi_fail(struct hrt_mpi *own, int code, int peer, const char *what) {
+    char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    if (peer >= 0)
+        end(own, "lost %s: %s failed on rank %d: %s", label_of(own, peer).text, what, own->rank,
+            text);
+    end(own, "%s failed on rank %d: %s", what, own->rank, text);
+}
+
+void hrt_mpi_busy(struct hrt_mpi *own) {
+    own->idle = 0;
+}
+
+static bool has_ended(const struct hrt_mpi *own, int rank) {
+    struct pollfd process = {.fd = own->watch[rank], .events = POLLIN};
+    return own->watch[rank] >= 0 && poll(&process, 1, 0) > 0;
+}
+
+void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_piece *of, int count,
+                   const char *what) {
+    enum { PATIENT_POLLS = 1000 }; // A caller that computes between two polls is not waiting.
+    if (own->idle++ % 64) return;  // The clock costs more than a poll.
+    const double time = now();
+    if (own->idle == 1) {
+        own->idle_from = time;
+        own->look_at = time + 0.5;
+    }
+    if (time < own->look_at) return;
+    own->look_at = time + 0.5;
+    for (int i = 0; i < count; i++) {
+        if (has_ended(own, of[i].peer))
+            end(own, "lost %s: its process ended while rank %d waited for it in %s",
+                label_of(own, of[i].peer).text, own->rank, what);
+    }
+    if (own->idle > PATIENT_POLLS && time - own->idle_from > own->timeout)
+        end(own,
+            "lost %s: nothing came from it for %d s while rank %d waited for it in %s "
+            "(HECATE_COMM_TIMEOUT=SECONDS allows more)",
+            label_of(own, of[0].peer).text, own->timeout, own->rank, what);
+}

@@ -1,0 +1,117 @@
+// Messages cut into pieces, and the wait for those of a collective.
+//
+// Pieces of one message have its tag: MPI keeps the order of messages between two ranks with one
+// tag, so both sides cut alike and the pieces meet.
+#include "runtime/comm/mpi_own.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static void *grown(void *array, size_t count, size_t element) {
+    void *larger = realloc(array, count * element);
+    if (larger) return larger;
+    fprintf(stderr, "%s: error: out of memory for %zu messages\n", program_invocation_short_name,
+            count);
+    MPI_Abort(MPI_COMM_WORLD, HRT_EXIT_FAILED);
+    abort();
+}
+
+static void make_room(struct hrt_mpi_pieces *pieces) {
+    if (pieces->count < pieces->room) return;
+    pieces->room = pieces->room ? 2 * pieces->room : 64;
+    const size_t room = (size_t)pieces->room;
+    pieces->request = grown(pieces->request, room, sizeof *pieces->request);
+    pieces->of = grown(pieces->of, room, sizeof *pieces->of);
+    pieces->finished = grown(pieces->finished, room, sizeof *pieces->finished);
+    pieces->status = grown(pieces->status, room, sizeof *pieces->status);
+}
+
+static void start_piece(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces,
+                        const struct hrt_mpi_post *post, size_t at, int bytes) {
+    make_room(pieces);
+    MPI_Request *request = &pieces->request[pieces->count];
+    const int code = post->send ? MPI_Isend(post->data + at, bytes, MPI_BYTE, post->peer, post->tag,
+                                            post->comm, request)
+                                : MPI_Irecv(post->data + at, bytes, MPI_BYTE, post->peer, post->tag,
+                                            post->comm, request);
+    if (code != MPI_SUCCESS)
+        hrt_mpi_fail(own, code, post->peer, post->send ? "sending" : "receiving");
+    pieces->of[pieces->count++] = (struct hrt_mpi_piece){post->message, post->peer};
+    if (post->message) post->message->pieces++;
+}
+
+void hrt_mpi_start(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces,
+                   const struct hrt_mpi_post *post) {
+    size_t at = 0;
+    do {
+        const size_t left = post->bytes - at;
+        const size_t bytes = left < HRT_MPI_PIECE ? left : HRT_MPI_PIECE;
+        start_piece(own, pieces, post, at, (int)bytes);
+        at += bytes;
+    } while (at < post->bytes);
+}
+
+// Fails with the first piece whose status is an error.
+static _Noreturn void fail_among(struct hrt_mpi *own, const struct hrt_mpi_pieces *pieces, int code,
+                                 int finished) {
+    for (int i = 0; code == MPI_ERR_IN_STATUS && i < finished; i++) {
+        const int error = pieces->status[i].MPI_ERROR;
+        if (error != MPI_SUCCESS && error != MPI_ERR_PENDING)
+            hrt_mpi_fail(own, error, pieces->of[pieces->finished[i]].peer, "exchanging data");
+    }
+    hrt_mpi_fail(own, code, -1, "exchanging data");
+}
+
+int hrt_mpi_advance(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces) {
+    int finished = 0;
+    const int code =
+        MPI_Testsome(pieces->count, pieces->request, &finished, pieces->finished, pieces->status);
+    if (code != MPI_SUCCESS) fail_among(own, pieces, code, finished);
+    if (finished == MPI_UNDEFINED || finished == 0) return 0;
+    for (int i = 0; i < finished; i++) {
+        const struct hrt_mpi_piece *piece = &pieces->of[pieces->finished[i]];
+        if (piece->message) piece->message->pieces--;
+    }
+    int kept = 0;
+    for (int i = 0; i < pieces->count; i++) {
+        if (pieces->request[i] == MPI_REQUEST_NULL) continue;
+        pieces->request[kept] = pieces->request[i];
+        pieces->of[kept++] = pieces->of[i];
+    }
+    pieces->count = kept;
+    return finished;
+}
+
+// Between two polls of a wait. Spinning is fastest while every rank has a core; one that waits long,
+// or shares its core, leaves it to others.
+static void nap(const struct hrt_mpi *own) {
+    if (own->idle < own->spins) return;
+    if (own->idle < own->spins + 20) {
+        sched_yield();
+    } else {
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+}
+
+void hrt_mpi_finish(struct hrt_mpi *own, const char *what) {
+    struct hrt_mpi_pieces *pieces = &own->collective;
+    hrt_mpi_busy(own);
+    while (pieces->count > 0) {
+        if (hrt_mpi_advance(own, pieces) > 0) {
+            hrt_mpi_busy(own);
+        } else {
+            hrt_mpi_watch(own, pieces->of, pieces->count, what);
+            nap(own);
+        }
+    }
+}
+
+void hrt_mpi_pieces_free(struct hrt_mpi_pieces *pieces) {
+    free(pieces->request);
+    free(pieces->of);
+    free(pieces->finished);
+    free(pieces->status);
+}

@@ -1,0 +1,68 @@
+#!/bin/sh
+# mpi_lost.sh PROGRAM: jobs of mpi_loop that cannot go on end in bounded time, with one message that
+# names the lost rank, and leave no process behind.
+program=$1
+here=$(dirname "$0")
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+fail() {
+    echo "mpi_lost.sh: $*; the job said:"
+    cat "$out/said"
+    exit 1
+}
+
+# Processes of this very program that still run.
+left() {
+    ps -eo stat=,args= | grep -F "$program" | grep -vE '^Z|mpi_lost.sh|grep' | grep -c . || true
+}
+
+# ended SECONDS ARGUMENT...: runs 3 ranks, which must end within so long and not well.
+ended() {
+    limit=$1
+    shift
+    timeout "$limit" "$here/ranks.sh" 3 "$program" "$@" >"$out/said" 2>&1
+    code=$?
+    [ $code -ne 124 ] || fail "no end within $limit s"
+    [ $code -ne 0 ] || fail "ended as if all were well"
+    sleep 0.2
+    [ "$(left)" = 0 ] || fail "$(left) processes are left"
+}
+
+said_once() {
+    [ "$(grep -cE "$1" "$out/said")" = 1 ] || fail "expected once: $1"
+}
+
+# mpirun sees a rank die, ends the others and names it; we do not say it again.
+for moment in 0 30 170 400; do
+    ended 30 1 9 "$moment"
+    said_once 'rank 1 .*signal 9'
+    ! grep -q 'lost rank' "$out/said" || fail "two messages"
+done
+
+# Nobody but the waiting ranks notices one that hangs.
+export HECATE_COMM_TIMEOUT=3
+ended 30 2 19 100
+said_once 'mpi_loop: error: lost rank 2 \(process [0-9]+ on .*\): nothing came from it for 3 s'
+unset HECATE_COMM_TIMEOUT
+
+# A launcher that lets the others run on: they find out by themselves.
+OMPI_MCA_orte_enable_recovery=1 timeout 30 "$here/ranks.sh" 3 "$program" 0 9 100 >"$out/said" 2>&1
+[ $? -ne 124 ] || fail "no end within 30 s"
+said_once 'mpi_loop: error: lost rank 0 \(process [0-9]+ on .*\): its process ended while rank'
+[ "$(left)" = 0 ] || fail "$(left) processes are left"
+
+# Nodes from a topology file; ranks are numbered by node.
+printf '# two nodes\n1\n0 2\n' >"$out/topology"
+export HECATE_TOPOLOGY="$out/topology"
+timeout 60 "$here/ranks.sh" 3 "$program" 0 9 end >"$out/said" 2>&1 || fail "ended with $?"
+said_once 'talking, 2 nodes'
+printf '1\n0 3\n' >"$out/topology"
+ended 30 0 9 end
+grep -qE 'topology:2: .3. is neither a rank below 3 nor a range' "$out/said" || fail "no such error"
+unset HECATE_TOPOLOGY
+
+# Started by a launcher that MPI does not know.
+RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 MASTER_ADDR=here "$program" 0 9 end >"$out/said" 2>&1
+[ $? -eq 2 ] || fail "expected exit code 2"
+said_once 'torchrun started 4 ranks, but MPI sees 1: start with mpirun -n 4'
