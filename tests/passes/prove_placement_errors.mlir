@@ -179,9 +179,9 @@ func.func @forward() {
 !x = tensor<4x16xf32, ["T", "D"]>
 !y = tensor<16xf32, ["D"]>
 func.func @forward() {
-  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
+  %z = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
+  %a = "moe.exp"(%z) {home = ["arena+0"]} : (!y) -> !y
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
-  %z = "moe.fill"() {value = 2.0 : f64, home = ["arena+320"]} : () -> !y
   %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
   // CHECK: half_other.mlir:[[@LINE+1]]:8: error: 'moe.add': internal error: a sum in place is not where its parts are
   %c = "moe.add"(%z, %b) {home = ["arena+0"]} : (!y, !y) -> !y
