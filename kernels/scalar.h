@@ -1,6 +1,6 @@
-// scalar: elementwise functions for emitted loops. Branch-free and inline, so that gcc
-// -O3 -fno-trapping-math vectorizes a loop that calls the _f32 ones; every `?:` is a select. The _f64 ones call
-// libm: they serve the reference builds.
+// scalar: elementwise functions for emitted loops. Branch-free and inline, so that gcc -O3
+// -fno-trapping-math vectorizes a loop that calls the _f32 ones; every `?:` is a select. The _f64
+// ones call libm: they serve the reference builds.
 //
 // Error of the _f32 functions, for all finite x: at most 4 units in the last place, and in the
 // lower tails of gelu, where a rounding of x is magnified, |x f'(x) / f(x)| more. Factors below
