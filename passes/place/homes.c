@@ -280,23 +280,14 @@ static int last_read(const struct hec_placement *p, MlirStringRef slot) {
     return last;
 }
 
-static bool is_carried(MlirValue v) {
-    MlirOpOperand use = mlirValueGetFirstUse(v);
-    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-        const MlirOperation user = mlirOpOperandGetOwner(use);
-        if (hec_op_is(user, HEC_OP_FOR) || hec_op_is(user, HEC_OP_SCF_YIELD)) return true;
-    }
-    return false;
-}
-
 // A saved value of the top level that is read for the last time gives its slot to the result: the
 // gradient of the logits lies where the logits were.
 static bool take_slot(struct hec_placement *p, int k, MlirValue operand, MlirValue result) {
     const int r = index_of(p, result);
     const struct hec_placed *from = &p->placed[index_of(p, operand)];
     if (from->home.kind != HEC_HOME_SLOT || from->home.row != HEC_ROW_ONLY ||
-        k < p->live.backward || p->placed[r].next != r || is_carried(result) ||
-        p->live.outermost.item[k] >= 0 || last_read(p, from->home.symbol) != k)
+        k < p->live.backward || p->placed[r].next != r || p->live.outermost.item[k] >= 0 ||
+        last_read(p, from->home.symbol) != k)
         return false;
     pin(p, result, from->home);
     return true;
