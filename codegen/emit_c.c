@@ -88,7 +88,7 @@ static bool check_module(struct hec_emitter *e) {
 static void reserve_names(struct hec_emitter *e) {
     static const char *const own[] = {"backward", "begin",   "bind", "forward", "loads",
                                       "params",   "program", "sets", "settings"};
-    static const char *const members[] = {"batch", "grad",  "ids",   "param",
+    static const char *const members[] = {"batch", "grad",  "ids",   "param",  "routing",
                                           "saved", "scale", "share", "targets"};
     e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;

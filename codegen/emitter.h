@@ -143,6 +143,8 @@ void hec_own(struct hec_emitter *e, MlirValue value);
 const char *hec_ref(struct hec_emitter *e, MlirValue value);
 // The same for a place that is no value: a slot or a gradient.
 const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home);
+// The row of a home behind its symbol's member: "[i]", "[layers]"; "" for none.
+const char *hec_home_row(struct hec_emitter *e, const struct hec_home *home);
 // Element `index` of it.
 const char *hec_element(struct hec_emitter *e, MlirValue value, const char *index);
 // The table of chunk pointers a value of a set lives in, and the constant for its offset there.
@@ -159,6 +161,9 @@ const char *hec_number(struct hec_emitter *e, double value); // "0.5", shortest 
 const char *hec_member(struct hec_emitter *e, MlirOperation symbol);  // Of struct param or saved.
 MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param); // Null: none.
 const char *hec_experts(struct hec_emitter *e, MlirOperation set); // The constant for its experts.
+// The slot in which `set` keeps its loads, and the set of such a slot; null: there is none.
+MlirOperation hec_loads_of(struct hec_emitter *e, MlirOperation set);
+MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot);
 void hec_model_struct(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_bind(struct hec_emitter *e, struct hec_writer *out);

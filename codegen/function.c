@@ -174,8 +174,7 @@ static const char *alias_of(struct hec_emitter *e, const struct hec_field *field
 
 // ---- expressions
 
-// "[i + 1]", "[4]" or nothing: the row of a slot or parameter.
-static const char *row_text(struct hec_emitter *e, const struct hec_home *home) {
+const char *hec_home_row(struct hec_emitter *e, const struct hec_home *home) {
     if (!home->layered) {
         if (home->row < 0) return "";
         if (home->row > 0 && home->row == hec_get_int(home->symbol, "layers")) {
@@ -194,7 +193,7 @@ static const char *row_text(struct hec_emitter *e, const struct hec_home *home) 
 
 static const char *member_text(struct hec_emitter *e, const char *part, MlirOperation symbol,
                                const struct hec_home *home) {
-    return HEC_TEXT(e, "m->%s.%s%s", part, hec_member(e, symbol), row_text(e, home));
+    return HEC_TEXT(e, "m->%s.%s%s", part, hec_member(e, symbol), hec_home_row(e, home));
 }
 
 const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home) {

@@ -117,6 +117,42 @@ static void struct_saved(struct hec_emitter *e, struct hec_writer *out) {
     free(slots.op);
 }
 
+// The slot "SET.loads" holds the token counts of a set.
+static const char loads_suffix[] = ".loads";
+
+MlirOperation hec_loads_of(struct hec_emitter *e, MlirOperation set) {
+    const MlirStringRef name = hec_get_string(set, "sym_name");
+    const char *slot = HEC_TEXT(e, "%.*s%s", (int)name.length, name.data, loads_suffix);
+    return hec_find_symbol(e->module, HEC_STR(slot));
+}
+
+MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot) {
+    const MlirStringRef name = hec_get_string(slot, "sym_name");
+    const size_t tail = sizeof loads_suffix - 1;
+    if (name.length <= tail || memcmp(name.data + name.length - tail, loads_suffix, tail) != 0) {
+        return (MlirOperation){0};
+    }
+    const MlirOperation set =
+        hec_find_symbol(e->module, mlirStringRefCreate(name.data, name.length - tail));
+    return hec_op_is(set, HEC_OP_set) ? set : (MlirOperation){0};
+}
+
+static void struct_routing(struct hec_emitter *e, struct hec_writer *out) {
+    const struct hec_ops sets = symbols(e, HEC_OP_set);
+    bool open = false;
+    for (int i = 0; i < sets.count; i++) {
+        if (mlirOperationIsNull(hec_loads_of(e, sets.op[i]))) continue;
+        if (!open) {
+            hec_comment(out, "The runtime may force the experts of tokens, and record the chosen.");
+            hec_open(out, "struct {");
+        }
+        open = true;
+        hec_line(out, "struct hrt_routing %s%s;", hec_member(e, sets.op[i]), extent(e, sets.op[i]));
+    }
+    if (open) hec_close(out, "} routing;");
+    free(sets.op);
+}
+
 static void struct_temporaries(struct hec_emitter *e, struct hec_writer *out) {
     for (int i = 0; i < e->groups.count; i++) {
         const struct hec_group *group = e->groups.item[i];
@@ -152,6 +188,7 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     struct_params(e, out, false);
     struct_params(e, out, true);
     struct_saved(e, out);
+    struct_routing(e, out);
     hec_blank(out);
     hec_comment(out, "Temporaries of each function; many share memory.");
     struct_temporaries(e, out);

@@ -121,17 +121,16 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
              text, rows, columns, hec_get_int(op, "elements"), set, hec_get_int(op, "offset"));
 }
 
-// The slot "SET.loads" holds the token counts of a set.
 static void emit_loads(struct hec_emitter *e, struct hec_writer *out, MlirOperation set) {
-    const MlirStringRef name = hec_get_string(set, "sym_name");
-    const char *slot_name = HEC_TEXT(e, "%.*s.loads", (int)name.length, name.data);
-    const MlirOperation slot = hec_find_symbol(e->module, HEC_STR(slot_name));
+    const MlirOperation slot = hec_loads_of(e, set);
     if (mlirOperationIsNull(slot)) return;
     const bool biased = hec_has_attr(set, "select_bias");
     hec_line(out,
              "{.set = %d, .arena_offset = %" PRId64 ", .arena_stride = %" PRId64
-             ", .select_bias = %d, .bias_rate = %.17g},",
-             set_index(e, name), hec_get_int(slot, "offset"), int_or(slot, "stride", 0),
+             ", .routing_offset = offsetof(struct %s, routing.%s), .select_bias = %d, "
+             ".bias_rate = %.17g},",
+             set_index(e, hec_get_string(set, "sym_name")), hec_get_int(slot, "offset"),
+             int_or(slot, "stride", 0), e->name, hec_member(e, set),
              biased ? param_index(e, hec_get_string(set, "select_bias")) : -1,
              biased ? hec_get_float(set, "bias_rate") : 0.0);
 }

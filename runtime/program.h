@@ -44,13 +44,22 @@ struct hrt_param {
     int64_t offset;        // Set: inside the chunk. Else: of layer 0; layer i adds i * elements.
 };
 
-// Per-layer statistics a program exports: token counts of every expert, [layers][experts] int32.
+// The choice of one layer's router, [batch, positions, topk] each; NULL, as bind leaves them: none.
+// The runtime sets them before a forward and the backward that belongs to it.
+struct hrt_routing {
+    const int32_t *forced; // The experts tokens go to, whatever their scores; all different.
+    int32_t *record;       // Gets the experts that they went to.
+};
+
+// What the router of a set shows and takes: token counts of every expert, [layers][experts] int32,
+// and its choice.
 struct hrt_loads {
     int set;             // Index into sets.
     size_t arena_offset; // Bytes into the arena: layer i at + i * arena_stride.
     size_t arena_stride;
-    int select_bias;  // Index into params of the router's selection bias; -1: none is updated.
-    double bias_rate; // By how much, once per step.
+    size_t routing_offset; // Bytes into the model: struct hrt_routing [layers]. 0: it has none.
+    int select_bias;       // Index into params of the router's selection bias; -1: none is updated.
+    double bias_rate;      // By how much, once per step.
 };
 
 struct hrt_setting {

@@ -48,14 +48,26 @@ static const char *rule_of(struct hec_emitter *e, MlirOperation op, MlirValue al
                     hec_number(e, hec_get_float(op, "scale")));
 }
 
+// Where the runtime forces and records the choice of this router: the arguments `forced, record`.
+// A router belongs to the set and layer whose loads it counts; one that counts for nobody has none.
+static const char *routing_of(struct hec_emitter *e, MlirValue loads) {
+    const struct hec_home home = hec_value_home(e, loads);
+    const MlirOperation set =
+        home.kind == HEC_HOME_SLOT ? hec_set_of_loads(e, home.symbol) : (MlirOperation){0};
+    if (mlirOperationIsNull(set)) return "NULL, NULL";
+    const char *place = HEC_TEXT(e, "m->routing.%s%s", hec_member(e, set), hec_home_row(e, &home));
+    return HEC_TEXT(e, "%s.forced, %s.record", place, place);
+}
+
 void hec_emit_router(struct hec_emitter *e, MlirOperation op) {
     const MlirValue logits = hec_operand(op, 0);
     const bool biased = mlirOperationGetNumOperands(op) > 1;
     const char *result[4];
     for (int i = 0; i < 4; i++) result[i] = hec_ref(e, hec_result(op, i));
-    hec_statement(e, "hk_router_%s(%s, %s, %s, %s, %s, %s, %s, %s);", e->suffix, result[0],
+    hec_statement(e, "hk_router_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s);", e->suffix, result[0],
                   result[1], result[2], result[3], hec_ref(e, logits),
-                  biased ? hec_ref(e, hec_operand(op, 1)) : "NULL", leading(e, logits),
+                  biased ? hec_ref(e, hec_operand(op, 1)) : "NULL",
+                  routing_of(e, hec_result(op, 3)), leading(e, logits),
                   rule_of(e, op, logits, hec_result(op, 1)));
 }
 

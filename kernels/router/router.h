@@ -30,16 +30,20 @@ struct hk_router_rule {
 
 //   logits   [tokens, experts]
 //   bias     [experts], added to the scores for the choice only, or NULL
+//   forced   [tokens, topk], or NULL: the experts that each token goes to whatever its scores, all
+//            different; weights follow from their scores by the rule. They are checked by nobody
+//   record   [tokens, topk], or NULL: gets a copy of ids
 //   scores   [tokens, experts]  softmax or sigmoid of the logits
-//   ids      [tokens, topk]     the chosen, best first, ties to the lower index; NaN counts as the
+//   ids      [tokens, topk]     the forced, or the chosen, best first, ties to the lower index; NaN counts as the
 //                               worst, so that ids are valid whatever the logits
 //   weights  [tokens, topk]
 //   loads    [experts]          how often each expert stands in ids
 void hk_router_f32(float *scores, float *weights, int32_t *ids, int32_t *loads, const float *logits,
-                   const float *bias, int64_t tokens, struct hk_router_rule rule);
-void hk_router_f64(double *scores, double *weights, int32_t *ids, int32_t *loads,
-                   const double *logits, const double *bias, int64_t tokens,
+                   const float *bias, const int32_t *forced, int32_t *record, int64_t tokens,
                    struct hk_router_rule rule);
+void hk_router_f64(double *scores, double *weights, int32_t *ids, int32_t *loads,
+                   const double *logits, const double *bias, const int32_t *forced, int32_t *record,
+                   int64_t tokens, struct hk_router_rule rule);
 
 // Stores dlogits [tokens, experts]. dscores [tokens, experts] is the gradient that reaches the
 // scores by another way (auxiliary loss), or NULL. The choice itself has no gradient.

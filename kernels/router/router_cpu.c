@@ -96,17 +96,24 @@ static void weigh(real *weights, const real *scores, const real *logits, const i
 
 HK_KERNEL(void, router,
           (real * scores, real *weights, int32_t *ids, int32_t *loads, const real *logits,
-           const real *bias, int64_t tokens, struct hk_router_rule rule),
-          (scores, weights, ids, loads, logits, bias, tokens, rule)) {
+           const real *bias, const int32_t *forced, int32_t *record, int64_t tokens,
+           struct hk_router_rule rule),
+          (scores, weights, ids, loads, logits, bias, forced, record, tokens, rule)) {
     assert(rule.experts <= HK_EXPERTS_MAX);
     assert(rule.topk >= 0 && rule.topk <= rule.experts);
 #pragma omp parallel for schedule(static)
     for (int64_t t = 0; t < tokens; t++) {
         real *s = scores + t * rule.experts;
         const real *l = logits + t * rule.experts;
+        int32_t *chosen = ids + t * rule.topk;
         score_row(s, l, &rule);
-        choose(ids + t * rule.topk, s, bias, &rule);
-        weigh(weights + t * rule.topk, s, l, ids + t * rule.topk, &rule);
+        if (forced) {
+            for (int64_t j = 0; j < rule.topk; j++) chosen[j] = forced[t * rule.topk + j];
+        } else {
+            choose(chosen, s, bias, &rule);
+        }
+        weigh(weights + t * rule.topk, s, l, chosen, &rule);
+        for (int64_t j = 0; record && j < rule.topk; j++) record[t * rule.topk + j] = chosen[j];
     }
     for (int64_t e = 0; e < rule.experts; e++) loads[e] = 0;
     for (int64_t p = 0; p < tokens * rule.topk; p++) loads[ids[p]]++;

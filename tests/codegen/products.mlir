@@ -75,7 +75,7 @@ module @products attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64,
     %logit:2 = "moe.cross_entropy"(%logits, %targets, %scale) {home = ["arena+18432", "arena+18496"]} : (!logits, !ids, !s) -> (!s, !bt) loc("loss")
 
     %picked = "moe.fill"() {value = 0.0 : f64, home = ["arena+19008"]} : () -> !s
-    // CHECK: hk_router_f64(scores, weights, m->saved.choice, loads_2, el, NULL, batch * T,
+    // CHECK: hk_router_f64(scores, weights, m->saved.choice, loads_2, el, NULL, NULL, NULL, batch * T,
     // CHECK-NEXT: (struct hk_router_rule){.experts = E, .topk = picks, .groups = 7,
     // CHECK-NEXT: .topk_groups = 3, .score = HK_SIGMOID,
     // CHECK-NEXT: .weight = HK_SCORES, .scale = 2.5});

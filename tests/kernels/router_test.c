@@ -23,6 +23,8 @@ enum { tokens = 23 };
 struct router_case {
     struct hk_router_rule rule;
     const real *logits, *bias;
+    const int32_t *forced; // Or NULL.
+    int32_t *record;       // Or NULL.
 };
 
 // Results of one run.
@@ -45,7 +47,8 @@ static void run(const void *context, real *out) {
     const int64_t choices = choice_count(&x->rule);
     real *weights = out + score_count(&x->rule);
     int32_t *ids = test_ints(choices, 1, 0), *loads = test_ints(x->rule.experts, 1, 0);
-    HK(router)(out, weights, ids, loads, x->logits, x->bias, tokens, x->rule);
+    HK(router)
+    (out, weights, ids, loads, x->logits, x->bias, x->forced, x->record, tokens, x->rule);
     real *rest = weights + choices;
     for (int64_t i = 0; i < choices; i++) *rest++ = (real)ids[i];
     for (int64_t e = 0; e < x->rule.experts; e++) *rest++ = (real)loads[e];
@@ -181,6 +184,46 @@ static void routing_follows_every_rule(void **state) {
     }
 }
 
+// Experts that the scores would hardly choose: all different, and another first one each time.
+static const int32_t *force(const struct hk_router_rule *r) {
+    int32_t *forced = test_ints(choice_count(r), 1, 0);
+    for (int64_t t = 0; t < tokens; t++) {
+        for (int64_t j = 0; j < r->topk; j++) {
+            forced[t * r->topk + j] = (int32_t)((5 * t + j) % r->experts);
+        }
+    }
+    return forced;
+}
+
+static void forced_experts_replace_the_choice(void **state) {
+    (void)state;
+    for (int64_t s = 0; s < COUNT(rules) * 2; s++) {
+        struct router_case x = router_case(s / 2, s % 2);
+        x.forced = force(&x.rule);
+        x.record = test_ints(choice_count(&x.rule), 1, 0);
+        const struct routed got = route_all(&x);
+        int32_t loads[256] = {0};
+        for (int64_t i = 0; i < choice_count(&x.rule); i++) {
+            assert_int_equal(got.ids[i], x.forced[i]);
+            assert_int_equal(x.record[i], x.forced[i]);
+            loads[x.forced[i]]++;
+        }
+        for (int64_t e = 0; e < x.rule.experts; e++) assert_int_equal(got.loads[e], loads[e]);
+        check_scores(&x, &got);
+        check_weights(&x, &got);
+        test_free_all();
+    }
+}
+
+static void the_record_is_the_choice(void **state) {
+    (void)state;
+    struct router_case x = router_case(5, true);
+    x.record = test_ints(choice_count(&x.rule), 1, 0);
+    const struct routed got = route_all(&x);
+    assert_memory_equal(x.record, got.ids, (size_t)choice_count(&x.rule) * sizeof *x.record);
+    test_free_all();
+}
+
 static void ties_go_to_the_lower_index(void **state) {
     (void)state;
     struct router_case x = router_case(1, false);
@@ -230,7 +273,8 @@ static double loss(const void *context) {
     const struct router_gradient *g = context;
     const struct hk_router_rule *r = &g->x->rule;
     double sum = 0;
-    hk_router_f64(g->scores, g->weights, g->ids, g->loads, g->logits, g->bias, tokens, *r);
+    hk_router_f64(g->scores, g->weights, g->ids, g->loads, g->logits, g->bias, g->x->forced, NULL,
+                  tokens, *r);
     for (int64_t i = 0; i < choice_count(r); i++) sum += (double)g->dweights[i] * g->weights[i];
     for (int64_t i = 0; i < score_count(r) && g->dscores; i++) {
         sum += (double)g->dscores[i] * g->scores[i];
@@ -241,9 +285,10 @@ static double loss(const void *context) {
 static void gradients_match_central_differences(void **state) {
     (void)state;
     for (int64_t s = 0; s < COUNT(rules) * 2; s++) {
-        const struct router_case x = router_case(s / 2, s / 2 % 2);
+        struct router_case x = router_case(s / 2, s / 2 % 2);
         const struct hk_router_rule *r = &x.rule;
         if (r->experts > 64) continue; // Too many differences.
+        if (s / 2 % 3 == 1) x.forced = force(r);
         const struct routed got = route_all(&x);
         const struct router_gradient g = {
             .x = &x,
@@ -269,6 +314,8 @@ static void gradients_match_central_differences(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routing_follows_every_rule),
+        cmocka_unit_test(forced_experts_replace_the_choice),
+        cmocka_unit_test(the_record_is_the_choice),
         cmocka_unit_test(ties_go_to_the_lower_index),
         cmocka_unit_test(nan_gives_valid_ids),
         cmocka_unit_test(gradients_match_central_differences),

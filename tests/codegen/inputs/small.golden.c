@@ -89,6 +89,10 @@ struct small {
         float *rmsnorm_rstd_1[layers];              // [batch, T]
         float *gather;                              // [batch, T, D]
     } saved;
+    // The runtime may force the experts of tokens, and record the chosen.
+    struct {
+        struct hrt_routing sparse[layers];
+    } routing;
 
     // Temporaries of each function; many share memory.
     struct {
@@ -364,7 +368,8 @@ static void sparse_forward(struct small *m, int64_t i) {
                      (struct hk_matmul_dims){.m = batch * T, .n = E, .k = D}, HK_STORE);
     hk_router_f32(m->saved.sparse_layer_router_scores[i], m->saved.sparse_layer_router_weights[i],
                   m->saved.sparse_layer_router_ids[i], m->saved.sparse_loads[i],
-                  m->saved.sparse_layer_logits[i], NULL, batch * T,
+                  m->saved.sparse_layer_logits[i], NULL, m->routing.sparse[i].forced,
+                  m->routing.sparse[i].record, batch * T,
                   (struct hk_router_rule){.experts = E, .topk = picks, .score = HK_SOFTMAX,
                                           .weight = HK_RENORMALIZED, .scale = 1});
     float *aux = m->sparse.aux; // [1]
@@ -755,7 +760,8 @@ static const struct hrt_param params[] = {
 };
 
 static const struct hrt_loads loads[] = {
-    {.set = 0, .arena_offset = 204544, .arena_stride = 64, .select_bias = -1, .bias_rate = 0},
+    {.set = 0, .arena_offset = 204544, .arena_stride = 64,
+     .routing_offset = offsetof(struct small, routing.sparse), .select_bias = -1, .bias_rate = 0},
 };
 
 static const struct hrt_setting settings[] = {
