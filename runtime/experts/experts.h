@@ -1,0 +1,128 @@
+// Experts on many ranks: rows go to the ranks that hold their experts, and results come back.
+//
+// A layer of a set, forward and backward, as emitted code runs it (e: the experts, s, i: the set and
+// the layer; w: a wave):
+//
+//   hrt_route(e, s, i, loads, ids, tokens)
+//   n = hrt_waves(e, s, i)
+//   for w = 0 .. n-1
+//       hrt_dispatch(e, s, i, w, rows, gate, first, x, weights)
+//       y = the experts' function of rows, gate, first
+//       hrt_give_back(e, s, i, w, y)
+//   hrt_combine(e, s, i, out)
+//
+//   for w = n-1 .. 0
+//       unless w = n-1: hrt_dispatch again, and the experts' function again: what it saved is gone
+//       hrt_dispatch_grad(e, s, i, w, dy, dout)
+//       drows, dgate = the function's backward of dy
+//       hrt_give_back_grad(e, s, i, w, drows, dgate)
+//   hrt_combine_grad(e, s, i, dx, dweights)
+//
+// All of it is collective: every rank makes the same calls in the same order, one without tokens too.
+// A route stays until the next hrt_route of its layer.
+//
+// Rows. A pair is (token t, pick j), numbered t * picks + j. The rows that a rank computes are ordered
+// by expert, then by the rank they come from, then by pair; wave w is rows_max of them from
+// w * rows_max on. Every rank has the same number of waves, derived from the exact counts; one that
+// has fewer rows has empty waves. So memory is bounded whatever the router does, and results do not
+// depend on when rows arrive: same inputs, same bits.
+//
+// Who computes what. A plan (runtime/plan/types.h) says which ranks hold an expert, a quota how many
+// rows of each source go to each holder: quota[r][k] for holder k of the plan. Rows of a source go to
+// an expert's holders in the plan's order, pairs ascending. Without other word every expert has one
+// holder, its owner (expert parallelism).
+//
+// Elements are floats or doubles, as the shape says. Nothing is allocated after creation. On one
+// rank (back end self) nothing but local copies happens.
+#ifndef HECATE_RUNTIME_EXPERTS_EXPERTS_H
+#define HECATE_RUNTIME_EXPERTS_EXPERTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hpl_loads;
+struct hpl_plan;
+struct hrt_comm;
+struct hrt_error;
+struct hrt_experts;
+
+// A set, as known when the program is compiled.
+struct hrt_experts_set {
+    int64_t experts, picks, layers;
+    int64_t width;    // Elements of a row; also of what an expert makes of it.
+    int64_t slots;    // Chunks of one layer that a rank holds, at most: `first` has one entry more.
+    int64_t rows_max; // Rows of a wave on one rank.
+};
+
+// Sets quota[r][k], [loads->devices][holders of the plan], so that those of an expert's holders sum
+// to what rank r has for it. Every rank calls it with the same numbers and must find the same.
+typedef void hrt_quota_fn(void *context, const struct hpl_plan *plan, const struct hpl_loads *loads,
+                          uint32_t *quota);
+
+struct hrt_experts_shape {
+    int sets;
+    const struct hrt_experts_set *set;
+    int64_t tokens;      // Of one call on one rank, at most.
+    size_t element;      // sizeof(float) or sizeof(double).
+    hrt_quota_fn *quota; // NULL: all rows go to the first holder, in plans of owners only the one.
+    void *quota_context;
+};
+
+// The rank that owns `expert`: consecutive experts, the first ranks one more where they do not divide.
+int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks);
+
+// Bytes that hrt_experts_create takes on each of `ranks` ranks: all that this part ever uses.
+size_t hrt_experts_bytes(const struct hrt_experts_shape *shape, int ranks);
+
+// Every layer starts with the plan of owners only. `comm` is borrowed, `shape` copied. False: too
+// many rows to number, slots too few for the owners, or no memory.
+bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_shape *shape,
+                        struct hrt_comm *comm, struct hrt_error *error);
+void hrt_experts_destroy(struct hrt_experts *experts);
+
+// From the next route on, `plan` (copied; the same on all ranks) says who holds the layer's experts:
+// every expert somebody, no rank more than the set's slots. Not between a route and its backward.
+void hrt_experts_place(struct hrt_experts *experts, int set, int64_t layer,
+                       const struct hpl_plan *plan);
+
+// Routes one microbatch. Exchanges counts.
+//   loads  [experts] rows of each expert, all ranks together
+//   ids    [tokens, picks] the expert of each pair; negative: dropped, its row goes nowhere
+//   tokens may differ between ranks, and be 0
+void hrt_route(struct hrt_experts *experts, int set, int64_t layer, int32_t *loads,
+               const int32_t *ids, int64_t tokens);
+
+// Waves of the layer's route, at least 1, the same on every rank.
+int64_t hrt_waves(const struct hrt_experts *experts, int set, int64_t layer);
+
+// Fills in the rows of one wave on this rank, and the gate weight of each.
+//   rows     [rows_max, width] those behind first[slots] are left as they are
+//   gate     [rows_max]
+//   first    [slots + 1] rows first[n] .. first[n+1]-1 belong to the n-th expert that this rank holds,
+//            by number; the entries of slots without an expert equal the last one
+//   x        [tokens, width]
+//   weights  [tokens, picks]
+void hrt_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t wave, void *rows,
+                  void *gate, int32_t *first, const void *x, const void *weights);
+
+// Sends a wave's results, rows [rows_max, width], back to where the rows came from.
+void hrt_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                   const void *rows);
+
+// y [tokens, width]: the sum over picks, ascending, of what was given back; a dropped pair adds
+// nothing. After the last wave.
+void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y);
+
+// The gradients. dispatch_grad: dy [tokens, width] of hrt_combine to drows [rows_max, width] of the
+// wave's results. give_back_grad: drows of its rows and dgate [rows_max] of its gate weights go back;
+// combine_grad sums them up to dx [tokens, width], picks ascending, and orders them as dweights
+// [tokens, picks], 0 where dropped.
+void hrt_dispatch_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                       void *drows, const void *dy);
+void hrt_give_back_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                        const void *drows, const void *dgate);
+void hrt_combine_grad(struct hrt_experts *experts, int set, int64_t layer, void *dx,
+                      void *dweights);
+
+#endif

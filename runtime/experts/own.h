@@ -1,0 +1,59 @@
+// What the files of runtime/experts share. Nobody else includes this.
+#ifndef HECATE_RUNTIME_EXPERTS_OWN_H
+#define HECATE_RUNTIME_EXPERTS_OWN_H
+
+#include "runtime/comm/comm.h"
+#include "runtime/experts/experts.h"
+#include "runtime/plan/types.h"
+
+// The plan and the route of one layer.
+struct hrt_experts_layer {
+    const struct hrt_experts_set *set;
+    struct hpl_plan plan;
+    int64_t tokens;
+    uint32_t *count; // [ranks][experts] rows of each source
+    uint32_t *quota; // [ranks][holders]
+    int32_t *pair;   // [tokens * picks] the pairs by expert, then ascending: this rank's own rows
+    int32_t *slot;   // [tokens * picks] where a pair is in `pair`; -1: dropped
+    int32_t *from;   // [holders] the first own row for a holder
+    int32_t *at;     // [holders] its place among all rows of that holder's rank
+    int64_t waves;
+};
+
+// The rows of one wave that this rank sends and receives, by peer. Row i of the sent ones is own row
+// send[i]; row i of the received ones has place recv[i] in the wave. What a rank sends to itself is
+// in both, in the same order.
+struct hrt_wave {
+    const struct hrt_experts_layer *layer; // NULL: holds nothing.
+    int64_t wave;
+    int32_t *send, *recv;             // [tokens * picks], [rows_max]
+    int32_t *send_first, *recv_first; // [ranks + 1]
+    int32_t *cursor;                  // [ranks]
+    int32_t *first;                   // [slots + 1] as hrt_dispatch
+    int32_t *next;                    // [slots]
+    int32_t *holder;                  // [slots] which holders of the plan are on this rank
+};
+
+struct hrt_experts {
+    struct hrt_comm *comm;
+    struct hrt_experts_shape shape;   // With a copy of the sets.
+    struct hrt_experts_layer **layer; // [sets][layers]
+    struct hrt_wave wave;
+    int64_t *total;                       // [ranks] rows of all sources
+    uint32_t *mine;                       // [experts]
+    size_t *bytes[2], *offset[2], *zeros; // [ranks] of an exchange: sent and received ones, none.
+    char *sent, *received;                // [tokens * picks][width + 1], [rows_max][width + 1]
+    char *result;      // [tokens * picks][width] given back, in the order of `pair`
+    char *result_gate; // [tokens * picks]
+};
+
+static inline struct hrt_experts_layer *hrt_layer(const struct hrt_experts *experts, int set,
+                                                  int64_t layer) {
+    return &experts->layer[set][layer];
+}
+
+// Prepares experts->wave for a wave of the layer.
+const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,
+                                   const struct hrt_experts_layer *layer, int64_t wave);
+
+#endif

@@ -1,0 +1,107 @@
+// The route of a layer: counts are exchanged, and from them every rank derives the same numbers.
+#include <assert.h>
+#include <string.h>
+
+#include "runtime/experts/own.h"
+
+// Orders the pairs by expert, a counting sort, and counts them into experts->mine.
+static void sort_pairs(const struct hrt_experts *experts, struct hrt_experts_layer *layer,
+                       const int32_t *ids) {
+    const int64_t pairs = layer->tokens * layer->set->picks, count = layer->set->experts;
+    uint32_t *mine = experts->mine;
+    memset(mine, 0, (size_t)count * sizeof *mine);
+    for (int64_t p = 0; p < pairs; p++) {
+        assert(ids[p] < count);
+        if (ids[p] >= 0) mine[ids[p]]++;
+    }
+    uint32_t begin = 0; // mine[e] serves as e's cursor and so ends where e + 1 begins: shift back.
+    for (int64_t e = 0; e < count; e++) {
+        const uint32_t rows = mine[e];
+        mine[e] = begin;
+        begin += rows;
+    }
+    for (int64_t p = 0; p < pairs; p++) {
+        layer->slot[p] = ids[p] < 0 ? -1 : (int32_t)mine[ids[p]]++;
+        if (ids[p] >= 0) layer->pair[layer->slot[p]] = (int32_t)p;
+    }
+    for (int64_t e = count - 1; e > 0; e--) mine[e] -= mine[e - 1];
+}
+
+static void gather_counts(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+    const int ranks = experts->comm->size;
+    const size_t bytes = (size_t)layer->set->experts * sizeof *layer->count;
+    for (int r = 0; r < ranks; r++) {
+        experts->bytes[0][r] = bytes;
+        experts->offset[0][r] = (size_t)r * bytes;
+    }
+    const struct hrt_exchange exchange = {.send_bytes = experts->bytes[0],
+                                          .send_offset = experts->zeros,
+                                          .recv_bytes = experts->bytes[0],
+                                          .recv_offset = experts->offset[0]};
+    hrt_comm_all_to_all(experts->comm, layer->count, experts->mine, &exchange);
+}
+
+// Everything to the first holder.
+static void give_to_first(const struct hpl_plan *plan, const struct hpl_loads *loads,
+                          uint32_t *quota) {
+    const int32_t holders = plan->first[plan->experts];
+    memset(quota, 0, (size_t)loads->devices * (size_t)holders * sizeof *quota);
+    for (int64_t r = 0; r < loads->devices; r++) {
+        for (int32_t e = 0; e < plan->experts; e++)
+            quota[r * holders + plan->first[e]] = loads->rows[r * plan->experts + e];
+    }
+}
+
+// Where this rank's rows for each holder begin, here and there, and how many waves that takes.
+static void place_rows(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+    const struct hpl_plan *plan = &layer->plan;
+    const int ranks = experts->comm->size, rank = experts->comm->rank;
+    const int32_t holders = plan->first[plan->experts];
+    int64_t *total = experts->total, own = 0;
+    memset(total, 0, (size_t)ranks * sizeof *total);
+    for (int32_t e = 0; e < plan->experts; e++) {
+        int64_t given = own;
+        for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
+            int64_t rows = 0;
+            for (int r = 0; r < ranks; r++) {
+                if (r == rank) layer->at[k] = (int32_t)(total[plan->holder[k]] + rows);
+                rows += layer->quota[(int64_t)r * holders + k];
+            }
+            total[plan->holder[k]] += rows;
+            layer->from[k] = (int32_t)given;
+            given += layer->quota[(int64_t)rank * holders + k];
+        }
+        own += layer->count[(int64_t)rank * plan->experts + e];
+        assert(given == own); // The quotas of an expert sum to its rows.
+    }
+    int64_t most = 1;
+    for (int r = 0; r < ranks; r++) most = total[r] > most ? total[r] : most;
+    layer->waves = (most + layer->set->rows_max - 1) / layer->set->rows_max;
+}
+
+void hrt_route(struct hrt_experts *experts, int set, int64_t at, int32_t *loads, const int32_t *ids,
+               int64_t tokens) {
+    struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
+    const int ranks = experts->comm->size;
+    assert(tokens >= 0 && tokens <= experts->shape.tokens);
+    if (experts->wave.layer == layer) experts->wave.layer = NULL;
+    layer->tokens = tokens;
+    sort_pairs(experts, layer, ids);
+    gather_counts(experts, layer);
+    for (int64_t e = 0; e < layer->set->experts; e++) {
+        loads[e] = 0;
+        for (int r = 0; r < ranks; r++)
+            loads[e] += (int32_t)layer->count[r * layer->set->experts + e];
+    }
+    const struct hpl_loads counts = {ranks, layer->plan.experts, layer->count};
+    if (experts->shape.quota) {
+        experts->shape.quota(experts->shape.quota_context, &layer->plan, &counts, layer->quota);
+    } else {
+        give_to_first(&layer->plan, &counts, layer->quota);
+    }
+    place_rows(experts, layer);
+}
+
+int64_t hrt_waves(const struct hrt_experts *experts, int set, int64_t layer) {
+    return hrt_layer(experts, set, layer)->waves;
+}

@@ -1,0 +1,427 @@
+// Test of runtime/experts, run by mpirun with 1, 2 and 4 ranks: every rank knows the inputs of all
+// ranks, works out alone which rows it must get and what must come back, and compares bits.
+#include "runtime/experts/experts.h"
+
+#include "runtime/plan/types.h"
+#include "tests/runtime/mpi_case.h"
+
+enum { WIDTH = 5, RANKS_MAX = 8, EXPERTS_MAX = 16, ROWS = 1024 };
+
+static struct hrt_comm world; // MPI starts once per process.
+
+// How the pairs of a case choose.
+enum choice { SPREAD, ALL_TO_ONE, SOME_UNUSED, SOME_DROPPED };
+
+struct test_case {
+    struct hrt_comm *comm;
+    size_t element;
+    int64_t experts, picks, tokens, rows_max;
+    enum choice choice;
+    bool replicas;       // Expert e is also on the rank behind its owner's.
+    int64_t waves_least; // What the case is about.
+};
+
+#define CHECK(condition) RANKS_CHECK(c->comm, condition)
+
+// Inputs, by rank. Rank 1 has no tokens; the others have fewer, the higher their number.
+static int64_t tokens_of(const struct test_case *c, int rank) {
+    return rank == 1 ? 0 : c->tokens - rank;
+}
+
+static double noise(int64_t a, int64_t b, int64_t d) {
+    const uint64_t mixed =
+        (uint64_t)(a * 1000003 + b * 7919 + d * 104729 + 12345) * 0x9e3779b97f4a7c15u;
+    return (double)(mixed >> 40) / (1 << 24) - 0.5;
+}
+
+static int32_t id_of(const struct test_case *c, int64_t layer, int rank, int64_t pair) {
+    const int64_t drawn = (int64_t)((noise(rank, pair, layer) + 0.5) * (double)c->experts);
+    switch (c->choice) {
+    case SPREAD:
+        return (int32_t)drawn;
+    case ALL_TO_ONE:
+        return (int32_t)(layer % c->experts);
+    case SOME_UNUSED:
+        return (int32_t)(drawn / 2 * 2);
+    case SOME_DROPPED:
+        return pair % 3 == 0 ? -1 : (int32_t)drawn;
+    }
+    return 0;
+}
+
+static double in_type(const struct test_case *c, double value) {
+    return c->element == sizeof(float) ? (double)(float)value : value;
+}
+
+static double x_of(const struct test_case *c, int64_t layer, int rank, int64_t token, int64_t i) {
+    return in_type(c, noise(rank + 10 * layer, token, i + 50));
+}
+
+static double weight_of(const struct test_case *c, int64_t layer, int rank, int64_t pair) {
+    return in_type(c, noise(rank + 10 * layer, pair, 99));
+}
+
+static double dy_of(const struct test_case *c, int64_t layer, int rank, int64_t token, int64_t i) {
+    return in_type(c, noise(rank + 10 * layer, token, i + 200));
+}
+
+// The expert's function and what stands for its gradients: each depends on all it is given.
+static double expert(const struct test_case *c, int64_t e, double x, double gate) {
+    return in_type(c, in_type(c, x + (double)e) * gate);
+}
+
+static double gate_grad(const struct test_case *c, int64_t e, double dy, double x) {
+    return in_type(c, dy * 3 + x + (double)e);
+}
+
+static void put(const struct test_case *c, void *array, int64_t i, double value) {
+    if (c->element == sizeof(float)) {
+        ((float *)array)[i] = (float)value;
+    } else {
+        ((double *)array)[i] = value;
+    }
+}
+
+static double get(const struct test_case *c, const void *array, int64_t i) {
+    return c->element == sizeof(float) ? (double)((const float *)array)[i]
+                                       : ((const double *)array)[i];
+}
+
+// Half to each of two holders, the odd row to the first.
+static void split_in_two(void *context, const struct hpl_plan *plan, const struct hpl_loads *loads,
+                         uint32_t *quota) {
+    (void)context;
+    const int32_t holders = plan->first[plan->experts];
+    for (int32_t r = 0; r < loads->devices; r++) {
+        for (int32_t e = 0; e < plan->experts; e++) {
+            const uint32_t rows = loads->rows[r * plan->experts + e];
+            const int32_t k = plan->first[e];
+            const bool two = plan->first[e + 1] - k == 2;
+            quota[r * holders + k] = two ? (rows + 1) / 2 : rows;
+            if (two) quota[r * holders + k + 1] = rows / 2;
+        }
+    }
+}
+
+// The holders of an expert, ascending.
+static int holders_of(const struct test_case *c, int64_t e, int32_t holder[2]) {
+    const int ranks = c->comm->size;
+    const int32_t owner = hrt_expert_owner(e, c->experts, ranks), other = (owner + 1) % ranks;
+    holder[0] = other < owner && c->replicas ? other : owner;
+    holder[1] = other < owner ? owner : other;
+    return c->replicas && ranks > 1 ? 2 : 1;
+}
+
+struct row {
+    int64_t expert, pair;
+    int rank;
+};
+
+// All rows that this rank computes of a layer, in their order, and where each of its experts begins.
+struct expected {
+    struct row row[ROWS];
+    int64_t rows, held, first[EXPERTS_MAX + 1];
+};
+
+static void expect_expert(const struct test_case *c, int64_t layer, int64_t e, bool last,
+                          bool split, struct expected *all) {
+    for (int r = 0; r < c->comm->size; r++) {
+        const int64_t pairs = tokens_of(c, r) * c->picks;
+        int64_t rows = 0, seen = 0;
+        for (int64_t p = 0; p < pairs; p++) rows += id_of(c, layer, r, p) == e;
+        for (int64_t p = 0; p < pairs; p++) {
+            if (id_of(c, layer, r, p) != e) continue;
+            const bool in_first_half = seen++ < (rows + 1) / 2;
+            if (!split || in_first_half != last) all->row[all->rows++] = (struct row){e, p, r};
+        }
+    }
+}
+
+static void expect(const struct test_case *c, int64_t layer, struct expected *all) {
+    all->rows = all->held = 0;
+    for (int64_t e = 0; e < c->experts; e++) {
+        int32_t holder[2];
+        const int holders = holders_of(c, e, holder);
+        for (int h = 0; h < holders; h++) {
+            if (holder[h] != c->comm->rank) continue;
+            all->first[all->held++] = all->rows;
+            expect_expert(c, layer, e, h == 1, holders == 2, all);
+        }
+    }
+    all->first[all->held] = all->rows;
+}
+
+static int64_t clip(int64_t value, int64_t low, int64_t high) {
+    return value < low ? 0 : value > high ? high - low : value - low;
+}
+
+struct buffers {
+    double rows[ROWS * WIDTH], gate[ROWS], y[ROWS * WIDTH], dgate[ROWS]; // Floats fit, too.
+    double x[ROWS * WIDTH], weights[ROWS], out[ROWS * WIDTH], dweights[ROWS];
+    int32_t ids[ROWS], loads[EXPERTS_MAX], first[EXPERTS_MAX + 1];
+    struct expected expected;
+};
+
+static struct buffers b;
+
+// Fills in what a wave's rows are expected to be, compares, and computes the experts.
+static void check_wave(const struct test_case *c, int64_t layer, int64_t slots, int64_t wave) {
+    const int64_t begin = wave * c->rows_max, end = begin + c->rows_max;
+    for (int64_t n = 0; n <= slots; n++) {
+        const int64_t from = n < b.expected.held ? b.expected.first[n] : b.expected.rows;
+        CHECK(b.first[n] == clip(from, begin, end));
+    }
+    for (int64_t i = 0; i < c->rows_max; i++) {
+        const bool used = i < b.first[slots];
+        const struct row row = b.expected.row[used ? begin + i : 0];
+        for (int64_t k = 0; k < WIDTH; k++) {
+            const double x = x_of(c, layer, row.rank, row.pair / c->picks, k);
+            CHECK(get(c, b.rows, i * WIDTH + k) == (used ? x : -77));
+        }
+        const double gate = used ? weight_of(c, layer, row.rank, row.pair) : -77;
+        CHECK(get(c, b.gate, i) == gate);
+        for (int64_t k = 0; used && k < WIDTH; k++)
+            put(c, b.y, i * WIDTH + k, expert(c, row.expert, get(c, b.rows, i * WIDTH + k), gate));
+    }
+}
+
+static void forward(const struct test_case *c, struct hrt_experts *experts, int64_t layer,
+                    int64_t slots) {
+    const int rank = c->comm->rank;
+    const int64_t tokens = tokens_of(c, rank);
+    for (int64_t p = 0; p < tokens * c->picks; p++) {
+        b.ids[p] = id_of(c, layer, rank, p);
+        put(c, b.weights, p, weight_of(c, layer, rank, p));
+    }
+    for (int64_t i = 0; i < tokens * WIDTH; i++)
+        put(c, b.x, i, x_of(c, layer, rank, i / WIDTH, i % WIDTH));
+    hrt_route(experts, 0, layer, b.loads, b.ids, tokens);
+    for (int64_t e = 0; e < c->experts; e++) {
+        int32_t load = 0;
+        for (int r = 0; r < c->comm->size; r++) {
+            for (int64_t p = 0; p < tokens_of(c, r) * c->picks; p++)
+                load += id_of(c, layer, r, p) == e;
+        }
+        CHECK(b.loads[e] == load);
+    }
+    expect(c, layer, &b.expected);
+    const int64_t waves = hrt_waves(experts, 0, layer);
+    CHECK(waves >= c->waves_least && waves * c->rows_max >= b.expected.rows);
+    for (int64_t wave = 0; wave < waves; wave++) {
+        for (int64_t i = 0; i < c->rows_max * WIDTH; i++) put(c, b.rows, i, -77);
+        for (int64_t i = 0; i < c->rows_max; i++) put(c, b.gate, i, -77);
+        hrt_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
+        check_wave(c, layer, slots, wave);
+        hrt_give_back(experts, 0, layer, wave, b.y);
+    }
+    hrt_combine(experts, 0, layer, b.out);
+    for (int64_t i = 0; i < tokens * WIDTH; i++) {
+        double sum = 0;
+        for (int64_t p = i / WIDTH * c->picks; p < (i / WIDTH + 1) * c->picks; p++) {
+            const int32_t e = id_of(c, layer, rank, p);
+            if (e < 0) continue;
+            const double x = x_of(c, layer, rank, i / WIDTH, i % WIDTH);
+            sum = in_type(c, sum + expert(c, e, x, weight_of(c, layer, rank, p)));
+        }
+        CHECK(get(c, b.out, i) == sum);
+    }
+}
+
+// Backward of one wave: the rows are dispatched again where the waves before have overwritten them.
+static void backward_wave(const struct test_case *c, struct hrt_experts *experts, int64_t layer,
+                          int64_t wave) {
+    const int64_t begin = wave * c->rows_max;
+    hrt_dispatch_grad(experts, 0, layer, wave, b.y, b.out);
+    hrt_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
+    const int64_t rows = clip(b.expected.rows, begin, begin + c->rows_max);
+    for (int64_t i = 0; i < rows; i++) {
+        const struct row row = b.expected.row[begin + i];
+        const double gate = get(c, b.gate, i);
+        double dgate = 0;
+        for (int64_t k = 0; k < WIDTH; k++) {
+            const double dy = get(c, b.y, i * WIDTH + k);
+            CHECK(dy == dy_of(c, layer, row.rank, row.pair / c->picks, k));
+            dgate = gate_grad(c, row.expert, dy, get(c, b.rows, i * WIDTH + k));
+            put(c, b.rows, i * WIDTH + k, expert(c, row.expert, dy, gate));
+        }
+        put(c, b.dgate, i, dgate);
+    }
+    hrt_give_back_grad(experts, 0, layer, wave, b.rows, b.dgate);
+}
+
+static void backward(const struct test_case *c, struct hrt_experts *experts, int64_t layer) {
+    const int rank = c->comm->rank;
+    const int64_t tokens = tokens_of(c, rank);
+    for (int64_t p = 0; p < tokens * c->picks; p++)
+        put(c, b.weights, p, weight_of(c, layer, rank, p));
+    for (int64_t i = 0; i < tokens * WIDTH; i++) {
+        put(c, b.x, i, x_of(c, layer, rank, i / WIDTH, i % WIDTH));
+        put(c, b.out, i, dy_of(c, layer, rank, i / WIDTH, i % WIDTH));
+    }
+    expect(c, layer, &b.expected);
+    for (int64_t wave = hrt_waves(experts, 0, layer) - 1; wave >= 0; wave--)
+        backward_wave(c, experts, layer, wave);
+    hrt_combine_grad(experts, 0, layer, b.x, b.dweights);
+    for (int64_t t = 0; t < tokens; t++) {
+        double dx[WIDTH] = {0};
+        for (int64_t p = t * c->picks; p < (t + 1) * c->picks; p++) {
+            const int32_t e = id_of(c, layer, rank, p);
+            for (int64_t k = 0; e >= 0 && k < WIDTH; k++) {
+                const double dy = dy_of(c, layer, rank, t, k);
+                dx[k] = in_type(c, dx[k] + expert(c, e, dy, weight_of(c, layer, rank, p)));
+            }
+            const double dy = dy_of(c, layer, rank, t, WIDTH - 1);
+            const double x = x_of(c, layer, rank, t, WIDTH - 1);
+            CHECK(get(c, b.dweights, p) == (e < 0 ? 0 : gate_grad(c, e, dy, x)));
+        }
+        for (int64_t k = 0; k < WIDTH; k++) CHECK(get(c, b.x, t * WIDTH + k) == dx[k]);
+    }
+}
+
+static void place_replicas(const struct test_case *c, struct hrt_experts *experts, int64_t layer) {
+    int32_t first[EXPERTS_MAX + 1], holder[2 * EXPERTS_MAX];
+    const struct hpl_plan plan = {(int32_t)c->experts, 2 * EXPERTS_MAX, first, holder};
+    first[0] = 0;
+    for (int64_t e = 0; e < c->experts; e++)
+        first[e + 1] = first[e] + holders_of(c, e, holder + first[e]);
+    hrt_experts_place(experts, 0, layer, &plan);
+}
+
+static void run(const struct test_case *c) {
+    const int ranks = c->comm->size;
+    const int64_t slots = (c->experts + ranks - 1) / ranks * (c->replicas ? 2 : 1) + 1;
+    const struct hrt_experts_set set = {.experts = c->experts,
+                                        .picks = c->picks,
+                                        .layers = 2,
+                                        .width = WIDTH,
+                                        .slots = slots,
+                                        .rows_max = c->rows_max};
+    const struct hrt_experts_shape shape = {.sets = 1,
+                                            .set = &set,
+                                            .tokens = c->tokens,
+                                            .element = c->element,
+                                            .quota = c->replicas ? split_in_two : NULL};
+    struct hrt_experts *experts;
+    struct hrt_error error = {0};
+    CHECK(ranks <= RANKS_MAX && c->tokens * c->picks * ranks <= ROWS);
+    CHECK(hrt_experts_create(&experts, &shape, c->comm, &error));
+    for (int64_t layer = 0; c->replicas && layer < 2; layer++) place_replicas(c, experts, layer);
+    for (int step = 0; step < 2; step++) { // Layers keep their routes apart; steps leave nothing.
+        forward(c, experts, 0, slots);
+        forward(c, experts, 1, slots);
+        backward(c, experts, 1);
+        backward(c, experts, 0);
+    }
+    hrt_experts_destroy(experts);
+}
+
+// Every case as floats and doubles, on all ranks, and on this rank alone with the back end self.
+static void run_all(struct test_case c) {
+    struct hrt_comm self;
+    hrt_comm_open_self(&self);
+    for (int alone = 0; alone < 2; alone++) {
+        c.comm = alone ? &self : &world;
+        c.element = sizeof(float);
+        run(&c);
+        c.element = sizeof(double);
+        run(&c);
+    }
+    hrt_comm_close(&self);
+}
+
+static void rows_go_to_their_experts_and_back(void **state) {
+    (void)state;
+    run_all((struct test_case){.experts = 8, .picks = 2, .tokens = 40, .rows_max = 512});
+}
+
+static void experts_that_do_not_divide(void **state) {
+    (void)state;
+    run_all((struct test_case){.experts = 7, .picks = 3, .tokens = 33, .rows_max = 512});
+}
+
+static void more_ranks_than_experts(void **state) {
+    (void)state;
+    run_all((struct test_case){.experts = 3, .picks = 1, .tokens = 30, .rows_max = 128});
+}
+
+static void experts_without_rows(void **state) {
+    (void)state;
+    const struct test_case c = {
+        .experts = 8, .picks = 2, .tokens = 20, .rows_max = 256, .choice = SOME_UNUSED};
+    run_all(c);
+}
+
+static void all_to_one_expert_takes_waves(void **state) {
+    (void)state;
+    const struct test_case c = {.experts = 4,
+                                .picks = 2,
+                                .tokens = 32,
+                                .rows_max = 24,
+                                .choice = ALL_TO_ONE,
+                                .waves_least = 3};
+    run_all(c);
+}
+
+static void waves_cut_experts_anywhere(void **state) {
+    (void)state;
+    const struct test_case c = {
+        .experts = 6, .picks = 2, .tokens = 32, .rows_max = 7, .waves_least = 3};
+    run_all(c);
+}
+
+static void a_dropped_pair_goes_nowhere(void **state) {
+    (void)state;
+    const struct test_case c = {
+        .experts = 8, .picks = 2, .tokens = 32, .rows_max = 16, .choice = SOME_DROPPED};
+    run_all(c);
+}
+
+static void replicas_share_an_experts_rows(void **state) {
+    (void)state;
+    run_all((struct test_case){
+        .experts = 6, .picks = 2, .tokens = 40, .rows_max = 512, .replicas = true});
+    run_all((struct test_case){
+        .experts = 6, .picks = 2, .tokens = 40, .rows_max = 11, .replicas = true});
+}
+
+static void owners_are_consecutive(void **state) {
+    (void)state;
+    const int32_t seven_on_three[7] = {0, 0, 0, 1, 1, 2, 2};
+    for (int e = 0; e < 7; e++) assert_int_equal(hrt_expert_owner(e, 7, 3), seven_on_three[e]);
+    for (int e = 0; e < 3; e++) assert_int_equal(hrt_expert_owner(e, 3, 8), e);
+    assert_int_equal(hrt_expert_owner(5, 6, 1), 0);
+}
+
+static void too_many_rows_are_refused(void **state) {
+    (void)state;
+    struct hrt_comm self;
+    hrt_comm_open_self(&self);
+    const struct hrt_experts_set set = {8, 8, 1, WIDTH, 8, 64};
+    const struct hrt_experts_shape shape = {1, &set, 400000000, sizeof(float), NULL, NULL};
+    struct hrt_experts *experts;
+    struct hrt_error error = {0};
+    const bool created = hrt_experts_create(&experts, &shape, &self, &error);
+    test_expect_error(created, &error, HRT_EXIT_FAILED,
+                      "400000000 tokens x 8 picks x 1 ranks are more rows than can be numbered; at "
+                      "most 2147483647");
+    hrt_comm_close(&self);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_go_to_their_experts_and_back),
+        cmocka_unit_test(experts_that_do_not_divide),
+        cmocka_unit_test(more_ranks_than_experts),
+        cmocka_unit_test(experts_without_rows),
+        cmocka_unit_test(all_to_one_expert_takes_waves),
+        cmocka_unit_test(waves_cut_experts_anywhere),
+        cmocka_unit_test(a_dropped_pair_goes_nowhere),
+        cmocka_unit_test(replicas_share_an_experts_rows),
+        cmocka_unit_test(owners_are_consecutive),
+        cmocka_unit_test(too_many_rows_are_refused),
+    };
+    ranks_open(&world, NULL);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    hrt_comm_close(&world);
+    return failed;
+}
