@@ -19,6 +19,7 @@ struct test_case {
     enum choice choice;
     bool replicas;       // Expert e is also on the rank behind its owner's.
     int64_t waves_least; // What the case is about.
+    int64_t step;        // Every step routes anew.
 };
 
 #define CHECK(condition) RANKS_CHECK(c->comm, condition)
@@ -35,12 +36,13 @@ static double noise(int64_t a, int64_t b, int64_t d) {
 }
 
 static int32_t id_of(const struct test_case *c, int64_t layer, int rank, int64_t pair) {
-    const int64_t drawn = (int64_t)((noise(rank, pair, layer) + 0.5) * (double)c->experts);
+    const int64_t drawn =
+        (int64_t)((noise(rank + 20 * c->step, pair, layer) + 0.5) * (double)c->experts);
     switch (c->choice) {
     case SPREAD:
         return (int32_t)drawn;
     case ALL_TO_ONE:
-        return (int32_t)(layer % c->experts);
+        return (int32_t)((layer + c->step) % c->experts);
     case SOME_UNUSED:
         return (int32_t)(drawn / 2 * 2);
     case SOME_DROPPED:
@@ -287,7 +289,7 @@ static void place_replicas(const struct test_case *c, struct hrt_experts *expert
     hrt_experts_place(experts, 0, layer, &plan);
 }
 
-static void run(const struct test_case *c) {
+static void run(struct test_case *c) {
     const int ranks = c->comm->size;
     const int64_t slots = (c->experts + ranks - 1) / ranks * (c->replicas ? 2 : 1) + 1;
     const struct hrt_experts_set set = {.experts = c->experts,
@@ -306,7 +308,8 @@ static void run(const struct test_case *c) {
     CHECK(ranks <= RANKS_MAX && c->tokens * c->picks * ranks <= ROWS);
     CHECK(hrt_experts_create(&experts, &shape, c->comm, &error));
     for (int64_t layer = 0; c->replicas && layer < 2; layer++) place_replicas(c, experts, layer);
-    for (int step = 0; step < 2; step++) { // Layers keep their routes apart; steps leave nothing.
+    for (c->step = 0; c->step < 2;
+         c->step++) { // Layers keep their routes apart; steps leave nothing.
         forward(c, experts, 0, slots);
         forward(c, experts, 1, slots);
         backward(c, experts, 1);

@@ -56,11 +56,11 @@ static void tags_keep_messages_apart(void **state) {
     struct hrt_request send[2], recv[2];
     const int out[2] = {comm.rank, comm.rank + 1000};
     int in[2] = {-1, -1};
-    hrt_comm_isend(&comm, &send[0], to, 1, &out[0], sizeof *out);
-    hrt_comm_isend(&comm, &send[1], to, 2, &out[1], sizeof *out);
-    hrt_comm_irecv(&comm, &recv[1], from, 2, &in[1], sizeof *in);
+    hrt_comm_isend(&comm, &send[0], to, 0, &out[0], sizeof *out);
+    hrt_comm_isend(&comm, &send[1], to, 1, &out[1], sizeof *out);
+    hrt_comm_irecv(&comm, &recv[1], from, 1, &in[1], sizeof *in);
     hrt_comm_barrier(&comm); // Its own messages do not meet these.
-    hrt_comm_irecv(&comm, &recv[0], from, 1, &in[0], sizeof *in);
+    hrt_comm_irecv(&comm, &recv[0], from, 0, &in[0], sizeof *in);
     for (int i = 0; i < 2; i++) {
         wait_for(&send[i]);
         wait_for(&recv[i]);
