@@ -20,6 +20,7 @@ struct job {
     struct hrt_data data;
     struct hrt_state state;
     struct hrt_trainer trainer;
+    struct hrt_route route;
     struct hrt_progress progress;
     struct hrt_jsonl log;
     struct hrt_step first, last; // Steps taken.
@@ -58,6 +59,23 @@ static void print_data(const struct hrt_data *data) {
                data->left_out);
 }
 
+// What --route and --record ask for; the trainer knows how many sequences a step has.
+static bool open_route(struct job *job, struct hrt_error *error) {
+    const struct hrt_run *run = job->run;
+    const struct hrt_route_request request = {
+        .route = run->arguments->route,
+        .record_ids = run->arguments->record_ids,
+        .record_loads = run->arguments->record_loads,
+        .seed = (uint64_t)job->config->seed,
+        .steps = job->config->steps,
+        .batch = job->trainer.batch,
+        .iterations = job->trainer.iterations,
+    };
+    job->trainer.route = &job->route;
+    return hrt_route_open(&job->route, &request, run->program, run->comm, job->state.model,
+                          job->state.arena, error);
+}
+
 static bool prepare(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
@@ -68,7 +86,9 @@ static bool prepare(struct job *job, struct hrt_error *error) {
     if (job->config->eval_every && job->data.validation.windows == 0)
         return hrt_fail(error, "no validation data for train.eval_every: give --val FILE");
     if (!hrt_run_create_state(run, &job->state, true, error)) return false;
-    if (!hrt_trainer_create(&job->trainer, job->config, run->comm, &job->data, &job->state, error))
+    if (!hrt_trainer_create(&job->trainer, job->config, run->comm, &job->data, &job->state,
+                            error) ||
+        !open_route(job, error))
         return false;
     return hrt_jsonl_open(&job->log, job->config->log_jsonl, error);
 }
@@ -130,7 +150,7 @@ static bool train(struct job *job, struct hrt_error *error) {
 static bool finish(struct job *job, struct hrt_error *error) {
     const struct hrt_arguments *arguments = job->run->arguments;
     print_summary(job);
-    if (!hrt_jsonl_close(&job->log, error)) return false;
+    if (!hrt_jsonl_close(&job->log, error) || !hrt_route_finish(&job->route, error)) return false;
     if (arguments->save) {
         if (!hrt_store_save(job->run->program, job->state.params, arguments->save, error))
             return false;
@@ -163,6 +183,7 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     }
     struct hrt_error close_error;
     hrt_jsonl_close(&job.log, &close_error); // Only open when something failed before.
+    hrt_route_close(&job.route);
     hrt_trainer_destroy(&job.trainer);
     hrt_state_destroy(&job.state);
     hrt_data_close(&job.data);

@@ -20,7 +20,7 @@ struct hrt_arguments {
     int64_t threads; // 0: OMP_NUM_THREADS or all cores.
     int64_t check_grad, sample, sequences, tokens, topk;
     double temperature;
-    const char *prompt, *save, *load; // NULL: not given.
+    const char *prompt, *save, *load, *route, *record_ids, *record_loads; // NULL: not given.
 };
 
 // Parses argv. False: a usage error.

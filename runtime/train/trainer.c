@@ -60,10 +60,17 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer) {
     hrt_loads_destroy(&trainer->loads);
 }
 
-// Draws this rank's sequences of one iteration. Global numbers run over steps, iterations, ranks.
-static bool draw_batch(struct hrt_trainer *trainer, int64_t iteration, struct hrt_error *error) {
+// The global number of this rank's first sequence; numbers run over steps, iterations, ranks.
+static int64_t first_sequence(const struct hrt_trainer *trainer, int64_t step, int64_t iteration) {
+    const int64_t iterations = step * trainer->iterations + iteration;
+    return (iterations * trainer->comm->size + trainer->comm->rank) * trainer->batch;
+}
+
+// Draws this rank's sequences from number `first` on, and where their tokens are forced to.
+static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t first,
+                       struct hrt_error *error) {
     const int64_t positions = trainer->state->program->positions;
-    const int64_t first = (iteration * trainer->comm->size + trainer->comm->rank) * trainer->batch;
+    if (trainer->route && !hrt_route_force(trainer->route, step, first, error)) return false;
     for (int64_t i = 0; i < trainer->batch; i++) {
         if (!hrt_data_draw(trainer->data, (uint64_t)trainer->config->seed, (uint64_t)(first + i),
                            trainer->state->ids + i * positions,
@@ -82,15 +89,18 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
     double sum[3] = {0};
     hrt_loads_clear(&trainer->loads);
     for (int64_t i = 0; i < trainer->iterations; i++) {
-        if (!draw_batch(trainer, step * trainer->iterations + i, error)) return false;
+        const int64_t first = first_sequence(trainer, step, i);
+        if (!draw_batch(trainer, step, first, error)) return false;
         const struct hrt_losses losses = program->forward(state->model, trainer->batch, state->ids,
                                                           state->targets, scale, share);
         hrt_loads_add(&trainer->loads, state->arena);
+        if (trainer->route && !hrt_route_record(trainer->route, i, first, error)) return false;
         program->backward(state->model, trainer->batch, state->ids, state->targets, scale, share);
         sum[0] += losses.loss;
         sum[1] += losses.cross_entropy;
         sum[2] += losses.auxiliary * share;
     }
+    if (trainer->route && !hrt_route_end_step(trainer->route, error)) return false;
     hrt_comm_all_reduce(trainer->comm, sum, 3, HRT_DOUBLE);
     hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
     report->loss = sum[0];

@@ -9,6 +9,7 @@
 #include "runtime/cli/config.h"
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
+#include "runtime/route/route.h"
 #include "runtime/train/loads.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
@@ -18,6 +19,7 @@ struct hrt_trainer {
     struct hrt_comm *comm;
     const struct hrt_data *data;
     struct hrt_state *state;
+    struct hrt_route *route; // NULL: routers choose, and nothing is recorded.
     struct hrt_optimizer optimizer;
     struct hrt_load_counts loads; // Of the last step, over all ranks.
     int64_t batch;                // Sequences of one iteration on this rank.

@@ -1,0 +1,126 @@
+// Reading and writing tokens per expert.
+#include "runtime/route/loads_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/route/file.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of loads are little-endian");
+
+static const char magic[8] = "HLOADS1\n";
+static const unsigned char zstd_magic[4] = {0x28, 0xB5, 0x2F, 0xFD};
+enum { HEAD_BYTES = sizeof magic + sizeof(struct hrt_loads_shape) };
+static const uint64_t row_bytes_max = (uint64_t)1 << 32;
+
+// Sets row_bytes and takes the row.
+static bool take_row(struct hrt_loads_file *file, struct hrt_error *error) {
+    const uint32_t size[] = {file->shape.layers, file->shape.devices, file->shape.microbatches,
+                             file->shape.experts};
+    uint64_t bytes = sizeof *file->row;
+    for (int i = 0; i < 4; i++) {
+        if (size[i] == 0 || bytes > row_bytes_max / size[i])
+            return hrt_fail(error, "'%s' is damaged: a size in its head is zero or too large",
+                            file->path);
+        bytes *= size[i];
+    }
+    file->row_bytes = bytes;
+    file->row = calloc(1, bytes);
+    return file->row || hrt_fail(error, "out of memory");
+}
+
+static bool fail_magic(const struct hrt_loads_file *file, const char *text,
+                       struct hrt_error *error) {
+    if (memcmp(text, zstd_magic, sizeof zstd_magic) == 0)
+        return hrt_fail(error, "'%s' is compressed: decompress it first, zstd -d %s", file->path,
+                        file->path);
+    return hrt_fail(error, "'%s' is no file of loads: it does not begin with HLOADS1", file->path);
+}
+
+static bool read_head(struct hrt_loads_file *file, int64_t experts, struct hrt_error *error) {
+    char text[sizeof magic] = {0};
+    struct stat status;
+    const bool read = hrt_file_read(file->fd, text, sizeof text, 0);
+    if (!read || memcmp(text, magic, sizeof text) != 0) return fail_magic(file, text, error);
+    if (!hrt_file_read(file->fd, &file->shape, sizeof file->shape, sizeof magic) ||
+        fstat(file->fd, &status) != 0)
+        return hrt_file_fail(file->path, "read", error);
+    if (file->shape.iterations == 0)
+        return hrt_fail(error, "'%s' is unfinished: the run that recorded it did not end",
+                        file->path);
+    if (file->shape.experts != experts)
+        return hrt_fail(error, "'%s' has %" PRIu32 " experts, this model has %" PRId64, file->path,
+                        file->shape.experts, experts);
+    if (!take_row(file, error)) return false;
+    const uint64_t rows = (uint64_t)status.st_size - HEAD_BYTES;
+    if (rows / file->row_bytes == file->shape.iterations && rows % file->row_bytes == 0)
+        return true;
+    return hrt_fail(error,
+                    "'%s' is damaged: its head says %" PRIu32 " iterations of %zu bytes, and "
+                    "%" PRIu64 " bytes follow",
+                    file->path, file->shape.iterations, file->row_bytes, rows);
+}
+
+bool hrt_loads_file_open(struct hrt_loads_file *file, const char *path, int64_t experts,
+                         struct hrt_error *error) {
+    *file =
+        (struct hrt_loads_file){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    if (file->fd < 0) {
+        *file = (struct hrt_loads_file){0};
+        return hrt_file_fail(path, "open", error);
+    }
+    return read_head(file, experts, error);
+}
+
+static int64_t row_at(const struct hrt_loads_file *file, uint32_t iteration) {
+    return HEAD_BYTES + (int64_t)iteration * (int64_t)file->row_bytes;
+}
+
+bool hrt_loads_file_read(struct hrt_loads_file *file, int64_t iteration, struct hrt_error *error) {
+    const uint32_t wanted = (uint32_t)(iteration % file->shape.iterations);
+    return hrt_file_read(file->fd, file->row, file->row_bytes, row_at(file, wanted)) ||
+           hrt_file_fail(file->path, "read", error);
+}
+
+bool hrt_loads_file_create(struct hrt_loads_file *file, const char *path,
+                           struct hrt_loads_shape shape, struct hrt_error *error) {
+    shape.iterations = 0;
+    *file = (struct hrt_loads_file){
+        .path = path,
+        .fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666),
+        .shape = shape,
+    };
+    if (file->fd < 0) {
+        *file = (struct hrt_loads_file){0};
+        return hrt_file_fail(path, "write", error);
+    }
+    if (!take_row(file, error)) return false;
+    return (hrt_file_write(file->fd, magic, sizeof magic, 0) &&
+            hrt_file_write(file->fd, &shape, sizeof shape, sizeof magic)) ||
+           hrt_file_fail(path, "write", error);
+}
+
+bool hrt_loads_file_append(struct hrt_loads_file *file, struct hrt_error *error) {
+    if (!hrt_file_write(file->fd, file->row, file->row_bytes, row_at(file, file->shape.iterations)))
+        return hrt_file_fail(file->path, "write", error);
+    file->shape.iterations++;
+    return true;
+}
+
+bool hrt_loads_file_finish(struct hrt_loads_file *file, struct hrt_error *error) {
+    return hrt_file_write(file->fd, &file->shape, sizeof file->shape, sizeof magic) ||
+           hrt_file_fail(file->path, "write", error);
+}
+
+bool hrt_loads_file_close(struct hrt_loads_file *file, struct hrt_error *error) {
+    const struct hrt_loads_file open = *file;
+    *file = (struct hrt_loads_file){0};
+    free(open.row);
+    if (!open.path || close(open.fd) == 0) return true;
+    return hrt_file_fail(open.path, "write", error);
+}

@@ -1,0 +1,86 @@
+// Forced routing and records of routing: --route, --record-ids, --record-loads.
+//
+// Which experts a token is forced to depends on (seed, global sequence, layer, position) alone, so
+// neither ranks nor microbatches change it. A layer here is one router of the model: those of the
+// first set in the order of its layers, then those of the second, ...
+#ifndef HECATE_RUNTIME_ROUTE_ROUTE_H
+#define HECATE_RUNTIME_ROUTE_ROUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+#include "runtime/comm/comm.h"
+#include "runtime/program.h"
+#include "runtime/route/ids_file.h"
+#include "runtime/route/loads_file.h"
+#include "runtime/route/spread.h"
+
+enum hrt_route_kind {
+    HRT_ROUTE_MODEL,    // The routers' own choice.
+    HRT_ROUTE_BALANCED, // Every expert as often as every other.
+    HRT_ROUTE_ZIPF,     // The r-th expert of a layer in proportion to r^-S; the order is random.
+    HRT_ROUTE_TRACE,    // In proportion to a file of loads: step and layer modulo the file's.
+    HRT_ROUTE_IDS,      // As a file of ids says.
+};
+
+struct hrt_route_request {
+    const char *route;                     // As typed; NULL: model.
+    const char *record_ids, *record_loads; // NULL: none.
+    uint64_t seed;
+    int64_t steps, batch, iterations; // Steps of the run; sequences of a call; calls of a step.
+};
+
+struct hrt_route_layer {
+    struct hrt_spread spread;
+    struct hrt_routing *routing; // In the model.
+    const int32_t *loads;        // In the arena, [experts].
+    struct hrt_stream stream;
+    int64_t *mass; // [experts]
+    int32_t *ids;  // [batch, positions, topk]: forced, and recorded.
+};
+
+struct hrt_route {
+    const struct hrt_program *program;
+    struct hrt_comm *comm;
+    enum hrt_route_kind kind;
+    bool records_ids, records_loads;
+    int64_t batch, iterations;
+    int layers;
+    struct hrt_route_layer *layer;
+    struct hrt_ids_layer *shape; // [layers]
+    struct hrt_ids_file ids, record;
+    struct hrt_loads_file trace, loads; // `loads` is open on rank 0 only.
+    int64_t *count; // [layers][ranks][iterations][experts] of the step; when recording loads.
+    int64_t counts;
+    double *share;      // Scratch, the most experts of a layer.
+    int32_t *order;     // Scratch, positions.
+    int32_t **sequence; // Scratch, layers.
+    int64_t steps;      // Taken.
+};
+
+// Reads what --route says, opens the files, and prepares `model` and `arena` for it. False: a usage
+// error for words that are none, and for a model without experts; or what is wrong with a file.
+// Call hrt_route_close in either case. All pointers are borrowed until then.
+bool hrt_route_open(struct hrt_route *route, const struct hrt_route_request *request,
+                    const struct hrt_program *program, struct hrt_comm *comm, void *model,
+                    void *arena, struct hrt_error *error);
+
+// Sets the model's routing for a forward over the sequences first .. first + batch - 1 of step
+// `step`. It stays until the next call or the end of the step.
+bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first, struct hrt_error *error);
+
+// Records what that forward, call `iteration` of its step, has chosen.
+bool hrt_route_record(struct hrt_route *route, int64_t iteration, int64_t first,
+                      struct hrt_error *error);
+
+// Ends a step: the routers are free again (evaluation, samples), loads are written. Of all ranks.
+bool hrt_route_end_step(struct hrt_route *route, struct hrt_error *error);
+
+// Marks the records as complete. Call once, after the last step.
+bool hrt_route_finish(struct hrt_route *route, struct hrt_error *error);
+
+// Closes the files and frees. May be called on a zeroed struct.
+void hrt_route_close(struct hrt_route *route);
+
+#endif
