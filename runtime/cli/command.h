@@ -23,6 +23,9 @@ int hrt_command_info(const struct hrt_run *run, struct hrt_error *error);
 // Opens the data that the settings name. Shared by train and eval.
 bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error);
 
+// Whether the model predicts the next token, so that samples can be drawn; else a usage error.
+bool hrt_run_check_sample(const struct hrt_run *run, struct hrt_error *error);
+
 // Creates the state with parameters from --load, or fresh ones. Shared by all but info.
 struct hrt_state;
 bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state, bool training,

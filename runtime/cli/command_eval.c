@@ -17,10 +17,11 @@ static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hr
                         data->positions + 1);
     if (!hrt_run_create_state(run, state, false, error)) return false;
     double loss;
-    int64_t tokens;
-    if (!hrt_evaluate(state, data, run->arguments->sequences, &loss, &tokens, error)) return false;
+    int64_t targets;
+    if (!hrt_evaluate(state, data, run->arguments->sequences, &loss, &targets, error)) return false;
     if (!isfinite(loss)) return hrt_fail(error, "the validation loss is not finite (%g)", loss);
-    printf("validation loss %.6f, perplexity %.4g, %" PRId64 " tokens%s\n", loss, exp(loss), tokens,
+    printf("validation loss %.6f, perplexity %.4g, %" PRId64 " %stokens%s\n", loss, exp(loss),
+           targets, data->mask.rate > 0 ? "masked " : "",
            data->validation_cut ? " from the last 5 % of each file" : "");
     return true;
 }

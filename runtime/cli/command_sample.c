@@ -3,9 +3,16 @@
 #include "runtime/train/sample.h"
 #include "runtime/train/state.h"
 
+bool hrt_run_check_sample(const struct hrt_run *run, struct hrt_error *error) {
+    if (run->arguments->config.objective == HRT_NEXT_TOKEN) return true;
+    return hrt_fail_usage(error, "this model learns to fill in masked tokens (train.objective); "
+                                 "it cannot continue a text");
+}
+
 int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
     struct hrt_state state;
+    if (!hrt_run_check_sample(run, error)) return (int)error->code;
     if (!arguments->load) {
         hrt_fail_usage(error, "sample needs trained parameters: --load FILE");
         return (int)error->code;

@@ -79,6 +79,7 @@ static bool open_route(struct job *job, struct hrt_error *error) {
 static bool prepare(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
+    if (run->arguments->sample && !hrt_run_check_sample(run, error)) return false;
     if (save && !hrt_store_check_writable(save, error)) return false;
     if (!hrt_run_open_data(run, &job->data, error)) return false;
     if (job->data.train.starts == 0)
@@ -98,11 +99,12 @@ static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *e
     const bool due = config->eval_every > 0 &&
                      (step->step % config->eval_every == 0 || step->step == config->steps);
     if (!due) return true;
-    int64_t tokens;
+    int64_t targets;
     step->evaluated = true;
     const int64_t sequences =
         config->eval_steps * (job->trainer.tokens / job->run->program->positions);
-    return hrt_evaluate(&job->state, &job->data, sequences, &step->validation_loss, &tokens, error);
+    return hrt_evaluate(&job->state, &job->data, sequences, &step->validation_loss, &targets,
+                        error);
 }
 
 static bool take_step(struct job *job, int64_t number, struct hrt_error *error) {

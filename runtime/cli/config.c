@@ -7,7 +7,8 @@
 
 #include "runtime/base/suggest.h"
 
-static const char *const formats[] = {"bytes", "llmc", NULL}; // enum hrt_data_format
+static const char *const formats[] = {"bytes", "llmc", NULL};           // enum hrt_data_format
+static const char *const objectives[] = {"next_token", "masked", NULL}; // enum hrt_objective
 static const char *const optimizers[] = {"adamw", NULL};
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL}; // enum hrt_schedule
 
@@ -25,6 +26,10 @@ const struct hrt_setting_row hrt_setting_rows[] = {
      "steps between evaluations; 0: none"},
     {"train.eval_steps", HRT_INTEGER(1, 1e9), AT(eval_steps), "10",
      "steps' worth of tokens per evaluation"},
+    {"train.objective", HRT_CHOICE(objectives), AT(objective), "next_token",
+     "next_token, or masked: tokens that are hidden"},
+    {"train.objective.rate", HRT_REAL(1e-6, 1), AT(mask_rate), "0.15",
+     "share of tokens that a masked objective hides"},
     {"train.optimizer", HRT_CHOICE(optimizers), AT(optimizer), "adamw", "adamw"},
     {"train.optimizer.betas", HRT_PAIR(0, 0.999999), AT(betas), "0.9,0.95",
      "decay of the running means"},
@@ -43,9 +48,15 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {0},
 };
 
+// The objective is compiled in: the model's attention was written for it.
+static bool is_fixed(const struct hrt_setting_row *row) {
+    return row->offset == AT(objective);
+}
+
+// The row of a setting that a run may change.
 static const struct hrt_setting_row *find_row(const char *key) {
     for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
-        if (strcmp(row->key, key) == 0) return row;
+        if (!is_fixed(row) && strcmp(row->key, key) == 0) return row;
     }
     return NULL;
 }
@@ -148,6 +159,7 @@ void hrt_config_print(FILE *out, const struct hrt_config *config,
                       const struct hrt_program *program) {
     fprintf(out, "settings (--set key=value)\n");
     for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+        if (is_fixed(row)) continue;
         fprintf(out, "  %s = ", row->key);
         print_value(out, &row->rule, (const char *)config + row->offset);
         fprintf(out, "    # %s\n", row->doc);

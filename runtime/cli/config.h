@@ -11,6 +11,7 @@
 #include "runtime/cli/value.h"
 #include "runtime/program.h"
 
+enum hrt_objective { HRT_NEXT_TOKEN, HRT_MASKED };
 enum hrt_schedule { HRT_SCHEDULE_COSINE, HRT_SCHEDULE_LINEAR, HRT_SCHEDULE_CONSTANT };
 
 struct hrt_config {
@@ -19,6 +20,8 @@ struct hrt_config {
     int64_t steps;
     int64_t tokens; // Of one step; 0: one microbatch of every rank.
     int64_t seed;
+    int objective;                         // enum hrt_objective
+    double mask_rate;                      // Share of tokens masked.
     int optimizer;                         // AdamW is the only one.
     double lr, betas[2], eps, decay, clip; // clip 0: none.
     int schedule;                          // enum hrt_schedule

@@ -22,6 +22,7 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
         .format = (enum hrt_data_format)config->data_format,
         .positions = run->program->positions,
         .vocabulary = run->program->vocabulary,
+        .mask_rate = config->objective == HRT_MASKED ? config->mask_rate : 0,
     };
     return hrt_data_open(data, &request, error);
 }

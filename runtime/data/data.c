@@ -127,6 +127,11 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
 bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
                    struct hrt_error *error) {
     *data = (struct hrt_data){.positions = request->positions, .vocabulary = request->vocabulary};
+    data->mask = (struct hrt_mask){request->mask_rate, data->positions, data->vocabulary};
+    data->targets = request->mask_rate > 0 ? hrt_mask_targets(&data->mask) : data->positions;
+    if (request->mask_rate > 0 && data->vocabulary < 2)
+        return hrt_fail(error, "a masked objective needs a mask token besides the others, and the "
+                               "vocabulary has one entry");
     if (open_all(data, request, error)) return true;
     hrt_data_close(data);
     return false;
@@ -150,16 +155,24 @@ bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence
     int64_t start = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)data->train.starts);
     const struct hrt_data_part *part = data->train.part;
     for (; start >= part->tokens - data->positions; part++) start -= part->tokens - data->positions;
-    return read_sequence(data, part, start, ids, targets, error);
+    if (!read_sequence(data, part, start, ids, targets, error)) return false;
+    if (data->mask.rate > 0)
+        hrt_mask_sequence(&data->mask, hrt_stream_make(seed, "mask", ""), sequence, ids, targets);
+    return true;
 }
 
 bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, int32_t *targets,
                      struct hrt_error *error) {
     assert(window >= 0 && window < data->validation.windows);
     const struct hrt_data_part *part = data->validation.part;
-    for (; window >= (part->tokens - 1) / data->positions; part++)
-        window -= (part->tokens - 1) / data->positions;
-    return read_sequence(data, part, window * data->positions, ids, targets, error);
+    int64_t of_part = window;
+    for (; of_part >= (part->tokens - 1) / data->positions; part++)
+        of_part -= (part->tokens - 1) / data->positions;
+    if (!read_sequence(data, part, of_part * data->positions, ids, targets, error)) return false;
+    if (data->mask.rate > 0) // One seed: losses of one validation set compare.
+        hrt_mask_sequence(&data->mask, hrt_stream_make(0, "mask", "validation"), (uint64_t)window,
+                          ids, targets);
+    return true;
 }
 
 void hrt_data_close(struct hrt_data *data) {

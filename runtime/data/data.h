@@ -4,6 +4,9 @@
 // position drawn from (seed, n) alone, uniform over every position of the training part that has
 // T + 1 tokens after it in its file. So any number of ranks sees the same stream, and a run can go
 // on from any step. Validation reads fixed windows, T tokens apart, in the order of the files.
+//
+// The target of a token is the next one; with a mask it is the token itself, where it is hidden. The
+// masks of training come from (seed, n), those of validation from the number of the window.
 #ifndef HECATE_RUNTIME_DATA_DATA_H
 #define HECATE_RUNTIME_DATA_DATA_H
 
@@ -13,6 +16,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/file.h"
+#include "runtime/data/mask.h"
 
 struct hrt_data_part { // Tokens first .. first + tokens - 1 of one file; at least T + 1.
     int file;
@@ -34,8 +38,10 @@ struct hrt_data {
     bool validation_cut;                     // Validation is the last 5 % of each training file.
     int left_out; // Files that matched a pattern, but are too short for a sequence.
     int64_t positions, vocabulary;
-    void *raw;      // Scratch of one sequence.
-    int32_t *token; // One sequence, T + 1.
+    struct hrt_mask mask;
+    int64_t targets; // Of one sequence: T, or as many as are hidden.
+    void *raw;       // Scratch of one sequence.
+    int32_t *token;  // One sequence, T + 1.
 };
 
 struct hrt_data_request {
@@ -46,6 +52,7 @@ struct hrt_data_request {
     int validations;
     enum hrt_data_format format;
     int64_t positions, vocabulary;
+    double mask_rate; // Share of tokens that are hidden and predicted; 0: the next token is.
 };
 
 // Opens all files. A file that is named, and not only matched by a pattern, must have T + 1 tokens;
@@ -54,7 +61,7 @@ struct hrt_data_request {
 bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
                    struct hrt_error *error);
 
-// Training sequence number `sequence`: ids and targets [T]; target i is the token after id i.
+// Training sequence number `sequence`: ids and targets [T]; a target of -1 is none.
 bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence, int32_t *ids,
                    int32_t *targets, struct hrt_error *error);
 

@@ -40,6 +40,7 @@ static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) 
     trainer->batch = unit == row ? tokens / row : program->batch;
     trainer->iterations = tokens / (row * trainer->batch);
     trainer->tokens = tokens;
+    trainer->targets = tokens / program->positions * trainer->data->targets;
     return true;
 }
 
@@ -85,7 +86,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
                        struct hrt_error *error) {
     const struct hrt_state *state = trainer->state;
     const struct hrt_program *program = state->program;
-    const double scale = 1 / (double)trainer->tokens, share = 1 / (double)trainer->iterations;
+    const double scale = 1 / (double)trainer->targets, share = 1 / (double)trainer->iterations;
     double sum[3] = {0};
     hrt_loads_clear(&trainer->loads);
     for (int64_t i = 0; i < trainer->iterations; i++) {
@@ -154,12 +155,12 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
 }
 
 bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
-                  double *loss, int64_t *tokens, struct hrt_error *error) {
+                  double *loss, int64_t *targets, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     int64_t windows = data->validation.windows;
     if (sequences > 0 && sequences < windows) windows = sequences;
 
-    const double scale = 1 / (double)(windows * program->positions);
+    const double scale = 1 / (double)(windows * data->targets);
     double sum = 0;
     for (int64_t first = 0; first < windows; first += program->batch) {
         const int64_t left = windows - first;
@@ -173,6 +174,6 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
                    .cross_entropy;
     }
     *loss = sum;
-    *tokens = windows * program->positions;
+    *targets = windows * data->targets;
     return true;
 }

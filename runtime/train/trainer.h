@@ -25,6 +25,7 @@ struct hrt_trainer {
     int64_t batch;                // Sequences of one iteration on this rank.
     int64_t iterations;           // Of one step.
     int64_t tokens;               // Of one step, over all ranks.
+    int64_t targets;              // That are predicted of them.
 };
 
 // What a step reports. All losses are over all ranks.
@@ -52,9 +53,10 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
                       struct hrt_error *error);
 
 // Mean token loss over the first `sequences` sequences (0: all) of the validation data, in
-// microbatches. Neither loads nor anything else of the training state is touched.
+// microbatches, and how many targets that were. Neither loads nor anything else of the training
+// state is touched.
 bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
-                  double *loss, int64_t *tokens, struct hrt_error *error);
+                  double *loss, int64_t *targets, struct hrt_error *error);
 
 // Seconds of a clock that never steps back.
 double hrt_now(void);

@@ -110,6 +110,7 @@ static void data_on_the_command_line_replaces_the_programs(void **state) {
     program.setting = settings;
     program.settings = 2;
     assert_true(parse_for(&program, &a, &error, "train"));
+    assert_int_equal(a.config.objective, HRT_NEXT_TOKEN);
     assert_int_equal(a.config.data_train.count, 1);
     assert_string_equal(a.config.data_train.text[0], "from/the.moe");
     assert_int_equal(a.config.data_val.count, 0);
@@ -117,6 +118,25 @@ static void data_on_the_command_line_replaces_the_programs(void **state) {
     assert_int_equal(a.config.data_train.count, 2);
     assert_string_equal(a.config.data_train.text[0], "a");
     assert_string_equal(a.config.data_train.text[1], "b");
+}
+
+static void the_objective_is_the_programs(void **state) {
+    (void)state;
+    static const struct hrt_setting settings[] = {{"train.objective", "masked"},
+                                                  {"train.objective.rate", "0.2"}};
+    struct hrt_program program = bigram;
+    struct hrt_arguments a;
+    struct hrt_error error;
+    program.setting = settings;
+    program.settings = 2;
+    assert_true(parse_for(&program, &a, &error, "train --set train.objective.rate=0.3"));
+    assert_int_equal(a.config.objective, HRT_MASKED);
+    assert_true(a.config.mask_rate == 0.3);
+    const bool parsed = parse_for(&program, &a, &error, "train --set train.objective=next_token");
+    test_expect_error(
+        parsed, &error, HRT_EXIT_USAGE,
+        "'train.objective' is fixed at 'masked' when the program is compiled; compile "
+        "again with hecatec --set train.objective=next_token");
 }
 
 static void settings_come_from_the_program_then_the_command_line(void **state) {
@@ -220,6 +240,7 @@ int main(void) {
         cmocka_unit_test(values_outside_their_rule_are_refused),
         cmocka_unit_test(pairs_may_be_written_as_lists),
         cmocka_unit_test(data_on_the_command_line_replaces_the_programs),
+        cmocka_unit_test(the_objective_is_the_programs),
         cmocka_unit_test(settings_come_from_the_program_then_the_command_line),
         cmocka_unit_test(wrong_command_lines_are_refused),
         cmocka_unit_test(help_lists_what_is_accepted),

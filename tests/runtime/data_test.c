@@ -210,6 +210,110 @@ static void a_sequence_depends_on_seed_and_number_alone(void **state) {
     hrt_data_close(&data);
 }
 
+static void masked_sequences_hide_what_they_ask_for(void **state) {
+    (void)state;
+    struct hrt_error error = {0};
+    static const char *const path = "text";
+    enum { T = 400, V = 300, COUNT = 200 };
+    static int32_t ids[T], targets[T], whole[T], next[T], again[T];
+    int64_t kind[3] = {0}, at[T] = {0}; // Masked, random, kept.
+    struct hrt_data data, plain;
+    test_write_text("text", 3000);
+    struct hrt_data_request request = {
+        .train = &path, .trains = 1, .positions = T, .vocabulary = V, .mask_rate = 0.15};
+    assert_true(hrt_data_open(&data, &request, &error));
+    request.mask_rate = 0;
+    assert_true(hrt_data_open(&plain, &request, &error));
+    assert_int_equal(data.targets, 60);
+    assert_int_equal(plain.targets, T);
+    for (uint64_t n = 0; n < COUNT; n++) {
+        int64_t chosen = 0;
+        assert_true(hrt_data_draw(&data, 1, n, ids, targets, &error));
+        assert_true(hrt_data_draw(&plain, 1, n, whole, next, &error));
+        for (int t = 0; t < T; t++) {
+            if (targets[t] < 0) {
+                assert_int_equal(targets[t], -1);
+                assert_int_equal(ids[t], whole[t]);
+                continue;
+            }
+            assert_int_equal(targets[t], whole[t]);
+            kind[ids[t] == V - 1 ? 0 : ids[t] != whole[t] ? 1 : 2]++;
+            at[t]++;
+            chosen++;
+        }
+        assert_int_equal(chosen, 60);
+    }
+    // 12000 targets; four standard deviations. A random token is the old one once in 299.
+    assert_in_range(kind[0], 9600 - 176, 9600 + 176);
+    assert_in_range(kind[1], 1196 - 131, 1196 + 131);
+    assert_in_range(kind[2], 1204 - 132, 1204 + 132);
+    // Every position 30 times of 200, six standard deviations of 5.05.
+    for (int t = 0; t < T; t++) assert_in_range(at[t], 0, 60);
+    assert_true(at[0] > 0 && at[T - 1] > 0);
+
+    assert_true(hrt_data_draw(&data, 1, COUNT - 1, again, next, &error));
+    assert_memory_equal(ids, again, sizeof ids);
+    assert_true(hrt_data_draw(&data, 2, COUNT - 1, again, next, &error));
+    int64_t same = 0;
+    for (int t = 0; t < T; t++) same += targets[t] >= 0 && next[t] >= 0;
+    assert_in_range(same, 0, 30); // Of 60; 9 are expected.
+    hrt_data_close(&data);
+    hrt_data_close(&plain);
+}
+
+static void validation_masks_belong_to_the_window(void **state) {
+    (void)state;
+    struct hrt_error error = {0};
+    static const char *const path = "text", *const validation[2] = {"a", "text"};
+    int32_t ids[2][10], targets[2][10], other[10], other_targets[10];
+    test_write_text("text", 100);
+    test_write_text("a", 11); // One window: the first of "text" is number 1 behind it.
+    for (int files = 0; files < 2; files++) {
+        struct hrt_data data;
+        const struct hrt_data_request request = {.train = &path,
+                                                 .trains = 1,
+                                                 .validation = validation + (files ? 0 : 1),
+                                                 .validations = 1 + files,
+                                                 .positions = 10,
+                                                 .vocabulary = 256,
+                                                 .mask_rate = 0.3};
+        assert_true(hrt_data_open(&data, &request, &error));
+        assert_true(hrt_data_window(&data, 1, ids[files], targets[files], &error));
+        assert_true(hrt_data_window(&data, 2, other, other_targets, &error));
+        for (int t = 0; t < 10; t++) // The same positions, whatever the file.
+            assert_int_equal(targets[files][t] < 0, targets[0][t] < 0);
+        hrt_data_close(&data);
+        int same = 0;
+        for (int t = 0; t < 10; t++) same += (targets[0][t] < 0) == (other_targets[t] < 0);
+        assert_true(same < 10);
+    }
+}
+
+static void few_targets_are_at_least_one(void **state) {
+    (void)state;
+    assert_int_equal(hrt_mask_targets(&(struct hrt_mask){0.01, 10, 9}), 1);
+    assert_int_equal(hrt_mask_targets(&(struct hrt_mask){0.15, 10, 9}), 2);
+    assert_int_equal(hrt_mask_targets(&(struct hrt_mask){1, 10, 9}), 10);
+    int32_t ids[10], targets[10];
+    for (int t = 0; t < 10; t++) ids[t] = t % 9;
+    hrt_mask_sequence(&(struct hrt_mask){1, 10, 9}, hrt_stream_make(1, "mask", ""), 0, ids,
+                      targets);
+    for (int t = 0; t < 10; t++) assert_int_equal(targets[t], t % 9);
+}
+
+static void a_mask_needs_two_tokens(void **state) {
+    (void)state;
+    struct hrt_error error = {0};
+    struct hrt_data data;
+    static const char *const path = "text";
+    const struct hrt_data_request request = {
+        .train = &path, .trains = 1, .positions = 4, .vocabulary = 1, .mask_rate = 0.15};
+    test_expect_error(
+        hrt_data_open(&data, &request, &error), &error, HRT_EXIT_FAILED,
+        "a masked objective needs a mask token besides the others, and the vocabulary "
+        "has one entry");
+}
+
 static void a_file_that_shrinks_is_an_error(void **state) {
     (void)state;
     struct hrt_data data;
@@ -235,6 +339,10 @@ int main(void) {
         cmocka_unit_test(short_files_of_a_pattern_are_left_out),
         cmocka_unit_test(given_validation_files_leave_training_whole),
         cmocka_unit_test(a_sequence_depends_on_seed_and_number_alone),
+        cmocka_unit_test(masked_sequences_hide_what_they_ask_for),
+        cmocka_unit_test(validation_masks_belong_to_the_window),
+        cmocka_unit_test(few_targets_are_at_least_one),
+        cmocka_unit_test(a_mask_needs_two_tokens),
         cmocka_unit_test(a_file_that_shrinks_is_an_error),
     };
     return cmocka_run_group_tests(tests, test_enter_directory, test_leave_directory);

@@ -30,18 +30,25 @@ static struct hrt_config config_of(int64_t tokens) {
                                .final = 0.1};
 }
 
-static void open_fixture(struct fixture *f, int64_t tokens) {
+static void open_masked(struct fixture *f, int64_t tokens, double mask_rate) {
     static const char *const path = "text";
     struct hrt_error error = {0};
     *f = (struct fixture){.config = config_of(tokens)};
     test_write_text("text", 4000);
-    const struct hrt_data_request request = {
-        .train = &path, .trains = 1, .positions = bigram.positions, .vocabulary = 256};
+    const struct hrt_data_request request = {.train = &path,
+                                             .trains = 1,
+                                             .positions = bigram.positions,
+                                             .vocabulary = 256,
+                                             .mask_rate = mask_rate};
     hrt_comm_open_self(&f->comm);
     assert_true(hrt_data_open(&f->data, &request, &error));
     assert_true(hrt_state_create(&f->state, &bigram, true, &error));
     hrt_init_params(&bigram, f->state.params, 1);
     assert_true(hrt_trainer_create(&f->trainer, &f->config, &f->comm, &f->data, &f->state, &error));
+}
+
+static void open_fixture(struct fixture *f, int64_t tokens) {
+    open_masked(f, tokens, 0);
 }
 
 static void close_fixture(struct fixture *f) {
@@ -58,7 +65,7 @@ static double loss_of_sequences(struct fixture *f, int64_t sequences) {
     for (int64_t n = 0; n < sequences; n++) {
         assert_true(
             hrt_data_draw(&f->data, 1, (uint64_t)n, f->state.ids, f->state.targets, &error));
-        const double scale = 1 / (double)(sequences * bigram.positions);
+        const double scale = 1 / (double)(sequences * f->data.targets);
         sum += bigram.forward(f->state.model, 1, f->state.ids, f->state.targets, scale, 0).loss;
         bigram.backward(f->state.model, 1, f->state.ids, f->state.targets, scale, 0);
     }
@@ -81,6 +88,27 @@ static void a_step_averages_over_all_targets_of_all_iterations(void **state) {
     assert_int_equal(step.step, 1);
     assert_int_equal(hrt_loads_of(&f.trainer.loads, 0)[0] + hrt_loads_of(&f.trainer.loads, 0)[1],
                      12 * 16);
+    close_fixture(&f);
+}
+
+static void a_masked_step_averages_over_masked_tokens(void **state) {
+    (void)state;
+    struct fixture f;
+    struct hrt_step step;
+    struct hrt_error error = {0};
+    open_masked(&f, 3 * 4 * 16, 0.25);
+    assert_int_equal(f.trainer.targets, 12 * 4);
+    const double loss = loss_of_sequences(&f, 12), norm = hrt_grad_norm(&f.state);
+    memset(f.state.grads, 0, hrt_state_params_bytes(&bigram));
+    assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
+    assert_true(fabs(step.loss - loss) < 1e-12);
+    assert_true(fabs(step.loss - log(256)) < 0.1); // A mean over tokens, whatever their share.
+    assert_true(fabs(step.grad_norm / norm - 1) < 1e-12);
+    int64_t targets;
+    double validation;
+    assert_true(hrt_evaluate(&f.state, &f.data, 5, &validation, &targets, &error));
+    assert_int_equal(targets, 5 * 4);
+    assert_true(fabs(validation - log(256)) < 0.2);
     close_fixture(&f);
 }
 
@@ -274,6 +302,7 @@ static void imbalance_is_the_worst_layers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_averages_over_all_targets_of_all_iterations),
+        cmocka_unit_test(a_masked_step_averages_over_masked_tokens),
         cmocka_unit_test(every_step_draws_its_own_sequences),
         cmocka_unit_test(the_auxiliary_loss_is_shared_by_iterations),
         cmocka_unit_test(the_loss_falls),
