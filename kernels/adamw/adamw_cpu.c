@@ -6,7 +6,7 @@
 HK_KERNEL(void, adamw,
           (real * param, real *grad, real *mean, real *variance, int64_t count,
            const struct hk_adamw_rule *rule),
-          (param, grad, mean, variance, count, rule)) {
+          (param, grad, mean, variance, count, rule), HK_PASS(8 * count, 0, "count", count)) {
     const real beta1 = (real)rule->beta1, rest1 = (real)(1 - rule->beta1);
     const real beta2 = (real)rule->beta2, rest2 = (real)(1 - rule->beta2);
     const real grad_scale = (real)rule->grad_scale, eps = (real)rule->eps;

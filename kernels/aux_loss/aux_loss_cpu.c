@@ -25,7 +25,8 @@ static double weighted(const real *scores, const int32_t *loads, int64_t experts
 HK_KERNEL(void, aux_loss,
           (real * loss, const real *scores, const int32_t *loads, int64_t tokens, int64_t experts,
            int64_t topk, enum hk_score score, double coef),
-          (loss, scores, loads, tokens, experts, topk, score, coef)) {
+          (loss, scores, loads, tokens, experts, topk, score, coef),
+          HK_PASS(tokens *experts, experts, "tokens experts", tokens, experts)) {
     const int64_t block = (tokens + blocks - 1) / blocks;
     double partial[blocks] = {0};
 #pragma omp parallel for schedule(static)
@@ -42,7 +43,8 @@ HK_KERNEL(void, aux_loss,
 HK_KERNEL(void, aux_loss_grad,
           (real * dscores, const real *dloss, const real *scores, const int32_t *loads,
            int64_t tokens, int64_t experts, int64_t topk, enum hk_score score, double coef),
-          (dscores, dloss, scores, loads, tokens, experts, topk, score, coef)) {
+          (dscores, dloss, scores, loads, tokens, experts, topk, score, coef),
+          HK_PASS(2 * tokens * experts, experts, "tokens experts", tokens, experts)) {
     const double factor = (double)dloss[0] * factor_of(tokens, experts, topk, coef);
 #pragma omp parallel for schedule(static)
     for (int64_t t = 0; t < tokens; t++) {

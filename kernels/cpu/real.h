@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/observe.h"
 #include "kernels/scalar.h"
 #include "kernels/types.h"
 
@@ -60,6 +61,9 @@ HK_INLINE real vec_sum(vec v) {
     return sum;
 }
 
+// Elements moved by a write of `count` of them: adding reads them first.
+#define HK_WRITTEN(count, write) ((count) * ((write) == HK_ADD ? 2 : 1))
+
 #define HK_PASTE3_(a, b, c) a##_##b##_##c
 #define HK_PASTE3(a, b, c) HK_PASTE3_(a, b, c)
 #if HK_BITS == 32
@@ -68,12 +72,13 @@ HK_INLINE real vec_sum(vec v) {
 #define HK_VARIANT(name) HK_PASTE3(hk_##name, f64, HK_ISA_NAME)
 #endif
 
-// HK_KERNEL(type, name, (parameters), (arguments)) { body } defines this variant of a kernel. Its
-// type is checked against the public declaration. The portable build also defines the public
-// function, which calls the variant that hk_isa chose.
-#define HK_KERNEL(type, name, parameters, arguments)                                               \
+// HK_KERNEL(type, name, (parameters), (arguments), work) { body } defines this variant of a kernel.
+// Its type is checked against the public declaration. The portable build also defines the public
+// function, which calls the variant that hk_isa chose and reports the call to an observer: `work`, by
+// the macros of observe.h, says what it does.
+#define HK_KERNEL(type, name, parameters, arguments, work)                                         \
     HK_DECLARE_VARIANTS(name, HK_REAL(name))                                                       \
-    HK_DISPATCH(type, name, HK_REAL(name), parameters, arguments)                                  \
+    HK_DISPATCH(type, name, HK_REAL(name), parameters, arguments, work)                            \
     type HK_VARIANT(name) parameters
 
 #define HK_DECLARE_VARIANTS(name, public) HK_DECLARE_VARIANTS_(public)
@@ -81,12 +86,14 @@ HK_INLINE real vec_sum(vec v) {
     extern __typeof__(public) public##_portable, public##_avx2, public##_avx512;
 
 #ifndef HK_DEFINES_PUBLIC
-#define HK_DISPATCH(type, name, public, parameters, arguments)
-#elif defined(HK_X86)
-#define HK_DISPATCH(type, name, public, parameters, arguments)                                     \
-    HK_DISPATCH_(type, public, parameters, arguments)
-#define HK_DISPATCH_(type, public, parameters, arguments)                                          \
+#define HK_DISPATCH(type, name, public, parameters, arguments, work)
+#else
+#define HK_DISPATCH(type, name, public, parameters, arguments, work)                               \
+    HK_DISPATCH_(type, #name, public, parameters, arguments, work)
+#ifdef HK_X86
+#define HK_DISPATCH_(type, label, public, parameters, arguments, work)                             \
     type public parameters {                                                                       \
+        HK_OBSERVE(label, work)                                                                    \
         switch (hk_isa()) {                                                                        \
         case HK_ISA_AVX512:                                                                        \
             return public##_avx512 arguments;                                                      \
@@ -97,12 +104,12 @@ HK_INLINE real vec_sum(vec v) {
         }                                                                                          \
     }
 #else
-#define HK_DISPATCH(type, name, public, parameters, arguments)                                     \
-    HK_DISPATCH_(type, public, parameters, arguments)
-#define HK_DISPATCH_(type, public, parameters, arguments)                                          \
+#define HK_DISPATCH_(type, label, public, parameters, arguments, work)                             \
     type public parameters {                                                                       \
+        HK_OBSERVE(label, work)                                                                    \
         return public##_portable arguments;                                                        \
     }
+#endif
 #endif
 
 #endif

@@ -7,7 +7,8 @@
 HK_KERNEL(void, cross_entropy,
           (real * loss, real *lse, const real *logits, const int32_t *targets, const real *scale,
            int64_t tokens, int64_t vocabulary),
-          (loss, lse, logits, targets, scale, tokens, vocabulary)) {
+          (loss, lse, logits, targets, scale, tokens, vocabulary),
+          HK_PASS(tokens *vocabulary, tokens, "tokens vocabulary", tokens, vocabulary)) {
 #pragma omp parallel for schedule(static)
     for (int64_t t = 0; t < tokens; t++) {
         lse[t] = row_log_sum_exp(logits + t * vocabulary, vocabulary);
@@ -24,7 +25,8 @@ HK_KERNEL(void, cross_entropy,
 HK_KERNEL(void, cross_entropy_grad,
           (real * dlogits, const real *dloss, const real *logits, const real *lse,
            const int32_t *targets, const real *scale, int64_t tokens, int64_t vocabulary),
-          (dlogits, dloss, logits, lse, targets, scale, tokens, vocabulary)) {
+          (dlogits, dloss, logits, lse, targets, scale, tokens, vocabulary),
+          HK_PASS(2 * tokens * vocabulary, tokens, "tokens vocabulary", tokens, vocabulary)) {
     const real factor = dloss[0] * scale[0];
 #pragma omp parallel for schedule(static)
     for (int64_t t = 0; t < tokens; t++) {

@@ -6,7 +6,8 @@
 
 HK_KERNEL(void, gather,
           (real * y, const real *table, const int32_t *ids, int64_t count, int64_t width),
-          (y, table, ids, count, width)) {
+          (y, table, ids, count, width),
+          HK_PASS(2 * count * width, count, "count width", count, width)) {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) {
         memcpy(y + i * width, table + ids[i] * width, (size_t)width * sizeof *y);
@@ -16,7 +17,9 @@ HK_KERNEL(void, gather,
 HK_KERNEL(void, gather_grad,
           (real * dtable, const real *dy, const int32_t *ids, int64_t count, int64_t rows,
            int64_t width, enum hk_write write),
-          (dtable, dy, ids, count, rows, width, write)) {
+          (dtable, dy, ids, count, rows, width, write),
+          HK_PASS(3 * count * width + (write == HK_STORE ? rows * width : 0), count,
+                  "count rows width", count, rows, width)) {
     const int64_t strip = strip_width(width);
 #pragma omp parallel for schedule(static)
     for (int64_t begin = 0; begin < width; begin += strip) {

@@ -20,7 +20,13 @@ static struct product groups_of(const int32_t *first, int64_t offset, struct hk_
 HK_KERNEL(void, grouped_nn,
           (real * c, const real *a, const real *const *chunk, int64_t offset, const int32_t *first,
            struct hk_grouped_dims dims, enum hk_write write),
-          (c, a, chunk, offset, first, dims, write)) {
+          (c, a, chunk, offset, first, dims, write),
+          HK_PRODUCT(2 * first[dims.experts] * dims.n * dims.k,
+                     first[dims.experts] * dims.k +
+                         used_elements(first, dims.experts, dims.n *dims.k) +
+                         HK_WRITTEN(first[dims.experts] * dims.n, write),
+                     dims.experts, "~rows experts n k", first[dims.experts], dims.experts, dims.n,
+                     dims.k)) {
     const struct product p = groups_of(first, offset, dims, write);
     HK_VARIANT(product_nn)(c, a, chunk, &p);
 }
@@ -28,7 +34,13 @@ HK_KERNEL(void, grouped_nn,
 HK_KERNEL(void, grouped_nt,
           (real * a, const real *c, const real *const *chunk, int64_t offset, const int32_t *first,
            struct hk_grouped_dims dims, enum hk_write write),
-          (a, c, chunk, offset, first, dims, write)) {
+          (a, c, chunk, offset, first, dims, write),
+          HK_PRODUCT(2 * first[dims.experts] * dims.n * dims.k,
+                     first[dims.experts] * dims.n +
+                         used_elements(first, dims.experts, dims.n *dims.k) +
+                         HK_WRITTEN(first[dims.experts] * dims.k, write),
+                     dims.experts, "~rows experts n k", first[dims.experts], dims.experts, dims.n,
+                     dims.k)) {
     const struct product p = groups_of(first, offset, dims, write);
     HK_VARIANT(product_nt)(a, c, chunk, &p);
 }
@@ -36,7 +48,12 @@ HK_KERNEL(void, grouped_nt,
 HK_KERNEL(void, grouped_tn,
           (real *const *chunk, int64_t offset, const real *a, const real *c, const int32_t *first,
            struct hk_grouped_dims dims, enum hk_write write),
-          (chunk, offset, a, c, first, dims, write)) {
+          (chunk, offset, a, c, first, dims, write),
+          HK_PRODUCT(2 * first[dims.experts] * dims.n * dims.k,
+                     first[dims.experts] * (dims.n + dims.k) +
+                         HK_WRITTEN(dims.experts * dims.n * dims.k, write),
+                     dims.experts, "~rows experts n k", first[dims.experts], dims.experts, dims.n,
+                     dims.k)) {
     const struct product p = groups_of(first, offset, dims, write);
     HK_VARIANT(product_tn)(chunk, a, c, &p);
 }

@@ -21,7 +21,7 @@ static real squares_about(const real *x, real mean, int64_t n) {
 HK_KERNEL(void, layernorm,
           (real * y, real *mean, real *rstd, const real *x, const real *gain, const real *bias,
            int64_t m, int64_t n, double eps),
-          (y, mean, rstd, x, gain, bias, m, n, eps)) {
+          (y, mean, rstd, x, gain, bias, m, n, eps), HK_PASS(2 * m * n, 0, "m n", m, n)) {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < m; i++) {
         const real *from = x + i * n;
@@ -80,7 +80,8 @@ HK_KERNEL(void, layernorm_grad,
           (real * dx, real *dgain, real *dbias, const real *dy, const real *x, const real *mean,
            const real *rstd, const real *gain, int64_t m, int64_t n, enum hk_write dx_write,
            enum hk_write dparam_write),
-          (dx, dgain, dbias, dy, x, mean, rstd, gain, m, n, dx_write, dparam_write)) {
+          (dx, dgain, dbias, dy, x, mean, rstd, gain, m, n, dx_write, dparam_write),
+          HK_PASS(2 * m * n + HK_WRITTEN(m * n, dx_write), 0, "m n", m, n)) {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < m; i++) {
         grad_of_row(dx + i * n, dy + i * n, x + i * n, gain, mean[i], rstd[i], n, dx_write);

@@ -16,6 +16,13 @@ struct product {
     enum hk_write write;
 };
 
+// Elements of the matrices that a grouped product reads: those of experts with rows.
+HK_INLINE int64_t used_elements(const int32_t *first, int64_t experts, int64_t elements) {
+    int64_t used = 0;
+    for (int64_t e = 0; e < experts; e++) used += first[e + 1] > first[e] ? elements : 0;
+    return used;
+}
+
 // C (+)= A B,  A (+)= C B^T,  B (+)= A^T C
 void HK_VARIANT(product_nn)(real *c, const real *a, const real *const *b, const struct product *p);
 void HK_VARIANT(product_nt)(real *a, const real *c, const real *const *b, const struct product *p);

@@ -5,7 +5,7 @@
 
 HK_KERNEL(void, rmsnorm,
           (real * y, real *rstd, const real *x, const real *gain, int64_t m, int64_t n, double eps),
-          (y, rstd, x, gain, m, n, eps)) {
+          (y, rstd, x, gain, m, n, eps), HK_PASS(2 * m * n, 0, "m n", m, n)) {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < m; i++) {
         const real *from = x + i * n;
@@ -55,7 +55,8 @@ HK_KERNEL(void, rmsnorm_grad,
           (real * dx, real *dgain, const real *dy, const real *x, const real *rstd,
            const real *gain, int64_t m, int64_t n, enum hk_write dx_write,
            enum hk_write dgain_write),
-          (dx, dgain, dy, x, rstd, gain, m, n, dx_write, dgain_write)) {
+          (dx, dgain, dy, x, rstd, gain, m, n, dx_write, dgain_write),
+          HK_PASS(2 * m * n + HK_WRITTEN(m * n, dx_write), 0, "m n", m, n)) {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < m; i++) {
         grad_of_row(dx + i * n, dy + i * n, x + i * n, gain, rstd[i], n, dx_write);

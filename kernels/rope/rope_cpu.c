@@ -4,7 +4,8 @@
 #include "kernels/cpu/real.h"
 
 HK_KERNEL(void, rope_table, (real * table, int64_t positions, int64_t width, double theta),
-          (table, positions, width, theta)) {
+          (table, positions, width, theta),
+          HK_PASS(positions *width, 0, "positions width", positions, width)) {
     assert(width % 2 == 0);
     const int64_t half = width / 2;
 #pragma omp parallel for schedule(static)
@@ -44,13 +45,20 @@ static void rotate(real *y, const real *x, const real *table, struct hk_rope_dim
 }
 
 HK_KERNEL(void, rope, (real * y, const real *x, const real *table, struct hk_rope_dims dims),
-          (y, x, table, dims)) {
+          (y, x, table, dims),
+          HK_PASS(2 * dims.batch * dims.positions * dims.heads * dims.width, 0,
+                  "batch positions heads width", dims.batch, dims.positions, dims.heads,
+                  dims.width)) {
     rotate(y, x, table, dims, 1, HK_STORE);
 }
 
 HK_KERNEL(void, rope_grad,
           (real * dx, const real *dy, const real *table, struct hk_rope_dims dims,
            enum hk_write write),
-          (dx, dy, table, dims, write)) {
+          (dx, dy, table, dims, write),
+          HK_PASS(dims.batch *dims.positions *dims.heads *dims.width +
+                      HK_WRITTEN(dims.batch * dims.positions * dims.heads * dims.width, write),
+                  0, "batch positions heads width", dims.batch, dims.positions, dims.heads,
+                  dims.width)) {
     rotate(dx, dy, table, dims, -1, write);
 }

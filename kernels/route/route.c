@@ -3,8 +3,13 @@
 
 #include <assert.h>
 
+#include "kernels/cpu/observe.h"
+
 void hk_route(int32_t *first, int32_t *pair, int32_t *slot, const int32_t *ids, int64_t tokens,
               int64_t topk, int64_t experts) {
+    HK_OBSERVE("route", ((struct hk_work){.sizes = "tokens topk experts",
+                                          .size = {tokens, topk, experts},
+                                          .bytes = 4.0 * (double)(4 * tokens * topk)}))
     const int64_t pairs = tokens * topk;
     assert(pairs <= INT32_MAX);
 

@@ -6,7 +6,9 @@
 HK_KERNEL(void, permute,
           (real * rows, const real *x, const int32_t *pair, int64_t tokens, int64_t topk,
            int64_t width),
-          (rows, x, pair, tokens, topk, width)) {
+          (rows, x, pair, tokens, topk, width),
+          HK_PASS((topk + 1) * tokens * width, tokens *topk, "tokens topk width", tokens, topk,
+                  width)) {
 #pragma omp parallel for schedule(static)
     for (int64_t r = 0; r < tokens * topk; r++) {
         memcpy(rows + r * width, x + pair[r] / topk * width, (size_t)width * sizeof *rows);
@@ -16,7 +18,9 @@ HK_KERNEL(void, permute,
 HK_KERNEL(void, combine,
           (real * y, const real *rows, const int32_t *slot, int64_t tokens, int64_t topk,
            int64_t width, enum hk_write write),
-          (y, rows, slot, tokens, topk, width, write)) {
+          (y, rows, slot, tokens, topk, width, write),
+          HK_PASS(topk *tokens *width + HK_WRITTEN(tokens * width, write), tokens *topk,
+                  "tokens topk width", tokens, topk, width)) {
     enum { strip = 256 }; // The sum stays in the first-level cache.
 #pragma omp parallel for schedule(static)
     for (int64_t t = 0; t < tokens; t++) {
@@ -38,14 +42,14 @@ HK_KERNEL(void, combine,
 }
 
 HK_KERNEL(void, gate_rows, (real * g, const real *weights, const int32_t *pair, int64_t count),
-          (g, weights, pair, count)) {
+          (g, weights, pair, count), HK_PASS(2 * count, count, "~count", count)) {
 #pragma omp parallel for schedule(static)
     for (int64_t r = 0; r < count; r++) g[r] = weights[pair[r]];
 }
 
 HK_KERNEL(void, gate_rows_grad,
           (real * dweights, const real *dg, const int32_t *slot, int64_t count),
-          (dweights, dg, slot, count)) {
+          (dweights, dg, slot, count), HK_PASS(2 * count, count, "~count", count)) {
 #pragma omp parallel for schedule(static)
     for (int64_t p = 0; p < count; p++) dweights[p] = slot[p] < 0 ? 0 : dg[slot[p]];
 }

@@ -98,7 +98,9 @@ HK_KERNEL(void, router,
           (real * scores, real *weights, int32_t *ids, int32_t *loads, const real *logits,
            const real *bias, const int32_t *forced, int32_t *record, int64_t tokens,
            struct hk_router_rule rule),
-          (scores, weights, ids, loads, logits, bias, forced, record, tokens, rule)) {
+          (scores, weights, ids, loads, logits, bias, forced, record, tokens, rule),
+          HK_PASS(tokens *(2 * rule.experts + rule.topk), tokens *rule.topk, "tokens experts topk",
+                  tokens, rule.experts, rule.topk)) {
     assert(rule.experts <= HK_EXPERTS_MAX);
     assert(rule.topk >= 0 && rule.topk <= rule.experts);
 #pragma omp parallel for schedule(static)
@@ -161,7 +163,9 @@ static void add_grad_of_softmax(real *d, const real *dw, const real *w, const in
 HK_KERNEL(void, router_grad,
           (real * dlogits, const real *dweights, const real *dscores, const real *scores,
            const real *weights, const int32_t *ids, int64_t tokens, struct hk_router_rule rule),
-          (dlogits, dweights, dscores, scores, weights, ids, tokens, rule)) {
+          (dlogits, dweights, dscores, scores, weights, ids, tokens, rule),
+          HK_PASS(tokens *(rule.experts *(dscores ? 3 : 2) + 2 * rule.topk), tokens *rule.topk,
+                  "tokens experts topk", tokens, rule.experts, rule.topk)) {
 #pragma omp parallel for schedule(static)
     for (int64_t t = 0; t < tokens; t++) {
         const int64_t row = t * rule.experts, choice = t * rule.topk;

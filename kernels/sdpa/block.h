@@ -37,6 +37,18 @@ HK_INLINE struct block block_at(const struct hk_sdpa_dims *d, int64_t query, int
     return b;
 }
 
+// How many (query, key) pairs the mask leaves, over batch and heads.
+HK_INLINE int64_t seen_pairs(const struct hk_sdpa_dims *d) {
+    const int64_t p = d->positions, hidden = d->window > 0 ? at_least(p - d->window, 0) : 0;
+    const int64_t pairs = d->causal ? p * (p + 1) / 2 : p * p;
+    return d->batch * d->heads * (pairs - hidden * (hidden + 1) / 2);
+}
+
+// Elements of q, k, v and out together.
+HK_INLINE int64_t sdpa_elements(const struct hk_sdpa_dims *d) {
+    return d->batch * d->positions * (d->heads + d->groups) * (d->width + d->vwidth);
+}
+
 // The keys [*begin, *end) of the block that its row i sees.
 HK_INLINE void seen_keys(const struct hk_sdpa_dims *d, const struct block *b, int64_t i,
                          int64_t *begin, int64_t *end) {

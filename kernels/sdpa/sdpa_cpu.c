@@ -120,7 +120,10 @@ static int64_t queries_of_item(const struct hk_sdpa_dims *d) {
 HK_KERNEL(void, sdpa,
           (real * out, real *lse, const real *q, const real *k, const real *v,
            struct hk_sdpa_dims dims),
-          (out, lse, q, k, v, dims)) {
+          (out, lse, q, k, v, dims),
+          HK_ATTENTION(2 * seen_pairs(&dims) * (dims.width + dims.vwidth), sdpa_elements(&dims),
+                       "batch positions heads groups width vwidth", dims.batch, dims.positions,
+                       dims.heads, dims.groups, dims.width, dims.vwidth)) {
     assert(dims.groups > 0 && dims.heads % dims.groups == 0);
     const int64_t share = dims.heads / dims.groups, item = queries_of_item(&dims);
     // Dynamic: causal blocks differ in length, and who computes a block does not change it.

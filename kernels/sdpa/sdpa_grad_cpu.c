@@ -130,7 +130,11 @@ static void grad_of_group(const struct head *first, const struct hk_sdpa_dims *d
 HK_KERNEL(void, sdpa_grad,
           (real * dq, real *dk, real *dv, const real *dout, const real *q, const real *k,
            const real *v, const real *out, const real *lse, struct hk_sdpa_dims dims),
-          (dq, dk, dv, dout, q, k, v, out, lse, dims)) {
+          (dq, dk, dv, dout, q, k, v, out, lse, dims),
+          HK_ATTENTION(2 * seen_pairs(&dims) * (3 * dims.width + 2 * dims.vwidth),
+                       2 * sdpa_elements(&dims), "batch positions heads groups width vwidth",
+                       dims.batch, dims.positions, dims.heads, dims.groups, dims.width,
+                       dims.vwidth)) {
     assert(dims.groups > 0 && dims.heads % dims.groups == 0);
     const int64_t share = dims.heads / dims.groups;
 #pragma omp parallel for schedule(dynamic) collapse(2)

@@ -6,7 +6,9 @@
 HK_KERNEL(void, spread,
           (real * y, const real *const *chunk, int64_t offset, const int32_t *first,
            int64_t experts, int64_t n, enum hk_write write),
-          (y, chunk, offset, first, experts, n, write)) {
+          (y, chunk, offset, first, experts, n, write),
+          HK_PASS(experts *n + HK_WRITTEN(first[experts] * n, write), experts, "~rows experts n",
+                  first[experts], experts, n)) {
     const int64_t rows = first[experts];
 #pragma omp parallel
     {
@@ -25,7 +27,9 @@ HK_KERNEL(void, spread,
 HK_KERNEL(void, spread_grad,
           (real *const *chunk, int64_t offset, const real *dy, const int32_t *first,
            int64_t experts, int64_t n, enum hk_write write),
-          (chunk, offset, dy, first, experts, n, write)) {
+          (chunk, offset, dy, first, experts, n, write),
+          HK_PASS(first[experts] * n + HK_WRITTEN(experts * n, write), experts, "~rows experts n",
+                  first[experts], experts, n)) {
 #pragma omp parallel for schedule(static) collapse(2)
     for (int64_t e = 0; e < experts; e++) {
         for (int64_t begin = 0; begin < n; begin += strip_max) {

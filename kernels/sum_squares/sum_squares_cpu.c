@@ -21,7 +21,8 @@ static double block_squares(const real *x, int64_t count) {
     return total;
 }
 
-HK_KERNEL(double, sum_squares, (const real *x, int64_t count), (x, count)) {
+HK_KERNEL(double, sum_squares, (const real *x, int64_t count), (x, count),
+          HK_PASS(count, 0, "count", count)) {
     const int64_t block = (count + blocks * 1024 - 1) / (blocks * 1024) * 1024;
     double partial[blocks] = {0};
 #pragma omp parallel for schedule(static)

@@ -7,7 +7,8 @@ enum { blocks = 64 };
 
 HK_KERNEL(void, z_loss,
           (real * loss, const real *logits, int64_t tokens, int64_t experts, double coef),
-          (loss, logits, tokens, experts, coef)) {
+          (loss, logits, tokens, experts, coef),
+          HK_PASS(tokens *experts, 0, "tokens experts", tokens, experts)) {
     const int64_t block = (tokens + blocks - 1) / blocks;
     double partial[blocks] = {0};
 #pragma omp parallel for schedule(static)
@@ -25,7 +26,9 @@ HK_KERNEL(void, z_loss,
 HK_KERNEL(void, z_loss_grad,
           (real * dlogits, const real *dloss, const real *logits, int64_t tokens, int64_t experts,
            double coef, enum hk_write write),
-          (dlogits, dloss, logits, tokens, experts, coef, write)) {
+          (dlogits, dloss, logits, tokens, experts, coef, write),
+          HK_PASS(tokens *experts + HK_WRITTEN(tokens * experts, write), 0, "tokens experts",
+                  tokens, experts)) {
     const double factor = 2 * coef * (double)dloss[0] / (double)(tokens > 0 ? tokens : 1);
 #pragma omp parallel for schedule(static)
     for (int64_t t = 0; t < tokens; t++) {

@@ -1,0 +1,21 @@
+// The observer of this thread, and the clock.
+#include "kernels/cpu/observe.h"
+
+#include <time.h>
+
+_Thread_local const struct hk_observer *hk_observer_;
+
+void hk_observe(const struct hk_observer *observer) {
+    hk_observer_ = observer;
+}
+
+int64_t hk_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void hk_call_report(struct hk_call *call) {
+    call->end = hk_clock();
+    hk_observer_->called(hk_observer_->context, call);
+}

@@ -1,0 +1,174 @@
+// What an observer is told, and that it changes nothing.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <omp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/cpu/observe.h"
+#include "kernels/cpu/peak.h"
+#include "kernels/kernels.h"
+
+enum { calls_max = 8 };
+
+struct seen {
+    struct hk_call call[calls_max];
+    int calls;
+};
+
+static void note(void *context, const struct hk_call *call) {
+    struct seen *seen = context;
+    assert_true(seen->calls < calls_max);
+    seen->call[seen->calls++] = *call;
+}
+
+static void expect_call(const struct seen *seen, int index, const char *name, const char *sizes,
+                        const int64_t *size, int count, double flops, double bytes) {
+    assert_true(index < seen->calls);
+    const struct hk_call *call = &seen->call[index];
+    assert_string_equal(call->name, name);
+    assert_string_equal(call->work.sizes, sizes);
+    for (int i = 0; i < HK_DIMS_MAX; i++)
+        assert_true(call->work.size[i] == (i < count ? size[i] : 0));
+    assert_true(call->work.flops == flops);
+    assert_true(call->work.bytes == bytes);
+    assert_true(call->end >= call->start && call->start > 0);
+}
+
+static void products_report_sizes_flops_and_bytes(void **state) {
+    (void)state;
+    static float a[3 * 5], b[5 * 64], c[3 * 7];
+    struct seen seen = {0};
+    const struct hk_observer observer = {note, &seen};
+    const struct hk_matmul_dims dims = {.m = 3, .n = 7, .k = 5};
+    hk_observe(&observer);
+    hk_matmul_nn_f32(c, a, b, HK_PANELS, dims, HK_STORE);
+    hk_matmul_nt_f32(a, c, b, HK_PANELS, dims, HK_ADD);
+    hk_matmul_tn_f32(b, a, c, HK_PANELS, dims, HK_ADD);
+    hk_observe(NULL);
+    hk_matmul_nn_f32(c, a, b, HK_PANELS, dims, HK_STORE);
+
+    const int64_t size[] = {3, 7, 5};
+    assert_int_equal(seen.calls, 3);
+    expect_call(&seen, 0, "matmul_nn", "m n k", size, 3, 2 * 3 * 7 * 5, 4 * (15 + 35 + 21));
+    expect_call(&seen, 1, "matmul_nt", "m n k", size, 3, 2 * 3 * 7 * 5, 4 * (21 + 35 + 2 * 15));
+    expect_call(&seen, 2, "matmul_tn", "m n k", size, 3, 2 * 3 * 7 * 5, 4 * (21 + 15 + 2 * 35));
+    for (int i = 0; i < 3; i++) assert_int_equal(seen.call[i].work.kind, HK_KIND_PRODUCT);
+}
+
+// The expert without rows is not read.
+static void grouped_products_report_their_rows(void **state) {
+    (void)state;
+    static double a[5 * 2], c[5 * 3], chunk[3][2 * 64];
+    const double *const chunks[] = {chunk[0], chunk[1], chunk[2]};
+    const int32_t first[] = {0, 4, 4, 5}, ids[] = {0, 0, 0, 0, 2};
+    int32_t order[4], pair[5], slot[5];
+    struct seen seen = {0};
+    const struct hk_observer observer = {note, &seen};
+    hk_observe(&observer);
+    hk_route(order, pair, slot, ids, 5, 1, 3);
+    hk_grouped_nn_f64(c, a, chunks, 0, first, (struct hk_grouped_dims){3, 3, 2}, HK_STORE);
+    hk_observe(NULL);
+
+    const int64_t route[] = {5, 1, 3}, product[] = {5, 3, 3, 2};
+    assert_int_equal(seen.calls, 2);
+    expect_call(&seen, 0, "route", "tokens topk experts", route, 3, 0, 80);
+    expect_call(&seen, 1, "grouped_nn", "~rows experts n k", product, 4, 2 * 5 * 3 * 2,
+                8 * (10 + 2 * 6 + 15) + 4 * 3);
+}
+
+static int64_t pairs_of(const struct hk_sdpa_dims *d) {
+    int64_t pairs = 0;
+    for (int64_t query = 0; query < d->positions; query++) {
+        for (int64_t key = 0; key < d->positions; key++) {
+            const bool hidden =
+                (d->causal && key > query) || (d->window > 0 && query - key >= d->window);
+            pairs += hidden ? 0 : d->batch * d->heads;
+        }
+    }
+    return pairs;
+}
+
+static void attention_counts_the_pairs_that_the_mask_leaves(void **state) {
+    (void)state;
+    enum { elements = 2 * 6 * 4 * 3 };
+    static float q[elements], k[elements], v[elements], out[elements], lse[2 * 6 * 4];
+    static float dq[elements], dk[elements], dv[elements], dout[elements];
+    for (int causal = 0; causal <= 1; causal++) {
+        for (int64_t window = 0; window <= 7; window++) {
+            const struct hk_sdpa_dims d = {2, 6, 4, 2, 3, 2, window, causal != 0, 1};
+            struct seen seen = {0};
+            const struct hk_observer observer = {note, &seen};
+            hk_observe(&observer);
+            hk_sdpa_f32(out, lse, q, k, v, d);
+            hk_sdpa_grad_f32(dq, dk, dv, dout, q, k, v, out, lse, d);
+            hk_observe(NULL);
+            const double pairs = (double)pairs_of(&d);
+            assert_int_equal(seen.calls, 2);
+            assert_int_equal(seen.call[1].work.kind, HK_KIND_ATTENTION);
+            assert_true(seen.call[0].work.flops == 2 * pairs * (3 + 2));
+            assert_true(seen.call[1].work.flops == 2 * pairs * (3 * 3 + 2 * 2));
+            assert_true(seen.call[0].work.bytes == 4 * 2 * 6 * (4 + 2) * (3 + 2));
+        }
+    }
+}
+
+static void only_the_thread_that_asked_is_observed(void **state) {
+    (void)state;
+    struct seen seen = {0};
+    const struct hk_observer observer = {note, &seen};
+    hk_observe(&observer);
+#pragma omp parallel num_threads(2)
+    {
+        const float x[4] = {1, 2, 3, 4};
+        if (omp_get_thread_num() == 1) hk_sum_squares_f32(x, 4);
+    }
+    hk_observe(NULL);
+    assert_int_equal(seen.calls, 0);
+}
+
+static void results_are_the_same_with_and_without(void **state) {
+    (void)state;
+    static float x[64], silent[64], observed[64], rstd[8];
+    for (int i = 0; i < 64; i++) x[i] = (float)(i * i % 17) - 8;
+    struct seen seen = {0};
+    const struct hk_observer observer = {note, &seen};
+    hk_rmsnorm_f32(silent, rstd, x, NULL, 8, 8, 1e-6);
+    const double squares = hk_sum_squares_f32(x, 64);
+    hk_observe(&observer);
+    hk_rmsnorm_f32(observed, rstd, x, NULL, 8, 8, 1e-6);
+    assert_true(hk_sum_squares_f32(x, 64) == squares);
+    hk_observe(NULL);
+    assert_int_equal(seen.calls, 2);
+    assert_memory_equal(silent, observed, sizeof silent);
+}
+
+static void multiply_adds_are_counted_over_all_threads(void **state) {
+    (void)state;
+    float single = 0.5f;
+    double twice = 0.5;
+    omp_set_num_threads(1);
+    const double one = hk_multiply_adds_f32(&single);
+    const double half = hk_multiply_adds_f64(&twice);
+    omp_set_num_threads(2);
+    assert_true(hk_multiply_adds_f32(&single) == 2 * one);
+    assert_true(one == 2 * half && half > 1e6);
+    assert_true(single == 0.5f && twice == 0.5);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_report_sizes_flops_and_bytes),
+        cmocka_unit_test(grouped_products_report_their_rows),
+        cmocka_unit_test(attention_counts_the_pairs_that_the_mask_leaves),
+        cmocka_unit_test(only_the_thread_that_asked_is_observed),
+        cmocka_unit_test(results_are_the_same_with_and_without),
+        cmocka_unit_test(multiply_adds_are_counted_over_all_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
