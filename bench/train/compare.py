@@ -7,15 +7,13 @@ Builds examples/bench-<model>.moe with hecatec and runs it and the peer in turn,
 from round to round. Prints a table and writes bench/results/<machine>-train.json and .md. The peer
 is a program with torch_moe.py's options and output; without it only our figures are taken.
 
-Both sides: byte tokens, the same model, batch, AdamW and clipping; a step is everything from drawing
-the batch to the update; the median of the steps after `--warm`. The peer's routing is forced to be
-balanced (--bal 1). Ours is the model's own: random bytes and a learning rate near 0 keep it as
-balanced as random first weights make it, and the table says how balanced that is."""
+Both sides: byte tokens of /usr/share/common-licenses, the same model, batch, AdamW and clipping; a
+step is everything from drawing the batch to the update; the median of the steps after `--warm`.
+Routing is forced to be balanced on both sides (--route=balanced, --bal 1)."""
 import argparse
 import json
 import os
 import pathlib
-import random
 import re
 import shutil
 import statistics
@@ -29,7 +27,6 @@ import machine  # noqa: E402
 import report  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TEXT_BYTES = 1 << 20
 PEER_LINE = re.compile(r"step median ([\d.]+) ms .*tok/s (\d+) .*MFLOP/tok ([\d.]+)")
 
 
@@ -74,7 +71,8 @@ def imbalance(lines):
 def run_ours(options, program, text, threads, work):
     log = work / "log.jsonl"
     run([program, "train", "--data", text, "--steps", str(options.warm + options.steps), "--seed", "1",
-         "--log", log, "--set", "train.optimizer.lr=1e-9", "--set", "log.loads=1", "--set", "train.eval_every=0", "--threads", str(threads)],
+         "--log", log, "--route=balanced", "--set", "log.loads=1", "--set", "train.eval_every=0",
+         "--threads", str(threads)],
         {"OMP_NUM_THREADS": str(threads)})
     lines = [json.loads(line) for line in log.read_text().splitlines()][options.warm:]
     return {"ms": statistics.median(line["ms"] for line in lines),
@@ -109,7 +107,8 @@ def have_peer(options):
 def measure(options, work):
     """One row per model and number of threads; in each, one entry per round and program."""
     peer, text = have_peer(options), work / "text"
-    text.write_bytes(random.Random(1).randbytes(TEXT_BYTES))
+    licenses = sorted(pathlib.Path("/usr/share/common-licenses").iterdir())
+    text.write_bytes(b"".join(file.read_bytes() for file in licenses))
     models, threads = options.models.split(","), [int(t) for t in options.threads.split(",")]
     programs = {model: build(options, model, work) for model in models}
     rows = [{"model": m, "threads": t, "ours": [], "peer": []} for m in models for t in threads]
@@ -117,11 +116,12 @@ def measure(options, work):
         for row in rows:
             sides = ["ours", "peer"] if turn % 2 == 0 else ["peer", "ours"]
             for side in sides if peer else ["ours"]:
+                load = os.getloadavg()[0]  # Says which figures something else disturbed.
                 if side == "ours":
                     result = run_ours(options, programs[row["model"]], text, row["threads"], work)
                 else:
                     result = run_peer(options, row["model"], row["threads"])
-                row[side].append(result)
+                row[side].append({**result, "load_before": load})
                 print(f"round {turn + 1}: {row['model']}, {row['threads']} threads, {side}: "
                       f"{result['tokens_per_s']:.0f} tokens/s", flush=True)
     return rows

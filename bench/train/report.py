@@ -43,7 +43,7 @@ def markdown(result, summary):
              f"{result['rounds']} rounds of {result['steps']} steps after {result['warm']}.", "",
              table(summary), "",
              "GFLOP/s count products and full attention, as the peer counts them. Load: tokens of the "
-             "busiest expert over the mean; the peer's routing is forced to be balanced.", ""]
+             "busiest expert over the mean; routing is forced to be balanced on both sides.", ""]
     lines += [f"- {key}: {value}" for key, value in about.items()]
     return "\n".join(lines) + "\n"
 
