@@ -1,6 +1,6 @@
 #!/bin/sh
-# sanitize.sh EXAMPLE.moe [hecatec option...]: three steps of training and a sample under ASan and
-# UBSan: the emitted C, the runtime and the kernels.
+# sanitize.sh EXAMPLE.moe [hecatec option...]: three steps of training and a sample (a model of masked
+# tokens: an evaluation) under ASan and UBSan: the emitted C, the runtime and the kernels.
 # Environment: HECATEC; CC; TEXT; EMITTED_CFLAGS; SANITIZED_LIBS.
 set -eu
 work=$(mktemp -d)
@@ -11,5 +11,13 @@ trap 'rm -rf "$work"' EXIT
 "$CC" -std=gnu17 -O1 -g -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all \
     $EMITTED_CFLAGS -o "$work/program" "$work/program.c" $SANITIZED_LIBS
 "$work/program" train --data "$TEXT" --val "$TEXT" --steps 3 --log "$work/log.jsonl" --save "$work/p.safetensors"
-"$work/program" sample --load "$work/p.safetensors" --tokens 5 --prompt "The "
+if "$work/program" info | grep -q 'train.objective = masked'; then
+    "$work/program" eval --load "$work/p.safetensors" --data "$TEXT" --val "$TEXT" | grep -q 'masked tokens'
+    status=0
+    "$work/program" sample --load "$work/p.safetensors" 2> "$work/message" || status=$?
+    test "$status" -eq 2
+    grep -q 'fill in masked tokens' "$work/message"
+else
+    "$work/program" sample --load "$work/p.safetensors" --tokens 5 --prompt "The "
+fi
 test "$(wc -l < "$work/log.jsonl")" -eq 3
