@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/comm/backend.h"
 #include "runtime/comm/mpi_own.h"
 #include "runtime/comm/world.h"
 
@@ -224,3 +225,5 @@ bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_e
     hrt_mpi_helper_start(own);
     return true;
 }
+
+const struct hrt_comm_backend hrt_comm_mpi = {.name = "mpi", .open = hrt_comm_open_mpi};

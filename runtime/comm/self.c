@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/comm/backend.h"
+#include "runtime/comm/world.h"
+
 // Takes the oldest request with `tag` out of the list, or returns NULL.
 static struct hrt_request *take(struct hrt_request **list, int tag) {
     for (; *list; list = &(*list)->next) {
@@ -94,3 +97,20 @@ void hrt_comm_open_self(struct hrt_comm *comm) {
     *comm = (struct hrt_comm){
         .ops = &ops, .rank = 0, .size = 1, .node = 0, .nodes = 1, .node_of = node_of};
 }
+
+static bool open_alone(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
+    struct hrt_world world;
+    int32_t node_of[1];
+    int nodes;
+    if (!hrt_world_find(&world, error)) return false;
+    if (world.size > 1)
+        return hrt_fail_usage(error,
+                              "%s started %d ranks, but the program was compiled for one (see "
+                              "cluster.nodes and cluster.devices)",
+                              world.launcher, world.size);
+    if (topology && !hrt_topology_read(topology, 1, node_of, &nodes, error)) return false;
+    hrt_comm_open_self(comm);
+    return true;
+}
+
+const struct hrt_comm_backend hrt_comm_self = {.name = "self", .open = open_alone};

@@ -45,6 +45,7 @@ function(hecate_add_ranks_test file)
   foreach(ranks ${arg_RANKS})
     add_test(NAME "${name}, ${ranks} ranks" COMMAND ${PROJECT_SOURCE_DIR}/tests/runtime/ranks.sh
       ${ranks} $<TARGET_FILE:${target}>)
-    set_tests_properties("${name}, ${ranks} ranks" PROPERTIES LABELS ranks TIMEOUT 120)
+    set_tests_properties("${name}, ${ranks} ranks" PROPERTIES LABELS ranks TIMEOUT 120
+      PROCESSORS 2)
   endforeach()
 endfunction()

@@ -2,8 +2,8 @@
 #ifndef HECATE_TESTS_RUNTIME_MPI_CASE_H
 #define HECATE_TESTS_RUNTIME_MPI_CASE_H
 
-#include "runtime/comm/mpi.h"
-
+#include "runtime/comm/backend.h"
+#include "runtime/comm/comm.h"
 #include "tests/runtime/support/case.h"
 
 // A rank whose check fails leaves the test at once; the others would wait for it. So the job ends.
@@ -18,7 +18,7 @@
 // Opens the ranks of this run, or ends it. Only rank 0 keeps its standard output.
 static inline void ranks_open(struct hrt_comm *comm, const char *topology) {
     struct hrt_error error = {0};
-    if (!hrt_comm_open_mpi(comm, topology, &error)) {
+    if (!hrt_comm_mpi.open(comm, topology, &error)) {
         fprintf(stderr, "%s\n", error.text);
         exit(error.code);
     }

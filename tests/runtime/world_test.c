@@ -1,6 +1,8 @@
 // Unit test of runtime/comm/world: launchers' variables and topology files.
 #include "runtime/comm/world.h"
 
+#include "runtime/comm/backend.h"
+#include "runtime/comm/comm.h"
 #include "tests/runtime/support/case.h"
 
 static void forget_launchers(void) {
@@ -140,6 +142,31 @@ static void bad_topologies_are_refused_with_their_line(void **state) {
                       "cannot read missing: No such file or directory");
 }
 
+static void a_program_of_one_rank_refuses_to_be_one_of_several(void **state) {
+    (void)state;
+    struct hrt_comm comm;
+    struct hrt_error error = {0};
+    forget_launchers();
+    assert_true(hrt_comm_self.open(&comm, NULL, &error));
+    assert_int_equal(comm.size, 1);
+    hrt_comm_close(&comm);
+
+    test_write("topology", "0\n1\n", 4);
+    const bool placed = hrt_comm_self.open(&comm, "topology", &error);
+    test_expect_error(placed, &error, HRT_EXIT_USAGE,
+                      "topology:2: '1' is neither a rank below 1 nor a range of them");
+
+    setenv("SLURM_STEP_ID", "0", 1);
+    setenv("SLURM_PROCID", "1", 1);
+    setenv("SLURM_NTASKS", "2", 1);
+    setenv("SLURM_LOCALID", "1", 1);
+    const bool opened = hrt_comm_self.open(&comm, NULL, &error);
+    test_expect_error(opened, &error, HRT_EXIT_USAGE,
+                      "srun started 2 ranks, but the program was compiled for one (see "
+                      "cluster.nodes and cluster.devices)");
+    forget_launchers();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_innermost_launcher_counts),
@@ -147,6 +174,7 @@ int main(void) {
         cmocka_unit_test(an_option_goes_before_the_variable),
         cmocka_unit_test(a_topology_assigns_every_rank),
         cmocka_unit_test(bad_topologies_are_refused_with_their_line),
+        cmocka_unit_test(a_program_of_one_rank_refuses_to_be_one_of_several),
     };
     return cmocka_run_group_tests(tests, test_enter_directory, test_leave_directory);
 }

@@ -1,0 +1,23 @@
+// The back ends, as an emitted program names the one that it is linked with.
+#ifndef HECATE_RUNTIME_COMM_BACKEND_H
+#define HECATE_RUNTIME_COMM_BACKEND_H
+
+#include <stdbool.h>
+
+struct hrt_comm;
+struct hrt_error;
+
+struct hrt_comm_backend {
+    const char *name; // "self"
+    // Joins the ranks of the run, once per process. `topology` names a file that says which ranks
+    // share a node (runtime/comm/world.h), or is NULL. On false every rank has the same error.
+    bool (*open)(struct hrt_comm *comm, const char *topology, struct hrt_error *error);
+};
+
+// One rank. Refuses to be one of several that a launcher started.
+extern const struct hrt_comm_backend hrt_comm_self;
+
+// Ranks that mpirun or srun started; of the library hecate_comm_mpi (runtime/comm/mpi.h).
+extern const struct hrt_comm_backend hrt_comm_mpi;
+
+#endif
