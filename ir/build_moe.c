@@ -7,8 +7,8 @@
 static bool check_supported(struct hec_build *build, const struct hec_moe *moe) {
     if (moe->capacity != 0) hec_build_error(build, moe->at, "not yet: capacity");
     if (moe->jitter != 0) hec_build_error(build, moe->at, "not yet: router jitter");
-    if (moe->aux != 0 && moe->aux_per != HEC_AUX_LAYER) {
-        hec_build_error(build, moe->at, "not yet: an auxiliary loss per sequence or batch");
+    if (moe->aux != 0 && moe->aux_per == HEC_AUX_BATCH) {
+        hec_build_error(build, moe->at, "not yet: an auxiliary loss per batch");
     }
     return !build->failed;
 }
@@ -66,7 +66,8 @@ static MlirValue build_losses(struct hec_scope *scope, const struct hec_moe *moe
         const MlirNamedAttribute attribute[] = {hec_attr_float(c, "coef", moe->aux),
                                                 hec_attr_int(c, "topk", moe->topk),
                                                 score_of(c, moe)};
-        const MlirValue in[] = {hec_result(router, 0), hec_result(router, 3)};
+        const int counts = moe->aux_per == HEC_AUX_SEQUENCE ? 2 : 3; // ids or loads
+        const MlirValue in[] = {hec_result(router, 0), hec_result(router, counts)};
         hec_build_at(scope, moe->at, moe->z != 0 ? "aux" : "auxiliary");
         loss[losses++] = hec_build_one(scope, HEC_OP_aux_loss, 2, in, 3, attribute);
     }

@@ -61,8 +61,8 @@ static void check_cluster(const struct hec_program *program, const char *target,
 static void check_moe(const struct hec_moe *moe, const char *target, struct hec_diag *diag) {
     if (moe->capacity > 0) not_yet(diag, moe->at, "a capacity; use `capacity = dropless`", target);
     if (moe->jitter > 0) not_yet(diag, moe->at, "router jitter", target);
-    if (moe->aux > 0 && moe->aux_per != HEC_AUX_LAYER)
-        not_yet(diag, moe->at, "an auxiliary loss per sequence or batch; use `per = layer`",
+    if (moe->aux > 0 && moe->aux_per == HEC_AUX_BATCH)
+        not_yet(diag, moe->at, "an auxiliary loss per batch; use `per = layer` or `per = sequence`",
                 target);
 }
 

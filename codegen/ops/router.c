@@ -88,19 +88,33 @@ static const char *topk_of(struct hec_emitter *e, MlirOperation op) {
     return hec_product(e, &t, 0, 1);
 }
 
+// What follows "hk_aux_loss" in a name, and the number of tokens, by what is counted: the loads of
+// all tokens, or the ids of each sequence.
+static const char *aux_of(struct hec_emitter *e, MlirValue p, MlirValue counts,
+                          const char **tokens) {
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(p));
+    *tokens = leading(e, p);
+    if (hec_tensor_of(mlirValueGetType(counts)).rank == 1) return "";
+    *tokens = HEC_TEXT(e, "%s, %s", hec_product(e, &t, 0, t.rank - 2),
+                       hec_product(e, &t, t.rank - 2, t.rank - 1));
+    return "_sequence";
+}
+
 void hec_emit_aux_loss(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue p = hec_operand(op, 0);
-    hec_statement(e, "hk_aux_loss_%s(%s, %s, %s, %s, %s, %s, %s, %s);", e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, p), hec_ref(e, hec_operand(op, 1)),
-                  leading(e, p), last(e, p), topk_of(e, op), word_of(e, op, "score", scores),
+    const MlirValue p = hec_operand(op, 0), counts = hec_operand(op, 1);
+    const char *tokens, *per = aux_of(e, p, counts, &tokens);
+    hec_statement(e, "hk_aux_loss%s_%s(%s, %s, %s, %s, %s, %s, %s, %s);", per, e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, p), hec_ref(e, counts), tokens,
+                  last(e, p), topk_of(e, op), word_of(e, op, "score", scores),
                   hec_number(e, hec_get_float(op, "coef")));
 }
 
 void hec_emit_aux_loss_grad(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue p = hec_operand(op, 1);
-    hec_statement(e, "hk_aux_loss_grad_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s);", e->suffix,
+    const MlirValue p = hec_operand(op, 1), counts = hec_operand(op, 2);
+    const char *tokens, *per = aux_of(e, p, counts, &tokens);
+    hec_statement(e, "hk_aux_loss%s_grad_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s);", per, e->suffix,
                   hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)), hec_ref(e, p),
-                  hec_ref(e, hec_operand(op, 2)), leading(e, p), last(e, p), topk_of(e, op),
+                  hec_ref(e, counts), tokens, last(e, p), topk_of(e, op),
                   word_of(e, op, "score", scores), hec_number(e, hec_get_float(op, "coef")));
 }
 

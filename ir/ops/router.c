@@ -135,9 +135,16 @@ static bool check_aux(MlirOperation op, int at) {
         !hec_expect_int(op, "topk", 1)) {
         return false;
     }
+    const MlirValue counts = hec_operand(op, at + 1);
+    if (hec_in(op, at + 1).rank > 1) { // Of each sequence.
+        struct hec_tensor ids = hec_with_element(&scores, hec_i32(op));
+        ids.dim[ids.rank - 1] = HEC_STR("picks");
+        ids.size[ids.rank - 1] = hec_get_int(op, "topk");
+        return hec_expect_rank(op, "scores", &scores, 3) && hec_expect(op, "ids", counts, &ids);
+    }
     struct hec_tensor loads = hec_slice(&scores, scores.rank - 1, scores.rank);
     loads.element = hec_i32(op);
-    return hec_expect(op, "loads", hec_operand(op, at + 1), &loads);
+    return hec_expect(op, "loads", counts, &loads);
 }
 
 static MlirType scalar_like(MlirOperation op, int operand) {
@@ -163,7 +170,7 @@ static bool infer_aux_loss_grad(MlirOperation op, MlirType *result) {
     return true;
 }
 
-// The loads are counts: they are constants to the derivative.
+// Loads and ids are constants to the derivative.
 static void gradient_aux_loss(struct hec_gradient *g, MlirOperation op) {
     static const char *const keys[] = {"coef", "topk", "score", NULL};
     const MlirValue scores = hec_operand(op, 0);

@@ -24,4 +24,26 @@ void hk_aux_loss_grad_f64(double *dscores, const double *dloss, const double *sc
                           const int32_t *loads, int64_t tokens, int64_t experts, int64_t topk,
                           enum hk_score score, double coef);
 
+// The same loss of each sequence alone, averaged over the sequences (DeepSeek-V3's, arXiv:2412.19437,
+// equations 17 to 20): its loads are those of its own tokens.
+//
+//   scores  [sequences, tokens, experts]
+//   ids     [sequences, tokens, topk], the chosen experts
+//
+// 0 for no sequences or no tokens.
+void hk_aux_loss_sequence_f32(float *loss, const float *scores, const int32_t *ids,
+                              int64_t sequences, int64_t tokens, int64_t experts, int64_t topk,
+                              enum hk_score score, double coef);
+void hk_aux_loss_sequence_f64(double *loss, const double *scores, const int32_t *ids,
+                              int64_t sequences, int64_t tokens, int64_t experts, int64_t topk,
+                              enum hk_score score, double coef);
+
+// Stores dscores [sequences, tokens, experts], given dloss [1]. The choice has no gradient.
+void hk_aux_loss_sequence_grad_f32(float *dscores, const float *dloss, const float *scores,
+                                   const int32_t *ids, int64_t sequences, int64_t tokens,
+                                   int64_t experts, int64_t topk, enum hk_score score, double coef);
+void hk_aux_loss_sequence_grad_f64(double *dscores, const double *dloss, const double *scores,
+                                   const int32_t *ids, int64_t sequences, int64_t tokens,
+                                   int64_t experts, int64_t topk, enum hk_score score, double coef);
+
 #endif

@@ -22,11 +22,9 @@ static double weighted(const real *scores, const int32_t *loads, int64_t experts
     return score == HK_SIGMOID ? sum / whole : sum;
 }
 
-HK_KERNEL(void, aux_loss,
-          (real * loss, const real *scores, const int32_t *loads, int64_t tokens, int64_t experts,
-           int64_t topk, enum hk_score score, double coef),
-          (loss, scores, loads, tokens, experts, topk, score, coef),
-          HK_PASS(tokens *experts, experts, "tokens experts", tokens, experts)) {
+// The sum of `weighted` over tokens, in double over fixed blocks.
+static double sum_weighted(const real *scores, const int32_t *loads, int64_t tokens,
+                           int64_t experts, enum hk_score score) {
     const int64_t block = (tokens + blocks - 1) / blocks;
     double partial[blocks] = {0};
 #pragma omp parallel for schedule(static)
@@ -37,15 +35,11 @@ HK_KERNEL(void, aux_loss,
     }
     double sum = 0;
     for (int b = 0; b < blocks; b++) sum += partial[b];
-    loss[0] = (real)(factor_of(tokens, experts, topk, coef) * sum);
+    return sum;
 }
 
-HK_KERNEL(void, aux_loss_grad,
-          (real * dscores, const real *dloss, const real *scores, const int32_t *loads,
-           int64_t tokens, int64_t experts, int64_t topk, enum hk_score score, double coef),
-          (dscores, dloss, scores, loads, tokens, experts, topk, score, coef),
-          HK_PASS(2 * tokens * experts, experts, "tokens experts", tokens, experts)) {
-    const double factor = (double)dloss[0] * factor_of(tokens, experts, topk, coef);
+static void grad_of_tokens(real *dscores, double factor, const real *scores, const int32_t *loads,
+                           int64_t tokens, int64_t experts, enum hk_score score) {
 #pragma omp parallel for schedule(static)
     for (int64_t t = 0; t < tokens; t++) {
         const real *from = scores + t * experts;
@@ -59,5 +53,63 @@ HK_KERNEL(void, aux_loss_grad,
         const real c = (real)(factor / whole), less = (real)mean;
 #pragma omp simd
         for (int64_t e = 0; e < experts; e++) to[e] = c * ((real)loads[e] - less);
+    }
+}
+
+static void count_loads(int32_t *loads, const int32_t *ids, int64_t picks, int64_t experts) {
+    for (int64_t e = 0; e < experts; e++) loads[e] = 0;
+    for (int64_t p = 0; p < picks; p++) loads[ids[p]]++;
+}
+
+HK_KERNEL(void, aux_loss,
+          (real * loss, const real *scores, const int32_t *loads, int64_t tokens, int64_t experts,
+           int64_t topk, enum hk_score score, double coef),
+          (loss, scores, loads, tokens, experts, topk, score, coef),
+          HK_PASS(tokens *experts, experts, "tokens experts", tokens, experts)) {
+    const double sum = sum_weighted(scores, loads, tokens, experts, score);
+    loss[0] = (real)(factor_of(tokens, experts, topk, coef) * sum);
+}
+
+HK_KERNEL(void, aux_loss_grad,
+          (real * dscores, const real *dloss, const real *scores, const int32_t *loads,
+           int64_t tokens, int64_t experts, int64_t topk, enum hk_score score, double coef),
+          (dscores, dloss, scores, loads, tokens, experts, topk, score, coef),
+          HK_PASS(2 * tokens * experts, experts, "tokens experts", tokens, experts)) {
+    const double factor = (double)dloss[0] * factor_of(tokens, experts, topk, coef);
+    grad_of_tokens(dscores, factor, scores, loads, tokens, experts, score);
+}
+
+HK_KERNEL(void, aux_loss_sequence,
+          (real * loss, const real *scores, const int32_t *ids, int64_t sequences, int64_t tokens,
+           int64_t experts, int64_t topk, enum hk_score score, double coef),
+          (loss, scores, ids, sequences, tokens, experts, topk, score, coef),
+          HK_PASS(sequences *tokens *experts, sequences *tokens *topk, "sequences tokens experts",
+                  sequences, tokens, experts)) {
+    int32_t loads[HK_EXPERTS_MAX];
+    double sum = 0;
+    assert(experts <= HK_EXPERTS_MAX);
+    for (int64_t s = 0; s < sequences; s++) {
+        count_loads(loads, ids + s * tokens * topk, tokens * topk, experts);
+        sum += sum_weighted(scores + s * tokens * experts, loads, tokens, experts, score);
+    }
+    const double mean = sequences > 0 ? sum / (double)sequences : 0;
+    loss[0] = (real)(factor_of(tokens, experts, topk, coef) * mean);
+}
+
+HK_KERNEL(void, aux_loss_sequence_grad,
+          (real * dscores, const real *dloss, const real *scores, const int32_t *ids,
+           int64_t sequences, int64_t tokens, int64_t experts, int64_t topk, enum hk_score score,
+           double coef),
+          (dscores, dloss, scores, ids, sequences, tokens, experts, topk, score, coef),
+          HK_PASS(2 * sequences * tokens * experts, sequences *tokens *topk,
+                  "sequences tokens experts", sequences, tokens, experts)) {
+    int32_t loads[HK_EXPERTS_MAX];
+    assert(experts <= HK_EXPERTS_MAX);
+    for (int64_t s = 0; s < sequences; s++) {
+        const double factor =
+            (double)dloss[0] * factor_of(tokens, experts, topk, coef) / (double)sequences;
+        count_loads(loads, ids + s * tokens * topk, tokens * topk, experts);
+        grad_of_tokens(dscores + s * tokens * experts, factor, scores + s * tokens * experts, loads,
+                       tokens, experts, score);
     }
 }

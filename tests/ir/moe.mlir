@@ -29,6 +29,18 @@ module {
     return %w : !w
   }
 
+  // Each sequence is balanced alone: the ids take the place of the loads.
+  // CHECK-LABEL: func.func @each_sequence(
+  // CHECK:         %[[R:.*]]:4 = "moe.router"
+  // CHECK:         "moe.aux_loss"(%[[R]]#0, %[[R]]#2)
+  // CHECK:         "moe.aux_loss_grad"(%{{.*}}, %[[R]]#0, %[[R]]#2) {coef = 2.0{{.*}}, score = "softmax", topk = 2 : i64}
+  func.func @each_sequence(%l: !l) -> !s {
+    %s, %w, %i, %n = "moe.router"(%l) {score = "softmax", weight = "scores", topk = 2, groups = 1, topk_groups = 1, scale = 1.0}
+      : (!l) -> (!l, !w, !i, !n)
+    %a = "moe.aux_loss"(%s, %i) {coef = 0.02, topk = 2, score = "softmax"} : (!l, !i) -> !s
+    return %a : !s
+  }
+
   // The losses flow back through scores and logits; nothing reached the weights, so theirs is zero.
   // CHECK-LABEL: func.func @losses(
   // CHECK-SAME:    %[[L:[^:]*]]: tensor<2x4x3xf32

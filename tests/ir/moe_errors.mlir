@@ -45,6 +45,8 @@ module {
     %9 = "moe.router_grad"(%w, %l, %w, %i, %w) {score = "softmax", weight = "scores", topk = 2, groups = 1, topk_groups = 1, scale = 1.0} : (!w, !l, !w, !i, !w) -> !l
     // CHECK: :[[@LINE+1]]:11: error: 'moe.aux_loss': loads is tensor<3xf32, ["E"]>, expected tensor<3xi32, ["E"]>
     %10 = "moe.aux_loss"(%l, %e) {coef = 0.02, topk = 2, score = "softmax"} : (!l, !e) -> !s
+    // CHECK: :[[@LINE+1]]:12: error: 'moe.aux_loss': ids is tensor<2x4x3xi32, ["batch", "T", "picks"]>, expected tensor<2x4x2xi32, ["batch", "T", "picks"]>
+    %a10 = "moe.aux_loss"(%l, %k) {coef = 0.02, topk = 2, score = "softmax"} : (!l, !k) -> !s
     // CHECK: :[[@LINE+1]]:11: error: 'moe.aux_loss': score is "none"
     %11 = "moe.aux_loss"(%l, %n) {coef = 0.02, topk = 2, score = "none"} : (!l, !n) -> !s
     // CHECK: :[[@LINE+1]]:11: error: 'moe.aux_loss_grad': dloss is tensor<3xf32, ["E"]>, expected tensor<f32>

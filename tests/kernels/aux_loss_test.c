@@ -81,6 +81,72 @@ static void loss_and_gradient_are_right(void **state) {
     }
 }
 
+// The loss of each sequence is that of its tokens under their own counts.
+struct sequences {
+    struct aux_case part[3];
+    const real *scores, *dloss;
+    const int32_t *ids;
+    enum hk_score score;
+};
+enum { sequences = 3, length = 37, wide_experts = 11 };
+
+static void run_sequences(const void *context, real *out) {
+    const struct sequences *x = context;
+    HK(aux_loss_sequence)
+    (out, x->scores, x->ids, sequences, length, wide_experts, topk, x->score, coef);
+}
+
+static void run_sequences_gradient(const void *context, real *out) {
+    const struct sequences *x = context;
+    HK(aux_loss_sequence_grad)
+    (out, x->dloss, x->scores, x->ids, sequences, length, wide_experts, topk, x->score, coef);
+}
+
+static struct sequences sequences_case(enum hk_score score) {
+    const int64_t row = length * wide_experts;
+    real *scores = test_reals(sequences * row, 1);
+    for (int64_t i = 0; i < sequences * row; i++) scores[i] = (scores[i] + 2) / 4;
+    int32_t *ids = test_ints(sequences * length * topk, wide_experts, 4);
+    struct sequences x = {.scores = scores, .dloss = test_reals(1, 2), .ids = ids, .score = score};
+    for (int s = 0; s < sequences; s++) {
+        int32_t *loads = test_ints(wide_experts, 1, 0);
+        for (int64_t p = 0; p < length * topk; p++) loads[ids[s * length * topk + p]]++;
+        x.part[s] =
+            (struct aux_case){length, wide_experts, score, scores + s * row, x.dloss, loads};
+    }
+    return x;
+}
+
+static void each_sequence_is_weighed_alone(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const struct sequences x = sequences_case(k ? HK_SIGMOID : HK_SOFTMAX);
+        const int64_t row = length * wide_experts;
+        real *out = test_nans(1), *grad = test_nans(sequences * row), *part = test_nans(row);
+        run_with_threads(run_sequences, &x, out, 1);
+        run_with_threads(run_sequences_gradient, &x, grad, sequences * row);
+        wide want = 0;
+        for (int s = 0; s < sequences; s++) {
+            want += reference(&x.part[s]) / sequences;
+            run_gradient(&x.part[s], part);
+            for (int64_t i = 0; i < row; i++) {
+                const wide one = (wide)part[i] / sequences;
+                assert_near("dscores", s * row + i, grad[s * row + i], one,
+                            8 * EPSILON * fabs((double)one));
+            }
+        }
+        assert_near("loss", 0, out[0], want, 8 * EPSILON * fabs((double)want));
+        test_free_all();
+    }
+}
+
+static void no_sequences_cost_nothing(void **state) {
+    (void)state;
+    real loss = NAN;
+    HK(aux_loss_sequence)(&loss, NULL, NULL, 0, length, wide_experts, topk, HK_SOFTMAX, coef);
+    assert_true(loss == 0);
+}
+
 static void a_balanced_router_costs_coef(void **state) {
     (void)state;
     enum { tokens = 12, experts = 6 };
@@ -95,6 +161,8 @@ static void a_balanced_router_costs_coef(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loss_and_gradient_are_right),
+        cmocka_unit_test(each_sequence_is_weighed_alone),
+        cmocka_unit_test(no_sequences_cost_nothing),
         cmocka_unit_test(a_balanced_router_costs_coef),
     };
     return RUN_KERNEL_TESTS(tests);

@@ -101,7 +101,7 @@ def choose(p, candidates, topk, groups, topk_groups, score):
 
 
 def moe(p, path, x, expert, experts, topk, score="softmax", weight="scores", scale=1.0, groups=1,
-        topk_groups=1, bias=False, select_bias=False, aux=0.0, z=0.0):
+        topk_groups=1, bias=False, select_bias=False, aux=0.0, per="layer", z=0.0):
     """x [batch, T, D]. expert(p, path, rows) is one expert's body. Returns the routed output."""
     rows = x.reshape(-1, x.shape[-1])
     n = rows.shape[0]
@@ -123,7 +123,10 @@ def moe(p, path, x, expert, experts, topk, score="softmax", weight="scores", sca
     loads = torch.bincount(ids.reshape(-1), minlength=experts)
     p.loads[path] = loads.tolist()
     share = scores if score == "softmax" else scores / scores.sum(-1, keepdim=True)
-    p.auxiliary = p.auxiliary + aux * experts / (topk * n**2) * (loads * share.sum(0)).sum()
+    parts = [(share, ids)] if per == "layer" else zip(share.split(x.shape[1]), ids.split(x.shape[1]))
+    losses = [(torch.bincount(i.reshape(-1), minlength=experts) * s.sum(0)).sum() / (topk * len(i)**2)
+              for s, i in parts]
+    p.auxiliary = p.auxiliary + aux * experts * torch.stack(losses).mean()
     p.auxiliary = p.auxiliary + z * torch.logsumexp(logits, -1).pow(2).mean()
 
     # Every expert on every token, most weights zero: slow, and free of index bookkeeping.

@@ -87,7 +87,8 @@ def gpt_oss(p, ids):
 
 
 def deepseek_v3(p, ids):
-    """Sigmoid scores, groups, selection bias, scale, shared expert, a dense first layer."""
+    """Sigmoid scores, groups, selection bias, scale, shared expert, a dense first layer, each sequence
+    balanced."""
     x = p("embed", (V, D))[ids]
     for i in range(3):
         at = f"layers.{i}."
@@ -99,7 +100,7 @@ def deepseek_v3(p, ids):
         n = norm(p, at + "sparse_norm", x)
         routed = moe(p, at + "sparse", n, lambda p, path, rows: swiglu(p, path, rows, 12),
                      experts=8, topk=3, score="sigmoid", weight="renormalized", scale=2.5, groups=4,
-                     topk_groups=2, select_bias=True, aux=0.01)
+                     topk_groups=2, select_bias=True, aux=0.01, per="sequence")
         x = x + routed + swiglu(p, at + "sparse.shared", n, 18)
     return norm(p, "norm", x) @ p("head", (D, V))
 
