@@ -76,6 +76,17 @@ static bool open_route(struct job *job, struct hrt_error *error) {
                           job->state.arena, error);
 }
 
+// What --profile and --trace ask for.
+static bool open_profile(struct job *job, struct hrt_error *error) {
+    const struct hrt_run *run = job->run;
+    const struct hrt_profile_request request = {
+        .table = run->arguments->profile,
+        .trace = run->arguments->trace,
+        .tokens = job->trainer.tokens,
+    };
+    return hrt_profile_open(&job->trainer.profile, &request, run->program, run->comm, error);
+}
+
 static bool prepare(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
@@ -153,6 +164,7 @@ static bool finish(struct job *job, struct hrt_error *error) {
     const struct hrt_arguments *arguments = job->run->arguments;
     print_summary(job);
     if (!hrt_jsonl_close(&job->log, error) || !hrt_route_finish(&job->route, error)) return false;
+    if (!hrt_profile_finish(job->trainer.profile, stdout, error)) return false;
     if (arguments->save) {
         if (!hrt_store_save(job->run->program, job->state.params, arguments->save, error))
             return false;
@@ -176,7 +188,8 @@ static int check_grad(const struct hrt_run *run, struct hrt_error *error) {
 int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     if (run->arguments->check_grad) return check_grad(run, error);
     struct job job = {.run = run, .config = &run->arguments->config, .state.program = run->program};
-    const bool done = prepare(&job, error) && train(&job, error) && finish(&job, error);
+    const bool done = prepare(&job, error) && open_profile(&job, error) && train(&job, error) &&
+                      finish(&job, error);
     int code = done ? HRT_EXIT_DONE : (int)error->code;
     if (done && stop_signal) {
         printf("stopped by %s after step %" PRId64 "\n",
@@ -186,6 +199,7 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_error close_error;
     hrt_jsonl_close(&job.log, &close_error); // Only open when something failed before.
     hrt_route_close(&job.route);
+    hrt_profile_close(job.trainer.profile);
     hrt_trainer_destroy(&job.trainer);
     hrt_state_destroy(&job.state);
     hrt_data_close(&job.data);

@@ -91,17 +91,23 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
     hrt_loads_clear(&trainer->loads);
     for (int64_t i = 0; i < trainer->iterations; i++) {
         const int64_t first = first_sequence(trainer, step, i);
+        hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
         if (!draw_batch(trainer, step, first, error)) return false;
+        hrt_profile_enter(trainer->profile, HRT_PHASE_FORWARD);
         const struct hrt_losses losses = program->forward(state->model, trainer->batch, state->ids,
                                                           state->targets, scale, share);
+        hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         hrt_loads_add(&trainer->loads, state->arena);
         if (trainer->route && !hrt_route_record(trainer->route, i, first, error)) return false;
+        hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         program->backward(state->model, trainer->batch, state->ids, state->targets, scale, share);
+        hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         sum[0] += losses.loss;
         sum[1] += losses.cross_entropy;
         sum[2] += losses.auxiliary * share;
     }
     if (trainer->route && !hrt_route_end_step(trainer->route, error)) return false;
+    hrt_profile_enter(trainer->profile, HRT_PHASE_RANKS);
     hrt_comm_all_reduce(trainer->comm, sum, 3, HRT_DOUBLE);
     hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
     report->loss = sum[0];
@@ -137,18 +143,22 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
                       struct hrt_error *error) {
     const double start = hrt_now();
     *report = (struct hrt_step){.step = step + 1};
+    hrt_profile_begin_step(trainer->profile, step + 1);
     if (!accumulate(trainer, step, report, error)) return false;
     if (!isfinite(report->loss))
         return hrt_fail(error, "step %" PRId64 ": the loss is not finite (%g); training stops",
                         step + 1, report->loss);
+    hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
     report->grad_norm = hrt_grad_norm(trainer->state);
     if (!isfinite(report->grad_norm)) return fail_not_finite(trainer->state, step, error);
 
     report->lr = hrt_schedule_lr(trainer->config, step);
     hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
                        hrt_clip_scale(trainer->config->clip, report->grad_norm));
+    hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
     hrt_bias_update(trainer->state, &trainer->loads);
     report->imbalance = hrt_loads_imbalance(&trainer->loads);
+    hrt_profile_end_step(trainer->profile);
     report->seconds = hrt_now() - start;
     report->tokens_per_s = (double)trainer->tokens / report->seconds;
     return true;

@@ -9,6 +9,7 @@
 #include "runtime/cli/config.h"
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
+#include "runtime/profile/profile.h"
 #include "runtime/route/route.h"
 #include "runtime/train/loads.h"
 #include "runtime/train/optimizer.h"
@@ -21,6 +22,7 @@ struct hrt_trainer {
     struct hrt_state *state;
     struct hrt_route *route; // NULL: routers choose, and nothing is recorded.
     struct hrt_optimizer optimizer;
+    struct hrt_profile *profile;  // Borrowed; NULL: none.
     struct hrt_load_counts loads; // Of the last step, over all ranks.
     int64_t batch;                // Sequences of one iteration on this rank.
     int64_t iterations;           // Of one step.

@@ -1,0 +1,47 @@
+// What profile, its table and their test share.
+#ifndef HECATE_RUNTIME_PROFILE_OWN_H
+#define HECATE_RUNTIME_PROFILE_OWN_H
+
+#include "runtime/profile/profile.h"
+#include "runtime/profile/trace.h"
+
+struct hrt_profile {
+    struct hk_observer observer;
+    struct hrt_tally tally; // Kernels, and what is between them.
+    struct hrt_trace trace;
+    struct hrt_trace_process process;
+    bool table;
+
+    // Of the machine and the run, for the heading.
+    double peak; // Multiply-adds of all threads, operations per ns. 0: not measured.
+    int threads, ranks;
+    const char *isa;
+    int64_t tokens;
+
+    // Summed over the counted steps. When there are several, the first is not counted.
+    int64_t steps, first_step, last_step;
+    int64_t step_ns, phase_ns[HRT_PHASES];
+    bool warm; // A step is left out.
+
+    // Of the running step.
+    int64_t number, step_start, phase_start;
+    enum hrt_phase phase;
+    int64_t kernel_end; // Of the last kernel of this phase, or where the phase began.
+    int kernel;         // That kernel's row; -1: none yet.
+};
+
+// As the functions without _at, which take the time from hk_clock.
+void hrt_profile_begin_step_at(struct hrt_profile *profile, int64_t number, int64_t now);
+void hrt_profile_enter_at(struct hrt_profile *profile, enum hrt_phase phase, int64_t now);
+void hrt_profile_end_step_at(struct hrt_profile *profile, int64_t now);
+
+// What the observer is told.
+void hrt_profile_called(void *profile, const struct hk_call *call);
+
+// Measures the multiply-adds of all threads together, operations per ns: the fastest of many runs.
+double hrt_profile_peak(enum hrt_precision precision);
+
+// Prints the table of what was counted.
+void hrt_profile_print(FILE *out, const struct hrt_profile *profile);
+
+#endif

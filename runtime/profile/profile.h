@@ -1,0 +1,46 @@
+// profile: where the time of training steps goes. It observes the kernels that the training thread
+// calls and is told of the phases of a step; what lies between two kernels in forward and backward
+// is the program's own: loops that the compiler emitted (and, over ranks, the exchange of rows).
+//
+// Nothing is allocated while steps run, and results are bit for bit those of a run without it.
+// Every function takes NULL for "no profile" and then does nothing.
+#ifndef HECATE_RUNTIME_PROFILE_PROFILE_H
+#define HECATE_RUNTIME_PROFILE_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/base/error.h"
+#include "runtime/comm/comm.h"
+#include "runtime/profile/tally.h"
+#include "runtime/program.h"
+
+struct hrt_profile;
+
+struct hrt_profile_request {
+    bool table;        // Print one at the end.
+    const char *trace; // File to write; NULL: none. Ranks but the first add ".RANK".
+    int64_t tokens;    // Of one step.
+};
+
+// Prepares what is requested; *profile is NULL when that is nothing. For a table it measures the
+// processor for a fifth of a second. False: the file cannot be written, or out of memory. Collective.
+bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_request *request,
+                      const struct hrt_program *program, struct hrt_comm *comm,
+                      struct hrt_error *error);
+
+// A step, numbered from 1, begins in HRT_PHASE_OTHER and ends. Kernels between steps are ignored.
+void hrt_profile_begin_step(struct hrt_profile *profile, int64_t number);
+void hrt_profile_end_step(struct hrt_profile *profile);
+
+// The phase before ends where `phase` begins.
+void hrt_profile_enter(struct hrt_profile *profile, enum hrt_phase phase);
+
+// Writes the trace; the first rank prints the table and what the trace holds.
+bool hrt_profile_finish(struct hrt_profile *profile, FILE *out, struct hrt_error *error);
+
+// Writes the trace of a run that did not come to hrt_profile_finish as far as it can, and frees all.
+void hrt_profile_close(struct hrt_profile *profile);
+
+#endif

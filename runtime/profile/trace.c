@@ -1,0 +1,174 @@
+// The ring, and the Chrome trace format: complete events ("X") on one track per rank; steps hold
+// phases, phases hold kernels.
+#include "runtime/profile/trace.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *hrt_phase_name(enum hrt_phase phase) {
+    static const char *const name[] = {
+        [HRT_PHASE_OTHER] = "other",      [HRT_PHASE_DATA] = "data",
+        [HRT_PHASE_FORWARD] = "forward",  [HRT_PHASE_BACKWARD] = "backward",
+        [HRT_PHASE_RANKS] = "over ranks", [HRT_PHASE_OPTIMIZER] = "optimizer",
+    };
+    return name[phase];
+}
+
+bool hrt_trace_open(struct hrt_trace *trace, const char *path, struct hrt_error *error) {
+    *trace = (struct hrt_trace){
+        .path = strdup(path),
+        .event = malloc(HRT_TRACE_EVENTS * sizeof *trace->event),
+    };
+    if (!trace->path || !trace->event) {
+        hrt_trace_close(trace);
+        return hrt_fail(error, "out of memory");
+    }
+    trace->file = fopen(path, "we");
+    if (trace->file) return true;
+    hrt_fail(error, "cannot write '%s': %s", path, strerror(errno));
+    hrt_trace_close(trace);
+    return false;
+}
+
+void hrt_trace_close(struct hrt_trace *trace) {
+    if (trace->file) fclose(trace->file);
+    free(trace->path);
+    free(trace->event);
+    *trace = (struct hrt_trace){0};
+}
+
+void hrt_trace_add(struct hrt_trace *trace, const struct hrt_trace_event *event) {
+    if (trace->file) trace->event[trace->events++ % HRT_TRACE_EVENTS] = *event;
+}
+
+// What lies around something comes before it: readers nest events in the order of the file.
+static int by_time(const void *left, const void *right) {
+    const struct hrt_trace_event *a = left, *b = right;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    if (a->ns != b->ns) return a->ns > b->ns ? -1 : 1;
+    return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+// Sorts the events that are held and leaves out those before the first whole step, if any is whole.
+// Returns how many are left; *from is the first.
+static int64_t select_events(const struct hrt_trace *trace, const struct hrt_trace_event **from) {
+    const bool full = trace->events > HRT_TRACE_EVENTS;
+    const int64_t held = full ? HRT_TRACE_EVENTS : trace->events;
+    int64_t skipped = 0;
+    qsort(trace->event, (size_t)held, sizeof *trace->event, by_time);
+    while (full && skipped < held && trace->event[skipped].kind != HRT_TRACE_STEP) skipped++;
+    if (skipped == held) skipped = 0;
+    *from = trace->event + skipped;
+    return held - skipped;
+}
+
+// In billions per second, to a tenth: nobody reads more.
+static double rate(float amount, int64_t ns) {
+    return round(10 * (double)amount / (double)(ns > 0 ? ns : 1)) / 10;
+}
+
+// What a kernel's event shows when it is clicked on.
+static json_t *args_of(const struct hrt_trace_event *event, const struct hrt_tally *tally) {
+    const struct hrt_tally_row *row = &tally->row[event->index];
+    json_t *args = json_object();
+    if (row->section == HRT_SECTION_BETWEEN) {
+        static const char *const key[] = {"after", "before"};
+        for (int i = 0; i < 2; i++) {
+            if (row->size[i] >= 0)
+                json_object_set_new(args, key[i], json_string(tally->row[row->size[i]].name));
+        }
+        return args;
+    }
+    const char *at = row->sizes ? row->sizes + hrt_tally_varies(row) : "";
+    for (int i = 0; *at && i < HK_DIMS_MAX; i++) {
+        const size_t length = strcspn(at, " ");
+        const int64_t size = i == 0 ? event->number : row->size[i];
+        json_object_setn_new(args, at, length, json_integer(size));
+        at += length + (at[length] == ' ');
+    }
+    if (event->flops > 0)
+        json_object_set_new(args, "GFLOP/s", json_real(rate(event->flops, event->ns)));
+    if (event->bytes > 0)
+        json_object_set_new(args, "GB/s", json_real(rate(event->bytes, event->ns)));
+    return args;
+}
+
+static const char *category_of(const struct hrt_tally_row *row) {
+    static const char *const name[] = {
+        [HRT_SECTION_PRODUCTS] = "product",    [HRT_SECTION_ATTENTION] = "attention",
+        [HRT_SECTION_PASSES] = "pass",         [HRT_SECTION_BETWEEN] = "between",
+        [HRT_SECTION_OPTIMIZER] = "optimizer",
+    };
+    return name[row->section];
+}
+
+static json_t *object_of(const struct hrt_trace_event *event, const struct hrt_trace *trace,
+                         const struct hrt_tally *tally, int rank) {
+    char name[2 * HRT_SHAPE_MAX] = "between kernels", shape[HRT_SHAPE_MAX];
+    const char *category = "phase";
+    json_t *args = NULL;
+    if (event->kind == HRT_TRACE_STEP) {
+        snprintf(name, sizeof name, "step %lld", (long long)event->number);
+    } else if (event->kind == HRT_TRACE_PHASE) {
+        snprintf(name, sizeof name, "%s", hrt_phase_name((enum hrt_phase)event->index));
+    } else {
+        const struct hrt_tally_row *row = &tally->row[event->index];
+        hrt_tally_shape(shape, row, event->number);
+        if (row->section != HRT_SECTION_BETWEEN)
+            snprintf(name, sizeof name, "%s%s%s", row->name, *shape ? " " : "", shape);
+        category = category_of(row);
+        args = args_of(event, tally);
+    }
+    return json_pack("{s:s s:s s:s s:f s:f s:i s:i s:o*}", "name", name, "cat", category, "ph", "X",
+                     "ts", 1e-3 * (double)(event->start - trace->zero), "dur",
+                     1e-3 * (double)event->ns, "pid", rank, "tid", 0, "args", args);
+}
+
+// Dumps and frees `object`; every one but the first goes behind a comma.
+static bool write_object(const struct hrt_trace *trace, json_t *object, bool first) {
+    const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(15);
+    const bool done = object && (first || fputc(',', trace->file) != EOF) &&
+                      fputc('\n', trace->file) != EOF &&
+                      json_dumpf(object, trace->file, flags) == 0;
+    json_decref(object);
+    return done;
+}
+
+static json_t *metadata(const char *what, int rank, json_t *name) {
+    return json_pack("{s:s s:s s:i s:i s:{s:o}}", "name", what, "ph", "M", "pid", rank, "tid", 0,
+                     "args", "name", name);
+}
+
+static bool write_all(const struct hrt_trace *trace, const struct hrt_tally *tally,
+                      const struct hrt_trace_process *process, struct hrt_trace_written *written) {
+    const struct hrt_trace_event *event;
+    const int rank = process->rank;
+    written->events = select_events(trace, &event);
+    written->left_out = trace->events > HRT_TRACE_EVENTS;
+    json_t *name = json_sprintf("%s, rank %d", process->program, rank);
+    bool done = fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", trace->file) != EOF &&
+                write_object(trace, metadata("process_name", rank, name), true) &&
+                write_object(trace, metadata("thread_name", rank, json_string("step")), false);
+    for (int64_t i = 0; done && i < written->events; i++) {
+        if (event[i].kind == HRT_TRACE_STEP) {
+            if (!written->first_step) written->first_step = event[i].number;
+            written->last_step = event[i].number;
+        }
+        done = write_object(trace, object_of(&event[i], trace, tally, rank), false);
+    }
+    return done && fputs("\n]}\n", trace->file) != EOF;
+}
+
+bool hrt_trace_write(struct hrt_trace *trace, const struct hrt_tally *tally,
+                     const struct hrt_trace_process *process, struct hrt_trace_written *written,
+                     struct hrt_error *error) {
+    *written = (struct hrt_trace_written){0};
+    const bool dumped = write_all(trace, tally, process, written);
+    const bool closed = fclose(trace->file) == 0;
+    trace->file = NULL;
+    return (dumped && closed) ||
+           hrt_fail(error, "cannot write '%s': %s", trace->path, strerror(errno));
+}

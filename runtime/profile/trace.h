@@ -1,0 +1,62 @@
+// trace: what ran when, for Perfetto (ui.perfetto.dev) and chrome://tracing. The newest events are
+// held, HRT_TRACE_EVENTS of them, and written at the end of the run; whole steps only.
+#ifndef HECATE_RUNTIME_PROFILE_TRACE_H
+#define HECATE_RUNTIME_PROFILE_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/base/error.h"
+#include "runtime/profile/tally.h"
+
+// Time between kernels below two microseconds is no event: mostly it is the clock's own.
+enum { HRT_TRACE_EVENTS = 1 << 17, HRT_TRACE_BETWEEN_NS = 2000 };
+
+enum hrt_trace_kind { HRT_TRACE_STEP, HRT_TRACE_PHASE, HRT_TRACE_KERNEL };
+
+struct hrt_trace_event {
+    int64_t start, ns; // hk_clock
+    int64_t number;    // STEP: which, from 1; KERNEL: its first size.
+    float flops, bytes;
+    int32_t index; // PHASE: enum hrt_phase; KERNEL: row of the tally.
+    int32_t kind;  // enum hrt_trace_kind
+};
+
+struct hrt_trace {
+    FILE *file; // NULL: nothing is traced.
+    char *path;
+    struct hrt_trace_event *event; // A ring of HRT_TRACE_EVENTS.
+    int64_t events;                // Ever added.
+    int64_t zero;                  // Times in the file count from here; whoever opens it sets it.
+};
+
+// What a file says about the process that it is of.
+struct hrt_trace_process {
+    const char *program;
+    int rank;
+};
+
+struct hrt_trace_written { // What the file holds.
+    int64_t first_step, last_step, events;
+    bool left_out; // Older steps found no place.
+};
+
+// Creates or truncates `path` and allocates the ring.
+bool hrt_trace_open(struct hrt_trace *trace, const char *path, struct hrt_error *error);
+
+// Nothing when closed.
+void hrt_trace_add(struct hrt_trace *trace, const struct hrt_trace_event *event);
+
+// Writes and closes the file. `tally` has the rows that events name.
+bool hrt_trace_write(struct hrt_trace *trace, const struct hrt_tally *tally,
+                     const struct hrt_trace_process *process, struct hrt_trace_written *written,
+                     struct hrt_error *error);
+
+// Closes the file as it is, frees the ring.
+void hrt_trace_close(struct hrt_trace *trace);
+
+// "forward", ...
+const char *hrt_phase_name(enum hrt_phase phase);
+
+#endif
