@@ -279,7 +279,18 @@ static void set_attributes(struct hec_build *build) {
     hec_set_attr(build->module, hec_attr_int(c, "hecate.batch", build->batch));
     hec_set_attr(build->module, hec_attr_int(c, "hecate.vocabulary", program->vocabulary));
     hec_set_attr(build->module, hec_attr_int(c, "hecate.positions", program->positions));
+    if (build->world > 1) {
+        const char *experts = hec_program_setting(program, "parallel.experts");
+        hec_set_attr(build->module, hec_attr_int(c, "hecate.world", build->world));
+        hec_set_attr(build->module, hec_attr_string(c, "hecate.experts", experts));
+    }
     free(setting);
+}
+
+// 1 when it is not set.
+static int64_t count_of(const struct hec_build *build, const char *key) {
+    const char *text = hec_program_setting(build->program, key);
+    return text ? strtoll(text, NULL, 10) : 1;
 }
 
 // The settings that decide types.
@@ -296,6 +307,7 @@ static bool read_settings(struct hec_build *build) {
     } else {
         hec_build_error(build, at, "not yet: train.precision = %s", precision ? precision : "none");
     }
+    build->world = count_of(build, "cluster.nodes") * count_of(build, "cluster.devices");
     char *end = NULL;
     build->batch = batch ? strtoll(batch, &end, 10) : 0;
     if (build->batch < 1 || *end) {

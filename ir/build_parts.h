@@ -10,7 +10,7 @@ struct hec_build {
     const struct hec_program *program;
     MlirOperation module;
     MlirType real, i32, index;
-    int64_t batch;
+    int64_t batch, world;  // Sequences of a microbatch; ranks.
     struct hec_map value;  // struct hec_node -> the pointer of its MlirValue
     struct hec_map loop;   // struct hec_loop -> its scf.for
     struct hec_map symbol; // struct hec_param -> its moe.param, struct hec_moe -> its moe.set

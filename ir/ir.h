@@ -91,20 +91,24 @@ MlirOperation hec_build_func(MlirBlock module, MlirOperation before, const char 
 void hec_build_return(struct hec_builder *b, MlirOperation func, int results,
                       const MlirValue *result);
 
-// ---- loops over layers (loop.c): scf.for from 0 to count, step 1
+// ---- loops over layers, and inside of them over waves (loop.c): scf.for from 0 to count, step 1
+
+enum { HEC_COUNT_AT_RUN_TIME = -1 };
 
 struct hec_for {
     MlirOperation op;
     MlirBlock body;
     MlirValue layer; // Of the iteration; counts down in backward loops (a subi in the body).
     bool down;
-    int64_t count;
+    int64_t count; // HEC_COUNT_AT_RUN_TIME: a loop over waves, whose second operand tells.
     int carried;
 };
 
 // Makes the loop, with a body that holds only the layer's computation; end it with hec_for_yield.
 struct hec_for hec_build_for(struct hec_builder *b, int64_t count, bool down, int carried,
                              const MlirValue *init);
+// A loop over waves: `count` times, known at run time; carries nothing.
+struct hec_for hec_build_repeat(struct hec_builder *b, MlirValue count, bool down);
 void hec_for_yield(struct hec_for *loop, MlirLocation at, const MlirValue *value);
 struct hec_for hec_for_of(MlirOperation op);
 MlirValue hec_for_argument(const struct hec_for *loop, int index);

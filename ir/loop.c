@@ -5,8 +5,9 @@
 
 enum { CARRIED_MAX = 16, BOUNDS = 3 };
 
-struct hec_for hec_build_for(struct hec_builder *b, int64_t count, bool down, int carried,
-                             const MlirValue *init) {
+// Makes the loop; `count_value` or, when that is null, `count` says how often its body runs.
+static struct hec_for build(struct hec_builder *b, int64_t count, MlirValue count_value, bool down,
+                            int carried, const MlirValue *init) {
     assert(carried <= CARRIED_MAX);
     MlirValue operand[BOUNDS + CARRIED_MAX];
     MlirType type[1 + CARRIED_MAX];
@@ -15,10 +16,15 @@ struct hec_for hec_build_for(struct hec_builder *b, int64_t count, bool down, in
     struct hec_builder bounds = *b;
     bounds.at = hec_loc_strip(b->at);
     operand[0] = hec_build_index(&bounds, 0);
-    operand[1] = hec_build_index(&bounds, count);
+    operand[1] = count_value.ptr ? count_value : hec_build_index(&bounds, count);
     operand[2] = hec_build_index(&bounds, 1);
     type[0] = mlirIndexTypeGet(b->context);
-    at[0] = hec_loc_named(down ? "step" : "i", hec_loc_strip(b->at));
+    at[0] = hec_loc_named(down ? "step" : count_value.ptr ? "wave" : "i", hec_loc_strip(b->at));
+    MlirValue last = {0}; // Of a run-time count: outside of the loop.
+    if (down && count_value.ptr) {
+        const MlirValue before[] = {count_value, operand[2]};
+        last = hec_build_value(&bounds, HEC_OP_SUBI, 2, before, type[0], 0, NULL);
+    }
     for (int i = 0; i < carried; i++) {
         operand[BOUNDS + i] = init[i];
         type[1 + i] = mlirValueGetType(init[i]);
@@ -44,11 +50,21 @@ struct hec_for hec_build_for(struct hec_builder *b, int64_t count, bool down, in
     loop.layer = mlirBlockGetArgument(loop.body, 0);
     if (down) {
         struct hec_builder in = hec_builder_end(loop.body, hec_loc_strip(b->at));
-        const MlirValue difference[] = {hec_build_index(&in, count - 1), loop.layer};
-        in.at = hec_loc_named("i", in.at);
+        const MlirValue difference[] = {last.ptr ? last : hec_build_index(&in, count - 1),
+                                        loop.layer};
+        in.at = hec_loc_named(count_value.ptr ? "wave" : "i", in.at);
         loop.layer = hec_build_value(&in, HEC_OP_SUBI, 2, difference, type[0], 0, NULL);
     }
     return loop;
+}
+
+struct hec_for hec_build_for(struct hec_builder *b, int64_t count, bool down, int carried,
+                             const MlirValue *init) {
+    return build(b, count, (MlirValue){0}, down, carried, init);
+}
+
+struct hec_for hec_build_repeat(struct hec_builder *b, MlirValue count, bool down) {
+    return build(b, HEC_COUNT_AT_RUN_TIME, count, down, 0, NULL);
 }
 
 void hec_for_yield(struct hec_for *loop, MlirLocation at, const MlirValue *value) {
@@ -56,10 +72,9 @@ void hec_for_yield(struct hec_for *loop, MlirLocation at, const MlirValue *value
     hec_build_op(&b, HEC_OP_SCF_YIELD, loop->carried, value, 0, NULL, 0, NULL);
 }
 
-static int64_t constant_of(MlirValue v) {
+static int64_t count_of(MlirValue v) {
     const MlirOperation op = hec_defining(v);
-    assert(hec_op_is(op, HEC_OP_CONSTANT));
-    return hec_get_int(op, "value");
+    return hec_op_is(op, HEC_OP_CONSTANT) ? hec_get_int(op, "value") : HEC_COUNT_AT_RUN_TIME;
 }
 
 // The layer of a descending loop is the subi at the start of its body; hec_build_for makes it.
@@ -67,7 +82,7 @@ struct hec_for hec_for_of(MlirOperation op) {
     assert(hec_op_is(op, HEC_OP_FOR));
     struct hec_for loop = {.op = op,
                            .body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)),
-                           .count = constant_of(hec_operand(op, 1)),
+                           .count = count_of(hec_operand(op, 1)),
                            .carried = (int)mlirOperationGetNumResults(op)};
     loop.layer = mlirBlockGetArgument(loop.body, 0);
     for (MlirOperation first = mlirBlockGetFirstOperation(loop.body); !mlirOperationIsNull(first);

@@ -30,7 +30,8 @@ static bool is_common(MlirStringRef name) {
                                          "again",
                                          "operandSegmentSizes",
                                          "bias_rate",
-                                         "select_bias"};
+                                         "select_bias",
+                                         "rows_max"};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         if (mlirStringRefEqual(name, HEC_STR(common[i]))) return true;
     }

@@ -26,7 +26,17 @@ static bool read_constant(MlirValue v, int64_t *value) {
     return true;
 }
 
+// A loop over waves carries nothing, and fssdp says how often it runs.
+static bool is_repeat(MlirOperation op) {
+    const MlirOperation count = hec_defining(hec_operand(op, 1));
+    int64_t first, step;
+    return (hec_op_is(count, HEC_OP_waves) || hec_op_is(count, HEC_OP_again)) &&
+           mlirOperationGetNumResults(op) == 0 && read_constant(hec_operand(op, 0), &first) &&
+           read_constant(hec_operand(op, 2), &step) && first == 0 && step == 1;
+}
+
 static bool check_for(MlirOperation op) {
+    if (is_repeat(op)) return true;
     int64_t bound[BOUNDS] = {0};
     bool sound = true;
     for (int i = 0; i < BOUNDS; i++) sound &= read_constant(hec_operand(op, i), &bound[i]);

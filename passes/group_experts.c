@@ -94,6 +94,9 @@ static void group(MlirOperation experts, MlirOperation func) {
     const MlirValue ids = hec_operand(experts, 2);
     const MlirOperation route = hec_build_inferred(&b, HEC_OP_route, 1, &ids, 1, &count);
     assert(!mlirOperationIsNull(route)); // Its operand passed the verifier of moe.experts.
+    if (hec_has_attr(hec_module_of(experts), "hecate.world")) { // distribute-experts needs it.
+        hec_set_attr(route, hec_attr_symbol(b.context, "set", hec_get_string(set, "sym_name")));
+    }
     const MlirValue first = hec_result(route, 0);
     const MlirValue x[] = {hec_operand(experts, 0), hec_result(route, 1), hec_result(route, 2)};
     const MlirValue w[] = {hec_operand(experts, 1), hec_result(route, 1), hec_result(route, 2)};

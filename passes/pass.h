@@ -44,6 +44,7 @@ extern const struct hec_pass hec_pass_inline;
 extern const struct hec_pass hec_pass_simplify;
 extern const struct hec_pass hec_pass_differentiate;
 extern const struct hec_pass hec_pass_recompute;
+extern const struct hec_pass hec_pass_distribute_experts;
 extern const struct hec_pass hec_pass_fuse_elementwise;
 extern const struct hec_pass hec_pass_place_buffers;
 extern const struct hec_pass hec_pass_prove_placement;

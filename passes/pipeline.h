@@ -14,6 +14,11 @@
     "check-shapes,group-experts,inline,simplify,differentiate,simplify,recompute,"                 \
     "fuse-elementwise,place-buffers"
 
+// Of modules with hecate.world, that is for more than one rank.
+#define HEC_PIPELINE_RANKS                                                                         \
+    "check-shapes,group-experts,inline,simplify,differentiate,simplify,recompute,"                 \
+    "distribute-experts,fuse-elementwise,place-buffers"
+
 // One step. A step that is none of our passes is an upstream pipeline: `pass` is NULL.
 struct hec_step {
     const struct hec_pass *pass;

@@ -5,15 +5,16 @@
 
 const struct hec_pass *const hec_passes[] = {
     // In the order in which the default pipeline has them first.
-    &hec_pass_check_shapes,     //
-    &hec_pass_group_experts,    //
-    &hec_pass_inline,           //
-    &hec_pass_simplify,         //
-    &hec_pass_differentiate,    //
-    &hec_pass_recompute,        //
-    &hec_pass_fuse_elementwise, //
-    &hec_pass_place_buffers,    //
-    &hec_pass_prove_placement,  //
+    &hec_pass_check_shapes,       //
+    &hec_pass_group_experts,      //
+    &hec_pass_inline,             //
+    &hec_pass_simplify,           //
+    &hec_pass_differentiate,      //
+    &hec_pass_recompute,          //
+    &hec_pass_distribute_experts, // Of programs of several ranks.
+    &hec_pass_fuse_elementwise,   //
+    &hec_pass_place_buffers,      //
+    &hec_pass_prove_placement,    //
     NULL,
 };
 

@@ -1,9 +1,14 @@
-// Movement of experts: keyed by set and layer, asynchronous, without values of their own.
+// Movement: of experts, keyed by set and layer, asynchronous, without values of their own; and of
+// rows to the ranks that hold their experts, wave by wave.
 #include "ir/ops/rule.h"
+
+static MlirOperation set_of(MlirOperation op) {
+    return hec_find_symbol(hec_module_of(op), hec_get_string(op, "set"));
+}
 
 static bool verify(MlirOperation op) {
     const MlirStringRef name = hec_get_string(op, "set");
-    if (hec_op_is(hec_find_symbol(hec_module_of(op), name), HEC_OP_set)) return true;
+    if (hec_op_is(set_of(op), HEC_OP_set)) return true;
     hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
     return false;
 }
@@ -13,3 +18,123 @@ const struct hec_traits hec_traits_materialize = {.verify = verify};
 const struct hec_traits hec_traits_await = {.verify = verify};
 const struct hec_traits hec_traits_reduce = {.verify = verify};
 const struct hec_traits hec_traits_release = {.verify = verify};
+
+// ---- rows
+
+// Operands `first`.. are the wave, where `waves`, and the layer, which the set's layers ask for.
+static bool check_keys(MlirOperation op, int first, bool waves) {
+    if (!verify(op)) return false;
+    const int keys = (int)mlirOperationGetNumOperands(op) - first;
+    const int wanted = waves + (hec_get_int(set_of(op), "layers") > 0);
+    if (keys == wanted) return true;
+    hec_ir_error(op, "the set has %s layers: %d indices expected, %d given",
+                 wanted > waves ? "several" : "no", wanted, keys);
+    return false;
+}
+
+// `first` has an entry for each expert, and one more.
+static bool check_first(MlirOperation op, MlirValue first) {
+    const struct hec_tensor want =
+        hec_vector(hec_i32(op), HEC_STR("first"), hec_get_int(set_of(op), "experts") + 1);
+    return hec_expect(op, "first", first, &want);
+}
+
+// [rows, width..] of reals.
+static bool check_rows(MlirOperation op, const char *what, MlirValue rows) {
+    if (!hec_expect_real(op, what, rows)) return false;
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(rows));
+    if (t.rank >= 1 && mlirStringRefEqual(t.dim[0], HEC_STR("rows"))) return true;
+    hec_ir_error(op, "%s is %s, expected rows first", what,
+                 hec_type_text(mlirValueGetType(rows)).text);
+    return false;
+}
+
+// [rows], as many as `rows` has.
+static bool check_gate(MlirOperation op, const char *what, MlirValue gate, MlirValue rows) {
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(rows)), want = hec_slice(&t, 0, 1);
+    return hec_expect(op, what, gate, &want);
+}
+
+// [tokens.., picks], the set's topk of them.
+static bool check_picks(MlirOperation op, const char *what, MlirValue v) {
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
+    const bool picks = t.rank >= 2 && mlirStringRefEqual(t.dim[t.rank - 1], HEC_STR("picks"));
+    if (picks && t.size[t.rank - 1] == hec_get_int(set_of(op), "topk")) return true;
+    hec_ir_error(op, "%s is %s, expected the tokens' dimensions and the set's picks", what,
+                 hec_type_text(mlirValueGetType(v)).text);
+    return false;
+}
+
+static bool verify_exchange(MlirOperation op) {
+    if (!check_keys(op, 1, false) || !check_picks(op, "ids", hec_operand(op, 0))) return false;
+    const struct hec_tensor loads = hec_out(op, 0);
+    if (loads.rank == 1 && loads.size[0] == hec_get_int(set_of(op), "experts") &&
+        mlirTypeEqual(loads.element, hec_i32(op)))
+        return true;
+    hec_ir_error(op, "loads is %s, expected a count for each expert of the set",
+                 hec_type_text(hec_tensor_type(&loads)).text);
+    return false;
+}
+
+static bool verify_waves(MlirOperation op) {
+    return check_keys(op, 0, false);
+}
+
+static bool verify_again(MlirOperation op) {
+    return check_keys(op, 0, true);
+}
+
+static bool verify_dispatch(MlirOperation op) {
+    if (!check_keys(op, 2, true) || !hec_expect_real(op, "x", hec_operand(op, 0)) ||
+        !check_picks(op, "weights", hec_operand(op, 1)) ||
+        !check_rows(op, "rows", hec_result(op, 0)) ||
+        !check_gate(op, "gate", hec_result(op, 1), hec_result(op, 0)) ||
+        !check_first(op, hec_result(op, 2)))
+        return false;
+    const struct hec_tensor x = hec_in(op, 0), weights = hec_in(op, 1), rows = hec_out(op, 0);
+    const int tokens = weights.rank - 1;
+    const struct hec_tensor width = hec_slice(&rows, 1, rows.rank);
+    if (x.rank >= tokens) {
+        const struct hec_tensor lead = hec_slice(&x, 0, tokens),
+                                rest = hec_slice(&x, tokens, x.rank);
+        const struct hec_tensor want = hec_slice(&weights, 0, tokens);
+        if (hec_same_dims(&lead, &want) && hec_same_dims(&rest, &width)) return true;
+    }
+    hec_ir_error(op, "x is %s: its rows are not those that are sent",
+                 hec_type_text(hec_tensor_type(&x)).text);
+    return false;
+}
+
+static bool verify_give_back(MlirOperation op) {
+    return check_keys(op, 1, true) && check_rows(op, "rows", hec_operand(op, 0));
+}
+
+static bool verify_collect(MlirOperation op) {
+    return check_keys(op, 0, false) && hec_expect_real(op, "y", hec_result(op, 0));
+}
+
+static bool verify_dispatch_grad(MlirOperation op) {
+    return check_keys(op, 2, true) && hec_expect_real(op, "dy", hec_operand(op, 0)) &&
+           check_first(op, hec_operand(op, 1)) && check_rows(op, "drows", hec_result(op, 0));
+}
+
+static bool verify_give_back_grad(MlirOperation op) {
+    return check_keys(op, 2, true) && check_rows(op, "drows", hec_operand(op, 0)) &&
+           check_gate(op, "dgate", hec_operand(op, 1), hec_operand(op, 0));
+}
+
+static bool verify_collect_grad(MlirOperation op) {
+    return check_keys(op, 0, false) && hec_expect_real(op, "dx", hec_result(op, 0)) &&
+           check_picks(op, "dweights", hec_result(op, 1));
+}
+
+// Not pure: they talk to other ranks, and what they give depends on the route of the layer.
+const struct hec_traits hec_traits_exchange = {.verify = verify_exchange};
+const struct hec_traits hec_traits_waves = {.verify = verify_waves};
+const struct hec_traits hec_traits_again = {.verify = verify_again};
+const struct hec_traits hec_traits_dispatch = {.verify = verify_dispatch};
+const struct hec_traits hec_traits_give_back = {.verify = verify_give_back};
+const struct hec_traits hec_traits_collect = {.verify = verify_collect};
+const struct hec_traits hec_traits_dispatch_grad = {.verify = verify_dispatch_grad};
+const struct hec_traits hec_traits_give_back_grad = {.verify = verify_give_back_grad};
+const struct hec_traits hec_traits_collect_grad = {.verify = verify_collect_grad};

@@ -54,17 +54,26 @@ static void pin(struct hec_placement *p, MlirValue v, struct hec_home home) {
     placed->pinned = true;
 }
 
+// Whether `layer` is that of a loop around; loops over waves may lie between.
+static bool is_layer_around(MlirOperation op, MlirValue layer) {
+    MlirOperation parent = mlirOperationGetParentOperation(op);
+    for (; hec_op_is(parent, HEC_OP_FOR); parent = mlirOperationGetParentOperation(parent)) {
+        const struct hec_for loop = hec_for_of(parent);
+        if (mlirValueEqual(layer, loop.layer)) return loop.count != HEC_COUNT_AT_RUN_TIME;
+    }
+    return false;
+}
+
 // The home that an access to `symbol` at operand `at` names: no layer, a constant one, the loop's.
 static struct hec_home home_at(struct hec_placement *p, enum hec_home_kind kind, const char *key,
                                MlirOperation op, int at) {
     struct hec_home home = {.kind = kind, .symbol = hec_get_string(op, key)};
     if (mlirOperationGetNumOperands(op) <= at) return home;
     const MlirValue layer = hec_operand(op, at);
-    const MlirOperation parent = mlirOperationGetParentOperation(op);
     if (hec_op_is(hec_defining(layer), HEC_OP_CONSTANT)) {
         home.row = HEC_ROW_FIXED;
         home.at = hec_get_int(hec_defining(layer), "value");
-    } else if (hec_op_is(parent, HEC_OP_FOR) && mlirValueEqual(layer, hec_for_of(parent).layer)) {
+    } else if (is_layer_around(op, layer)) {
         home.row = HEC_ROW_LAYER;
     } else {
         hec_ir_error(op, "the layer is neither a constant nor that of the loop around");

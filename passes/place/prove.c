@@ -56,6 +56,7 @@ struct proof {
     struct hec_map halves; // Value that was added to another one -> id of that one.
     HEC_VEC(struct token) memory;
     int64_t next_id, layer;
+    int64_t waves; // Of every route.
     int faults;
 };
 
@@ -344,6 +345,12 @@ static bool run_index(struct proof *p, MlirOperation op) {
     case HEC_OP_SUBI:
         value = row_at(p, op, 0) - row_at(p, op, 1);
         break;
+    case HEC_OP_waves:
+        value = p->waves;
+        break;
+    case HEC_OP_again:
+        value = row_at(p, op, 0) < p->waves - 1;
+        break;
     default:
         return false;
     }
@@ -361,11 +368,12 @@ static void carry(struct proof *p, MlirOperation op, MlirValue to, int64_t id) {
 
 static void run_loop(struct proof *p, MlirOperation op) {
     const struct hec_for loop = hec_for_of(op);
-    const int64_t outer = p->layer;
+    const bool waves = loop.count == HEC_COUNT_AT_RUN_TIME;
+    const int64_t outer = p->layer, count = waves ? row_at(p, op, 1) : loop.count;
     int64_t *id = hec_arena_alloc(&p->arena, (size_t)loop.carried, sizeof *id);
     for (int i = 0; i < loop.carried; i++) id[i] = id_of(p, hec_for_init(&loop, i));
-    for (int64_t step = 0; step < loop.count && p->faults == 0; step++) {
-        p->layer = loop.down ? loop.count - 1 - step : step;
+    for (int64_t step = 0; step < count && p->faults == 0; step++) {
+        if (!waves) p->layer = loop.down ? count - 1 - step : step;
         set_id(p, mlirBlockGetArgument(loop.body, 0), step + 1);
         for (int i = 0; i < loop.carried; i++) carry(p, op, hec_for_argument(&loop, i), id[i]);
         run_block(p, loop.body);
@@ -424,8 +432,8 @@ static void run_module(struct proof *p, const struct hec_ops *symbols) {
     }
 }
 
-bool hec_prove_placement(MlirOperation module) {
-    struct proof p = {.module = module};
+static bool prove(MlirOperation module, int64_t waves) {
+    struct proof p = {.module = module, .waves = waves};
     struct hec_ops symbols = hec_ops_in(hec_module_body(module));
     run_module(&p, &symbols);
     free(symbols.op);
@@ -436,6 +444,11 @@ bool hec_prove_placement(MlirOperation module) {
     hec_map_free(&p.halves);
     hec_arena_free(&p.arena);
     return p.faults == 0;
+}
+
+// All waves but the last one run alike: what holds for one and for two holds for any number.
+bool hec_prove_placement(MlirOperation module) {
+    return prove(module, 1) && (!hec_has_attr(module, "hecate.world") || prove(module, 2));
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
