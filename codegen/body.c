@@ -2,6 +2,7 @@
 // came from one call of a block. Every tensor has its place, so that a function needs the model
 // and the layer only.
 #include "codegen/emitter.h"
+#include "codegen/ops/ops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,9 +79,36 @@ static void declare(struct hec_emitter *e, MlirOperation op) {
     }
 }
 
+// A loop over waves, or what happens again for all but the last one.
+static void emit_waves(struct hec_emitter *e, const struct hec_for *loop, int depth) {
+    struct hec_writer *out = &e->function->body;
+    const MlirOperation count = hec_defining(hec_operand(loop->op, 1));
+    const char *key = hec_route_key(e, count);
+    hec_blank(out);
+    if (hec_op_is(count, HEC_OP_again)) {
+        hec_open(out, "if (wave < hrt_waves(%s) - 1) { // Its slots hold a later wave.", key);
+    } else if (loop->down) {
+        hec_open(out, "for (int64_t wave = hrt_waves(%s) - 1; wave >= 0; wave--) {", key);
+    } else {
+        hec_open(out, "for (int64_t wave = 0; wave < hrt_waves(%s); wave++) {", key);
+    }
+    e->function->line = 0;
+    hec_scope_enter(e);
+    const struct hec_ops body = hec_ops_in(loop->body);
+    emit_list(e, body.op, body.count, depth);
+    free(body.op);
+    hec_scope_leave(e);
+    e->function->line = 0;
+    hec_close(out, "}");
+}
+
 static void emit_for(struct hec_emitter *e, MlirOperation op, int depth) {
     struct hec_function *f = e->function;
     const struct hec_for loop = hec_for_of(op);
+    if (loop.count == HEC_COUNT_AT_RUN_TIME) {
+        emit_waves(e, &loop, depth);
+        return;
+    }
     if (f->layer) {
         hec_emit_fault(e, op, "is a loop in a loop over layers, which is not supported yet");
         return;

@@ -57,7 +57,9 @@ void hec_dims_collect(struct hec_emitter *e) {
         if (hec_op_is(op, HEC_OP_param) || hec_op_is(op, HEC_OP_slot)) {
             collect_type(e, hec_get_type(op, "type"));
         }
-        if (hec_op_is(op, HEC_OP_FOR)) constant_of(e, HEC_STR("layers"), hec_for_of(op).count);
+        if (hec_op_is(op, HEC_OP_FOR) && hec_for_of(op).count != HEC_COUNT_AT_RUN_TIME) {
+            constant_of(e, HEC_STR("layers"), hec_for_of(op).count);
+        }
         for (int k = 0; k < (int)mlirOperationGetNumResults(op); k++) {
             collect_type(e, mlirValueGetType(hec_result(op, k)));
         }
@@ -76,9 +78,10 @@ const char *hec_layers(struct hec_emitter *e, int64_t count) {
     return use(e, HEC_STR("layers"), count);
 }
 
-// Rows of one kind of routing: a variable of the function, batch * T * picks.
+// Rows of one kind of routing: a variable of the function, batch * T * picks; or those of the wave.
 static const char *rows_variable(struct hec_emitter *e, int64_t size) {
     struct hec_function *f = e->function;
+    if (e->sends_rows) return "m->rows";
     const int64_t tokens = e->batch * e->positions;
     const int64_t picks = tokens > 0 ? size / tokens : 0;
     for (int i = 0; i < e->dims.count; i++) {

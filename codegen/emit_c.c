@@ -60,6 +60,7 @@ static bool check_module(struct hec_emitter *e) {
         if (hec_op_is(op, HEC_OP_param)) sound = has_ints(e, op, of_param);
         if (hec_op_is(op, HEC_OP_slot)) sound = has_ints(e, op, of_slot);
         if (hec_op_is(op, HEC_OP_set)) sound = has_ints(e, op, of_set);
+        e->sends_rows |= hec_op_is(op, HEC_OP_set) && hec_has_attr(op, "rows_max");
         if (sound && hec_op_is(op, HEC_OP_param) && hec_has_attr(op, "set") &&
             mlirOperationIsNull(hec_set_of(e, op))) {
             hec_emit_fault(e, op, "belongs to a set that does not exist");
@@ -70,6 +71,7 @@ static bool check_module(struct hec_emitter *e) {
     if (!sound) return false;
     e->batch = hec_get_int(e->module, "hecate.batch");
     e->positions = hec_get_int(e->module, "hecate.positions");
+    e->world = hec_has_attr(e->module, "hecate.world") ? hec_get_int(e->module, "hecate.world") : 1;
     if (e->batch < 1 || e->positions < 1) {
         hec_emit_fault(e, e->module, "has no tokens");
         return false;
@@ -88,8 +90,8 @@ static bool check_module(struct hec_emitter *e) {
 static void reserve_names(struct hec_emitter *e) {
     static const char *const own[] = {"backward", "begin",   "bind", "forward", "loads",
                                       "params",   "program", "sets", "settings"};
-    static const char *const members[] = {"batch", "grad",  "ids",   "param",  "routing",
-                                          "saved", "scale", "share", "targets"};
+    static const char *const members[] = {"batch", "experts", "grad",  "ids",   "param",  "routing",
+                                          "rows",  "saved",   "scale", "share", "targets"};
     e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -115,7 +117,8 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
                 source.data);
     hec_comment(out, "Do not edit: change the model and compile again.");
     hec_line(out, "//");
-    hec_comment(out, "  target   cpu, %s", size == 4 ? "fp32" : "fp64");
+    hec_comment(out, "  target   cpu, %s%s", size == 4 ? "fp32" : "fp64",
+                e->world > 1 ? HEC_TEXT(e, ", %" PRId64 " ranks", e->world) : "");
     hec_comment(out, "  memory   %s of parameters, as much for gradients, %s for everything else",
                 mebibytes(e, params),
                 mebibytes(e, (double)hec_get_int(e->module, "hecate.arena_bytes")));
@@ -134,6 +137,10 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
     }
     if (passes.length) hec_comment(out, "%s", line);
     hec_line(out, "#include \"hecate/kernels/kernels.h\"");
+    if (e->world > 1) {
+        hec_line(out, "#include \"hecate/runtime/comm/backend.h\"");
+        hec_line(out, "#include \"hecate/runtime/experts/experts.h\"");
+    }
     hec_line(out, "#include \"hecate/runtime/program.h\"");
     hec_blank(out);
 }

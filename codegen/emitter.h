@@ -94,7 +94,9 @@ struct hec_emitter {
     const char *name;   // The model's, as a C identifier.
     MlirStringRef positions_dim;
     int64_t batch, positions, layers_seen;
-    bool backward; // The functions written now.
+    int64_t world;   // Ranks; 1: one process.
+    bool sends_rows; // To other ranks: rows are those of a wave.
+    bool backward;   // The functions written now.
     bool failed;
 
     struct hec_idents globals, function_names;
@@ -164,6 +166,7 @@ const char *hec_experts(struct hec_emitter *e, MlirOperation set); // The consta
 // The slot in which `set` keeps its loads, and the set of such a slot; null: there is none.
 MlirOperation hec_loads_of(struct hec_emitter *e, MlirOperation set);
 MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot);
+int hec_set_index(struct hec_emitter *e, MlirStringRef name); // In the table of sets; -1: none.
 void hec_model_struct(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_bind(struct hec_emitter *e, struct hec_writer *out);

@@ -184,6 +184,10 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "const int32_t *targets; // %s; negative: ignored.", dims);
     hec_line(out, "%s scale; // Of the token losses.", e->real);
     hec_line(out, "%s share; // Of the auxiliary losses.", e->real);
+    if (e->world > 1) {
+        hec_line(out, "struct hrt_experts *experts; // Whom rows go to; the runtime's.");
+        hec_line(out, "int64_t rows; // Of the current wave.");
+    }
     hec_blank(out);
     struct_params(e, out, false);
     struct_params(e, out, true);
@@ -246,7 +250,9 @@ static void bind_param(struct layer_loop *loop, MlirOperation op) {
     }
 }
 
+// Not where experts live on several ranks: there the runtime says which chunks are here.
 static void bind_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation set) {
+    if (e->sends_rows) return;
     const int64_t layers = hec_get_int(set, "layers");
     const char *name = hec_member(e, set), *experts = hec_experts(e, set);
     const char *chunk = "n";

@@ -66,7 +66,7 @@ static int symbol_index(struct hec_emitter *e, enum hec_op op, MlirStringRef nam
     return found;
 }
 
-static int set_index(struct hec_emitter *e, MlirStringRef name) {
+int hec_set_index(struct hec_emitter *e, MlirStringRef name) {
     return symbol_index(e, HEC_OP_set, name);
 }
 
@@ -74,13 +74,40 @@ static int param_index(struct hec_emitter *e, MlirStringRef name) {
     return symbol_index(e, HEC_OP_param, name);
 }
 
+// Elements of the rows that are sent to the experts of `set`.
+static int64_t row_width(struct hec_emitter *e, MlirOperation set) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    const MlirStringRef name = hec_get_string(set, "sym_name");
+    int64_t width = 0;
+    for (int i = 0; i < ops.count && !width; i++) {
+        if (!hec_op_is(ops.op[i], HEC_OP_dispatch) ||
+            !mlirStringRefEqual(hec_get_string(ops.op[i], "set"), name))
+            continue;
+        const MlirType type = mlirValueGetType(hec_result(ops.op[i], 0));
+        width = hec_type_elements(type) / mlirShapedTypeGetDimSize(type, 0);
+    }
+    free(ops.op);
+    return width;
+}
+
+// What the runtime needs to send rows to a set's experts: "" in programs of one rank.
+static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
+    if (!e->sends_rows) return "";
+    return HEC_TEXT(e,
+                    ", .width = %" PRId64 ", .rows_max = %" PRId64
+                    ", .chunks = offsetof(struct %s, param.%s), .chunk_grads = offsetof(struct %s, "
+                    "grad.%s)",
+                    row_width(e, set), hec_get_int(set, "rows_max"), e->name, hec_member(e, set),
+                    e->name, hec_member(e, set));
+}
+
 static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
     hec_line(out,
              "{.name = %s, .experts = %" PRId64 ", .topk = %" PRId64 ", .layers = %" PRId64
-             ", .offset = %" PRId64 ", .chunk_elements = %" PRId64 "},",
+             ", .offset = %" PRId64 ", .chunk_elements = %" PRId64 "%s},",
              quote_attr(e, op, "sym_name"), hec_get_int(op, "experts"), hec_get_int(op, "topk"),
              at_least_one(hec_get_int(op, "layers")), hec_get_int(op, "offset"),
-             hec_get_int(op, "chunk_elements"));
+             hec_get_int(op, "chunk_elements"), sending_text(e, op));
 }
 
 static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
@@ -102,7 +129,7 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
         columns = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1));
     }
     const bool panels = mlirStringRefEqual(hec_get_string(op, "layout"), HEC_STR("panels"));
-    const int set = first ? set_index(e, hec_get_string(op, "set")) : -1;
+    const int set = first ? hec_set_index(e, hec_get_string(op, "set")) : -1;
     const char *text = HEC_TEXT(
         e, "{.symbol = %s, .path = %s, .rank = %d, .dim = {%s}, .shape = {%s}, .layers = %" PRId64,
         quote_attr(e, op, "sym_name"), quote_attr(e, op, "path"), t.rank - first,
@@ -129,7 +156,7 @@ static void emit_loads(struct hec_emitter *e, struct hec_writer *out, MlirOperat
              "{.set = %d, .arena_offset = %" PRId64 ", .arena_stride = %" PRId64
              ", .routing_offset = offsetof(struct %s, routing.%s), .select_bias = %d, "
              ".bias_rate = %.17g},",
-             set_index(e, hec_get_string(set, "sym_name")), hec_get_int(slot, "offset"),
+             hec_set_index(e, hec_get_string(set, "sym_name")), hec_get_int(slot, "offset"),
              int_or(slot, "stride", 0), e->name, hec_member(e, set),
              biased ? param_index(e, hec_get_string(set, "select_bias")) : -1,
              biased ? hec_get_float(set, "bias_rate") : 0.0);
@@ -189,6 +216,17 @@ static int emit_table(struct hec_emitter *e, struct hec_writer *out, const char 
     return count;
 }
 
+// How often a loop runs its body. In waves, a rank computes as many rows as it sends, on average.
+static double times_of(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_for loop = hec_for_of(op);
+    if (loop.count != HEC_COUNT_AT_RUN_TIME) return (double)loop.count;
+    const MlirOperation count = hec_defining(hec_operand(op, 1));
+    if (hec_op_is(count, HEC_OP_again)) return 0;
+    const MlirOperation set = hec_find_symbol(e->module, hec_get_string(count, "set"));
+    const int64_t sent = e->batch * e->positions * hec_get_int(set, "topk");
+    return (double)sent / (double)hec_get_int(set, "rows_max");
+}
+
 // Products and attention, forward and backward, for one token.
 static double flops_per_token(struct hec_emitter *e) {
     double flops = 0;
@@ -202,7 +240,7 @@ static double flops_per_token(struct hec_emitter *e) {
         double times = 1;
         for (MlirOperation up = mlirOperationGetParentOperation(ops.op[i]);
              !mlirOperationIsNull(up); up = mlirOperationGetParentOperation(up)) {
-            if (hec_op_is(up, HEC_OP_FOR)) times *= (double)hec_for_of(up).count;
+            if (hec_op_is(up, HEC_OP_FOR)) times *= times_of(e, up);
         }
         flops += times * hec_op_cost(ops.op[i]).flops;
     }
@@ -237,6 +275,12 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
         if (!tables[i].count) continue;
         hec_line(out, ".%s = %d, .%s = %s,", tables[i].many, tables[i].count, tables[i].one,
                  tables[i].many);
+    }
+    if (e->world > 1) {
+        hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,
+                 e->sends_rows ? "true" : "false");
+        hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);
+        hec_line(out, ".backend = &hrt_comm_mpi,");
     }
     hec_line(out, ".model_bytes = sizeof(struct %s),", e->name);
     if (mlirOperationIsNull(logits)) {

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct hrt_comm_backend; // comm/backend.h
+
 enum hrt_precision { HRT_FP32, HRT_FP64 };
 enum hrt_init { HRT_INIT_NORMAL, HRT_INIT_ZEROS, HRT_INIT_ONES, HRT_INIT_ROPE };
 enum hrt_layout { HRT_ROWS, HRT_PANELS }; // As enum hk_layout.
@@ -23,6 +25,10 @@ struct hrt_set {
     const char *name; // "sparse"
     int64_t experts, topk, layers;
     int64_t offset, chunk_elements;
+    // Of programs whose ranks own experts (struct hrt_program, owned); else 0.
+    int64_t width, rows_max;    // Elements of a row that is sent; rows of a wave on one rank.
+    size_t chunks, chunk_grads; // Bytes into the model: tables of pointers, [layers][experts], of
+                                // the chunks that this rank holds, by number, and their gradients.
 };
 
 // A parameter of the source; under a repeat it has one tensor per layer.
@@ -89,6 +95,14 @@ struct hrt_program {
     const struct hrt_set *set;
     const struct hrt_loads *load;
     const struct hrt_setting *setting; // Sorted by key.
+
+    // 0 in programs of one rank. Others run with exactly this many, which all make the same calls:
+    // forward and backward talk.
+    int64_t world;
+    int rank;              // This process's, filled in by the runtime (in its copy of this struct).
+    bool owned;            // Each expert lives on one rank; else every rank has all experts.
+    size_t experts_offset; // Bytes into the model: the struct hrt_experts * that it calls.
+    const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
 
     size_t model_bytes;   // Of the emitted struct; the runtime allocates it, zeroed.
     size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.

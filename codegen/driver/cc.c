@@ -45,9 +45,10 @@ static void add_words(struct command *c, const char *text) {
 }
 
 static struct command command_of(struct hec_arena *arena, const struct hec_options *options,
-                                 const char *prefix, const char *source, const char *output) {
+                                 const char *prefix, bool ranks, const char *source,
+                                 const char *output) {
     struct command c = {.arena = arena};
-    add_words(&c, options->cc);
+    add_words(&c, ranks && !strcmp(options->cc, "gcc") ? "mpicc" : options->cc);
     add(&c, "-std=gnu17");
     add(&c, options->optimize);
     add(&c, hec_arena_format(arena, "-march=%s", options->march));
@@ -68,6 +69,7 @@ static struct command command_of(struct hec_arena *arena, const struct hec_optio
     add(&c, source);
     if (!options->object) {
         add(&c, hec_arena_format(arena, "-L%s/lib", prefix));
+        if (ranks) add(&c, "-lhecate_comm_mpi");
         add(&c, "-lhecate_runtime");
         add(&c, "-lhecate_kernels");
         add(&c, "-ljansson");
@@ -133,8 +135,8 @@ static int run(const struct command *c) {
     return failed ? -1 : status;
 }
 
-int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const char *source,
-               const char *output) {
+int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, bool ranks,
+               const char *source, const char *output) {
     const char *prefix = hec_prefix(arena);
     const char *header =
         prefix ? hec_arena_format(arena, "%s/include/hecate/runtime/program.h", prefix) : NULL;
@@ -149,7 +151,7 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
         fprintf(stderr, "hecatec: error: --cc names no command\n");
         return 2;
     }
-    const struct command c = command_of(arena, options, prefix, source, output);
+    const struct command c = command_of(arena, options, prefix, ranks, source, output);
     if (options->verbose || options->dry_run) show(&c);
     if (options->dry_run) return 0;
 
@@ -158,6 +160,9 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
     if (status == -1) {
         fprintf(stderr, "hecatec: error: cannot run the C compiler '%s': %s\n", c.word.item[0],
                 strerror(errno));
+        if (ranks)
+            fprintf(stderr, "  programs of several ranks are linked with Open MPI: install "
+                            "libopenmpi-dev and openmpi-bin\n");
     } else if (WIFSIGNALED(status)) {
         fprintf(stderr, "hecatec: error: the C compiler '%s' was ended by signal %d (%s)\n",
                 c.word.item[0], WTERMSIG(status), strsignal(WTERMSIG(status)));

@@ -44,6 +44,7 @@ struct compilation {
     struct hec_reporter reporter;
     MlirContext context;
     struct hec_pipeline *pipeline;
+    bool one_rank, several_ranks; // What is compiled; neither: not known yet.
     MlirOperation module;
     struct hec_program *program;
     int from, to;      // Stages.
@@ -91,9 +92,11 @@ static MlirContext context_of(struct compilation *c) {
     return c->context;
 }
 
+// Until the number of ranks is known, the longer pipeline stands for both.
 static bool make_pipeline(struct compilation *c) {
     if (c->pipeline) return true;
-    const char *text = c->options->passes ? c->options->passes : HEC_PIPELINE_DEFAULT;
+    const char *text = c->one_rank ? HEC_PIPELINE_DEFAULT : HEC_PIPELINE_RANKS;
+    if (c->options->passes) text = c->options->passes;
     char *why = NULL;
     c->pipeline = hec_pipeline_parse(context_of(c), text, &why);
     if (!c->pipeline) fprintf(stderr, "hecatec: error: --passes: %s\n", why);
@@ -151,6 +154,15 @@ static bool choose_stages(struct compilation *c) {
     }
     if (o->passes && !make_pipeline(c)) return false;
     return true;
+}
+
+// Takes the pipeline for `world` ranks; stages that were chosen are looked for in it.
+static bool settle_pipeline(struct compilation *c, int64_t world) {
+    c->one_rank = world == 1;
+    c->several_ranks = world > 1;
+    hec_pipeline_free(c->pipeline);
+    c->pipeline = NULL;
+    return choose_stages(c);
 }
 
 // ---- printing
@@ -237,6 +249,9 @@ static bool run_front(struct compilation *c, int *status) {
     if (has_errors(c) || !sound) return false;
     c->name = c->program->name;
     lap(c, "parse and check");
+    const int64_t world = strtoll(hec_program_setting(c->program, "cluster.nodes"), NULL, 10) *
+                          strtoll(hec_program_setting(c->program, "cluster.devices"), NULL, 10);
+    if (!settle_pipeline(c, world)) return *status = HEC_EXIT_COMMAND_LINE, false;
     const char *explain = c->options->explain;
     if (c->options->syntax_only) return *status = HEC_EXIT_DONE, false;
     if (c->to == STAGE_CHECK || (explain && strcmp(explain, "shapes") == 0)) {
@@ -262,6 +277,8 @@ static bool read_module(struct compilation *c) {
     }
     const MlirStringRef name = hec_get_string(c->module, "sym_name");
     c->name = name.length ? hec_arena_copy(c->arena, name.data, name.length) : "model";
+    const bool several = hec_has_attr(c->module, "hecate.world");
+    if (!settle_pipeline(c, several ? hec_get_int(c->module, "hecate.world") : 1)) return false;
     return hec_ir_verify(c->module);
 }
 
@@ -415,7 +432,7 @@ static int finish_program(struct compilation *c) {
     if (!output) output = hec_arena_format(c->arena, "%s%s", c->name, o->object ? ".o" : "");
     const char *made = o->dry_run ? output : hec_output_begin(c->arena, output);
     if (!made) return HEC_EXIT_INPUT;
-    const int status = hec_cc_run(c->arena, o, source, made);
+    const int status = hec_cc_run(c->arena, o, c->several_ranks, source, made);
     lap(c, "C compiler");
     if (status != HEC_EXIT_DONE || o->dry_run) return status;
     return hec_output_commit(made, output, o->object ? 0666 : 0777) ? HEC_EXIT_DONE

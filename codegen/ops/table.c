@@ -72,6 +72,16 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     [HEC_OP_combine] = hec_emit_combine,
     [HEC_OP_gate_rows] = hec_emit_gate_rows,
     [HEC_OP_gate_rows_grad] = hec_emit_gate_rows_grad,
+    // Rows on their way to the ranks of their experts.
+    [HEC_OP_exchange] = hec_emit_exchange,
+    [HEC_OP_waves] = hec_emit_nothing,
+    [HEC_OP_again] = hec_emit_nothing,
+    [HEC_OP_dispatch] = hec_emit_dispatch,
+    [HEC_OP_give_back] = hec_emit_give_back,
+    [HEC_OP_collect] = hec_emit_collect,
+    [HEC_OP_dispatch_grad] = hec_emit_dispatch_grad,
+    [HEC_OP_give_back_grad] = hec_emit_give_back_grad,
+    [HEC_OP_collect_grad] = hec_emit_collect_grad,
 };
 
 hec_emit_op *hec_emit_of(enum hec_op op) {

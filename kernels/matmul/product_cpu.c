@@ -197,6 +197,7 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
     real columns_of_a[turned_rows_max / tile_rows * tile_size] __attribute__((aligned(64)));
     real packed[turned_depth * HK_PANEL] __attribute__((aligned(64)));
     const int64_t out_row = p->layout == HK_PANELS ? HK_PANEL : p->n;
+    if (rows == 0 && p->write == HK_ADD) return; // What has no rows may not even be here.
     for (int64_t begin = 0; begin == 0 || begin < rows; begin += turned_depth) {
         const int64_t depth = smaller(rows - begin, turned_depth);
         copy_columns(columns_of_a, a + begin * p->k + k[0], p, depth, k[1] - k[0], p->k - k[0]);

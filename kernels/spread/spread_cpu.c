@@ -35,6 +35,7 @@ HK_KERNEL(void, spread_grad,
         for (int64_t begin = 0; begin < n; begin += strip_max) {
             const int64_t count = n - begin < strip_max ? n - begin : strip_max;
             real sum[strip_max] = {0};
+            if (first[e] == first[e + 1] && write == HK_ADD) continue; // May not even be here.
             strip_add_rows(sum, dy + first[e] * n + begin, n, first[e + 1] - first[e], count);
             strip_write(chunk[e] + offset + begin, sum, count, write);
         }

@@ -91,7 +91,8 @@ static bool prepare(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
     if (run->arguments->sample && !hrt_run_check_sample(run, error)) return false;
-    if (save && !hrt_store_check_writable(save, error)) return false;
+    const bool leads = run->comm->rank == 0; // Writes the files.
+    if (save && leads && !hrt_store_check_writable(save, error)) return false;
     if (!hrt_run_open_data(run, &job->data, error)) return false;
     if (job->data.train.starts == 0)
         return hrt_fail_usage(error, "no training data: give --data FILE");
@@ -102,7 +103,7 @@ static bool prepare(struct job *job, struct hrt_error *error) {
                             error) ||
         !open_route(job, error))
         return false;
-    return hrt_jsonl_open(&job->log, job->config->log_jsonl, error);
+    return hrt_jsonl_open(&job->log, leads ? job->config->log_jsonl : NULL, error);
 }
 
 static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *error) {
@@ -140,6 +141,15 @@ static void print_summary(const struct job *job) {
            job->first.loss, job->last.loss);
 }
 
+// Ranks stop together, whichever of them was signalled.
+static bool is_stopped(const struct job *job) {
+    if (!job->run->program->world) return stop_signal;
+    int64_t asked[] = {stop_signal == SIGINT, stop_signal == SIGTERM};
+    hrt_comm_all_reduce(job->run->comm, asked, 2, HRT_INT64);
+    if (asked[0] || asked[1]) stop_signal = asked[0] ? SIGINT : SIGTERM;
+    return asked[0] || asked[1];
+}
+
 static bool train(struct job *job, struct hrt_error *error) {
     const struct hrt_program *program = job->run->program;
     const struct hrt_trainer *trainer = &job->trainer;
@@ -153,7 +163,7 @@ static bool train(struct job *job, struct hrt_error *error) {
     watch_signals();
     const double start = hrt_now();
     bool done = true;
-    for (int64_t i = 0; done && i < job->config->steps && !stop_signal; i++)
+    for (int64_t i = 0; done && i < job->config->steps && !is_stopped(job); i++)
         done = take_step(job, i, error);
     job->seconds = hrt_now() - start;
     hrt_progress_end_line(&job->progress);
@@ -166,7 +176,8 @@ static bool finish(struct job *job, struct hrt_error *error) {
     if (!hrt_jsonl_close(&job->log, error) || !hrt_route_finish(&job->route, error)) return false;
     if (!hrt_profile_finish(job->trainer.profile, stdout, error)) return false;
     if (arguments->save) {
-        if (!hrt_store_save(job->run->program, job->state.params, arguments->save, error))
+        if (!hrt_store_gather(job->run->program, job->state.params, job->run->comm, arguments->save,
+                              error))
             return false;
         printf("saved: %s\n", arguments->save);
     }
@@ -178,6 +189,11 @@ static bool finish(struct job *job, struct hrt_error *error) {
 
 static int check_grad(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_state state;
+    if (run->program->world) {
+        hrt_fail_usage(error, "--check-grad runs in programs of one process: compile with "
+                              "--set cluster.nodes=1 --set cluster.devices=1");
+        return (int)error->code;
+    }
     if (!hrt_run_create_state(run, &state, false, error)) return (int)error->code;
     const bool done = hrt_check_grad(&state, run->arguments->check_grad,
                                      (uint64_t)run->arguments->config.seed, stdout, error);

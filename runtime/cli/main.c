@@ -1,13 +1,18 @@
 // hrt_main: from argv to an exit code.
 #include <errno.h>
+#include <inttypes.h>
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/cli/command.h"
 #include "runtime/cli/spin.h"
+#include "runtime/comm/backend.h"
+#include "runtime/comm/world.h"
 #include "runtime/params/init.h"
 #include "runtime/params/store.h"
+#include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 
 bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error) {
@@ -30,6 +35,10 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
 bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
                           struct hrt_error *error) {
     if (!hrt_state_create(state, run->program, training, error)) return false;
+    if (!hrt_ranks_join(state, run->comm, error)) {
+        hrt_state_destroy(state);
+        return false;
+    }
     const struct hrt_arguments *arguments = run->arguments;
     if (!arguments->load) {
         hrt_init_params(run->program, state->params, (uint64_t)arguments->config.seed);
@@ -65,23 +74,57 @@ static int run_command(const struct hrt_run *run, struct hrt_error *error) {
     return HRT_EXIT_USAGE;
 }
 
-int hrt_main(int argc, char **argv, const struct hrt_program *program) {
+// Joins the ranks. Only rank 0 is heard: what the others would print goes nowhere.
+static bool open_comm(struct hrt_comm *comm, struct hrt_program *program, struct hrt_error *error) {
+    const struct hrt_comm_backend *backend = program->backend ? program->backend : &hrt_comm_self;
+    if (!backend->open(comm, getenv("HECATE_TOPOLOGY"), error)) return false;
+    if (!program->world) return true;
+    program->rank = comm->rank;
+    if (comm->rank > 0 && !freopen("/dev/null", "w", stdout))
+        return hrt_fail(error, "cannot open /dev/null: %s", strerror(errno));
+    if (comm->size == program->world) return true;
+    return hrt_fail_usage(error,
+                          "compiled for %" PRId64 " ranks (cluster.nodes x cluster.devices), but "
+                          "%d run; start it with mpirun -n %" PRId64,
+                          program->world, comm->size, program->world);
+}
+
+static bool needs_ranks(const struct hrt_run *run) {
+    const struct hrt_arguments *arguments = run->arguments;
+    return !arguments->help && !arguments->version && arguments->command != HRT_INFO;
+}
+
+// Ends a run that failed. A mistake that all ranks have made is told by one; a rank that fails alone
+// tells it and ends the others, which may be waiting for it.
+static void report(const struct hrt_run *run, int code, const struct hrt_error *error) {
+    struct hrt_world world = {0};
+    struct hrt_error ignored = {0};
+    const bool several = run->program->world > 1 && hrt_world_find(&world, &ignored);
+    const bool usage = code == HRT_EXIT_USAGE;
+    if (*error->text && !(several && usage && world.rank > 0))
+        fprintf(stderr, "%s: error: %s\n", run->program->name, error->text);
+    if (several && run->comm->size > 1 && !usage) hrt_comm_abort(run->comm, code);
+}
+
+int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
     hrt_limit_spinning(argv);
+    struct hrt_program program = *emitted; // With this process's rank.
     struct hrt_error error = {0};
     struct hrt_arguments arguments;
     struct hrt_comm comm;
+    const struct hrt_run run = {&program, &arguments, &comm};
     hrt_comm_open_self(&comm);
 
     int code = HRT_EXIT_USAGE;
-    if (hrt_options_parse(&arguments, argc, argv, program, &error)) {
-        const struct hrt_run run = {program, &arguments, &comm};
-        code = run_command(&run, &error);
+    if (hrt_options_parse(&arguments, argc, argv, &program, &error)) {
+        const bool joined = !needs_ranks(&run) || open_comm(&comm, &program, &error);
+        code = joined ? run_command(&run, &error) : (int)error.code;
     }
     if (fflush(stdout) != 0 && !*error.text) {
         hrt_fail(&error, "cannot write to standard output: %s", strerror(errno));
         code = HRT_EXIT_FAILED;
     }
-    if (*error.text) fprintf(stderr, "%s: error: %s\n", program->name, error.text);
+    if (*error.text) report(&run, code, &error);
     hrt_comm_close(&comm);
     return code;
 }

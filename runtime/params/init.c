@@ -53,6 +53,7 @@ static void *first_element(const struct hrt_program *program, const struct hrt_t
 void hrt_init_params(const struct hrt_program *program, void *params, uint64_t seed) {
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(program, &tensor)) {
+        if (!hrt_tensor_is_here(program, &tensor)) continue;
         void *at = first_element(program, &tensor, params);
         if (tensor.param->init == HRT_INIT_NORMAL) init_normal(program, &tensor, at, seed);
         if (tensor.param->init == HRT_INIT_ONES) init_ones(program, &tensor, at);

@@ -8,13 +8,19 @@
 #include <stdbool.h>
 
 #include "runtime/base/error.h"
+#include "runtime/comm/comm.h"
 #include "runtime/program.h"
 
 // Writes to a temporary name beside `path`, syncs, and renames: `path` is either as it was or whole.
 bool hrt_store_save(const struct hrt_program *program, const void *params, const char *path,
                     struct hrt_error *error);
 
-// Reads all parameters of the program, F32 or F64, rounding to its precision. The file is checked
+// The same on several ranks, all of which call it: rank 0 writes, and gets from the others the
+// experts that it does not hold, one tensor at a time.
+bool hrt_store_gather(const struct hrt_program *program, const void *params, struct hrt_comm *comm,
+                      const char *path, struct hrt_error *error);
+
+// Reads all parameters of the program that are on this rank, F32 or F64, rounding to its precision. The file is checked
 // whole before the first parameter is changed: a malformed one, or one of another model, is refused
 // with what is wrong.
 bool hrt_store_load(const struct hrt_program *program, void *params, const char *path,

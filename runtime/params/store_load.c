@@ -242,6 +242,7 @@ static bool load(struct file *file, const struct hrt_program *program, void *par
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(program, &tensor)) {
         if (tensor.param->init == HRT_INIT_ROPE) continue;
+        if (!hrt_tensor_is_here(program, &tensor)) continue;
         char path[HRT_PATH_MAX];
         hrt_tensor_path(&tensor, path);
         if (!read_tensor(file, program, &tensor, params, find_entry(file, path))) return false;

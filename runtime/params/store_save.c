@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/comm/comm.h"
 #include "runtime/params/tensor.h"
 
 enum { ALIGNMENT = 64, BLOCK = 4096 };
@@ -86,7 +87,28 @@ static char *header_text(const struct hrt_program *program, const struct listing
     return padded;
 }
 
-static bool write_tensor(FILE *file, const struct hrt_program *program, const void *params,
+// Sends a tensor of this rank to rank 0, or receives it there; returns where it lies then.
+static const void *move_tensor(const struct hrt_program *program, struct hrt_comm *comm,
+                               const void *params, const struct hrt_tensor *tensor, void *room) {
+    const size_t element = (size_t)hrt_element_bytes(program->precision);
+    const size_t bytes = (size_t)tensor->param->elements * element;
+    const char *own = (const char *)params + (size_t)tensor->offset * element;
+    const int owner = hrt_tensor_rank(program, tensor);
+    struct hrt_request request;
+    if (owner == 0) return own;
+    if (comm->rank == 0) {
+        hrt_comm_irecv(comm, &request, owner, 0, room, bytes);
+    } else if (comm->rank == owner) {
+        hrt_comm_isend(comm, &request, 0, 0, own, bytes);
+    } else {
+        return NULL;
+    }
+    while (!hrt_comm_test(comm, &request)) continue;
+    return room;
+}
+
+// `at`: the tensor's first element.
+static bool write_tensor(FILE *file, const struct hrt_program *program, const void *at,
                          const struct hrt_tensor *tensor) {
     const size_t bytes = (size_t)hrt_element_bytes(program->precision);
     const int64_t size = hrt_param_size(tensor->param);
@@ -94,22 +116,38 @@ static bool write_tensor(FILE *file, const struct hrt_program *program, const vo
     for (int64_t first = 0; first < size; first += BLOCK) {
         const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
         for (int64_t i = 0; i < count; i++) {
-            const int64_t at = tensor->offset + hrt_stored_index(tensor->param, first + i);
-            memcpy((char *)block + (size_t)i * bytes, (const char *)params + (size_t)at * bytes,
-                   bytes);
+            const size_t from = (size_t)hrt_stored_index(tensor->param, first + i);
+            memcpy((char *)block + (size_t)i * bytes, (const char *)at + from * bytes, bytes);
         }
         if (fwrite(block, bytes, (size_t)count, file) != (size_t)count) return false;
     }
     return true;
 }
 
-static bool write_all(FILE *file, const struct hrt_program *program, const void *params,
-                      const struct listing *list, const char *header) {
+// What is written, and by whom.
+struct saving {
+    const struct hrt_program *program;
+    struct hrt_comm *comm; // NULL: everything is here.
+    const void *params;
+    void *room; // For one tensor of another rank.
+    struct listing list;
+};
+
+static const void *bring(const struct saving *saving, const struct hrt_tensor *tensor) {
+    const size_t element = (size_t)hrt_element_bytes(saving->program->precision);
+    if (saving->comm)
+        return move_tensor(saving->program, saving->comm, saving->params, tensor, saving->room);
+    return (const char *)saving->params + (size_t)tensor->offset * element;
+}
+
+// Tensors of other ranks come one at a time.
+static bool write_all(FILE *file, const struct saving *saving, const char *header) {
     const uint64_t length = strlen(header);
     if (fwrite(&length, sizeof length, 1, file) != 1) return false;
     if (fwrite(header, 1, length, file) != length) return false;
-    for (size_t i = 0; i < list->entries; i++) {
-        if (!write_tensor(file, program, params, &list->entry[i].tensor)) return false;
+    for (size_t i = 0; i < saving->list.entries; i++) {
+        const struct hrt_tensor *tensor = &saving->list.entry[i].tensor;
+        if (!write_tensor(file, saving->program, bring(saving, tensor), tensor)) return false;
     }
     return fflush(file) == 0 && fsync(fileno(file)) == 0;
 }
@@ -150,13 +188,12 @@ static bool sync_directory(const char *path) {
     return synced;
 }
 
-static bool write_file(const struct hrt_program *program, const void *params,
-                       const struct listing *list, const char *header, const char *path,
+static bool write_file(const struct saving *saving, const char *header, const char *path,
                        struct hrt_error *error) {
     char temporary[PATH_MAX];
     FILE *file = open_temporary(path, temporary);
     if (!file) return fail_write(path, error);
-    const bool written = write_all(file, program, params, list, header);
+    const bool written = write_all(file, saving, header);
     const int failure = errno;
     const bool closed = fclose(file) == 0;
     if (!written) errno = failure;
@@ -167,16 +204,45 @@ static bool write_file(const struct hrt_program *program, const void *params,
     return false;
 }
 
+// The largest tensor, stored.
+static size_t room_bytes(const struct hrt_program *program) {
+    int64_t most = 1;
+    for (int i = 0; i < program->params; i++) {
+        if (program->param[i].elements > most) most = program->param[i].elements;
+    }
+    return (size_t)(most * hrt_element_bytes(program->precision));
+}
+
+static bool save(struct saving *saving, const char *path, struct hrt_error *error) {
+    if (!list_tensors(&saving->list, saving->program, error)) return false;
+    bool saved = true;
+    if (saving->comm && saving->comm->rank > 0) {
+        for (size_t i = 0; i < saving->list.entries; i++)
+            bring(saving, &saving->list.entry[i].tensor);
+    } else {
+        if (saving->comm) saving->room = malloc(room_bytes(saving->program));
+        char *header = header_text(saving->program, &saving->list);
+        saved = header && (!saving->comm || saving->room) ? write_file(saving, header, path, error)
+                                                          : hrt_fail(error, "out of memory");
+        free(header);
+        free(saving->room);
+    }
+    free(saving->list.entry);
+    return saved;
+}
+
 bool hrt_store_save(const struct hrt_program *program, const void *params, const char *path,
                     struct hrt_error *error) {
-    struct listing list;
-    if (!list_tensors(&list, program, error)) return false;
-    char *header = header_text(program, &list);
-    const bool saved = header ? write_file(program, params, &list, header, path, error)
-                              : hrt_fail(error, "out of memory");
-    free(header);
-    free(list.entry);
-    return saved;
+    struct saving saving = {.program = program, .params = params};
+    return save(&saving, path, error);
+}
+
+bool hrt_store_gather(const struct hrt_program *program, const void *params, struct hrt_comm *comm,
+                      const char *path, struct hrt_error *error) {
+    struct saving saving = {.program = program, .params = params};
+    if (program->owned) saving.comm = comm;
+    if (!program->owned && comm->rank > 0) return true; // Rank 0 has everything.
+    return save(&saving, path, error);
 }
 
 bool hrt_store_check_writable(const char *path, struct hrt_error *error) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/types.h"
+#include "runtime/experts/experts.h"
 
 static int64_t experts_of(const struct hrt_program *program, const struct hrt_param *param) {
     return param->set < 0 ? 1 : program->set[param->set].experts;
@@ -35,6 +36,17 @@ bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tenso
     if (tensor->param >= end) return false;
     tensor->offset = offset_of(program, tensor);
     return true;
+}
+
+int hrt_tensor_rank(const struct hrt_program *program, const struct hrt_tensor *tensor) {
+    const int set = tensor->param->set;
+    if (!program->owned || set < 0) return 0;
+    return hrt_expert_owner(tensor->expert, program->set[set].experts, (int)program->world);
+}
+
+bool hrt_tensor_is_here(const struct hrt_program *program, const struct hrt_tensor *tensor) {
+    if (!program->owned || tensor->param->set < 0) return true;
+    return hrt_tensor_rank(program, tensor) == program->rank;
 }
 
 int64_t hrt_param_size(const struct hrt_param *param) {

@@ -20,6 +20,12 @@ struct hrt_tensor {
 // with a zeroed tensor. Returns false after the last.
 bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor);
 
+// Whether this rank holds the tensor: it is no expert's, or that of an expert that lives here.
+bool hrt_tensor_is_here(const struct hrt_program *program, const struct hrt_tensor *tensor);
+
+// The rank that does, the lowest where several do.
+int hrt_tensor_rank(const struct hrt_program *program, const struct hrt_tensor *tensor);
+
 // Elements without padding.
 int64_t hrt_param_size(const struct hrt_param *param);
 

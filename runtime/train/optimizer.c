@@ -3,10 +3,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/adamw/adamw.h"
 #include "kernels/sum_squares/sum_squares.h"
+#include "runtime/comm/comm.h"
 #include "runtime/params/tensor.h"
+#include "runtime/train/ranks.h"
 
 static int by_offset(const void *a, const void *b) {
     const struct hrt_span *left = a, *right = b;
@@ -40,7 +43,7 @@ bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_prog
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(program, &tensor)) {
         const struct hrt_param *param = tensor.param;
-        if (!param->trainable) continue;
+        if (!param->trainable || !hrt_tensor_is_here(program, &tensor)) continue;
         optimizer->span[optimizer->spans++] =
             (struct hrt_span){tensor.offset, param->elements, param->decay};
     }
@@ -87,6 +90,19 @@ static double sum_squares(const struct hrt_state *state, int64_t offset, int64_t
                : hk_sum_squares_f32((const float *)state->grads + offset, count);
 }
 
+// The chunks' sums of squares, [chunks] in global order; a rank fills in those that it holds.
+static void sum_chunks(const struct hrt_state *state, double *sum) {
+    const struct hrt_program *program = state->program;
+    for (int i = 0; i < program->sets; i++) {
+        const struct hrt_set *set = &program->set[i];
+        for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++, sum++) {
+            if (!hrt_ranks_has_expert(program, set, chunk % set->experts)) continue;
+            *sum =
+                sum_squares(state, set->offset + chunk * set->chunk_elements, set->chunk_elements);
+        }
+    }
+}
+
 double hrt_grad_norm(const struct hrt_state *state) {
     const struct hrt_program *program = state->program;
     double sum = 0;
@@ -96,12 +112,11 @@ double hrt_grad_norm(const struct hrt_state *state) {
         for (int64_t layer = 0; layer < param->layers; layer++)
             sum += sum_squares(state, param->offset + layer * param->elements, param->elements);
     }
-    for (int i = 0; i < program->sets; i++) {
-        const struct hrt_set *set = &program->set[i];
-        for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++)
-            sum +=
-                sum_squares(state, set->offset + chunk * set->chunk_elements, set->chunk_elements);
-    }
+    const int64_t chunks = hrt_ranks_chunks(program);
+    memset(state->chunk_sums, 0, (size_t)chunks * sizeof *state->chunk_sums);
+    sum_chunks(state, state->chunk_sums);
+    if (program->owned) hrt_comm_all_reduce(state->comm, state->chunk_sums, chunks, HRT_DOUBLE);
+    for (int64_t chunk = 0; chunk < chunks; chunk++) sum += state->chunk_sums[chunk];
     return sqrt(sum);
 }
 

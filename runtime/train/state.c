@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "runtime/experts/experts.h"
 #include "runtime/params/tensor.h"
+#include "runtime/train/ranks.h"
 
 size_t hrt_state_params_bytes(const struct hrt_program *program) {
     return (size_t)program->param_elements * (size_t)hrt_element_bytes(program->precision);
@@ -21,15 +23,18 @@ static size_t mapped_bytes(size_t bytes) {
     return bytes ? bytes : 1;
 }
 
-static bool reserve(void **buffer, size_t bytes, const char *what, struct hrt_error *error) {
-    void *mapped =
-        mmap(NULL, mapped_bytes(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+// `sparse`: only part of it will ever be touched.
+static bool reserve(void **buffer, size_t bytes, bool sparse, const char *what,
+                    struct hrt_error *error) {
+    void *mapped = mmap(NULL, mapped_bytes(bytes), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | (sparse ? MAP_NORESERVE : 0), -1, 0);
     if (mapped == MAP_FAILED) {
         char size[32];
         hrt_format_bytes(size, sizeof size, (double)bytes);
         return hrt_fail(error, "not enough memory: %s need %s", what, size);
     }
-    madvise(mapped, mapped_bytes(bytes), MADV_HUGEPAGE); // Only speed; may be refused.
+    // Only speed; may be refused. A huge page would take neighbours that are never touched with it.
+    if (!sparse) madvise(mapped, mapped_bytes(bytes), MADV_HUGEPAGE);
     *buffer = mapped;
     return true;
 }
@@ -42,21 +47,30 @@ static size_t batch_bytes(const struct hrt_program *program) {
     return (size_t)(program->batch * program->positions) * sizeof(int32_t);
 }
 
+static size_t sums_bytes(const struct hrt_program *program) {
+    return (size_t)hrt_ranks_chunks(program) * sizeof(double);
+}
+
+// Where experts live on several ranks, parameters keep their places, and a rank touches its own.
 static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     const size_t params = hrt_state_params_bytes(program), batch = batch_bytes(program);
-    void *ids = NULL, *targets = NULL;
-    bool reserved = reserve(&state->model, program->model_bytes, "the model's tables", error) &&
-                    reserve(&state->params, params, "parameters", error) &&
-                    reserve(&state->grads, params, "gradients", error) &&
-                    reserve(&state->arena, program->arena_bytes, "the arena's values", error) &&
-                    reserve(&ids, batch, "token ids", error) &&
-                    reserve(&targets, batch, "target ids", error);
+    const bool own = program->owned;
+    void *ids = NULL, *targets = NULL, *sums = NULL;
+    bool reserved =
+        reserve(&state->model, program->model_bytes, false, "the model's tables", error) &&
+        reserve(&state->params, params, own, "parameters", error) &&
+        reserve(&state->grads, params, own, "gradients", error) &&
+        reserve(&state->arena, program->arena_bytes, false, "the arena's values", error) &&
+        reserve(&ids, batch, false, "token ids", error) &&
+        reserve(&targets, batch, false, "target ids", error) &&
+        reserve(&sums, sums_bytes(program), false, "sums of squares", error);
     if (reserved && training)
-        reserved = reserve(&state->mean, params, "the optimizer's means", error) &&
-                   reserve(&state->variance, params, "the optimizer's variances", error);
+        reserved = reserve(&state->mean, params, own, "the optimizer's means", error) &&
+                   reserve(&state->variance, params, own, "the optimizer's variances", error);
     state->ids = ids;
     state->targets = targets;
+    state->chunk_sums = sums;
     return reserved;
 }
 
@@ -82,5 +96,7 @@ void hrt_state_destroy(struct hrt_state *state) {
     release(state->arena, program->arena_bytes);
     release(state->ids, batch_bytes(program));
     release(state->targets, batch_bytes(program));
+    release(state->chunk_sums, sums_bytes(program));
+    hrt_experts_destroy(state->experts);
     *state = (struct hrt_state){.program = program};
 }

@@ -16,6 +16,10 @@ struct hrt_state {
     void *params, *grads, *mean, *variance; // param_elements each; the last two only in training.
     void *arena;
     int32_t *ids, *targets; // [batch, positions]
+    double *chunk_sums;     // One per chunk of all sets: scratch of hrt_grad_norm.
+    // Of programs of several ranks, see ranks.h; else NULL.
+    struct hrt_comm *comm; // Borrowed.
+    struct hrt_experts *experts;
 };
 
 // Reserves zeroed memory and binds the model. Pages are only taken when they are touched: a run

@@ -8,6 +8,7 @@
 
 #include "runtime/params/tensor.h"
 #include "runtime/train/bias.h"
+#include "runtime/train/ranks.h"
 #include "runtime/train/schedule.h"
 
 double hrt_now(void) {
@@ -37,7 +38,7 @@ static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) 
                               "); nearest: %s",
                               tokens, unit, program->positions, unit / row, ranks, nearest);
     }
-    trainer->batch = unit == row ? tokens / row : program->batch;
+    trainer->batch = tokens < iteration ? tokens / row : program->batch;
     trainer->iterations = tokens / (row * trainer->batch);
     trainer->tokens = tokens;
     trainer->targets = tokens / program->positions * trainer->data->targets;
@@ -120,6 +121,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
 static bool fail_not_finite(const struct hrt_state *state, int64_t step, struct hrt_error *error) {
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(state->program, &tensor)) {
+        if (!hrt_tensor_is_here(state->program, &tensor)) continue;
         const int64_t size = hrt_param_size(tensor.param);
         for (int64_t i = 0; i < size; i++) {
             const int64_t at = tensor.offset + hrt_stored_index(tensor.param, i);
@@ -148,6 +150,7 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     if (!isfinite(report->loss))
         return hrt_fail(error, "step %" PRId64 ": the loss is not finite (%g); training stops",
                         step + 1, report->loss);
+    hrt_ranks_sum_gradients(trainer->state);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
     report->grad_norm = hrt_grad_norm(trainer->state);
     if (!isfinite(report->grad_norm)) return fail_not_finite(trainer->state, step, error);
@@ -164,6 +167,15 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     return true;
 }
 
+// One sequence that counts nothing. Returns 1.
+static int64_t set_blank(struct hrt_state *state) {
+    for (int64_t i = 0; i < state->program->positions; i++) {
+        state->ids[i] = 0;
+        state->targets[i] = -1;
+    }
+    return 1;
+}
+
 bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
                   double *loss, int64_t *targets, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
@@ -172,17 +184,21 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
 
     const double scale = 1 / (double)(windows * data->targets);
     double sum = 0;
-    for (int64_t first = 0; first < windows; first += program->batch) {
-        const int64_t left = windows - first;
-        const int64_t batch = left < program->batch ? left : program->batch;
+    const int64_t ranks = state->comm ? state->comm->size : 1;
+    const int64_t rank = state->comm ? state->comm->rank : 0;
+    for (int64_t round = 0; round < windows; round += program->batch * ranks) {
+        const int64_t first = round + rank * program->batch, left = windows - first;
+        int64_t batch = left < program->batch ? left : program->batch;
         for (int64_t i = 0; i < batch; i++) {
             if (!hrt_data_window(data, first + i, state->ids + i * program->positions,
                                  state->targets + i * program->positions, error))
                 return false;
         }
+        if (batch < 1) batch = set_blank(state); // Others still send rows to this rank's experts.
         sum += program->forward(state->model, batch, state->ids, state->targets, scale, 0)
                    .cross_entropy;
     }
+    if (ranks > 1) hrt_comm_all_reduce(state->comm, &sum, 1, HRT_DOUBLE);
     *loss = sum;
     *targets = windows * data->targets;
     return true;

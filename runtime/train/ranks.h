@@ -1,0 +1,32 @@
+// Several ranks: what each of them holds, and what they sum.
+//
+// Parameters, gradients and the optimizer's states have the same places on every rank. Where ranks own
+// experts, a rank only ever touches the chunks of its own: memory that is not touched is not taken.
+#ifndef HECATE_RUNTIME_TRAIN_RANKS_H
+#define HECATE_RUNTIME_TRAIN_RANKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+#include "runtime/comm/comm.h"
+#include "runtime/program.h"
+#include "runtime/train/state.h"
+
+// Joins a state to the ranks of its program: creates what sends rows to experts, and tells the model
+// where the chunks are that this rank holds. Nothing to do in programs of one rank. `comm` is
+// borrowed until hrt_state_destroy.
+bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_error *error);
+
+// Sums over ranks, in their order, the gradients of what every rank has. Those of owned experts are
+// whole already: their rows came from all ranks.
+void hrt_ranks_sum_gradients(const struct hrt_state *state);
+
+// Whether this rank holds the expert of a set.
+bool hrt_ranks_has_expert(const struct hrt_program *program, const struct hrt_set *set,
+                          int64_t expert);
+
+// Chunks of all sets and layers.
+int64_t hrt_ranks_chunks(const struct hrt_program *program);
+
+#endif
