@@ -41,7 +41,10 @@ void hrt_trace_close(struct hrt_trace *trace) {
 }
 
 void hrt_trace_add(struct hrt_trace *trace, const struct hrt_trace_event *event) {
-    if (trace->file) trace->event[trace->events++ % HRT_TRACE_EVENTS] = *event;
+    if (!trace->file) return;
+    struct hrt_trace_event *place = &trace->event[trace->events++ % HRT_TRACE_EVENTS];
+    if (trace->events > HRT_TRACE_EVENTS && place->start > trace->lost) trace->lost = place->start;
+    *place = *event;
 }
 
 // What lies around something comes before it: readers nest events in the order of the file.
@@ -59,7 +62,10 @@ static int64_t select_events(const struct hrt_trace *trace, const struct hrt_tra
     const int64_t held = full ? HRT_TRACE_EVENTS : trace->events;
     int64_t skipped = 0;
     qsort(trace->event, (size_t)held, sizeof *trace->event, by_time);
-    while (full && skipped < held && trace->event[skipped].kind != HRT_TRACE_STEP) skipped++;
+    while (full && skipped < held &&
+           (trace->event[skipped].kind != HRT_TRACE_STEP ||
+            trace->event[skipped].start <= trace->lost))
+        skipped++;
     if (skipped == held) skipped = 0;
     *from = trace->event + skipped;
     return held - skipped;

@@ -28,6 +28,7 @@ struct hrt_trace {
     char *path;
     struct hrt_trace_event *event; // A ring of HRT_TRACE_EVENTS.
     int64_t events;                // Ever added.
+    int64_t lost;                  // The latest start of one that found no place any more.
     int64_t zero;                  // Times in the file count from here; whoever opens it sets it.
 };
 

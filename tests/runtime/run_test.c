@@ -229,6 +229,8 @@ static void unusable_files_are_exit_code_1_before_training(void **state) {
         {"bigram_f32 train --data nothing", "cannot open 'nothing': No such file or directory"},
         {"bigram_f32 train --data text --log no/log",
          "cannot write 'no/log': No such file or directory"},
+        {"bigram_f32 train --data text --trace no/t.json",
+         "cannot write 'no/t.json': No such file or directory"},
         {"bigram_f32 train --data text --save no/a.st",
          "cannot write 'no/a.st': No such file or directory"},
         {"bigram_f32 train --data text --load nothing",
@@ -261,8 +263,43 @@ static void a_loss_that_is_not_finite_stops_the_run(void **state) {
     assert_int_equal(access("nan.st", F_OK), -1);
 }
 
+// The steps of the trace in `path`, which must be valid JSON.
+static int steps_of_trace(const char *path) {
+    json_t *root = json_load_file(path, 0, NULL), *events = json_object_get(root, "traceEvents");
+    assert_true(json_is_array(events));
+    int steps = 0;
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        steps += strncmp(json_string_value(json_object_get(event, "name")), "step ", 5) == 0;
+    }
+    json_decref(root);
+    return steps;
+}
+
+static void a_profile_changes_no_bit(void **state) {
+    (void)state;
+    expect_success("bigram_f32 train --data text --steps 9 --save plain");
+    struct result r = run_shell("bigram_f32 train --data text --steps 9 --save profiled --profile "
+                                "--trace t.json --set train.eval_every=4");
+    assert_string_equal(r.err, "");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "\nprofile of steps 2 to 9 (the first is left out): 64 tokens "));
+    assert_non_null(strstr(r.out, "\n  adamw  (count) "));
+    assert_non_null(strstr(r.out, "\ntrace: steps 1 to 9, "));
+    release(&r);
+    expect_success("cmp plain profiled");
+    assert_int_equal(steps_of_trace("t.json"), 9);
+
+    r = run_shell("bigram_nan train --data text --trace t.json"); // Ends in its third step.
+    assert_int_equal(r.code, 1);
+    release(&r);
+    assert_int_equal(steps_of_trace("t.json"), 2);
+}
+
 static void a_full_disk_stops_the_run(void **state) {
     (void)state;
+    expect_failure("bigram_f32 train --data text --steps 2 --trace /dev/full", 1,
+                   "bigram: error: cannot write '/dev/full': No space left on device\n");
     expect_failure("bigram_f32 train --data text --log /dev/full", 1,
                    "bigram: error: cannot write '/dev/full': No space left on device\n");
     struct result r = run_shell("bigram_f32 info >/dev/full");
@@ -319,6 +356,7 @@ int main(void) {
         cmocka_unit_test(wrong_use_is_exit_code_2),
         cmocka_unit_test(unusable_files_are_exit_code_1_before_training),
         cmocka_unit_test(a_loss_that_is_not_finite_stops_the_run),
+        cmocka_unit_test(a_profile_changes_no_bit),
         cmocka_unit_test(a_full_disk_stops_the_run),
         cmocka_unit_test(signals_finish_the_step_and_save),
     };

@@ -1,0 +1,319 @@
+// Unit test of runtime/profile: what is counted, what the table says, what a trace holds. Times are
+// given, so every figure is exact.
+#include <jansson.h>
+#include <math.h>
+
+#include "runtime/profile/own.h"
+#include "tests/runtime/support/case.h"
+
+static const char *const product_sizes = "m n k";
+
+static struct hrt_profile *new_profile(void) {
+    struct hrt_profile *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    p->process = (struct hrt_trace_process){"a \"b\"", 0};
+    p->isa = "avx2";
+    p->threads = 2;
+    p->ranks = 1;
+    p->tokens = 64;
+    p->peak = 4;
+    hrt_tally_init(&p->tally);
+    return p;
+}
+
+static void call_product(struct hrt_profile *p, int64_t start, int64_t end, int64_t m) {
+    const struct hk_call call = {
+        .name = "matmul_nn",
+        .work = {HK_KIND_PRODUCT, product_sizes, {m, 8, 4}, 2 * 8 * 4 * (double)m, 1000},
+        .start = start,
+        .end = end,
+    };
+    hrt_profile_called(p, &call);
+}
+
+static void call_grouped(struct hrt_profile *p, int64_t start, int64_t end, int64_t rows) {
+    const struct hk_call call = {
+        .name = "grouped_nn",
+        .work = {HK_KIND_PRODUCT, "~rows experts n k", {rows, 2, 8, 4}, 64 * (double)rows, 500},
+        .start = start,
+        .end = end,
+    };
+    hrt_profile_called(p, &call);
+}
+
+static void call_pass(struct hrt_profile *p, const char *name, int64_t start, int64_t end) {
+    const struct hk_call call = {
+        .name = name,
+        .work = {HK_KIND_PASS, "count", {100}, 0, 2000},
+        .start = start,
+        .end = end,
+    };
+    hrt_profile_called(p, &call);
+}
+
+// A step of 100 us from `at` on, after which 10 us pass; times in ns.
+static void take_step(struct hrt_profile *p, int64_t number, int64_t at) {
+    hrt_profile_begin_step_at(p, number, at);
+    hrt_profile_enter_at(p, HRT_PHASE_DATA, at + 1000);
+    hrt_profile_enter_at(p, HRT_PHASE_FORWARD, at + 3000);
+    call_product(p, at + 4000, at + 14000, 16);
+    call_product(p, at + 20000, at + 30000, 16);
+    call_product(p, at + 30000, at + 34000, 32);
+    call_grouped(p, at + 34000, at + 40000, number);
+    call_grouped(p, at + 40000, at + 46000, 3 * number);
+    hrt_profile_enter_at(p, HRT_PHASE_BACKWARD, at + 50000);
+    call_pass(p, "rope", at + 52000, at + 60000);
+    hrt_profile_enter_at(p, HRT_PHASE_OTHER, at + 70000);
+    hrt_profile_enter_at(p, HRT_PHASE_OPTIMIZER, at + 75000);
+    call_pass(p, "adamw", at + 76000, at + 96000);
+    hrt_profile_end_step_at(p, at + 100000);
+}
+
+// Itself, 4 phases, 7 kernels, and 4 of 8 times between kernels: those of 2 us and more.
+enum { events_of_step = 1 + 4 + 7 + 4 };
+
+static char *printed(const struct hrt_profile *p) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    hrt_profile_print(out, p);
+    fclose(out);
+    return text;
+}
+
+// By hand: in 36 us of products 2 x 1024 + 2048 + 64 (2 + 6) flops, and so on.
+static void the_table_says_what_was_counted(void **state) {
+    (void)state;
+    struct hrt_profile *p = new_profile();
+    take_step(p, 2, 1000000);
+    char *text = printed(p);
+    assert_string_equal(
+        text,
+        "\nprofile of step 2: 64 tokens each; 2 threads, avx2, peak 4.0 GFLOP/s\n"
+        "                                                 calls        ms   share  GFLOP/s   peak"
+        "    GB/s\n"
+        "products                                             5     0.036  36.0 %      0.1    3 %"
+        "     0.1\n"
+        "  matmul_nn  (m n k)                                 3     0.024  24.0 %      0.2    4 %"
+        "     0.1\n"
+        "    16 x 8 x 4                                       2     0.020  20.0 %      0.1    3 %"
+        "     0.1\n"
+        "    32 x 8 x 4                                       1     0.004   4.0 %      0.5   13 %"
+        "     0.2\n"
+        "  grouped_nn  ~4 x 2 x 8 x 4                         2     0.012  12.0 %      0.0    1 %"
+        "     0.1\n"
+        "other kernels                                        1     0.008   8.0 %"
+        "                     0.2\n"
+        "  rope  100                                          1     0.008   8.0 %"
+        "                     0.2\n"
+        "between kernels                                      8     0.023  23.0 %\n"
+        "  backward                                           2     0.012  12.0 %\n"
+        "    rope .. end                                      1     0.010  10.0 %\n"
+        "    begin .. rope                                    1     0.002   2.0 %\n"
+        "  forward                                            6     0.011  11.0 %\n"
+        "    matmul_nn .. matmul_nn                           2     0.006   6.0 %\n"
+        "    grouped_nn .. end                                1     0.004   4.0 %\n"
+        "    begin .. matmul_nn                               1     0.001   1.0 %\n"
+        "    2 more                                           2     0.000   0.0 %\n"
+        "optimizer                                            1     0.025  25.0 %"
+        "                     0.1\n"
+        "  adamw  100                                         1     0.020  20.0 %"
+        "                     0.1\n"
+        "data                                                       0.002   2.0 %\n"
+        "other                                                      0.006   6.0 %\n"
+        "step                                                       0.100 100.0 %\n"
+        "not in products and attention: 64.0 % of a step; optimizer apart, 52.0 %\n");
+    free(text);
+    free(p);
+}
+
+static void the_first_of_several_steps_is_left_out(void **state) {
+    (void)state;
+    struct hrt_profile *p = new_profile();
+    take_step(p, 1, 0);
+    hrt_profile_begin_step_at(p, 2, 110000);
+    hrt_profile_enter_at(p, HRT_PHASE_FORWARD, 110000);
+    call_product(p, 110000, 115000, 16);
+    hrt_profile_end_step_at(p, 120000);
+    hrt_profile_begin_step_at(p, 3, 120000);
+    hrt_profile_end_step_at(p, 150000);
+    char *text = printed(p);
+    assert_non_null(strstr(text, "profile of steps 2 to 3 (the first is left out): "));
+    assert_non_null(strstr(text, "\n  matmul_nn  16 x 8 x 4                            0.5"
+                                 "     0.003  12.5 %"));
+    assert_non_null(strstr(text, "\nstep                                                  "
+                                 "     0.020 100.0 %\n"));
+    assert_null(strstr(text, "rope"));
+    free(text);
+    free(p);
+}
+
+static void without_a_step_there_is_no_table(void **state) {
+    (void)state;
+    struct hrt_profile *p = new_profile();
+    char *text = printed(p);
+    assert_string_equal(text, "profile: no step was taken\n");
+    free(text);
+    free(p);
+}
+
+static void shapes_beyond_the_table_share_a_row(void **state) {
+    (void)state;
+    struct hrt_tally *tally = calloc(1, sizeof *tally);
+    hrt_tally_init(tally);
+    for (int i = 1; i < HRT_TALLY_ROWS + 10; i++) {
+        const struct hk_work work = {.sizes = "m n", .size = {i % 7, i}};
+        const int row = hrt_tally_row_of(tally, HRT_SECTION_PASSES, i % 2 ? "odd" : "even", &work);
+        assert_int_equal(row, i < HRT_TALLY_ROWS ? i : 0);
+        assert_int_equal(hrt_tally_row_of(tally, HRT_SECTION_PASSES, i % 2 ? "odd" : "even", &work),
+                         row);
+        hrt_tally_add(tally, row, &work, 5);
+    }
+    assert_int_equal(tally->row[0].calls, 10);
+    assert_int_equal(tally->row[0].ns, 50);
+    assert_int_equal(hrt_tally_family(tally, 9), 1);
+    assert_int_equal(hrt_tally_family(tally, 10), 2);
+
+    // In another section the same kernel has another row; a size that varies makes none.
+    hrt_tally_init(tally);
+    struct hk_work work = {.sizes = "~rows n", .size = {1, 2}};
+    const int row = hrt_tally_row_of(tally, HRT_SECTION_PASSES, "spread", &work);
+    work.size[0] = 9;
+    assert_int_equal(hrt_tally_row_of(tally, HRT_SECTION_PASSES, "spread", &work), row);
+    assert_int_not_equal(hrt_tally_row_of(tally, HRT_SECTION_OPTIMIZER, "spread", &work), row);
+    free(tally);
+}
+
+static void open_trace(struct hrt_profile *p) {
+    struct hrt_error error = {0};
+    assert_true(hrt_trace_open(&p->trace, "trace", &error));
+}
+
+static json_t *read_events(json_t **root) {
+    *root = json_load_file("trace", 0, NULL);
+    json_t *events = json_object_get(*root, "traceEvents");
+    assert_true(json_is_array(events));
+    return events;
+}
+
+static const char *text_of(const json_t *event, const char *key) {
+    return json_string_value(json_object_get(event, key));
+}
+
+static double number_of(const json_t *event, const char *key) {
+    return json_number_value(json_object_get(event, key));
+}
+
+// Fails unless events that begin inside another end inside it, too.
+static void expect_nested(json_t *events) {
+    double end[8];
+    int depth = 0;
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        if (strcmp(text_of(event, "ph"), "X") != 0) continue;
+        const double start = number_of(event, "ts"), stop = start + number_of(event, "dur");
+        while (depth > 0 && end[depth - 1] <= start + 1e-6) depth--;
+        assert_true(depth == 0 || stop <= end[depth - 1] + 1e-6);
+        assert_true(depth < 8);
+        end[depth++] = stop;
+    }
+}
+
+static const json_t *find_event(json_t *events, const char *name) {
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        if (strcmp(text_of(event, "name"), name) == 0) return event;
+    }
+    return NULL;
+}
+
+static void a_trace_holds_steps_phases_and_kernels(void **state) {
+    (void)state;
+    struct hrt_profile *p = new_profile();
+    struct hrt_trace_written written;
+    struct hrt_error error = {0};
+    open_trace(p);
+    take_step(p, 1, 1000);
+    take_step(p, 2, 111000);
+    assert_true(hrt_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
+    assert_int_equal(written.first_step, 1);
+    assert_int_equal(written.last_step, 2);
+    assert_false(written.left_out);
+
+    json_t *root, *events = read_events(&root);
+    assert_int_equal(json_array_size(events), 2 + 2 * events_of_step);
+    assert_int_equal(written.events, json_array_size(events) - 2);
+    expect_nested(events);
+    const json_t *process = json_array_get(events, 0);
+    assert_string_equal(text_of(process, "ph"), "M");
+    assert_string_equal(text_of(json_object_get(process, "args"), "name"), "a \"b\", rank 0");
+    const json_t *step = find_event(events, "step 2");
+    assert_true(fabs(number_of(step, "ts") - 111) < 1e-9);
+    assert_true(fabs(number_of(step, "dur") - 100) < 1e-9);
+    const json_t *grouped = find_event(events, "grouped_nn 6 x 2 x 8 x 4"); // The second of step 2.
+    const json_t *args = json_object_get(grouped, "args");
+    assert_string_equal(text_of(grouped, "cat"), "product");
+    assert_true(number_of(args, "rows") == 6 && number_of(args, "k") == 4);
+    assert_true(number_of(args, "GFLOP/s") == 0.1 && number_of(args, "GB/s") == 0.1);
+    const json_t *between = json_object_get(find_event(events, "between kernels"), "args");
+    assert_string_equal(text_of(between, "after"), "matmul_nn");
+    assert_string_equal(text_of(between, "before"), "matmul_nn");
+    assert_non_null(find_event(events, "backward"));
+    json_decref(root);
+    hrt_profile_close(p);
+}
+
+// More steps than the ring has room for: the newest whole ones are written.
+static void a_long_trace_keeps_the_newest_steps(void **state) {
+    (void)state;
+    struct hrt_profile *p = new_profile();
+    struct hrt_trace_written written;
+    struct hrt_error error = {0};
+    open_trace(p);
+    const int64_t held = HRT_TRACE_EVENTS / events_of_step, steps = held + 100;
+    for (int64_t i = 1; i <= steps; i++) take_step(p, i, i * 110000);
+    // One event more of a step that does not end: of step 101, one found no place.
+    hrt_profile_begin_step_at(p, steps + 1, (steps + 1) * 110000);
+    hrt_profile_enter_at(p, HRT_PHASE_DATA, (steps + 1) * 110000);
+    hrt_profile_enter_at(p, HRT_PHASE_FORWARD, (steps + 1) * 110000 + 1000);
+    assert_true(hrt_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
+    assert_true(written.left_out);
+    assert_int_equal(written.last_step, steps);
+    assert_int_equal(written.first_step, 102);
+    assert_int_equal(written.events, (held - 1) * events_of_step + 1);
+    json_t *root, *events = read_events(&root);
+    assert_int_equal(json_array_size(events), written.events + 2);
+    expect_nested(events);
+    json_decref(root);
+    hrt_profile_close(p);
+}
+
+static void what_is_not_asked_for_does_nothing(void **state) {
+    (void)state;
+    struct hrt_profile *profile;
+    struct hrt_error error = {0};
+    const struct hrt_profile_request request = {.tokens = 1};
+    struct hrt_comm comm;
+    hrt_comm_open_self(&comm);
+    assert_true(hrt_profile_open(&profile, &request, &bigram, &comm, &error));
+    assert_null(profile);
+    hrt_profile_begin_step(profile, 1);
+    hrt_profile_enter(profile, HRT_PHASE_FORWARD);
+    hrt_profile_end_step(profile);
+    assert_true(hrt_profile_finish(profile, stdout, &error));
+    hrt_profile_close(profile);
+    hrt_comm_close(&comm);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_says_what_was_counted),
+        cmocka_unit_test(the_first_of_several_steps_is_left_out),
+        cmocka_unit_test(without_a_step_there_is_no_table),
+        cmocka_unit_test(shapes_beyond_the_table_share_a_row),
+        cmocka_unit_test(a_trace_holds_steps_phases_and_kernels),
+        cmocka_unit_test(a_long_trace_keeps_the_newest_steps),
+        cmocka_unit_test(what_is_not_asked_for_does_nothing),
+    };
+    return cmocka_run_group_tests(tests, test_enter_directory, test_leave_directory);
+}
