@@ -2,10 +2,10 @@
 #ifndef HECATE_KERNELS_CPU_PEAK_H
 #define HECATE_KERNELS_CPU_PEAK_H
 
-// Runs for some tenths of a millisecond on all threads, with vectors as wide as the kernels use;
-// returns how many operations that were (a multiply-add is two), for the caller to time. `sink` is
-// read and written so that nothing can be left out; it must be finite.
-double hk_multiply_adds_f32(float *sink);
-double hk_multiply_adds_f64(double *sink);
+// Operations per nanosecond (a multiply-add is two) of all threads together, with vectors as wide as
+// the kernels use. Takes a tenth of a second. Threads run at the same time, each is measured by its
+// own processor time and counts with its fastest run: what else the machine does changes little.
+double hk_peak_f32(void);
+double hk_peak_f64(void);
 
 #endif

@@ -13,7 +13,7 @@ struct hrt_profile {
     bool table;
 
     // Of the machine and the run, for the heading.
-    double peak; // Multiply-adds of all threads, operations per ns. 0: not measured.
+    double peak; // hk_peak of the program's precision; 0: not measured.
     int threads, ranks;
     const char *isa;
     int64_t tokens;
@@ -37,9 +37,6 @@ void hrt_profile_end_step_at(struct hrt_profile *profile, int64_t now);
 
 // What the observer is told.
 void hrt_profile_called(void *profile, const struct hk_call *call);
-
-// Measures the multiply-adds of all threads together, operations per ns: the fastest of many runs.
-double hrt_profile_peak(enum hrt_precision precision);
 
 // Prints the table of what was counted.
 void hrt_profile_print(FILE *out, const struct hrt_profile *profile);

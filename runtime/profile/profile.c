@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/peak.h"
 #include "runtime/profile/own.h"
 
 static bool open_trace(struct hrt_profile *profile, const char *path, struct hrt_comm *comm,
@@ -35,7 +36,7 @@ bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_req
         free(p);
         return false;
     }
-    if (request->table) p->peak = hrt_profile_peak(program->precision);
+    if (request->table) p->peak = program->precision == HRT_FP64 ? hk_peak_f64() : hk_peak_f32();
     hrt_comm_barrier(comm); // Ranks count the times of their traces from one moment.
     p->trace.zero = hk_clock();
     *profile = p;

@@ -25,7 +25,7 @@ struct hrt_profile_request {
 };
 
 // Prepares what is requested; *profile is NULL when that is nothing. For a table it measures the
-// processor for a fifth of a second. False: the file cannot be written, or out of memory. Collective.
+// processor for a tenth of a second. False: the file cannot be written, or out of memory. Collective.
 bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_request *request,
                       const struct hrt_program *program, struct hrt_comm *comm,
                       struct hrt_error *error);

@@ -148,17 +148,16 @@ static void results_are_the_same_with_and_without(void **state) {
     assert_memory_equal(silent, observed, sizeof silent);
 }
 
-static void multiply_adds_are_counted_over_all_threads(void **state) {
+// The clock of a machine that others use is no instrument: only what cannot be otherwise.
+static void the_peak_grows_with_threads_and_narrow_elements(void **state) {
     (void)state;
-    float single = 0.5f;
-    double twice = 0.5;
     omp_set_num_threads(1);
-    const double one = hk_multiply_adds_f32(&single);
-    const double half = hk_multiply_adds_f64(&twice);
+    const double one = hk_peak_f32(), half = hk_peak_f64();
     omp_set_num_threads(2);
-    assert_true(hk_multiply_adds_f32(&single) == 2 * one);
-    assert_true(one == 2 * half && half > 1e6);
-    assert_true(single == 0.5f && twice == 0.5);
+    const double two = hk_peak_f32();
+    assert_true(half > 0.1 && one < 1e4);
+    assert_true(one > 1.3 * half);
+    assert_true(two > 0.8 * one); // Both may share one core.
 }
 
 int main(void) {
@@ -168,7 +167,7 @@ int main(void) {
         cmocka_unit_test(attention_counts_the_pairs_that_the_mask_leaves),
         cmocka_unit_test(only_the_thread_that_asked_is_observed),
         cmocka_unit_test(results_are_the_same_with_and_without),
-        cmocka_unit_test(multiply_adds_are_counted_over_all_threads),
+        cmocka_unit_test(the_peak_grows_with_threads_and_narrow_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
