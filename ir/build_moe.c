@@ -5,7 +5,6 @@
 
 // What the language accepts and no target can do yet; the driver says so earlier, per target.
 static bool check_supported(struct hec_build *build, const struct hec_moe *moe) {
-    if (moe->capacity != 0) hec_build_error(build, moe->at, "not yet: capacity");
     if (moe->jitter != 0) hec_build_error(build, moe->at, "not yet: router jitter");
     if (moe->aux != 0 && moe->aux_per == HEC_AUX_BATCH) {
         hec_build_error(build, moe->at, "not yet: an auxiliary loss per batch");
@@ -98,14 +97,17 @@ static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *mo
     const struct hec_build *build = scope->build;
     const MlirStringRef expert = build_expert(scope, moe);
     const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
+    const MlirContext c = build->context;
     const MlirNamedAttribute attribute[] = {
-        hec_attr_symbol(build->context, "set", hec_get_string(set, "sym_name")),
-        hec_attr_symbol(build->context, "expert", expert),
+        hec_attr_symbol(c, "set", hec_get_string(set, "sym_name")),
+        hec_attr_symbol(c, "expert", expert),
+        hec_attr_float(c, "capacity", moe->capacity),
+        hec_attr_string(c, "drop", moe->drop == HEC_DROP_POSITION ? "position" : "lowest"),
     };
     const MlirValue in[] = {x, hec_result(router, 1), hec_result(router, 2), scope->layer};
     hec_build_at(scope, moe->at, moe->shared ? "routed" : "y");
-    return hec_build_one(scope, HEC_OP_experts, mlirValueIsNull(scope->layer) ? 3 : 4, in, 2,
-                         attribute);
+    return hec_build_one(scope, HEC_OP_experts, mlirValueIsNull(scope->layer) ? 3 : 4, in,
+                         moe->capacity > 0 ? 4 : 2, attribute);
 }
 
 // Adds the shared expert's output to `routed`, and its own auxiliary loss to the scope's.

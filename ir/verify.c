@@ -11,6 +11,8 @@ enum { RESULTS_MAX = 16 };
 static bool is_common(MlirStringRef name) {
     // place-buffers, symbols, fssdp, moe.fused (ir/ops/fused.h)
     static const char *const common[] = {"home",
+                                         "capacity", // Of moe.experts that are not dropless.
+                                         "drop",
                                          "adds",
                                          "argument_home",
                                          "offset",

@@ -9,6 +9,7 @@
 #include "kernels/gather/gather.h"
 #include "kernels/grouped/grouped.h"
 #include "kernels/layernorm/layernorm.h"
+#include "kernels/limit/limit.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/rmsnorm/rmsnorm.h"
 #include "kernels/rope/rope.h"

@@ -150,6 +150,7 @@ struct hec_unit {
 
 enum hec_score { HEC_SCORE_SOFTMAX, HEC_SCORE_SIGMOID };
 enum hec_weight { HEC_WEIGHT_SCORES, HEC_WEIGHT_RENORMALIZED, HEC_WEIGHT_SOFTMAX_OF_TOPK };
+enum hec_drop { HEC_DROP_LOWEST, HEC_DROP_POSITION };
 enum hec_aux_per { HEC_AUX_LAYER, HEC_AUX_SEQUENCE, HEC_AUX_BATCH };
 
 // A mixture-of-experts layer. Its unit has one argument x [T, D] and a result of the same shape.
@@ -169,6 +170,7 @@ struct hec_moe {
     double scale;
     double jitter;   // 0: none.
     double capacity; // 0: dropless.
+    enum hec_drop drop;
     double aux;      // Coefficient; 0: no auxiliary loss.
     enum hec_aux_per aux_per;
     double z;         // Coefficient of the z-loss; 0: none.

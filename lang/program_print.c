@@ -117,6 +117,7 @@ static void print_moe(const struct hec_moe *moe, FILE *out) {
     static const char *const scores[] = {"softmax", "sigmoid"};
     static const char *const weights[] = {"scores", "renormalized", "softmax_of_topk"};
     static const char *const per[] = {"layer", "sequence", "batch"};
+    static const char *const drops[] = {"lowest", "position"};
     fprintf(out, "  experts %s = %" PRId64 " x %s", moe->experts.name, moe->experts.size,
             moe->expert->symbol);
     if (moe->shared) fprintf(out, ", shared %s", moe->shared->symbol);
@@ -128,7 +129,8 @@ static void print_moe(const struct hec_moe *moe, FILE *out) {
     fprintf(out, ", weight = %s, scale = %g", weights[moe->weight], moe->scale);
     if (moe->router_bias) fprintf(out, ", bias %s", moe->router_bias->symbol);
     if (moe->jitter > 0) fprintf(out, ", jitter = %g", moe->jitter);
-    if (moe->capacity > 0) fprintf(out, ", capacity = %g", moe->capacity);
+    if (moe->capacity > 0)
+        fprintf(out, ", capacity = %g, drop = %s", moe->capacity, drops[moe->drop]);
     fprintf(out, "\n  balance aux = %g, per = %s, z = %g", moe->aux, per[moe->aux_per], moe->z);
     if (moe->select_bias) fprintf(out, ", bias %s += %g", moe->select_bias->symbol, moe->bias_rate);
     fputc('\n', out);

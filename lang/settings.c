@@ -129,6 +129,7 @@ const struct hec_moe_row hec_moe_rows[] = {
     {"shared", "none, block", "none", "expert that every token goes to"},
     {"shared_gate", "none, sigmoid", "none", "gate of the shared expert's output"},
     {"capacity", "dropless, number", "dropless", "rows per expert, times the even share"},
+    {"drop", "lowest, position", "lowest", "rows beyond the capacity: of the lowest weights, or the last"},
     {"router.score", "softmax, sigmoid", "softmax", "from logits to scores"},
     {"router.topk", "count", "2", "experts per token"},
     {"router.groups", "count", "1", "groups that experts are chosen from"},

@@ -58,8 +58,10 @@ static void check_cluster(const struct hec_program *program, const char *target,
     }
 }
 
-static void check_moe(const struct hec_moe *moe, const char *target, struct hec_diag *diag) {
-    if (moe->capacity > 0) not_yet(diag, moe->at, "a capacity; use `capacity = dropless`", target);
+static void check_moe(const struct hec_moe *moe, int64_t devices, const char *target,
+                      struct hec_diag *diag) {
+    if (moe->capacity > 0 && devices > 1)
+        not_yet(diag, moe->at, "a capacity on several devices; use `capacity = dropless`", target);
     if (moe->jitter > 0) not_yet(diag, moe->at, "router jitter", target);
     if (moe->aux > 0 && moe->aux_per == HEC_AUX_BATCH)
         not_yet(diag, moe->at, "an auxiliary loss per batch; use `per = layer` or `per = sequence`",
@@ -71,6 +73,8 @@ bool hec_check_target(const struct hec_program *program, const char *target,
     const uint32_t errors_before = diag->errors;
     check_settings(program, target, diag);
     check_cluster(program, target, diag);
-    for (int i = 0; i < program->moes; i++) check_moe(program->moe[i], target, diag);
+    const int64_t devices =
+        count_of(program, "cluster.nodes") * count_of(program, "cluster.devices");
+    for (int i = 0; i < program->moes; i++) check_moe(program->moe[i], devices, target, diag);
     return diag->errors == errors_before;
 }

@@ -5,6 +5,7 @@
 //            %r = moe.permute(%x, %pair, %slot); %g = moe.gate_rows(%weights, %pair, %slot)
 //            %rows = call @sparse.expert(%r, %first, %i, %g)
 //            %y = moe.combine(%rows, %pair, %slot)
+//          With a capacity, %first, %pair and %slot are those of a moe.limit behind the route.
 //
 // Why      A dropless layer has exactly tokens x topk rows. Sorted by expert, an expert's body is
 //          IR like any other: differentiation, recomputation and fusion work on it unchanged. The
@@ -83,6 +84,21 @@ static MlirValue call(struct hec_builder *b, MlirOperation func, int operands,
                            1, &callee);
 }
 
+// The route, or what the experts' capacity keeps of it.
+static MlirOperation limit(struct hec_builder *b, MlirOperation experts, MlirOperation route) {
+    if (!hec_has_attr(experts, "capacity")) return route;
+    const MlirStringRef drop = hec_get_string(experts, "drop");
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_float(b->context, "capacity", hec_get_float(experts, "capacity")),
+        hec_attr(b->context, "drop", mlirStringAttrGet(b->context, drop)),
+    };
+    const MlirValue in[] = {hec_operand(experts, 1), hec_result(route, 0), hec_result(route, 1),
+                            hec_result(route, 2)};
+    const MlirOperation kept = hec_build_inferred(b, HEC_OP_limit, 4, in, 2, attribute);
+    assert(!mlirOperationIsNull(kept));
+    return kept;
+}
+
 static void group(MlirOperation experts, MlirOperation func) {
     const MlirOperation set =
         hec_find_symbol(hec_module_of(experts), hec_get_string(experts, "set"));
@@ -97,9 +113,10 @@ static void group(MlirOperation experts, MlirOperation func) {
     if (hec_has_attr(hec_module_of(experts), "hecate.world")) { // distribute-experts needs it.
         hec_set_attr(route, hec_attr_symbol(b.context, "set", hec_get_string(set, "sym_name")));
     }
-    const MlirValue first = hec_result(route, 0);
-    const MlirValue x[] = {hec_operand(experts, 0), hec_result(route, 1), hec_result(route, 2)};
-    const MlirValue w[] = {hec_operand(experts, 1), hec_result(route, 1), hec_result(route, 2)};
+    const MlirOperation kept = limit(&b, experts, route);
+    const MlirValue first = hec_result(kept, 0);
+    const MlirValue x[] = {hec_operand(experts, 0), hec_result(kept, 1), hec_result(kept, 2)};
+    const MlirValue w[] = {hec_operand(experts, 1), hec_result(kept, 1), hec_result(kept, 2)};
     b.at = hec_loc_named("rows", hec_loc_strip(named));
     const MlirOperation permute = hec_build_inferred(&b, HEC_OP_permute, 3, x, 0, NULL);
     b.at = hec_loc_named("gate", hec_loc_strip(named));
@@ -119,7 +136,7 @@ static void group(MlirOperation experts, MlirOperation func) {
     b.at = hec_loc_named("gated", b.at);
     if (!product.ptr) rows = multiply(&b, rows, hec_result(gate, 0));
     b.at = named;
-    const MlirValue back[] = {rows, hec_result(route, 1), hec_result(route, 2)};
+    const MlirValue back[] = {rows, hec_result(kept, 1), hec_result(kept, 2)};
     const MlirValue result = hec_result(experts, 0);
     const MlirValue y =
         hec_build_value(&b, HEC_OP_combine, 3, back, mlirValueGetType(result), 0, NULL);

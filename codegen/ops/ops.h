@@ -13,7 +13,7 @@ hec_emit_op hec_emit_gather, hec_emit_gather_grad;
 hec_emit_op hec_emit_cross_entropy, hec_emit_cross_entropy_grad;
 hec_emit_op hec_emit_router, hec_emit_router_grad;
 hec_emit_op hec_emit_aux_loss, hec_emit_aux_loss_grad, hec_emit_z_loss, hec_emit_z_loss_grad;
-hec_emit_op hec_emit_route, hec_emit_permute, hec_emit_combine;
+hec_emit_op hec_emit_route, hec_emit_limit, hec_emit_permute, hec_emit_combine;
 hec_emit_op hec_emit_gate_rows, hec_emit_gate_rows_grad;
 hec_emit_op hec_emit_exchange, hec_emit_dispatch, hec_emit_give_back, hec_emit_collect;
 hec_emit_op hec_emit_dispatch_grad, hec_emit_give_back_grad, hec_emit_collect_grad;

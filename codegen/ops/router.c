@@ -157,6 +157,19 @@ void hec_emit_route(struct hec_emitter *e, MlirOperation op) {
                   experts_text(e, hec_get_int(op, "experts")));
 }
 
+void hec_emit_limit(struct hec_emitter *e, MlirOperation op) {
+    static const struct word drops[] = {{"lowest", "HK_LOWEST"}, {"position", "HK_POSITION"}, {0}};
+    const MlirValue weights = hec_operand(op, 0);
+    const struct hec_tensor first = hec_tensor_of(mlirValueGetType(hec_operand(op, 1)));
+    const char *result[3], *operand[3];
+    for (int i = 0; i < 3; i++) result[i] = hec_ref(e, hec_result(op, i));
+    for (int i = 0; i < 3; i++) operand[i] = hec_ref(e, hec_operand(op, i));
+    hec_statement(e, "hk_limit_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);", e->suffix,
+                  result[0], result[1], result[2], operand[0], operand[1], operand[2],
+                  leading(e, weights), last(e, weights), experts_text(e, first.size[0] - 1),
+                  hec_number(e, hec_get_float(op, "capacity")), word_of(e, op, "drop", drops));
+}
+
 // Between [batch, T, D] and [rows, D]; `slot` is [batch, T, picks].
 static void emit_move(struct hec_emitter *e, MlirOperation op, const char *name, int by,
                       const char *mode) {

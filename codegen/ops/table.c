@@ -68,6 +68,7 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     [HEC_OP_z_loss] = hec_emit_z_loss,
     [HEC_OP_z_loss_grad] = hec_emit_z_loss_grad,
     [HEC_OP_route] = hec_emit_route,
+    [HEC_OP_limit] = hec_emit_limit,
     [HEC_OP_permute] = hec_emit_permute,
     [HEC_OP_combine] = hec_emit_combine,
     [HEC_OP_gate_rows] = hec_emit_gate_rows,

@@ -32,6 +32,21 @@ static bool infer_experts(MlirOperation op, MlirType *result) {
     return true;
 }
 
+// capacity and drop, of moe.limit or moe.experts.
+static bool check_capacity(MlirOperation op) {
+    const MlirStringRef drop = hec_get_string(op, "drop");
+    if (!(hec_get_float(op, "capacity") > 0)) {
+        hec_ir_error(op, "capacity is %g", hec_get_float(op, "capacity"));
+        return false;
+    }
+    if (mlirStringRefEqual(drop, HEC_STR("lowest")) ||
+        mlirStringRefEqual(drop, HEC_STR("position"))) {
+        return true;
+    }
+    hec_ir_error(op, "drop is \"%.*s\"", (int)drop.length, drop.data);
+    return false;
+}
+
 static bool verify_experts(MlirOperation op) {
     const MlirOperation module = hec_module_of(op);
     const MlirStringRef set = hec_get_string(op, "set"), expert = hec_get_string(op, "expert");
@@ -50,7 +65,7 @@ static bool verify_experts(MlirOperation op) {
                      weights.size[weights.rank - 1], hec_get_int(of_set, "topk"));
         return false;
     }
-    return true;
+    return !hec_has_attr(op, "capacity") || check_capacity(op);
 }
 
 static void gradient_experts(struct hec_gradient *g, MlirOperation op) {
@@ -90,6 +105,26 @@ static bool check_route(MlirOperation op, struct hec_tensor *pair, struct hec_te
                        hec_type_elements(mlirValueGetType(hec_operand(op, 2))));
     return hec_expect(op, "pair", hec_operand(op, 1), pair);
 }
+
+static bool infer_limit(MlirOperation op, MlirType *result) {
+    const struct hec_tensor weights = hec_in(op, 0), first = hec_in(op, 1);
+    const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
+    const struct hec_tensor want =
+        hec_vector(hec_i32(op), HEC_STR("first"), first.rank ? first.size[0] : 0);
+    const struct hec_tensor pair =
+        hec_vector(hec_i32(op), HEC_STR("rows"), hec_type_elements(hec_tensor_type(&ids)));
+    if (!hec_expect_real(op, "weights", hec_operand(op, 0)) ||
+        !check_picks(op, "weights", &weights) ||
+        !hec_expect(op, "first", hec_operand(op, 1), &want) ||
+        !hec_expect(op, "pair", hec_operand(op, 2), &pair) ||
+        !hec_expect(op, "slot", hec_operand(op, 3), &ids) || !check_capacity(op)) {
+        return false;
+    }
+    for (int i = 0; i < 3; i++) result[i] = mlirValueGetType(hec_operand(op, i + 1));
+    return true;
+}
+
+const struct hec_traits hec_traits_limit = {.pure = true, .infer = infer_limit};
 
 static bool infer_permute(MlirOperation op, MlirType *result) {
     const struct hec_tensor x = hec_in(op, 0);

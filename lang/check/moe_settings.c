@@ -154,7 +154,8 @@ static void read_router(struct reader *reader, struct hec_moe *moe,
 }
 
 struct hec_moe_settings hec_moe_read(struct hec_site *site, struct hec_moe *moe) {
-    static const char *const gates[] = {"none", "sigmoid"};
+    static const char *const gates[] = {"none", "sigmoid"}, *const drops[] = {"lowest", "position"};
+    static const double smallest_capacity = 1e-3;
     struct reader reader = {.site = site};
     struct hec_moe_settings settings = {0};
     collect(&reader, &site->code->sets, "");
@@ -165,7 +166,9 @@ struct hec_moe_settings hec_moe_read(struct hec_site *site, struct hec_moe *moe)
     const struct hec_set *capacity = find(&reader, "capacity");
     const bool dropless = capacity && capacity->value->kind == HEC_EXPR_NAME &&
                           !strcmp(capacity->value->text, "dropless");
-    if (!dropless) real(&reader, "capacity", &moe->capacity, 0);
+    if (!dropless) real(&reader, "capacity", &moe->capacity, smallest_capacity);
+    moe->drop = (enum hec_drop)choice(&reader, "drop", drops, 2);
+    if (find(&reader, "drop")) settings.drop_at = find(&reader, "drop")->at;
     read_router(&reader, moe, &settings);
     read_balance(&reader, moe, &settings);
     return settings;
@@ -202,6 +205,9 @@ void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
     if (groups > 1 && experts / groups < 2) {
         contradiction(site, settings->groups_at,
                       "a group's score is that of its two best experts: it needs two");
+    }
+    if (settings->drop_at.file && moe->capacity == 0) {
+        contradiction(site, settings->drop_at, "`drop` without a capacity: nothing is dropped");
     }
     if (settings->shared_gate && !moe->shared) {
         contradiction(site, settings->shared_gate_at, "a shared gate without a shared expert");

@@ -11,7 +11,7 @@ struct hec_moe_settings {
     const struct hec_set *shared;
     bool router_bias, select_bias, shared_gate;
     struct hec_span router_bias_at, select_bias_at, shared_gate_at;
-    struct hec_span topk_at, groups_at, topk_groups_at;
+    struct hec_span topk_at, groups_at, topk_groups_at, drop_at;
 };
 
 // Reads every setting of the moe that `site` elaborates; reports unknown and broken ones.

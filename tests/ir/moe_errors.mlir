@@ -58,7 +58,7 @@ module {
     return
   }
 
-  func.func @rows(%x: !x, %w: !w, %i: !i, %j: !j, %k: !k, %l: !l, %p: !p, %q: !q, %r: !r, %g: !g, %h: !h, %s: !s) {
+  func.func @rows(%x: !x, %w: !w, %i: !i, %j: !j, %k: !k, %l: !l, %p: !p, %q: !q, %r: !r, %g: !g, %h: !h, %s: !s, %f: !f) {
     // CHECK: :[[@LINE+1]]:10: error: 'moe.experts': there is no moe.set @dense
     %0 = "moe.experts"(%x, %w, %i) {set = @dense, expert = @expert} : (!x, !w, !i) -> !x
     // CHECK: :[[@LINE+1]]:10: error: 'moe.experts': there is no function @sparse
@@ -79,6 +79,12 @@ module {
     %8 = "moe.permute"(%x, %q, %i) : (!x, !q, !i) -> !r
     // CHECK: :[[@LINE+1]]:10: error: 'moe.permute': x is tensor<2x4x6xf32, ["batch", "T", "D"]>, but the route is of other tokens
     %9 = "moe.permute"(%x, %q, %j) : (!x, !q, !j) -> !r
+    // CHECK: :[[@LINE+1]]:31: error: 'moe.limit': capacity is 0
+    %first8, %pair8, %slot8 = "moe.limit"(%w, %f, %p, %i) {capacity = 0.0, drop = "lowest"} : (!w, !f, !p, !i) -> (!f, !p, !i)
+    // CHECK: :[[@LINE+1]]:31: error: 'moe.limit': drop is "best"
+    %first9, %pair9, %slot9 = "moe.limit"(%w, %f, %p, %i) {capacity = 1.0, drop = "best"} : (!w, !f, !p, !i) -> (!f, !p, !i)
+    // CHECK: :[[@LINE+1]]:34: error: 'moe.limit': pair is tensor<20xi32, ["rows"]>, expected tensor<16xi32, ["rows"]>
+    %first10, %pair10, %slot10 = "moe.limit"(%w, %f, %q, %i) {capacity = 1.0, drop = "lowest"} : (!w, !f, !q, !i) -> (!f, !q, !i)
     // CHECK: :[[@LINE+1]]:11: error: 'moe.combine': rows is tensor<20xf32, ["rows"]>, but the route has 16 rows
     %10 = "moe.combine"(%h, %p, %i) : (!h, !p, !i) -> !x
     // CHECK: :[[@LINE+1]]:11: error: 'moe.combine': rows is tensor<f32>, expected at least 1 dimensions
@@ -92,7 +98,9 @@ module {
     return
   }
 
-  func.func @picks(%x: !x, %w: tensor<2x4x3xf32, ["batch", "T", "picks"]>, %k: !k) {
+  func.func @picks(%x: !x, %w: tensor<2x4x3xf32, ["batch", "T", "picks"]>, %k: !k, %v: !w, %i: !i) {
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.experts': drop is "some"
+    %d0 = "moe.experts"(%x, %v, %i) {set = @sparse, expert = @expert, capacity = 1.0, drop = "some"} : (!x, !w, !i) -> !x
     // CHECK: :[[@LINE+1]]:10: error: 'moe.experts': 3 picks, but the set's topk is 2
     %0 = "moe.experts"(%x, %w, %k) {set = @sparse, expert = @expert} : (!x, tensor<2x4x3xf32, ["batch", "T", "picks"]>, !k) -> !x
     return

@@ -52,6 +52,23 @@ module {
     %y = "moe.experts"(%x, %w, %ids, %i) {set = @s, expert = @s.expert} : (!x, !w, !i, index) -> !x
     return %y : !x
   }
+  // A capacity: the rows are those that it keeps.
+  // CHECK-LABEL: func.func @limited(
+  // CHECK-SAME:    %[[X:[^:]*]]: tensor{{.*}} %[[W:[^:]*]]: tensor{{.*}} %[[IDS:[^:]*]]: tensor
+  // CHECK-NEXT:    %[[ROUTE:.*]]:3 = "moe.route"(%[[IDS]])
+  // CHECK-NEXT:    %[[KEPT:.*]]:3 = "moe.limit"(%[[W]], %[[ROUTE]]#0, %[[ROUTE]]#1, %[[ROUTE]]#2) {capacity = 1.25{{.*}}, drop = "position"}
+  // CHECK-NEXT:    %[[ROWS:.*]] = "moe.permute"(%[[X]], %[[KEPT]]#1, %[[KEPT]]#2)
+  // CHECK-NEXT:    %[[GATE:.*]] = "moe.gate_rows"(%[[W]], %[[KEPT]]#1, %[[KEPT]]#2)
+  // CHECK-NEXT:    %[[OUT:.*]] = call @l.expert(%[[ROWS]], %[[KEPT]]#0)
+  // CHECK-NEXT:    %[[GATED:.*]] = "moe.mul"(%[[OUT]], %[[GATE]])
+  // CHECK-NEXT:    %[[Y:.*]] = "moe.combine"(%[[GATED]], %[[KEPT]]#1, %[[KEPT]]#2)
+  func.func private @l.expert(%r: !r, %first: !first) -> !r {
+    return %r : !r
+  }
+  func.func @limited(%x: !x, %w: !w, %ids: !i) -> !x {
+    %y = "moe.experts"(%x, %w, %ids) {set = @b, expert = @l.expert, capacity = 1.25, drop = "position"} : (!x, !w, !i) -> !x
+    return %y : !x
+  }
   // CHECK-LABEL: func.func @plain(
   // CHECK:         %[[GATE:.*]] = "moe.gate_rows"
   // CHECK-NEXT:    %[[OUT:.*]] = call @b.expert(%{{.*}}, %{{.*}})

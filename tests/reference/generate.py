@@ -60,6 +60,8 @@ def evaluate(name, salt):
                       for path, t in sorted(p.tensors.items()) if path not in p.frozen},
         "frozen": sorted(p.frozen),
     }
+    if p.dropped:
+        result["compete"] = True  # Tokens of other sequences change what is dropped.
     return result, p.near
 
 

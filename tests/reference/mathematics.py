@@ -18,6 +18,7 @@ class Parameters:
 
     def __init__(self, salt):
         self.salt, self.tensors, self.frozen = salt, {}, set()
+        self.dropped = 0
         self.loads, self.auxiliary, self.near = {}, torch.zeros((), dtype=torch.float64), math.inf
 
     def __call__(self, path, shape, init="normal", trainable=True):
@@ -100,8 +101,25 @@ def choose(p, candidates, topk, groups, topk_groups, score):
     return ids[:, :topk]
 
 
+def limit(p, ids, weights, experts, most, drop):
+    """1 where a pick stays, 0 where its expert has `most` others: larger ones, or earlier ones."""
+    keep = torch.ones_like(weights)
+    for e in range(experts):
+        at = (ids == e).nonzero()  # In the order of the tokens.
+        if len(at) <= most:
+            continue
+        if drop == "lowest":
+            values, order = weights[at[:, 0], at[:, 1]].sort(descending=True)
+            p.note(values[most - 1] - values[most])
+            at = at[order]
+        keep[at[most:, 0], at[most:, 1]] = 0
+        p.dropped += len(at) - most
+    return keep
+
+
 def moe(p, path, x, expert, experts, topk, score="softmax", weight="scores", scale=1.0, groups=1,
-        topk_groups=1, bias=False, select_bias=False, aux=0.0, per="layer", z=0.0):
+        topk_groups=1, bias=False, select_bias=False, aux=0.0, per="layer", z=0.0,
+        capacity=None, drop="lowest"):
     """x [batch, T, D]. expert(p, path, rows) is one expert's body. Returns the routed output."""
     rows = x.reshape(-1, x.shape[-1])
     n = rows.shape[0]
@@ -128,6 +146,10 @@ def moe(p, path, x, expert, experts, topk, score="softmax", weight="scores", sca
               for s, i in parts]
     p.auxiliary = p.auxiliary + aux * experts * torch.stack(losses).mean()
     p.auxiliary = p.auxiliary + z * torch.logsumexp(logits, -1).pow(2).mean()
+
+    if capacity:
+        keep = limit(p, ids, weights.detach(), experts, math.ceil(capacity * n * topk / experts), drop)
+        weights = weights * keep
 
     # Every expert on every token, most weights zero: slow, and free of index bookkeeping.
     dense = torch.zeros_like(scores).scatter(1, ids, weights)

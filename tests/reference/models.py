@@ -58,7 +58,7 @@ def mixtral(p, ids):
 
 
 def olmoe(p, ids):
-    """Plain scores as weights, query and key normalized whole, a gated shared expert (Qwen2)."""
+    """Plain scores as weights, query and key normalized whole, a gated shared expert (Qwen2), a capacity."""
     x = p("embed", (V, D))[ids]
     for i in range(L):
         at = f"layers.{i}."
@@ -66,7 +66,7 @@ def olmoe(p, ids):
                           qk_norm="whole")
         n = norm(p, at + "sparse_norm", x)
         routed = moe(p, at + "sparse", n, lambda p, path, rows: swiglu(p, path, rows, 12),
-                     experts=6, topk=3, weight="scores", aux=0.02)
+                     experts=6, topk=3, weight="scores", aux=0.02, capacity=0.9)
         gate = torch.sigmoid(n @ p(at + "sparse.shared_gate", (D,)))
         x = x + routed + gate[..., None] * swiglu(p, at + "sparse.shared", n, 20)
     return norm(p, "norm", x) @ p("head", (D, V))
@@ -106,14 +106,15 @@ def deepseek_v3(p, ids):
 
 
 def deepseek_v2(p, ids):
-    """Softmax scores with groups, weights scaled and not renormalized."""
+    """Softmax scores with groups, weights scaled and not renormalized; a capacity, the last dropped."""
     x = p("embed", (V, D))[ids]
     for i in range(L):
         at = f"layers.{i}."
         x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 2, 2, 8, theta=1e4)
         x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
                     lambda p, path, rows: swiglu(p, path, rows, 12), experts=8, topk=2,
-                    weight="scores", scale=1.5, groups=4, topk_groups=2, z=0.01)
+                    weight="scores", scale=1.5, groups=4, topk_groups=2, z=0.01,
+                    capacity=1.0, drop="position")
     return norm(p, "norm", x) @ p("head", (D, V))
 
 
