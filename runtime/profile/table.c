@@ -70,8 +70,8 @@ static int format_number(char *out, int width, int decimals, double number, cons
 static void print_line(FILE *out, const struct hrt_profile *p, const char *name,
                        const struct sum *sum) {
     const double steps = (double)p->steps, ns = (double)sum->ns;
-    char line[512]; // Numbers of a hundred digits would fit.
-    int used = sprintf(line, "%-46.46s", name);
+    char line[1024]; // The longest shape, and more than any number of these takes.
+    int used = sprintf(line, "%-46s", name);
     used += format_number(line + used, 7, sum->calls % p->steps ? 1 : 0, (double)sum->calls / steps,
                           "");
     used +=
