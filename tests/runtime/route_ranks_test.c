@@ -46,13 +46,18 @@ static void record(struct hrt_comm *comm, int64_t batch, const char *ids, const 
     hrt_route_close(&route);
 }
 
-// Of each step and microbatch, the loads of all ranks together.
+// Of each step and microbatch, the loads of all ranks together; every rank's are of all its picks.
 static void sum_devices(const char *loads_file, uint32_t devices, int64_t *sum) {
     const uint16_t *row = (const uint16_t *)(loads_file + LOADS_HEAD);
     for (int step = 0; step < STEPS; step++) {
         for (uint32_t d = 0; d < devices; d++) {
-            for (int k = 0; k < ITERATIONS * EXPERTS; k++)
+            int64_t picks = 0;
+            for (int k = 0; k < ITERATIONS * EXPERTS; k++) {
+                picks += *row;
                 sum[step * ITERATIONS * EXPERTS + k] += *row++;
+            }
+            RANKS_CHECK(&world,
+                        picks * devices == ITERATIONS * BATCH * world.size * POSITIONS * TOPK);
         }
     }
 }
