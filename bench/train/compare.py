@@ -9,6 +9,7 @@ is a program with torch_moe.py's options and output; without it only our figures
 
 Both sides: byte tokens of /usr/share/common-licenses, the same model, batch, AdamW and clipping; a
 step is everything from drawing the batch to the update; the median of the steps after `--warm`.
+A run that other programs disturbed is repeated; what remains of that is in the results.
 Routing is forced to be balanced on both sides (--route=balanced, --bal 1)."""
 import argparse
 import json
@@ -42,6 +43,8 @@ def arguments():
     p.add_argument("--steps", type=int, default=10)
     p.add_argument("--warm", type=int, default=3)
     p.add_argument("--set", action="append", default=[], help="of hecatec: train.precision=fp32")
+    p.add_argument("--allowed", type=float, default=0.1, help="cores that others may use during a run")
+    p.add_argument("--patience", type=float, default=60, help="seconds to wait for that, per run")
     p.add_argument("--machine", help="name of the result files (default: from the CPU)")
     p.add_argument("--out", default=str(ROOT / "bench/results"))
     return p.parse_args()
@@ -116,14 +119,14 @@ def measure(options, work):
         for row in rows:
             sides = ["ours", "peer"] if turn % 2 == 0 else ["peer", "ours"]
             for side in sides if peer else ["ours"]:
-                load = os.getloadavg()[0]  # Says which figures something else disturbed.
                 if side == "ours":
-                    result = run_ours(options, programs[row["model"]], text, row["threads"], work)
+                    once = lambda: run_ours(options, programs[row["model"]], text, row["threads"], work)
                 else:
-                    result = run_peer(options, row["model"], row["threads"])
-                row[side].append({**result, "load_before": load})
+                    once = lambda: run_peer(options, row["model"], row["threads"])
+                result = machine.undisturbed(once, options.allowed, options.patience)
+                row[side].append(result)
                 print(f"round {turn + 1}: {row['model']}, {row['threads']} threads, {side}: "
-                      f"{result['tokens_per_s']:.0f} tokens/s", flush=True)
+                      f"{result['tokens_per_s']:.0f} tokens/s, others {result['disturbed']} cores", flush=True)
     return rows
 
 

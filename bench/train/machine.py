@@ -2,7 +2,9 @@
 import os
 import platform
 import re
+import resource
 import subprocess
+import time
 
 
 def cpu_fields():
@@ -45,3 +47,33 @@ def slug(about):
     """File name: the CPU and its cores; no host names."""
     words = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
     return f"{words}-{about['cores']}cores"
+
+
+def busy_seconds():
+    """CPU seconds that all programs together have used."""
+    with open("/proc/stat") as lines:
+        user, nice, system, _idle, _wait, irq, softirq, steal = map(int, lines.readline().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds():
+    return sum(resource.getrusage(who).ru_utime + resource.getrusage(who).ru_stime
+               for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def undisturbed(measure, allowed, patience):
+    """measure() while others use at most `allowed` cores on average: waits for such a moment, and
+    measures again when it did not last. After `patience` seconds the least disturbed result counts.
+    Returns the result with what others used, in cores, as "disturbed"."""
+    end, best = time.monotonic() + patience, None
+    while best is None or (best["disturbed"] > allowed and time.monotonic() < end):
+        before = busy_seconds()
+        time.sleep(1)
+        if busy_seconds() - before > allowed and time.monotonic() < end:
+            continue
+        begin, others = time.monotonic(), busy_seconds() - own_seconds()
+        result = measure()
+        cores = (busy_seconds() - own_seconds() - others) / (time.monotonic() - begin)
+        if best is None or cores < best["disturbed"]:
+            best = {**result, "disturbed": round(max(cores, 0), 3)}
+    return best

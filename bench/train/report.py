@@ -17,13 +17,14 @@ def summarize(row):
             "least": min(ratios) if ratios else None, "most": max(ratios) if ratios else None,
             "gflops": (median(row["ours"], "tokens_per_s") * row["peer"][0]["mflop_per_token"] / 1e3
                        if row["peer"] else None),
-            "imbalance": median(row["ours"], "imbalance")}
+            "imbalance": median(row["ours"], "imbalance"),
+            "disturbed": max(entry["disturbed"] for entry in row["ours"] + row["peer"])}
 
 
 COLUMNS = (("model", "model", "{}"), ("threads", "threads", "{}"), ("ours", "hecate tok/s", "{:,.0f}"),
            ("peer", "PyTorch tok/s", "{:,.0f}"), ("ratio", "ratio", "{:.2f}"),
            ("least", "least", "{:.2f}"), ("most", "most", "{:.2f}"), ("gflops", "hecate GFLOP/s", "{:.0f}"),
-           ("imbalance", "max/mean load", "{:.2f}"))
+           ("imbalance", "max/mean load", "{:.2f}"), ("disturbed", "disturbed", "{:.2f}"))
 
 
 def table(summary):
@@ -43,7 +44,8 @@ def markdown(result, summary):
              f"{result['rounds']} rounds of {result['steps']} steps after {result['warm']}.", "",
              table(summary), "",
              "GFLOP/s count products and full attention, as the peer counts them. Load: tokens of the "
-             "busiest expert over the mean; routing is forced to be balanced on both sides.", ""]
+             "busiest expert over the mean; routing is forced to be balanced on both sides. Disturbed: cores that other programs "
+             "used in the worst run.", ""]
     lines += [f"- {key}: {value}" for key, value in about.items()]
     return "\n".join(lines) + "\n"
 
