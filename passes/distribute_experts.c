@@ -537,12 +537,14 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     if (!hec_has_attr(module, "hecate.world")) return HEC_PASS_DONE;
     const MlirStringRef experts = hec_get_string(module, "hecate.experts");
     const bool move = !mlirStringRefEqual(experts, HEC_STR("replicate"));
-    struct hec_ops ops = hec_ops_below(module);
-    bool sound = true;
+    struct hec_ops ops = hec_ops_below(module), routes = {0};
     for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_route)) sound &= distribute(module, ops.op[k], move);
+        if (hec_op_is(ops.op[k], HEC_OP_route)) push(&routes, ops.op[k]);
     }
-    free(ops.op);
+    free(ops.op); // Much of it will be gone after the first route.
+    bool sound = true;
+    for (int k = 0; k < routes.count; k++) sound &= distribute(module, routes.op[k], move);
+    free(routes.op);
     if (!sound) return HEC_PASS_REFUSED;
     share_losses(module, (double)hec_get_int(module, "hecate.world"));
     hec_simplify(module); // Routes and what was kept of them are no longer used.

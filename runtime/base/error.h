@@ -15,6 +15,7 @@ enum hrt_exit {
 struct hrt_error {
     enum hrt_exit code;
     char text[1024]; // No newline at its end. Empty: no error.
+    bool shared;     // All ranks know of it (runtime/train/ranks.h); one of them has the text.
 };
 
 // Fills in `error` with HRT_EXIT_FAILED and the formatted sentence. Returns false, so that a

@@ -4,18 +4,25 @@
 #include <stdio.h>
 
 #include "runtime/cli/command.h"
+#include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 #include "runtime/train/trainer.h"
 
-static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
-                     struct hrt_error *error) {
+// What a rank can do without the others.
+static bool set_up(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
+                   struct hrt_error *error) {
     if (!hrt_run_open_data(run, data, error)) return false;
     if (data->validation.windows == 0)
         return hrt_fail(error,
                         "no validation data: the last 5 %% of no file has the %" PRId64
                         " tokens of a sequence; give --val FILE",
                         data->positions + 1);
-    if (!hrt_run_create_state(run, state, false, error)) return false;
+    return hrt_run_create_state(run, state, false, error);
+}
+
+static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
+                     struct hrt_error *error) {
+    if (!hrt_ranks_agree(run->comm, set_up(run, data, state, error), error)) return false;
     double loss;
     int64_t targets;
     if (!hrt_evaluate(state, data, run->arguments->sequences, &loss, &targets, error)) return false;

@@ -11,6 +11,7 @@
 #include "runtime/log/progress.h"
 #include "runtime/params/store.h"
 #include "runtime/train/check_grad.h"
+#include "runtime/train/ranks.h"
 #include "runtime/train/sample.h"
 #include "runtime/train/trainer.h"
 
@@ -87,7 +88,8 @@ static bool open_profile(struct job *job, struct hrt_error *error) {
     return hrt_profile_open(&job->trainer.profile, &request, run->program, run->comm, error);
 }
 
-static bool prepare(struct job *job, struct hrt_error *error) {
+// What a rank can do without the others.
+static bool set_up(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
     if (run->arguments->sample && !hrt_run_check_sample(run, error)) return false;
@@ -99,11 +101,13 @@ static bool prepare(struct job *job, struct hrt_error *error) {
     if (job->config->eval_every && job->data.validation.windows == 0)
         return hrt_fail(error, "no validation data for train.eval_every: give --val FILE");
     if (!hrt_run_create_state(run, &job->state, true, error)) return false;
-    if (!hrt_trainer_create(&job->trainer, job->config, run->comm, &job->data, &job->state,
-                            error) ||
-        !open_route(job, error))
-        return false;
-    return hrt_jsonl_open(&job->log, leads ? job->config->log_jsonl : NULL, error);
+    return hrt_trainer_create(&job->trainer, job->config, run->comm, &job->data, &job->state,
+                              error) &&
+           hrt_jsonl_open(&job->log, leads ? job->config->log_jsonl : NULL, error);
+}
+
+static bool prepare(struct job *job, struct hrt_error *error) {
+    return hrt_ranks_agree(job->run->comm, set_up(job, error), error) && open_route(job, error);
 }
 
 static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *error) {

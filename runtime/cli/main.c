@@ -94,16 +94,16 @@ static bool needs_ranks(const struct hrt_run *run) {
     return !arguments->help && !arguments->version && arguments->command != HRT_INFO;
 }
 
-// Ends a run that failed. A mistake that all ranks have made is told by one; a rank that fails alone
-// tells it and ends the others, which may be waiting for it.
+// Tells why a run failed. What all ranks have found wrong with the command line is told by one. A
+// rank that fails alone ends the others, which may be waiting for it.
 static void report(const struct hrt_run *run, int code, const struct hrt_error *error) {
     struct hrt_world world = {0};
     struct hrt_error ignored = {0};
-    const bool several = run->program->world > 1 && hrt_world_find(&world, &ignored);
-    const bool usage = code == HRT_EXIT_USAGE;
-    if (*error->text && !(several && usage && world.rank > 0))
+    const bool usage = code == HRT_EXIT_USAGE && !error->shared && run->program->world &&
+                       hrt_world_find(&world, &ignored);
+    if (!usage || world.rank == 0)
         fprintf(stderr, "%s: error: %s\n", run->program->name, error->text);
-    if (several && run->comm->size > 1 && !usage) hrt_comm_abort(run->comm, code);
+    if (!usage && !error->shared && run->comm->size > 1) hrt_comm_abort(run->comm, code);
 }
 
 int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {

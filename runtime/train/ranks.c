@@ -86,3 +86,20 @@ void hrt_ranks_sum_gradients(const struct hrt_state *state) {
     hrt_comm_all_reduce(state->comm, state->grads, shared,
                         program->precision == HRT_FP64 ? HRT_DOUBLE : HRT_FLOAT);
 }
+
+bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error) {
+    if (comm->size == 1) return sound;
+    int64_t *code = calloc((size_t)comm->size, sizeof *code);
+    if (!code) return hrt_fail(error, "out of memory");
+    if (!sound) code[comm->rank] = error->code;
+    hrt_comm_all_reduce(comm, code, comm->size, HRT_INT64);
+    int lowest = 0;
+    while (lowest < comm->size && !code[lowest]) lowest++;
+    if (lowest < comm->size) {
+        if (lowest != comm->rank) *error = (struct hrt_error){.code = (enum hrt_exit)code[lowest]};
+        error->shared = true;
+    }
+    const bool all = lowest == comm->size;
+    free(code);
+    return all;
+}

@@ -22,6 +22,10 @@ bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_e
 // whole already: their rows came from all ranks.
 void hrt_ranks_sum_gradients(const struct hrt_state *state);
 
+// Whether all ranks are `sound`; all of them call it. When some are not, all return false with the
+// exit code of the lowest of those, and only that one keeps the text.
+bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error);
+
 // Whether this rank holds the expert of a set.
 bool hrt_ranks_has_expert(const struct hrt_program *program, const struct hrt_set *set,
                           int64_t expert);

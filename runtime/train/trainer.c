@@ -117,8 +117,8 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
     return true;
 }
 
-// Names the first tensor whose gradient is not finite.
-static bool fail_not_finite(const struct hrt_state *state, int64_t step, struct hrt_error *error) {
+// Names the first tensor of this rank whose gradient is not finite. False, and no error: none.
+static bool find_not_finite(const struct hrt_state *state, int64_t step, struct hrt_error *error) {
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(state->program, &tensor)) {
         if (!hrt_tensor_is_here(state->program, &tensor)) continue;
@@ -129,16 +129,25 @@ static bool fail_not_finite(const struct hrt_state *state, int64_t step, struct 
             if (isfinite(value)) continue;
             char path[HRT_PATH_MAX];
             hrt_tensor_path(&tensor, path);
-            return hrt_fail(error,
-                            "step %" PRId64 ": the gradient of %s is not finite (%g); "
-                            "training stops",
-                            step + 1, path, value);
+            hrt_fail(error,
+                     "step %" PRId64 ": the gradient of %s is not finite (%g); training stops",
+                     step + 1, path, value);
+            return true;
         }
     }
-    return hrt_fail(error,
-                    "step %" PRId64 ": the norm of the gradients is too large for a number; "
-                    "training stops",
-                    step + 1);
+    return false;
+}
+
+// The norm, which all ranks know, is not finite: the first rank that finds a tensor names it.
+static bool fail_not_finite(const struct hrt_trainer *trainer, int64_t step,
+                            struct hrt_error *error) {
+    const bool found = find_not_finite(trainer->state, step, error);
+    if (!hrt_ranks_agree(trainer->comm, !found, error)) return false;
+    hrt_fail(error,
+             "step %" PRId64 ": the norm of the gradients is too large for a number; "
+             "training stops",
+             step + 1);
+    return hrt_ranks_agree(trainer->comm, false, error);
 }
 
 bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
@@ -147,13 +156,15 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     *report = (struct hrt_step){.step = step + 1};
     hrt_profile_begin_step(trainer->profile, step + 1);
     if (!accumulate(trainer, step, report, error)) return false;
-    if (!isfinite(report->loss))
-        return hrt_fail(error, "step %" PRId64 ": the loss is not finite (%g); training stops",
-                        step + 1, report->loss);
+    if (!isfinite(report->loss)) { // The sum over ranks: all of them find it.
+        hrt_fail(error, "step %" PRId64 ": the loss is not finite (%g); training stops", step + 1,
+                 report->loss);
+        return hrt_ranks_agree(trainer->comm, false, error);
+    }
     hrt_ranks_sum_gradients(trainer->state);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
     report->grad_norm = hrt_grad_norm(trainer->state);
-    if (!isfinite(report->grad_norm)) return fail_not_finite(trainer->state, step, error);
+    if (!isfinite(report->grad_norm)) return fail_not_finite(trainer, step, error);
 
     report->lr = hrt_schedule_lr(trainer->config, step);
     hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,

@@ -15,6 +15,7 @@
 // RUN: not hecate-opt --passes=prove-placement %t/half_other.mlir 2>&1 | FileCheck %t/half_other.mlir
 // RUN: not hecate-opt --passes=prove-placement %t/half_nothing.mlir 2>&1 | FileCheck %t/half_nothing.mlir
 // RUN: not hecate-opt --passes=prove-placement %t/half_between.mlir 2>&1 | FileCheck %t/half_between.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/waves.mlir 2>&1 | FileCheck %t/waves.mlir
 // RUN: hecate-opt --passes=prove-placement %t/home.mlir 2>/dev/null; test $? = 70
 //
 // One planted fault each; all are the compiler's own, exit code 70.
@@ -211,4 +212,23 @@ func.func @forward() {
   %e = "moe.exp"(%a) {home = ["arena+320"]} : (!y) -> !y
   %c = "moe.add"(%a, %b) {home = ["arena+0"]} : (!y, !y) -> !y
   return
+}
+
+//--- waves.mlir
+// Sound with one wave: the second one finds what the first has left.
+!x = tensor<16xf32, ["D"]>
+module attributes {hecate.world = 2 : i64} {
+  "moe.set"() {sym_name = "s", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
+  func.func @forward() {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
+    %n = "fssdp.waves"() {set = @s} : () -> index
+    scf.for %w = %c0 to %n step %c1 {
+      // CHECK: waves.mlir:[[@LINE+1]]:12: error: 'moe.neg': internal error: an operand's bytes were overwritten
+      %b = "moe.neg"(%a) {home = ["arena+64"]} : (!x) -> !x
+      %c = "moe.neg"(%b) {home = ["arena+0"]} : (!x) -> !x
+    }
+    return
+  }
 }

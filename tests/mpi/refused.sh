@@ -1,0 +1,41 @@
+# What programs of several ranks say no to: with which exit code, once, and naming what.
+set -e
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+$HECATEC --set cluster.devices=2 --set parallel.experts=ep --set parallel.microbatch=4 \
+    "$MPI_TESTS/small.moe" -o model
+
+# refuses CODE TEXT COMMAND...: it ends with CODE and says TEXT, one rank only.
+refuses() {
+    code=$1 text=$2
+    shift 2
+    status=0
+    "$@" > out 2> err || status=$?
+    if [ $status != "$code" ] || [ "$(grep -c "error: $text" err)" != 1 ]; then
+        echo "expected $code and '$text' once, got $status:" && cat err
+        exit 1
+    fi
+}
+
+refuses 2 "compiled for 2 ranks .*, but 3 run; start it with mpirun -n 2" \
+    sh "$RANKS" 3 ./model train --data "$TEXT"
+refuses 2 "compiled for 2 ranks .*, but 1 run; start it with mpirun -n 2" ./model train --data "$TEXT"
+refuses 2 "unknown option '--stpes'" sh "$RANKS" 2 ./model train --stpes 3
+refuses 1 "cannot open '/nonexistent'" sh "$RANKS" 2 ./model train --data /nonexistent
+refuses 1 "cannot open '/nonexistent'" sh "$RANKS" 2 ./model train --data "$TEXT" --load /nonexistent
+refuses 2 "--check-grad runs in programs of one process" \
+    sh "$RANKS" 2 ./model train --data "$TEXT" --check-grad 1
+refuses 1 "step [0-9]*: the .* is not finite" sh "$RANKS" 2 ./model train --data "$TEXT" \
+    --set train.optimizer.lr=1000 --set train.optimizer.clip=none
+
+# Without an MPI to link with: the exit code of a missing compiler, and the package.
+mkdir bin
+for tool in sh grep; do ln -s "$(command -v $tool)" bin/$tool; done
+refuses 3 "cannot run the C compiler 'mpicc'" env PATH="$work/bin" $HECATEC --set cluster.devices=2 \
+    --set parallel.experts=ep --set parallel.microbatch=4 "$MPI_TESTS/small.moe" -o model
+grep -q libopenmpi-dev err
+
+# Other policies are not there yet.
+refuses 1 "not yet: a cluster of more than one device with .parallel.experts = fssdp" $HECATEC \
+    --set cluster.devices=2 --set parallel.microbatch=4 "$MPI_TESTS/small.moe" -o model

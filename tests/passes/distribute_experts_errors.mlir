@@ -1,0 +1,32 @@
+// RUN: not hecate-opt --passes=distribute-experts %s 2>&1 | FileCheck %s
+
+!x = tensor<2x8x6xf32, ["batch", "T", "D"]>
+!l = tensor<2x8x4xf32, ["batch", "T", "E"]>
+!w = tensor<2x8x2xf32, ["batch", "T", "picks"]>
+!i = tensor<2x8x2xi32, ["batch", "T", "picks"]>
+!n = tensor<4xi32, ["E"]>
+!first = tensor<5xi32, ["first"]>
+!pair = tensor<32xi32, ["rows"]>
+!r = tensor<32x6xf32, ["rows", "D"]>
+!g = tensor<32xf32, ["rows"]>
+module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
+  "moe.set"() {sym_name = "s", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
+  func.func @forward(%x: !x, %w: !w, %ids: !i, %l: !l) -> (!x, !x, !x) {
+    // CHECK: _errors.mlir:[[@LINE+1]]:21: error: 'moe.route': the ids come from no moe.router
+    %f0, %p0, %s0 = "moe.route"(%ids) {experts = 4 : i64, set = @s} : (!i) -> (!first, !pair, !i)
+    %scores, %weights, %picked, %loads = "moe.router"(%l) {score = "softmax", weight = "scores", topk = 2 : i64, groups = 1 : i64, topk_groups = 1 : i64, scale = 1.0 : f64} : (!l) -> (!l, !w, !i, !n)
+    // CHECK: _errors.mlir:[[@LINE+1]]:21: error: 'moe.route': belongs to no set
+    %f1, %p1, %s1 = "moe.route"(%picked) {experts = 4 : i64} : (!i) -> (!first, !pair, !i)
+    // CHECK: _errors.mlir:[[@LINE+1]]:21: error: 'moe.route': its rows are not permuted, weighted and combined
+    %f2, %p2, %s2 = "moe.route"(%picked) {experts = 4 : i64, set = @s} : (!i) -> (!first, !pair, !i)
+    %f3, %p3, %s3 = "moe.route"(%picked) {experts = 4 : i64, set = @s} : (!i) -> (!first, !pair, !i)
+    %r3 = "moe.permute"(%x, %p3, %s3) : (!x, !pair, !i) -> !r
+    %g3 = "moe.gate_rows"(%weights, %p3, %s3) : (!w, !pair, !i) -> !g
+    %y3 = "moe.mul"(%r3, %g3) : (!r, !g) -> !r
+    %o3 = "moe.combine"(%y3, %p3, %s3) : (!r, !pair, !i) -> !x
+    // CHECK: _errors.mlir:[[@LINE+1]]:13: error: 'moe.neg': reads rows of experts behind their combine
+    %late = "moe.neg"(%y3) : (!r) -> !r
+    return %x, %x, %o3 : !x, !x, !x
+  }
+}
+// CHECK-NOT: {{^}}module
