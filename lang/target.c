@@ -42,12 +42,17 @@ static void check_cluster(const struct hec_program *program, const char *target,
     const int64_t iteration = count_of(program, "parallel.microbatch") * nodes * devices;
     const struct hec_setting *experts = find(program, "parallel.experts");
     const struct hec_setting *group = find(program, "train.group");
-    if (nodes * devices > 1) {
+    const bool fixed = !strcmp(experts->value, "ep") || !strcmp(experts->value, "replicate");
+    if (nodes * devices > 1 && !fixed && program->moes > 0) {
         const char *key = nodes > 1 ? "cluster.nodes" : "cluster.devices";
-        not_yet(diag, find(program, key)->at, "a cluster of more than one device", target);
+        hec_diag_report(diag, HEC_ERROR, find(program, key)->at,
+                        "not yet: a cluster of more than one device with `parallel.experts = %s` "
+                        "(target %s)",
+                        experts->value, target);
         hec_diag_report(diag, HEC_NOTE, HEC_NOWHERE,
+                        "for each expert on one device: --set parallel.experts=ep; "
                         "for one process: --set cluster.nodes=1 --set cluster.devices=1");
-    } else if (experts->given && strcmp(experts->value, "ep")) {
+    } else if (nodes * devices == 1 && experts->given && strcmp(experts->value, "ep")) {
         hec_diag_report(diag, HEC_WARNING, experts->at,
                         "one process holds every expert: `%s` runs like `ep`", experts->value);
     }

@@ -49,7 +49,7 @@ def losses(bound, a, b):
     worst = 0
     for x, y in steps:
         for key in ("loss", "cross_entropy", "aux", "grad_norm"):
-            apart = abs(x[key] - y[key]) / abs(x[key])
+            apart = abs(x[key] - y[key]) / (abs(x[key]) or 1)
             worst = max(worst, apart)
             if not apart <= bound:
                 sys.exit(f"step {x['step']}: {key} {x[key]} and {y[key]}, {apart:.3g} apart")
