@@ -216,18 +216,37 @@ static void print_line(const char *what, int64_t bytes, const char *note, FILE *
     fprintf(out, "  %-18s %s\n", what, note);
 }
 
+// Elements that the fullest rank holds: all that is no expert's, and its share of each set's experts,
+// where ranks own them (distribute-experts).
+static int64_t elements_of_rank(MlirOperation module) {
+    int64_t elements = hec_get_int(module, "hecate.param_elements");
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_set) || !hec_has_attr(ops.op[k], "rows_max")) continue;
+        const int64_t experts = hec_get_int(ops.op[k], "experts");
+        const int64_t world = hec_get_int(module, "hecate.world");
+        const int64_t layers = hec_get_int(ops.op[k], "layers");
+        const int64_t elsewhere = experts - (experts + world - 1) / world;
+        elements -= elsewhere * (layers ? layers : 1) * hec_get_int(ops.op[k], "chunk_elements");
+    }
+    free(ops.op);
+    return elements;
+}
+
 bool hec_explain_memory(MlirOperation module, FILE *out) {
     struct hec_placement p = {.sound = true};
     const bool placed = read_placement(&p, module);
     if (placed) {
-        const int64_t parameters =
-            hec_get_int(module, "hecate.param_elements") * element_bytes(module);
-        print_line("parameters", parameters, "", out);
+        const int64_t whole = hec_get_int(module, "hecate.param_elements") * element_bytes(module);
+        const int64_t parameters = elements_of_rank(module) * element_bytes(module);
+        const bool ranks = hec_has_attr(module, "hecate.world");
+        print_line("parameters", parameters, ranks ? "on one rank, with its experts" : "", out);
         print_line("gradients", parameters, "of the same layout", out);
         print_line("optimizer states", 2 * parameters, "AdamW's two means", out);
         print_line("arena", p.arena_bytes, "saved values and temporaries of one microbatch", out);
-        print_line("together", 4 * parameters + p.arena_bytes, "", out);
-        explain_parameters(&p, parameters, out);
+        print_line("together", 4 * parameters + p.arena_bytes,
+                   ranks ? "and what is under way between ranks: see the program's info" : "", out);
+        explain_parameters(&p, whole, out);
         explain_arena(&p, out);
     }
     hec_live_free(&p.live);

@@ -6,6 +6,7 @@
 #include "runtime/cli/command.h"
 #include "runtime/log/progress.h"
 #include "runtime/params/tensor.h"
+#include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 
 enum { OPTIMIZER_STATES = 2, SYMBOL_WIDTH = 36, SHAPE_WIDTH = 28 };
@@ -34,13 +35,15 @@ static void print_bytes(const char *what, double bytes) {
 }
 
 static void print_memory(const struct hrt_program *program) {
-    const double params = (double)hrt_state_params_bytes(program);
-    printf("memory in training\n");
+    const double params = (double)hrt_ranks_params_bytes(program);
+    const double moving = (double)hrt_ranks_moving_bytes(program);
+    printf("memory in training%s\n", program->world ? ", of a rank" : "");
     print_bytes("parameters", params);
     print_bytes("gradients", params);
     print_bytes("AdamW states", OPTIMIZER_STATES * params);
     print_bytes("arena", (double)program->arena_bytes);
-    print_bytes("total", (2 + OPTIMIZER_STATES) * params + (double)program->arena_bytes);
+    if (moving > 0) print_bytes("rows under way", moving);
+    print_bytes("total", (2 + OPTIMIZER_STATES) * params + (double)program->arena_bytes + moving);
 }
 
 static void print_model(const struct hrt_program *program) {
@@ -55,6 +58,9 @@ static void print_model(const struct hrt_program *program) {
     printf("  vocabulary     %" PRId64 "\n", program->vocabulary);
     printf("  positions      %" PRId64 "\n", program->positions);
     printf("  microbatch     %" PRId64 "\n", program->batch);
+    if (program->world)
+        printf("  ranks          %" PRId64 ", %s\n", program->world,
+               program->owned ? "each expert on one" : "all experts on each");
     printf("  parameters     %s (%" PRId64 "), %s active per token\n", total, counts.total, active);
     printf("  FLOP per token %s, forward and backward\n", flops);
     for (int i = 0; i < program->sets; i++) {

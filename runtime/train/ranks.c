@@ -43,36 +43,69 @@ static void point_at_chunks(struct hrt_state *state, const struct hrt_set *set) 
     }
 }
 
-bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_error *error) {
-    const struct hrt_program *program = state->program;
-    if (!program->world) return true;
-    state->comm = comm;
-    if (!program->sets) return true;
-    struct hrt_experts_set *set = calloc((size_t)program->sets + 1, sizeof *set);
-    if (!set) return hrt_fail(error, "out of memory");
-    for (int i = 0; i < program->sets; i++) {
-        const struct hrt_set *from = &program->set[i];
-        set[i] = (struct hrt_experts_set){
-            .experts = from->experts,
-            .picks = from->topk,
-            .layers = from->layers,
-            .width = program->owned ? from->width : 1,
-            .slots = from->experts,
-            .rows_max = program->owned ? from->rows_max : 1,
-        };
-        if (program->owned) point_at_chunks(state, from);
-    }
-    const struct hrt_experts_shape shape = {
+// What moves rows needs to know of a set; where every rank has all experts, only their counts move.
+static struct hrt_experts_set moving_set(const struct hrt_program *program, int index) {
+    const struct hrt_set *set = &program->set[index];
+    return (struct hrt_experts_set){
+        .experts = set->experts,
+        .picks = set->topk,
+        .layers = set->layers,
+        .width = program->owned ? set->width : 1,
+        .slots = set->experts,
+        .rows_max = program->owned ? set->rows_max : 1,
+    };
+}
+
+// Fills in `shape`; false: out of memory. The caller frees `*set`.
+static bool moving_shape(const struct hrt_program *program, struct hrt_experts_set **set,
+                         struct hrt_experts_shape *shape) {
+    *set = calloc((size_t)program->sets + 1, sizeof **set);
+    if (!*set) return false;
+    for (int i = 0; i < program->sets; i++) (*set)[i] = moving_set(program, i);
+    *shape = (struct hrt_experts_shape){
         .sets = program->sets,
-        .set = set,
+        .set = *set,
         .tokens = program->batch * program->positions,
         .element = (size_t)hrt_element_bytes(program->precision),
     };
+    return true;
+}
+
+bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_error *error) {
+    const struct hrt_program *program = state->program;
+    struct hrt_experts_set *set;
+    struct hrt_experts_shape shape;
+    if (!program->world) return true;
+    state->comm = comm;
+    if (!program->sets) return true;
+    for (int i = 0; program->owned && i < program->sets; i++)
+        point_at_chunks(state, &program->set[i]);
+    if (!moving_shape(program, &set, &shape)) return hrt_fail(error, "out of memory");
     const bool created = hrt_experts_create(&state->experts, &shape, comm, error);
     free(set);
     if (!created) return false;
     *(struct hrt_experts **)((char *)state->model + program->experts_offset) = state->experts;
     return true;
+}
+
+size_t hrt_ranks_moving_bytes(const struct hrt_program *program) {
+    struct hrt_experts_set *set;
+    struct hrt_experts_shape shape;
+    if (!program->world || !program->sets || !moving_shape(program, &set, &shape)) return 0;
+    const size_t bytes = hrt_experts_bytes(&shape, (int)program->world);
+    free(set);
+    return bytes;
+}
+
+size_t hrt_ranks_params_bytes(const struct hrt_program *program) {
+    int64_t elements = program->param_elements;
+    for (int i = 0; program->owned && i < program->sets; i++) {
+        const struct hrt_set *set = &program->set[i];
+        const int64_t elsewhere =
+            set->experts - (set->experts + program->world - 1) / program->world;
+        elements -= elsewhere * set->layers * set->chunk_elements;
+    }
+    return (size_t)(elements * hrt_element_bytes(program->precision));
 }
 
 void hrt_ranks_sum_gradients(const struct hrt_state *state) {

@@ -26,6 +26,10 @@ void hrt_ranks_sum_gradients(const struct hrt_state *state);
 // exit code of the lowest of those, and only that one keeps the text.
 bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error);
 
+// Bytes of the parameters on the fullest rank, and of what moves rows to experts on each.
+size_t hrt_ranks_params_bytes(const struct hrt_program *program);
+size_t hrt_ranks_moving_bytes(const struct hrt_program *program);
+
 // Whether this rank holds the expert of a set.
 bool hrt_ranks_has_expert(const struct hrt_program *program, const struct hrt_set *set,
                           int64_t expert);
