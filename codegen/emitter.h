@@ -167,6 +167,7 @@ const char *hec_experts(struct hec_emitter *e, MlirOperation set); // The consta
 MlirOperation hec_loads_of(struct hec_emitter *e, MlirOperation set);
 MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot);
 int hec_set_index(struct hec_emitter *e, MlirStringRef name); // In the table of sets; -1: none.
+bool hec_has_noise(struct hec_emitter *e);                    // Whether routers have jitter.
 void hec_model_struct(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_bind(struct hec_emitter *e, struct hec_writer *out);

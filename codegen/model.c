@@ -137,6 +137,14 @@ MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot) {
     return hec_op_is(set, HEC_OP_set) ? set : (MlirOperation){0};
 }
 
+bool hec_has_noise(struct hec_emitter *e) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    bool found = false;
+    for (int i = 0; i < ops.count && !found; i++) found = hec_op_is(ops.op[i], HEC_OP_noise);
+    free(ops.op);
+    return found;
+}
+
 static void struct_routing(struct hec_emitter *e, struct hec_writer *out) {
     const struct hec_ops sets = symbols(e, HEC_OP_set);
     bool open = false;
@@ -193,6 +201,7 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     struct_params(e, out, true);
     struct_saved(e, out);
     struct_routing(e, out);
+    if (hec_has_noise(e)) hec_line(out, "struct hk_noise noise; // The jitter of routers.");
     hec_blank(out);
     hec_comment(out, "Temporaries of each function; many share memory.");
     struct_temporaries(e, out);

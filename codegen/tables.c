@@ -283,6 +283,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
         hec_line(out, ".backend = &hrt_comm_mpi,");
     }
     hec_line(out, ".model_bytes = sizeof(struct %s),", e->name);
+    if (hec_has_noise(e)) hec_line(out, ".noise_offset = offsetof(struct %s, noise),", e->name);
     if (mlirOperationIsNull(logits)) {
         hec_emit_fault(e, m, "has no slot @logits");
     } else {

@@ -5,7 +5,6 @@
 
 // What the language accepts and no target can do yet; the driver says so earlier, per target.
 static bool check_supported(struct hec_build *build, const struct hec_moe *moe) {
-    if (moe->jitter != 0) hec_build_error(build, moe->at, "not yet: router jitter");
     if (moe->aux != 0 && moe->aux_per == HEC_AUX_BATCH) {
         hec_build_error(build, moe->at, "not yet: an auxiliary loss per batch");
     }
@@ -135,10 +134,28 @@ static MlirValue build_shared(struct hec_scope *scope, const struct hec_moe *moe
     return hec_build_one(scope, HEC_OP_add, 2, sum, 0, NULL);
 }
 
+// x times the noise of the router's input, which training steps switch on.
+static MlirValue build_jitter(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x) {
+    const struct hec_program *program = scope->build->program;
+    const MlirContext c = scope->build->context;
+    int number = 0;
+    while (program->moe[number] != moe) number++;
+    const MlirNamedAttribute attribute[] = {hec_attr_float(c, "amount", moe->jitter),
+                                            hec_attr_int(c, "number", number)};
+    hec_build_at(scope, moe->at, "noise");
+    const MlirValue noise =
+        hec_build_value(&scope->b, HEC_OP_noise, mlirValueIsNull(scope->layer) ? 0 : 1,
+                        &scope->layer, mlirValueGetType(x), 2, attribute);
+    const MlirValue factors[] = {x, noise};
+    hec_build_at(scope, moe->at, "jittered");
+    return hec_build_one(scope, HEC_OP_mul, 2, factors, 0, NULL);
+}
+
 static MlirValue build_logits(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x) {
     const struct hec_param *weight = moe->router_weight, *bias = moe->router_bias;
     hec_build_at(scope, weight->at, weight->name);
     const MlirValue router = hec_build_get(scope, weight);
+    if (moe->jitter > 0) x = build_jitter(scope, moe, x);
     hec_build_at(scope, moe->at, bias ? "x_router" : "logits");
     const MlirValue logits = hec_build_contract(scope, x, router);
     if (!bias) return logits;

@@ -11,6 +11,7 @@
 #include "kernels/layernorm/layernorm.h"
 #include "kernels/limit/limit.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/noise/noise.h"
 #include "kernels/rmsnorm/rmsnorm.h"
 #include "kernels/rope/rope.h"
 #include "kernels/route/route.h"

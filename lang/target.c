@@ -67,7 +67,6 @@ static void check_moe(const struct hec_moe *moe, int64_t devices, const char *ta
                       struct hec_diag *diag) {
     if (moe->capacity > 0 && devices > 1)
         not_yet(diag, moe->at, "a capacity on several devices; use `capacity = dropless`", target);
-    if (moe->jitter > 0) not_yet(diag, moe->at, "router jitter", target);
     if (moe->aux > 0 && moe->aux_per == HEC_AUX_BATCH)
         not_yet(diag, moe->at, "an auxiliary loss per batch; use `per = layer` or `per = sequence`",
                 target);

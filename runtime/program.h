@@ -105,6 +105,7 @@ struct hrt_program {
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
 
     size_t model_bytes;   // Of the emitted struct; the runtime allocates it, zeroed.
+    size_t noise_offset;  // Bytes into it: struct hk_noise, which training sets. 0: no jitter.
     size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.
 
     // Stores the buffers in the model struct and derives its pointer tables. Call once.

@@ -24,6 +24,9 @@ static const char *word_of(struct hec_emitter *e, MlirOperation op, const char *
     return "0";
 }
 
+// Layers of one mixture are numbered below those of the next.
+enum { layer_bits = 16 };
+
 // Everything but the last dimension: tokens; and the last one.
 static const char *leading(struct hec_emitter *e, MlirValue v) {
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
@@ -57,6 +60,23 @@ static const char *routing_of(struct hec_emitter *e, MlirValue loads) {
     if (mlirOperationIsNull(set)) return "NULL, NULL";
     const char *place = HEC_TEXT(e, "m->routing.%s%s", hec_member(e, set), hec_home_row(e, &home));
     return HEC_TEXT(e, "%s.forced, %s.record", place, place);
+}
+
+void hec_emit_noise(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue y = hec_result(op, 0);
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(y));
+    const char *layer = HEC_TEXT(e, "%" PRId64, hec_get_int(op, "number") << layer_bits);
+    if (mlirOperationGetNumOperands(op) > 0) {
+        if (!e->function->layer) {
+            hec_emit_fault(e, op, "is of a layer, outside of a loop over layers");
+            return;
+        }
+        e->function->uses_layer = true;
+        layer = HEC_TEXT(e, "%s + %s", layer, e->function->layer);
+    }
+    hec_statement(e, "hk_noise_%s(%s, m->noise, %s, %s, %s, %s, %s);", e->suffix, hec_ref(e, y),
+                  layer, hec_product(e, &t, 0, 1), hec_product(e, &t, 1, 2),
+                  hec_product(e, &t, 2, t.rank), hec_number(e, hec_get_float(op, "amount")));
 }
 
 void hec_emit_router(struct hec_emitter *e, MlirOperation op) {

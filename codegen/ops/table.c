@@ -61,6 +61,7 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     [HEC_OP_cross_entropy] = hec_emit_cross_entropy,
     [HEC_OP_cross_entropy_grad] = hec_emit_cross_entropy_grad,
     // Mixture of experts.
+    [HEC_OP_noise] = hec_emit_noise,
     [HEC_OP_router] = hec_emit_router,
     [HEC_OP_router_grad] = hec_emit_router_grad,
     [HEC_OP_aux_loss] = hec_emit_aux_loss,

@@ -45,6 +45,25 @@ static bool check_rule(MlirOperation op, int64_t experts) {
     return true;
 }
 
+static bool verify_noise(MlirOperation op) {
+    const double amount = hec_get_float(op, "amount");
+    const struct hec_tensor y = hec_tensor_of(mlirValueGetType(hec_result(op, 0)));
+    if (!(amount > 0) || hec_get_int(op, "number") < 0) {
+        hec_ir_error(op, "amount is %g, number %" PRId64, amount, hec_get_int(op, "number"));
+        return false;
+    }
+    return hec_expect_real(op, "the result", hec_result(op, 0)) &&
+           hec_expect_rank(op, "the result", &y, 3);
+}
+
+static struct hec_cost cost_noise(MlirOperation op) {
+    const double elements = (double)hec_type_elements(mlirValueGetType(hec_result(op, 0)));
+    return (struct hec_cost){.flops = 4 * elements, .bytes = hec_io_bytes(op)};
+}
+
+const struct hec_traits hec_traits_noise = {
+    .pure = true, .verify = verify_noise, .cost = cost_noise};
+
 static bool infer_router(MlirOperation op, MlirType *result) {
     const struct hec_tensor logits = hec_in(op, 0);
     if (!hec_expect_real(op, "logits", hec_operand(op, 0)) ||

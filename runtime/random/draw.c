@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "runtime/random/philox.h"
+#include "kernels/noise/philox.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -16,14 +16,14 @@ struct hrt_stream hrt_stream_make(uint64_t seed, const char *purpose, const char
     return (struct hrt_stream){seed, fnv1a(fnv1a(0xCBF29CE484222325, purpose), object)};
 }
 
-static struct hrt_philox words(struct hrt_stream stream, uint64_t index) {
-    const struct hrt_philox counter = {{(uint32_t)index, (uint32_t)(index >> 32),
-                                        (uint32_t)stream.name, (uint32_t)(stream.name >> 32)}};
-    return hrt_philox4x32(counter, (uint32_t)stream.seed, (uint32_t)(stream.seed >> 32));
+static struct hk_philox words(struct hrt_stream stream, uint64_t index) {
+    const struct hk_philox counter = {{(uint32_t)index, (uint32_t)(index >> 32),
+                                       (uint32_t)stream.name, (uint32_t)(stream.name >> 32)}};
+    return hk_philox4x32(counter, (uint32_t)stream.seed, (uint32_t)(stream.seed >> 32));
 }
 
 uint64_t hrt_draw_bits(struct hrt_stream stream, uint64_t index) {
-    const struct hrt_philox drawn = words(stream, index);
+    const struct hk_philox drawn = words(stream, index);
     return (uint64_t)drawn.word[1] << 32 | drawn.word[0];
 }
 
@@ -36,7 +36,7 @@ double hrt_draw_uniform(struct hrt_stream stream, uint64_t index) {
 }
 
 void hrt_draw_normals(struct hrt_stream stream, uint64_t block, double normal[4]) {
-    const struct hrt_philox drawn = words(stream, block);
+    const struct hk_philox drawn = words(stream, block);
     for (int pair = 0; pair < 2; pair++) {
         const double radius = sqrt(-2 * log(((double)drawn.word[2 * pair] + 1) * 0x1p-32));
         const double angle = 2 * pi * (double)drawn.word[2 * pair + 1] * 0x1p-32;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "kernels/noise/noise.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/bias.h"
 #include "runtime/train/ranks.h"
@@ -82,6 +83,14 @@ static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t first,
     return true;
 }
 
+// Switches the routers' jitter on for the sequences from number `first` on, or off.
+static void set_noise(const struct hrt_trainer *trainer, bool on, int64_t first) {
+    const struct hrt_state *state = trainer->state;
+    if (!state->program->noise_offset) return;
+    struct hk_noise *noise = (void *)((char *)state->model + state->program->noise_offset);
+    *noise = (struct hk_noise){on, (uint64_t)trainer->config->seed, (uint64_t)first};
+}
+
 // Forward and backward of every iteration; losses are summed over iterations and ranks.
 static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                        struct hrt_error *error) {
@@ -94,6 +103,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         const int64_t first = first_sequence(trainer, step, i);
         hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
         if (!draw_batch(trainer, step, first, error)) return false;
+        set_noise(trainer, true, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_FORWARD);
         const struct hrt_losses losses = program->forward(state->model, trainer->batch, state->ids,
                                                           state->targets, scale, share);
@@ -103,6 +113,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         program->backward(state->model, trainer->batch, state->ids, state->targets, scale, share);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
+        set_noise(trainer, false, 0);
         sum[0] += losses.loss;
         sum[1] += losses.cross_entropy;
         sum[2] += losses.auxiliary * share;

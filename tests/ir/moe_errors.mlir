@@ -79,6 +79,8 @@ module {
     %8 = "moe.permute"(%x, %q, %i) : (!x, !q, !i) -> !r
     // CHECK: :[[@LINE+1]]:10: error: 'moe.permute': x is tensor<2x4x6xf32, ["batch", "T", "D"]>, but the route is of other tokens
     %9 = "moe.permute"(%x, %q, %j) : (!x, !q, !j) -> !r
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.noise': amount is 0, number 0
+    %n0 = "moe.noise"() {amount = 0.0, number = 0} : () -> !x
     // CHECK: :[[@LINE+1]]:31: error: 'moe.limit': capacity is 0
     %first8, %pair8, %slot8 = "moe.limit"(%w, %f, %p, %i) {capacity = 0.0, drop = "lowest"} : (!w, !f, !p, !i) -> (!f, !p, !i)
     // CHECK: :[[@LINE+1]]:31: error: 'moe.limit': drop is "best"

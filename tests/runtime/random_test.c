@@ -3,16 +3,16 @@
 
 #include <math.h>
 
-#include "runtime/random/philox.h"
+#include "kernels/noise/philox.h"
 #include "tests/runtime/support/case.h"
 
 // The known-answer vectors of the Random123 distribution (tests/kat_vectors, philox4x32 10).
 static void philox_gives_the_known_answers(void **state) {
     (void)state;
     static const struct {
-        struct hrt_philox counter;
+        struct hk_philox counter;
         uint32_t key[2];
-        struct hrt_philox expected;
+        struct hk_philox expected;
     } known[] = {
         {{{0, 0, 0, 0}}, {0, 0}, {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}},
         {{{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}},
@@ -23,8 +23,8 @@ static void philox_gives_the_known_answers(void **state) {
          {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        const struct hrt_philox got =
-            hrt_philox4x32(known[i].counter, known[i].key[0], known[i].key[1]);
+        const struct hk_philox got =
+            hk_philox4x32(known[i].counter, known[i].key[0], known[i].key[1]);
         assert_memory_equal(&got, &known[i].expected, sizeof got);
     }
 }

@@ -1,0 +1,31 @@
+// CPU twin of noise: four channels from one call of the generator.
+#include "kernels/noise/noise.h"
+
+#include "kernels/cpu/real.h"
+#include "kernels/noise/philox.h"
+
+static const uint32_t purpose = 0x6A697474; // "jitt": no stream of the runtime's has these words.
+
+HK_KERNEL(void, noise,
+          (real * y, struct hk_noise noise, int64_t layer, int64_t sequences, int64_t tokens,
+           int64_t width, double amount),
+          (y, noise, layer, sequences, tokens, width, amount),
+          HK_PASS(sequences *tokens *width, 0, "sequences tokens width", sequences, tokens,
+                  width)) {
+    const uint64_t blocks = (uint64_t)(width + 3) / 4;
+#pragma omp parallel for schedule(static)
+    for (int64_t row = 0; row < sequences * tokens; row++) {
+        const uint64_t number = noise.first * (uint64_t)tokens + (uint64_t)row;
+        real *to = y + row * width;
+        for (int64_t c = 0; c < width; c += 4) {
+            const uint64_t at = number * blocks + (uint64_t)c / 4;
+            const struct hk_philox drawn = hk_philox4x32(
+                (struct hk_philox){{(uint32_t)at, (uint32_t)(at >> 32), (uint32_t)layer, purpose}},
+                (uint32_t)noise.seed, (uint32_t)(noise.seed >> 32));
+            for (int64_t k = 0; k < 4 && c + k < width; k++) {
+                const double u = ((double)drawn.word[k] + 0.5) * 0x1p-31 - 1;
+                to[c + k] = (real)(noise.on ? 1 + amount * u : 1);
+            }
+        }
+    }
+}

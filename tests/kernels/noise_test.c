@@ -1,0 +1,65 @@
+// noise: its range and moments, and what it depends on.
+#include "kernels/noise/noise.h"
+
+#include "tests/kernels/kernel_case.h"
+
+enum { sequences = 3, tokens = 50, width = 30 };
+enum { row = tokens * width, count = sequences * row };
+
+static void run(const void *context, real *out) {
+    HK(noise)(out, *(const struct hk_noise *)context, 5, sequences, tokens, width, 0.1);
+}
+
+static void factors_are_uniform(void **state) {
+    (void)state;
+    const struct hk_noise noise = {true, 7, 100};
+    real *y = test_nans(count);
+    double sum = 0, squares = 0;
+    run_with_threads(run, &noise, y, count);
+    for (int i = 0; i < count; i++) {
+        const double d = (double)y[i] - 1;
+        assert_true(fabs(d) <= 0.1 + 1e-7);
+        sum += d;
+        squares += d * d;
+    }
+    // Deviation 0.1 / sqrt(3); five standard errors.
+    assert_true(fabs(sum / count) < 5 * 0.0578 / sqrt(count));
+    assert_true(fabs(squares / count * 300 - 1) < 5 * 0.9 / sqrt(count));
+    test_free_all();
+}
+
+static void a_sequence_has_its_noise_wherever_it_is(void **state) {
+    (void)state;
+    struct hk_noise noise = {true, 7, 100};
+    real *y = test_nans(count), *one = test_nans(row);
+    run(&noise, y);
+    for (int s = 0; s < sequences; s++) {
+        noise.first = 100 + (uint64_t)s;
+        HK(noise)(one, noise, 5, 1, tokens, width, 0.1);
+        assert_memory_equal(one, y + s * row, row * sizeof *one);
+    }
+    assert_memory_not_equal(y, y + row, row * sizeof *y);
+    assert_memory_not_equal(y, y + width, width * sizeof *y);
+    HK(noise)(one, noise, 6, 1, tokens, width, 0.1);
+    assert_memory_not_equal(one, y + 2 * row, row * sizeof *one);
+    noise.seed = 8;
+    HK(noise)(one, noise, 5, 1, tokens, width, 0.1);
+    assert_memory_not_equal(one, y + 2 * row, row * sizeof *one);
+    test_free_all();
+}
+
+static void without_noise_all_are_one(void **state) {
+    (void)state;
+    real y[row];
+    HK(noise)(y, (struct hk_noise){.seed = 7}, 5, 1, tokens, width, 0.1);
+    for (int i = 0; i < row; i++) assert_true(y[i] == 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(factors_are_uniform),
+        cmocka_unit_test(a_sequence_has_its_noise_wherever_it_is),
+        cmocka_unit_test(without_noise_all_are_one),
+    };
+    return RUN_KERNEL_TESTS(tests);
+}
