@@ -44,8 +44,8 @@ def markdown(result, summary):
              f"{result['rounds']} rounds of {result['steps']} steps after {result['warm']}.", "",
              table(summary), "",
              "GFLOP/s count products and full attention, as the peer counts them. Load: tokens of the "
-             "busiest expert over the mean; routing is forced to be balanced on both sides. Disturbed: cores that other programs "
-             "used in the worst run.", ""]
+             "busiest expert over the mean; routing is forced to be balanced on both sides. Disturbed: "
+             "cores that other programs used in the worst run.", ""]
     lines += [f"- {key}: {value}" for key, value in about.items()]
     return "\n".join(lines) + "\n"
 
