@@ -164,6 +164,8 @@ static bool train(struct job *job, struct hrt_error *error) {
            omp_get_max_threads(), hk_isa_name(hk_isa()));
     hrt_progress_start(&job->progress, stdout, job->config->steps, job->config->log_every,
                        program->loads > 0);
+    // A launcher gives ranks a terminal of its own, whatever its output goes to.
+    if (trainer->comm->size > 1) job->progress.terminal = false;
     watch_signals();
     const double start = hrt_now();
     bool done = true;
