@@ -171,7 +171,7 @@ struct hec_moe {
     double jitter;   // 0: none.
     double capacity; // 0: dropless.
     enum hec_drop drop;
-    double aux;      // Coefficient; 0: no auxiliary loss.
+    double aux; // Coefficient; 0: no auxiliary loss.
     enum hec_aux_per aux_per;
     double z;         // Coefficient of the z-loss; 0: none.
     double bias_rate; // Update of select_bias; 0: none.
