@@ -96,14 +96,25 @@ static bool fail_unknown(const struct hrt_program *program, const char *key,
     return hrt_fail_usage(error, "unknown setting '%s'; '%s info' lists all", key, program->name);
 }
 
+static uint64_t bit_of(const struct hrt_setting_row *row) {
+    return (uint64_t)1 << (row - hrt_setting_rows);
+}
+
+// The user's texts replace the program's. Training data of the user's own also drops the validation
+// data that the program names: it belongs to the program's.
+static void forget_texts(struct hrt_config *config, const struct hrt_setting_row *row) {
+    ((struct hrt_texts *)((char *)config + row->offset))->count = 0;
+    if (strcmp(row->key, "data.train") == 0 && !(config->given & bit_of(find_row("data.val"))))
+        config->data_val.count = 0;
+}
+
 bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program, const char *key,
                     const char *value, const char *name, struct hrt_error *error) {
     const struct hrt_setting_row *row = find_row(key);
     if (row) {
-        const uint64_t bit = (uint64_t)1 << (row - hrt_setting_rows);
-        if (row->rule.kind == HRT_VALUE_TEXTS && !(config->given & bit))
-            ((struct hrt_texts *)((char *)config + row->offset))->count = 0;
-        config->given |= bit;
+        if (row->rule.kind == HRT_VALUE_TEXTS && !(config->given & bit_of(row)))
+            forget_texts(config, row);
+        config->given |= bit_of(row);
         return parse(config, row, value, name, error);
     }
     const struct hrt_setting *fixed = find_fixed(program, key);

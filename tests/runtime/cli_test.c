@@ -120,6 +120,26 @@ static void data_on_the_command_line_replaces_the_programs(void **state) {
     assert_string_equal(a.config.data_train.text[1], "b");
 }
 
+static void own_data_drops_the_programs_validation(void **state) {
+    (void)state;
+    static const struct hrt_setting settings[] = {{"data.train", "from/the.moe"},
+                                                  {"data.val", "its/validation"}};
+    struct hrt_program program = bigram;
+    struct hrt_arguments a;
+    struct hrt_error error;
+    program.setting = settings;
+    program.settings = 2;
+    assert_true(parse_for(&program, &a, &error, "train"));
+    assert_int_equal(a.config.data_val.count, 1);
+    assert_true(parse_for(&program, &a, &error, "train --data a"));
+    assert_int_equal(a.config.data_val.count, 0);
+    assert_true(parse_for(&program, &a, &error, "train --val v --data a"));
+    assert_int_equal(a.config.data_val.count, 1);
+    assert_string_equal(a.config.data_val.text[0], "v");
+    assert_true(parse_for(&program, &a, &error, "train --data a --val v"));
+    assert_int_equal(a.config.data_val.count, 1);
+}
+
 static void the_objective_is_the_programs(void **state) {
     (void)state;
     static const struct hrt_setting settings[] = {{"train.objective", "masked"},
@@ -243,6 +263,7 @@ int main(void) {
         cmocka_unit_test(values_outside_their_rule_are_refused),
         cmocka_unit_test(pairs_may_be_written_as_lists),
         cmocka_unit_test(data_on_the_command_line_replaces_the_programs),
+        cmocka_unit_test(own_data_drops_the_programs_validation),
         cmocka_unit_test(the_objective_is_the_programs),
         cmocka_unit_test(settings_come_from_the_program_then_the_command_line),
         cmocka_unit_test(wrong_command_lines_are_refused),
