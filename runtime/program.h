@@ -29,6 +29,28 @@ struct hrt_set {
     int64_t width, rows_max;    // Elements of a row that is sent; rows of a wave on one rank.
     size_t chunks, chunk_grads; // Bytes into the model: tables of pointers, [layers][experts], of
                                 // the chunks that this rank holds, by number, and their gradients.
+    // Of programs that move experts (struct hrt_program, movement); else NULL.
+    const int32_t *owner;     // [layers][experts] first owners. NULL: hrt_expert_owner's.
+    const uint32_t *forecast; // [layers][world][experts] rows that each rank is expected to route
+                              // in the first iteration. NULL: it has no replicas.
+};
+
+enum hrt_calibrate { HRT_CALIBRATE_NEVER, HRT_CALIBRATE_WORTH, HRT_CALIBRATE_ALWAYS };
+
+// How the experts of every set move: the choices of the compiler, the same on every rank.
+struct hrt_movement {
+    const char *policy;           // As hpl_policy_find knows it: "quota".
+    bool even;                    // Rows are split evenly over an expert's holders; else by quota.
+    int64_t overlap;              // t: chunks that may enter a node, per layer.
+    int64_t slots;                // m: replicas of a device, per layer.
+    enum hrt_calibrate calibrate; // Replicas are added after the gate.
+    bool rematerialize;           // Replicas go after forward and are gathered again for backward.
+    int64_t window;               // Iterations that the forecast is the mean of.
+    int64_t reshard_every;        // Iterations between changes of owners; 0: never.
+    // What the planner weighs, picoseconds: a row computed, a row sent to another rank, a chunk.
+    int64_t row_compute, row_send, chunk_send;
+    int64_t chunk_bytes;  // One chunk's parameters on their way.
+    int64_t window_bytes; // What may enter a node while a layer's window lasts; 0: no limit but t.
 };
 
 // A parameter of the source; under a repeat it has one tensor per layer.
@@ -102,6 +124,8 @@ struct hrt_program {
     int rank;              // This process's, filled in by the runtime (in its copy of this struct).
     bool owned;            // Each expert lives on one rank; else every rank has all experts.
     size_t experts_offset; // Bytes into the model: the struct hrt_experts * that it calls.
+    const struct hrt_movement *movement;    // NULL: experts stay (ep, replicate, one rank).
+    size_t fssdp_offset;                    // Bytes into the model: struct hrt_fssdp *. 0: none.
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
 
     size_t model_bytes;   // Of the emitted struct; the runtime allocates it, zeroed.
