@@ -110,7 +110,7 @@ static void wrap(struct hec_writer *w, const char *text) {
                          ? column + (int)(equals - text) + 3
                          : column + STEP;
     struct brackets open = {0};
-    struct cut cut;
+    struct cut cut = {0};
     while (column + (int)strlen(text) > HEC_COLUMNS && find_cut(text, column, &open, rest, &cut)) {
         blanks(w, column);
         append(w, text, cut.end);

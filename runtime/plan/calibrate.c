@@ -81,7 +81,7 @@ enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hp
     *result = (struct hpl_calibration){0};
     enum hpl_status status =
         level_of(problem, problem->present, split, &result->level_before, work);
-    if (status == HPL_OK) status = policy->place(problem, plan, NULL, work);
+    if (status == HPL_OK) status = hpl_place(policy, problem, plan, NULL, work);
     if (status == HPL_OK) status = level_of(problem, plan, split, &result->level_after, work);
     int64_t most = 0;
     if (status == HPL_OK) status = count_added(problem, plan, &most, &result->added, work);

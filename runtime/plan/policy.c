@@ -1,4 +1,4 @@
-// policy.c: the table of policies, and the check of what they are given.
+// policy.c: the table of policies, calling them, and the check of what they are given.
 #include "runtime/plan/policies.h"
 
 const struct hpl_policy *const hpl_policies[] = {
@@ -8,6 +8,12 @@ const struct hpl_policy *const hpl_policies[] = {
 };
 
 const int32_t hpl_policy_count = sizeof hpl_policies / sizeof *hpl_policies;
+
+enum hpl_status hpl_place(const struct hpl_policy *policy, const struct hpl_problem *problem,
+                          struct hpl_plan *plan, int64_t *share, struct hpl_work *work) {
+    struct hpl_work own = *work; // What the policy takes is given back.
+    return policy->place(problem, plan, share, &own);
+}
 
 static bool same_text(const char *a, const char *b) {
     while (*a && *a == *b) a++, b++;

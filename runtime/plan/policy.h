@@ -57,14 +57,19 @@ struct hpl_policy {
     bool from_shards;  // Every chunk is cut over all devices: even its owner gathers it.
     bool moves_states; // A chunk that changes its owner takes its optimizer states along.
 
-    // Makes the plan. `share` [plan->capacity] is written by policies that split as planned and is
-    // untouched by the others. HPL_BAD_ARGUMENT, HPL_NO_ROOM.
+    // hpl_place calls it; it need not give the workspace back.
     enum hpl_status (*place)(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work);
 };
 
 extern const struct hpl_policy *const hpl_policies[];
 extern const int32_t hpl_policy_count;
+
+// Makes the policy's plan of a problem that hpl_problem_check accepts. `share` [plan->capacity] is
+// written by policies that split as planned; others leave it alone, and it may be NULL. The same
+// arguments give the same plan. HPL_BAD_ARGUMENT, HPL_NO_ROOM; `plan` is then undefined.
+enum hpl_status hpl_place(const struct hpl_policy *policy, const struct hpl_problem *problem,
+                          struct hpl_plan *plan, int64_t *share, struct hpl_work *work);
 
 // The policy of that name, NULL when there is none.
 const struct hpl_policy *hpl_policy_find(const char *name);

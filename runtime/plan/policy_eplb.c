@@ -40,8 +40,9 @@ static int32_t device_for(const struct eplb *p, int32_t expert) {
     return best;
 }
 
-static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_plan *plan,
-                                  struct hpl_work *work) {
+static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+                             int64_t *share, struct hpl_work *work) {
+    (void)share;
     struct eplb p;
     const int32_t experts = problem->experts, devices = problem->topology->devices;
     const int32_t owned = (experts + devices - 1) / devices;
@@ -73,15 +74,6 @@ static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_
         }
     }
     return hpl_draft_finish(&p.draft, plan);
-}
-
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
-    (void)share;
-    const struct hpl_work before = *work;
-    const enum hpl_status status = place_with(problem, plan, work);
-    *work = before;
-    return status;
 }
 
 const struct hpl_policy hpl_policy_eplb = {

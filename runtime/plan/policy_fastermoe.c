@@ -19,8 +19,9 @@ static int32_t count_shadows(const struct hpl_view *view, int32_t experts,
     return count;
 }
 
-static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_plan *plan,
-                                  struct hpl_work *work) {
+static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+                             int64_t *share, struct hpl_work *work) {
+    (void)share;
     struct hpl_draft draft;
     struct hpl_view view;
     const enum hpl_status status = hpl_rival_begin(&draft, problem, problem->experts, work);
@@ -33,15 +34,6 @@ static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_
         }
     }
     return hpl_draft_finish(&draft, plan);
-}
-
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
-    (void)share;
-    const struct hpl_work before = *work;
-    const enum hpl_status status = place_with(problem, plan, work);
-    *work = before;
-    return status;
 }
 
 const struct hpl_policy hpl_policy_fastermoe = {

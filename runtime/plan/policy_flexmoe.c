@@ -132,8 +132,9 @@ static enum hpl_status begin(struct flexmoe *f, const struct hpl_problem *proble
     return HPL_OK;
 }
 
-static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_plan *plan,
-                                  struct hpl_work *work) {
+static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+                             int64_t *share, struct hpl_work *work) {
+    (void)share;
     struct flexmoe f = {0};
     const enum hpl_status status = begin(&f, problem, work);
     if (status != HPL_OK) return status;
@@ -156,15 +157,6 @@ static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_
         cross = now_cross;
     }
     return hpl_draft_finish(&f.draft, plan);
-}
-
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
-    (void)share;
-    const struct hpl_work before = *work;
-    const enum hpl_status status = place_with(problem, plan, work);
-    *work = before;
-    return status;
 }
 
 const struct hpl_policy hpl_policy_flexmoe = {

@@ -81,8 +81,9 @@ static bool place_one(struct hecate *h, int32_t expert) {
     return true;
 }
 
-static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_plan *plan,
-                                  struct hpl_work *work) {
+static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+                             int64_t *share, struct hpl_work *work) {
+    (void)share;
     struct hecate h;
     const int32_t devices = problem->topology->devices;
     const int32_t t = (int32_t)hpl_min(problem->budget.entries, problem->experts);
@@ -107,15 +108,6 @@ static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_
         }
     }
     return hpl_draft_finish(&h.draft, plan);
-}
-
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
-    (void)share;
-    const struct hpl_work before = *work;
-    const enum hpl_status status = place_with(problem, plan, work);
-    *work = before;
-    return status;
 }
 
 const struct hpl_policy hpl_policy_hecate = {

@@ -96,8 +96,9 @@ static int64_t cost(struct laer *l, const struct hpl_costs *costs) {
     return 4 * comm * costs->row_send + 4 * compute * costs->row_compute;
 }
 
-static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_plan *plan,
-                                  struct hpl_work *work) {
+static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+                             int64_t *share, struct hpl_work *work) {
+    (void)share;
     struct laer l;
     const int32_t experts = problem->experts, devices = problem->topology->devices;
     const int64_t places = (int64_t)devices * hpl_min(problem->budget.slots, experts);
@@ -124,15 +125,6 @@ static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_
         place_copies(&l);
     }
     return hpl_draft_finish(&l.draft, plan);
-}
-
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
-    (void)share;
-    const struct hpl_work before = *work;
-    const enum hpl_status status = place_with(problem, plan, work);
-    *work = before;
-    return status;
 }
 
 const struct hpl_policy hpl_policy_laer = {

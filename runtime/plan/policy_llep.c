@@ -55,8 +55,8 @@ static bool is_balanced(const struct llep *l, const struct hpl_topology *topolog
     return true;
 }
 
-static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_plan *plan,
-                                  int64_t *share, struct hpl_work *work) {
+static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+                             int64_t *share, struct hpl_work *work) {
     const struct hpl_topology *topology = problem->topology;
     const int32_t experts = problem->experts, devices = topology->devices;
     struct llep l = {
@@ -88,14 +88,6 @@ static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_
         for (int32_t d = 0; d < devices; d++) pieces[(int64_t)e * devices + d] = l.piece[d];
     }
     return hpl_rival_pieces(problem, pieces, plan, share);
-}
-
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
-    const struct hpl_work before = *work;
-    const enum hpl_status status = place_with(problem, plan, share, work);
-    *work = before;
-    return status;
 }
 
 const struct hpl_policy hpl_policy_llep = {

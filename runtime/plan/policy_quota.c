@@ -230,7 +230,6 @@ static void limit_entries(struct hpl_quota *q) {
 static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share;
-    const struct hpl_work before = *work;
     struct hpl_quota q = {.problem = problem};
     enum hpl_status status = hpl_draft_begin(&q.draft, problem, work);
     if (status == HPL_OK) {
@@ -248,7 +247,6 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     if (status == HPL_OK && q.strained) {
         status = hpl_quota_exchange(&q, plan, work);
     }
-    *work = before;
     return status;
 }
 

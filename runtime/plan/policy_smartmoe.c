@@ -39,8 +39,9 @@ static void permute(struct permutation *p, const struct hpl_problem *problem,
     }
 }
 
-static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_plan *plan,
-                                  struct hpl_work *work) {
+static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+                             int64_t *share, struct hpl_work *work) {
+    (void)share;
     const int32_t experts = problem->experts, devices = problem->topology->devices;
     const int32_t *owner = problem->present ? problem->present->holder : problem->owner;
     struct hpl_view view;
@@ -60,15 +61,6 @@ static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_
     for (int32_t e = 0; e <= experts; e++) plan->first[e] = e;
     for (int32_t e = 0; e < experts; e++) plan->holder[e] = adopt ? p.owner[e] : owner[e];
     return HPL_OK;
-}
-
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
-    (void)share;
-    const struct hpl_work before = *work;
-    const enum hpl_status status = place_with(problem, plan, work);
-    *work = before;
-    return status;
 }
 
 const struct hpl_policy hpl_policy_smartmoe = {

@@ -75,8 +75,8 @@ static bool fits(struct ultraep *u, struct hpl_level level) {
     return all;
 }
 
-static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_plan *plan,
-                                  int64_t *share, struct hpl_work *work) {
+static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+                             int64_t *share, struct hpl_work *work) {
     const int32_t experts = problem->experts, devices = problem->topology->devices;
     struct ultraep u = {
         .problem = problem,
@@ -107,14 +107,6 @@ static enum hpl_status place_with(const struct hpl_problem *problem, struct hpl_
     }
     fits(&u, high);
     return hpl_rival_pieces(problem, u.pieces, plan, share);
-}
-
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
-    const struct hpl_work before = *work;
-    const enum hpl_status status = place_with(problem, plan, share, work);
-    *work = before;
-    return status;
 }
 
 const struct hpl_policy hpl_policy_ultraep = {

@@ -261,7 +261,8 @@ static enum hpl_status place_periodic(struct run *run, struct hpl_problem *probl
         run->setting->forecast_age > 0 ? run->setting->forecast_age * run->loads->microbatches : 1;
     if ((time - first) % run->setting->period == 0) {
         problem->present = present;
-        const enum hpl_status status = run->policy->place(problem, &run->plan, run->share, work);
+        const enum hpl_status status =
+            hpl_place(run->policy, problem, &run->plan, run->share, work);
         if (status != HPL_OK) return status;
         for (int32_t e = 0; e < run->plan.experts; e++) {
             for (int32_t k = run->plan.first[e]; k < run->plan.first[e + 1]; k++) {
@@ -296,7 +297,7 @@ static enum hpl_status make_plan(struct run *run, const struct hpl_loads *foreca
     }
     enum hpl_status status = policy->when == HPL_WHEN_PERIODIC
                                  ? place_periodic(run, &problem, sample, work)
-                                 : policy->place(&problem, &run->plan, run->share, work);
+                                 : hpl_place(policy, &problem, &run->plan, run->share, work);
     if (status == HPL_OK && calibrates(run)) status = calibrate(run, problem, exact, sample, work);
     if (status == HPL_OK && split_of(run) == HPL_SPLIT_QUOTA) {
         struct hpl_level level;

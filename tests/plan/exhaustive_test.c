@@ -98,7 +98,7 @@ static void compare(int32_t slots, int32_t entries, double mean, double worst) {
         draw(c, (uint64_t)i, slots, entries);
         const struct result best = search(c);
         struct result got;
-        assert_int_equal(hpl_policy_find("quota")->place(&c->problem, &c->plan, NULL, &c->work),
+        assert_int_equal(hpl_place(hpl_policy_find("quota"), &c->problem, &c->plan, NULL, &c->work),
                          HPL_OK);
         evaluate(c, &c->plan, &got);
         struct hpl_bound bound;

@@ -81,7 +81,7 @@ static void plans_are_sound(void **state) {
     struct plan_case *c = case_new();
     for (int32_t i = 0; i < CASES; i++) {
         case_draw(c, (uint64_t)i);
-        const enum hpl_status status = policy->place(&c->problem, &c->plan, c->share, &c->work);
+        const enum hpl_status status = hpl_place(policy, &c->problem, &c->plan, c->share, &c->work);
         assert_int_equal(status, must_refuse(c, policy) ? HPL_BAD_ARGUMENT : HPL_OK);
         if (status != HPL_OK) continue;
         check_plan(c, &c->plan);
@@ -107,8 +107,8 @@ static void ranks_agree(void **state) {
         case_draw(b, (uint64_t)i);
         memset(b->work.at, 0xa5, (size_t)(b->work.end - b->work.at));
         memset(b->plan_holder, 0x5a, sizeof b->plan_holder);
-        const enum hpl_status status = policy->place(&a->problem, &a->plan, a->share, &a->work);
-        assert_int_equal(policy->place(&b->problem, &b->plan, b->share, &b->work), status);
+        const enum hpl_status status = hpl_place(policy, &a->problem, &a->plan, a->share, &a->work);
+        assert_int_equal(hpl_place(policy, &b->problem, &b->plan, b->share, &b->work), status);
         if (status != HPL_OK) continue;
         const size_t holders = (size_t)a->plan.first[a->problem.experts];
         assert_memory_equal(a->plan_first, b->plan_first, 4 * (size_t)(a->problem.experts + 1));
@@ -128,11 +128,12 @@ static void a_small_workspace_is_refused(void **state) {
         case_draw(c, (uint64_t)i);
         for (size_t bytes = 0; bytes < 4096; bytes += 256) {
             struct hpl_work small = {c->work.at, c->work.at + bytes};
-            const enum hpl_status status = policy->place(&c->problem, &c->plan, c->share, &small);
+            const enum hpl_status status =
+                hpl_place(policy, &c->problem, &c->plan, c->share, &small);
             assert_true(status == HPL_OK || status == HPL_NO_ROOM || must_refuse(c, policy));
         }
         c->plan.capacity = c->problem.experts - 1;
-        const enum hpl_status status = policy->place(&c->problem, &c->plan, c->share, &c->work);
+        const enum hpl_status status = hpl_place(policy, &c->problem, &c->plan, c->share, &c->work);
         assert_true(status == HPL_NO_ROOM || must_refuse(c, policy));
     }
     case_free(c);
@@ -150,7 +151,7 @@ static void calibration_only_adds(void **state) {
         c->problem.budget.replica_rows = INT32_MAX;
         struct hpl_problem first_problem = c->problem;
         first_problem.budget.slots /= 2;
-        assert_int_equal(policy->place(&first_problem, &c->plan, NULL, &c->work), HPL_OK);
+        assert_int_equal(hpl_place(policy, &first_problem, &c->plan, NULL, &c->work), HPL_OK);
         const enum hpl_split split = i % 3 == 0 && !is_quota ? HPL_SPLIT_ALL : policy->split;
         struct hpl_plan after = {c->problem.experts, CASE_HOLDERS, first, holder};
         struct hpl_problem problem = c->problem;
@@ -206,7 +207,7 @@ static void the_promised_workspace_suffices(void **state) {
         struct hpl_schedule schedule = {.capacity = CASE_HOLDERS * HPL_SEGMENTS_MAX,
                                         .transfer = transfers};
         struct hpl_traffic traffic = {0};
-        assert_int_equal(quota->place(&c->problem, &c->plan, NULL, &work), HPL_OK);
+        assert_int_equal(hpl_place(quota, &c->problem, &c->plan, NULL, &work), HPL_OK);
         assert_int_equal(hpl_share(&c->topology, &c->plan, &c->loads, 0, c->share, &level, &work),
                          HPL_OK);
         assert_int_equal(hpl_route(&c->topology, &c->plan, &c->loads, c->share, 0, rows, &work),
