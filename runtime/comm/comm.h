@@ -29,12 +29,16 @@ struct hrt_exchange {
 };
 
 struct hrt_comm;
+struct hrt_job; // comm/job.h
 
 struct hrt_comm_ops {
     const char *name; // "self"
     void (*isend)(struct hrt_comm *comm, struct hrt_request *request);
     void (*irecv)(struct hrt_comm *comm, struct hrt_request *request);
     bool (*test)(struct hrt_comm *comm, struct hrt_request *request);
+    void (*start)(struct hrt_comm *comm, struct hrt_job *job);
+    bool (*finished)(struct hrt_comm *comm, struct hrt_job *job);
+    void (*wait)(struct hrt_comm *comm, struct hrt_job *job, const char *what);
     void (*all_to_all)(struct hrt_comm *comm, void *recv, const void *send,
                        const struct hrt_exchange *exchange);
     void (*all_reduce)(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type);

@@ -195,6 +195,9 @@ bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_e
         .isend = hrt_mpi_send_behind,
         .irecv = hrt_mpi_receive_behind,
         .test = hrt_mpi_test,
+        .start = hrt_mpi_job_start,
+        .finished = hrt_mpi_job_finished,
+        .wait = hrt_mpi_job_wait,
         .all_to_all = mpi_all_to_all,
         .all_reduce = hrt_mpi_all_reduce,
         .barrier = mpi_barrier,
@@ -222,6 +225,7 @@ bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_e
     comm->own = own;
     comm->rank = own->rank;
     comm->node_of = own->node_of;
+    own->comm = comm;
     hrt_mpi_helper_start(own);
     return true;
 }

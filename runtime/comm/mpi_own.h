@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/comm/comm.h"
+#include "runtime/comm/job.h"
 
 enum { HRT_MPI_PIECE = 1 << 20 }; // Bytes of one MPI message: TCP sends these eagerly.
 
@@ -32,6 +33,7 @@ struct hrt_mpi_peer {
 };
 
 struct hrt_mpi {
+    struct hrt_comm *comm; // The caller's.
     MPI_Comm messages, collectives; // Separate, so that tags never meet.
     int rank, size;
     struct hrt_mpi_peer *peer; // [size]
@@ -48,6 +50,8 @@ struct hrt_mpi {
     pthread_mutex_t lock; // Of what follows.
     pthread_cond_t work;
     struct hrt_mpi_pieces background;
+    struct hrt_job *jobs; // In the order started.
+    bool in_job;          // Calls come from a job's advance, by the thread that holds the lock.
     bool threaded, leave;
     uint64_t progress; // Pieces finished by either thread.
     pthread_t helper;
@@ -80,6 +84,9 @@ void hrt_mpi_start(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces,
 // Takes out what has finished; returns how many.
 int hrt_mpi_advance(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces);
 
+// Between two polls of a wait.
+void hrt_mpi_nap(const struct hrt_mpi *own);
+
 // Returns when all pieces of the collective called `what` have finished.
 void hrt_mpi_finish(struct hrt_mpi *own, const char *what);
 
@@ -91,6 +98,12 @@ void hrt_mpi_helper_stop(struct hrt_mpi *own);
 void hrt_mpi_send_behind(struct hrt_comm *comm, struct hrt_request *request);
 void hrt_mpi_receive_behind(struct hrt_comm *comm, struct hrt_request *request);
 bool hrt_mpi_test(struct hrt_comm *comm, struct hrt_request *request);
+void hrt_mpi_job_start(struct hrt_comm *comm, struct hrt_job *job);
+bool hrt_mpi_job_finished(struct hrt_comm *comm, struct hrt_job *job);
+void hrt_mpi_job_wait(struct hrt_comm *comm, struct hrt_job *job, const char *what);
+
+// Of a collective that waits: where there is no helper thread, does what it would do.
+void hrt_mpi_help(struct hrt_mpi *own);
 
 // mpi_peers.c: exchanges who is where, and starts to watch the processes of this machine.
 void hrt_mpi_peers_open(struct hrt_mpi *own, int launched);

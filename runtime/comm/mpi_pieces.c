@@ -85,9 +85,9 @@ int hrt_mpi_advance(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces) {
     return finished;
 }
 
-// Between two polls of a wait. Spinning is fastest while every rank has a core; one that waits long,
-// or shares its core, leaves it to others.
-static void nap(const struct hrt_mpi *own) {
+// Spinning is fastest while every rank has a core; one that waits long, or shares its core, leaves it
+// to others.
+void hrt_mpi_nap(const struct hrt_mpi *own) {
     if (own->idle < own->spins) return;
     if (own->idle < own->spins + 20) {
         sched_yield();
@@ -99,12 +99,14 @@ static void nap(const struct hrt_mpi *own) {
 void hrt_mpi_finish(struct hrt_mpi *own, const char *what) {
     struct hrt_mpi_pieces *pieces = &own->collective;
     hrt_mpi_busy(own);
+    hrt_mpi_help(own);
     while (pieces->count > 0) {
         if (hrt_mpi_advance(own, pieces) > 0) {
             hrt_mpi_busy(own);
         } else {
+            hrt_mpi_help(own);
             hrt_mpi_watch(own, pieces->of, pieces->count, what);
-            nap(own);
+            hrt_mpi_nap(own);
         }
     }
 }

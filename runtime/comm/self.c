@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/comm/backend.h"
+#include "runtime/comm/job.h"
 #include "runtime/comm/world.h"
 
 // Takes the oldest request with `tag` out of the list, or returns NULL.
@@ -53,6 +54,23 @@ static bool self_test(struct hrt_comm *comm, struct hrt_request *request) {
     return request->done;
 }
 
+// Nobody else has to do anything first, so that each turn gets it further.
+static void self_start(struct hrt_comm *comm, struct hrt_job *job) {
+    while (!job->advance(job, comm)) {
+    }
+    job->done = true;
+}
+
+static bool self_finished(struct hrt_comm *comm, struct hrt_job *job) {
+    (void)comm;
+    return job->done;
+}
+
+static void self_wait(struct hrt_comm *comm, struct hrt_job *job, const char *what) {
+    (void)comm, (void)job, (void)what;
+    assert(job->done);
+}
+
 static void self_all_to_all(struct hrt_comm *comm, void *recv, const void *send,
                             const struct hrt_exchange *exchange) {
     (void)comm;
@@ -87,6 +105,9 @@ void hrt_comm_open_self(struct hrt_comm *comm) {
         .isend = self_isend,
         .irecv = self_irecv,
         .test = self_test,
+        .start = self_start,
+        .finished = self_finished,
+        .wait = self_wait,
         .all_to_all = self_all_to_all,
         .all_reduce = self_all_reduce,
         .barrier = self_barrier,

@@ -1,6 +1,7 @@
 // Unit test of runtime/comm with the back end `self`.
 #include "runtime/comm/comm.h"
 
+#include "runtime/comm/job.h"
 #include "tests/runtime/support/case.h"
 
 static void a_message_arrives_whichever_side_comes_first(void **state) {
@@ -72,12 +73,42 @@ static void one_rank_is_the_sum_of_all_ranks(void **state) {
     hrt_comm_close(&comm);
 }
 
+// Sends itself a number, then twice that number, and so on.
+struct doubling {
+    struct hrt_job job;
+    struct hrt_request send, recv;
+    int out, in, rounds;
+};
+
+static bool double_it(struct hrt_job *job, struct hrt_comm *comm) {
+    struct doubling *doubling = (struct doubling *)job;
+    if (doubling->rounds > 0 && hrt_comm_test(comm, &doubling->recv)) doubling->out = doubling->in;
+    if (doubling->rounds++ == 10) return true;
+    doubling->out *= 2;
+    hrt_comm_irecv(comm, &doubling->recv, 0, 3, &doubling->in, sizeof doubling->in);
+    hrt_comm_isend(comm, &doubling->send, 0, 3, &doubling->out, sizeof doubling->out);
+    return false;
+}
+
+static void a_job_has_finished_when_it_was_started(void **state) {
+    (void)state;
+    struct hrt_comm comm;
+    struct doubling doubling = {.job.advance = double_it, .out = 1};
+    hrt_comm_open_self(&comm);
+    hrt_comm_start(&comm, &doubling.job);
+    assert_true(hrt_comm_finished(&comm, &doubling.job));
+    hrt_comm_wait(&comm, &doubling.job, "a test");
+    assert_int_equal(doubling.in, 1024);
+    hrt_comm_close(&comm);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_arrives_whichever_side_comes_first),
         cmocka_unit_test(messages_keep_their_order_within_a_tag),
         cmocka_unit_test(all_to_all_copies_its_own_part),
         cmocka_unit_test(one_rank_is_the_sum_of_all_ranks),
+        cmocka_unit_test(a_job_has_finished_when_it_was_started),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
