@@ -18,8 +18,8 @@ static const unsigned char zstd_magic[4] = {0x28, 0xB5, 0x2F, 0xFD};
 enum { HEAD_BYTES = sizeof magic + sizeof(struct hrt_loads_shape) };
 static const uint64_t row_bytes_max = (uint64_t)1 << 32;
 
-// Sets row_bytes and takes the row.
-static bool take_row(struct hrt_loads_file *file, struct hrt_error *error) {
+// Sets row_bytes.
+static bool measure_row(struct hrt_loads_file *file, struct hrt_error *error) {
     const uint32_t size[] = {file->shape.layers, file->shape.devices, file->shape.microbatches,
                              file->shape.experts};
     uint64_t bytes = sizeof *file->row;
@@ -30,7 +30,11 @@ static bool take_row(struct hrt_loads_file *file, struct hrt_error *error) {
         bytes *= size[i];
     }
     file->row_bytes = bytes;
-    file->row = calloc(1, bytes);
+    return true;
+}
+
+static bool take_row(struct hrt_loads_file *file, struct hrt_error *error) {
+    file->row = calloc(1, file->row_bytes);
     return file->row || hrt_fail(error, "out of memory");
 }
 
@@ -56,10 +60,11 @@ static bool read_head(struct hrt_loads_file *file, int64_t experts, struct hrt_e
     if (file->shape.experts != experts)
         return hrt_fail(error, "'%s' has %" PRIu32 " experts, this model has %" PRId64, file->path,
                         file->shape.experts, experts);
-    if (!take_row(file, error)) return false;
+    if (!measure_row(file, error)) return false;
+    // Memory only for what is there: the head may claim anything.
     const uint64_t rows = (uint64_t)status.st_size - HEAD_BYTES;
     if (rows / file->row_bytes == file->shape.iterations && rows % file->row_bytes == 0)
-        return true;
+        return take_row(file, error);
     return hrt_fail(error,
                     "'%s' is damaged: its head says %" PRIu32 " iterations of %zu bytes, and "
                     "%" PRIu64 " bytes follow",
@@ -99,7 +104,7 @@ bool hrt_loads_file_create(struct hrt_loads_file *file, const char *path,
         *file = (struct hrt_loads_file){0};
         return hrt_file_fail(path, "write", error);
     }
-    if (!take_row(file, error)) return false;
+    if (!measure_row(file, error) || !take_row(file, error)) return false;
     return (hrt_file_write(file->fd, magic, sizeof magic, 0) &&
             hrt_file_write(file->fd, &shape, sizeof shape, sizeof magic)) ||
            hrt_file_fail(path, "write", error);
