@@ -2,7 +2,8 @@
 //
 // Rules for every kernel of this folder, so that the contracts need not repeat them:
 // - `_f32` and `_f64` name the same source built for float and double. f64 is the reference that
-//   gradient checks run.
+//   gradient checks run. `_bf16` kernels round the operands of their products to bf16 and sum in
+//   float; float arrays go in and come out, only weights lie in memory as bf16.
 // - Arrays are dense and row major, sizes are elements, int64_t and not negative. A size of 0 is
 //   ordinary: sums over nothing are 0.
 // - Outputs never overlap inputs unless a contract says that in place is allowed.
@@ -18,11 +19,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/bf16.h"
+
 // HK_ADD adds to the destination. With HK_STORE the destination need not be initialized.
 enum hk_write { HK_STORE, HK_ADD };
 
 // A K x N matrix: row major, or as panels of HK_PANEL columns: [ceil(N / 64)][K][64], the last
 // panel padded with zeros. Products read panels with unit stride and keep the padding zero.
+// bf16 panels are [ceil(N / 64)][ceil(K / 2)][64][2]: rows in pairs, an odd last one with zeros.
 enum hk_layout { HK_ROWS, HK_PANELS };
 
 enum { HK_PANEL = 64 };
@@ -30,6 +34,11 @@ enum { HK_PANEL = 64 };
 // Elements that a k x n matrix takes as panels.
 static inline int64_t hk_panels_size(int64_t k, int64_t n) {
     return (n + HK_PANEL - 1) / HK_PANEL * HK_PANEL * k;
+}
+
+// As bf16 panels. Float panels fit into as many elements, too.
+static inline int64_t hk_panels_size_bf16(int64_t k, int64_t n) {
+    return hk_panels_size((k + 1) / 2 * 2, n);
 }
 
 #endif

@@ -10,6 +10,7 @@ static const char *const names[] = {
     [HK_ISA_PORTABLE] = "portable",
     [HK_ISA_AVX2] = "avx2",
     [HK_ISA_AVX512] = "avx512",
+    [HK_ISA_AVX512BF16] = "avx512bf16",
 };
 
 enum { isa_count = sizeof names / sizeof *names };
@@ -28,7 +29,7 @@ enum hk_isa hk_isa_best(void) {
         !__builtin_cpu_supports("avx512vl")) {
         return HK_ISA_AVX2;
     }
-    return HK_ISA_AVX512;
+    return __builtin_cpu_supports("avx512bf16") ? HK_ISA_AVX512BF16 : HK_ISA_AVX512;
 #else
     return HK_ISA_PORTABLE;
 #endif
@@ -45,7 +46,7 @@ static enum hk_isa choose(void) {
         fprintf(stderr, "HECATE_ISA=%s: this processor offers only %s\n", wanted, names[best]);
         exit(2);
     }
-    fprintf(stderr, "HECATE_ISA=%s: unknown; one of avx512, avx2, portable\n", wanted);
+    fprintf(stderr, "HECATE_ISA=%s: unknown; one of avx512bf16, avx512, avx2, portable\n", wanted);
     exit(2);
 }
 

@@ -53,13 +53,13 @@ static double processor_time(void) {
 
 #define PEAK(bits, real)                                                                           \
     static real run_f##bits(enum hk_isa isa, real factor) {                                        \
-        if (isa == HK_ISA_AVX512) return avx512_f##bits(factor);                                   \
+        if (isa >= HK_ISA_AVX512) return avx512_f##bits(factor);                                   \
         return isa == HK_ISA_AVX2 ? avx2_f##bits(factor) : portable_f##bits(factor);               \
     }                                                                                              \
                                                                                                    \
     double hk_peak_f##bits(void) {                                                                 \
         const enum hk_isa isa = hk_isa();                                                          \
-        const int bytes = isa == HK_ISA_AVX512 ? 64 : isa == HK_ISA_AVX2 ? 32 : 16;                \
+        const int bytes = isa >= HK_ISA_AVX512 ? 64 : isa == HK_ISA_AVX2 ? 32 : 16;                \
         const double flops = 2.0 * bytes / (int)sizeof(real) * chains * steps;                     \
         double peak = 0;                                                                           \
         _Pragma("omp parallel reduction(+ : peak)") {                                              \

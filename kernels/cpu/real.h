@@ -1,6 +1,6 @@
 // real: what lets one source be built for float and double and for each instruction set. Only
-// *_cpu.c files include it. The build defines HK_BITS (32 or 64) and HK_ISA_NAME (avx512, avx2 or
-// portable).
+// *_cpu.c files include it. The build defines HK_BITS (32 or 64) and HK_ISA_NAME (portable, avx2,
+// avx512; for *_bf16_cpu.c, which are built for float alone, avx512bf16, too).
 #ifndef HECATE_KERNELS_CPU_REAL_H
 #define HECATE_KERNELS_CPU_REAL_H
 
@@ -71,30 +71,39 @@ HK_INLINE real vec_sum(vec v) {
 #else
 #define HK_VARIANT(name) HK_PASTE3(hk_##name, f64, HK_ISA_NAME)
 #endif
+#define HK_VARIANT_BF16(name) HK_PASTE3(hk_##name, bf16, HK_ISA_NAME)
 
 // HK_KERNEL(type, name, (parameters), (arguments), work) { body } defines this variant of a kernel.
 // Its type is checked against the public declaration. The portable build also defines the public
 // function, which calls the variant that hk_isa chose and reports the call to an observer: `work`, by
-// the macros of observe.h, says what it does.
+// the macros of observe.h, says what it does. HK_KERNEL_BF16 does the same for hk_<name>_bf16, which
+// has one variant more.
 #define HK_KERNEL(type, name, parameters, arguments, work)                                         \
     HK_DECLARE_VARIANTS(name, HK_REAL(name))                                                       \
-    HK_DISPATCH(type, name, HK_REAL(name), parameters, arguments, work)                            \
+    HK_DISPATCH(type, name, HK_REAL(name), avx512, parameters, arguments, work)                    \
     type HK_VARIANT(name) parameters
+#define HK_KERNEL_BF16(type, name, parameters, arguments, work)                                    \
+    HK_DECLARE_VARIANTS(name, hk_##name##_bf16)                                                    \
+    HK_DISPATCH(type, name##_bf16, hk_##name##_bf16, avx512bf16, parameters, arguments, work)      \
+    type HK_VARIANT_BF16(name) parameters
 
 #define HK_DECLARE_VARIANTS(name, public) HK_DECLARE_VARIANTS_(public)
 #define HK_DECLARE_VARIANTS_(public)                                                               \
-    extern __typeof__(public) public##_portable, public##_avx2, public##_avx512;
+    extern __typeof__(public) public##_portable, public##_avx2, public##_avx512,                   \
+        public##_avx512bf16;
 
 #ifndef HK_DEFINES_PUBLIC
-#define HK_DISPATCH(type, name, public, parameters, arguments, work)
+#define HK_DISPATCH(type, name, public, best, parameters, arguments, work)
 #else
-#define HK_DISPATCH(type, name, public, parameters, arguments, work)                               \
-    HK_DISPATCH_(type, #name, public, parameters, arguments, work)
+#define HK_DISPATCH(type, name, public, best, parameters, arguments, work)                         \
+    HK_DISPATCH_(type, #name, public, best, parameters, arguments, work)
 #ifdef HK_X86
-#define HK_DISPATCH_(type, label, public, parameters, arguments, work)                             \
+#define HK_DISPATCH_(type, label, public, best, parameters, arguments, work)                       \
     type public parameters {                                                                       \
         HK_OBSERVE(label, work)                                                                    \
         switch (hk_isa()) {                                                                        \
+        case HK_ISA_AVX512BF16:                                                                    \
+            return public##_##best arguments;                                                      \
         case HK_ISA_AVX512:                                                                        \
             return public##_avx512 arguments;                                                      \
         case HK_ISA_AVX2:                                                                          \
@@ -104,7 +113,7 @@ HK_INLINE real vec_sum(vec v) {
         }                                                                                          \
     }
 #else
-#define HK_DISPATCH_(type, label, public, parameters, arguments, work)                             \
+#define HK_DISPATCH_(type, label, public, best, parameters, arguments, work)                       \
     type public parameters {                                                                       \
         HK_OBSERVE(label, work)                                                                    \
         return public##_portable arguments;                                                        \

@@ -33,4 +33,12 @@ void hk_grouped_tn_f32(float *const *chunk, int64_t offset, const float *a, cons
 void hk_grouped_tn_f64(double *const *chunk, int64_t offset, const double *a, const double *c,
                        const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
 
+// The same with bf16 operands, see matmul.h; tn adds to float panels.
+void hk_grouped_nn_bf16(float *c, const float *a, const hk_bf16 *const *chunk, int64_t offset,
+                        const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
+void hk_grouped_nt_bf16(float *a, const float *c, const hk_bf16 *const *chunk, int64_t offset,
+                        const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
+void hk_grouped_tn_bf16(float *const *chunk, int64_t offset, const float *a, const float *c,
+                        const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
+
 #endif

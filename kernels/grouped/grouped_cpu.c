@@ -3,20 +3,6 @@
 
 #include "kernels/matmul/product.h"
 
-static struct product groups_of(const int32_t *first, int64_t offset, struct hk_grouped_dims dims,
-                                enum hk_write write) {
-    assert(dims.experts >= 0 && dims.n >= 0 && dims.k >= 0);
-    return (struct product){
-        .groups = dims.experts,
-        .first = first,
-        .n = dims.n,
-        .k = dims.k,
-        .offset = offset,
-        .layout = HK_PANELS,
-        .write = write,
-    };
-}
-
 HK_KERNEL(void, grouped_nn,
           (real * c, const real *a, const real *const *chunk, int64_t offset, const int32_t *first,
            struct hk_grouped_dims dims, enum hk_write write),
@@ -27,7 +13,7 @@ HK_KERNEL(void, grouped_nn,
                          HK_WRITTEN(first[dims.experts] * dims.n, write),
                      dims.experts, "~rows experts n k", first[dims.experts], dims.experts, dims.n,
                      dims.k)) {
-    const struct product p = groups_of(first, offset, dims, write);
+    const struct product p = product_of_groups(first, offset, dims, write);
     HK_VARIANT(product_nn)(c, a, chunk, &p);
 }
 
@@ -41,7 +27,7 @@ HK_KERNEL(void, grouped_nt,
                          HK_WRITTEN(first[dims.experts] * dims.k, write),
                      dims.experts, "~rows experts n k", first[dims.experts], dims.experts, dims.n,
                      dims.k)) {
-    const struct product p = groups_of(first, offset, dims, write);
+    const struct product p = product_of_groups(first, offset, dims, write);
     HK_VARIANT(product_nt)(a, c, chunk, &p);
 }
 
@@ -54,6 +40,6 @@ HK_KERNEL(void, grouped_tn,
                          HK_WRITTEN(dims.experts * dims.n * dims.k, write),
                      dims.experts, "~rows experts n k", first[dims.experts], dims.experts, dims.n,
                      dims.k)) {
-    const struct product p = groups_of(first, offset, dims, write);
+    const struct product p = product_of_groups(first, offset, dims, write);
     HK_VARIANT(product_tn)(chunk, a, c, &p);
 }

@@ -33,6 +33,15 @@ void hk_matmul_tn_f32(float *b, const float *a, const float *c, enum hk_layout l
 void hk_matmul_tn_f64(double *b, const double *a, const double *c, enum hk_layout layout,
                       struct hk_matmul_dims dims, enum hk_write write);
 
+// The same with bf16 operands: A and C are rounded as they are read, the result is float. tn leaves
+// float panels (or rows): gradients lie as the master weights do.
+void hk_matmul_nn_bf16(float *c, const float *a, const hk_bf16 *b, enum hk_layout layout,
+                       struct hk_matmul_dims dims, enum hk_write write);
+void hk_matmul_nt_bf16(float *a, const float *c, const hk_bf16 *b, enum hk_layout layout,
+                       struct hk_matmul_dims dims, enum hk_write write);
+void hk_matmul_tn_bf16(float *b, const float *a, const float *c, enum hk_layout layout,
+                       struct hk_matmul_dims dims, enum hk_write write);
+
 // Row major [k, n] to panels (hk_panels_size(k, n) elements, padding zero), and back.
 void hk_panels_pack_f32(float *panels, const float *rows, int64_t k, int64_t n);
 void hk_panels_pack_f64(double *panels, const double *rows, int64_t k, int64_t n);

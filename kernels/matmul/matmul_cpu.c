@@ -1,26 +1,6 @@
 // CPU twin of matmul: a product of one group; and the change of layout.
-#include "kernels/matmul/matmul.h"
-
 #include "kernels/cpu/pack.h"
 #include "kernels/matmul/product.h"
-
-static struct product one_group(const int32_t first[2], enum hk_layout layout,
-                                struct hk_matmul_dims dims, enum hk_write write) {
-    return (struct product){
-        .groups = 1,
-        .first = first,
-        .n = dims.n,
-        .k = dims.k,
-        .layout = layout,
-        .write = write,
-    };
-}
-
-static int32_t row_count(struct hk_matmul_dims dims) {
-    assert(dims.m >= 0 && dims.m <= INT32_MAX);
-    assert(dims.n >= 0 && dims.k >= 0);
-    return (int32_t)dims.m;
-}
 
 HK_KERNEL(void, matmul_nn,
           (real * c, const real *a, const real *b, enum hk_layout layout,
@@ -29,8 +9,8 @@ HK_KERNEL(void, matmul_nn,
           HK_PRODUCT(2 * dims.m * dims.n * dims.k,
                      dims.m *dims.k + dims.k * dims.n + HK_WRITTEN(dims.m * dims.n, write), 0,
                      "m n k", dims.m, dims.n, dims.k)) {
-    const int32_t first[2] = {0, row_count(dims)};
-    const struct product p = one_group(first, layout, dims, write);
+    int32_t first[2];
+    const struct product p = product_of_rows(first, layout, dims, write);
     HK_VARIANT(product_nn)(c, a, &b, &p);
 }
 
@@ -41,8 +21,8 @@ HK_KERNEL(void, matmul_nt,
           HK_PRODUCT(2 * dims.m * dims.n * dims.k,
                      dims.m *dims.n + dims.k * dims.n + HK_WRITTEN(dims.m * dims.k, write), 0,
                      "m n k", dims.m, dims.n, dims.k)) {
-    const int32_t first[2] = {0, row_count(dims)};
-    const struct product p = one_group(first, layout, dims, write);
+    int32_t first[2];
+    const struct product p = product_of_rows(first, layout, dims, write);
     HK_VARIANT(product_nt)(a, c, &b, &p);
 }
 
@@ -53,8 +33,8 @@ HK_KERNEL(void, matmul_tn,
           HK_PRODUCT(2 * dims.m * dims.n * dims.k,
                      dims.m *dims.n + dims.m * dims.k + HK_WRITTEN(dims.k * dims.n, write), 0,
                      "m n k", dims.m, dims.n, dims.k)) {
-    const int32_t first[2] = {0, row_count(dims)};
-    const struct product p = one_group(first, layout, dims, write);
+    int32_t first[2];
+    const struct product p = product_of_rows(first, layout, dims, write);
     HK_VARIANT(product_tn)(&b, a, c, &p);
 }
 

@@ -3,6 +3,8 @@
 #define HECATE_KERNELS_MATMUL_PRODUCT_H
 
 #include "kernels/cpu/real.h"
+#include "kernels/grouped/grouped.h"
+#include "kernels/matmul/matmul.h"
 
 // Products of `groups` experts; a plain product has one. Rows first[e] .. first[e+1]-1 of A [., k]
 // and C [., n] belong to e; matrix e, [k, n] in `layout`, lies at `offset` behind pointer e.
@@ -23,9 +25,50 @@ HK_INLINE int64_t used_elements(const int32_t *first, int64_t experts, int64_t e
     return used;
 }
 
+// A plain product of the rows 0 .. first[1]-1.
+HK_INLINE struct product product_of_rows(int32_t first[2], enum hk_layout layout,
+                                         struct hk_matmul_dims dims, enum hk_write write) {
+    assert(dims.m >= 0 && dims.m <= INT32_MAX);
+    assert(dims.n >= 0 && dims.k >= 0);
+    first[0] = 0;
+    first[1] = (int32_t)dims.m;
+    return (struct product){
+        .groups = 1,
+        .first = first,
+        .n = dims.n,
+        .k = dims.k,
+        .layout = layout,
+        .write = write,
+    };
+}
+
+HK_INLINE struct product product_of_groups(const int32_t *first, int64_t offset,
+                                           struct hk_grouped_dims dims, enum hk_write write) {
+    assert(dims.experts >= 0 && dims.n >= 0 && dims.k >= 0);
+    return (struct product){
+        .groups = dims.experts,
+        .first = first,
+        .n = dims.n,
+        .k = dims.k,
+        .offset = offset,
+        .layout = HK_PANELS,
+        .write = write,
+    };
+}
+
 // C (+)= A B,  A (+)= C B^T,  B (+)= A^T C
 void HK_VARIANT(product_nn)(real *c, const real *a, const real *const *b, const struct product *p);
 void HK_VARIANT(product_nt)(real *a, const real *c, const real *const *b, const struct product *p);
 void HK_VARIANT(product_tn)(real *const *b, const real *a, const real *c, const struct product *p);
+
+#if HK_BITS == 32
+// The same with operands rounded to bf16.
+void HK_VARIANT_BF16(product_nn)(float *c, const float *a, const hk_bf16 *const *b,
+                                 const struct product *p);
+void HK_VARIANT_BF16(product_nt)(float *a, const float *c, const hk_bf16 *const *b,
+                                 const struct product *p);
+void HK_VARIANT_BF16(product_tn)(float *const *b, const float *a, const float *c,
+                                 const struct product *p);
+#endif
 
 #endif

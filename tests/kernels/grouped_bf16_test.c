@@ -1,0 +1,88 @@
+// grouped with bf16 operands against matmul, expert by expert: the contract promises the same bits.
+#include "kernels/grouped/grouped.h"
+
+#include "kernels/matmul/matmul.h"
+#include "tests/kernels/kernel_case.h"
+
+enum { experts = 7, offset = 64, rows = 331 };
+
+static const int32_t first[experts + 1] = {0, 0, 1, 17, 17, 300, 306, 331}; // Two without rows.
+
+struct grouped_case {
+    struct hk_grouped_dims dims;
+    enum hk_write write;
+    const real *a, *c;
+    const hk_bf16 *chunk[experts];
+    int64_t chunk_size;
+};
+
+static void run_nn(const void *context, real *out) {
+    const struct grouped_case *x = context;
+    hk_grouped_nn_bf16(out, x->a, x->chunk, offset, first, x->dims, x->write);
+}
+
+static void run_nt(const void *context, real *out) {
+    const struct grouped_case *x = context;
+    hk_grouped_nt_bf16(out, x->c, x->chunk, offset, first, x->dims, x->write);
+}
+
+static void run_tn(const void *context, real *out) {
+    const struct grouped_case *x = context;
+    real *grad[experts];
+    for (int e = 0; e < experts; e++) grad[e] = out + e * x->chunk_size;
+    hk_grouped_tn_bf16(grad, offset, x->a, x->c, first, x->dims, x->write);
+}
+
+static struct grouped_case grouped_case(int64_t k, int64_t n, enum hk_write write) {
+    struct grouped_case x = {
+        .dims = {.experts = experts, .n = n, .k = k},
+        .write = write,
+        .a = test_reals(rows * k, 1),
+        .c = test_reals(rows * n, 2),
+        .chunk_size = offset + hk_panels_size_bf16(k, n),
+    };
+    for (int e = 0; e < experts; e++) {
+        real *panels = test_nans(hk_panels_size(k, n));
+        hk_bf16 *chunk = (hk_bf16 *)test_nans(x.chunk_size);
+        hk_panels_pack_f32(panels, test_reals(k * n, (uint64_t)(10 + e)), k, n);
+        hk_round_panels_bf16(chunk + offset, panels, k, n);
+        x.chunk[e] = chunk;
+    }
+    return x;
+}
+
+static void check(int64_t k, int64_t n, enum hk_write write) {
+    const struct grouped_case x = grouped_case(k, n, write);
+    real *nn = test_reals(rows * n, 3), *nn_want = test_copy(nn, rows * n);
+    real *nt = test_reals(rows * k, 4), *nt_want = test_copy(nt, rows * k);
+    const int64_t size = experts * x.chunk_size;
+    real *tn = test_reals(size, 5), *tn_want = test_copy(tn, size);
+    for (int e = 0; e < experts; e++) {
+        const struct hk_matmul_dims d = {.m = first[e + 1] - first[e], .n = n, .k = k};
+        const hk_bf16 *b = x.chunk[e] + offset;
+        const real *a = x.a + first[e] * k, *c = x.c + first[e] * n;
+        hk_matmul_nn_bf16(nn_want + first[e] * n, a, b, HK_PANELS, d, write);
+        hk_matmul_nt_bf16(nt_want + first[e] * k, c, b, HK_PANELS, d, write);
+        hk_matmul_tn_bf16(tn_want + e * x.chunk_size + offset, a, c, HK_PANELS, d, write);
+    }
+    run_with_threads(run_nn, &x, nn, rows * n);
+    assert_same_bits("nn", nn, nn_want, rows * n);
+    run_with_threads(run_nt, &x, nt, rows * k);
+    assert_same_bits("nt", nt, nt_want, rows * k);
+    run_with_threads(run_tn, &x, tn, size);
+    assert_same_bits("tn", tn, tn_want, size);
+    test_free_all();
+}
+
+static void each_expert_gets_its_own_product(void **state) {
+    (void)state;
+    check(64, 64, HK_STORE);
+    check(101, 70, HK_STORE);
+    check(100, 70, HK_ADD);
+    check(300, 200, HK_ADD);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_expert_gets_its_own_product)};
+    return RUN_KERNEL_TESTS(tests);
+}
