@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/types.h"
-#include "runtime/experts/experts.h"
+#include "runtime/params/owners.h"
 
 static int64_t experts_of(const struct hrt_program *program, const struct hrt_param *param) {
     return param->set < 0 ? 1 : program->set[param->set].experts;
@@ -41,7 +41,7 @@ bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tenso
 int hrt_tensor_rank(const struct hrt_program *program, const struct hrt_tensor *tensor) {
     const int set = tensor->param->set;
     if (!program->owned || set < 0) return 0;
-    return hrt_expert_owner(tensor->expert, program->set[set].experts, (int)program->world);
+    return hrt_owner(program, set, tensor->layer, tensor->expert);
 }
 
 bool hrt_tensor_is_here(const struct hrt_program *program, const struct hrt_tensor *tensor) {

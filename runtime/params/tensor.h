@@ -20,7 +20,7 @@ struct hrt_tensor {
 // with a zeroed tensor. Returns false after the last.
 bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor);
 
-// Whether this rank holds the tensor: it is no expert's, or that of an expert that lives here.
+// Whether this rank holds the tensor: it is no expert's, or that of a chunk that it owns.
 bool hrt_tensor_is_here(const struct hrt_program *program, const struct hrt_tensor *tensor);
 
 // The rank that does, the lowest where several do.
