@@ -11,6 +11,7 @@
 #include "runtime/comm/backend.h"
 #include "runtime/comm/world.h"
 #include "runtime/params/init.h"
+#include "runtime/params/owners.h"
 #include "runtime/params/store.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
@@ -82,7 +83,7 @@ static bool open_comm(struct hrt_comm *comm, struct hrt_program *program, struct
     program->rank = comm->rank;
     if (comm->rank > 0 && !freopen("/dev/null", "w", stdout))
         return hrt_fail(error, "cannot open /dev/null: %s", strerror(errno));
-    if (comm->size == program->world) return true;
+    if (comm->size == program->world) return hrt_owners_create(program, error);
     return hrt_fail_usage(error,
                           "compiled for %" PRId64 " ranks (cluster.nodes x cluster.devices), but "
                           "%d run; start it with mpirun -n %" PRId64,
@@ -126,5 +127,6 @@ int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
     }
     if (*error.text) report(&run, code, &error);
     hrt_comm_close(&comm);
+    hrt_owners_destroy(&program);
     return code;
 }

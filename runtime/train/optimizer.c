@@ -8,6 +8,7 @@
 #include "kernels/adamw/adamw.h"
 #include "kernels/sum_squares/sum_squares.h"
 #include "runtime/comm/comm.h"
+#include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/ranks.h"
 
@@ -96,7 +97,7 @@ static void sum_chunks(const struct hrt_state *state, double *sum) {
     for (int i = 0; i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
         for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++, sum++) {
-            if (!hrt_ranks_has_expert(program, set, chunk % set->experts)) continue;
+            if (!hrt_owns(program, i, chunk / set->experts, chunk % set->experts)) continue;
             *sum =
                 sum_squares(state, set->offset + chunk * set->chunk_elements, set->chunk_elements);
         }

@@ -4,13 +4,8 @@
 #include <stdlib.h>
 
 #include "runtime/experts/experts.h"
+#include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
-
-bool hrt_ranks_has_expert(const struct hrt_program *program, const struct hrt_set *set,
-                          int64_t expert) {
-    return !program->owned ||
-           hrt_expert_owner(expert, set->experts, (int)program->world) == program->rank;
-}
 
 int64_t hrt_ranks_chunks(const struct hrt_program *program) {
     int64_t chunks = 0;
@@ -21,8 +16,9 @@ int64_t hrt_ranks_chunks(const struct hrt_program *program) {
 
 // The n-th expert that is here, by number, is chunk n of the model's tables. What follows the last
 // one is never read: those experts have no rows. It points at the buffer's start.
-static void point_at_chunks(struct hrt_state *state, const struct hrt_set *set) {
+static void point_at_chunks(struct hrt_state *state, int index) {
     const struct hrt_program *program = state->program;
+    const struct hrt_set *set = &program->set[index];
     const int64_t bytes = hrt_element_bytes(program->precision);
     char **chunks = (char **)((char *)state->model + set->chunks);
     char **grads = (char **)((char *)state->model + set->chunk_grads);
@@ -30,7 +26,7 @@ static void point_at_chunks(struct hrt_state *state, const struct hrt_set *set) 
         int64_t n = layer * set->experts;
         const int64_t end = n + set->experts;
         for (int64_t e = 0; e < set->experts; e++) {
-            if (!hrt_ranks_has_expert(program, set, e)) continue;
+            if (!hrt_owns(program, index, layer, e)) continue;
             const int64_t chunk = layer * set->experts + e;
             const int64_t at = (set->offset + chunk * set->chunk_elements) * bytes;
             chunks[n] = (char *)state->params + at;
@@ -79,7 +75,7 @@ bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_e
     state->comm = comm;
     if (!program->sets) return true;
     for (int i = 0; program->owned && i < program->sets; i++)
-        point_at_chunks(state, &program->set[i]);
+        point_at_chunks(state, i);
     if (!moving_shape(program, &set, &shape)) return hrt_fail(error, "out of memory");
     const bool created = hrt_experts_create(&state->experts, &shape, comm, error);
     free(set);

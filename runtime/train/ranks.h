@@ -30,10 +30,6 @@ bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error)
 size_t hrt_ranks_params_bytes(const struct hrt_program *program);
 size_t hrt_ranks_moving_bytes(const struct hrt_program *program);
 
-// Whether this rank holds the expert of a set.
-bool hrt_ranks_has_expert(const struct hrt_program *program, const struct hrt_set *set,
-                          int64_t expert);
-
 // Chunks of all sets and layers.
 int64_t hrt_ranks_chunks(const struct hrt_program *program);
 
