@@ -1,0 +1,54 @@
+// Files of training tokens. The first byte chooses the format, the objective and the vocabulary.
+//
+// Promises: every token that a sequence holds lies in the vocabulary; a refusal says why.
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/data/data.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { POSITIONS = 7 };
+
+static void check_tokens(const int32_t *ids, const int32_t *targets, int64_t vocabulary) {
+    for (int i = 0; i < POSITIONS; i++) {
+        if (ids[i] < 0 || ids[i] >= vocabulary) fuzz_broken("ids lie in the vocabulary");
+        if (targets[i] < -1 || targets[i] >= vocabulary) fuzz_broken("targets do, or are none");
+    }
+}
+
+static void read_all(const struct hrt_data *data, int64_t vocabulary) {
+    struct hrt_error error = {0};
+    int32_t ids[POSITIONS], targets[POSITIONS];
+    for (uint64_t n = 0; n < 4 && data->train.starts; n++) {
+        if (!hrt_data_draw(data, 1, n, ids, targets, &error)) fuzz_broken("a proven file is read");
+        check_tokens(ids, targets, vocabulary);
+    }
+    for (int64_t n = 0; n < 4 && n < data->validation.windows; n++) {
+        if (!hrt_data_window(data, n, ids, targets, &error)) fuzz_broken("a proven file is read");
+        check_tokens(ids, targets, vocabulary);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
+    static const int64_t vocabularies[] = {2, 256, 60000, 70000};
+    if (size < 1) return 0;
+    const int64_t vocabulary = vocabularies[input[0] >> 2 & 3];
+    const char *path = fuzz_file(0, input + 1, size - 1);
+    const struct hrt_data_request request = {
+        .train = &path,
+        .trains = 1,
+        .format = input[0] & 1 ? HRT_DATA_LLMC : HRT_DATA_BYTES,
+        .positions = POSITIONS,
+        .vocabulary = vocabulary,
+        .mask_rate = input[0] & 2 ? 0.3 : 0,
+    };
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    if (!hrt_data_open(&data, &request, &error)) {
+        if (!*error.text || !error.code) fuzz_broken("a refusal says why");
+        return 0;
+    }
+    read_all(&data, vocabulary);
+    hrt_data_close(&data);
+    return 0;
+}

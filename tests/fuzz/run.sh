@@ -1,0 +1,22 @@
+#!/bin/sh
+# run.sh FOLDER NAME SECONDS [FLAG...]: fuzzes the target FOLDER/NAME_fuzz from its seeds, from what
+# earlier runs learned (FOLDER/corpus/NAME), and from the inputs that once failed (found/NAME).
+# A failure leaves its input in FOLDER and prints it.
+set -eu
+folder=$1 name=$2 seconds=$3
+shift 3
+here=$(cd "$(dirname "$0")" && pwd)
+corpus=$folder/corpus/$name
+mkdir -p "$corpus" "$folder/failures"
+found=
+[ -d "$here/found/$name" ] && found=$here/found/$name
+dictionary=
+[ -f "$here/$name.dict" ] && dictionary=-dict=$here/$name.dict
+# Memory that the C library of MLIR keeps until exit is no leak of ours.
+export ASAN_OPTIONS="detect_leaks=${FUZZ_LEAKS:-0}:allocator_may_return_null=1"
+export UBSAN_OPTIONS=print_stacktrace=1
+# shellcheck disable=SC2086 # Empty ones are left out.
+if [ -n "$found" ]; then "$folder/${name}_fuzz" -timeout=20 "$found"/*; fi
+exec "$folder/${name}_fuzz" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3072 -max_len=20000 \
+    -print_final_stats=1 -verbosity="${FUZZ_VERBOSITY:-1}" -artifact_prefix="$folder/failures/$name-" \
+    $dictionary "$@" "$corpus" "$folder/seeds/$name" $found

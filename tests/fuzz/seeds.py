@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""seeds.py ROOT HECATEC OUT: small inputs for every fuzz target, one folder each, to start from."""
+import json
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+
+STAGES = ["graph", "check-shapes", "group-experts", "inline", "simplify", "differentiate", "simplify-2",
+          "recompute", "fuse-elementwise", "place-buffers"]  # Seed i starts at step i.
+RANK_STAGES = [*STAGES[:8], "distribute-experts", *STAGES[8:]]
+FLAGS = ["-DT=8", "-DL=3\0train.steps=10", "cluster.devices=2\0parallel.experts=ep", "train.precision=fp64",
+         "train.objective=masked(0.3)\0parallel.microbatch=auto(1, 2)"]
+
+
+def models(root):
+    for folder in ["examples", "tests/lang", "tests/ir", "tests/reference/models", "tests/codegen"]:
+        yield from sorted((root / folder).glob("*.moe"))
+
+
+def front(root):
+    for i, path in enumerate(models(root)):
+        text = path.read_bytes()
+        yield text
+        yield text + b"\0" + FLAGS[i % len(FLAGS)].encode()
+
+
+def shorter(text):
+    """IR without its locations: the same, to a fuzzer."""
+    return re.sub(rb"\n#loc[^\n]*", b"", re.sub(rb" loc\((?:#loc\d*|unknown)\)", b"", text))
+
+
+def module(root, hecatec):
+    for folder in ["tests/ir", "tests/passes", "tests/codegen"]:
+        for path in sorted((root / folder).glob("*.mlir")):
+            yield from (b"\0" + part for part in path.read_bytes().split(b"// -----"))
+    for name in ["dense", "mixtral"]:
+        for ranks in 1, 2:
+            flags = ["-DL=1", "--set", f"cluster.devices={ranks}", "--set", "parallel.experts=ep", "-w",
+                     "--set", f"train.tokens={24 * ranks}"]
+            for i, stage in enumerate(STAGES if ranks == 1 else RANK_STAGES):
+                path = root / f"tests/reference/models/{name}.moe"
+                made = subprocess.run([hecatec, *flags, f"--compile-to={stage}", str(path)],
+                                      capture_output=True, check=False)
+                if made.returncode == 0:
+                    yield bytes([i]) + shorter(made.stdout)
+
+
+def data():
+    yield b"\x04" + b"a fox and a dog met at the old well; " * 6
+    for magic, version, form in (20240520, 1, "H"), (20240801, 7, "I"):
+        head = struct.pack("<3i", magic, version, 60).ljust(1024, b"\0")
+        yield b"\x09" + head + struct.pack(f"<60{form}", *range(60))
+
+
+def store():
+    tensors = [("w", [3, 5]), *((f"layers.{i}.sparse.experts.{e}.b", [3]) for i in (0, 1) for e in (0, 1))]
+    at, header = 0, {"__metadata__": {"format": "pt"}}
+    for name, shape in tensors:
+        size = 4 * shape[0] * (shape[1] if len(shape) > 1 else 1)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    yield struct.pack("<Q", len(text)) + text + bytes(at)
+
+
+def ids():
+    head = b"HROUTE1\n" + struct.pack("<7I", 2, 3, 2, 4, 2, 3, 1)
+    yield head + struct.pack("<18H", *([0, 1, 2, 3, 3, 0, 0, 1, 2] * 2))
+
+
+def loads():
+    plain = b"HLOADS1\n" + struct.pack("<5I", 2, 1, 2, 1, 4) + struct.pack("<16H", *range(16))
+    yield plain
+    # A zstd frame of one raw block: RFC 8878, 3.1.1.
+    yield struct.pack("<IBB", 0xFD2FB528, 0x20, len(plain)) + (1 | len(plain) << 3).to_bytes(3, "little") + plain
+
+
+def topology():
+    yield b"# two nodes\n0-5\n6 7 8-11\n"
+
+
+def options():
+    yield b"train\n--data\ntext\n--steps=3\n--set\ntrain.optimizer.lr=1e-3\n--route\nzipf:1.2\n--threads\n2"
+    yield b"sample\n--load=x\n--prompt\nThe \n--tokens\n20\n--temperature=0.5\n--topk\n4"
+    yield b"-S\n-o\n-\n-D\nL=4\n--set\ntrain.steps=10\n--passes=inline,recompute(policy=none)\nm.moe"
+    yield b"--compile-from=graph\n--save-temps=t\n-fsanitize=address\n--cc=ccache gcc\n-O2\n-g\nm.mlir"
+    yield b"x.loads\n--policy=quota,ep\n--nodes=2\n--devices=8,4\n--speeds=1\n--costs=1,2,3\n--print=1,0,0"
+    yield b"--synthesize=x\n--experts=8\n--skew=1.5\n--slots=2\n--calibrate=worth\n--json\n--window=4"
+
+
+def plan():
+    yield b"topology nodes=2 devices=3\n0: 1 1\n1: 2\n"
+    yield b"plan experts=2\n0: 0 2\n1: 1\n"
+    yield b"loads devices=2 experts=3\n0: 10 0 7\n1: 3 4 5\n"
+    yield b"route rank=1 experts=2\n0: 0=10 2=5\n1: 1=7\n"
+    yield b"schedule segments=2 transfers=2\n0: 3.0 0>4\n1: 3.0 4>5\n"
+
+
+def main():
+    root, hecatec, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+    made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(),
+            "ids": ids(), "loads": loads(), "topology": topology(), "options": options(), "plan": plan()}
+    for name, inputs in made.items():
+        folder = out / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            old.unlink()
+        for i, text in enumerate(inputs):
+            (folder / f"{i:03}").write_bytes(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
