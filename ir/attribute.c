@@ -50,13 +50,16 @@ bool hec_has_attr(MlirOperation op, const char *key) {
 int64_t hec_get_int(MlirOperation op, const char *key) {
     const MlirAttribute value = get(op, key);
     assert(!mlirAttributeIsNull(value));
-    return mlirIntegerAttrGetValueInt(value);
+    if (!mlirAttributeIsAInteger(value)) return 0;
+    const MlirType type = mlirAttributeGetType(value);
+    const bool wide = mlirTypeIsAInteger(type) && mlirIntegerTypeGetWidth(type) > 64;
+    return wide ? 0 : mlirIntegerAttrGetValueInt(value);
 }
 
 double hec_get_float(MlirOperation op, const char *key) {
     const MlirAttribute value = get(op, key);
     assert(!mlirAttributeIsNull(value));
-    return mlirFloatAttrGetValueDouble(value);
+    return mlirAttributeIsAFloat(value) ? mlirFloatAttrGetValueDouble(value) : 0;
 }
 
 bool hec_get_bool(MlirOperation op, const char *key) {
