@@ -128,7 +128,8 @@ MlirNamedAttribute hec_attr_type(MlirContext c, const char *key, MlirType type);
 int hec_attrs_of(MlirOperation op, MlirNamedAttribute *attribute, int most);
 
 bool hec_has_attr(MlirOperation op, const char *key);
-int64_t hec_get_int(MlirOperation op, const char *key); // The attribute must be there.
+// The attribute must be there; 0 when it is of another kind, as text may say.
+int64_t hec_get_int(MlirOperation op, const char *key);
 double hec_get_float(MlirOperation op, const char *key);
 bool hec_get_bool(MlirOperation op, const char *key);            // False when absent.
 MlirStringRef hec_get_string(MlirOperation op, const char *key); // String or symbol; empty: absent.
