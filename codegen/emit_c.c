@@ -101,6 +101,10 @@ static void reserve_names(struct hec_emitter *e) {
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         hec_ident_reserve(&e->group_names, members[i]);
     }
+    if (hec_has_movement(e)) {
+        hec_ident_reserve(&e->globals, "movement");
+        hec_ident_reserve(&e->group_names, "fssdp");
+    }
     e->name = hec_ident(&(struct hec_idents){.arena = &e->arena},
                         hec_get_string(e->module, "sym_name"), "model");
 }
@@ -143,6 +147,7 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
         hec_line(out, "#include \"hecate/runtime/experts/experts.h\"");
     }
     hec_line(out, "#include \"hecate/runtime/program.h\"");
+    if (hec_has_movement(e)) hec_line(out, "#include \"hecate/runtime/fssdp/fssdp.h\"");
     hec_blank(out);
 }
 

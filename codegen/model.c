@@ -234,6 +234,8 @@ struct layer_loop {
     int64_t count; // Of the open loop; 0: none.
 };
 
+    if (hec_has_movement(e))
+        hec_line(out, "struct hrt_fssdp *fssdp; // What experts are where; the runtime's.");
 static void enter_loop(struct layer_loop *loop, const char *count_text, int64_t count) {
     if (loop->count == count) return;
     if (loop->count) hec_close(loop->out, "}");

@@ -295,6 +295,9 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
     hec_close(out, "};");
 }
 
+    if (hec_has_movement(e))
+        hec_line(out, ".movement = &movement, .fssdp_offset = offsetof(struct %s, fssdp),",
+                 e->name);
 void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
     const int sets = emit_table(e, out, "static const struct hrt_set sets[]", HEC_OP_set, emit_set);
     const int params =
@@ -308,3 +311,4 @@ void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "return hrt_main(argc, argv, &program);");
     hec_close(out, "}");
 }
+    hec_emit_movement(e, out);

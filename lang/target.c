@@ -42,17 +42,7 @@ static void check_cluster(const struct hec_program *program, const char *target,
     const int64_t iteration = count_of(program, "parallel.microbatch") * nodes * devices;
     const struct hec_setting *experts = find(program, "parallel.experts");
     const struct hec_setting *group = find(program, "train.group");
-    const bool fixed = !strcmp(experts->value, "ep") || !strcmp(experts->value, "replicate");
-    if (nodes * devices > 1 && !fixed && program->moes > 0) {
-        const char *key = nodes > 1 ? "cluster.nodes" : "cluster.devices";
-        hec_diag_report(diag, HEC_ERROR, find(program, key)->at,
-                        "not yet: a cluster of more than one device with `parallel.experts = %s` "
-                        "(target %s)",
-                        experts->value, target);
-        hec_diag_report(diag, HEC_NOTE, HEC_NOWHERE,
-                        "for each expert on one device: --set parallel.experts=ep; "
-                        "for one process: --set cluster.nodes=1 --set cluster.devices=1");
-    } else if (nodes * devices == 1 && experts->given && strcmp(experts->value, "ep")) {
+    if (nodes * devices == 1 && experts->given && strcmp(experts->value, "ep")) {
         hec_diag_report(diag, HEC_WARNING, experts->at,
                         "one process holds every expert: `%s` runs like `ep`", experts->value);
     }
@@ -63,10 +53,7 @@ static void check_cluster(const struct hec_program *program, const char *target,
     }
 }
 
-static void check_moe(const struct hec_moe *moe, int64_t devices, const char *target,
-                      struct hec_diag *diag) {
-    if (moe->capacity > 0 && devices > 1)
-        not_yet(diag, moe->at, "a capacity on several devices; use `capacity = dropless`", target);
+static void check_moe(const struct hec_moe *moe, const char *target, struct hec_diag *diag) {
     if (moe->aux > 0 && moe->aux_per == HEC_AUX_BATCH)
         not_yet(diag, moe->at, "an auxiliary loss per batch; use `per = layer` or `per = sequence`",
                 target);
@@ -77,8 +64,6 @@ bool hec_check_target(const struct hec_program *program, const char *target,
     const uint32_t errors_before = diag->errors;
     check_settings(program, target, diag);
     check_cluster(program, target, diag);
-    const int64_t devices =
-        count_of(program, "cluster.nodes") * count_of(program, "cluster.devices");
-    for (int i = 0; i < program->moes; i++) check_moe(program->moe[i], devices, target, diag);
+    for (int i = 0; i < program->moes; i++) check_moe(program->moe[i], target, diag);
     return diag->errors == errors_before;
 }

@@ -19,6 +19,11 @@
     "check-shapes,group-experts,inline,simplify,differentiate,simplify,recompute,"                 \
     "distribute-experts,fuse-elementwise,place-buffers"
 
+// Of modules for several ranks whose experts move (passes/movement.h).
+#define HEC_PIPELINE_MOVEMENT                                                                      \
+    "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
+    "distribute-experts,fuse-elementwise,shard,materialize,overlap,place-buffers"
+
 // One step. A step that is none of our passes is an upstream pipeline: `pass` is NULL.
 struct hec_step {
     const struct hec_pass *pass;

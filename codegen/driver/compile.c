@@ -45,6 +45,7 @@ struct compilation {
     MlirContext context;
     struct hec_pipeline *pipeline;
     bool one_rank, several_ranks; // What is compiled; neither: not known yet.
+    bool moves_experts;
     MlirOperation module;
     struct hec_program *program;
     int from, to;      // Stages.
@@ -92,10 +93,12 @@ static MlirContext context_of(struct compilation *c) {
     return c->context;
 }
 
-// Until the number of ranks is known, the longer pipeline stands for both.
+// Until the number of ranks is known, the longest pipeline stands for all.
 static bool make_pipeline(struct compilation *c) {
     if (c->pipeline) return true;
-    const char *text = c->one_rank ? HEC_PIPELINE_DEFAULT : HEC_PIPELINE_RANKS;
+    const char *text = HEC_PIPELINE_MOVEMENT;
+    if (c->several_ranks && !c->moves_experts) text = HEC_PIPELINE_RANKS;
+    if (c->one_rank) text = HEC_PIPELINE_DEFAULT;
     if (c->options->passes) text = c->options->passes;
     char *why = NULL;
     c->pipeline = hec_pipeline_parse(context_of(c), text, &why);
@@ -156,10 +159,12 @@ static bool choose_stages(struct compilation *c) {
     return true;
 }
 
-// Takes the pipeline for `world` ranks; stages that were chosen are looked for in it.
-static bool settle_pipeline(struct compilation *c, int64_t world) {
+// Takes the pipeline for `world` ranks and the policy `experts`; stages that were chosen are looked
+// for in it.
+static bool settle_pipeline(struct compilation *c, int64_t world, const char *experts) {
     c->one_rank = world == 1;
     c->several_ranks = world > 1;
+    c->moves_experts = strcmp(experts, "ep") != 0 && strcmp(experts, "replicate") != 0;
     hec_pipeline_free(c->pipeline);
     c->pipeline = NULL;
     return choose_stages(c);
@@ -251,7 +256,10 @@ static bool run_front(struct compilation *c, int *status) {
     lap(c, "parse and check");
     const int64_t world = strtoll(hec_program_setting(c->program, "cluster.nodes"), NULL, 10) *
                           strtoll(hec_program_setting(c->program, "cluster.devices"), NULL, 10);
-    if (!settle_pipeline(c, world)) return *status = HEC_EXIT_COMMAND_LINE, false;
+    const char *experts = c->program->moes > 0
+                              ? hec_program_setting(c->program, "parallel.experts")
+                              : "replicate"; // There are none.
+    if (!settle_pipeline(c, world, experts)) return *status = HEC_EXIT_COMMAND_LINE, false;
     const char *explain = c->options->explain;
     if (c->options->syntax_only) return *status = HEC_EXIT_DONE, false;
     if (c->to == STAGE_CHECK || (explain && strcmp(explain, "shapes") == 0)) {
@@ -278,7 +286,10 @@ static bool read_module(struct compilation *c) {
     const MlirStringRef name = hec_get_string(c->module, "sym_name");
     c->name = name.length ? hec_arena_copy(c->arena, name.data, name.length) : "model";
     const bool several = hec_has_attr(c->module, "hecate.world");
-    if (!settle_pipeline(c, several ? hec_get_int(c->module, "hecate.world") : 1)) return false;
+    const MlirStringRef experts = hec_get_string(c->module, "hecate.experts");
+    if (!settle_pipeline(c, several ? hec_get_int(c->module, "hecate.world") : 1,
+                         hec_arena_copy(c->arena, experts.data, experts.length)))
+        return false;
     return hec_ir_verify(c->module);
 }
 

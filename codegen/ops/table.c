@@ -74,6 +74,13 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     [HEC_OP_combine] = hec_emit_combine,
     [HEC_OP_gate_rows] = hec_emit_gate_rows,
     [HEC_OP_gate_rows_grad] = hec_emit_gate_rows_grad,
+    // Movement of experts.
+    [HEC_OP_plan] = hec_emit_plan,
+    [HEC_OP_materialize] = hec_emit_materialize,
+    [HEC_OP_calibrate] = hec_emit_calibrate,
+    [HEC_OP_await] = hec_emit_await,
+    [HEC_OP_reduce] = hec_emit_reduce,
+    [HEC_OP_release] = hec_emit_release,
     // Rows on their way to the ranks of their experts.
     [HEC_OP_exchange] = hec_emit_exchange,
     [HEC_OP_waves] = hec_emit_nothing,

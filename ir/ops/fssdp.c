@@ -13,14 +13,6 @@ static bool verify(MlirOperation op) {
     return false;
 }
 
-const struct hec_traits hec_traits_plan = {.verify = verify};
-const struct hec_traits hec_traits_materialize = {.verify = verify};
-const struct hec_traits hec_traits_await = {.verify = verify};
-const struct hec_traits hec_traits_reduce = {.verify = verify};
-const struct hec_traits hec_traits_release = {.verify = verify};
-
-// ---- rows
-
 // Operands `first`.. are the wave, where `waves`, and the layer, which the set's layers ask for.
 static bool check_keys(MlirOperation op, int first, bool waves) {
     if (!verify(op)) return false;
@@ -31,6 +23,49 @@ static bool check_keys(MlirOperation op, int first, bool waves) {
                  wanted > waves ? "several" : "no", wanted, keys);
     return false;
 }
+
+// ---- experts
+
+static bool verify_key(MlirOperation op) {
+    return check_keys(op, 0, false);
+}
+
+static bool verify_materialize(MlirOperation op) {
+    if (!check_keys(op, 0, false)) return false;
+    if (!hec_has_attr(op, "ahead")) return true;
+    const int64_t ahead = hec_get_int(op, "ahead"), layers = hec_get_int(set_of(op), "layers");
+    if (ahead == 0 || (ahead > 0 && ahead < layers)) return true;
+    hec_ir_error(op, "is %" PRId64 " layers ahead, of a set of %" PRId64, ahead, layers);
+    return false;
+}
+
+static bool verify_release(MlirOperation op) {
+    const MlirStringRef what = hec_get_string(op, "what");
+    if (!check_keys(op, 0, false)) return false;
+    if (mlirStringRefEqual(what, HEC_STR("parameters")) ||
+        mlirStringRefEqual(what, HEC_STR("gradients")))
+        return true;
+    hec_ir_error(op, "what is \"%.*s\", expected parameters or gradients", (int)what.length,
+                 what.data);
+    return false;
+}
+
+// Not pure: what they do is keyed by set and layer, and their order is their meaning. All ranks run
+// them in the same order. They take no time of their own: what is waited for is in the attributes.
+static struct hec_cost cost_nothing(MlirOperation op) {
+    (void)op;
+    return (struct hec_cost){0};
+}
+
+const struct hec_traits hec_traits_plan = {.verify = verify_key, .cost = cost_nothing};
+const struct hec_traits hec_traits_materialize = {.verify = verify_materialize,
+                                                  .cost = cost_nothing};
+const struct hec_traits hec_traits_calibrate = {.verify = verify_key, .cost = cost_nothing};
+const struct hec_traits hec_traits_await = {.verify = verify_key, .cost = cost_nothing};
+const struct hec_traits hec_traits_reduce = {.verify = verify_key, .cost = cost_nothing};
+const struct hec_traits hec_traits_release = {.verify = verify_release, .cost = cost_nothing};
+
+// ---- rows
 
 // `first` has an entry for each expert, and one more.
 static bool check_first(MlirOperation op, MlirValue first) {

@@ -1,0 +1,106 @@
+// Tables of how experts move: the choices that shard left in the module, first owners, forecast.
+#include "codegen/emitter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PER_LINE = 20 };
+
+static MlirAttribute choices(struct hec_emitter *e) {
+    return mlirOperationGetAttributeByName(e->module, HEC_STR("hecate.movement"));
+}
+
+bool hec_has_movement(struct hec_emitter *e) {
+    const MlirAttribute all = choices(e);
+    return !mlirAttributeIsNull(all) && mlirAttributeIsADictionary(all);
+}
+
+static MlirAttribute choice(struct hec_emitter *e, const char *key) {
+    const MlirAttribute value = mlirDictionaryAttrGetElementByName(choices(e), HEC_STR(key));
+    if (mlirAttributeIsNull(value))
+        hec_emit_fault(e, e->module, "lacks %s in hecate.movement: run shard first", key);
+    return value;
+}
+
+static int64_t number(struct hec_emitter *e, const char *key) {
+    const MlirAttribute value = choice(e, key);
+    return !mlirAttributeIsNull(value) && mlirAttributeIsAInteger(value)
+               ? mlirIntegerAttrGetValueInt(value)
+               : 0;
+}
+
+static const char *flag(struct hec_emitter *e, const char *key) {
+    const MlirAttribute value = choice(e, key);
+    const bool set =
+        !mlirAttributeIsNull(value) && mlirAttributeIsABool(value) && mlirBoolAttrGetValue(value);
+    return set ? "true" : "false";
+}
+
+static const char *text(struct hec_emitter *e, const char *key) {
+    const MlirAttribute value = choice(e, key);
+    if (mlirAttributeIsNull(value) || !mlirAttributeIsAString(value)) return "";
+    const MlirStringRef string = mlirStringAttrGetValue(value);
+    return hec_arena_copy(&e->arena, string.data, string.length);
+}
+
+static const char *calibrate_constant(struct hec_emitter *e) {
+    const char *name = text(e, "calibrate");
+    if (strcmp(name, "worth") == 0) return "HRT_CALIBRATE_WORTH";
+    return strcmp(name, "always") == 0 ? "HRT_CALIBRATE_ALWAYS" : "HRT_CALIBRATE_NEVER";
+}
+
+// The array `key` of a set as a table of the program; nothing where there is none.
+static void emit_array(struct hec_emitter *e, struct hec_writer *out, MlirOperation set,
+                       const char *key, const char *type) {
+    const char *name = hec_set_table(e, set, key);
+    if (!name) return;
+    const MlirAttribute all = mlirOperationGetAttributeByName(set, HEC_STR(key));
+    const intptr_t count = mlirDenseArrayGetNumElements(all);
+    hec_blank(out);
+    hec_line(out, "static const %s %s[] = {", type, name);
+    const char *line = "";
+    for (intptr_t i = 0; i < count; i++) {
+        line = HEC_TEXT(e, "%s%d,", line, (int)mlirDenseI32ArrayGetElement(all, i));
+        if (i % PER_LINE != PER_LINE - 1 && i + 1 < count) continue;
+        hec_line(out, "    %s", line);
+        line = "";
+    }
+    hec_line(out, "};");
+}
+
+const char *hec_set_table(struct hec_emitter *e, MlirOperation set, const char *key) {
+    const MlirAttribute all = mlirOperationGetAttributeByName(set, HEC_STR(key));
+    if (mlirAttributeIsNull(all) || !mlirAttributeIsADenseI32Array(all)) return NULL;
+    return HEC_TEXT(e, "%s_%d", key, hec_set_index(e, hec_get_string(set, "sym_name")));
+}
+
+void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out) {
+    if (!hec_has_movement(e)) return;
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    for (int i = 0; i < all.count; i++) {
+        if (!hec_op_is(all.op[i], HEC_OP_set)) continue;
+        emit_array(e, out, all.op[i], "owner", "int32_t");
+        emit_array(e, out, all.op[i], "forecast", "uint32_t");
+    }
+    free(all.op);
+    static const char *const rows[][3] = {
+        {"overlap", "slots", NULL},
+        {"window", "reshard_every", NULL},
+        {"row_compute", "row_send", "chunk_send"},
+        {"chunk_bytes", "window_bytes", NULL},
+    };
+    hec_blank(out);
+    hec_open(out, "static const struct hrt_movement movement = {");
+    hec_line(out, ".policy = \"%s\", .even = %s,", text(e, "policy"), flag(e, "even"));
+    hec_line(out, ".calibrate = %s, .rematerialize = %s,", calibrate_constant(e),
+             flag(e, "rematerialize"));
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const char *line = "";
+        for (int k = 0; k < 3 && rows[r][k]; k++) {
+            line = HEC_TEXT(e, "%s%s.%s = %" PRId64 ",", line, k ? " " : "", rows[r][k],
+                            number(e, rows[r][k]));
+        }
+        hec_line(out, "%s", line);
+    }
+    hec_close(out, "};");
+}

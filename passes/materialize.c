@@ -1,0 +1,117 @@
+// materialize: replicas come and go. Each step stands where it must be done at the latest.
+//
+//   before   fssdp.exchange ... fssdp.waves, loop over waves, fssdp.collect; @backward: fssdp.waves,
+//            loop over waves, fssdp.collect_grad
+//   after    fssdp.plan(%i), fssdp.materialize(%i) {again = false}
+//            fssdp.exchange; fssdp.calibrate(%i)
+//            fssdp.await(%i); fssdp.waves, loop, fssdp.collect
+//            fssdp.release(%i) {what = "parameters"}             when re-materializing
+//            @backward:
+//            fssdp.materialize(%i) {again = true}; fssdp.await(%i)     when re-materializing
+//            fssdp.waves, loop, fssdp.collect_grad
+//            fssdp.reduce(%i)
+//            fssdp.release(%i) {what = "parameters"}, fssdp.release(%i) {what = "gradients"}
+//
+// Why      Correct by its order alone; nothing is hidden yet. Pass overlap moves starts up and ends
+//          down; without it every transfer is waited for.
+// Needs    hecate.movement (pass shard). A policy that plans on exact counts has its plan behind the
+//          exchange.
+// Leaves   On each set `slots`, replicas of a device and layer, and `slot_layers`, layers whose
+//          replicas of parameters are held at a time: verify-movement proves it.
+// Reports  Nothing.
+#include "passes/movement.h"
+#include "passes/pass.h"
+#include "runtime/plan/policy.h"
+
+// An operation on the site's set and layer, where `b` inserts.
+static MlirOperation build(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
+                           enum hec_op id, MlirNamedAttribute extra) {
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_symbol(b->context, "set", hec_get_string(site->set, "sym_name")), extra};
+    const int attributes = mlirAttributeIsNull(extra.attribute) ? 1 : 2;
+    return hec_build_op(b, id, layer.ptr ? 1 : 0, &layer, 0, NULL, attributes, attribute);
+}
+
+static const MlirNamedAttribute nothing = {{0}, {0}};
+
+static void start(struct hec_builder *b, const struct hec_site *site, MlirValue layer, bool again) {
+    build(b, site, layer, HEC_OP_materialize, hec_attr_bool(b->context, "again", again));
+}
+
+static void release(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
+                    const char *what) {
+    build(b, site, layer, HEC_OP_release, hec_attr_string(b->context, "what", what));
+}
+
+static struct hec_builder behind(MlirOperation op) {
+    struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(op));
+    b.at = hec_loc_strip(mlirOperationGetLocation(op));
+    return b;
+}
+
+static struct hec_builder in_front_of(MlirOperation op) {
+    struct hec_builder b = hec_builder_before(op);
+    b.at = hec_loc_strip(b.at);
+    return b;
+}
+
+static void move_forward(const struct hec_site *site, const struct hec_movement *movement,
+                         const struct hpl_policy *policy) {
+    const bool exact = policy->when == HPL_WHEN_EXACT;
+    struct hec_builder b = exact ? behind(site->exchange) : in_front_of(site->exchange);
+    build(&b, site, site->layer, HEC_OP_plan, nothing);
+    start(&b, site, site->layer, false);
+    b = behind(site->exchange);
+    if (movement->calibrate != HEC_CALIBRATE_NEVER && !exact)
+        build(&b, site, site->layer, HEC_OP_calibrate, nothing);
+    b = in_front_of(site->waves);
+    build(&b, site, site->layer, HEC_OP_await, nothing);
+    b = behind(site->collect);
+    if (movement->rematerialize) release(&b, site, site->layer, "parameters");
+}
+
+static void move_backward(const struct hec_site *site, const struct hec_movement *movement) {
+    struct hec_builder b = in_front_of(site->waves_back);
+    if (movement->rematerialize) {
+        start(&b, site, site->layer_back, true);
+        build(&b, site, site->layer_back, HEC_OP_await, nothing);
+    }
+    b = behind(site->collect_back);
+    build(&b, site, site->layer_back, HEC_OP_reduce, nothing);
+    release(&b, site, site->layer_back, "parameters");
+    release(&b, site, site->layer_back, "gradients");
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    struct hec_sites sites;
+    struct hec_movement movement;
+    if (!hec_moves_experts(module)) return HEC_PASS_DONE;
+    if (!hec_movement_read(module, &movement)) {
+        hec_ir_error(module, "has no hecate.movement: run shard first");
+        return HEC_PASS_REFUSED;
+    }
+    const struct hpl_policy *policy = hpl_policy_find(movement.policy);
+    if (!policy) {
+        hec_ir_error(module, "hecate.movement names no policy: '%s'", movement.policy);
+        return HEC_PASS_REFUSED;
+    }
+    if (!hec_sites_find(module, &sites)) return HEC_PASS_REFUSED;
+    const MlirContext c = mlirOperationGetContext(module);
+    for (int i = 0; i < sites.count; i++) {
+        const struct hec_site *site = &sites.site[i];
+        const int64_t layers = hec_get_int(site->set, "layers");
+        const int64_t held = movement.rematerialize || layers < 1 ? 1 : layers;
+        hec_set_attr(site->set, hec_attr_int(c, "slots", movement.slots));
+        hec_set_attr(site->set, hec_attr_int(c, "slot_layers", held));
+        move_forward(site, &movement, policy);
+        if (site->collect_back.ptr) move_backward(site, &movement);
+    }
+    return HEC_PASS_DONE;
+}
+
+const struct hec_pass hec_pass_materialize = {
+    .flag = "materialize",
+    .summary = "Insert where replicas of experts come, are read, and go",
+    .run = run,
+};

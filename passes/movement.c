@@ -1,0 +1,177 @@
+// The choices of movement as attributes, and where experts are needed.
+#include "passes/movement.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_text(MlirStringRef text, const char *what) {
+    return mlirStringRefEqual(text, HEC_STR(what));
+}
+
+bool hec_moves_experts(MlirOperation module) {
+    if (!hec_has_attr(module, "hecate.world")) return false;
+    const MlirStringRef experts = hec_get_string(module, "hecate.experts");
+    return !is_text(experts, "ep") && !is_text(experts, "replicate");
+}
+
+// ---- choices
+
+static const char *const calibrate_names[] = {"never", "worth", "always"};
+
+const char *hec_calibrate_name(enum hec_calibrate calibrate) {
+    return calibrate_names[calibrate];
+}
+
+// The numbers among the choices, by their names.
+struct number {
+    const char *key;
+    size_t at;
+};
+
+static const struct number numbers[] = {
+    {"overlap", offsetof(struct hec_movement, overlap)},
+    {"slots", offsetof(struct hec_movement, slots)},
+    {"window", offsetof(struct hec_movement, window)},
+    {"reshard_every", offsetof(struct hec_movement, reshard_every)},
+    {"row_compute", offsetof(struct hec_movement, row_compute)},
+    {"row_send", offsetof(struct hec_movement, row_send)},
+    {"chunk_send", offsetof(struct hec_movement, chunk_send)},
+    {"chunk_bytes", offsetof(struct hec_movement, chunk_bytes)},
+    {"window_bytes", offsetof(struct hec_movement, window_bytes)},
+};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+static bool read_number(MlirAttribute from, const char *key, int64_t *number) {
+    const MlirAttribute value = mlirDictionaryAttrGetElementByName(from, HEC_STR(key));
+    if (mlirAttributeIsNull(value) || !mlirAttributeIsAInteger(value)) return false;
+    *number = mlirIntegerAttrGetValueInt(value);
+    return *number >= 0;
+}
+
+static bool read_flag(MlirAttribute from, const char *key, bool *flag) {
+    const MlirAttribute value = mlirDictionaryAttrGetElementByName(from, HEC_STR(key));
+    if (mlirAttributeIsNull(value) || !mlirAttributeIsABool(value)) return false;
+    *flag = mlirBoolAttrGetValue(value);
+    return true;
+}
+
+static MlirStringRef text_of(MlirAttribute from, const char *key) {
+    const MlirAttribute value = mlirDictionaryAttrGetElementByName(from, HEC_STR(key));
+    const bool text = !mlirAttributeIsNull(value) && mlirAttributeIsAString(value);
+    return text ? mlirStringAttrGetValue(value) : HEC_STR("");
+}
+
+bool hec_movement_read(MlirOperation module, struct hec_movement *movement) {
+    const MlirAttribute all = mlirOperationGetAttributeByName(module, HEC_STR("hecate.movement"));
+    *movement = (struct hec_movement){0};
+    if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return false;
+    for (int i = 0; i < NUMBERS; i++) {
+        int64_t *number = (int64_t *)((char *)movement + numbers[i].at);
+        if (!read_number(all, numbers[i].key, number)) return false;
+    }
+    if (!read_flag(all, "even", &movement->even) ||
+        !read_flag(all, "rematerialize", &movement->rematerialize))
+        return false;
+    const MlirStringRef policy = text_of(all, "policy"), calibrate = text_of(all, "calibrate");
+    if (policy.length == 0 || policy.length >= HEC_POLICY_NAME) return false;
+    memcpy(movement->policy, policy.data, policy.length);
+    for (int i = 0; i < 3; i++) {
+        movement->calibrate = i;
+        if (is_text(calibrate, calibrate_names[i])) return true;
+    }
+    return false;
+}
+
+void hec_movement_write(MlirOperation module, const struct hec_movement *movement) {
+    const MlirContext c = mlirOperationGetContext(module);
+    MlirNamedAttribute entry[NUMBERS + 4];
+    int count = 0;
+    for (int i = 0; i < NUMBERS; i++) {
+        const int64_t *number = (const int64_t *)((const char *)movement + numbers[i].at);
+        entry[count++] = hec_attr_int(c, numbers[i].key, *number);
+    }
+    entry[count++] = hec_attr_bool(c, "even", movement->even);
+    entry[count++] = hec_attr_bool(c, "rematerialize", movement->rematerialize);
+    entry[count++] = hec_attr_string(c, "policy", movement->policy);
+    entry[count++] = hec_attr_string(c, "calibrate", hec_calibrate_name(movement->calibrate));
+    hec_set_attr(module, hec_attr(c, "hecate.movement", mlirDictionaryAttrGet(c, count, entry)));
+}
+
+// ---- places
+
+static struct hec_site *site_of(MlirOperation module, struct hec_sites *sites, MlirOperation op) {
+    const MlirOperation set = hec_find_symbol(module, hec_get_string(op, "set"));
+    for (int i = 0; i < sites->count; i++) {
+        if (mlirOperationEqual(sites->site[i].set, set)) return &sites->site[i];
+    }
+    if (sites->count == HEC_SITES_MAX) return NULL;
+    struct hec_site *site = &sites->site[sites->count++];
+    *site = (struct hec_site){.set = set};
+    return site;
+}
+
+// The loop over layers around `op`; its layer.
+static MlirOperation loop_around(MlirOperation op, MlirValue *layer) {
+    const MlirOperation parent = mlirOperationGetParentOperation(op);
+    if (!hec_op_is(parent, HEC_OP_FOR)) return (MlirOperation){0};
+    *layer = hec_for_of(parent).layer;
+    return parent;
+}
+
+static void note(struct hec_sites *sites, struct hec_site *site, MlirOperation op, bool back) {
+    switch (hec_op_of(op)) {
+    case HEC_OP_exchange:
+        site->exchange = op;
+        break;
+    case HEC_OP_waves:
+        *(back ? &site->waves_back : &site->waves) = op;
+        break;
+    case HEC_OP_collect:
+        site->collect = op;
+        site->loop = loop_around(op, &site->layer);
+        break;
+    case HEC_OP_collect_grad:
+        site->collect_back = op;
+        site->loop_back = loop_around(op, &site->layer_back);
+        sites->back[sites->backs++] = (int)(site - sites->site);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool find_in(MlirOperation module, struct hec_sites *sites, const char *func) {
+    const MlirOperation in = hec_find_symbol(module, HEC_STR(func));
+    if (!hec_op_is(in, HEC_OP_FUNC)) return true;
+    const struct hec_ops ops = hec_ops_below(in);
+    bool sound = true;
+    for (int k = 0; sound && k < ops.count; k++) {
+        const enum hec_op id = hec_op_of(ops.op[k]);
+        if (id != HEC_OP_exchange && id != HEC_OP_waves && id != HEC_OP_collect &&
+            id != HEC_OP_collect_grad)
+            continue;
+        struct hec_site *site = site_of(module, sites, ops.op[k]);
+        if (site) {
+            note(sites, site, ops.op[k], strcmp(func, "backward") == 0);
+        } else {
+            hec_ir_error(ops.op[k], "not yet: more than %d sets of experts", HEC_SITES_MAX);
+            sound = false;
+        }
+    }
+    free(ops.op);
+    return sound;
+}
+
+bool hec_sites_find(MlirOperation module, struct hec_sites *sites) {
+    sites->count = sites->backs = 0;
+    if (!find_in(module, sites, "forward") || !find_in(module, sites, "backward")) return false;
+    for (int i = 0; i < sites->count; i++) {
+        const struct hec_site *s = &sites->site[i];
+        const bool forward = s->exchange.ptr && s->waves.ptr && s->collect.ptr;
+        if (forward && !s->waves_back.ptr == !s->collect_back.ptr) continue;
+        hec_ir_error(s->set, "its experts are not distributed: run distribute-experts first");
+        return false;
+    }
+    return true;
+}

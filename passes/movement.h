@@ -1,0 +1,61 @@
+// What the passes that place and move experts share: the choices, kept as attributes of the module,
+// and the places in the program where a set's experts are needed.
+#ifndef HECATE_PASSES_MOVEMENT_H
+#define HECATE_PASSES_MOVEMENT_H
+
+#include "ir/op.h"
+
+// Whether experts move: the module is for several ranks, and parallel.experts is neither ep nor
+// replicate.
+bool hec_moves_experts(MlirOperation module);
+
+// ---- choices
+
+enum { HEC_POLICY_NAME = 16 };
+enum hec_calibrate { HEC_CALIBRATE_NEVER, HEC_CALIBRATE_WORTH, HEC_CALIBRATE_ALWAYS };
+
+// As struct hrt_movement of the emitted program (runtime/program.h): pass shard decides them, and
+// they are the dictionary hecate.movement of the module.
+struct hec_movement {
+    char policy[HEC_POLICY_NAME];
+    bool even;
+    int64_t overlap, slots;
+    enum hec_calibrate calibrate;
+    bool rematerialize;
+    int64_t window, reshard_every;
+    int64_t row_compute, row_send, chunk_send; // Picoseconds.
+    int64_t chunk_bytes, window_bytes;
+};
+
+const char *hec_calibrate_name(enum hec_calibrate calibrate); // "never", "worth", "always"
+
+// False when the module has none, or not all of it: then nothing moves.
+bool hec_movement_read(MlirOperation module, struct hec_movement *movement);
+void hec_movement_write(MlirOperation module, const struct hec_movement *movement);
+
+// ---- places
+
+enum { HEC_SITES_MAX = 64 };
+
+// Where one set's experts are needed: in @forward from `waves` to `collect`, in @backward likewise.
+// Null operations where there is no @backward, null loops and layers where the set has no layers.
+struct hec_site {
+    MlirOperation set;
+    MlirOperation exchange, waves, collect;
+    MlirOperation waves_back, collect_back;
+    MlirOperation loop, loop_back;
+    MlirValue layer, layer_back;
+};
+
+// All sites in the order of @forward; in @backward they come in the order of `back`.
+struct hec_sites {
+    int count;
+    struct hec_site site[HEC_SITES_MAX];
+    int backs;
+    int back[HEC_SITES_MAX];
+};
+
+// False after a report: there are too many, or one is not whole.
+bool hec_sites_find(MlirOperation module, struct hec_sites *sites);
+
+#endif

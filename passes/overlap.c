@@ -1,0 +1,170 @@
+// overlap: starts move up and ends move down, so that transfers run behind computation.
+//
+//   before   as materialize leaves it: every transfer starts where it is waited for
+//   after    @forward: plan and materialize at the start of the layer, or behind the mixture before
+//            them; they hide behind attention. Not for policies that plan on exact counts.
+//            @backward: a re-materialization starts behind the mixture that comes before it: the last
+//            one of the loop starts the first one of the next iteration ({ahead = 1}: layer %i - 1;
+//            nothing below layer 0), and what comes before the loop starts the first iteration's.
+//            Gradients are released at the end of their block.
+//
+// Why      Parameters and gradients of experts need nothing that lies in between, and the network is
+//          idle there.
+// Needs    The order that materialize leaves; replicas of all layers share slots only where they are
+//          released before the next ones come, which verify-movement proves afterwards.
+// Leaves   On materialize, calibrate and reduce what they cost, from passes/cost: `bytes` that one
+//          device receives at most, `entries` (chunks that enter a node at most), `us` that takes,
+//          `window_us` of computation behind which it runs, `exposed_us` that are waited for.
+// Reports  Nothing.
+#include <string.h>
+
+#include "passes/movement.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+// ---- finding what materialize left
+
+// The operation `id` on the site's set in `block`, with `key` = `value` where a key is given.
+static MlirOperation find(MlirBlock block, const struct hec_site *site, enum hec_op id,
+                          const char *key, const char *value) {
+    const MlirStringRef set = hec_get_string(site->set, "sym_name");
+    for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+         op = mlirOperationGetNextInBlock(op)) {
+        if (!hec_op_is(op, id) || !mlirStringRefEqual(hec_get_string(op, "set"), set)) continue;
+        if (!key || mlirStringRefEqual(hec_get_string(op, key), HEC_STR(value))) return op;
+    }
+    return (MlirOperation){0};
+}
+
+static MlirBlock block_of(MlirOperation op) {
+    return mlirOperationGetBlock(op);
+}
+
+// Where the mixture is called; what has moved out of its block is named after that place.
+static MlirLocation call_of(const struct hec_site *site) {
+    const MlirLocation at = hec_loc_strip(mlirOperationGetLocation(site->exchange));
+    return mlirLocationIsACallSite(at) ? hec_loc_strip(mlirLocationCallSiteGetCaller(at)) : at;
+}
+
+// ---- forward
+
+// The first place at which the site's parameters may start: behind the mixture before it, or at the
+// start of its block.
+static MlirOperation earliest(const struct hec_sites *sites, int index) {
+    const struct hec_site *site = &sites->site[index];
+    const MlirBlock block = block_of(site->exchange);
+    for (int i = index - 1; i >= 0; i--) {
+        const MlirOperation end = hec_ancestor_in(block, sites->site[i].collect);
+        if (!end.ptr) continue;
+        MlirOperation next = mlirOperationGetNextInBlock(end);
+        while (hec_op_is(next, HEC_OP_release)) next = mlirOperationGetNextInBlock(next);
+        return next;
+    }
+    return mlirBlockGetFirstOperation(block);
+}
+
+static void move_forward(const struct hec_sites *sites, int index) {
+    const struct hec_site *site = &sites->site[index];
+    const MlirBlock block = block_of(site->exchange);
+    const MlirOperation plan = find(block, site, HEC_OP_plan, NULL, NULL);
+    const MlirOperation start = find(block, site, HEC_OP_materialize, NULL, NULL);
+    if (!plan.ptr || !start.ptr || mlirOperationIsBeforeInBlock(site->exchange, plan)) return;
+    const MlirOperation to = earliest(sites, index);
+    if (mlirOperationEqual(to, plan)) return;
+    mlirOperationMoveBefore(plan, to);
+    mlirOperationMoveBefore(start, to);
+    mlirOperationSetLocation(plan, call_of(site));
+    mlirOperationSetLocation(start, call_of(site));
+}
+
+// ---- backward
+
+// Starts the site's parameters of `layer` where `b` inserts.
+static void start_again(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
+                        bool ahead) {
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_symbol(b->context, "set", hec_get_string(site->set, "sym_name")),
+        hec_attr_bool(b->context, "again", true),
+        hec_attr_int(b->context, "ahead", 1),
+    };
+    hec_build_op(b, HEC_OP_materialize, layer.ptr ? 1 : 0, &layer, 0, NULL, ahead ? 3 : 2,
+                 attribute);
+}
+
+// Behind what `site` releases in @backward, its gradients aside: its slots are free.
+static struct hec_builder behind_site(const struct hec_site *site) {
+    const MlirBlock block = block_of(site->collect_back);
+    const MlirOperation release = find(block, site, HEC_OP_release, "what", "parameters");
+    struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(release));
+    b.at = mlirOperationGetLocation(release);
+    return b;
+}
+
+// Behind all that comes before `op` in @backward and computes experts: `back` - 1 and before.
+static struct hec_builder behind_earlier(const struct hec_sites *sites, int back,
+                                         MlirOperation op) {
+    const MlirBlock block = block_of(op);
+    for (int i = back - 1; i >= 0; i--) {
+        const struct hec_site *before = &sites->site[sites->back[i]];
+        if (mlirBlockEqual(block_of(before->collect_back), block)) return behind_site(before);
+        const MlirOperation loop = hec_ancestor_in(block, before->collect_back);
+        if (loop.ptr) return hec_builder_before(mlirOperationGetNextInBlock(loop));
+    }
+    return hec_builder_before(mlirBlockGetFirstOperation(block));
+}
+
+// The last site of @backward in the loop of site `back`, by its place in `sites->back`.
+static int last_in_loop(const struct hec_sites *sites, int back) {
+    const MlirOperation loop = sites->site[sites->back[back]].loop_back;
+    int last = back;
+    for (int i = back; i < sites->backs; i++) {
+        if (mlirOperationEqual(sites->site[sites->back[i]].loop_back, loop)) last = i;
+    }
+    return last;
+}
+
+static bool is_first_in_loop(const struct hec_sites *sites, int back) {
+    const MlirOperation loop = sites->site[sites->back[back]].loop_back;
+    return back == 0 || !mlirOperationEqual(sites->site[sites->back[back - 1]].loop_back, loop);
+}
+
+static void move_backward(const struct hec_sites *sites, int back) {
+    const struct hec_site *site = &sites->site[sites->back[back]];
+    const MlirBlock block = block_of(site->collect_back);
+    const MlirOperation gradients = find(block, site, HEC_OP_release, "what", "gradients");
+    mlirOperationMoveBefore(gradients, mlirBlockGetTerminator(block));
+    mlirOperationSetLocation(gradients, call_of(site));
+    const MlirOperation start = find(block, site, HEC_OP_materialize, NULL, NULL);
+    if (!start.ptr) return;
+    struct hec_builder b;
+    if (site->loop_back.ptr && is_first_in_loop(sites, back)) {
+        const int64_t layers = hec_get_int(site->set, "layers");
+        b = behind_earlier(sites, back, site->loop_back);
+        b.at = call_of(site);
+        start_again(&b, site, hec_build_index(&b, layers - 1), false);
+        b = behind_site(&sites->site[sites->back[last_in_loop(sites, back)]]);
+        if (layers > 1) start_again(&b, site, site->layer_back, true);
+    } else {
+        b = behind_earlier(sites, back, site->collect_back);
+        b.at = call_of(site);
+        start_again(&b, site, site->layer_back, false);
+    }
+    mlirOperationDestroy(start);
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    struct hec_sites sites;
+    struct hec_movement movement;
+    if (!hec_moves_experts(module) || !hec_movement_read(module, &movement)) return HEC_PASS_DONE;
+    if (!hec_sites_find(module, &sites)) return HEC_PASS_REFUSED;
+    for (int i = 0; i < sites.count; i++) move_forward(&sites, i);
+    for (int i = sites.backs - 1; i >= 0; i--) move_backward(&sites, i);
+    return HEC_PASS_DONE;
+}
+
+const struct hec_pass hec_pass_overlap = {
+    .flag = "overlap",
+    .summary = "Start transfers of experts early and wait late; say what stays exposed",
+    .run = run,
+};
