@@ -40,6 +40,8 @@ void hec_ir_print(MlirOperation op, void (*write)(MlirStringRef text, void *user
 // ---- shapes (shape.c)
 
 enum { HEC_IR_RANK_MAX = 8 };
+#define HEC_IR_ELEMENTS_MAX ((int64_t)1 << 40) // So that sums of bytes over layers stay in range.
+#define HEC_IR_LAYERS_MAX ((int64_t)1 << 14)
 
 // A tensor type, taken apart. Names are borrowed from the context.
 struct hec_tensor {
@@ -53,6 +55,8 @@ struct hec_tensor hec_tensor_of(MlirType type); // `type` must be a ranked tenso
 MlirType hec_tensor_type(const struct hec_tensor *tensor);
 int hec_tensor_find(const struct hec_tensor *tensor, MlirStringRef dim); // Position or -1.
 void hec_tensor_append(struct hec_tensor *tensor, MlirStringRef dim, int64_t size);
+// Whether a ranked tensor with sizes has at least 1 and at most HEC_IR_ELEMENTS_MAX elements.
+bool hec_type_is_sized(MlirType type);
 int64_t hec_type_elements(MlirType type);
 int64_t hec_type_bytes(MlirType type); // 0 for types that are no tensors.
 bool hec_type_is_real(MlirType type);  // A tensor of f32 or f64.

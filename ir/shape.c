@@ -43,6 +43,16 @@ void hec_tensor_append(struct hec_tensor *tensor, MlirStringRef dim, int64_t siz
     tensor->size[tensor->rank++] = size;
 }
 
+bool hec_type_is_sized(MlirType type) {
+    int64_t elements = 1;
+    for (int i = 0; i < mlirShapedTypeGetRank(type); i++) {
+        const int64_t size = mlirShapedTypeGetDimSize(type, i);
+        if (size < 1 || size > HEC_IR_ELEMENTS_MAX / elements) return false;
+        elements *= size;
+    }
+    return true;
+}
+
 int64_t hec_type_elements(MlirType type) {
     int64_t elements = 1;
     for (int i = 0; i < mlirShapedTypeGetRank(type); i++) {

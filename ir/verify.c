@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "ir/ops/rule.h"
+
 enum { RESULTS_MAX = 16 };
 
 // Attributes any of our operations may carry besides those of its row; passes add them.
@@ -77,6 +79,10 @@ static bool check_type(MlirOperation op, const char *what, int index, MlirType t
     }
     if (!mlirShapedTypeHasStaticShape(type)) {
         hec_ir_error(op, "%s %d has a dimension without a size", what, index);
+        return false;
+    }
+    if (!hec_type_is_sized(type)) {
+        hec_ir_error(op, "%s %d is %s: too large, or empty", what, index, hec_type_text(type).text);
         return false;
     }
     const struct hec_tensor t = hec_tensor_of(type);

@@ -21,6 +21,10 @@ static bool check_tensor(MlirOperation op, struct hec_tensor *t) {
                      hec_type_text(type).text, HEC_IR_RANK_MAX);
         return false;
     }
+    if (!hec_type_is_sized(type)) {
+        hec_ir_error(op, "type is %s: too large, or empty", hec_type_text(type).text);
+        return false;
+    }
     *t = hec_tensor_of(type);
     for (int i = 0; i < t->rank; i++) {
         const bool twice = hec_tensor_find(t, t->dim[i]) != i;
@@ -30,6 +34,18 @@ static bool check_tensor(MlirOperation op, struct hec_tensor *t) {
         return false;
     }
     return true;
+}
+
+// At most what keeps products of sizes in range.
+static bool check_count(MlirOperation op, const char *key, int64_t least, int64_t most) {
+    if (hec_get_int(op, key) <= most) return hec_expect_int(op, key, least);
+    hec_ir_error(op, "%s is %" PRId64 ", expected at most %" PRId64, key, hec_get_int(op, key),
+                 most);
+    return false;
+}
+
+static bool check_layers(MlirOperation op) {
+    return check_count(op, "layers", 0, HEC_IR_LAYERS_MAX);
 }
 
 // zeros | ones | normal(deviation) | rope(theta)
@@ -76,7 +92,7 @@ static bool check_set(MlirOperation op, const struct hec_tensor *t) {
 
 static bool verify_param(MlirOperation op) {
     struct hec_tensor t;
-    if (!check_top_level(op) || !check_tensor(op, &t) || !hec_expect_int(op, "layers", 0) ||
+    if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op) ||
         !check_init(op)) {
         return false;
     }
@@ -100,9 +116,11 @@ static bool verify_param(MlirOperation op) {
     return !hec_has_attr(op, "set") || check_set(op, &t);
 }
 
+enum { EXPERTS_MAX = 1 << 20 };
+
 static bool verify_set(MlirOperation op) {
-    if (!check_top_level(op) || !hec_expect_int(op, "experts", 1) ||
-        !hec_expect_int(op, "topk", 1) || !hec_expect_int(op, "layers", 0)) {
+    if (!check_top_level(op) || !check_count(op, "experts", 1, EXPERTS_MAX) ||
+        !check_count(op, "topk", 1, EXPERTS_MAX) || !check_layers(op)) {
         return false;
     }
     if (hec_get_int(op, "topk") <= hec_get_int(op, "experts")) return true;
@@ -113,7 +131,7 @@ static bool verify_set(MlirOperation op) {
 
 static bool verify_slot(MlirOperation op) {
     struct hec_tensor t;
-    return check_top_level(op) && check_tensor(op, &t) && hec_expect_int(op, "layers", 0);
+    return check_top_level(op) && check_tensor(op, &t) && check_layers(op);
 }
 
 // `value` is what `op` reads from or writes to the symbol named by `key`; `layered` says whether it
