@@ -104,10 +104,11 @@ static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
 static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
     hec_line(out,
              "{.name = %s, .experts = %" PRId64 ", .topk = %" PRId64 ", .layers = %" PRId64
-             ", .offset = %" PRId64 ", .chunk_elements = %" PRId64 "%s},",
+             ", .offset = %" PRId64 ", .chunk_elements = %" PRId64 "%s%s},",
              quote_attr(e, op, "sym_name"), hec_get_int(op, "experts"), hec_get_int(op, "topk"),
              at_least_one(hec_get_int(op, "layers")), hec_get_int(op, "offset"),
-             hec_get_int(op, "chunk_elements"), sending_text(e, op));
+             hec_get_int(op, "chunk_elements"),
+             hec_get_bool(op, "limited") ? ", .limited = true" : "", sending_text(e, op));
 }
 
 static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {

@@ -283,6 +283,10 @@ static void set_attributes(struct hec_build *build) {
         const char *experts = hec_program_setting(program, "parallel.experts");
         hec_set_attr(build->module, hec_attr_int(c, "hecate.world", build->world));
         hec_set_attr(build->module, hec_attr_string(c, "hecate.experts", experts));
+        const char *rows = hec_program_setting(program, "parallel.rows_max");
+        if (strcmp(rows, "auto") != 0)
+            hec_set_attr(build->module,
+                         hec_attr_int(c, "hecate.rows_max", strtoll(rows, NULL, 10)));
     }
     free(setting);
 }

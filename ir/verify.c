@@ -42,6 +42,7 @@ static bool is_common(MlirStringRef name) {
                                          "operandSegmentSizes",
                                          "bias_rate",
                                          "select_bias",
+                                         "limited", // Of moe.set, as rows_max: distribute-experts.
                                          "rows_max"};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         if (mlirStringRefEqual(name, HEC_STR(common[i]))) return true;

@@ -82,6 +82,8 @@ const struct hec_setting_row hec_setting_rows[] = {
      .text = "when experts change their owners"},
     {"parallel.placement.reshard.iterations", .type = COUNT, .standard = "100", .smallest = 1,
      .position = 1, .of = "every", .text = "iterations between re-shardings"},
+    {"parallel.rows_max", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1,
+     .text = "rows of a wave on one device; auto: 1.25 times the balanced rows"},
 
     {"train.eval_every", .type = COUNT, .standard = "0", .text = "steps between evaluations; 0: none"},
     {"train.eval_steps", .type = COUNT, .standard = "10", .smallest = 1,

@@ -4,6 +4,7 @@
 //            %r = moe.permute(%x, %pair, %slot); %g = moe.gate_rows(%weights, %pair, %slot)
 //            ... the experts' operations on rows, what backward needs of them stashed
 //            %y = moe.combine(%rows, %pair, %slot)
+//            With a capacity, %first, %pair and %slot are those of a moe.limit.
 //   after    %loads = fssdp.exchange(%ids, %i)
 //            %n = fssdp.waves(%i)
 //            scf.for %w = 0 to %n {
@@ -14,6 +15,8 @@
 //            %y = fssdp.collect(%i)
 //            @backward: the waves in descending order. Slots hold what the last wave saved; for the
 //            others, fssdp.again says 1, and the rows are sent and computed once more.
+//            With a capacity, %kept, %loads = fssdp.drop(%ids, %weights, %i) comes first, over the
+//            tokens of all ranks, and the route is that of %kept.
 //
 // Why      An expert's computation is the same wherever its rows come from. So everything before
 //          this pass sees the rows of one rank, and only here they become rows of all ranks. Waves
@@ -21,7 +24,8 @@
 // Needs    hecate.world of the module (without it, nothing is done); values of rows stashed and
 //          computed again at will, but not moe.permute and moe.gate_rows: recompute(policy=cheap)
 //          is refused.
-// Leaves   `rows` has room for the rows of a wave: one and a quarter times those that a rank sends.
+// Leaves   `rows` has room for the rows of a wave: hecate.rows_max of them, or one and a quarter times
+//          those that a rank sends.
 //          Auxiliary losses read the loads of all ranks and are this rank's share of the whole.
 //          With hecate.experts = "replicate", nothing else changes: every rank computes its rows.
 // Reports  experts of which a value is used outside of their waves.
@@ -44,6 +48,7 @@ struct exchange {
     MlirOperation from, to, to_gate;      // @backward: permute of dy, combine, gate_rows_grad.
     MlirValue layer_back;
     struct hec_ops back;
+    bool move; // Rows go to the ranks of their experts; else every rank has all experts.
     bool sound;
 };
 
@@ -428,15 +433,44 @@ static void distribute_backward(struct exchange *x) {
 
 // ---- loads
 
+// A capacity is one over the tokens of all ranks: behind the router they drop picks together, in place
+// of `limit`, and the route is that of the others.
+static MlirOperation drop_together(struct exchange *x, struct hec_builder *b, MlirOperation router,
+                                   MlirOperation limit) {
+    const MlirValue in[] = {hec_result(router, 2), hec_result(router, 1)};
+    if (!mlirValueEqual(hec_operand(limit, 0), in[1]))
+        fail(x, limit, "not yet: drops by weights that are not the router's");
+    const MlirType type[] = {mlirValueGetType(in[0]), mlirValueGetType(hec_result(router, 3))};
+    const MlirOperation drop = build(b, x, HEC_OP_drop, 2, in, (MlirValue){0}, x->layer, 2, type);
+    hec_set_attr(drop, hec_attr_float(b->context, "capacity", hec_get_float(limit, "capacity")));
+    hec_set_attr(drop, hec_attr(b->context, "drop",
+                                mlirOperationGetAttributeByName(limit, HEC_STR("drop"))));
+    hec_set_attr(x->set, hec_attr_bool(b->context, "limited", true));
+    mlirOperationSetOperand(x->route, 0, hec_result(drop, 0));
+    for (int i = 0; i < 3; i++)
+        mlirValueReplaceAllUsesOfWith(hec_result(limit, i), hec_result(x->route, i));
+    mlirOperationDestroy(limit);
+    return drop;
+}
+
 // The route of all ranks, right behind the router: auxiliary losses read the loads of all of them.
 static void exchange_loads(struct exchange *x, MlirOperation router, MlirOperation backward) {
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(router));
     b.at = hec_loc_named("all_loads", hec_loc_strip(mlirOperationGetLocation(router)));
-    const MlirValue own = hec_result(router, 3), ids = hec_result(router, 2);
-    const MlirType type = mlirValueGetType(own);
-    const MlirOperation exchange =
-        build(&b, x, HEC_OP_exchange, 1, &ids, (MlirValue){0}, x->layer, 1, &type);
-    const MlirValue all = hec_result(exchange, 0);
+    const MlirValue own = hec_result(router, 3);
+    const MlirOperation limit = user_of(x, hec_result(x->route, 1), HEC_OP_limit);
+    MlirOperation exchange = {0};
+    MlirValue ids = hec_result(router, 2), all = {0};
+    if (limit.ptr) {
+        exchange = drop_together(x, &b, router, limit);
+        ids = hec_result(exchange, 0);
+        all = hec_result(exchange, 1);
+    }
+    if (!limit.ptr || x->move) {
+        const MlirType type = mlirValueGetType(own);
+        exchange = build(&b, x, HEC_OP_exchange, 1, &ids, (MlirValue){0}, x->layer, 1, &type);
+        if (!limit.ptr) all = hec_result(exchange, 0);
+    }
     const MlirOperation loss = user_of(x, own, HEC_OP_aux_loss), kept = stash_of(own);
     if (!loss.ptr || !x->sound) return;
     mlirOperationSetOperand(loss, 1, all);
@@ -479,23 +513,26 @@ static void share_losses(MlirOperation module, double world) {
 
 // ---- room for the rows of a wave
 
-static MlirType resized(MlirType type) {
+// `rows_max` 0: as many as five quarters of the rank's own rows, up to the next RANK_ROOM.
+static MlirType resized(MlirType type, int64_t rows_max) {
     if (!mlirTypeIsARankedTensor(type)) return type;
     struct hec_tensor t = hec_tensor_of(type);
     const int at = hec_tensor_find(&t, HEC_STR("rows"));
     if (at < 0) return type;
     const int64_t wanted = (5 * t.size[at] + 3) / 4;
-    t.size[at] = (wanted + RANK_ROOM - 1) / RANK_ROOM * RANK_ROOM;
+    t.size[at] = rows_max ? rows_max : (wanted + RANK_ROOM - 1) / RANK_ROOM * RANK_ROOM;
     return hec_tensor_type(&t);
 }
 
 static void resize_rows(MlirOperation module) {
     const MlirContext c = mlirOperationGetContext(module);
+    const bool given = hec_has_attr(module, "hecate.rows_max");
+    const int64_t rows_max = given ? hec_get_int(module, "hecate.rows_max") : 0;
     struct hec_ops ops = hec_ops_below(module);
     for (int k = 0; k < ops.count; k++) {
         for (int i = 0; i < mlirOperationGetNumResults(ops.op[k]); i++) {
             const MlirValue v = hec_result(ops.op[k], i);
-            mlirValueSetType(v, resized(mlirValueGetType(v)));
+            mlirValueSetType(v, resized(mlirValueGetType(v), rows_max));
             const bool sends = i == 0 && hec_op_is(ops.op[k], HEC_OP_dispatch);
             if (!sends) continue;
             const MlirOperation set = hec_find_symbol(module, hec_get_string(ops.op[k], "set"));
@@ -503,7 +540,8 @@ static void resize_rows(MlirOperation module) {
             hec_set_attr(set, hec_attr_int(c, "rows_max", rows));
         }
         if (!hec_op_is(ops.op[k], HEC_OP_slot)) continue;
-        hec_set_attr(ops.op[k], hec_attr_type(c, "type", resized(hec_get_type(ops.op[k], "type"))));
+        const MlirType type = hec_get_type(ops.op[k], "type");
+        hec_set_attr(ops.op[k], hec_attr_type(c, "type", resized(type, rows_max)));
     }
     free(ops.op);
 }
@@ -512,7 +550,7 @@ static void resize_rows(MlirOperation module) {
 
 static bool distribute(MlirOperation module, MlirOperation route, bool move) {
     const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
-    struct exchange x = {.module = module, .route = route, .sound = true};
+    struct exchange x = {.module = module, .route = route, .move = move, .sound = true};
     x.set = hec_find_symbol(module, hec_get_string(route, "set"));
     x.layer = layer_around(route);
     const MlirOperation router = hec_defining(hec_operand(route, 0));

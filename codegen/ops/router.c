@@ -177,8 +177,12 @@ void hec_emit_route(struct hec_emitter *e, MlirOperation op) {
                   experts_text(e, hec_get_int(op, "experts")));
 }
 
-void hec_emit_limit(struct hec_emitter *e, MlirOperation op) {
+const char *hec_drop_rule(struct hec_emitter *e, MlirOperation op) {
     static const struct word drops[] = {{"lowest", "HK_LOWEST"}, {"position", "HK_POSITION"}, {0}};
+    return word_of(e, op, "drop", drops);
+}
+
+void hec_emit_limit(struct hec_emitter *e, MlirOperation op) {
     const MlirValue weights = hec_operand(op, 0);
     const struct hec_tensor first = hec_tensor_of(mlirValueGetType(hec_operand(op, 1)));
     const char *result[3], *operand[3];
@@ -187,7 +191,7 @@ void hec_emit_limit(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hk_limit_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);", e->suffix,
                   result[0], result[1], result[2], operand[0], operand[1], operand[2],
                   leading(e, weights), last(e, weights), experts_text(e, first.size[0] - 1),
-                  hec_number(e, hec_get_float(op, "capacity")), word_of(e, op, "drop", drops));
+                  hec_number(e, hec_get_float(op, "capacity")), hec_drop_rule(e, op));
 }
 
 // Between [batch, T, D] and [rows, D]; `slot` is [batch, T, picks].

@@ -82,6 +82,7 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     [HEC_OP_reduce] = hec_emit_reduce,
     [HEC_OP_release] = hec_emit_release,
     // Rows on their way to the ranks of their experts.
+    [HEC_OP_drop] = hec_emit_drop,
     [HEC_OP_exchange] = hec_emit_exchange,
     [HEC_OP_waves] = hec_emit_nothing,
     [HEC_OP_again] = hec_emit_nothing,

@@ -32,8 +32,7 @@ static bool infer_experts(MlirOperation op, MlirType *result) {
     return true;
 }
 
-// capacity and drop, of moe.limit or moe.experts.
-static bool check_capacity(MlirOperation op) {
+bool hec_check_capacity(MlirOperation op) {
     const MlirStringRef drop = hec_get_string(op, "drop");
     if (!(hec_get_float(op, "capacity") > 0)) {
         hec_ir_error(op, "capacity is %g", hec_get_float(op, "capacity"));
@@ -65,7 +64,7 @@ static bool verify_experts(MlirOperation op) {
                      weights.size[weights.rank - 1], hec_get_int(of_set, "topk"));
         return false;
     }
-    return !hec_has_attr(op, "capacity") || check_capacity(op);
+    return !hec_has_attr(op, "capacity") || hec_check_capacity(op);
 }
 
 static void gradient_experts(struct hec_gradient *g, MlirOperation op) {
@@ -117,7 +116,7 @@ static bool infer_limit(MlirOperation op, MlirType *result) {
         !check_picks(op, "weights", &weights) ||
         !hec_expect(op, "first", hec_operand(op, 1), &want) ||
         !hec_expect(op, "pair", hec_operand(op, 2), &pair) ||
-        !hec_expect(op, "slot", hec_operand(op, 3), &ids) || !check_capacity(op)) {
+        !hec_expect(op, "slot", hec_operand(op, 3), &ids) || !hec_check_capacity(op)) {
         return false;
     }
     for (int i = 0; i < 3; i++) result[i] = mlirValueGetType(hec_operand(op, i + 1));

@@ -33,6 +33,9 @@ bool hec_expect_rank(MlirOperation op, const char *what, const struct hec_tensor
 // An integer attribute of at least `least`.
 bool hec_expect_int(MlirOperation op, const char *key, int64_t least);
 
+// The attributes capacity and drop, of moe.limit, fssdp.drop and moe.experts.
+bool hec_check_capacity(MlirOperation op);
+
 // ---- gradient rules
 
 // Builds an operation of one result, whose type its row infers.

@@ -15,16 +15,18 @@ void hk_route(int32_t *first, int32_t *pair, int32_t *slot, const int32_t *ids, 
 
     for (int64_t e = 0; e <= experts; e++) first[e] = 0;
     for (int64_t p = 0; p < pairs; p++) {
-        assert(ids[p] >= 0 && ids[p] < experts);
-        first[ids[p] + 1]++;
+        assert(ids[p] < experts);
+        if (ids[p] >= 0) first[ids[p] + 1]++;
     }
     for (int64_t e = 0; e < experts; e++) first[e + 1] += first[e];
+    int32_t behind = first[experts];
 
     // first[e] serves as e's cursor and so ends as first[e + 1]: shift back.
     for (int64_t p = 0; p < pairs; p++) {
-        const int32_t row = first[ids[p]]++;
+        const bool kept = ids[p] >= 0;
+        const int32_t row = kept ? first[ids[p]]++ : behind++;
         pair[row] = (int32_t)p;
-        slot[p] = row;
+        slot[p] = kept ? row : -1;
     }
     for (int64_t e = experts; e > 0; e--) first[e] = first[e - 1];
     first[0] = 0;

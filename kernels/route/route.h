@@ -5,10 +5,11 @@
 
 #include "kernels/types.h"
 
-//   ids    [tokens, topk]  expert of each choice, in [0, experts)
+//   ids    [tokens, topk]  expert of each choice, in [0, experts); negative: dropped
 //   first  [experts + 1]   rows first[e] .. first[e+1]-1 are expert e's
-//   pair   [tokens * topk] pair[r] = t * topk + j of row r; rows by expert, then by t, then by j
-//   slot   [tokens, topk]  the row of (t, j): the inverse of pair
+//   pair   [tokens * topk] pair[r] = t * topk + j of row r; rows by expert, then by t, then by j; behind
+//                          them the dropped ones
+//   slot   [tokens, topk]  the row of (t, j): the inverse of pair; -1 where it is dropped
 void hk_route(int32_t *first, int32_t *pair, int32_t *slot, const int32_t *ids, int64_t tokens,
               int64_t topk, int64_t experts);
 

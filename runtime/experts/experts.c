@@ -70,11 +70,13 @@ static void lay_out_wave(struct carve *carve, struct hrt_experts *experts,
                          const struct hrt_experts_shape *shape, int ranks) {
     int64_t most = 0, slots = 0, rows = 0, pairs = 0;
     size_t sent = 0, received = 0, result = 0;
+    bool limited = false;
     for (int s = 0; s < shape->sets; s++) {
         const struct hrt_experts_set *set = &shape->set[s];
         const size_t row = (size_t)set->width * shape->element;
         const size_t set_pairs = (size_t)(shape->tokens * set->picks);
         const size_t with_gate = row + shape->element;
+        limited |= set->limited;
         most = larger(most, set->experts);
         slots = larger(slots, set->slots);
         rows = larger(rows, set->rows_max);
@@ -105,6 +107,10 @@ static void lay_out_wave(struct carve *carve, struct hrt_experts *experts,
     experts->received = take(carve, 1, received);
     experts->result = take(carve, 1, result);
     experts->result_gate = take(carve, pairs, shape->element);
+    if (!limited) return;
+    experts->digits = take(carve, 256 * most, sizeof *experts->digits);
+    experts->least = take(carve, most, sizeof *experts->least);
+    experts->room = take(carve, most, sizeof *experts->room);
 }
 
 // Lays out the block at `base`, or counts when that is NULL. Returns its bytes.
@@ -161,6 +167,7 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
     lay_out(block, shape, comm->size);
     *experts = (struct hrt_experts *)block;
     (*experts)->comm = comm;
+    (*experts)->idle = false;
     memset((*experts)->zeros, 0, (size_t)comm->size * sizeof(size_t));
     for (int s = 0; s < shape->sets; s++) {
         for (int64_t i = 0; i < shape->set[s].layers; i++) {

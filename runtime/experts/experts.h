@@ -41,6 +41,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/limit/limit.h"
+
 struct hpl_loads;
 struct hpl_plan;
 struct hrt_comm;
@@ -53,6 +55,7 @@ struct hrt_experts_set {
     int64_t width;    // Elements of a row; also of what an expert makes of it.
     int64_t slots;    // Chunks of one layer that a rank holds, at most: `first` has one entry more.
     int64_t rows_max; // Rows of a wave on one rank.
+    bool limited;     // Its experts have a capacity: hrt_drop will be called.
 };
 
 // Sets quota[r][k], [loads->devices][holders of the plan], so that those of an expert's holders sum
@@ -86,8 +89,23 @@ void hrt_experts_destroy(struct hrt_experts *experts);
 void hrt_experts_place(struct hrt_experts *experts, int set, int64_t layer,
                        const struct hpl_plan *plan);
 
+// What stays of a microbatch when every expert keeps at most ceil(capacity * picks / experts) rows, the
+// picks of all ranks together: what hk_limit keeps where one rank has the tokens of
+// all, those of rank 0 first. Exchanges counts, by weight some more.
+//   kept     [tokens, picks] the expert of each pair, -1 where it is dropped: ids for hrt_route
+//   loads    [experts] picks of each expert, all ranks together, dropped ones too; or NULL
+//   ids      [tokens, picks]
+//   weights  [tokens, picks] not negative; NaN counts as 0
+void hrt_drop(struct hrt_experts *experts, int set, int64_t layer, int32_t *kept, int32_t *loads,
+              const int32_t *ids, const void *weights, int64_t tokens, double capacity,
+              enum hk_drop rule);
+
+// Whether this rank's tokens are nobody's, and stand for none in an evaluation: hrt_drop drops them and
+// gives their room to others.
+void hrt_experts_idle(struct hrt_experts *experts, bool idle);
+
 // Routes one microbatch. Exchanges counts.
-//   loads  [experts] rows of each expert, all ranks together
+//   loads  [experts] rows of each expert, all ranks together; or NULL
 //   ids    [tokens, picks] the expert of each pair; negative: dropped, its row goes nowhere
 //   tokens may differ between ranks, and be 0
 void hrt_route(struct hrt_experts *experts, int set, int64_t layer, int32_t *loads,

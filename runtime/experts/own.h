@@ -45,12 +45,20 @@ struct hrt_experts {
     char *sent, *received;                // [tokens * picks][width + 1], [rows_max][width + 1]
     char *result;      // [tokens * picks][width] given back, in the order of `pair`
     char *result_gate; // [tokens * picks]
+    // Of hrt_drop, where a set is limited.
+    bool idle;       // This rank's tokens are nobody's.
+    int64_t *digits; // [experts][256] picks by a digit of their weights
+    uint64_t *least; // [experts]
+    int64_t *room;   // [experts]
 };
 
 static inline struct hrt_experts_layer *hrt_layer(const struct hrt_experts *experts, int set,
                                                   int64_t layer) {
     return &experts->layer[set][layer];
 }
+
+// Tells all ranks experts->mine: layer->count is that of each of them.
+void hrt_gather_counts(const struct hrt_experts *experts, struct hrt_experts_layer *layer);
 
 // Prepares experts->wave for a wave of the layer.
 const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,

@@ -27,7 +27,7 @@ static void sort_pairs(const struct hrt_experts *experts, struct hrt_experts_lay
     for (int64_t e = count - 1; e > 0; e--) mine[e] -= mine[e - 1];
 }
 
-static void gather_counts(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+void hrt_gather_counts(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
     const int ranks = experts->comm->size;
     const size_t bytes = (size_t)layer->set->experts * sizeof *layer->count;
     for (int r = 0; r < ranks; r++) {
@@ -87,8 +87,8 @@ void hrt_route(struct hrt_experts *experts, int set, int64_t at, int32_t *loads,
     if (experts->wave.layer == layer) experts->wave.layer = NULL;
     layer->tokens = tokens;
     sort_pairs(experts, layer, ids);
-    gather_counts(experts, layer);
-    for (int64_t e = 0; e < layer->set->experts; e++) {
+    hrt_gather_counts(experts, layer);
+    for (int64_t e = 0; loads && e < layer->set->experts; e++) {
         loads[e] = 0;
         for (int r = 0; r < ranks; r++)
             loads[e] += (int32_t)layer->count[r * layer->set->experts + e];

@@ -49,6 +49,7 @@ static struct hrt_experts_set moving_set(const struct hrt_program *program, int 
         .width = program->owned ? set->width : 1,
         .slots = set->experts,
         .rows_max = program->owned ? set->rows_max : 1,
+        .limited = set->limited,
     };
 }
 

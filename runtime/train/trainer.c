@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "kernels/noise/noise.h"
+#include "runtime/experts/experts.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/bias.h"
 #include "runtime/train/ranks.h"
@@ -216,11 +217,14 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
                                  state->targets + i * program->positions, error))
                 return false;
         }
-        if (batch < 1) batch = set_blank(state); // Others still send rows to this rank's experts.
+        const bool idle = batch < 1;
+        if (idle) batch = set_blank(state); // Others still send rows to this rank's experts.
+        if (state->experts) hrt_experts_idle(state->experts, idle);
         sum += program->forward(state->model, batch, state->ids, state->targets, scale, 0)
                    .cross_entropy;
     }
     if (ranks > 1) hrt_comm_all_reduce(state->comm, &sum, 1, HRT_DOUBLE);
+    if (state->experts) hrt_experts_idle(state->experts, false);
     *loss = sum;
     *targets = windows * data->targets;
     return true;
