@@ -27,7 +27,8 @@ static int64_t larger(int64_t a, int64_t b) {
 
 static void lay_out_layer(struct carve *carve, struct hrt_experts_layer *layer,
                           const struct hrt_experts_set *set, int64_t tokens, int64_t ranks) {
-    const int64_t holders = ranks * set->slots, pairs = tokens * set->picks;
+    const int64_t holders = set->holders ? set->holders : ranks * set->slots;
+    const int64_t pairs = tokens * set->picks;
     const struct hrt_experts_layer laid = {
         .set = set,
         .plan = {.experts = (int32_t)set->experts,
@@ -98,6 +99,8 @@ static void lay_out_wave(struct carve *carve, struct hrt_experts *experts,
     };
     experts->total = take(carve, ranks, sizeof *experts->total);
     experts->mine = take(carve, most, sizeof *experts->mine);
+    experts->said = take(carve, most + 2, sizeof *experts->said);
+    experts->heard = take(carve, ranks * (most + 2), sizeof *experts->heard);
     for (int way = 0; way < 2; way++) {
         experts->bytes[way] = take(carve, ranks, sizeof(size_t));
         experts->offset[way] = take(carve, ranks, sizeof(size_t));
@@ -173,6 +176,8 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
         for (int64_t i = 0; i < shape->set[s].layers; i++) {
             struct hrt_experts_layer *layer = hrt_layer(*experts, s, i);
             place_owners(&layer->plan, comm->size);
+            layer->divided = false;
+            layer->hash = 0;
         }
     }
     return true;
@@ -182,11 +187,29 @@ void hrt_experts_destroy(struct hrt_experts *experts) {
     free(experts);
 }
 
-void hrt_experts_place(struct hrt_experts *experts, int set, int64_t layer,
+// FNV-1a, 32 bits at a time.
+static uint64_t hashed(uint64_t hash, const int32_t *word, int64_t words) {
+    for (int64_t i = 0; i < words; i++) hash = (hash ^ (uint32_t)word[i]) * 0x100000001b3;
+    return hash;
+}
+
+void hrt_experts_place(struct hrt_experts *experts, int set, int64_t at,
                        const struct hpl_plan *plan) {
-    struct hpl_plan *own = &hrt_layer(experts, set, layer)->plan;
+    struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
+    struct hpl_plan *own = &layer->plan;
     const int32_t holders = plan->first[plan->experts];
     assert(plan->experts == own->experts && holders <= own->capacity);
     memcpy(own->first, plan->first, (size_t)(plan->experts + 1) * sizeof *plan->first);
     memcpy(own->holder, plan->holder, (size_t)holders * sizeof *plan->holder);
+    layer->hash = hashed(layer->hash ^ 0xcbf29ce484222325, plan->first, plan->experts + 1);
+    layer->hash = hashed(layer->hash, plan->holder, holders);
+}
+
+void hrt_experts_divide(struct hrt_experts *experts, hrt_quota_fn *quota, void *context) {
+    experts->shape.quota = quota;
+    experts->shape.quota_context = context;
+}
+
+const uint32_t *hrt_experts_counts(const struct hrt_experts *experts, int set, int64_t layer) {
+    return hrt_layer(experts, set, layer)->count;
 }

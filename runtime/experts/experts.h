@@ -30,7 +30,11 @@
 // Who computes what. A plan (runtime/plan/types.h) says which ranks hold an expert, a quota how many
 // rows of each source go to each holder: quota[r][k] for holder k of the plan. Rows of a source go to
 // an expert's holders in the plan's order, pairs ascending. Without other word every expert has one
-// holder, its owner (expert parallelism).
+// holder, its owner (expert parallelism). Quotas are derived at the first hrt_waves after a route, so
+// that the plan may still change once the counts are known.
+//
+// The ranks plan alike, each for itself; a hash of all plans so far travels with the counts. When two
+// ranks differ the job ends with one message that names both.
 //
 // Elements are floats or doubles, as the shape says. Nothing is allocated after creation. On one
 // rank (back end self) nothing but local copies happens.
@@ -51,17 +55,19 @@ struct hrt_experts;
 
 // A set, as known when the program is compiled.
 struct hrt_experts_set {
+    const char *name; // For messages.
     int64_t experts, picks, layers;
     int64_t width;    // Elements of a row; also of what an expert makes of it.
     int64_t slots;    // Chunks of one layer that a rank holds, at most: `first` has one entry more.
+    int64_t holders;  // That a plan of a layer has in all, at most; 0: slots of every rank.
     int64_t rows_max; // Rows of a wave on one rank.
     bool limited;     // Its experts have a capacity: hrt_drop will be called.
 };
 
 // Sets quota[r][k], [loads->devices][holders of the plan], so that those of an expert's holders sum
 // to what rank r has for it. Every rank calls it with the same numbers and must find the same.
-typedef void hrt_quota_fn(void *context, const struct hpl_plan *plan, const struct hpl_loads *loads,
-                          uint32_t *quota);
+typedef void hrt_quota_fn(void *context, int set, int64_t layer, const struct hpl_plan *plan,
+                          const struct hpl_loads *loads, uint32_t *quota);
 
 struct hrt_experts_shape {
     int sets;
@@ -84,8 +90,9 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
                         struct hrt_comm *comm, struct hrt_error *error);
 void hrt_experts_destroy(struct hrt_experts *experts);
 
-// From the next route on, `plan` (copied; the same on all ranks) says who holds the layer's experts:
-// every expert somebody, no rank more than the set's slots. Not between a route and its backward.
+// From now on, and for a route whose hrt_waves was not called yet, `plan` (copied; the same on all
+// ranks) says who holds the layer's experts: every expert somebody, no rank more than the set's slots.
+// Not between hrt_waves and the backward that belongs to it.
 void hrt_experts_place(struct hrt_experts *experts, int set, int64_t layer,
                        const struct hpl_plan *plan);
 
@@ -104,6 +111,12 @@ void hrt_drop(struct hrt_experts *experts, int set, int64_t layer, int32_t *kept
 // gives their room to others.
 void hrt_experts_idle(struct hrt_experts *experts, bool idle);
 
+// Rows are divided by `quota` from the next hrt_waves on, as if the shape had said so.
+void hrt_experts_divide(struct hrt_experts *experts, hrt_quota_fn *quota, void *context);
+
+// The rows of each expert that every rank had for the layer's last route, [ranks][experts]; borrowed.
+const uint32_t *hrt_experts_counts(const struct hrt_experts *experts, int set, int64_t layer);
+
 // Routes one microbatch. Exchanges counts.
 //   loads  [experts] rows of each expert, all ranks together; or NULL
 //   ids    [tokens, picks] the expert of each pair; negative: dropped, its row goes nowhere
@@ -112,7 +125,7 @@ void hrt_route(struct hrt_experts *experts, int set, int64_t layer, int32_t *loa
                const int32_t *ids, int64_t tokens);
 
 // Waves of the layer's route, at least 1, the same on every rank.
-int64_t hrt_waves(const struct hrt_experts *experts, int set, int64_t layer);
+int64_t hrt_waves(struct hrt_experts *experts, int set, int64_t layer);
 
 // Fills in the rows of one wave on this rank, and the gate weight of each.
 //   rows     [rows_max, width] those behind first[slots] are left as they are

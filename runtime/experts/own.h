@@ -13,6 +13,8 @@ struct hrt_experts_layer {
     int64_t tokens;
     uint32_t *count; // [ranks][experts] rows of each source
     uint32_t *quota; // [ranks][holders]
+    bool divided;    // The quotas are those of the last route.
+    uint64_t hash;   // Of all plans so far.
     int32_t *pair;   // [tokens * picks] the pairs by expert, then ascending: this rank's own rows
     int32_t *slot;   // [tokens * picks] where a pair is in `pair`; -1: dropped
     int32_t *from;   // [holders] the first own row for a holder
@@ -41,6 +43,7 @@ struct hrt_experts {
     struct hrt_wave wave;
     int64_t *total;                       // [ranks] rows of all sources
     uint32_t *mine;                       // [experts]
+    uint32_t *said, *heard;               // [1, ranks][experts + 2] counts, and the hash of plans
     size_t *bytes[2], *offset[2], *zeros; // [ranks] of an exchange: sent and received ones, none.
     char *sent, *received;                // [tokens * picks][width + 1], [rows_max][width + 1]
     char *result;      // [tokens * picks][width] given back, in the order of `pair`

@@ -1,7 +1,11 @@
 // The route of a layer: counts are exchanged, and from them every rank derives the same numbers.
+#define _GNU_SOURCE // The program's name.
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/error.h"
 #include "runtime/experts/own.h"
 
 // Orders the pairs by expert, a counting sort, and counts them into experts->mine.
@@ -27,9 +31,26 @@ static void sort_pairs(const struct hrt_experts *experts, struct hrt_experts_lay
     for (int64_t e = count - 1; e > 0; e--) mine[e] -= mine[e - 1];
 }
 
+// All ranks find the same difference; the first one says so.
+static _Noreturn void fail_to_agree(const struct hrt_experts *experts,
+                                    const struct hrt_experts_layer *layer, int rank) {
+    struct hrt_comm *comm = experts->comm;
+    int set = 0;
+    while (experts->layer[set]->set != layer->set) set++;
+    if (comm->rank > 0) hrt_comm_barrier(comm); // Rank 0 ends the wait, and the job.
+    fprintf(stderr, "%s: error: ranks 0 and %d have planned differently for layer %d of set '%s'\n",
+            program_invocation_short_name, rank, (int)(layer - experts->layer[set]),
+            layer->set->name);
+    hrt_comm_abort(comm, HRT_EXIT_FAILED);
+}
+
 void hrt_gather_counts(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
     const int ranks = experts->comm->size;
-    const size_t bytes = (size_t)layer->set->experts * sizeof *layer->count;
+    const size_t count = (size_t)layer->set->experts, words = count + 2;
+    const size_t bytes = words * sizeof *experts->said;
+    experts->said[0] = (uint32_t)layer->hash;
+    experts->said[1] = (uint32_t)(layer->hash >> 32);
+    memcpy(experts->said + 2, experts->mine, count * sizeof *experts->mine);
     for (int r = 0; r < ranks; r++) {
         experts->bytes[0][r] = bytes;
         experts->offset[0][r] = (size_t)r * bytes;
@@ -38,7 +59,12 @@ void hrt_gather_counts(const struct hrt_experts *experts, struct hrt_experts_lay
                                           .send_offset = experts->zeros,
                                           .recv_bytes = experts->bytes[0],
                                           .recv_offset = experts->offset[0]};
-    hrt_comm_all_to_all(experts->comm, layer->count, experts->mine, &exchange);
+    hrt_comm_all_to_all(experts->comm, experts->heard, experts->said, &exchange);
+    for (int r = 0; r < ranks; r++) {
+        const uint32_t *heard = experts->heard + (size_t)r * words;
+        if (memcmp(heard, experts->heard, 2 * sizeof *heard) != 0) fail_to_agree(experts, layer, r);
+        memcpy(layer->count + (size_t)r * count, heard + 2, count * sizeof *heard);
+    }
 }
 
 // Everything to the first holder.
@@ -93,15 +119,25 @@ void hrt_route(struct hrt_experts *experts, int set, int64_t at, int32_t *loads,
         for (int r = 0; r < ranks; r++)
             loads[e] += (int32_t)layer->count[r * layer->set->experts + e];
     }
-    const struct hpl_loads counts = {ranks, layer->plan.experts, layer->count};
-    if (experts->shape.quota) {
-        experts->shape.quota(experts->shape.quota_context, &layer->plan, &counts, layer->quota);
+    layer->divided = false;
+}
+
+// Which rows go where, by the counts of the route and the plan as it now is.
+static void divide(struct hrt_experts *experts, int set, int64_t at) {
+    struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
+    const struct hrt_experts_shape *shape = &experts->shape;
+    const struct hpl_loads counts = {experts->comm->size, layer->plan.experts, layer->count};
+    if (shape->quota) {
+        shape->quota(shape->quota_context, set, at, &layer->plan, &counts, layer->quota);
     } else {
         give_to_first(&layer->plan, &counts, layer->quota);
     }
     place_rows(experts, layer);
+    layer->divided = true;
 }
 
-int64_t hrt_waves(const struct hrt_experts *experts, int set, int64_t layer) {
-    return hrt_layer(experts, set, layer)->waves;
+int64_t hrt_waves(struct hrt_experts *experts, int set, int64_t at) {
+    const struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
+    if (!layer->divided) divide(experts, set, at);
+    return layer->waves;
 }

@@ -90,9 +90,9 @@ static double get(const struct test_case *c, const void *array, int64_t i) {
 }
 
 // Half to each of two holders, the odd row to the first.
-static void split_in_two(void *context, const struct hpl_plan *plan, const struct hpl_loads *loads,
-                         uint32_t *quota) {
-    (void)context;
+static void split_in_two(void *context, int set, int64_t layer, const struct hpl_plan *plan,
+                         const struct hpl_loads *loads, uint32_t *quota) {
+    (void)context, (void)set, (void)layer;
     const int32_t holders = plan->first[plan->experts];
     for (int32_t r = 0; r < loads->devices; r++) {
         for (int32_t e = 0; e < plan->experts; e++) {
@@ -187,6 +187,15 @@ static void check_wave(const struct test_case *c, int64_t layer, int64_t slots, 
     }
 }
 
+static void place_replicas(const struct test_case *c, struct hrt_experts *experts, int64_t layer) {
+    int32_t first[EXPERTS_MAX + 1], holder[2 * EXPERTS_MAX];
+    const struct hpl_plan plan = {(int32_t)c->experts, 2 * EXPERTS_MAX, first, holder};
+    first[0] = 0;
+    for (int64_t e = 0; e < c->experts; e++)
+        first[e + 1] = first[e] + holders_of(c, e, holder + first[e]);
+    hrt_experts_place(experts, 0, layer, &plan);
+}
+
 static void forward(const struct test_case *c, struct hrt_experts *experts, int64_t layer,
                     int64_t slots) {
     const int rank = c->comm->rank;
@@ -198,6 +207,7 @@ static void forward(const struct test_case *c, struct hrt_experts *experts, int6
     for (int64_t i = 0; i < tokens * WIDTH; i++)
         put(c, b.x, i, x_of(c, layer, rank, i / WIDTH, i % WIDTH));
     hrt_route(experts, 0, layer, b.loads, b.ids, tokens);
+    if (c->replicas) place_replicas(c, experts, layer); // The counts are known, nothing is divided.
     for (int64_t e = 0; e < c->experts; e++) {
         int32_t load = 0;
         for (int r = 0; r < c->comm->size; r++) {
@@ -280,15 +290,6 @@ static void backward(const struct test_case *c, struct hrt_experts *experts, int
     }
 }
 
-static void place_replicas(const struct test_case *c, struct hrt_experts *experts, int64_t layer) {
-    int32_t first[EXPERTS_MAX + 1], holder[2 * EXPERTS_MAX];
-    const struct hpl_plan plan = {(int32_t)c->experts, 2 * EXPERTS_MAX, first, holder};
-    first[0] = 0;
-    for (int64_t e = 0; e < c->experts; e++)
-        first[e + 1] = first[e] + holders_of(c, e, holder + first[e]);
-    hrt_experts_place(experts, 0, layer, &plan);
-}
-
 static void run(struct test_case *c) {
     const int ranks = c->comm->size;
     const int64_t slots = (c->experts + ranks - 1) / ranks * (c->replicas ? 2 : 1) + 1;
@@ -307,7 +308,6 @@ static void run(struct test_case *c) {
     struct hrt_error error = {0};
     CHECK(ranks <= RANKS_MAX && c->tokens * c->picks * ranks <= ROWS);
     CHECK(hrt_experts_create(&experts, &shape, c->comm, &error));
-    for (int64_t layer = 0; c->replicas && layer < 2; layer++) place_replicas(c, experts, layer);
     for (c->step = 0; c->step < 2;
          c->step++) { // Layers keep their routes apart; steps leave nothing.
         forward(c, experts, 0, slots);
@@ -399,7 +399,8 @@ static void too_many_rows_are_refused(void **state) {
     (void)state;
     struct hrt_comm self;
     hrt_comm_open_self(&self);
-    const struct hrt_experts_set set = {8, 8, 1, WIDTH, 8, 64};
+    const struct hrt_experts_set set = {
+        .experts = 8, .picks = 8, .layers = 1, .width = WIDTH, .slots = 8, .rows_max = 64};
     const struct hrt_experts_shape shape = {1, &set, 400000000, sizeof(float), NULL, NULL};
     struct hrt_experts *experts;
     struct hrt_error error = {0};

@@ -1,0 +1,45 @@
+// slots.c: how many replicas a policy may ask of a device, and their bytes.
+#include "runtime/plan/slots.h"
+
+#include "runtime/plan/policies.h"
+#include "runtime/plan/schedule.h"
+#include "runtime/plan/work.h"
+
+enum { SEGMENT_BYTES = 1 << 20, LINE = 64 };
+
+// Policies that replicate by need alone may fill a device with every expert. Those that place copies
+// anew give a device as many as it owned at first, and its slots: none of them may be its own.
+static int64_t most_replicas(const struct hpl_slots_request *request) {
+    const struct hpl_policy *policy = request->policy;
+    const int64_t owned = (request->experts + request->devices - 1) / request->devices;
+    if (policy == &hpl_policy_ep || policy == &hpl_policy_smartmoe) return 0;
+    if (policy == &hpl_policy_fsdp || policy == &hpl_policy_fastermoe ||
+        policy == &hpl_policy_llep) {
+        return request->experts;
+    }
+    if (policy == &hpl_policy_eplb || policy == &hpl_policy_flexmoe) return owned + request->slots;
+    return request->slots;
+}
+
+static int64_t divide_up(int64_t count, int64_t by) {
+    return (count + by - 1) / by;
+}
+
+struct hpl_slots hpl_slots_of(const struct hpl_slots_request *request) {
+    const int64_t experts = request->experts, devices = request->devices;
+    const int64_t replicas = devices == 1 ? 0 : hpl_min(most_replicas(request), experts);
+    const int64_t segments = hpl_max(1, divide_up(request->grad_bytes, SEGMENT_BYTES));
+    struct hpl_slots slots = {
+        .replicas = (int32_t)replicas,
+        .holders = (int32_t)hpl_min(experts * devices, experts + devices * replicas),
+        .segments = (int32_t)hpl_min(segments, HPL_SEGMENTS_MAX),
+        .param_stride = divide_up(request->param_bytes, LINE) * LINE,
+        .grad_stride = divide_up(request->grad_bytes, LINE) * LINE,
+    };
+    if (replicas == 0) return slots;
+    const int64_t segment = divide_up(divide_up(request->grad_bytes, slots.segments), LINE) * LINE;
+    slots.params = replicas * slots.param_stride * (request->rematerialize ? 1 : request->layers);
+    slots.grads = replicas * slots.grad_stride;
+    slots.staging = HPL_STAGED * segment;
+    return slots;
+}

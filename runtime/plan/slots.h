@@ -1,0 +1,42 @@
+// slots.h: what replicas take of a device's memory. The compiler announces it, the runtime allocates it.
+#ifndef HECATE_RUNTIME_PLAN_SLOTS_H
+#define HECATE_RUNTIME_PLAN_SLOTS_H
+
+#include "runtime/plan/policy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Pieces of gradients that a device has under way to it at a time, each with room of its own.
+enum { HPL_STAGED = 8 };
+
+// A set of experts that a policy places.
+struct hpl_slots_request {
+    const struct hpl_policy *policy;
+    int32_t experts, devices;
+    int64_t layers;
+    int64_t slots;       // m, the budget's.
+    bool rematerialize;  // Parameters' slots serve all layers; else each layer has its own.
+    int64_t param_bytes; // Of a chunk's parameters as replicas hold them, and of its gradient.
+    int64_t grad_bytes;
+};
+
+struct hpl_slots {
+    int32_t replicas; // That a device may hold of one layer, at most: its slots.
+    int32_t holders;  // Of all experts of one layer, at most.
+    int32_t
+        segments; // Pieces in which a chunk travels: of a MiB of gradient, if no more are needed
+                  // than HPL_SEGMENTS_MAX.
+    int64_t param_stride, grad_stride; // Bytes from slot to slot.
+    int64_t params, grads, staging; // Bytes on a device: parameters' slots, gradients' slots, and
+                                    // room for gradients on their way. 0 without replicas.
+};
+
+// Pure arithmetic; the request's numbers are at least 0, experts and devices at least 1.
+struct hpl_slots hpl_slots_of(const struct hpl_slots_request *request);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
