@@ -43,6 +43,7 @@ static void point_at_chunks(struct hrt_state *state, int index) {
 static struct hrt_experts_set moving_set(const struct hrt_program *program, int index) {
     const struct hrt_set *set = &program->set[index];
     return (struct hrt_experts_set){
+        .name = set->name,
         .experts = set->experts,
         .picks = set->topk,
         .layers = set->layers,
