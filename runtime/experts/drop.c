@@ -44,7 +44,7 @@ static uint64_t order_of(const struct drop *drop, int64_t pair) {
 // All ranks' picks of an expert, and those of the ranks before this one.
 static int64_t count_all(const struct drop *drop, int64_t expert, int64_t *before) {
     const struct hrt_comm *comm = drop->experts->comm;
-    int64_t all = 0;
+    int64_t all = *before = 0;
     for (int r = 0; r < comm->size; r++) {
         if (r == comm->rank) *before = all;
         all += drop->layer->count[r * drop->layer->set->experts + expert];
