@@ -196,6 +196,8 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
         hec_line(out, "struct hrt_experts *experts; // Whom rows go to; the runtime's.");
         hec_line(out, "int64_t rows; // Of the current wave.");
     }
+    if (hec_has_movement(e))
+        hec_line(out, "struct hrt_fssdp *fssdp; // What experts are where; the runtime's.");
     hec_blank(out);
     struct_params(e, out, false);
     struct_params(e, out, true);
@@ -234,8 +236,6 @@ struct layer_loop {
     int64_t count; // Of the open loop; 0: none.
 };
 
-    if (hec_has_movement(e))
-        hec_line(out, "struct hrt_fssdp *fssdp; // What experts are where; the runtime's.");
 static void enter_loop(struct layer_loop *loop, const char *count_text, int64_t count) {
     if (loop->count == count) return;
     if (loop->count) hec_close(loop->out, "}");

@@ -283,6 +283,9 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);
         hec_line(out, ".backend = &hrt_comm_mpi,");
     }
+    if (hec_has_movement(e))
+        hec_line(out, ".movement = &movement, .fssdp_offset = offsetof(struct %s, fssdp),",
+                 e->name);
     hec_line(out, ".model_bytes = sizeof(struct %s),", e->name);
     if (hec_has_noise(e)) hec_line(out, ".noise_offset = offsetof(struct %s, noise),", e->name);
     if (mlirOperationIsNull(logits)) {
@@ -296,10 +299,8 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
     hec_close(out, "};");
 }
 
-    if (hec_has_movement(e))
-        hec_line(out, ".movement = &movement, .fssdp_offset = offsetof(struct %s, fssdp),",
-                 e->name);
 void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
+    hec_emit_movement(e, out);
     const int sets = emit_table(e, out, "static const struct hrt_set sets[]", HEC_OP_set, emit_set);
     const int params =
         emit_table(e, out, "static const struct hrt_param params[]", HEC_OP_param, emit_param);
@@ -312,4 +313,3 @@ void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "return hrt_main(argc, argv, &program);");
     hec_close(out, "}");
 }
-    hec_emit_movement(e, out);
