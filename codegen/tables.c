@@ -90,6 +90,12 @@ static int64_t row_width(struct hec_emitter *e, MlirOperation set) {
     return width;
 }
 
+// ", .owner = owner_0"; "" where the set has no such table.
+static const char *table_text(struct hec_emitter *e, MlirOperation set, const char *key) {
+    const char *table = hec_set_table(e, set, key);
+    return table ? HEC_TEXT(e, ", .%s = %s", key, table) : "";
+}
+
 // What the runtime needs to send rows to a set's experts: "" in programs of one rank.
 static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
     if (!e->sends_rows) return "";
@@ -108,7 +114,10 @@ static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperatio
              quote_attr(e, op, "sym_name"), hec_get_int(op, "experts"), hec_get_int(op, "topk"),
              at_least_one(hec_get_int(op, "layers")), hec_get_int(op, "offset"),
              hec_get_int(op, "chunk_elements"),
-             hec_get_bool(op, "limited") ? ", .limited = true" : "", sending_text(e, op));
+             hec_get_bool(op, "limited") ? ", .limited = true" : "",
+
+             HEC_TEXT(e, "%s%s%s", sending_text(e, op), table_text(e, op, "owner"),
+                      table_text(e, op, "forecast")));
 }
 
 static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {

@@ -50,6 +50,8 @@ extern const struct hec_pass hec_pass_place_buffers;
 extern const struct hec_pass hec_pass_shard;
 extern const struct hec_pass hec_pass_materialize;
 extern const struct hec_pass hec_pass_overlap;
+extern const struct hec_pass hec_pass_verify_movement;
+extern const struct hec_pass hec_pass_place_buffers;
 extern const struct hec_pass hec_pass_prove_placement;
 
 #endif

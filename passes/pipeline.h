@@ -22,7 +22,7 @@
 // Of modules for several ranks whose experts move (passes/movement.h).
 #define HEC_PIPELINE_MOVEMENT                                                                      \
     "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
-    "distribute-experts,fuse-elementwise,shard,materialize,overlap,place-buffers"
+    "distribute-experts,fuse-elementwise,shard,materialize,overlap,verify-movement,place-buffers"
 
 // One step. A step that is none of our passes is an upstream pipeline: `pass` is NULL.
 struct hec_step {

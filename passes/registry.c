@@ -17,6 +17,8 @@ const struct hec_pass *const hec_passes[] = {
     &hec_pass_shard,              // Of programs whose experts move, up to overlap.
     &hec_pass_materialize,        //
     &hec_pass_overlap,            //
+    &hec_pass_verify_movement,    //
+    &hec_pass_place_buffers,      //
     &hec_pass_prove_placement,    //
     NULL,
 };

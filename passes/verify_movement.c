@@ -1,0 +1,309 @@
+// verify-movement: proves that experts are read when they are there, and that slots suffice.
+//
+//   before, after   the same module
+//
+// Why      Movement has no values, so SSA says nothing about it. This pass runs @forward and then
+//          @backward on paper, every layer and two waves, and keeps for each set and layer where its
+//          replicas are. So loop edges that a start is moved over are run, not argued about.
+// Proves   1. a chunk is read, and its gradient added to, only between its await and its release
+//          2. what is started was planned, and is awaited, reduced and released once
+//          3. at no time are replicas of more layers held than the set's slot_layers says (each has
+//             `slots`), and gradients of more than one layer of a set
+//          4. calibration comes behind the exchange of its layer and before its await
+//          5. nothing is held or under way at the end
+// Needs    Loops over layers with known counts.
+// Reports  The first operation that breaks a rule.
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/base/arena.h"
+#include "lang/base/vec.h"
+#include "passes/movement.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+enum { WAVES = 2 };
+
+enum parameters { AT_OWNERS, COMING, HERE };
+enum gradients { NO_GRADIENTS, SUMMED_HERE, UNDER_WAY, AT_OWNER };
+
+struct layer_state {
+    enum parameters parameters;
+    enum gradients gradients;
+    bool planned, routed;
+};
+
+struct set_state {
+    MlirOperation op;
+    int64_t layers, slot_layers;
+    struct layer_state *layer;
+    int64_t held, summed; // Layers with replicas, and with gradients of replicas.
+};
+
+// What a value stands for: an index, or parameters of a set in one layer.
+struct value_state {
+    int64_t number;
+    struct set_state *set;
+};
+
+struct run {
+    struct hec_arena arena;
+    MlirOperation module;
+    HEC_VEC(struct set_state *) sets;
+    struct hec_map values; // Value -> struct value_state
+    bool backward, sound;
+};
+
+static void fault(struct run *r, MlirOperation op, const struct set_state *set, int64_t layer,
+                  const char *text) {
+    const MlirStringRef name = hec_get_string(set->op, "sym_name");
+    hec_ir_error(op, "%s (experts of @%.*s, layer %" PRId64 ")", text, (int)name.length, name.data,
+                 layer);
+    r->sound = false;
+}
+
+// ---- values
+
+static void put(struct run *r, MlirValue v, int64_t number, struct set_state *set) {
+    struct value_state *state = HEC_NEW(&r->arena, struct value_state);
+    *state = (struct value_state){number, set};
+    hec_map_put(&r->values, v, state);
+}
+
+static const struct value_state *get(const struct run *r, MlirValue v) {
+    return hec_map_find(&r->values, v);
+}
+
+static int64_t number_of(const struct run *r, MlirValue v) {
+    const struct value_state *state = get(r, v);
+    return state ? state->number : 0;
+}
+
+static struct set_state *set_of(struct run *r, MlirStringRef name) {
+    for (int i = 0; i < r->sets.count; i++) {
+        struct set_state *set = r->sets.item[i];
+        if (mlirStringRefEqual(hec_get_string(set->op, "sym_name"), name)) return set;
+    }
+    return NULL;
+}
+
+// The layer an operation is keyed with: its last operand where the set has layers.
+static int64_t layer_of(const struct run *r, const struct set_state *set, MlirOperation op) {
+    const int operands = (int)mlirOperationGetNumOperands(op);
+    const bool keyed = hec_get_int(set->op, "layers") > 0 && operands > 0;
+    return keyed ? number_of(r, hec_operand(op, operands - 1)) : 0;
+}
+
+// ---- movement
+
+static void run_materialize(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
+    layer -= hec_has_attr(op, "ahead") ? hec_get_int(op, "ahead") : 0;
+    if (layer < 0) return;
+    struct layer_state *state = &set->layer[layer];
+    if (!state->planned) {
+        fault(r, op, set, layer, "starts what was not planned");
+    } else if (hec_get_bool(op, "again") != r->backward) {
+        fault(r, op, set, layer, r->backward ? "is not marked `again`" : "is marked `again`");
+    } else if (state->parameters != AT_OWNERS) {
+        fault(r, op, set, layer, "starts what was started and not released");
+    } else if (set->held == set->slot_layers) {
+        fault(r, op, set, layer, "starts while every slot is taken");
+    } else {
+        state->parameters = COMING;
+        set->held++;
+    }
+}
+
+static void run_release(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
+    struct layer_state *state = &set->layer[layer];
+    if (mlirStringRefEqual(hec_get_string(op, "what"), HEC_STR("parameters"))) {
+        if (state->parameters != HERE) {
+            fault(r, op, set, layer, "releases parameters that are not here");
+            return;
+        }
+        state->parameters = AT_OWNERS;
+        set->held--;
+    } else if (state->gradients != UNDER_WAY) {
+        fault(r, op, set, layer, "releases gradients that are not being reduced");
+    } else {
+        state->gradients = AT_OWNER;
+        set->summed--;
+    }
+}
+
+static bool run_movement(struct run *r, MlirOperation op) {
+    const enum hec_op id = hec_op_of(op);
+    if (id != HEC_OP_plan && id != HEC_OP_materialize && id != HEC_OP_calibrate &&
+        id != HEC_OP_await && id != HEC_OP_reduce && id != HEC_OP_release && id != HEC_OP_exchange)
+        return false;
+    struct set_state *set = set_of(r, hec_get_string(op, "set"));
+    if (!set) return true;
+    const int64_t layer = layer_of(r, set, op);
+    if (layer < 0 || layer >= set->layers) {
+        fault(r, op, set, layer, "names a layer that the set does not have");
+        return true;
+    }
+    struct layer_state *state = &set->layer[layer];
+    if (id == HEC_OP_plan) {
+        if (r->backward || state->planned) fault(r, op, set, layer, "plans twice in one iteration");
+        state->planned = true;
+    } else if (id == HEC_OP_exchange) {
+        state->routed = true;
+    } else if (id == HEC_OP_materialize) {
+        run_materialize(r, op, set, layer);
+    } else if (id == HEC_OP_calibrate) {
+        if (state->parameters != COMING || !state->routed)
+            fault(r, op, set, layer, "is not between the exchange of counts and the await");
+    } else if (id == HEC_OP_await) {
+        if (state->parameters != COMING) fault(r, op, set, layer, "awaits what was not started");
+        state->parameters = HERE;
+    } else if (id == HEC_OP_reduce) {
+        if (state->gradients != SUMMED_HERE)
+            fault(r, op, set, layer, "reduces gradients that nobody computed, or twice");
+        state->gradients = UNDER_WAY;
+    } else {
+        run_release(r, op, set, layer);
+    }
+    return true;
+}
+
+// ---- reads
+
+// The set whose experts have the parameter that `op` names, and the layer; NULL: none has.
+static struct set_state *set_of_param(struct run *r, MlirOperation op, int64_t *layer) {
+    const MlirOperation param = hec_find_symbol(r->module, hec_get_string(op, "param"));
+    if (!param.ptr || !hec_has_attr(param, "set")) return NULL;
+    struct set_state *set = set_of(r, hec_get_string(param, "set"));
+    if (!set) return NULL;
+    *layer = layer_of(r, set, op);
+    if (*layer >= 0 && *layer < set->layers) return set;
+    fault(r, op, set, *layer, "names a layer that the set does not have");
+    return NULL;
+}
+
+static void run_accumulate(struct run *r, MlirOperation op) {
+    int64_t layer;
+    struct set_state *set = set_of_param(r, op, &layer);
+    if (!set) return;
+    struct layer_state *state = &set->layer[layer];
+    if (state->parameters != HERE) {
+        fault(r, op, set, layer, "adds to gradients of experts that are not here");
+    } else if (state->gradients == UNDER_WAY || state->gradients == AT_OWNER) {
+        fault(r, op, set, layer, "adds to gradients behind their reduce");
+    } else if (state->gradients == NO_GRADIENTS) {
+        if (set->summed == 1)
+            fault(r, op, set, layer, "adds to gradients while another layer's fill the slots");
+        set->summed++;
+        state->gradients = SUMMED_HERE;
+    }
+}
+
+static void run_plain(struct run *r, MlirOperation op) {
+    for (int i = 0; i < mlirOperationGetNumOperands(op) && r->sound; i++) {
+        const struct value_state *state = get(r, hec_operand(op, i));
+        if (!state || !state->set || state->set->layer[state->number].parameters == HERE) continue;
+        fault(r, op, state->set, state->number,
+              "reads experts before their await, or when released");
+    }
+    if (hec_op_is(op, HEC_OP_accumulate) && r->sound) run_accumulate(r, op);
+    int64_t layer;
+    struct set_state *set = hec_op_is(op, HEC_OP_get) ? set_of_param(r, op, &layer) : NULL;
+    if (set) put(r, hec_result(op, 0), layer, set);
+}
+
+// ---- the walk
+
+static bool run_index(struct run *r, MlirOperation op) {
+    int64_t value = 0;
+    switch (hec_op_of(op)) {
+    case HEC_OP_CONSTANT:
+        value = hec_get_int(op, "value");
+        break;
+    case HEC_OP_ADDI:
+        value = number_of(r, hec_operand(op, 0)) + number_of(r, hec_operand(op, 1));
+        break;
+    case HEC_OP_SUBI:
+        value = number_of(r, hec_operand(op, 0)) - number_of(r, hec_operand(op, 1));
+        break;
+    case HEC_OP_waves:
+        value = WAVES;
+        break;
+    case HEC_OP_again:
+        value = number_of(r, hec_operand(op, 0)) < WAVES - 1;
+        break;
+    default:
+        return false;
+    }
+    put(r, hec_result(op, 0), value, NULL);
+    return true;
+}
+
+static void run_block(struct run *r, MlirBlock block) {
+    for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op) && r->sound;
+         op = mlirOperationGetNextInBlock(op)) {
+        if (!hec_op_is(op, HEC_OP_FOR)) {
+            if (!run_index(r, op) && !run_movement(r, op)) run_plain(r, op);
+            continue;
+        }
+        const struct hec_for loop = hec_for_of(op);
+        const int64_t count = number_of(r, hec_operand(op, 1));
+        for (int64_t step = 0; step < count && r->sound; step++) {
+            put(r, mlirBlockGetArgument(loop.body, 0), step, NULL);
+            run_block(r, loop.body);
+        }
+    }
+}
+
+static void check_end(struct run *r, MlirOperation func) {
+    for (int i = 0; i < r->sets.count && r->sound; i++) {
+        const struct set_state *set = r->sets.item[i];
+        for (int64_t layer = 0; layer < set->layers && r->sound; layer++) {
+            const struct layer_state *state = &set->layer[layer];
+            if (state->parameters != AT_OWNERS) {
+                fault(r, func, set, layer, "ends with parameters that were not released");
+            } else if (state->planned && state->gradients != AT_OWNER) {
+                fault(r, func, set, layer, "ends with gradients that did not reach their owners");
+            }
+        }
+    }
+}
+
+static void find_sets(struct run *r) {
+    const struct hec_ops ops = hec_ops_in(hec_module_body(r->module));
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_set)) continue;
+        struct set_state *set = HEC_NEW(&r->arena, struct set_state);
+        const int64_t layers = hec_get_int(ops.op[k], "layers");
+        set->op = ops.op[k];
+        set->layers = layers > 0 ? layers : 1;
+        set->slot_layers =
+            hec_has_attr(set->op, "slot_layers") ? hec_get_int(set->op, "slot_layers") : 0;
+        set->layer = hec_arena_alloc(&r->arena, (size_t)set->layers, sizeof *set->layer);
+        HEC_PUSH(&r->arena, &r->sets, set);
+    }
+    free(ops.op);
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    if (!hec_moves_experts(module)) return HEC_PASS_DONE;
+    struct run r = {.module = module, .sound = true};
+    find_sets(&r);
+    const MlirOperation forward = hec_find_symbol(module, HEC_STR("forward"));
+    const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
+    if (hec_op_is(forward, HEC_OP_FUNC)) run_block(&r, hec_func_body(forward));
+    r.backward = true;
+    if (hec_op_is(backward, HEC_OP_FUNC) && r.sound) {
+        run_block(&r, hec_func_body(backward));
+        if (r.sound) check_end(&r, backward);
+    }
+    hec_map_free(&r.values);
+    hec_arena_free(&r.arena);
+    return r.sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
+}
+
+const struct hec_pass hec_pass_verify_movement = {
+    .flag = "verify-movement",
+    .summary = "Prove that experts are there when they are read, and that slots suffice",
+    .run = run,
+};

@@ -1,0 +1,46 @@
+#!/bin/sh
+# spoil_movement.sh FILE: spoils the movement of FILE's experts, one way after the other; each time
+# verify-movement must refuse it and give the reason.
+set -u
+file=$1
+failed=0
+
+expect() { # REASON SED-SCRIPT
+    sed "$2" "$file" > "$file.spoilt"
+    if cmp -s "$file" "$file.spoilt"; then
+        echo "nothing to spoil: $2" >&2
+        failed=1
+    elif hecate-opt --passes=verify-movement "$file.spoilt" > "$file.answer" 2>&1; then
+        echo "not found: $2" >&2
+        failed=1
+    elif ! grep -q "$1" "$file.answer"; then
+        echo "another reason than '$1': $2" >&2
+        cat "$file.answer" >&2
+        failed=1
+    fi
+}
+
+first='0,/fssdp.await/' # Of @forward.
+again='/again = true/'
+
+expect 'reads experts before their await' "$first{/fssdp.await/d}"
+expect 'reads experts before their await' '/fssdp.collect_grad/,${/fssdp.await/d};/func @backward/,${/fssdp.await/d}'
+expect 'starts while every slot is taken' "0,/what = \"parameters\"/{/what = \"parameters\"/d}"
+expect 'starts what was not planned' '/fssdp.plan/d'
+expect 'plans twice in one iteration' 's/"fssdp.plan"(%[a-z0-9]*)/"fssdp.plan"(%c0)/'
+expect 'awaits what was not started' '/again = false/d;/fssdp.calibrate/d'
+expect 'awaits what was not started' "$again{/ahead/!d}"
+expect 'awaits what was not started' '/ahead = 1/d'
+expect 'starts while every slot is taken' 's/slot_layers = 1/slot_layers = 0/'
+expect 'is marked .again' 's/again = false/again = true/'
+expect 'is not marked .again' 's/again = true, ahead/again = false, ahead/'
+expect 'releases gradients that are not being reduced' '/fssdp.reduce/d'
+expect 'reduces gradients that nobody computed, or twice' 's/^\( *\)"fssdp.reduce".*$/&\n&/'
+expect 'gradients while another layer' '/what = "gradients"/d'
+expect 'releases parameters that are not here' 's/^.*what = "parameters".*$/&\n&/'
+expect 'is not between the exchange of counts and the await' '/fssdp.exchange/,$b;s/^.*fssdp.materialize.*$/&\n"fssdp.calibrate"(%arg4) {set = @sparse} : (index) -> ()/'
+expect 'ends with parameters that were not released' '/func @backward/,$s/^ *return/"fssdp.materialize"(%c2) {again = true, set = @sparse} : (index) -> ()\n&/'
+expect 'ends with gradients that did not reach their owners' '/moe.accumulate.*@sparse.w/d;/fssdp.reduce/d;/what = "gradients"/d'
+
+rm -f "$file.spoilt" "$file.answer"
+exit $failed
