@@ -20,9 +20,10 @@ may_include() { # FOLDER ALLOWED-PREFIX...
 
 may_include lang         lang/
 may_include ir           ir/ lang/
-may_include passes       passes/ ir/ lang/base/ runtime/plan/
+may_include passes       passes/ ir/ lang/base/ runtime/plan/ runtime/loads/
 may_include codegen      codegen/ ir/ lang/base/ # The driver (hecatec*) alone sees every stage.
 may_include kernels      kernels/
 may_include runtime/plan runtime/plan/
+may_include runtime/loads runtime/loads/ runtime/plan/types.h
 may_include runtime      runtime/ kernels/
 exit $failed

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "runtime/replay/synthesize.h"
+#include "runtime/loads/synthesize.h"
+#include "runtime/replay/replay.h"
 
 enum { STEPS = 200, PARTS = 4, SLACK = 10 };
 

@@ -5,9 +5,14 @@
 
 static int write_drawn(const struct options *options) {
     struct loads loads;
-    if (!synthesize(&options->synthesis, &loads)) return REPLAY_INTERNAL;
-    const bool written = loads_write(&loads, options->synthesize);
+    char why[LOADS_WHY];
+    if (!synthesize(&options->synthesis, &loads)) {
+        fprintf(stderr, "hecate-replay: out of memory for the drawn loads\n");
+        return REPLAY_INTERNAL;
+    }
+    const bool written = loads_write(&loads, options->synthesize, why);
     loads_free(&loads);
+    if (!written) fprintf(stderr, "hecate-replay: %s\n", why);
     return written ? REPLAY_OK : REPLAY_BAD_INPUT;
 }
 
@@ -50,7 +55,11 @@ int main(int argc, char **argv) {
     if (options.synthesize) return write_drawn(&options);
 
     struct loads loads;
-    if (!loads_read(&loads, options.path)) return REPLAY_BAD_INPUT;
+    char why[LOADS_WHY];
+    if (!loads_read(&loads, options.path, why)) {
+        fprintf(stderr, "hecate-replay: %s\n", why);
+        return REPLAY_BAD_INPUT;
+    }
     struct series series[POLICIES_MAX] = {0};
     int result = fits(&options, &loads) ? REPLAY_OK : REPLAY_BAD_COMMAND;
     for (int32_t i = 0; result == REPLAY_OK && i < options.policy_count; i++) {

@@ -2,7 +2,8 @@
 #ifndef HECATE_RUNTIME_REPLAY_OPTIONS_H
 #define HECATE_RUNTIME_REPLAY_OPTIONS_H
 
-#include "runtime/replay/synthesize.h"
+#include "runtime/loads/synthesize.h"
+#include "runtime/replay/replay.h"
 
 enum { POLICIES_MAX = 32 };
 

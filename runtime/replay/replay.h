@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "runtime/loads/loads.h"
 #include "runtime/plan/policy.h"
 
 // Exit codes of the program.
@@ -13,25 +14,6 @@ enum {
     REPLAY_BAD_COMMAND = 2, // A flag, or flags that do not fit the loads.
     REPLAY_INTERNAL = 70,   // Out of memory, or a policy broke its contract.
 };
-
-// Recorded loads: rows[iteration][layer][device][microbatch][expert].
-struct loads {
-    uint32_t iterations, layers, devices, microbatches, experts;
-    uint16_t *rows;
-};
-
-// Reads a loads file, plain or compressed by zstd. On failure prints one line naming the file and
-// what is wrong with it, and returns false. Free with loads_free.
-bool loads_read(struct loads *loads, const char *path);
-
-// Writes one, compressed when the name ends in .zst. Same errors.
-bool loads_write(const struct loads *loads, const char *path);
-
-void loads_free(struct loads *loads);
-
-// Copies one layer-step as the planner wants it: rows[device][expert].
-void loads_step(const struct loads *loads, uint32_t iteration, uint32_t layer, uint32_t microbatch,
-                uint32_t *rows);
 
 // Bytes of a chunk's optimizer states over its own: fp32 master copy and two moments beside bf16.
 enum { STATE_FACTOR = 6 };

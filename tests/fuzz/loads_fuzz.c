@@ -19,7 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_hush_errors();
     const char *path = fuzz_file(0, data, size);
     struct loads loads;
-    const bool replayed = loads_read(&loads, path);
+    char why[LOADS_WHY] = "";
+    const bool replayed = loads_read(&loads, path, why);
+    if (!replayed && !*why) fuzz_broken("a refusal says why");
 
     struct hrt_loads_file file;
     struct hrt_error error = {0};

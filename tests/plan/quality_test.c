@@ -1,6 +1,7 @@
 // What the policies reach on drawn loads: guards the figures of docs/planner.md, which come from a
 // recording that tests do not have. Limits lie a little above what was measured.
-#include "runtime/replay/synthesize.h"
+#include "runtime/loads/synthesize.h"
+#include "runtime/replay/replay.h"
 #include "tests/plan/plan_case.h"
 
 enum { NODES = 2, SIZE = 8, DEVICES = NODES * SIZE };

@@ -2,25 +2,27 @@
 // microbatches, experts), then u16 rows [iteration][layer][device][microbatch][expert]; usually
 // compressed by zstd.
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
-#include "runtime/replay/replay.h"
+#include "runtime/loads/loads.h"
+#include "runtime/plan/types.h"
 
 static const char magic[8] = "HLOADS1\n";
 enum { HEAD_BYTES = sizeof magic + 5 * 4 };
 static const uint64_t file_bytes_max = (uint64_t)1 << 32;
 
-static bool complain(const char *path, const char *what) {
-    fprintf(stderr, "hecate-replay: %s: %s\n", path, what);
+static bool complain(char why[LOADS_WHY], const char *path, const char *what) {
+    snprintf(why, LOADS_WHY, "%s: %s", path, what);
     return false;
 }
 
 // The whole file; NULL after a message. Also for pipes, which do not tell their size.
-static unsigned char *read_file(const char *path, size_t *bytes) {
+static unsigned char *read_file(const char *path, size_t *bytes, char why[LOADS_WHY]) {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    if (!file) return complain(path, strerror(errno)), NULL;
+    if (!file) return complain(why, path, strerror(errno)), NULL;
     unsigned char *text = NULL;
     size_t room = 0, used = 0, got = 0;
     do {
@@ -28,7 +30,7 @@ static unsigned char *read_file(const char *path, size_t *bytes) {
             room = room ? 2 * room : 1 << 20;
             unsigned char *more = room <= file_bytes_max ? realloc(text, room) : NULL;
             if (!more) {
-                complain(path, "too large for memory");
+                complain(why, path, "too large for memory");
                 goto failed;
             }
             text = more;
@@ -37,7 +39,7 @@ static unsigned char *read_file(const char *path, size_t *bytes) {
         used += got;
     } while (got > 0);
     if (ferror(file)) {
-        complain(path, "read error");
+        complain(why, path, "read error");
         goto failed;
     }
     if (file != stdin) fclose(file);
@@ -50,7 +52,8 @@ failed:
 }
 
 // Replaces compressed bytes by what they hold. Frames may lack their size, so the output grows.
-static unsigned char *decompress(const char *path, unsigned char *packed, size_t *bytes) {
+static unsigned char *decompress(const char *path, unsigned char *packed, size_t *bytes,
+                                 char why[LOADS_WHY]) {
     ZSTD_DCtx *context = ZSTD_createDCtx();
     ZSTD_inBuffer in = {packed, *bytes, 0};
     ZSTD_outBuffer out = {NULL, 0, 0};
@@ -77,7 +80,7 @@ static unsigned char *decompress(const char *path, unsigned char *packed, size_t
     ZSTD_freeDCtx(context);
     free(packed);
     if (wrong) {
-        complain(path, wrong);
+        complain(why, path, wrong);
         free(out.dst);
         return NULL;
     }
@@ -90,29 +93,31 @@ static uint32_t u32_at(const unsigned char *at) {
 }
 
 // Checks the head and takes the rows over into host order.
-static bool parse(struct loads *loads, const char *path, const unsigned char *text, size_t bytes) {
+static bool parse(struct loads *loads, const char *path, const unsigned char *text, size_t bytes,
+                  char why[LOADS_WHY]) {
     if (bytes < HEAD_BYTES || memcmp(text, magic, sizeof magic) != 0) {
-        return complain(path, "not a loads file: it does not begin with HLOADS1");
+        return complain(why, path, "not a loads file: it does not begin with HLOADS1");
     }
     uint32_t *size[] = {&loads->iterations, &loads->layers, &loads->devices, &loads->microbatches,
                         &loads->experts};
     uint64_t count = 1;
     for (int i = 0; i < 5; i++) {
         *size[i] = u32_at(text + sizeof magic + 4 * (size_t)i);
-        if (*size[i] == 0) return complain(path, "a size in its head is zero");
-        if (count > file_bytes_max / *size[i]) return complain(path, "its head claims too much");
+        if (*size[i] == 0) return complain(why, path, "a size in its head is zero");
+        if (count > file_bytes_max / *size[i])
+            return complain(why, path, "its head claims too much");
         count *= *size[i];
     }
     if (loads->devices > HPL_DEVICES_MAX || loads->experts > HPL_EXPERTS_MAX) {
-        return complain(path, "more devices or experts than the planner takes (4096)");
+        return complain(why, path, "more devices or experts than the planner takes (4096)");
     }
     if (bytes - HEAD_BYTES != 2 * count) {
-        fprintf(stderr, "hecate-replay: %s: %zu bytes of rows, its head claims %llu\n", path,
-                bytes - HEAD_BYTES, 2 * (unsigned long long)count);
+        snprintf(why, LOADS_WHY, "%s: %zu bytes of rows, its head claims %llu", path,
+                 bytes - HEAD_BYTES, 2 * (unsigned long long)count);
         return false;
     }
     loads->rows = malloc(2 * count);
-    if (!loads->rows) return complain(path, "out of memory");
+    if (!loads->rows) return complain(why, path, "out of memory");
     const unsigned char *at = text + HEAD_BYTES;
     for (uint64_t i = 0; i < count; i++) {
         loads->rows[i] = (uint16_t)(at[2 * i] | at[2 * i + 1] << 8);
@@ -120,15 +125,15 @@ static bool parse(struct loads *loads, const char *path, const unsigned char *te
     return true;
 }
 
-bool loads_read(struct loads *loads, const char *path) {
+bool loads_read(struct loads *loads, const char *path, char why[LOADS_WHY]) {
     *loads = (struct loads){0};
     size_t bytes = 0;
-    unsigned char *text = read_file(path, &bytes);
+    unsigned char *text = read_file(path, &bytes, why);
     if (text && bytes >= 4 && u32_at(text) == ZSTD_MAGICNUMBER) {
-        text = decompress(path, text, &bytes);
+        text = decompress(path, text, &bytes, why);
     }
     if (!text) return false;
-    const bool sound = parse(loads, path, text, bytes);
+    const bool sound = parse(loads, path, text, bytes, why);
     free(text);
     return sound;
 }
@@ -138,12 +143,12 @@ static bool ends_in(const char *text, const char *end) {
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-bool loads_write(const struct loads *loads, const char *path) {
+bool loads_write(const struct loads *loads, const char *path, char why[LOADS_WHY]) {
     const size_t count = (size_t)loads->iterations * loads->layers * loads->devices *
                          loads->microbatches * loads->experts;
     size_t bytes = HEAD_BYTES + 2 * count;
     unsigned char *text = malloc(bytes);
-    if (!text) return complain(path, "out of memory");
+    if (!text) return complain(why, path, "out of memory");
     memcpy(text, magic, sizeof magic);
     const uint32_t size[] = {loads->iterations, loads->layers, loads->devices, loads->microbatches,
                              loads->experts};
@@ -160,7 +165,7 @@ bool loads_write(const struct loads *loads, const char *path) {
         free(text);
         if (!packed || ZSTD_isError(used)) {
             free(packed);
-            return complain(path, "compression failed");
+            return complain(why, path, "compression failed");
         }
         text = packed;
         bytes = used;
@@ -172,7 +177,7 @@ bool loads_write(const struct loads *loads, const char *path) {
     else if (file)
         written = fflush(file) == 0 && written;
     free(text);
-    return written || complain(path, strerror(errno));
+    return written || complain(why, path, strerror(errno));
 }
 
 void loads_free(struct loads *loads) {

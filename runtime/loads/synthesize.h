@@ -1,8 +1,8 @@
 // synthesize.h: drawn loads, for any number of experts, devices and layers.
-#ifndef HECATE_RUNTIME_REPLAY_SYNTHESIZE_H
-#define HECATE_RUNTIME_REPLAY_SYNTHESIZE_H
+#ifndef HECATE_RUNTIME_LOADS_SYNTHESIZE_H
+#define HECATE_RUNTIME_LOADS_SYNTHESIZE_H
 
-#include "runtime/replay/replay.h"
+#include "runtime/loads/loads.h"
 
 struct synthesis {
     uint32_t iterations, layers, devices, microbatches, experts;
@@ -13,8 +13,7 @@ struct synthesis {
     uint64_t seed;
 };
 
-// Draws loads. The same arguments give the same loads. Prints one line and returns false when
-// memory runs out. Free with loads_free.
+// Draws loads. The same arguments give the same loads. False: memory ran out. Free with loads_free.
 bool synthesize(const struct synthesis *wanted, struct loads *loads);
 
 #endif

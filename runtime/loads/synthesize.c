@@ -1,6 +1,6 @@
 // synthesize.c: popularity by Zipf's law in a random order, drifting as a random walk of its
 // logarithm; each device draws its rows from it, with a preference of its own.
-#include "runtime/replay/synthesize.h"
+#include "runtime/loads/synthesize.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -99,10 +99,7 @@ bool synthesize(const struct synthesis *wanted, struct loads *loads) {
     loads->rows = calloc(count, sizeof *loads->rows);
     const bool taken = layer.log_popularity && layer.bias && layer.weight && loads->rows;
     for (uint32_t l = 0; taken && l < wanted->layers; l++) draw_layer(wanted, loads, l, &layer);
-    if (!taken) {
-        fprintf(stderr, "hecate-replay: out of memory for the drawn loads\n");
-        loads_free(loads);
-    }
+    if (!taken) loads_free(loads);
     free(layer.log_popularity);
     free(layer.bias);
     free(layer.weight);
