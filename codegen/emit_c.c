@@ -88,11 +88,11 @@ static bool check_module(struct hec_emitter *e) {
 }
 
 static void reserve_names(struct hec_emitter *e) {
-    static const char *const own[] = {"backward", "begin",   "bind", "forward", "loads",
-                                      "params",   "program", "sets", "settings"};
-    static const char *const members[] = {"batch", "experts", "grad",    "ids",
-                                          "noise", "param",   "routing", "rows",
-                                          "saved", "scale",   "share",   "targets"};
+    static const char *const own[] = {"backward", "begin",  "bind",    "bind_rounded", "forward",
+                                      "loads",    "params", "program", "sets",         "settings"};
+    static const char *const members[] = {"batch", "experts", "grad",    "ids",  "noise",
+                                          "param", "rounded", "routing", "rows", "saved",
+                                          "scale", "share",   "targets"};
     e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -122,7 +122,8 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
                 source.data);
     hec_comment(out, "Do not edit: change the model and compile again.");
     hec_line(out, "//");
-    hec_comment(out, "  target   cpu, %s%s", size == 4 ? "fp32" : "fp64",
+    const char *precision = size == 8 ? "fp64" : hec_has_rounded(e) ? "bf16" : "fp32";
+    hec_comment(out, "  target   cpu, %s%s", precision,
                 e->world > 1 ? HEC_TEXT(e, ", %" PRId64 " ranks", e->world) : "");
     hec_comment(out, "  memory   %s of parameters, as much for gradients, %s for everything else",
                 mebibytes(e, params),
@@ -163,6 +164,7 @@ bool hec_emit_c(MlirOperation module, const struct hec_emit_options *options,
         hec_model_struct(&e, &model);
         hec_blank(&model);
         hec_model_bind(&e, &model);
+        hec_model_bind_rounded(&e, &model);
         hec_emit_tables(&e, &tables);
     }
     if (!e.failed) {

@@ -162,6 +162,9 @@ const char *hec_number(struct hec_emitter *e, double value); // "0.5", shortest 
 
 const char *hec_member(struct hec_emitter *e, MlirOperation symbol);  // Of struct param or saved.
 MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param); // Null: none.
+// Whether products read a bf16 copy of a parameter; of a set: of one of its experts' parameters.
+bool hec_is_rounded(struct hec_emitter *e, MlirOperation symbol);
+bool hec_has_rounded(struct hec_emitter *e); // Of any.
 const char *hec_experts(struct hec_emitter *e, MlirOperation set); // The constant for its experts.
 // The slot in which `set` keeps its loads, and the set of such a slot; null: there is none.
 MlirOperation hec_loads_of(struct hec_emitter *e, MlirOperation set);
@@ -171,6 +174,7 @@ bool hec_has_noise(struct hec_emitter *e);                    // Whether routers
 void hec_model_struct(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_bind(struct hec_emitter *e, struct hec_writer *out);
+void hec_model_bind_rounded(struct hec_emitter *e, struct hec_writer *out); // Where hec_has_rounded.
 void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out);
 
 // ---- operations

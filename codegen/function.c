@@ -196,7 +196,12 @@ static const char *member_text(struct hec_emitter *e, const char *part, MlirOper
     return HEC_TEXT(e, "m->%s.%s%s", part, hec_member(e, symbol), hec_home_row(e, home));
 }
 
-const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home) {
+// The part of the model's struct that a parameter's value or gradient is in.
+static const char *part_of(const struct hec_home *home, bool rounded) {
+    return home->kind == HEC_HOME_GRAD ? "grad" : rounded ? "rounded" : "param";
+}
+
+static const char *home_ref(struct hec_emitter *e, const struct hec_home *home, bool rounded) {
     switch (home->kind) {
     case HEC_HOME_SLOT:
         return member_text(e, "saved", home->symbol, home);
@@ -205,7 +210,7 @@ const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home) {
         if (!mlirOperationIsNull(hec_set_of(e, home->symbol))) {
             hec_emit_fault(e, home->symbol, "belongs to a set and is used as one tensor");
         }
-        return member_text(e, home->kind == HEC_HOME_PARAM ? "param" : "grad", home->symbol, home);
+        return member_text(e, part_of(home, rounded), home->symbol, home);
     case HEC_HOME_IDS:
         return "m->ids";
     case HEC_HOME_TARGETS:
@@ -220,6 +225,10 @@ const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home) {
         break;
     }
     return "NULL";
+}
+
+const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home) {
+    return home_ref(e, home, false);
 }
 
 // What is added to a temporary in its place is written under the temporary's name, if that belongs
@@ -241,7 +250,7 @@ const char *hec_ref(struct hec_emitter *e, MlirValue value) {
         const struct hec_field *field = home.adds ? added_to(e, value, home.offset) : NULL;
         return alias_of(e, field ? field : field_of(e, value, home.offset));
     }
-    return hec_home_ref(e, &home);
+    return home_ref(e, &home, hec_type_is_rounded(mlirValueGetType(value)));
 }
 
 const char *hec_element(struct hec_emitter *e, MlirValue value, const char *index) {
@@ -257,7 +266,7 @@ const char *hec_chunk(struct hec_emitter *e, MlirValue value) {
         hec_emit_fault(e, hec_defining(value), "has a result or operand that lies in no set");
         return "NULL";
     }
-    return member_text(e, home.kind == HEC_HOME_PARAM ? "param" : "grad", set, &home);
+    return member_text(e, part_of(&home, hec_type_is_rounded(mlirValueGetType(value))), set, &home);
 }
 
 const char *hec_chunk_offset(struct hec_emitter *e, MlirValue value) {

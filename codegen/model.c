@@ -25,6 +25,26 @@ static bool in_set(MlirOperation param) {
     return hec_has_attr(param, "set");
 }
 
+bool hec_is_rounded(struct hec_emitter *e, MlirOperation symbol) {
+    if (hec_op_is(symbol, HEC_OP_param)) return hec_get_bool(symbol, "rounded");
+    const struct hec_ops params = symbols(e, HEC_OP_param);
+    bool found = false;
+    for (int i = 0; i < params.count && !found; i++) {
+        found = hec_get_bool(params.op[i], "rounded") &&
+                mlirOperationEqual(hec_set_of(e, params.op[i]), symbol);
+    }
+    free(params.op);
+    return found;
+}
+
+bool hec_has_rounded(struct hec_emitter *e) {
+    const struct hec_ops params = symbols(e, HEC_OP_param);
+    bool found = false;
+    for (int i = 0; i < params.count && !found; i++) found = hec_is_rounded(e, params.op[i]);
+    free(params.op);
+    return found;
+}
+
 // Members are named after their symbols; what lies in a chunk is named by a constant.
 static const char *name_symbol(struct hec_emitter *e, struct hec_idents *scope, MlirOperation op) {
     intptr_t *at = hec_map_at(&e->names, op.ptr);
@@ -99,6 +119,24 @@ static void struct_params(struct hec_emitter *e, struct hec_writer *out, bool gr
                  grads ? "" : " // Chunks of experts.");
     }
     hec_close(out, grads ? "} grad;" : "} param;");
+    free(params.op), free(sets.op);
+}
+
+static void struct_rounded(struct hec_emitter *e, struct hec_writer *out) {
+    if (!hec_has_rounded(e)) return;
+    const struct hec_ops params = symbols(e, HEC_OP_param), sets = symbols(e, HEC_OP_set);
+    hec_comment(out, "Their copies in bf16, which products read.");
+    hec_open(out, "struct {");
+    for (int i = 0; i < params.count; i++) {
+        if (in_set(params.op[i]) || !hec_is_rounded(e, params.op[i])) continue;
+        hec_line(out, "const hk_bf16 *%s%s;", hec_member(e, params.op[i]), extent(e, params.op[i]));
+    }
+    for (int i = 0; i < sets.count; i++) {
+        if (!hec_is_rounded(e, sets.op[i])) continue;
+        hec_line(out, "const hk_bf16 *%s%s[%s];", hec_member(e, sets.op[i]), extent(e, sets.op[i]),
+                 hec_experts(e, sets.op[i]));
+    }
+    hec_close(out, "} rounded;");
     free(params.op), free(sets.op);
 }
 
@@ -200,6 +238,7 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
         hec_line(out, "struct hrt_fssdp *fssdp; // What experts are where; the runtime's.");
     hec_blank(out);
     struct_params(e, out, false);
+    struct_rounded(e, out);
     struct_params(e, out, true);
     struct_saved(e, out);
     struct_routing(e, out);
@@ -247,23 +286,33 @@ static const char *at_offset(struct hec_emitter *e, const char *base, int64_t of
     return offset ? HEC_TEXT(e, "%s + %" PRId64, base, offset) : base;
 }
 
-static void bind_param(struct layer_loop *loop, MlirOperation op) {
+// Parts of the struct, and the variables that point to their buffers.
+enum part { PARAM, GRAD, ROUNDED, PARTS };
+static const char *const part_name[PARTS] = {"param", "grad", "rounded"};
+static const char *const part_base[PARTS] = {"p", "g", "r"};
+
+static bool is_in_part(struct hec_emitter *e, enum part part, MlirOperation symbol) {
+    if (part == ROUNDED) return hec_is_rounded(e, symbol);
+    return part == PARAM || !hec_op_is(symbol, HEC_OP_param) || hec_get_bool(symbol, "trainable");
+}
+
+static void bind_param(struct layer_loop *loop, MlirOperation op, enum part first, enum part last) {
     struct hec_emitter *e = loop->e;
     const int64_t layers = hec_get_int(op, "layers");
     const char *name = hec_member(e, op);
-    enter_loop(loop, layers ? hec_layers(e, layers) : "", layers);
-    for (int grads = 0; grads < 2; grads++) {
-        if (grads && !hec_get_bool(op, "trainable")) continue;
-        const char *place = at_offset(e, grads ? "g" : "p", hec_get_int(op, "offset"));
+    for (enum part part = first; part <= last; part++) {
+        if (!is_in_part(e, part, op)) continue;
+        enter_loop(loop, layers ? hec_layers(e, layers) : "", layers);
+        const char *place = at_offset(e, part_base[part], hec_get_int(op, "offset"));
         if (layers) place = HEC_TEXT(e, "%s + i * %" PRId64, place, hec_get_int(op, "elements"));
-        hec_line(loop->out, "m->%s.%s%s = %s;", grads ? "grad" : "param", name, layers ? "[i]" : "",
-                 place);
+        hec_line(loop->out, "m->%s.%s%s = %s;", part_name[part], name, layers ? "[i]" : "", place);
     }
 }
 
 // Not where experts live on several ranks: there the runtime says which chunks are here.
-static void bind_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation set) {
-    if (e->sends_rows) return;
+static void bind_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation set,
+                     enum part first, enum part last) {
+    if (e->sends_rows || !is_in_part(e, first, set)) return;
     const int64_t layers = hec_get_int(set, "layers");
     const char *name = hec_member(e, set), *experts = hec_experts(e, set);
     const char *chunk = "n";
@@ -272,9 +321,9 @@ static void bind_set(struct hec_emitter *e, struct hec_writer *out, MlirOperatio
         chunk = HEC_TEXT(e, "(i * %s + n)", experts);
     }
     hec_open(out, "for (int64_t n = 0; n < %s; n++) {", experts);
-    for (int grads = 0; grads < 2; grads++) {
-        hec_line(out, "m->%s.%s%s[n] = %s + %s * %" PRId64 ";", grads ? "grad" : "param", name,
-                 layers ? "[i]" : "", at_offset(e, grads ? "g" : "p", hec_get_int(set, "offset")),
+    for (enum part part = first; part <= last; part++) {
+        hec_line(out, "m->%s.%s%s[n] = %s + %s * %" PRId64 ";", part_name[part], name,
+                 layers ? "[i]" : "", at_offset(e, part_base[part], hec_get_int(set, "offset")),
                  chunk, hec_get_int(set, "chunk_elements"));
     }
     hec_close(out, "}");
@@ -304,10 +353,10 @@ void hec_model_bind(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "char *a = arena;");
     hec_blank(out);
     for (int i = 0; i < params.count; i++) {
-        if (!in_set(params.op[i])) bind_param(&loop, params.op[i]);
+        if (!in_set(params.op[i])) bind_param(&loop, params.op[i], PARAM, GRAD);
     }
     enter_loop(&loop, "", 0);
-    for (int i = 0; i < sets.count; i++) bind_set(e, out, sets.op[i]);
+    for (int i = 0; i < sets.count; i++) bind_set(e, out, sets.op[i], PARAM, GRAD);
     hec_blank(out);
     for (int i = 0; i < slots.count; i++) bind_slot(&loop, slots.op[i]);
     enter_loop(&loop, "", 0);
@@ -322,4 +371,22 @@ void hec_model_bind(struct hec_emitter *e, struct hec_writer *out) {
     }
     hec_close(out, "}");
     free(params.op), free(sets.op), free(slots.op);
+}
+
+void hec_model_bind_rounded(struct hec_emitter *e, struct hec_writer *out) {
+    if (!hec_has_rounded(e)) return;
+    struct layer_loop loop = {.e = e, .out = out};
+    const struct hec_ops params = symbols(e, HEC_OP_param), sets = symbols(e, HEC_OP_set);
+    hec_blank(out);
+    hec_open(out, "static void bind_rounded(void *model, const void *rounded) {");
+    hec_line(out, "struct %s *m = model;", e->name);
+    hec_line(out, "const hk_bf16 *r = rounded;");
+    hec_blank(out);
+    for (int i = 0; i < params.count; i++) {
+        if (!in_set(params.op[i])) bind_param(&loop, params.op[i], ROUNDED, ROUNDED);
+    }
+    enter_loop(&loop, "", 0);
+    for (int i = 0; i < sets.count; i++) bind_set(e, out, sets.op[i], ROUNDED, ROUNDED);
+    hec_close(out, "}");
+    free(params.op), free(sets.op);
 }

@@ -99,12 +99,14 @@ static const char *table_text(struct hec_emitter *e, MlirOperation set, const ch
 // What the runtime needs to send rows to a set's experts: "" in programs of one rank.
 static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
     if (!e->sends_rows) return "";
-    return HEC_TEXT(e,
-                    ", .width = %" PRId64 ", .rows_max = %" PRId64
-                    ", .chunks = offsetof(struct %s, param.%s), .chunk_grads = offsetof(struct %s, "
-                    "grad.%s)",
-                    row_width(e, set), hec_get_int(set, "rows_max"), e->name, hec_member(e, set),
-                    e->name, hec_member(e, set));
+    const char *name = hec_member(e, set);
+    const char *text = HEC_TEXT(
+        e,
+        ", .width = %" PRId64 ", .rows_max = %" PRId64
+        ", .chunks = offsetof(struct %s, param.%s), .chunk_grads = offsetof(struct %s, grad.%s)",
+        row_width(e, set), hec_get_int(set, "rows_max"), e->name, name, e->name, name);
+    if (!hec_is_rounded(e, set)) return text;
+    return HEC_TEXT(e, "%s, .chunk_rounded = offsetof(struct %s, rounded.%s)", text, e->name, name);
 }
 
 static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
@@ -152,6 +154,7 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
                     init_text(e, op), hec_get_bool(op, "decay") ? "true" : "false",
                     hec_get_bool(op, "trainable") ? "true" : "false",
                     panels ? "HRT_PANELS" : "HRT_ROWS");
+    if (hec_is_rounded(e, op)) text = HEC_TEXT(e, "%s, .rounded = true", text);
     hec_line(out,
              "%s, .rows = %" PRId64 ", .columns = %" PRId64 ", .elements = %" PRId64
              ", .set = %d, .offset = %" PRId64 "},",
@@ -303,6 +306,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
         hec_line(out, ".logits_offset = %" PRId64 ",", hec_get_int(logits, "offset"));
     }
     hec_line(out, ".bind = bind,");
+    if (hec_has_rounded(e)) hec_line(out, ".bind_rounded = bind_rounded,");
     hec_line(out, ".forward = forward,");
     hec_line(out, ".backward = backward,");
     hec_close(out, "};");

@@ -304,8 +304,8 @@ static bool read_settings(struct hec_build *build) {
     const struct hec_span at = build->program->model->at;
     build->i32 = mlirIntegerTypeGet(build->context, 32);
     build->index = mlirIndexTypeGet(build->context);
-    if (precision && strcmp(precision, "fp32") == 0) {
-        build->real = mlirF32TypeGet(build->context);
+    if (precision && (strcmp(precision, "fp32") == 0 || strcmp(precision, "bf16") == 0)) {
+        build->real = mlirF32TypeGet(build->context); // bf16: pass use-bf16 says what is rounded.
     } else if (precision && strcmp(precision, "fp64") == 0) {
         build->real = mlirF64TypeGet(build->context);
     } else {

@@ -61,6 +61,11 @@ int64_t hec_type_elements(MlirType type);
 int64_t hec_type_bytes(MlirType type); // 0 for types that are no tensors.
 bool hec_type_is_real(MlirType type);  // A tensor of f32 or f64.
 
+// bf16 is no type of values: only the rounded copies of parameters that products read have it.
+bool hec_type_is_rounded(MlirType type);    // A tensor of bf16.
+MlirType hec_type_rounded(MlirType type);   // The same dimensions in bf16.
+MlirType hec_type_unrounded(MlirType type); // A tensor of bf16 in f32; others as they are.
+
 // ---- building (builder.c)
 
 struct hec_builder {

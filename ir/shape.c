@@ -64,11 +64,31 @@ int64_t hec_type_elements(MlirType type) {
 int64_t hec_type_bytes(MlirType type) {
     if (!mlirTypeIsARankedTensor(type)) return 0;
     const MlirType element = mlirShapedTypeGetElementType(type);
-    return hec_type_elements(type) * (mlirTypeIsAF64(element) ? 8 : 4);
+    const int64_t bytes = mlirTypeIsAF64(element) ? 8 : mlirTypeIsABF16(element) ? 2 : 4;
+    return hec_type_elements(type) * bytes;
 }
 
 bool hec_type_is_real(MlirType type) {
     if (!mlirTypeIsARankedTensor(type)) return false;
     const MlirType element = mlirShapedTypeGetElementType(type);
     return mlirTypeIsAF32(element) || mlirTypeIsAF64(element);
+}
+
+static MlirType with_element(MlirType type, MlirType element) {
+    struct hec_tensor tensor = hec_tensor_of(type);
+    tensor.element = element;
+    return hec_tensor_type(&tensor);
+}
+
+bool hec_type_is_rounded(MlirType type) {
+    return mlirTypeIsARankedTensor(type) && mlirTypeIsABF16(mlirShapedTypeGetElementType(type));
+}
+
+MlirType hec_type_rounded(MlirType type) {
+    return with_element(type, mlirBF16TypeGet(mlirTypeGetContext(type)));
+}
+
+MlirType hec_type_unrounded(MlirType type) {
+    if (!hec_type_is_rounded(type)) return type;
+    return with_element(type, mlirF32TypeGet(mlirTypeGetContext(type)));
 }

@@ -42,6 +42,8 @@ static bool is_common(MlirStringRef name) {
                                          "operandSegmentSizes",
                                          "bias_rate",
                                          "select_bias",
+                                         "rounds",  // Of products: operands become bf16.
+                                         "rounded", // Of parameters: products read a bf16 copy.
                                          "limited", // Of moe.set, as rows_max: distribute-experts.
                                          "rows_max"};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {

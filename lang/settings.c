@@ -106,7 +106,7 @@ const struct hec_setting_row hec_setting_rows[] = {
     {"train.optimizer.lr", .type = REAL, .standard = "0.0003", .position = 1, .of = "adamw",
      .text = "learning rate"},
     {"train.precision", .type = CHOICE, .values = "fp32|fp64|bf16", .standard = "fp32",
-     .later = "bf16", .text = "of parameters and activations"},
+     .text = "of parameters and activations; bf16: of products, whose sums are fp32"},
     {"train.precision.master", .type = CHOICE, .values = "fp32", .standard = "fp32", .of = "bf16",
      .text = "of the optimizer's parameters"},
     {"train.precision.router", .type = CHOICE, .values = "fp32|bf16", .standard = "fp32",

@@ -17,7 +17,8 @@ static bool is_active(const struct search *s, MlirValue v) {
 
 // Returns whether this is news.
 static bool mark(struct search *s, MlirValue v) {
-    if (!hec_type_is_real(mlirValueGetType(v)) || is_active(s, v)) return false;
+    const MlirType type = hec_type_unrounded(mlirValueGetType(v));
+    if (!hec_type_is_real(type) || is_active(s, v)) return false;
     *hec_map_at(s->active, v.ptr) = 1;
     return true;
 }

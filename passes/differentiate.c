@@ -215,7 +215,8 @@ static MlirValue of_result(struct hec_gradient *rules, MlirOperation op, int ind
     return adjoint_of((struct differentiation *)rules, hec_result(op, index), or_zero);
 }
 
-// The gradient of a parameter goes to its memory at once: uses of one parameter need not meet.
+// The gradient of a parameter goes to its memory at once: uses of one parameter need not meet. That of
+// its rounded copy is its own: rounding counts as the identity.
 static void accumulate(struct differentiation *d, MlirValue v, MlirValue gradient) {
     const MlirOperation get = hec_defining(v);
     const int layered = (int)mlirOperationGetNumOperands(get);
@@ -229,7 +230,7 @@ static void accumulate(struct differentiation *d, MlirValue v, MlirValue gradien
 static void add(struct hec_gradient *rules, MlirValue v, MlirValue gradient) {
     struct differentiation *d = (struct differentiation *)rules;
     if (!wants(rules, v)) return;
-    if (!mlirTypeEqual(mlirValueGetType(v), mlirValueGetType(gradient))) {
+    if (!mlirTypeEqual(hec_type_unrounded(mlirValueGetType(v)), mlirValueGetType(gradient))) {
         const MlirStringRef name = hec_value_name(v);
         hec_ir_error(d->forward,
                      "internal error: the gradient of %%%.*s has another type than the value",

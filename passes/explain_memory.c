@@ -233,18 +233,40 @@ static int64_t elements_of_rank(MlirOperation module) {
     return elements;
 }
 
+// Bytes of the copies in bf16 that products of the fullest rank read.
+static int64_t rounded_bytes(MlirOperation module) {
+    int64_t bytes = 0;
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    for (int k = 0; k < ops.count; k++) {
+        const MlirOperation param = ops.op[k];
+        if (!hec_op_is(param, HEC_OP_param) || !hec_get_bool(param, "rounded")) continue;
+        const MlirOperation set = hec_find_symbol(module, hec_get_string(param, "set"));
+        const int64_t layers = hec_get_int(param, "layers");
+        int64_t experts = set.ptr ? hec_get_int(set, "experts") : 1;
+        if (set.ptr && hec_has_attr(set, "rows_max")) {
+            const int64_t world = hec_get_int(module, "hecate.world");
+            experts = (experts + world - 1) / world;
+        }
+        bytes += 2 * experts * (layers ? layers : 1) * hec_get_int(param, "elements");
+    }
+    free(ops.op);
+    return bytes;
+}
+
 bool hec_explain_memory(MlirOperation module, FILE *out) {
     struct hec_placement p = {.sound = true};
     const bool placed = read_placement(&p, module);
     if (placed) {
         const int64_t whole = hec_get_int(module, "hecate.param_elements") * element_bytes(module);
         const int64_t parameters = elements_of_rank(module) * element_bytes(module);
+        const int64_t rounded = rounded_bytes(module);
         const bool ranks = hec_has_attr(module, "hecate.world");
         print_line("parameters", parameters, ranks ? "on one rank, with its experts" : "", out);
+        if (rounded) print_line("rounded copies", rounded, "in bf16, that products read", out);
         print_line("gradients", parameters, "of the same layout", out);
         print_line("optimizer states", 2 * parameters, "AdamW's two means", out);
         print_line("arena", p.arena_bytes, "saved values and temporaries of one microbatch", out);
-        print_line("together", 4 * parameters + p.arena_bytes,
+        print_line("together", 4 * parameters + rounded + p.arena_bytes,
                    ranks ? "and what is under way between ranks: see the program's info" : "", out);
         explain_parameters(&p, whole, out);
         explain_arena(&p, out);

@@ -42,6 +42,7 @@ extern const struct hec_pass hec_pass_check_shapes;
 extern const struct hec_pass hec_pass_group_experts;
 extern const struct hec_pass hec_pass_inline;
 extern const struct hec_pass hec_pass_simplify;
+extern const struct hec_pass hec_pass_use_bf16;
 extern const struct hec_pass hec_pass_differentiate;
 extern const struct hec_pass hec_pass_recompute;
 extern const struct hec_pass hec_pass_distribute_experts;

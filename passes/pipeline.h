@@ -11,12 +11,12 @@
 #include "passes/pass.h"
 
 #define HEC_PIPELINE_DEFAULT                                                                       \
-    "check-shapes,group-experts,inline,simplify,differentiate,simplify,recompute,"                 \
+    "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
     "fuse-elementwise,place-buffers"
 
 // Of modules with hecate.world, that is for more than one rank.
 #define HEC_PIPELINE_RANKS                                                                         \
-    "check-shapes,group-experts,inline,simplify,differentiate,simplify,recompute,"                 \
+    "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
     "distribute-experts,fuse-elementwise,place-buffers"
 
 // Of modules for several ranks whose experts move (passes/movement.h).

@@ -9,6 +9,7 @@ const struct hec_pass *const hec_passes[] = {
     &hec_pass_group_experts,      //
     &hec_pass_inline,             //
     &hec_pass_simplify,           //
+    &hec_pass_use_bf16,           // Of programs with train.precision = bf16.
     &hec_pass_differentiate,      //
     &hec_pass_recompute,          //
     &hec_pass_distribute_experts, // Of programs of several ranks.

@@ -3,6 +3,8 @@
 //
 // Buffers: `params` and `grads` have the same layout, `param_elements` elements of `precision`.
 // Every parameter (or chunk of a set) lies at a fixed offset; Adam's states use the same layout.
+// Parameters that products read in bf16 have a copy, rounded to nearest even, at the same offset in
+// elements of a buffer of bf16: whoever changes parameters makes it anew (params/rounded.h).
 // The arena holds everything else: saved values and temporaries, `arena_bytes`, known when compiled.
 #ifndef HECATE_RUNTIME_PROGRAM_H
 #define HECATE_RUNTIME_PROGRAM_H
@@ -30,6 +32,7 @@ struct hrt_set {
     bool limited;               // The ranks drop rows of its experts together (hrt_drop).
     size_t chunks, chunk_grads; // Bytes into the model: tables of pointers, [layers][experts], of
                                 // the chunks that this rank holds, by number, and their gradients.
+    size_t chunk_rounded; // The same table of their rounded copies. 0: products read none.
     // Of programs that move experts (struct hrt_program, movement); else NULL.
     const int32_t *owner;     // [layers][experts] first owners. NULL: hrt_expert_owner's.
     const uint32_t *forecast; // [layers][world][experts] rows that each rank is expected to route
@@ -67,6 +70,7 @@ struct hrt_param {
     double init_value;
     bool decay, trainable;
     enum hrt_layout layout;
+    bool rounded; // Products read its copy in bf16.
     int64_t rows, columns; // The matrix that `layout` arranges: all elements of `shape`.
     int64_t elements;      // Stored, per layer (per expert), with padding.
     int set;               // Index into sets, or -1.
@@ -137,6 +141,8 @@ struct hrt_program {
 
     // Stores the buffers in the model struct and derives its pointer tables. Call once.
     void (*bind)(void *model, void *params, void *grads, void *arena);
+    // Does the same with the copies in bf16, param_elements of 2 bytes. NULL: no parameter has one.
+    void (*bind_rounded)(void *model, const void *rounded);
     // ids, targets [batch, positions]; a negative target is ignored. 1 <= batch <= program->batch.
     struct hrt_losses (*forward)(void *model, int64_t batch, const int32_t *ids,
                                  const int32_t *targets, double scale, double share);

@@ -79,8 +79,13 @@ static bool check_window(MlirOperation op) {
         hec_ir_error(op, "a window needs causal attention");
         return false;
     }
-    if (isfinite(hec_get_float(op, "scale"))) return true;
-    hec_ir_error(op, "scale is not finite");
+    if (!isfinite(hec_get_float(op, "scale"))) {
+        hec_ir_error(op, "scale is not finite");
+        return false;
+    }
+    const struct hec_tensor q = hec_in(op, 0);
+    if (!hec_get_bool(op, "rounds") || mlirTypeIsAF32(q.element)) return true;
+    hec_ir_error(op, "rounds is for operands of f32");
     return false;
 }
 
@@ -106,8 +111,10 @@ static bool infer_sdpa_grad(MlirOperation op, MlirType *result) {
 
 static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
     static const char *const keys[] = {"causal", "window", "scale", NULL};
-    MlirNamedAttribute attribute[3];
-    const int attributes = hec_rule_attributes(op, keys, attribute);
+    MlirNamedAttribute attribute[4];
+    int attributes = hec_rule_attributes(op, keys, attribute);
+    if (hec_get_bool(op, "rounds"))
+        attribute[attributes++] = hec_attr_bool(g->builder->context, "rounds", true);
     MlirValue in[6] = {g->of_result(g, op, 0, true)};
     for (int i = 0; i < 3; i++) in[1 + i] = g->primal(g, hec_operand(op, i));
     for (int i = 0; i < 2; i++) in[4 + i] = g->primal(g, hec_result(op, i));

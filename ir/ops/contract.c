@@ -89,17 +89,27 @@ static bool check_dims(MlirOperation op, const struct hec_tensor t[3]) {
     return true;
 }
 
+// One type of reals. A product that `rounds` is one of f32, whose operands become bf16 on the way in:
+// a parameter is read as the copy that has been rounded already; TN multiplies no parameter.
+static bool check_elements(MlirOperation op, const struct hec_tensor t[3],
+                           enum hec_contract_form form) {
+    const bool rounds = hec_get_bool(op, "rounds");
+    const MlirType real = t[0].element;
+    const MlirType b =
+        rounds && form != HEC_CONTRACT_TN ? mlirBF16TypeGet(mlirOperationGetContext(op)) : real;
+    const bool known = mlirTypeIsAF32(real) || (mlirTypeIsAF64(real) && !rounds);
+    if (known && mlirTypeEqual(t[2].element, real) && mlirTypeEqual(t[1].element, b)) return true;
+    hec_ir_error(op,
+                 rounds ? "with rounds a and the result must be of f32, b of %s"
+                        : "operands and result must all be of f32, or of f64",
+                 form == HEC_CONTRACT_TN ? "f32, too" : "bf16");
+    return false;
+}
+
 static bool check_form(MlirOperation op, const struct hec_tensor t[3]) {
-    for (int i = 0; i < 3; i++) {
-        if (!mlirTypeEqual(t[i].element, t[0].element) ||
-            !hec_type_is_real(hec_tensor_type(&t[i]))) {
-            hec_ir_error(op, "operands and result must all be of f32, or of f64");
-            return false;
-        }
-    }
     if (!check_dims(op, t)) return false;
     struct hec_contract c;
-    if (match(&t[0], &t[1], &t[2], &c)) return true;
+    if (match(&t[0], &t[1], &t[2], &c)) return check_elements(op, t, c.form);
     hec_ir_error(
         op, "not yet: %s by %s to %s needs a transpose", hec_type_text(hec_tensor_type(&t[0])).text,
         hec_type_text(hec_tensor_type(&t[1])).text, hec_type_text(hec_tensor_type(&t[2])).text);
@@ -161,7 +171,7 @@ static struct hec_cost cost(MlirOperation op) {
 // first dimension (after the experts'), so that no product needs a transpose.
 static void add_product(struct hec_gradient *g, MlirOperation op, MlirValue v, MlirValue p,
                         MlirValue q) {
-    const MlirType type = mlirValueGetType(v);
+    const MlirType type = hec_type_unrounded(mlirValueGetType(v));
     const bool grouped = hec_op_is(op, HEC_OP_grouped_contract);
     const struct hec_tensor t = hec_tensor_of(type), right = hec_tensor_of(mlirValueGetType(q));
     const int lead = grouped && !is_dim(&t, 0, "rows") ? 1 : 0;
@@ -169,7 +179,10 @@ static void add_product(struct hec_gradient *g, MlirOperation op, MlirValue v, M
     MlirValue in[3] = {swap ? q : p, swap ? p : q};
     if (grouped) in[2] = g->primal(g, hec_operand(op, 2));
     const enum hec_op id = grouped ? HEC_OP_grouped_contract : HEC_OP_contract;
-    g->add(g, v, hec_build_value(g->builder, id, grouped ? 3 : 2, in, type, 0, NULL));
+    const bool rounds = hec_get_bool(op, "rounds"); // Then all three products do.
+    const MlirNamedAttribute attribute = hec_attr_bool(g->builder->context, "rounds", true);
+    g->add(g, v,
+           hec_build_value(g->builder, id, grouped ? 3 : 2, in, type, rounds ? 1 : 0, &attribute));
 }
 
 static void gradient(struct hec_gradient *g, MlirOperation op) {

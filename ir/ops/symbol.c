@@ -134,9 +134,9 @@ static bool verify_slot(MlirOperation op) {
     return check_top_level(op) && check_tensor(op, &t) && check_layers(op);
 }
 
-// `value` is what `op` reads from or writes to the symbol named by `key`; `layered` says whether it
-// names a layer.
-static bool check_access(MlirOperation op, const char *key, enum hec_op kind, MlirValue value,
+// `found` is the type that `op` reads from or writes to the symbol named by `key`; `layered` says
+// whether it names a layer.
+static bool check_access(MlirOperation op, const char *key, enum hec_op kind, MlirType found,
                          bool layered) {
     const MlirStringRef name = hec_get_string(op, key);
     const MlirOperation symbol = hec_find_symbol(hec_module_of(op), name);
@@ -146,10 +146,9 @@ static bool check_access(MlirOperation op, const char *key, enum hec_op kind, Ml
         return false;
     }
     const MlirType type = hec_get_type(symbol, "type");
-    if (!mlirTypeEqual(type, mlirValueGetType(value))) {
-        hec_ir_error(op, "the value is %s, but @%.*s is %s",
-                     hec_type_text(mlirValueGetType(value)).text, (int)name.length, name.data,
-                     hec_type_text(type).text);
+    if (!mlirTypeEqual(type, found)) {
+        hec_ir_error(op, "the value is %s, but @%.*s is %s", hec_type_text(found).text,
+                     (int)name.length, name.data, hec_type_text(type).text);
         return false;
     }
     if ((hec_get_int(symbol, "layers") > 0) == layered) return true;
@@ -158,23 +157,25 @@ static bool check_access(MlirOperation op, const char *key, enum hec_op kind, Ml
     return false;
 }
 
+// A parameter of f32 may be read as its copy rounded to bf16.
 static bool verify_get(MlirOperation op) {
-    return check_access(op, "param", HEC_OP_param, hec_result(op, 0),
+    return check_access(op, "param", HEC_OP_param,
+                        hec_type_unrounded(mlirValueGetType(hec_result(op, 0))),
                         mlirOperationGetNumOperands(op) > 0);
 }
 
 static bool verify_fetch(MlirOperation op) {
-    return check_access(op, "slot", HEC_OP_slot, hec_result(op, 0),
+    return check_access(op, "slot", HEC_OP_slot, mlirValueGetType(hec_result(op, 0)),
                         mlirOperationGetNumOperands(op) > 0);
 }
 
 static bool verify_stash(MlirOperation op) {
-    return check_access(op, "slot", HEC_OP_slot, hec_operand(op, 0),
+    return check_access(op, "slot", HEC_OP_slot, mlirValueGetType(hec_operand(op, 0)),
                         mlirOperationGetNumOperands(op) > 1);
 }
 
 static bool verify_accumulate(MlirOperation op) {
-    if (!check_access(op, "param", HEC_OP_param, hec_operand(op, 0),
+    if (!check_access(op, "param", HEC_OP_param, mlirValueGetType(hec_operand(op, 0)),
                       mlirOperationGetNumOperands(op) > 1)) {
         return false;
     }

@@ -2,14 +2,15 @@
 //
 // A matrix that is only ever the right operand of products lies in panels of 64 columns, padded
 // with zeros, which the kernels read in order. Everything else lies row-major. Gradients and
-// optimizer states have the layout of their parameter. Every tensor starts at a multiple of 16
-// elements.
+// optimizer states have the layout of their parameter, and so has the rounded copy that products in
+// bf16 read, at the same offset in elements: there a panel holds pairs of rows. Every tensor starts at
+// a multiple of 64 bytes.
 #include <stdlib.h>
 
 #include "ir/ops/contract.h"
 #include "passes/place/place.h"
 
-enum { PANEL = 64, ALIGN_ELEMENTS = 16 };
+enum { PANEL = 64, ALIGN_BYTES = 64 };
 
 static int64_t round_up(int64_t value, int64_t unit) {
     return (value + unit - 1) / unit * unit;
@@ -18,7 +19,8 @@ static int64_t round_up(int64_t value, int64_t unit) {
 struct layout {
     MlirOperation param;
     bool panels;
-    bool seen; // A product has said how the matrix is divided.
+    bool rounded; // Products read a copy in bf16.
+    bool seen;    // A product has said how the matrix is divided.
     int64_t rows, columns;
 };
 
@@ -75,12 +77,14 @@ static void see_gradient(struct hec_placement *p, struct layout *layout, MlirOpe
 
 static void see_uses(struct hec_placement *p, struct layout *layout) {
     const MlirStringRef name = hec_get_string(layout->param, "sym_name");
+    layout->panels = true;
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];
         const bool get = hec_op_is(op, HEC_OP_get);
         if (!get && !hec_op_is(op, HEC_OP_accumulate)) continue;
         if (!mlirStringRefEqual(hec_get_string(op, "param"), name)) continue;
         if (get) {
+            layout->rounded |= hec_type_is_rounded(mlirValueGetType(hec_result(op, 0)));
             see_reads(layout, op);
         } else {
             see_gradient(p, layout, op);
@@ -89,9 +93,19 @@ static void see_uses(struct hec_placement *p, struct layout *layout) {
     layout->panels &= layout->seen;
 }
 
-// Sets layout, matrix and elements; returns the elements of one layer (of one expert).
-static int64_t set_layout(struct hec_placement *p, MlirOperation param) {
-    struct layout layout = {.param = param, .panels = true};
+// Elements of the smallest type that a tensor is stored in.
+static int64_t align_elements(const struct hec_placement *p) {
+    for (int k = 1; k < p->live.ops.count; k++) {
+        const MlirOperation op = p->live.ops.item[k];
+        if (hec_op_is(op, HEC_OP_get) && hec_type_is_rounded(mlirValueGetType(hec_result(op, 0))))
+            return ALIGN_BYTES / 2;
+    }
+    return ALIGN_BYTES / 4;
+}
+
+// Sets layout, matrix, elements and rounded; returns the elements of one layer (of one expert).
+static int64_t set_layout(struct hec_placement *p, MlirOperation param, int64_t align) {
+    struct layout layout = {.param = param};
     see_uses(p, &layout);
     const MlirContext c = mlirOperationGetContext(param);
     const struct hec_tensor t = hec_tensor_of(hec_get_type(param, "type"));
@@ -102,14 +116,16 @@ static int64_t set_layout(struct hec_placement *p, MlirOperation param) {
         layout.columns = t.rank > first ? t.size[t.rank - 1] : 1;
         layout.rows = all / layout.columns;
     }
-    const int64_t stored = layout.panels ? layout.rows * round_up(layout.columns, PANEL) : all;
-    const int64_t elements = round_up(stored, ALIGN_ELEMENTS);
+    const int64_t rows = layout.rounded ? round_up(layout.rows, 2) : layout.rows;
+    const int64_t stored = layout.panels ? rows * round_up(layout.columns, PANEL) : all;
+    const int64_t elements = round_up(stored, align);
     const MlirType i64 = mlirIntegerTypeGet(c, 64);
     const MlirAttribute matrix[] = {mlirIntegerAttrGet(i64, layout.rows),
                                     mlirIntegerAttrGet(i64, layout.columns)};
     hec_set_attr(param, hec_attr_string(c, "layout", layout.panels ? "panels" : "rows"));
     hec_set_attr(param, hec_attr(c, "matrix", mlirArrayAttrGet(c, 2, matrix)));
     hec_set_attr(param, hec_attr_int(c, "elements", elements));
+    if (layout.rounded) hec_set_attr(param, hec_attr_bool(c, "rounded", true));
     return elements;
 }
 
@@ -138,10 +154,11 @@ static int64_t place_set(const struct hec_ops *ops, MlirOperation set, int64_t o
 void hec_place_parameters(struct hec_placement *p) {
     const MlirContext c = mlirOperationGetContext(p->module);
     struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
+    const int64_t align = align_elements(p);
     int64_t offset = 0;
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_param)) continue;
-        const int64_t elements = set_layout(p, ops.op[k]);
+        const int64_t elements = set_layout(p, ops.op[k], align);
         if (hec_has_attr(ops.op[k], "set")) continue;
         hec_set_attr(ops.op[k], hec_attr_int(c, "offset", offset));
         offset += layers_of(ops.op[k]) * elements;

@@ -12,9 +12,10 @@
 //          targets, scale, share.
 // Leaves   `home` on every operation with tensor results and every loop, `argument_home` on loops
 //          and functions, `adds` where a result is added to a gradient; offset, stride and rows of
-//          every slot; layout, matrix, elements and offset of every parameter, offset and
-//          chunk_elements of every set; hecate.arena_bytes and hecate.param_elements of the module.
-//          moe.copy where a value is wanted in two places. prove-placement holds.
+//          every slot; layout, matrix, elements and offset of every parameter, `rounded` where
+//          products read a copy in bf16; offset and chunk_elements of every set;
+//          hecate.arena_bytes and hecate.param_elements of the module. moe.copy where a value is
+//          wanted in two places. prove-placement holds.
 // Reports  a layer that is neither constant nor the loop's; an internal error when the proof fails.
 #include <assert.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 
 #include "runtime/cli/command.h"
 #include "runtime/log/progress.h"
+#include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
@@ -37,13 +38,16 @@ static void print_bytes(const char *what, double bytes) {
 static void print_memory(const struct hrt_program *program) {
     const double params = (double)hrt_ranks_params_bytes(program);
     const double moving = (double)hrt_ranks_moving_bytes(program);
+    const double rounded = (double)hrt_rounded_bytes_here(program);
     printf("memory in training%s\n", program->world ? ", of a rank" : "");
     print_bytes("parameters", params);
+    if (rounded > 0) print_bytes("bf16 copies", rounded);
     print_bytes("gradients", params);
     print_bytes("AdamW states", OPTIMIZER_STATES * params);
     print_bytes("arena", (double)program->arena_bytes);
     if (moving > 0) print_bytes("rows under way", moving);
-    print_bytes("total", (2 + OPTIMIZER_STATES) * params + (double)program->arena_bytes + moving);
+    print_bytes("total",
+                (2 + OPTIMIZER_STATES) * params + rounded + (double)program->arena_bytes + moving);
 }
 
 static void print_model(const struct hrt_program *program) {
@@ -54,7 +58,9 @@ static void print_model(const struct hrt_program *program) {
     hrt_format_count(flops, sizeof flops, program->flops_per_token);
     printf("%s, compiled by hecatec %s from %s\n", program->name, program->version,
            program->source);
-    printf("  precision      %s\n", program->precision == HRT_FP64 ? "fp64" : "fp32");
+    printf("  precision      %s\n", program->precision == HRT_FP64 ? "fp64"
+                                    : program->bind_rounded        ? "bf16, sums and the rest fp32"
+                                                                   : "fp32");
     printf("  vocabulary     %" PRId64 "\n", program->vocabulary);
     printf("  positions      %" PRId64 "\n", program->positions);
     printf("  microbatch     %" PRId64 "\n", program->batch);

@@ -12,6 +12,7 @@
 #include "runtime/comm/world.h"
 #include "runtime/params/init.h"
 #include "runtime/params/owners.h"
+#include "runtime/params/rounded.h"
 #include "runtime/params/store.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
@@ -41,14 +42,16 @@ bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state, bo
         return false;
     }
     const struct hrt_arguments *arguments = run->arguments;
-    if (!arguments->load) {
+    bool filled = true;
+    if (arguments->load) {
+        hrt_init_tables(run->program, state->params);
+        filled = hrt_store_load(run->program, state->params, arguments->load, error);
+    } else {
         hrt_init_params(run->program, state->params, (uint64_t)arguments->config.seed);
-        return true;
     }
-    hrt_init_tables(run->program, state->params);
-    if (hrt_store_load(run->program, state->params, arguments->load, error)) return true;
-    hrt_state_destroy(state);
-    return false;
+    hrt_round_params(run->program, state->params, state->rounded);
+    if (!filled) hrt_state_destroy(state);
+    return filled;
 }
 
 static int run_command(const struct hrt_run *run, struct hrt_error *error) {

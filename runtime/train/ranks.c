@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "kernels/bf16.h"
 #include "runtime/experts/experts.h"
 #include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
@@ -22,17 +23,20 @@ static void point_at_chunks(struct hrt_state *state, int index) {
     const int64_t bytes = hrt_element_bytes(program->precision);
     char **chunks = (char **)((char *)state->model + set->chunks);
     char **grads = (char **)((char *)state->model + set->chunk_grads);
+    const hk_bf16 **rounded = (const hk_bf16 **)((char *)state->model + set->chunk_rounded);
     for (int64_t layer = 0; layer < set->layers; layer++) {
         int64_t n = layer * set->experts;
         const int64_t end = n + set->experts;
         for (int64_t e = 0; e < set->experts; e++) {
             if (!hrt_owns(program, index, layer, e)) continue;
             const int64_t chunk = layer * set->experts + e;
-            const int64_t at = (set->offset + chunk * set->chunk_elements) * bytes;
-            chunks[n] = (char *)state->params + at;
-            grads[n++] = (char *)state->grads + at;
+            const int64_t at = set->offset + chunk * set->chunk_elements;
+            if (set->chunk_rounded) rounded[n] = (const hk_bf16 *)state->rounded + at;
+            chunks[n] = (char *)state->params + at * bytes;
+            grads[n++] = (char *)state->grads + at * bytes;
         }
         for (; n < end; n++) {
+            if (set->chunk_rounded) rounded[n] = state->rounded;
             chunks[n] = state->params;
             grads[n] = state->grads;
         }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "runtime/experts/experts.h"
+#include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/ranks.h"
 
@@ -57,6 +58,7 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
     const size_t params = hrt_state_params_bytes(program), batch = batch_bytes(program);
     const bool own = program->owned;
     void *ids = NULL, *targets = NULL, *sums = NULL;
+    const size_t rounded = hrt_rounded_bytes(program);
     bool reserved =
         reserve(&state->model, program->model_bytes, false, "the model's tables", error) &&
         reserve(&state->params, params, own, "parameters", error) &&
@@ -65,6 +67,8 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
         reserve(&ids, batch, false, "token ids", error) &&
         reserve(&targets, batch, false, "target ids", error) &&
         reserve(&sums, sums_bytes(program), false, "sums of squares", error);
+    if (reserved && rounded)
+        reserved = reserve(&state->rounded, rounded, own, "parameters rounded to bf16", error);
     if (reserved && training)
         reserved = reserve(&state->mean, params, own, "the optimizer's means", error) &&
                    reserve(&state->variance, params, own, "the optimizer's variances", error);
@@ -82,6 +86,7 @@ bool hrt_state_create(struct hrt_state *state, const struct hrt_program *program
         return false;
     }
     program->bind(state->model, state->params, state->grads, state->arena);
+    if (program->bind_rounded) program->bind_rounded(state->model, state->rounded);
     return true;
 }
 
@@ -93,6 +98,7 @@ void hrt_state_destroy(struct hrt_state *state) {
     release(state->grads, params);
     release(state->mean, params);
     release(state->variance, params);
+    release(state->rounded, hrt_rounded_bytes(program));
     release(state->arena, program->arena_bytes);
     release(state->ids, batch_bytes(program));
     release(state->targets, batch_bytes(program));

@@ -14,6 +14,7 @@ struct hrt_state {
     const struct hrt_program *program;
     void *model;                            // The emitted struct, bound to the buffers below.
     void *params, *grads, *mean, *variance; // param_elements each; the last two only in training.
+    void *rounded; // Copies of parameters in bf16 (params/rounded.h), or NULL.
     void *arena;
     int32_t *ids, *targets; // [batch, positions]
     double *chunk_sums;     // One per chunk of all sets: scratch of hrt_grad_norm.

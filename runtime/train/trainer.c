@@ -8,6 +8,7 @@
 
 #include "kernels/noise/noise.h"
 #include "runtime/experts/experts.h"
+#include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/bias.h"
 #include "runtime/train/ranks.h"
@@ -181,6 +182,7 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     report->lr = hrt_schedule_lr(trainer->config, step);
     hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
                        hrt_clip_scale(trainer->config->clip, report->grad_norm));
+    hrt_round_params(trainer->state->program, trainer->state->params, trainer->state->rounded);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
     hrt_bias_update(trainer->state, &trainer->loads);
     report->imbalance = hrt_loads_imbalance(&trainer->loads);

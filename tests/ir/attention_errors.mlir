@@ -13,7 +13,8 @@
 !u = tensor<8x5xf32, ["T", "O"]>
 
 module {
-  func.func @faults(%q: !q, %k: !k, %v: !v, %n: !n, %m: !m, %x: !x, %y: !y, %o: !o, %l: !l, %t: !t, %u: !u) {
+  func.func @faults(%q: !q, %k: !k, %v: !v, %n: !n, %m: !m, %x: !x, %y: !y, %o: !o, %l: !l, %t: !t, %u: !u,
+                    %d: tensor<2x8x4x6xf64, ["batch", "T", "H", "A"]>) {
     // CHECK: attention_errors.mlir:[[@LINE+1]]:16: error: 'moe.sdpa': v is tensor<2x8x2x3xf32, ["batch", "T", "G", "U"]>, expected tensor<2x8x3x3xf32, ["batch", "T", "N", "U"]>
     %o0, %l0 = "moe.sdpa"(%q, %n, %v) {causal = true, window = 0, scale = 0.4} : (!q, !n, !v) -> (!o, !l)
     // CHECK: :[[@LINE+1]]:16: error: 'moe.sdpa': 4 heads cannot share 3 key and value heads evenly
@@ -38,6 +39,10 @@ module {
     %10 = "moe.rope"(%y, %u) : (!y, !u) -> !y
     // CHECK: :[[@LINE+1]]:11: error: 'moe.rope': x is tensor<8x5xf32, ["T", "O"]>, expected at least 3 dimensions
     %11 = "moe.rope"(%u, %u) : (!u, !u) -> !u
+    // CHECK: :[[@LINE+1]]:18: error: 'moe.sdpa': rounds is for operands of f32
+    %o12, %l12 = "moe.sdpa"(%d, %d, %d) {causal = true, window = 0, scale = 0.4, rounds = true}
+      : (tensor<2x8x4x6xf64, ["batch", "T", "H", "A"]>, tensor<2x8x4x6xf64, ["batch", "T", "H", "A"]>, tensor<2x8x4x6xf64, ["batch", "T", "H", "A"]>)
+      -> (tensor<2x8x4x6xf64, ["batch", "T", "H", "A"]>, tensor<2x4x8xf64, ["batch", "H", "T"]>)
     return
   }
 }

@@ -33,6 +33,28 @@ module {
     return
   }
 
+  func.func @rounds(%x: !x, %w: !w, %b: tensor<6x9xbf16, ["D", "V"]>, %y: tensor<2x4x6xbf16, ["batch", "T", "D"]>, %l: !l,
+                    %d: tensor<2x4x6xf64, ["batch", "T", "D"]>, %lb: tensor<2x4x9xbf16, ["batch", "T", "V"]>) {
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.contract': with rounds a and the result must be of f32, b of bf16
+    %0 = "moe.contract"(%x, %w) {rounds = true} : (!x, !w) -> !l
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.contract': operands and result must all be of f32, or of f64
+    %1 = "moe.contract"(%x, %b) : (!x, tensor<6x9xbf16, ["D", "V"]>) -> !l
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.contract': with rounds a and the result must be of f32, b of bf16
+    %2 = "moe.contract"(%y, %b) {rounds = true} : (tensor<2x4x6xbf16, ["batch", "T", "D"]>, tensor<6x9xbf16, ["D", "V"]>) -> !l
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.contract': with rounds a and the result must be of f32, b of bf16
+    %3 = "moe.contract"(%d, %b) {rounds = true} : (tensor<2x4x6xf64, ["batch", "T", "D"]>, tensor<6x9xbf16, ["D", "V"]>) -> tensor<2x4x9xf64, ["batch", "T", "V"]>
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.contract': with rounds a and the result must be of f32, b of f32, too
+    %4 = "moe.contract"(%x, %lb) {rounds = true} : (!x, tensor<2x4x9xbf16, ["batch", "T", "V"]>) -> !w
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.contract': with rounds a and the result must be of f32, b of f32, too
+    %5 = "moe.contract"(%x, %l) {rounds = true} : (!x, !l) -> tensor<6x9xbf16, ["D", "V"]>
+    // Good: a weight's product and its gradient.
+    // CHECK-NOT: :[[@LINE+1]]:
+    %6 = "moe.contract"(%x, %b) {rounds = true} : (!x, tensor<6x9xbf16, ["D", "V"]>) -> !l
+    // CHECK-NOT: :[[@LINE+1]]:
+    %7 = "moe.contract"(%x, %l) {rounds = true} : (!x, !l) -> !w
+    return
+  }
+
   func.func @grouped(%x: !r, %w: !e, %y: !g, %f: !f, %h: tensor<3xi32, ["first"]>, %n: tensor<16x3xf32, ["rows", "E"]>,
                      %t: tensor<3x5x6x2xf32, ["E", "F", "D", "K"]>) {
     // CHECK: :[[@LINE+1]]:10: error: 'moe.grouped_contract': first is tensor<3xi32, ["first"]>, expected tensor<4xi32, ["first"]>

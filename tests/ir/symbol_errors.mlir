@@ -8,6 +8,7 @@ module {
   "moe.slot"() {sym_name = "slot", type = !w, layers = 0} : () -> ()
   "moe.param"() {sym_name = "w", type = !w, layers = 5, path = "layers.{}.w", init = "zeros", decay = true, trainable = true, index_first = 0, index_stride = 1} : () -> ()
   "moe.param"() {sym_name = "c", type = !w, layers = 0, path = "c", init = "rope(1e4)", decay = false, trainable = false} : () -> ()
+  "moe.param"() {sym_name = "d", type = tensor<6x4xf64, ["D", "F"]>, layers = 0, path = "d", init = "zeros", decay = true, trainable = true} : () -> ()
 
   // CHECK: symbol_errors.mlir:[[@LINE+1]]:3: error: 'moe.set': topk is 4 of 3 experts
   "moe.set"() {sym_name = "s0", experts = 3, topk = 4, layers = 5} : () -> ()
@@ -44,7 +45,7 @@ module {
   // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': layers is -2, expected at least 0
   "moe.slot"() {sym_name = "t0", type = !w, layers = -2} : () -> ()
 
-  func.func @access(%w: !w, %e: !e, %i: index) {
+  func.func @access(%w: !w, %e: !e, %b: tensor<6x4xbf16, ["D", "F"]>, %i: index) {
     // CHECK: :[[@LINE+1]]:10: error: 'moe.get': there is no moe.param @v
     %0 = "moe.get"(%i) {param = @v} : (index) -> !w
     // CHECK: :[[@LINE+1]]:10: error: 'moe.get': there is no moe.param @slot
@@ -55,6 +56,10 @@ module {
     %3 = "moe.get"() {param = @w} : () -> !w
     // CHECK: :[[@LINE+1]]:10: error: 'moe.get': @c has no layers
     %4 = "moe.get"(%i) {param = @c} : (index) -> !w
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.get': the value is tensor<6x4xf32, ["D", "F"]>, but @d is tensor<6x4xf64, ["D", "F"]>
+    %6 = "moe.get"() {param = @d} : () -> tensor<6x4xbf16, ["D", "F"]>
+    // CHECK: :[[@LINE+1]]:5: error: 'moe.accumulate': the value is tensor<6x4xbf16, ["D", "F"]>, but @w is
+    "moe.accumulate"(%b, %i) {param = @w} : (tensor<6x4xbf16, ["D", "F"]>, index) -> ()
     // CHECK: :[[@LINE+1]]:5: error: 'moe.accumulate': @c is not trainable
     "moe.accumulate"(%w) {param = @c} : (!w) -> ()
     // CHECK: :[[@LINE+1]]:5: error: 'moe.accumulate': the value is tensor<3x6xf32, ["E", "D"]>, but @w is

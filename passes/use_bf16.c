@@ -1,0 +1,95 @@
+// use-bf16: products read parameters rounded to bf16.
+//
+//   before   %w = moe.get @w : f32; %h = moe.contract(%x, %w)
+//   after    %w = moe.get @w : bf16; %h = moe.contract(%x, %w) {rounds = true}
+//
+// Why      A product in bf16 has twice the arithmetic and half the weights to read. What is rounded is
+//          part of what the program means, so it stands in the IR, before gradients are taken.
+// Needs    @forward without calls, so that the operand of a product that is a parameter shows as one.
+// Leaves   in modules with train.precision = bf16, others as they were: `rounds` on every product with
+//          a parameter of f32 on its right, which it reads as the rounded copy, and on attention. The
+//          left operand stays f32 and is rounded as the product reads it; sums and results are f32.
+//          Gradients of such operations round, too. Products of the router stay as they are, unless
+//          train.precision.router = bf16. Elementwise operations, norms, losses, gathers read f32.
+// Reports  nothing.
+#include "passes/pass.h"
+
+#include <stdlib.h>
+
+#include "ir/ops/contract.h"
+
+static bool is_set(MlirOperation module, const char *key, const char *value) {
+    const MlirAttribute all = mlirOperationGetAttributeByName(module, HEC_STR("hecate.settings"));
+    if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return false;
+    const MlirAttribute text = mlirDictionaryAttrGetElementByName(all, HEC_STR(key));
+    return !mlirAttributeIsNull(text) && mlirAttributeIsAString(text) &&
+           mlirStringRefEqual(mlirStringAttrGetValue(text), HEC_STR(value));
+}
+
+static bool is_product(MlirOperation op) {
+    return hec_op_is(op, HEC_OP_contract) || hec_op_is(op, HEC_OP_grouped_contract);
+}
+
+// Marks the products that `v`, logits of a router, are made of: elementwise operations may lie between.
+static void keep_products(MlirValue v, struct hec_map *kept) {
+    const MlirOperation op = hec_defining(v);
+    if (mlirOperationIsNull(op)) return;
+    if (is_product(op)) *hec_map_at(kept, op.ptr) = 1;
+    for (int i = 0; hec_op_traits(op)->elementwise && i < mlirOperationGetNumOperands(op); i++) {
+        keep_products(hec_operand(op, i), kept);
+    }
+}
+
+// x @ w, with rows on the left and a parameter on the right.
+static bool reads_parameter(MlirOperation op) {
+    struct hec_contract c;
+    if (!is_product(op) || !hec_contract_of(op, &c)) return false;
+    const MlirValue b = hec_operand(op, 1);
+    return c.form != HEC_CONTRACT_TN && c.m.rank > 0 && hec_op_is(hec_defining(b), HEC_OP_get) &&
+           mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(b)));
+}
+
+static void set_rounds(MlirOperation op) {
+    hec_set_attr(op, hec_attr_bool(mlirOperationGetContext(op), "rounds", true));
+}
+
+static void read_rounded(MlirOperation product) {
+    const MlirValue b = hec_operand(product, 1);
+    const MlirOperation get = hec_defining(b);
+    struct hec_builder builder = hec_builder_before(get);
+    const MlirNamedAttribute param =
+        hec_attr_symbol(builder.context, "param", hec_get_string(get, "param"));
+    const int layered = (int)mlirOperationGetNumOperands(get);
+    MlirValue layer = {0};
+    if (layered) layer = hec_operand(get, 0);
+    builder.at = mlirOperationGetLocation(get); // Its name, too: it stands for the same parameter.
+    const MlirType type = hec_type_rounded(mlirValueGetType(b));
+    mlirOperationSetOperand(
+        product, 1, hec_build_value(&builder, HEC_OP_get, layered, &layer, type, 1, &param));
+    set_rounds(product);
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    if (!is_set(module, "train.precision", "bf16")) return HEC_PASS_DONE;
+    const bool router = is_set(module, "train.precision.router", "bf16");
+    struct hec_ops ops = hec_ops_below(module);
+    struct hec_map kept = {0};
+    for (int k = 0; k < ops.count && !router; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_router)) keep_products(hec_operand(ops.op[k], 0), &kept);
+    }
+    for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_sdpa)) set_rounds(ops.op[k]);
+        if (reads_parameter(ops.op[k]) && !hec_map_get(&kept, ops.op[k].ptr))
+            read_rounded(ops.op[k]);
+    }
+    hec_map_free(&kept);
+    free(ops.op);
+    return HEC_PASS_DONE;
+}
+
+const struct hec_pass hec_pass_use_bf16 = {
+    .flag = "use-bf16",
+    .summary = "Let products read parameters rounded to bf16, where the program says so",
+    .run = run,
+};

@@ -1,0 +1,41 @@
+// Rounds tensor by tensor: a panel of the copy has another shape than one of the parameter.
+#include "runtime/params/rounded.h"
+
+#include <assert.h>
+
+#include "kernels/bf16.h"
+#include "runtime/params/tensor.h"
+
+void hrt_round_params(const struct hrt_program *program, const void *params, void *rounded) {
+    struct hrt_tensor tensor = {0};
+    if (!program->bind_rounded) return;
+    assert(program->precision == HRT_FP32);
+    while (hrt_tensor_next(program, &tensor)) {
+        const struct hrt_param *param = tensor.param;
+        if (!param->rounded || !hrt_tensor_is_here(program, &tensor)) continue;
+        const float *from = (const float *)params + tensor.offset;
+        hk_bf16 *to = (hk_bf16 *)rounded + tensor.offset;
+        if (param->layout == HRT_PANELS) {
+            hk_round_panels_bf16(to, from, param->rows, param->columns);
+        } else {
+            hk_round_bf16(to, from, hrt_param_size(param));
+        }
+    }
+}
+
+size_t hrt_rounded_bytes(const struct hrt_program *program) {
+    return program->bind_rounded ? (size_t)program->param_elements * sizeof(hk_bf16) : 0;
+}
+
+size_t hrt_rounded_bytes_here(const struct hrt_program *program) {
+    int64_t elements = 0;
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        if (!param->rounded) continue;
+        int64_t experts = param->set < 0 ? 1 : program->set[param->set].experts;
+        if (param->set >= 0 && program->owned)
+            experts = (experts + program->world - 1) / program->world;
+        elements += experts * param->layers * param->elements;
+    }
+    return (size_t)elements * sizeof(hk_bf16);
+}

@@ -1,0 +1,21 @@
+// The copies in bf16 that products read: every parameter with `rounded`, at its offset in elements, as
+// panels of row pairs where the parameter lies in panels (kernels/types.h). Files, the optimizer and
+// everything else know the parameters themselves only.
+#ifndef HECATE_RUNTIME_PARAMS_ROUNDED_H
+#define HECATE_RUNTIME_PARAMS_ROUNDED_H
+
+#include <stddef.h>
+
+#include "runtime/program.h"
+
+// Makes the copies of the tensors that are on this rank, rounding to nearest even. Nothing in programs
+// without any. `rounded` may be NULL then.
+void hrt_round_params(const struct hrt_program *program, const void *params, void *rounded);
+
+// Bytes of the buffer: of all parameters, with a copy or without. 0: no parameter has one.
+size_t hrt_rounded_bytes(const struct hrt_program *program);
+
+// Bytes of it that one rank, the one with the most experts, ever touches.
+size_t hrt_rounded_bytes_here(const struct hrt_program *program);
+
+#endif
