@@ -1,11 +1,12 @@
-"""compare.py gradients BOUND A B: gradients of one step, in two files, tensor by tensor: at most
-BOUND |g| + BOUND / 20 of all gradients / sqrt(number of tensors) apart.
-compare.py losses BOUND A B: two logs, step by step, at most BOUND apart, relatively."""
+"""Compares what programs of one rank and of several have computed: see exact.py."""
 import array
 import json
 import math
 import struct
-import sys
+
+
+class Apart(Exception):
+    """Two runs differ by more than rounding may explain."""
 
 
 def tensors(path):
@@ -27,10 +28,14 @@ def norm(values):
 
 
 def gradients(bound, a, b):
+    """Files of gradients, tensor by tensor: at most BOUND |g| + BOUND / 20 of all gradients /
+    sqrt(number of tensors) apart. Returns the worst as a share of what is allowed."""
     left, right = tensors(a), tensors(b)
-    assert left and left.keys() == right.keys(), "the files have other tensors"
+    if not left or left.keys() != right.keys():
+        raise Apart("the files have other tensors")
     everything = norm(norm(g) for g in left.values())
-    assert everything > 0
+    if not everything > 0:
+        raise Apart("all gradients are zero")
     floor = bound / 20 * everything / math.sqrt(len(left))
     worst = 0
     for name, g in left.items():
@@ -38,23 +43,23 @@ def gradients(bound, a, b):
         allowed = bound * norm(g) + floor
         worst = max(worst, apart / allowed)
         if not apart <= allowed:
-            sys.exit(f"{name}: |g| {norm(g):.3g}, {apart:.3g} apart, {allowed:.3g} allowed")
-    print(f"{len(left)} tensors, at worst {worst:.3f} of what is allowed")
+            raise Apart(f"{name}: |g| {norm(g):.3g}, {apart:.3g} apart, {allowed:.3g} allowed")
+    return worst
 
 
 def losses(bound, a, b):
+    """Logs, step by step: at most BOUND apart, relatively. Returns the worst."""
     with open(a) as left, open(b) as right:
         steps = list(zip(map(json.loads, left), map(json.loads, right), strict=True))
-    assert len(steps) > 1
+    if len(steps) < 2:
+        raise Apart("no steps")
     worst = 0
     for x, y in steps:
         for key in ("loss", "cross_entropy", "aux", "grad_norm"):
             apart = abs(x[key] - y[key]) / (abs(x[key]) or 1)
             worst = max(worst, apart)
             if not apart <= bound:
-                sys.exit(f"step {x['step']}: {key} {x[key]} and {y[key]}, {apart:.3g} apart")
-        assert x.get("tokens_per_expert") == y.get("tokens_per_expert"), f"loads of {x['step']}"
-    print(f"{len(steps)} steps, at worst {worst:.3g} apart")
-
-
-{"gradients": gradients, "losses": losses}[sys.argv[1]](float(sys.argv[2]), *sys.argv[3:])
+                raise Apart(f"step {x['step']}: {key} {x[key]} and {y[key]}, {apart:.3g} apart")
+        if x.get("tokens_per_expert") != y.get("tokens_per_expert"):
+            raise Apart(f"loads of step {x['step']}")
+    return worst

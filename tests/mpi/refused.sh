@@ -35,7 +35,3 @@ for tool in sh grep; do ln -s "$(command -v $tool)" bin/$tool; done
 refuses 3 "cannot run the C compiler 'mpicc'" env PATH="$work/bin" $HECATEC --set cluster.devices=2 \
     --set parallel.experts=ep --set parallel.microbatch=4 "$MPI_TESTS/small.moe" -o model
 grep -q libopenmpi-dev err
-
-# Other policies are not there yet.
-refuses 1 "not yet: a cluster of more than one device with .parallel.experts = fssdp" $HECATEC \
-    --set cluster.devices=2 --set parallel.microbatch=4 "$MPI_TESTS/small.moe" -o model

@@ -1,0 +1,20 @@
+# Files know nothing of ranks: what one rank has saved, several evaluate and sample as one does; what they
+# have saved, one loads.
+set -e
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+$HECATEC -w --set parallel.microbatch=16 "$MPI_TESTS/small.moe" -o model1
+$HECATEC -w --set parallel.microbatch=4 --set cluster.devices=4 --set parallel.experts=ep \
+    "$MPI_TESTS/small.moe" -o model4
+./model1 train --data "$TEXT" --steps 10 --save saved1 > /dev/null
+for saved in saved1 saved4; do
+    ./model1 eval --data "$TEXT" --load $saved --sequences 37 > eval1
+    sh "$RANKS" 4 ./model4 eval --data "$TEXT" --load $saved --sequences 37 > eval4
+    cmp eval1 eval4
+    ./model1 sample --load $saved --tokens 20 > sample1
+    sh "$RANKS" 4 ./model4 sample --load $saved --tokens 20 > sample4
+    cmp sample1 sample4
+    sh "$RANKS" 4 ./model4 train --data "$TEXT" --load $saved --steps 5 --save saved4 > out
+done
+test "$(grep -c '^done: 5 steps' out)" = 1 # Said once, not by every rank.
