@@ -23,7 +23,9 @@ struct hec_report {
     HEC_VEC(struct hec_report *) attached;
 };
 
-enum { REPORTS_MAX = 1000 }; // More are counted only: the input is not a model.
+enum { REPORTS_MAX = 1000 };                 // More are counted only: the input is not a model.
+enum { MESSAGE_MAX = 1000 };                 // Bytes.
+enum { SHOWN_MAX = 240, SHOWN_BEFORE = 80 }; // Bytes of a line; of them before the place.
 
 static const char *const severity_name[] = {
     [HEC_NOTE] = "note",
@@ -50,6 +52,11 @@ static const char *format_text(struct hec_arena *arena, const char *format, va_l
     assert(length >= 0);
     char *text = hec_arena_alloc(arena, (size_t)length + 1, 1);
     vsnprintf(text, (size_t)length + 1, format, arguments);
+    if (length > MESSAGE_MAX) { // A name may be as long as the file.
+        int end = MESSAGE_MAX;
+        while (end > 0 && (text[end] & 0xC0) == 0x80) end--;
+        strcpy(text + end, "...");
+    }
     return text;
 }
 
@@ -145,20 +152,39 @@ static void print_padding(FILE *out, const char *line, uint32_t count) {
     }
 }
 
-static void print_source_line(FILE *out, const struct hec_report *report, bool colour) {
+// A line, or of a long one what stands around `column`, which then counts from its start.
+struct shown {
+    const char *text;
+    uint32_t length, column;
+};
+
+static struct shown shown_of(const struct hec_report *report) {
     const char *line = hec_source_line(report->at.file, report->at.line);
-    const int line_length = (int)strcspn(line, "\r\n");
-    fprintf(out, "%.*s\n", line_length, line);
-    print_padding(out, line, report->at.column - 1);
+    struct shown shown = {line, (uint32_t)strcspn(line, "\r\n"), report->at.column - 1};
+    if (shown.length <= SHOWN_MAX) return shown;
+    if (shown.column > SHOWN_BEFORE) {
+        uint32_t skipped = shown.column - SHOWN_BEFORE;
+        while (skipped < shown.column && (line[skipped] & 0xC0) == 0x80) skipped++;
+        shown = (struct shown){line + skipped, shown.length - skipped, shown.column - skipped};
+    }
+    if (shown.length > SHOWN_MAX) shown.length = SHOWN_MAX;
+    while (shown.length > 0 && (shown.text[shown.length] & 0xC0) == 0x80) shown.length--;
+    return shown;
+}
+
+static void print_source_line(FILE *out, const struct hec_report *report, bool colour) {
+    const struct shown shown = shown_of(report);
+    fprintf(out, "%.*s\n", (int)shown.length, shown.text);
+    print_padding(out, shown.text, shown.column);
     fprintf(out, "%s^", colour ? "\033[1;32m" : "");
     for (uint32_t i = 1; i < report->at.length; i++) {
-        const uint32_t at = report->at.column - 1 + i;
-        if (at >= (uint32_t)line_length) break;
-        if ((line[at] & 0xC0) != 0x80) fputc('~', out);
+        const uint32_t at = shown.column + i;
+        if (at >= shown.length) break;
+        if ((shown.text[at] & 0xC0) != 0x80) fputc('~', out);
     }
     fprintf(out, "%s\n", colour ? "\033[0m" : "");
     if (!report->fix) return;
-    print_padding(out, line, report->at.column - 1);
+    print_padding(out, shown.text, shown.column);
     fprintf(out, "%s%s%s\n", colour ? "\033[32m" : "", report->fix, colour ? "\033[0m" : "");
 }
 

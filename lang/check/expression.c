@@ -100,16 +100,15 @@ void hec_describe(struct hec_checker *checker, const struct hec_expr *left,
     }
 }
 
-static struct hec_value unknown_name(struct hec_site *site, const struct hec_expr *expr) {
+void hec_unknown_name(struct hec_site *site, const struct hec_expr *expr) {
     struct hec_checker *checker = site->checker;
-    if (site->broken) return broken;
+    if (site->broken) return;
     HEC_VEC(const char *) known = {0};
     for (int i = 0; i < site->locals.count; i++)
         HEC_PUSH(checker->arena, &known, site->locals.item[i].name);
     for (int i = 0; i < checker->entries.count; i++)
         HEC_PUSH(checker->arena, &known, checker->entries.item[i]->name);
     hec_unknown(checker, expr->at, "name", expr->text, known.item, known.count);
-    return broken;
 }
 
 static struct hec_value name(struct hec_site *site, const struct hec_expr *expr) {
@@ -125,13 +124,16 @@ static struct hec_value name(struct hec_site *site, const struct hec_expr *expr)
         return value;
     if (is_broken) return broken;
     const struct hec_entry *entry = hec_find_entry(checker, expr->text);
-    if (!entry) return unknown_name(site, expr);
+    if (!entry) {
+        hec_unknown_name(site, expr);
+        return broken;
+    }
     hec_error(checker, expr->at, "`%s` is a %s: call it, as in `%s(x)`", entry->name,
               entry->kind == HEC_ITEM_MOE ? "moe" : "block", entry->name);
     return broken;
 }
 
-static struct hec_value unknown_function(struct hec_site *site, const struct hec_expr *expr) {
+void hec_unknown_function(struct hec_site *site, const struct hec_expr *expr) {
     struct hec_checker *checker = site->checker;
     HEC_VEC(const char *) known = {0};
     for (int i = 0; i < checker->entries.count; i++) {
@@ -141,9 +143,6 @@ static struct hec_value unknown_function(struct hec_site *site, const struct hec
     for (int i = 0; i < hec_builtin_rows_count; i++)
         HEC_PUSH(checker->arena, &known, hec_builtin_rows[i].name);
     hec_unknown(checker, expr->text_at, "block or function", expr->text, known.item, known.count);
-    for (int i = 0; i < expr->arguments.count; i++) // For their own errors.
-        if (!expr->arguments.item[i].name) hec_evaluate(site, expr->arguments.item[i].value, NULL);
-    return broken;
 }
 
 static struct hec_value call(struct hec_site *site, const struct hec_expr *expr,
@@ -151,7 +150,13 @@ static struct hec_value call(struct hec_site *site, const struct hec_expr *expr,
     struct hec_checker *checker = site->checker;
     struct hec_entry *entry = hec_find_entry(checker, expr->text);
     if (!entry && hec_is_builtin(expr->text)) return hec_call_builtin(site, expr, callee);
-    if (!entry) return unknown_function(site, expr);
+    if (!entry) {
+        hec_unknown_function(site, expr);
+        for (int i = 0; i < expr->arguments.count; i++) // For their own errors.
+            if (!expr->arguments.item[i].name)
+                hec_evaluate(site, expr->arguments.item[i].value, NULL);
+        return broken;
+    }
     if (!entry->unit || entry->kind == HEC_ITEM_MODEL) {
         hec_error(checker, expr->text_at, "`%s` is no block", expr->text);
         hec_note(checker, entry->at, "defined here");

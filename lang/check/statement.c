@@ -76,6 +76,7 @@ static void choose(struct hec_site *site, const struct hec_stmt *stmt) {
         site->broken = true;
         return;
     }
+    hec_check_untaken(site, condition ? &stmt->otherwise : &stmt->body);
     hec_statements(site, condition ? &stmt->body : &stmt->otherwise);
 }
 

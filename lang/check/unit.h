@@ -51,6 +51,7 @@ struct hec_site {
     struct hec_items items;
     HEC_VEC(struct hec_local) locals;
     struct hec_taken_names taken;
+    struct hec_taken_names untaken; // Variables of branches that are not taken.
     const struct hec_node *result;
     bool returned;
     bool broken; // A statement could not be understood: names may be missing for that reason.
@@ -104,6 +105,11 @@ void hec_assign(struct hec_site *site, const char *name, struct hec_span at,
 // Forgets the locals from `count` on, and warns of those never used.
 void hec_drop_locals(struct hec_site *site, int count);
 
+// -- untaken.c
+
+// Reports unknown names in a branch that is not taken.
+void hec_check_untaken(struct hec_site *site, const struct hec_stmts *stmts);
+
 // -- repeat.c
 
 void hec_repeat(struct hec_site *site, const struct hec_stmt *stmt);
@@ -113,6 +119,9 @@ void hec_repeat(struct hec_site *site, const struct hec_stmt *stmt);
 // `callee` is the name of the call whose argument `expr` directly is, or NULL.
 struct hec_value hec_evaluate(struct hec_site *site, const struct hec_expr *expr,
                               const char *callee);
+// Report an unknown name, or an unknown callee.
+void hec_unknown_name(struct hec_site *site, const struct hec_expr *expr);
+void hec_unknown_function(struct hec_site *site, const struct hec_expr *expr);
 // The node of a value; numbers become nodes. NULL when broken.
 const struct hec_node *hec_node_of(struct hec_site *site, struct hec_value value,
                                    struct hec_span at);
