@@ -55,7 +55,8 @@ static void compile(MlirContext context, MlirOperation module, unsigned from) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (size < 1 || memchr(data + 1, '\0', size - 1)) return 0; // Sources with a NUL are refused unread.
+    if (size < 1 || memchr(data + 1, '\0', size - 1))
+        return 0; // Sources with a NUL are refused unread.
     const MlirContext context = fresh_context();
     char *text = fuzz_text(data + 1, size - 1);
     errors = 0;
@@ -63,7 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         mlirOperationCreateParse(context, HEC_STR(text), HEC_STR("fuzz.mlir"));
     free(text);
     if (mlirOperationIsNull(module)) return 0;
-    if (hec_op_is(module, HEC_OP_MODULE) && hec_ir_verify(module)) compile(context, module, data[0]);
+    if (hec_op_is(module, HEC_OP_MODULE) && hec_ir_verify(module))
+        compile(context, module, data[0]);
     mlirOperationDestroy(module);
     return 0;
 }

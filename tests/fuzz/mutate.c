@@ -69,8 +69,8 @@ static void copy(struct text *t, struct piece to, struct piece from) {
 
 static void change_number(struct text *t) {
     static const char *const numbers[] = {
-        "0", "1",   "2",    "3",   "7",   "16",         "63",         "64",        "65", "255",
-        "1", "256", "4096", "1Ki", "1Mi", "4611686018", "2147483648", "1000000007"};
+        "0",   "1", "2",   "3",    "7",   "16",  "63",         "64",         "65",
+        "255", "1", "256", "4096", "1Ki", "1Mi", "4611686018", "2147483648", "1000000007"};
     static const char *const rare[] = {"9223372036854775807",
                                        "9223372036854775808",
                                        "18446744073709551616",
