@@ -5,6 +5,7 @@
 
 #include "kernels/bf16.h"
 #include "runtime/experts/experts.h"
+#include "runtime/fssdp/run.h"
 #include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
 
@@ -87,6 +88,9 @@ bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_e
     free(set);
     if (!created) return false;
     *(struct hrt_experts **)((char *)state->model + program->experts_offset) = state->experts;
+    if (!program->movement) return true;
+    if (!hrt_fssdp_create(&state->fssdp, state, error)) return false;
+    *(struct hrt_fssdp **)((char *)state->model + program->fssdp_offset) = state->fssdp;
     return true;
 }
 
@@ -96,7 +100,7 @@ size_t hrt_ranks_moving_bytes(const struct hrt_program *program) {
     if (!program->world || !program->sets || !moving_shape(program, &set, &shape)) return 0;
     const size_t bytes = hrt_experts_bytes(&shape, (int)program->world);
     free(set);
-    return bytes;
+    return bytes + hrt_fssdp_bytes(program);
 }
 
 size_t hrt_ranks_params_bytes(const struct hrt_program *program) {

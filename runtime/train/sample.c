@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/fssdp/run.h"
 #include "runtime/params/tensor.h"
 #include "runtime/random/draw.h"
 
@@ -95,6 +96,7 @@ static bool score(struct hrt_state *state, int64_t length, struct candidate *can
                   struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     for (int64_t i = length; i < program->positions; i++) state->ids[i] = 0;
+    if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
     program->forward(state->model, 1, state->ids, state->targets, 0, 0);
     const char *logits = (const char *)state->arena + program->logits_offset;
     for (int64_t v = 0; v < program->vocabulary; v++) {

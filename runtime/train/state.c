@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "runtime/experts/experts.h"
+#include "runtime/fssdp/run.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/ranks.h"
@@ -103,6 +104,7 @@ void hrt_state_destroy(struct hrt_state *state) {
     release(state->ids, batch_bytes(program));
     release(state->targets, batch_bytes(program));
     release(state->chunk_sums, sums_bytes(program));
+    hrt_fssdp_destroy(state->fssdp);
     hrt_experts_destroy(state->experts);
     *state = (struct hrt_state){.program = program};
 }

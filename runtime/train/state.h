@@ -21,6 +21,7 @@ struct hrt_state {
     // Of programs of several ranks, see ranks.h; else NULL.
     struct hrt_comm *comm; // Borrowed.
     struct hrt_experts *experts;
+    struct hrt_fssdp *fssdp; // Of programs that move experts.
 };
 
 // Reserves zeroed memory and binds the model. Pages are only taken when they are touched: a run

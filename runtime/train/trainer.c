@@ -8,6 +8,7 @@
 
 #include "kernels/noise/noise.h"
 #include "runtime/experts/experts.h"
+#include "runtime/fssdp/run.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/bias.h"
@@ -107,6 +108,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         if (!draw_batch(trainer, step, first, error)) return false;
         set_noise(trainer, true, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_FORWARD);
+        if (state->fssdp) hrt_fssdp_begin(state->fssdp, true);
         const struct hrt_losses losses = program->forward(state->model, trainer->batch, state->ids,
                                                           state->targets, scale, share);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
@@ -222,6 +224,7 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
         const bool idle = batch < 1;
         if (idle) batch = set_blank(state); // Others still send rows to this rank's experts.
         if (state->experts) hrt_experts_idle(state->experts, idle);
+        if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
         sum += program->forward(state->model, batch, state->ids, state->targets, scale, 0)
                    .cross_entropy;
     }

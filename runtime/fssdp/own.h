@@ -1,0 +1,138 @@
+// What the files of runtime/fssdp share. Nobody else includes this.
+#ifndef HECATE_RUNTIME_FSSDP_OWN_H
+#define HECATE_RUNTIME_FSSDP_OWN_H
+
+#include "runtime/comm/job.h"
+#include "runtime/fssdp/fssdp.h"
+#include "runtime/fssdp/run.h"
+#include "runtime/plan/policy.h"
+#include "runtime/plan/schedule.h"
+#include "runtime/plan/slots.h"
+#include "runtime/program.h"
+
+// Where chunks lie: at their places in the state's buffers, or in the slots of replicas.
+enum hrt_chunk_kind { HRT_CHUNK_PARAMS, HRT_CHUNK_ROUNDED, HRT_CHUNK_GRADS, HRT_CHUNK_KINDS };
+
+// A part of every chunk that travels as one message.
+struct hrt_piece {
+    enum hrt_chunk_kind kind;
+    size_t at, bytes;
+};
+
+// One message of this rank.
+struct hrt_transfer {
+    struct hrt_request request;
+    char *data; // Of a receive that adds: what it is added to.
+    size_t bytes;
+    int32_t peer;
+    int32_t after; // Of a send: the receive that must be done first; -1: none.
+    int32_t next;  // Of a send: the next one to the same peer; -1: none.
+    enum { HRT_WAITS, HRT_POSTED, HRT_ARRIVED, HRT_DONE } state;
+};
+
+enum hrt_move_kind { HRT_MOVE_GATHER, HRT_MOVE_ADDED, HRT_MOVE_REDUCE, HRT_MOVES };
+
+// A schedule under way, as far as this rank takes part (move.c).
+struct hrt_move {
+    struct hrt_job job;            // All of it.
+    struct hrt_job arrival;        // What this rank receives.
+    struct hrt_transfer *transfer; // Receives from the front, sends from the back.
+    int32_t room, recvs, sends;
+    int32_t head, posted; // Receives before them are done, posted.
+    int32_t sent;         // Sends that are done.
+    int32_t *queue;       // [ranks] the next send to each; -1: none.
+    int32_t *tail;        // [ranks] the last one, while the queues are made.
+    int32_t *brought;     // [experts][pieces] the last receive of a piece, likewise.
+    char *staging;        // HPL_STAGED pieces; NULL: data is received where it belongs.
+    size_t staged;        // Bytes of one.
+    enum hrt_precision precision;
+    int ranks, rank, kind, tag;
+    int64_t layer; // Whose; -1: nothing is under way.
+};
+
+struct hrt_moving_layer {
+    struct hpl_plan plan;   // Who holds what; the owners do.
+    struct hpl_plan placed; // Who computes what, as the policy said.
+    int32_t *slot;          // [experts] of this rank's replicas; -1: it has none.
+    int32_t used;           // Slots.
+    uint32_t *window;       // [window][ranks][experts] counts of the last iterations
+    int64_t seen;           // Iterations that entered it, ever.
+};
+
+struct hrt_moving_set {
+    const struct hrt_set *set;
+    int32_t *first_owner; // [layers][experts] where the policy began, if it is periodic.
+    struct hpl_slots slots;
+    struct hrt_piece *param_piece, *grad_piece;
+    int param_pieces; // The first `slots.segments` follow the schedule's; the rest go with segment 0.
+    char *pool[HRT_CHUNK_KINDS]; // Slots; NULL: none of the kind.
+    size_t pool_bytes[HRT_CHUNK_KINDS], stride[HRT_CHUNK_KINDS];
+    struct hrt_moving_layer *layer;
+    struct hrt_move move[HRT_MOVES];
+};
+
+struct hrt_fssdp {
+    struct hrt_state *state;
+    const struct hrt_program *program;
+    const struct hrt_movement *movement;
+    const struct hpl_policy *policy;
+    enum hpl_split split;
+    struct hrt_comm *comm;
+    struct hpl_topology topology;
+    int32_t *node_first, *speed;
+    struct hrt_moving_set *set; // [program->sets]
+    bool training;
+    int64_t iterations; // Of training, since owners last changed.
+
+    // Scratch of one call.
+    struct hpl_work work;
+    void *memory;
+    struct hpl_schedule schedule, mirror;
+    struct hpl_plan scratch;
+    uint32_t *forecast; // [ranks][experts]
+    int64_t *share;     // [holders] as the policy decided them; from a plan to its waves.
+};
+
+// create.c: where chunk (layer, expert) lies on this rank: its place if it owns it, else its slot.
+char *hrt_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t expert,
+                enum hrt_chunk_kind kind);
+
+// plan.c: the owners of a layer, and the quota function of the exchange of rows.
+const int32_t *hrt_layer_owners(const struct hrt_fssdp *fssdp, int set, int64_t layer);
+void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
+                const struct hpl_loads *loads, uint32_t *quota);
+
+// Ends the job when the planner refused, which only our own fault can make it do.
+void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl_status status);
+
+// Sets to->holder to those of `plan`, and the owners where they are not among them.
+void hrt_plan_with_owners(struct hpl_plan *to, const struct hpl_plan *plan, const int32_t *owner);
+
+// A plan in which every expert has its owner alone.
+void hrt_plan_of_owners(struct hpl_plan *plan, const int32_t *owner);
+
+void hrt_plan_copy(struct hpl_plan *to, const struct hpl_plan *from);
+
+// Counts of the layer's last iterations, rounded means; false: there are none.
+bool hrt_forecast(struct hrt_fssdp *fssdp, int set, int64_t layer);
+
+// move.c: begins a schedule. `adds`: what arrives is added to gradients, in the schedule's order.
+struct hrt_moving {
+    const struct hpl_schedule *schedule;
+    int set;
+    int64_t layer;
+    bool adds;
+};
+bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int set,
+                     enum hrt_move_kind kind);
+void hrt_move_destroy(struct hrt_move *move);
+void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
+                    const struct hrt_moving *moving);
+
+// Returns when the move, or only what arrives here, is done; at once when nothing of the layer is under
+// way. Any layer: -1.
+void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer, const char *what);
+void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
+                    const char *what);
+
+#endif

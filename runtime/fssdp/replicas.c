@@ -1,0 +1,109 @@
+// Replicas of a layer come, are read, and go; their gradients go home.
+#include <string.h>
+
+#include "runtime/experts/experts.h"
+#include "runtime/fssdp/own.h"
+
+static void start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move_kind kind) {
+    struct hrt_moving_set *moving = &fssdp->set[set];
+    const bool adds = kind == HRT_MOVE_REDUCE;
+    hrt_planned(fssdp, set, layer,
+                hpl_schedule_gather(&fssdp->topology, hrt_layer_owners(fssdp, set, layer),
+                                    &moving->layer[layer].plan, moving->slots.segments,
+                                    &fssdp->schedule, &fssdp->work));
+    if (adds) hpl_schedule_mirror(&fssdp->schedule, &fssdp->mirror);
+    hrt_move_start(
+        fssdp, &moving->move[kind],
+        &(struct hrt_moving){adds ? &fssdp->mirror : &fssdp->schedule, set, layer, adds});
+}
+
+void hrt_materialize(struct hrt_fssdp *fssdp, int set, int64_t layer, bool again) {
+    (void)again; // The plan is what it was: calibrated, and with the same slots.
+    if (layer < 0 || layer >= fssdp->set[set].set->layers) return;
+    start(fssdp, set, layer, HRT_MOVE_GATHER);
+}
+
+// The model's tables of one layer, [experts] each.
+struct tables {
+    char **table[HRT_CHUNK_KINDS]; // NULL: it has none of the kind.
+    char *rest[HRT_CHUNK_KINDS];   // For the entries behind the last expert, which nobody reads.
+};
+
+static struct tables tables_of(const struct hrt_fssdp *fssdp, int set, int64_t layer) {
+    const struct hrt_set *of = fssdp->set[set].set;
+    char *model = fssdp->state->model;
+    const int64_t first = layer * of->experts;
+    const struct tables tables = {
+        .table = {[HRT_CHUNK_PARAMS] = (char **)(model + of->chunks) + first,
+                  [HRT_CHUNK_ROUNDED] =
+                      of->chunk_rounded ? (char **)(model + of->chunk_rounded) + first : NULL,
+                  [HRT_CHUNK_GRADS] = (char **)(model + of->chunk_grads) + first},
+        .rest = {[HRT_CHUNK_PARAMS] = fssdp->state->params,
+                 [HRT_CHUNK_ROUNDED] = fssdp->state->rounded,
+                 [HRT_CHUNK_GRADS] = fssdp->state->grads},
+    };
+    return tables;
+}
+
+static void point(const struct hrt_fssdp *fssdp, int set, int64_t at) {
+    const struct hrt_moving_layer *layer = &fssdp->set[set].layer[at];
+    const struct tables tables = tables_of(fssdp, set, at);
+    const int64_t experts = fssdp->set[set].set->experts;
+    for (int kind = 0; kind < HRT_CHUNK_KINDS; kind++) {
+        char **table = tables.table[kind];
+        int64_t n = 0;
+        if (!table) continue;
+        for (int32_t e = 0; e < experts; e++) {
+            for (int32_t k = layer->placed.first[e]; k < layer->placed.first[e + 1]; k++) {
+                if (layer->placed.holder[k] == fssdp->comm->rank)
+                    table[n++] = hrt_chunk(fssdp, set, at, e, (enum hrt_chunk_kind)kind);
+            }
+        }
+        for (; n < experts; n++) table[n] = tables.rest[kind];
+    }
+}
+
+void hrt_await(struct hrt_fssdp *fssdp, int set, int64_t layer) {
+    struct hrt_move *move = fssdp->set[set].move;
+    hrt_move_await(fssdp, &move[HRT_MOVE_GATHER], layer, "the gathering of experts");
+    hrt_move_await(fssdp, &move[HRT_MOVE_ADDED], layer, "the gathering of experts");
+    point(fssdp, set, layer);
+}
+
+// The counts of the layer's route take the oldest place of its window.
+static void remember(struct hrt_fssdp *fssdp, int set, int64_t at) {
+    const struct hrt_moving_set *moving = &fssdp->set[set];
+    struct hrt_moving_layer *layer = &moving->layer[at];
+    const int64_t cells = fssdp->comm->size * moving->set->experts;
+    const int64_t place = layer->seen++ % fssdp->movement->window;
+    memcpy(layer->window + place * cells, hrt_experts_counts(fssdp->state->experts, set, at),
+           (size_t)cells * sizeof *layer->window);
+}
+
+void hrt_reduce(struct hrt_fssdp *fssdp, int set, int64_t layer) {
+    if (fssdp->training) remember(fssdp, set, layer);
+    start(fssdp, set, layer, HRT_MOVE_REDUCE);
+}
+
+void hrt_release_params(struct hrt_fssdp *fssdp, int set, int64_t layer) {
+    struct hrt_move *move = fssdp->set[set].move;
+    hrt_move_wait(fssdp, &move[HRT_MOVE_GATHER], layer, "the gathering of experts");
+    hrt_move_wait(fssdp, &move[HRT_MOVE_ADDED], layer, "the gathering of experts");
+}
+
+void hrt_release_grads(struct hrt_fssdp *fssdp, int set, int64_t at) {
+    const struct hrt_moving_set *moving = &fssdp->set[set];
+    hrt_move_wait(fssdp, &fssdp->set[set].move[HRT_MOVE_REDUCE], at,
+                  "the sum of experts' gradients");
+    const size_t used = (size_t)moving->layer[at].used * moving->stride[HRT_CHUNK_GRADS];
+    if (used) memset(moving->pool[HRT_CHUNK_GRADS], 0, used); // As the next layer expects them.
+}
+
+void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training) {
+    for (int s = 0; s < fssdp->program->sets; s++) {
+        for (int kind = 0; kind < HRT_MOVES; kind++)
+            hrt_move_wait(fssdp, &fssdp->set[s].move[kind], -1, "the movement of experts");
+    }
+    fssdp->training = training;
+    if (training) fssdp->iterations++;
+}

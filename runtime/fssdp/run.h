@@ -1,0 +1,26 @@
+// Experts that move, as the trainer sees them: memory, iterations, and changes of owners.
+#ifndef HECATE_RUNTIME_FSSDP_RUN_H
+#define HECATE_RUNTIME_FSSDP_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/base/error.h"
+#include "runtime/train/state.h"
+
+struct hrt_fssdp;
+
+// Creates what moves the experts of the state's program (program->movement), whose exchange of rows,
+// state->experts, exists. The state and its ranks are borrowed. False: no such policy, a budget with
+// which it cannot place every expert, or no memory.
+bool hrt_fssdp_create(struct hrt_fssdp **fssdp, struct hrt_state *state, struct hrt_error *error);
+void hrt_fssdp_destroy(struct hrt_fssdp *fssdp);
+
+// Bytes of replicas and of what is on its way that a rank takes at most.
+size_t hrt_fssdp_bytes(const struct hrt_program *program);
+
+// Begins an iteration, forward and backward, or with `training` false a forward alone, of an evaluation
+// or for a sample: it uses a plan and changes nothing that lasts.
+void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training);
+
+#endif
