@@ -135,6 +135,31 @@ static int run(const struct command *c) {
     return failed ? -1 : status;
 }
 
+bool hec_cc_needs_mpi(const char *source) {
+    FILE *file = fopen(source, "r");
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    while (file && !found && getline(&line, &room, file) >= 0) {
+        found = strstr(line, ".backend = &hrt_comm_mpi") != NULL;
+    }
+    free(line);
+    if (file) fclose(file);
+    return found;
+}
+
+// Whether the library that joins ranks was built; complains where it was not.
+static bool have_mpi(struct hec_arena *arena, const char *prefix) {
+    const char *library = hec_arena_format(arena, "%s/lib/libhecate_comm_mpi.a", prefix);
+    if (access(library, R_OK) == 0) return true;
+    fprintf(stderr,
+            "hecatec: error: cannot link a program of several ranks: there is no %s\n"
+            "  hecatec was built without Open MPI: install libopenmpi-dev and openmpi-bin, and "
+            "build it again\n",
+            library);
+    return false;
+}
+
 int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, bool ranks,
                const char *source, const char *output) {
     const char *prefix = hec_prefix(arena);
@@ -151,6 +176,7 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, bool 
         fprintf(stderr, "hecatec: error: --cc names no command\n");
         return 2;
     }
+    if (ranks && !options->object && !options->dry_run && !have_mpi(arena, prefix)) return 3;
     const struct command c = command_of(arena, options, prefix, ranks, source, output);
     if (options->verbose || options->dry_run) show(&c);
     if (options->dry_run) return 0;
@@ -171,6 +197,10 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, bool 
                 "hecatec: error: the C compiler '%s' failed with status %d; -v shows how "
                 "it was called, --save-temps keeps the C\n",
                 c.word.item[0], WEXITSTATUS(status));
+        if (strstr(options->cc, "clang"))
+            fprintf(stderr,
+                    "  clang brings no OpenMP along: where omp.h or -lomp is missing, install "
+                    "libomp-dev\n");
     }
     return 3;
 }

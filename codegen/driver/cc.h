@@ -2,6 +2,8 @@
 #ifndef HECATE_CODEGEN_DRIVER_CC_H
 #define HECATE_CODEGEN_DRIVER_CC_H
 
+#include <stdbool.h>
+
 #include "codegen/driver/options.h"
 
 // Compiles `source` to `output`: a program, or an object file when `options->object`. Headers and
@@ -10,6 +12,9 @@
 // name no other compiler. Returns the exit status for hecatec: 0, or 3 after a complaint.
 int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, bool ranks,
                const char *source, const char *output);
+
+// Whether the emitted C in the file `source` is a program of several ranks.
+bool hec_cc_needs_mpi(const char *source);
 
 // The folder that holds bin, include and lib; NULL when the executable cannot be found.
 const char *hec_prefix(struct hec_arena *arena);

@@ -256,9 +256,8 @@ static bool run_front(struct compilation *c, int *status) {
     lap(c, "parse and check");
     const int64_t world = strtoll(hec_program_setting(c->program, "cluster.nodes"), NULL, 10) *
                           strtoll(hec_program_setting(c->program, "cluster.devices"), NULL, 10);
-    const char *experts = c->program->moes > 0
-                              ? hec_program_setting(c->program, "parallel.experts")
-                              : "replicate"; // There are none.
+    const char *experts = c->program->moes > 0 ? hec_program_setting(c->program, "parallel.experts")
+                                               : "replicate"; // There are none.
     if (!settle_pipeline(c, world, experts)) return *status = HEC_EXIT_COMMAND_LINE, false;
     const char *explain = c->options->explain;
     if (c->options->syntax_only) return *status = HEC_EXIT_DONE, false;
@@ -443,7 +442,8 @@ static int finish_program(struct compilation *c) {
     if (!output) output = hec_arena_format(c->arena, "%s%s", c->name, o->object ? ".o" : "");
     const char *made = o->dry_run ? output : hec_output_begin(c->arena, output);
     if (!made) return HEC_EXIT_INPUT;
-    const int status = hec_cc_run(c->arena, o, c->several_ranks, source, made);
+    const bool ranks = c->from == STAGE_C ? hec_cc_needs_mpi(source) : c->several_ranks;
+    const int status = hec_cc_run(c->arena, o, ranks, source, made);
     lap(c, "C compiler");
     if (status != HEC_EXIT_DONE || o->dry_run) return status;
     return hec_output_commit(made, output, o->object ? 0666 : 0777) ? HEC_EXIT_DONE

@@ -272,11 +272,10 @@ struct hec_value hec_call_unit(struct hec_site *site, const struct hec_expr *exp
     return hec_node_value(hec_add_node(site, node));
 }
 
-static void check_signature(struct hec_checker *checker, const struct hec_unit *unit,
-                            const struct hec_declaration *code) {
+static void check_signature(struct hec_checker *checker, const struct hec_declaration *code) {
     struct hec_shape result;
-    const bool one = unit->arguments == 1 && unit->argument[0];
-    if (!one || unit->argument[0]->shape.rank != 1) {
+    // As it is written: its dim may be broken, which was reported.
+    if (code->arguments.count != 1 || code->arguments.item[0].dims.count != 1) {
         hec_error(checker, code->name_at,
                   "a model takes token ids: one argument of one dim, as "
                   "in `ids[T]`");
@@ -314,7 +313,7 @@ struct hec_unit *hec_elaborate_model(struct hec_checker *checker,
     }
     const char *symbol = hec_unique_symbol(checker, code->name);
     struct hec_unit *unit = elaborate_in(&site, symbol, arguments);
-    check_signature(checker, unit, code);
+    check_signature(checker, code);
     return unit;
 }
 
