@@ -71,7 +71,10 @@ static void release(struct hrt_mpi *own) {
 static void mpi_close(struct hrt_comm *comm) {
     struct hrt_mpi *own = comm->own;
     hrt_mpi_helper_stop(own);
+    hrt_mpi_heart_closing(own->heart);
     mpi_barrier(comm);
+    hrt_mpi_heart_stop(own->heart);
+    own->heart = NULL;
     hrt_mpi_peers_close(own);
     MPI_Comm_free(&own->messages);
     MPI_Comm_free(&own->collectives);
@@ -79,18 +82,26 @@ static void mpi_close(struct hrt_comm *comm) {
     MPI_Finalize();
 }
 
-// Reads HECATE_COMM_TIMEOUT and HECATE_COMM_PROGRESS.
+// Reads a variable of seconds; one that is not set leaves them as they are.
+static bool read_seconds(const char *variable, int *seconds, struct hrt_error *error) {
+    const char *text = getenv(variable);
+    if (!text || !*text) return true;
+    char *end;
+    const long number = strtol(text, &end, 10);
+    if (*end || number < 1 || number > 1000000)
+        return hrt_fail_usage(error, "%s is '%s'; it takes seconds, 1 to 1000000", variable, text);
+    *seconds = (int)number;
+    return true;
+}
+
+// Reads HECATE_COMM_TIMEOUT, HECATE_COMM_PATIENCE and HECATE_COMM_PROGRESS.
 static bool read_settings(struct hrt_mpi *own, struct hrt_error *error) {
-    const char *timeout = getenv("HECATE_COMM_TIMEOUT"), *progress = getenv("HECATE_COMM_PROGRESS");
-    own->timeout = 300;
-    if (timeout && *timeout) {
-        char *end;
-        const long seconds = strtol(timeout, &end, 10);
-        if (*end || seconds < 1 || seconds > 1000000)
-            return hrt_fail_usage(
-                error, "HECATE_COMM_TIMEOUT is '%s'; it takes seconds, 1 to 1000000", timeout);
-        own->timeout = (int)seconds;
-    }
+    const char *progress = getenv("HECATE_COMM_PROGRESS");
+    own->timeout = 20;
+    own->patience = 300;
+    if (!read_seconds("HECATE_COMM_TIMEOUT", &own->timeout, error) ||
+        !read_seconds("HECATE_COMM_PATIENCE", &own->patience, error))
+        return false;
     const bool poll = progress && strcmp(progress, "poll") == 0;
     if (progress && *progress && !poll && strcmp(progress, "thread") != 0)
         return hrt_fail_usage(error, "HECATE_COMM_PROGRESS is '%s'; it takes thread or poll",
@@ -227,6 +238,7 @@ bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_e
     comm->node_of = own->node_of;
     own->comm = comm;
     hrt_mpi_helper_start(own);
+    own->heart = hrt_mpi_heart_start(own, own->timeout);
     return true;
 }
 

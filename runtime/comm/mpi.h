@@ -4,9 +4,12 @@
 // Ranks are numbered so that those of a node follow each other, in the launcher's order otherwise.
 //
 // A lost rank ends the job. mpirun ends all ranks by itself when one dies, and names it. Where the
-// launcher does not, a rank that waits for the lost one sees within 3 s that its process on this
-// machine has ended (elsewhere: that its connection broke, or that nothing came for
-// HECATE_COMM_TIMEOUT seconds, 300 by default); one rank then prints who was lost and ends all.
+// launcher does not, the others see within 3 s that a process of their machine has ended. A rank that
+// hangs, or whose machine or network is gone, is missed by its neighbour after HECATE_COMM_TIMEOUT
+// seconds (20): every rank says once a second that it lives, from a thread of its own, so computing
+// for long is no silence. One that lives but keeps others waiting is lost after HECATE_COMM_PATIENCE
+// seconds (300). One rank then prints who was lost and raises an alarm; all that hear it exit with
+// code 1 (HRT_EXIT_FAILED), and end a process of their machine that hangs.
 //
 // Transfers started by hrt_comm_isend and hrt_comm_irecv advance while the caller computes: a helper
 // thread tests them every 200 us (1 ms where ranks share cores) and sleeps when there are none.

@@ -33,7 +33,7 @@ struct hrt_mpi_peer {
 };
 
 struct hrt_mpi {
-    struct hrt_comm *comm; // The caller's.
+    struct hrt_comm *comm;          // The caller's.
     MPI_Comm messages, collectives; // Separate, so that tags never meet.
     int rank, size;
     struct hrt_mpi_peer *peer; // [size]
@@ -41,7 +41,8 @@ struct hrt_mpi {
     atomic_int *announced; // Shared by the ranks of this machine: somebody prints the message.
     MPI_Win announced_window;
 
-    int timeout;      // Seconds without progress after which a peer counts as lost.
+    int timeout;      // Seconds without a sign of life after which a rank counts as lost.
+    int patience;     // Seconds after which one that others wait for does, though it lives.
     int spins;        // Polls before a waiting rank sleeps between polls.
     long interval_ns; // Between two tests of the helper thread.
 
@@ -62,6 +63,7 @@ struct hrt_mpi {
     double idle_from; // Time of the first of them.
     double look_at;   // Time at which to look at processes and the clock again.
 
+    struct hrt_mpi_heart *heart; // NULL: nobody watches.
     int32_t *node_of;
     char *scratch; // HRT_MPI_SCRATCH bytes, of all_reduce.
 };
@@ -116,6 +118,29 @@ void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_piece *of, int coun
 
 // Called when something advanced, and when a wait begins.
 void hrt_mpi_busy(struct hrt_mpi *own);
+
+// Ends the job when a process of this machine has ended.
+void hrt_mpi_look(struct hrt_mpi *own);
+
+// Ends the job because `rank` gives no sign of life.
+_Noreturn void hrt_mpi_silent(struct hrt_mpi *own, int rank);
+
+// mpi_heart.c: starts to tell the next rank that this one lives, and to listen to the one before;
+// `timeout` seconds of silence end the job. Every rank calls it. NULL: MPI takes no calls of threads.
+struct hrt_mpi_heart *hrt_mpi_heart_start(struct hrt_mpi *own, int timeout);
+
+// From now on processes may end; and, when all ranks have said so, hearts may stop.
+void hrt_mpi_heart_closing(struct hrt_mpi_heart *heart);
+void hrt_mpi_heart_stop(struct hrt_mpi_heart *heart);
+
+// Tells all ranks that `lost` is: they end too.
+void hrt_mpi_heart_alarm(struct hrt_mpi_heart *heart, int lost);
+
+// On the heart's own thread: looks for an alarm. Elsewhere nothing: that thread does.
+void hrt_mpi_heart_follow(struct hrt_mpi_heart *heart);
+
+// Ends this rank because of an alarm.
+_Noreturn void hrt_mpi_follow(struct hrt_mpi *own, int lost);
 
 // Ends the job because of an error of MPI; `peer` is -1 when it is not known.
 _Noreturn void hrt_mpi_fail(struct hrt_mpi *own, int code, int peer, const char *what);

@@ -3,11 +3,13 @@
 // The processes of this machine are watched through descriptors of theirs (pidfd), which tell of
 // their end even when the number is used again. Whoever finds a rank lost waits 2 s first: a launcher
 // that ends the job by itself then prints the only message. Of the ranks of one machine one prints;
-// those of other machines wait a little longer than those before them.
+// those of other machines wait a little longer than those before them. The one that prints raises the
+// alarm (mpi_heart.c), and all end.
 #include "runtime/comm/mpi_own.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,26 +83,73 @@ void hrt_mpi_peers_close(struct hrt_mpi *own) {
     }
 }
 
-// Ends the job; one rank prints the sentence.
-static _Noreturn void end(struct hrt_mpi *own, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static bool has_ended(const struct hrt_mpi *own, int rank) {
+    struct pollfd process = {.fd = own->watch[rank], .events = POLLIN};
+    return own->watch[rank] >= 0 && poll(&process, 1, 0) > 0;
+}
 
-static _Noreturn void end(struct hrt_mpi *own, const char *format, ...) {
-    const int32_t node = own->node_of[own->rank];
-    wait_seconds(2 + 0.5 * (node < NODES_APART ? node : NODES_APART));
-    if (atomic_exchange(own->announced, 1) == 0) {
-        char sentence[512];
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(sentence, sizeof sentence, format, arguments);
-        va_end(arguments);
-        fflush(stdout);
-        fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, sentence);
-    } else {
-        wait_seconds(5); // The rank that prints ends us.
+// A rank that hangs does not end by itself, and not every launcher ends it.
+static void end_process(const struct hrt_mpi *own, int rank) {
+#ifdef SYS_pidfd_send_signal
+    if (own->watch[rank] >= 0)
+        syscall(SYS_pidfd_send_signal, own->watch[rank], SIGKILL, (void *)0, 0);
+#else
+    (void)own, (void)rank;
+#endif
+}
+
+// Whether some other rank can end the process of `rank`, or it has ended.
+static bool is_reached(const struct hrt_mpi *own, int rank) {
+    for (int r = 0; r < own->size; r++) {
+        if (r != rank && own->peer[r].processes == own->peer[rank].processes &&
+            strcmp(own->peer[r].host, own->peer[rank].host) == 0)
+            return true;
     }
-    MPI_Abort(MPI_COMM_WORLD, HRT_EXIT_FAILED);
+    return false;
+}
+
+// Ends this rank, and with it the job where the launcher cares. `all`: asks the launcher to end
+// everybody. MPI may be in no state to do anything: then this process ends by a signal.
+static _Noreturn void leave(bool all) {
+    alarm(5);
+    fflush(stdout);
+    if (all) MPI_Abort(MPI_COMM_WORLD, HRT_EXIT_FAILED);
     _exit(HRT_EXIT_FAILED);
+}
+
+void hrt_mpi_follow(struct hrt_mpi *own, int lost) {
+    if (lost >= 0) end_process(own, lost);
+    wait_seconds(0.5); // Whoever raised the alarm is heard first.
+    leave(false);
+}
+
+// Ends the job because of rank `lost` (-1: of something else); one rank prints the sentence. All
+// others follow its alarm, so that the launcher is needed only for a rank that nobody reaches: what
+// it does about MPI_Abort differs, and mpirun --enable-recovery then hangs itself.
+static _Noreturn void end(struct hrt_mpi *own, int lost, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static _Noreturn void end(struct hrt_mpi *own, int lost, const char *format, ...) {
+    const int32_t node = own->node_of[own->rank];
+    const int waits = 20 + 5 * (node < NODES_APART ? node : NODES_APART);
+    for (int i = 0; i < waits; i++) {
+        wait_seconds(0.1);
+        hrt_mpi_heart_follow(own->heart);
+    }
+    if (atomic_exchange(own->announced, 1) != 0) {
+        wait_seconds(5); // The alarm of the rank that prints ends us.
+        leave(true);
+    }
+    char sentence[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    fflush(stdout);
+    fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, sentence);
+    if (own->heart) hrt_mpi_heart_alarm(own->heart, lost);
+    if (lost >= 0) end_process(own, lost);
+    leave(!own->heart || lost < 0 || !is_reached(own, lost));
 }
 
 // "rank 3 (process 4711 on n1)"
@@ -121,18 +170,26 @@ void hrt_mpi_fail(struct hrt_mpi *own, int code, int peer, const char *what) {
     int length = 0;
     MPI_Error_string(code, text, &length);
     if (peer >= 0)
-        end(own, "lost %s: %s failed on rank %d: %s", label_of(own, peer).text, what, own->rank,
-            text);
-    end(own, "%s failed on rank %d: %s", what, own->rank, text);
+        end(own, peer, "lost %s: %s failed on rank %d: %s", label_of(own, peer).text, what,
+            own->rank, text);
+    end(own, -1, "%s failed on rank %d: %s", what, own->rank, text);
 }
 
 void hrt_mpi_busy(struct hrt_mpi *own) {
     own->idle = 0;
 }
 
-static bool has_ended(const struct hrt_mpi *own, int rank) {
-    struct pollfd process = {.fd = own->watch[rank], .events = POLLIN};
-    return own->watch[rank] >= 0 && poll(&process, 1, 0) > 0;
+void hrt_mpi_look(struct hrt_mpi *own) {
+    for (int r = 0; r < own->size; r++) {
+        if (has_ended(own, r)) end(own, r, "lost %s: its process ended", label_of(own, r).text);
+    }
+}
+
+void hrt_mpi_silent(struct hrt_mpi *own, int rank) {
+    end(own, rank,
+        "lost %s: no sign of life for %d s: it hangs, or its machine or network is gone "
+        "(HECATE_COMM_TIMEOUT=SECONDS allows more)",
+        label_of(own, rank).text, own->timeout);
 }
 
 void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_piece *of, int count,
@@ -148,12 +205,12 @@ void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_piece *of, int coun
     own->look_at = time + 0.5;
     for (int i = 0; i < count; i++) {
         if (has_ended(own, of[i].peer))
-            end(own, "lost %s: its process ended while rank %d waited for it in %s",
+            end(own, of[i].peer, "lost %s: its process ended while rank %d waited for it in %s",
                 label_of(own, of[i].peer).text, own->rank, what);
     }
-    if (own->idle > PATIENT_POLLS && time - own->idle_from > own->timeout)
-        end(own,
+    if (own->idle > PATIENT_POLLS && time - own->idle_from > own->patience)
+        end(own, of[0].peer,
             "lost %s: nothing came from it for %d s while rank %d waited for it in %s "
-            "(HECATE_COMM_TIMEOUT=SECONDS allows more)",
-            label_of(own, of[0].peer).text, own->timeout, own->rank, what);
+            "(HECATE_COMM_PATIENCE=SECONDS allows more)",
+            label_of(own, of[0].peer).text, own->patience, own->rank, what);
 }

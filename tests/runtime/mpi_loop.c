@@ -1,6 +1,6 @@
 // Talks to the other ranks until it is killed, for mpi_lost.sh: mpi_loop RANK SIGNAL MILLISECONDS.
 // RANK sends itself the signal after so long, wherever it then is. MILLISECONDS "end": all end well
-// after 50 rounds.
+// after 50 rounds. SIGNAL "busy": they do, but RANK talks to nobody for so long in between.
 #include "tests/runtime/mpi_case.h"
 
 #include <pthread.h>
@@ -15,11 +15,15 @@ struct blow {
     long milliseconds;
 };
 
+static void rest(long milliseconds) {
+    nanosleep(
+        &(struct timespec){.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000},
+        NULL);
+}
+
 static void *strike(void *argument) {
     const struct blow *blow = argument;
-    nanosleep(&(struct timespec){.tv_sec = blow->milliseconds / 1000,
-                                 .tv_nsec = blow->milliseconds % 1000 * 1000000},
-              NULL);
+    rest(blow->milliseconds);
     kill(getpid(), blow->signal);
     return NULL;
 }
@@ -39,14 +43,17 @@ static void talk(void) {
 
 int main(int argc, char **argv) {
     if (argc != 4) return 2;
-    const bool ends = strcmp(argv[3], "end") == 0;
+    const bool busy = strcmp(argv[2], "busy") == 0, ends = busy || strcmp(argv[3], "end") == 0;
     ranks_open(&comm, getenv("HECATE_TOPOLOGY"));
     struct blow blow = {atoi(argv[2]), atol(argv[3])};
     pthread_t thread;
     if (!ends && comm.rank == atoi(argv[1])) pthread_create(&thread, NULL, strike, &blow);
     printf("talking, %d nodes\n", comm.nodes);
     fflush(stdout);
-    for (int round = 0; !ends || round < 50; round++) talk();
+    for (int round = 0; !ends || round < 50; round++) {
+        talk();
+        if (busy && round == 25 && comm.rank == atoi(argv[1])) rest(atol(argv[3]));
+    }
     hrt_comm_close(&comm);
     return 0;
 }

@@ -40,16 +40,35 @@ for moment in 0 30 170 400; do
     ! grep -q 'lost rank' "$out/said" || fail "two messages"
 done
 
-# Nobody but the waiting ranks notices one that hangs.
-export HECATE_COMM_TIMEOUT=3
-ended 30 2 19 100
-said_once 'mpi_loop: error: lost rank 2 \(process [0-9]+ on .*\): nothing came from it for 3 s'
-unset HECATE_COMM_TIMEOUT
+# Its neighbour misses one that hangs; here the launcher, and the ranks that wait, see nothing.
+for progress in thread poll; do
+    export HECATE_COMM_TIMEOUT=3 HECATE_COMM_PROGRESS=$progress
+    ended 15 2 19 100
+    said_once 'mpi_loop: error: lost rank 2 \(process [0-9]+ on .*\): no sign of life for 3 s'
+done
+unset HECATE_COMM_PROGRESS
+
+# One that computes for longer than that, and talks to nobody, lives.
+timeout 30 "$here/ranks.sh" 3 "$program" 1 busy 5000 >"$out/said" 2>&1 || fail "ended with $?"
+# For ever is too long.
+export HECATE_COMM_PATIENCE=2
+ended 15 1 busy 50000
+said_once 'mpi_loop: error: lost rank 1 \(process [0-9]+ on .*\): nothing came from it for 2 s while'
+unset HECATE_COMM_TIMEOUT HECATE_COMM_PATIENCE
+
+# A job that was stopped as a whole goes on.
+HECATE_COMM_TIMEOUT=2 "$here/ranks.sh" 3 "$program" 1 busy 3000 >"$out/said" 2>&1 &
+job=$!
+sleep 1.5
+kill -s STOP $(pgrep -f "^$program")
+sleep 5
+kill -s CONT $(pgrep -f "^$program")
+wait $job || fail "ended with $?"
 
 # A launcher that lets the others run on: they find out by themselves.
 OMPI_MCA_orte_enable_recovery=1 timeout 30 "$here/ranks.sh" 3 "$program" 0 9 100 >"$out/said" 2>&1
 [ $? -ne 124 ] || fail "no end within 30 s"
-said_once 'mpi_loop: error: lost rank 0 \(process [0-9]+ on .*\): its process ended while rank'
+said_once 'mpi_loop: error: lost rank 0 \(process [0-9]+ on .*\): its process ended'
 [ "$(left)" = 0 ] || fail "$(left) processes are left"
 
 # Nodes from a topology file; ranks are numbered by node.
