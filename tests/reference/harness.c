@@ -1,4 +1,5 @@
-// Command line: PROGRAM STORED.json stored|differences. Exit code: 0 equal, 1 not, 2 bad input.
+// Command line: PROGRAM STORED.json stored|differences, or write|compare FILE: see bf16.c. Exit code:
+// 0 equal, 1 not, 2 bad input.
 #include "tests/reference/harness.h"
 
 #include <inttypes.h>
@@ -7,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "runtime/params/init.h"
+#include "runtime/params/rounded.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -75,9 +78,10 @@ static void fill(struct harness *h) {
         snprintf(text, sizeof text, "%s#%" PRId64, path, salt);
         for (int64_t i = 0; param->init != HRT_INIT_ROPE && i < hrt_param_size(param); i++) {
             const double u = harness_hashed(text, i);
-            const double value = param->init == HRT_INIT_ONES    ? 1 + 0.25 * u
-                                 : param->init == HRT_INIT_ZEROS ? 0.25 * u
-                                                                 : 0.45 * u;
+            double value = param->init == HRT_INIT_ONES    ? 1 + 0.25 * u
+                           : param->init == HRT_INIT_ZEROS ? 0.25 * u
+                                                           : 0.45 * u;
+            if (h->in_bf16) value = hk_bf16_float(hk_bf16_round((float)value));
             hrt_element_set(h->params, h->program->precision,
                             tensor.offset + hrt_stored_index(param, i), value);
         }
@@ -119,11 +123,16 @@ static void prepare(struct harness *h) {
     h->arena = allocate(program->arena_bytes, 0xFF);
     fill(h);
     program->bind(h->model, h->params, h->grads, h->arena);
+    if (!program->bind_rounded) return;
+    h->rounded = allocate(hrt_rounded_bytes(program), 0);
+    hrt_round_params(program, h->params, h->rounded);
+    program->bind_rounded(h->model, h->rounded);
 }
 
 int hrt_main(int argc, char **argv, const struct hrt_program *program) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: %s STORED.json stored|differences\n", argv[0]);
+    if (argc != 3 && argc != 4) {
+        fprintf(stderr, "usage: %s STORED.json stored|differences|write FILE|compare FILE\n",
+                argv[0]);
         return 2;
     }
     json_error_t error;
@@ -132,9 +141,11 @@ int hrt_main(int argc, char **argv, const struct hrt_program *program) {
         fprintf(stderr, "%s:%d: %s\n", argv[1], error.line, error.text);
         return 2;
     }
-    struct harness h = {.program = program, .stored = stored};
+    struct harness h = {.program = program, .stored = stored, .in_bf16 = argc == 4};
     prepare(&h);
-    if (strcmp(argv[2], "stored") == 0) {
+    if (argc == 4) {
+        hec_test_bf16(&h, argv[3], strcmp(argv[2], "write") == 0);
+    } else if (strcmp(argv[2], "stored") == 0) {
         hec_test_stored(&h);
     } else {
         hec_test_differences(&h);
@@ -142,7 +153,7 @@ int hrt_main(int argc, char **argv, const struct hrt_program *program) {
     printf("%s: %d checks, %d failures; largest error %.2g of its bound\n", program->name, h.checks,
            h.failures, h.worst);
 
-    void *memory[] = {h.ids, h.targets, h.model, h.params, h.grads, h.arena};
+    void *memory[] = {h.ids, h.targets, h.model, h.params, h.grads, h.arena, h.rounded};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
     json_decref(stored);
     return h.failures || !h.checks;

@@ -12,7 +12,9 @@
 struct harness {
     const struct hrt_program *program;
     const json_t *stored; // As generate.py describes it.
+    bool in_bf16;         // Weights are numbers that bf16 holds.
     void *model, *params, *grads, *arena;
+    void *rounded; // NULL where products read no copies.
     int64_t batch;
     double scale, share;
     int32_t *ids, *targets; // [batch, positions]
@@ -25,6 +27,9 @@ void hec_test_stored(struct harness *h);
 
 // Compares gradients with central differences, in double precision.
 void hec_test_differences(struct harness *h);
+
+// Writes what a program of fp64 computes to the file, or compares what one of bf16 computes with it.
+void hec_test_bf16(struct harness *h, const char *path, bool write);
 
 // Forward on the stored tokens.
 struct hrt_losses harness_forward(struct harness *h);
