@@ -147,8 +147,8 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
         hec_line(out, "#include \"hecate/runtime/comm/backend.h\"");
         hec_line(out, "#include \"hecate/runtime/experts/experts.h\"");
     }
-    hec_line(out, "#include \"hecate/runtime/program.h\"");
     if (hec_has_movement(e)) hec_line(out, "#include \"hecate/runtime/fssdp/fssdp.h\"");
+    hec_line(out, "#include \"hecate/runtime/program.h\"");
     hec_blank(out);
 }
 

@@ -177,10 +177,6 @@ void hec_model_bind(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_bind_rounded(struct hec_emitter *e, struct hec_writer *out); // Where hec_has_rounded.
 void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out);
 
-// ---- operations
-
-// Writes the statements of one operation into the current function.
-typedef void hec_emit_op(struct hec_emitter *e, MlirOperation op);
 // ---- how experts move (movement.c)
 
 bool hec_has_movement(struct hec_emitter *e);
@@ -189,6 +185,10 @@ void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out);
 // The name of the set's table `key`, "owner" or "forecast"; NULL: it has none.
 const char *hec_set_table(struct hec_emitter *e, MlirOperation set, const char *key);
 
+// ---- operations
+
+// Writes the statements of one operation into the current function.
+typedef void hec_emit_op(struct hec_emitter *e, MlirOperation op);
 
 // What stands for `op` in C; NULL: this target has nothing for it.
 hec_emit_op *hec_emit_of(enum hec_op op);

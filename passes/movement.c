@@ -12,7 +12,12 @@ static bool is_text(MlirStringRef text, const char *what) {
 bool hec_moves_experts(MlirOperation module) {
     if (!hec_has_attr(module, "hecate.world")) return false;
     const MlirStringRef experts = hec_get_string(module, "hecate.experts");
-    return !is_text(experts, "ep") && !is_text(experts, "replicate");
+    if (is_text(experts, "ep") || is_text(experts, "replicate")) return false;
+    const struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    bool found = false;
+    for (int k = 0; k < ops.count && !found; k++) found = hec_op_is(ops.op[k], HEC_OP_set);
+    free(ops.op);
+    return found;
 }
 
 // ---- choices

@@ -5,8 +5,8 @@
 
 #include "ir/op.h"
 
-// Whether experts move: the module is for several ranks, and parallel.experts is neither ep nor
-// replicate.
+// Whether experts move: the module has some, is for several ranks, and parallel.experts is neither ep
+// nor replicate.
 bool hec_moves_experts(MlirOperation module);
 
 // ---- choices

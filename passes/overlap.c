@@ -12,13 +12,13 @@
 //          idle there.
 // Needs    The order that materialize leaves; replicas of all layers share slots only where they are
 //          released before the next ones come, which verify-movement proves afterwards.
-// Leaves   On materialize, calibrate and reduce what they cost, from passes/cost: `bytes` that one
-//          device receives at most, `entries` (chunks that enter a node at most), `us` that takes,
-//          `window_us` of computation behind which it runs, `exposed_us` that are waited for.
+// Leaves   On materialize and reduce what they cost at most, from passes/cost: `bytes` that a device
+//          receives, `entries` (chunks that enter a node), `us` that takes, `window_us` of computation
+//          behind which it runs, `exposed_us` that are waited for.
 // Reports  Nothing.
-#include <string.h>
+#include <stdlib.h>
 
-#include "passes/movement.h"
+#include "passes/cost/simulate.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -152,6 +152,63 @@ static void move_backward(const struct hec_sites *sites, int back) {
     mlirOperationDestroy(start);
 }
 
+// ---- what it costs
+
+static void set_us(MlirOperation op, const char *key, double us) {
+    hec_set_attr(op, hec_attr_int(mlirOperationGetContext(op), key, (int64_t)(us + 0.5)));
+}
+
+// A transfer of at most `entries` chunks into a node and `slots` into a device, behind `window`
+// microseconds, after others that take `before` of them.
+static void annotate(const struct hec_machine *machine, const struct hec_movement *movement,
+                     MlirOperation op, int64_t bytes, double window, double before) {
+    const MlirContext c = mlirOperationGetContext(op);
+    const int64_t entries = machine->nodes > 1 ? movement->overlap : 0;
+    const double us = hec_transfer_us(machine, (double)entries, (double)movement->slots, bytes);
+    const double all = before + us, exposed = all > window ? all - window : 0;
+    hec_set_attr(op, hec_attr_int(c, "bytes", movement->slots * bytes));
+    hec_set_attr(op, hec_attr_int(c, "entries", entries));
+    set_us(op, "us", us);
+    set_us(op, "window_us", window);
+    set_us(op, "exposed_us", exposed < us ? exposed : us);
+}
+
+// In @backward the gather for the layer before runs behind the reduce: it waits for both.
+static void annotate_set(const struct hec_costs *costs, const struct hec_set_cost *cost,
+                         const struct hec_movement *movement, const struct hec_ops *ops) {
+    const struct hpl_policy *policy = hpl_policy_find(movement->policy);
+    const bool exact = policy && policy->when == HPL_WHEN_EXACT;
+    const double reduce =
+        hec_transfer_us(&costs->machine, costs->machine.nodes > 1 ? (double)movement->overlap : 0,
+                        (double)movement->slots, cost->grad_bytes);
+    for (int k = 0; k < ops->count; k++) {
+        const MlirOperation op = ops->op[k];
+        const enum hec_op id = hec_op_of(op);
+        if ((id != HEC_OP_materialize && id != HEC_OP_reduce) ||
+            !mlirStringRefEqual(hec_get_string(op, "set"), HEC_STR(cost->name)))
+            continue;
+        if (id == HEC_OP_reduce) {
+            annotate(&costs->machine, movement, op, cost->grad_bytes, cost->reduce_window_us, 0);
+        } else if (hec_get_bool(op, "again")) {
+            const bool ahead = hec_has_attr(op, "ahead");
+            annotate(&costs->machine, movement, op, cost->chunk_bytes, cost->again_window_us,
+                     ahead ? reduce : 0);
+        } else {
+            annotate(&costs->machine, movement, op, cost->chunk_bytes, exact ? 0 : cost->window_us,
+                     0);
+        }
+    }
+}
+
+static bool annotate_all(MlirOperation module, const struct hec_movement *movement) {
+    struct hec_costs costs;
+    if (!hec_costs_of(module, &costs)) return false;
+    const struct hec_ops ops = hec_ops_below(module);
+    for (int i = 0; i < costs.count; i++) annotate_set(&costs, &costs.set[i], movement, &ops);
+    free(ops.op);
+    return true;
+}
+
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     struct hec_sites sites;
@@ -160,7 +217,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     if (!hec_sites_find(module, &sites)) return HEC_PASS_REFUSED;
     for (int i = 0; i < sites.count; i++) move_forward(&sites, i);
     for (int i = sites.backs - 1; i >= 0; i--) move_backward(&sites, i);
-    return HEC_PASS_DONE;
+    return annotate_all(module, &movement) ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
 const struct hec_pass hec_pass_overlap = {

@@ -47,7 +47,6 @@ extern const struct hec_pass hec_pass_differentiate;
 extern const struct hec_pass hec_pass_recompute;
 extern const struct hec_pass hec_pass_distribute_experts;
 extern const struct hec_pass hec_pass_fuse_elementwise;
-extern const struct hec_pass hec_pass_place_buffers;
 extern const struct hec_pass hec_pass_shard;
 extern const struct hec_pass hec_pass_materialize;
 extern const struct hec_pass hec_pass_overlap;

@@ -78,4 +78,11 @@ void hec_passes_print(FILE *out);
 // the module has no homes.
 bool hec_explain_memory(MlirOperation module, FILE *out);
 
+// ---- explain_plan.c, explain_comm.c
+
+// Print, from a module that verify-movement has gone over, how experts move, and what travels. False
+// after a report: the loads that were planned with cannot be read any more.
+bool hec_explain_plan(MlirOperation module, FILE *out);
+bool hec_explain_comm(MlirOperation module, FILE *out);
+
 #endif

@@ -14,8 +14,7 @@ const struct hec_pass *const hec_passes[] = {
     &hec_pass_recompute,          //
     &hec_pass_distribute_experts, // Of programs of several ranks.
     &hec_pass_fuse_elementwise,   //
-    &hec_pass_place_buffers,      //
-    &hec_pass_shard,              // Of programs whose experts move, up to overlap.
+    &hec_pass_shard,              // Of programs whose experts move, up to verify-movement.
     &hec_pass_materialize,        //
     &hec_pass_overlap,            //
     &hec_pass_verify_movement,    //

@@ -1,76 +1,63 @@
 // shard: who owns which expert first, and all choices of movement.
 //
-//   before   moe.set, hecate.settings
-//   after    hecate.movement of the module
+//   before   moe.set, hecate.settings; hecate.profile and hecate.plan, files, where they were given
+//   after    hecate.movement of the module; `owner` and `forecast` of each set, where they are not
+//            the usual ones
 //
 // Why      What moves, how much of it and when depends on loads, links and memory, not on the order
-//          of operations. Everything after this pass reads the choices from the module.
-// Needs    experts distributed (distribute-experts).
-// Leaves   hecate.movement (passes/movement.h).
-// Reports  A policy that does not exist.
-#include <stdlib.h>
-#include <string.h>
-
-#include "passes/movement.h"
+//          of operations. Everything after this pass reads the choices from the module, so that a
+//          plan of an earlier build can take the place of the search.
+// Needs    experts distributed (distribute-experts); elementwise chains joined, as the cost of what
+//          hides transfers is that of the emitted loops.
+// Leaves   hecate.movement (passes/movement.h). With a profile, owners by heterogeneous sharding
+//          (hpl_reshard: the paper's algorithm 2), and the mean of its loads as first forecast.
+// Reports  a policy that does not exist; a profile or plan that cannot be read or does not fit.
+#include "passes/cost/profile.h"
+#include "passes/cost/search.h"
 #include "passes/pass.h"
-#include "runtime/plan/policy.h"
+#include "passes/plan_file.h"
 
-// The value of a setting; empty when the module has none.
-static MlirStringRef setting(MlirOperation module, const char *key) {
-    const MlirAttribute all = mlirOperationGetAttributeByName(module, HEC_STR("hecate.settings"));
-    if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return HEC_STR("");
-    const MlirAttribute value = mlirDictionaryAttrGetElementByName(all, HEC_STR(key));
-    const bool text = !mlirAttributeIsNull(value) && mlirAttributeIsAString(value);
-    return text ? mlirStringAttrGetValue(value) : HEC_STR("");
+static MlirOperation set_of(MlirOperation module, const struct hec_set_cost *cost) {
+    return hec_find_symbol(module, HEC_STR(cost->name));
 }
 
-static bool is(MlirStringRef text, const char *what) {
-    return mlirStringRefEqual(text, HEC_STR(what));
+// What the profile says of each set.
+static void write_profile(MlirOperation module, const struct hec_search *s,
+                          struct hec_arena *arena) {
+    const MlirContext c = mlirOperationGetContext(module);
+    const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
+    for (int i = 0; i < s->costs.count; i++) {
+        const struct hec_set_cost *cost = &s->costs.set[i];
+        const int64_t chunks = cost->layers * cost->experts, cells = chunks * devices;
+        const MlirOperation set = set_of(module, cost);
+        if (s->sharded)
+            hec_set_attr(set, hec_attr(c, "owner", mlirDenseI32ArrayGet(c, chunks, s->owner[i])));
+        int32_t *forecast = hec_arena_alloc(arena, (size_t)cells, sizeof *forecast);
+        hec_profile_mean(s, i, forecast);
+        hec_set_attr(set, hec_attr(c, "forecast", mlirDenseI32ArrayGet(c, cells, forecast)));
+    }
 }
 
-static int64_t count_or(MlirOperation module, const char *key, int64_t otherwise) {
-    const MlirStringRef text = setting(module, key);
-    char *end;
-    const int64_t value = text.length ? strtoll(text.data, &end, 10) : 0;
-    return text.length && end != text.data ? value : otherwise;
-}
-
-static void choose_policy(MlirOperation module, struct hec_movement *m) {
-    const MlirStringRef experts = hec_get_string(module, "hecate.experts");
-    m->even = is(experts, "hecate") ||
-              (is(experts, "fssdp") && is(setting(module, "parallel.placement.dispatch"), "even"));
-    const MlirStringRef name = !is(experts, "fssdp") ? experts
-                               : m->even             ? HEC_STR("hecate")
-                                                     : HEC_STR("quota");
-    const size_t length = name.length < HEC_POLICY_NAME ? name.length : HEC_POLICY_NAME - 1;
-    memcpy(m->policy, name.data, length);
-    m->policy[length] = 0;
+static bool decide(MlirOperation module, struct hec_arena *arena) {
+    struct hec_search *search = HEC_NEW(arena, struct hec_search);
+    const bool sound = hec_search(module, arena, search);
+    if (sound) {
+        const struct hec_movement movement = hec_search_movement(search);
+        hec_movement_write(module, &movement);
+        if (search->profile) write_profile(module, search, arena);
+    }
+    hec_profile_free(search);
+    return sound;
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     if (!hec_moves_experts(module)) return HEC_PASS_DONE;
-    struct hec_movement m = {0};
-    choose_policy(module, &m);
-    const struct hpl_policy *policy = hpl_policy_find(m.policy);
-    if (!policy) {
-        hec_ir_error(module, "there is no policy '%s' to place experts with", m.policy);
-        return HEC_PASS_REFUSED;
-    }
-    m.overlap = count_or(module, "parallel.placement.overlap", 4);
-    m.slots = count_or(module, "parallel.placement.memory", 2);
-    m.rematerialize = is(setting(module, "parallel.placement.rematerialize"), "true");
-    m.calibrate =
-        policy->calibrates && !is(setting(module, "parallel.placement.calibrate"), "false")
-            ? HEC_CALIBRATE_WORTH
-            : HEC_CALIBRATE_NEVER;
-    m.window = count_or(module, "parallel.placement.forecast.iterations", 5);
-    m.reshard_every = is(setting(module, "parallel.placement.reshard"), "never")
-                          ? 0
-                          : count_or(module, "parallel.placement.reshard.iterations", 100);
-    m.row_compute = m.row_send = m.chunk_send = 1;
-    hec_movement_write(module, &m);
-    return HEC_PASS_DONE;
+    struct hec_arena arena = {0};
+    const bool given = hec_has_attr(module, "hecate.plan");
+    const bool sound = given ? hec_plan_read(module) : decide(module, &arena);
+    hec_arena_free(&arena);
+    return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
 const struct hec_pass hec_pass_shard = {

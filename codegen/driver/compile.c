@@ -19,7 +19,9 @@
 #include "lang/base/str.h"
 #include "lang/check.h"
 #include "lang/settings.h"
+#include "passes/movement.h"
 #include "passes/pipeline.h"
+#include "passes/plan_file.h"
 
 // Stages in their order. Those of passes have the passes' names and lie between graph and c: stage
 // STAGE_PASS + i is what step i of the pipeline leaves.
@@ -393,6 +395,63 @@ static bool run_passes(struct compilation *c, int *status) {
     return result == HEC_PASS_DONE && !errors && !c->write_failed;
 }
 
+// ---- how experts move
+
+// The passes read files of their own: the module says which.
+static bool name_files(struct compilation *c) {
+    const struct hec_options *o = c->options;
+    const char *const file[] = {o->profile, o->plan, o->emit_plan};
+    const char *const flag[] = {"--profile", "--plan", "--emit-plan"};
+    const char *const key[] = {"hecate.profile", "hecate.plan", NULL};
+    for (int i = 0; i < 3; i++) {
+        if (!file[i]) continue;
+        if (!hec_moves_experts(c->module)) {
+            fprintf(stderr, "hecatec: error: %s: no experts move in this program\n", flag[i]);
+            return false;
+        }
+        if (key[i]) hec_set_attr(c->module, hec_attr_string(c->context, key[i], file[i]));
+    }
+    return true;
+}
+
+static void print_plan_file(struct compilation *c, FILE *out) {
+    hec_plan_write(c->module, out);
+}
+
+// Reports that need no homes end before place-buffers: what it adds would cost time, too.
+static bool stop_early(struct compilation *c) {
+    const char *explain = c->options->explain;
+    if (!explain || (strcmp(explain, "plan") != 0 && strcmp(explain, "comm") != 0)) return true;
+    if (!make_pipeline(c)) return false;
+    const int last = hec_pipeline_find(c->pipeline, "verify-movement");
+    if (last >= 0 && STAGE_PASS + last < c->to) c->to = STAGE_PASS + last;
+    return true;
+}
+
+static void print_memory(struct compilation *c, FILE *out) {
+    hec_explain_memory(c->module, out);
+}
+
+static void print_plan(struct compilation *c, FILE *out) {
+    hec_explain_plan(c->module, out);
+}
+
+static void print_comm(struct compilation *c, FILE *out) {
+    hec_explain_comm(c->module, out);
+}
+
+// The report that was asked for; NULL: none, or one that came earlier.
+static void (*report_of(const struct compilation *c))(struct compilation *c, FILE *out) {
+    static const struct {
+        const char *name;
+        void (*print)(struct compilation *c, FILE *out);
+    } reports[] = {{"memory", print_memory}, {"plan", print_plan}, {"comm", print_comm}};
+    for (size_t i = 0; c->options->explain && i < sizeof reports / sizeof *reports; i++) {
+        if (strcmp(c->options->explain, reports[i].name) == 0) return reports[i].print;
+    }
+    return NULL;
+}
+
 // ---- C
 
 // Emits the program to `path`.
@@ -450,13 +509,8 @@ static int finish_program(struct compilation *c) {
                                                                     : HEC_EXIT_INPUT;
 }
 
-static void print_memory(struct compilation *c, FILE *out) {
-    hec_explain_memory(c->module, out);
-}
-
 static int run(struct compilation *c) {
     int status;
-    const char *explain = c->options->explain;
     if (!choose_stages(c)) return HEC_EXIT_COMMAND_LINE;
     if (c->options->save_temps && !make_temps_folder(c)) return HEC_EXIT_INPUT;
     c->name = "model";
@@ -464,8 +518,11 @@ static int run(struct compilation *c) {
     if (c->from < STAGE_GRAPH && !run_front(c, &status)) return status;
     if (!make_module(c)) return HEC_EXIT_INPUT;
     if (c->to == STAGE_GRAPH) return finish_text(c, print_module);
+    if (!name_files(c) || !stop_early(c)) return HEC_EXIT_COMMAND_LINE;
     if (!run_passes(c, &status)) return status;
-    if (explain && strcmp(explain, "memory") == 0) return finish_text(c, print_memory);
+    if (c->options->emit_plan && !write_text(c, c->options->emit_plan, print_plan_file))
+        return HEC_EXIT_INPUT;
+    if (report_of(c)) return finish_text(c, report_of(c));
     if (c->to < STAGE_C) return finish_text(c, print_module);
     return c->to == STAGE_C ? finish_c(c) : finish_program(c);
 }

@@ -1,0 +1,88 @@
+// The machine, from settings; time of operations by a roofline.
+#include "passes/cost/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const double hec_share_of_flops = 0.5, hec_share_of_bandwidth = 0.7;
+
+// ---- settings
+
+MlirStringRef hec_setting(MlirOperation module, const char *key) {
+    const MlirAttribute all = mlirOperationGetAttributeByName(module, HEC_STR("hecate.settings"));
+    if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return HEC_STR("");
+    const MlirAttribute value = mlirDictionaryAttrGetElementByName(all, HEC_STR(key));
+    const bool text = !mlirAttributeIsNull(value) && mlirAttributeIsAString(value);
+    return text ? mlirStringAttrGetValue(value) : HEC_STR("");
+}
+
+bool hec_setting_is(MlirOperation module, const char *key, const char *value) {
+    return mlirStringRefEqual(hec_setting(module, key), HEC_STR(value));
+}
+
+double hec_setting_number(MlirOperation module, const char *key, double otherwise) {
+    const MlirStringRef text = hec_setting(module, key);
+    char copy[64] = "", *end = copy;
+    if (text.length == 0 || text.length >= sizeof copy) return otherwise;
+    memcpy(copy, text.data, text.length);
+    const double value = strtod(copy, &end);
+    return end != copy && *end == 0 ? value : otherwise;
+}
+
+// ---- the machine
+
+// A number that must be positive to count; `assumed` is set where it is not.
+static double rate(MlirOperation module, const char *key, double otherwise, bool *assumed) {
+    const double value = hec_setting_number(module, key, 0);
+    if (value > 0) return value;
+    *assumed = true;
+    return otherwise;
+}
+
+// Assumed where nothing is said: a process with a few cores of a server, shared memory inside a node,
+// 10 Gbit/s between nodes.
+struct hec_machine hec_machine_of(MlirOperation module) {
+    struct hec_machine m = {0};
+    m.nodes = (int64_t)hec_setting_number(module, "cluster.nodes", 1);
+    const int64_t world =
+        hec_has_attr(module, "hecate.world") ? hec_get_int(module, "hecate.world") : 1;
+    if (m.nodes < 1 || world % m.nodes != 0) m.nodes = 1;
+    m.devices = world / m.nodes;
+    const MlirStringRef name = hec_setting(module, "cluster.device");
+    const size_t length = name.length < sizeof m.device ? name.length : sizeof m.device - 1;
+    memcpy(m.device, name.length ? name.data : "cpu", name.length ? length : 3);
+    m.flops = rate(module, "cluster.device.flops", 100e9, &m.assumed_device);
+    m.memory_bandwidth = rate(module, "cluster.device.bandwidth", 20e9, &m.assumed_device);
+    m.memory = rate(module, "cluster.device.memory", 16.0 * (1 << 30), &m.assumed_device);
+    m.intra_bandwidth = rate(module, "cluster.link.intra.bandwidth", 8e9, &m.assumed_links);
+    m.intra_latency = rate(module, "cluster.link.intra.latency", 2e-6, &m.assumed_links);
+    bool assumed = false;
+    m.inter_bandwidth = rate(module, "cluster.link.inter.bandwidth", 1.25e9, &assumed);
+    m.inter_latency = rate(module, "cluster.link.inter.latency", 30e-6, &assumed);
+    m.assumed_links = m.assumed_links || (assumed && m.nodes > 1);
+    return m;
+}
+
+double hec_op_us(const struct hec_machine *machine, MlirOperation op) {
+    const struct hec_cost cost = hec_op_cost(op);
+    const double compute = cost.flops / (hec_share_of_flops * machine->flops);
+    const double memory = cost.bytes / (hec_share_of_bandwidth * machine->memory_bandwidth);
+    return 1e6 * (compute > memory ? compute : memory);
+}
+
+double hec_span_us(const struct hec_machine *machine, MlirBlock block, MlirOperation from,
+                   MlirOperation to) {
+    double us = 0;
+    MlirOperation op =
+        from.ptr ? mlirOperationGetNextInBlock(from) : mlirBlockGetFirstOperation(block);
+    for (; op.ptr && !mlirOperationEqual(op, to); op = mlirOperationGetNextInBlock(op)) {
+        if (!hec_op_is(op, HEC_OP_FOR)) {
+            us += hec_op_us(machine, op);
+            continue;
+        }
+        const struct hec_for loop = hec_for_of(op);
+        const MlirOperation none = {0};
+        if (loop.count > 0) us += (double)loop.count * hec_span_us(machine, loop.body, none, none);
+    }
+    return us;
+}

@@ -1,0 +1,41 @@
+// The machine a module is compiled for, and how long operations take on it.
+#ifndef HECATE_PASSES_COST_MACHINE_H
+#define HECATE_PASSES_COST_MACHINE_H
+
+#include "ir/op.h"
+
+// Settings of the module (hecate.settings). Text is empty where there is none; a number is
+// `otherwise` where there is none, or where it is left to the compiler (auto).
+MlirStringRef hec_setting(MlirOperation module, const char *key);
+bool hec_setting_is(MlirOperation module, const char *key, const char *value);
+double hec_setting_number(MlirOperation module, const char *key, double otherwise);
+
+enum { HEC_DEVICE_NAME = 32 };
+
+// Rates are what a user says, or what is assumed where nothing is said: then the bit of the first
+// field of a pair is set in `assumed`.
+struct hec_machine {
+    int64_t nodes, devices; // Devices of one node.
+    char device[HEC_DEVICE_NAME];
+    double flops, memory_bandwidth, memory; // Of a device: 1/s, bytes/s, bytes.
+    double intra_bandwidth, intra_latency;  // Bytes/s per device and direction; seconds.
+    double inter_bandwidth, inter_latency;  // Bytes/s per node and direction.
+    bool assumed_device, assumed_links;     // Something of them was not said.
+};
+
+struct hec_machine hec_machine_of(MlirOperation module);
+
+// What products reach of `flops`, and loops over memory of `memory_bandwidth`: fixed shares, which a
+// report names.
+extern const double hec_share_of_flops, hec_share_of_bandwidth;
+
+// Microseconds of one execution: arithmetic or memory, whichever takes longer.
+double hec_op_us(const struct hec_machine *machine, MlirOperation op);
+
+// Microseconds of the operations behind `from` (null: from the start of `block`) and before `to`
+// (null: to its end). Loops over layers count as often as they run. What works on the rows of a wave
+// does not count: it depends on the loads.
+double hec_span_us(const struct hec_machine *machine, MlirBlock block, MlirOperation from,
+                   MlirOperation to);
+
+#endif

@@ -1,0 +1,392 @@
+// Candidates and the choice among them.
+//
+// t first: what the windows hide, from bytes. Then m at that t, then t around it, then without
+// calibration; each with and without re-materialization. Of those that fit in memory and hide their
+// transfers (at most a fifth of a collective's time is waited for, where any candidate can do that)
+// the fastest wins, and of those within one part in a hundred the one that takes least memory.
+#include "passes/cost/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/cost/profile.h"
+#include "runtime/plan/reshard.h"
+#include "runtime/plan/slots.h"
+
+enum { STEPS = 16 }; // Layer-steps per simulation: hecatec has no time for more.
+
+static const double most_exposed = 0.2, alike = 0.01;
+
+// ---- what the user said
+
+static bool is_auto(MlirOperation module, const char *key) {
+    const MlirStringRef text = hec_setting(module, key);
+    return text.length < 4 || strncmp(text.data, "auto", 4) == 0;
+}
+
+static bool read_policy(MlirOperation module, struct hec_search *s) {
+    const MlirStringRef experts = hec_get_string(module, "hecate.experts");
+    char name[HEC_POLICY_NAME] = "quota";
+    s->even = hec_setting_is(module, "parallel.placement.dispatch", "even");
+    if (mlirStringRefEqual(experts, HEC_STR("fssdp"))) {
+        if (s->even) strcpy(name, "hecate");
+    } else if (experts.length < sizeof name) {
+        memcpy(name, experts.data, experts.length);
+        name[experts.length] = 0;
+    }
+    s->policy = hpl_policy_find(name);
+    if (!s->policy) {
+        hec_ir_error(module, "there is no policy '%.*s' to place experts with", (int)experts.length,
+                     experts.data);
+        return false;
+    }
+    // A policy that is named splits rows as its authors do.
+    if (!mlirStringRefEqual(experts, HEC_STR("fssdp")))
+        s->even = s->policy->split != HPL_SPLIT_QUOTA && s->policy->split != HPL_SPLIT_PLANNED;
+    return true;
+}
+
+static void read_settings(MlirOperation module, struct hec_search *s) {
+    s->fixed_overlap = !is_auto(module, "parallel.placement.overlap");
+    s->fixed_slots = !is_auto(module, "parallel.placement.memory");
+    s->fixed_calibrate = !is_auto(module, "parallel.placement.calibrate");
+    s->fixed_rematerialize = !is_auto(module, "parallel.placement.rematerialize");
+    const double memory = hec_setting_number(module, "parallel.placement.memory", 0);
+    if (s->fixed_slots && memory > HPL_EXPERTS_MAX) { // No count of slots: bytes.
+        s->fixed_slots = false;
+        s->slot_bytes = (int64_t)memory;
+    }
+    s->window = (int64_t)hec_setting_number(module, "parallel.placement.forecast.iterations", 5);
+    const double every = hec_setting_number(module, "parallel.placement.reshard.iterations", 100);
+    const bool never = hec_setting_is(module, "parallel.placement.reshard", "never");
+    s->reshard_every = never ? 0 : (int64_t)every;
+}
+
+static int64_t fixed_count(MlirOperation module, const char *key) {
+    return (int64_t)hec_setting_number(module, key, 0);
+}
+
+// ---- what windows hide
+
+static int64_t fitting(const struct hec_machine *m, double us, int64_t bytes) {
+    const double link = m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth;
+    const double latency = m->nodes > 1 ? m->inter_latency : m->intra_latency;
+    const double count = (1e-6 * us - latency) * link / (double)bytes;
+    return count > 0 ? (int64_t)count : 0;
+}
+
+static void find_fits(struct hec_search *s) {
+    s->fit_forward = s->fit_backward = s->fit_again = INT32_MAX;
+    for (int i = 0; i < s->costs.count; i++) {
+        const struct hec_set_cost *c = &s->costs.set[i];
+        const struct hec_machine *m = &s->costs.machine;
+        const int64_t fit[] = {
+            fitting(m, c->window_us, c->chunk_bytes),
+            fitting(m, c->reduce_window_us, c->grad_bytes),
+            fitting(m, c->again_window_us, c->chunk_bytes + c->grad_bytes),
+        };
+        if (fit[0] < s->fit_forward) s->fit_forward = fit[0];
+        if (fit[1] < s->fit_backward) s->fit_backward = fit[1];
+        if (fit[2] < s->fit_again) s->fit_again = fit[2];
+    }
+}
+
+// ---- memory
+
+int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy *policy,
+                          int64_t slots, bool rematerialize) {
+    int64_t bytes = 0;
+    for (int i = 0; i < costs->count; i++) {
+        const struct hec_set_cost *c = &costs->set[i];
+        const struct hpl_slots_request request = {
+            .policy = policy,
+            .experts = c->experts,
+            .devices = (int32_t)(costs->machine.nodes * costs->machine.devices),
+            .layers = c->layers,
+            .slots = slots,
+            .rematerialize = rematerialize,
+            .param_bytes = c->chunk_bytes,
+            .grad_bytes = c->grad_bytes,
+        };
+        const struct hpl_slots taken = hpl_slots_of(&request);
+        bytes += taken.params + taken.grads + taken.staging;
+    }
+    return bytes;
+}
+
+int64_t hec_owned_bytes(const struct hec_costs *costs) {
+    const int64_t devices = costs->machine.nodes * costs->machine.devices;
+    int64_t bytes = 0;
+    for (int i = 0; i < costs->count; i++) {
+        const struct hec_set_cost *c = &costs->set[i];
+        bytes += (c->layers * c->experts + devices - 1) / devices * c->owner_bytes;
+    }
+    return bytes;
+}
+
+// ---- owners
+
+// Consecutive experts, the first ranks one more where they do not divide: as the runtime does it
+// without a table.
+static void even_owners(int32_t *owner, int64_t layers, int32_t experts, int64_t devices) {
+    for (int64_t i = 0; i < layers * experts; i++) {
+        const int64_t e = i % experts, each = experts / devices, more = experts % devices;
+        owner[i] = (int32_t)(e < more * (each + 1) ? e / (each + 1)
+                                                   : more + (e - more * (each + 1)) / each);
+    }
+}
+
+static bool reshard(struct hec_search *s, int set, struct hec_arena *arena, int64_t overlap) {
+    const struct hec_set_cost *c = &s->costs.set[set];
+    const struct hec_machine *m = &s->costs.machine;
+    const int64_t devices = m->nodes * m->devices, chunks = c->layers * c->experts;
+    int32_t *first = hec_arena_alloc(arena, (size_t)m->nodes + 1, sizeof *first);
+    int32_t *node = hec_arena_alloc(arena, (size_t)devices, sizeof *node);
+    int32_t *speed = hec_arena_alloc(arena, (size_t)devices, sizeof *speed);
+    for (int64_t n = 0; n <= m->nodes; n++) first[n] = (int32_t)(n * m->devices);
+    for (int64_t d = 0; d < devices; d++) node[d] = (int32_t)(d / m->devices), speed[d] = 1;
+    const struct hpl_topology topology = {(int32_t)devices, (int32_t)m->nodes, first, node, speed};
+    int64_t *rows = hec_arena_alloc(arena, (size_t)chunks, sizeof *rows);
+    int32_t *even = hec_arena_alloc(arena, (size_t)chunks, sizeof *even);
+    memcpy(even, s->owner[set], (size_t)chunks * sizeof *even);
+    hec_profile_totals(s, set, rows);
+    const size_t bytes =
+        hpl_reshard_work_bytes((int32_t)c->layers, c->experts, (int32_t)devices, (int32_t)m->nodes);
+    struct hpl_work work = {.at = hec_arena_alloc(arena, bytes, 1)};
+    work.end = work.at + bytes;
+    return hpl_reshard(&topology, (int32_t)c->layers, c->experts, rows, (int32_t)overlap, even,
+                       s->owner[set], &work) == HPL_OK;
+}
+
+// First owners: even, or after the profile. Only where owners may be anything.
+static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec_arena *arena,
+                          int64_t overlap) {
+    const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
+    s->owner = hec_arena_alloc(arena, (size_t)s->costs.count, sizeof *s->owner);
+    s->sharded = s->profile && s->policy->calibrates;
+    for (int i = 0; i < s->costs.count; i++) {
+        const struct hec_set_cost *c = &s->costs.set[i];
+        s->owner[i] = hec_arena_alloc(arena, (size_t)(c->layers * c->experts), sizeof **s->owner);
+        even_owners(s->owner[i], c->layers, c->experts, devices);
+        if (!s->sharded) continue;
+        const int64_t most = overlap < c->experts ? overlap : c->experts;
+        if (reshard(s, i, arena, most)) continue;
+        hec_ir_error(module, "the planner refuses the loads of '%s'", s->profile);
+        return false;
+    }
+    return true;
+}
+
+// ---- simulation
+
+static struct hec_scene scene_of(const struct hec_search *s, int set) {
+    const struct hec_set_cost *c = &s->costs.set[set];
+    const int64_t layers = s->profile ? c->layers : s->loads[set].layers;
+    return (struct hec_scene){.machine = &s->costs.machine,
+                              .cost = c,
+                              .loads = &s->loads[set],
+                              .layer = hec_profile_layer(s, set),
+                              .layers = layers,
+                              .owner = s->owner[set],
+                              .steps = STEPS};
+}
+
+bool hec_search_phases(const struct hec_search *s, int set, const struct hec_movement *movement,
+                       struct hec_phases *phases) {
+    const struct hec_scene scene = scene_of(s, set);
+    const struct hec_choice choice = {.policy = s->policy,
+                                      .even = movement->even,
+                                      .overlap = movement->overlap,
+                                      .slots = movement->slots,
+                                      .calibrate = movement->calibrate,
+                                      .window = movement->window};
+    return hec_simulate(&scene, &choice, phases);
+}
+
+// Sums phases over the sets: means per layer, and the time of an iteration.
+static bool simulate(const struct hec_search *s, const struct hec_choice *choice,
+                     struct hec_phases *mean, double us[2]) {
+    int64_t layers = 0;
+    *mean = (struct hec_phases){0};
+    us[0] = us[1] = s->costs.dense_us;
+    for (int i = 0; i < s->costs.count; i++) layers += s->costs.set[i].layers;
+    for (int i = 0; i < s->costs.count; i++) {
+        const struct hec_scene scene = scene_of(s, i);
+        const double count = (double)s->costs.set[i].layers;
+        struct hec_phases phases;
+        if (!choice) {
+            hec_simulate_balanced(&scene, &phases);
+        } else if (!hec_simulate(&scene, choice, &phases)) {
+            return false;
+        }
+        hec_phases_add(mean, &phases, count / (double)layers);
+        for (int again = 0; again < 2; again++) us[again] += count * hec_layer_us(&phases, again);
+    }
+    return true;
+}
+
+// Adds the candidate, with and without re-materialization where both are open.
+static bool consider(struct hec_search *s, const struct hec_choice *choice, int rematerialize) {
+    struct hec_phases phases;
+    double us[2];
+    for (int i = 0; i < s->count; i++) {
+        const struct hec_choice *known = &s->candidate[i].choice;
+        if (known->overlap == choice->overlap && known->slots == choice->slots &&
+            known->calibrate == choice->calibrate)
+            return true;
+    }
+    if (!simulate(s, choice, &phases, us)) return false;
+    for (int again = 0; again < 2; again++) {
+        if ((rematerialize >= 0 && rematerialize != again) || s->count == HEC_CANDIDATES_MAX)
+            continue;
+        struct hec_candidate *c = &s->candidate[s->count++];
+        const double all = phases.reduce_us + (1 + again) * phases.gather_us;
+        const double waited = again ? phases.exposed_again_us : phases.exposed_us;
+        *c = (struct hec_candidate){.choice = *choice,
+                                    .rematerialize = again,
+                                    .phases = phases,
+                                    .iteration_us = us[again],
+                                    .exposed = all > 0 ? waited / all : 0};
+        c->replica_bytes = hec_replica_bytes(&s->costs, s->policy, choice->slots, again);
+        const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
+        c->fits = c->replica_bytes <= room;
+    }
+    return true;
+}
+
+// ---- the choice
+
+static bool hides(const struct hec_candidate *c) {
+    return c->exposed <= most_exposed;
+}
+
+// Whether `a` is to be preferred to `b`; `hiding`: some candidate hides its transfers.
+static bool is_better(const struct hec_candidate *a, const struct hec_candidate *b, bool hiding) {
+    if (a->fits != b->fits) return a->fits;
+    if (!a->fits) return a->replica_bytes < b->replica_bytes;
+    if (hiding && hides(a) != hides(b)) return hides(a);
+    const double limit = alike * b->iteration_us;
+    if (a->iteration_us < b->iteration_us - limit) return true;
+    if (a->iteration_us > b->iteration_us + limit) return false;
+    if (a->replica_bytes != b->replica_bytes) return a->replica_bytes < b->replica_bytes;
+    return a->iteration_us < b->iteration_us;
+}
+
+static void choose(struct hec_search *s) {
+    bool hiding = false;
+    for (int i = 0; i < s->count; i++) {
+        hiding |= s->candidate[i].fits && hides(&s->candidate[i]) && s->candidate[i].choice.slots;
+    }
+    s->chosen = 0, s->second = -1;
+    for (int i = 1; i < s->count; i++) {
+        if (is_better(&s->candidate[i], &s->candidate[s->chosen], hiding)) s->chosen = i;
+    }
+    for (int i = 0; i < s->count; i++) {
+        if (i == s->chosen) continue;
+        if (s->second < 0 || is_better(&s->candidate[i], &s->candidate[s->second], hiding))
+            s->second = i;
+    }
+}
+
+static int64_t most_experts(const struct hec_search *s) {
+    int64_t most = 0;
+    for (int i = 0; i < s->costs.count; i++) {
+        if (s->costs.set[i].experts > most) most = s->costs.set[i].experts;
+    }
+    return most;
+}
+
+// Re-materialization where the policy leaves it open: fsdp cannot keep all experts of all layers,
+// and what is placed for many iterations stays.
+static int rematerializes(MlirOperation module, const struct hec_search *s) {
+    if (s->policy == hpl_policy_find("fsdp")) return 1;
+    if (s->policy->when == HPL_WHEN_PERIODIC) return 0;
+    if (!s->fixed_rematerialize) return -1;
+    return hec_setting_is(module, "parallel.placement.rematerialize", "true");
+}
+
+static bool find_candidates(MlirOperation module, struct hec_search *s, int64_t overlap) {
+    static const int64_t slots[] = {1, 2, 3, 4, 6, 8};
+    const bool calibrate =
+        s->policy->calibrates && !hec_setting_is(module, "parallel.placement.calibrate", "false");
+    const int again = rematerializes(module, s);
+    struct hec_choice c = {.policy = s->policy, .even = s->even, .window = s->window};
+    c.overlap = overlap;
+    c.calibrate = calibrate ? HEC_CALIBRATE_WORTH : HEC_CALIBRATE_NEVER;
+    c.slots = s->fixed_slots ? fixed_count(module, "parallel.placement.memory") : 2;
+    if (!consider(s, &c, again)) return false;
+    for (int i = 0; i < 6 && !s->fixed_slots; i++) {
+        struct hec_choice next = c;
+        next.slots = slots[i];
+        if (slots[i] <= most_experts(s) && !consider(s, &next, again)) return false;
+    }
+    choose(s);
+    c.slots = s->candidate[s->chosen].choice.slots;
+    const int64_t around[] = {overlap / 2, overlap * 5 / 4, overlap + 1, 2 * overlap, 4 * overlap};
+    for (int i = 0; i < 5 && !s->fixed_overlap; i++) {
+        struct hec_choice next = c;
+        next.overlap = around[i] < most_experts(s) ? around[i] : most_experts(s);
+        if (!consider(s, &next, again)) return false;
+    }
+    choose(s);
+    c = s->candidate[s->chosen].choice;
+    if (s->fixed_calibrate || !calibrate) return true;
+    c.calibrate = HEC_CALIBRATE_NEVER;
+    return consider(s, &c, again);
+}
+
+static bool find_baselines(struct hec_search *s) {
+    const struct hec_choice ep = {.policy = hpl_policy_find("ep"), .even = true, .window = 1};
+    double us[2];
+    if (!simulate(s, &ep, &s->expert_parallel, us)) return false;
+    s->expert_parallel_us = us[0];
+    simulate(s, NULL, &s->balanced, us);
+    s->balanced_us = us[0];
+    return true;
+}
+
+bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
+    *s = (struct hec_search){0};
+    if (!hec_costs_of(module, &s->costs) || !read_policy(module, s)) return false;
+    read_settings(module, s);
+    find_fits(s);
+    if (!hec_profile_read(module, arena, s)) return false;
+    s->room_bytes = (int64_t)s->costs.machine.memory - s->costs.dense_bytes - s->costs.saved_bytes -
+                    hec_owned_bytes(&s->costs);
+    int64_t overlap = s->fit_forward < s->fit_again ? s->fit_forward : s->fit_again;
+    if (overlap > most_experts(s)) overlap = most_experts(s);
+    if (s->fixed_overlap) overlap = fixed_count(module, "parallel.placement.overlap");
+    if (!choose_owners(module, s, arena, overlap)) return false;
+    if (!find_candidates(module, s, overlap) || !find_baselines(s)) {
+        hec_ir_error(module, "the planner refuses the numbers of this cluster");
+        return false;
+    }
+    choose(s);
+    return true;
+}
+
+struct hec_movement hec_search_movement(const struct hec_search *s) {
+    const struct hec_candidate *c = &s->candidate[s->chosen];
+    const struct hec_machine *m = &s->costs.machine;
+    const double link = m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth;
+    struct hec_movement movement = {
+        .even = s->even,
+        .overlap = c->choice.overlap,
+        .slots = c->choice.slots,
+        .calibrate = c->choice.calibrate,
+        .rematerialize = c->rematerialize,
+        .window = s->window,
+        .reshard_every = s->reshard_every,
+    };
+    strncpy(movement.policy, s->policy->name, HEC_POLICY_NAME - 1);
+    for (int i = 0; i < s->costs.count; i++) { // Prices are those of the dearest set.
+        const struct hec_set_cost *set = &s->costs.set[i];
+        const int64_t compute = (int64_t)(1e6 * set->row_forward_us) + 1;
+        const int64_t send = (int64_t)(1e12 * (double)set->row_bytes / m->intra_bandwidth) + 1;
+        if (compute > movement.row_compute) movement.row_compute = compute;
+        if (send > movement.row_send) movement.row_send = send;
+        if (set->chunk_bytes > movement.chunk_bytes) movement.chunk_bytes = set->chunk_bytes;
+    }
+    movement.chunk_send = (int64_t)(1e12 * (double)movement.chunk_bytes / link) + 1;
+    return movement;
+}

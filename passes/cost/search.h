@@ -1,0 +1,63 @@
+// The choices of movement: those of the user, and for the others the best of a few candidates, by
+// simulation on recorded loads (--profile) or on assumed ones.
+#ifndef HECATE_PASSES_COST_SEARCH_H
+#define HECATE_PASSES_COST_SEARCH_H
+
+#include "lang/base/arena.h"
+#include "passes/cost/simulate.h"
+
+enum { HEC_CANDIDATES_MAX = 64 };
+
+// What is assumed of loads without a profile: popularity by Zipf's law, a random walk of its
+// logarithm, a preference of each device.
+extern const double hec_assumed_skew, hec_assumed_drift, hec_assumed_bias;
+
+// Choices of one candidate, and what they give, all sets together.
+struct hec_candidate {
+    struct hec_choice choice;
+    bool rematerialize;
+    struct hec_phases phases; // Means per layer.
+    double iteration_us;      // All layers of all sets, and what is no expert's.
+    int64_t replica_bytes;    // On one device: runtime/plan/slots.h.
+    bool fits;                // In memory.
+    double exposed;           // Share of the collectives' time that is waited for.
+};
+
+struct hec_search {
+    struct hec_costs costs;
+    const struct hpl_policy *policy;
+    bool even;
+    // What the user fixed: values, and whether they are.
+    bool fixed_overlap, fixed_slots, fixed_calibrate, fixed_rematerialize;
+    int64_t slot_bytes; // placement.memory in bytes; 0: not given so.
+    int64_t window, reshard_every;
+    const char *profile;   // Path; NULL: loads are assumed.
+    int64_t profile_times; // Iterations in it, microbatches counted.
+    struct loads *loads;   // [sets] one for all with a profile.
+    int32_t **owner;       // [sets] first owners, [layers][experts].
+    bool sharded;          // Owners follow the profile; else consecutive experts.
+    int64_t fit_forward, fit_backward, fit_again; // Chunks that windows hide: gather; reduce; both.
+    int64_t room_bytes; // Of a device, for replicas; negative: not even the rest fits.
+    int count;
+    struct hec_candidate candidate[HEC_CANDIDATES_MAX];
+    int chosen, second; // Of `candidate`; second -1: there is no other.
+    struct hec_phases expert_parallel, balanced;
+    double expert_parallel_us, balanced_us; // Iterations.
+};
+
+// Decides everything; memory is of `arena`. False after a report.
+bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search *search);
+
+// The phases of one set under given choices. False: the planner refuses them.
+bool hec_search_phases(const struct hec_search *search, int set,
+                       const struct hec_movement *movement, struct hec_phases *phases);
+
+// The bytes of replicas on one device, and what a device has of owned chunks, all sets together.
+int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy *policy,
+                          int64_t slots, bool rematerialize);
+int64_t hec_owned_bytes(const struct hec_costs *costs);
+
+// The chosen candidate as attributes of the module's choices.
+struct hec_movement hec_search_movement(const struct hec_search *search);
+
+#endif

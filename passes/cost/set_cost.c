@@ -1,0 +1,162 @@
+// Costs of each set, from the module.
+#include "passes/cost/set_cost.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/rewrite.h"
+
+static bool holds(MlirOperation op, enum hec_op id) {
+    if (hec_op_is(op, id)) return true;
+    if (!hec_op_is(op, HEC_OP_FOR)) return false;
+    const struct hec_ops ops = hec_ops_below(op);
+    bool found = false;
+    for (int k = 0; k < ops.count && !found; k++) found = hec_op_is(ops.op[k], id);
+    free(ops.op);
+    return found;
+}
+
+// The last operation before `op` in its block that is, or holds, an `id`; null: there is none.
+static MlirOperation last_before(MlirOperation op, enum hec_op id) {
+    MlirOperation found = {0};
+    for (MlirOperation at = mlirBlockGetFirstOperation(mlirOperationGetBlock(op));
+         !mlirOperationEqual(at, op); at = mlirOperationGetNextInBlock(at)) {
+        if (holds(at, id)) found = at;
+    }
+    return found;
+}
+
+static MlirOperation last_in(MlirBlock block, enum hec_op id) {
+    MlirOperation found = {0};
+    for (MlirOperation at = mlirBlockGetFirstOperation(block); at.ptr;
+         at = mlirOperationGetNextInBlock(at)) {
+        if (holds(at, id)) found = at;
+    }
+    return found;
+}
+
+// Passes materialize and overlap put starts behind the mixture before, and around a loop's edge.
+static void find_windows(const struct hec_machine *machine, const struct hec_site *site,
+                         struct hec_set_cost *cost) {
+    const MlirOperation none = {0};
+    MlirBlock block = mlirOperationGetBlock(site->waves);
+    cost->window_us =
+        hec_span_us(machine, block, last_before(site->waves, HEC_OP_collect), site->waves);
+    if (!site->collect_back.ptr) return;
+    block = mlirOperationGetBlock(site->collect_back);
+    cost->reduce_window_us = hec_span_us(machine, block, site->collect_back, none);
+    const MlirOperation before = last_before(site->waves_back, HEC_OP_collect_grad);
+    cost->again_window_us = hec_span_us(machine, block, before, site->waves_back);
+    if (before.ptr || !site->loop_back.ptr) return;
+    cost->again_window_us += hec_span_us(machine, block, last_in(block, HEC_OP_collect_grad), none);
+}
+
+// The loop over waves behind `waves`, and the time of its body; what is computed again is not in it.
+static double waves_us(const struct hec_machine *machine, MlirOperation waves) {
+    for (MlirOperation op = mlirOperationGetNextInBlock(waves); op.ptr;
+         op = mlirOperationGetNextInBlock(op)) {
+        if (!hec_op_is(op, HEC_OP_FOR)) continue;
+        const MlirOperation none = {0};
+        return hec_span_us(machine, hec_for_of(op).body, none, none);
+    }
+    return 0;
+}
+
+// Whether products read a copy of the parameter in bf16; `param` empty: of any.
+static bool is_rounded(MlirOperation module, MlirStringRef param) {
+    const struct hec_ops ops = hec_ops_below(module);
+    bool found = false;
+    for (int k = 0; k < ops.count && !found; k++) {
+        found = hec_op_is(ops.op[k], HEC_OP_get) &&
+                hec_type_is_rounded(mlirValueGetType(hec_result(ops.op[k], 0))) &&
+                (!param.length || mlirStringRefEqual(hec_get_string(ops.op[k], "param"), param));
+    }
+    free(ops.op);
+    return found;
+}
+
+// Elements of one chunk's parameters, and bytes as replicas hold them: of what products read in bf16,
+// the copy in bf16.
+static int64_t chunk_elements(MlirOperation module, MlirOperation set, int64_t *bytes) {
+    const struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    const MlirStringRef name = hec_get_string(set, "sym_name");
+    int64_t elements = 0;
+    *bytes = 0;
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_param) ||
+            !mlirStringRefEqual(hec_get_string(ops.op[k], "set"), name))
+            continue;
+        const MlirType type = hec_get_type(ops.op[k], "type");
+        const int64_t own = hec_type_elements(type) / hec_get_int(set, "experts");
+        const int64_t size = hec_type_bytes(type) / hec_type_elements(type);
+        elements += own;
+        const bool rounded = is_rounded(module, hec_get_string(ops.op[k], "sym_name"));
+        *bytes += own * (rounded ? 2 : size);
+    }
+    free(ops.op);
+    return elements;
+}
+
+static void find_set(MlirOperation module, const struct hec_machine *machine,
+                     const struct hec_site *site, struct hec_set_cost *cost) {
+    const MlirStringRef name = hec_get_string(site->set, "sym_name");
+    const size_t length = name.length < HEC_SET_NAME ? name.length : HEC_SET_NAME - 1;
+    memcpy(cost->name, name.data, length);
+    const int64_t layers = hec_get_int(site->set, "layers");
+    cost->experts = (int32_t)hec_get_int(site->set, "experts");
+    cost->layers = layers > 0 ? layers : 1;
+    cost->rows = hec_get_int(module, "hecate.batch") * hec_get_int(module, "hecate.positions") *
+                 hec_get_int(site->set, "topk");
+    cost->rows_max = hec_get_int(site->set, "rows_max");
+    const MlirType y = mlirValueGetType(hec_result(site->collect, 0));
+    const int64_t tokens = cost->rows / hec_get_int(site->set, "topk");
+    cost->row_bytes = hec_type_bytes(y) / tokens;
+    const int64_t elements = chunk_elements(module, site->set, &cost->chunk_bytes);
+    const int64_t real = hec_type_bytes(y) / hec_type_elements(y);
+    cost->grad_bytes = elements * real;
+    cost->owner_bytes = 4 * cost->grad_bytes;
+    if (cost->chunk_bytes < cost->grad_bytes) cost->owner_bytes += cost->chunk_bytes;
+    const double room = (double)(cost->rows_max > 0 ? cost->rows_max : 1);
+    cost->row_forward_us = waves_us(machine, site->waves) / room;
+    if (site->waves_back.ptr) cost->row_backward_us = waves_us(machine, site->waves_back) / room;
+    find_windows(machine, site, cost);
+}
+
+// What every device has of parameters outside of experts, and what is saved.
+static void find_memory(MlirOperation module, struct hec_costs *costs) {
+    const struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    const bool rounded = is_rounded(module, HEC_STR(""));
+    for (int k = 0; k < ops.count; k++) {
+        const MlirOperation op = ops.op[k];
+        if (hec_op_is(op, HEC_OP_slot)) {
+            const int64_t layers = hec_get_int(op, "layers");
+            costs->saved_bytes +=
+                (layers > 0 ? layers : 1) * hec_type_bytes(hec_get_type(op, "type"));
+        } else if (hec_op_is(op, HEC_OP_param) && !hec_has_attr(op, "set")) {
+            const int64_t layers = hec_get_int(op, "layers");
+            const int64_t bytes =
+                (layers > 0 ? layers : 1) * hec_type_bytes(hec_get_type(op, "type"));
+            costs->dense_bytes += 4 * bytes + (rounded ? bytes / 2 : 0);
+        }
+    }
+    free(ops.op);
+}
+
+bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
+    struct hec_sites sites;
+    *costs = (struct hec_costs){.machine = hec_machine_of(module)};
+    if (!hec_sites_find(module, &sites)) return false;
+    costs->count = sites.count;
+    for (int i = 0; i < sites.count; i++) {
+        find_set(module, &costs->machine, &sites.site[i], &costs->set[i]);
+    }
+    static const char *const entry[] = {"forward", "backward"};
+    for (int i = 0; i < 2; i++) {
+        const MlirOperation func = hec_find_symbol(module, HEC_STR(entry[i]));
+        const MlirOperation none = {0};
+        if (hec_op_is(func, HEC_OP_FUNC))
+            costs->dense_us += hec_span_us(&costs->machine, hec_func_body(func), none, none);
+    }
+    find_memory(module, costs);
+    return true;
+}

@@ -1,0 +1,39 @@
+// What the experts of one set cost in an iteration: rows, chunks, and the computation behind which
+// chunks can travel. From the module, as numbers: the simulation sees no IR.
+#ifndef HECATE_PASSES_COST_SET_COST_H
+#define HECATE_PASSES_COST_SET_COST_H
+
+#include "passes/cost/machine.h"
+#include "passes/movement.h"
+
+enum { HEC_SET_NAME = 64 };
+
+// Of one layer of a set, on one device.
+struct hec_set_cost {
+    char name[HEC_SET_NAME];
+    int32_t experts;
+    int64_t layers;         // At least 1.
+    int64_t rows, rows_max; // (token, expert) pairs of one device; room of a wave.
+    int64_t row_bytes;      // Of a row that is sent.
+    int64_t chunk_bytes;    // A chunk's parameters as replicas hold them.
+    int64_t grad_bytes;     // A chunk's gradient.
+    int64_t owner_bytes;    // What a chunk takes on its owner: parameters, gradient, states.
+    double row_forward_us, row_backward_us; // Computing a row.
+    // Computation besides experts: between the start of the layer's parameters and their await;
+    // behind reduce; between the start of a re-materialization and its await.
+    double window_us, reduce_window_us, again_window_us;
+};
+
+struct hec_costs {
+    struct hec_machine machine;
+    int count;
+    struct hec_set_cost set[HEC_SITES_MAX];
+    double dense_us;     // All computation that is no expert's, forward and backward.
+    int64_t dense_bytes; // Parameters, gradients and states that every device has.
+    int64_t saved_bytes; // Kept from forward to backward: most of the arena.
+};
+
+// False after a report: experts are not distributed.
+bool hec_costs_of(MlirOperation module, struct hec_costs *costs);
+
+#endif

@@ -1,0 +1,334 @@
+// The phases of a layer, from the planner's plans on recorded or drawn loads.
+#include "passes/cost/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/base/arena.h"
+#include "runtime/plan/calibrate.h"
+
+enum { SLACK = 10 }; // Thousandths of the mean that balance leaves: the planner's usual.
+
+// Everything of one simulation.
+struct stage {
+    const struct hec_scene *scene;
+    const struct hec_choice *choice;
+    struct hec_arena arena;
+    struct hpl_topology topology;
+    struct hpl_work work;
+    struct hpl_plan plan, before;
+    int64_t *share;
+    uint32_t *forecast, *exact, *step; // [devices][experts]
+    uint32_t *quota;                   // [holders]
+    int64_t *load, *sent, *got;        // [devices] rows computed, sent to and got from others
+    int64_t *node_sent, *node_got;     // [nodes] rows across
+    int64_t *chunks, *entered;         // [devices] received; [nodes] entered
+    double count;
+};
+
+static struct hpl_plan take_plan(struct hec_arena *arena, int32_t experts, int32_t holders) {
+    return (struct hpl_plan){
+        .experts = experts,
+        .capacity = holders,
+        .first = hec_arena_alloc(arena, (size_t)experts + 1, sizeof(int32_t)),
+        .holder = hec_arena_alloc(arena, (size_t)holders, sizeof(int32_t)),
+    };
+}
+
+static void set_topology(struct stage *s) {
+    const struct hec_machine *m = s->scene->machine;
+    const size_t devices = (size_t)(m->nodes * m->devices), nodes = (size_t)m->nodes;
+    int32_t *first = hec_arena_alloc(&s->arena, nodes + 1, sizeof *first);
+    int32_t *node = hec_arena_alloc(&s->arena, devices, sizeof *node);
+    int32_t *speed = hec_arena_alloc(&s->arena, devices, sizeof *speed);
+    for (size_t n = 0; n <= nodes; n++) first[n] = (int32_t)(n * (size_t)m->devices);
+    for (size_t d = 0; d < devices; d++) {
+        node[d] = (int32_t)(d / (size_t)m->devices);
+        speed[d] = 1;
+    }
+    s->topology = (struct hpl_topology){(int32_t)devices, (int32_t)nodes, first, node, speed};
+}
+
+static void begin(struct stage *s) {
+    set_topology(s);
+    const int32_t experts = s->scene->cost->experts, devices = s->topology.devices;
+    const int32_t nodes = s->topology.nodes, holders = experts * devices;
+    const size_t cells = (size_t)experts * (size_t)devices;
+    s->plan = take_plan(&s->arena, experts, holders);
+    s->before = take_plan(&s->arena, experts, holders);
+    s->share = hec_arena_alloc(&s->arena, (size_t)holders, sizeof *s->share);
+    s->quota = hec_arena_alloc(&s->arena, (size_t)holders, sizeof *s->quota);
+    s->forecast = hec_arena_alloc(&s->arena, cells, sizeof *s->forecast);
+    s->exact = hec_arena_alloc(&s->arena, cells, sizeof *s->exact);
+    s->step = hec_arena_alloc(&s->arena, cells, sizeof *s->step);
+    int64_t *numbers =
+        hec_arena_alloc(&s->arena, (size_t)(4 * devices + 3 * nodes), sizeof *numbers);
+    s->load = numbers, s->sent = s->load + devices, s->got = s->sent + devices;
+    s->chunks = s->got + devices;
+    s->node_sent = s->chunks + devices, s->node_got = s->node_sent + nodes;
+    s->entered = s->node_got + nodes;
+    const size_t bytes = hpl_work_bytes(experts, devices, nodes, holders);
+    s->work.at = hec_arena_alloc(&s->arena, bytes, 1);
+    s->work.end = s->work.at + bytes;
+}
+
+// ---- loads
+
+// Iterations and their microbatches, one after the other: time `at` of the file.
+static void step_of(struct stage *s, int64_t layer, int64_t at, uint32_t *rows) {
+    const struct loads *l = s->scene->loads;
+    loads_step(l, (uint32_t)(at / l->microbatches), (uint32_t)(s->scene->layer + layer),
+               (uint32_t)(at % l->microbatches), rows);
+}
+
+// The mean of the `window` times before `at`.
+static void form_forecast(struct stage *s, int64_t layer, int64_t at) {
+    const size_t cells = (size_t)s->topology.devices * (size_t)s->scene->cost->experts;
+    const int64_t from = at > s->choice->window ? at - s->choice->window : 0;
+    memset(s->forecast, 0, cells * sizeof *s->forecast);
+    for (int64_t t = from; t < at; t++) {
+        step_of(s, layer, t, s->step);
+        for (size_t i = 0; i < cells; i++) s->forecast[i] += s->step[i];
+    }
+    for (size_t i = 0; i < cells && at > from; i++) {
+        s->forecast[i] = (uint32_t)((s->forecast[i] + (at - from) / 2) / (at - from));
+    }
+}
+
+// ---- plan and quotas
+
+static bool is_exact(const struct hec_choice *choice) {
+    return choice->policy->when == HPL_WHEN_EXACT;
+}
+
+static enum hpl_split split_of(const struct hec_choice *choice) {
+    const enum hpl_split own = choice->policy->split;
+    if (!choice->even) return own == HPL_SPLIT_PLANNED ? own : HPL_SPLIT_QUOTA;
+    return own == HPL_SPLIT_QUOTA ? HPL_SPLIT_NEAREST : own;
+}
+
+static struct hpl_problem problem_of(struct stage *s, int64_t layer,
+                                     const struct hpl_loads *loads) {
+    const struct hec_set_cost *cost = s->scene->cost;
+    const struct hec_machine *m = s->scene->machine;
+    const double link = m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth;
+    return (struct hpl_problem){
+        .topology = &s->topology,
+        .experts = cost->experts,
+        .owner = s->scene->owner + layer * cost->experts,
+        .loads = loads,
+        .budget = {.slots = (int32_t)s->choice->slots,
+                   .entries = (int32_t)s->choice->overlap,
+                   .chunk_bytes = cost->chunk_bytes,
+                   .slack = SLACK,
+                   .replica_rows = 1,
+                   .import_rows = 1},
+        .costs = {.row_compute = (int64_t)(1e6 * cost->row_forward_us) + 1,
+                  .row_send = (int64_t)(1e12 * (double)cost->row_bytes / m->intra_bandwidth) + 1,
+                  .chunk_send = (int64_t)(1e12 * (double)cost->chunk_bytes / link) + 1},
+    };
+}
+
+// Adds replicas behind the gate where they pay; `added` counts those of the busiest receiver.
+static bool calibrate(struct stage *s, struct hpl_problem problem, double *added) {
+    const struct hpl_plan first = s->plan;
+    s->plan = s->before;
+    s->before = first;
+    problem.present = &s->before;
+    problem.budget.replica_rows = problem.budget.import_rows = INT32_MAX;
+    struct hpl_calibration result = {0};
+    const bool always = s->choice->calibrate == HEC_CALIBRATE_ALWAYS;
+    if (hpl_calibrate(&problem, s->choice->policy, split_of(s->choice), always, &s->plan, &result,
+                      &s->work) != HPL_OK)
+        return false;
+    if (result.taken) *added += (double)result.price / 1e6;
+    return true;
+}
+
+// The plan of the layer at time `at`, calibrated where it may be, and the shares of its holders.
+static bool make_plan(struct stage *s, int64_t layer, int64_t at, double *calibrated_us) {
+    const struct hec_choice *c = s->choice;
+    const struct hpl_loads forecast = {s->topology.devices, s->scene->cost->experts, s->forecast};
+    const struct hpl_loads exact = {s->topology.devices, s->scene->cost->experts, s->exact};
+    form_forecast(s, layer, at);
+    step_of(s, layer, at, s->exact);
+    struct hpl_problem problem = problem_of(s, layer, is_exact(c) ? &exact : &forecast);
+    const bool calibrates = c->calibrate != HEC_CALIBRATE_NEVER && c->policy->calibrates;
+    if (calibrates) problem.budget.replica_rows = INT32_MAX;
+    if (hpl_place(c->policy, &problem, &s->plan, s->share, &s->work) != HPL_OK) return false;
+    problem.loads = &exact;
+    if (calibrates && !calibrate(s, problem, calibrated_us)) return false;
+    struct hpl_level level;
+    return split_of(c) != HPL_SPLIT_QUOTA ||
+           hpl_share(&s->topology, &s->plan, &exact, SLACK, s->share, &level, &s->work) == HPL_OK;
+}
+
+static bool route(struct stage *s, int32_t rank) {
+    const struct hpl_loads exact = {s->topology.devices, s->scene->cost->experts, s->exact};
+    const enum hpl_split split = split_of(s->choice);
+    if (split == HPL_SPLIT_QUOTA || split == HPL_SPLIT_PLANNED)
+        return hpl_route(&s->topology, &s->plan, &exact, s->share, rank, s->quota, &s->work) ==
+               HPL_OK;
+    hpl_route_even(&s->topology, &s->plan, &exact, hpl_split_even(split), rank, s->quota);
+    return true;
+}
+
+// ---- counting
+
+// Routes every rank; returns the rows that change node and device.
+static bool count_rows(struct stage *s, double *cross, double *intra) {
+    const int32_t devices = s->topology.devices;
+    memset(s->load, 0, sizeof *s->load * (size_t)(3 * devices)); // load, sent, got
+    memset(s->node_sent, 0, sizeof *s->node_sent * (size_t)(2 * s->topology.nodes));
+    for (int32_t rank = 0; rank < devices; rank++) {
+        if (!route(s, rank)) return false;
+        const int32_t home = s->topology.node[rank];
+        for (int32_t k = 0; k < s->plan.first[s->plan.experts]; k++) {
+            const int32_t d = s->plan.holder[k], node = s->topology.node[d];
+            const int64_t rows = s->quota[k];
+            s->load[d] += rows;
+            if (d == rank) continue;
+            s->sent[rank] += rows;
+            s->got[d] += rows;
+            *(node == home ? intra : cross) += (double)rows;
+            if (node == home) continue;
+            s->node_sent[home] += rows;
+            s->node_got[node] += rows;
+        }
+    }
+    return true;
+}
+
+// Chunks that enter nodes and devices. Where chunks are cut over all devices, holders get all parts
+// but their own.
+static double count_chunks(struct stage *s, const int32_t *owner) {
+    const struct hpl_plan *plan = &s->plan;
+    double replicas = 0;
+    memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->topology.devices);
+    memset(s->entered, 0, sizeof *s->entered * (size_t)s->topology.nodes);
+    for (int32_t e = 0; e < plan->experts; e++) {
+        int32_t last = -1;
+        for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
+            const int32_t d = plan->holder[k], n = s->topology.node[d];
+            if (d == owner[e] && !s->choice->policy->from_shards) continue;
+            s->chunks[d]++;
+            replicas++;
+            if (n != s->topology.node[owner[e]] && n != last) s->entered[n]++;
+            last = n;
+        }
+    }
+    return replicas;
+}
+
+static int64_t largest(const int64_t *of, int32_t count) {
+    int64_t most = 0;
+    for (int32_t i = 0; i < count; i++) most = of[i] > most ? of[i] : most;
+    return most;
+}
+
+double hec_transfer_us(const struct hec_machine *machine, double entries, double received,
+                       int64_t bytes) {
+    const double inter = entries * (double)bytes / machine->inter_bandwidth;
+    const double intra = received * (double)bytes / machine->intra_bandwidth;
+    double seconds = inter > intra ? inter : intra;
+    if (entries > 0) seconds += machine->inter_latency;
+    if (received > 0) seconds += machine->intra_latency;
+    return 1e6 * seconds;
+}
+
+// Rows there and back, forward and backward: four times.
+static double rows_us(const struct hec_scene *scene, double device, double node) {
+    const struct hec_machine *m = scene->machine;
+    return 4 * hec_transfer_us(m, m->nodes > 1 ? node : 0, device, scene->cost->row_bytes);
+}
+
+static double above(double us, double window) {
+    return us > window ? us - window : 0;
+}
+
+// What transfers of chunks cost, and what of it no computation hides.
+static void add_movement(struct stage *s, struct hec_phases *step) {
+    const struct hec_set_cost *cost = s->scene->cost;
+    const struct hec_machine *m = s->scene->machine;
+    step->gather_us = hec_transfer_us(m, step->entries, step->received, cost->chunk_bytes);
+    step->reduce_us = hec_transfer_us(m, step->entries, step->received, cost->grad_bytes);
+    const double forward = above(step->gather_us, is_exact(s->choice) ? 0 : cost->window_us);
+    step->exposed_us = forward + above(step->reduce_us, cost->reduce_window_us);
+    step->exposed_again_us =
+        forward + above(step->reduce_us + step->gather_us, cost->again_window_us);
+}
+
+static bool simulate_step(struct stage *s, int64_t layer, int64_t at, struct hec_phases *step) {
+    const struct hec_set_cost *cost = s->scene->cost;
+    const int32_t devices = s->topology.devices, nodes = s->topology.nodes;
+    if (!make_plan(s, layer, at, &step->calibrate_us) || !count_rows(s, &step->cross, &step->intra))
+        return false;
+    step->replicas = count_chunks(s, s->scene->owner + layer * cost->experts);
+    step->entries = (double)largest(s->entered, nodes);
+    step->received = (double)largest(s->chunks, devices);
+    double all = 0;
+    for (int32_t d = 0; d < devices; d++) all += (double)s->load[d];
+    if (all == 0) all = 1;
+    const double mean = all / devices, most = (double)largest(s->load, devices);
+    const double scale = (double)cost->rows / mean; // Recorded rows stand for the program's.
+    step->waves = scale * most > (double)cost->rows_max
+                      ? scale * most / (double)(cost->rows_max > 0 ? cost->rows_max : 1)
+                      : 1;
+    const double again = (step->waves - 1) / step->waves; // Computed again in backward.
+    step->experts_us = scale * most * ((1 + again) * cost->row_forward_us + cost->row_backward_us);
+    step->balanced_us = (double)cost->rows * (cost->row_forward_us + cost->row_backward_us);
+    const int64_t got = largest(s->got, devices), sent = largest(s->sent, devices);
+    const int64_t in = largest(s->node_got, nodes), out = largest(s->node_sent, nodes);
+    step->device_rows = scale * (double)(got > sent ? got : sent);
+    step->node_rows = scale * (double)(in > out ? in : out);
+    step->rows_us = (1 + again / 4) * rows_us(s->scene, step->device_rows, step->node_rows);
+    step->imbalance = most / mean;
+    step->cross /= all;
+    step->intra /= all;
+    add_movement(s, step);
+    return true;
+}
+
+// ---- all of it
+
+void hec_phases_add(struct hec_phases *to, const struct hec_phases *from, double factor) {
+    double *sum = (double *)to; // All fields are doubles.
+    const double *part = (const double *)from;
+    for (size_t i = 0; i < sizeof *to / sizeof *sum; i++) sum[i] += factor * part[i];
+}
+
+bool hec_simulate(const struct hec_scene *scene, const struct hec_choice *choice,
+                  struct hec_phases *phases) {
+    struct stage s = {.scene = scene, .choice = choice};
+    begin(&s);
+    const int64_t times = (int64_t)scene->loads->iterations * scene->loads->microbatches;
+    const int64_t usable = times > 1 ? times - 1 : 1; // The first has no forecast but itself.
+    const int64_t all = usable * scene->layers;
+    const int64_t count = all < scene->steps ? all : scene->steps;
+    struct hec_phases sum = {0};
+    bool sound = count > 0;
+    for (int64_t i = 0; i < count && sound; i++) {
+        const int64_t at = i * all / count;
+        struct hec_phases step = {0};
+        sound =
+            simulate_step(&s, at % scene->layers, times - 1 - (at / scene->layers) % usable, &step);
+        hec_phases_add(&sum, &step, 1.0 / (double)count);
+    }
+    hec_arena_free(&s.arena);
+    *phases = sum;
+    return sound;
+}
+
+void hec_simulate_balanced(const struct hec_scene *scene, struct hec_phases *phases) {
+    const struct hec_set_cost *cost = scene->cost;
+    const struct hec_machine *m = scene->machine;
+    const double devices = (double)(m->nodes * m->devices), rows = (double)cost->rows;
+    *phases = (struct hec_phases){.imbalance = 1, .waves = 1};
+    phases->balanced_us = phases->experts_us =
+        rows * (cost->row_forward_us + cost->row_backward_us);
+    phases->intra = (double)(m->devices - 1) / devices;
+    phases->cross = (devices - (double)m->devices) / devices;
+    phases->device_rows = rows * (phases->intra + phases->cross);
+    phases->node_rows = rows * (double)m->devices * phases->cross;
+    phases->rows_us = rows_us(scene, phases->device_rows, phases->node_rows);
+}

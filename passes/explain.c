@@ -1,0 +1,40 @@
+// Quantities as text.
+#include "passes/explain.h"
+
+#include <stdio.h>
+
+// Three digits that matter: "4.5", "112".
+static void write(struct hec_text *to, double value, const char *prefix, const char *of) {
+    snprintf(to->text, sizeof to->text, "%.*f %s%s", value < 100 && value != (int64_t)value, value,
+             prefix, of);
+}
+
+struct hec_text hec_text_bytes(double bytes) {
+    static const char *const prefix[] = {"", "Ki", "Mi", "Gi", "Ti"};
+    struct hec_text to;
+    int p = 0;
+    for (; (bytes >= 1024 || bytes <= -1024) && p < 4; p++) bytes /= 1024;
+    write(&to, bytes, prefix[p], "B");
+    return to;
+}
+
+struct hec_text hec_text_rate(double rate, const char *of) {
+    static const char *const prefix[] = {"", "k", "M", "G", "T", "P"};
+    struct hec_text to;
+    int p = 0;
+    for (; rate >= 1000 && p < 5; p++) rate /= 1000;
+    write(&to, rate, prefix[p], of);
+    return to;
+}
+
+struct hec_text hec_text_us(double us) {
+    struct hec_text to;
+    if (us >= 1e6) {
+        write(&to, us / 1e6, "", "s");
+    } else if (us >= 1e4) {
+        write(&to, us / 1e3, "", "ms");
+    } else {
+        snprintf(to.text, sizeof to.text, us < 9.95 && us > 0 ? "%.1f us" : "%.0f us", us);
+    }
+    return to;
+}

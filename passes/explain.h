@@ -1,0 +1,15 @@
+// What reports have in common: quantities as text, for people.
+#ifndef HECATE_PASSES_EXPLAIN_H
+#define HECATE_PASSES_EXPLAIN_H
+
+#include <stdint.h>
+
+struct hec_text {
+    char text[32];
+};
+
+struct hec_text hec_text_bytes(double bytes);               // "4.5 MiB"
+struct hec_text hec_text_rate(double rate, const char *of); // "12.5 GB/s", of "B/s"
+struct hec_text hec_text_us(double us);                     // "840 us", "12.3 ms"
+
+#endif

@@ -1,0 +1,292 @@
+// --explain=plan: how experts move, on one screen: what was chosen, why, at what cost, what else was
+// tried, and what would change it.
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/cost/profile.h"
+#include "passes/explain.h"
+#include "passes/pipeline.h"
+
+enum { OTHERS_SHOWN = 5 };
+
+struct report {
+    FILE *out;
+    MlirOperation module;
+    struct hec_search search;
+    struct hec_movement movement; // What the module says; a plan file may have set it.
+    struct hec_candidate chosen;
+    bool predicted; // The chosen one is among those that were simulated.
+};
+
+static const char *plural(int64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+// ---- the head
+
+static void print_head(const struct report *r) {
+    const struct hec_costs *costs = &r->search.costs;
+    const struct hec_machine *m = &costs->machine;
+    const MlirStringRef name = hec_get_string(r->module, "sym_name");
+    fprintf(r->out, "%.*s on %" PRId64 " node%s x %" PRId64 " device%s: ", (int)name.length,
+            name.data, m->nodes, plural(m->nodes), m->devices, plural(m->devices));
+    for (int i = 0; i < costs->count; i++) {
+        const struct hec_set_cost *c = &costs->set[i];
+        fprintf(r->out, "%s%" PRId64 " layer%s of %d experts (@%s)", i ? ", " : "", c->layers,
+                plural(c->layers), c->experts, c->name);
+    }
+    fputs("\n\n", r->out);
+    fputs("Every expert has one owner. Before a layer's experts compute, the most loaded ones get "
+          "replicas\n"
+          "on other devices: their chunks (all parameters of one expert) travel while attention "
+          "computes,\n"
+          "rows (a token for one of its experts) are split over all holders, and gradients of "
+          "replicas\n"
+          "return to the owner behind attention's backward. The result is the same whatever is "
+          "chosen\n"
+          "here; time and memory are not.\n\n",
+          r->out);
+}
+
+// ---- the choices
+
+static void print_choice(const struct report *r, const char *what, const char *value,
+                         const char *why) {
+    fprintf(r->out, "  %-30s %-8s %s\n", what, value, why);
+}
+
+static const char *overlap_reason(const struct report *r, char *text, size_t size) {
+    const struct hec_search *s = &r->search;
+    const int64_t back = r->movement.rematerialize ? s->fit_again : s->fit_backward;
+    const int64_t fit = s->fit_forward < back ? s->fit_forward : back;
+    snprintf(text, size, "%s; time to hide %" PRId64 " forward, %" PRId64 " backward%s",
+             s->fixed_overlap ? "given" : "searched", s->fit_forward, back,
+             r->movement.overlap > fit ? ": the rest is waited for" : "");
+    return text;
+}
+
+static const char *slots_reason(const struct report *r, char *text, size_t size) {
+    const struct hec_search *s = &r->search;
+    const struct hec_text taken = hec_text_bytes((double)r->chosen.replica_bytes);
+    const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
+    snprintf(text, size, "%s; %s of the %s that a device has left for them",
+             s->fixed_slots ? "given" : "searched", taken.text,
+             room > 0 ? hec_text_bytes((double)room).text : "nothing");
+    return text;
+}
+
+static const char *again_reason(const struct report *r) {
+    if (r->search.policy == hpl_policy_find("fsdp")) return "the policy cannot keep all experts";
+    if (r->search.policy->when == HPL_WHEN_PERIODIC) return "the policy's placement stays";
+    if (r->search.fixed_rematerialize) return "given";
+    return r->movement.rematerialize ? "gathered again for backward: less memory, hardly slower"
+                                     : "kept until backward: gathering again would be waited for";
+}
+
+static const char *calibrate_reason(const struct report *r) {
+    if (!r->search.policy->calibrates) return "the policy does not";
+    if (r->search.fixed_calibrate) return "given";
+    return r->movement.calibrate == HEC_CALIBRATE_NEVER
+               ? "the forecast is good enough: it would not be faster"
+               : "when the router's counts show that it pays";
+}
+
+static void print_choices(const struct report *r) {
+    char number[32], text[160];
+    const struct hec_search *s = &r->search;
+    const MlirStringRef experts = hec_get_string(r->module, "hecate.experts");
+    fprintf(r->out, "Chosen%*s because\n", 35, "");
+    snprintf(text, sizeof text, "parallel.experts = %.*s; %s", (int)experts.length, experts.data,
+             r->movement.even ? "rows split evenly over near holders"
+                              : "rows split by exact quotas");
+    print_choice(r, "policy", r->movement.policy, text);
+    snprintf(number, sizeof number, "t = %" PRId64, r->movement.overlap);
+    print_choice(r,
+                 s->costs.machine.nodes > 1 ? "chunks that may enter a node"
+                                            : "experts that may get replicas",
+                 number, overlap_reason(r, text, sizeof text));
+    snprintf(number, sizeof number, "m = %" PRId64, r->movement.slots);
+    print_choice(r, "replicas of a device and layer", number, slots_reason(r, text, sizeof text));
+    print_choice(r, "re-materialize", r->movement.rematerialize ? "yes" : "no", again_reason(r));
+    print_choice(r, "calibrate behind the router", hec_calibrate_name(r->movement.calibrate),
+                 calibrate_reason(r));
+    snprintf(text, sizeof text,
+             s->reshard_every ? "again every %" PRId64 " iterations" : "never again",
+             s->reshard_every);
+    if (s->policy->calibrates)
+        print_choice(r, "first owners", s->sharded ? "by load" : "even", text);
+    snprintf(number, sizeof number, "%" PRId64, r->movement.window);
+    print_choice(r, "iterations that forecast", number,
+                 s->profile ? "the first one by the profile" : "the first one has no replicas");
+    if (hec_has_attr(r->module, "hecate.plan")) {
+        const MlirStringRef plan = hec_get_string(r->module, "hecate.plan");
+        fprintf(r->out, "  All of it is read from %.*s.\n", (int)plan.length, plan.data);
+    }
+}
+
+// ---- what it costs
+
+static void print_cost(const struct report *r, const char *what, double chosen, double ep,
+                       double balanced, const char *format) {
+    char column[3][32];
+    const double value[3] = {chosen, ep, balanced};
+    for (int i = 0; i < 3; i++) {
+        if (format) {
+            snprintf(column[i], sizeof column[i], format, value[i]);
+        } else {
+            snprintf(column[i], sizeof column[i], "%s", hec_text_us(value[i]).text);
+        }
+    }
+    fprintf(r->out, "  %-42s %12s %12s %12s\n", what, column[0], column[1], column[2]);
+}
+
+static void print_costs(const struct report *r) {
+    const struct hec_phases *c = &r->chosen.phases, *ep = &r->search.expert_parallel;
+    const struct hec_phases *even = &r->search.balanced;
+    const bool again = r->movement.rematerialize;
+    fprintf(r->out, "\n%-44s %12s %12s %12s\n", "Predicted for a layer, busiest device",
+            "this plan", "ep", "ep, balanced");
+    print_cost(r, "largest load over the mean", c->imbalance, ep->imbalance, even->imbalance,
+               "%.2f");
+    print_cost(r, "rows that change node, %", 100 * c->cross, 100 * ep->cross, 100 * even->cross,
+               "%.1f");
+    print_cost(r, "experts, forward and backward", c->experts_us, ep->experts_us, even->experts_us,
+               NULL);
+    print_cost(r, "rows there and back, forward and backward", c->rows_us, ep->rows_us,
+               even->rows_us, NULL);
+    print_cost(r, "chunks: waited for",
+               c->calibrate_us + (again ? c->exposed_again_us : c->exposed_us), 0, 0, NULL);
+    print_cost(r, "whole iteration, all layers", r->chosen.iteration_us,
+               r->search.expert_parallel_us, r->search.balanced_us, NULL);
+    fputs("  (ep: every expert stays with its owner; balanced: if the router loaded all experts "
+          "alike)\n",
+          r->out);
+}
+
+static void print_movement(const struct report *r) {
+    const struct hec_phases *c = &r->chosen.phases;
+    fprintf(r->out, "\nMovement of a layer (%.1f replicas)%*s %10s %12s\n", c->replicas, 15, "",
+            "takes", "hidden by");
+    for (int i = 0; i < r->search.costs.count; i++) {
+        const struct hec_set_cost *cost = &r->search.costs.set[i];
+        const char *name = r->search.costs.count > 1 ? cost->name : "";
+        fprintf(r->out, "  parameters, %s a chunk %-25s %12s %12s\n",
+                hec_text_bytes((double)cost->chunk_bytes).text, name,
+                hec_text_us(c->gather_us).text, hec_text_us(cost->window_us).text);
+        fprintf(
+            r->out, "  gradients,  %s a chunk%s %-*s %12s %12s\n",
+            hec_text_bytes((double)cost->grad_bytes).text,
+            r->movement.rematerialize ? ", and again parameters" : "",
+            r->movement.rematerialize ? 2 : 25, name,
+            hec_text_us(c->reduce_us + (r->movement.rematerialize ? c->gather_us : 0)).text,
+            hec_text_us(r->movement.rematerialize ? cost->again_window_us : cost->reduce_window_us)
+                .text);
+    }
+}
+
+// ---- what else
+
+static void print_candidate(const struct report *r, const char *what,
+                            const struct hec_candidate *c) {
+    fprintf(r->out, "  %-10s t = %-3" PRId64 " m = %-3" PRId64 " %-19s %-14s %10s %10s  %s\n", what,
+            c->choice.overlap, c->choice.slots, c->rematerialize ? "re-materialized" : "kept",
+            c->choice.calibrate == HEC_CALIBRATE_NEVER ? "" : "calibrated",
+            hec_text_us(c->iteration_us).text, hec_text_bytes((double)c->replica_bytes).text,
+            !c->fits           ? "does not fit"
+            : c->exposed > 0.2 ? "waits for chunks"
+                               : "");
+}
+
+static int by_time(const void *left, const void *right) {
+    const struct hec_candidate *a = *(const struct hec_candidate *const *)left;
+    const struct hec_candidate *b = *(const struct hec_candidate *const *)right;
+    return (a->iteration_us > b->iteration_us) - (a->iteration_us < b->iteration_us);
+}
+
+static void print_others(const struct report *r) {
+    const struct hec_search *s = &r->search;
+    const struct hec_candidate *other[HEC_CANDIDATES_MAX];
+    int count = 0;
+    fprintf(r->out, "\nCompared (%d candidates)%*s %10s %10s\n", s->count, 36, "", "iteration",
+            "memory");
+    if (r->predicted) print_candidate(r, "chosen", &r->chosen);
+    if (s->second >= 0) print_candidate(r, "runner-up", &s->candidate[s->second]);
+    for (int i = 0; i < s->count; i++) {
+        if (i != s->chosen && i != s->second) other[count++] = &s->candidate[i];
+    }
+    qsort(other, (size_t)count, sizeof *other, by_time);
+    for (int i = 0; i < count && i < OTHERS_SHOWN; i++) print_candidate(r, "", other[i]);
+}
+
+static void print_changes(const struct report *r) {
+    const struct hec_search *s = &r->search;
+    const struct hec_machine *m = &s->costs.machine;
+    fputs("\nWhat would change it\n", r->out);
+    if (s->profile) {
+        fprintf(r->out, "  other loads: these are %" PRId64 " recorded microbatches of %s\n",
+                s->profile_times, s->profile);
+    } else {
+        fprintf(
+            r->out,
+            "  real loads: assumed are Zipf %.1f, drifting; record some with --record-loads=FILE,\n"
+            "    then compile with --profile=FILE\n",
+            hec_assumed_skew);
+    }
+    const char *assumed = m->assumed_device && m->assumed_links ? " (assumed: section cluster)"
+                          : m->assumed_device                   ? " (device assumed)"
+                          : m->assumed_links                    ? " (links assumed)"
+                                                                : "";
+    fprintf(r->out, "  the cluster%s: %s at %.0f %%, memory %s at %.0f %%, links %s a device",
+            assumed, hec_text_rate(m->flops, "FLOPS").text, 100 * hec_share_of_flops,
+            hec_text_rate(m->memory_bandwidth, "B/s").text, 100 * hec_share_of_bandwidth,
+            hec_text_rate(m->intra_bandwidth, "B/s").text);
+    if (m->nodes > 1) fprintf(r->out, ", %s a node", hec_text_rate(m->inter_bandwidth, "B/s").text);
+    fputs("\n  settings: parallel.placement.overlap (t), .memory (m, or bytes), .rematerialize,"
+          " .calibrate,\n    .dispatch, .forecast, .reshard;"
+          " --emit-plan=FILE and --plan=FILE keep all of it as it is\n",
+          r->out);
+}
+
+// ---- all of it
+
+// The candidate with the module's choices.
+static void find_chosen(struct report *r) {
+    for (int i = 0; i < r->search.count && !r->predicted; i++) {
+        const struct hec_candidate *c = &r->search.candidate[i];
+        if (c->choice.overlap != r->movement.overlap || c->choice.slots != r->movement.slots ||
+            c->choice.calibrate != r->movement.calibrate ||
+            c->rematerialize != r->movement.rematerialize)
+            continue;
+        r->search.chosen = i;
+        r->chosen = *c;
+        r->predicted = true;
+    }
+}
+
+bool hec_explain_plan(MlirOperation module, FILE *out) {
+    struct hec_arena arena = {0};
+    struct report *r = HEC_NEW(&arena, struct report);
+    *r = (struct report){.out = out, .module = module};
+    if (!hec_moves_experts(module) || !hec_movement_read(module, &r->movement)) {
+        const MlirStringRef experts = hec_get_string(module, "hecate.experts");
+        fprintf(out, "No experts move: %s%.*s.\n",
+                hec_has_attr(module, "hecate.world") ? "parallel.experts = "
+                                                     : "one process has all",
+                (int)experts.length, experts.data);
+        hec_arena_free(&arena);
+        return true;
+    }
+    const bool sound = hec_search(module, &arena, &r->search);
+    if (sound) {
+        find_chosen(r);
+        print_head(r);
+        print_choices(r);
+        if (r->predicted) print_costs(r);
+        if (r->predicted) print_movement(r);
+        print_others(r);
+        print_changes(r);
+    }
+    hec_profile_free(&r->search);
+    hec_arena_free(&arena);
+    return sound;
+}
