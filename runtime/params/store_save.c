@@ -175,6 +175,17 @@ static bool fail_write(const char *path, struct hrt_error *error) {
     return hrt_fail(error, "cannot write '%s': %s", path, strerror(errno));
 }
 
+// What is there must be a file that may be replaced: no folder, and no device either, which a rename
+// would put a file in the place of.
+static bool check_target(const char *path, struct hrt_error *error) {
+    struct stat status;
+    if (stat(path, &status) != 0 || S_ISREG(status.st_mode)) return true;
+    if (!S_ISDIR(status.st_mode))
+        return hrt_fail(error, "cannot write '%s': it is not a regular file", path);
+    errno = EISDIR;
+    return fail_write(path, error);
+}
+
 // Makes the rename durable: the directory is what records it.
 static bool sync_directory(const char *path) {
     char directory[PATH_MAX];
@@ -191,6 +202,7 @@ static bool sync_directory(const char *path) {
 static bool write_file(const struct saving *saving, const char *header, const char *path,
                        struct hrt_error *error) {
     char temporary[PATH_MAX];
+    if (!check_target(path, error)) return false;
     FILE *file = open_temporary(path, temporary);
     if (!file) return fail_write(path, error);
     const bool written = write_all(file, saving, header);
@@ -246,12 +258,8 @@ bool hrt_store_gather(const struct hrt_program *program, const void *params, str
 }
 
 bool hrt_store_check_writable(const char *path, struct hrt_error *error) {
-    struct stat status;
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-        errno = EISDIR;
-        return fail_write(path, error);
-    }
     char temporary[PATH_MAX];
+    if (!check_target(path, error)) return false;
     FILE *file = open_temporary(path, temporary);
     if (!file) return fail_write(path, error);
     fclose(file);
