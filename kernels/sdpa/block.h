@@ -1,22 +1,26 @@
-// block: what forward and backward of sdpa share: a block of queries of one head against a block
-// of keys of its group.
+// block: what forward and backward of sdpa share: which queries of one head see which keys of its
+// group, block by block and tile by tile.
 #ifndef HECATE_KERNELS_SDPA_BLOCK_H
 #define HECATE_KERNELS_SDPA_BLOCK_H
 
-#include "kernels/cpu/pack.h"
-#include "kernels/cpu/row.h"
+#include <omp.h>
+
+#include "kernels/cpu/real.h"
 #include "kernels/cpu/tile.h"
 #include "kernels/sdpa/sdpa.h"
 
-// 96 queries are 16 full tiles; keys fill one panel. Packed values: as many panels as turned keys.
-enum { query_block = 96, key_block = HK_PANEL, value_panels = depth_max / key_block };
+// A block is at most one panel of queries against one of keys.
+enum { query_block = HK_PANEL, key_block = HK_PANEL };
 
-// Queries [query, query + queries), keys [key, key + keys) of one head in one batch. Rows [low,
-// high) of the block, relative to `query`, see at least one of the keys.
+// Queries [query, query + queries), keys [key, key + keys) of one head in one batch.
 struct block {
     int64_t query, queries;
     int64_t key, keys;
-    int64_t low, high;
+};
+
+// Positions [begin, end) of a block, relative to its first query or key.
+struct range {
+    int64_t begin, end;
 };
 
 HK_INLINE int64_t at_most(int64_t a, int64_t b) {
@@ -27,14 +31,48 @@ HK_INLINE int64_t at_least(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
+// The part of [begin, end) that lies in [0, count); empty ranges stay inside, too.
+HK_INLINE struct range range_in(int64_t begin, int64_t end, int64_t count) {
+    const int64_t first = at_most(at_least(begin, 0), count);
+    return (struct range){first, at_least(at_most(end, count), first)};
+}
+
 HK_INLINE struct block block_at(const struct hk_sdpa_dims *d, int64_t query, int64_t key) {
-    struct block b = {query, at_most(d->positions - query, query_block),
-                      key,   at_most(d->positions - key, key_block),
-                      0,     0};
-    b.low = d->causal ? at_most(at_least(key - query, 0), b.queries) : 0;
-    b.high = b.queries;
-    if (d->window > 0) b.high = at_most(b.high, key + b.keys - 1 + d->window - query);
-    return b;
+    return (struct block){query, at_most(d->positions - query, query_block), key,
+                          at_most(d->positions - key, key_block)};
+}
+
+// The keys of the block that any of its rows [row, row + rows) sees.
+HK_INLINE struct range keys_of_any(const struct hk_sdpa_dims *d, const struct block *b, int64_t row,
+                                   int64_t rows) {
+    const int64_t first = b->query + row - b->key, last = first + rows - 1;
+    return range_in(d->window > 0 ? first - d->window + 1 : 0, d->causal ? last + 1 : b->keys,
+                    b->keys);
+}
+
+// The keys that each of these rows sees.
+HK_INLINE struct range keys_of_all(const struct hk_sdpa_dims *d, const struct block *b, int64_t row,
+                                   int64_t rows) {
+    const int64_t first = b->query + row - b->key, last = first + rows - 1;
+    return range_in(d->window > 0 ? last - d->window + 1 : 0, d->causal ? first + 1 : b->keys,
+                    b->keys);
+}
+
+// The rows of the block that see any of its keys [key, key + keys).
+HK_INLINE struct range rows_of_any(const struct hk_sdpa_dims *d, const struct block *b, int64_t key,
+                                   int64_t keys) {
+    const int64_t first = b->key + key - b->query;
+    return range_in(d->causal ? first : 0,
+                    d->window > 0 ? first + keys - 1 + d->window : b->queries, b->queries);
+}
+
+HK_INLINE bool is_empty(struct range r) {
+    return r.begin >= r.end;
+}
+
+// A range widened to whole vectors: what is computed beside it is masked or never read.
+HK_INLINE struct range whole_vectors(struct range r) {
+    return (struct range){r.begin / lanes * lanes, (r.end + lanes - 1) / lanes * lanes};
 }
 
 // How many (query, key) pairs the mask leaves, over batch and heads.
@@ -49,82 +87,44 @@ HK_INLINE int64_t sdpa_elements(const struct hk_sdpa_dims *d) {
     return d->batch * d->positions * (d->heads + d->groups) * (d->width + d->vwidth);
 }
 
-// The keys [*begin, *end) of the block that its row i sees.
-HK_INLINE void seen_keys(const struct hk_sdpa_dims *d, const struct block *b, int64_t i,
-                         int64_t *begin, int64_t *end) {
-    const int64_t query = b->query + i;
-    *begin = d->window > 0 ? at_least(query - d->window + 1 - b->key, 0) : 0;
-    *end = d->causal ? at_most(query - b->key + 1, b->keys) : b->keys;
+// `rows` rows in tiles as even as tile_rows_run would make them: where tile i of `tiles` begins.
+HK_INLINE int64_t tiles_of(int64_t rows) {
+    return (rows + tile_rows - 1) / tile_rows;
 }
 
-// Of the tile rows [from, from + count), relative to `query`: the keys that any of them sees.
-HK_INLINE void keys_of_rows(const struct hk_sdpa_dims *d, const struct block *b, int64_t from,
-                            int64_t count, int64_t *begin, int64_t *end) {
-    int64_t ignored;
-    seen_keys(d, b, from, begin, &ignored);
-    seen_keys(d, b, from + count - 1, &ignored, end);
-}
-
-// Rows [low, high) of the block in tiles as even as tile_rows_run makes them: tile i of `tiles`.
 HK_INLINE int64_t tile_begin(int64_t rows, int64_t i, int64_t tiles) {
     return rows * i / tiles;
 }
 
-// scores[i, j] = sum over p < width of x[i, p] * y[j, p] for rows i in [low, high) and the keys j
-// that they see, and some more; x and scores at row 0 of the block, y at its first key. `turned`
-// (depth_max * HK_PANEL) keeps y turned from call to call, as far as it fits: `fresh` says that y
-// is another one than before.
-HK_INLINE void block_scores(real *scores, const real *x, int64_t x_row, const real *y,
-                            int64_t y_row, int64_t width, const struct hk_sdpa_dims *d,
-                            const struct block *b, real *turned, bool fresh) {
-    const int64_t rows = b->high - b->low, tiles = (rows + tile_rows - 1) / tile_rows;
-    for (int64_t at = 0; at == 0 || at < width; at += depth_max) {
-        const int64_t depth = at_most(width - at, depth_max);
-        if (fresh || width > depth_max) pack_turned(turned, y + at, y_row, depth, b->keys);
-        for (int64_t i = 0; i < tiles; i++) {
-            const int64_t from = b->low + tile_begin(rows, i, tiles);
-            const int64_t count = b->low + tile_begin(rows, i + 1, tiles) - from;
-            int64_t begin, end;
-            keys_of_rows(d, b, from, count, &begin, &end);
-            const struct tile tile = {
-                .out = scores + from * key_block,
-                .out_row = key_block,
-                .x = x + from * x_row + at,
-                .x_row = x_row,
-                .x_depth = 1,
-                .panel = turned,
-                .depth = depth,
-                .columns = (end + lanes - 1) / lanes * lanes, // Whole vectors: the rest is masked.
-                .write = at > 0 ? HK_ADD : HK_STORE,
-            };
-            tile_rows_run(tile, count);
-        }
-    }
+// What will be needed soon: rows of matrices. Heads lie side by side in memory, so that no processor
+// foresees them. Tiles ask for them while they compute, one column of cache lines each.
+struct wish {
+    const real *at;
+    int64_t row, columns;
+};
+
+enum { wishes_max = 10 };
+
+struct wishes {
+    struct wish wish[wishes_max];
+    int count, next;
+    int64_t column; // Of the next one: asked for up to here.
+};
+
+HK_INLINE void wish_for(struct wishes *w, const real *at, int64_t row, int64_t columns) {
+    if (w->count < wishes_max) w->wish[w->count++] = (struct wish){at, row, columns};
 }
 
-// out[i, :] += sum over the keys j that row i sees of x[i, j] * panel[j, :], rows in [low, high);
-// x and out at row 0 of the block. x must be 0 where a row does not see a key.
-HK_INLINE void block_product(real *out, int64_t out_row, const real *x, const real *panel,
-                             int64_t columns, const struct hk_sdpa_dims *d, const struct block *b) {
-    const int64_t rows = b->high - b->low, tiles = (rows + tile_rows - 1) / tile_rows;
-    for (int64_t i = 0; i < tiles; i++) {
-        const int64_t from = b->low + tile_begin(rows, i, tiles);
-        const int64_t count = b->low + tile_begin(rows, i + 1, tiles) - from;
-        int64_t begin, end;
-        keys_of_rows(d, b, from, count, &begin, &end);
-        const struct tile tile = {
-            .out = out + from * out_row,
-            .out_row = out_row,
-            .x = x + from * key_block + begin,
-            .x_row = key_block,
-            .x_depth = 1,
-            .panel = panel + begin * HK_PANEL,
-            .depth = end - begin,
-            .columns = at_most(columns, HK_PANEL),
-            .write = HK_ADD,
-        };
-        tile_rows_run(tile, count);
-    }
+HK_INLINE void tile_ask(struct tile *tile, struct wishes *w) {
+    if (w->next == w->count) return;
+    const struct wish *wish = &w->wish[w->next];
+    tile->ahead = wish->at + w->column;
+    tile->ahead_depth = wish->row;
+    tile->ahead_tiles = 1;
+    w->column += line;
+    if (w->column < wish->columns) return;
+    w->column = 0;
+    w->next++;
 }
 
 #endif

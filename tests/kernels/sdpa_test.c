@@ -1,4 +1,5 @@
-// sdpa against the definition, row by row, and its gradient against central differences.
+// sdpa against the definition, row by row; its gradient against central differences and, for larger
+// shapes, against the formula in long double.
 //
 // Bound: let S be the largest sum of |scale q k| over a pair. A score is off by
 // (width + 2) EPSILON S, which moves a weight by as much, relatively; exp adds 4 EPSILON, the running maximum multiplies
@@ -6,6 +7,8 @@
 // a mean of values at most 1, so its error is at most the sum of these, times 2 because both the
 // weighted sum and the sum of weights carry them.
 #include "kernels/sdpa/sdpa.h"
+
+#include <stdlib.h>
 
 #include "tests/kernels/kernel_case.h"
 
@@ -28,6 +31,15 @@ static const struct hk_sdpa_dims shapes[] = {
      .width = 300,
      .vwidth = 290,
      .scale = 0.1},
+    {.batch = 1,
+     .positions = 256,
+     .heads = 4,
+     .groups = 1,
+     .width = 64,
+     .vwidth = 64,
+     .scale = 0.1},
+    {.batch = 1, .positions = 193, .heads = 1, .groups = 1, .width = 65, .vwidth = 128, .scale = 0},
+    {.batch = 2, .positions = 17, .heads = 6, .groups = 3, .width = 3, .vwidth = 1, .scale = 1},
     {.batch = 0, .positions = 4, .heads = 2, .groups = 1, .width = 4, .vwidth = 4, .scale = 1},
     {.batch = 3, .positions = 0, .heads = 2, .groups = 1, .width = 4, .vwidth = 4, .scale = 1},
 };
@@ -36,7 +48,7 @@ static const struct hk_sdpa_dims shapes[] = {
 static const struct {
     bool causal;
     int64_t window;
-} masks[] = {{false, 0}, {true, 0}, {true, 3}, {true, 100}, {false, 70}};
+} masks[] = {{false, 0}, {true, 0}, {true, 1}, {true, 3}, {true, 64}, {true, 100}, {false, 70}};
 
 struct sdpa_case {
     struct hk_sdpa_dims dims;
@@ -97,16 +109,19 @@ static wide weigh(const struct sdpa_case *x, int64_t b, int64_t h, int64_t query
     return peak + logl(sum);
 }
 
+// See above, in units of EPSILON.
+static double forward_error(const struct hk_sdpa_dims *d, wide largest) {
+    const double blocks = 1 + (double)d->positions / 64;
+    return 2 * ((double)(d->width + 2) * (double)largest + 4 + 5 * blocks + (double)d->positions);
+}
+
 static void check_row(const struct sdpa_case *x, const real *out, int64_t b, int64_t h,
                       int64_t query) {
     const struct hk_sdpa_dims *d = &x->dims;
     const int64_t g = h / (d->heads / d->groups);
     wide weights[256], largest = 0;
     const wide lse = weigh(x, b, h, query, weights, &largest);
-    const double blocks = 1 + (double)d->positions / 64;
-    const double bound =
-        2 * EPSILON *
-        ((double)(d->width + 2) * (double)largest + 4 + 5 * blocks + (double)d->positions);
+    const double bound = EPSILON * forward_error(d, largest);
     const int64_t at = (b * d->heads + h) * d->positions + query;
     assert_near("lse", at, out[out_size(d) + at], lse, bound + EPSILON * fabs((double)lse));
     for (int64_t c = 0; c < d->vwidth; c++) {
@@ -195,6 +210,16 @@ static double loss(const void *context) {
     return sum;
 }
 
+// A term is at most |scale| vwidth; heads / groups * positions of them, each off by the error of a
+// weight (see above) and of dP, a sum over vwidth.
+static double gradient_bound(const struct hk_sdpa_dims *d) {
+    const double terms = (double)(d->heads / d->groups * d->positions);
+    const double size = fabs(d->scale) * (double)d->vwidth + 1;
+    const double error = (double)(d->width + 2) * fabs(d->scale) * (double)d->width + 16 +
+                         (double)d->positions + (double)d->vwidth;
+    return EPSILON * terms * size * error;
+}
+
 static void check_gradients(struct hk_sdpa_dims d) {
     struct sdpa_gradient x = {.forward = {.dims = d}};
     x.forward.q = test_reals(q_size(&d), 1);
@@ -214,13 +239,7 @@ static void check_gradients(struct hk_sdpa_dims d) {
     const int64_t count = q_size(&d) + k_size(&d) + v_size(&d);
     real *grad = test_nans(count);
     run_with_threads(run_gradient, &x, grad, count);
-    // A term is at most |scale| vwidth; heads / groups * positions of them, each off by the error
-    // of a weight (see above) and of dP, a sum over vwidth.
-    const double terms = (double)(d.heads / d.groups * d.positions);
-    const double size = fabs(d.scale) * (double)d.vwidth + 1;
-    const double error = (double)(d.width + 2) * fabs(d.scale) * (double)d.width + 16 +
-                         (double)d.positions + (double)d.vwidth;
-    const double rounding = EPSILON * terms * size * error;
+    const double rounding = gradient_bound(&d);
     check_gradient("dq", grad, x.wide_q, q_size(&d), loss, &x, rounding);
     check_gradient("dk", grad + q_size(&d), x.wide_k, k_size(&d), loss, &x, rounding);
     check_gradient("dv", grad + q_size(&d) + k_size(&d), x.wide_v, v_size(&d), loss, &x, rounding);
@@ -249,12 +268,101 @@ static void gradients_match_central_differences(void **state) {
     check_gradients(d);
 }
 
+// Exact gradients, and for each the sum of the absolute values that it is the sum of. dq, dk and dv lie
+// one after the other.
+struct exact {
+    wide *value, *size;
+    wide largest; // See above: S, and of lse.
+    wide largest_lse;
+};
+
+static void exact_add(struct exact *e, int64_t at, wide value, wide size) {
+    e->value[at] += value;
+    e->size[at] += size;
+}
+
+// What one query of one head adds.
+static void exact_query(const struct sdpa_gradient *x, int64_t b, int64_t h, int64_t query,
+                        struct exact *e) {
+    const struct hk_sdpa_dims *d = &x->forward.dims;
+    const int64_t g = h / (d->heads / d->groups);
+    const int64_t q_at = ((b * d->positions + query) * d->heads + h) * d->width;
+    const real *dout = x->dout + ((b * d->positions + query) * d->heads + h) * d->vwidth;
+    wide weights[256], slopes[256], sizes[256], delta = 0, delta_size = 0;
+    const wide lse = fabsl(weigh(&x->forward, b, h, query, weights, &e->largest));
+    if (lse > e->largest_lse) e->largest_lse = lse;
+    for (int64_t key = 0; key < d->positions; key++) {
+        const int64_t v_at = ((b * d->positions + key) * d->groups + g) * d->vwidth;
+        slopes[key] = sizes[key] = 0;
+        for (int64_t c = 0; c < d->vwidth; c++) {
+            const wide term = (wide)dout[c] * x->forward.v[v_at + c];
+            slopes[key] += term;
+            sizes[key] += fabsl(term);
+            exact_add(e, q_size(d) + k_size(d) + v_at + c, weights[key] * dout[c],
+                      weights[key] * fabsl((wide)dout[c]));
+        }
+        delta += weights[key] * slopes[key];
+        delta_size += weights[key] * sizes[key];
+    }
+    for (int64_t key = 0; key < d->positions; key++) {
+        const int64_t k_at = ((b * d->positions + key) * d->groups + g) * d->width;
+        const wide weight = (wide)d->scale * weights[key];
+        const wide slope = weight * (slopes[key] - delta);
+        const wide size = fabsl(weight) * (sizes[key] + delta_size);
+        for (int64_t c = 0; c < d->width; c++) {
+            const wide k = x->forward.k[k_at + c], q = x->forward.q[q_at + c];
+            exact_add(e, q_at + c, slope * k, size * fabsl(k));
+            exact_add(e, q_size(d) + k_at + c, slope * q, size * fabsl(q));
+        }
+    }
+}
+
+static void check_exact_gradients(int64_t shape, int64_t mask) {
+    struct sdpa_gradient x = {.forward = sdpa_case(shape, mask)};
+    const struct hk_sdpa_dims d = x.forward.dims;
+    real *out = test_nans(out_size(&d) + lse_size(&d));
+    run(&x.forward, out);
+    x.out = out;
+    x.lse = out + out_size(&d);
+    x.dout = test_reals(out_size(&d), 4);
+    const int64_t count = q_size(&d) + k_size(&d) + v_size(&d);
+    real *grad = test_nans(count);
+    run_with_threads(run_gradient, &x, grad, count);
+
+    struct exact e = {.value = calloc((size_t)count + 1, sizeof *e.value),
+                      .size = calloc((size_t)count + 1, sizeof *e.size)};
+    for (int64_t i = 0; i < d.batch * d.heads * d.positions; i++) {
+        exact_query(&x, i / d.positions / d.heads, i / d.positions % d.heads, i % d.positions, &e);
+    }
+    // A weight's relative error: that of its score and of lse; out's, in delta, is the forward
+    // bound. Then dP, a sum over vwidth, and the sum over queries or keys itself.
+    const double forward = forward_error(&d, e.largest);
+    const double weight = 2 * forward + 2 * (double)e.largest_lse + 8;
+    const double terms = (double)(d.heads / d.groups * d.positions);
+    const double error = EPSILON * (weight + forward + (double)d.vwidth + terms + 8);
+    for (int64_t i = 0; i < count; i++) {
+        assert_near(i < q_size(&d) ? "dq" : "dk, dv", i, grad[i], e.value[i],
+                    error * (double)e.size[i]);
+    }
+    free(e.value);
+    free(e.size);
+    test_free_all();
+}
+
+static void gradients_are_within_the_bound(void **state) {
+    (void)state;
+    for (int64_t s = 0; s < COUNT(shapes); s++) {
+        for (int64_t m = 0; m < COUNT(masks); m++) check_exact_gradients(s, m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forward_is_within_the_bound),
         cmocka_unit_test(large_scores_do_not_overflow),
         cmocka_unit_test(a_causal_row_does_not_depend_on_later_positions),
         cmocka_unit_test(gradients_match_central_differences),
+        cmocka_unit_test(gradients_are_within_the_bound),
     };
     return RUN_KERNEL_TESTS(tests);
 }
