@@ -1,16 +1,23 @@
-// Multiply-adds for the three instruction sets and two precisions.
+// Multiply-adds for the three instruction sets and two precisions, and the bf16 ones.
 #include "kernels/cpu/peak.h"
 
 #include <time.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
+#include "kernels/bf16.h"
 #include "kernels/cpu/isa.h"
 
 enum { chains = 12, steps = 1 << 19, runs = 100 }; // A run takes about a millisecond.
 
+// bf16 multiply-adds take longer, so more of them are under way; AVX-512 has the registers.
+enum { bf16_chains = 24, bf16_steps = steps / 2 };
+
 #ifdef __clang__
 #define HK_UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define HK_UNROLL _Pragma("GCC unroll 16")
+#define HK_UNROLL _Pragma("GCC unroll 24")
 #endif
 
 // The factor is not known when compiling, and the result is used: nothing can be left out.
@@ -37,7 +44,20 @@ CHAINS(avx2_f32, float, 8, HK_AVX2)
 CHAINS(avx2_f64, double, 4, HK_AVX2)
 CHAINS(avx512_f32, float, 16, HK_AVX512)
 CHAINS(avx512_f64, double, 8, HK_AVX512)
+
+__attribute__((target("avx512f,avx512bf16"))) static float avx512bf16(float factor) {
+    __m512 sum[bf16_chains];
+    const __m512bh by = (__m512bh)_mm512_castps_si512(_mm512_set1_ps(factor));
+    for (int i = 0; i < bf16_chains; i++) sum[i] = _mm512_set1_ps((float)i);
+    for (int step = 0; step < bf16_steps; step++) {
+        HK_UNROLL for (int i = 0; i < bf16_chains; i++) sum[i] = _mm512_dpbf16_ps(sum[i], by, by);
+    }
+    float total = 0;
+    for (int i = 0; i < bf16_chains; i++) total += sum[i][0];
+    return total;
+}
 #else
+#define avx512bf16 portable_f32
 #define avx2_f32 portable_f32
 #define avx2_f64 portable_f64
 #define avx512_f32 portable_f32
@@ -51,30 +71,55 @@ static double processor_time(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-#define PEAK(bits, real)                                                                           \
-    static real run_f##bits(enum hk_isa isa, real factor) {                                        \
-        if (isa >= HK_ISA_AVX512) return avx512_f##bits(factor);                                   \
-        return isa == HK_ISA_AVX2 ? avx2_f##bits(factor) : portable_f##bits(factor);               \
-    }                                                                                              \
-                                                                                                   \
-    double hk_peak_f##bits(void) {                                                                 \
-        const enum hk_isa isa = hk_isa();                                                          \
-        const int bytes = isa >= HK_ISA_AVX512 ? 64 : isa == HK_ISA_AVX2 ? 32 : 16;                \
-        const double flops = 2.0 * bytes / (int)sizeof(real) * chains * steps;                     \
-        double peak = 0;                                                                           \
-        _Pragma("omp parallel reduction(+ : peak)") {                                              \
-            volatile real sink = (real)0.5;                                                        \
-            double best = 1e30, now = processor_time();                                            \
-            for (int i = 0; i < runs; i++) {                                                       \
-                const double start = now;                                                          \
-                sink = run_f##bits(isa, sink) > 0 ? (real)0.5 : (real)0.25;                        \
-                now = processor_time();                                                            \
-                if (now - start < best) best = now - start;                                        \
-            }                                                                                      \
-            peak = 1e-9 * flops / best;                                                            \
-        }                                                                                          \
-        return peak;                                                                               \
+// What all threads together reach: `run` counts `flops` each time.
+static double peak_of(double (*run)(double factor), double flops) {
+    double peak = 0;
+#pragma omp parallel reduction(+ : peak)
+    {
+        volatile double sink = 0.5;
+        double best = 1e30, now = processor_time();
+        for (int i = 0; i < runs; i++) {
+            const double start = now;
+            sink = run(sink) > 0 ? 0.5 : 0.25;
+            now = processor_time();
+            if (now - start < best) best = now - start;
+        }
+        peak = 1e-9 * flops / best;
     }
+    return peak;
+}
 
-PEAK(32, float)
-PEAK(64, double)
+static double run_f32(double factor) {
+    const enum hk_isa isa = hk_isa();
+    if (isa >= HK_ISA_AVX512) return (double)avx512_f32((float)factor);
+    return (double)(isa == HK_ISA_AVX2 ? avx2_f32((float)factor) : portable_f32((float)factor));
+}
+
+static double run_f64(double factor) {
+    const enum hk_isa isa = hk_isa();
+    if (isa >= HK_ISA_AVX512) return avx512_f64(factor);
+    return isa == HK_ISA_AVX2 ? avx2_f64(factor) : portable_f64(factor);
+}
+
+static double run_bf16(double factor) {
+    return (double)avx512bf16((float)factor);
+}
+
+static double flops_of(int element_bytes) {
+    const enum hk_isa isa = hk_isa();
+    const int bytes = isa >= HK_ISA_AVX512 ? 64 : isa == HK_ISA_AVX2 ? 32 : 16;
+    return 2.0 * bytes / element_bytes * chains * steps;
+}
+
+double hk_peak_f32(void) {
+    return peak_of(run_f32, flops_of(sizeof(float)));
+}
+
+double hk_peak_f64(void) {
+    return peak_of(run_f64, flops_of(sizeof(double)));
+}
+
+double hk_peak_bf16(void) {
+    if (hk_isa() < HK_ISA_AVX512BF16) return hk_peak_f32();
+    return peak_of(run_bf16, 2.0 * 64 / sizeof(hk_bf16) * bf16_chains * bf16_steps);
+}

@@ -6,45 +6,67 @@
 //
 // Every element is the sum over ascending depth of x * panel, started at 0, then stored or added
 // to the destination: its bits do not depend on the tile it falls into.
+//
+// A file that defines HK_TILE_BF16 gets the tile of bf16 products: an operand is a pair of bf16
+// (cpu/pair.h), so that a step of depth is two terms.
 #ifndef HECATE_KERNELS_CPU_TILE_H
 #define HECATE_KERNELS_CPU_TILE_H
 
+#ifdef HK_TILE_BF16
+#include "kernels/cpu/pair.h"
+typedef pair operand;
+typedef pairs operands;
+#else
 #include "kernels/cpu/real.h"
+typedef real operand;
+typedef vec operands;
+#endif
 
-// 16 registers hold 6 x 2 sums and their operands; the 32 of AVX-512 hold 6 x 4.
-enum { tile_rows = 6, tile_vectors = HK_VECTOR_BYTES == 64 ? 4 : 2 };
-enum { tile_columns = tile_vectors * lanes };
+// 16 registers hold 6 x 2 sums and their operands; the 32 of AVX-512 hold 6 x 4. Where pairs have to
+// be taken apart, the parts need registers, too.
+#if defined(HK_TILE_BF16) && !defined(__AVX512BF16__)
+#define HK_TILE_VECTORS (HK_VECTOR_BYTES == 64 ? 2 : 1)
+#else
+#define HK_TILE_VECTORS (HK_VECTOR_BYTES == 64 ? 4 : 2)
+#endif
+enum { tile_rows = 6, tile_vectors = HK_TILE_VECTORS, tile_columns = tile_vectors * lanes };
 
 // Depth of a block of panel: 64 KiB, which stays in the second-level cache while the rows pass.
-enum { depth_max = 65536 / (HK_PANEL * (int)sizeof(real)) };
+enum { depth_max = 65536 / (HK_PANEL * (int)sizeof(operand)) };
 
 // out[i, j] (+)= sum over p of x[i * x_row + p * x_depth] * panel[p, j]
 struct tile {
     real *out;
     int64_t out_row; // Distance of rows.
-    const real *x;
+    const operand *x;
     int64_t x_row;
     int64_t x_depth;
-    const real *panel;
+    const operand *panel;
     int64_t depth;
     int64_t columns; // Of `out`, at most HK_PANEL.
     enum hk_write write;
     // What will be needed next is brought into the second-level cache meanwhile, one cache line
     // per step of depth: tile i asks for the lines at ahead + i * ahead_tile + p * ahead_depth.
     // Tiles from ahead_tiles on ask for nothing new.
-    const real *ahead;
+    const operand *ahead;
     int64_t ahead_depth;
     int64_t ahead_tile;
     int64_t ahead_tiles;
 };
 
 // Elements of a cache line, and lines of a panel's row.
-enum { line = 64 / sizeof(real), panel_lines = HK_PANEL / line };
+enum { line = 64 / sizeof(operand), panel_lines = HK_PANEL / line };
 
 #ifdef __clang__
 #define HK_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define HK_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#ifdef HK_TILE_BF16
+#define HK_MULTIPLY_ADD(sum, x, y) pairs_multiply_add(sum, x, y)
+#else
+#define HK_MULTIPLY_ADD(sum, x, y) ((sum) + (x) * (y))
 #endif
 
 HK_INLINE void tile_write_row(real *out, const vec *sum, int vectors, int64_t columns,
@@ -63,9 +85,9 @@ HK_INLINE void tile_write_row(real *out, const vec *sum, int vectors, int64_t co
 
 HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
     vec sum[tile_rows][tile_vectors] = {0};
-    const real *x = t->x;
-    const real *panel = t->panel;
-    const real *ahead = t->ahead;
+    const operand *x = t->x;
+    const operand *panel = t->panel;
+    const operand *ahead = t->ahead;
     const int64_t x_row = t->x_row;
     // The destination is needed at the end: by then it is here.
     for (int i = 0; i < rows; i++) {
@@ -74,13 +96,17 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
         }
     }
     for (int64_t p = 0; p < t->depth; p++) {
-        vec column[tile_vectors];
+        operands column[tile_vectors];
         __builtin_prefetch(ahead, 0, 2);
         ahead += t->ahead_depth;
-        HK_UNROLL for (int v = 0; v < vectors; v++) column[v] = vec_load(panel + v * lanes);
+        HK_UNROLL for (int v = 0; v < vectors; v++) {
+            memcpy(&column[v], panel + v * lanes, sizeof column[v]);
+        }
         HK_UNROLL for (int i = 0; i < rows; i++) {
-            const real scalar = x[i * x_row];
-            HK_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += scalar * column[v];
+            const operand scalar = x[i * x_row];
+            HK_UNROLL for (int v = 0; v < vectors; v++) {
+                sum[i][v] = HK_MULTIPLY_ADD(sum[i][v], scalar, column[v]);
+            }
         }
         x += t->x_depth;
         panel += HK_PANEL;
@@ -108,8 +134,10 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
     }
 
 HK_TILES(1)
+#if HK_TILE_VECTORS >= 2
 HK_TILES(2)
-#if HK_VECTOR_BYTES == 64
+#endif
+#if HK_TILE_VECTORS >= 4
 HK_TILES(3)
 HK_TILES(4)
 #endif
@@ -117,8 +145,10 @@ HK_TILES(4)
 // tile_of[vectors - 1][rows - 1]
 static void (*const tile_of[tile_vectors][tile_rows])(const struct tile *) = {
     HK_TILE_NAMES(1),
+#if HK_TILE_VECTORS >= 2
     HK_TILE_NAMES(2),
-#if HK_VECTOR_BYTES == 64
+#endif
+#if HK_TILE_VECTORS >= 4
     HK_TILE_NAMES(3),
     HK_TILE_NAMES(4),
 #endif
@@ -129,12 +159,12 @@ static void (*const tile_of[tile_vectors][tile_rows])(const struct tile *) = {
 HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
     const int64_t columns = t.columns, ahead_depth = t.ahead_depth;
     real *const out = t.out;
-    const real *const panel = t.panel, *const ahead = t.ahead;
+    const operand *const panel = t.panel, *const ahead = t.ahead;
     const int64_t tiles = (rows + tile_rows - 1) / tile_rows;
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t begin = rows * i / tiles;
         const int64_t count = rows * (i + 1) / tiles - begin;
-        const real *const x = t.x;
+        const operand *const x = t.x;
         const bool asks = i < t.ahead_tiles;
         t.ahead = asks ? ahead + i * t.ahead_tile : panel;
         t.ahead_depth = asks ? ahead_depth : 0;

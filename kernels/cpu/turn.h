@@ -16,10 +16,9 @@
 #define HK_EVEN_QUARTERS 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27
 #define HK_ODD_QUARTERS 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31
 
-// to[j * to_row + i] = from[i * from_row + j]
-HK_INLINE void turn_square(real *to, int64_t to_row, const real *from, int64_t from_row) {
-    vec a[lanes], b[lanes];
-    for (int i = 0; i < lanes; i++) a[i] = vec_load(from + i * from_row);
+// to[j * to_row + i] = a[i][j]; a is used up.
+HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
+    vec b[lanes];
     for (int i = 0; i < lanes; i += 2) {
         b[i] = __builtin_shufflevector(a[i], a[i + 1], HK_LOWER);
         b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], HK_UPPER);
@@ -57,10 +56,9 @@ HK_INLINE void turn_square(real *to, int64_t to_row, const real *from, int64_t f
 #define HK_UPPER 1, 3
 #endif
 
-// to[j * to_row + i] = from[i * from_row + j]: log2(lanes) perfect shuffles of the rows.
-HK_INLINE void turn_square(real *to, int64_t to_row, const real *from, int64_t from_row) {
-    vec a[lanes], b[lanes];
-    for (int i = 0; i < lanes; i++) a[i] = vec_load(from + i * from_row);
+// to[j * to_row + i] = a[i][j]: log2(lanes) perfect shuffles; a is used up.
+HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
+    vec b[lanes];
     for (int step = 1; step < lanes; step *= 2) {
         for (int i = 0; i < lanes / 2; i++) {
             b[2 * i] = __builtin_shufflevector(a[i], a[i + lanes / 2], HK_LOWER);
@@ -72,5 +70,12 @@ HK_INLINE void turn_square(real *to, int64_t to_row, const real *from, int64_t f
 }
 
 #endif
+
+// to[j * to_row + i] = from[i * from_row + j]
+HK_INLINE void turn_square(real *to, int64_t to_row, const real *from, int64_t from_row) {
+    vec a[lanes];
+    for (int i = 0; i < lanes; i++) a[i] = vec_load(from + i * from_row);
+    turn_vectors(to, to_row, a);
+}
 
 #endif

@@ -3,22 +3,13 @@
 // A block of panel is 64 columns by depth_max: it stays in the second-level cache while the rows
 // of a work item stream past. nn reads weights that already lie as panels in place; nt turns them
 // on the way, tn copies both operands. Either is repaid by the rows that share the block.
-//
-// Work is cut into items of (expert, row block, panel). Every thread walks the same list and takes
-// the items that begin in its share of the total cost: no queue, and neighbours share operands.
 #include "kernels/matmul/product.h"
-
-#include <omp.h>
 
 #include "kernels/cpu/pack.h"
 #include "kernels/cpu/tile.h"
+#include "kernels/matmul/walk.h"
 
-enum {
-    row_block_max = 192,    // nn, nt: rows by depth_max, too, fit into the second-level cache.
-    item_cost = 16,         // Rows whose time it takes to bring in the panel of an item.
-    items_per_thread = 4,   // Aim, so that shares come out even.
-    parallel_min = 1 << 18, // Multiplications below which a team costs more than it brings.
-};
+enum { row_block_max = 192 }; // nn, nt: rows by depth_max, too, fit into the second-level cache.
 
 // tn: columns of A are copied as tiles of [depth][tile_rows], tile_size apart.
 enum {
@@ -31,71 +22,6 @@ enum {
 
 _Static_assert(row_block_max % tile_rows == 0 && turned_rows_max % tile_rows == 0,
                "blocks of rows are whole tiles");
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t parts(int64_t whole, int64_t part) {
-    return (whole + part - 1) / part;
-}
-
-static int64_t rows_of(const struct product *p, int64_t e) {
-    return p->first[e + 1] - p->first[e];
-}
-
-// Items of one expert: `blocks` row blocks by `panels` panels of the result.
-struct grid {
-    int64_t rows; // Of the result: cut into blocks.
-    int64_t blocks;
-    int64_t panels;
-    int64_t cost; // Of one item, in rows.
-};
-
-// A thread's share [begin, end) of the total cost; `at` is where the walk stands.
-struct share {
-    int64_t begin;
-    int64_t end;
-    int64_t at;
-};
-
-static struct share share_of_thread(int64_t total) {
-    const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
-    return (struct share){total * thread / threads, total * (thread + 1) / threads, 0};
-}
-
-// The panels [*begin, *end) of the next row block that are this thread's; advances the walk.
-static void take(struct share *share, const struct grid *grid, int64_t *begin, int64_t *end) {
-    const int64_t from = share->begin - share->at, to = share->end - share->at;
-    *begin = from <= 0 ? 0 : smaller(parts(from, grid->cost), grid->panels);
-    *end = to <= 0 ? 0 : smaller(parts(to, grid->cost), grid->panels);
-    share->at += grid->cost * grid->panels;
-}
-
-// nn and nt: rows are tokens, `width` the columns of the result.
-static struct grid grid_of_rows(const struct product *p, int64_t e, int64_t width, int64_t block) {
-    const int64_t rows = rows_of(p, e);
-    const int64_t blocks = parts(rows, block);
-    const int64_t cost = blocks > 0 ? parts(rows, blocks) + item_cost : 0;
-    return (struct grid){rows, blocks, parts(width, HK_PANEL), cost};
-}
-
-// Row blocks small enough to occupy all threads, in multiples of the tile.
-static int64_t row_block(const struct product *p, int64_t width) {
-    const int64_t items = (int64_t)omp_get_max_threads() * items_per_thread;
-    const int64_t rows = parts(p->first[p->groups] * parts(width, HK_PANEL), items);
-    const int64_t tiles = parts(rows, tile_rows);
-    return smaller(tiles < 2 ? 2 * tile_rows : tiles * tile_rows, row_block_max);
-}
-
-static bool is_large(const struct product *p) {
-    return (int64_t)p->first[p->groups] * p->n * p->k >= parallel_min;
-}
-
-// Begin of row block i, on a tile boundary.
-static int64_t block_begin(const struct grid *grid, int64_t i) {
-    return smaller(parts(grid->rows * i, grid->blocks * tile_rows) * tile_rows, grid->rows);
-}
 
 // Rows [r0, r1) of C, panels [j0, j1) of B.
 static void nn_items(real *c, const real *a, const real *b, const struct product *p, int64_t r0,
@@ -228,59 +154,31 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
     }
 }
 
-// nn or nt, whichever `items` computes: out [., out_width] from x [., x_width].
-static void by_rows(real *out, int64_t out_width, const real *x, int64_t x_width,
-                    const real *const *b, const struct product *p,
-                    void (*items)(real *, const real *, const real *, const struct product *,
-                                  int64_t, int64_t, int64_t, int64_t)) {
-    const int64_t block = row_block(p, out_width);
+void HK_VARIANT(product_nn)(real *c, const real *a, const real *const *b, const struct product *p) {
+    const int64_t block = walk_block_rows(p, p->n, row_block_max);
 #pragma omp parallel if (is_large(p))
-    {
-        int64_t total = 0;
-        for (int64_t e = 0; e < p->groups; e++) {
-            const struct grid grid = grid_of_rows(p, e, out_width, block);
-            total += grid.blocks * grid.panels * grid.cost;
-        }
-        struct share share = share_of_thread(total);
-        for (int64_t e = 0; e < p->groups; e++) {
-            const struct grid grid = grid_of_rows(p, e, out_width, block);
-            const int64_t row = p->first[e];
-            for (int64_t i = 0; i < grid.blocks; i++) {
-                int64_t j0, j1;
-                take(&share, &grid, &j0, &j1);
-                if (j0 >= j1) continue;
-                items(out + row * out_width, x + row * x_width, b[e] + p->offset, p,
-                      block_begin(&grid, i), block_begin(&grid, i + 1), j0, j1);
-            }
-        }
+    for (struct walk w = walk_start(p, false, p->n, block); walk_next(&w);) {
+        const int64_t row = p->first[w.expert];
+        nn_items(c + row * p->n, a + row * p->k, b[w.expert] + p->offset, p, w.r0, w.r1, w.j0,
+                 w.j1);
     }
 }
 
-void HK_VARIANT(product_nn)(real *c, const real *a, const real *const *b, const struct product *p) {
-    by_rows(c, p->n, a, p->k, b, p, nn_items);
-}
-
 void HK_VARIANT(product_nt)(real *a, const real *c, const real *const *b, const struct product *p) {
-    by_rows(a, p->k, c, p->n, b, p, nt_items);
+    const int64_t block = walk_block_rows(p, p->k, row_block_max);
+#pragma omp parallel if (is_large(p))
+    for (struct walk w = walk_start(p, false, p->k, block); walk_next(&w);) {
+        const int64_t row = p->first[w.expert];
+        nt_items(a + row * p->k, c + row * p->n, b[w.expert] + p->offset, p, w.r0, w.r1, w.j0,
+                 w.j1);
+    }
 }
 
 void HK_VARIANT(product_tn)(real *const *b, const real *a, const real *c, const struct product *p) {
 #pragma omp parallel if (is_large(p))
-    {
-        struct grid grid = {p->k, parts(p->k, turned_rows_max), parts(p->n, HK_PANEL), 0};
-        const int64_t items = grid.blocks * grid.panels;
-        const int64_t total = items * (p->first[p->groups] + item_cost * p->groups);
-        struct share share = share_of_thread(total);
-        for (int64_t e = 0; e < p->groups; e++) {
-            const int64_t row = p->first[e], rows = rows_of(p, e);
-            grid.cost = rows + item_cost;
-            for (int64_t i = 0; i < grid.blocks; i++) {
-                int64_t j[2];
-                take(&share, &grid, &j[0], &j[1]);
-                if (j[0] >= j[1]) continue;
-                const int64_t k[2] = {block_begin(&grid, i), block_begin(&grid, i + 1)};
-                tn_items(b[e] + p->offset, a + row * p->k, c + row * p->n, p, rows, k, j);
-            }
-        }
+    for (struct walk w = walk_start(p, true, p->n, turned_rows_max); walk_next(&w);) {
+        const int64_t row = p->first[w.expert], rows = p->first[w.expert + 1] - row;
+        const int64_t k[2] = {w.r0, w.r1}, j[2] = {w.j0, w.j1};
+        tn_items(b[w.expert] + p->offset, a + row * p->k, c + row * p->n, p, rows, k, j);
     }
 }
