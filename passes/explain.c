@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-// Three digits that matter: "4.5", "112".
+// Three digits that matter: "4.5", "1.03", "112", "1023".
 static void write(struct hec_text *to, double value, const char *prefix, const char *of) {
-    snprintf(to->text, sizeof to->text, "%.*f %s%s", value < 100 && value != (int64_t)value, value,
-             prefix, of);
+    const char *format = value < 999.5 && value > -999.5 ? "%.3g %s%s" : "%.0f %s%s";
+    snprintf(to->text, sizeof to->text, format, value, prefix, of);
 }
 
 struct hec_text hec_text_bytes(double bytes) {

@@ -266,8 +266,11 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         print_line("gradients", parameters, "of the same layout", out);
         print_line("optimizer states", 2 * parameters, "AdamW's two means", out);
         print_line("arena", p.arena_bytes, "saved values and temporaries of one microbatch", out);
-        print_line("together", 4 * parameters + rounded + p.arena_bytes,
+        const int64_t replicas = hec_replicas_of(module);
+        if (replicas) print_line("replicas", replicas, "of other ranks' experts, below", out);
+        print_line("together", 4 * parameters + rounded + replicas + p.arena_bytes,
                    ranks ? "and what is under way between ranks: see the program's info" : "", out);
+        hec_explain_replicas(module, out);
         explain_parameters(&p, whole, out);
         explain_arena(&p, out);
     }

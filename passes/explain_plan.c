@@ -200,6 +200,7 @@ static void print_candidate(const struct report *r, const char *what,
 static int by_time(const void *left, const void *right) {
     const struct hec_candidate *a = *(const struct hec_candidate *const *)left;
     const struct hec_candidate *b = *(const struct hec_candidate *const *)right;
+    if (a->fits != b->fits) return a->fits ? -1 : 1;
     return (a->iteration_us > b->iteration_us) - (a->iteration_us < b->iteration_us);
 }
 

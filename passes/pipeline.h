@@ -78,6 +78,13 @@ void hec_passes_print(FILE *out);
 // the module has no homes.
 bool hec_explain_memory(MlirOperation module, FILE *out);
 
+// ---- explain_replicas.c
+
+// Bytes of replicas on a device; 0 where experts stay.
+int64_t hec_replicas_of(MlirOperation module);
+// Prints what a device holds when experts move, beside expert parallelism; nothing where they stay.
+void hec_explain_replicas(MlirOperation module, FILE *out);
+
 // ---- explain_plan.c, explain_comm.c
 
 // Print, from a module that verify-movement has gone over, how experts move, and what travels. False

@@ -19,9 +19,25 @@ static const double most_exposed = 0.2, alike = 0.01;
 
 // ---- what the user said
 
+// Left to the search: not said, `auto`, or `auto(a, b)`, which lists what may be taken.
 static bool is_auto(MlirOperation module, const char *key) {
     const MlirStringRef text = hec_setting(module, key);
-    return text.length < 4 || strncmp(text.data, "auto", 4) == 0;
+    return text.length == 0 || (text.length >= 4 && strncmp(text.data, "auto", 4) == 0);
+}
+
+enum { LISTED_MAX = 16 };
+
+// The numbers of `auto(a, b)`; 0: none are listed.
+static int listed(MlirOperation module, const char *key, int64_t value[LISTED_MAX]) {
+    const MlirStringRef text = hec_setting(module, key);
+    char copy[256] = "";
+    if (text.length < 5 || text.length >= sizeof copy) return 0;
+    memcpy(copy, text.data, text.length);
+    int count = 0;
+    for (char *at = strchr(copy, '('); at && count < LISTED_MAX; at = strchr(at + 1, ',')) {
+        value[count++] = strtoll(at + 1, NULL, 10);
+    }
+    return count;
 }
 
 static bool read_policy(MlirOperation module, struct hec_search *s) {
@@ -51,10 +67,10 @@ static void read_settings(MlirOperation module, struct hec_search *s) {
     s->fixed_slots = !is_auto(module, "parallel.placement.memory");
     s->fixed_calibrate = !is_auto(module, "parallel.placement.calibrate");
     s->fixed_rematerialize = !is_auto(module, "parallel.placement.rematerialize");
-    const double memory = hec_setting_number(module, "parallel.placement.memory", 0);
-    if (s->fixed_slots && memory > HPL_EXPERTS_MAX) { // No count of slots: bytes.
+    const MlirStringRef memory = hec_setting(module, "parallel.placement.memory");
+    if (s->fixed_slots && memory.data[memory.length - 1] == 'B') { // Bytes, no count of slots.
         s->fixed_slots = false;
-        s->slot_bytes = (int64_t)memory;
+        s->slot_bytes = strtoll(memory.data, NULL, 10);
     }
     s->window = (int64_t)hec_setting_number(module, "parallel.placement.forecast.iterations", 5);
     const double every = hec_setting_number(module, "parallel.placement.reshard.iterations", 100);
@@ -93,22 +109,27 @@ static void find_fits(struct hec_search *s) {
 
 // ---- memory
 
+struct hpl_slots hec_slots_of(const struct hec_costs *costs, const struct hec_set_cost *set,
+                              const struct hpl_policy *policy, int64_t slots, bool rematerialize) {
+    const struct hpl_slots_request request = {
+        .policy = policy,
+        .experts = set->experts,
+        .devices = (int32_t)(costs->machine.nodes * costs->machine.devices),
+        .layers = set->layers,
+        .slots = slots,
+        .rematerialize = rematerialize,
+        .param_bytes = set->chunk_bytes,
+        .grad_bytes = set->grad_bytes,
+    };
+    return hpl_slots_of(&request);
+}
+
 int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy *policy,
                           int64_t slots, bool rematerialize) {
     int64_t bytes = 0;
     for (int i = 0; i < costs->count; i++) {
-        const struct hec_set_cost *c = &costs->set[i];
-        const struct hpl_slots_request request = {
-            .policy = policy,
-            .experts = c->experts,
-            .devices = (int32_t)(costs->machine.nodes * costs->machine.devices),
-            .layers = c->layers,
-            .slots = slots,
-            .rematerialize = rematerialize,
-            .param_bytes = c->chunk_bytes,
-            .grad_bytes = c->grad_bytes,
-        };
-        const struct hpl_slots taken = hpl_slots_of(&request);
+        const struct hpl_slots taken =
+            hec_slots_of(costs, &costs->set[i], policy, slots, rematerialize);
         bytes += taken.params + taken.grads + taken.staging;
     }
     return bytes;
@@ -305,29 +326,42 @@ static int rematerializes(MlirOperation module, const struct hec_search *s) {
     return hec_setting_is(module, "parallel.placement.rematerialize", "true");
 }
 
+static bool vary_slots(MlirOperation module, struct hec_search *s, struct hec_choice c, int again) {
+    int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8};
+    const int given = listed(module, "parallel.placement.memory", value), usual = 6;
+    bool sound = true;
+    for (int i = 0; i < (given ? given : usual) && sound; i++) {
+        c.slots = value[i];
+        if (c.slots <= most_experts(s)) sound = consider(s, &c, again);
+    }
+    return sound;
+}
+
+static bool vary_overlap(MlirOperation module, struct hec_search *s, struct hec_choice c,
+                         int again) {
+    const int64_t t = c.overlap;
+    int64_t value[LISTED_MAX] = {t / 2, 5 * t / 4, t + 1, 2 * t, 4 * t};
+    const int given = listed(module, "parallel.placement.overlap", value), usual = 5;
+    bool sound = true;
+    for (int i = 0; i < (given ? given : usual) && sound; i++) {
+        c.overlap = value[i] < most_experts(s) ? value[i] : most_experts(s);
+        sound = consider(s, &c, again);
+    }
+    return sound;
+}
+
 static bool find_candidates(MlirOperation module, struct hec_search *s, int64_t overlap) {
-    static const int64_t slots[] = {1, 2, 3, 4, 6, 8};
     const bool calibrate =
         s->policy->calibrates && !hec_setting_is(module, "parallel.placement.calibrate", "false");
     const int again = rematerializes(module, s);
     struct hec_choice c = {.policy = s->policy, .even = s->even, .window = s->window};
     c.overlap = overlap;
     c.calibrate = calibrate ? HEC_CALIBRATE_WORTH : HEC_CALIBRATE_NEVER;
-    c.slots = s->fixed_slots ? fixed_count(module, "parallel.placement.memory") : 2;
-    if (!consider(s, &c, again)) return false;
-    for (int i = 0; i < 6 && !s->fixed_slots; i++) {
-        struct hec_choice next = c;
-        next.slots = slots[i];
-        if (slots[i] <= most_experts(s) && !consider(s, &next, again)) return false;
-    }
+    c.slots = fixed_count(module, "parallel.placement.memory");
+    if (s->fixed_slots ? !consider(s, &c, again) : !vary_slots(module, s, c, again)) return false;
     choose(s);
     c.slots = s->candidate[s->chosen].choice.slots;
-    const int64_t around[] = {overlap / 2, overlap * 5 / 4, overlap + 1, 2 * overlap, 4 * overlap};
-    for (int i = 0; i < 5 && !s->fixed_overlap; i++) {
-        struct hec_choice next = c;
-        next.overlap = around[i] < most_experts(s) ? around[i] : most_experts(s);
-        if (!consider(s, &next, again)) return false;
-    }
+    if (!s->fixed_overlap && !vary_overlap(module, s, c, again)) return false;
     choose(s);
     c = s->candidate[s->chosen].choice;
     if (s->fixed_calibrate || !calibrate) return true;
@@ -345,6 +379,18 @@ static bool find_baselines(struct hec_search *s) {
     return true;
 }
 
+// The largest `overlap` that is listed and not above it; the least listed where all are above.
+static int64_t among_listed(MlirOperation module, int64_t overlap) {
+    int64_t value[LISTED_MAX], best = -1, least = INT64_MAX;
+    const int given = listed(module, "parallel.placement.overlap", value);
+    for (int i = 0; i < given; i++) {
+        if (value[i] <= overlap && value[i] > best) best = value[i];
+        if (value[i] < least) least = value[i];
+    }
+    if (given == 0) return overlap;
+    return best >= 0 ? best : least;
+}
+
 bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
     *s = (struct hec_search){0};
     if (!hec_costs_of(module, &s->costs) || !read_policy(module, s)) return false;
@@ -356,6 +402,7 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
     int64_t overlap = s->fit_forward < s->fit_again ? s->fit_forward : s->fit_again;
     if (overlap > most_experts(s)) overlap = most_experts(s);
     if (s->fixed_overlap) overlap = fixed_count(module, "parallel.placement.overlap");
+    overlap = among_listed(module, overlap);
     if (!choose_owners(module, s, arena, overlap)) return false;
     if (!find_candidates(module, s, overlap) || !find_baselines(s)) {
         hec_ir_error(module, "the planner refuses the numbers of this cluster");

@@ -5,6 +5,7 @@
 
 #include "lang/base/arena.h"
 #include "passes/cost/simulate.h"
+#include "runtime/plan/slots.h"
 
 enum { HEC_CANDIDATES_MAX = 64 };
 
@@ -51,6 +52,10 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
 // The phases of one set under given choices. False: the planner refuses them.
 bool hec_search_phases(const struct hec_search *search, int set,
                        const struct hec_movement *movement, struct hec_phases *phases);
+
+// What replicas of one set take on one device (runtime/plan/slots.h).
+struct hpl_slots hec_slots_of(const struct hec_costs *costs, const struct hec_set_cost *set,
+                              const struct hpl_policy *policy, int64_t slots, bool rematerialize);
 
 // The bytes of replicas on one device, and what a device has of owned chunks, all sets together.
 int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy *policy,

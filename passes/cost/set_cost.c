@@ -75,26 +75,27 @@ static bool is_rounded(MlirOperation module, MlirStringRef param) {
     return found;
 }
 
-// Elements of one chunk's parameters, and bytes as replicas hold them: of what products read in bf16,
-// the copy in bf16.
-static int64_t chunk_elements(MlirOperation module, MlirOperation set, int64_t *bytes) {
+// Elements of one chunk, and of those that no product reads in bf16; padding counts where the layout
+// is known (place-buffers).
+static int64_t chunk_elements(MlirOperation module, MlirOperation set, int64_t *plain) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     const MlirStringRef name = hec_get_string(set, "sym_name");
     int64_t elements = 0;
-    *bytes = 0;
+    *plain = 0;
     for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_param) ||
-            !mlirStringRefEqual(hec_get_string(ops.op[k], "set"), name))
+        const MlirOperation param = ops.op[k];
+        if (!hec_op_is(param, HEC_OP_param) ||
+            !mlirStringRefEqual(hec_get_string(param, "set"), name))
             continue;
-        const MlirType type = hec_get_type(ops.op[k], "type");
-        const int64_t own = hec_type_elements(type) / hec_get_int(set, "experts");
-        const int64_t size = hec_type_bytes(type) / hec_type_elements(type);
+        const int64_t own =
+            hec_has_attr(param, "elements")
+                ? hec_get_int(param, "elements")
+                : hec_type_elements(hec_get_type(param, "type")) / hec_get_int(set, "experts");
         elements += own;
-        const bool rounded = is_rounded(module, hec_get_string(ops.op[k], "sym_name"));
-        *bytes += own * (rounded ? 2 : size);
+        if (!is_rounded(module, hec_get_string(param, "sym_name"))) *plain += own;
     }
     free(ops.op);
-    return elements;
+    return hec_has_attr(set, "chunk_elements") ? hec_get_int(set, "chunk_elements") : elements;
 }
 
 static void find_set(MlirOperation module, const struct hec_machine *machine,
@@ -111,11 +112,13 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     const MlirType y = mlirValueGetType(hec_result(site->collect, 0));
     const int64_t tokens = cost->rows / hec_get_int(site->set, "topk");
     cost->row_bytes = hec_type_bytes(y) / tokens;
-    const int64_t elements = chunk_elements(module, site->set, &cost->chunk_bytes);
     const int64_t real = hec_type_bytes(y) / hec_type_elements(y);
+    int64_t plain;
+    const int64_t elements = chunk_elements(module, site->set, &plain);
+    const bool rounded = is_rounded(module, HEC_STR("")) && plain < elements;
     cost->grad_bytes = elements * real;
-    cost->owner_bytes = 4 * cost->grad_bytes;
-    if (cost->chunk_bytes < cost->grad_bytes) cost->owner_bytes += cost->chunk_bytes;
+    cost->chunk_bytes = rounded ? 2 * elements + plain * real : cost->grad_bytes;
+    cost->owner_bytes = 4 * cost->grad_bytes + (rounded ? 2 * elements : 0);
     const double room = (double)(cost->rows_max > 0 ? cost->rows_max : 1);
     cost->row_forward_us = waves_us(machine, site->waves) / room;
     if (site->waves_back.ptr) cost->row_backward_us = waves_us(machine, site->waves_back) / room;

@@ -1,0 +1,88 @@
+// Part of --explain=memory: parameters, gradients and optimizer states of a device when experts move,
+// beside those under expert parallelism.
+#include "passes/cost/search.h"
+#include "passes/explain.h"
+#include "passes/pipeline.h"
+#include "runtime/plan/slots.h"
+
+enum { EP, KEPT, AGAIN, COLUMNS };
+
+// Bytes of one device, all sets together.
+struct column {
+    double dense, owned, params, grads, staging;
+};
+
+static struct column column_of(const struct hec_costs *costs, const struct hpl_policy *policy,
+                               int64_t slots, bool rematerialize) {
+    struct column c = {.dense = (double)costs->dense_bytes,
+                       .owned = (double)hec_owned_bytes(costs)};
+    for (int i = 0; i < costs->count; i++) {
+        const struct hpl_slots taken =
+            hec_slots_of(costs, &costs->set[i], policy, slots, rematerialize);
+        c.params += (double)taken.params;
+        c.grads += (double)taken.grads;
+        c.staging += (double)taken.staging;
+    }
+    return c;
+}
+
+static double sum_of(const struct column *c) {
+    return c->dense + c->owned + c->params + c->grads + c->staging;
+}
+
+static void print_row(FILE *out, const char *what, const double value[COLUMNS]) {
+    fprintf(out, "  %-46s", what);
+    for (int i = 0; i < COLUMNS; i++) fprintf(out, " %15s", hec_text_bytes(value[i]).text);
+    fputc('\n', out);
+}
+
+// What the module says; false where experts stay.
+static bool read(MlirOperation module, struct hec_movement *m, struct hec_costs *costs,
+                 const struct hpl_policy **policy) {
+    if (!hec_moves_experts(module) || !hec_movement_read(module, m)) return false;
+    *policy = hpl_policy_find(m->policy);
+    return *policy && hec_costs_of(module, costs);
+}
+
+int64_t hec_replicas_of(MlirOperation module) {
+    struct hec_movement m;
+    struct hec_costs costs;
+    const struct hpl_policy *policy;
+    if (!read(module, &m, &costs, &policy)) return 0;
+    return hec_replica_bytes(&costs, policy, m.slots, m.rematerialize);
+}
+
+void hec_explain_replicas(MlirOperation module, FILE *out) {
+    struct hec_movement m;
+    struct hec_costs costs;
+    const struct hpl_policy *policy;
+    if (!read(module, &m, &costs, &policy)) return;
+    const struct column c[COLUMNS] = {column_of(&costs, hpl_policy_find("ep"), 0, false),
+                                      column_of(&costs, policy, m.slots, false),
+                                      column_of(&costs, policy, m.slots, true)};
+    fprintf(out, "\nparameters, gradients and states of a device, %s with m = %" PRId64 ":\n",
+            m.policy, m.slots);
+    fprintf(out, "  %-46s %15s %15s %15s\n", "", "ep", "kept", "re-materialized");
+    double row[COLUMNS];
+    const struct {
+        const char *what;
+        size_t at;
+    } rows[] = {
+        {"outside of experts", offsetof(struct column, dense)},
+        {"of its own experts", offsetof(struct column, owned)},
+        {"replicas: parameters", offsetof(struct column, params)},
+        {"replicas: gradients", offsetof(struct column, grads)},
+        {"gradients on their way", offsetof(struct column, staging)},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        for (int i = 0; i < COLUMNS; i++)
+            row[i] = *(const double *)((const char *)&c[i] + rows[k].at);
+        print_row(out, rows[k].what, row);
+    }
+    for (int i = 0; i < COLUMNS; i++) row[i] = sum_of(&c[i]);
+    print_row(out, "together", row);
+    fprintf(out, "  %-46s", "of ep's");
+    for (int i = 0; i < COLUMNS; i++) fprintf(out, " %15.3f", row[i] / row[EP]);
+    fprintf(out, "\n  This program: %s.\n",
+            m.rematerialize ? "re-materialized" : "kept until backward");
+}
