@@ -1,4 +1,5 @@
 // Memory of what moves experts: taken once, replicas' slots committed where they are touched.
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,6 +9,7 @@
 #include "runtime/fssdp/own.h"
 #include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
+#include "runtime/plan/reshard.h"
 
 // ---- where chunks are
 
@@ -222,16 +224,26 @@ static bool create_topology(struct hrt_fssdp *fssdp) {
 // Scratch as large as the largest set needs it.
 static bool create_scratch(struct hrt_fssdp *fssdp) {
     const int devices = fssdp->comm->size;
-    int64_t experts = 1, holders = 1, transfers = 1;
+    const int nodes = fssdp->comm->nodes;
+    int64_t experts = 1, holders = 1, transfers = 1, chunks = devices;
+    size_t bytes = 0;
     for (int i = 0; i < fssdp->program->sets; i++) {
         const struct hrt_moving_set *set = &fssdp->set[i];
         const int64_t here = most_holders(set, devices);
         if (set->set->experts > experts) experts = set->set->experts;
         if (here > holders) holders = here;
         if (here * set->slots.segments > transfers) transfers = here * set->slots.segments;
+        const int32_t here_experts = (int32_t)set->set->experts;
+        const size_t owners =
+            hpl_reshard_work_bytes((int32_t)set->set->layers, here_experts, devices, nodes);
+        const size_t plan = hpl_work_bytes(here_experts, devices, nodes, (int32_t)here);
+        if (owners > bytes) bytes = owners;
+        if (plan > bytes) bytes = plan;
+        if (set->set->layers * set->set->experts > chunks)
+            chunks = set->set->layers * set->set->experts;
     }
-    const size_t bytes =
-        hpl_work_bytes((int32_t)experts, devices, fssdp->comm->nodes, (int32_t)holders);
+    fssdp->rows = malloc((size_t)chunks * sizeof *fssdp->rows);
+    fssdp->next_owner = malloc((size_t)chunks * sizeof *fssdp->next_owner);
     fssdp->memory = malloc(bytes);
     fssdp->work = (struct hpl_work){fssdp->memory, (unsigned char *)fssdp->memory + bytes};
     fssdp->forecast = malloc((size_t)(devices * experts) * sizeof *fssdp->forecast);
@@ -239,14 +251,15 @@ static bool create_scratch(struct hrt_fssdp *fssdp) {
     fssdp->schedule.capacity = fssdp->mirror.capacity = (int32_t)transfers;
     fssdp->schedule.transfer = malloc((size_t)transfers * sizeof *fssdp->schedule.transfer);
     fssdp->mirror.transfer = malloc((size_t)transfers * sizeof *fssdp->mirror.transfer);
-    return fssdp->memory && fssdp->forecast && fssdp->share && fssdp->schedule.transfer &&
-           fssdp->mirror.transfer && take_plan(&fssdp->scratch, experts, holders);
+    return fssdp->rows && fssdp->next_owner && fssdp->memory && fssdp->forecast && fssdp->share &&
+           fssdp->schedule.transfer && fssdp->mirror.transfer &&
+           take_plan(&fssdp->scratch, experts, holders);
 }
 
-// How rows are divided: as the policy decides itself, evenly as it does, or by quota.
+// How rows are divided: by quota, or as evenly as the policy does it; rivals do it in their own way.
 static enum hpl_split split_of(const struct hrt_movement *movement,
                                const struct hpl_policy *policy) {
-    if (policy->split == HPL_SPLIT_PLANNED) return policy->split;
+    if (!policy->calibrates) return policy->split;
     if (!movement->even) return HPL_SPLIT_QUOTA;
     return policy->split == HPL_SPLIT_QUOTA ? HPL_SPLIT_NEAREST : policy->split;
 }
@@ -279,6 +292,16 @@ bool hrt_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
     if (!create_all(fssdp)) {
         hrt_fssdp_destroy(fssdp);
         return hrt_fail(error, "not enough memory for replicas of experts");
+    }
+    for (int i = 0; i < state->program->sets; i++) {
+        if (hrt_plan_nothing(fssdp, i) == HPL_OK) continue;
+        hrt_fail(error,
+                 "'%s' cannot place the %" PRId64 " experts of '%s' on %d ranks with %" PRId64
+                 " slots each (parallel.placement.memory)",
+                 policy->name, fssdp->set[i].set->experts, fssdp->set[i].set->name,
+                 fssdp->comm->size, movement->slots);
+        hrt_fssdp_destroy(fssdp);
+        return false;
     }
     hrt_experts_divide(state->experts, hrt_divide, fssdp);
     *created = fssdp;
@@ -314,6 +337,8 @@ void hrt_fssdp_destroy(struct hrt_fssdp *fssdp) {
     free(fssdp->memory);
     free(fssdp->forecast);
     free(fssdp->share);
+    free(fssdp->rows);
+    free(fssdp->next_owner);
     free(fssdp->schedule.transfer);
     free(fssdp->mirror.transfer);
     free(fssdp);

@@ -89,8 +89,10 @@ struct hrt_fssdp {
     void *memory;
     struct hpl_schedule schedule, mirror;
     struct hpl_plan scratch;
-    uint32_t *forecast; // [ranks][experts]
-    int64_t *share;     // [holders] as the policy decided them; from a plan to its waves.
+    uint32_t *forecast;  // [ranks][experts]
+    int64_t *share;      // [holders] as the policy decided them; from a plan to its waves.
+    int64_t *rows;       // [layers][experts], or [ranks]
+    int32_t *next_owner; // [layers][experts]
 };
 
 // create.c: where chunk (layer, expert) lies on this rank: its place if it owns it, else its slot.
@@ -107,6 +109,12 @@ void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl
 
 // Sets to->holder to those of `plan`, and the owners where they are not among them.
 void hrt_plan_with_owners(struct hpl_plan *to, const struct hpl_plan *plan, const int32_t *owner);
+
+// Whether the policy can place a set of which nobody has rows.
+enum hpl_status hrt_plan_nothing(struct hrt_fssdp *fssdp, int set);
+
+// Places a layer of a periodic policy anew, by the forecast.
+void hrt_place_anew(struct hrt_fssdp *fssdp, int set, int64_t layer);
 
 // A plan in which every expert has its owner alone.
 void hrt_plan_of_owners(struct hpl_plan *plan, const int32_t *owner);
@@ -132,6 +140,7 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
 // Returns when the move, or only what arrives here, is done; at once when nothing of the layer is under
 // way. Any layer: -1.
 void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer, const char *what);
+void hrt_moves_finish(struct hrt_fssdp *fssdp);
 void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
                     const char *what);
 

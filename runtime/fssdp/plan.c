@@ -161,6 +161,27 @@ void hrt_plan(struct hrt_fssdp *fssdp, int set, int64_t at) {
     adopt(fssdp, set, at);
 }
 
+enum hpl_status hrt_plan_nothing(struct hrt_fssdp *fssdp, int set) {
+    const int64_t experts = fssdp->set[set].set->experts;
+    const struct hpl_loads loads = {fssdp->comm->size, (int32_t)experts, fssdp->forecast};
+    const struct hpl_problem problem = problem_of(fssdp, set, 0, &loads);
+    memset(fssdp->forecast, 0, (size_t)(fssdp->comm->size * experts) * sizeof *fssdp->forecast);
+    const enum hpl_status status = hpl_problem_check(&problem);
+    if (status != HPL_OK) return status;
+    return hpl_place(fssdp->policy, &problem, &fssdp->scratch, fssdp->share, &fssdp->work);
+}
+
+void hrt_place_anew(struct hrt_fssdp *fssdp, int set, int64_t at) {
+    struct hrt_moving_layer *layer = &fssdp->set[set].layer[at];
+    const struct hpl_loads loads = {fssdp->comm->size, layer->placed.experts, fssdp->forecast};
+    struct hpl_problem problem = problem_of(fssdp, set, at, &loads);
+    hrt_forecast(fssdp, set, at);
+    problem.present = &layer->placed;
+    hrt_planned(fssdp, set, at,
+                hpl_place(fssdp->policy, &problem, &fssdp->scratch, fssdp->share, &fssdp->work));
+    hrt_plan_copy(&layer->placed, &fssdp->scratch);
+}
+
 // The owners and, of every expert, those of `now` that `before` lacks: what still has to travel.
 static void added_to(struct hpl_plan *added, const struct hpl_plan *before,
                      const struct hpl_plan *now, const int32_t *owner) {

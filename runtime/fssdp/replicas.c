@@ -99,11 +99,15 @@ void hrt_release_grads(struct hrt_fssdp *fssdp, int set, int64_t at) {
     if (used) memset(moving->pool[HRT_CHUNK_GRADS], 0, used); // As the next layer expects them.
 }
 
-void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training) {
+void hrt_moves_finish(struct hrt_fssdp *fssdp) {
     for (int s = 0; s < fssdp->program->sets; s++) {
         for (int kind = 0; kind < HRT_MOVES; kind++)
             hrt_move_wait(fssdp, &fssdp->set[s].move[kind], -1, "the movement of experts");
     }
+}
+
+void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training) {
+    hrt_moves_finish(fssdp);
     fssdp->training = training;
     if (training) fssdp->iterations++;
 }

@@ -40,8 +40,13 @@ bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_prog
         .span = malloc(((size_t)tensors + 1) * sizeof *optimizer->span),
     };
     if (!optimizer->span) return hrt_fail(error, "out of memory");
+    hrt_optimizer_collect(optimizer, program);
+    return true;
+}
 
+void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_program *program) {
     struct hrt_tensor tensor = {0};
+    optimizer->spans = 0;
     while (hrt_tensor_next(program, &tensor)) {
         const struct hrt_param *param = tensor.param;
         if (!param->trainable || !hrt_tensor_is_here(program, &tensor)) continue;
@@ -50,7 +55,6 @@ bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_prog
     }
     qsort(optimizer->span, (size_t)optimizer->spans, sizeof *optimizer->span, by_offset);
     optimizer->spans = join(optimizer->span, optimizer->spans);
-    return true;
 }
 
 void hrt_optimizer_destroy(struct hrt_optimizer *optimizer) {

@@ -24,6 +24,9 @@ struct hrt_optimizer {
 bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_program *program,
                           struct hrt_error *error);
 
+// Collects them again, after experts have changed their owners.
+void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_program *program);
+
 void hrt_optimizer_destroy(struct hrt_optimizer *optimizer);
 
 // Step number `step`, from 0: scales the gradients by `grad_scale`, updates parameters and states,

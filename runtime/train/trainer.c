@@ -8,6 +8,7 @@
 
 #include "kernels/noise/noise.h"
 #include "runtime/experts/experts.h"
+#include "runtime/fssdp/reshard.h"
 #include "runtime/fssdp/run.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
@@ -187,6 +188,8 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     hrt_round_params(trainer->state->program, trainer->state->params, trainer->state->rounded);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
     hrt_bias_update(trainer->state, &trainer->loads);
+    if (trainer->state->fssdp && hrt_fssdp_end_step(trainer->state->fssdp))
+        hrt_optimizer_collect(&trainer->optimizer, trainer->state->program);
     report->imbalance = hrt_loads_imbalance(&trainer->loads);
     hrt_profile_end_step(trainer->profile);
     report->seconds = hrt_now() - start;

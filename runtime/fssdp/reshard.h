@@ -1,0 +1,21 @@
+// Owners change between steps: their chunks move with the optimizer's states.
+#ifndef HECATE_RUNTIME_FSSDP_RESHARD_H
+#define HECATE_RUNTIME_FSSDP_RESHARD_H
+
+#include <stdbool.h>
+
+struct hrt_fssdp;
+
+// Ends a step, after the optimizer: every so many iterations (reshard_every) owners change, by the loads
+// of the last iterations. Policies of ours spread the experts of every layer that are not heavy
+// (hpl_reshard); periodic ones place anew, and an expert whose owner is not among its holders any more
+// gets one that is. Others leave owners alone.
+//
+// Parameters, their rounded copies, means and variances of the chunks that change their owner move
+// point to point; the memory they leave is given back, page by page. Gradients must be zero, as the
+// optimizer leaves them. Collective.
+//
+// True: owners have changed, and whoever keeps a list of what is here makes it anew.
+bool hrt_fssdp_end_step(struct hrt_fssdp *fssdp);
+
+#endif
