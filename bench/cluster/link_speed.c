@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PIECE = 1 << 20, PIECES = 32, ROUND_TRIPS = 200 };
+enum { PIECE = 1 << 20, PIECES = 32, ROUND_TRIPS = 200, ROUNDS = 4 };
 
 static int rank, size;
 static char *out, *in;
 
 // Seconds for PIECES MiB from each of `pairs` ranks at `from` to its counterpart at `to`.
-static double send_bulk(int from, int to, int pairs, bool back) {
+static double send_once(int from, int to, int pairs, bool back) {
     MPI_Request request[2 * PIECES];
     int requests = 0, to_rank = -1, from_rank = -1;
     if (rank >= from && rank < from + pairs) to_rank = rank - from + to;
@@ -34,6 +34,16 @@ static double send_bulk(int from, int to, int pairs, bool back) {
     double seconds = MPI_Wtime() - start, slowest;
     MPI_Allreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return slowest;
+}
+
+// Seconds for PIECES MiB, the best of some rounds: other work on this machine only slows links down.
+static double send_bulk(int from, int to, int pairs, bool back) {
+    double best = send_once(from, to, pairs, back);
+    for (int i = 1; i < ROUNDS; i++) {
+        const double seconds = send_once(from, to, pairs, back);
+        if (seconds < best) best = seconds;
+    }
+    return best;
 }
 
 // Seconds that an empty message takes from rank 0 to `peer`.
@@ -72,13 +82,11 @@ int main(int argc, char **argv) {
     bool sound = ranks > 0 && out && in;
     if (!sound) MPI_Abort(MPI_COMM_WORLD, 2);
     if (ranks > 1) {
-        send_bulk(0, 1, 1, false); // The first opens connections.
         report("inside a node", bulk, send_bulk(0, 1, 1, false), 0);
         const double seconds = send_empty(1);
         if (rank == 0) printf("%-44s %8.1f us\n", "an empty message inside a node", 1e6 * seconds);
     }
     if (size >= 2 * ranks) {
-        send_bulk(0, ranks, ranks, true);
         sound &= report("one rank to another node", bulk, send_bulk(0, ranks, 1, false), bits);
         sound &=
             report("there and back at once, each way", bulk, send_bulk(0, ranks, 1, true), bits);
