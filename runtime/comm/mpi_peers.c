@@ -98,14 +98,21 @@ static void end_process(const struct hrt_mpi *own, int rank) {
 #endif
 }
 
-// Whether some other rank can end the process of `rank`, or it has ended.
-static bool is_reached(const struct hrt_mpi *own, int rank) {
-    for (int r = 0; r < own->size; r++) {
-        if (r != rank && own->peer[r].processes == own->peer[rank].processes &&
-            strcmp(own->peer[r].host, own->peer[rank].host) == 0)
-            return true;
+// Who ends the process of a rank that hangs: the first other rank of its machine; -1: there is none.
+static int keeper_of(const struct hrt_mpi *own, int lost) {
+    for (int r = 0; lost >= 0 && r < own->size; r++) {
+        if (r != lost && own->peer[r].processes == own->peer[lost].processes &&
+            strcmp(own->peer[r].host, own->peer[lost].host) == 0)
+            return r;
     }
-    return false;
+    return -1;
+}
+
+// The others leave at once, which most launchers answer by ending everybody; then this is not needed.
+static void clear_away(const struct hrt_mpi *own, int lost) {
+    if (keeper_of(own, lost) != own->rank || has_ended(own, lost)) return;
+    wait_seconds(3);
+    end_process(own, lost);
 }
 
 // Ends this rank, and with it the job where the launcher cares. `all`: asks the launcher to end
@@ -118,8 +125,8 @@ static _Noreturn void leave(bool all) {
 }
 
 void hrt_mpi_follow(struct hrt_mpi *own, int lost) {
-    if (lost >= 0) end_process(own, lost);
     wait_seconds(0.5); // Whoever raised the alarm is heard first.
+    clear_away(own, lost);
     leave(false);
 }
 
@@ -148,8 +155,9 @@ static _Noreturn void end(struct hrt_mpi *own, int lost, const char *format, ...
     fflush(stdout);
     fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, sentence);
     if (own->heart) hrt_mpi_heart_alarm(own->heart, lost);
-    if (lost >= 0) end_process(own, lost);
-    leave(!own->heart || lost < 0 || !is_reached(own, lost));
+    const bool alone = !own->heart || own->size == 2 || keeper_of(own, lost) < 0;
+    if (!alone) clear_away(own, lost);
+    leave(alone);
 }
 
 // "rank 3 (process 4711 on n1)"
