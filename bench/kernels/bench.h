@@ -15,25 +15,30 @@ void bench_free_all(void);
 // Multiply-adds of all threads together, in GF/s (a multiply-add is two), on vectors as wide as
 // the kernels use.
 double bench_peak(void);
+double bench_peak_bf16(void);
 
-// Prints one row: `flops` in `seconds` as GF/s and as share of the peak; `bytes` as GB/s when no
-// flops are given.
+// Prints one row: `flops` in `seconds` as GF/s and as share of the peak, that of bf16 where the name
+// of the operation ends so; `bytes` as GB/s when no flops are given.
 void bench_print(const char *op, const char *shape, const char *who, double flops, double bytes,
                  double seconds);
 
 void bench_products(void);
+void bench_products_bf16(void);
 void bench_grouped(void);
+void bench_grouped_bf16(void);
 void bench_attention(void);
 void bench_passes(void);
 
-// Rivals, where the build found them; each prints nothing otherwise. Row major, C = A B.
+// Rivals, where the build found them; each prints nothing otherwise. All is row major.
+enum bench_form { BENCH_NN, BENCH_NT, BENCH_TN }; // C = A B, A = C B^T, B = A^T C
 struct bench_product {
     int64_t m, n, k;
-    const float *a, *b;
-    float *c;
+    float *a, *b, *c;
 };
-// `count` independent products, C = A B each; one for a plain product.
-void bench_rivals(const char *op, const char *shape, const struct bench_product *products,
-                  int count);
+// `count` independent products of one shape; one for a plain product.
+void bench_rivals(const char *op, enum bench_form form, const char *shape,
+                  const struct bench_product *products, int count);
+void bench_rivals_bf16(const char *op, const char *shape, int64_t m, int64_t n, int64_t k,
+                       int count);
 
 #endif

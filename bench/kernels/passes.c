@@ -53,7 +53,13 @@ static void run_cross_entropy_grad(void *context) {
 
 static void run_router(void *context) {
     const struct passes *x = context;
-    const struct hk_router_rule rule = {experts, 8, 1, 1, HK_SOFTMAX, HK_RENORMALIZED, 1};
+    const struct hk_router_rule rule = {.experts = experts,
+                                        .topk = 8,
+                                        .groups = 1,
+                                        .topk_groups = 1,
+                                        .score = HK_SOFTMAX,
+                                        .weight = HK_RENORMALIZED,
+                                        .scale = 1};
     hk_router_f32(x->b, x->c, x->ids, x->loads, x->a, NULL, NULL, NULL, tokens, rule);
 }
 

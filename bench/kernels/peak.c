@@ -8,3 +8,9 @@ double bench_peak(void) {
     if (peak == 0) peak = hk_peak_f32();
     return peak;
 }
+
+double bench_peak_bf16(void) {
+    static double peak;
+    if (peak == 0) peak = hk_peak_bf16();
+    return peak;
+}

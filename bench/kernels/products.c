@@ -42,9 +42,11 @@ static void bench_matmul(int64_t m, int64_t k, int64_t n) {
     void *context = (void *)&x;
     bench_print("matmul_nn", shape, "hecate", flops, 0, bench_seconds(run_nn, context));
     const struct bench_product product = {.m = m, .n = n, .k = k, .a = x.a, .b = x.b, .c = x.c};
-    bench_rivals("matmul_nn", shape, &product, 1);
+    bench_rivals("matmul_nn", BENCH_NN, shape, &product, 1);
     bench_print("matmul_nt", shape, "hecate", flops, 0, bench_seconds(run_nt, context));
+    bench_rivals("matmul_nt", BENCH_NT, shape, &product, 1);
     bench_print("matmul_tn", shape, "hecate", flops, 0, bench_seconds(run_tn, context));
+    bench_rivals("matmul_tn", BENCH_TN, shape, &product, 1);
     bench_free_all();
 }
 
@@ -96,7 +98,7 @@ static void bench_experts(int64_t rows, int64_t k, int64_t n) {
             .n = n,
             .k = k,
             .a = x.a + e * rows * k,
-            .b = x.chunk[e], // Random numbers in either layout.
+            .b = x.grad[e], // Random numbers in either layout.
             .c = x.c + e * rows * n,
         };
     }
@@ -104,9 +106,11 @@ static void bench_experts(int64_t rows, int64_t k, int64_t n) {
     char shape[64];
     snprintf(shape, sizeof shape, "64 x M=%d K=%d N=%d", (int)rows, (int)k, (int)n);
     bench_print("grouped_nn", shape, "hecate", flops, 0, bench_seconds(run_grouped_nn, &x));
-    bench_rivals("grouped_nn", shape, products, experts);
+    bench_rivals("grouped_nn", BENCH_NN, shape, products, experts);
     bench_print("grouped_nt", shape, "hecate", flops, 0, bench_seconds(run_grouped_nt, &x));
+    bench_rivals("grouped_nt", BENCH_NT, shape, products, experts);
     bench_print("grouped_tn", shape, "hecate", flops, 0, bench_seconds(run_grouped_tn, &x));
+    bench_rivals("grouped_tn", BENCH_TN, shape, products, experts);
     bench_free_all();
 }
 

@@ -1,9 +1,11 @@
-// The same products by oneDNN and by libxsmm, many of them shared out to the threads. HK_BENCH_DNNL and HK_BENCH_XSMM say what is there.
+// The same products by oneDNN, and those of form nn by libxsmm, many of them shared out to the
+// threads. HK_BENCH_DNNL and HK_BENCH_XSMM say what is there.
 #include "bench/kernels/bench.h"
 
 #include <stddef.h>
 
 struct rivalry {
+    enum bench_form form;
     const struct bench_product *products;
     int count;
 };
@@ -11,18 +13,24 @@ struct rivalry {
 #ifdef HK_BENCH_DNNL
 #include <oneapi/dnnl/dnnl.h>
 
-static void multiply_dnnl(const struct bench_product *p) {
-    dnnl_sgemm('N', 'N', p->m, p->n, p->k, 1.0f, p->a, p->k, p->b, p->n, 0.0f, p->c, p->n);
+static void multiply_dnnl(enum bench_form form, const struct bench_product *p) {
+    if (form == BENCH_NN) {
+        dnnl_sgemm('N', 'N', p->m, p->n, p->k, 1.0f, p->a, p->k, p->b, p->n, 0.0f, p->c, p->n);
+    } else if (form == BENCH_NT) {
+        dnnl_sgemm('N', 'T', p->m, p->k, p->n, 1.0f, p->c, p->n, p->b, p->n, 0.0f, p->a, p->k);
+    } else { // Added to, as ours.
+        dnnl_sgemm('T', 'N', p->k, p->n, p->m, 1.0f, p->a, p->k, p->c, p->n, 1.0f, p->b, p->n);
+    }
 }
 
 static void run_dnnl(void *context) {
     const struct rivalry *r = context;
     if (r->count == 1) { // Parallel inside.
-        multiply_dnnl(r->products);
+        multiply_dnnl(r->form, r->products);
         return;
     }
 #pragma omp parallel for schedule(static)
-    for (int i = 0; i < r->count; i++) multiply_dnnl(&r->products[i]);
+    for (int i = 0; i < r->count; i++) multiply_dnnl(r->form, &r->products[i]);
 }
 #endif
 
@@ -51,10 +59,10 @@ static void run_xsmm(void *context) {
 }
 #endif
 
-void bench_rivals(const char *op, const char *shape, const struct bench_product *products,
-                  int count) {
+void bench_rivals(const char *op, enum bench_form form, const char *shape,
+                  const struct bench_product *products, int count) {
     const double flops = 2.0 * (double)products->m * (double)products->n * (double)products->k;
-    struct rivalry r = {products, count};
+    struct rivalry r = {form, products, count};
     (void)op;
     (void)shape;
     (void)flops;
@@ -63,6 +71,7 @@ void bench_rivals(const char *op, const char *shape, const struct bench_product 
     bench_print(op, shape, "oneDNN", flops * count, 0, bench_seconds(run_dnnl, &r));
 #endif
 #ifdef HK_BENCH_XSMM
+    if (form != BENCH_NN) return;
     bench_print(op, shape, "libxsmm", flops * count, 0, bench_seconds(run_xsmm, &r));
 #endif
 }
