@@ -90,9 +90,9 @@ static bool check_module(struct hec_emitter *e) {
 static void reserve_names(struct hec_emitter *e) {
     static const char *const own[] = {"backward", "begin",  "bind",    "bind_rounded", "forward",
                                       "loads",    "params", "program", "sets",         "settings"};
-    static const char *const members[] = {"batch", "experts", "grad",    "ids",  "noise",
-                                          "param", "rounded", "routing", "rows", "saved",
-                                          "scale", "share",   "targets"};
+    static const char *const members[] = {"batch", "dense", "experts", "grad",    "ids",
+                                          "noise", "param", "rounded", "routing", "rows",
+                                          "saved", "scale", "share",   "targets"};
     e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -146,6 +146,7 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
     if (e->world > 1) {
         hec_line(out, "#include \"hecate/runtime/comm/backend.h\"");
         hec_line(out, "#include \"hecate/runtime/experts/experts.h\"");
+        hec_line(out, "#include \"hecate/runtime/train/dense.h\"");
     }
     if (hec_has_movement(e)) hec_line(out, "#include \"hecate/runtime/fssdp/fssdp.h\"");
     hec_line(out, "#include \"hecate/runtime/program.h\"");

@@ -164,13 +164,15 @@ const char *hec_member(struct hec_emitter *e, MlirOperation symbol);  // Of stru
 MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param); // Null: none.
 // Whether products read a bf16 copy of a parameter; of a set: of one of its experts' parameters.
 bool hec_is_rounded(struct hec_emitter *e, MlirOperation symbol);
-bool hec_has_rounded(struct hec_emitter *e); // Of any.
+bool hec_has_rounded(struct hec_emitter *e);                       // Of any.
 const char *hec_experts(struct hec_emitter *e, MlirOperation set); // The constant for its experts.
 // The slot in which `set` keeps its loads, and the set of such a slot; null: there is none.
 MlirOperation hec_loads_of(struct hec_emitter *e, MlirOperation set);
 MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot);
 int hec_set_index(struct hec_emitter *e, MlirStringRef name); // In the table of sets; -1: none.
-bool hec_has_noise(struct hec_emitter *e);                    // Whether routers have jitter.
+// In the table of buckets: of gradients that are complete together (fssdp.all_reduce).
+int hec_bucket_index(struct hec_emitter *e, MlirOperation op);
+bool hec_has_noise(struct hec_emitter *e); // Whether routers have jitter.
 void hec_model_struct(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_bind(struct hec_emitter *e, struct hec_writer *out);

@@ -261,8 +261,62 @@ static double flops_per_token(struct hec_emitter *e) {
     return flops / (double)(e->batch * e->positions);
 }
 
+// ---- buckets of gradients
+
+static bool is_bucket(MlirOperation op) {
+    return hec_op_is(op, HEC_OP_all_reduce) || hec_op_is(op, HEC_OP_reduce_scatter);
+}
+
+int hec_bucket_index(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    int index = 0;
+    for (int i = 0; i < ops.count && !mlirOperationEqual(ops.op[i], op); i++)
+        index += is_bucket(ops.op[i]);
+    free(ops.op);
+    return index;
+}
+
+static void emit_bucket(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
+    const MlirAttribute names = mlirOperationGetAttributeByName(op, HEC_STR("params"));
+    const char *list[2] = {"", ""}; // Parameters, sets.
+    int count[2] = {0};
+    int64_t layers = 1;
+    for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(names); i++) {
+        const MlirStringRef name = mlirStringAttrGetValue(mlirArrayAttrGetElement(names, i));
+        const MlirOperation symbol = hec_find_symbol(e->module, name);
+        const bool set = hec_op_is(symbol, HEC_OP_set);
+        const int index = set ? hec_set_index(e, name) : param_index(e, name);
+        list[set] = HEC_TEXT(e, "%s%s%d", list[set], count[set] ? ", " : "", index);
+        count[set]++;
+        layers = at_least_one(hec_get_int(symbol, "layers"));
+    }
+    const char *text = HEC_TEXT(e, ".layers = %" PRId64, layers);
+    if (count[0])
+        text = HEC_TEXT(e, "%s, .params = %d, .param = (const int[]){%s}", text, count[0], list[0]);
+    if (count[1])
+        text = HEC_TEXT(e, "%s, .sets = %d, .set = (const int[]){%s}", text, count[1], list[1]);
+    hec_line(out, "{%s},", text);
+}
+
+// Returns how many there are.
+static int emit_buckets(struct hec_emitter *e, struct hec_writer *out) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    int buckets = 0;
+    for (int i = 0; i < ops.count; i++) {
+        if (!is_bucket(ops.op[i])) continue;
+        if (buckets++ == 0) {
+            hec_blank(out);
+            hec_open(out, "static const struct hrt_bucket buckets[] = {");
+        }
+        emit_bucket(e, out, ops.op[i]);
+    }
+    if (buckets) hec_close(out, "};");
+    free(ops.op);
+    return buckets;
+}
+
 static void emit_program(struct hec_emitter *e, struct hec_writer *out, int params, int sets,
-                         int loads, int settings) {
+                         int loads, int buckets, int settings) {
     const MlirOperation m = e->module;
     const MlirOperation logits = hec_find_symbol(m, HEC_STR("logits"));
     hec_blank(out);
@@ -290,6 +344,12 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
                  tables[i].many);
     }
     if (e->world > 1) {
+        const bool shard = mlirStringRefEqual(hec_get_string(m, "hecate.dense"), HEC_STR("shard"));
+        if (buckets)
+            hec_line(out, ".buckets = %d, .bucket = buckets, .bucket_bytes = %" PRId64 ",", buckets,
+                     hec_get_int(m, "hecate.bucket"));
+        hec_line(out, ".dense_offset = offsetof(struct %s, dense), .dense_shard = %s,", e->name,
+                 shard ? "true" : "false");
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,
                  e->sends_rows ? "true" : "false");
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);
@@ -320,7 +380,7 @@ void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
     const int loads =
         emit_table(e, out, "static const struct hrt_loads loads[]", HEC_OP_set, emit_loads);
     const int settings = emit_settings(e, out);
-    emit_program(e, out, params, sets, loads, settings);
+    emit_program(e, out, params, sets, loads, emit_buckets(e, out), settings);
     hec_blank(out);
     hec_open(out, "int main(int argc, char **argv) {");
     hec_line(out, "return hrt_main(argc, argv, &program);");

@@ -283,6 +283,10 @@ static void set_attributes(struct hec_build *build) {
         const char *experts = hec_program_setting(program, "parallel.experts");
         hec_set_attr(build->module, hec_attr_int(c, "hecate.world", build->world));
         hec_set_attr(build->module, hec_attr_string(c, "hecate.experts", experts));
+        const char *bucket = hec_program_setting(program, "parallel.bucket");
+        hec_set_attr(build->module, hec_attr_int(c, "hecate.bucket", strtoll(bucket, NULL, 10)));
+        const char *dense = hec_program_setting(program, "parallel.dense");
+        hec_set_attr(build->module, hec_attr_string(c, "hecate.dense", dense));
         const char *rows = hec_program_setting(program, "parallel.rows_max");
         if (strcmp(rows, "auto") != 0)
             hec_set_attr(build->module,

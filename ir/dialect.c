@@ -38,10 +38,15 @@ static const char *next_word(const char *at, struct word *word) {
 
 static const char *constraint_of(const char *kind) {
     static const char *const table[][2] = {
-        {"", "irdl.base \"!builtin.tensor\""},     {"index", "irdl.is index"},
-        {"int", "irdl.base \"#builtin.integer\""}, {"bool", "irdl.base \"#builtin.integer\""},
-        {"float", "irdl.base \"#builtin.float\""}, {"string", "irdl.base \"#builtin.string\""},
-        {"type", "irdl.base \"#builtin.type\""},   {"symbol", "irdl.base \"#builtin.symbol_ref\""},
+        {"", "irdl.base \"!builtin.tensor\""},
+        {"index", "irdl.is index"},
+        {"int", "irdl.base \"#builtin.integer\""},
+        {"bool", "irdl.base \"#builtin.integer\""},
+        {"float", "irdl.base \"#builtin.float\""},
+        {"string", "irdl.base \"#builtin.string\""},
+        {"type", "irdl.base \"#builtin.type\""},
+        {"symbol", "irdl.base \"#builtin.symbol_ref\""},
+        {"strings", "irdl.base \"#builtin.array\""},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i][0], kind) == 0) return table[i][1];

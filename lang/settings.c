@@ -56,8 +56,10 @@ const struct hec_setting_row hec_setting_rows[] = {
      .values = "mixtral|qwen2_moe|qwen3_moe|olmoe|deepseek_v2|deepseek_v3|gpt_oss",
      .standard = "", .later = "*", .text = "checkpoint names of Hugging Face"},
 
+    {"parallel.bucket", .type = COUNT, .measure = HEC_BYTES, .standard = "1048576", .smallest = 1,
+     .text = "bytes of gradients whose sum over devices starts together, during backward"},
     {"parallel.dense", .type = CHOICE, .values = "replicate|shard", .standard = "replicate",
-     .later = "shard", .text = "parameters outside experts: on every device, or sharded"},
+     .text = "parameters outside experts: on every device, or sharded"},
     {"parallel.experts", .type = CHOICE,
      .values = "fssdp|ep|replicate|quota|hecate|fsdp|fastermoe|smartmoe|flexmoe|eplb|laer|llep|ultraep",
      .standard = "fssdp",

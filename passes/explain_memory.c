@@ -233,6 +233,30 @@ static int64_t elements_of_rank(MlirOperation module) {
     return elements;
 }
 
+// Elements of each of the optimizer's states on one rank: all that it updates; with dense = shard a part
+// of what every rank has.
+static int64_t state_elements(MlirOperation module) {
+    int64_t elements = elements_of_rank(module);
+    if (!mlirStringRefEqual(hec_get_string(module, "hecate.dense"), HEC_STR("shard")))
+        return elements;
+    const int64_t world = hec_get_int(module, "hecate.world");
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    for (int k = 0; k < ops.count; k++) {
+        const MlirOperation op = ops.op[k];
+        int64_t count = 0;
+        if (hec_op_is(op, HEC_OP_param) && !hec_has_attr(op, "set") &&
+            hec_get_bool(op, "trainable"))
+            count = hec_get_int(op, "elements");
+        if (hec_op_is(op, HEC_OP_set) && !hec_has_attr(op, "rows_max"))
+            count = hec_get_int(op, "experts") * hec_get_int(op, "chunk_elements");
+        if (!count) continue;
+        const int64_t layers = hec_get_int(op, "layers");
+        elements -= (layers ? layers : 1) * (count - (count + world - 1) / world);
+    }
+    free(ops.op);
+    return elements;
+}
+
 // Bytes of the copies in bf16 that products of the fullest rank read.
 static int64_t rounded_bytes(MlirOperation module) {
     int64_t bytes = 0;
@@ -259,16 +283,17 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
     if (placed) {
         const int64_t whole = hec_get_int(module, "hecate.param_elements") * element_bytes(module);
         const int64_t parameters = elements_of_rank(module) * element_bytes(module);
+        const int64_t states = state_elements(module) * element_bytes(module);
         const int64_t rounded = rounded_bytes(module);
         const bool ranks = hec_has_attr(module, "hecate.world");
         print_line("parameters", parameters, ranks ? "on one rank, with its experts" : "", out);
         if (rounded) print_line("rounded copies", rounded, "in bf16, that products read", out);
         print_line("gradients", parameters, "of the same layout", out);
-        print_line("optimizer states", 2 * parameters, "AdamW's two means", out);
+        print_line("optimizer states", 2 * states, "AdamW's two means", out);
         print_line("arena", p.arena_bytes, "saved values and temporaries of one microbatch", out);
         const int64_t replicas = hec_replicas_of(module);
         if (replicas) print_line("replicas", replicas, "of other ranks' experts, below", out);
-        print_line("together", 4 * parameters + rounded + replicas + p.arena_bytes,
+        print_line("together", 2 * parameters + 2 * states + rounded + replicas + p.arena_bytes,
                    ranks ? "and what is under way between ranks: see the program's info" : "", out);
         hec_explain_replicas(module, out);
         explain_parameters(&p, whole, out);

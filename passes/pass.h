@@ -46,6 +46,7 @@ extern const struct hec_pass hec_pass_use_bf16;
 extern const struct hec_pass hec_pass_differentiate;
 extern const struct hec_pass hec_pass_recompute;
 extern const struct hec_pass hec_pass_distribute_experts;
+extern const struct hec_pass hec_pass_distribute_dense;
 extern const struct hec_pass hec_pass_fuse_elementwise;
 extern const struct hec_pass hec_pass_shard;
 extern const struct hec_pass hec_pass_materialize;

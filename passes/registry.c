@@ -14,6 +14,7 @@ const struct hec_pass *const hec_passes[] = {
     &hec_pass_recompute,          //
     &hec_pass_distribute_experts, // Of programs of several ranks.
     &hec_pass_fuse_elementwise,   //
+    &hec_pass_distribute_dense,   // Of programs of several ranks.
     &hec_pass_shard,              // Of programs whose experts move, up to verify-movement.
     &hec_pass_materialize,        //
     &hec_pass_overlap,            //

@@ -32,7 +32,7 @@ struct hrt_set {
     bool limited;               // The ranks drop rows of its experts together (hrt_drop).
     size_t chunks, chunk_grads; // Bytes into the model: tables of pointers, [layers][experts], of
                                 // the chunks that this rank holds, by number, and their gradients.
-    size_t chunk_rounded; // The same table of their rounded copies. 0: products read none.
+    size_t chunk_rounded;       // The same table of their rounded copies. 0: products read none.
     // Of programs that move experts (struct hrt_program, movement); else NULL.
     const int32_t *owner;     // [layers][experts] first owners. NULL: hrt_expert_owner's.
     const uint32_t *forecast; // [layers][world][experts] rows that each rank is expected to route
@@ -70,7 +70,7 @@ struct hrt_param {
     double init_value;
     bool decay, trainable;
     enum hrt_layout layout;
-    bool rounded; // Products read its copy in bf16.
+    bool rounded;          // Products read its copy in bf16.
     int64_t rows, columns; // The matrix that `layout` arranges: all elements of `shape`.
     int64_t elements;      // Stored, per layer (per expert), with padding.
     int set;               // Index into sets, or -1.
@@ -105,6 +105,14 @@ struct hrt_losses {
     double auxiliary;     // Sum over layers of auxiliary and z losses (not scaled by share).
 };
 
+// Gradients that are complete at one place of backward (fssdp.all_reduce): of parameters outside of
+// sets, and of whole sets that every rank has; `layers` at least 1, of one layer each time.
+struct hrt_bucket {
+    int64_t layers;
+    int params, sets;
+    const int *param, *set; // Indices.
+};
+
 struct hrt_program {
     const char *name;    // "tiny"
     const char *source;  // "examples/tiny.moe"
@@ -126,13 +134,18 @@ struct hrt_program {
     // 0 in programs of one rank. Others run with exactly this many, which all make the same calls:
     // forward and backward talk.
     int64_t world;
-    int rank;              // This process's, filled in by the runtime (in its copy of this struct).
-    int32_t **owners;      // Likewise: [sets] of [layers][experts], the rank that owns each chunk now
-                           // (params/owners.h). NULL: hrt_expert_owner's.
-    bool owned;            // Each expert lives on one rank; else every rank has all experts.
+    int rank;         // This process's, filled in by the runtime (in its copy of this struct).
+    int32_t **owners; // Likewise: [sets] of [layers][experts], the rank that owns each chunk now
+                      // (params/owners.h). NULL: hrt_expert_owner's.
+    bool owned;       // Each expert lives on one rank; else every rank has all experts.
     size_t experts_offset; // Bytes into the model: the struct hrt_experts * that it calls.
-    const struct hrt_movement *movement;    // NULL: experts stay (ep, replicate, one rank).
-    size_t fssdp_offset;                    // Bytes into the model: struct hrt_fssdp *. 0: none.
+    const struct hrt_movement *movement; // NULL: experts stay (ep, replicate, one rank).
+    size_t fssdp_offset;                 // Bytes into the model: struct hrt_fssdp *. 0: none.
+    int buckets;
+    const struct hrt_bucket *bucket; // As backward completes them.
+    int64_t bucket_bytes;            // As many at least are summed together.
+    bool dense_shard;    // Each rank has the optimizer's states of a part (train/dense.h).
+    size_t dense_offset; // Bytes into the model: the struct hrt_dense * that it calls.
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
 
     size_t model_bytes;   // Of the emitted struct; the runtime allocates it, zeroed.

@@ -1,4 +1,5 @@
-// Rows on their way to the ranks of their experts: calls of runtime/experts.
+// Rows on their way to the ranks of their experts: calls of runtime/experts. Gradients that all ranks
+// sum: calls of runtime/train/dense.h.
 #include "codegen/ops/ops.h"
 
 const char *hec_route_key(struct hec_emitter *e, MlirOperation op) {
@@ -70,4 +71,15 @@ void hec_emit_give_back_grad(struct hec_emitter *e, MlirOperation op) {
 void hec_emit_collect_grad(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_combine_grad(%s, %s, %s);", hec_route_key(e, op), written(e, op, 0),
                   written(e, op, 1));
+}
+
+void hec_emit_dense_ready(struct hec_emitter *e, MlirOperation op) {
+    const char *layer = "0";
+    if (mlirOperationGetNumOperands(op) > 0) {
+        const MlirOperation index = hec_defining(hec_operand(op, 0));
+        const bool fixed = hec_op_is(index, HEC_OP_CONSTANT);
+        layer = fixed ? HEC_TEXT(e, "%" PRId64, hec_get_int(index, "value")) : e->function->layer;
+        e->function->uses_layer |= !fixed;
+    }
+    hec_statement(e, "hrt_dense_ready(m->dense, %d, %s);", hec_bucket_index(e, op), layer);
 }

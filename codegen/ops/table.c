@@ -81,6 +81,9 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     [HEC_OP_await] = hec_emit_await,
     [HEC_OP_reduce] = hec_emit_reduce,
     [HEC_OP_release] = hec_emit_release,
+    // Gradients of what every rank has.
+    [HEC_OP_all_reduce] = hec_emit_dense_ready,
+    [HEC_OP_reduce_scatter] = hec_emit_dense_ready,
     // Rows on their way to the ranks of their experts.
     [HEC_OP_drop] = hec_emit_drop,
     [HEC_OP_exchange] = hec_emit_exchange,

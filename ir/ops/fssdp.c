@@ -65,6 +65,34 @@ const struct hec_traits hec_traits_await = {.verify = verify_key, .cost = cost_n
 const struct hec_traits hec_traits_reduce = {.verify = verify_key, .cost = cost_nothing};
 const struct hec_traits hec_traits_release = {.verify = verify_release, .cost = cost_nothing};
 
+// ---- gradients of what every rank has
+
+static bool check_member(MlirOperation op, MlirAttribute name) {
+    const MlirStringRef text =
+        mlirAttributeIsAString(name) ? mlirStringAttrGetValue(name) : HEC_STR("");
+    const MlirOperation symbol = hec_find_symbol(hec_module_of(op), text);
+    if (!hec_op_is(symbol, HEC_OP_param) && !hec_op_is(symbol, HEC_OP_set)) {
+        hec_ir_error(op, "there is no moe.param or moe.set @%.*s", (int)text.length, text.data);
+        return false;
+    }
+    const bool layered = mlirOperationGetNumOperands(op) > 0;
+    if ((hec_get_int(symbol, "layers") > 0) == layered) return true;
+    hec_ir_error(op, "@%.*s has %s", (int)text.length, text.data,
+                 layered ? "no layers" : "layers: an index is expected");
+    return false;
+}
+
+static bool verify_dense(MlirOperation op) {
+    const MlirAttribute params = mlirOperationGetAttributeByName(op, HEC_STR("params"));
+    bool sound = mlirAttributeIsAArray(params);
+    for (intptr_t i = 0; sound && i < mlirArrayAttrGetNumElements(params); i++)
+        sound = check_member(op, mlirArrayAttrGetElement(params, i));
+    return sound;
+}
+
+const struct hec_traits hec_traits_all_reduce = {.verify = verify_dense, .cost = cost_nothing};
+const struct hec_traits hec_traits_reduce_scatter = {.verify = verify_dense, .cost = cost_nothing};
+
 // ---- rows
 
 // `first` has an entry for each expert, and one more.

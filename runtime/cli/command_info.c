@@ -7,6 +7,7 @@
 #include "runtime/log/progress.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
+#include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 
@@ -37,17 +38,20 @@ static void print_bytes(const char *what, double bytes) {
 
 static void print_memory(const struct hrt_program *program) {
     const double params = (double)hrt_ranks_params_bytes(program);
+    const double states = OPTIMIZER_STATES * (double)hrt_ranks_state_bytes(program);
     const double moving = (double)hrt_ranks_moving_bytes(program);
+    const double sums = (double)hrt_dense_bytes(program);
     const double rounded = (double)hrt_rounded_bytes_here(program);
     printf("memory in training%s\n", program->world ? ", of a rank" : "");
     print_bytes("parameters", params);
     if (rounded > 0) print_bytes("bf16 copies", rounded);
     print_bytes("gradients", params);
-    print_bytes("AdamW states", OPTIMIZER_STATES * params);
+    print_bytes("AdamW states", states);
     print_bytes("arena", (double)program->arena_bytes);
     if (moving > 0) print_bytes("rows under way", moving);
+    if (sums > 0) print_bytes("sums under way", sums);
     print_bytes("total",
-                (2 + OPTIMIZER_STATES) * params + rounded + (double)program->arena_bytes + moving);
+                2 * params + states + rounded + (double)program->arena_bytes + moving + sums);
 }
 
 static void print_model(const struct hrt_program *program) {

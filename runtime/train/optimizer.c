@@ -10,6 +10,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
+#include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 
 static int by_offset(const void *a, const void *b) {
@@ -87,6 +88,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_
                          span.count, &rule);
         }
     }
+    if (state->dense) hrt_dense_publish(state->dense);
 }
 
 static double sum_squares(const struct hrt_state *state, int64_t offset, int64_t count) {
@@ -108,7 +110,8 @@ static void sum_chunks(const struct hrt_state *state, double *sum) {
     }
 }
 
-double hrt_grad_norm(const struct hrt_state *state) {
+// Of the tensors outside sets, on one rank.
+static double sum_tensors(const struct hrt_state *state) {
     const struct hrt_program *program = state->program;
     double sum = 0;
     for (int i = 0; i < program->params; i++) {
@@ -117,10 +120,27 @@ double hrt_grad_norm(const struct hrt_state *state) {
         for (int64_t layer = 0; layer < param->layers; layer++)
             sum += sum_squares(state, param->offset + layer * param->elements, param->elements);
     }
-    const int64_t chunks = hrt_ranks_chunks(program);
-    memset(state->chunk_sums, 0, (size_t)chunks * sizeof *state->chunk_sums);
+    return sum;
+}
+
+// The ranks' own sums, then the chunks': [world + chunks], each filled in by one rank.
+static double sum_ranks(const struct hrt_state *state) {
+    const struct hrt_program *program = state->program;
+    const int64_t sums = program->world + (program->owned ? hrt_ranks_chunks(program) : 0);
+    double *all = state->chunk_sums, sum = 0;
+    memset(all, 0, (size_t)sums * sizeof *all);
+    all[program->rank] = hrt_dense_own_squares(state->dense);
+    if (program->owned) sum_chunks(state, all + program->world);
+    hrt_comm_all_reduce(state->comm, all, sums, HRT_DOUBLE);
+    for (int64_t i = 0; i < sums; i++) sum += all[i];
+    return sum;
+}
+
+double hrt_grad_norm(const struct hrt_state *state) {
+    if (state->dense) return sqrt(sum_ranks(state));
+    double sum = sum_tensors(state);
+    const int64_t chunks = hrt_ranks_chunks(state->program);
     sum_chunks(state, state->chunk_sums);
-    if (program->owned) hrt_comm_all_reduce(state->comm, state->chunk_sums, chunks, HRT_DOUBLE);
     for (int64_t chunk = 0; chunk < chunks; chunk++) sum += state->chunk_sums[chunk];
     return sqrt(sum);
 }

@@ -36,7 +36,9 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_
                         double grad_scale);
 
 // Euclidean norm of all gradients: one double per tensor outside sets, in the order of the table
-// and of layers, then one per chunk in the order of sets, layers and experts, added in that order.
+// and of layers, then one per chunk in the order of sets, layers and experts, added in that order. On
+// several ranks, one per rank of its part of what all have (dense.h), in the order of ranks, then one
+// per chunk that is owned. Collective there.
 double hrt_grad_norm(const struct hrt_state *state);
 
 // The factor that brings gradients of norm `norm` to at most `clip` (0: any norm).

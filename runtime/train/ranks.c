@@ -8,6 +8,7 @@
 #include "runtime/fssdp/run.h"
 #include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
+#include "runtime/train/dense.h"
 
 int64_t hrt_ranks_chunks(const struct hrt_program *program) {
     int64_t chunks = 0;
@@ -80,9 +81,10 @@ bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_e
     struct hrt_experts_shape shape;
     if (!program->world) return true;
     state->comm = comm;
+    if (!hrt_dense_create(&state->dense, state, error)) return false;
+    *(struct hrt_dense **)((char *)state->model + program->dense_offset) = state->dense;
     if (!program->sets) return true;
-    for (int i = 0; program->owned && i < program->sets; i++)
-        point_at_chunks(state, i);
+    for (int i = 0; program->owned && i < program->sets; i++) point_at_chunks(state, i);
     if (!moving_shape(program, &set, &shape)) return hrt_fail(error, "out of memory");
     const bool created = hrt_experts_create(&state->experts, &shape, comm, error);
     free(set);
@@ -114,16 +116,16 @@ size_t hrt_ranks_params_bytes(const struct hrt_program *program) {
     return (size_t)(elements * hrt_element_bytes(program->precision));
 }
 
+size_t hrt_ranks_state_bytes(const struct hrt_program *program) {
+    struct hrt_program whole = *program;
+    whole.dense_shard = false;
+    const int64_t elsewhere = hrt_dense_state_elements(&whole) - hrt_dense_state_elements(program);
+    return hrt_ranks_params_bytes(program) -
+           (size_t)(elsewhere * hrt_element_bytes(program->precision));
+}
+
 void hrt_ranks_sum_gradients(const struct hrt_state *state) {
-    const struct hrt_program *program = state->program;
-    if (!program->world) return;
-    int64_t shared =
-        program->param_elements; // What lies before the first set, where experts have owners.
-    for (int i = 0; program->owned && i < program->sets; i++) {
-        if (program->set[i].offset < shared) shared = program->set[i].offset;
-    }
-    hrt_comm_all_reduce(state->comm, state->grads, shared,
-                        program->precision == HRT_FP64 ? HRT_DOUBLE : HRT_FLOAT);
+    if (state->dense) hrt_dense_finish(state->dense);
 }
 
 bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error) {

@@ -28,6 +28,7 @@ bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error)
 
 // Bytes of the parameters on the fullest rank, and of what moves rows to experts on each.
 size_t hrt_ranks_params_bytes(const struct hrt_program *program);
+size_t hrt_ranks_state_bytes(const struct hrt_program *program); // Each of the optimizer's states.
 size_t hrt_ranks_moving_bytes(const struct hrt_program *program);
 
 // Chunks of all sets and layers.

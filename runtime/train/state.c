@@ -8,6 +8,7 @@
 #include "runtime/fssdp/run.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
+#include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 
 size_t hrt_state_params_bytes(const struct hrt_program *program) {
@@ -50,14 +51,14 @@ static size_t batch_bytes(const struct hrt_program *program) {
 }
 
 static size_t sums_bytes(const struct hrt_program *program) {
-    return (size_t)hrt_ranks_chunks(program) * sizeof(double);
+    return (size_t)(hrt_ranks_chunks(program) + program->world) * sizeof(double);
 }
 
 // Where experts live on several ranks, parameters keep their places, and a rank touches its own.
 static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     const size_t params = hrt_state_params_bytes(program), batch = batch_bytes(program);
-    const bool own = program->owned;
+    const bool own = program->owned, part = own || program->dense_shard;
     void *ids = NULL, *targets = NULL, *sums = NULL;
     const size_t rounded = hrt_rounded_bytes(program);
     bool reserved =
@@ -71,8 +72,8 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
     if (reserved && rounded)
         reserved = reserve(&state->rounded, rounded, own, "parameters rounded to bf16", error);
     if (reserved && training)
-        reserved = reserve(&state->mean, params, own, "the optimizer's means", error) &&
-                   reserve(&state->variance, params, own, "the optimizer's variances", error);
+        reserved = reserve(&state->mean, params, part, "the optimizer's means", error) &&
+                   reserve(&state->variance, params, part, "the optimizer's variances", error);
     state->ids = ids;
     state->targets = targets;
     state->chunk_sums = sums;
@@ -106,5 +107,6 @@ void hrt_state_destroy(struct hrt_state *state) {
     release(state->chunk_sums, sums_bytes(program));
     hrt_fssdp_destroy(state->fssdp);
     hrt_experts_destroy(state->experts);
+    hrt_dense_destroy(state->dense);
     *state = (struct hrt_state){.program = program};
 }

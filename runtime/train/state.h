@@ -17,11 +17,12 @@ struct hrt_state {
     void *rounded; // Copies of parameters in bf16 (params/rounded.h), or NULL.
     void *arena;
     int32_t *ids, *targets; // [batch, positions]
-    double *chunk_sums;     // One per chunk of all sets: scratch of hrt_grad_norm.
+    double *chunk_sums;     // One per chunk of all sets, and per rank: scratch of hrt_grad_norm.
     // Of programs of several ranks, see ranks.h; else NULL.
     struct hrt_comm *comm; // Borrowed.
     struct hrt_experts *experts;
     struct hrt_fssdp *fssdp; // Of programs that move experts.
+    struct hrt_dense *dense;
 };
 
 // Reserves zeroed memory and binds the model. Pages are only taken when they are touched: a run

@@ -13,6 +13,7 @@
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/bias.h"
+#include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/schedule.h"
 
@@ -56,6 +57,8 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
     *trainer = (struct hrt_trainer){.config = config, .comm = comm, .data = data, .state = state};
     if (divide_tokens(trainer, error) &&
         hrt_optimizer_create(&trainer->optimizer, state->program, error) &&
+        (!state->dense || hrt_dense_restrict(state->dense, &trainer->optimizer.span,
+                                             &trainer->optimizer.spans, error)) &&
         hrt_loads_create(&trainer->loads, state->program, error))
         return true;
     hrt_trainer_destroy(trainer);
@@ -116,6 +119,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         hrt_loads_add(&trainer->loads, state->arena);
         if (trainer->route && !hrt_route_record(trainer->route, i, first, error)) return false;
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
+        hrt_dense_last(state->dense, i + 1 == trainer->iterations);
         program->backward(state->model, trainer->batch, state->ids, state->targets, scale, share);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         set_noise(trainer, false, 0);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/params/store.h"
+#include "runtime/train/dense.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
 
@@ -14,6 +15,8 @@ typeof(hrt_optimizer_step) __real_hrt_optimizer_step, __wrap_hrt_optimizer_step;
 static void write_gradients(const struct hrt_state *state, const char *prefix, int64_t step) {
     struct hrt_error error = {0};
     char path[4096];
+    if (state->dense)
+        hrt_dense_gather(state->dense, state->grads); // Ranks have parts (dense = shard).
     snprintf(path, sizeof path, "%s.%" PRId64, prefix, step);
     const bool written =
         state->comm ? hrt_store_gather(state->program, state->grads, state->comm, path, &error)

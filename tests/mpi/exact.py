@@ -36,6 +36,7 @@ DIMENSIONS = {
     "ranks": [2, 4, 8],
     "nodes": [1, 2, 4],
     "dense": ["replicate", "shard"],
+    "bucket": [1048576, 1024],
     "accumulation": [1, 3],
     "capacity": ["none", "position", "lowest"],
     "waves": ["auto", 24],
@@ -68,7 +69,7 @@ def settings(case):
         nodes = case["nodes"]
         chosen |= {"cluster.nodes": nodes, "cluster.devices": ranks // nodes,
                    "parallel.experts": case["experts"], "parallel.dense": case["dense"],
-                   "parallel.rows_max": case["waves"]}
+                   "parallel.rows_max": case["waves"], "parallel.bucket": case["bucket"]}
         if case["experts"] not in STAY:
             chosen |= {f"parallel.placement.{name}": case[name] for name in OF_MOVEMENT}
     return [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]

@@ -1,0 +1,151 @@
+// distribute-dense: says where the gradients of what every rank has are complete.
+//
+//   before   @backward: ... moe.accumulate %dwq, %i @wq; moe.accumulate %dgain, %i @norm ...
+//   after    the same, and behind the last of them
+//            fssdp.all_reduce(%i) {params = ["wq", "norm"]}
+//            With hecate.dense = "shard", fssdp.reduce_scatter.
+//
+// Why      The ranks' gradients are summed in the background of the rest of backward: a layer's while
+//          those of the layers below are computed. Only the compiler knows when they are complete.
+// Needs    hecate.world of the module (without it, nothing is done); distribute-experts.
+// Leaves   each trainable parameter that is no owned expert's in one operation, per layer: those of a
+//          loop's body behind the last accumulate of the body; the others behind the last one before
+//          and after each loop over layers. Sets of which every rank has all experts are in it as a
+//          whole, by the set's name. The order is the same on every rank, as the program is.
+// Reports  a parameter that two loops over layers accumulate.
+#include "passes/pass.h"
+
+#include <stdlib.h>
+
+#include "passes/rewrite.h"
+
+// What is complete behind operation `last` of `block`: `layer` of the parameter or set `symbol`.
+struct entry {
+    MlirBlock block;
+    MlirOperation last;
+    MlirValue layer; // Null: it has no layers.
+    MlirOperation symbol;
+};
+
+struct entries {
+    struct entry *entry;
+    int count, capacity;
+};
+
+static struct entry *find(struct entries *all, MlirOperation symbol, MlirValue layer) {
+    for (int i = 0; i < all->count; i++) {
+        struct entry *e = &all->entry[i];
+        if (e->symbol.ptr == symbol.ptr && e->layer.ptr == layer.ptr) return e;
+    }
+    if (all->count == all->capacity) {
+        all->capacity = all->capacity ? 2 * all->capacity : 64;
+        all->entry = realloc(all->entry, sizeof *all->entry * (size_t)all->capacity);
+        if (!all->entry) abort();
+    }
+    all->entry[all->count] = (struct entry){.symbol = symbol, .layer = layer};
+    return &all->entry[all->count++];
+}
+
+// The parameter that `op` accumulates, its set where every rank has all experts; null: an expert's
+// that has an owner.
+static MlirOperation symbol_of(MlirOperation module, MlirOperation op) {
+    const MlirOperation param = hec_find_symbol(module, hec_get_string(op, "param"));
+    if (!hec_has_attr(param, "set")) return param;
+    const MlirOperation set = hec_find_symbol(module, hec_get_string(param, "set"));
+    return hec_has_attr(set, "rows_max") ? (MlirOperation){0} : set;
+}
+
+// Whether `v` is made in the body of a loop: the layer of that loop.
+static bool is_of_loop(MlirValue v) {
+    return v.ptr && hec_op_is(mlirBlockGetParentOperation(hec_block_of(v)), HEC_OP_FOR) &&
+           !hec_op_is(hec_defining(v), HEC_OP_CONSTANT);
+}
+
+// All accumulates of @backward, in order: the last one of each parameter and layer stays.
+static bool collect(struct entries *all, MlirOperation module, MlirOperation backward) {
+    bool sound = true;
+    struct hec_ops ops = hec_ops_below(backward);
+    for (int k = 0; k < ops.count; k++) {
+        const MlirOperation op = ops.op[k];
+        if (!hec_op_is(op, HEC_OP_accumulate)) continue;
+        const MlirOperation symbol = symbol_of(module, op);
+        if (!symbol.ptr) continue;
+        const bool layered = mlirOperationGetNumOperands(op) > 1;
+        const MlirValue layer = layered ? hec_operand(op, 1) : (MlirValue){0};
+        const MlirBlock block = is_of_loop(layer) ? hec_block_of(layer) : hec_func_body(backward);
+        struct entry *e = find(all, symbol, layer);
+        e->block = block;
+        e->last = hec_ancestor_in(block, op);
+        for (int i = 0; i < all->count; i++) {
+            const struct entry *other = &all->entry[i];
+            if (other == e || other->symbol.ptr != symbol.ptr || !is_of_loop(other->layer))
+                continue;
+            hec_ir_error(op, "not yet: two loops accumulate the gradient of one parameter");
+            sound = false;
+        }
+    }
+    free(ops.op);
+    return sound;
+}
+
+// Whether a loop over layers stands behind `from`, up to `to`; both are in one block.
+static bool loop_between(MlirOperation from, MlirOperation to) {
+    while (!mlirOperationEqual(from, to)) {
+        from = mlirOperationGetNextInBlock(from);
+        if (mlirOperationIsNull(from)) return false;
+        if (hec_op_is(from, HEC_OP_FOR) && hec_for_of(from).count != HEC_COUNT_AT_RUN_TIME)
+            return true;
+    }
+    return false;
+}
+
+// Whether two entries are announced together.
+static bool belong_together(const struct entry *a, const struct entry *b) {
+    if (!mlirBlockEqual(a->block, b->block) || a->layer.ptr != b->layer.ptr) return false;
+    if (mlirOperationEqual(a->last, b->last)) return true;
+    return mlirOperationIsBeforeInBlock(a->last, b->last) ? !loop_between(a->last, b->last)
+                                                          : !loop_between(b->last, a->last);
+}
+
+// Builds the operation for entry `first` and all that belong to it, which are taken out.
+static void announce(struct entries *all, int first, enum hec_op id) {
+    const struct entry lead = all->entry[first];
+    const MlirContext c = mlirOperationGetContext(lead.last);
+    MlirAttribute *name = malloc(sizeof *name * (size_t)all->count);
+    if (!name) abort();
+    MlirOperation last = lead.last;
+    intptr_t names = 0;
+    for (int i = first; i < all->count; i++) {
+        struct entry *e = &all->entry[i];
+        if (!e->symbol.ptr || !belong_together(&lead, e)) continue;
+        name[names++] = mlirStringAttrGet(c, hec_get_string(e->symbol, "sym_name"));
+        if (mlirOperationIsBeforeInBlock(last, e->last)) last = e->last;
+        e->symbol.ptr = NULL;
+    }
+    struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(last));
+    b.at = hec_loc_strip(mlirOperationGetLocation(last));
+    const MlirNamedAttribute params = hec_attr(c, "params", mlirArrayAttrGet(c, names, name));
+    hec_build_op(&b, id, lead.layer.ptr ? 1 : 0, &lead.layer, 0, NULL, 1, &params);
+    free(name);
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
+    if (!hec_has_attr(module, "hecate.world") || !backward.ptr) return HEC_PASS_DONE;
+    const bool shard = mlirStringRefEqual(hec_get_string(module, "hecate.dense"), HEC_STR("shard"));
+    struct entries all = {0};
+    const bool sound = collect(&all, module, backward);
+    for (int i = 0; sound && i < all.count; i++) {
+        if (all.entry[i].symbol.ptr)
+            announce(&all, i, shard ? HEC_OP_reduce_scatter : HEC_OP_all_reduce);
+    }
+    free(all.entry);
+    return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
+}
+
+const struct hec_pass hec_pass_distribute_dense = {
+    .flag = "distribute-dense",
+    .summary = "Say where gradients that all ranks have are complete",
+    .run = run,
+};

@@ -1,0 +1,259 @@
+// Which gradients are summed when, and which part of everything is this rank's.
+#include "runtime/train/dense.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/sum_squares/sum_squares.h"
+#include "runtime/base/error.h"
+#include "runtime/params/tensor.h"
+#include "runtime/train/dense_own.h"
+#include "runtime/train/optimizer.h"
+#include "runtime/train/state.h"
+
+static bool is_dense(const struct hrt_param *param) {
+    return param->set < 0 && param->trainable;
+}
+
+static int64_t count_tensors(const struct hrt_program *program) {
+    int64_t tensors = 0;
+    for (int i = 0; i < program->params; i++)
+        tensors += is_dense(&program->param[i]) ? program->param[i].layers : 0;
+    for (int i = 0; !program->owned && i < program->sets; i++) tensors += program->set[i].layers;
+    return tensors;
+}
+
+static size_t stride_of(const struct hrt_program *program) {
+    return HRT_DENSE_ROUND / (size_t)program->world / 64 * 64;
+}
+
+size_t hrt_dense_bytes(const struct hrt_program *program) {
+    if (!program->world) return 0;
+    return 2 * stride_of(program) * (size_t)program->world +
+           (size_t)count_tensors(program) *
+               (sizeof(struct hrt_dense_tensor) + sizeof(struct hrt_dense_job));
+}
+
+// Parts of one tensor differ by an element at most; the widest is rounded up.
+int64_t hrt_dense_state_elements(const struct hrt_program *program) {
+    const int64_t ranks = program->dense_shard ? program->world : 1;
+    int64_t elements = 0;
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        if (is_dense(param)) elements += param->layers * ((param->elements + ranks - 1) / ranks);
+    }
+    for (int i = 0; !program->owned && i < program->sets; i++) {
+        const struct hrt_set *set = &program->set[i];
+        elements += set->layers * ((set->experts * set->chunk_elements + ranks - 1) / ranks);
+    }
+    return elements;
+}
+
+static void list_tensors(struct hrt_dense *dense) {
+    const struct hrt_program *program = dense->program;
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        dense->param_tensor[i] = is_dense(param) ? dense->tensors : -1;
+        for (int64_t layer = 0; is_dense(param) && layer < param->layers; layer++)
+            dense->tensor[dense->tensors++] = (struct hrt_dense_tensor){
+                .offset = param->offset + layer * param->elements, .count = param->elements};
+    }
+    for (int i = 0; i < program->sets; i++) {
+        const struct hrt_set *set = &program->set[i];
+        const int64_t count = set->experts * set->chunk_elements;
+        dense->set_tensor[i] = program->owned ? -1 : dense->tensors;
+        for (int64_t layer = 0; !program->owned && layer < set->layers; layer++)
+            dense->tensor[dense->tensors++] =
+                (struct hrt_dense_tensor){.offset = set->offset + layer * count, .count = count};
+    }
+}
+
+// Calls `each` for the tensors of a bucket; `layer` counts where there are layers.
+static void for_bucket(struct hrt_dense *dense, int number, int64_t layer,
+                       void (*each)(struct hrt_dense *dense, int64_t tensor)) {
+    const struct hrt_bucket *bucket = &dense->program->bucket[number];
+    for (int i = 0; i < bucket->params; i++) {
+        const int64_t first = dense->param_tensor[bucket->param[i]];
+        const int64_t layers = dense->program->param[bucket->param[i]].layers;
+        assert(first >= 0);
+        each(dense, first + (layers > 1 ? layer : 0));
+    }
+    for (int i = 0; i < bucket->sets; i++) {
+        const int64_t first = dense->set_tensor[bucket->set[i]];
+        const int64_t layers = dense->program->set[bucket->set[i]].layers;
+        assert(first >= 0);
+        each(dense, first + (layers > 1 ? layer : 0));
+    }
+}
+
+static void expect(struct hrt_dense *dense, int64_t tensor) {
+    dense->tensor[tensor].expected = true;
+}
+
+// What no bucket has gets no gradient: it is zero on every rank.
+static void expect_all(struct hrt_dense *dense) {
+    for (int b = 0; b < dense->program->buckets; b++) {
+        const struct hrt_bucket *bucket = &dense->program->bucket[b];
+        for (int64_t layer = 0; layer < bucket->layers; layer++)
+            for_bucket(dense, b, layer, expect);
+    }
+}
+
+bool hrt_dense_create(struct hrt_dense **created, const struct hrt_state *state,
+                      struct hrt_error *error) {
+    const struct hrt_program *program = state->program;
+    const size_t ranks = (size_t)program->world, tensors = (size_t)count_tensors(program);
+    struct hrt_dense *dense = *created = calloc(1, sizeof *dense);
+    if (!dense) return hrt_fail(error, "out of memory");
+    *dense = (struct hrt_dense){
+        .comm = state->comm,
+        .program = program,
+        .grads = state->grads,
+        .params = state->params,
+        .element = (size_t)hrt_element_bytes(program->precision),
+        .shard = program->dense_shard,
+        .tensor = calloc(tensors + 1, sizeof *dense->tensor),
+        .param_tensor = calloc((size_t)program->params + 1, sizeof *dense->param_tensor),
+        .set_tensor = calloc((size_t)program->sets + 1, sizeof *dense->set_tensor),
+        .queue = calloc(tensors + 1, sizeof *dense->queue),
+        .job = calloc(tensors + 1, sizeof *dense->job),
+        .stride = stride_of(program),
+        .sent = malloc(stride_of(program) * ranks), // Touched where messages need it.
+        .received = malloc(stride_of(program) * ranks),
+        .request = calloc(2 * ranks, sizeof *dense->request),
+    };
+    if (!dense->tensor || !dense->param_tensor || !dense->set_tensor || !dense->queue ||
+        !dense->job || !dense->sent || !dense->received || !dense->request) {
+        hrt_dense_destroy(dense);
+        *created = NULL;
+        return hrt_fail(error, "out of memory");
+    }
+    list_tensors(dense);
+    expect_all(dense);
+    return true;
+}
+
+void hrt_dense_destroy(struct hrt_dense *dense) {
+    if (!dense) return;
+    free(dense->tensor);
+    free(dense->param_tensor);
+    free(dense->set_tensor);
+    free(dense->queue);
+    free(dense->job);
+    free(dense->sent);
+    free(dense->received);
+    free(dense->request);
+    free(dense);
+}
+
+// ---- gradients
+
+static void enqueue(struct hrt_dense *dense, int64_t tensor) {
+    assert(!dense->tensor[tensor].queued);
+    dense->tensor[tensor].queued = true;
+    dense->queue[dense->queued++] = tensor;
+}
+
+static void start_queued(struct hrt_dense *dense) {
+    if (dense->started == dense->queued) return;
+    hrt_dense_start(dense, dense->started, dense->queued, dense->grads, true, !dense->shard);
+    dense->started = dense->queued;
+}
+
+void hrt_dense_last(struct hrt_dense *dense, bool last) {
+    if (dense) dense->last = last;
+}
+
+void hrt_dense_ready(struct hrt_dense *dense, int bucket, int64_t layer) {
+    if (!dense->last) return;
+    int64_t elements = 0;
+    for_bucket(dense, bucket, layer, enqueue);
+    for (int64_t i = dense->started; i < dense->queued; i++)
+        elements += dense->tensor[dense->queue[i]].count;
+    if (elements * (int64_t)dense->element >= dense->program->bucket_bytes) start_queued(dense);
+}
+
+void hrt_dense_finish(struct hrt_dense *dense) {
+    for (int64_t i = 0; i < dense->tensors; i++) {
+        if (dense->tensor[i].expected && !dense->tensor[i].queued) enqueue(dense, i);
+    }
+    start_queued(dense);
+    hrt_dense_wait(dense, "the sum of gradients");
+    for (int64_t i = 0; i < dense->tensors; i++) dense->tensor[i].queued = false;
+    dense->queued = dense->started = 0;
+    dense->last = false;
+}
+
+// This rank's part of a tensor.
+static int64_t own_part(const struct hrt_dense *dense, int64_t tensor, int64_t *count) {
+    const struct hrt_dense_piece whole = {&dense->tensor[tensor], 0, INT64_MAX / 2};
+    return hrt_dense_begin(dense, &whole, dense->comm->rank, count);
+}
+
+double hrt_dense_own_squares(const struct hrt_dense *dense) {
+    double sum = 0;
+    for (int64_t i = 0; i < dense->tensors; i++) {
+        int64_t count;
+        const int64_t at = own_part(dense, i, &count);
+        sum += dense->element == sizeof(float)
+                   ? hk_sum_squares_f32((const float *)dense->grads + at, count)
+                   : hk_sum_squares_f64((const double *)dense->grads + at, count);
+    }
+    return sum;
+}
+
+// ---- dense = shard
+
+// The part of `span` that lies in [at, at + count).
+static struct hrt_span overlap(const struct hrt_span *span, int64_t at, int64_t count) {
+    const int64_t begin = span->offset > at ? span->offset : at;
+    const int64_t span_end = span->offset + span->count;
+    const int64_t end = span_end < at + count ? span_end : at + count;
+    return (struct hrt_span){begin, end > begin ? end - begin : 0, span->decay};
+}
+
+bool hrt_dense_restrict(const struct hrt_dense *dense, struct hrt_span **span, int64_t *spans,
+                        struct hrt_error *error) {
+    if (!dense->shard) return true;
+    const struct hrt_program *program = dense->program;
+    struct hrt_span *cut =
+        malloc((size_t)(*spans + dense->tensors + program->sets + 1) * sizeof *cut);
+    int64_t cuts = 0;
+    if (!cut) return hrt_fail(error, "out of memory");
+    for (int64_t s = 0; s < *spans; s++) {
+        const struct hrt_span *whole = &(*span)[s];
+        for (int64_t i = 0; i < dense->tensors; i++) {
+            int64_t count;
+            const int64_t at = own_part(dense, i, &count);
+            cut[cuts] = overlap(whole, at, count);
+            cuts += cut[cuts].count > 0;
+        }
+        for (int i = 0; program->owned && i < program->sets; i++) {
+            const struct hrt_set *set = &program->set[i];
+            const int64_t elements = set->layers * set->experts * set->chunk_elements;
+            cut[cuts] = overlap(whole, set->offset, elements);
+            cuts += cut[cuts].count > 0;
+        }
+    }
+    free(*span);
+    *span = cut;
+    *spans = cuts;
+    return true;
+}
+
+void hrt_dense_gather(struct hrt_dense *dense, void *buffer) {
+    for (int64_t i = 0; i < dense->tensors; i++) dense->queue[i] = i;
+    hrt_dense_start(dense, 0, dense->tensors, buffer, false, true);
+    hrt_dense_wait(dense, "the parts of parameters");
+}
+
+void hrt_dense_publish(struct hrt_dense *dense) {
+    if (!dense->shard) return;
+    for (int64_t i = 0; i < dense->tensors; i++) {
+        const struct hrt_dense_tensor *tensor = &dense->tensor[i];
+        memset((char *)dense->grads + (size_t)tensor->offset * dense->element, 0,
+               (size_t)tensor->count * dense->element);
+    }
+    hrt_dense_gather(dense, dense->params);
+}

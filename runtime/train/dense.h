@@ -1,0 +1,64 @@
+// What every rank has: its gradients are summed over the ranks during backward, in the background; with
+// dense = shard each rank updates a part of it, and the parts go to everybody.
+//
+// A tensor is one layer of a parameter outside of sets, or where every rank has all experts, one layer
+// of a set. Rank r's part of n elements is [n r / ranks, n (r + 1) / ranks): the ranks send it their
+// shares of it, it adds them up in the order of ranks, and sends the sum to all (replicate) or keeps
+// it (shard). So bits depend neither on the order of messages nor on that of tensors.
+//
+// During the backward of a step's last iteration emitted code says which gradients are complete. As soon
+// as these are parallel.bucket bytes their sum starts, in rounds of HRT_DENSE_ROUND bytes, so
+// that the memory is bounded. The order of buckets is that of the program, on every rank the same.
+#ifndef HECATE_RUNTIME_TRAIN_DENSE_H
+#define HECATE_RUNTIME_TRAIN_DENSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hrt_dense;
+struct hrt_error;
+struct hrt_program;
+struct hrt_span;
+struct hrt_state;
+
+enum { HRT_DENSE_ROUND = 4 << 20 };
+
+// Of a program of several ranks, whose state has joined them. The state is borrowed.
+bool hrt_dense_create(struct hrt_dense **dense, const struct hrt_state *state,
+                      struct hrt_error *error);
+void hrt_dense_destroy(struct hrt_dense *dense);
+
+// Bytes that hrt_dense_create takes for what is under way.
+size_t hrt_dense_bytes(const struct hrt_program *program);
+
+// Elements outside of owned experts whose optimizer states the fullest rank has.
+int64_t hrt_dense_state_elements(const struct hrt_program *program);
+
+// Whether the backward that follows is the last one before the gradients are read: then what it
+// completes is summed at once.
+void hrt_dense_last(struct hrt_dense *dense, bool last);
+
+// Emitted code: the gradients of the program's bucket number `bucket` are complete on this rank, those
+// of `layer` where its parameters have layers. Every rank calls it in the same order.
+void hrt_dense_ready(struct hrt_dense *dense, int bucket, int64_t layer);
+
+// Returns when all gradients are summed, those whose sum has not started included. Collective.
+void hrt_dense_finish(struct hrt_dense *dense);
+
+// The sum of squares of this rank's part of the gradients, tensor by tensor; after hrt_dense_finish.
+double hrt_dense_own_squares(const struct hrt_dense *dense);
+
+// Cuts `span` (in ascending order, `*spans` of them) down to what this rank updates: all of it, or with
+// dense = shard its parts. `*span` is allocated anew.
+bool hrt_dense_restrict(const struct hrt_dense *dense, struct hrt_span **span, int64_t *spans,
+                        struct hrt_error *error);
+
+// After the optimizer: with dense = shard sends the ranks' parts of the parameters to everybody, and
+// sets the rest of the gradients to zero. Collective.
+void hrt_dense_publish(struct hrt_dense *dense);
+
+// Makes `buffer`, laid out like the parameters, whole from the parts of all ranks. Collective.
+void hrt_dense_gather(struct hrt_dense *dense, void *buffer);
+
+#endif

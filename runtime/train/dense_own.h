@@ -1,0 +1,68 @@
+// What dense.c and dense_sum.c share. Nobody else includes this.
+#ifndef HECATE_RUNTIME_TRAIN_DENSE_OWN_H
+#define HECATE_RUNTIME_TRAIN_DENSE_OWN_H
+
+#include "runtime/comm/comm.h"
+#include "runtime/comm/job.h"
+#include "runtime/train/dense.h"
+
+enum { HRT_DENSE_TAG = 3 << 20, HRT_DENSE_PIECES = 64 };
+
+// Elements [offset, offset + count) of the buffers.
+struct hrt_dense_tensor {
+    int64_t offset, count;
+    bool expected, queued; // Some bucket has it; its sum has started.
+};
+
+// Elements [low, high) of every rank's part of a tensor.
+struct hrt_dense_piece {
+    const struct hrt_dense_tensor *tensor;
+    int64_t low, high;
+};
+
+// The sum of some tensors, or the way of their parts to everybody. One after the other: a job waits
+// until its number is up.
+struct hrt_dense_job {
+    struct hrt_job job;
+    struct hrt_dense *dense;
+    int64_t number, first, end; // Of the queue.
+    void *buffer;
+    bool reduce, gather;
+    // While it runs.
+    int64_t at, low; // The next piece: tensor of the queue, and where in the parts.
+    bool started, gathering;
+};
+
+struct hrt_dense {
+    struct hrt_comm *comm;
+    const struct hrt_program *program;
+    void *grads, *params;
+    size_t element;
+    bool shard, last;
+    int64_t tensors;
+    struct hrt_dense_tensor *tensor;
+    int64_t *param_tensor, *set_tensor; // The first tensor of each parameter and set; -1: none.
+    int64_t *queue; // [tensors] Of this step, in the order in which they were complete.
+    int64_t queued, started;
+    struct hrt_dense_job *job; // [tensors]
+    int64_t jobs, turn;        // Jobs of this step; the number of the one that runs.
+    // Of the round that is under way.
+    int pieces;
+    struct hrt_dense_piece piece[HRT_DENSE_PIECES];
+    size_t stride;               // Bytes of a message, at most.
+    char *sent, *received;       // [ranks][stride]
+    struct hrt_request *request; // [2][ranks] Sent, received.
+};
+
+// Where a rank's share of a piece begins, and how many elements it has.
+int64_t hrt_dense_begin(const struct hrt_dense *dense, const struct hrt_dense_piece *piece,
+                        int rank, int64_t *count);
+
+// Sums or gathers the tensors [first, end) of the queue in the background.
+void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *buffer, bool reduce,
+                     bool gather);
+
+// Returns when all jobs have finished.
+void hrt_dense_wait(struct hrt_dense *dense, const char *what);
+
+#endif

@@ -1,0 +1,194 @@
+// Test of what every rank has, run by mpirun: every rank knows the gradients of all, works out alone
+// what their sums are, and compares bits. A stand-in program has a parameter with layers, a tiny one, a
+// large one, one that gets no gradient, and a set that every rank has.
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/params/tensor.h"
+#include "runtime/train/dense.h"
+#include "runtime/train/optimizer.h"
+#include "runtime/train/state.h"
+#include "tests/runtime/mpi_case.h"
+
+enum { LAYERS = 3, WIDE = 5000, TINY = 3, LARGE = 1500001, UNUSED = 7, CHUNK = 11, EXPERTS = 2 };
+enum { AT_TINY = LAYERS * WIDE, AT_LARGE = AT_TINY + TINY, AT_UNUSED = AT_LARGE + LARGE };
+enum { AT_SET = AT_UNUSED + UNUSED, ELEMENTS = AT_SET + LAYERS * EXPERTS * CHUNK };
+
+static struct hrt_comm world; // MPI starts once per process.
+
+static const struct hrt_param params[] = {
+    {.symbol = "wide", .layers = LAYERS, .trainable = true, .elements = WIDE, .set = -1},
+    {.symbol = "tiny",
+     .layers = 1,
+     .trainable = true,
+     .elements = TINY,
+     .set = -1,
+     .offset = AT_TINY},
+    {.symbol = "large",
+     .layers = 1,
+     .trainable = true,
+     .elements = LARGE,
+     .set = -1,
+     .offset = AT_LARGE},
+    {.symbol = "unused",
+     .layers = 1,
+     .trainable = true,
+     .elements = UNUSED,
+     .set = -1,
+     .offset = AT_UNUSED},
+};
+static const struct hrt_set sets[] = {{.name = "set",
+                                       .experts = EXPERTS,
+                                       .topk = 1,
+                                       .layers = LAYERS,
+                                       .offset = AT_SET,
+                                       .chunk_elements = CHUNK}};
+static const struct hrt_bucket buckets[] = {
+    {.layers = 1, .params = 1, .param = (const int[]){2}},
+    {.layers = LAYERS, .params = 1, .param = (const int[]){0}, .sets = 1, .set = (const int[]){0}},
+    {.layers = 1, .params = 1, .param = (const int[]){1}},
+};
+
+static struct hrt_program program_of(enum hrt_precision precision, bool shard, int64_t bytes) {
+    return (struct hrt_program){.precision = precision,
+                                .param_elements = ELEMENTS,
+                                .params = 4,
+                                .param = params,
+                                .sets = 1,
+                                .set = sets,
+                                .world = world.size,
+                                .rank = world.rank,
+                                .buckets = 3,
+                                .bucket = buckets,
+                                .bucket_bytes = bytes,
+                                .dense_shard = shard};
+}
+
+static double gradient(int rank, int64_t i) {
+    if (i >= AT_UNUSED && i < AT_SET) return 0;
+    return 1.0 / (double)(1 + (i * 7919 + rank * 104729) % 1000003);
+}
+
+static double sum_of(enum hrt_precision precision, int64_t i) {
+    float narrow = (float)gradient(0, i);
+    double sum = gradient(0, i);
+    for (int r = 1; r < world.size; r++) {
+        narrow += (float)gradient(r, i);
+        sum += gradient(r, i);
+    }
+    return precision == HRT_FP64 ? sum : (double)narrow;
+}
+
+static void *filled(enum hrt_precision precision, int rank) {
+    void *buffer = malloc(ELEMENTS * (size_t)hrt_element_bytes(precision));
+    RANKS_CHECK(&world, buffer);
+    for (int64_t i = 0; i < ELEMENTS; i++) hrt_element_set(buffer, precision, i, gradient(rank, i));
+    return buffer;
+}
+
+// Backward as emitted code runs it; `layers` of the loop are told, the rest is left to finish.
+static void complete(struct hrt_dense *dense, int64_t layers) {
+    hrt_dense_last(dense, true);
+    hrt_dense_ready(dense, 0, 0);
+    for (int64_t i = LAYERS - 1; i >= LAYERS - layers; i--) hrt_dense_ready(dense, 1, i);
+    hrt_dense_finish(dense);
+}
+
+// The elements that this rank updates: 1 where it does.
+static char *own_elements(const struct hrt_dense *dense) {
+    struct hrt_error error = {0};
+    char *own = calloc(ELEMENTS, 1);
+    int64_t spans = 2;
+    struct hrt_span *span = malloc(2 * sizeof *span);
+    RANKS_CHECK(&world, own && span);
+    span[0] = (struct hrt_span){0, AT_LARGE + 5, true};
+    span[1] = (struct hrt_span){AT_LARGE + 5, ELEMENTS - AT_LARGE - 5, false};
+    RANKS_CHECK(&world, hrt_dense_restrict(dense, &span, &spans, &error));
+    for (int64_t s = 0; s < spans; s++) {
+        RANKS_CHECK(&world, span[s].decay == (span[s].offset < AT_LARGE + 5));
+        for (int64_t i = 0; i < span[s].count; i++) RANKS_CHECK(&world, !own[span[s].offset + i]++);
+    }
+    free(span);
+    return own;
+}
+
+static void sum_up(enum hrt_precision precision, bool shard, int64_t bytes, int64_t layers) {
+    const struct hrt_program program = program_of(precision, shard, bytes);
+    struct hrt_state state = {.program = &program, .comm = &world};
+    struct hrt_error error = {0};
+    struct hrt_dense *dense;
+    state.grads = filled(precision, world.rank);
+    state.params = filled(precision, world.rank);
+    RANKS_CHECK(&world, hrt_dense_create(&dense, &state, &error));
+    char *own = own_elements(dense);
+    complete(dense, layers);
+    for (int64_t i = 0; i < ELEMENTS; i++) {
+        if (!own[i]) continue;
+        const double sum = hrt_element(state.grads, precision, i);
+        RANKS_CHECK(&world, sum == sum_of(precision, i));
+        hrt_element_set(state.params, precision, i, 2 * sum); // An optimizer of its part.
+    }
+    hrt_dense_publish(dense);
+    for (int64_t i = 0; i < ELEMENTS; i++) {
+        RANKS_CHECK(&world, hrt_element(state.params, precision, i) == 2 * sum_of(precision, i));
+        RANKS_CHECK(&world, !shard || hrt_element(state.grads, precision, i) == 0);
+    }
+    hrt_dense_destroy(dense);
+    free(own);
+    free(state.grads);
+    free(state.params);
+}
+
+static void sums_are_those_of_all_ranks_in_order(void **state) {
+    (void)state;
+    sum_up(HRT_FP32, false, 1, LAYERS);
+    sum_up(HRT_FP64, false, 1, LAYERS);
+}
+
+static void small_tensors_wait_for_a_bucket(void **state) {
+    (void)state;
+    sum_up(HRT_FP32, false, 30000, LAYERS);
+    sum_up(HRT_FP32, false, INT64_MAX, LAYERS);
+}
+
+static void what_nobody_told_is_summed_in_the_end(void **state) {
+    (void)state;
+    sum_up(HRT_FP32, false, 1, 1);
+}
+
+static void each_rank_updates_its_part(void **state) {
+    (void)state;
+    sum_up(HRT_FP32, true, 1, LAYERS);
+    sum_up(HRT_FP64, true, 30000, 2);
+}
+
+static void before_the_last_iteration_nothing_is_summed(void **state) {
+    (void)state;
+    const struct hrt_program program = program_of(HRT_FP32, false, 1);
+    struct hrt_state held = {.program = &program, .comm = &world};
+    struct hrt_error error = {0};
+    struct hrt_dense *dense;
+    held.grads = filled(HRT_FP32, world.rank);
+    RANKS_CHECK(&world, hrt_dense_create(&dense, &held, &error));
+    hrt_dense_ready(dense, 0, 0);
+    RANKS_CHECK(&world, hrt_element(held.grads, HRT_FP32, AT_LARGE) ==
+                            (double)(float)gradient(world.rank, AT_LARGE));
+    complete(dense, LAYERS); // And a step later, everything once.
+    RANKS_CHECK(&world, hrt_element(held.grads, HRT_FP32, AT_LARGE) == sum_of(HRT_FP32, AT_LARGE));
+    hrt_dense_destroy(dense);
+    free(held.grads);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_are_those_of_all_ranks_in_order),
+        cmocka_unit_test(small_tensors_wait_for_a_bucket),
+        cmocka_unit_test(what_nobody_told_is_summed_in_the_end),
+        cmocka_unit_test(each_rank_updates_its_part),
+        cmocka_unit_test(before_the_last_iteration_nothing_is_summed),
+    };
+    ranks_open(&world, NULL);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    hrt_comm_close(&world);
+    return failed;
+}
