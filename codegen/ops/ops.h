@@ -28,4 +28,5 @@ const char *hec_drop_rule(struct hec_emitter *e, MlirOperation op);
 
 // The arguments that name a route to the runtime: "m->experts, 0, i".
 const char *hec_route_key(struct hec_emitter *e, MlirOperation op);
+
 #endif

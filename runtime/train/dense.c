@@ -213,33 +213,29 @@ static struct hrt_span overlap(const struct hrt_span *span, int64_t at, int64_t 
     return (struct hrt_span){begin, end > begin ? end - begin : 0, span->decay};
 }
 
-bool hrt_dense_restrict(const struct hrt_dense *dense, struct hrt_span **span, int64_t *spans,
-                        struct hrt_error *error) {
-    if (!dense->shard) return true;
+int64_t hrt_dense_cuts(const struct hrt_dense *dense) {
+    return dense->tensors + dense->program->sets;
+}
+
+int64_t hrt_dense_cut(const struct hrt_dense *dense, const struct hrt_span *span, int64_t spans,
+                      struct hrt_span *cut) {
     const struct hrt_program *program = dense->program;
-    struct hrt_span *cut =
-        malloc((size_t)(*spans + dense->tensors + program->sets + 1) * sizeof *cut);
     int64_t cuts = 0;
-    if (!cut) return hrt_fail(error, "out of memory");
-    for (int64_t s = 0; s < *spans; s++) {
-        const struct hrt_span *whole = &(*span)[s];
+    for (int64_t s = 0; s < spans; s++) {
         for (int64_t i = 0; i < dense->tensors; i++) {
             int64_t count;
             const int64_t at = own_part(dense, i, &count);
-            cut[cuts] = overlap(whole, at, count);
+            cut[cuts] = overlap(&span[s], at, count);
             cuts += cut[cuts].count > 0;
         }
         for (int i = 0; program->owned && i < program->sets; i++) {
             const struct hrt_set *set = &program->set[i];
             const int64_t elements = set->layers * set->experts * set->chunk_elements;
-            cut[cuts] = overlap(whole, set->offset, elements);
+            cut[cuts] = overlap(&span[s], set->offset, elements);
             cuts += cut[cuts].count > 0;
         }
     }
-    free(*span);
-    *span = cut;
-    *spans = cuts;
-    return true;
+    return cuts;
 }
 
 void hrt_dense_gather(struct hrt_dense *dense, void *buffer) {

@@ -49,10 +49,11 @@ void hrt_dense_finish(struct hrt_dense *dense);
 // The sum of squares of this rank's part of the gradients, tensor by tensor; after hrt_dense_finish.
 double hrt_dense_own_squares(const struct hrt_dense *dense);
 
-// Cuts `span` (in ascending order, `*spans` of them) down to what this rank updates: all of it, or with
-// dense = shard its parts. `*span` is allocated anew.
-bool hrt_dense_restrict(const struct hrt_dense *dense, struct hrt_span **span, int64_t *spans,
-                        struct hrt_error *error);
+// Of programs with dense = shard: cuts `spans` of them down to what this rank updates of them, its parts
+// and all of owned experts. `cut` has room for as many and hrt_dense_cuts more. Returns how many.
+int64_t hrt_dense_cut(const struct hrt_dense *dense, const struct hrt_span *span, int64_t spans,
+                      struct hrt_span *cut);
+int64_t hrt_dense_cuts(const struct hrt_dense *dense);
 
 // After the optimizer: with dense = shard sends the ranks' parts of the parameters to everybody, and
 // sets the rest of the gradients to zero. Collective.

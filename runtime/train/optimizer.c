@@ -38,28 +38,47 @@ bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_prog
     for (int i = 0; i < program->params; i++)
         tensors += hrt_param_tensors(program, &program->param[i]);
     *optimizer = (struct hrt_optimizer){
-        .span = malloc(((size_t)tensors + 1) * sizeof *optimizer->span),
+        .all = malloc(((size_t)tensors + 1) * sizeof *optimizer->all),
+        .room = tensors,
     };
-    if (!optimizer->span) return hrt_fail(error, "out of memory");
+    if (!optimizer->all) return hrt_fail(error, "out of memory");
+    hrt_optimizer_collect(optimizer, program);
+    return true;
+}
+
+bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_program *program,
+                         const struct hrt_dense *dense, struct hrt_error *error) {
+    const int64_t room = optimizer->room + hrt_dense_cuts(dense) + 1;
+    struct hrt_span *span = malloc((size_t)room * sizeof *span);
+    if (!span) return hrt_fail(error, "out of memory");
+    optimizer->dense = dense;
+    optimizer->span = span;
     hrt_optimizer_collect(optimizer, program);
     return true;
 }
 
 void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_program *program) {
     struct hrt_tensor tensor = {0};
-    optimizer->spans = 0;
+    struct hrt_span *all = optimizer->all;
+    int64_t spans = 0;
     while (hrt_tensor_next(program, &tensor)) {
         const struct hrt_param *param = tensor.param;
         if (!param->trainable || !hrt_tensor_is_here(program, &tensor)) continue;
-        optimizer->span[optimizer->spans++] =
-            (struct hrt_span){tensor.offset, param->elements, param->decay};
+        all[spans++] = (struct hrt_span){tensor.offset, param->elements, param->decay};
     }
-    qsort(optimizer->span, (size_t)optimizer->spans, sizeof *optimizer->span, by_offset);
-    optimizer->spans = join(optimizer->span, optimizer->spans);
+    qsort(all, (size_t)spans, sizeof *all, by_offset);
+    spans = join(all, spans);
+    if (optimizer->dense) {
+        spans = hrt_dense_cut(optimizer->dense, all, spans, optimizer->span);
+    } else {
+        optimizer->span = all;
+    }
+    optimizer->spans = spans;
 }
 
 void hrt_optimizer_destroy(struct hrt_optimizer *optimizer) {
-    free(optimizer->span);
+    if (optimizer->span != optimizer->all) free(optimizer->span);
+    free(optimizer->all);
     *optimizer = (struct hrt_optimizer){0};
 }
 

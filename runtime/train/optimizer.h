@@ -10,14 +10,18 @@
 #include "runtime/program.h"
 #include "runtime/train/state.h"
 
+struct hrt_dense;
+
 struct hrt_span { // Trainable elements that lie next to each other and are treated alike.
     int64_t offset, count;
     bool decay;
 };
 
 struct hrt_optimizer {
-    struct hrt_span *span;
-    int64_t spans;
+    struct hrt_span *all;          // Of all that is here.
+    struct hrt_span *span;         // Of what this rank updates; `all`, unless ranks share.
+    int64_t spans, room;           // Of `all`.
+    const struct hrt_dense *dense; // Borrowed. NULL: not shared.
 };
 
 // Collects the spans of trainable parameters; constants (rope tables, selection biases) are in none.
@@ -26,6 +30,10 @@ bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_prog
 
 // Collects them again, after experts have changed their owners.
 void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_program *program);
+
+// From now on this rank updates its part of what all ranks have (dense.h, dense = shard).
+bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_program *program,
+                         const struct hrt_dense *dense, struct hrt_error *error);
 
 void hrt_optimizer_destroy(struct hrt_optimizer *optimizer);
 

@@ -57,8 +57,8 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
     *trainer = (struct hrt_trainer){.config = config, .comm = comm, .data = data, .state = state};
     if (divide_tokens(trainer, error) &&
         hrt_optimizer_create(&trainer->optimizer, state->program, error) &&
-        (!state->dense || hrt_dense_restrict(state->dense, &trainer->optimizer.span,
-                                             &trainer->optimizer.spans, error)) &&
+        (!state->program->dense_shard || !state->dense ||
+         hrt_optimizer_share(&trainer->optimizer, state->program, state->dense, error)) &&
         hrt_loads_create(&trainer->loads, state->program, error))
         return true;
     hrt_trainer_destroy(trainer);

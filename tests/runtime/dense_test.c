@@ -95,20 +95,19 @@ static void complete(struct hrt_dense *dense, int64_t layers) {
 }
 
 // The elements that this rank updates: 1 where it does.
-static char *own_elements(const struct hrt_dense *dense) {
-    struct hrt_error error = {0};
-    char *own = calloc(ELEMENTS, 1);
-    int64_t spans = 2;
-    struct hrt_span *span = malloc(2 * sizeof *span);
-    RANKS_CHECK(&world, own && span);
-    span[0] = (struct hrt_span){0, AT_LARGE + 5, true};
-    span[1] = (struct hrt_span){AT_LARGE + 5, ELEMENTS - AT_LARGE - 5, false};
-    RANKS_CHECK(&world, hrt_dense_restrict(dense, &span, &spans, &error));
-    for (int64_t s = 0; s < spans; s++) {
-        RANKS_CHECK(&world, span[s].decay == (span[s].offset < AT_LARGE + 5));
-        for (int64_t i = 0; i < span[s].count; i++) RANKS_CHECK(&world, !own[span[s].offset + i]++);
+static char *own_elements(const struct hrt_dense *dense, bool shard) {
+    const struct hrt_span whole[] = {{0, AT_LARGE + 5, true},
+                                     {AT_LARGE + 5, ELEMENTS - AT_LARGE - 5, false}};
+    char *own = malloc(ELEMENTS);
+    struct hrt_span *cut = malloc((size_t)(2 + hrt_dense_cuts(dense)) * sizeof *cut);
+    RANKS_CHECK(&world, own && cut);
+    memset(own, !shard, ELEMENTS);
+    const int64_t cuts = shard ? hrt_dense_cut(dense, whole, 2, cut) : 0;
+    for (int64_t s = 0; s < cuts; s++) {
+        RANKS_CHECK(&world, cut[s].decay == (cut[s].offset < AT_LARGE + 5));
+        for (int64_t i = 0; i < cut[s].count; i++) RANKS_CHECK(&world, !own[cut[s].offset + i]++);
     }
-    free(span);
+    free(cut);
     return own;
 }
 
@@ -120,7 +119,7 @@ static void sum_up(enum hrt_precision precision, bool shard, int64_t bytes, int6
     state.grads = filled(precision, world.rank);
     state.params = filled(precision, world.rank);
     RANKS_CHECK(&world, hrt_dense_create(&dense, &state, &error));
-    char *own = own_elements(dense);
+    char *own = own_elements(dense, shard);
     complete(dense, layers);
     for (int64_t i = 0; i < ELEMENTS; i++) {
         if (!own[i]) continue;
