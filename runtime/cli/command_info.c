@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/cli/command.h"
+#include "runtime/fssdp/run.h"
 #include "runtime/log/progress.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
@@ -39,7 +40,8 @@ static void print_bytes(const char *what, double bytes) {
 static void print_memory(const struct hrt_program *program) {
     const double params = (double)hrt_ranks_params_bytes(program);
     const double states = OPTIMIZER_STATES * (double)hrt_ranks_state_bytes(program);
-    const double moving = (double)hrt_ranks_moving_bytes(program);
+    const double replicas = (double)hrt_fssdp_bytes(program);
+    const double moving = (double)hrt_ranks_moving_bytes(program) - replicas;
     const double sums = (double)hrt_dense_bytes(program);
     const double rounded = (double)hrt_rounded_bytes_here(program);
     printf("memory in training%s\n", program->world ? ", of a rank" : "");
@@ -49,9 +51,22 @@ static void print_memory(const struct hrt_program *program) {
     print_bytes("AdamW states", states);
     print_bytes("arena", (double)program->arena_bytes);
     if (moving > 0) print_bytes("rows under way", moving);
+    if (replicas > 0) print_bytes("replicas", replicas);
     if (sums > 0) print_bytes("sums under way", sums);
-    print_bytes("total",
-                2 * params + states + rounded + (double)program->arena_bytes + moving + sums);
+    print_bytes("total", 2 * params + states + rounded + (double)program->arena_bytes + moving +
+                             replicas + sums);
+}
+
+static void print_movement(const struct hrt_movement *m) {
+    static const char *const calibrated[] = {"", ", calibrated where it pays", ", calibrated"};
+    printf("  movement       %s: at most %" PRId64 " replicas of a rank and layer, %" PRId64
+           " chunks into a node%s\n",
+           m->policy, m->slots, m->overlap, calibrated[m->calibrate]);
+    printf("                 replicas are %s",
+           m->rematerialize ? "gathered again for backward" : "kept until backward");
+    if (m->reshard_every)
+        printf("; owners may change every %" PRId64 " iterations", m->reshard_every);
+    printf("\n");
 }
 
 static void print_model(const struct hrt_program *program) {
@@ -70,7 +85,10 @@ static void print_model(const struct hrt_program *program) {
     printf("  microbatch     %" PRId64 "\n", program->batch);
     if (program->world)
         printf("  ranks          %" PRId64 ", %s\n", program->world,
-               program->owned ? "each expert on one" : "all experts on each");
+               program->movement ? "each expert owned by one"
+               : program->owned  ? "each expert on one"
+                                 : "all experts on each");
+    if (program->movement) print_movement(program->movement);
     printf("  parameters     %s (%" PRId64 "), %s active per token\n", total, counts.total, active);
     printf("  FLOP per token %s, forward and backward\n", flops);
     for (int i = 0; i < program->sets; i++) {
