@@ -34,7 +34,7 @@ static int64_t at_least_one(int64_t layers) {
     return layers < 1 ? 1 : layers;
 }
 
-// "normal(0.02)" -> "HRT_INIT_NORMAL, 0.02".
+// "normal(0.02)" -> ".init = HRT_INIT_NORMAL, .init_value = 0.02".
 static const char *init_text(struct hec_emitter *e, MlirOperation op) {
     const MlirStringRef init = hec_get_string(op, "init");
     const char *text = hec_arena_copy(&e->arena, init.data, init.length);
@@ -46,8 +46,14 @@ static const char *init_text(struct hec_emitter *e, MlirOperation op) {
                                            {"rope", "HRT_INIT_ROPE"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strlen(kinds[i][0]) != length || strncmp(kinds[i][0], text, length) != 0) continue;
-        return HEC_TEXT(e, ".init = %s, .init_value = %s", kinds[i][1],
-                        hec_number(e, value ? strtod(value + 1, NULL) : 0));
+        const char *made = HEC_TEXT(e, ".init = %s, .init_value = %s", kinds[i][1],
+                                    hec_number(e, value ? strtod(value + 1, NULL) : 0));
+        double factor, low, high, amplitude;
+        if (!value ||
+            sscanf(value, "(%*f, %lf, %lf, %lf, %lf", &factor, &low, &high, &amplitude) != 4)
+            return made;
+        return HEC_TEXT(e, "%s, .rope = {%s, %s, %s, %s}", made, hec_number(e, factor),
+                        hec_number(e, low), hec_number(e, high), hec_number(e, amplitude));
     }
     hec_emit_fault(e, op, "has an unknown init \"%s\"", text);
     return "";

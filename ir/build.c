@@ -82,8 +82,17 @@ static struct hec_builder top_builder(struct hec_build *build, struct hec_span a
     return hec_builder_end(hec_module_body(build->module), hec_build_location(build, at, name));
 }
 
-// "normal(0.02)", "rope(10000)": short where that reads back as the same number.
-static void init_text(const struct hec_param *param, char *text, size_t room) {
+// Short where that reads back as the same number.
+static void number_text(double value, char text[40]) {
+    snprintf(text, 40, "%.15g", value);
+    if (strtod(text, NULL) != value) snprintf(text, 40, "%.17g", value);
+}
+
+enum { INIT_ROOM = 256 };
+
+// "normal(0.02)", "rope(10000)", "rope(10000, 4, -1, 0, 1)".
+static void init_text(const struct hec_param *param, char text[INIT_ROOM]) {
+    const size_t room = INIT_ROOM;
     const char *word = NULL;
     switch (param->init) {
     case HEC_INIT_ZEROS:
@@ -100,20 +109,25 @@ static void init_text(const struct hec_param *param, char *text, size_t room) {
         break;
     }
     assert(word);
-    char number[40];
-    snprintf(number, sizeof number, "%.15g", param->init_value);
-    if (strtod(number, NULL) != param->init_value) {
-        snprintf(number, sizeof number, "%.17g", param->init_value);
+    char number[5][40];
+    number_text(param->init_value, number[0]);
+    if (param->rope.factor == 0) {
+        snprintf(text, room, "%s(%s)", word, number[0]);
+        return;
     }
-    snprintf(text, room, "%s(%s)", word, number);
+    const struct hec_rope *rope = &param->rope;
+    const double value[] = {rope->factor, rope->low, rope->high, rope->amplitude};
+    for (int i = 0; i < 4; i++) number_text(value[i], number[1 + i]);
+    snprintf(text, room, "%s(%s, %s, %s, %s, %s)", word, number[0], number[1], number[2], number[3],
+             number[4]);
 }
 
 static void build_param(struct hec_build *build, const struct hec_param *param) {
     enum { FIXED = 7, MOST = 10 };
     const MlirContext c = build->context;
     const struct hec_scope top = {.build = build};
-    char *symbol = hec_build_symbol(build, param->symbol), init[64];
-    init_text(param, init, sizeof init);
+    char *symbol = hec_build_symbol(build, param->symbol), init[INIT_ROOM];
+    init_text(param, init);
     MlirNamedAttribute attribute[MOST] = {
         hec_attr_string(c, "sym_name", symbol),
         hec_attr_type(c, "type", hec_build_type(&top, &param->shape, false, false)),

@@ -12,7 +12,12 @@ static bool check_supported(struct hec_build *build, const struct hec_moe *moe) 
 }
 
 static MlirNamedAttribute score_of(MlirContext c, const struct hec_moe *moe) {
-    return hec_attr_string(c, "score", moe->score == HEC_SCORE_SIGMOID ? "sigmoid" : "softmax");
+    static const char *const scores[] = {
+        [HEC_SCORE_SOFTMAX] = "softmax",
+        [HEC_SCORE_SIGMOID] = "sigmoid",
+        [HEC_SCORE_SQRTSOFTPLUS] = "sqrtsoftplus",
+    };
+    return hec_attr_string(c, "score", scores[moe->score]);
 }
 
 static MlirOperation build_router(struct hec_scope *scope, const struct hec_moe *moe,
@@ -31,15 +36,19 @@ static MlirOperation build_router(struct hec_scope *scope, const struct hec_moe 
         hec_attr_int(c, "groups", grouped ? moe->groups : 1),
         hec_attr_int(c, "topk_groups", grouped ? moe->topk_groups : 1),
         hec_attr_float(c, "scale", moe->scale),
+        hec_attr_string(c, "group_score", moe->group_score == HEC_GROUP_BEST ? "best" : "two_best"),
     };
+    // Said only where it is not what goes with the score.
+    const bool two = moe->score != HEC_SCORE_SOFTMAX;
+    const int attributes = grouped && (moe->group_score == HEC_GROUP_TWO_BEST) != two ? 7 : 6;
     MlirValue in[2] = {logits};
     if (moe->select_bias) {
         hec_build_at(scope, moe->select_bias->at, moe->select_bias->name);
         in[1] = hec_build_get(scope, moe->select_bias);
     }
     hec_build_at(scope, moe->at, NULL);
-    const MlirOperation router =
-        hec_build_inferred(&scope->b, HEC_OP_router, moe->select_bias ? 2 : 1, in, 6, rule);
+    const MlirOperation router = hec_build_inferred(&scope->b, HEC_OP_router,
+                                                    moe->select_bias ? 2 : 1, in, attributes, rule);
     if (mlirOperationIsNull(router)) scope->build->failed = true;
     return router;
 }

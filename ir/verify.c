@@ -15,6 +15,7 @@ static bool is_common(MlirStringRef name) {
     static const char *const common[] = {"home",
                                          "capacity", // Of moe.experts that are not dropless.
                                          "drop",
+                                         "group_score", // Of moe.router, where it is unusual.
                                          "adds",
                                          "argument_home",
                                          "offset",

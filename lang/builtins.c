@@ -17,7 +17,7 @@ const struct hec_builtin_row hec_builtin_rows[] = {
      "x / sqrt(mean(x^2) + eps), times a gain of its own"},
     {"layernorm", "layernorm(x, eps = 1e-5, over = [last dim], gain = true, bias = true)",
      "(x - mean(x)) / sqrt(variance(x) + eps), times a gain, plus a bias"},
-    {"rope", "rope(x, theta = 10000)", "rotates the halves of each head of x[T, heads, A] by position"},
+    {"rope", "rope(x, theta = 10000, scaling = none)", "rotates the halves of each head of x[T, heads, A] by position"},
     {"sdpa", "sdpa(q, k, v, causal = true | false, window = 0, scale = 1 / sqrt(A))",
      "softmax(q k^T scale) v for q[T, H, A], k[T, G, A], v[T, G, U]"},
 };

@@ -27,6 +27,11 @@ struct hec_shape {
 
 enum hec_init { HEC_INIT_NORMAL, HEC_INIT_ZEROS, HEC_INIT_ONES, HEC_INIT_ROPE };
 
+// How the frequencies of a rope are scaled, as kernels/rope/rope.h has it. factor 0: they are not.
+struct hec_rope {
+    double factor, low, high, amplitude;
+};
+
 // One parameter of one call site; under a repeat it stands for `layers` tensors, one per iteration.
 struct hec_param {
     const char *name;   // As declared: "wq".
@@ -39,6 +44,7 @@ struct hec_param {
     int64_t index_stride;
     enum hec_init init;
     double init_value;               // Standard deviation (normal) or theta (rope).
+    struct hec_rope rope;            // HEC_INIT_ROPE
     bool decay;                      // Weight decay applies.
     bool trainable;                  // False: a constant table, or the router's bias.
     const struct hec_moe *expert_of; // The moe whose chunk it belongs to, or NULL.
@@ -148,7 +154,8 @@ struct hec_unit {
     struct hec_span at;            // The definition's name.
 };
 
-enum hec_score { HEC_SCORE_SOFTMAX, HEC_SCORE_SIGMOID };
+enum hec_score { HEC_SCORE_SOFTMAX, HEC_SCORE_SIGMOID, HEC_SCORE_SQRTSOFTPLUS };
+enum hec_group_score { HEC_GROUP_BEST, HEC_GROUP_TWO_BEST };
 enum hec_weight { HEC_WEIGHT_SCORES, HEC_WEIGHT_RENORMALIZED, HEC_WEIGHT_SOFTMAX_OF_TOPK };
 enum hec_drop { HEC_DROP_LOWEST, HEC_DROP_POSITION };
 enum hec_aux_per { HEC_AUX_LAYER, HEC_AUX_SEQUENCE, HEC_AUX_BATCH };
@@ -165,6 +172,7 @@ struct hec_moe {
     const struct hec_param *select_bias;   // Or NULL: [E], not trainable, for selection only.
     int64_t layers;                        // As in hec_param.
     int64_t topk, groups, topk_groups;     // groups 1: none.
+    enum hec_group_score group_score;
     enum hec_score score;
     enum hec_weight weight;
     double scale;

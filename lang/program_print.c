@@ -114,7 +114,8 @@ static void print_body(struct numbering *numbers, const struct hec_body *body, i
 }
 
 static void print_moe(const struct hec_moe *moe, FILE *out) {
-    static const char *const scores[] = {"softmax", "sigmoid"};
+    static const char *const scores[] = {"softmax", "sigmoid", "sqrtsoftplus"};
+    static const char *const group_scores[] = {"best", "two_best"};
     static const char *const weights[] = {"scores", "renormalized", "softmax_of_topk"};
     static const char *const per[] = {"layer", "sequence", "batch"};
     static const char *const drops[] = {"lowest", "position"};
@@ -124,8 +125,8 @@ static void print_moe(const struct hec_moe *moe, FILE *out) {
     if (moe->shared_gate) fprintf(out, ", gate %s", moe->shared_gate->symbol);
     fprintf(out, "\n  router score = %s, topk = %" PRId64, scores[moe->score], moe->topk);
     if (moe->groups > 1)
-        fprintf(out, ", groups = %" PRId64 ", topk_groups = %" PRId64, moe->groups,
-                moe->topk_groups);
+        fprintf(out, ", groups = %" PRId64 ", topk_groups = %" PRId64 ", group_score = %s",
+                moe->groups, moe->topk_groups, group_scores[moe->group_score]);
     fprintf(out, ", weight = %s, scale = %g", weights[moe->weight], moe->scale);
     if (moe->router_bias) fprintf(out, ", bias %s", moe->router_bias->symbol);
     if (moe->jitter > 0) fprintf(out, ", jitter = %g", moe->jitter);
@@ -189,7 +190,11 @@ static void print_param(const struct hec_param *param, FILE *out) {
         fputs(" ones", out);
         break;
     case HEC_INIT_ROPE:
-        fprintf(out, " rope(theta = %g)", param->init_value);
+        fprintf(out, " rope(theta = %g", param->init_value);
+        if (param->rope.factor != 0)
+            fprintf(out, ", factor = %g, low = %g, high = %g, amplitude = %.4g", param->rope.factor,
+                    param->rope.low, param->rope.high, param->rope.amplitude);
+        fputc(')', out);
         break;
     }
     fprintf(out, "%s%s  # %s\n", param->decay ? ", decay" : "",

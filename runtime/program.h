@@ -57,6 +57,11 @@ struct hrt_movement {
     int64_t window_bytes; // What may enter a node while a layer's window lasts; 0: no limit but t.
 };
 
+// Of HRT_INIT_ROPE, besides theta (init_value): as struct hk_rope_rule (kernels/rope/rope.h).
+struct hrt_rope {
+    double factor, low, high, amplitude;
+};
+
 // A parameter of the source; under a repeat it has one tensor per layer.
 struct hrt_param {
     const char *symbol; // "attention.wq"
@@ -68,6 +73,7 @@ struct hrt_param {
     int64_t index_first, index_stride; // Repeat index of layer i; -1, 0: not under a repeat.
     enum hrt_init init;
     double init_value;
+    struct hrt_rope rope; // 0: not scaled.
     bool decay, trainable;
     enum hrt_layout layout;
     bool rounded;          // Products read its copy in bf16.

@@ -8,7 +8,10 @@ struct word {
     const char *ir, *c;
 };
 
-static const struct word scores[] = {{"softmax", "HK_SOFTMAX"}, {"sigmoid", "HK_SIGMOID"}, {0}};
+static const struct word scores[] = {
+    {"softmax", "HK_SOFTMAX"}, {"sigmoid", "HK_SIGMOID"}, {"sqrtsoftplus", "HK_SQRTSOFTPLUS"}, {0}};
+static const struct word group_scores[] = {
+    {"best", "HK_GROUP_BEST"}, {"two_best", "HK_GROUP_TWO_BEST"}, {0}};
 static const struct word weights[] = {{"scores", "HK_SCORES"},
                                       {"renormalized", "HK_RENORMALIZED"},
                                       {"softmax_of_topk", "HK_SOFTMAX_OF_TOPK"},
@@ -45,6 +48,10 @@ static const char *rule_of(struct hec_emitter *e, MlirOperation op, MlirValue al
     if (hec_get_int(op, "groups") > 1) {
         text = HEC_TEXT(e, "%s, .groups = %" PRId64 ", .topk_groups = %" PRId64, text,
                         hec_get_int(op, "groups"), hec_get_int(op, "topk_groups"));
+    }
+    if (hec_has_attr(op, "group_score")) {
+        text =
+            HEC_TEXT(e, "%s, .group_score = %s", text, word_of(e, op, "group_score", group_scores));
     }
     return HEC_TEXT(e, "%s, .score = %s, .weight = %s, .scale = %s}", text,
                     word_of(e, op, "score", scores), word_of(e, op, "weight", weights),

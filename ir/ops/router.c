@@ -16,7 +16,7 @@ static bool check_word(MlirOperation op, const char *key, const char *const *wor
 }
 
 static bool check_score(MlirOperation op) {
-    static const char *const scores[] = {"softmax", "sigmoid", NULL};
+    static const char *const scores[] = {"softmax", "sigmoid", "sqrtsoftplus", NULL};
     return check_word(op, "score", scores);
 }
 
@@ -70,8 +70,12 @@ static bool infer_router(MlirOperation op, MlirType *result) {
         !hec_expect_rank(op, "logits", &logits, 2)) {
         return false;
     }
+    static const char *const group_scores[] = {"best", "two_best", NULL};
     const struct hec_tensor experts = hec_slice(&logits, logits.rank - 1, logits.rank);
     if (!check_rule(op, experts.size[0])) return false;
+    if (hec_has_attr(op, "group_score") && !check_word(op, "group_score", group_scores)) {
+        return false;
+    }
     if (mlirOperationGetNumOperands(op) > 1 &&
         !hec_expect(op, "bias", hec_operand(op, 1), &experts)) {
         return false;

@@ -48,16 +48,22 @@ static bool check_layers(MlirOperation op) {
     return check_count(op, "layers", 0, HEC_IR_LAYERS_MAX);
 }
 
-// zeros | ones | normal(deviation) | rope(theta)
+// zeros | ones | normal(deviation) | rope(theta) | rope(theta, factor, low, high, amplitude)
 static bool check_init(MlirOperation op) {
     const MlirStringRef init = hec_get_string(op, "init");
     if (mlirStringRefEqual(init, HEC_STR("zeros")) || mlirStringRefEqual(init, HEC_STR("ones"))) {
         return true;
     }
-    char text[64];
+    char text[160];
     snprintf(text, sizeof text, "%.*s", (int)init.length, init.data);
-    double value;
+    double value, rope[4];
     int end = 0;
+    if (sscanf(text, "rope(%lf, %lf, %lf, %lf, %lf)%n", &value, &rope[0], &rope[1], &rope[2],
+               &rope[3], &end) == 5 &&
+        end > 0 && (size_t)end == init.length && isfinite(value) && isfinite(rope[3]) &&
+        rope[0] > 0 && isfinite(rope[0]) && rope[1] < rope[2]) {
+        return true;
+    }
     if ((sscanf(text, "normal(%lf)%n", &value, &end) == 1 ||
          sscanf(text, "rope(%lf)%n", &value, &end) == 1) &&
         end > 0 && (size_t)end == init.length && isfinite(value)) {
@@ -92,8 +98,7 @@ static bool check_set(MlirOperation op, const struct hec_tensor *t) {
 
 static bool verify_param(MlirOperation op) {
     struct hec_tensor t;
-    if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op) ||
-        !check_init(op)) {
+    if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op) || !check_init(op)) {
         return false;
     }
     if (!hec_type_is_real(hec_get_type(op, "type"))) {

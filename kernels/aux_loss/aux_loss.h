@@ -7,7 +7,7 @@
 
 // loss[0] = coef * experts / (topk * tokens^2) * sum over e of loads[e] * sum over t of p[t, e]
 //
-//   scores  [tokens, experts]; p = scores (softmax), or scores / their row sum (sigmoid)
+//   scores  [tokens, experts]; p = scores (softmax), or scores / their row sum (others)
 //   loads   [experts], how often each was chosen
 //
 // Summed in double over fixed blocks. 0 for 0 tokens.

@@ -19,7 +19,7 @@ static double weighted(const real *scores, const int32_t *loads, int64_t experts
         sum += (double)scores[e] * (double)loads[e];
         whole += (double)scores[e];
     }
-    return score == HK_SIGMOID ? sum / whole : sum;
+    return score == HK_SOFTMAX ? sum : sum / whole;
 }
 
 // The sum of `weighted` over tokens, in double over fixed blocks.
@@ -46,7 +46,7 @@ static void grad_of_tokens(real *dscores, double factor, const real *scores, con
         real *to = dscores + t * experts;
         // p = s / sum: the gradient of a share is (load - weighted mean of loads) / sum.
         double mean = 0, whole = 1;
-        if (score == HK_SIGMOID) {
+        if (score != HK_SOFTMAX) {
             mean = weighted(from, loads, experts, score);
             whole = (double)row_sum(from, experts);
         }

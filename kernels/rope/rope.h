@@ -13,10 +13,19 @@ struct hk_rope_dims {
     int64_t width; // Of one head; even.
 };
 
-// table [positions, width]: per position width/2 cosines, then width/2 sines of the angles
-// position * theta^(-2 j / width). Computed in double and rounded once.
-void hk_rope_table_f32(float *table, int64_t positions, int64_t width, double theta);
-void hk_rope_table_f64(double *table, int64_t positions, int64_t width, double theta);
+// The angle of element j at a position p is p * f(j), f(j) = theta^(-2 j / width). Scaling to longer
+// sequences divides f(j) by `factor` where j >= high, leaves it where j <= low, and mixes the two in
+// proportion between: YaRN (Peng et al. 2023, arXiv:2309.00071, section 3.2). low = -1, high = 0 is
+// linear scaling. Cosines and sines are multiplied with `amplitude`. A factor of 0 is no scaling.
+struct hk_rope_rule {
+    double theta;
+    double factor, low, high, amplitude;
+};
+
+// table [positions, width]: per position width/2 cosines, then width/2 sines of the angles. Computed
+// in double and rounded once.
+void hk_rope_table_f32(float *table, int64_t positions, int64_t width, struct hk_rope_rule rule);
+void hk_rope_table_f64(double *table, int64_t positions, int64_t width, struct hk_rope_rule rule);
 
 // y, x [batch, positions, heads, width]; in place (y = x) is allowed.
 void hk_rope_f32(float *y, const float *x, const float *table, struct hk_rope_dims dims);

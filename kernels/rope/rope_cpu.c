@@ -3,18 +3,28 @@
 
 #include "kernels/cpu/real.h"
 
-HK_KERNEL(void, rope_table, (real * table, int64_t positions, int64_t width, double theta),
-          (table, positions, width, theta),
+static double frequency(const struct hk_rope_rule *rule, int64_t j, int64_t width) {
+    const double plain = pow(rule->theta, -2.0 * (double)j / (double)width);
+    if (rule->factor == 0) return plain;
+    double ramp = ((double)j - rule->low) / (rule->high - rule->low);
+    ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+    return plain * (ramp / rule->factor + (1 - ramp));
+}
+
+HK_KERNEL(void, rope_table,
+          (real * table, int64_t positions, int64_t width, struct hk_rope_rule rule),
+          (table, positions, width, rule),
           HK_PASS(positions *width, 0, "positions width", positions, width)) {
     assert(width % 2 == 0);
     const int64_t half = width / 2;
+    const double amplitude = rule.factor == 0 ? 1 : rule.amplitude;
 #pragma omp parallel for schedule(static)
     for (int64_t p = 0; p < positions; p++) {
         real *cosines = table + p * width, *sines = cosines + half;
         for (int64_t j = 0; j < half; j++) {
-            const double angle = (double)p * pow(theta, -2.0 * (double)j / (double)width);
-            cosines[j] = (real)cos(angle);
-            sines[j] = (real)sin(angle);
+            const double angle = (double)p * frequency(&rule, j, width);
+            cosines[j] = (real)(amplitude * cos(angle));
+            sines[j] = (real)(amplitude * sin(angle));
         }
     }
 }

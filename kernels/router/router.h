@@ -4,7 +4,18 @@
 
 #include "kernels/types.h"
 
-enum hk_score { HK_SOFTMAX, HK_SIGMOID };
+enum hk_score {
+    HK_SOFTMAX,
+    HK_SIGMOID,
+    HK_SQRTSOFTPLUS, // sqrt(log(1 + exp(logit))).
+};
+
+// What a group of experts counts as.
+enum hk_group_score {
+    HK_GROUP_AS_USUAL, // HK_GROUP_BEST for softmax (DeepSeek-V2), else HK_GROUP_TWO_BEST (-V3).
+    HK_GROUP_BEST,     // Its best expert.
+    HK_GROUP_TWO_BEST, // The sum of its two best; the best where it has one.
+};
 
 // The weight of a chosen expert, before `scale`.
 enum hk_weight {
@@ -19,13 +30,13 @@ struct hk_router_rule {
     int64_t experts; // At most HK_EXPERTS_MAX.
     int64_t topk;    // At most `experts`; with groups, at most topk_groups * experts / groups.
     // groups > 1: only experts of the topk_groups best groups can be chosen; `groups` divides
-    // `experts`, groups are neighbours. A group counts its best expert (softmax, DeepSeek-V2) or
-    // the sum of its two best (sigmoid, DeepSeek-V3).
+    // `experts`, groups are neighbours.
     int64_t groups;
     int64_t topk_groups;
     enum hk_score score;
     enum hk_weight weight;
     double scale; // Multiplies the weights.
+    enum hk_group_score group_score;
 };
 
 //   logits   [tokens, experts]
@@ -33,7 +44,7 @@ struct hk_router_rule {
 //   forced   [tokens, topk], or NULL: the experts that each token goes to whatever its scores, all
 //            different; weights follow from their scores by the rule. They are checked by nobody
 //   record   [tokens, topk], or NULL: gets a copy of ids
-//   scores   [tokens, experts]  softmax or sigmoid of the logits
+//   scores   [tokens, experts]  softmax, sigmoid or sqrtsoftplus of the logits
 //   ids      [tokens, topk]     the forced, or the chosen, best first, ties to the lower index; NaN counts as the
 //                               worst, so that ids are valid whatever the logits
 //   weights  [tokens, topk]

@@ -32,8 +32,10 @@ static void keep_groups(real *values, const struct hk_router_rule *rule) {
     real by_group[HK_EXPERTS_MAX];
     bool kept[HK_EXPERTS_MAX] = {false};
     const int64_t count = rule->experts / rule->groups;
+    const bool two = rule->group_score == HK_GROUP_TWO_BEST ||
+                     (rule->group_score == HK_GROUP_AS_USUAL && rule->score != HK_SOFTMAX);
     for (int64_t g = 0; g < rule->groups; g++) {
-        by_group[g] = group_value(values + g * count, count, rule->score == HK_SIGMOID);
+        by_group[g] = group_value(values + g * count, count, two);
     }
     for (int64_t i = 0; i < rule->topk_groups; i++) {
         const int64_t best = take_best(by_group, rule->groups);
@@ -65,6 +67,13 @@ static void score_row(real *scores, const real *logits, const struct hk_router_r
     if (rule->score == HK_SIGMOID) {
 #pragma omp simd
         for (int64_t e = 0; e < experts; e++) scores[e] = HK_REAL(sigmoid)(logits[e]);
+        return;
+    }
+    if (rule->score == HK_SQRTSOFTPLUS) { // In double: log1p keeps what 1 + exp(l) would lose.
+        for (int64_t e = 0; e < experts; e++) {
+            const double l = (double)logits[e];
+            scores[e] = (real)sqrt(log1p(exp(-fabs(l))) + (l > 0 ? l : 0));
+        }
         return;
     }
     const real peak = row_max(logits, experts);
@@ -143,6 +152,13 @@ static void grad_of_scores(real *d, const real *scores, const struct hk_router_r
     if (rule->score == HK_SIGMOID) {
 #pragma omp simd
         for (int64_t e = 0; e < experts; e++) d[e] *= scores[e] * (1 - scores[e]);
+        return;
+    }
+    if (rule->score == HK_SQRTSOFTPLUS) { // sigmoid(l) / (2 s), and sigmoid(l) is 1 - exp(-s^2).
+        for (int64_t e = 0; e < experts; e++) {
+            const double s = (double)scores[e];
+            d[e] *= s > 0 ? (real)(-expm1(-s * s) / (2 * s)) : 0;
+        }
         return;
     }
     const real along = row_dot(d, scores, experts);

@@ -1,4 +1,5 @@
 // rope and sdpa: the two builtins that relate positions.
+#include <math.h>
 #include <string.h>
 
 #include "lang/check/unit.h"
@@ -24,14 +25,89 @@ static bool is_heads(struct hec_site *site, const struct hec_expr *call,
     return false;
 }
 
-// The one table of these positions, width and theta.
+// `scaling = linear(factor)`: every frequency is divided.
+static bool read_linear(struct hec_site *site, const struct hec_expr *call, struct hec_rope *rope) {
+    if (!hec_check_arguments(site->checker, call, 1, NULL, 0)) return false;
+    *rope = (struct hec_rope){.low = -1, .high = 0, .amplitude = 1};
+    return hec_constant_real(site->checker, site->env, call->arguments.item[0].value, "a factor",
+                             &rope->factor);
+}
+
+// The element whose angle turns `turns` times in `original` positions.
+static double element_of(double turns, double theta, double width, double original) {
+    return width * log(original / (turns * 2 * M_PI)) / (2 * log(theta));
+}
+
+// `scaling = yarn(factor, original = ...)`: slow frequencies are divided, fast ones stay.
+static bool read_yarn(struct hec_site *site, const struct hec_expr *call, double theta,
+                      double width, struct hec_rope *rope) {
+    static const char *const allowed[] = {"original", "fast", "slow", "truncate", "attention"};
+    struct hec_checker *checker = site->checker;
+    double original = 0, fast = 32, slow = 1, attention = 0;
+    bool truncate = true;
+    if (!hec_check_arguments(checker, call, 1, allowed, 5) ||
+        !hec_constant_real(checker, site->env, call->arguments.item[0].value, "a factor",
+                           &rope->factor) ||
+        !hec_argument_real(site, call, "original", &original) ||
+        !hec_argument_real(site, call, "fast", &fast) ||
+        !hec_argument_real(site, call, "slow", &slow) ||
+        !hec_argument_real(site, call, "attention", &attention) ||
+        !hec_argument_bool(site, call, "truncate", &truncate))
+        return false;
+    if (!(original >= 1) || !(slow > 0) || !(fast > slow) || !(theta > 1) || attention < 0) {
+        hec_error(checker, call->at,
+                  "yarn needs `original`, the positions before scaling, fast > slow > 0, a "
+                  "positive attention, and theta > 1");
+        return false;
+    }
+    double low = element_of(fast, theta, width, original);
+    double high = element_of(slow, theta, width, original);
+    if (truncate) low = floor(low), high = ceil(high);
+    low = fmax(low, 0), high = fmin(high, width - 1);
+    if (!(high > low)) high = low + 1e-3;
+    rope->low = low, rope->high = high;
+    rope->amplitude = attention > 0 ? attention : 0.1 * log(fmax(rope->factor, 1)) + 1;
+    return true;
+}
+
+static bool read_scaling(struct hec_site *site, const struct hec_expr *expr, double theta,
+                         double width, struct hec_rope *rope) {
+    struct hec_checker *checker = site->checker;
+    const struct hec_argument *argument = hec_argument(expr, "scaling");
+    if (!argument) return true;
+    const struct hec_expr *value = argument->value;
+    const bool call = value->kind == HEC_EXPR_CALL;
+    bool read = false;
+    if (value->kind == HEC_EXPR_NAME && !strcmp(value->text, "none")) return true;
+    if (call && !strcmp(value->text, "linear")) {
+        read = read_linear(site, value, rope);
+    } else if (call && !strcmp(value->text, "yarn")) {
+        read = read_yarn(site, value, theta, width, rope);
+    } else {
+        hec_error(checker, value->at,
+                  "`scaling` is none, linear(factor) or yarn(factor, original = ...), not `%s`",
+                  hec_expr_text(checker->arena, value));
+    }
+    if (!read || rope->factor >= 1) return read;
+    hec_error(checker, value->at, "a factor of scaling is at least 1, not %s",
+              hec_number_text(checker->arena, rope->factor));
+    return false;
+}
+
+static bool same_rope(const struct hec_rope *a, const struct hec_rope *b) {
+    return a->factor == b->factor && a->low == b->low && a->high == b->high &&
+           a->amplitude == b->amplitude;
+}
+
+// The one table of these positions, width, theta and scaling.
 static const struct hec_param *rope_table(struct hec_site *site, const struct hec_shape *shape,
-                                          double theta, struct hec_span at) {
+                                          double theta, const struct hec_rope *rope,
+                                          struct hec_span at) {
     struct hec_checker *checker = site->checker;
     for (int i = 0; i < checker->params.count; i++) {
         const struct hec_param *param = checker->params.item[i];
         if (param->init == HEC_INIT_ROPE && param->init_value == theta &&
-            hec_shape_same(&param->shape, shape))
+            same_rope(&param->rope, rope) && hec_shape_same(&param->shape, shape))
             return param;
     }
     struct hec_param *param = HEC_NEW(checker->arena, struct hec_param);
@@ -40,6 +116,7 @@ static const struct hec_param *rope_table(struct hec_site *site, const struct he
     param->shape = *shape;
     param->init = HEC_INIT_ROPE;
     param->init_value = theta;
+    param->rope = *rope;
     param->at = at;
     HEC_PUSH(checker->arena, &checker->params, param);
     return param;
@@ -54,9 +131,9 @@ static const struct hec_node *table_node(struct hec_site *site, const struct hec
 }
 
 struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr) {
-    static const char *const allowed[] = {"theta"};
+    static const char *const allowed[] = {"theta", "scaling"};
     struct hec_checker *checker = site->checker;
-    if (!allowed_here(site, expr) || !hec_check_arguments(checker, expr, 1, allowed, 1))
+    if (!allowed_here(site, expr) || !hec_check_arguments(checker, expr, 1, allowed, 2))
         return broken;
     const struct hec_expr *input = expr->arguments.item[0].value;
     const struct hec_node *x = hec_node_of(site, hec_evaluate(site, input, NULL), input->at);
@@ -73,8 +150,10 @@ struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr) {
         hec_error(checker, hec_argument(expr, "theta")->value->at, "`theta` must be positive");
         return broken;
     }
+    struct hec_rope rope = {0};
+    if (!read_scaling(site, expr, theta, (double)width.size, &rope)) return broken;
     const struct hec_shape shape = {.rank = 2, .dim = {x->shape.dim[0], width}};
-    const struct hec_param *table = rope_table(site, &shape, theta, expr->text_at);
+    const struct hec_param *table = rope_table(site, &shape, theta, &rope, expr->text_at);
     struct hec_node node = {.kind = HEC_NODE_BUILTIN,
                             .builtin = HEC_ROPE,
                             .shape = x->shape,

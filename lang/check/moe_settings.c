@@ -132,11 +132,15 @@ static void read_balance(struct reader *reader, struct hec_moe *moe,
 
 static void read_router(struct reader *reader, struct hec_moe *moe,
                         struct hec_moe_settings *settings) {
-    static const char *const scores[] = {"softmax", "sigmoid"};
+    static const char *const scores[] = {"softmax", "sigmoid", "sqrtsoftplus"};
+    static const char *const group_scores[] = {"auto", "best", "two_best"};
     static const char *const weights[] = {"renormalized", "scores", "softmax_of_topk"};
     static const enum hec_weight weight_of[] = {HEC_WEIGHT_RENORMALIZED, HEC_WEIGHT_SCORES,
                                                 HEC_WEIGHT_SOFTMAX_OF_TOPK};
-    moe->score = (enum hec_score)choice(reader, "router.score", scores, 2);
+    moe->score = (enum hec_score)choice(reader, "router.score", scores, 3);
+    const int group_score = choice(reader, "router.group_score", group_scores, 3);
+    const bool two = group_score == 0 ? moe->score != HEC_SCORE_SOFTMAX : group_score == 2;
+    moe->group_score = two ? HEC_GROUP_TWO_BEST : HEC_GROUP_BEST;
     moe->weight = weight_of[choice(reader, "router.weight", weights, 3)];
     moe->topk = 2;
     moe->groups = moe->topk_groups = 1;
@@ -202,7 +206,7 @@ void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
                                        "topk is %lld, but topk_groups = %lld leaves %lld experts",
                                        topk, topk_groups, topk_groups * (experts / groups)));
     }
-    if (groups > 1 && experts / groups < 2) {
+    if (groups > 1 && experts / groups < 2 && moe->group_score == HEC_GROUP_TWO_BEST) {
         contradiction(site, settings->groups_at,
                       "a group's score is that of its two best experts: it needs two");
     }
@@ -212,7 +216,7 @@ void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
     if (settings->shared_gate && !moe->shared) {
         contradiction(site, settings->shared_gate_at, "a shared gate without a shared expert");
     }
-    if (moe->score == HEC_SCORE_SIGMOID && moe->weight == HEC_WEIGHT_SOFTMAX_OF_TOPK) {
+    if (moe->score != HEC_SCORE_SOFTMAX && moe->weight == HEC_WEIGHT_SOFTMAX_OF_TOPK) {
         contradiction(site, HEC_NOWHERE,
                       "weight = softmax_of_topk takes logits: it goes with score = softmax");
     }

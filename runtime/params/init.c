@@ -38,10 +38,17 @@ static void init_rope(const struct hrt_program *program, const struct hrt_tensor
                       void *at) {
     const struct hrt_param *param = tensor->param;
     assert(param->rank == 2 && param->layout == HRT_ROWS);
+    const struct hk_rope_rule rule = {
+        .theta = param->init_value,
+        .factor = param->rope.factor,
+        .low = param->rope.low,
+        .high = param->rope.high,
+        .amplitude = param->rope.amplitude,
+    };
     if (program->precision == HRT_FP64) {
-        hk_rope_table_f64(at, param->shape[0], param->shape[1], param->init_value);
+        hk_rope_table_f64(at, param->shape[0], param->shape[1], rule);
     } else {
-        hk_rope_table_f32(at, param->shape[0], param->shape[1], param->init_value);
+        hk_rope_table_f32(at, param->shape[0], param->shape[1], rule);
     }
 }
 

@@ -18,7 +18,7 @@ static void the_table_is_rounded_once(void **state) {
     (void)state;
     const int64_t positions = 5000, width = 10;
     real *table = test_nans(positions * width);
-    HK(rope_table)(table, positions, width, 10000);
+    HK(rope_table)(table, positions, width, (struct hk_rope_rule){.theta = 10000});
     for (int64_t p = 0; p < positions; p += 37) {
         for (int64_t j = 0; j < width / 2; j++) {
             const wide angle = (wide)p * powl(10000, -2.0L * j / width);
@@ -26,6 +26,31 @@ static void the_table_is_rounded_once(void **state) {
             const double bound = EPSILON / 2 + 4 * DBL_EPSILON * (double)p + DBL_EPSILON;
             assert_near("cos", p, table[p * width + j], cosl(angle), bound);
             assert_near("sin", p, table[p * width + width / 2 + j], sinl(angle), bound);
+        }
+    }
+    test_free_all();
+}
+
+// Linear scaling, and a ramp from 2 to 5: element 1 as without, 3 a third of the way, 6 divided.
+static void frequencies_are_scaled(void **state) {
+    (void)state;
+    static const struct {
+        struct hk_rope_rule rule;
+        double divided[8]; // By what the frequency of each element is divided.
+    } cases[] = {
+        {{1e4, 4, -1, 0, 1}, {4, 4, 4, 4, 4, 4, 4, 4}},
+        {{5e5, 8, 2, 5, 1.2}, {1, 1, 1, 1 / (2 / 3. + 1 / 24.), 1 / (1 / 3. + 2 / 24.), 8, 8, 8}},
+    };
+    for (int k = 0; k < 2; k++) {
+        const struct hk_rope_rule rule = cases[k].rule;
+        real *table = test_nans(9 * 16);
+        HK(rope_table)(table, 9, 16, rule);
+        for (int64_t i = 0; i < 9 * 8; i++) {
+            const int64_t p = i / 8, j = i % 8;
+            const wide angle = (wide)p * powl(rule.theta, -2.0L * j / 16) / cases[k].divided[j];
+            const double bound = 2 * EPSILON * rule.amplitude + 64 * DBL_EPSILON;
+            assert_near("cos", i, table[p * 16 + j], rule.amplitude * cosl(angle), bound);
+            assert_near("sin", i, table[p * 16 + 8 + j], rule.amplitude * sinl(angle), bound);
         }
     }
     test_free_all();
@@ -66,7 +91,8 @@ static void rotations_are_within_the_bound(void **state) {
         struct rope_case x = {.dims = shapes[s]};
         const int64_t count = size(&x.dims);
         real *table = test_nans(x.dims.positions * x.dims.width);
-        HK(rope_table)(table, x.dims.positions, x.dims.width, 10000);
+        HK(rope_table)
+        (table, x.dims.positions, x.dims.width, (struct hk_rope_rule){.theta = 10000});
         x.table = table;
         x.x = test_reals(count, 1);
 
@@ -90,6 +116,7 @@ static void rotations_are_within_the_bound(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_is_rounded_once),
+        cmocka_unit_test(frequencies_are_scaled),
         cmocka_unit_test(rotations_are_within_the_bound),
     };
     return RUN_KERNEL_TESTS(tests);

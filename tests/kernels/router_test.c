@@ -7,15 +7,19 @@
 #include "tests/kernels/kernel_case.h"
 
 static const struct hk_router_rule rules[] = {
-    {4, 1, 0, 0, HK_SOFTMAX, HK_SCORES, 1},
-    {8, 2, 0, 0, HK_SOFTMAX, HK_RENORMALIZED, 1},
-    {8, 3, 1, 1, HK_SOFTMAX, HK_SOFTMAX_OF_TOPK, 2.5},
-    {1, 1, 0, 0, HK_SIGMOID, HK_RENORMALIZED, 1},
-    {20, 6, 0, 0, HK_SIGMOID, HK_SCORES, 0.5},
-    {256, 8, 8, 4, HK_SIGMOID, HK_RENORMALIZED, 2.5},
-    {64, 6, 8, 3, HK_SOFTMAX, HK_SCORES, 1},
-    {12, 4, 12, 5, HK_SIGMOID, HK_SCORES, 1}, // Groups of one.
-    {70, 70, 0, 0, HK_SOFTMAX, HK_SCORES, 1}, // All of them.
+    {4, 1, 0, 0, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_AS_USUAL},
+    {8, 2, 0, 0, HK_SOFTMAX, HK_RENORMALIZED, 1, HK_GROUP_AS_USUAL},
+    {8, 3, 1, 1, HK_SOFTMAX, HK_SOFTMAX_OF_TOPK, 2.5, HK_GROUP_AS_USUAL},
+    {1, 1, 0, 0, HK_SIGMOID, HK_RENORMALIZED, 1, HK_GROUP_AS_USUAL},
+    {20, 6, 0, 0, HK_SIGMOID, HK_SCORES, 0.5, HK_GROUP_AS_USUAL},
+    {256, 8, 8, 4, HK_SIGMOID, HK_RENORMALIZED, 2.5, HK_GROUP_AS_USUAL},
+    {64, 6, 8, 3, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_AS_USUAL},
+    {12, 4, 12, 5, HK_SIGMOID, HK_SCORES, 1, HK_GROUP_AS_USUAL}, // Groups of one.
+    {70, 70, 0, 0, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_AS_USUAL}, // All of them.
+    {24, 4, 4, 2, HK_SQRTSOFTPLUS, HK_RENORMALIZED, 1.5, HK_GROUP_AS_USUAL},
+    {20, 6, 0, 0, HK_SQRTSOFTPLUS, HK_SCORES, 1, HK_GROUP_AS_USUAL},
+    {24, 4, 4, 2, HK_SIGMOID, HK_RENORMALIZED, 1, HK_GROUP_BEST},
+    {24, 4, 4, 2, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_TWO_BEST},
 };
 
 enum { tokens = 23 };
@@ -85,7 +89,9 @@ static void check_scores(const struct router_case *x, const struct routed *got) 
         for (int64_t e = 0; e < experts; e++) sum += expl(x->logits[t * experts + e]);
         for (int64_t e = 0; e < experts; e++) {
             const wide l = x->logits[t * experts + e];
-            const wide want = x->rule.score == HK_SOFTMAX ? expl(l) / sum : 1 / (1 + expl(-l));
+            const wide want = x->rule.score == HK_SOFTMAX   ? expl(l) / sum
+                              : x->rule.score == HK_SIGMOID ? 1 / (1 + expl(-l))
+                                                            : sqrtl(logl(1 + expl(l)));
             // exp of a rounded difference of at most 12, a sum, a division.
             const double bound = EPSILON * (12 + 8 + (double)experts) * (double)want;
             assert_near("score", t * experts + e, got->scores[t * experts + e], want, bound);
@@ -119,7 +125,9 @@ static void allow(const struct router_case *x, const real *values, bool *allowed
                 second = values[e];
             }
         }
-        const bool sum = r->score == HK_SIGMOID && count > 1;
+        const bool two = r->group_score == HK_GROUP_AS_USUAL ? r->score != HK_SOFTMAX
+                                                             : r->group_score == HK_GROUP_TWO_BEST;
+        const bool sum = two && count > 1;
         best[g] = (struct ranked){sum ? first + second : first, (int32_t)g};
     }
     qsort(best, (size_t)groups, sizeof *best, compare);

@@ -75,7 +75,7 @@ static void constants_and_rope_tables_are_filled_in(void **state) {
     float *params = initialized(1), rope[16 * 4];
     for (int i = 0; i < 256; i++) assert_true(params[bigram.param[1].offset + i] == 1);
     for (int i = 0; i < 4 * 256; i++) assert_true(params[bigram.set[0].offset + i] == 0);
-    hk_rope_table_f32(rope, 16, 4, 10000);
+    hk_rope_table_f32(rope, 16, 4, (struct hk_rope_rule){.theta = 10000});
     assert_memory_equal(params + bigram.param[2].offset, rope, sizeof rope);
     free(params);
 }
