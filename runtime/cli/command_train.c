@@ -195,11 +195,6 @@ static bool finish(struct job *job, struct hrt_error *error) {
 
 static int check_grad(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_state state;
-    if (run->program->world) {
-        hrt_fail_usage(error, "--check-grad runs in programs of one process: compile with "
-                              "--set cluster.nodes=1 --set cluster.devices=1");
-        return (int)error->code;
-    }
     if (!hrt_run_create_state(run, &state, false, error)) return (int)error->code;
     const bool done = hrt_check_grad(&state, run->arguments->check_grad,
                                      (uint64_t)run->arguments->config.seed, stdout, error);

@@ -1,4 +1,5 @@
-// Central differences.
+// Central differences. On several ranks all of them draw the same elements; a loss is the sum of theirs,
+// and an element is changed wherever it is: on its owner, or everywhere.
 #include "runtime/train/check_grad.h"
 
 #include <float.h>
@@ -7,10 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/fssdp/run.h"
+#include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
 #include "runtime/random/draw.h"
+#include "runtime/train/dense.h"
 #include "runtime/train/loads.h"
 #include "runtime/train/optimizer.h"
+#include "runtime/train/ranks.h"
 
 static const double step_size[] = {3e-4, 3e-5, 3e-6};
 static const double largest_error = 1e-5, floor_share = 1e-3, rounding_share = 1e6;
@@ -33,45 +38,81 @@ struct finding {
     double gradient, difference;
 };
 
-static double loss_now(struct check *check) {
+static int64_t ranks_of(const struct check *check) {
+    return check->state->comm ? check->state->comm->size : 1;
+}
+
+static double scale_of(const struct check *check) {
+    const struct hrt_program *program = check->state->program;
+    return 1 / (double)(program->batch * program->positions * ranks_of(check));
+}
+
+// The loss over all ranks; `training`: a backward follows.
+static double loss_now(struct check *check, bool training) {
     const struct hrt_state *state = check->state;
-    const int64_t batch = state->program->batch;
-    const double scale = 1 / (double)(batch * state->program->positions);
-    const struct hrt_losses losses =
-        state->program->forward(state->model, batch, state->ids, state->targets, scale, 1);
+    if (state->fssdp) hrt_fssdp_begin(state->fssdp, training);
+    double loss = state->program
+                      ->forward(state->model, state->program->batch, state->ids, state->targets,
+                                scale_of(check), 1)
+                      .loss;
     hrt_loads_clear(&check->loads);
     hrt_loads_add(&check->loads, state->arena);
-    return losses.loss;
+    if (state->comm) hrt_comm_all_reduce(state->comm, &loss, 1, HRT_DOUBLE);
+    return loss;
 }
 
-// The loss with `delta` added to element `at`; false when tokens went to other experts.
-static bool loss_at(struct check *check, int64_t at, double delta, double *loss) {
-    double *params = check->state->params;
-    const double kept = params[at];
-    params[at] = kept + delta;
-    *loss = loss_now(check);
-    params[at] = kept;
-    return memcmp(check->routed, check->loads.count,
-                  (size_t)check->loads.counts * sizeof *check->routed) == 0;
+// Whether all ranks' tokens go where they went at the parameters themselves.
+static bool same_routing(const struct check *check) {
+    int64_t other = memcmp(check->routed, check->loads.count,
+                           (size_t)check->loads.counts * sizeof *check->routed) != 0;
+    if (check->state->comm) hrt_comm_all_reduce(check->state->comm, &other, 1, HRT_INT64);
+    return other == 0;
 }
 
-static bool difference_at(struct check *check, int64_t at, double h, double *difference) {
+// An element of the parameters. `here`: it is on this rank.
+struct element {
+    int64_t at;
+    bool here;
+};
+
+// The loss with `delta` added to the element; false when tokens went to other experts.
+static bool loss_at(struct check *check, struct element element, double delta, double *loss) {
+    double *param = (double *)check->state->params + element.at;
+    const double kept = element.here ? *param : 0;
+    if (element.here) *param = kept + delta;
+    *loss = loss_now(check, false);
+    if (element.here) *param = kept;
+    return same_routing(check);
+}
+
+static bool difference_at(struct check *check, struct element element, double h,
+                          double *difference) {
     double near[2], far[2];
-    if (!loss_at(check, at, h, &near[0]) || !loss_at(check, at, -h, &near[1]) ||
-        !loss_at(check, at, 2 * h, &far[0]) || !loss_at(check, at, -2 * h, &far[1]))
+    if (!loss_at(check, element, h, &near[0]) || !loss_at(check, element, -h, &near[1]) ||
+        !loss_at(check, element, 2 * h, &far[0]) || !loss_at(check, element, -2 * h, &far[1]))
         return false;
     *difference = (8 * (near[0] - near[1]) - (far[0] - far[1])) / (12 * h);
     return true;
 }
 
-// Compares at element `at`; false when every step changes the routing. Loads may be equal though
+// The gradient, that all ranks know: of rank 0 what every rank has, of its owner what one has.
+static double gradient_at(const struct check *check, struct element element, bool owned) {
+    const struct hrt_comm *comm = check->state->comm;
+    const bool tells = element.here && (owned || !comm || comm->rank == 0);
+    double gradient = tells ? ((const double *)check->state->grads)[element.at] : 0;
+    if (comm) hrt_comm_all_reduce(check->state->comm, &gradient, 1, HRT_DOUBLE);
+    return gradient;
+}
+
+// Compares at an element; false when every step changes the routing. Loads may be equal though
 // two tokens have swapped their experts, so a bad comparison gets its chance at smaller steps.
-static bool compare_at(struct check *check, int64_t at, struct finding *finding) {
-    const double gradient = ((const double *)check->state->grads)[at];
+static bool compare_at(struct check *check, struct element element, bool owned,
+                       struct finding *finding) {
+    const double gradient = gradient_at(check, element, owned);
     *finding = (struct finding){.error = -1};
     for (int i = 0; i < STEP_SIZES; i++) {
         double difference;
-        if (!difference_at(check, at, step_size[i], &difference)) continue;
+        if (!difference_at(check, element, step_size[i], &difference)) continue;
         const double rounding = DBL_EPSILON * fabs(check->loss) / step_size[i];
         const double floor = fmax(check->magnitude, rounding_share * rounding);
         const double size = fmax(floor, fmax(fabs(difference), fabs(gradient)));
@@ -93,33 +134,49 @@ static bool check_element(struct check *check, const struct hrt_param *param, in
     const struct hrt_program *program = check->state->program;
     const struct hrt_set *set = param->set < 0 ? NULL : &program->set[param->set];
     for (int try = 0; try < REDRAWS; try++) {
-        int64_t at = param->offset;
+        struct element element = {param->offset, true};
         if (set) {
             const int64_t expert = draw_below(check, set->experts);
-            at += set->offset + (layer * set->experts + expert) * set->chunk_elements;
+            element.at += set->offset + (layer * set->experts + expert) * set->chunk_elements;
+            element.here = hrt_owns(program, param->set, layer, expert);
         } else {
-            at += layer * param->elements;
+            element.at += layer * param->elements;
         }
-        at += hrt_stored_index(param, draw_below(check, hrt_param_size(param)));
-        if (compare_at(check, at, finding)) return true;
+        element.at += hrt_stored_index(param, draw_below(check, hrt_param_size(param)));
+        if (compare_at(check, element, set && program->owned, finding)) return true;
         check->redrawn++;
     }
     return false;
 }
 
-static void compute_gradients(struct check *check) {
+// The same tokens as one rank that has those of all would draw.
+static void draw_tokens(struct check *check) {
     const struct hrt_state *state = check->state;
     const struct hrt_program *program = state->program;
     const int64_t tokens = program->batch * program->positions;
-    for (int64_t i = 0; i < tokens; i++) {
-        state->ids[i] = (int32_t)draw_below(check, program->vocabulary);
-        state->targets[i] = (int32_t)draw_below(check, program->vocabulary);
+    for (int64_t r = 0; r < ranks_of(check); r++) {
+        const bool mine = !state->comm || r == state->comm->rank;
+        for (int64_t i = 0; i < tokens; i++) {
+            const int32_t id = (int32_t)draw_below(check, program->vocabulary);
+            const int32_t target = (int32_t)draw_below(check, program->vocabulary);
+            if (!mine) continue;
+            state->ids[i] = id;
+            state->targets[i] = target;
+        }
     }
-    check->loss = loss_now(check);
+}
+
+static void compute_gradients(struct check *check) {
+    const struct hrt_state *state = check->state;
+    const struct hrt_program *program = state->program;
+    draw_tokens(check);
+    check->loss = loss_now(check, true);
     memcpy(check->routed, check->loads.count, (size_t)check->loads.counts * sizeof *check->routed);
-    program->backward(state->model, program->batch, state->ids, state->targets, 1 / (double)tokens,
-                      1);
+    hrt_dense_last(state->dense, true);
+    program->backward(state->model, program->batch, state->ids, state->targets, scale_of(check), 1);
+    hrt_ranks_sum_gradients(state);
     check->magnitude = floor_share * hrt_grad_norm(state) / sqrt((double)program->param_elements);
+    if (state->dense) hrt_dense_gather(state->dense, state->grads); // Ranks may have parts.
 }
 
 static bool worse(double error, double than) {
@@ -160,18 +217,25 @@ static bool check_params(struct check *check, int64_t draws, FILE *out, struct h
                     worst_symbol, worst.gradient, worst.difference, worst.error);
 }
 
+// What one rank finds, all of them find: one tells.
+static bool fail_once(const struct hrt_state *state, struct hrt_error *error) {
+    return state->comm ? hrt_ranks_agree(state->comm, false, error) : false;
+}
+
 bool hrt_check_grad(struct hrt_state *state, int64_t draws, uint64_t seed, FILE *out,
                     struct hrt_error *error) {
-    if (state->program->precision != HRT_FP64)
-        return hrt_fail_usage(error, "--check-grad needs a program of double precision: compile "
-                                     "with --set train.precision=fp64");
+    if (state->program->precision != HRT_FP64) {
+        hrt_fail_usage(error, "--check-grad needs a program of double precision: compile with "
+                              "--set train.precision=fp64");
+        return fail_once(state, error);
+    }
     struct check check = {.state = state, .stream = hrt_stream_make(seed, "check", "")};
     if (!hrt_loads_create(&check.loads, state->program, error)) return false;
     check.routed = calloc((size_t)check.loads.counts + 1, sizeof *check.routed);
     bool done = check.routed || hrt_fail(error, "out of memory");
     if (done) {
         compute_gradients(&check);
-        done = check_params(&check, draws, out, error);
+        done = check_params(&check, draws, out, error) || fail_once(state, error);
     }
     free(check.routed);
     hrt_loads_destroy(&check.loads);

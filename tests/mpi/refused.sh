@@ -24,7 +24,7 @@ refuses 2 "compiled for 2 ranks .*, but 1 run; start it with mpirun -n 2" ./mode
 refuses 2 "unknown option '--stpes'" sh "$RANKS" 2 ./model train --stpes 3
 refuses 1 "cannot open '/nonexistent'" sh "$RANKS" 2 ./model train --data /nonexistent
 refuses 1 "cannot open '/nonexistent'" sh "$RANKS" 2 ./model train --data "$TEXT" --load /nonexistent
-refuses 2 "--check-grad runs in programs of one process" \
+refuses 2 "--check-grad needs a program of double precision" \
     sh "$RANKS" 2 ./model train --data "$TEXT" --check-grad 1
 refuses 1 "step [0-9]*: the .* is not finite" sh "$RANKS" 2 ./model train --data "$TEXT" \
     --set train.optimizer.lr=1000 --set train.optimizer.clip=none
