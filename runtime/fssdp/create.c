@@ -327,6 +327,7 @@ static void destroy_set(struct hrt_moving_set *set) {
 
 void hrt_fssdp_destroy(struct hrt_fssdp *fssdp) {
     if (!fssdp) return;
+    hrt_moves_finish(fssdp); // The last forward may still pass parameters on.
     for (int i = 0; fssdp->set && i < fssdp->program->sets; i++) {
         if (fssdp->set[i].set) destroy_set(&fssdp->set[i]);
     }

@@ -171,6 +171,7 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
     list_all(fssdp, move, moving);
     if (move->recvs + move->sends == 0) return;
     move->layer = moving->layer;
+    move->under_way = true;
     move->tag = TAG_FIRST +
                 (moving->set * TAG_LAYERS + (int)(moving->layer % TAG_LAYERS)) * HRT_MOVES +
                 move->kind;
@@ -180,15 +181,15 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
 
 void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
                    const char *what) {
-    if (move->layer < 0 || (layer >= 0 && move->layer != layer)) return;
+    if (!move->under_way || (layer >= 0 && move->layer != layer)) return;
     hrt_comm_wait(fssdp->comm, &move->job, what);
     hrt_comm_wait(fssdp->comm, &move->arrival, what);
-    move->layer = -1;
+    move->under_way = false;
 }
 
 void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
                     const char *what) {
-    if (move->layer == layer) hrt_comm_wait(fssdp->comm, &move->arrival, what);
+    if (move->under_way && move->layer == layer) hrt_comm_wait(fssdp->comm, &move->arrival, what);
 }
 
 bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int index,
@@ -209,7 +210,6 @@ bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int i
         .ranks = fssdp->comm->size,
         .rank = fssdp->comm->rank,
         .kind = kind,
-        .layer = -1,
     };
     return move->transfer && move->queue && move->tail && move->brought;
 }
@@ -220,5 +220,5 @@ void hrt_move_destroy(struct hrt_move *move) {
     free(move->tail);
     free(move->brought);
     free(move->staging);
-    *move = (struct hrt_move){.layer = -1};
+    *move = (struct hrt_move){0};
 }

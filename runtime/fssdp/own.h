@@ -47,7 +47,8 @@ struct hrt_move {
     size_t staged;        // Bytes of one.
     enum hrt_precision precision;
     int ranks, rank, kind, tag;
-    int64_t layer; // Whose; -1: nothing is under way.
+    bool under_way;
+    int64_t layer; // Whose.
 };
 
 struct hrt_moving_layer {

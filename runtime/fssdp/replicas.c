@@ -100,7 +100,7 @@ void hrt_release_grads(struct hrt_fssdp *fssdp, int set, int64_t at) {
 }
 
 void hrt_moves_finish(struct hrt_fssdp *fssdp) {
-    for (int s = 0; s < fssdp->program->sets; s++) {
+    for (int s = 0; fssdp->set && s < fssdp->program->sets; s++) {
         for (int kind = 0; kind < HRT_MOVES; kind++)
             hrt_move_wait(fssdp, &fssdp->set[s].move[kind], -1, "the movement of experts");
     }
