@@ -192,9 +192,9 @@ static void print_candidate(const struct report *r, const char *what,
             c->choice.overlap, c->choice.slots, c->rematerialize ? "re-materialized" : "kept",
             c->choice.calibrate == HEC_CALIBRATE_NEVER ? "" : "calibrated",
             hec_text_us(c->iteration_us).text, hec_text_bytes((double)c->replica_bytes).text,
-            !c->fits           ? "does not fit"
-            : c->exposed > 0.2 ? "waits for chunks"
-                               : "");
+            !c->fits                        ? "does not fit"
+            : c->exposed > hec_most_exposed ? "waits for chunks"
+                                            : "");
 }
 
 static int by_time(const void *left, const void *right) {
@@ -217,6 +217,25 @@ static void print_others(const struct report *r) {
     }
     qsort(other, (size_t)count, sizeof *other, by_time);
     for (int i = 0; i < count && i < OTHERS_SHOWN; i++) print_candidate(r, "", other[i]);
+}
+
+// The fastest candidate that waits for more of its transfers than the search allows.
+static void print_faster(const struct report *r) {
+    const struct hec_search *s = &r->search;
+    const struct hec_candidate *best = NULL;
+    for (int i = 0; i < s->count; i++) {
+        const struct hec_candidate *c = &s->candidate[i];
+        if (!c->fits || c->exposed <= hec_most_exposed) continue;
+        if (c->iteration_us > 0.99 * r->chosen.iteration_us) continue;
+        if (!best || c->iteration_us < best->iteration_us) best = c;
+    }
+    if (!r->predicted || !best) return;
+    fprintf(r->out,
+            "  t = %" PRId64 " and m = %" PRId64
+            " by hand: %s predicted, with %.0f %% of the transfers"
+            " waited for (%.0f %% are allowed)\n",
+            best->choice.overlap, best->choice.slots, hec_text_us(best->iteration_us).text,
+            100 * best->exposed, 100 * hec_most_exposed);
 }
 
 static void print_changes(const struct report *r) {
@@ -242,7 +261,9 @@ static void print_changes(const struct report *r) {
             hec_text_rate(m->memory_bandwidth, "B/s").text, 100 * hec_share_of_bandwidth,
             hec_text_rate(m->intra_bandwidth, "B/s").text);
     if (m->nodes > 1) fprintf(r->out, ", %s a node", hec_text_rate(m->inter_bandwidth, "B/s").text);
-    fputs("\n  settings: parallel.placement.overlap (t), .memory (m, or bytes), .rematerialize,"
+    fputs("\n", r->out);
+    print_faster(r);
+    fputs("  settings: parallel.placement.overlap (t), .memory (m, or bytes), .rematerialize,"
           " .calibrate,\n    .dispatch, .forecast, .reshard;"
           " --emit-plan=FILE and --plan=FILE keep all of it as it is\n",
           r->out);

@@ -158,6 +158,53 @@ static void set_us(MlirOperation op, const char *key, double us) {
     hec_set_attr(op, hec_attr_int(mlirOperationGetContext(op), key, (int64_t)(us + 0.5)));
 }
 
+// The block of the source that most of the time behind `start` belongs to, up to the await of its set
+// or a loop; empty: none has a name.
+static MlirStringRef hiding_unit(const struct hec_machine *machine, MlirOperation start) {
+    enum { UNITS = 16 };
+    struct {
+        MlirStringRef name;
+        double us;
+    } unit[UNITS];
+    int count = 0, most = 0;
+    for (MlirOperation op = mlirOperationGetNextInBlock(start); op.ptr;
+         op = mlirOperationGetNextInBlock(op)) {
+        struct hec_place place;
+        if (hec_op_is(op, HEC_OP_await) || hec_op_is(op, HEC_OP_FOR)) break;
+        if (!hec_loc_place(mlirOperationGetLocation(op), &place) || !place.unit.length) continue;
+        int at = 0;
+        while (at < count && !mlirStringRefEqual(unit[at].name, place.unit)) at++;
+        if (at == UNITS) continue;
+        if (at == count) unit[count++].us = 0;
+        unit[at].name = place.unit;
+        unit[at].us += hec_op_us(machine, op);
+        if (unit[at].us > unit[most].us) most = at;
+    }
+    return count ? unit[most].name : HEC_STR("");
+}
+
+// The computation behind `start` up to what waits for it, in this block, in a loop behind it, or over
+// the edge of the loop around.
+static double window_us(const struct hec_machine *machine, MlirOperation start,
+                        const struct hec_site *site) {
+    const bool reduce = hec_op_is(start, HEC_OP_reduce);
+    const enum hec_op id = reduce ? HEC_OP_release : HEC_OP_await;
+    const char *key = reduce ? "what" : NULL, *value = "gradients";
+    const MlirBlock block = block_of(start);
+    const MlirOperation none = {0}, end = find(block, site, id, key, value);
+    if (end.ptr && mlirOperationIsBeforeInBlock(start, end))
+        return hec_span_us(machine, block, start, end);
+    for (MlirOperation op = start; op.ptr; op = mlirOperationGetNextInBlock(op)) {
+        if (!hec_op_is(op, HEC_OP_FOR)) continue;
+        const MlirBlock body = hec_for_of(op).body;
+        const MlirOperation inside = find(body, site, id, key, value);
+        if (inside.ptr)
+            return hec_span_us(machine, block, start, op) +
+                   hec_span_us(machine, body, none, inside);
+    }
+    return hec_span_us(machine, block, start, none) + hec_span_us(machine, block, none, end);
+}
+
 // A transfer of at most `entries` chunks into a node and `slots` into a device, behind `window`
 // microseconds, after others that take `before` of them.
 static void annotate(const struct hec_machine *machine, const struct hec_movement *movement,
@@ -171,40 +218,41 @@ static void annotate(const struct hec_machine *machine, const struct hec_movemen
     set_us(op, "us", us);
     set_us(op, "window_us", window);
     set_us(op, "exposed_us", exposed < us ? exposed : us);
+    const MlirStringRef unit = hiding_unit(machine, op);
+    if (unit.length && window > 0)
+        hec_set_attr(op, hec_attr(c, "hides_in", mlirStringAttrGet(c, unit)));
 }
 
 // In @backward the gather for the layer before runs behind the reduce: it waits for both.
-static void annotate_set(const struct hec_costs *costs, const struct hec_set_cost *cost,
-                         const struct hec_movement *movement, const struct hec_ops *ops) {
-    const struct hpl_policy *policy = hpl_policy_find(movement->policy);
-    const bool exact = policy && policy->when == HPL_WHEN_EXACT;
-    const double reduce =
-        hec_transfer_us(&costs->machine, costs->machine.nodes > 1 ? (double)movement->overlap : 0,
-                        (double)movement->slots, cost->grad_bytes);
+static void annotate_site(const struct hec_costs *costs, const struct hec_site *site,
+                          const struct hec_set_cost *cost, const struct hec_movement *movement,
+                          const struct hec_ops *ops) {
+    const struct hec_machine *m = &costs->machine;
+    const double entries = m->nodes > 1 ? (double)movement->overlap : 0;
+    const double reduce = hec_transfer_us(m, entries, (double)movement->slots, cost->grad_bytes);
+    const MlirStringRef set = hec_get_string(site->set, "sym_name");
     for (int k = 0; k < ops->count; k++) {
         const MlirOperation op = ops->op[k];
-        const enum hec_op id = hec_op_of(op);
-        if ((id != HEC_OP_materialize && id != HEC_OP_reduce) ||
-            !mlirStringRefEqual(hec_get_string(op, "set"), HEC_STR(cost->name)))
-            continue;
-        if (id == HEC_OP_reduce) {
-            annotate(&costs->machine, movement, op, cost->grad_bytes, cost->reduce_window_us, 0);
-        } else if (hec_get_bool(op, "again")) {
+        if (!mlirStringRefEqual(hec_get_string(op, "set"), set)) continue;
+        if (hec_op_is(op, HEC_OP_reduce)) {
+            const double window = window_us(m, op, site);
+            annotate(m, movement, op, cost->grad_bytes, window, 0);
+        } else if (hec_op_is(op, HEC_OP_materialize)) {
+            const double window = window_us(m, op, site);
             const bool ahead = hec_has_attr(op, "ahead");
-            annotate(&costs->machine, movement, op, cost->chunk_bytes, cost->again_window_us,
-                     ahead ? reduce : 0);
-        } else {
-            annotate(&costs->machine, movement, op, cost->chunk_bytes, exact ? 0 : cost->window_us,
-                     0);
+            annotate(m, movement, op, cost->chunk_bytes, window, ahead ? reduce : 0);
         }
     }
 }
 
-static bool annotate_all(MlirOperation module, const struct hec_movement *movement) {
+static bool annotate_all(MlirOperation module, const struct hec_sites *sites,
+                         const struct hec_movement *movement) {
     struct hec_costs costs;
     if (!hec_costs_of(module, &costs)) return false;
     const struct hec_ops ops = hec_ops_below(module);
-    for (int i = 0; i < costs.count; i++) annotate_set(&costs, &costs.set[i], movement, &ops);
+    for (int i = 0; i < sites->count; i++) {
+        annotate_site(&costs, &sites->site[i], &costs.set[i], movement, &ops);
+    }
     free(ops.op);
     return true;
 }
@@ -217,7 +265,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     if (!hec_sites_find(module, &sites)) return HEC_PASS_REFUSED;
     for (int i = 0; i < sites.count; i++) move_forward(&sites, i);
     for (int i = sites.backs - 1; i >= 0; i--) move_backward(&sites, i);
-    return annotate_all(module, &movement) ? HEC_PASS_DONE : HEC_PASS_REFUSED;
+    return annotate_all(module, &sites, &movement) ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
 const struct hec_pass hec_pass_overlap = {

@@ -15,7 +15,8 @@
 
 enum { STEPS = 16 }; // Layer-steps per simulation: hecatec has no time for more.
 
-static const double most_exposed = 0.2, alike = 0.01;
+const double hec_most_exposed = 0.2;
+static const double alike = 0.01;
 
 // ---- what the user said
 
@@ -278,7 +279,7 @@ static bool consider(struct hec_search *s, const struct hec_choice *choice, int 
 // ---- the choice
 
 static bool hides(const struct hec_candidate *c) {
-    return c->exposed <= most_exposed;
+    return c->exposed <= hec_most_exposed;
 }
 
 // Whether `a` is to be preferred to `b`; `hiding`: some candidate hides its transfers.

@@ -13,6 +13,9 @@ enum { HEC_CANDIDATES_MAX = 64 };
 // logarithm, a preference of each device.
 extern const double hec_assumed_skew, hec_assumed_drift, hec_assumed_bias;
 
+// The share of a collective's time that the search lets be waited for, where something hides it.
+extern const double hec_most_exposed;
+
 // Choices of one candidate, and what they give, all sets together.
 struct hec_candidate {
     struct hec_choice choice;
