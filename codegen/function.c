@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+// `rows` of each number of picks (hec_function_end).
+static void reserve_rows(struct hec_emitter *e, struct hec_idents *names) {
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    for (int i = 0; i < all.count; i++) {
+        if (!hec_op_is(all.op[i], HEC_OP_set)) continue;
+        hec_ident_reserve(names, HEC_TEXT(e, "rows_%" PRId64, hec_get_int(all.op[i], "topk")));
+    }
+    free(all.op);
+}
+
 struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
                                         MlirStringRef group) {
     static const char *const own[] = {"m", "i", "j", "n", "r", "batch", "rows", "sum"};
@@ -14,6 +24,7 @@ struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
     f->body.indent = 1;
     f->names = (struct hec_idents){.arena = &e->arena, .outer = &e->globals};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) hec_ident_reserve(&f->names, own[i]);
+    reserve_rows(e, &f->names);
     f->layer = e->function ? e->function->layer : NULL;
 
     f->group = HEC_NEW(&e->arena, struct hec_group);

@@ -22,8 +22,7 @@
 //          this pass sees the rows of one rank, and only here they become rows of all ranks. Waves
 //          bound the memory whatever the router does.
 // Needs    hecate.world of the module (without it, nothing is done); values of rows stashed and
-//          computed again at will, but not moe.permute and moe.gate_rows: recompute(policy=cheap)
-//          is refused.
+//          computed again at will, but not moe.permute and moe.gate_rows.
 // Leaves   `rows` has room for the rows of a wave: hecate.rows_max of them, or one and a quarter times
 //          those that a rank sends.
 //          Auxiliary losses read the loads of all ranks and are this rank's share of the whole.

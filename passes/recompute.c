@@ -10,7 +10,8 @@
 // Leaves   a stash for every fetch. A value is computed again only from parameters, constants,
 //          arguments and values that @backward can have without it: no slot is added.
 //          policy=elementwise: elementwise operations. policy=cheap: also movement of rows and
-//          norms, for less memory and more time. policy=none: nothing.
+//          norms, for less memory and more time. Rows that other ranks' experts get are kept: having
+//          them again would take another exchange. policy=none: nothing.
 // Reports  nothing.
 #include "passes/pass.h"
 
@@ -22,6 +23,7 @@
 struct recompute {
     MlirOperation module;
     bool movement;         // policy=cheap.
+    bool stays;            // Rows stay on their rank: moving them again is cheap, too.
     struct hec_map stash;  // Value of @forward -> its stash.
     struct hec_map slot;   // Symbol attribute of a slot -> its stash.
     struct hec_map answer; // Value -> whether @backward can have it: 1 yes, -1 no.
@@ -37,6 +39,7 @@ static bool may_compute_again(const struct recompute *r, MlirOperation op) {
     switch (hec_op_of(op)) {
     case HEC_OP_permute:
     case HEC_OP_gate_rows:
+        return r->movement && r->stays;
     case HEC_OP_spread:
     case HEC_OP_rmsnorm:
     case HEC_OP_layernorm:
@@ -174,7 +177,11 @@ static void recompute(struct recompute *r) {
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     const char *policy = hec_pass_option(options, "policy", "elementwise");
     if (strcmp(policy, "none") == 0) return HEC_PASS_DONE;
-    struct recompute r = {.module = module, .movement = strcmp(policy, "cheap") == 0};
+    const MlirStringRef experts = hec_get_string(module, "hecate.experts");
+    const bool stays =
+        !hec_has_attr(module, "hecate.world") || mlirStringRefEqual(experts, HEC_STR("replicate"));
+    struct recompute r = {
+        .module = module, .movement = strcmp(policy, "cheap") == 0, .stays = stays};
     recompute(&r);
     hec_map_free(&r.stash);
     hec_map_free(&r.slot);

@@ -24,20 +24,8 @@ static int64_t count_tensors(const struct hrt_program *program) {
     return tensors;
 }
 
-static size_t stride_of(const struct hrt_program *program) {
-    return HRT_DENSE_ROUND / (size_t)program->world / 64 * 64;
-}
-
-size_t hrt_dense_bytes(const struct hrt_program *program) {
-    if (!program->world) return 0;
-    return 2 * stride_of(program) * (size_t)program->world +
-           (size_t)count_tensors(program) *
-               (sizeof(struct hrt_dense_tensor) + sizeof(struct hrt_dense_job));
-}
-
-// Parts of one tensor differ by an element at most; the widest is rounded up.
-int64_t hrt_dense_state_elements(const struct hrt_program *program) {
-    const int64_t ranks = program->dense_shard ? program->world : 1;
+// Elements of the widest rank's parts, of `ranks` ranks: those of one tensor differ by an element at most.
+static int64_t widest_parts(const struct hrt_program *program, int64_t ranks) {
     int64_t elements = 0;
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
@@ -48,6 +36,25 @@ int64_t hrt_dense_state_elements(const struct hrt_program *program) {
         elements += set->layers * ((set->experts * set->chunk_elements + ranks - 1) / ranks);
     }
     return elements;
+}
+
+int64_t hrt_dense_state_elements(const struct hrt_program *program) {
+    return widest_parts(program, program->dense_shard ? program->world : 1);
+}
+
+// Bytes of one message at most: a round's, or all parts together.
+static size_t stride_of(const struct hrt_program *program) {
+    const size_t all =
+        (size_t)(widest_parts(program, program->world) * hrt_element_bytes(program->precision));
+    const size_t round = HRT_DENSE_ROUND / (size_t)program->world;
+    return ((all < round ? all : round) + 64) / 64 * 64;
+}
+
+size_t hrt_dense_bytes(const struct hrt_program *program) {
+    if (!program->world) return 0;
+    return 2 * stride_of(program) * (size_t)program->world +
+           (size_t)count_tensors(program) *
+               (sizeof(struct hrt_dense_tensor) + sizeof(struct hrt_dense_job));
 }
 
 static void list_tensors(struct hrt_dense *dense) {
