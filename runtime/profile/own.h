@@ -13,7 +13,8 @@ struct hrt_profile {
     bool table;
 
     // Of the machine and the run, for the heading.
-    double peak; // hk_peak of the program's precision; 0: not measured.
+    double peak;      // hk_peak of the program's precision; 0: not measured.
+    double peak_bf16; // The same of kernels whose operands are bf16; 0: the program has none.
     int threads, ranks;
     const char *isa;
     int64_t tokens;

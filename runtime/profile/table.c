@@ -15,13 +15,24 @@ static const char *const headings[] = {
 struct sum {
     int64_t calls, ns;
     double flops, bytes;
+    double least_ns; // At the peaks of its kernels.
 };
 
-static void sum_add(struct sum *sum, const struct hrt_tally_row *row) {
+// Of a kernel, told by the end of its name.
+static double peak_of(const struct hrt_profile *p, const char *name) {
+    static const char bf16[] = "_bf16";
+    const size_t length = strlen(name), end = sizeof bf16 - 1;
+    const bool is_bf16 = length > end && strcmp(name + length - end, bf16) == 0;
+    return is_bf16 && p->peak_bf16 > 0 ? p->peak_bf16 : p->peak;
+}
+
+static void sum_add(struct sum *sum, const struct hrt_profile *p, const struct hrt_tally_row *row) {
+    const double peak = peak_of(p, row->name);
     sum->calls += row->calls;
     sum->ns += row->ns;
     sum->flops += row->flops;
     sum->bytes += row->bytes;
+    sum->least_ns += peak > 0 ? row->flops / peak : 0;
 }
 
 // A row of the tally in the order of printing.
@@ -77,9 +88,8 @@ static void print_line(FILE *out, const struct hrt_profile *p, const char *name,
     used +=
         sprintf(line + used, " %9.3f %5.1f %%", 1e-6 * ns / steps, 100 * ns / (double)p->step_ns);
     if (ns > 0) {
-        const double share = p->peak > 0 ? 100 * sum->flops / ns / p->peak : 0;
         used += format_number(line + used, 8, 1, sum->flops / ns, "");
-        used += format_number(line + used, 4, 0, share, " %");
+        used += format_number(line + used, 4, 0, 100 * sum->least_ns / ns, " %");
         used += format_number(line + used, 7, 1, sum->bytes / ns, "");
     }
     while (line[used - 1] == ' ') used--;
@@ -104,7 +114,7 @@ static void print_kernel(FILE *out, const struct hrt_profile *p, const struct en
     const struct hrt_tally_row *first = entry[0].row;
     struct sum all = {0}, small = {0};
     int smalls = 0;
-    for (int i = 0; i < count; i++) sum_add(&all, entry[i].row);
+    for (int i = 0; i < count; i++) sum_add(&all, p, entry[i].row);
     const char *sizes = first->sizes ? first->sizes + hrt_tally_varies(first) : "";
     const bool alone = count == 1 && first->section != HRT_SECTION_BETWEEN;
     shape_of(shape, &p->tally, first);
@@ -113,9 +123,9 @@ static void print_kernel(FILE *out, const struct hrt_profile *p, const struct en
     print_line(out, p, line, &all);
     for (int i = 0; !alone && i < count; i++) {
         struct sum sum = {0};
-        sum_add(&sum, entry[i].row);
+        sum_add(&sum, p, entry[i].row);
         if (1000 * sum.ns < p->step_ns) {
-            sum_add(&small, entry[i].row);
+            sum_add(&small, p, entry[i].row);
             smalls++;
             continue;
         }
@@ -131,7 +141,8 @@ static void print_kernel(FILE *out, const struct hrt_profile *p, const struct en
 static int print_section(FILE *out, const struct hrt_profile *p, enum hrt_section section,
                          const struct entry *entry, int count, int at, struct sum *sum) {
     int end = at;
-    for (; end < count && entry[end].row->section == section; end++) sum_add(sum, entry[end].row);
+    for (; end < count && entry[end].row->section == section; end++)
+        sum_add(sum, p, entry[end].row);
     if (section == HRT_SECTION_OPTIMIZER) sum->ns = p->phase_ns[HRT_PHASE_OPTIMIZER];
     if (sum->ns == 0) return end;
     print_line(out, p, headings[section], sum);
@@ -150,8 +161,10 @@ static void print_heading(FILE *out, const struct hrt_profile *p) {
         fprintf(out, " %" PRId64, p->first_step);
     else
         fprintf(out, "s %" PRId64 " to %" PRId64, p->first_step, p->last_step);
-    fprintf(out, "%s: %" PRId64 " tokens each; %d threads, %s, peak %.1f GFLOP/s\n",
+    fprintf(out, "%s: %" PRId64 " tokens each; %d threads, %s, peak %.1f GFLOP/s",
             p->warm ? " (the first is left out)" : "", p->tokens, p->threads, p->isa, p->peak);
+    if (p->peak_bf16 > 0) fprintf(out, ", bf16 %.1f", p->peak_bf16);
+    fputc('\n', out);
     fprintf(out, "%-46s %7s %9s %7s %8s %6s %7s\n", "", "calls", "ms", "share", "GFLOP/s", "peak",
             "GB/s");
 }

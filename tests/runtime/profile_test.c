@@ -127,6 +127,32 @@ static void the_table_says_what_was_counted(void **state) {
     free(p);
 }
 
+// 1000 flops in 1000 ns each: a quarter of 4 GFLOP/s and an eighth of 8, together 3/16.
+static void bf16_kernels_have_their_own_peak(void **state) {
+    (void)state;
+    struct hrt_profile *p = new_profile();
+    p->peak_bf16 = 8;
+    struct hk_call call = {.work = {HK_KIND_PRODUCT, "m", {9}, 1000, 0}, .start = 0, .end = 1000};
+    hrt_profile_begin_step_at(p, 1, 0);
+    hrt_profile_enter_at(p, HRT_PHASE_FORWARD, 0);
+    call.name = "matmul_nn";
+    hrt_profile_called(p, &call);
+    call.name = "matmul_nn_bf16";
+    call.start += 1000, call.end += 1000;
+    hrt_profile_called(p, &call);
+    hrt_profile_end_step_at(p, 2000);
+    char *text = printed(p);
+    assert_non_null(strstr(text, "peak 4.0 GFLOP/s, bf16 8.0\n"));
+    assert_non_null(strstr(text, "products                                             2     0.002 "
+                                 "100.0 %      1.0   19 %"));
+    assert_non_null(strstr(text, "  matmul_nn  9                                       1     0.001 "
+                                 " 50.0 %      1.0   25 %"));
+    assert_non_null(strstr(text, "  matmul_nn_bf16  9                                  1     0.001 "
+                                 " 50.0 %      1.0   12 %"));
+    free(text);
+    free(p);
+}
+
 static void the_first_of_several_steps_is_left_out(void **state) {
     (void)state;
     struct hrt_profile *p = new_profile();
@@ -308,6 +334,7 @@ static void what_is_not_asked_for_does_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_says_what_was_counted),
+        cmocka_unit_test(bf16_kernels_have_their_own_peak),
         cmocka_unit_test(the_first_of_several_steps_is_left_out),
         cmocka_unit_test(without_a_step_there_is_no_table),
         cmocka_unit_test(shapes_beyond_the_table_share_a_row),
