@@ -72,6 +72,8 @@ def settings(case):
                    "parallel.rows_max": case["waves"], "parallel.bucket": case["bucket"]}
         if case["experts"] not in STAY:
             chosen |= {f"parallel.placement.{name}": case[name] for name in OF_MOVEMENT}
+        if case["experts"] == "laer":  # All copies are placed anew: slots for each expert.
+            chosen["parallel.placement.memory"] = 5
     return [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
 
 
