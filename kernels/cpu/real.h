@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/observe.h"
+#include "kernels/cpu/pretend.h"
 #include "kernels/scalar.h"
 #include "kernels/types.h"
 
@@ -101,6 +102,7 @@ HK_INLINE real vec_sum(vec v) {
 #define HK_DISPATCH_(type, label, public, best, parameters, arguments, work)                       \
     type public parameters {                                                                       \
         HK_OBSERVE(label, work)                                                                    \
+        if (HK_PRETENDED(label, work)) return (type)0;                                             \
         switch (hk_isa()) {                                                                        \
         case HK_ISA_AVX512BF16:                                                                    \
             return public##_##best arguments;                                                      \
@@ -116,6 +118,7 @@ HK_INLINE real vec_sum(vec v) {
 #define HK_DISPATCH_(type, label, public, best, parameters, arguments, work)                       \
     type public parameters {                                                                       \
         HK_OBSERVE(label, work)                                                                    \
+        if (HK_PRETENDED(label, work)) return (type)0;                                             \
         return public##_portable arguments;                                                        \
     }
 #endif

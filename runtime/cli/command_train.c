@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "runtime/cli/command.h"
+#include "runtime/cli/pretend.h"
 #include "runtime/log/jsonl.h"
 #include "runtime/log/progress.h"
 #include "runtime/params/store.h"
@@ -24,6 +25,7 @@ struct job {
     struct hrt_route route;
     struct hrt_progress progress;
     struct hrt_jsonl log;
+    struct hk_pretence pretence;
     struct hrt_step first, last; // Steps taken.
     double seconds;
 };
@@ -88,10 +90,23 @@ static bool open_profile(struct job *job, struct hrt_error *error) {
     return hrt_profile_open(&job->trainer.profile, &request, run->program, run->comm, error);
 }
 
+// What --pretend asks for.
+static bool start_pretending(struct job *job, struct hrt_error *error) {
+    const struct hrt_arguments *arguments = job->run->arguments;
+    if (!arguments->pretend) return true;
+    if (arguments->save || arguments->sample)
+        return hrt_fail_usage(error, "--pretend trains nothing that could be saved or sampled");
+    if (!hrt_pretend_read(&job->pretence, arguments->pretend, error)) return false;
+    hk_pretend(&job->pretence);
+    printf("pretending: kernels wait instead of computing, losses mean nothing\n");
+    return true;
+}
+
 // What a rank can do without the others.
 static bool set_up(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
+    if (!start_pretending(job, error)) return false;
     if (run->arguments->sample && !hrt_run_check_sample(run, error)) return false;
     const bool leads = run->comm->rank == 0; // Writes the files.
     if (save && leads && !hrt_store_check_writable(save, error)) return false;
@@ -220,5 +235,6 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     hrt_trainer_destroy(&job.trainer);
     hrt_state_destroy(&job.state);
     hrt_data_close(&job.data);
+    hk_pretend(NULL);
     return code;
 }

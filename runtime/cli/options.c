@@ -59,6 +59,8 @@ static const struct option_row {
      "at the end, print where the time of a step went, kernel by kernel"},
     {"--trace", "FILE", HRT_TRAIN, NULL, HRT_TEXT, AT(trace),
      "write what ran when, for ui.perfetto.dev (the newest 128 Ki events)"},
+    {"--pretend", "FILE", HRT_TRAIN, NULL, HRT_TEXT, AT(pretend),
+     "compute nothing: kernels wait as long as on the device of FILE"},
     {"--sequences", "N", HRT_EVAL, NULL, HRT_INTEGER(1, 1e12), AT(sequences),
      "of the validation data (default: all)"},
     {"--prompt", "TEXT", DRAWS, NULL, HRT_TEXT, AT(prompt),

@@ -20,8 +20,8 @@ struct hrt_arguments {
     int64_t threads; // 0: OMP_NUM_THREADS or all cores.
     int64_t check_grad, sample, sequences, tokens, topk;
     double temperature;
-    const char *prompt, *save, *load, *route, *record_ids, *record_loads,
-        *trace; // NULL: not given.
+    const char *prompt, *save, *load, *route, *record_ids, *record_loads, *trace,
+        *pretend; // NULL: not given.
 };
 
 // Parses argv. False: a usage error.
