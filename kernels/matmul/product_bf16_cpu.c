@@ -7,13 +7,11 @@
 #include "kernels/cpu/tile.h"
 #include "kernels/matmul/walk.h"
 
-// A block of left operand, row_block_max rows of depth_max pairs, takes 192 KiB of stack.
-enum { row_block_max = 192, pair_terms = 2, depth_terms = depth_max * pair_terms };
+enum { precision = HK_BF16, pair_terms = 2, depth_terms = depth_max * pair_terms };
 
 // tn: columns of A are copied as tiles of [depth][tile_rows], tile_size apart.
 enum {
-    turned_rows_max = 384,        // Rows of B per copied block of A,
-    turned_depth = depth_max / 2, // and its depth in pairs.
+    turned_depth = depth_max / 2, // In pairs: the panel block stays in the first-level cache.
     turned_terms = turned_depth * pair_terms,
     copied_columns = 8, // Columns that one copy moves, though a tile has only 6.
     copied_gap = copied_columns - tile_rows,
@@ -34,7 +32,7 @@ static const pair *panel_pairs(const hk_bf16 *b, const struct product *p, int64_
 // Rows [r0, r1) of C, panels [j0, j1) of B.
 static void nn_items(float *c, const float *a, const hk_bf16 *b, const struct product *p,
                      int64_t r0, int64_t r1, int64_t j0, int64_t j1) {
-    pair rounded[row_block_max * depth_max] __attribute__((aligned(64)));
+    pair rounded[HK_BLOCK_ROWS_MAX * depth_max] __attribute__((aligned(64)));
     pair packed[depth_max * HK_PANEL] __attribute__((aligned(64)));
     const bool panels = p->layout == HK_PANELS;
     for (int64_t begin = 0; begin == 0 || begin < p->k; begin += depth_terms) {
@@ -104,7 +102,7 @@ static void turn_block(pair *packed, const hk_bf16 *b, const struct product *p, 
 // Rows [r0, r1) of A, panels of 64 columns [j0, j1) of A.
 static void nt_items(float *a, const float *c, const hk_bf16 *b, const struct product *p,
                      int64_t r0, int64_t r1, int64_t j0, int64_t j1) {
-    pair rounded[row_block_max * depth_max] __attribute__((aligned(64)));
+    pair rounded[HK_BLOCK_ROWS_MAX * depth_max] __attribute__((aligned(64)));
     pair packed[depth_max * HK_PANEL] __attribute__((aligned(64)));
     for (int64_t begin = 0; begin == 0 || begin < p->n; begin += depth_terms) {
         const int64_t terms = smaller(p->n - begin, depth_terms), depth = parts(terms, pair_terms);
@@ -137,8 +135,8 @@ static void nt_items(float *a, const float *c, const hk_bf16 *b, const struct pr
 // much is overwritten by the next, or falls into the gap behind the tile.
 static void copy_columns(pair *packed, const float *a, const struct product *p, int64_t terms,
                          int64_t count) {
-    static const float zeros[turned_rows_max];
-    pair row[turned_rows_max + copied_gap] = {0};
+    static const float zeros[HK_TURNED_ROWS_MAX];
+    pair row[HK_TURNED_ROWS_MAX + copied_gap] = {0};
     for (int64_t i = 0; i < parts(terms, pair_terms); i++) {
         const float *low = a + i * pair_terms * p->k;
         pairs_of_rows(row, low, i * pair_terms + 1 < terms ? low + p->k : zeros, count);
@@ -152,7 +150,7 @@ static void copy_columns(pair *packed, const float *a, const struct product *p, 
 // Rows [k[0], k[1]) of B, panels [j[0], j[1]) of B; `rows` rows of A and C.
 static void tn_items(float *b, const float *a, const float *c, const struct product *p,
                      int64_t rows, const int64_t k[2], const int64_t j[2]) {
-    pair columns_of_a[turned_rows_max / tile_rows * tile_size] __attribute__((aligned(64)));
+    pair columns_of_a[HK_TURNED_ROWS_MAX / tile_rows * tile_size] __attribute__((aligned(64)));
     pair packed[turned_depth * HK_PANEL] __attribute__((aligned(64)));
     const int64_t out_row = p->layout == HK_PANELS ? HK_PANEL : p->n;
     if (rows == 0 && p->write == HK_ADD) return; // What has no rows may not even be here.
@@ -189,8 +187,9 @@ static void tn_items(float *b, const float *a, const float *c, const struct prod
 
 void HK_VARIANT_BF16(product_nn)(float *c, const float *a, const hk_bf16 *const *b,
                                  const struct product *p) {
-    const int64_t block = walk_block_rows(p, p->n, row_block_max);
-#pragma omp parallel if (is_large(p))
+    const struct hk_blocking *sizes = &hk_blocking()[precision];
+    const int64_t block = walk_block_rows(p, p->n, sizes->nn_rows);
+#pragma omp parallel if (is_large(p, sizes))
     for (struct walk w = walk_start(p, false, p->n, block); walk_next(&w);) {
         const int64_t row = p->first[w.expert];
         nn_items(c + row * p->n, a + row * p->k, b[w.expert] + p->offset, p, w.r0, w.r1, w.j0,
@@ -200,8 +199,9 @@ void HK_VARIANT_BF16(product_nn)(float *c, const float *a, const hk_bf16 *const 
 
 void HK_VARIANT_BF16(product_nt)(float *a, const float *c, const hk_bf16 *const *b,
                                  const struct product *p) {
-    const int64_t block = walk_block_rows(p, p->k, row_block_max);
-#pragma omp parallel if (is_large(p))
+    const struct hk_blocking *sizes = &hk_blocking()[precision];
+    const int64_t block = walk_block_rows(p, p->k, sizes->nt_rows);
+#pragma omp parallel if (is_large(p, sizes))
     for (struct walk w = walk_start(p, false, p->k, block); walk_next(&w);) {
         const int64_t row = p->first[w.expert];
         nt_items(a + row * p->k, c + row * p->n, b[w.expert] + p->offset, p, w.r0, w.r1, w.j0,
@@ -211,8 +211,9 @@ void HK_VARIANT_BF16(product_nt)(float *a, const float *c, const hk_bf16 *const 
 
 void HK_VARIANT_BF16(product_tn)(float *const *b, const float *a, const float *c,
                                  const struct product *p) {
-#pragma omp parallel if (is_large(p))
-    for (struct walk w = walk_start(p, true, p->n, turned_rows_max); walk_next(&w);) {
+    const struct hk_blocking *sizes = &hk_blocking()[precision];
+#pragma omp parallel if (is_large(p, sizes))
+    for (struct walk w = walk_start(p, true, p->n, sizes->tn_rows); walk_next(&w);) {
         const int64_t row = p->first[w.expert], rows = p->first[w.expert + 1] - row;
         const int64_t k[2] = {w.r0, w.r1}, j[2] = {w.j0, w.j1};
         tn_items(b[w.expert] + p->offset, a + row * p->k, c + row * p->n, p, rows, k, j);

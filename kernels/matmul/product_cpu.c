@@ -9,19 +9,15 @@
 #include "kernels/cpu/tile.h"
 #include "kernels/matmul/walk.h"
 
-enum { row_block_max = 192 }; // nn, nt: rows by depth_max, too, fit into the second-level cache.
+enum { precision = HK_BITS == 32 ? HK_F32 : HK_F64 };
 
 // tn: columns of A are copied as tiles of [depth][tile_rows], tile_size apart.
 enum {
-    turned_rows_max = 384,        // Rows of B per copied block of A,
-    turned_depth = depth_max / 2, // and its depth: the panel block stays in the first-level cache.
+    turned_depth = depth_max / 2, // The panel block stays in the first-level cache.
     copied_columns = 8,           // Columns that one copy moves, though a tile has only 6.
     copied_gap = copied_columns - tile_rows,
     tile_size = turned_depth * tile_rows + copied_gap,
 };
-
-_Static_assert(row_block_max % tile_rows == 0 && turned_rows_max % tile_rows == 0,
-               "blocks of rows are whole tiles");
 
 // Rows [r0, r1) of C, panels [j0, j1) of B.
 static void nn_items(real *c, const real *a, const real *b, const struct product *p, int64_t r0,
@@ -120,7 +116,7 @@ static void copy_columns(real *packed, const real *a, const struct product *p, i
 // Rows [k[0], k[1]) of B, panels [j[0], j[1]) of B; `rows` rows of A and C.
 static void tn_items(real *b, const real *a, const real *c, const struct product *p, int64_t rows,
                      const int64_t k[2], const int64_t j[2]) {
-    real columns_of_a[turned_rows_max / tile_rows * tile_size] __attribute__((aligned(64)));
+    real columns_of_a[HK_TURNED_ROWS_MAX / tile_rows * tile_size] __attribute__((aligned(64)));
     real packed[turned_depth * HK_PANEL] __attribute__((aligned(64)));
     const int64_t out_row = p->layout == HK_PANELS ? HK_PANEL : p->n;
     if (rows == 0 && p->write == HK_ADD) return; // What has no rows may not even be here.
@@ -155,8 +151,9 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
 }
 
 void HK_VARIANT(product_nn)(real *c, const real *a, const real *const *b, const struct product *p) {
-    const int64_t block = walk_block_rows(p, p->n, row_block_max);
-#pragma omp parallel if (is_large(p))
+    const struct hk_blocking *sizes = &hk_blocking()[precision];
+    const int64_t block = walk_block_rows(p, p->n, sizes->nn_rows);
+#pragma omp parallel if (is_large(p, sizes))
     for (struct walk w = walk_start(p, false, p->n, block); walk_next(&w);) {
         const int64_t row = p->first[w.expert];
         nn_items(c + row * p->n, a + row * p->k, b[w.expert] + p->offset, p, w.r0, w.r1, w.j0,
@@ -165,8 +162,9 @@ void HK_VARIANT(product_nn)(real *c, const real *a, const real *const *b, const 
 }
 
 void HK_VARIANT(product_nt)(real *a, const real *c, const real *const *b, const struct product *p) {
-    const int64_t block = walk_block_rows(p, p->k, row_block_max);
-#pragma omp parallel if (is_large(p))
+    const struct hk_blocking *sizes = &hk_blocking()[precision];
+    const int64_t block = walk_block_rows(p, p->k, sizes->nt_rows);
+#pragma omp parallel if (is_large(p, sizes))
     for (struct walk w = walk_start(p, false, p->k, block); walk_next(&w);) {
         const int64_t row = p->first[w.expert];
         nt_items(a + row * p->k, c + row * p->n, b[w.expert] + p->offset, p, w.r0, w.r1, w.j0,
@@ -175,8 +173,9 @@ void HK_VARIANT(product_nt)(real *a, const real *c, const real *const *b, const 
 }
 
 void HK_VARIANT(product_tn)(real *const *b, const real *a, const real *c, const struct product *p) {
-#pragma omp parallel if (is_large(p))
-    for (struct walk w = walk_start(p, true, p->n, turned_rows_max); walk_next(&w);) {
+    const struct hk_blocking *sizes = &hk_blocking()[precision];
+#pragma omp parallel if (is_large(p, sizes))
+    for (struct walk w = walk_start(p, true, p->n, sizes->tn_rows); walk_next(&w);) {
         const int64_t row = p->first[w.expert], rows = p->first[w.expert + 1] - row;
         const int64_t k[2] = {w.r0, w.r1}, j[2] = {w.j0, w.j1};
         tn_items(b[w.expert] + p->offset, a + row * p->k, c + row * p->n, p, rows, k, j);

@@ -7,13 +7,13 @@
 
 #include <omp.h>
 
+#include "kernels/cpu/blocking.h"
 #include "kernels/cpu/tile.h"
 #include "kernels/matmul/product.h"
 
-enum {
-    item_cost = 16,         // Rows whose time it takes to bring in the panel of an item.
-    parallel_min = 1 << 18, // Multiplications below which a team costs more than it brings.
-};
+enum { item_cost = 16 }; // Rows whose time it takes to bring in the panel of an item.
+
+_Static_assert((int)tile_rows == (int)HK_TILE_ROWS, "blocks of rows are whole tiles");
 
 HK_INLINE int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -23,8 +23,9 @@ HK_INLINE int64_t parts(int64_t whole, int64_t part) {
     return (whole + part - 1) / part;
 }
 
-HK_INLINE bool is_large(const struct product *p) {
-    return (int64_t)p->first[p->groups] * p->n * p->k >= parallel_min;
+// Whether a team of threads brings more than it costs.
+HK_INLINE bool is_large(const struct product *p, const struct hk_blocking *sizes) {
+    return (int64_t)p->first[p->groups] * p->n * p->k >> sizes->team > 0;
 }
 
 // A thread's way through a product. What walk_next found: rows [r0, r1) of the result, relative to
