@@ -70,8 +70,10 @@ static const char *slots_reason(const struct report *r, char *text, size_t size)
     const struct hec_text taken = hec_text_bytes((double)r->chosen.replica_bytes);
     const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
     snprintf(text, size, "%s; %s of the %s that a device has left for them",
-             s->fixed_slots ? "given" : "searched", taken.text,
-             room > 0 ? hec_text_bytes((double)room).text : "nothing");
+             !s->uses_slots   ? "the policy decides"
+             : s->fixed_slots ? "given"
+                              : "searched",
+             taken.text, room > 0 ? hec_text_bytes((double)room).text : "nothing");
     return text;
 }
 
@@ -97,15 +99,16 @@ static void print_choices(const struct report *r) {
     const MlirStringRef experts = hec_get_string(r->module, "hecate.experts");
     fprintf(r->out, "Chosen%*s because\n", 35, "");
     snprintf(text, sizeof text, "parallel.experts = %.*s; %s", (int)experts.length, experts.data,
-             r->movement.even ? "rows split evenly over near holders"
-                              : "rows split by exact quotas");
+             r->movement.even                        ? "rows split evenly over holders"
+             : s->policy->split == HPL_SPLIT_PLANNED ? "rows split as it plans"
+                                                     : "rows split by exact quotas");
     print_choice(r, "policy", r->movement.policy, text);
     snprintf(number, sizeof number, "t = %" PRId64, r->movement.overlap);
-    print_choice(r,
-                 s->costs.machine.nodes > 1 ? "chunks that may enter a node"
-                                            : "experts that may get replicas",
-                 number, overlap_reason(r, text, sizeof text));
-    snprintf(number, sizeof number, "m = %" PRId64, r->movement.slots);
+    const bool network = s->costs.machine.nodes > 1;
+    if (s->uses_overlap)
+        print_choice(r, network ? "chunks that may enter a node" : "experts that may get replicas",
+                     number, overlap_reason(r, text, sizeof text));
+    snprintf(number, sizeof number, s->uses_slots ? "m = %" PRId64 : "free", r->movement.slots);
     print_choice(r, "replicas of a device and layer", number, slots_reason(r, text, sizeof text));
     print_choice(r, "re-materialize", r->movement.rematerialize ? "yes" : "no", again_reason(r));
     print_choice(r, "calibrate behind the router", hec_calibrate_name(r->movement.calibrate),
@@ -116,8 +119,13 @@ static void print_choices(const struct report *r) {
     if (s->policy->calibrates)
         print_choice(r, "first owners", s->sharded ? "by load" : "even", text);
     snprintf(number, sizeof number, "%" PRId64, r->movement.window);
-    print_choice(r, "iterations that forecast", number,
-                 s->profile ? "the first one by the profile" : "the first one has no replicas");
+    if (s->policy->when == HPL_WHEN_PERIODIC) {
+        snprintf(number, sizeof number, "%" PRId64, s->reshard_every);
+        print_choice(r, "iterations of a placement", number, "then experts move with their states");
+    } else if (s->policy->when == HPL_WHEN_FORECAST) {
+        print_choice(r, "iterations that forecast", number,
+                     s->profile ? "the first one by the profile" : "the first one has no replicas");
+    }
     if (hec_has_attr(r->module, "hecate.plan")) {
         const MlirStringRef plan = hec_get_string(r->module, "hecate.plan");
         fprintf(r->out, "  All of it is read from %.*s.\n", (int)plan.length, plan.data);

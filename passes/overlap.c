@@ -18,7 +18,7 @@
 // Reports  Nothing.
 #include <stdlib.h>
 
-#include "passes/cost/simulate.h"
+#include "passes/cost/search.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -205,16 +205,33 @@ static double window_us(const struct hec_machine *machine, MlirOperation start,
     return hec_span_us(machine, block, start, none) + hec_span_us(machine, block, none, end);
 }
 
-// A transfer of at most `entries` chunks into a node and `slots` into a device, behind `window`
-// microseconds, after others that take `before` of them.
-static void annotate(const struct hec_machine *machine, const struct hec_movement *movement,
-                     MlirOperation op, int64_t bytes, double window, double before) {
+// The most that one transfer of a set may bring: chunks into a node, and into a device.
+struct most {
+    int64_t entries, received;
+};
+
+static struct most most_of(const struct hec_costs *costs, const struct hec_set_cost *cost,
+                           const struct hec_movement *movement) {
+    const struct hpl_policy *policy = hpl_policy_find(movement->policy);
+    const int64_t nodes = costs->machine.nodes;
+    struct most most = {.entries = nodes > 1 ? movement->overlap : 0, .received = movement->slots};
+    if (!policy) return most;
+    most.received =
+        hec_slots_of(costs, cost, policy, movement->slots, movement->rematerialize).replicas;
+    const int64_t foreign = cost->experts - cost->experts / nodes;
+    if (!policy->calibrates || most.entries > foreign) most.entries = foreign; // t means nothing.
+    return most;
+}
+
+// A transfer behind `window` microseconds, after others that take `before` of them.
+static void annotate(const struct hec_machine *machine, const struct most *most, MlirOperation op,
+                     int64_t bytes, double window, double before) {
     const MlirContext c = mlirOperationGetContext(op);
-    const int64_t entries = machine->nodes > 1 ? movement->overlap : 0;
-    const double us = hec_transfer_us(machine, (double)entries, (double)movement->slots, bytes);
+    const double us =
+        hec_transfer_us(machine, (double)most->entries, (double)most->received, bytes);
     const double all = before + us, exposed = all > window ? all - window : 0;
-    hec_set_attr(op, hec_attr_int(c, "bytes", movement->slots * bytes));
-    hec_set_attr(op, hec_attr_int(c, "entries", entries));
+    hec_set_attr(op, hec_attr_int(c, "bytes", most->received * bytes));
+    hec_set_attr(op, hec_attr_int(c, "entries", most->entries));
     set_us(op, "us", us);
     set_us(op, "window_us", window);
     set_us(op, "exposed_us", exposed < us ? exposed : us);
@@ -228,19 +245,18 @@ static void annotate_site(const struct hec_costs *costs, const struct hec_site *
                           const struct hec_set_cost *cost, const struct hec_movement *movement,
                           const struct hec_ops *ops) {
     const struct hec_machine *m = &costs->machine;
-    const double entries = m->nodes > 1 ? (double)movement->overlap : 0;
-    const double reduce = hec_transfer_us(m, entries, (double)movement->slots, cost->grad_bytes);
+    const struct most most = most_of(costs, cost, movement);
+    const double reduce =
+        hec_transfer_us(m, (double)most.entries, (double)most.received, cost->grad_bytes);
     const MlirStringRef set = hec_get_string(site->set, "sym_name");
     for (int k = 0; k < ops->count; k++) {
         const MlirOperation op = ops->op[k];
         if (!mlirStringRefEqual(hec_get_string(op, "set"), set)) continue;
         if (hec_op_is(op, HEC_OP_reduce)) {
-            const double window = window_us(m, op, site);
-            annotate(m, movement, op, cost->grad_bytes, window, 0);
+            annotate(m, &most, op, cost->grad_bytes, window_us(m, op, site), 0);
         } else if (hec_op_is(op, HEC_OP_materialize)) {
-            const double window = window_us(m, op, site);
             const bool ahead = hec_has_attr(op, "ahead");
-            annotate(m, movement, op, cost->chunk_bytes, window, ahead ? reduce : 0);
+            annotate(m, &most, op, cost->chunk_bytes, window_us(m, op, site), ahead ? reduce : 0);
         }
     }
 }

@@ -247,17 +247,18 @@ static bool simulate(const struct hec_search *s, const struct hec_choice *choice
     return true;
 }
 
-// Adds the candidate, with and without re-materialization where both are open.
-static bool consider(struct hec_search *s, const struct hec_choice *choice, int rematerialize) {
+// Adds the candidate, with and without re-materialization where both are open; nothing when the
+// planner refuses it, as a policy does that cannot hold all experts in so few slots.
+static void consider(struct hec_search *s, const struct hec_choice *choice, int rematerialize) {
     struct hec_phases phases;
     double us[2];
     for (int i = 0; i < s->count; i++) {
         const struct hec_choice *known = &s->candidate[i].choice;
         if (known->overlap == choice->overlap && known->slots == choice->slots &&
             known->calibrate == choice->calibrate)
-            return true;
+            return;
     }
-    if (!simulate(s, choice, &phases, us)) return false;
+    if (!simulate(s, choice, &phases, us)) return;
     for (int again = 0; again < 2; again++) {
         if ((rematerialize >= 0 && rematerialize != again) || s->count == HEC_CANDIDATES_MAX)
             continue;
@@ -273,7 +274,6 @@ static bool consider(struct hec_search *s, const struct hec_choice *choice, int 
         const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
         c->fits = c->replica_bytes <= room;
     }
-    return true;
 }
 
 // ---- the choice
@@ -327,31 +327,33 @@ static int rematerializes(MlirOperation module, const struct hec_search *s) {
     return hec_setting_is(module, "parallel.placement.rematerialize", "true");
 }
 
-static bool vary_slots(MlirOperation module, struct hec_search *s, struct hec_choice c, int again) {
+static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_choice c, int again) {
     int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8};
     const int given = listed(module, "parallel.placement.memory", value), usual = 6;
-    bool sound = true;
-    for (int i = 0; i < (given ? given : usual) && sound; i++) {
+    for (int i = 0; i < (given ? given : usual); i++) {
         c.slots = value[i];
-        if (c.slots <= most_experts(s)) sound = consider(s, &c, again);
+        if (c.slots <= most_experts(s)) consider(s, &c, again);
     }
-    return sound;
 }
 
-static bool vary_overlap(MlirOperation module, struct hec_search *s, struct hec_choice c,
+static void vary_overlap(MlirOperation module, struct hec_search *s, struct hec_choice c,
                          int again) {
     const int64_t t = c.overlap;
     int64_t value[LISTED_MAX] = {t / 2, 5 * t / 4, t + 1, 2 * t, 4 * t};
     const int given = listed(module, "parallel.placement.overlap", value), usual = 5;
-    bool sound = true;
-    for (int i = 0; i < (given ? given : usual) && sound; i++) {
+    for (int i = 0; i < (given ? given : usual); i++) {
         c.overlap = value[i] < most_experts(s) ? value[i] : most_experts(s);
-        sound = consider(s, &c, again);
+        consider(s, &c, again);
     }
-    return sound;
 }
 
-static bool find_candidates(MlirOperation module, struct hec_search *s, int64_t overlap) {
+// Whether the number of slots makes a difference: some policies replicate as they see fit.
+static bool uses_slots(const struct hec_search *s) {
+    return hec_replica_bytes(&s->costs, s->policy, 1, true) !=
+           hec_replica_bytes(&s->costs, s->policy, 2, true);
+}
+
+static void find_candidates(MlirOperation module, struct hec_search *s, int64_t overlap) {
     const bool calibrate =
         s->policy->calibrates && !hec_setting_is(module, "parallel.placement.calibrate", "false");
     const int again = rematerializes(module, s);
@@ -359,15 +361,21 @@ static bool find_candidates(MlirOperation module, struct hec_search *s, int64_t 
     c.overlap = overlap;
     c.calibrate = calibrate ? HEC_CALIBRATE_WORTH : HEC_CALIBRATE_NEVER;
     c.slots = fixed_count(module, "parallel.placement.memory");
-    if (s->fixed_slots ? !consider(s, &c, again) : !vary_slots(module, s, c, again)) return false;
+    s->uses_overlap = s->policy->calibrates; // The planner's own two policies.
+    s->uses_slots = uses_slots(s);
+    if (s->fixed_slots || !s->uses_slots) {
+        consider(s, &c, again);
+    } else {
+        vary_slots(module, s, c, again);
+    }
+    if (s->count == 0) return;
     choose(s);
     c.slots = s->candidate[s->chosen].choice.slots;
-    if (!s->fixed_overlap && !vary_overlap(module, s, c, again)) return false;
+    if (!s->fixed_overlap && s->uses_overlap) vary_overlap(module, s, c, again);
     choose(s);
     c = s->candidate[s->chosen].choice;
-    if (s->fixed_calibrate || !calibrate) return true;
     c.calibrate = HEC_CALIBRATE_NEVER;
-    return consider(s, &c, again);
+    if (!s->fixed_calibrate && calibrate) consider(s, &c, again);
 }
 
 static bool find_baselines(struct hec_search *s) {
@@ -405,8 +413,10 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
     if (s->fixed_overlap) overlap = fixed_count(module, "parallel.placement.overlap");
     overlap = among_listed(module, overlap);
     if (!choose_owners(module, s, arena, overlap)) return false;
-    if (!find_candidates(module, s, overlap) || !find_baselines(s)) {
-        hec_ir_error(module, "the planner refuses the numbers of this cluster");
+    find_candidates(module, s, overlap);
+    if (s->count == 0 || !find_baselines(s)) {
+        hec_ir_error(module, "policy %s cannot place these experts on this cluster, with %s slots",
+                     s->policy->name, s->fixed_slots ? "so few" : "1 to 8");
         return false;
     }
     choose(s);

@@ -31,7 +31,8 @@ struct hec_search {
     struct hec_costs costs;
     const struct hpl_policy *policy;
     bool even;
-    // What the user fixed: values, and whether they are.
+    // What the user fixed.
+    bool uses_overlap, uses_slots; // Whether t and m mean anything to the policy.
     bool fixed_overlap, fixed_slots, fixed_calibrate, fixed_rematerialize;
     int64_t slot_bytes; // placement.memory in bytes; 0: not given so.
     int64_t window, reshard_every;

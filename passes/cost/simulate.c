@@ -199,6 +199,16 @@ static bool count_rows(struct stage *s, double *cross, double *intra) {
     return true;
 }
 
+// Whom the chunk comes from. A policy that places rarely has moved owners before: to the first holder.
+static int32_t source_of(const struct stage *s, const int32_t *owner, int32_t expert) {
+    const struct hpl_plan *plan = &s->plan;
+    if (s->choice->policy->when != HPL_WHEN_PERIODIC) return owner[expert];
+    for (int32_t k = plan->first[expert]; k < plan->first[expert + 1]; k++) {
+        if (plan->holder[k] == owner[expert]) return owner[expert];
+    }
+    return plan->holder[plan->first[expert]];
+}
+
 // Chunks that enter nodes and devices. Where chunks are cut over all devices, holders get all parts
 // but their own.
 static double count_chunks(struct stage *s, const int32_t *owner) {
@@ -207,13 +217,14 @@ static double count_chunks(struct stage *s, const int32_t *owner) {
     memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->topology.devices);
     memset(s->entered, 0, sizeof *s->entered * (size_t)s->topology.nodes);
     for (int32_t e = 0; e < plan->experts; e++) {
+        const int32_t source = source_of(s, owner, e);
         int32_t last = -1;
         for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
             const int32_t d = plan->holder[k], n = s->topology.node[d];
-            if (d == owner[e] && !s->choice->policy->from_shards) continue;
+            if (d == source && !s->choice->policy->from_shards) continue;
             s->chunks[d]++;
             replicas++;
-            if (n != s->topology.node[owner[e]] && n != last) s->entered[n]++;
+            if (n != s->topology.node[source] && n != last) s->entered[n]++;
             last = n;
         }
     }
