@@ -5,6 +5,7 @@
 #include "codegen/driver/compile.h"
 #include "codegen/driver/crash.h"
 #include "codegen/driver/output.h"
+#include "codegen/driver/tune.h"
 #include "codegen/driver/version.h"
 #include "lang/builtins.h"
 #include "lang/settings.h"
@@ -38,6 +39,7 @@ static int run(struct hec_arena *arena, int argc, char **argv) {
         perror("hecatec: error: cannot write to standard output");
         return HEC_EXIT_INPUT;
     }
+    if (options.tune) return hec_tune_run(arena, &options);
     if (strcmp(options.target, "cpu") != 0) {
         fprintf(stderr, "hecatec: error: target '%s' is not supported yet\n", options.target);
         return HEC_EXIT_COMMAND_LINE;

@@ -64,6 +64,8 @@ static const struct option table[] = {
     {"-###", NO_VALUE, .field = FIELD(dry_run), .help = "Show them without running them"},
     {"--save-temps", MAYBE_EQUALS, .field = FIELD(save_temps), .value = FIELD(save_temps_folder),
      .shown = "[=DIR]", .help = "Keep the emitted C and the IR of every stage"},
+    {"--tune", MAYBE_EQUALS, .field = FIELD(tune), .value = FIELD(tune_file), .shown = "[=FILE]",
+     .help = "Measure block sizes for this machine; HECATE_BLOCKING=FILE uses them"},
     {"-O0", IN_NAME, .field = FIELD(optimize), .shown = "..-O3",
      .help = "Optimization of the emitted C; -O3 by default"},
     {"-O1", IN_NAME, .field = FIELD(optimize)},

@@ -25,6 +25,8 @@ struct hec_options {
     const char *profile, *emit_plan, *plan; // How experts move.
     bool time_passes, verbose, dry_run, save_temps;
     const char *save_temps_folder;
+    bool tune;
+    const char *tune_file;
 
     const char *error_limit, *color;
     bool no_warnings, warnings_are_errors;

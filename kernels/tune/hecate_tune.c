@@ -1,4 +1,4 @@
-// hecate-tune FILE: measures block sizes of the products on this machine and writes those that beat
+// hecate-tune FILE [ROUNDS]: measures block sizes of the products on this machine and writes those that beat
 // the default, for HECATE_BLOCKING. `hecatec --tune` runs it. OMP_NUM_THREADS and HECATE_ISA apply:
 // they should be what training runs with.
 //
@@ -16,7 +16,13 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/matmul/matmul.h"
 
-enum { candidates_max = 8, rounds = 40, width_max = 2048, rows_max = 1536 };
+enum {
+    candidates_max = 8,
+    rounds_default = 40,
+    rounds_max = 10000,
+    width_max = 2048,
+    rows_max = 1536
+};
 
 // What one choice is measured by: products of one form, rows by k by n, for which it matters.
 enum form { NN, NT, TN };
@@ -27,10 +33,11 @@ static const struct hk_matmul_dims shapes[] = {
 };
 enum { shape_count = sizeof shapes / sizeof *shapes };
 
-// Inputs and outputs for the largest shape; weights of either precision.
+// Inputs and outputs for the largest shape; weights of either precision. How often all is measured.
 struct arrays {
     float *a, *b, *c;
     hk_bf16 *weights;
+    int rounds;
 };
 
 static bool make_arrays(struct arrays *x) {
@@ -92,7 +99,7 @@ static void choose_rows(const struct arrays *x, enum hk_precision precision, enu
     for (int v = 0; v < count; v++) {
         for (int s = 0; s < shape_count; s++) best[v][s] = 1e30;
     }
-    for (int i = 0; i < rounds * count * shape_count; i++) {
+    for (int i = 0; i < x->rounds * count * shape_count; i++) {
         const int v = i % count, s = i / count % shape_count;
         *size = values[v];
         best[v][s] = smaller(best[v][s], timed(x, precision, form, shapes[s], 1));
@@ -124,7 +131,7 @@ static int choose_team(const struct arrays *x, struct hk_blocking *table,
     for (int exponent = 22; exponent >= 14; exponent--) { // 64 x 64 x n.
         const struct hk_matmul_dims dims = {.m = 64, .n = 64, .k = (int64_t)1 << (exponent - 12)};
         double alone = 1e30, together = 1e30;
-        for (int i = 0; i < rounds; i++) {
+        for (int i = 0; i < x->rounds; i++) {
             table[precision].team = HK_TEAM_MAX;
             alone = smaller(alone, timed(x, precision, NN, dims, 100));
             table[precision].team = HK_TEAM_MIN;
@@ -152,23 +159,31 @@ static void tune(const struct arrays *x, struct hk_blocking *table, enum hk_prec
     if (omp_get_max_threads() > 1) b->team = choose_team(x, table, precision);
 }
 
-static bool write_table(const char *path, const struct hk_blocking *table) {
-    FILE *out = fopen(path, "w");
-    if (!out) return false;
-    hk_blocking_write(out, table);
-    return (ferror(out) == 0) & (fclose(out) == 0);
+// The number of rounds that the command line asks for; 0 when it is wrong.
+static int rounds_of(int argc, char **argv) {
+    if (argc < 2 || argc > 3 || argv[1][0] == '-') return 0;
+    if (argc == 2) return rounds_default;
+    char *end;
+    const long rounds = strtol(argv[2], &end, 10);
+    return *end || rounds < 1 || rounds > rounds_max ? 0 : (int)rounds;
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2 || argv[1][0] == '-') {
-        fprintf(stderr, "usage: hecate-tune FILE\n");
+    static struct hk_blocking table[HK_PRECISIONS];
+    struct arrays x = {.rounds = rounds_of(argc, argv)};
+    if (x.rounds == 0) {
+        fprintf(stderr, "usage: hecate-tune FILE [ROUNDS], 1 to %d of them\n", rounds_max);
         return 2;
     }
-    static struct hk_blocking table[HK_PRECISIONS];
-    struct arrays x = {0};
+    FILE *out = fopen(argv[1], "w");
+    if (!out) {
+        perror(argv[1]);
+        return 1;
+    }
     if (!make_arrays(&x)) {
         fprintf(stderr, "hecate-tune: no memory\n");
         free_arrays(&x);
+        fclose(out);
         return 1;
     }
     hk_blocking_default(table);
@@ -177,7 +192,8 @@ int main(int argc, char **argv) {
     tune(&x, table, HK_F32);
     tune(&x, table, HK_BF16);
     free_arrays(&x);
-    if (!write_table(argv[1], table)) {
+    hk_blocking_write(out, table);
+    if (ferror(out) | (fclose(out) != 0)) {
         perror(argv[1]);
         return 1;
     }

@@ -1,0 +1,32 @@
+// --tune: hands over to hecate-tune, which is installed beside this executable.
+#include "codegen/driver/tune.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codegen/driver/cc.h"
+#include "codegen/driver/compile.h"
+
+int hec_tune_run(struct hec_arena *arena, const struct hec_options *options) {
+    const char *prefix = hec_prefix(arena);
+    const char *tuner = hec_arena_format(arena, "%s/bin/hecate-tune", prefix ? prefix : "");
+    const char *file = options->tune_file ? options->tune_file : "hecate.blocking";
+    if (!*file) {
+        fprintf(stderr, "hecatec: error: --tune= needs the name of a file\n");
+        return HEC_EXIT_COMMAND_LINE;
+    }
+    if (options->input) {
+        fprintf(stderr,
+                "hecatec: error: --tune measures this machine and compiles nothing, got '%s'\n",
+                options->input);
+        return HEC_EXIT_COMMAND_LINE;
+    }
+    if (options->verbose || options->dry_run) fprintf(stderr, "%s %s\n", tuner, file);
+    if (options->dry_run) return HEC_EXIT_DONE;
+    fflush(NULL);
+    execl(tuner, "hecate-tune", file, (char *)NULL);
+    fprintf(stderr, "hecatec: error: cannot run '%s': %s\n", tuner, strerror(errno));
+    return HEC_EXIT_CC;
+}

@@ -1,0 +1,11 @@
+// --tune: measures block sizes of the kernels for this machine.
+#ifndef HECATE_CODEGEN_DRIVER_TUNE_H
+#define HECATE_CODEGEN_DRIVER_TUNE_H
+
+#include "codegen/driver/options.h"
+
+// Becomes hecate-tune, found beside this executable. Returns only after a complaint, or when the
+// command is only to be shown: the exit status for hecatec.
+int hec_tune_run(struct hec_arena *arena, const struct hec_options *options);
+
+#endif
