@@ -90,9 +90,9 @@ static bool check_module(struct hec_emitter *e) {
 static void reserve_names(struct hec_emitter *e) {
     static const char *const own[] = {"backward", "begin",  "bind",    "bind_rounded", "forward",
                                       "loads",    "params", "program", "sets",         "settings"};
-    static const char *const members[] = {"batch", "dense", "experts", "grad",    "ids",
-                                          "noise", "param", "rounded", "routing", "rows",
-                                          "saved", "scale", "share",   "targets"};
+    static const char *const members[] = {
+        "batch",   "dense", "experts", "grad",  "ids",   "noise",   "param",     "rounded",
+        "routing", "rows",  "saved",   "scale", "share", "targets", "iteration", "step_loads"};
     e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {

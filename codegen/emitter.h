@@ -172,11 +172,13 @@ MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot);
 int hec_set_index(struct hec_emitter *e, MlirStringRef name); // In the table of sets; -1: none.
 // In the table of buckets: of gradients that are complete together (fssdp.all_reduce).
 int hec_bucket_index(struct hec_emitter *e, MlirOperation op);
-bool hec_has_noise(struct hec_emitter *e); // Whether routers have jitter.
+bool hec_counts_steps(struct hec_emitter *e); // Whether losses are per batch.
+bool hec_has_noise(struct hec_emitter *e);    // Whether routers have jitter.
 void hec_model_struct(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_bind(struct hec_emitter *e, struct hec_writer *out);
-void hec_model_bind_rounded(struct hec_emitter *e, struct hec_writer *out); // Where hec_has_rounded.
+void hec_model_bind_rounded(struct hec_emitter *e,
+                            struct hec_writer *out); // Where hec_has_rounded.
 void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out);
 
 // ---- how experts move (movement.c)

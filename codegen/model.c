@@ -199,6 +199,38 @@ static void struct_routing(struct hec_emitter *e, struct hec_writer *out) {
     free(sets.op);
 }
 
+// The operation that counts a step's loads of `set`, or of any set when that is null; null: there is none.
+static MlirOperation step_loads_of(struct hec_emitter *e, MlirOperation set) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    MlirOperation found = {0};
+    for (int i = 0; i < ops.count; i++) {
+        if (!hec_op_is(ops.op[i], HEC_OP_step_loads)) continue;
+        const MlirOperation of = hec_find_symbol(e->module, hec_get_string(ops.op[i], "set"));
+        if (mlirOperationIsNull(set) || mlirOperationEqual(of, set)) found = ops.op[i];
+    }
+    free(ops.op);
+    return found;
+}
+
+bool hec_counts_steps(struct hec_emitter *e) {
+    return !mlirOperationIsNull(step_loads_of(e, (MlirOperation){0}));
+}
+
+static void struct_step_loads(struct hec_emitter *e, struct hec_writer *out) {
+    if (!hec_counts_steps(e)) return;
+    const struct hec_ops sets = symbols(e, HEC_OP_set);
+    hec_comment(out, "Loads of the step so far, of losses that balance experts per batch.");
+    hec_line(out, "int64_t iteration; // Of the step, from 1; 0: outside of steps.");
+    hec_open(out, "struct {");
+    for (int i = 0; i < sets.count; i++) {
+        if (mlirOperationIsNull(step_loads_of(e, sets.op[i]))) continue;
+        hec_line(out, "int32_t %s%s[%s];", hec_member(e, sets.op[i]), extent(e, sets.op[i]),
+                 hec_experts(e, sets.op[i]));
+    }
+    hec_close(out, "} step_loads;");
+    free(sets.op);
+}
+
 static void struct_temporaries(struct hec_emitter *e, struct hec_writer *out) {
     for (int i = 0; i < e->groups.count; i++) {
         const struct hec_group *group = e->groups.item[i];
@@ -244,6 +276,7 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     struct_params(e, out, true);
     struct_saved(e, out);
     struct_routing(e, out);
+    struct_step_loads(e, out);
     if (hec_has_noise(e)) hec_line(out, "struct hk_noise noise; // The jitter of routers.");
     hec_blank(out);
     hec_comment(out, "Temporaries of each function; many share memory.");

@@ -365,6 +365,8 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
         hec_line(out, ".movement = &movement, .fssdp_offset = offsetof(struct %s, fssdp),",
                  e->name);
     hec_line(out, ".model_bytes = sizeof(struct %s),", e->name);
+    if (hec_counts_steps(e))
+        hec_line(out, ".iteration_offset = offsetof(struct %s, iteration),", e->name);
     if (hec_has_noise(e)) hec_line(out, ".noise_offset = offsetof(struct %s, noise),", e->name);
     if (mlirOperationIsNull(logits)) {
         hec_emit_fault(e, m, "has no slot @logits");

@@ -3,14 +3,6 @@
 
 #include <assert.h>
 
-// What the language accepts and no target can do yet; the driver says so earlier, per target.
-static bool check_supported(struct hec_build *build, const struct hec_moe *moe) {
-    if (moe->aux != 0 && moe->aux_per == HEC_AUX_BATCH) {
-        hec_build_error(build, moe->at, "not yet: an auxiliary loss per batch");
-    }
-    return !build->failed;
-}
-
 static MlirNamedAttribute score_of(MlirContext c, const struct hec_moe *moe) {
     static const char *const scores[] = {
         [HEC_SCORE_SOFTMAX] = "softmax",
@@ -63,6 +55,22 @@ static void keep_loads(struct hec_scope *scope, const struct hec_moe *moe, MlirV
     hec_build_op(&scope->b, HEC_OP_stash, moe->layers > 0 ? 2 : 1, in, 0, NULL, 1, &name);
 }
 
+// What the auxiliary loss weighs the scores with: loads, ids, or the loads of the step so far.
+static MlirValue counts_of(struct hec_scope *scope, const struct hec_moe *moe,
+                           MlirOperation router) {
+    const MlirValue loads = hec_result(router, 3);
+    if (moe->aux_per == HEC_AUX_SEQUENCE) return hec_result(router, 2);
+    if (moe->aux_per == HEC_AUX_LAYER) return loads;
+    const struct hec_build *build = scope->build;
+    const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
+    const MlirNamedAttribute name =
+        hec_attr_symbol(build->context, "set", hec_get_string(set, "sym_name"));
+    const MlirValue in[] = {loads, scope->layer};
+    hec_build_at(scope, moe->at, "step_loads");
+    return hec_build_value(&scope->b, HEC_OP_step_loads, moe->layers > 0 ? 2 : 1, in,
+                           mlirValueGetType(loads), 1, &name);
+}
+
 // Auxiliary loss plus z-loss; null when the moe has neither.
 static MlirValue build_losses(struct hec_scope *scope, const struct hec_moe *moe, MlirValue logits,
                               MlirOperation router) {
@@ -70,13 +78,13 @@ static MlirValue build_losses(struct hec_scope *scope, const struct hec_moe *moe
     MlirValue loss[2];
     int losses = 0;
     if (moe->aux != 0) {
-        const MlirNamedAttribute attribute[] = {hec_attr_float(c, "coef", moe->aux),
-                                                hec_attr_int(c, "topk", moe->topk),
-                                                score_of(c, moe)};
-        const int counts = moe->aux_per == HEC_AUX_SEQUENCE ? 2 : 3; // ids or loads
-        const MlirValue in[] = {hec_result(router, 0), hec_result(router, counts)};
+        const MlirNamedAttribute attribute[] = {
+            hec_attr_float(c, "coef", moe->aux), hec_attr_int(c, "topk", moe->topk),
+            score_of(c, moe), hec_attr_bool(c, "per_step", true)};
+        const bool step = moe->aux_per == HEC_AUX_BATCH;
+        const MlirValue in[] = {hec_result(router, 0), counts_of(scope, moe, router)};
         hec_build_at(scope, moe->at, moe->z != 0 ? "aux" : "auxiliary");
-        loss[losses++] = hec_build_one(scope, HEC_OP_aux_loss, 2, in, 3, attribute);
+        loss[losses++] = hec_build_one(scope, HEC_OP_aux_loss, 2, in, step ? 4 : 3, attribute);
     }
     if (moe->z != 0) {
         const MlirNamedAttribute coef = hec_attr_float(c, "coef", moe->z);
@@ -177,7 +185,6 @@ static MlirValue build_logits(struct hec_scope *scope, const struct hec_moe *moe
 struct hec_called hec_build_moe(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x) {
     struct hec_build *build = scope->build;
     struct hec_called called = {0};
-    if (!check_supported(build, moe)) return called;
     const MlirValue logits = build_logits(scope, moe, x);
     if (build->failed) return called;
     const MlirOperation router = build_router(scope, moe, logits);

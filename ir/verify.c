@@ -12,41 +12,22 @@ enum { RESULTS_MAX = 16 };
 // Attributes any of our operations may carry besides those of its row; passes add them.
 static bool is_common(MlirStringRef name) {
     // place-buffers, symbols, fssdp, moe.fused (ir/ops/fused.h)
-    static const char *const common[] = {"home",
-                                         "capacity", // Of moe.experts that are not dropless.
-                                         "drop",
-                                         "group_score", // Of moe.router, where it is unusual.
-                                         "adds",
-                                         "argument_home",
-                                         "offset",
-                                         "stride",
-                                         "rows",
-                                         "layout",
-                                         "matrix",
-                                         "elements",
-                                         "chunk_elements",
-                                         "observed",
-                                         "set",
-                                         "index_first",
-                                         "index_stride",
-                                         "bytes",
-                                         "hides_in",
-                                         "us",
-                                         "ahead",
-                                         "slots",
-                                         "slot_layers",
-                                         "owner",
-                                         "forecast",
-                                         "entries",
-                                         "window_us",
-                                         "exposed_us",
-                                         "operandSegmentSizes",
-                                         "bias_rate",
-                                         "select_bias",
-                                         "rounds",  // Of products: operands become bf16.
-                                         "rounded", // Of parameters: products read a bf16 copy.
-                                         "limited", // Of moe.set, as rows_max: distribute-experts.
-                                         "rows_max"};
+    static const char *const common[] = {
+        "home",
+        "capacity", // Of moe.experts that are not dropless.
+        "drop",
+        "group_score", // Of moe.router, where it is unusual.
+        "adds",        "argument_home", "offset",       "stride",         "rows",
+        "layout",      "matrix",        "elements",     "chunk_elements", "observed",
+        "set",         "index_first",   "index_stride", "bytes",          "hides_in",
+        "us",          "ahead",         "slots",        "slot_layers",    "owner",
+        "forecast",    "entries",       "window_us",    "exposed_us",     "operandSegmentSizes",
+        "bias_rate",   "select_bias",
+        "rounds",   // Of products: operands become bf16.
+        "rounded",  // Of parameters: products read a bf16 copy.
+        "per_step", // Of aux_loss: counts are a step's so far.
+        "limited",  // Of moe.set, as rows_max: distribute-experts.
+        "rows_max"};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         if (mlirStringRefEqual(name, HEC_STR(common[i]))) return true;
     }

@@ -53,17 +53,10 @@ static void check_cluster(const struct hec_program *program, const char *target,
     }
 }
 
-static void check_moe(const struct hec_moe *moe, const char *target, struct hec_diag *diag) {
-    if (moe->aux > 0 && moe->aux_per == HEC_AUX_BATCH)
-        not_yet(diag, moe->at, "an auxiliary loss per batch; use `per = layer` or `per = sequence`",
-                target);
-}
-
 bool hec_check_target(const struct hec_program *program, const char *target,
                       struct hec_diag *diag) {
     const uint32_t errors_before = diag->errors;
     check_settings(program, target, diag);
     check_cluster(program, target, diag);
-    for (int i = 0; i < program->moes; i++) check_moe(program->moe[i], target, diag);
     return diag->errors == errors_before;
 }

@@ -470,6 +470,8 @@ static void exchange_loads(struct exchange *x, MlirOperation router, MlirOperati
         exchange = build(&b, x, HEC_OP_exchange, 1, &ids, (MlirValue){0}, x->layer, 1, &type);
         if (!limit.ptr) all = hec_result(exchange, 0);
     }
+    const MlirOperation step = user_of(x, own, HEC_OP_step_loads);
+    if (step.ptr) mlirOperationSetOperand(step, 0, all);
     const MlirOperation loss = user_of(x, own, HEC_OP_aux_loss), kept = stash_of(own);
     if (!loss.ptr || !x->sound) return;
     mlirOperationSetOperand(loss, 1, all);

@@ -154,7 +154,10 @@ struct hrt_program {
     size_t dense_offset; // Bytes into the model: the struct hrt_dense * that it calls.
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
 
-    size_t model_bytes;   // Of the emitted struct; the runtime allocates it, zeroed.
+    size_t model_bytes; // Of the emitted struct; the runtime allocates it, zeroed.
+    size_t
+        iteration_offset; // Bytes into it: int64_t, the iteration of the step, which training sets
+                          // from 1 on; 0 outside of steps. 0: it has none.
     size_t noise_offset;  // Bytes into it: struct hk_noise, which training sets. 0: no jitter.
     size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.
 
@@ -169,6 +172,16 @@ struct hrt_program {
     void (*backward)(void *model, int64_t batch, const int32_t *ids, const int32_t *targets,
                      double scale, double share);
 };
+
+// Emitted code, of losses that balance experts per batch: counts = loads, and those of the step's earlier
+// iterations, which `running` holds from `iteration` 1 on. All [experts].
+static inline void hrt_count_step(int32_t *counts, int32_t *running, const int32_t *loads,
+                                  int64_t experts, int64_t iteration) {
+    for (int64_t e = 0; e < experts; e++) {
+        counts[e] = loads[e] + (iteration > 1 ? running[e] : 0);
+        if (iteration > 0) running[e] = counts[e];
+    }
+}
 
 // Runs the command line of a training program: train, eval, sample, info, --help. Returns the exit
 // code: 0 done; 1 data, file or run failed; 2 bad command line. Messages go to stderr.

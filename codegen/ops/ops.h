@@ -12,7 +12,8 @@ hec_emit_op hec_emit_rope, hec_emit_rope_grad, hec_emit_sdpa, hec_emit_sdpa_grad
 hec_emit_op hec_emit_gather, hec_emit_gather_grad;
 hec_emit_op hec_emit_cross_entropy, hec_emit_cross_entropy_grad;
 hec_emit_op hec_emit_noise, hec_emit_router, hec_emit_router_grad;
-hec_emit_op hec_emit_aux_loss, hec_emit_aux_loss_grad, hec_emit_z_loss, hec_emit_z_loss_grad;
+hec_emit_op hec_emit_step_loads, hec_emit_aux_loss, hec_emit_aux_loss_grad, hec_emit_z_loss,
+    hec_emit_z_loss_grad;
 hec_emit_op hec_emit_route, hec_emit_limit, hec_emit_permute, hec_emit_combine;
 hec_emit_op hec_emit_gate_rows, hec_emit_gate_rows_grad;
 hec_emit_op hec_emit_drop, hec_emit_exchange;

@@ -127,13 +127,29 @@ static const char *aux_of(struct hec_emitter *e, MlirValue p, MlirValue counts,
     return "_sequence";
 }
 
+void hec_emit_step_loads(struct hec_emitter *e, MlirOperation op) {
+    const MlirOperation set = hec_find_symbol(e->module, hec_get_string(op, "set"));
+    const bool layered = mlirOperationGetNumOperands(op) > 1;
+    if (layered) e->function->uses_layer = true;
+    hec_statement(e, "hrt_count_step(%s, m->step_loads.%s%s, %s, %s, m->iteration);",
+                  hec_ref(e, hec_result(op, 0)), hec_member(e, set),
+                  layered ? HEC_TEXT(e, "[%s]", e->function->layer) : "",
+                  hec_ref(e, hec_operand(op, 0)), hec_experts(e, set));
+}
+
+// The coefficient; a loss per step divides it by the iterations that have been counted.
+static const char *coef_of(struct hec_emitter *e, MlirOperation op) {
+    const char *coef = hec_number(e, hec_get_float(op, "coef"));
+    if (!hec_get_bool(op, "per_step")) return coef;
+    return HEC_TEXT(e, "%s / (m->iteration > 1 ? (double)m->iteration : 1)", coef);
+}
+
 void hec_emit_aux_loss(struct hec_emitter *e, MlirOperation op) {
     const MlirValue p = hec_operand(op, 0), counts = hec_operand(op, 1);
     const char *tokens, *per = aux_of(e, p, counts, &tokens);
     hec_statement(e, "hk_aux_loss%s_%s(%s, %s, %s, %s, %s, %s, %s, %s);", per, e->suffix,
                   hec_ref(e, hec_result(op, 0)), hec_ref(e, p), hec_ref(e, counts), tokens,
-                  last(e, p), topk_of(e, op), word_of(e, op, "score", scores),
-                  hec_number(e, hec_get_float(op, "coef")));
+                  last(e, p), topk_of(e, op), word_of(e, op, "score", scores), coef_of(e, op));
 }
 
 void hec_emit_aux_loss_grad(struct hec_emitter *e, MlirOperation op) {
@@ -142,7 +158,7 @@ void hec_emit_aux_loss_grad(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hk_aux_loss%s_grad_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s);", per, e->suffix,
                   hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)), hec_ref(e, p),
                   hec_ref(e, counts), tokens, last(e, p), topk_of(e, op),
-                  word_of(e, op, "score", scores), hec_number(e, hec_get_float(op, "coef")));
+                  word_of(e, op, "score", scores), coef_of(e, op));
 }
 
 void hec_emit_z_loss(struct hec_emitter *e, MlirOperation op) {

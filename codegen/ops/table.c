@@ -64,6 +64,7 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     [HEC_OP_noise] = hec_emit_noise,
     [HEC_OP_router] = hec_emit_router,
     [HEC_OP_router_grad] = hec_emit_router_grad,
+    [HEC_OP_step_loads] = hec_emit_step_loads,
     [HEC_OP_aux_loss] = hec_emit_aux_loss,
     [HEC_OP_aux_loss_grad] = hec_emit_aux_loss_grad,
     [HEC_OP_z_loss] = hec_emit_z_loss,

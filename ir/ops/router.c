@@ -170,6 +170,31 @@ static bool check_aux(MlirOperation op, int at) {
     return hec_expect(op, "loads", counts, &loads);
 }
 
+// Counts of the set's experts, from one layer's to those of a step.
+static bool verify_step_loads(MlirOperation op) {
+    const MlirStringRef name = hec_get_string(op, "set");
+    const MlirOperation set = hec_find_symbol(hec_module_of(op), name);
+    if (!hec_op_is(set, HEC_OP_set)) {
+        hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
+        return false;
+    }
+    const struct hec_tensor loads = hec_in(op, 0);
+    const bool layered = mlirOperationGetNumOperands(op) > 1;
+    if (layered != (hec_get_int(set, "layers") > 0)) {
+        hec_ir_error(op, "the set has %s layers", layered ? "no" : "several");
+        return false;
+    }
+    if (loads.rank != 1 || loads.size[0] != hec_get_int(set, "experts")) {
+        hec_ir_error(op, "loads is %s, expected a count for each expert of the set",
+                     hec_type_text(hec_tensor_type(&loads)).text);
+        return false;
+    }
+    return hec_expect(op, "counts", hec_result(op, 0), &loads);
+}
+
+// Not pure: it counts.
+const struct hec_traits hec_traits_step_loads = {.verify = verify_step_loads};
+
 static MlirType scalar_like(MlirOperation op, int operand) {
     const struct hec_tensor t = hec_in(op, operand);
     const struct hec_tensor loss = hec_scalar(t.element);
@@ -198,8 +223,10 @@ static void gradient_aux_loss(struct hec_gradient *g, MlirOperation op) {
     static const char *const keys[] = {"coef", "topk", "score", NULL};
     const MlirValue scores = hec_operand(op, 0);
     if (!g->wants(g, scores)) return;
-    MlirNamedAttribute attribute[3];
-    const int attributes = hec_rule_attributes(op, keys, attribute);
+    MlirNamedAttribute attribute[4];
+    int attributes = hec_rule_attributes(op, keys, attribute);
+    if (hec_get_bool(op, "per_step"))
+        attribute[attributes++] = hec_attr_bool(g->builder->context, "per_step", true);
     const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, scores),
                             g->primal(g, hec_operand(op, 1))};
     const MlirOperation grad =

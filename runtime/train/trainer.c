@@ -98,6 +98,12 @@ static void set_noise(const struct hrt_trainer *trainer, bool on, int64_t first)
     *noise = (struct hk_noise){on, (uint64_t)trainer->config->seed, (uint64_t)first};
 }
 
+// Tells losses per batch which iteration of the step follows; 0: none of a step.
+static void set_iteration(const struct hrt_state *state, int64_t iteration) {
+    if (!state->program->iteration_offset) return;
+    *(int64_t *)((char *)state->model + state->program->iteration_offset) = iteration;
+}
+
 // Forward and backward of every iteration; losses are summed over iterations and ranks.
 static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                        struct hrt_error *error) {
@@ -111,6 +117,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
         if (!draw_batch(trainer, step, first, error)) return false;
         set_noise(trainer, true, first);
+        set_iteration(state, i + 1);
         hrt_profile_enter(trainer->profile, HRT_PHASE_FORWARD);
         if (state->fssdp) hrt_fssdp_begin(state->fssdp, true);
         const struct hrt_losses losses = program->forward(state->model, trainer->batch, state->ids,
@@ -123,6 +130,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         program->backward(state->model, trainer->batch, state->ids, state->targets, scale, share);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         set_noise(trainer, false, 0);
+        set_iteration(state, 0);
         sum[0] += losses.loss;
         sum[1] += losses.cross_entropy;
         sum[2] += losses.auxiliary * share;

@@ -39,6 +39,7 @@ DIMENSIONS = {
     "bucket": [1048576, 1024],
     "accumulation": [1, 3],
     "capacity": ["none", "position", "lowest"],
+    "balance": ["layer", "batch"],
     "waves": ["auto", 24],
     "precision": ["fp32", "fp64", "bf16"],
     "dispatch": ["quota", "even"],
@@ -47,7 +48,7 @@ DIMENSIONS = {
     "reshard": ["never", "every(5)"],
 }
 # What one rank's program depends on.
-OF_ONE = ("accumulation", "capacity", "precision")
+OF_ONE = ("accumulation", "capacity", "balance", "precision")
 OF_MOVEMENT = ("dispatch", "calibrate", "rematerialize", "reshard")
 # Of the product; the other dimensions take turns.
 CORE = ("experts", "ranks", "nodes", "accumulation", *OF_MOVEMENT)
@@ -96,9 +97,11 @@ class Bench:
     def __init__(self, folder, steps):
         self.folder, self.steps, self.built = pathlib.Path(folder), steps, {}
 
-    def source(self, capacity):
-        path = self.folder / f"{capacity}.moe"
+    def source(self, case):
+        capacity = case["capacity"]
+        path = self.folder / f"{capacity}-{case['balance']}.moe"
         text = (HERE / "small.moe").read_text()
+        text = text.replace("per = layer", f"per = {case['balance']}")
         if capacity != "none":
             text = text.replace("  experts =", f"  capacity = 0.9\n  drop = {capacity}\n  experts =")
         path.write_text(text)
@@ -108,7 +111,7 @@ class Bench:
         """None, or what the compiler says that it cannot do yet."""
         try:
             run([os.environ["HECATEC"], "-w", "-fsyntax-only", *settings(case),
-                 self.source(case["capacity"])])
+                 self.source(case)])
         except Failed as failed:
             if "not yet" not in str(failed):
                 raise
@@ -117,12 +120,12 @@ class Bench:
 
     def build(self, case):
         options = settings(case)
-        key = (case["capacity"], *options)
+        key = (case["capacity"], case["balance"], *options)
         if key in self.built:
             return self.built[key]
         program = self.folder / f"program{len(self.built)}"
         several = case.get("ranks", 1) > 1
-        run([os.environ["HECATEC"], "-w", "-c", *options, self.source(case["capacity"]),
+        run([os.environ["HECATEC"], "-w", "-c", *options, self.source(case),
              "-o", f"{program}.o"])
         run([os.environ["MPICC" if several else "CC"], *os.environ["EMITTED_CFLAGS"].split(),
              "-fopenmp", "-Wl,--wrap=hrt_optimizer_step", "-o", program, f"{program}.o",
