@@ -40,7 +40,10 @@ static const char *text(struct hec_emitter *e, const char *key) {
     const MlirAttribute value = choice(e, key);
     if (mlirAttributeIsNull(value) || !mlirAttributeIsAString(value)) return "";
     const MlirStringRef string = mlirStringAttrGetValue(value);
-    return hec_arena_copy(&e->arena, string.data, string.length);
+    const char *copy = hec_arena_copy(&e->arena, string.data, string.length);
+    if (strspn(copy, "abcdefghijklmnopqrstuvwxyz") == strlen(copy)) return copy;
+    hec_emit_fault(e, e->module, "has no name at %s in hecate.movement", key);
+    return "";
 }
 
 static const char *calibrate_constant(struct hec_emitter *e) {
@@ -49,13 +52,25 @@ static const char *calibrate_constant(struct hec_emitter *e) {
     return strcmp(name, "always") == 0 ? "HRT_CALIBRATE_ALWAYS" : "HRT_CALIBRATE_NEVER";
 }
 
-// The array `key` of a set as a table of the program; nothing where there is none.
+// The array `key` of a set as a table of the program; nothing where there is none. It must have
+// `parts` numbers for each expert of each layer, from 0 to below `limit`.
 static void emit_array(struct hec_emitter *e, struct hec_writer *out, MlirOperation set,
-                       const char *key, const char *type) {
+                       const char *key, const char *type, int64_t parts, int64_t limit) {
     const char *name = hec_set_table(e, set, key);
     if (!name) return;
     const MlirAttribute all = mlirOperationGetAttributeByName(set, HEC_STR(key));
     const intptr_t count = mlirDenseArrayGetNumElements(all);
+    const int64_t layers = hec_get_int(set, "layers"), experts = hec_get_int(set, "experts");
+    bool sound = count == parts * (layers > 0 ? layers : 1) * experts;
+    for (intptr_t i = 0; i < count && sound; i++) {
+        const int32_t value = mlirDenseI32ArrayGetElement(all, i);
+        sound = value >= 0 && value < limit;
+    }
+    if (!sound) {
+        hec_emit_fault(e, set, "has a table %s that does not fit its layers, experts and ranks",
+                       key);
+        return;
+    }
     hec_blank(out);
     hec_line(out, "static const %s %s[] = {", type, name);
     const char *line = "";
@@ -79,8 +94,8 @@ void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out) {
     const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     for (int i = 0; i < all.count; i++) {
         if (!hec_op_is(all.op[i], HEC_OP_set)) continue;
-        emit_array(e, out, all.op[i], "owner", "int32_t");
-        emit_array(e, out, all.op[i], "forecast", "uint32_t");
+        emit_array(e, out, all.op[i], "owner", "int32_t", 1, e->world);
+        emit_array(e, out, all.op[i], "forecast", "uint32_t", e->world, INT32_MAX);
     }
     free(all.op);
     static const char *const rows[][3] = {

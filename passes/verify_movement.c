@@ -22,7 +22,7 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-enum { WAVES = 2 };
+enum { WAVES = 2, LAYERS_MAX = 10000 };
 
 enum parameters { AT_OWNERS, COMING, HERE };
 enum gradients { NO_GRADIENTS, SUMMED_HERE, UNDER_WAY, AT_OWNER };
@@ -274,6 +274,11 @@ static void find_sets(struct run *r) {
         if (!hec_op_is(ops.op[k], HEC_OP_set)) continue;
         struct set_state *set = HEC_NEW(&r->arena, struct set_state);
         const int64_t layers = hec_get_int(ops.op[k], "layers");
+        if (layers > LAYERS_MAX) {
+            hec_ir_error(ops.op[k], "has more than %d layers", LAYERS_MAX);
+            r->sound = false;
+            continue;
+        }
         set->op = ops.op[k];
         set->layers = layers > 0 ? layers : 1;
         set->slot_layers =
@@ -291,7 +296,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     find_sets(&r);
     const MlirOperation forward = hec_find_symbol(module, HEC_STR("forward"));
     const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
-    if (hec_op_is(forward, HEC_OP_FUNC)) run_block(&r, hec_func_body(forward));
+    if (hec_op_is(forward, HEC_OP_FUNC) && r.sound) run_block(&r, hec_func_body(forward));
     r.backward = true;
     if (hec_op_is(backward, HEC_OP_FUNC) && r.sound) {
         run_block(&r, hec_func_body(backward));

@@ -88,7 +88,8 @@ static int64_t fixed_count(MlirOperation module, const char *key) {
 static int64_t fitting(const struct hec_machine *m, double us, int64_t bytes) {
     const double link = m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth;
     const double latency = m->nodes > 1 ? m->inter_latency : m->intra_latency;
-    const double count = (1e-6 * us - latency) * link / (double)bytes;
+    const double count = (1e-6 * us - latency) * link / (double)(bytes > 0 ? bytes : 1);
+    if (count >= INT32_MAX) return INT32_MAX;
     return count > 0 ? (int64_t)count : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "passes/rewrite.h"
+#include "runtime/plan/types.h"
 
 static bool holds(MlirOperation op, enum hec_op id) {
     if (hec_op_is(op, id)) return true;
@@ -145,12 +146,27 @@ static void find_memory(MlirOperation module, struct hec_costs *costs) {
     free(ops.op);
 }
 
+// Limits of the planner, and of what a search may take.
+static bool check_sizes(MlirOperation module, MlirOperation set) {
+    enum { LAYERS_MAX = 10000 };
+    const int64_t world = hec_get_int(module, "hecate.world");
+    const int64_t experts = hec_get_int(set, "experts"), topk = hec_get_int(set, "topk");
+    const double rows = (double)world * (double)hec_get_int(module, "hecate.batch") *
+                        (double)hec_get_int(module, "hecate.positions") * (double)topk;
+    if (world >= 1 && world <= HPL_DEVICES_MAX && experts >= 1 && experts <= HPL_EXPERTS_MAX &&
+        topk >= 1 && hec_get_int(set, "layers") <= LAYERS_MAX && rows >= 1 && rows < HPL_ROWS_MAX)
+        return true;
+    hec_ir_error(set, "has more experts, layers, devices or rows than the planner takes");
+    return false;
+}
+
 bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
     struct hec_sites sites;
     *costs = (struct hec_costs){.machine = hec_machine_of(module)};
     if (!hec_sites_find(module, &sites)) return false;
     costs->count = sites.count;
     for (int i = 0; i < sites.count; i++) {
+        if (!check_sizes(module, sites.site[i].set)) return false;
         find_set(module, &costs->machine, &sites.site[i], &costs->set[i]);
     }
     static const char *const entry[] = {"forward", "backward"};
