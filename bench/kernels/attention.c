@@ -1,5 +1,5 @@
-// Attention forward and backward; flops count the two products forward and five backward, halved
-// when causal.
+// Attention forward and backward, float and bf16; flops count the two products forward and five
+// backward, halved when causal.
 #include "bench/kernels/bench.h"
 
 #include <stdio.h>
@@ -19,6 +19,16 @@ static void run_forward(void *context) {
 static void run_backward(void *context) {
     const struct attention *x = context;
     hk_sdpa_grad_f32(x->dq, x->dk, x->dv, x->dout, x->q, x->k, x->v, x->out, x->lse, x->dims);
+}
+
+static void run_forward_bf16(void *context) {
+    const struct attention *x = context;
+    hk_sdpa_bf16(x->out, x->lse, x->q, x->k, x->v, x->dims);
+}
+
+static void run_backward_bf16(void *context) {
+    const struct attention *x = context;
+    hk_sdpa_grad_bf16(x->dq, x->dk, x->dv, x->dout, x->q, x->k, x->v, x->out, x->lse, x->dims);
 }
 
 static void bench_sdpa(struct hk_sdpa_dims d) {
@@ -41,8 +51,20 @@ static void bench_sdpa(struct hk_sdpa_dims d) {
     snprintf(shape, sizeof shape, "%dx%d %d/%d x %d%s", (int)d.batch, (int)d.positions,
              (int)d.heads, (int)d.groups, (int)d.width, d.causal ? " causal" : "");
     void *context = (void *)&x;
-    bench_print("sdpa", shape, "hecate", 2 * product, 0, bench_seconds(run_forward, context));
-    bench_print("sdpa_grad", shape, "hecate", 5 * product, 0, bench_seconds(run_backward, context));
+    static const struct {
+        const char *name;
+        void (*run)(void *context);
+        int products;
+    } kernels[] = {
+        {"sdpa", run_forward, 2},
+        {"sdpa_grad", run_backward, 5},
+        {"sdpa_bf16", run_forward_bf16, 2},
+        {"sdpa_grad_bf16", run_backward_bf16, 5},
+    };
+    for (int i = 0; i < 4; i++) {
+        const double seconds = bench_seconds(kernels[i].run, context);
+        bench_print(kernels[i].name, shape, "hecate", kernels[i].products * product, 0, seconds);
+    }
     bench_free_all();
 }
 

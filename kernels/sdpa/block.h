@@ -5,8 +5,7 @@
 
 #include <omp.h>
 
-#include "kernels/cpu/real.h"
-#include "kernels/cpu/tile.h"
+#include "kernels/sdpa/operand.h"
 #include "kernels/sdpa/sdpa.h"
 
 // A block is at most one panel of queries against one of keys.
@@ -96,35 +95,47 @@ HK_INLINE int64_t tile_begin(int64_t rows, int64_t i, int64_t tiles) {
     return rows * i / tiles;
 }
 
-// What will be needed soon: rows of matrices. Heads lie side by side in memory, so that no processor
-// foresees them. Tiles ask for them while they compute, one column of cache lines each.
+// What will be needed soon: blocks of rows. Heads lie side by side in memory, so that no processor
+// foresees them. Tiles ask for them while they compute, a cache line for each step of their depth.
 struct wish {
     const real *at;
     int64_t row, columns;
 };
 
-enum { wishes_max = 10 };
+enum { wishes_max = 8, wish_rows = HK_PANEL };
 
 struct wishes {
     struct wish wish[wishes_max];
     int count, next;
-    int64_t column; // Of the next one: asked for up to here.
+    int64_t column, row; // Of the next one: asked for up to here.
 };
 
 HK_INLINE void wish_for(struct wishes *w, const real *at, int64_t row, int64_t columns) {
-    if (w->count < wishes_max) w->wish[w->count++] = (struct wish){at, row, columns};
+    assert(w->count < wishes_max);
+    w->wish[w->count++] = (struct wish){at, row, columns};
 }
 
 HK_INLINE void tile_ask(struct tile *tile, struct wishes *w) {
     if (w->next == w->count) return;
     const struct wish *wish = &w->wish[w->next];
-    tile->ahead = wish->at + w->column;
+    tile->ahead = (const operand *)(wish->at + w->row * wish->row + w->column);
     tile->ahead_depth = wish->row;
     tile->ahead_tiles = 1;
+    w->row += tile->depth;
+    if (w->row < wish_rows) return;
+    w->row = 0;
     w->column += line;
     if (w->column < wish->columns) return;
     w->column = 0;
     w->next++;
 }
+
+#define SDPA_WORK(flops, elements, d)                                                              \
+    HK_ATTENTION(flops, elements, "batch positions heads groups width vwidth", (d).batch,          \
+                 (d).positions, (d).heads, (d).groups, (d).width, (d).vwidth)
+#define FORWARD_WORK(d)                                                                            \
+    SDPA_WORK(2 * seen_pairs(&(d)) * ((d).width + (d).vwidth), sdpa_elements(&(d)), d)
+#define BACKWARD_WORK(d)                                                                           \
+    SDPA_WORK(2 * seen_pairs(&(d)) * (3 * (d).width + 2 * (d).vwidth), 2 * sdpa_elements(&(d)), d)
 
 #endif

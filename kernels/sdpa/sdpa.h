@@ -28,6 +28,11 @@ void hk_sdpa_f32(float *out, float *lse, const float *q, const float *k, const f
 void hk_sdpa_f64(double *out, double *lse, const double *q, const double *k, const double *v,
                  struct hk_sdpa_dims dims);
 
+// The same with bf16 operands in its products: queries, keys, values and weights are rounded as they
+// are read, scores and outputs are summed up in float, the softmax is float.
+void hk_sdpa_bf16(float *out, float *lse, const float *q, const float *k, const float *v,
+                  struct hk_sdpa_dims dims);
+
 // Stores dq, dk, dv (shapes of q, k, v). out and lse are what hk_sdpa gave.
 void hk_sdpa_grad_f32(float *dq, float *dk, float *dv, const float *dout, const float *q,
                       const float *k, const float *v, const float *out, const float *lse,
@@ -35,5 +40,11 @@ void hk_sdpa_grad_f32(float *dq, float *dk, float *dv, const float *dout, const 
 void hk_sdpa_grad_f64(double *dq, double *dk, double *dv, const double *dout, const double *q,
                       const double *k, const double *v, const double *out, const double *lse,
                       struct hk_sdpa_dims dims);
+
+// With bf16 operands: of dout, q, k, v, the weights and their gradients. delta, the sum of dout * out
+// of a row, is float.
+void hk_sdpa_grad_bf16(float *dq, float *dk, float *dv, const float *dout, const float *q,
+                       const float *k, const float *v, const float *out, const float *lse,
+                       struct hk_sdpa_dims dims);
 
 #endif

@@ -1,212 +1,23 @@
-// sdpa against the definition, row by row; its gradient against central differences and, for larger
-// shapes, against the formula in long double.
-//
-// Bound: let S be the largest sum of |scale q k| over a pair. A score is off by
-// (width + 2) EPSILON S, which moves a weight by as much, relatively; exp adds 4 EPSILON, the running maximum multiplies
-// every weight by at most one exp per block of keys, the sums add one EPSILON per key. An output is
-// a mean of values at most 1, so its error is at most the sum of these, times 2 because both the
-// weighted sum and the sum of weights carry them.
-#include "kernels/sdpa/sdpa.h"
+// sdpa and its gradient against the definition; the gradient against central differences, too.
+#define SDPA HK(sdpa)
+#define SDPA_GRAD HK(sdpa_grad)
+#define WEIGHT_ROUNDING 0.0
+#define operand(x) ((wide)(x))
 
-#include <stdlib.h>
+#include "tests/kernels/sdpa_case.h"
 
-#include "tests/kernels/kernel_case.h"
-
-static const struct hk_sdpa_dims shapes[] = {
-    {.batch = 1, .positions = 1, .heads = 1, .groups = 1, .width = 1, .vwidth = 1, .scale = 1},
-    {.batch = 2, .positions = 5, .heads = 4, .groups = 2, .width = 6, .vwidth = 3, .scale = 0.5},
-    {.batch = 1, .positions = 130, .heads = 2, .groups = 1, .width = 16, .vwidth = 16, .scale = 1},
-    {.batch = 1,
-     .positions = 200,
-     .heads = 3,
-     .groups = 3,
-     .width = 70,
-     .vwidth = 66,
-     .scale = 0.3},
-    {.batch = 2, .positions = 97, .heads = 2, .groups = 2, .width = 8, .vwidth = 5, .scale = -2},
-    {.batch = 1,
-     .positions = 33,
-     .heads = 1,
-     .groups = 1,
-     .width = 300,
-     .vwidth = 290,
-     .scale = 0.1},
-    {.batch = 1,
-     .positions = 256,
-     .heads = 4,
-     .groups = 1,
-     .width = 64,
-     .vwidth = 64,
-     .scale = 0.1},
-    {.batch = 1, .positions = 193, .heads = 1, .groups = 1, .width = 65, .vwidth = 128, .scale = 0},
-    {.batch = 2, .positions = 17, .heads = 6, .groups = 3, .width = 3, .vwidth = 1, .scale = 1},
-    {.batch = 0, .positions = 4, .heads = 2, .groups = 1, .width = 4, .vwidth = 4, .scale = 1},
-    {.batch = 3, .positions = 0, .heads = 2, .groups = 1, .width = 4, .vwidth = 4, .scale = 1},
+struct differences {
+    struct sdpa_gradient gradient;
+    const double *dout;
+    double *q, *k, *v, *out; // Moved a little.
 };
-
-// Masks: full, causal, causal with a window inside a block, over blocks, window without causal.
-static const struct {
-    bool causal;
-    int64_t window;
-} masks[] = {{false, 0}, {true, 0}, {true, 1}, {true, 3}, {true, 64}, {true, 100}, {false, 70}};
-
-struct sdpa_case {
-    struct hk_sdpa_dims dims;
-    const real *q, *k, *v;
-};
-
-static int64_t out_size(const struct hk_sdpa_dims *d) {
-    return d->batch * d->positions * d->heads * d->vwidth;
-}
-
-static int64_t lse_size(const struct hk_sdpa_dims *d) {
-    return d->batch * d->heads * d->positions;
-}
-
-static int64_t q_size(const struct hk_sdpa_dims *d) {
-    return d->batch * d->positions * d->heads * d->width;
-}
-
-static int64_t k_size(const struct hk_sdpa_dims *d) {
-    return d->batch * d->positions * d->groups * d->width;
-}
-
-static int64_t v_size(const struct hk_sdpa_dims *d) {
-    return d->batch * d->positions * d->groups * d->vwidth;
-}
-
-static void run(const void *context, real *out) {
-    const struct sdpa_case *x = context;
-    HK(sdpa)(out, out + out_size(&x->dims), x->q, x->k, x->v, x->dims);
-}
-
-static bool sees(const struct hk_sdpa_dims *d, int64_t query, int64_t key) {
-    return !(d->causal && key > query) && !(d->window > 0 && query - key >= d->window);
-}
-
-// Exact scores of one query to weights, in place; returns log sum exp.
-static wide weigh(const struct sdpa_case *x, int64_t b, int64_t h, int64_t query, wide *weights,
-                  wide *largest) {
-    const struct hk_sdpa_dims *d = &x->dims;
-    const int64_t g = h / (d->heads / d->groups);
-    wide peak = -INFINITY, sum = 0;
-    for (int64_t key = 0; key < d->positions; key++) {
-        const real *q = x->q + ((b * d->positions + query) * d->heads + h) * d->width;
-        const real *k = x->k + ((b * d->positions + key) * d->groups + g) * d->width;
-        wide score = 0, magnitude = 0;
-        for (int64_t c = 0; c < d->width; c++) {
-            score += (wide)d->scale * q[c] * k[c];
-            magnitude += fabsl((wide)d->scale * q[c] * k[c]);
-        }
-        weights[key] = sees(d, query, key) ? score : -INFINITY;
-        if (weights[key] > peak) peak = weights[key];
-        if (magnitude > *largest) *largest = magnitude;
-    }
-    for (int64_t key = 0; key < d->positions; key++) sum += expl(weights[key] - peak);
-    for (int64_t key = 0; key < d->positions; key++) {
-        weights[key] = expl(weights[key] - peak) / sum;
-    }
-    return peak + logl(sum);
-}
-
-// See above, in units of EPSILON.
-static double forward_error(const struct hk_sdpa_dims *d, wide largest) {
-    const double blocks = 1 + (double)d->positions / 64;
-    return 2 * ((double)(d->width + 2) * (double)largest + 4 + 5 * blocks + (double)d->positions);
-}
-
-static void check_row(const struct sdpa_case *x, const real *out, int64_t b, int64_t h,
-                      int64_t query) {
-    const struct hk_sdpa_dims *d = &x->dims;
-    const int64_t g = h / (d->heads / d->groups);
-    wide weights[256], largest = 0;
-    const wide lse = weigh(x, b, h, query, weights, &largest);
-    const double bound = EPSILON * forward_error(d, largest);
-    const int64_t at = (b * d->heads + h) * d->positions + query;
-    assert_near("lse", at, out[out_size(d) + at], lse, bound + EPSILON * fabs((double)lse));
-    for (int64_t c = 0; c < d->vwidth; c++) {
-        wide want = 0;
-        for (int64_t key = 0; key < d->positions; key++) {
-            want += weights[key] * x->v[((b * d->positions + key) * d->groups + g) * d->vwidth + c];
-        }
-        const int64_t i = ((b * d->positions + query) * d->heads + h) * d->vwidth + c;
-        assert_near("out", i, out[i], want, bound);
-    }
-}
-
-static struct sdpa_case sdpa_case(int64_t shape, int64_t mask) {
-    struct sdpa_case x = {.dims = shapes[shape]};
-    x.dims.causal = masks[mask].causal;
-    x.dims.window = masks[mask].window;
-    x.q = test_reals(q_size(&x.dims), 1);
-    x.k = test_reals(k_size(&x.dims), 2);
-    x.v = test_reals(v_size(&x.dims), 3);
-    return x;
-}
-
-static void forward_is_within_the_bound(void **state) {
-    (void)state;
-    for (int64_t s = 0; s < COUNT(shapes) * COUNT(masks); s++) {
-        const struct sdpa_case x = sdpa_case(s / COUNT(masks), s % COUNT(masks));
-        const struct hk_sdpa_dims d = x.dims;
-        real *out = test_nans(out_size(&d) + lse_size(&d));
-        run_with_threads(run, &x, out, out_size(&d) + lse_size(&d));
-        for (int64_t b = 0; b < d.batch; b++) {
-            for (int64_t h = 0; h < d.heads; h++) {
-                for (int64_t q = 0; q < d.positions; q++) check_row(&x, out, b, h, q);
-            }
-        }
-        test_free_all();
-    }
-}
-
-// Scores far out of exp's range: the running maximum has to keep every exp in it.
-static void large_scores_do_not_overflow(void **state) {
-    (void)state;
-    struct sdpa_case x = sdpa_case(2, 1);
-    x.dims.scale = 1000;
-    const int64_t count = out_size(&x.dims) + lse_size(&x.dims);
-    real *out = test_nans(count);
-    run(&x, out);
-    for (int64_t i = 0; i < count; i++) assert_true(isfinite(out[i]));
-    test_free_all();
-}
-
-// A query's row has the same bits whether later queries are there or not (causal).
-static void a_causal_row_does_not_depend_on_later_positions(void **state) {
-    (void)state;
-    struct sdpa_case x = sdpa_case(2, 1);
-    struct hk_sdpa_dims *d = &x.dims;
-    real *all = test_nans(out_size(d) + lse_size(d));
-    run(&x, all);
-    for (d->positions = 1; d->positions < shapes[2].positions; d->positions += 7) {
-        real *some = test_nans(out_size(d) + lse_size(d));
-        run(&x, some);
-        assert_same_bits("out", all, some, out_size(d));
-    }
-    test_free_all();
-}
-
-struct sdpa_gradient {
-    struct sdpa_case forward;
-    const real *dout, *out, *lse;
-    const double *wide_dout;
-    double *wide_q, *wide_k, *wide_v, *wide_out;
-};
-
-static void run_gradient(const void *context, real *grad) {
-    const struct sdpa_gradient *x = context;
-    const struct sdpa_case *f = &x->forward;
-    real *dk = grad + q_size(&f->dims), *dv = dk + k_size(&f->dims);
-    HK(sdpa_grad)(grad, dk, dv, x->dout, f->q, f->k, f->v, x->out, x->lse, f->dims);
-}
 
 static double loss(const void *context) {
-    const struct sdpa_gradient *x = context;
-    const struct hk_sdpa_dims *d = &x->forward.dims;
+    const struct differences *x = context;
+    const struct hk_sdpa_dims *d = &x->gradient.forward.dims;
     double sum = 0;
-    hk_sdpa_f64(x->wide_out, x->wide_out + out_size(d), x->wide_q, x->wide_k, x->wide_v, *d);
-    for (int64_t i = 0; i < out_size(d); i++) sum += x->wide_dout[i] * x->wide_out[i];
+    hk_sdpa_f64(x->out, x->out + out_size(d), x->q, x->k, x->v, *d);
+    for (int64_t i = 0; i < out_size(d); i++) sum += x->dout[i] * x->out[i];
     return sum;
 }
 
@@ -221,28 +32,29 @@ static double gradient_bound(const struct hk_sdpa_dims *d) {
 }
 
 static void check_gradients(struct hk_sdpa_dims d) {
-    struct sdpa_gradient x = {.forward = {.dims = d}};
-    x.forward.q = test_reals(q_size(&d), 1);
-    x.forward.k = test_reals(k_size(&d), 2);
-    x.forward.v = test_reals(v_size(&d), 3);
+    struct differences x = {.gradient = {.forward = {.dims = d}}};
+    struct sdpa_case *forward = &x.gradient.forward;
+    forward->q = test_reals(q_size(&d), 1);
+    forward->k = test_reals(k_size(&d), 2);
+    forward->v = test_reals(v_size(&d), 3);
     real *out = test_nans(out_size(&d) + lse_size(&d));
-    run(&x.forward, out);
-    x.out = out;
-    x.lse = out + out_size(&d);
-    x.dout = test_reals(out_size(&d), 4);
-    x.wide_dout = test_widened(x.dout, out_size(&d));
-    x.wide_q = test_widened(x.forward.q, q_size(&d));
-    x.wide_k = test_widened(x.forward.k, k_size(&d));
-    x.wide_v = test_widened(x.forward.v, v_size(&d));
-    x.wide_out = test_doubles(out_size(&d) + lse_size(&d));
+    run(forward, out);
+    x.gradient.out = out;
+    x.gradient.lse = out + out_size(&d);
+    x.gradient.dout = test_reals(out_size(&d), 4);
+    x.dout = test_widened(x.gradient.dout, out_size(&d));
+    x.q = test_widened(forward->q, q_size(&d));
+    x.k = test_widened(forward->k, k_size(&d));
+    x.v = test_widened(forward->v, v_size(&d));
+    x.out = test_doubles(out_size(&d) + lse_size(&d));
 
     const int64_t count = q_size(&d) + k_size(&d) + v_size(&d);
     real *grad = test_nans(count);
-    run_with_threads(run_gradient, &x, grad, count);
+    run_with_threads(run_gradient, &x.gradient, grad, count);
     const double rounding = gradient_bound(&d);
-    check_gradient("dq", grad, x.wide_q, q_size(&d), loss, &x, rounding);
-    check_gradient("dk", grad + q_size(&d), x.wide_k, k_size(&d), loss, &x, rounding);
-    check_gradient("dv", grad + q_size(&d) + k_size(&d), x.wide_v, v_size(&d), loss, &x, rounding);
+    check_gradient("dq", grad, x.q, q_size(&d), loss, &x, rounding);
+    check_gradient("dk", grad + q_size(&d), x.k, k_size(&d), loss, &x, rounding);
+    check_gradient("dv", grad + q_size(&d) + k_size(&d), x.v, v_size(&d), loss, &x, rounding);
     test_free_all();
 }
 
@@ -266,94 +78,6 @@ static void gradients_match_central_differences(void **state) {
     check_gradients(d); // Several blocks of keys and of queries.
     d.window = 50;
     check_gradients(d);
-}
-
-// Exact gradients, and for each the sum of the absolute values that it is the sum of. dq, dk and dv lie
-// one after the other.
-struct exact {
-    wide *value, *size;
-    wide largest; // See above: S, and of lse.
-    wide largest_lse;
-};
-
-static void exact_add(struct exact *e, int64_t at, wide value, wide size) {
-    e->value[at] += value;
-    e->size[at] += size;
-}
-
-// What one query of one head adds.
-static void exact_query(const struct sdpa_gradient *x, int64_t b, int64_t h, int64_t query,
-                        struct exact *e) {
-    const struct hk_sdpa_dims *d = &x->forward.dims;
-    const int64_t g = h / (d->heads / d->groups);
-    const int64_t q_at = ((b * d->positions + query) * d->heads + h) * d->width;
-    const real *dout = x->dout + ((b * d->positions + query) * d->heads + h) * d->vwidth;
-    wide weights[256], slopes[256], sizes[256], delta = 0, delta_size = 0;
-    const wide lse = fabsl(weigh(&x->forward, b, h, query, weights, &e->largest));
-    if (lse > e->largest_lse) e->largest_lse = lse;
-    for (int64_t key = 0; key < d->positions; key++) {
-        const int64_t v_at = ((b * d->positions + key) * d->groups + g) * d->vwidth;
-        slopes[key] = sizes[key] = 0;
-        for (int64_t c = 0; c < d->vwidth; c++) {
-            const wide term = (wide)dout[c] * x->forward.v[v_at + c];
-            slopes[key] += term;
-            sizes[key] += fabsl(term);
-            exact_add(e, q_size(d) + k_size(d) + v_at + c, weights[key] * dout[c],
-                      weights[key] * fabsl((wide)dout[c]));
-        }
-        delta += weights[key] * slopes[key];
-        delta_size += weights[key] * sizes[key];
-    }
-    for (int64_t key = 0; key < d->positions; key++) {
-        const int64_t k_at = ((b * d->positions + key) * d->groups + g) * d->width;
-        const wide weight = (wide)d->scale * weights[key];
-        const wide slope = weight * (slopes[key] - delta);
-        const wide size = fabsl(weight) * (sizes[key] + delta_size);
-        for (int64_t c = 0; c < d->width; c++) {
-            const wide k = x->forward.k[k_at + c], q = x->forward.q[q_at + c];
-            exact_add(e, q_at + c, slope * k, size * fabsl(k));
-            exact_add(e, q_size(d) + k_at + c, slope * q, size * fabsl(q));
-        }
-    }
-}
-
-static void check_exact_gradients(int64_t shape, int64_t mask) {
-    struct sdpa_gradient x = {.forward = sdpa_case(shape, mask)};
-    const struct hk_sdpa_dims d = x.forward.dims;
-    real *out = test_nans(out_size(&d) + lse_size(&d));
-    run(&x.forward, out);
-    x.out = out;
-    x.lse = out + out_size(&d);
-    x.dout = test_reals(out_size(&d), 4);
-    const int64_t count = q_size(&d) + k_size(&d) + v_size(&d);
-    real *grad = test_nans(count);
-    run_with_threads(run_gradient, &x, grad, count);
-
-    struct exact e = {.value = calloc((size_t)count + 1, sizeof *e.value),
-                      .size = calloc((size_t)count + 1, sizeof *e.size)};
-    for (int64_t i = 0; i < d.batch * d.heads * d.positions; i++) {
-        exact_query(&x, i / d.positions / d.heads, i / d.positions % d.heads, i % d.positions, &e);
-    }
-    // A weight's relative error: that of its score and of lse; out's, in delta, is the forward
-    // bound. Then dP, a sum over vwidth, and the sum over queries or keys itself.
-    const double forward = forward_error(&d, e.largest);
-    const double weight = 2 * forward + 2 * (double)e.largest_lse + 8;
-    const double terms = (double)(d.heads / d.groups * d.positions);
-    const double error = EPSILON * (weight + forward + (double)d.vwidth + terms + 8);
-    for (int64_t i = 0; i < count; i++) {
-        assert_near(i < q_size(&d) ? "dq" : "dk, dv", i, grad[i], e.value[i],
-                    error * (double)e.size[i]);
-    }
-    free(e.value);
-    free(e.size);
-    test_free_all();
-}
-
-static void gradients_are_within_the_bound(void **state) {
-    (void)state;
-    for (int64_t s = 0; s < COUNT(shapes); s++) {
-        for (int64_t m = 0; m < COUNT(masks); m++) check_exact_gradients(s, m);
-    }
 }
 
 int main(void) {
