@@ -7,10 +7,17 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/fssdp/own.h"
 
 enum { TAG_FIRST = 1 << 14, TAG_LAYERS = 1024 }; // Those of others are below.
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 static struct hrt_transfer *send_at(const struct hrt_move *move, int32_t i) {
     return &move->transfer[move->room - 1 - i];
@@ -102,7 +109,9 @@ static bool advance(struct hrt_job *job, struct hrt_comm *comm) {
     } while (move->head > head); // What is done makes room for more.
     post_sends(move, comm);
     look_at_sends(move, comm);
-    return move->head == move->recvs && move->sent == move->sends;
+    const bool done = move->head == move->recvs && move->sent == move->sends;
+    if (done) move->ended = seconds();
+    return done;
 }
 
 // The job before it in the list does the work.
@@ -141,6 +150,9 @@ static void list(struct hrt_fssdp *fssdp, struct hrt_move *move, const struct hr
     };
     assert(move->recvs + move->sends < move->room);
     if (transfer->to == move->rank) {
+        const int32_t *node = fssdp->topology.node;
+        fssdp->moved.bytes += (double)piece->bytes;
+        if (node[transfer->from] != node[move->rank]) fssdp->moved.crossed += (double)piece->bytes;
         move->transfer[move->recvs] = listed;
         *brought = move->recvs++;
     } else {
@@ -172,6 +184,7 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
     if (move->recvs + move->sends == 0) return;
     move->layer = moving->layer;
     move->under_way = true;
+    move->began = seconds();
     move->tag = TAG_FIRST +
                 (moving->set * TAG_LAYERS + (int)(moving->layer % TAG_LAYERS)) * HRT_MOVES +
                 move->kind;
@@ -182,14 +195,20 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
 void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
                    const char *what) {
     if (!move->under_way || (layer >= 0 && move->layer != layer)) return;
+    const double from = seconds();
     hrt_comm_wait(fssdp->comm, &move->job, what);
     hrt_comm_wait(fssdp->comm, &move->arrival, what);
+    fssdp->moved.exposed += seconds() - from;
+    fssdp->moved.seconds += move->ended - move->began;
     move->under_way = false;
 }
 
 void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
                     const char *what) {
-    if (move->under_way && move->layer == layer) hrt_comm_wait(fssdp->comm, &move->arrival, what);
+    if (!move->under_way || move->layer != layer) return;
+    const double from = seconds();
+    hrt_comm_wait(fssdp->comm, &move->arrival, what);
+    fssdp->moved.exposed += seconds() - from;
 }
 
 bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int index,

@@ -48,6 +48,7 @@ struct hrt_move {
     enum hrt_precision precision;
     int ranks, rank, kind, tag;
     bool under_way;
+    double began, ended;
     int64_t layer; // Whose.
 };
 
@@ -84,6 +85,7 @@ struct hrt_fssdp {
     struct hrt_moving_set *set; // [program->sets]
     bool training;
     int64_t iterations; // Of training, since owners last changed.
+    struct hrt_moved moved;
 
     // Scratch of one call.
     struct hpl_work work;

@@ -106,6 +106,12 @@ void hrt_moves_finish(struct hrt_fssdp *fssdp) {
     }
 }
 
+struct hrt_moved hrt_fssdp_moved(struct hrt_fssdp *fssdp) {
+    const struct hrt_moved moved = fssdp->moved;
+    fssdp->moved = (struct hrt_moved){0};
+    return moved;
+}
+
 void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training) {
     hrt_moves_finish(fssdp);
     fssdp->training = training;

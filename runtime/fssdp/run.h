@@ -19,6 +19,16 @@ void hrt_fssdp_destroy(struct hrt_fssdp *fssdp);
 // Bytes of replicas and of what is on its way that a rank takes at most.
 size_t hrt_fssdp_bytes(const struct hrt_program *program);
 
+// What moved for experts, of this rank: sparse collectives only, rows not counted.
+struct hrt_moved {
+    double seconds;        // That transfers took, each from its start to its end; they may overlap.
+    double exposed;        // That this rank waited for them.
+    double bytes, crossed; // Received; from other nodes.
+};
+
+// Since the last call.
+struct hrt_moved hrt_fssdp_moved(struct hrt_fssdp *fssdp);
+
 // Begins an iteration, forward and backward, or with `training` false a forward alone, of an evaluation
 // or for a sample: it uses a plan and changes nothing that lasts.
 void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training);

@@ -104,6 +104,18 @@ static void set_iteration(const struct hrt_state *state, int64_t iteration) {
     *(int64_t *)((char *)state->model + state->program->iteration_offset) = iteration;
 }
 
+// What moved for experts in the step, on average over ranks.
+static struct hrt_moved mean_moved(const struct hrt_trainer *trainer) {
+    struct hrt_fssdp *fssdp = trainer->state->fssdp;
+    struct hrt_moved moved = {0};
+    if (!fssdp) return moved;
+    moved = hrt_fssdp_moved(fssdp);
+    double sum[] = {moved.seconds, moved.exposed, moved.bytes, moved.crossed};
+    hrt_comm_all_reduce(trainer->comm, sum, 4, HRT_DOUBLE);
+    const double ranks = trainer->comm->size;
+    return (struct hrt_moved){sum[0] / ranks, sum[1] / ranks, sum[2] / ranks, sum[3] / ranks};
+}
+
 // Forward and backward of every iteration; losses are summed over iterations and ranks.
 static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                        struct hrt_error *error) {
@@ -139,6 +151,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
     hrt_profile_enter(trainer->profile, HRT_PHASE_RANKS);
     hrt_comm_all_reduce(trainer->comm, sum, 3, HRT_DOUBLE);
     hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
+    report->moved = mean_moved(trainer);
     report->loss = sum[0];
     report->cross_entropy = sum[1];
     report->auxiliary = sum[2];

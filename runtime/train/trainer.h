@@ -11,6 +11,7 @@
 #include "runtime/data/data.h"
 #include "runtime/profile/profile.h"
 #include "runtime/route/route.h"
+#include "runtime/fssdp/run.h"
 #include "runtime/train/loads.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
@@ -35,6 +36,7 @@ struct hrt_step {
     int64_t step; // From 1.
     double loss, cross_entropy, auxiliary, grad_norm, lr;
     double seconds, tokens_per_s, imbalance;
+    struct hrt_moved moved; // Of programs that move experts: the mean of the ranks.
     bool evaluated;
     double validation_loss;
 };
