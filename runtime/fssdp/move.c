@@ -7,17 +7,11 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "kernels/cpu/observe.h"
 #include "runtime/fssdp/own.h"
 
 enum { TAG_FIRST = 1 << 14, TAG_LAYERS = 1024 }; // Those of others are below.
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static struct hrt_transfer *send_at(const struct hrt_move *move, int32_t i) {
     return &move->transfer[move->room - 1 - i];
@@ -109,9 +103,9 @@ static bool advance(struct hrt_job *job, struct hrt_comm *comm) {
     } while (move->head > head); // What is done makes room for more.
     post_sends(move, comm);
     look_at_sends(move, comm);
-    const bool done = move->head == move->recvs && move->sent == move->sends;
-    if (done) move->ended = seconds();
-    return done;
+    if (move->head < move->recvs || move->sent < move->sends) return false;
+    move->ended = hk_clock();
+    return true;
 }
 
 // The job before it in the list does the work.
@@ -188,6 +182,7 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
     move->tag = TAG_FIRST +
                 (moving->set * TAG_LAYERS + (int)(moving->layer % TAG_LAYERS)) * HRT_MOVES +
                 move->kind;
+    move->started = hk_clock();
     hrt_comm_start(fssdp->comm, &move->job);
     hrt_comm_start(fssdp->comm, &move->arrival);
 }
@@ -195,20 +190,25 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
 void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
                    const char *what) {
     if (!move->under_way || (layer >= 0 && move->layer != layer)) return;
-    const double from = seconds();
+    const int64_t from = hk_clock();
     hrt_comm_wait(fssdp->comm, &move->job, what);
     hrt_comm_wait(fssdp->comm, &move->arrival, what);
-    fssdp->moved.exposed += seconds() - from;
-    fssdp->moved.seconds += move->ended - move->began;
     move->under_way = false;
+    const int64_t waited = hk_clock() - from, took = move->ended - move->started;
+    move->waited += waited;
+    move->took += took;
+    fssdp->moved.exposed += 1e-9 * (double)waited;
+    fssdp->moved.seconds += 1e-9 * (double)took;
 }
 
 void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
                     const char *what) {
     if (!move->under_way || move->layer != layer) return;
-    const double from = seconds();
+    const int64_t from = hk_clock();
     hrt_comm_wait(fssdp->comm, &move->arrival, what);
-    fssdp->moved.exposed += seconds() - from;
+    const int64_t waited = hk_clock() - from;
+    move->waited += waited;
+    fssdp->moved.exposed += 1e-9 * (double)waited;
 }
 
 bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int index,

@@ -48,8 +48,11 @@ struct hrt_move {
     enum hrt_precision precision;
     int ranks, rank, kind, tag;
     bool under_way;
-    double began, ended;
     int64_t layer; // Whose.
+
+    // Times, nanoseconds of hk_clock. The job's own are read only once it has finished.
+    int64_t started, ended;
+    int64_t took, waited; // Sums: from start to end, and of that what the caller waited.
 };
 
 struct hrt_moving_layer {
