@@ -178,7 +178,6 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
     if (move->recvs + move->sends == 0) return;
     move->layer = moving->layer;
     move->under_way = true;
-    move->began = seconds();
     move->tag = TAG_FIRST +
                 (moving->set * TAG_LAYERS + (int)(moving->layer % TAG_LAYERS)) * HRT_MOVES +
                 move->kind;
