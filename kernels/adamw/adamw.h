@@ -27,4 +27,10 @@ void hk_adamw_f32(float *param, float *grad, float *mean, float *variance, int64
 void hk_adamw_f64(double *param, double *grad, double *mean, double *variance, int64_t count,
                   const struct hk_adamw_rule *rule);
 
+// The same, and rounded[..] = the new param in bf16, without another pass over it. HK_ROWS: element by
+// element. HK_PANELS: float panels of a matrix with an even number of rows, so that `count` is a
+// multiple of 2 * HK_PANEL; `rounded` is laid out as bf16 panels are (types.h).
+void hk_adamw_rounded_f32(float *param, hk_bf16 *rounded, float *grad, float *mean, float *variance,
+                          int64_t count, enum hk_layout layout, const struct hk_adamw_rule *rule);
+
 #endif

@@ -3,7 +3,8 @@
 
 #include "kernels/cpu/real.h"
 
-enum { blocks = 512, side_by_side = 32 };
+// Arrays below shared_min are one thread's: waking the others would take longer.
+enum { blocks = 512, side_by_side = 32, shared_min = 65536 };
 
 // Sums run side by side in double; element i of the block goes to sum i % side_by_side.
 static double block_squares(const real *x, int64_t count) {
@@ -25,7 +26,7 @@ HK_KERNEL(double, sum_squares, (const real *x, int64_t count), (x, count),
           HK_PASS(count, 0, "count", count)) {
     const int64_t block = (count + blocks * 1024 - 1) / (blocks * 1024) * 1024;
     double partial[blocks] = {0};
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count >= shared_min)
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t left = count - b * block;
         if (left > 0) partial[b] = block_squares(x + b * block, left < block ? left : block);

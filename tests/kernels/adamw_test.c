@@ -69,10 +69,47 @@ static void zeros_stay_zero(void **state) {
     for (int i = 0; i < 256; i++) assert_true(zeros[i / 64][i % 64] == 0);
 }
 
+#if HK_BITS == 32
+
+// With a copy in bf16: the same step, and the copy that rounding afterwards makes.
+static void the_copy_is_the_parameter_rounded(void **state) {
+    (void)state;
+    const struct hk_adamw_rule rule = {0.1, 0.9, 0.95, 1e-8, 0.1, 0.5, 0.1, 0.05};
+    static const struct {
+        int64_t k, n;
+        enum hk_layout layout;
+    } shapes[] = {{3, 21, HK_ROWS}, {300, 70, HK_ROWS}, {2, 1, HK_PANELS}, {130, 200, HK_PANELS}};
+    for (int64_t s = 0; s < COUNT(shapes); s++) {
+        const int64_t k = shapes[s].k, n = shapes[s].n;
+        const bool panels = shapes[s].layout == HK_PANELS;
+        const int64_t count = panels ? hk_panels_size(k, n) : k * n;
+        real *a = test_reals(4 * count, 1);
+        for (int64_t i = 3 * count; i < 4 * count; i++) a[i] *= a[i]; // Variances.
+        real *b = test_copy(a, 4 * count);
+        hk_bf16 *want = (hk_bf16 *)test_nans(count), *got = (hk_bf16 *)test_nans(count);
+        hk_adamw_f32(a, a + count, a + 2 * count, a + 3 * count, count, &rule);
+        hk_adamw_rounded_f32(b, got, b + count, b + 2 * count, b + 3 * count, count,
+                             shapes[s].layout, &rule);
+        assert_same_bits("state", a, b, 4 * count);
+        if (panels) {
+            hk_round_panels_bf16(want, a, k, n);
+        } else {
+            hk_round_bf16(want, a, count);
+        }
+        assert_memory_equal(want, got, (size_t)count * sizeof *want);
+        test_free_all();
+    }
+}
+
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_follow_the_formula),
         cmocka_unit_test(zeros_stay_zero),
+#if HK_BITS == 32
+        cmocka_unit_test(the_copy_is_the_parameter_rounded),
+#endif
     };
     return RUN_KERNEL_TESTS(tests);
 }
