@@ -216,18 +216,34 @@ static void print_line(const char *what, int64_t bytes, const char *note, FILE *
     fprintf(out, "  %-18s %s\n", what, note);
 }
 
-// Elements that the fullest rank holds: all that is no expert's, and its share of each set's experts,
-// where ranks own them (distribute-experts).
+// Chunks of a set that the fullest rank owns: of a table of owners, or of each layer its share.
+static int64_t chunks_of_rank(MlirOperation module, MlirOperation set) {
+    const int64_t experts = hec_get_int(set, "experts"), layers = hec_get_int(set, "layers");
+    const int64_t all = experts * (layers ? layers : 1);
+    if (!hec_has_attr(set, "rows_max")) return all;
+    const int64_t world = hec_get_int(module, "hecate.world");
+    const MlirAttribute owner = mlirOperationGetAttributeByName(set, HEC_STR("owner"));
+    if (mlirAttributeIsNull(owner) || !mlirAttributeIsADenseI32Array(owner))
+        return all / experts * ((experts + world - 1) / world);
+    int64_t *count = calloc((size_t)world, sizeof *count), most = 0;
+    for (intptr_t i = 0; count && i < mlirDenseArrayGetNumElements(owner); i++) {
+        const int32_t rank = mlirDenseI32ArrayGetElement(owner, i);
+        if (rank >= 0 && rank < world && ++count[rank] > most) most = count[rank];
+    }
+    free(count);
+    return most;
+}
+
+// Elements that the fullest rank holds: all that is no expert's, and its chunks of each set.
 static int64_t elements_of_rank(MlirOperation module) {
     int64_t elements = hec_get_int(module, "hecate.param_elements");
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_set) || !hec_has_attr(ops.op[k], "rows_max")) continue;
-        const int64_t experts = hec_get_int(ops.op[k], "experts");
-        const int64_t world = hec_get_int(module, "hecate.world");
         const int64_t layers = hec_get_int(ops.op[k], "layers");
-        const int64_t elsewhere = experts - (experts + world - 1) / world;
-        elements -= elsewhere * (layers ? layers : 1) * hec_get_int(ops.op[k], "chunk_elements");
+        const int64_t all = hec_get_int(ops.op[k], "experts") * (layers ? layers : 1);
+        elements -=
+            (all - chunks_of_rank(module, ops.op[k])) * hec_get_int(ops.op[k], "chunk_elements");
     }
     free(ops.op);
     return elements;
@@ -266,12 +282,8 @@ static int64_t rounded_bytes(MlirOperation module) {
         if (!hec_op_is(param, HEC_OP_param) || !hec_get_bool(param, "rounded")) continue;
         const MlirOperation set = hec_find_symbol(module, hec_get_string(param, "set"));
         const int64_t layers = hec_get_int(param, "layers");
-        int64_t experts = set.ptr ? hec_get_int(set, "experts") : 1;
-        if (set.ptr && hec_has_attr(set, "rows_max")) {
-            const int64_t world = hec_get_int(module, "hecate.world");
-            experts = (experts + world - 1) / world;
-        }
-        bytes += 2 * experts * (layers ? layers : 1) * hec_get_int(param, "elements");
+        const int64_t copies = set.ptr ? chunks_of_rank(module, set) : layers ? layers : 1;
+        bytes += 2 * copies * hec_get_int(param, "elements");
     }
     free(ops.op);
     return bytes;

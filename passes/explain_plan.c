@@ -69,11 +69,15 @@ static const char *slots_reason(const struct report *r, char *text, size_t size)
     const struct hec_search *s = &r->search;
     const struct hec_text taken = hec_text_bytes((double)r->chosen.replica_bytes);
     const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
-    snprintf(text, size, "%s; %s of the %s that a device has left for them",
-             !s->uses_slots   ? "the policy decides"
-             : s->fixed_slots ? "given"
-                              : "searched",
-             taken.text, room > 0 ? hec_text_bytes((double)room).text : "nothing");
+    const char *how = !s->uses_slots ? "the policy decides" : s->fixed_slots ? "given" : "searched";
+    if (room < 0) {
+        snprintf(text, size, "%s; %s, on a device whose %s are %s too few for the rest", how,
+                 taken.text, hec_text_bytes(s->costs.machine.memory).text,
+                 hec_text_bytes((double)-room).text);
+    } else {
+        snprintf(text, size, "%s; %s of the %s that a device has left for them", how, taken.text,
+                 hec_text_bytes((double)room).text);
+    }
     return text;
 }
 
@@ -117,7 +121,11 @@ static void print_choices(const struct report *r) {
              s->reshard_every ? "again every %" PRId64 " iterations" : "never again",
              s->reshard_every);
     if (s->policy->calibrates)
-        print_choice(r, "first owners", s->sharded ? "by load" : "even", text);
+        print_choice(r, "first owners",
+                     s->sharded  ? "by load"
+                     : s->spread ? "in turn"
+                                 : "even",
+                     text);
     snprintf(number, sizeof number, "%" PRId64, r->movement.window);
     if (s->policy->when == HPL_WHEN_PERIODIC) {
         snprintf(number, sizeof number, "%" PRId64, s->reshard_every);

@@ -15,7 +15,7 @@ struct column {
 static struct column column_of(const struct hec_costs *costs, const struct hpl_policy *policy,
                                int64_t slots, bool rematerialize) {
     struct column c = {.dense = (double)costs->dense_bytes,
-                       .owned = (double)hec_owned_bytes(costs)};
+                       .owned = (double)hec_owned_bytes(costs, policy->calibrates)};
     for (int i = 0; i < costs->count; i++) {
         const struct hpl_slots taken =
             hec_slots_of(costs, &costs->set[i], policy, slots, rematerialize);

@@ -21,17 +21,17 @@ static MlirOperation set_of(MlirOperation module, const struct hec_set_cost *cos
     return hec_find_symbol(module, HEC_STR(cost->name));
 }
 
-// What the profile says of each set.
-static void write_profile(MlirOperation module, const struct hec_search *s,
-                          struct hec_arena *arena) {
+// First owners that are not the usual ones, and what the profile expects.
+static void write_sets(MlirOperation module, const struct hec_search *s, struct hec_arena *arena) {
     const MlirContext c = mlirOperationGetContext(module);
     const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
     for (int i = 0; i < s->costs.count; i++) {
         const struct hec_set_cost *cost = &s->costs.set[i];
         const int64_t chunks = cost->layers * cost->experts, cells = chunks * devices;
         const MlirOperation set = set_of(module, cost);
-        if (s->sharded)
+        if (s->sharded || s->spread)
             hec_set_attr(set, hec_attr(c, "owner", mlirDenseI32ArrayGet(c, chunks, s->owner[i])));
+        if (!s->profile) continue;
         int32_t *forecast = hec_arena_alloc(arena, (size_t)cells, sizeof *forecast);
         hec_profile_mean(s, i, forecast);
         hec_set_attr(set, hec_attr(c, "forecast", mlirDenseI32ArrayGet(c, cells, forecast)));
@@ -44,7 +44,7 @@ static bool decide(MlirOperation module, struct hec_arena *arena) {
     if (sound) {
         const struct hec_movement movement = hec_search_movement(search);
         hec_movement_write(module, &movement);
-        if (search->profile) write_profile(module, search, arena);
+        write_sets(module, search, arena);
     }
     hec_profile_free(search);
     return sound;

@@ -2,8 +2,9 @@
 //
 // t first: what the windows hide, from bytes. Then m at that t, then t around it, then without
 // calibration; each with and without re-materialization. Of those that fit in memory and hide their
-// transfers (at most a fifth of a collective's time is waited for, where any candidate can do that)
-// the fastest wins, and of those within one part in a hundred the one that takes least memory.
+// transfers (at most a fifth of the collectives' time is waited for) the fastest wins, and of those
+// within one part in a hundred the one that takes least memory. One that waits for more wins only if it
+// saves a quarter of the iteration.
 #include "passes/cost/search.h"
 
 #include <stdlib.h>
@@ -13,10 +14,12 @@
 #include "runtime/plan/reshard.h"
 #include "runtime/plan/slots.h"
 
-enum { STEPS = 16 }; // Layer-steps per simulation: hecatec has no time for more.
+// Layer-steps per simulation, and how many (device, expert) pairs one has before there are fewer of
+// them: hecatec has no time for more.
+enum { STEPS = 16, STEPS_LEAST = 2, PAIRS = 2048 };
 
 const double hec_most_exposed = 0.2;
-static const double alike = 0.01;
+static const double alike = 0.01, worth_waiting = 0.75;
 
 // ---- what the user said
 
@@ -137,12 +140,14 @@ int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy
     return bytes;
 }
 
-int64_t hec_owned_bytes(const struct hec_costs *costs) {
+int64_t hec_owned_bytes(const struct hec_costs *costs, bool spread) {
     const int64_t devices = costs->machine.nodes * costs->machine.devices;
     int64_t bytes = 0;
     for (int i = 0; i < costs->count; i++) {
         const struct hec_set_cost *c = &costs->set[i];
-        bytes += (c->layers * c->experts + devices - 1) / devices * c->owner_bytes;
+        const int64_t layer = (c->experts + devices - 1) / devices * c->layers;
+        const int64_t all = (c->layers * c->experts + devices - 1) / devices;
+        bytes += (spread ? all : layer) * c->owner_bytes;
     }
     return bytes;
 }
@@ -157,6 +162,12 @@ static void even_owners(int32_t *owner, int64_t layers, int32_t experts, int64_t
         owner[i] = (int32_t)(e < more * (each + 1) ? e / (each + 1)
                                                    : more + (e - more * (each + 1)) / each);
     }
+}
+
+// Chunks of all layers in turn, so that every device owns equally many also where a layer's experts do
+// not divide by the devices.
+static void spread_owners(int32_t *owner, int64_t layers, int32_t experts, int64_t devices) {
+    for (int64_t i = 0; i < layers * experts; i++) owner[i] = (int32_t)(i % devices);
 }
 
 static bool reshard(struct hec_search *s, int set, struct hec_arena *arena, int64_t overlap) {
@@ -181,7 +192,8 @@ static bool reshard(struct hec_search *s, int set, struct hec_arena *arena, int6
                        s->owner[set], &work) == HPL_OK;
 }
 
-// First owners: even, or after the profile. Only where owners may be anything.
+// First owners: consecutive experts, or after the profile. Where owners may be anything, every device
+// gets equally many chunks over all layers.
 static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec_arena *arena,
                           int64_t overlap) {
     const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
@@ -190,7 +202,12 @@ static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec
     for (int i = 0; i < s->costs.count; i++) {
         const struct hec_set_cost *c = &s->costs.set[i];
         s->owner[i] = hec_arena_alloc(arena, (size_t)(c->layers * c->experts), sizeof **s->owner);
-        even_owners(s->owner[i], c->layers, c->experts, devices);
+        if (s->policy->calibrates && c->experts % devices != 0 && c->layers > 1) {
+            spread_owners(s->owner[i], c->layers, c->experts, devices);
+            s->spread = true;
+        } else {
+            even_owners(s->owner[i], c->layers, c->experts, devices);
+        }
         if (!s->sharded) continue;
         const int64_t most = overlap < c->experts ? overlap : c->experts;
         if (reshard(s, i, arena, most)) continue;
@@ -205,13 +222,15 @@ static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec
 static struct hec_scene scene_of(const struct hec_search *s, int set) {
     const struct hec_set_cost *c = &s->costs.set[set];
     const int64_t layers = s->profile ? c->layers : s->loads[set].layers;
+    const int64_t pairs = s->costs.machine.nodes * s->costs.machine.devices * c->experts;
+    const int64_t steps = pairs > PAIRS ? STEPS * PAIRS / pairs : STEPS;
     return (struct hec_scene){.machine = &s->costs.machine,
                               .cost = c,
                               .loads = &s->loads[set],
                               .layer = hec_profile_layer(s, set),
                               .layers = layers,
                               .owner = s->owner[set],
-                              .steps = STEPS};
+                              .steps = steps > STEPS_LEAST ? steps : STEPS_LEAST};
 }
 
 bool hec_search_phases(const struct hec_search *s, int set, const struct hec_movement *movement,
@@ -273,7 +292,7 @@ static void consider(struct hec_search *s, const struct hec_choice *choice, int 
                                     .exposed = all > 0 ? waited / all : 0};
         c->replica_bytes = hec_replica_bytes(&s->costs, s->policy, choice->slots, again);
         const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
-        c->fits = c->replica_bytes <= room;
+        c->fits = room < 0 || c->replica_bytes <= room; // Less than nothing decides nothing.
     }
 }
 
@@ -283,11 +302,10 @@ static bool hides(const struct hec_candidate *c) {
     return c->exposed <= hec_most_exposed;
 }
 
-// Whether `a` is to be preferred to `b`; `hiding`: some candidate hides its transfers.
-static bool is_better(const struct hec_candidate *a, const struct hec_candidate *b, bool hiding) {
+// Whether `a` is to be preferred to `b`, exposure aside.
+static bool is_better(const struct hec_candidate *a, const struct hec_candidate *b) {
     if (a->fits != b->fits) return a->fits;
     if (!a->fits) return a->replica_bytes < b->replica_bytes;
-    if (hiding && hides(a) != hides(b)) return hides(a);
     const double limit = alike * b->iteration_us;
     if (a->iteration_us < b->iteration_us - limit) return true;
     if (a->iteration_us > b->iteration_us + limit) return false;
@@ -295,20 +313,28 @@ static bool is_better(const struct hec_candidate *a, const struct hec_candidate 
     return a->iteration_us < b->iteration_us;
 }
 
+// The best one but `except`, of those that hide their transfers or of all; -1: there is none.
+static int best_of(const struct hec_search *s, bool hiding, int except) {
+    int best = -1;
+    for (int i = 0; i < s->count; i++) {
+        if (i == except || (hiding && !hides(&s->candidate[i]))) continue;
+        if (best < 0 || is_better(&s->candidate[i], &s->candidate[best])) best = i;
+    }
+    return best;
+}
+
+// What hides its transfers comes first, unless waiting saves a quarter of the time.
+static int prefer(const struct hec_search *s, int except) {
+    const int hidden = best_of(s, true, except), any = best_of(s, false, except);
+    if (hidden < 0 || any < 0) return any;
+    const struct hec_candidate *h = &s->candidate[hidden], *a = &s->candidate[any];
+    if (a->fits != h->fits) return any;
+    return a->iteration_us < worth_waiting * h->iteration_us ? any : hidden;
+}
+
 static void choose(struct hec_search *s) {
-    bool hiding = false;
-    for (int i = 0; i < s->count; i++) {
-        hiding |= s->candidate[i].fits && hides(&s->candidate[i]) && s->candidate[i].choice.slots;
-    }
-    s->chosen = 0, s->second = -1;
-    for (int i = 1; i < s->count; i++) {
-        if (is_better(&s->candidate[i], &s->candidate[s->chosen], hiding)) s->chosen = i;
-    }
-    for (int i = 0; i < s->count; i++) {
-        if (i == s->chosen) continue;
-        if (s->second < 0 || is_better(&s->candidate[i], &s->candidate[s->second], hiding))
-            s->second = i;
-    }
+    s->chosen = prefer(s, -1);
+    s->second = prefer(s, s->chosen);
 }
 
 static int64_t most_experts(const struct hec_search *s) {
@@ -408,7 +434,7 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
     find_fits(s);
     if (!hec_profile_read(module, arena, s)) return false;
     s->room_bytes = (int64_t)s->costs.machine.memory - s->costs.dense_bytes - s->costs.saved_bytes -
-                    hec_owned_bytes(&s->costs);
+                    hec_owned_bytes(&s->costs, s->policy->calibrates);
     int64_t overlap = s->fit_forward < s->fit_again ? s->fit_forward : s->fit_again;
     if (overlap > most_experts(s)) overlap = most_experts(s);
     if (s->fixed_overlap) overlap = fixed_count(module, "parallel.placement.overlap");

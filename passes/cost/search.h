@@ -40,7 +40,7 @@ struct hec_search {
     int64_t profile_times; // Iterations in it, microbatches counted.
     struct loads *loads;   // [sets] one for all with a profile.
     int32_t **owner;       // [sets] first owners, [layers][experts].
-    bool sharded;          // Owners follow the profile; else consecutive experts.
+    bool sharded, spread; // Owners follow the profile; or all layers' chunks are dealt out in turn.
     int64_t fit_forward, fit_backward, fit_again; // Chunks that windows hide: gather; reduce; both.
     int64_t room_bytes; // Of a device, for replicas; negative: not even the rest fits.
     int count;
@@ -61,10 +61,11 @@ bool hec_search_phases(const struct hec_search *search, int set,
 struct hpl_slots hec_slots_of(const struct hec_costs *costs, const struct hec_set_cost *set,
                               const struct hpl_policy *policy, int64_t slots, bool rematerialize);
 
-// The bytes of replicas on one device, and what a device has of owned chunks, all sets together.
+// The bytes of replicas on one device, and of owned chunks on the fullest one, all sets together.
+// `spread`: over all layers; else each layer is divided for itself, as under expert parallelism.
 int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy *policy,
                           int64_t slots, bool rematerialize);
-int64_t hec_owned_bytes(const struct hec_costs *costs);
+int64_t hec_owned_bytes(const struct hec_costs *costs, bool spread);
 
 // The chosen candidate as attributes of the module's choices.
 struct hec_movement hec_search_movement(const struct hec_search *search);

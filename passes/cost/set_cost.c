@@ -130,6 +130,8 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
 static void find_memory(MlirOperation module, struct hec_costs *costs) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     const bool rounded = is_rounded(module, HEC_STR(""));
+    const bool shard = mlirStringRefEqual(hec_get_string(module, "hecate.dense"), HEC_STR("shard"));
+    const int64_t parts = shard ? hec_get_int(module, "hecate.world") : 1; // Of their states.
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation op = ops.op[k];
         if (hec_op_is(op, HEC_OP_slot)) {
@@ -140,7 +142,7 @@ static void find_memory(MlirOperation module, struct hec_costs *costs) {
             const int64_t layers = hec_get_int(op, "layers");
             const int64_t bytes =
                 (layers > 0 ? layers : 1) * hec_type_bytes(hec_get_type(op, "type"));
-            costs->dense_bytes += 4 * bytes + (rounded ? bytes / 2 : 0);
+            costs->dense_bytes += 2 * bytes + 2 * bytes / parts + (rounded ? bytes / 2 : 0);
         }
     }
     free(ops.op);
