@@ -40,6 +40,21 @@ int hrt_owner(const struct hrt_program *program, int set, int64_t layer, int64_t
     return hrt_expert_owner(expert, experts, (int)program->world);
 }
 
+int64_t hrt_most_owned(const struct hrt_program *program, int set) {
+    const struct hrt_set *of = &program->set[set];
+    const int64_t chunks = of->layers * of->experts;
+    if (!program->owned) return chunks;
+    int64_t most = (of->experts + program->world - 1) / program->world * of->layers;
+    if (!of->owner) return most;
+    most = 0;
+    for (int64_t rank = 0; rank < program->world; rank++) {
+        int64_t own = 0;
+        for (int64_t chunk = 0; chunk < chunks; chunk++) own += of->owner[chunk] == rank;
+        if (own > most) most = own;
+    }
+    return most;
+}
+
 bool hrt_owns(const struct hrt_program *program, int set, int64_t layer, int64_t expert) {
     return !program->owned || hrt_owner(program, set, layer, expert) == program->rank;
 }

@@ -22,4 +22,8 @@ int hrt_owner(const struct hrt_program *program, int set, int64_t layer, int64_t
 // Whether the chunk's parameters lie at their place on this rank: it owns them, or every rank has all.
 bool hrt_owns(const struct hrt_program *program, int set, int64_t layer, int64_t expert);
 
+// Chunks of the set that the fullest rank owns at first, all layers together: never fewer than after a
+// change of owners, which leaves every rank equally many. All of them where every rank has all.
+int64_t hrt_most_owned(const struct hrt_program *program, int set);
+
 #endif

@@ -4,7 +4,19 @@
 #include <assert.h>
 
 #include "kernels/bf16.h"
+#include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
+
+void hrt_round_tensor(const struct hrt_param *param, int64_t offset, const void *params,
+                      void *rounded) {
+    const float *from = (const float *)params + offset;
+    hk_bf16 *to = (hk_bf16 *)rounded + offset;
+    if (param->layout == HRT_PANELS) {
+        hk_round_panels_bf16(to, from, param->rows, param->columns);
+    } else {
+        hk_round_bf16(to, from, hrt_param_size(param));
+    }
+}
 
 void hrt_round_params(const struct hrt_program *program, const void *params, void *rounded) {
     struct hrt_tensor tensor = {0};
@@ -32,10 +44,8 @@ size_t hrt_rounded_bytes_here(const struct hrt_program *program) {
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
         if (!param->rounded) continue;
-        int64_t experts = param->set < 0 ? 1 : program->set[param->set].experts;
-        if (param->set >= 0 && program->owned)
-            experts = (experts + program->world - 1) / program->world;
-        elements += experts * param->layers * param->elements;
+        const int64_t copies = param->set < 0 ? param->layers : hrt_most_owned(program, param->set);
+        elements += copies * param->elements;
     }
     return (size_t)elements * sizeof(hk_bf16);
 }

@@ -109,9 +109,7 @@ size_t hrt_ranks_params_bytes(const struct hrt_program *program) {
     int64_t elements = program->param_elements;
     for (int i = 0; program->owned && i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
-        const int64_t elsewhere =
-            set->experts - (set->experts + program->world - 1) / program->world;
-        elements -= elsewhere * set->layers * set->chunk_elements;
+        elements -= (set->layers * set->experts - hrt_most_owned(program, i)) * set->chunk_elements;
     }
     return (size_t)(elements * hrt_element_bytes(program->precision));
 }
