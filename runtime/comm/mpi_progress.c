@@ -43,7 +43,11 @@ static void *help(void *argument) {
         while (own->background.count == 0 && !own->jobs && !own->leave)
             pthread_cond_wait(&own->work, &own->lock);
         if (own->leave) break;
-        advance(own);
+        uint64_t before;
+        do { // What has arrived may be what a job waited for to go on.
+            before = own->progress;
+            advance(own);
+        } while (own->progress != before);
         pthread_mutex_unlock(&own->lock);
         nanosleep(&(struct timespec){.tv_nsec = own->interval_ns}, NULL);
         pthread_mutex_lock(&own->lock);

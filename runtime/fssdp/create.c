@@ -75,6 +75,12 @@ size_t hrt_fssdp_bytes(const struct hrt_program *program) {
     return bytes;
 }
 
+int64_t hrt_fssdp_holders(const struct hrt_program *program, int set) {
+    const struct hpl_policy *policy =
+        program->movement ? hpl_policy_find(program->movement->policy) : NULL;
+    return policy ? slots_of(program, policy, set).holders : program->set[set].experts;
+}
+
 // Cuts `bytes` into `count` pieces that begin at whole cache lines.
 static void cut(struct hrt_piece *piece, int count, enum hrt_chunk_kind kind, size_t bytes) {
     const size_t lines = (bytes + 63) / 64;

@@ -19,6 +19,9 @@ void hrt_fssdp_destroy(struct hrt_fssdp *fssdp);
 // Bytes of replicas and of what is on its way that a rank takes at most.
 size_t hrt_fssdp_bytes(const struct hrt_program *program);
 
+// Holders that the experts of one layer have in all, at most, under any plan.
+int64_t hrt_fssdp_holders(const struct hrt_program *program, int set);
+
 // What moved for experts, of this rank: sparse collectives only, rows not counted.
 struct hrt_moved {
     double seconds;        // That transfers took, each from its start to its end; they may overlap.

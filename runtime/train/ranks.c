@@ -55,6 +55,7 @@ static struct hrt_experts_set moving_set(const struct hrt_program *program, int 
         .layers = set->layers,
         .width = program->owned ? set->width : 1,
         .slots = set->experts,
+        .holders = hrt_fssdp_holders(program, index),
         .rows_max = program->owned ? set->rows_max : 1,
         .limited = set->limited,
     };
