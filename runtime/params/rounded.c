@@ -23,15 +23,8 @@ void hrt_round_params(const struct hrt_program *program, const void *params, voi
     if (!program->bind_rounded) return;
     assert(program->precision == HRT_FP32);
     while (hrt_tensor_next(program, &tensor)) {
-        const struct hrt_param *param = tensor.param;
-        if (!param->rounded || !hrt_tensor_is_here(program, &tensor)) continue;
-        const float *from = (const float *)params + tensor.offset;
-        hk_bf16 *to = (hk_bf16 *)rounded + tensor.offset;
-        if (param->layout == HRT_PANELS) {
-            hk_round_panels_bf16(to, from, param->rows, param->columns);
-        } else {
-            hk_round_bf16(to, from, hrt_param_size(param));
-        }
+        if (!tensor.param->rounded || !hrt_tensor_is_here(program, &tensor)) continue;
+        hrt_round_tensor(tensor.param, tensor.offset, params, rounded);
     }
 }
 

@@ -12,6 +12,10 @@
 // without any. `rounded` may be NULL then.
 void hrt_round_params(const struct hrt_program *program, const void *params, void *rounded);
 
+// The same of one tensor, `offset` elements into the buffers, of a parameter with `rounded`.
+void hrt_round_tensor(const struct hrt_param *param, int64_t offset, const void *params,
+                      void *rounded);
+
 // Bytes of the buffer: of all parameters, with a copy or without. 0: no parameter has one.
 size_t hrt_rounded_bytes(const struct hrt_program *program);
 

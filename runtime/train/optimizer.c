@@ -9,6 +9,7 @@
 #include "kernels/sum_squares/sum_squares.h"
 #include "runtime/comm/comm.h"
 #include "runtime/params/owners.h"
+#include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
@@ -18,12 +19,13 @@ static int by_offset(const void *a, const void *b) {
     return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-// Joins neighbours. AdamW is elementwise, so this changes no result.
+// Joins neighbours without copies. AdamW is elementwise, so this changes no result.
 static int64_t join(struct hrt_span *span, int64_t spans) {
     int64_t joined = 0;
     for (int64_t i = 0; i < spans; i++) {
         struct hrt_span *last = joined ? &span[joined - 1] : NULL;
-        if (last && last->offset + last->count == span[i].offset && last->decay == span[i].decay) {
+        if (last && last->offset + last->count == span[i].offset && last->decay == span[i].decay &&
+            !last->rounded && !span[i].rounded) {
             last->count += span[i].count;
         } else {
             span[joined++] = span[i];
@@ -64,7 +66,8 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pro
     while (hrt_tensor_next(program, &tensor)) {
         const struct hrt_param *param = tensor.param;
         if (!param->trainable || !hrt_tensor_is_here(program, &tensor)) continue;
-        all[spans++] = (struct hrt_span){tensor.offset, param->elements, param->decay};
+        all[spans++] = (struct hrt_span){tensor.offset, param->elements, param->decay,
+                                         param->rounded ? param : NULL};
     }
     qsort(all, (size_t)spans, sizeof *all, by_offset);
     spans = join(all, spans);
@@ -106,8 +109,12 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_
                          (float *)state->mean + span.offset, (float *)state->variance + span.offset,
                          span.count, &rule);
         }
+        // While it is in cache. Parts of parameters wait for the others'.
+        if (span.rounded && !optimizer->dense)
+            hrt_round_tensor(span.rounded, span.offset, state->params, state->rounded);
     }
     if (state->dense) hrt_dense_publish(state->dense);
+    if (optimizer->dense) hrt_round_params(state->program, state->params, state->rounded);
 }
 
 static double sum_squares(const struct hrt_state *state, int64_t offset, int64_t count) {

@@ -15,6 +15,8 @@ struct hrt_dense;
 struct hrt_span { // Trainable elements that lie next to each other and are treated alike.
     int64_t offset, count;
     bool decay;
+    const struct hrt_param
+        *rounded; // The one parameter that it is, which has a copy in bf16; or NULL.
 };
 
 struct hrt_optimizer {
@@ -38,7 +40,7 @@ bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_progr
 void hrt_optimizer_destroy(struct hrt_optimizer *optimizer);
 
 // Step number `step`, from 0: scales the gradients by `grad_scale`, updates parameters and states,
-// and leaves the gradients zero.
+// makes the parameters' copies in bf16, and leaves the gradients zero.
 void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_state *state,
                         const struct hrt_config *config, int64_t step, double lr,
                         double grad_scale);

@@ -10,7 +10,6 @@
 #include "runtime/experts/experts.h"
 #include "runtime/fssdp/reshard.h"
 #include "runtime/fssdp/run.h"
-#include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/bias.h"
 #include "runtime/train/dense.h"
@@ -210,7 +209,6 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     report->lr = hrt_schedule_lr(trainer->config, step);
     hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
                        hrt_clip_scale(trainer->config->clip, report->grad_norm));
-    hrt_round_params(trainer->state->program, trainer->state->params, trainer->state->rounded);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
     hrt_bias_update(trainer->state, &trainer->loads);
     if (trainer->state->fssdp && hrt_fssdp_end_step(trainer->state->fssdp))
