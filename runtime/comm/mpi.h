@@ -4,7 +4,7 @@
 // Ranks are numbered so that those of a node follow each other, in the launcher's order otherwise.
 //
 // A lost rank ends the job. mpirun ends all ranks by itself when one dies, and names it. Where the
-// launcher does not, the others see within 3 s that a process of their machine has ended. A rank that
+// launcher does not, the others see within a second that a process of their machine has ended. A rank that
 // hangs, or whose machine or network is gone, is missed by its neighbour after HECATE_COMM_TIMEOUT
 // seconds (20): every rank says once a second that it lives, from a thread of its own, so computing
 // for long is no silence. One that lives but keeps others waiting is lost after HECATE_COMM_PATIENCE

@@ -1,10 +1,10 @@
 // Who the other ranks are, whether they are alive, and how the job ends when one is not.
 //
 // The processes of this machine are watched through descriptors of theirs (pidfd), which tell of
-// their end even when the number is used again. Whoever finds a rank lost waits 2 s first: a launcher
-// that ends the job by itself then prints the only message. Of the ranks of one machine one prints;
-// those of other machines wait a little longer than those before them. The one that prints raises the
-// alarm (mpi_heart.c), and all end.
+// their end even when the number is used again. Whoever sees a process end waits 4 s first: a launcher
+// that ends the job by itself, which takes mpirun 2 s, then prints the only message. Of the ranks of one
+// machine one prints; those of other machines wait a little longer than those before them. The one that
+// prints raises the alarm (mpi_heart.c), and all end.
 #include "runtime/comm/mpi_own.h"
 
 #include <errno.h>
@@ -130,15 +130,19 @@ void hrt_mpi_follow(struct hrt_mpi *own, int lost) {
     leave(false);
 }
 
+// Whether the launcher may be about to end the job for the same reason.
+enum seen { BY_US, BY_LAUNCHER };
+
 // Ends the job because of rank `lost` (-1: of something else); one rank prints the sentence. All
 // others follow its alarm, so that the launcher is needed only for a rank that nobody reaches: what
 // it does about MPI_Abort differs, and mpirun --enable-recovery then hangs itself.
-static _Noreturn void end(struct hrt_mpi *own, int lost, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static _Noreturn void end(struct hrt_mpi *own, int lost, enum seen seen, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
-static _Noreturn void end(struct hrt_mpi *own, int lost, const char *format, ...) {
+static _Noreturn void end(struct hrt_mpi *own, int lost, enum seen seen, const char *format, ...) {
     const int32_t node = own->node_of[own->rank];
-    const int waits = 20 + 5 * (node < NODES_APART ? node : NODES_APART);
+    const int first = seen == BY_LAUNCHER ? 40 : 5;
+    const int waits = first + 5 * (node < NODES_APART ? node : NODES_APART);
     for (int i = 0; i < waits; i++) {
         wait_seconds(0.1);
         hrt_mpi_heart_follow(own->heart);
@@ -178,9 +182,9 @@ void hrt_mpi_fail(struct hrt_mpi *own, int code, int peer, const char *what) {
     int length = 0;
     MPI_Error_string(code, text, &length);
     if (peer >= 0)
-        end(own, peer, "lost %s: %s failed on rank %d: %s", label_of(own, peer).text, what,
-            own->rank, text);
-    end(own, -1, "%s failed on rank %d: %s", what, own->rank, text);
+        end(own, peer, BY_LAUNCHER, "lost %s: %s failed on rank %d: %s", label_of(own, peer).text,
+            what, own->rank, text);
+    end(own, -1, BY_LAUNCHER, "%s failed on rank %d: %s", what, own->rank, text);
 }
 
 void hrt_mpi_busy(struct hrt_mpi *own) {
@@ -189,12 +193,13 @@ void hrt_mpi_busy(struct hrt_mpi *own) {
 
 void hrt_mpi_look(struct hrt_mpi *own) {
     for (int r = 0; r < own->size; r++) {
-        if (has_ended(own, r)) end(own, r, "lost %s: its process ended", label_of(own, r).text);
+        if (has_ended(own, r))
+            end(own, r, BY_LAUNCHER, "lost %s: its process ended", label_of(own, r).text);
     }
 }
 
 void hrt_mpi_silent(struct hrt_mpi *own, int rank) {
-    end(own, rank,
+    end(own, rank, BY_US,
         "lost %s: no sign of life for %d s: it hangs, or its machine or network is gone "
         "(HECATE_COMM_TIMEOUT=SECONDS allows more)",
         label_of(own, rank).text, own->timeout);
@@ -213,11 +218,12 @@ void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_piece *of, int coun
     own->look_at = time + 0.5;
     for (int i = 0; i < count; i++) {
         if (has_ended(own, of[i].peer))
-            end(own, of[i].peer, "lost %s: its process ended while rank %d waited for it in %s",
+            end(own, of[i].peer, BY_LAUNCHER,
+                "lost %s: its process ended while rank %d waited for it in %s",
                 label_of(own, of[i].peer).text, own->rank, what);
     }
     if (own->idle > PATIENT_POLLS && time - own->idle_from > own->patience)
-        end(own, of[0].peer,
+        end(own, of[0].peer, BY_US,
             "lost %s: nothing came from it for %d s while rank %d waited for it in %s "
             "(HECATE_COMM_PATIENCE=SECONDS allows more)",
             label_of(own, of[0].peer).text, own->patience, own->rank, what);

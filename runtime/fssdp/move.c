@@ -193,11 +193,8 @@ void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer
     hrt_comm_wait(fssdp->comm, &move->job, what);
     hrt_comm_wait(fssdp->comm, &move->arrival, what);
     move->under_way = false;
-    const int64_t waited = hk_clock() - from, took = move->ended - move->started;
-    move->waited += waited;
-    move->took += took;
-    fssdp->moved.exposed += 1e-9 * (double)waited;
-    fssdp->moved.seconds += 1e-9 * (double)took;
+    fssdp->moved.exposed += 1e-9 * (double)(hk_clock() - from);
+    fssdp->moved.seconds += 1e-9 * (double)(move->ended - move->started);
 }
 
 void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
@@ -205,9 +202,7 @@ void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t laye
     if (!move->under_way || move->layer != layer) return;
     const int64_t from = hk_clock();
     hrt_comm_wait(fssdp->comm, &move->arrival, what);
-    const int64_t waited = hk_clock() - from;
-    move->waited += waited;
-    fssdp->moved.exposed += 1e-9 * (double)waited;
+    fssdp->moved.exposed += 1e-9 * (double)(hk_clock() - from);
 }
 
 bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int index,

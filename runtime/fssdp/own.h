@@ -52,7 +52,6 @@ struct hrt_move {
 
     // Times, nanoseconds of hk_clock. The job's own are read only once it has finished.
     int64_t started, ended;
-    int64_t took, waited; // Sums: from start to end, and of that what the caller waited.
 };
 
 struct hrt_moving_layer {

@@ -117,20 +117,3 @@ void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training) {
     fssdp->training = training;
     if (training) fssdp->iterations++;
 }
-
-void hrt_fssdp_take_times(struct hrt_fssdp *fssdp, struct hrt_fssdp_times *times) {
-    int64_t sum[4] = {0};
-    hrt_moves_finish(fssdp);
-    for (int s = 0; s < fssdp->program->sets; s++) {
-        for (int kind = 0; kind < HRT_MOVES; kind++) {
-            struct hrt_move *move = &fssdp->set[s].move[kind];
-            int64_t *of = kind == HRT_MOVE_REDUCE ? sum + 2 : sum;
-            of[0] += move->took;
-            of[1] += move->waited;
-            move->took = move->waited = 0;
-        }
-    }
-    hrt_comm_all_reduce(fssdp->comm, sum, 4, HRT_INT64);
-    *times = (struct hrt_fssdp_times){1e-9 * (double)sum[0], 1e-9 * (double)sum[1],
-                                      1e-9 * (double)sum[2], 1e-9 * (double)sum[3]};
-}

@@ -36,12 +36,4 @@ struct hrt_moved hrt_fssdp_moved(struct hrt_fssdp *fssdp);
 // or for a sample: it uses a plan and changes nothing that lasts.
 void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training);
 
-// How long the sparse collectives took since the last call, in seconds summed over ranks: from their
-// start to their end, and of that how long ranks waited for them. Collective.
-struct hrt_fssdp_times {
-    double gather, gather_waited; // Parameters to replicas; those of calibration as well.
-    double reduce, reduce_waited; // Gradients to owners.
-};
-void hrt_fssdp_take_times(struct hrt_fssdp *fssdp, struct hrt_fssdp_times *times);
-
 #endif
