@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
-"""Tokens per second of training, next to a PyTorch program, in one run.
+"""Tokens per second of training, next to PyTorch programs, in one run.
 
-    bench/train/compare.py [--peer torch_moe.py] [--rounds 3] [--models small,medium] [--threads 1,2]
+    bench/train/compare.py [--peer torch_moe.py] [--newest PYTHON] [--rounds 3] [--models small,medium]
+                           [--threads 1,2] [--precisions fp32,bf16]
 
-Builds examples/bench-<model>.moe with hecatec and runs it and the peer in turn, the order changing
-from round to round. Prints a table and writes bench/results/<machine>-train.json and .md. The peer
-is a program with torch_moe.py's options and output; without it only our figures are taken.
+Builds examples/bench-<model>.moe with hecatec and runs it and its peers in turn, the order changing from
+round to round. Prints a table and writes bench/results/<machine>-train.json and .md. Peers:
+  torch  a program with torch_moe.py's options and output, run by --python: fp32, and bf16 by autocast;
+  eager, compile  newest_torch.py, run by --newest, the interpreter of a virtual environment with the
+         newest torch that pip has (python3 -m venv DIR; DIR/bin/pip install torch numpy), as it is and
+         with torch.compile, whose compilations are kept from run to run.
+Without --peer or --newest those columns stay empty.
 
-Both sides: byte tokens of /usr/share/common-licenses, the same model, batch, AdamW and clipping; a
-step is everything from drawing the batch to the update; the median of the steps after `--warm`.
-A run that other programs disturbed is repeated; what remains of that is in the results.
-Routing is forced to be balanced on both sides (--route=balanced, --bal 1)."""
+All sides: byte tokens of /usr/share/common-licenses, the same model, batch, AdamW and clipping; a step is
+everything from drawing the batch to the update; the median of the steps after `--warm`. A run that other
+programs disturbed is repeated; what remains of that is in the results. Routing is forced to be balanced
+on all sides (--route=balanced, --bal 1). Both PyTorches get the code paths of their best instruction set,
+which OpenBLAS and MKL would not choose on every processor."""
 import argparse
 import json
 import os
@@ -36,6 +42,9 @@ def arguments():
     shared = os.environ.get("HECATE_SHARED")
     p.add_argument("--peer", default=shared and f"{shared}/peers/torch_moe.py")
     p.add_argument("--python", default="/usr/bin/python3", help="the peer's interpreter")
+    p.add_argument("--newest", default=os.environ.get("HECATE_NEWEST_TORCH"), metavar="PYTHON",
+                   help="interpreter with the newest torch")
+    p.add_argument("--precisions", default="fp32,bf16")
     p.add_argument("--hecatec", default=str(ROOT / "build/bin/hecatec"))
     p.add_argument("--models", default="small,medium")
     p.add_argument("--threads", default="1,2")
@@ -57,11 +66,19 @@ def run(command, environment=None):
     return done.stdout
 
 
-def build(options, model, work):
-    program = work / f"bench-{model}"
-    settings = [word for s in options.set for word in ("--set", s)]
+def build(options, model, precision, work):
+    program = work / f"bench-{model}-{precision}"
+    settings = [word for s in [f"train.precision={precision}", *options.set] for word in ("--set", s)]
     run([options.hecatec, *settings, "-o", program, ROOT / f"examples/bench-{model}.moe"])
     return program
+
+
+def write_text(work):
+    """What all sides train on."""
+    licenses = sorted(pathlib.Path("/usr/share/common-licenses").iterdir())
+    text = work / "text"
+    text.write_bytes(b"".join(file.read_bytes() for file in licenses))
+    return text
 
 
 def imbalance(lines):
@@ -83,56 +100,87 @@ def run_ours(options, program, text, threads, work):
             "imbalance": imbalance(lines)}
 
 
-def run_peer(options, model, threads):
-    environment = {"OMP_NUM_THREADS": str(threads)}
-    if machine.has_avx512():
-        environment["OPENBLAS_CORETYPE"] = "SkylakeX"  # OpenBLAS would take newer CPUs for a Haswell.
-    out = run([options.python, options.peer, "--cfg", model, "--threads", str(threads), "--bal", "1",
-               "--steps", str(options.steps), "--warm", str(options.warm)], environment)
+def read_line(program, out):
     found = PEER_LINE.search(out)
     if not found:
-        sys.exit(f"{options.peer}: cannot read its output:\n{out}")
+        sys.exit(f"{program}: cannot read its output:\n{out}")
     ms, rate, mflop = map(float, found.groups())
     return {"ms": ms, "tokens_per_s": rate, "mflop_per_token": mflop}
 
 
-def have_peer(options):
-    if not options.peer or not pathlib.Path(options.peer).exists():
-        print(f"no peer at {options.peer or '--peer, $HECATE_SHARED/peers/torch_moe.py'}: ours alone")
-        return False
-    probe = [options.python, "-c", "import torch; print(torch.__version__)"]
-    if not shutil.which(options.python) or subprocess.run(probe, capture_output=True).returncode:
-        print(f"{options.python} has no torch (packages in bench/packages.txt): ours alone")
-        return False
-    return True
+def peer_options(options, row):
+    return ["--cfg", row["model"], "--threads", str(row["threads"]), "--bal", "1",
+            "--bf16", str(int(row["precision"] == "bf16")), "--steps", str(options.steps),
+            "--warm", str(options.warm)]
+
+
+def run_torch(options, row):
+    environment = {"OMP_NUM_THREADS": str(row["threads"])}
+    if machine.has_avx512():
+        environment["OPENBLAS_CORETYPE"] = "SkylakeX"  # OpenBLAS would take newer CPUs for a Haswell.
+    return read_line(options.peer, run([options.python, options.peer, *peer_options(options, row)], environment))
+
+
+def run_newest(options, row, compiled, work):
+    environment = {"OMP_NUM_THREADS": str(row["threads"]), "TORCHINDUCTOR_CACHE_DIR": str(work / "inductor"),
+                   **mkl_environment(work)}
+    program = pathlib.Path(__file__).with_name("newest_torch.py")
+    return read_line(program, run([options.newest, program, *peer_options(options, row),
+                                   "--compile", str(int(compiled))], environment))
+
+
+def mkl_environment(work):
+    """MKL asks this function, and takes its slow path on other makers' processors."""
+    library = work / "every-cpu.so"
+    if not library.exists():
+        source = work / "every-cpu.c"
+        source.write_text("int mkl_serv_intel_cpu_true(void) { return 1; }\n")
+        run(["cc", "-shared", "-fPIC", "-o", library, source])
+    return {"LD_PRELOAD": str(library)}
+
+
+def has_torch(python, what):
+    probe = [python, "-c", "import torch; print(torch.__version__)"] if python else []
+    if python and shutil.which(python) and subprocess.run(probe, capture_output=True).returncode == 0:
+        return True
+    print(f"{what}: no interpreter with torch; its columns stay empty")
+    return False
+
+
+def sides_of(options, programs, text, work):
+    """Name of each side and what runs it for a row."""
+    sides = {"ours": lambda row: run_ours(options, programs[row["model"], row["precision"]], text,
+                                          row["threads"], work)}
+    if options.peer and pathlib.Path(options.peer).exists() and has_torch(options.python, "torch"):
+        sides["torch"] = lambda row: run_torch(options, row)
+    if has_torch(options.newest, "newest torch (--newest)"):
+        sides["eager"] = lambda row: run_newest(options, row, False, work)
+        sides["compile"] = lambda row: run_newest(options, row, True, work)
+    return sides
 
 
 def measure(options, work):
-    """One row per model and number of threads; in each, one entry per round and program."""
-    peer, text = have_peer(options), work / "text"
-    licenses = sorted(pathlib.Path("/usr/share/common-licenses").iterdir())
-    text.write_bytes(b"".join(file.read_bytes() for file in licenses))
+    """One row per model, number of threads and precision; in each, one entry per round and side."""
+    text = write_text(work)
     models, threads = options.models.split(","), [int(t) for t in options.threads.split(",")]
-    programs = {model: build(options, model, work) for model in models}
-    rows = [{"model": m, "threads": t, "ours": [], "peer": []} for m in models for t in threads]
+    precisions = options.precisions.split(",")
+    programs = {(m, p): build(options, m, p, work) for m in models for p in precisions}
+    sides = sides_of(options, programs, text, work)
+    rows = [{"model": m, "threads": t, "precision": p, **{side: [] for side in report.SIDES}}
+            for m in models for t in threads for p in precisions]
     for turn in range(options.rounds):
         for row in rows:
-            sides = ["ours", "peer"] if turn % 2 == 0 else ["peer", "ours"]
-            for side in sides if peer else ["ours"]:
-                if side == "ours":
-                    once = lambda: run_ours(options, programs[row["model"]], text, row["threads"], work)
-                else:
-                    once = lambda: run_peer(options, row["model"], row["threads"])
-                result = machine.undisturbed(once, options.allowed, options.patience)
+            for side in list(sides)[:: 1 if turn % 2 == 0 else -1]:
+                result = machine.undisturbed(lambda: sides[side](row), options.allowed, options.patience)
                 row[side].append(result)
-                print(f"round {turn + 1}: {row['model']}, {row['threads']} threads, {side}: "
+                print(f"round {turn + 1}: {row['model']}, {row['threads']} threads, {row['precision']}, {side}: "
                       f"{result['tokens_per_s']:.0f} tokens/s, others {result['disturbed']} cores", flush=True)
     return rows
 
 
 def main():
     options = arguments()
-    about = machine.describe(options.python if have_peer(options) else None)
+    about = machine.describe({"torch": options.peer and options.python, "newest": options.newest})
     with tempfile.TemporaryDirectory() as work:
         rows = measure(options, pathlib.Path(work))
     result = {"machine": about, "hecatec": run([options.hecatec, "--version"]).strip(),

@@ -24,8 +24,8 @@ def output(*command):
         return "unknown"
 
 
-def describe(peer_python):
-    """peer_python: the interpreter that has torch, or None."""
+def describe(interpreters):
+    """interpreters: by name, those that may have torch, or None."""
     cpu = cpu_fields()
     about = {
         "cpu": cpu.get("model name", platform.machine()),
@@ -37,9 +37,11 @@ def describe(peer_python):
         "compiler": output("gcc", "--version").splitlines()[0],
         "load_before": os.getloadavg()[0],
     }
-    if peer_python:
-        about["torch"] = output(peer_python, "-c", "import torch; print(torch.__version__)")
-        about["blas"] = os.path.realpath("/usr/lib/x86_64-linux-gnu/libblas.so.3")
+    for name, python in interpreters.items():
+        version = output(python, "-c", "import torch; print(torch.__version__)") if python else "unknown"
+        if version != "unknown":
+            about[name] = version
+    about["blas"] = os.path.realpath("/usr/lib/x86_64-linux-gnu/libblas.so.3")
     return about
 
 

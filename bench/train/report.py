@@ -2,29 +2,53 @@
 import json
 import statistics
 
+SIDES = ("ours", "torch", "eager", "compile")
+
+
+def rates(entries):
+    return [entry["tokens_per_s"] for entry in entries]
+
 
 def median(entries, key):
     values = [entry[key] for entry in entries if entry.get(key) is not None]
     return statistics.median(values) if values else None
 
 
-def summarize(row):
-    """Medians over the rounds; the ratio is the median of the rounds' own ratios."""
-    ratios = [ours["tokens_per_s"] / peer["tokens_per_s"] for ours, peer in zip(row["ours"], row["peer"])]
-    return {"model": row["model"], "threads": row["threads"],
-            "ours": median(row["ours"], "tokens_per_s"), "peer": median(row["peer"], "tokens_per_s"),
-            "ratio": statistics.median(ratios) if ratios else None,
-            "least": min(ratios) if ratios else None, "most": max(ratios) if ratios else None,
-            "gflops": (median(row["ours"], "tokens_per_s") * row["peer"][0]["mflop_per_token"] / 1e3
-                       if row["peer"] else None),
+def ratio(ours, theirs):
+    """The median of the rounds' own ratios, the least and the most."""
+    each = [a / b for a, b in zip(rates(ours), rates(theirs))]
+    return (statistics.median(each), min(each), max(each)) if each else (None, None, None)
+
+
+def better(row):
+    """Eager or compiled, whichever is faster: one program for all rounds."""
+    known = [row[side] for side in ("eager", "compile") if row[side]]
+    return max(known, key=lambda entries: statistics.median(rates(entries)), default=[])
+
+
+def summarize(row, rows):
+    fp32 = next((other for other in rows if other["precision"] == "fp32" and
+                 (other["model"], other["threads"]) == (row["model"], row["threads"])), None)
+    torch, least, most = ratio(row["ours"], row["torch"])
+    mflop = next((side[0]["mflop_per_token"] for side in (row["torch"], row["eager"], row["compile"]) if side), None)
+    ours = median(row["ours"], "tokens_per_s")
+    return {"model": row["model"], "threads": row["threads"], "precision": row["precision"],
+            **{side: median(row[side], "tokens_per_s") for side in SIDES},
+            "to_torch": torch, "least": least, "most": most,
+            "to_fp32": ratio(row["ours"], fp32["torch"])[0] if fp32 else None,
+            "to_newest": ratio(row["ours"], better(row))[0],
+            "gflops": ours * mflop / 1e3 if mflop else None,
             "imbalance": median(row["ours"], "imbalance"),
-            "disturbed": max(entry["disturbed"] for entry in row["ours"] + row["peer"])}
+            "disturbed": max(entry["disturbed"] for side in SIDES for entry in row[side])}
 
 
-COLUMNS = (("model", "model", "{}"), ("threads", "threads", "{}"), ("ours", "hecate tok/s", "{:,.0f}"),
-           ("peer", "PyTorch tok/s", "{:,.0f}"), ("ratio", "ratio", "{:.2f}"),
-           ("least", "least", "{:.2f}"), ("most", "most", "{:.2f}"), ("gflops", "hecate GFLOP/s", "{:.0f}"),
-           ("imbalance", "max/mean load", "{:.2f}"), ("disturbed", "disturbed", "{:.2f}"))
+COLUMNS = (("model", "model", "{}"), ("threads", "threads", "{}"), ("precision", "precision", "{}"),
+           ("ours", "hecate tok/s", "{:,.0f}"), ("torch", "torch tok/s", "{:,.0f}"),
+           ("eager", "newest, eager", "{:,.0f}"), ("compile", "newest, compiled", "{:,.0f}"),
+           ("to_torch", "to torch", "{:.2f}"), ("least", "least", "{:.2f}"), ("most", "most", "{:.2f}"),
+           ("to_fp32", "to torch fp32", "{:.2f}"), ("to_newest", "to newest", "{:.2f}"),
+           ("gflops", "hecate GFLOP/s", "{:.0f}"), ("imbalance", "max/mean load", "{:.2f}"),
+           ("disturbed", "disturbed", "{:.2f}"))
 
 
 def table(summary):
@@ -40,19 +64,21 @@ def table(summary):
 def markdown(result, summary):
     about = result["machine"]
     lines = [f"# Training on the CPU: {about['cpu']}, {about['cores']} cores", "",
-             f"Real: measured on this machine by bench/train/compare.py, both programs in turn, medians of "
+             f"Real: measured on this machine by bench/train/compare.py, all programs in turn, medians of "
              f"{result['rounds']} rounds of {result['steps']} steps after {result['warm']}.", "",
              table(summary), "",
-             "GFLOP/s count products and full attention, as the peer counts them. Load: tokens of the "
-             "busiest expert over the mean; routing is forced to be balanced on both sides. Disturbed: "
-             "cores that other programs used in the worst run.", ""]
+             "Ratios are hecate's speed over the other's: to torch at the same precision (bf16 by autocast), with "
+             "the rounds' least and most; to torch in fp32; to the newest torch at the same precision, the better "
+             "of eager and torch.compile. GFLOP/s count products and full attention, as the peer counts them. "
+             "Load: tokens of the busiest expert over the mean; routing is forced to be balanced on all sides. "
+             "Disturbed: cores that other programs used in the worst run.", ""]
     lines += [f"- {key}: {value}" for key, value in about.items()]
     return "\n".join(lines) + "\n"
 
 
 def write(result, directory, name):
     """Prints the table, writes directory/name.json and .md."""
-    summary = [summarize(row) for row in result["rows"]]
+    summary = [summarize(row, result["rows"]) for row in result["rows"]]
     print(table(summary))
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"{name}.json").write_text(json.dumps({**result, "summary": summary}, indent=1) + "\n")
