@@ -1,0 +1,95 @@
+"""memory.py: under a router that sends every token to the first experts, which are on one rank, no rank takes
+more memory than the program announces. What MPI and the libraries take is measured with a model that
+takes next to nothing, and allowed in addition. Run by itself below mpirun, it is the launcher of one
+rank: memory.py rank PROGRAM ARGUMENT..."""
+import os
+import pathlib
+import re
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+
+RANKS, POSITIONS, EXPERTS, TOPK, LAYERS, SEQUENCES, STEPS = 4, 256, 8, 2, 2, 16, 3
+MODEL = """
+dim V = 256, T = {T}, D = {D}, F = {F}, E = 8, L = 2, H = 4, A = 64
+block attention(x[T, D]) -> [T, D] {{
+  param wq[D, H, A], wk[D, H, A], wv[D, H, A], wo[H, A, D]
+  return sdpa(x @ wq, x @ wk, x @ wv, causal = true) @ wo
+}}
+block ffn(x[T, D]) -> [T, D] {{
+  param w1[D, F], w2[F, D]
+  return gelu(x @ w1) @ w2
+}}
+moe sparse(x[T, D]) -> [T, D] {{ experts = E * ffn }}
+model m(ids[T]) -> [T, V] {{
+  param embed[V, D]
+  x = embed[ids]
+  repeat i < L {{
+    x = x + attention(rmsnorm(x))
+    x = x + sparse(rmsnorm(x))
+  }}
+  return rmsnorm(x) @ embed
+}}
+"""
+SLACK = 4 * 2**20  # Buffers begin and end in pages, huge ones perhaps, that they share with nobody.
+UNIT = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def launch():
+    status = subprocess.call(sys.argv[2:], stdout=subprocess.DEVNULL)
+    print("peak", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+    sys.exit(status)
+
+
+def peak(program, ids):
+    """The most memory that a rank of a training takes."""
+    out = subprocess.run(
+        ["sh", os.environ["RANKS"], str(RANKS), sys.executable, __file__, "rank", program, "train",
+         "--data", os.environ["TEXT"], "--steps", str(STEPS), f"--route=ids:{ids}"],
+        check=True, stdout=subprocess.PIPE, text=True).stdout
+    return max(int(line.split()[1]) for line in out.splitlines() if line.startswith("peak"))
+
+
+def announced(program):
+    text = subprocess.run([program, "info"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    number, unit = re.search(r"^  total +([0-9.]+) (\w+)$", text, re.M).groups()
+    return float(number) * UNIT[unit]
+
+
+def write_ids(path, positions):
+    """Every token to experts 0 and 1."""
+    head = b"HROUTE1\n" + struct.pack("<3I", SEQUENCES * STEPS, positions, LAYERS)
+    head += struct.pack("<2I", EXPERTS, TOPK) * LAYERS
+    path.write_bytes(head + struct.pack("<2H", 0, 1) * (SEQUENCES * STEPS * LAYERS * positions))
+
+
+def compile_model(folder, name, options, **sizes):
+    source, program = folder / f"{name}.moe", folder / name
+    source.write_text(MODEL.format(**sizes))
+    subprocess.run(
+        [os.environ["HECATEC"], "-w", source, "-o", program, "--set", f"cluster.devices={RANKS}",
+         "--set", f"parallel.microbatch={SEQUENCES // RANKS}", *options], check=True)
+    write_ids(folder / f"{name}.ids", sizes["T"])
+    return program
+
+
+def main():
+    with tempfile.TemporaryDirectory() as text:
+        folder = pathlib.Path(text)
+        exceeded = False
+        for options in (["parallel.experts=ep"], ["parallel.experts=ep", "parallel.dense=shard"],
+                        ["parallel.experts=fssdp"], ["parallel.experts=replicate"]):
+            sets = [word for option in options for word in ("--set", option)]
+            small = compile_model(folder, "small", sets, T=8, D=16, F=16)
+            large = compile_model(folder, "large", sets, T=POSITIONS, D=256, F=1024)
+            base = peak(small, f"{small}.ids") - announced(small)
+            took, bound = peak(large, f"{large}.ids") - base, announced(large)
+            exceeded |= took > bound + SLACK
+            print(f"{' '.join(options)}: {took / 2**20:.1f} MiB of {bound / 2**20:.1f} MiB announced, "
+                  f"beside {base / 2**20:.1f} MiB of MPI and libraries", flush=True)
+        sys.exit("more memory than announced" if exceeded else 0)
+
+
+launch() if sys.argv[1:2] == ["rank"] else main()
