@@ -7,7 +7,7 @@
 #include "passes/explain.h"
 #include "passes/pipeline.h"
 
-enum { OTHERS_SHOWN = 5 };
+enum { OTHERS_SHOWN = 4 };
 
 struct report {
     FILE *out;
@@ -59,9 +59,9 @@ static const char *overlap_reason(const struct report *r, char *text, size_t siz
     const struct hec_search *s = &r->search;
     const int64_t back = r->movement.rematerialize ? s->fit_again : s->fit_backward;
     const int64_t fit = s->fit_forward < back ? s->fit_forward : back;
-    snprintf(text, size, "%s; time to hide %" PRId64 " forward, %" PRId64 " backward%s",
+    snprintf(text, size, "%s; attention hides %" PRId64 " forward, %" PRId64 " backward%s",
              s->fixed_overlap ? "given" : "searched", s->fit_forward, back,
-             r->movement.overlap > fit ? ": the rest is waited for" : "");
+             r->movement.overlap > fit ? "; some are waited for" : "");
     return text;
 }
 
@@ -118,7 +118,7 @@ static void print_choices(const struct report *r) {
     print_choice(r, "calibrate behind the router", hec_calibrate_name(r->movement.calibrate),
                  calibrate_reason(r));
     snprintf(text, sizeof text,
-             s->reshard_every ? "again every %" PRId64 " iterations" : "never again",
+             s->reshard_every ? "they may change every %" PRId64 " iterations" : "for good",
              s->reshard_every);
     if (s->policy->calibrates)
         print_choice(r, "first owners",
@@ -179,24 +179,30 @@ static void print_costs(const struct report *r) {
           r->out);
 }
 
+static void print_transfer(const struct report *r, const char *what, double us, double window) {
+    fprintf(r->out, "  %-42s %12s %12s %12s\n", what, hec_text_us(us).text,
+            hec_text_us(window).text, hec_text_us(us > window ? us - window : 0).text);
+}
+
+// Of the busiest device or node, set by set.
 static void print_movement(const struct report *r) {
-    const struct hec_phases *c = &r->chosen.phases;
-    fprintf(r->out, "\nMovement of a layer (%.1f replicas)%*s %10s %12s\n", c->replicas, 15, "",
-            "takes", "hidden by");
-    for (int i = 0; i < r->search.costs.count; i++) {
-        const struct hec_set_cost *cost = &r->search.costs.set[i];
-        const char *name = r->search.costs.count > 1 ? cost->name : "";
-        fprintf(r->out, "  parameters, %s a chunk %-25s %12s %12s\n",
-                hec_text_bytes((double)cost->chunk_bytes).text, name,
-                hec_text_us(c->gather_us).text, hec_text_us(cost->window_us).text);
-        fprintf(
-            r->out, "  gradients,  %s a chunk%s %-*s %12s %12s\n",
-            hec_text_bytes((double)cost->grad_bytes).text,
-            r->movement.rematerialize ? ", and again parameters" : "",
-            r->movement.rematerialize ? 2 : 25, name,
-            hec_text_us(c->reduce_us + (r->movement.rematerialize ? c->gather_us : 0)).text,
-            hec_text_us(r->movement.rematerialize ? cost->again_window_us : cost->reduce_window_us)
-                .text);
+    const struct hec_costs *costs = &r->search.costs;
+    const bool exact = r->search.policy->when == HPL_WHEN_EXACT;
+    fprintf(r->out, "\n%-44s %12s %12s %12s\n", "Movement of a layer", "takes", "hidden by",
+            "waited for");
+    for (int i = 0; i < costs->count; i++) {
+        const struct hec_set_cost *cost = &costs->set[i];
+        struct hec_phases p;
+        char what[96];
+        if (!hec_search_phases(&r->search, i, &r->movement, &p)) return;
+        snprintf(what, sizeof what, "parameters, %s a chunk, %.0f replicas",
+                 hec_text_bytes((double)cost->chunk_bytes).text, p.replicas);
+        print_transfer(r, what, p.gather_us, exact ? 0 : cost->window_us);
+        const bool again = r->movement.rematerialize;
+        snprintf(what, sizeof what, "gradients, %s a chunk%s",
+                 hec_text_bytes((double)cost->grad_bytes).text, again ? "; parameters again" : "");
+        print_transfer(r, what, p.reduce_us + (again ? p.gather_us : 0),
+                       again ? cost->again_window_us : cost->reduce_window_us);
     }
 }
 
@@ -204,13 +210,13 @@ static void print_movement(const struct report *r) {
 
 static void print_candidate(const struct report *r, const char *what,
                             const struct hec_candidate *c) {
-    fprintf(r->out, "  %-10s t = %-3" PRId64 " m = %-3" PRId64 " %-19s %-14s %10s %10s  %s\n", what,
+    const char *note = !c->fits                        ? "  does not fit"
+                       : c->exposed > hec_most_exposed ? "  waits for chunks"
+                                                       : "";
+    fprintf(r->out, "  %-10s t = %-4" PRId64 "m = %-3" PRId64 " %-16s %-12s %10s %10s%s\n", what,
             c->choice.overlap, c->choice.slots, c->rematerialize ? "re-materialized" : "kept",
             c->choice.calibrate == HEC_CALIBRATE_NEVER ? "" : "calibrated",
-            hec_text_us(c->iteration_us).text, hec_text_bytes((double)c->replica_bytes).text,
-            !c->fits                        ? "does not fit"
-            : c->exposed > hec_most_exposed ? "waits for chunks"
-                                            : "");
+            hec_text_us(c->iteration_us).text, hec_text_bytes((double)c->replica_bytes).text, note);
 }
 
 static int by_time(const void *left, const void *right) {
@@ -224,8 +230,7 @@ static void print_others(const struct report *r) {
     const struct hec_search *s = &r->search;
     const struct hec_candidate *other[HEC_CANDIDATES_MAX];
     int count = 0;
-    fprintf(r->out, "\nCompared (%d candidates)%*s %10s %10s\n", s->count, 36, "", "iteration",
-            "memory");
+    fprintf(r->out, "\nCompared (%2d candidates) %44s %10s\n", s->count, "iteration", "memory");
     if (r->predicted) print_candidate(r, "chosen", &r->chosen);
     if (s->second >= 0) print_candidate(r, "runner-up", &s->candidate[s->second]);
     for (int i = 0; i < s->count; i++) {
@@ -248,8 +253,8 @@ static void print_faster(const struct report *r) {
     if (!r->predicted || !best) return;
     fprintf(r->out,
             "  t = %" PRId64 " and m = %" PRId64
-            " by hand: %s predicted, with %.0f %% of the transfers"
-            " waited for (%.0f %% are allowed)\n",
+            " by hand: %s predicted, but %.0f %% of the transfers are"
+            " waited for;\n    beyond %.0f %% that is chosen only where it saves a quarter\n",
             best->choice.overlap, best->choice.slots, hec_text_us(best->iteration_us).text,
             100 * best->exposed, 100 * hec_most_exposed);
 }
