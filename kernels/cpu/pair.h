@@ -24,12 +24,9 @@ HK_INLINE vec pairs_multiply_add(vec sum, pair x, pairs y) {
 #else
 
 HK_INLINE vec pairs_multiply_add(vec sum, pair x, pairs y) {
-    const uint32_t low = (uint32_t)x << 16, high = (uint32_t)x & 0xffff0000;
-    float first, second;
-    memcpy(&first, &low, sizeof first);
-    memcpy(&second, &high, sizeof second);
-    sum += first * (vec)(y << 16);
-    return sum + second * (vec)(y & (int32_t)0xffff0000);
+    const pairs both = (pairs){0} + x; // Taken apart as a vector: scalars would have to come back.
+    sum += (vec)(both << 16) * (vec)(y << 16);
+    return sum + (vec)(both & (int32_t)0xffff0000) * (vec)(y & (int32_t)0xffff0000);
 }
 
 #endif

@@ -25,7 +25,7 @@ typedef vec operands;
 // 16 registers hold 6 x 2 sums and their operands; the 32 of AVX-512 hold 6 x 4. Where pairs have to
 // be taken apart, the parts need registers, too.
 #if defined(HK_TILE_BF16) && !defined(__AVX512BF16__)
-#define HK_TILE_VECTORS (HK_VECTOR_BYTES == 64 ? 2 : 1)
+#define HK_TILE_VECTORS 2
 #else
 #define HK_TILE_VECTORS (HK_VECTOR_BYTES == 64 ? 4 : 2)
 #endif
