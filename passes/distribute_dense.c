@@ -2,7 +2,7 @@
 //
 //   before   @backward: ... moe.accumulate %dwq, %i @wq; moe.accumulate %dgain, %i @norm ...
 //   after    the same, and behind the last of them
-//            fssdp.all_reduce(%i) {params = ["wq", "norm"]}
+//            fssdp.all_reduce(%i) {params = ["wq", "norm"], bytes = 1050624}
 //            With hecate.dense = "shard", fssdp.reduce_scatter.
 //
 // Why      The ranks' gradients are summed in the background of the rest of backward: a layer's while
@@ -107,6 +107,21 @@ static bool belong_together(const struct entry *a, const struct entry *b) {
                                                           : !loop_between(b->last, a->last);
 }
 
+// Bytes of the gradient of one layer of a parameter, or of all parameters of a set.
+static int64_t bytes_of(MlirOperation symbol) {
+    if (hec_op_is(symbol, HEC_OP_param)) return hec_type_bytes(hec_get_type(symbol, "type"));
+    const MlirStringRef set = hec_get_string(symbol, "sym_name");
+    struct hec_ops ops = hec_ops_in(mlirOperationGetBlock(symbol));
+    int64_t bytes = 0;
+    for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_param) &&
+            mlirStringRefEqual(hec_get_string(ops.op[k], "set"), set))
+            bytes += hec_type_bytes(hec_get_type(ops.op[k], "type"));
+    }
+    free(ops.op);
+    return bytes;
+}
+
 // Builds the operation for entry `first` and all that belong to it, which are taken out.
 static void announce(struct entries *all, int first, enum hec_op id) {
     const struct entry lead = all->entry[first];
@@ -115,17 +130,20 @@ static void announce(struct entries *all, int first, enum hec_op id) {
     if (!name) abort();
     MlirOperation last = lead.last;
     intptr_t names = 0;
+    int64_t bytes = 0;
     for (int i = first; i < all->count; i++) {
         struct entry *e = &all->entry[i];
         if (!e->symbol.ptr || !belong_together(&lead, e)) continue;
         name[names++] = mlirStringAttrGet(c, hec_get_string(e->symbol, "sym_name"));
         if (mlirOperationIsBeforeInBlock(last, e->last)) last = e->last;
+        bytes += bytes_of(e->symbol);
         e->symbol.ptr = NULL;
     }
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(last));
     b.at = hec_loc_strip(mlirOperationGetLocation(last));
-    const MlirNamedAttribute params = hec_attr(c, "params", mlirArrayAttrGet(c, names, name));
-    hec_build_op(&b, id, lead.layer.ptr ? 1 : 0, &lead.layer, 0, NULL, 1, &params);
+    const MlirNamedAttribute attribute[] = {hec_attr(c, "params", mlirArrayAttrGet(c, names, name)),
+                                            hec_attr_int(c, "bytes", bytes)};
+    hec_build_op(&b, id, lead.layer.ptr ? 1 : 0, &lead.layer, 0, NULL, 2, attribute);
     free(name);
 }
 

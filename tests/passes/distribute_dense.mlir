@@ -25,7 +25,7 @@ module attributes {hecate.world = 2 : i64, hecate.dense = "replicate"} {
   func.func @backward(%d: !d, %e: !e) {
     "moe.accumulate"(%d) {param = @both} : (!d) -> ()
     // CHECK: "moe.accumulate"(%{{.*}}) {param = @head}
-    // CHECK-NEXT: "fssdp.all_reduce"() {params = ["head"]}
+    // CHECK-NEXT: "fssdp.all_reduce"() {bytes = 24 : i64, params = ["head"]}
     "moe.accumulate"(%d) {param = @head} : (!d) -> ()
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -40,13 +40,13 @@ module attributes {hecate.world = 2 : i64, hecate.dense = "replicate"} {
       "moe.accumulate"(%e, %i) {param = @everywhere.w} : (!e, index) -> ()
       "moe.accumulate"(%d) {param = @shared} : (!d) -> ()
       // CHECK: "moe.accumulate"(%{{.*}}, %[[I]]) {param = @v}
-      // CHECK-NEXT: "fssdp.all_reduce"(%[[I]]) {params = ["w", "everywhere", "v"]}
+      // CHECK-NEXT: "fssdp.all_reduce"(%[[I]]) {bytes = 120 : i64, params = ["w", "everywhere", "v"]}
       // CHECK-NEXT: "moe.accumulate"(%{{.*}}, %[[I]]) {param = @owned.w}
       "moe.accumulate"(%d, %i) {param = @v} : (!d, index) -> ()
       "moe.accumulate"(%e, %i) {param = @owned.w} : (!e, index) -> ()
     }
     // CHECK: "moe.accumulate"(%{{.*}}) {param = @both}
-    // CHECK-NEXT: "fssdp.all_reduce"() {params = ["both", "shared"]}
+    // CHECK-NEXT: "fssdp.all_reduce"() {bytes = 48 : i64, params = ["both", "shared"]}
     "moe.accumulate"(%d) {param = @both} : (!d) -> ()
     return
   }
