@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "runtime/cli/command.h"
-#include "runtime/cli/spin.h"
+#include "runtime/cli/openmp.h"
 #include "runtime/comm/backend.h"
 #include "runtime/comm/world.h"
 #include "runtime/params/init.h"
@@ -112,7 +112,7 @@ static void report(const struct hrt_run *run, int code, const struct hrt_error *
 }
 
 int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
-    hrt_limit_spinning(argv);
+    hrt_prepare_openmp(argv);
     signal(SIGXFSZ, SIG_IGN); // A write beyond the limit then fails, and is told.
     struct hrt_program program = *emitted; // With this process's rank.
     struct hrt_error error = {0};

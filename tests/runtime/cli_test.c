@@ -1,5 +1,6 @@
 // Unit test of runtime/cli and runtime/base: values, settings, options, suggestions.
 #include "runtime/base/suggest.h"
+#include "runtime/cli/openmp.h"
 #include "runtime/cli/options.h"
 #include "runtime/data/file.h"
 #include "runtime/program.h"
@@ -25,6 +26,32 @@ static void close_names_are_suggested(void **state) {
     memset(longest, 'x', sizeof longest);
     longest[299] = '\0';
     assert_null(suggestion_for(longest));
+}
+
+static void ranks_share_cores(void **state) {
+    (void)state;
+    assert_int_equal(hrt_threads_of_rank(64, 64, 1), 64); // Alone.
+    assert_int_equal(hrt_threads_of_rank(64, 64, 4), 16); // Not bound.
+    assert_int_equal(hrt_threads_of_rank(64, 64, 3), 21);
+    assert_int_equal(hrt_threads_of_rank(32, 64, 4), 16); // Two on each socket.
+    assert_int_equal(hrt_threads_of_rank(32, 64, 3), 16); // One socket has two.
+    assert_int_equal(hrt_threads_of_rank(16, 64, 4), 16); // Each has its own cores.
+    assert_int_equal(hrt_threads_of_rank(1, 64, 4), 1);
+    assert_int_equal(hrt_threads_of_rank(2, 2, 8), 1); // More ranks than cores.
+}
+
+static void launchers_tell_local_ranks(void **state) {
+    (void)state;
+    assert_int_equal(hrt_local_ranks(), 1);
+    setenv("SLURM_STEP_TASKS_PER_NODE", "4(x2),3", 1);
+    assert_int_equal(hrt_local_ranks(), 4);
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1); // mpirun below srun.
+    assert_int_equal(hrt_local_ranks(), 2);
+    setenv("LOCAL_WORLD_SIZE", "none", 1);
+    assert_int_equal(hrt_local_ranks(), 2);
+    unsetenv("LOCAL_WORLD_SIZE");
+    unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    unsetenv("SLURM_STEP_TASKS_PER_NODE");
 }
 
 static void integers_take_units(void **state) {
@@ -259,6 +286,8 @@ static void help_lists_what_is_accepted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(close_names_are_suggested),
+        cmocka_unit_test(ranks_share_cores),
+        cmocka_unit_test(launchers_tell_local_ranks),
         cmocka_unit_test(integers_take_units),
         cmocka_unit_test(values_outside_their_rule_are_refused),
         cmocka_unit_test(pairs_may_be_written_as_lists),

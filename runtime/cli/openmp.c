@@ -1,0 +1,80 @@
+// The environment of OpenMP.
+#define _GNU_SOURCE // sched_getaffinity
+#include "runtime/cli/openmp.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int hrt_threads_of_rank(int cores, int all, int ranks) {
+    // Bound ranks are spread over all cores: as many share these as their part of all says.
+    const int sharing = (int)(((long)ranks * cores + all - 1) / all);
+    const int threads = cores / (sharing > 1 ? sharing : 1);
+    return threads > 1 ? threads : 1;
+}
+
+int hrt_local_ranks(void) {
+    static const char *const names[] = {
+        "LOCAL_WORLD_SIZE",           // torchrun
+        "OMPI_COMM_WORLD_LOCAL_SIZE", // mpirun
+        "SLURM_STEP_TASKS_PER_NODE",  // srun: the first number of "4(x2),3"
+    };
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        const char *text = getenv(names[i]);
+        const long ranks = text ? strtol(text, NULL, 10) : 0;
+        if (ranks > 0 && ranks < 1 << 20) return (int)ranks;
+    }
+    return 1;
+}
+
+// Sets `name` unless the environment has it, or `other` says something about the same.
+static bool set(const char *name, const char *value, const char *const *other) {
+    if (getenv(name)) return false;
+    for (; *other; other++) {
+        if (getenv(*other)) return false;
+    }
+    return setenv(name, value, 1) == 0;
+}
+
+// Cores that process `pid` may run on; 0: this process.
+static int cores_of(pid_t pid) {
+    cpu_set_t cores;
+    return sched_getaffinity(pid, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+// The launcher binds ranks, but not itself: its cores are all that the run has here.
+static int cores_of_all_ranks(void) {
+    const int own = cores_of(0), launcher = cores_of(getppid());
+    return launcher > own ? launcher : own;
+}
+
+static bool set_threads(void) {
+    static const char *const other[] = {"OMP_THREAD_LIMIT", NULL};
+    const int ranks = hrt_local_ranks();
+    if (ranks < 2) return false;
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d",
+             hrt_threads_of_rank(cores_of(0), cores_of_all_ranks(), ranks));
+    return set("OMP_NUM_THREADS", threads, other);
+}
+
+static bool set_binding(void) {
+    static const char *const other[] = {"OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", NULL};
+    if (access("/sys/devices/system/node/node1", F_OK) != 0) return false;
+    // Ranks that are not bound would all begin with the first core.
+    if (hrt_local_ranks() > 1 && cores_of(0) == cores_of_all_ranks()) return false;
+    return set("OMP_PROC_BIND", "true", other);
+}
+
+static bool set_spinning(void) {
+    static const char *const other[] = {"OMP_WAIT_POLICY", "KMP_BLOCKTIME", NULL};
+    if (!set("GOMP_SPINCOUNT", "1000", other)) return false;
+    return setenv("KMP_BLOCKTIME", "1", 1) == 0; // LLVM's OpenMP; milliseconds.
+}
+
+void hrt_prepare_openmp(char **argv) {
+    const bool threads = set_threads(), binding = set_binding(), spinning = set_spinning();
+    if (threads || binding || spinning) execv("/proc/self/exe", argv);
+}

@@ -1,0 +1,28 @@
+// What OpenMP has to know before it starts: how many threads, where they stay, how long they spin.
+#ifndef HECATE_RUNTIME_CLI_OPENMP_H
+#define HECATE_RUNTIME_CLI_OPENMP_H
+
+// Threads for one rank: it may run on `cores` of `all` cores that the run has on this node, for
+// `ranks` ranks. Ranks that are not bound to cores, or bound to a socket that others are bound to as
+// well, share them evenly. At least 1.
+int hrt_threads_of_rank(int cores, int all, int ranks);
+
+// Ranks of this run on this node, as the launcher says; 1 when it does not.
+int hrt_local_ranks(void);
+
+// Sets, unless the user's environment says something about it,
+// - the number of threads, when ranks share cores (hrt_threads_of_rank): more threads than cores
+//   only wait for each other,
+// - that threads stay where they are, when the node has several memories (NUMA): a thread that moves
+//   finds its data far away. With one memory the kernel's choice is the better one, since it knows
+//   what else runs,
+// - spinning at a barrier: some ten microseconds, which covers the barriers between kernels. libgomp
+//   spins for milliseconds by default: on a machine where anything else runs, a thread then burns the
+//   core that the thread it waits for needs, and a step takes up to 10 times as long.
+//
+// OpenMP reads its environment when it is loaded, before any code of ours: so this starts the
+// program anew, once, when it has set something. Call it first in main; when it cannot, it returns
+// and nothing is lost.
+void hrt_prepare_openmp(char **argv);
+
+#endif
