@@ -48,12 +48,36 @@ def layernorm(x, gain, bias, eps):
     return y if gain is None else y * gain + bias
 
 
-def rope(x, theta):
+def linear(factor):
+    """Linear scaling of rope: inverse frequencies and the factor of cosines and sines."""
+    return lambda theta, width: ([theta ** (-2 * j / width) / factor for j in range(width // 2)], 1.0)
+
+
+def yarn(factor, original, fast=32, slow=1, truncate=True, attention=None):
+    """YaRN, after Hugging Face's modeling_rope_utils.py."""
+    def scale(theta, width):
+        dim = lambda turns: width * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(theta))
+        low, high = dim(fast), dim(slow)
+        if truncate:
+            low, high = math.floor(low), math.ceil(high)
+        low, high = max(low, 0), min(high, width - 1)
+        if low == high:
+            high += 0.001
+        inverse = []
+        for j in range(width // 2):
+            ramp = min(max((j - low) / (high - low), 0), 1)
+            plain = 1 / theta ** (2 * j / width)
+            inverse.append(1 / (factor * theta ** (2 * j / width)) * ramp + plain * (1 - ramp))
+        return inverse, attention or 0.1 * math.log(factor) + 1
+    return scale
+
+
+def rope(x, theta, scaling=linear(1)):
     """x [batch, T, heads, A]; half-split."""
     positions, half = x.shape[1], x.shape[3] // 2
-    inverse = torch.tensor([theta ** (-2 * j / (2 * half)) for j in range(half)], dtype=x.dtype)
-    angle = torch.arange(positions, dtype=x.dtype)[:, None] * inverse
-    cos, sin = angle.cos()[:, None, :], angle.sin()[:, None, :]
+    inverse, amplitude = scaling(theta, 2 * half)
+    angle = torch.arange(positions, dtype=x.dtype)[:, None] * torch.tensor(inverse, dtype=x.dtype)
+    cos, sin = (amplitude * f(angle)[:, None, :] for f in (torch.cos, torch.sin))
     a, b = x[..., :half], x[..., half:]
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
@@ -84,12 +108,25 @@ def gelu_ffn(p, path, x, width):
     return F.gelu(h, approximate="tanh") @ p(path + ".w2", (width, d)) + p(path + ".b2", (d,), "zeros")
 
 
-def choose(p, candidates, topk, groups, topk_groups, score):
+def clamped_glu(p, path, x, width, most):
+    """gpt-oss: gate and up with biases, both clamped, one more than up. The edges of the clamps keep away
+    farther than differences step (2e-4 times an input), a quarter of what choices do."""
+    d = x.shape[-1]
+    g = x @ p(path + ".w1", (d, width)) + p(path + ".b1", (width,), "zeros")
+    u = x @ p(path + ".w3", (d, width)) + p(path + ".b3", (width,), "zeros")
+    for edge in (g - most, u - most, u + most):
+        p.note(4 * edge.abs())
+    g, u = g.clamp(max=most), u.clamp(-most, most)
+    h = (u + 1) * g * torch.sigmoid(1.702 * g)
+    return h @ p(path + ".w2", (width, d)) + p(path + ".b2", (d,), "zeros")
+
+
+def choose(p, candidates, topk, groups, topk_groups, two_best):
     """Indices of the chosen experts, best first, and the distance to another choice."""
     n, experts = candidates.shape
     if groups > 1:
         grouped = candidates.view(n, groups, experts // groups)
-        best = grouped.topk(2, -1)[0].sum(-1) if score == "sigmoid" else grouped.max(-1)[0]
+        best = grouped.topk(2, -1)[0].sum(-1) if two_best else grouped.max(-1)[0]
         order = best.sort(-1, descending=True)
         if topk_groups < groups:
             p.note(order[0][:, topk_groups - 1] - order[0][:, topk_groups])
@@ -118,7 +155,7 @@ def limit(p, ids, weights, experts, most, drop):
 
 
 def moe(p, path, x, expert, experts, topk, score="softmax", weight="scores", scale=1.0, groups=1,
-        topk_groups=1, bias=False, select_bias=False, aux=0.0, per="layer", z=0.0,
+        topk_groups=1, two_best=None, bias=False, select_bias=False, aux=0.0, per="layer", z=0.0,
         capacity=None, drop="lowest"):
     """x [batch, T, D]. expert(p, path, rows) is one expert's body. Returns the routed output."""
     rows = x.reshape(-1, x.shape[-1])
@@ -126,11 +163,13 @@ def moe(p, path, x, expert, experts, topk, score="softmax", weight="scores", sca
     logits = rows @ p(path + ".router", (x.shape[-1], experts))
     if bias:
         logits = logits + p(path + ".router_bias", (experts,), "zeros")
-    scores = torch.softmax(logits, -1) if score == "softmax" else torch.sigmoid(logits)
+    scores = {"softmax": lambda l: torch.softmax(l, -1), "sigmoid": torch.sigmoid,
+              "sqrtsoftplus": lambda l: F.softplus(l, threshold=100).sqrt()}[score](logits)
     candidates = scores.detach()
     if select_bias:
         candidates = candidates + p(path + ".select_bias", (experts,), "zeros", trainable=False)
-    ids = choose(p, candidates, topk, groups, topk_groups, score)
+    two_best = score != "softmax" if two_best is None else two_best
+    ids = choose(p, candidates, topk, groups, topk_groups, two_best)
     weights = scores.gather(1, ids)
     if weight == "renormalized":
         weights = weights / (weights.sum(-1, keepdim=True) + 1e-20)

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from mathematics import gelu_ffn, layernorm, moe, rmsnorm, rope, sdpa, swiglu
+from mathematics import clamped_glu, gelu_ffn, layernorm, linear, moe, rmsnorm, rope, sdpa, swiglu, yarn
 
 V, D, T, L = 29, 16, 12, 2
 
@@ -16,7 +16,8 @@ def project(x, w):
     return torch.einsum("btd,dha->btha", x, w)
 
 
-def attention(p, path, x, heads, groups, width, theta=None, window=0, qk_norm=None, biases=False):
+def attention(p, path, x, heads, groups, width, theta=None, window=0, qk_norm=None, biases=False,
+              scaling=linear(1), causal=True):
     d = x.shape[-1]
     parts = []
     for name, count in (("q", heads), ("k", groups), ("v", groups)):
@@ -27,8 +28,8 @@ def attention(p, path, x, heads, groups, width, theta=None, window=0, qk_norm=No
             over = 1 if qk_norm == "head" else 2
             gain = p(f"{path}.{name}_norm", (count, width)[2 - over:], "ones")
             y = rmsnorm(y, gain, 1e-5, over)
-        parts.append(rope(y, theta) if theta and name != "v" else y)
-    out = sdpa(*parts, causal=True, window=window)
+        parts.append(rope(y, theta, scaling) if theta and name != "v" else y)
+    out = sdpa(*parts, causal=causal, window=window)
     return torch.einsum("btha,had->btd", out, p(f"{path}.wo", (heads, width, d)))
 
 
@@ -73,15 +74,16 @@ def olmoe(p, ids):
 
 
 def gpt_oss(p, ids):
-    """Softmax of the chosen logits, biases everywhere, windows in every other layer."""
+    """Softmax of the chosen logits, clamped experts, biases everywhere, windows in every other layer, YaRN."""
     x = p("embed", (V, D))[ids]
+    scaling = yarn(32, 4, fast=1.5, slow=0.1, truncate=False)
     for i in range(4):
         at = f"layers.{i}."
         name, window = ("windowed", 5) if i % 2 == 0 else ("attention", 0)
         x = x + attention(p, at + name, norm(p, f"{at}{name}_norm", x), 4, 2, 8, theta=1.5e5,
-                          window=window, biases=True)
+                          window=window, biases=True, scaling=scaling)
         x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
-                    lambda p, path, rows: gelu_ffn(p, path, rows, 10), experts=4, topk=2,
+                    lambda p, path, rows: clamped_glu(p, path, rows, 5, 1.5), experts=4, topk=2,
                     weight="softmax_of_topk", bias=True, aux=0.01)
     return norm(p, "norm", x) @ p("head", (D, V))
 
@@ -146,4 +148,81 @@ def elementwise(p, ids):
     return norm(p, "norm", x) @ p("head", (D, V))
 
 
-MODELS = {f.__name__: f for f in (dense, mixtral, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise)}
+def qwen2_moe(p, ids):
+    """Biases of queries, keys and values, plain scores as weights, a gated shared expert, every second
+    layer dense."""
+    x = p("embed", (V, D))[ids]
+    for i in range(4):
+        at = f"layers.{i}."
+        x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x, 1e-6), 4, 2, 4, theta=1e6,
+                          biases=True)
+        if i % 2 == 0:
+            x = x + swiglu(p, at + "swiglu", norm(p, at + "swiglu_norm", x, 1e-6), 20)
+            continue
+        n = norm(p, at + "sparse_norm", x, 1e-6)
+        routed = moe(p, at + "sparse", n, lambda p, path, rows: swiglu(p, path, rows, 10), experts=6,
+                     topk=4, weight="scores", aux=0.004)
+        gate = torch.sigmoid(n @ p(at + "sparse.shared_gate", (D,)))
+        x = x + routed + gate[..., None] * swiglu(p, at + "sparse.shared", n, 14)
+    return norm(p, "norm", x, 1e-6) @ p("head", (D, V))
+
+
+def qwen3_moe(p, ids):
+    """Query and key normalized per head, heads wider than D / H, renormalized weights, linear scaling."""
+    x = p("embed", (V, D))[ids]
+    for i in range(L):
+        at = f"layers.{i}."
+        x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 4, 1, 6, theta=1e6,
+                          qk_norm="head", scaling=linear(4))
+        x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
+                    lambda p, path, rows: swiglu(p, path, rows, 12), experts=8, topk=3,
+                    weight="renormalized", aux=0.003)
+    return norm(p, "norm", x) @ p("head", (D, V))
+
+
+def layer_norm(p, path, x):
+    return layernorm(x, p(path + ".gain", (D,), "ones"), p(path + ".bias", (D,), "zeros"), 1e-5)
+
+
+def bert_moe(p, ids):
+    """BERT's shape with GShard's mixture: attention both ways, learned positions, two experts of renormalized
+    weights, a capacity, the auxiliary loss."""
+    x = layer_norm(p, "first", p("embed", (V, D))[ids] + p("position", (T, D)))
+    for i in range(L):
+        at = f"layers.{i}."
+        x = x + attention(p, at + "attention", layer_norm(p, at + "attention_norm", x), 4, 4, 4,
+                          biases=True, causal=False)
+        x = x + moe(p, at + "sparse", layer_norm(p, at + "sparse_norm", x),
+                    lambda p, path, rows: gelu_ffn(p, path, rows, 24), experts=4, topk=2,
+                    weight="renormalized", aux=0.01, capacity=1.0)
+    return layer_norm(p, "norm", x) @ p("embed", (V, D)).T
+
+
+def switch(p, ids):
+    """One expert for each token, its score as weight, a capacity that drops the last."""
+    x = p("embed", (V, D))[ids]
+    for i in range(L):
+        at = f"layers.{i}."
+        x = x + attention(p, at + "attention", layer_norm(p, at + "attention_norm", x), 2, 2, 8)
+        x = x + moe(p, at + "sparse", layer_norm(p, at + "sparse_norm", x),
+                    lambda p, path, rows: gelu_ffn(p, path, rows, 24), experts=4, topk=1,
+                    weight="scores", aux=0.01, z=0.001, capacity=1.25, drop="position")
+    return layer_norm(p, "norm", x) @ p("head", (D, V))
+
+
+def softplus(p, ids):
+    """Roots of softplus as scores; groups by their best expert; YaRN with whole bounds."""
+    x = p("embed", (V, D))[ids]
+    for i in range(L):
+        at = f"layers.{i}."
+        x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 2, 2, 8, theta=1e4,
+                          scaling=yarn(40, 64, fast=4, slow=1, attention=1.0))
+        x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
+                    lambda p, path, rows: swiglu(p, path, rows, 12), experts=8, topk=3,
+                    score="sqrtsoftplus", weight="renormalized", scale=1.5, groups=4, topk_groups=2,
+                    two_best=False, select_bias=True, aux=0.01)
+    return norm(p, "norm", x) @ p("head", (D, V))
+
+
+MODELS = {f.__name__: f for f in (dense, mixtral, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise,
+                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus)}
