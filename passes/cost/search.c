@@ -19,7 +19,7 @@
 enum { STEPS = 16, STEPS_LEAST = 2, PAIRS = 2048 };
 
 const double hec_most_exposed = 0.2;
-static const double alike = 0.01, worth_waiting = 0.75;
+static const double alike = 0.01, worth_waiting = 0.75, surprise = 0.03;
 
 // ---- what the user said
 
@@ -332,8 +332,23 @@ static int prefer(const struct hec_search *s, int except) {
     return a->iteration_us < worth_waiting * h->iteration_us ? any : hidden;
 }
 
+// The same candidate with calibration, where it costs next to nothing: loads that are assumed can be
+// forecast better than those of a model that begins to learn. Real ones need no such allowance.
+static int with_calibration(const struct hec_search *s, int chosen) {
+    const struct hec_candidate *c = &s->candidate[chosen];
+    for (int i = 0; i < s->count && !s->profile; i++) {
+        const struct hec_candidate *other = &s->candidate[i];
+        if (other->choice.calibrate != HEC_CALIBRATE_NEVER &&
+            other->choice.overlap == c->choice.overlap && other->choice.slots == c->choice.slots &&
+            other->rematerialize == c->rematerialize && other->fits == c->fits &&
+            other->iteration_us <= (1 + surprise) * c->iteration_us)
+            return i;
+    }
+    return chosen;
+}
+
 static void choose(struct hec_search *s) {
-    s->chosen = prefer(s, -1);
+    s->chosen = with_calibration(s, prefer(s, -1));
     s->second = prefer(s, s->chosen);
 }
 
