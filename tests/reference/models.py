@@ -76,7 +76,7 @@ def olmoe(p, ids):
 def gpt_oss(p, ids):
     """Softmax of the chosen logits, clamped experts, biases everywhere, windows in every other layer, YaRN."""
     x = p("embed", (V, D))[ids]
-    scaling = yarn(32, 4, fast=1.5, slow=0.1, truncate=False)
+    scaling = yarn(32, 4096, fast=128, slow=0.5, truncate=False)
     for i in range(4):
         at = f"layers.{i}."
         name, window = ("windowed", 5) if i % 2 == 0 else ("attention", 0)
