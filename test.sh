@@ -1,5 +1,5 @@
 #!/bin/sh
-# test.sh: installs what is missing, builds hecate twice (plain, and with ASan and UBSan), and runs
+# test.sh: installs what is missing, builds hecate (plain, with ASan and UBSan, for fuzzing), and runs
 # every test. Ends with CTest's summary; exits non-zero when anything failed.
 set -eu
 cd "$(dirname "$0")"
@@ -20,6 +20,11 @@ echo "== Tests with sanitizers"
 # MLIR keeps its contexts' memory until exit, and is not ours to check for leaks.
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
 ctest --test-dir build-sanitize --output-on-failure -j2 -L 'unit|text'
+
+echo "== Fuzzing, a minute"
+cmake -G Ninja -B build-fuzz -S . -DHECATE_FUZZ=ON -DCMAKE_C_COMPILER=clang
+cmake --build build-fuzz
+ctest --test-dir build-fuzz --output-on-failure
 
 echo "== Tests"
 ctest --test-dir build --output-on-failure -j2
