@@ -82,7 +82,8 @@ void hec_stages_print(FILE *out) {
     for (int i = 0; i < FIXED_STAGES; i++) {
         if (fixed_stages[i].stage == STAGE_C) {
             fprintf(out, "and after each pass, by its name, the second use of one as NAME-2:\n  ");
-            fprintf(out, "%s\n", HEC_PIPELINE_DEFAULT);
+            fprintf(out, "%s\nfor several ranks, whose experts move:\n  %s\n", HEC_PIPELINE_DEFAULT,
+                    HEC_PIPELINE_MOVEMENT);
         }
         fprintf(out, "%-8s %s\n", fixed_stages[i].name, fixed_stages[i].text);
     }
