@@ -53,7 +53,7 @@ static const char *sdpa_dims(struct hec_emitter *e, MlirOperation op, int q) {
 }
 
 void hec_emit_sdpa(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hk_sdpa_%s(%s, %s, %s, %s, %s, %s);", e->suffix,
+    hec_statement(e, "hk_sdpa_%s(%s, %s, %s, %s, %s, %s);", hec_kernel_suffix(e, op),
                   hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_result(op, 1)),
                   hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)),
                   hec_ref(e, hec_operand(op, 2)), sdpa_dims(e, op, 0));
@@ -62,8 +62,9 @@ void hec_emit_sdpa(struct hec_emitter *e, MlirOperation op) {
 void hec_emit_sdpa_grad(struct hec_emitter *e, MlirOperation op) {
     const char *dq = hec_ref(e, hec_result(op, 0)), *dk = hec_ref(e, hec_result(op, 1));
     const char *dv = hec_ref(e, hec_result(op, 2)), *dout = hec_ref(e, hec_operand(op, 0));
-    hec_statement(e, "hk_sdpa_grad_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s);", e->suffix, dq, dk,
-                  dv, dout, hec_ref(e, hec_operand(op, 1)), hec_ref(e, hec_operand(op, 2)),
-                  hec_ref(e, hec_operand(op, 3)), hec_ref(e, hec_operand(op, 4)),
-                  hec_ref(e, hec_operand(op, 5)), sdpa_dims(e, op, 1));
+    hec_statement(e, "hk_sdpa_grad_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s);",
+                  hec_kernel_suffix(e, op), dq, dk, dv, dout, hec_ref(e, hec_operand(op, 1)),
+                  hec_ref(e, hec_operand(op, 2)), hec_ref(e, hec_operand(op, 3)),
+                  hec_ref(e, hec_operand(op, 4)), hec_ref(e, hec_operand(op, 5)),
+                  sdpa_dims(e, op, 1));
 }

@@ -24,6 +24,9 @@ hec_emit_op hec_emit_plan, hec_emit_materialize, hec_emit_calibrate, hec_emit_aw
 hec_emit_op hec_emit_reduce, hec_emit_release;
 hec_emit_op hec_emit_nothing;
 
+// "f32", "f64", or "bf16" for an operation that rounds its operands; what it writes is f32 then.
+const char *hec_kernel_suffix(struct hec_emitter *e, MlirOperation op);
+
 // The constant of kernels/limit for the rule that moe.limit or fssdp.drop drops rows by.
 const char *hec_drop_rule(struct hec_emitter *e, MlirOperation op);
 

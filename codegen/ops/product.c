@@ -65,8 +65,7 @@ static struct sizes sizes_of(struct hec_emitter *e, const struct product *p) {
     };
 }
 
-// Of the kernel: with bf16, operands are rounded, what is written stays f32.
-static const char *suffix_of(struct hec_emitter *e, MlirOperation op) {
+const char *hec_kernel_suffix(struct hec_emitter *e, MlirOperation op) {
     return hec_get_bool(op, "rounds") ? "bf16" : e->suffix;
 }
 
@@ -88,7 +87,7 @@ void hec_emit_contract(struct hec_emitter *e, MlirOperation op) {
     }
     const struct sizes s = sizes_of(e, &p);
     const char *c = hec_ref(e, r), *left = hec_ref(e, a), *right = hec_ref(e, b);
-    const char *mode = hec_write_mode(e, op, 0), *f = suffix_of(e, op);
+    const char *mode = hec_write_mode(e, op, 0), *f = hec_kernel_suffix(e, op);
     if (p.a_turned) { // r [P, Q] = a^T b: the kernel's B = A^T C.
         hec_statement(e,
                       "hk_matmul_tn_%s(%s, %s, %s, %s, "
@@ -133,7 +132,7 @@ void hec_emit_grouped_contract(struct hec_emitter *e, MlirOperation op) {
         return;
     }
     const struct sizes s = sizes_of(e, &p);
-    const char *f = suffix_of(e, op), *first = hec_ref(e, hec_operand(op, 2));
+    const char *f = hec_kernel_suffix(e, op), *first = hec_ref(e, hec_operand(op, 2));
     const char *mode = hec_write_mode(e, op, 0), *left = hec_ref(e, a);
     if (outer) {
         hec_statement(e,
