@@ -82,7 +82,8 @@ static struct hpl_problem problem_of(const struct hrt_fssdp *fssdp, int set, int
                    .window_bytes = movement->window_bytes,
                    .slack = SLACK,
                    // What balance does not need before the gate is left to calibration.
-                   .replica_rows = calibrates ? INT32_MAX : 0},
+                   .replica_rows = calibrates ? INT32_MAX : 1,
+                   .import_rows = 1},
         .costs = {.row_compute = movement->row_compute,
                   .row_send = movement->row_send,
                   .chunk_send = movement->chunk_send},

@@ -1,6 +1,7 @@
-// Moves experts to and fro until it is killed, for fssdp_lost.sh.
+// Moves experts to and fro until it is killed, for fssdp_lost.sh. Argument "differ": rank 1 comes to
+// expect other loads than the others.
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/run.h"
+#include "runtime/fssdp/own.h"
 #include "tests/runtime/mpi_case.h"
 #include "tests/runtime/support/moving.h"
 
@@ -23,10 +24,18 @@ static void iterate(struct moving *m) {
     }
 }
 
-int main(void) {
+// Enough rows for expert 0 that it is worth replicas.
+static void differ(struct moving *m) {
+    uint32_t *counts = m->state.fssdp->set[0].layer[1].window;
+    for (int r = 0; r < m->comm->size; r++) counts[r * EXPERTS] = 1000;
+}
+
+int main(int argc, char **argv) {
+    const bool differs = argc > 1 && strcmp(argv[1], "differ") == 0;
     static struct hrt_comm comm;
     static struct moving m;
-    const struct hrt_movement movement = {.policy = "fsdp", .overlap = EXPERTS, .window = 1};
+    const struct hrt_movement movement = {
+        .policy = differs ? "quota" : "fsdp", .overlap = EXPERTS, .slots = 2, .window = 1};
     ranks_open(&comm, NULL);
     moving_open(&m, &comm, &movement,
                 (struct moving_sizes){.experts = EXPERTS,
@@ -37,5 +46,8 @@ int main(void) {
                                       .tokens = 1});
     printf("moving\n");
     fflush(stdout);
-    for (;;) iterate(&m);
+    for (int i = 0;; i++) {
+        iterate(&m);
+        if (differs && i == 2 && comm.rank == 1) differ(&m);
+    }
 }

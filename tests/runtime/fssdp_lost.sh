@@ -1,6 +1,7 @@
 #!/bin/sh
 # fssdp_lost.sh PROGRAM: a rank of fssdp_loop is killed while experts are on their way. The job ends in
-# bounded time, with one message that names the rank, and leaves no process behind.
+# bounded time, with one message that names the rank, and leaves no process behind. So does one whose
+# ranks disagree.
 program=$1
 here=$(dirname "$0")
 out=$(mktemp -d)
@@ -45,6 +46,12 @@ done
 export HECATE_COMM_TIMEOUT=3
 killed STOP 0.2
 said_once 'error: lost rank [0-9] \(process [0-9]+ on .*\)'
+
+# Ranks that plan differently say so and stop.
+timeout 40 "$here/ranks.sh" 3 "$program" differ >"$out/said" 2>&1
+code=$?
+[ $code -eq 1 ] || fail "ended with $code"
+said_once "error: ranks 0 and 1 have planned differently for layer 1 of set 'sparse'"
 
 # A launcher that lets the others run on.
 export OMPI_MCA_orte_enable_recovery=1

@@ -383,6 +383,32 @@ static void no_slots_no_entries_all_slots(void **state) {
     }
 }
 
+// A profile's forecast is there before the first iteration; without one owners are alone then.
+static void the_first_iteration_has_replicas_only_with_a_profile(void **state) {
+    (void)state;
+    const struct hrt_movement movement = {
+        .policy = "quota", .overlap = EXPERTS_MAX, .slots = 2, .window = 3};
+    static uint32_t forecast[LAYERS * 8 * EXPERTS_MAX];
+    struct moving m;
+    CHECK(comm.size <= 8);
+    for (int64_t cell = 0; cell < LAYERS * comm.size; cell++) forecast[cell * EXPERTS_MAX] = 1000;
+    moving_open(&m, &comm, &movement,
+                (struct moving_sizes){.experts = EXPERTS_MAX,
+                                      .topk = PICKS,
+                                      .layers = LAYERS,
+                                      .chunk = CHUNK,
+                                      .width = WIDTH,
+                                      .tokens = TOKENS});
+    for (int with = 0; with < 2; with++) {
+        const struct hpl_plan *plan = &m.state.fssdp->set[0].layer[1].plan;
+        m.set.forecast = with ? forecast : NULL;
+        hrt_fssdp_begin(m.state.fssdp, true);
+        hrt_plan(m.state.fssdp, 0, 1);
+        CHECK((plan->first[EXPERTS_MAX] > EXPERTS_MAX) == (with && comm.size > 1));
+    }
+    moving_close(&m);
+}
+
 static void few_experts(void **state) {
     (void)state;
     const int64_t experts[] = {2, 3, comm.size > 1 ? comm.size : 2};
@@ -399,6 +425,7 @@ int main(void) {
         cmocka_unit_test(every_policy),
         cmocka_unit_test(calibration_and_even_split),
         cmocka_unit_test(no_slots_no_entries_all_slots),
+        cmocka_unit_test(the_first_iteration_has_replicas_only_with_a_profile),
         cmocka_unit_test(few_experts),
     };
     ranks_open(&comm, getenv("HECATE_TOPOLOGY"));
