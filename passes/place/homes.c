@@ -304,7 +304,7 @@ static bool take_slot(struct hec_placement *p, int k, MlirValue operand, MlirVal
 
 static void join_in_place(struct hec_placement *p, int k) {
     const MlirOperation op = p->live.ops.item[k];
-    if (!hec_op_traits(op)->in_place) return;
+    if (!hec_op_traits(op)->in_place || p->new_homes) return;
     for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
         const MlirValue result = hec_result(op, r);
         if (p->placed[index_of(p, result)].pinned) continue;
@@ -353,6 +353,6 @@ void hec_place_decide(struct hec_placement *p) {
     pin_all(p);
     if (!p->sound) return;
     for (int i = 0; i < live->loops.count; i++) join_carried(p, live->loops.item[i].op);
-    hec_place_sums(p);
+    if (!p->apart) hec_place_sums(p);
     for (int k = 1; k < live->ops.count; k++) join_in_place(p, k);
 }

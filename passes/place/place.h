@@ -44,7 +44,9 @@ struct hec_placement {
     HEC_VEC(struct hec_slot) slots;
     HEC_VEC(struct hec_repair) repairs;
     int64_t arena_bytes;
-    bool sound; // False once something was reported.
+    bool sound;     // False once something was reported.
+    bool apart;     // No sums in place.
+    bool new_homes; // No result takes the buffer of an operand.
 };
 
 // ---- homes.c

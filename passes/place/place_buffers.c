@@ -19,6 +19,7 @@
 // Reports  a layer that is neither constant nor the loop's; an internal error when the proof fails.
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "passes/pass.h"
 #include "passes/place/place.h"
@@ -128,17 +129,29 @@ static enum hec_pass_result place(struct hec_placement *p) {
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
-    (void)options;
     if (!check(module)) return HEC_PASS_REFUSED;
-    struct hec_placement p = {.module = module, .sound = true};
+    struct hec_placement p = {
+        .module = module,
+        .sound = true,
+        .apart = strcmp(hec_pass_option(options, "sums", "in-place"), "apart") == 0,
+        .new_homes = strcmp(hec_pass_option(options, "results", "in-place"), "apart") == 0,
+    };
     const enum hec_pass_result result = place(&p);
     hec_live_free(&p.live);
     hec_arena_free(&p.arena);
     return result;
 }
 
+// For measuring what each is worth (bench/ablation).
+static const struct hec_pass_option options_known[] = {
+    {"sums", "in-place|apart", "Whether products add to what lies at their home"},
+    {"results", "in-place|apart", "Whether elementwise results take the buffer of an operand"},
+    {0},
+};
+
 const struct hec_pass hec_pass_place_buffers = {
     .flag = "place-buffers",
     .summary = "Give every tensor a home, prove that none is overwritten",
+    .option = options_known,
     .run = run,
 };

@@ -1,5 +1,7 @@
 // RUN: split-file %s %t
 // RUN: hecate-opt --passes=place-buffers %t/sharing.mlir | FileCheck %t/sharing.mlir
+// RUN: hecate-opt '--passes=place-buffers(sums=apart)' %t/sharing.mlir | FileCheck %t/sharing.mlir --check-prefix=APART
+// RUN: hecate-opt '--passes=place-buffers(results=apart)' %t/sharing.mlir | FileCheck %t/sharing.mlir --check-prefix=NEW
 // RUN: hecate-opt --passes=place-buffers %t/history.mlir | FileCheck %t/history.mlir
 // RUN: hecate-opt --passes=place-buffers %t/swap.mlir | FileCheck %t/swap.mlir
 // RUN: hecate-opt --passes=place-buffers %t/outside.mlir | FileCheck %t/outside.mlir
@@ -30,6 +32,12 @@ module {
   // CHECK:         "moe.add"(%[[F]], %[[H]])
   // CHECK:         "moe.contract"({{.*}}) {home
   // CHECK:         "moe.contract"({{.*}}) {home
+  // APART-LABEL:   func.func @forward(
+  // APART-NOT:     adds
+  // APART:         return
+  // NEW:           "moe.fill"() {home = ["arena+[[ONE:[0-9]+]]"]
+  // NEW-NOT:       "moe.silu"{{.*}}arena+[[ONE]]"
+  // NEW:           adds
   func.func @forward() -> (!y, !y, !y, !y) {
     %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
     %b = "moe.silu"(%a) : (!x) -> !x

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""What each pass and each choice of the compiler is worth.
+
+    bench/ablation/ablate.py --hecatec build/bin/hecatec [--models small,medium] [--threads 1]
+                             [--rounds 3] [--steps 4] [--out FILE]
+
+Compiles examples/bench-<model>.moe once with the default pipeline and once for each line of VARIANTS with
+one thing changed, runs all of them in turn, round by round, and prints a table (--out: writes it, with
+the machine). A run's time is what a step adds to it: a run of 2 * steps less one of `steps`. With one thread
+that is processor time, which other programs do not add to; with more it is the wall clock, and only an
+idle machine gives figures. The median of the rounds' ratios to the default program of the same round counts."""
+import argparse
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench/train"))
+import machine  # noqa: E402
+
+FRONT = "check-shapes,group-experts,inline"
+BACK = "recompute", "fuse-elementwise", "place-buffers"
+
+
+def pipeline(simplify=True, recompute=BACK[0], fuse=BACK[1], place=BACK[2]):
+    middle = ("simplify,use-bf16,differentiate,simplify" if simplify else "use-bf16,differentiate").split(",")
+    return ",".join([FRONT, *middle, *filter(None, [recompute, fuse, place])])
+
+
+VARIANTS = (  # What is changed, and the passes.
+    ("default", pipeline()),
+    ("no fuse-elementwise", pipeline(fuse=None)),
+    ("no simplify", pipeline(simplify=False)),
+    ("recompute(policy=none)", pipeline(recompute="recompute(policy=none)")),
+    ("recompute(policy=cheap)", pipeline(recompute="recompute(policy=cheap)")),
+    ("place-buffers(sums=apart)", pipeline(place="place-buffers(sums=apart)")),
+    ("place-buffers(results=apart)", pipeline(place="place-buffers(results=apart)")),
+    ("all of them off", pipeline(False, "recompute(policy=none)", None,
+                                 "place-buffers(sums=apart,results=apart)")),
+)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hecatec", required=True)
+    parser.add_argument("--models", default="small,medium", type=lambda text: text.split(","))
+    parser.add_argument("--threads", default=1, type=int)
+    parser.add_argument("--rounds", default=3, type=int)
+    parser.add_argument("--steps", default=4, type=int)
+    parser.add_argument("--out", type=pathlib.Path)
+    return parser.parse_args()
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def build(options, model, passes, program):
+    source = ROOT / f"examples/bench-{model}.moe"
+    run([options.hecatec, f"--passes={passes}", "--save-temps=" + str(program) + ".temps", "-o", program, source])
+    lines = run([program, "info"]).splitlines()
+    return next(line.split(None, 1)[1] for line in lines if line.split()[:1] == ["arena"])
+
+
+def seconds(options, program, text, steps):
+    command = [program, "train", "--data", text, "--steps", str(steps), "--threads", str(options.threads),
+               "--route=balanced", "--set", "train.eval_every=0"]
+    wall, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(command)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return processor if options.threads == 1 else time.monotonic() - wall
+
+
+def step_seconds(options, program, text):
+    steps = options.steps
+    return (seconds(options, program, text, 2 * steps) - seconds(options, program, text, steps)) / steps
+
+
+def measure(options, model, text, work):
+    programs = [(name, work / f"{model}-{i}", passes) for i, (name, passes) in enumerate(VARIANTS)]
+    arena = {name: build(options, model, passes, program) for name, program, passes in programs}
+    rounds = []
+    for number in range(options.rounds):
+        order = programs if number % 2 == 0 else programs[::-1]
+        rounds.append({name: step_seconds(options, program, text) for name, program, _ in order})
+    rows = []
+    for name, _ in VARIANTS:
+        ratios = [times[name] / times["default"] for times in rounds]
+        rows.append((model, name, f"{1e3 * min(times[name] for times in rounds):.1f}",
+                     f"{100 * (statistics.median(ratios) - 1):+.1f} %",
+                     f"{100 * (min(ratios) - 1):+.1f} .. {100 * (max(ratios) - 1):+.1f} %", arena[name]))
+    return rows
+
+
+def table(rows):
+    heads = ("model", "changed", "least ms per step", "time, median", "least .. most", "arena")
+    lines = [heads, ("---", "---", "---:", "---:", "---:", "---:"), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def main():
+    options = arguments()
+    clock = "processor time of 1 thread" if options.threads == 1 else f"wall clock, {options.threads} threads"
+    rows, busy, begin = [], machine.busy_seconds() - machine.own_seconds(), time.monotonic()
+    with tempfile.TemporaryDirectory() as directory:
+        work = pathlib.Path(directory)
+        text = work / "text"
+        licenses = sorted(pathlib.Path("/usr/share/common-licenses").iterdir())
+        text.write_bytes(b"".join(file.read_bytes() for file in licenses))
+        for model in options.models:
+            rows += measure(options, model, text, work)
+    others = (machine.busy_seconds() - machine.own_seconds() - busy) / (time.monotonic() - begin)
+    about = machine.describe({})
+    page = f"""# What passes are worth: {about['cpu']}, {about['cores']} cores
+
+Real: measured by bench/ablation/ablate.py, {clock}; {options.rounds} rounds of {options.steps} steps, one thing
+changed at a time. Other programs used {others:.1f} cores meanwhile.
+
+{table(rows)}
+
+{chr(10).join(f"- {key}: {value}" for key, value in about.items())}
+"""
+    print(page)
+    if options.out:
+        options.out.write_text(page)
+
+
+main()
