@@ -61,6 +61,36 @@ static void products_report_sizes_flops_and_bytes(void **state) {
     for (int i = 0; i < 3; i++) assert_int_equal(seen.call[i].work.kind, HK_KIND_PRODUCT);
 }
 
+// Weights count two bytes each; everything else is float.
+static void bf16_products_have_names_of_their_own(void **state) {
+    (void)state;
+    static float a[3 * 5], c[3 * 7], grad[5 * 64];
+    static hk_bf16 b[6 * 64];
+    const float *const rows = a;
+    const hk_bf16 *const chunks[] = {b};
+    float *const grads[] = {grad};
+    const int32_t first[] = {0, 3};
+    struct seen seen = {0};
+    const struct hk_observer observer = {note, &seen};
+    const struct hk_matmul_dims dims = {.m = 3, .n = 7, .k = 5};
+    const struct hk_grouped_dims grouped = {.experts = 1, .n = 7, .k = 5};
+    hk_observe(&observer);
+    hk_matmul_nn_bf16(c, rows, b, HK_PANELS, dims, HK_STORE);
+    hk_grouped_nt_bf16(a, c, chunks, 0, first, grouped, HK_ADD);
+    hk_grouped_tn_bf16(grads, 0, rows, c, first, grouped, HK_ADD);
+    hk_observe(NULL);
+
+    const int64_t size[] = {3, 7, 5}, sizes[] = {3, 1, 7, 5};
+    const double flops = 2 * 3 * 7 * 5;
+    assert_int_equal(seen.calls, 3);
+    expect_call(&seen, 0, "matmul_nn_bf16", "m n k", size, 3, flops, 4 * (15 + 21) + 2 * 35);
+    expect_call(&seen, 1, "grouped_nt_bf16", "~rows experts n k", sizes, 4, flops,
+                4 * (21 + 2 * 15) + 2 * 35 + 4);
+    expect_call(&seen, 2, "grouped_tn_bf16", "~rows experts n k", sizes, 4, flops,
+                4 * (21 + 15 + 2 * 35) + 4);
+    for (int i = 0; i < 3; i++) assert_int_equal(seen.call[i].work.kind, HK_KIND_PRODUCT);
+}
+
 // The expert without rows is not read.
 static void grouped_products_report_their_rows(void **state) {
     (void)state;
@@ -164,6 +194,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_report_sizes_flops_and_bytes),
         cmocka_unit_test(grouped_products_report_their_rows),
+        cmocka_unit_test(bf16_products_have_names_of_their_own),
         cmocka_unit_test(attention_counts_the_pairs_that_the_mask_leaves),
         cmocka_unit_test(only_the_thread_that_asked_is_observed),
         cmocka_unit_test(results_are_the_same_with_and_without),
