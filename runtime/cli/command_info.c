@@ -8,6 +8,7 @@
 #include "runtime/log/progress.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
+#include "runtime/plan/policy.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
@@ -44,6 +45,7 @@ static void print_memory(const struct hrt_program *program) {
     const double moving = (double)hrt_ranks_moving_bytes(program) - replicas;
     const double sums = (double)hrt_dense_bytes(program);
     const double rounded = (double)hrt_rounded_bytes_here(program);
+    const double process = (double)hrt_ranks_process_bytes(program);
     printf("memory in training%s\n", program->world ? ", of a rank" : "");
     print_bytes("parameters", params);
     if (rounded > 0) print_bytes("bf16 copies", rounded);
@@ -53,16 +55,21 @@ static void print_memory(const struct hrt_program *program) {
     if (moving > 0) print_bytes("rows under way", moving);
     if (replicas > 0) print_bytes("replicas", replicas);
     if (sums > 0) print_bytes("sums under way", sums);
+    print_bytes(program->world ? "program, MPI" : "program", process);
     print_bytes("total", 2 * params + states + rounded + (double)program->arena_bytes + moving +
-                             replicas + sums);
+                             replicas + sums + process);
 }
 
+// Budgets are those of the planner's own policies; others replicate as they were made to.
 static void print_movement(const struct hrt_movement *m) {
     static const char *const calibrated[] = {"", ", calibrated where it pays", ", calibrated"};
-    printf("  movement       %s: at most %" PRId64 " replicas of a rank and layer, %" PRId64
-           " chunks into a node%s\n",
-           m->policy, m->slots, m->overlap, calibrated[m->calibrate]);
-    printf("                 replicas are %s",
+    const struct hpl_policy *policy = hpl_policy_find(m->policy);
+    printf("  movement       %s", m->policy);
+    if (policy && policy->calibrates)
+        printf(": at most %" PRId64 " replicas of a rank and layer, %" PRId64
+               " chunks into a node%s",
+               m->slots, m->overlap, calibrated[m->calibrate]);
+    printf("\n                 replicas are %s",
            m->rematerialize ? "gathered again for backward" : "kept until backward");
     if (m->reshard_every)
         printf("; owners may change every %" PRId64 " iterations", m->reshard_every);
