@@ -1,11 +1,12 @@
 // bench: what the measurements of hk_bench share. Figures are per run of all threads; the fastest
-// of many runs counts, because whatever else the machine does only ever slows a run down.
+// tenth of many runs counts: what else the machine does slows runs down, and clocks that lose time
+// now and then make some look faster than they were.
 #ifndef HECATE_BENCH_KERNELS_BENCH_H
 #define HECATE_BENCH_KERNELS_BENCH_H
 
 #include <stdint.h>
 
-// Seconds of the fastest run of `run(context)`, out of about a third of a second of runs.
+// Seconds of `run(context)`: below it stayed the fastest tenth of a third of a second of runs.
 double bench_seconds(void (*run)(void *context), void *context);
 
 // `count` floats in [-1, 1), aligned to 64 bytes; the bench never frees them one by one.

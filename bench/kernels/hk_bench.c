@@ -26,17 +26,25 @@ static double sample(void (*run)(void *context), void *context, int runs) {
     return (now() - start) / runs;
 }
 
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+enum { samples_max = 1024 };
+
 double bench_seconds(void (*run)(void *context), void *context) {
     run(context); // Page faults, the thread team, the choice of instruction set.
     const double once = sample(run, context, 3);
     const int runs = once > 5e-4 ? 1 : once < 5e-7 ? 1000 : (int)(5e-4 / once) + 1;
-    double best = 1e30;
+    static double seconds[samples_max];
     const double end = now() + 0.3;
-    for (int i = 0; i < 3 || now() < end; i++) {
-        const double seconds = sample(run, context, runs);
-        if (seconds < best) best = seconds;
+    int count = 0;
+    while (count < 3 || (count < samples_max && now() < end)) {
+        seconds[count++] = sample(run, context, runs);
     }
-    return best;
+    qsort(seconds, (size_t)count, sizeof *seconds, ascending);
+    return seconds[count / 10];
 }
 
 enum { arrays_max = 512 };
