@@ -31,6 +31,9 @@ size_t hrt_ranks_params_bytes(const struct hrt_program *program);
 size_t hrt_ranks_state_bytes(const struct hrt_program *program); // Each of the optimizer's states.
 size_t hrt_ranks_moving_bytes(const struct hrt_program *program);
 
+// What a process takes besides: its code, libraries, stack, and MPI with its buffers.
+size_t hrt_ranks_process_bytes(const struct hrt_program *program);
+
 // Chunks of all sets and layers.
 int64_t hrt_ranks_chunks(const struct hrt_program *program);
 
