@@ -47,14 +47,14 @@ def gradients(bound, a, b):
     return worst
 
 
-def losses(bound, a, b):
-    """Logs, step by step: at most BOUND apart, relatively. Returns the worst."""
+def losses(bound, a, b, first=None):
+    """Logs, step by step, all or the FIRST ones: at most BOUND apart, relatively. Returns the worst."""
     with open(a) as left, open(b) as right:
         steps = list(zip(map(json.loads, left), map(json.loads, right), strict=True))
     if len(steps) < 2:
         raise Apart("no steps")
     worst = 0
-    for x, y in steps:
+    for x, y in steps[:first]:
         for key in ("loss", "cross_entropy", "aux", "grad_norm"):
             apart = abs(x[key] - y[key]) / (abs(x[key]) or 1)
             worst = max(worst, apart)
@@ -63,3 +63,19 @@ def losses(bound, a, b):
         if x.get("tokens_per_expert") != y.get("tokens_per_expert"):
             raise Apart(f"loads of step {x['step']}")
     return worst
+
+
+def first_flip(a, b):
+    """Records of routing (docs/routing.md): the first sequence with a token that went to another expert,
+    or None. Heads of other models are an error."""
+    left, right = (open(path, "rb").read() for path in (a, b))
+    sequences, _, layers = struct.unpack("<3I", left[8:20])
+    head = 20 + 8 * layers
+    if left[:head] != right[:head] or len(left) != len(right):
+        raise Apart("records of other runs")
+    each = (len(left) - head) // sequences
+    for sequence in range(sequences):
+        at = head + sequence * each
+        if left[at : at + each] != right[at : at + each]:
+            return sequence
+    return None

@@ -4,12 +4,15 @@ for its ranks, nodes and policy and run under mpirun on this machine:
 
   gradients  of steps 1, 2, 4 and 8 of a training whose learning rate is 0, so that all runs have the same
              parameters while plans, replicas and owners change: |g - g'| <= 2e-6 |g| + 1e-7 |all| / sqrt(n)
-  losses     of a training, with loads and norms: 2e-5 relative (fp64: 1e-12 both; bf16: 5e-4, because a
-             parameter's last bit may decide which way its copy is rounded, by 2^-8 of it)
+  losses     of a training, with loads and norms: 2e-6 relative up to the first token that goes to another
+             expert than on one rank (rounding may exchange two of almost equal score: `free` is the number
+             of steps before), and 2e-5 all along a training that is sent where one rank chose
+             (--route=ids:). fp64: 1e-12 both; bf16: 5e-4, because a parameter's last bit may decide
+             which way its copy is rounded, by 2^-8 of it
   bits       the same training once more, with transfers that advance at other moments: equal files
 
-Routers choose what they chose on one rank (--route=ids:). Rows dropped by weight are not compared beyond
-gradients: two weights that rounding exchanges drop another row.
+Where rows are dropped by weight only gradients are compared: two weights that rounding exchanges drop
+another row.
 
 Prints a table. Exit code 0: every case that the compiler takes is exact; 1: one is not; 77: none was run."""
 import argparse
@@ -169,8 +172,22 @@ class Bench:
                                     "--record-ids", self.folder / f"{name}.ids"])
         return name
 
+    def check_free(self, case, one, close):
+        """Compares the training `first`, whose routers were free, up to the first token that went to
+        another expert than on one rank; if there is one, a training with the ids of one rank. Returns
+        the steps before it, or "all", and the worst loss."""
+        at, bound = self.folder, min(close, 2e-6) if case["precision"] != "bf16" else close
+        flip = compare.first_flip(f"{at}/{one}.ids", f"{at}/first.ids")
+        if flip is None:
+            return "all", compare.losses(bound, f"{at}/{one}.log", f"{at}/first.log")
+        steps = flip // (SEQUENCES * case["accumulation"])
+        worst = compare.losses(bound, f"{at}/{one}.log", f"{at}/first.log", steps)
+        self.train(case, "replayed", ["--steps", self.steps, f"--route=ids:{at}/{one}.ids"])
+        return steps, max(worst, compare.losses(close, f"{at}/{one}.log", f"{at}/replayed.log"))
+
     def check(self, case):
-        """Returns the worst gradient, as a share of what is allowed, and the worst loss."""
+        """Returns the worst gradient, as a share of what is allowed, the worst loss, and how
+        many steps it took until a token went to another expert."""
         one, at = self.reference(case), self.folder
         tight, close = {"fp64": (1e-12, 1e-12), "fp32": (2e-6, 2e-5), "bf16": (2e-6, 5e-4)}[case["precision"]]
         self.still(case, "still", [f"--route=ids:{at}/{one}-still.ids"])
@@ -178,14 +195,15 @@ class Bench:
                        for step in CAPTURED)
         loss = compare.losses(tight if case["capacity"] == "lowest" else close,
                               f"{at}/{one}-still.log", f"{at}/still.log")
-        more = ["--steps", self.steps, f"--route=ids:{at}/{one}.ids"]
+        more = ["--steps", self.steps, "--record-ids", at / "first.ids"]
         self.train(case, "first", more)
+        free, replayed = "-", 0
         if case["capacity"] != "lowest":
-            loss = max(loss, compare.losses(close, f"{at}/{one}.log", f"{at}/first.log"))
+            free, replayed = self.check_free(case, one, close)
         self.train(case, "second", more, {"HECATE_COMM_PROGRESS": "poll"})
         if not filecmp.cmp(at / "first.saved", at / "second.saved", shallow=False):
             raise compare.Apart("two runs of the same ranks differ in bits")
-        return gradient, loss
+        return gradient, max(loss, replayed), free
 
 
 def taken(bench, dimensions):
@@ -250,7 +268,7 @@ def main():
         print(f"{len(cases)} cases; real: mpirun on this machine, "
               f"{len(os.sched_getaffinity(0))} cores")
         shown = [name for name in dimensions if len(dimensions[name]) > 1]
-        print("  ".join(shown + ["gradients", "losses", "seconds"]))
+        print("  ".join(shown + ["gradients", "losses", "free", "seconds"]))
         failed = 0
         for case in cases:
             row = "  ".join(str(case[name]).ljust(len(name)) for name in shown)
@@ -259,8 +277,8 @@ def main():
                 continue
             start = time.monotonic()
             try:
-                gradient, loss = bench.check(case)
-                end = f"{gradient:9.3f}  {loss:.0e}"
+                gradient, loss, free = bench.check(case)
+                end = f"{gradient:9.3f}  {loss:.0e}  {free:>4}"
             except (compare.Apart, Failed, subprocess.TimeoutExpired) as error:
                 failed += 1
                 end = f"NOT EXACT: {error}"
