@@ -25,6 +25,7 @@ again='/again = true/'
 
 expect 'reads experts before their await' "$first{/fssdp.await/d}"
 expect 'reads experts before their await' '/fssdp.collect_grad/,${/fssdp.await/d};/func @backward/,${/fssdp.await/d}'
+expect 'reads experts before their await, or when released' '0,/what = "parameters"/{/what = "parameters"/d;s/^ *"fssdp.await"(\(%[a-z0-9]*\)).*$/&\n"fssdp.release"(\1) {set = @sparse, what = "parameters"} : (index) -> ()/}'
 expect 'starts while every slot is taken' "0,/what = \"parameters\"/{/what = \"parameters\"/d}"
 expect 'starts what was not planned' '/fssdp.plan/d'
 expect 'plans twice in one iteration' 's/"fssdp.plan"(%[a-z0-9]*)/"fssdp.plan"(%c0)/'
