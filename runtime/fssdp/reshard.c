@@ -83,50 +83,25 @@ static bool find_owners(struct hrt_fssdp *fssdp, int index, int32_t *next) {
 }
 
 // ---- moving
+//
+// A rank that receives before it sends takes more memory than it will have. So chunks move along paths
+// from owner to owner, few at a time; what has been sent is given back at once, and gradients, which are
+// zero now, before all.
 
-enum { UNDER_WAY = 16, TAG = (1 << 14) - 1 };
+enum { BUFFERS = 4, UNDER_WAY = 2 * BUFFERS, TAG = (1 << 14) - 1 };
 
-// Messages of this rank, at most UNDER_WAY at a time. All ranks post theirs in one order, that of
-// chunks, so the first one that is left can always go on.
+// Messages of this rank, at most UNDER_WAY at a time. All ranks post theirs in one order, so the first
+// one that is left can always go on.
 struct way {
     struct hrt_comm *comm;
-    struct hrt_request request[UNDER_WAY];
+    struct message {
+        struct hrt_request request;
+        bool send;
+    } message[UNDER_WAY];
     int64_t posted, done;
 };
 
-static void finish_one(struct way *way) {
-    while (!hrt_comm_test(way->comm, &way->request[way->done % UNDER_WAY])) continue;
-    way->done++;
-}
-
-static void post(struct way *way, bool send, int peer, void *data, size_t bytes) {
-    if (way->posted - way->done == UNDER_WAY) finish_one(way);
-    struct hrt_request *request = &way->request[way->posted++ % UNDER_WAY];
-    if (send) {
-        hrt_comm_isend(way->comm, request, peer, TAG, data, bytes);
-    } else {
-        hrt_comm_irecv(way->comm, request, peer, TAG, data, bytes);
-    }
-}
-
-struct buffer {
-    char *base;
-    int64_t element;
-};
-
-// What a chunk has at its owner; the first four move, and all are given back.
-enum { BUFFERS = 5, MOVING = 4 };
-static void buffers_of(const struct hrt_fssdp *fssdp, struct buffer buffer[BUFFERS]) {
-    const struct hrt_state *state = fssdp->state;
-    const int64_t element = hrt_element_bytes(fssdp->program->precision);
-    buffer[0] = (struct buffer){state->params, element};
-    buffer[1] = (struct buffer){state->rounded, sizeof(hk_bf16)};
-    buffer[2] = (struct buffer){state->mean, element};
-    buffer[3] = (struct buffer){state->variance, element};
-    buffer[4] = (struct buffer){state->grads, element};
-}
-
-// The whole pages of a chunk that went away; what shares a page with others stays.
+// The whole pages of what went away; what shares a page with others stays.
 static void give_back(char *begin, size_t bytes) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t from = ((uintptr_t)begin + page - 1) / page * page;
@@ -134,42 +109,100 @@ static void give_back(char *begin, size_t bytes) {
     if (from < to) madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
-static void move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *next,
-                     struct way *way) {
-    const struct hrt_set *set = fssdp->set[index].set;
-    const int32_t *owner = fssdp->program->owners[index];
-    const int rank = fssdp->comm->rank;
-    struct buffer buffer[BUFFERS];
-    buffers_of(fssdp, buffer);
-    for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++) {
-        if (owner[chunk] == next[chunk]) continue;
-        if (owner[chunk] != rank && next[chunk] != rank) continue;
-        const bool send = owner[chunk] == rank;
-        const int64_t at = set->offset + chunk * set->chunk_elements;
-        for (int i = 0; i < MOVING; i++) {
-            if (buffer[i].base)
-                post(way, send, send ? next[chunk] : owner[chunk],
-                     buffer[i].base + at * buffer[i].element,
-                     (size_t)(set->chunk_elements * buffer[i].element));
-        }
+static void finish_one(struct way *way) {
+    struct message *message = &way->message[way->done++ % UNDER_WAY];
+    while (!hrt_comm_test(way->comm, &message->request)) continue;
+    if (message->send) give_back(message->request.data, message->request.bytes);
+}
+
+static void post(struct way *way, bool send, int peer, void *data, size_t bytes) {
+    if (way->posted - way->done == UNDER_WAY) finish_one(way);
+    struct message *message = &way->message[way->posted++ % UNDER_WAY];
+    message->send = send;
+    if (send) {
+        hrt_comm_isend(way->comm, &message->request, peer, TAG, data, bytes);
+    } else {
+        hrt_comm_irecv(way->comm, &message->request, peer, TAG, data, bytes);
     }
 }
 
-static void leave_set(const struct hrt_fssdp *fssdp, int index, const int32_t *next) {
-    const struct hrt_set *set = fssdp->set[index].set;
-    int32_t *owner = fssdp->program->owners[index];
-    struct buffer buffer[BUFFERS];
-    buffers_of(fssdp, buffer);
-    for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++) {
-        const bool left = owner[chunk] == fssdp->comm->rank && next[chunk] != owner[chunk];
-        const int64_t at = set->offset + chunk * set->chunk_elements;
-        for (int i = 0; left && i < BUFFERS; i++) {
-            if (buffer[i].base)
-                give_back(buffer[i].base + at * buffer[i].element,
-                          (size_t)(set->chunk_elements * buffer[i].element));
-        }
-        owner[chunk] = next[chunk];
+// The next chunk, from *cursor on, that leaves the rank; -1: none.
+static int64_t next_to_leave(const int32_t *owner, const int32_t *next, int64_t chunks,
+                             int32_t rank, uint32_t *cursor) {
+    while (*cursor < chunks) {
+        const uint32_t chunk = (*cursor)++;
+        if (owner[chunk] == rank && next[chunk] != rank) return chunk;
     }
+    return -1;
+}
+
+// Orders the chunks that move: each is followed by one that its new owner sends, if that has any left.
+// Returns how many there are.
+static int64_t order_moves(const struct hrt_fssdp *fssdp, int index, const int32_t *next,
+                           int64_t *order) {
+    const struct hrt_set *set = fssdp->set[index].set;
+    const int32_t *owner = fssdp->program->owners[index];
+    const int64_t chunks = set->layers * set->experts;
+    uint32_t *cursor = fssdp->forecast; // [ranks]
+    int64_t count = 0;
+    memset(cursor, 0, (size_t)fssdp->comm->size * sizeof *cursor);
+    for (int32_t first = 0; first < fssdp->comm->size; first++) {
+        int32_t rank = first;
+        for (;;) {
+            const int64_t chunk = next_to_leave(owner, next, chunks, rank, &cursor[rank]);
+            if (chunk < 0 && rank == first) break;
+            if (chunk >= 0) order[count++] = chunk;
+            rank = chunk < 0 ? first : next[chunk];
+        }
+    }
+    return count;
+}
+
+struct buffer {
+    char *base; // NULL: there is none.
+    int64_t element;
+};
+
+static void move_chunk(const struct hrt_fssdp *fssdp, int index, int64_t chunk, int32_t to,
+                       struct way *way) {
+    const struct hrt_state *state = fssdp->state;
+    const struct hrt_set *set = fssdp->set[index].set;
+    const int64_t element = hrt_element_bytes(fssdp->program->precision);
+    const struct buffer buffer[BUFFERS] = {{state->params, element},
+                                           {state->rounded, sizeof(hk_bf16)},
+                                           {state->mean, element},
+                                           {state->variance, element}};
+    const int32_t from = fssdp->program->owners[index][chunk];
+    const int64_t at = set->offset + chunk * set->chunk_elements;
+    if (from != way->comm->rank && to != way->comm->rank) return;
+    for (int i = 0; i < BUFFERS; i++) {
+        const int64_t size = buffer[i].element;
+        if (!buffer[i].base) continue;
+        post(way, from == way->comm->rank, from == way->comm->rank ? to : from,
+             buffer[i].base + at * size, (size_t)(set->chunk_elements * size));
+    }
+}
+
+static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
+    const struct hrt_set *set = fssdp->set[index].set;
+    const int64_t bytes = set->chunk_elements * hrt_element_bytes(fssdp->program->precision);
+    char *grads = fssdp->state->grads;
+    grads += set->offset * hrt_element_bytes(fssdp->program->precision);
+    for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++) {
+        if (fssdp->program->owners[index][chunk] == fssdp->comm->rank)
+            give_back(grads + chunk * bytes, (size_t)bytes);
+    }
+}
+
+static void move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *next) {
+    struct way way = {.comm = fssdp->comm};
+    int32_t *owner = fssdp->program->owners[index];
+    const int64_t count = order_moves(fssdp, index, next, fssdp->rows);
+    drop_gradients(fssdp, index);
+    for (int64_t i = 0; i < count; i++)
+        move_chunk(fssdp, index, fssdp->rows[i], next[fssdp->rows[i]], &way);
+    while (way.done < way.posted) finish_one(&way);
+    for (int64_t i = 0; i < count; i++) owner[fssdp->rows[i]] = next[fssdp->rows[i]];
 }
 
 bool hrt_fssdp_end_step(struct hrt_fssdp *fssdp) {
@@ -179,11 +212,8 @@ bool hrt_fssdp_end_step(struct hrt_fssdp *fssdp) {
     fssdp->iterations = 0;
     hrt_moves_finish(fssdp);
     for (int i = 0; i < fssdp->program->sets; i++) {
-        struct way way = {.comm = fssdp->comm};
         if (!find_owners(fssdp, i, fssdp->next_owner)) continue;
-        move_set(fssdp, i, fssdp->next_owner, &way);
-        while (way.done < way.posted) finish_one(&way);
-        leave_set(fssdp, i, fssdp->next_owner);
+        move_set(fssdp, i, fssdp->next_owner);
         changed = true;
     }
     return changed;

@@ -12,8 +12,8 @@ struct hrt_fssdp;
 // gets one that is. Others leave owners alone.
 //
 // Parameters, their rounded copies, means and variances of the chunks that change their owner move
-// point to point; the memory they leave is given back, page by page. Gradients must be zero, as the
-// optimizer leaves them. Collective.
+// point to point; the memory they leave is given back, page by page, before more arrives. Gradients must
+// be zero, as the optimizer leaves them: their memory is given back, too. Collective.
 //
 // True: owners have changed, and whoever keeps a list of what is here makes it anew.
 bool hrt_fssdp_end_step(struct hrt_fssdp *fssdp);

@@ -78,7 +78,9 @@ def main():
         folder = pathlib.Path(text)
         exceeded = False
         for options in (["parallel.experts=ep"], ["parallel.experts=ep", "parallel.dense=shard"],
-                        ["parallel.experts=fssdp"], ["parallel.experts=replicate"]):
+                        ["parallel.experts=fssdp"],
+                        ["parallel.experts=fssdp", "parallel.placement.reshard=every(1)"],
+                        ["parallel.experts=replicate"]):
             sets = [word for option in options for word in ("--set", option)]
             program = compile_model(folder, "model", sets, T=POSITIONS, D=256, F=1024)
             took, bound = peak(program, f"{program}.ids"), announced(program)
