@@ -48,7 +48,8 @@ static void print_set(const struct report *r, bool rematerialize) {
               4 * row * p->node_rows, p->rows_us, -1);
     const bool exact = r->search->policy->when == HPL_WHEN_EXACT;
     print_row(r, "parameters, forward", chunks, p->received * (double)c->chunk_bytes,
-              p->entries * (double)c->chunk_bytes, p->gather_us, exact ? -1 : c->window_us);
+              p->entries * (double)c->chunk_bytes, p->gather_us,
+              exact ? c->exact_window_us : c->window_us);
     print_row(r, "gradients, backward", chunks, p->received * (double)c->grad_bytes,
               p->entries * (double)c->grad_bytes, p->reduce_us, c->reduce_window_us);
     if (rematerialize) // Behind the gradients, in what they leave of the window.

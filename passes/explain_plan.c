@@ -197,7 +197,7 @@ static void print_movement(const struct report *r) {
         if (!hec_search_phases(&r->search, i, &r->movement, &p)) return;
         snprintf(what, sizeof what, "parameters, %s a chunk, %.0f replicas",
                  hec_text_bytes((double)cost->chunk_bytes).text, p.replicas);
-        print_transfer(r, what, p.gather_us, exact ? 0 : cost->window_us);
+        print_transfer(r, what, p.gather_us, exact ? cost->exact_window_us : cost->window_us);
         const bool again = r->movement.rematerialize;
         snprintf(what, sizeof what, "gradients, %s a chunk%s",
                  hec_text_bytes((double)cost->grad_bytes).text, again ? "; parameters again" : "");

@@ -180,3 +180,40 @@ bool hec_sites_find(MlirOperation module, struct hec_sites *sites) {
     }
     return true;
 }
+
+// ---- what does not need the experts
+
+// Whether `op` was written in a block that the set's mixture calls: "sparse.shared".
+static bool is_of_mixture(MlirOperation op, MlirStringRef set) {
+    struct hec_place place;
+    if (!hec_loc_place(mlirOperationGetLocation(op), &place)) return false;
+    return place.unit.length > set.length + 1 && place.unit.data[set.length] == '.' &&
+           memcmp(place.unit.data, set.data, set.length) == 0;
+}
+
+struct hec_ops hec_independent(const struct hec_site *site) {
+    struct hec_ops found = hec_ops_in(mlirOperationGetBlock(site->collect));
+    const MlirStringRef set = hec_get_string(site->set, "sym_name");
+    struct hec_map behind = {0}; // Results of what stays behind the experts.
+    bool passed = false;
+    int count = 0;
+    for (int k = 0; k < found.count; k++) {
+        const MlirOperation op = found.op[k];
+        if (passed || mlirOperationEqual(op, site->collect)) {
+            const bool movable = passed && is_of_mixture(op, set) &&
+                                 (hec_op_traits(op)->pure || hec_op_is(op, HEC_OP_stash));
+            bool needs = !movable;
+            for (int i = 0; i < mlirOperationGetNumOperands(op) && !needs; i++) {
+                needs = hec_map_get(&behind, hec_operand(op, i).ptr);
+            }
+            for (int i = 0; i < mlirOperationGetNumResults(op) && needs; i++) {
+                *hec_map_at(&behind, hec_result(op, i).ptr) = 1;
+            }
+            if (!needs) found.op[count++] = op;
+        }
+        passed |= mlirOperationEqual(op, site->collect);
+    }
+    found.count = count;
+    hec_map_free(&behind);
+    return found;
+}

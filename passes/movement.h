@@ -55,6 +55,10 @@ struct hec_sites {
     int back[HEC_SITES_MAX];
 };
 
+// What the site's own block computes behind its experts in @forward without need of them: a shared
+// expert. In its order; nothing of it depends on other operations behind `collect`. Free `op`.
+struct hec_ops hec_independent(const struct hec_site *site);
+
 // False after a report: there are too many, or one is not whole.
 bool hec_sites_find(MlirOperation module, struct hec_sites *sites);
 

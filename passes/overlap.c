@@ -2,7 +2,8 @@
 //
 //   before   as materialize leaves it: every transfer starts where it is waited for
 //   after    @forward: plan and materialize at the start of the layer, or behind the mixture before
-//            them; they hide behind attention. Not for policies that plan on exact counts.
+//            them; they hide behind attention. Not for policies that plan on exact counts. A shared
+//            expert is computed before the await, not behind the experts.
 //            @backward: a re-materialization starts behind the mixture that comes before it: the last
 //            one of the loop starts the first one of the next iteration ({ahead = 1}: layer %i - 1;
 //            nothing below layer 0), and what comes before the loop starts the first iteration's.
@@ -63,9 +64,18 @@ static MlirOperation earliest(const struct hec_sites *sites, int index) {
     return mlirBlockGetFirstOperation(block);
 }
 
+// What does not need the experts is computed before their await: parameters travel meanwhile.
+static void delay_await(const struct hec_site *site) {
+    const MlirOperation await = find(block_of(site->waves), site, HEC_OP_await, NULL, NULL);
+    const struct hec_ops ops = hec_independent(site);
+    for (int k = 0; k < ops.count && await.ptr; k++) mlirOperationMoveBefore(ops.op[k], await);
+    free(ops.op);
+}
+
 static void move_forward(const struct hec_sites *sites, int index) {
     const struct hec_site *site = &sites->site[index];
     const MlirBlock block = block_of(site->exchange);
+    delay_await(site);
     const MlirOperation plan = find(block, site, HEC_OP_plan, NULL, NULL);
     const MlirOperation start = find(block, site, HEC_OP_materialize, NULL, NULL);
     if (!plan.ptr || !start.ptr || mlirOperationIsBeforeInBlock(site->exchange, plan)) return;

@@ -43,6 +43,12 @@ static void find_windows(const struct hec_machine *machine, const struct hec_sit
     MlirBlock block = mlirOperationGetBlock(site->waves);
     cost->window_us =
         hec_span_us(machine, block, last_before(site->waves, HEC_OP_collect), site->waves);
+    const struct hec_ops moved = hec_independent(site); // Before the await, by pass overlap.
+    double shared = 0;
+    for (int k = 0; k < moved.count; k++) shared += hec_op_us(machine, moved.op[k]);
+    free(moved.op);
+    cost->window_us += shared;
+    cost->exact_window_us = shared + hec_span_us(machine, block, site->exchange, site->waves);
     if (!site->collect_back.ptr) return;
     block = mlirOperationGetBlock(site->collect_back);
     cost->reduce_window_us = hec_span_us(machine, block, site->collect_back, none);

@@ -22,6 +22,7 @@ struct hec_set_cost {
     // Computation besides experts: between the start of the layer's parameters and their await;
     // behind reduce; between the start of a re-materialization and its await.
     double window_us, reduce_window_us, again_window_us;
+    double exact_window_us; // Of policies that plan on exact counts: behind the exchange.
 };
 
 struct hec_costs {

@@ -261,7 +261,8 @@ static void add_movement(struct stage *s, struct hec_phases *step) {
     const struct hec_machine *m = s->scene->machine;
     step->gather_us = hec_transfer_us(m, step->entries, step->received, cost->chunk_bytes);
     step->reduce_us = hec_transfer_us(m, step->entries, step->received, cost->grad_bytes);
-    const double forward = above(step->gather_us, is_exact(s->choice) ? 0 : cost->window_us);
+    const double forward =
+        above(step->gather_us, is_exact(s->choice) ? cost->exact_window_us : cost->window_us);
     step->exposed_us = forward + above(step->reduce_us, cost->reduce_window_us);
     step->exposed_again_us =
         forward + above(step->reduce_us + step->gather_us, cost->again_window_us);
