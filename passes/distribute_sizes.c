@@ -1,0 +1,64 @@
+// What distribute-experts changes in numbers: coefficients of losses, and sizes.
+#include "passes/distribute.h"
+
+#include <stdlib.h>
+
+enum { RANK_ROOM = 64 };
+
+// ---- losses
+
+// Whether the loss is a mean over tokens (z_loss) or sequences, and not of the loads of all tokens.
+static bool is_mean(MlirOperation op) {
+    const enum hec_op id = hec_op_of(op);
+    if (id == HEC_OP_z_loss || id == HEC_OP_z_loss_grad) return true;
+    const MlirValue counts = hec_operand(op, id == HEC_OP_aux_loss ? 1 : 2);
+    return hec_tensor_of(mlirValueGetType(counts)).rank > 1;
+}
+
+void hec_share_losses(MlirOperation module, double world) {
+    struct hec_ops ops = hec_ops_below(module);
+    for (int k = 0; k < ops.count; k++) {
+        const enum hec_op id = hec_op_of(ops.op[k]);
+        const bool z = id == HEC_OP_z_loss || id == HEC_OP_z_loss_grad;
+        if (!z && id != HEC_OP_aux_loss && id != HEC_OP_aux_loss_grad) continue;
+        const double parts = is_mean(ops.op[k]) ? world : world * world;
+        const double coef = hec_get_float(ops.op[k], "coef") / parts;
+        hec_set_attr(ops.op[k], hec_attr_float(mlirOperationGetContext(module), "coef", coef));
+    }
+    free(ops.op);
+}
+
+// ---- room for the rows of a wave
+
+// `rows_max` 0: as many as five quarters of the rank's own rows, up to the next RANK_ROOM.
+static MlirType resized(MlirType type, int64_t rows_max) {
+    if (!mlirTypeIsARankedTensor(type)) return type;
+    struct hec_tensor t = hec_tensor_of(type);
+    const int at = hec_tensor_find(&t, HEC_STR("rows"));
+    if (at < 0) return type;
+    const int64_t wanted = (5 * t.size[at] + 3) / 4;
+    t.size[at] = rows_max ? rows_max : (wanted + RANK_ROOM - 1) / RANK_ROOM * RANK_ROOM;
+    return hec_tensor_type(&t);
+}
+
+void hec_resize_rows(MlirOperation module) {
+    const MlirContext c = mlirOperationGetContext(module);
+    const bool given = hec_has_attr(module, "hecate.rows_max");
+    const int64_t rows_max = given ? hec_get_int(module, "hecate.rows_max") : 0;
+    struct hec_ops ops = hec_ops_below(module);
+    for (int k = 0; k < ops.count; k++) {
+        for (int i = 0; i < mlirOperationGetNumResults(ops.op[k]); i++) {
+            const MlirValue v = hec_result(ops.op[k], i);
+            mlirValueSetType(v, resized(mlirValueGetType(v), rows_max));
+            const bool sends = i == 0 && hec_op_is(ops.op[k], HEC_OP_dispatch);
+            if (!sends) continue;
+            const MlirOperation set = hec_find_symbol(module, hec_get_string(ops.op[k], "set"));
+            const int64_t rows = hec_tensor_of(mlirValueGetType(v)).size[0];
+            hec_set_attr(set, hec_attr_int(c, "rows_max", rows));
+        }
+        if (!hec_op_is(ops.op[k], HEC_OP_slot)) continue;
+        const MlirType type = hec_get_type(ops.op[k], "type");
+        hec_set_attr(ops.op[k], hec_attr_type(c, "type", resized(type, rows_max)));
+    }
+    free(ops.op);
+}
