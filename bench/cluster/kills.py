@@ -1,7 +1,7 @@
 """Kills, stops and cuts off ranks of a training at random moments, and times how the job ends.
 
     kills.py --hecatec BIN [--nodes 1 2] [--kills 20] [--stops 2] [--cuts 2] [--alones 2] [--seed 1]
-             [--out FILE.md]
+             [--experts ep] [--out FILE.md]
 
 Kills: SIGKILL to a random rank, from before MPI is up to the middle of training; alones: the same, and
 mpirun lets the others run on; stops: SIGSTOP; cuts: a node's cable is taken out. After each, all ranks
@@ -59,11 +59,11 @@ def ranks_of(program):
     return found
 
 
-def compile_model(hecatec, work):
+def compile_model(options, work):
     program = work / "small"
-    subprocess.run([hecatec, ROOT / "tests" / "mpi" / "small.moe", "-o", program, "--set",
+    subprocess.run([options.hecatec, ROOT / "tests" / "mpi" / "small.moe", "-o", program, "--set",
                     f"cluster.devices={RANKS}", "--set", "parallel.microbatch=4", "--set",
-                    "parallel.experts=ep"], env=ENV, check=True)
+                    f"parallel.experts={options.experts}"], env=ENV, check=True)
     return program
 
 
@@ -151,6 +151,7 @@ def main():
     parser.add_argument("--nodes", type=int, nargs="+", choices=(1, 2), default=[1, 2])
     for blow, count in (("kill", 20), ("alone", 2), ("stop", 2), ("cut", 2)):
         parser.add_argument(f"--{blow}s", type=int, default=count)
+    parser.add_argument("--experts", default="ep")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out")
     options = parser.parse_args()
@@ -159,7 +160,7 @@ def main():
         cluster("up", 2, RANKS // 2, "1gbit")
     try:
         with tempfile.TemporaryDirectory() as folder:
-            program = compile_model(options.hecatec, Path(folder))
+            program = compile_model(options, Path(folder))
             rows = [case(options, program, nodes, blow, chance) for nodes, blow in cases(options)]
     finally:
         if 2 in options.nodes:
@@ -167,7 +168,8 @@ def main():
     write(sys.stdout, rows)
     if options.out:
         with open(options.out, "w", encoding="utf-8") as out:
-            out.write(f"# Lost ranks\n\nReal: bench/cluster/kills.py, seed {options.seed}, {RANKS} ranks of one node "
+            out.write(f"# Lost ranks\n\nReal: bench/cluster/kills.py, seed {options.seed}, experts = "
+                      f"{options.experts}, {RANKS} ranks of one node "
                       f"and of two nodes of the testbed (1 Gbit/s) on {os.cpu_count()} cores. kill: "
                       "SIGKILL; alone: the same, and mpirun lets the others run on (on two nodes it "
                       "then never returns: only ranks count); stop: SIGSTOP; cut: a node's cable is out. Sound: "
