@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Two loss curves: examples/tiny.moe on the fortune cookies, and an equal PyTorch model on equal tokens.
+
+    bench/curve/curve.py [--steps 2000] [--hecatec build/bin/hecatec] [--threads 1]
+
+Both start from the same parameters (a safetensors file that the compiled program writes) and see the
+same sequences. Writes docs/curve.svg and bench/results/<machine>-curve.json and .md. Needs torch and
+numpy (bench/packages.txt). A third run, the same program with the kernels of another instruction set, whose
+sums round otherwise, shows how far rounding alone moves the losses. Takes some minutes."""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench/train"))
+import machine  # noqa: E402
+import picture  # noqa: E402
+
+SMOOTH, LATE = 20, 500  # Steps of a point of the picture; the last steps, for their mean loss.
+ALIKE = 1e-5  # Nats: more than rounding does to a loss before some token goes to another expert.
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--hecatec", default=str(ROOT / "build/bin/hecatec"))
+    p.add_argument("--steps", type=int, default=2000)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--texts", default="/usr/share/games/fortunes")
+    p.add_argument("--machine", help="name of the result files (default: from the CPU)")
+    p.add_argument("--out", default=str(ROOT))
+    return p.parse_args()
+
+
+def run(*command, **environment):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          env={**os.environ, "OMP_WAIT_POLICY": "passive", **environment})
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr}")
+
+
+def gather(folder, out):
+    """The collections without an extension are the texts, as quickstart.sh takes them."""
+    texts = sorted(path for path in pathlib.Path(folder).iterdir() if path.is_file() and "." not in path.name)
+    if not texts:
+        sys.exit(f"{folder} has no texts: install the package fortunes, or give --texts")
+    out.write_bytes(b"".join(path.read_bytes() for path in texts))
+
+
+def compile_program(options, work):
+    program = work / "tiny"
+    run(options.hecatec, "-o", program, "--set", "parallel.microbatch=8", ROOT / "examples/tiny.moe")
+    return program
+
+
+def train(options, program, work, *flags, **environment):
+    log = work / "log.jsonl"
+    run(program, "train", "--data", work / "text", "--seed", options.seed, "--threads", options.threads,
+        "--log", log, *flags, **environment)
+    return [json.loads(line)["loss"] for line in log.read_text().splitlines()]
+
+
+def smooth(losses):
+    return [(first + SMOOTH / 2, statistics.mean(losses[first:first + SMOOTH]))
+            for first in range(0, len(losses) - SMOOTH + 1, SMOOTH)]
+
+
+def compare(a, b):
+    """Figures of two curves, of single steps and of the means that the picture shows."""
+    steps = [abs(x - y) for x, y in zip(a, b)]
+    means = [abs(x - y) for (_, x), (_, y) in zip(smooth(a), smooth(b))]
+    late = min(LATE, len(a))
+    return {"mean": statistics.mean(steps), "max": max(steps), "max_at_step": steps.index(max(steps)) + 1,
+            "mean_smoothed": statistics.mean(means), "max_smoothed": max(means),
+            "alike": next((i for i, step in enumerate(steps) if step > ALIKE), len(steps)),
+            "late_mean": [statistics.mean(a[-late:]), statistics.mean(b[-late:])]}
+
+
+def markdown(result):
+    rows = [f"| {name} | {c['alike']} | {c['mean']:.4f} | {c['max']:.4f} | "
+            f"{c['mean_smoothed']:.4f} | {c['max_smoothed']:.4f} | "
+            f"{c['late_mean'][0]:.4f}, {c['late_mean'][1]:.4f} |" for name, c in result["compared"].items()]
+    return "\n".join([
+        f"# Loss curves: tiny.moe on the fortune cookies, {result['steps']} steps", "",
+        "Real: computed by bench/curve/curve.py. Absolute differences of the training loss in nats; "
+        f"alike: the first steps that agree to {ALIKE:g}; then rounding sends a token to another expert, and the "
+        f"runs part; smoothed: means of {SMOOTH} steps.", "",
+        "| | alike | mean | max | smoothed, mean | smoothed, max | "
+        f"mean of the last {LATE} steps |", "| --- | ---: | ---: | ---: | ---: | ---: | --- |", *rows, "",
+        "![curves](../../docs/curve.svg)", "", *[f"- {k}: {v}" for k, v in result["machine"].items()]]) + "\n"
+
+
+def write(options, result, ours, theirs):
+    out, name = pathlib.Path(options.out), options.machine or machine.slug(result["machine"])
+    curves = {"hecate": smooth(ours), "PyTorch": smooth(theirs)}
+    difference = [(step, x - y) for (step, x), (_, y) in zip(*curves.values())]
+    c = result["compared"]["hecate, PyTorch"]
+    note = (f"means of {SMOOTH} steps; single steps differ by {c['mean']:.4f} on average, {c['max']:.4f} at most; "
+            f"the first {c['alike']} agree to {ALIKE:g}")
+    title = "Training loss of examples/tiny.moe on the fortune cookies, single precision"
+    (out / "docs/curve.svg").write_text(picture.draw(curves, difference, options.steps, title, note))
+    results = out / "bench/results"
+    (results / f"{name}-curve.json").write_text(json.dumps(result, indent=1) + "\n")
+    (results / f"{name}-curve.md").write_text(markdown(result))
+    print(markdown(result))
+
+
+def main():
+    options = arguments()
+    import torch
+    from peer import train as train_peer
+    torch.set_num_threads(options.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        gather(options.texts, work / "text")
+        program, start = compile_program(options, work), work / "start.safetensors"
+        train(options, program, work, "--steps", 1, "--set", "train.optimizer.lr=0", "--save", start)
+        flags = ["--steps", options.steps, "--load", start]
+        ours = train(options, program, work, *flags)
+        print(f"hecate: {ours[0]:.4f} to {ours[-1]:.4f}", flush=True)
+        other = train(options, program, work, *flags, HECATE_ISA="avx2" if machine.has_avx512() else "portable")
+        print(f"hecate with other kernels: to {other[-1]:.4f}", flush=True)
+        report = lambda step, loss: (step + 1) % 100 == 0 and print(f"PyTorch: {step + 1} {loss:.4f}", flush=True)
+        theirs = train_peer(start, work / "text", options.steps, options.seed, report)
+    result = {"machine": {**machine.describe({}), "torch": torch.__version__}, "steps": options.steps,
+              "seed": options.seed, "compared": {"hecate, PyTorch": compare(ours, theirs),
+                                                 "hecate, hecate with other kernels": compare(ours, other)},
+              "hecate": [round(x, 6) for x in ours], "PyTorch": [round(x, 6) for x in theirs]}
+    write(options, result, ours, theirs)
+
+
+if __name__ == "__main__":
+    main()
