@@ -45,6 +45,20 @@ static int64_t plain_elements(const struct hrt_program *program, int set) {
     return elements;
 }
 
+// The most chunks of one layer that a rank owns when the program starts; 0: its share.
+static int32_t most_owned(const struct hrt_program *program, const struct hrt_set *set) {
+    int32_t most = 0;
+    for (int64_t layer = 0; set->owner && layer < set->layers; layer++) {
+        const int32_t *owner = set->owner + layer * set->experts;
+        for (int32_t rank = 0; rank < program->world; rank++) {
+            int32_t owned = 0;
+            for (int64_t e = 0; e < set->experts; e++) owned += owner[e] == rank;
+            if (owned > most) most = owned;
+        }
+    }
+    return most;
+}
+
 static struct hpl_slots slots_of(const struct hrt_program *program, const struct hpl_policy *policy,
                                  int index) {
     const struct hrt_set *set = &program->set[index];
@@ -56,6 +70,7 @@ static struct hpl_slots slots_of(const struct hrt_program *program, const struct
         .experts = (int32_t)set->experts,
         .devices = (int32_t)program->world,
         .layers = set->layers,
+        .owned = most_owned(program, set),
         .slots = program->movement->slots,
         .rematerialize = program->movement->rematerialize,
         .param_bytes =

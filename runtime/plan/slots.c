@@ -8,16 +8,19 @@
 enum { SEGMENT_BYTES = 1 << 20, LINE = 64 };
 
 // Policies that replicate by need alone may fill a device with every expert. Those that place copies
-// anew give a device as many as it owned at first, and its slots: none of them may be its own.
+// anew give a device as many as its share, or as it owned at first, and its slots: none of them may be
+// its own.
 static int64_t most_replicas(const struct hpl_slots_request *request) {
     const struct hpl_policy *policy = request->policy;
-    const int64_t owned = (request->experts + request->devices - 1) / request->devices;
+    const int64_t share = (request->experts + request->devices - 1) / request->devices;
+    const int64_t owned = hpl_max(share, request->owned);
     if (policy == &hpl_policy_ep || policy == &hpl_policy_smartmoe) return 0;
     if (policy == &hpl_policy_fsdp || policy == &hpl_policy_fastermoe ||
         policy == &hpl_policy_llep) {
         return request->experts;
     }
-    if (policy == &hpl_policy_eplb || policy == &hpl_policy_flexmoe) return owned + request->slots;
+    if (policy == &hpl_policy_eplb) return share + request->slots;
+    if (policy == &hpl_policy_flexmoe) return owned + request->slots;
     return request->slots;
 }
 

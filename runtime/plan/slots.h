@@ -16,6 +16,7 @@ struct hpl_slots_request {
     const struct hpl_policy *policy;
     int32_t experts, devices;
     int64_t layers;
+    int32_t owned;       // Chunks of one layer that a device owns at first, at most; 0: its share.
     int64_t slots;       // m, the budget's.
     bool rematerialize;  // Parameters' slots serve all layers; else each layer has its own.
     int64_t param_bytes; // Of a chunk's parameters as replicas hold them, and of its gradient.

@@ -66,8 +66,41 @@ static void fill_owned(const struct moving *m, int step) {
     }
 }
 
+// What a rounded copy holds; any 16 bits will do.
+static uint16_t rounded_of(int64_t layer, int64_t expert, int64_t i, int step) {
+    return (uint16_t)(layer * 9001 + expert * 997 + i * 7 + step);
+}
+
+static void fill_rounded(const struct moving *m, int step) {
+    uint16_t *rounded = m->state.rounded;
+    for (int64_t layer = 0; layer < LAYERS; layer++) {
+        for (int64_t e = 0; e < m->set.experts; e++) {
+            for (int64_t i = 0; i < m->set.chunk_elements; i++)
+                *rounded++ = owns(m, layer, e) ? rounded_of(layer, e, i, step) : 0xffff;
+        }
+    }
+}
+
+// Where products read rounded copies, those came, and of the parameters only what has none.
+static void check_rounded(const struct moving *m, int64_t layer, int step) {
+    const int64_t plain = m->set.chunk_elements - MOVING_PLAIN;
+    int64_t n = 0;
+    for (int64_t e = 0; e < m->set.experts; e++) {
+        if (!computes(m, layer, e, comm.rank)) continue;
+        const uint16_t *rounded = moving_rounded(m, layer, n);
+        const float *chunk = moving_chunk(m, layer, n++);
+        for (int64_t i = 0; i < plain; i++) CHECK(rounded[i] == rounded_of(layer, e, i, step));
+        for (int64_t i = plain; i < m->set.chunk_elements; i++)
+            CHECK(chunk[i] == param_of(layer, e, i, step));
+    }
+}
+
 static void check_params(const struct moving *m, int64_t layer, int step) {
     int64_t n = 0;
+    if (m->set.chunk_rounded) {
+        check_rounded(m, layer, step);
+        return;
+    }
     for (int64_t e = 0; e < m->set.experts; e++) {
         if (!computes(m, layer, e, comm.rank)) continue;
         const float *chunk = moving_chunk(m, layer, n++);
@@ -162,6 +195,7 @@ struct shape {
     uint32_t density; // Quarters of the ranks that hold an expert.
     bool rematerialize;
     int steps;
+    bool rounded;
 };
 
 static void run(struct shape shape) {
@@ -178,11 +212,13 @@ static void run(struct shape shape) {
                                       .layers = LAYERS,
                                       .chunk = shape.chunk,
                                       .width = 1,
-                                      .tokens = 1});
+                                      .tokens = 1,
+                                      .rounded = shape.rounded});
     for (int step = 0; step < shape.steps; step++) {
         for (int64_t layer = 0; layer < LAYERS; layer++)
             draw_plan(&m, layer, &sequence, shape.density);
         fill_owned(&m, step);
+        if (shape.rounded) fill_rounded(&m, step);
         hrt_fssdp_begin(m.state.fssdp, true);
         for (int64_t layer = 0; layer < LAYERS; layer++) forward(&m, layer, step);
         if (shape.rematerialize) hrt_materialize(m.state.fssdp, 0, LAYERS - 1, true);
@@ -195,30 +231,36 @@ static void random_placements(void **state) {
     (void)state;
     for (int again = 0; again < 2; again++) {
         for (uint32_t density = 0; density <= 3; density++)
-            run((struct shape){EXPERTS_MAX, 300, density, again, 12});
+            run((struct shape){EXPERTS_MAX, 300, density, again, 12, false});
     }
 }
 
 static void everybody_holds_everything(void **state) {
     (void)state;
-    run((struct shape){EXPERTS_MAX, 1000, 4, false, 2});
-    run((struct shape){EXPERTS_MAX, 1000, 4, true, 2});
+    run((struct shape){EXPERTS_MAX, 1000, 4, false, 2, false});
+    run((struct shape){EXPERTS_MAX, 1000, 4, true, 2, false});
 }
 
 static void fewer_experts_than_ranks(void **state) {
     (void)state;
-    run((struct shape){1, 64, 2, true, 8});
-    run((struct shape){3, 17, 3, false, 8}); // Not a whole cache line.
+    run((struct shape){1, 64, 2, true, 8, false});
+    run((struct shape){3, 33, 3, false, 8, false}); // Not a whole cache line.
 }
 
 static void chunks_of_several_segments(void **state) {
     (void)state;
-    run((struct shape){3, 700001, 3, true, 2});
+    run((struct shape){3, 700001, 3, true, 2, false});
+}
+
+static void rounded_copies_travel_where_products_read_them(void **state) {
+    (void)state;
+    run((struct shape){EXPERTS_MAX, 300, 2, true, 6, true});
+    run((struct shape){3, 300001, 3, false, 2, true});
 }
 
 static void two_segments_that_are_not_equal(void **state) {
     (void)state;
-    run((struct shape){2, 263000, 4, false, 3}); // A MiB and a bit.
+    run((struct shape){2, 263000, 4, false, 3, false}); // A MiB and a bit.
 }
 
 int main(void) {
@@ -228,6 +270,7 @@ int main(void) {
         cmocka_unit_test(fewer_experts_than_ranks),
         cmocka_unit_test(chunks_of_several_segments),
         cmocka_unit_test(two_segments_that_are_not_equal),
+        cmocka_unit_test(rounded_copies_travel_where_products_read_them),
     };
     ranks_open(&comm, getenv("HECATE_TOPOLOGY"));
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

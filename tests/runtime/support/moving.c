@@ -9,11 +9,15 @@
 struct model {
     struct hrt_experts *experts;
     struct hrt_fssdp *fssdp;
-    float *tables[]; // Chunks, then gradients: [layers][experts] each.
+    float *tables[]; // Chunks, gradients, rounded copies: [layers][experts] each.
 };
 
 static void bind(void *model, void *params, void *grads, void *arena) {
     (void)model, (void)params, (void)grads, (void)arena;
+}
+
+static void bind_rounded(void *model, const void *rounded) {
+    (void)model, (void)rounded;
 }
 
 static void describe(struct moving *moving, struct moving_sizes sizes) {
@@ -29,28 +33,34 @@ static void describe(struct moving *moving, struct moving_sizes sizes) {
         .rows_max = sizes.tokens * sizes.topk,
         .chunks = sizeof(struct model),
         .chunk_grads = sizeof(struct model) + table,
+        .chunk_rounded = sizes.rounded ? sizeof(struct model) + 2 * table : 0,
     };
-    moving->param = (struct hrt_param){
-        .symbol = "w",
-        .path = "{}.experts.{e}.w",
-        .rank = 1,
-        .shape = {sizes.chunk},
-        .layers = sizes.layers,
-        .index_stride = 1,
-        .trainable = true,
-        .rows = 1,
-        .columns = sizes.chunk,
-        .elements = sizes.chunk,
-    };
+    for (int i = 0; i < 2; i++) {
+        const int64_t elements = i ? MOVING_PLAIN : sizes.chunk - MOVING_PLAIN;
+        moving->param[i] = (struct hrt_param){
+            .symbol = i ? "b" : "w",
+            .path = i ? "{}.experts.{e}.b" : "{}.experts.{e}.w",
+            .rank = 1,
+            .shape = {elements},
+            .layers = sizes.layers,
+            .index_stride = 1,
+            .trainable = true,
+            .rounded = sizes.rounded && i == 0,
+            .rows = 1,
+            .columns = elements,
+            .elements = elements,
+            .offset = i ? sizes.chunk - MOVING_PLAIN : 0,
+        };
+    }
     moving->program = (struct hrt_program){
         .name = "moving",
         .version = "0",
         .positions = sizes.tokens,
         .batch = 1,
         .param_elements = chunks * sizes.chunk,
-        .params = 1,
+        .params = 2,
         .sets = 1,
-        .param = &moving->param,
+        .param = moving->param,
         .set = &moving->set,
         .world = moving->comm->size,
         .rank = moving->comm->rank,
@@ -58,8 +68,9 @@ static void describe(struct moving *moving, struct moving_sizes sizes) {
         .experts_offset = offsetof(struct model, experts),
         .movement = &moving->movement,
         .fssdp_offset = offsetof(struct model, fssdp),
-        .model_bytes = sizeof(struct model) + 2 * table,
+        .model_bytes = sizeof(struct model) + 3 * table,
         .bind = bind,
+        .bind_rounded = sizes.rounded ? bind_rounded : NULL,
     };
 }
 
@@ -91,6 +102,10 @@ float *moving_chunk(const struct moving *moving, int64_t layer, int64_t n) {
 
 float *moving_grad(const struct moving *moving, int64_t layer, int64_t n) {
     return table(moving, moving->set.chunk_grads, layer)[n];
+}
+
+uint16_t *moving_rounded(const struct moving *moving, int64_t layer, int64_t n) {
+    return (uint16_t *)table(moving, moving->set.chunk_rounded, layer)[n];
 }
 
 static float *place(const struct moving *moving, void *buffer, int64_t layer, int64_t expert) {

@@ -11,13 +11,16 @@ struct moving {
     struct hrt_comm *comm;
     struct hrt_movement movement;
     struct hrt_set set;
-    struct hrt_param param;
+    struct hrt_param param[2]; // All but the last PLAIN elements of a chunk, and those.
     struct hrt_program program;
     struct hrt_state state;
 };
 
+enum { MOVING_PLAIN = 16 };
+
 struct moving_sizes {
     int64_t experts, topk, layers, chunk, width, tokens;
+    bool rounded; // Products read bf16 copies of all but the last MOVING_PLAIN elements.
 };
 
 // Opens it: `movement` is copied; chunks have `chunk` floats. Ends the job when that fails.
@@ -28,6 +31,9 @@ void moving_close(struct moving *moving);
 // The model's tables: the n-th expert that this rank holds of a layer, and its gradient.
 float *moving_chunk(const struct moving *moving, int64_t layer, int64_t n);
 float *moving_grad(const struct moving *moving, int64_t layer, int64_t n);
+
+// The copy in bf16 of the n-th expert, where there are some.
+uint16_t *moving_rounded(const struct moving *moving, int64_t layer, int64_t n);
 
 // The place of a chunk and its gradient in the state's buffers, which the owner uses.
 float *moving_own_chunk(const struct moving *moving, int64_t layer, int64_t expert);
