@@ -7,7 +7,7 @@
 // - Arrays are dense and row major, sizes are elements, int64_t and not negative. A size of 0 is
 //   ordinary: sums over nothing are 0.
 // - Outputs never overlap inputs unless a contract says that in place is allowed.
-// - Nothing is allocated; scratch is on the stack (below 512 KiB). Nothing fails: a broken
+// - Nothing is allocated; scratch is on the stack (below 640 KiB). Nothing fails: a broken
 //   precondition is a bug of the caller and ends in an assert.
 // - Threads are OpenMP's (omp_get_max_threads()). Every element is computed by one thread in an
 //   order that depends neither on the number of threads nor on how many rows there are: same

@@ -437,7 +437,7 @@ static void grad_of_group(const struct arrays *a, const struct hk_sdpa_dims *d, 
     for (int64_t end = turn + turns; turn < end; turn++) grad_of_keys(&first, d, t, turn, &scratch);
 }
 
-enum { blocks_max = 16384 }; // Of queries, whose turns can be told.
+enum { blocks_max = 4096 }; // Of queries, whose turns can be told.
 
 // Few groups: threads share them. Turns are handed out in ascending order, so that whoever waits
 // waits for one that has begun.
