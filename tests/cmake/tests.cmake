@@ -1,6 +1,12 @@
 # The kinds of test. Each registers one CTest test per file, named after its path below tests/, so
 # that `ctest -R passes/` runs one stage and a failure names the file to open.
 
+# Before the command of a test that starts processes: they end with it.
+add_executable(hecate-leash ${PROJECT_SOURCE_DIR}/tests/cmake/leash.c)
+set_target_properties(hecate-leash PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+set(HECATE_LEASH $<TARGET_FILE:hecate-leash>)
+add_test(NAME leash COMMAND ${PROJECT_SOURCE_DIR}/tests/cmake/leash_test.sh ${HECATE_LEASH})
+
 find_program(LIT lit PATHS /usr/lib/llvm-22/bin NO_DEFAULT_PATH REQUIRED)
 
 # hecate_test_name(file OUT): tests/lang/scan_test.c -> lang/scan_test.c, whatever folder calls.
@@ -13,7 +19,7 @@ endfunction()
 # Text in, text out: the .moe, .mlir or .test file holds its own `RUN:` and `CHECK:` lines.
 function(hecate_add_text_test file)
   hecate_test_name(${file} name)
-  add_test(NAME ${name} COMMAND ${LIT} -v --skip-test-time-recording
+  add_test(NAME ${name} COMMAND ${HECATE_LEASH} ${LIT} -v --skip-test-time-recording
     ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   set_tests_properties(${name} PROPERTIES LABELS text TIMEOUT 120 ENVIRONMENT
     "HECATE_BIN=${PROJECT_BINARY_DIR}/bin;LLVM_BIN=/usr/lib/llvm-22/bin;HECATE_TEST_TMP=${PROJECT_BINARY_DIR}/tests/lit")
@@ -43,8 +49,8 @@ function(hecate_add_ranks_test file)
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} hecate_comm_mpi cmocka)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   foreach(ranks ${arg_RANKS})
-    add_test(NAME "${name}, ${ranks} ranks" COMMAND ${PROJECT_SOURCE_DIR}/tests/runtime/ranks.sh
-      ${ranks} $<TARGET_FILE:${target}>)
+    add_test(NAME "${name}, ${ranks} ranks" COMMAND ${HECATE_LEASH}
+      ${PROJECT_SOURCE_DIR}/tests/runtime/ranks.sh ${ranks} $<TARGET_FILE:${target}>)
     set_tests_properties("${name}, ${ranks} ranks" PROPERTIES LABELS ranks TIMEOUT 120
       PROCESSORS 2)
   endforeach()
