@@ -19,13 +19,20 @@ static int by_offset(const void *a, const void *b) {
     return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-// Joins neighbours without copies. AdamW is elementwise, so this changes no result.
+static enum hrt_copy copy_of(const struct hrt_param *param) {
+    if (!param->rounded) return HRT_COPY_NONE;
+    if (param->layout == HRT_ROWS) return HRT_COPY_ROWS;
+    const bool pairs = param->rows % 2 == 0 && param->elements % (2 * HK_PANEL) == 0;
+    return pairs ? HRT_COPY_PAIRS : HRT_COPY_APART;
+}
+
+// Joins neighbours. AdamW is elementwise, so this changes no result.
 static int64_t join(struct hrt_span *span, int64_t spans) {
     int64_t joined = 0;
     for (int64_t i = 0; i < spans; i++) {
         struct hrt_span *last = joined ? &span[joined - 1] : NULL;
         if (last && last->offset + last->count == span[i].offset && last->decay == span[i].decay &&
-            !last->rounded && !span[i].rounded) {
+            last->copy == span[i].copy && last->copy != HRT_COPY_APART) {
             last->count += span[i].count;
         } else {
             span[joined++] = span[i];
@@ -66,8 +73,9 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pro
     while (hrt_tensor_next(program, &tensor)) {
         const struct hrt_param *param = tensor.param;
         if (!param->trainable || !hrt_tensor_is_here(program, &tensor)) continue;
-        all[spans++] = (struct hrt_span){tensor.offset, param->elements, param->decay,
-                                         param->rounded ? param : NULL};
+        // Of shared parts no rank has the whole before all have sent theirs.
+        const enum hrt_copy copy = optimizer->dense ? HRT_COPY_NONE : copy_of(param);
+        all[spans++] = (struct hrt_span){tensor.offset, param->elements, param->decay, copy, param};
     }
     qsort(all, (size_t)spans, sizeof *all, by_offset);
     spans = join(all, spans);
@@ -85,6 +93,26 @@ void hrt_optimizer_destroy(struct hrt_optimizer *optimizer) {
     *optimizer = (struct hrt_optimizer){0};
 }
 
+static void update(const struct hrt_state *state, const struct hrt_span *span,
+                   const struct hk_adamw_rule *rule) {
+    const int64_t at = span->offset;
+    if (state->program->precision == HRT_FP64) {
+        hk_adamw_f64((double *)state->params + at, (double *)state->grads + at,
+                     (double *)state->mean + at, (double *)state->variance + at, span->count, rule);
+        return;
+    }
+    float *param = (float *)state->params + at, *grad = (float *)state->grads + at;
+    float *mean = (float *)state->mean + at, *variance = (float *)state->variance + at;
+    if (span->copy == HRT_COPY_ROWS || span->copy == HRT_COPY_PAIRS) {
+        hk_adamw_rounded_f32(param, (hk_bf16 *)state->rounded + at, grad, mean, variance,
+                             span->count, span->copy == HRT_COPY_ROWS ? HK_ROWS : HK_PANELS, rule);
+        return;
+    }
+    hk_adamw_f32(param, grad, mean, variance, span->count, rule);
+    if (span->copy == HRT_COPY_APART) // While it is in cache.
+        hrt_round_tensor(span->param, at, state->params, state->rounded);
+}
+
 void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_state *state,
                         const struct hrt_config *config, int64_t step, double lr,
                         double grad_scale) {
@@ -98,20 +126,8 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_
         .correction2 = 1 - pow(config->betas[1], (double)(step + 1)),
     };
     for (int64_t i = 0; i < optimizer->spans; i++) {
-        const struct hrt_span span = optimizer->span[i];
-        rule.decay = span.decay ? config->decay : 0;
-        if (state->program->precision == HRT_FP64) {
-            hk_adamw_f64((double *)state->params + span.offset,
-                         (double *)state->grads + span.offset, (double *)state->mean + span.offset,
-                         (double *)state->variance + span.offset, span.count, &rule);
-        } else {
-            hk_adamw_f32((float *)state->params + span.offset, (float *)state->grads + span.offset,
-                         (float *)state->mean + span.offset, (float *)state->variance + span.offset,
-                         span.count, &rule);
-        }
-        // While it is in cache. Parts of parameters wait for the others'.
-        if (span.rounded && !optimizer->dense)
-            hrt_round_tensor(span.rounded, span.offset, state->params, state->rounded);
+        rule.decay = optimizer->span[i].decay ? config->decay : 0;
+        update(state, &optimizer->span[i], &rule);
     }
     if (state->dense) hrt_dense_publish(state->dense);
     if (optimizer->dense) hrt_round_params(state->program, state->params, state->rounded);

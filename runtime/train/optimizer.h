@@ -12,11 +12,19 @@
 
 struct hrt_dense;
 
+// What becomes of a span's copy in bf16.
+enum hrt_copy {
+    HRT_COPY_NONE,  // It has none, or parts of it are updated elsewhere.
+    HRT_COPY_ROWS,  // Written along with the span, element by element,
+    HRT_COPY_PAIRS, // or in pairs of rows: panels with an even number of them.
+    HRT_COPY_APART, // Made when the span, which is one parameter, has been updated.
+};
+
 struct hrt_span { // Trainable elements that lie next to each other and are treated alike.
     int64_t offset, count;
     bool decay;
-    const struct hrt_param
-        *rounded; // The one parameter that it is, which has a copy in bf16; or NULL.
+    enum hrt_copy copy;
+    const struct hrt_param *param; // Of HRT_COPY_APART.
 };
 
 struct hrt_optimizer {
