@@ -4,7 +4,9 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernels/bf16.h"
 #include "runtime/params/init.h"
+#include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/random/draw.h"
 #include "runtime/train/schedule.h"
@@ -145,6 +147,88 @@ static void clipping_brings_the_norm_down_to_its_bound(void **state) {
     assert_true(hrt_clip_scale(1, 0) == 1);
 }
 
+static void bind_nothing(void *model, const void *rounded) {
+    (void)model, (void)rounded;
+}
+
+// bf16 copies are what rounding all parameters anew would make, whatever their layout: rows, panels
+// with an even and with an odd number of rows, and a parameter without a copy between them.
+static void copies_follow_their_parameters(void **state) {
+    (void)state;
+    static const struct hrt_param param[] = {
+        {.symbol = "rows",
+         .rank = 2,
+         .shape = {3, 50},
+         .layers = 1,
+         .trainable = true,
+         .layout = HRT_ROWS,
+         .rounded = true,
+         .rows = 3,
+         .columns = 50,
+         .elements = 150,
+         .set = -1},
+        {.symbol = "even",
+         .rank = 2,
+         .shape = {6, 70},
+         .layers = 2,
+         .trainable = true,
+         .layout = HRT_PANELS,
+         .rounded = true,
+         .rows = 6,
+         .columns = 70,
+         .elements = 768,
+         .set = -1,
+         .offset = 150},
+        {.symbol = "plain",
+         .rank = 1,
+         .shape = {10},
+         .layers = 1,
+         .trainable = true,
+         .rows = 1,
+         .columns = 10,
+         .elements = 10,
+         .set = -1,
+         .offset = 1686},
+        {.symbol = "odd",
+         .rank = 2,
+         .shape = {5, 70},
+         .layers = 1,
+         .trainable = true,
+         .layout = HRT_PANELS,
+         .rounded = true,
+         .rows = 5,
+         .columns = 70,
+         .elements = 768,
+         .set = -1,
+         .offset = 1696},
+    };
+    enum { elements = 2464 };
+    const struct hrt_program program = {
+        .params = 4, .param = param, .param_elements = elements, .bind_rounded = bind_nothing};
+    static float params[elements], grads[elements], mean[elements], variance[elements];
+    static hk_bf16 rounded[elements], want[elements];
+    const struct hrt_stream stream = hrt_stream_make(1, "test", "copies");
+    for (int i = 0; i < elements; i++) {
+        params[i] = (float)hrt_draw_uniform(stream, (uint64_t)i);
+        grads[i] = (float)hrt_draw_uniform(stream, (uint64_t)(elements + i)) - 0.5f;
+    }
+    const struct hrt_state all = {.program = &program,
+                                  .params = params,
+                                  .grads = grads,
+                                  .mean = mean,
+                                  .variance = variance,
+                                  .rounded = rounded};
+    const struct hrt_config config = {.betas = {0.9, 0.95}, .eps = 1e-8};
+    struct hrt_optimizer optimizer;
+    struct hrt_error error = {0};
+    assert_true(hrt_optimizer_create(&optimizer, &program, &error));
+    assert_int_equal(optimizer.spans, 4); // Both layers of `even` are one.
+    hrt_optimizer_step(&optimizer, &all, &config, 0, 0.1, 1);
+    hrt_round_params(&program, params, want);
+    assert_memory_equal(rounded, want, sizeof want);
+    hrt_optimizer_destroy(&optimizer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warmup_rises_to_lr_at_its_end),
@@ -154,6 +238,7 @@ int main(void) {
         cmocka_unit_test(neighbours_of_one_group_are_one_span),
         cmocka_unit_test(the_norm_is_over_trainable_gradients),
         cmocka_unit_test(clipping_brings_the_norm_down_to_its_bound),
+        cmocka_unit_test(copies_follow_their_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
