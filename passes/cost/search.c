@@ -2,7 +2,7 @@
 //
 // t first: what the windows hide, from bytes. Then m at that t, then t around it, then without
 // calibration; each with and without re-materialization. Of those that fit in memory and hide their
-// transfers (at most a fifth of the collectives' time is waited for) the fastest wins, and of those
+// transfers (at most a tenth of the collectives' time is waited for) the fastest wins, and of those
 // within one part in a hundred the one that takes least memory. One that waits for more wins only if it
 // saves a quarter of the iteration.
 #include "passes/cost/search.h"
@@ -18,7 +18,7 @@
 // them: hecatec has no time for more.
 enum { STEPS = 16, STEPS_LEAST = 2, PAIRS = 2048 };
 
-const double hec_most_exposed = 0.2;
+const double hec_most_exposed = 0.1;
 static const double alike = 0.01, worth_waiting = 0.75, surprise = 0.03;
 
 // ---- what the user said
