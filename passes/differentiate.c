@@ -77,7 +77,9 @@ static void describe(MlirValue v, char *text, size_t room) {
     const MlirOperation op = hec_defining(v);
     const MlirStringRef name = name_of(v);
     if (!op.ptr || hec_op_is(op, HEC_OP_FOR)) {
-        snprintf(text, room, "%.*s%s", (int)name.length, name.data, op.ptr ? ".last" : "");
+        const MlirStringRef known =
+            name.length ? name : HEC_STR("value"); // Text may have no names.
+        snprintf(text, room, "%.*s%s", (int)known.length, known.data, op.ptr ? ".last" : "");
         return;
     }
     const struct hec_op_row *row = hec_op_row(hec_op_of(op));
