@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "codegen/emit_c.h"
+#include "passes/movement.h"
 #include "passes/pipeline.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -42,7 +43,7 @@ static void emit(MlirOperation module) {
 static void compile(MlirContext context, MlirOperation module, unsigned from) {
     const char *text = HEC_PIPELINE_DEFAULT;
     if (hec_has_attr(module, "hecate.world") && hec_get_int(module, "hecate.world") > 1) {
-        text = HEC_PIPELINE_RANKS;
+        text = hec_moves_experts(module) ? HEC_PIPELINE_MOVEMENT : HEC_PIPELINE_RANKS;
     }
     char *why = NULL;
     struct hec_pipeline *pipeline = hec_pipeline_parse(context, text, &why);

@@ -17,6 +17,6 @@ export ASAN_OPTIONS="detect_leaks=${FUZZ_LEAKS:-0}:allocator_may_return_null=1"
 export UBSAN_OPTIONS=print_stacktrace=1
 # shellcheck disable=SC2086 # Empty ones are left out.
 if [ -n "$found" ]; then "$folder/${name}_fuzz" -timeout="${FUZZ_TIMEOUT:-60}" "$found"/*; fi
-exec "$folder/${name}_fuzz" -max_total_time="$seconds" -timeout="${FUZZ_TIMEOUT:-60}" -rss_limit_mb=3072 -max_len=20000 \
+exec "$folder/${name}_fuzz" -max_total_time="$seconds" -timeout="${FUZZ_TIMEOUT:-60}" -rss_limit_mb=3072 -max_len=40000 \
     -print_final_stats=1 -verbosity="${FUZZ_VERBOSITY:-1}" -artifact_prefix="$folder/failures/$name-" \
     $dictionary "$@" "$corpus" "$folder/seeds/$name" $found
