@@ -1,7 +1,7 @@
 """Policies of moving experts on an emulated cluster: one table per load.
 
     compare.py --hecatec BIN [--loads zipf:1.2 trace:FILE] [--policies ep fssdp ...] [--steps 6]
-               [--nodes 4] [--ranks 2] [--rate 1gbit] [--out FILE.md]
+               [--nodes 4] [--ranks 2] [--rate 1gbit] [--quarter] [--real] [--out FILE.md]
 
 Ranks run in the testbed of bench/cluster: real bytes over shaped links; kernels wait as long as on the
 device of v100.device (README.md derives it). Forced balance is expert parallelism under
@@ -24,6 +24,8 @@ ENV = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", CLUSTER="
            CLUSTER_TIMEOUT="600")
 POLICIES = ["ep", "fssdp", "hecate", "fsdp", "fastermoe", "smartmoe", "flexmoe", "eplb", "laer", "llep",
             "ultraep"]
+QUARTER = ("-D D=128 -D T=344 --set cluster.link.inter.bandwidth=250Mbit/s --set cluster.link.intra.bandwidth=1500MB/s "
+           "--set cluster.device.flops=93.2GFLOPS --set cluster.device.bandwidth=9GB/s")
 PERIODIC = {"smartmoe", "flexmoe", "eplb"}  # They place anew every so many iterations.
 
 
@@ -95,7 +97,7 @@ def heading(options):
     return f"""# Policies that move experts
 
 {kind}: bench/fssdp/compare.py, {options.nodes} nodes x {options.ranks} ranks on one machine of {os.cpu_count()} cores, real bytes over
-{options.rate} a node, {how}; {Path(options.model).name}. Medians of
+{options.rate} a node, {how}; {Path(options.model).name} {options.compile}. Medians of
 {options.steps - options.skip} steps. Load of the machine before: {os.getloadavg()[0]:.1f}.
 """
 
@@ -115,9 +117,14 @@ def arguments():
     parser.add_argument("--device", default=HERE / "v100.device")
     parser.add_argument("--real", action="store_true", help="kernels compute")
     parser.add_argument("--compile", default="", help="more for hecatec")
+    parser.add_argument("--quarter", action="store_true", help="a quarter of the bytes, as slowly")
     parser.add_argument("--data", default="/usr/share/common-licenses/GPL-3")
     parser.add_argument("--out")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.quarter:
+        options.rate, options.device = "250mbit", HERE / "v100-quarter.device"
+        options.compile = f"{QUARTER} {options.compile}"
+    return options
 
 
 def main():
