@@ -1,6 +1,8 @@
 // CPU twin of adamw: bound by memory, so everything happens in the one pass.
 #include "kernels/adamw/adamw.h"
 
+#include <omp.h>
+
 #include "kernels/cpu/real.h"
 
 // The rule in the arrays' precision.
@@ -8,7 +10,12 @@ struct factors {
     real beta1, rest1, beta2, rest2, grad_scale, eps, keep, step, spread;
 };
 
-// Arrays below this are one thread's: waking the others would take longer.
+struct arrays {
+    real *param, *grad, *mean, *variance;
+};
+
+// Arrays below this are one thread's: waking the others would take longer. (A parallel region for one
+// thread would not do: OpenMP then makes a team of one, and anew the one of all.)
 enum { shared_min = 16384 };
 
 static struct factors factors_of(const struct hk_adamw_rule *rule) {
@@ -26,17 +33,33 @@ static struct factors factors_of(const struct hk_adamw_rule *rule) {
 }
 
 // Returns the parameter.
-HK_INLINE real update(real *param, real *grad, real *mean, real *variance, int64_t i,
-                      struct factors f) {
-    const real g = f.grad_scale * grad[i];
-    const real m = f.beta1 * mean[i] + f.rest1 * g;
-    const real v = f.beta2 * variance[i] + f.rest2 * (g * g);
-    const real p = f.keep * param[i] - f.step * (m / (f.spread * (real)sqrt(v) + f.eps));
-    mean[i] = m;
-    variance[i] = v;
-    param[i] = p;
-    grad[i] = 0;
+HK_INLINE real update(struct arrays x, int64_t i, struct factors f) {
+    const real g = f.grad_scale * x.grad[i];
+    const real m = f.beta1 * x.mean[i] + f.rest1 * g;
+    const real v = f.beta2 * x.variance[i] + f.rest2 * (g * g);
+    const real p = f.keep * x.param[i] - f.step * (m / (f.spread * (real)sqrt(v) + f.eps));
+    x.mean[i] = m;
+    x.variance[i] = v;
+    x.param[i] = p;
+    x.grad[i] = 0;
     return p;
+}
+
+// This thread's part of `count` elements, in whole units of `unit`.
+struct part {
+    int64_t begin, end;
+};
+
+HK_INLINE struct part part_of(int64_t count, int64_t unit) {
+    const int64_t units = (count + unit - 1) / unit;
+    const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    const int64_t end = units * (thread + 1) / threads * unit;
+    return (struct part){units * thread / threads * unit, end < count ? end : count};
+}
+
+static void update_part(struct arrays x, struct part part, struct factors f) {
+#pragma omp simd
+    for (int64_t i = part.begin; i < part.end; i++) update(x, i, f);
 }
 
 HK_KERNEL(void, adamw,
@@ -44,8 +67,13 @@ HK_KERNEL(void, adamw,
            const struct hk_adamw_rule *rule),
           (param, grad, mean, variance, count, rule), HK_PASS(8 * count, 0, "count", count)) {
     const struct factors f = factors_of(rule);
-#pragma omp parallel for simd schedule(static) if (count >= shared_min)
-    for (int64_t i = 0; i < count; i++) update(param, grad, mean, variance, i, f);
+    const struct arrays x = {param, grad, mean, variance};
+    if (count < shared_min) {
+        update_part(x, (struct part){0, count}, f);
+        return;
+    }
+#pragma omp parallel
+    update_part(x, part_of(count, HK_PANEL), f);
 }
 
 #if HK_BITS == 32
@@ -53,34 +81,41 @@ HK_KERNEL(void, adamw,
 // Two rows of a panel become one of pairs.
 enum { two_rows = 2 * HK_PANEL };
 
+static void update_rows(struct arrays x, hk_bf16 *rounded, struct part part, struct factors f) {
+#pragma omp simd
+    for (int64_t i = part.begin; i < part.end; i++) rounded[i] = hk_bf16_round(update(x, i, f));
+}
+
+static void update_pairs(struct arrays x, hk_bf16 *rounded, struct part part, struct factors f) {
+    for (int64_t row = part.begin; row < part.end; row += two_rows) {
+        // Beside the arrays, so that the compiler sees that they do not overlap.
+        uint32_t pairs[HK_PANEL];
+#pragma omp simd
+        for (int64_t j = 0; j < HK_PANEL; j++) {
+            const uint32_t low = hk_bf16_round(update(x, row + j, f)).bits;
+            const uint32_t high = hk_bf16_round(update(x, row + HK_PANEL + j, f)).bits;
+            pairs[j] = low | high << 16;
+        }
+        memcpy(rounded + row, pairs, sizeof pairs);
+    }
+}
+
 HK_KERNEL(void, adamw_rounded,
           (float *param, hk_bf16 *rounded, float *grad, float *mean, float *variance, int64_t count,
            enum hk_layout layout, const struct hk_adamw_rule *rule),
           (param, rounded, grad, mean, variance, count, layout, rule),
           HK_PASS(8 * count + count / 2, 0, "count", count)) {
     const struct factors f = factors_of(rule);
-    if (layout == HK_ROWS) {
-#pragma omp parallel for simd schedule(static) if (count >= shared_min)
-        for (int64_t i = 0; i < count; i++) {
-            rounded[i] = hk_bf16_round(update(param, grad, mean, variance, i, f));
-        }
+    const struct arrays x = {param, grad, mean, variance};
+    void (*const update_some)(struct arrays, hk_bf16 *, struct part, struct factors) =
+        layout == HK_ROWS ? update_rows : update_pairs;
+    assert(layout == HK_ROWS || count % two_rows == 0);
+    if (count < shared_min) {
+        update_some(x, rounded, (struct part){0, count}, f);
         return;
     }
-    assert(count % two_rows == 0);
-#pragma omp parallel for schedule(static) if (count >= shared_min)
-    for (int64_t row = 0; row < count; row += two_rows) {
-        // Beside the arrays, so that the compiler sees that they do not overlap.
-        uint32_t pairs[HK_PANEL];
-#pragma omp simd
-        for (int64_t j = 0; j < HK_PANEL; j++) {
-            const uint32_t low =
-                hk_bf16_round(update(param, grad, mean, variance, row + j, f)).bits;
-            const uint32_t high =
-                hk_bf16_round(update(param, grad, mean, variance, row + HK_PANEL + j, f)).bits;
-            pairs[j] = low | high << 16;
-        }
-        memcpy(rounded + row, pairs, sizeof pairs);
-    }
+#pragma omp parallel
+    update_some(x, rounded, part_of(count, two_rows), f);
 }
 
 #endif

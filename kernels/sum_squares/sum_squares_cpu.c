@@ -22,14 +22,21 @@ static double block_squares(const real *x, int64_t count) {
     return total;
 }
 
+// Of block b.
+static double block_of(const real *x, int64_t count, int64_t block, int64_t b) {
+    const int64_t left = count - b * block;
+    return left > 0 ? block_squares(x + b * block, left < block ? left : block) : 0;
+}
+
 HK_KERNEL(double, sum_squares, (const real *x, int64_t count), (x, count),
           HK_PASS(count, 0, "count", count)) {
     const int64_t block = (count + blocks * 1024 - 1) / (blocks * 1024) * 1024;
     double partial[blocks] = {0};
-#pragma omp parallel for schedule(static) if (count >= shared_min)
-    for (int64_t b = 0; b < blocks; b++) {
-        const int64_t left = count - b * block;
-        if (left > 0) partial[b] = block_squares(x + b * block, left < block ? left : block);
+    if (count < shared_min) { // Without OpenMP, which would make a team of one.
+        for (int64_t b = 0; b * block < count; b++) partial[b] = block_of(x, count, block, b);
+    } else {
+#pragma omp parallel for schedule(static)
+        for (int64_t b = 0; b < blocks; b++) partial[b] = block_of(x, count, block, b);
     }
     double total = 0;
     for (int b = 0; b < blocks; b++) total += partial[b];
