@@ -96,8 +96,10 @@ static void complete(struct hrt_dense *dense, int64_t layers) {
 
 // The elements that this rank updates: 1 where it does.
 static char *own_elements(const struct hrt_dense *dense, bool shard) {
-    const struct hrt_span whole[] = {{0, AT_LARGE + 5, true, NULL},
-                                     {AT_LARGE + 5, ELEMENTS - AT_LARGE - 5, false, NULL}};
+    const struct hrt_span whole[] = {
+        {.count = AT_LARGE + 5, .decay = true},
+        {.offset = AT_LARGE + 5, .count = ELEMENTS - AT_LARGE - 5},
+    };
     char *own = malloc(ELEMENTS);
     struct hrt_span *cut = malloc((size_t)(2 + hrt_dense_cuts(dense)) * sizeof *cut);
     RANKS_CHECK(&world, own && cut);
