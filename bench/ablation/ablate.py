@@ -6,12 +6,12 @@
 
 Compiles examples/bench-<model>.moe once with the default pipeline and once for each line of VARIANTS with
 one thing changed, runs all of them in turn, round by round, and prints a table (--out: writes it, with
-the machine). A run's time is what a step adds to it: a run of 2 * steps less one of `steps`. With one thread
-that is processor time, which other programs do not add to; with more it is the wall clock, and only an
-idle machine gives figures. The median of the rounds' ratios to the default program of the same round counts."""
+the machine). The time of a step is the median of its run. With one thread that is processor time, which
+other programs lengthen less, by taking caches; with more it is the wall clock. Only an idle machine gives figures:
+the least and the most of the rounds say how far they go. The median of the rounds' ratios to the default
+program of the same round counts."""
 import argparse
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
@@ -70,19 +70,34 @@ def build(options, model, passes, program):
     return next(line.split(None, 1)[1] for line in lines if line.split()[:1] == ["arena"])
 
 
-def seconds(options, program, text, steps):
-    command = [program, "train", "--data", text, "--steps", str(steps), "--threads", str(options.threads),
-               "--route=balanced", "--set", "train.eval_every=0"]
-    wall, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    run(command)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return processor if options.threads == 1 else time.monotonic() - wall
+def processor_seconds(pid):
+    """Of a process with one thread; None when it has ended."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+    except (OSError, IndexError):
+        return None
 
 
 def step_seconds(options, program, text):
-    steps = options.steps
-    return (seconds(options, program, text, 2 * steps) - seconds(options, program, text, steps)) / steps
+    """The median over the steps behind the first two. A step has ended when its line is in the log."""
+    log = program.with_suffix(".jsonl")
+    log.unlink(missing_ok=True)
+    command = [program, "train", "--data", text, "--steps", str(options.steps + 2), "--log", log,
+               "--threads", str(options.threads), "--route=balanced", "--set", "train.eval_every=0"]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    size, ends = 0, []
+    while running.poll() is None:
+        time.sleep(0.001)
+        grown = log.stat().st_size if log.exists() else 0
+        if grown == size:
+            continue
+        size = grown
+        now = processor_seconds(running.pid) if options.threads == 1 else time.monotonic()
+        if now is not None:
+            ends.append(now)
+    if running.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: exit {running.returncode}\n{running.stderr.read().decode()}")
+    return statistics.median(after - before for before, after in zip(ends[1:], ends[2:]))
 
 
 def measure(options, model, text, work):
