@@ -7,9 +7,10 @@
 Builds examples/bench-<model>.moe with hecatec and runs it and its peers in turn, the order changing from
 round to round. Prints a table and writes bench/results/<machine>-train.json and .md. Peers:
   torch  a program with torch_moe.py's options and output, run by --python: fp32, and bf16 by autocast;
-  eager, compile  newest_torch.py, run by --newest, the interpreter of a virtual environment with the
-         newest torch that pip has (python3 -m venv DIR; DIR/bin/pip install torch numpy), as it is and
-         with torch.compile, whose compilations are kept from run to run.
+  again  the same program, run by --newest, the interpreter of a virtual environment with the newest
+         torch that pip has (python3 -m venv DIR; DIR/bin/pip install torch numpy);
+  eager, compile  newest_torch.py, run by it, as it is and with torch.compile, whose compilations are
+         kept from run to run.
 Without --peer or --newest those columns stay empty.
 
 All sides: byte tokens of /usr/share/common-licenses, the same model, batch, AdamW and clipping; a step is
@@ -114,11 +115,11 @@ def peer_options(options, row):
             "--warm", str(options.warm)]
 
 
-def run_torch(options, row):
-    environment = {"OMP_NUM_THREADS": str(row["threads"])}
+def run_torch(options, row, python, more):
+    environment = {"OMP_NUM_THREADS": str(row["threads"]), **more}
     if machine.has_avx512():
         environment["OPENBLAS_CORETYPE"] = "SkylakeX"  # OpenBLAS would take newer CPUs for a Haswell.
-    return read_line(options.peer, run([options.python, options.peer, *peer_options(options, row)], environment))
+    return read_line(options.peer, run([python, options.peer, *peer_options(options, row)], environment))
 
 
 def run_newest(options, row, compiled, work):
@@ -151,9 +152,12 @@ def sides_of(options, programs, text, work):
     """Name of each side and what runs it for a row."""
     sides = {"ours": lambda row: run_ours(options, programs[row["model"], row["precision"]], text,
                                           row["threads"], work)}
-    if options.peer and pathlib.Path(options.peer).exists() and has_torch(options.python, "torch"):
-        sides["torch"] = lambda row: run_torch(options, row)
+    peer = options.peer and pathlib.Path(options.peer).exists()
+    if peer and has_torch(options.python, "torch"):
+        sides["torch"] = lambda row: run_torch(options, row, options.python, {})
     if has_torch(options.newest, "newest torch (--newest)"):
+        if peer:
+            sides["again"] = lambda row: run_torch(options, row, options.newest, mkl_environment(work))
         sides["eager"] = lambda row: run_newest(options, row, False, work)
         sides["compile"] = lambda row: run_newest(options, row, True, work)
     return sides
