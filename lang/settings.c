@@ -64,7 +64,7 @@ const struct hec_setting_row hec_setting_rows[] = {
      .values = "fssdp|ep|replicate|quota|hecate|fsdp|fastermoe|smartmoe|flexmoe|eplb|laer|llep|ultraep",
      .standard = "fssdp",
      .text = "who holds the experts, and when they move"},
-    {"parallel.microbatch", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1,
+    {"parallel.microbatch", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1, .largest = 1 << 20,
      .text = "sequences per device and iteration"},
     {"parallel.placement.calibrate", .type = SWITCH, .flags = AUTO, .standard = "auto",
      .text = "plan again with the true loads, after the gate"},

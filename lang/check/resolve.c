@@ -33,8 +33,10 @@ static int64_t largest_divisor(struct hec_checker *checker, struct hec_setting_v
     for (int i = 0; i < expr->arguments.count; i++) {
         struct hec_constant value;
         if (!hec_constant_of(checker, NULL, expr->arguments.item[i].value, &value)) continue;
-        const int64_t size = (int64_t)value.number.value;
-        if (size > best && size > 0 && sequences % size == 0) best = size;
+        const double number = value.number.value;
+        if (!(number >= 1 && number <= 1 << 20)) continue; // It was complained of.
+        const int64_t size = (int64_t)number;
+        if (size > best && sequences % size == 0) best = size;
     }
     return best;
 }
