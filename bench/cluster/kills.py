@@ -23,7 +23,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-CLUSTER, RANKS, LIMIT = "hck", 4, 30
+CLUSTER = f"k{os.getpid() % 100000}"  # Others may run this, too.
+RANKS, LIMIT = 4, 30
 ENV = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", CLUSTER=CLUSTER,
            CLUSTER_TIMEOUT="90")
 ENV.pop("HECATE_COMM_TIMEOUT", None)  # The default has to do.
@@ -93,6 +94,8 @@ def strike(blow, program, rank):
         node = rank // 2
         cluster("cut", node)
         return {f"rank {2 * node}", f"rank {2 * node + 1}", f"node 10.77.0.{node + 1}"}
+    # A process that executes itself anew, as programs do at their start, has no variables for a moment.
+    wait_until(lambda: rank in ranks_of(program), 5)
     os.kill(ranks_of(program)[rank], signal.SIGSTOP if blow == "stop" else signal.SIGKILL)
     return {f"rank {rank}"}
 

@@ -2,7 +2,8 @@
 # selftest.sh: whether cluster.sh keeps its word. Exits with 77 where this machine cannot do it.
 set -u
 cd "$(dirname "$0")" || exit 1
-export CLUSTER=hct CLUSTER_TIMEOUT=60
+own=t$(($$ % 10000)) other=u$(($$ % 10000))
+export CLUSTER=$own CLUSTER_TIMEOUT=60
 out=$(mktemp -d)
 trap './cluster.sh down; rm -rf "$out"' EXIT
 
@@ -33,10 +34,10 @@ for try in 1 2 3; do # Beside other work a rate may not be reached.
     ./cluster.sh check >"$out/said" 2>&1 && break
     [ $try != 3 ] || fail "the links are not as set"
 done
-says 0 '^hct-1$' on 1 hostname
+says 0 "^$own-1\$" on 1 hostname
 says 0 '' run -- sh -c 'hostname >>"$1/hosts.$OMPI_COMM_WORLD_RANK"' sh "$out"
 [ "$(cat "$out/hosts.0" "$out/hosts.1" "$out/hosts.2" "$out/hosts.3" | tr '\n' ' ')" = \
-    'hct-0 hct-0 hct-1 hct-1 ' ] || fail "ranks are not node by node: $(cat "$out"/hosts.*)"
+    "$own-0 $own-0 $own-1 $own-1 " ] || fail "ranks are not node by node: $(cat "$out"/hosts.*)"
 says 3 '' run -- sh -c 'exit 3'
 
 # What runs too long is ended, and nothing stays.
@@ -52,9 +53,9 @@ says 0 'state UP' on 1 ip link show eth0
 says 0 '' run -- true
 
 # Another cluster beside it.
-CLUSTER=hcu says 0 '^up' up 2 1 0
-CLUSTER=hcu says 0 '' run -- true
-CLUSTER=hcu says 0 '' down
+CLUSTER=$other says 0 '^up' up 2 1 0
+CLUSTER=$other says 0 '' run -- true
+CLUSTER=$other says 0 '' down
 says 0 '^2 nodes' status
 
 # A wire with a length.
@@ -69,8 +70,8 @@ says 2 "'x' is not a number" up x 1 1gbit
 says 2 "'dance' is not a command" dance
 says 0 '' down
 says 0 '' down
-says 2 "cluster 'hct' is not up" status
-ip netns list | grep -qE '^hc[tu]-' && fail "namespaces are left"
-[ ! -e /run/hecate-cluster-hct ] || fail "its folder is left"
-ls /dev/shm | grep -qE '^vader_segment\.hc[tu]-' && fail "shared memory is left"
+says 2 "cluster '$own' is not up" status
+ip netns list | grep -qE "^($own|$other)-" && fail "namespaces are left"
+[ ! -e /run/hecate-cluster-$own ] || fail "its folder is left"
+ls /dev/shm | grep -qE "^vader_segment\.($own|$other)-" && fail "shared memory is left"
 exit 0

@@ -20,7 +20,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CLUSTER = HERE.parent / "cluster" / "cluster.sh"
-ENV = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", CLUSTER="hcf",
+ENV = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", CLUSTER=f"f{os.getpid() % 100000}",
            CLUSTER_TIMEOUT="600")
 POLICIES = ["ep", "fssdp", "hecate", "fsdp", "fastermoe", "smartmoe", "flexmoe", "eplb", "laer", "llep",
             "ultraep"]
