@@ -113,7 +113,7 @@ static void report(const struct hrt_run *run, int code, const struct hrt_error *
 
 int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
     hrt_prepare_openmp(argv);
-    signal(SIGXFSZ, SIG_IGN); // A write beyond the limit then fails, and is told.
+    signal(SIGXFSZ, SIG_IGN);              // A write beyond the limit then fails, and is told.
     struct hrt_program program = *emitted; // With this process's rank.
     struct hrt_error error = {0};
     struct hrt_arguments arguments;

@@ -243,7 +243,7 @@ static void a_failed_save_leaves_the_old_file(void **state) {
     assert_int_equal(mkfifo("pipe", 0600), 0);
     test_expect_error(hrt_store_save(&single, saved, "pipe", &error), &error, HRT_EXIT_FAILED,
                       "cannot write 'pipe': it is not a regular file");
-    glob_t beside;                        // nor left beside it.
+    glob_t beside; // nor left beside it.
     assert_int_equal(glob("folder*", 0, NULL, &beside), GLOB_NOMATCH);
     assert_true(hrt_store_check_writable("fresh.st", &error));
     assert_int_equal(access("fresh.st", F_OK), -1);
