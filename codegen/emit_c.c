@@ -53,7 +53,9 @@ static bool check_module(struct hec_emitter *e) {
     static const char *const of_param[] = {"offset", "elements", NULL};
     static const char *const of_slot[] = {"offset", "stride", NULL};
     static const char *const of_set[] = {"offset", "chunk_elements", NULL};
+    static const char *const of_ranks[] = {"hecate.world", "hecate.bucket", NULL};
     bool sound = has_ints(e, e->module, of_module);
+    if (sound && hec_has_attr(e->module, "hecate.world")) sound = has_ints(e, e->module, of_ranks);
     const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     for (int i = 0; sound && i < all.count; i++) {
         const MlirOperation op = all.op[i];

@@ -201,13 +201,21 @@ static void print_param(const struct hec_param *param, FILE *out) {
             param->trainable ? "" : ", constant", param->path);
 }
 
+// Up to the largest number there is: a model that is checked need not be one that fits anywhere.
+static int64_t times(int64_t a, int64_t b) {
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 static int64_t elements(const struct hec_program *program) {
     int64_t sum = 0;
     for (int i = 0; i < program->params; i++) {
-        int64_t product = program->param[i]->trainable;
-        for (int j = 0; j < program->param[i]->shape.rank; j++)
-            product *= program->param[i]->shape.dim[j].size;
-        sum += product * (program->param[i]->layers ? program->param[i]->layers : 1);
+        const struct hec_param *param = program->param[i];
+        int64_t product = param->trainable;
+        for (int j = 0; j < param->shape.rank; j++)
+            product = times(product, param->shape.dim[j].size);
+        product = times(product, param->layers ? param->layers : 1);
+        if (__builtin_add_overflow(sum, product, &sum)) return INT64_MAX;
     }
     return sum;
 }

@@ -154,6 +154,17 @@ static void find_memory(MlirOperation module, struct hec_costs *costs) {
     free(ops.op);
 }
 
+// What every module for several ranks says of itself; text may leave it out.
+static bool check_numbers(MlirOperation module) {
+    static const char *const number[] = {"hecate.world", "hecate.batch", "hecate.positions"};
+    for (int i = 0; i < 3; i++) {
+        if (hec_has_attr(module, number[i])) continue;
+        hec_ir_error(module, "has no %s: experts cannot move", number[i]);
+        return false;
+    }
+    return true;
+}
+
 // Limits of the planner, and of what a search may take.
 static bool check_sizes(MlirOperation module, MlirOperation set) {
     enum { LAYERS_MAX = 10000 };
@@ -171,7 +182,7 @@ static bool check_sizes(MlirOperation module, MlirOperation set) {
 bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
     struct hec_sites sites;
     *costs = (struct hec_costs){.machine = hec_machine_of(module)};
-    if (!hec_sites_find(module, &sites)) return false;
+    if (!hec_sites_find(module, &sites) || !check_numbers(module)) return false;
     costs->count = sites.count;
     for (int i = 0; i < sites.count; i++) {
         if (!check_sizes(module, sites.site[i].set)) return false;
