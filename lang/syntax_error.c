@@ -100,18 +100,21 @@ static bool is_operator(int kind) {
            kind == HEC_T_AND || kind == HEC_T_OR;
 }
 
+// Whether the mistake is where the text broke off, and not where it goes on, lines later or never.
+static bool breaks_off(const struct hec_scan *scan) {
+    const struct hec_token *found = &scan->last, *before = &scan->previous;
+    if (!before->kind || before->at.line == found->at.line) return false;
+    if (found->kind == 0) return true;
+    return !before->automatic && before->kind != '{' && before->kind != '}';
+}
+
 void hec_syntax_error(struct hec_parser *parser, const char *const *expected_names, int count) {
     struct hec_scan *scan = &parser->scan;
     const struct hec_token *found = &scan->last, *before = &scan->previous;
     const struct expected expected = summarize(expected_names, count);
 
-    const bool same_line = before->at.line == found->at.line;
     const char *after = "";
-    struct hec_span at = found->at;
-    if (before->kind && !same_line && !before->automatic && before->kind != '{' &&
-        before->kind != '}') {
-        at = hec_span_after(before->at); // The mistake is where the line breaks off.
-    }
+    const struct hec_span at = breaks_off(scan) ? hec_span_after(before->at) : found->at;
     if (before->at.length && !before->automatic) {
         after =
             hec_arena_format(scan->arena, " after `%s`", hec_span_text(scan->arena, before->at));
