@@ -2,6 +2,7 @@
 import array
 import json
 import math
+import random
 import struct
 
 
@@ -47,35 +48,97 @@ def gradients(bound, a, b):
     return worst
 
 
-def losses(bound, a, b, first=None):
-    """Logs, step by step, all or the FIRST ones: at most BOUND apart, relatively. Returns the worst."""
-    with open(a) as left, open(b) as right:
-        steps = list(zip(map(json.loads, left), map(json.loads, right), strict=True))
+def distance(x, y, key):
+    return abs(x[key] - y[key]) / (abs(x[key]) or 1)
+
+
+def log(path):
+    with open(path) as lines:
+        return list(map(json.loads, lines))
+
+
+def losses(bound, a, b, first=None, bent=()):
+    """Logs, step by step, all or the FIRST ones: at most BOUND apart, relatively, and 8 times as far as the
+    farthest of the logs BENT is from A in this step. Returns the worst."""
+    steps, others = list(zip(log(a), log(b), strict=True)), [log(path) for path in bent]
     if len(steps) < 2:
         raise Apart("no steps")
     worst = 0
-    for x, y in steps[:first]:
+    for step, (x, y) in enumerate(steps[:first]):
         for key in ("loss", "cross_entropy", "aux", "grad_norm"):
-            apart = abs(x[key] - y[key]) / (abs(x[key]) or 1)
+            apart = distance(x, y, key)
+            allowed = bound + 8 * max((distance(x, other[step], key) for other in others), default=0)
             worst = max(worst, apart)
-            if not apart <= bound:
-                raise Apart(f"step {x['step']}: {key} {x[key]} and {y[key]}, {apart:.3g} apart")
+            if not apart <= allowed:
+                raise Apart(f"step {x['step']}: {key} {x[key]} and {y[key]}, {apart:.3g} apart, "
+                            f"{allowed:.3g} allowed")
         if x.get("tokens_per_expert") != y.get("tokens_per_expert"):
             raise Apart(f"loads of step {x['step']}")
     return worst
 
 
-def first_flip(a, b):
-    """Records of routing (docs/routing.md): the first sequence with a token that went to another expert,
-    or None. Heads of other models are an error."""
-    left, right = (open(path, "rb").read() for path in (a, b))
-    sequences, _, layers = struct.unpack("<3I", left[8:20])
-    head = 20 + 8 * layers
-    if left[:head] != right[:head] or len(left) != len(right):
+def bend(path, bent, seed):
+    """Copies a file of float parameters; of one in ten numbers that are not zero the last bit is another."""
+    with open(path, "rb") as file:
+        data = file.read()
+    end = 8 + struct.unpack("<Q", data[:8])[0]
+    numbers, draw = array.array("I", data[end:]), random.Random(seed)
+    for i, number in enumerate(numbers):
+        if number & 0x7FFFFFFF and draw.random() < 0.1:
+            numbers[i] ^= 1
+    with open(bent, "wb") as file:
+        file.write(data[:end] + numbers.tobytes())
+
+
+def doubles(path):
+    with open(path, "rb") as file:
+        return array.array("d", file.read())
+
+
+class Routing:
+    """A record of routing (docs/routing.md): ids by sequence, layer, position and pick."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            data = file.read()
+        self.sequences, self.positions, self.layers = struct.unpack("<3I", data[8:20])
+        end = 20 + 8 * self.layers
+        self.head, self.ids = data[:end], array.array("H", data[end:])
+        self.topk = struct.unpack(f"<{2 * self.layers}I", data[20:end])[1::2]
+        self.start = [sum(self.topk[:layer]) * self.positions for layer in range(self.layers + 1)]
+
+    def sequence(self, number):
+        return self.ids[number * self.start[-1] : (number + 1) * self.start[-1]]
+
+    def token(self, sequence, layer, position):
+        at = sequence * self.start[-1] + self.start[layer] + position * self.topk[layer]
+        return self.ids[at : at + self.topk[layer]]
+
+
+def first_flip(left, right):
+    """The first sequence of two records with a token that went to another expert, or None. Records of
+    other models are an error."""
+    if left.head != right.head or len(left.ids) != len(right.ids):
         raise Apart("records of other runs")
-    each = (len(left) - head) // sequences
-    for sequence in range(sequences):
-        at = head + sequence * each
-        if left[at : at + each] != right[at : at + each]:
+    for sequence in range(left.sequences):
+        if left.sequence(sequence) != right.sequence(sequence):
             return sequence
     return None
+
+
+def flip_gap(left, right, gaps, step, sequences, each):
+    """How close the choice was (capture.c: CAPTURE_GAPS) of the tokens that went to other experts in STEP of
+    SEQUENCES sequences, EACH of them in one iteration. Only those of the lowest layer: they cannot follow
+    from others. Returns the greatest gap and where it is."""
+    first = step * sequences
+    tokens = [(layer, sequence, position)
+              for layer in range(left.layers)
+              for sequence in range(first, first + sequences)
+              for position in range(left.positions)
+              if left.token(sequence, layer, position) != right.token(sequence, layer, position)]
+    worst = max(
+        (gaps[(sequence // each * left.layers + layer) * each * left.positions
+              + sequence % each * left.positions + position], layer, sequence, position)
+        for layer, sequence, position in tokens if layer == tokens[0][0])
+    gap, layer, sequence, position = worst
+    return gap, f"layer {layer}, sequence {sequence}, position {position}"

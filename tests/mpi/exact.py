@@ -1,24 +1,29 @@
-"""exact.py [--cover pairs|product] [--slice I/N] [--only NAME=VALUE|VALUE] ...: what one rank computes, any
-number of ranks computes, whatever moves between them. Each case is a program of small.moe, compiled
+"""exact.py [--cover pairs|product] [--seed S] [--slice I/N] [--only NAME=VALUE|VALUE] [--records FILE]
+[--seconds N] ...: what one rank computes, any number of ranks computes, whatever moves between them. Each case is a program of small.moe, compiled
 for its ranks, nodes and policy and run under mpirun on this machine:
 
   gradients  of steps 1, 2, 4 and 8 of a training whose learning rate is 0, so that all runs have the same
              parameters while plans, replicas and owners change: |g - g'| <= 2e-6 |g| + 1e-7 |all| / sqrt(n)
   losses     of a training, with loads and norms: 2e-6 relative up to the first token that goes to another
              expert than on one rank (rounding may exchange two of almost equal score: `free` is the number
-             of steps before), and 2e-5 all along a training that is sent where one rank chose
-             (--route=ids:). fp64: 1e-12 both; bf16: 5e-4, because a parameter's last bit may decide
-             which way its copy is rounded, by 2^-8 of it
+             of steps before, `gap` how much of the better score they are apart: at most 1e-5), and 2e-5 all
+             along a training that is sent where one rank chose (--route=ids:). fp64: 1e-12 both, gaps too.
+             bf16: 5e-4, gaps 1e-3, because a parameter's last bit may decide which way its copy is rounded, by
+             2^-8 of it; and 8 times as much as losses of one rank change when last bits of its first
+             parameters do
   bits       the same training once more, with transfers that advance at other moments: equal files
 
 Where rows are dropped by weight only gradients are compared: two weights that rounding exchanges drop
 another row.
 
-Prints a table. Exit code 0: every case that the compiler takes is exact; 1: one is not; 77: none was run."""
+Prints a table. With --records cases that FILE has results of are not run again; --seconds ends after the
+case that runs then: so the product, hours of it, is run in pieces, and with --seed each piece is a sample
+of it. Exit code 0: every case that the compiler takes is exact; 1: one is not; 77: none was run."""
 import argparse
 import filecmp
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -26,11 +31,18 @@ import time
 
 import compare
 import cover
+import records
 
 HERE = pathlib.Path(__file__).resolve().parent
 SEQUENCES = 16  # Of an iteration, over all ranks.
 POSITIONS = 16
 CAPTURED = (0, 1, 3, 7)
+WRAPPED = ("hrt_optimizer_step", "hk_router_f32", "hk_router_f64")
+BENT = (1, 2)  # Seeds.
+# What rounding may do: to gradients, to losses under the same ids, to losses of free routers, to the
+# scores of a token that goes elsewhere.
+BOUNDS = {"fp64": (1e-12, 1e-12, 1e-12, 1e-12), "fp32": (2e-6, 2e-5, 2e-6, 1e-5),
+          "bf16": (2e-6, 5e-4, 5e-4, 1e-3)}
 
 # Every dimension's first value is what cases have that the others make no difference to.
 DIMENSIONS = {
@@ -131,13 +143,19 @@ class Bench:
         run([os.environ["HECATEC"], "-w", "-c", *options, self.source(case),
              "-o", f"{program}.o"])
         run([os.environ["MPICC" if several else "CC"], *os.environ["EMITTED_CFLAGS"].split(),
-             "-fopenmp", "-Wl,--wrap=hrt_optimizer_step", "-o", program, f"{program}.o",
+             "-fopenmp", *(f"-Wl,--wrap={name}" for name in WRAPPED), "-o", program, f"{program}.o",
              HERE / "capture.c", f"-L{os.environ['LIBRARIES']}",
              *(["-lhecate_comm_mpi"] if several else []),
              "-lhecate_runtime", "-lhecate_kernels", "-ljansson", "-lm"])
         os.remove(f"{program}.o")
         self.built[key] = program
         return program
+
+    def forget(self):
+        """Removes the programs: those of the whole product would fill the machine's memory."""
+        for program in self.built.values():
+            program.unlink(missing_ok=True)
+        self.built.clear()
 
     def train(self, case, name, more, environment=None):
         """Trains; logs to NAME.log and saves to NAME.saved."""
@@ -166,30 +184,48 @@ class Bench:
         """What one rank leaves: the prefix of its files."""
         case = {name: case[name] for name in OF_ONE}
         name = "one-" + "-".join(map(str, case.values()))
-        if not (self.folder / f"{name}.saved").exists():
-            self.still(case, f"{name}-still", ["--record-ids", self.folder / f"{name}-still.ids"])
-            self.train(case, name, ["--steps", self.steps,
-                                    "--record-ids", self.folder / f"{name}.ids"])
+        path, bent = self.folder / name, BENT if case["precision"] == "bf16" else ()
+        last = f"{name}-bent{bent[-1]}" if bent else name
+        if (self.folder / f"{last}.saved").exists():
+            return name
+        self.still(case, f"{name}-still", ["--record-ids", f"{path}-still.ids"])
+        self.train(case, name, ["--steps", self.steps, "--record-ids", f"{path}.ids"],
+                   {"CAPTURE_GAPS": f"{path}.gaps"})
+        for seed in bent:
+            compare.bend(f"{path}-still.saved", f"{path}-bent", seed)
+            self.train(case, f"{name}-bent{seed}", ["--steps", self.steps, "--load", f"{path}-bent",
+                                                    f"--route=ids:{path}.ids"])
         return name
 
-    def check_free(self, case, one, close):
+    def losses(self, case, bound, one, other, first=None):
+        bent = [f"{self.folder}/{one}-bent{seed}.log" for seed in BENT]
+        return compare.losses(bound, f"{self.folder}/{one}.log", f"{self.folder}/{other}.log", first,
+                              bent if case["precision"] == "bf16" else ())
+
+    def check_free(self, case, one):
         """Compares the training `first`, whose routers were free, up to the first token that went to
-        another expert than on one rank; if there is one, a training with the ids of one rank. Returns
-        the steps before it, or "all", and the worst loss."""
-        at, bound = self.folder, min(close, 2e-6) if case["precision"] != "bf16" else close
-        flip = compare.first_flip(f"{at}/{one}.ids", f"{at}/first.ids")
+        another expert than on one rank; if there is one, whether two scores were as good as equal, and
+        a training with the ids of one rank. Returns the steps before it, or "all", that gap and the
+        worst loss."""
+        at, (_, close, free, tie) = self.folder, BOUNDS[case["precision"]]
+        ids = [compare.Routing(f"{at}/{name}.ids") for name in (one, "first")]
+        flip = compare.first_flip(*ids)
         if flip is None:
-            return "all", compare.losses(bound, f"{at}/{one}.log", f"{at}/first.log")
-        steps = flip // (SEQUENCES * case["accumulation"])
-        worst = compare.losses(bound, f"{at}/{one}.log", f"{at}/first.log", steps)
+            return "all", 0, self.losses(case, free, one, "first")
+        sequences = SEQUENCES * case["accumulation"]
+        steps = flip // sequences
+        worst = self.losses(case, free, one, "first", steps)
+        gap, place = compare.flip_gap(*ids, compare.doubles(f"{at}/{one}.gaps"), steps, sequences, SEQUENCES)
+        if not gap <= tie:
+            raise compare.Apart(f"step {steps + 1}, {place}: another expert, though scores are {gap:.3g} apart")
         self.train(case, "replayed", ["--steps", self.steps, f"--route=ids:{at}/{one}.ids"])
-        return steps, max(worst, compare.losses(close, f"{at}/{one}.log", f"{at}/replayed.log"))
+        return steps, gap, max(worst, self.losses(case, close, one, "replayed"))
 
     def check(self, case):
-        """Returns the worst gradient, as a share of what is allowed, the worst loss, and how
-        many steps it took until a token went to another expert."""
+        """Returns what was found: the worst gradient, as a share of what is allowed, the worst loss,
+        how many steps it took until a token went to another expert, and how close that choice was."""
         one, at = self.reference(case), self.folder
-        tight, close = {"fp64": (1e-12, 1e-12), "fp32": (2e-6, 2e-5), "bf16": (2e-6, 5e-4)}[case["precision"]]
+        tight, close, _, _ = BOUNDS[case["precision"]]
         self.still(case, "still", [f"--route=ids:{at}/{one}-still.ids"])
         gradient = max(compare.gradients(tight, f"{at}/{one}-still.{step}", f"{at}/still.{step}")
                        for step in CAPTURED)
@@ -197,13 +233,13 @@ class Bench:
                               f"{at}/{one}-still.log", f"{at}/still.log")
         more = ["--steps", self.steps, "--record-ids", at / "first.ids"]
         self.train(case, "first", more)
-        free, replayed = "-", 0
+        free, gap, trained = "-", 0, 0
         if case["capacity"] != "lowest":
-            free, replayed = self.check_free(case, one, close)
+            free, gap, trained = self.check_free(case, one)
         self.train(case, "second", more, {"HECATE_COMM_PROGRESS": "poll"})
         if not filecmp.cmp(at / "first.saved", at / "second.saved", shallow=False):
             raise compare.Apart("two runs of the same ranks differ in bits")
-        return gradient, max(loss, replayed), free
+        return {"gradient": gradient, "loss": max(loss, trained), "free": free, "gap": gap}
 
 
 def taken(bench, dimensions):
@@ -242,17 +278,45 @@ def chosen_dimensions(only):
 def arguments():
     parser = argparse.ArgumentParser(description="exactness of programs of several ranks")
     parser.add_argument("--cover", choices=["pairs", "product"], default="pairs")
+    parser.add_argument("--seed", type=int, help="cases in an order drawn with it")
     parser.add_argument("--slice", default="1/1", help="I/N: every N-th case, from the I-th on")
     parser.add_argument("--only", action="append", default=[], metavar="NAME=VALUE|VALUE")
     parser.add_argument("--steps", type=int, default=12, help="of the trainings whose losses count")
     parser.add_argument("--folder", help="keep programs and files there")
+    parser.add_argument("--records", help="results, added to what the file has")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no case after them")
     parser.add_argument("--list", action="store_true", help="print the cases, run none")
     return parser.parse_args()
 
 
-def main():
-    options = arguments()
+def chosen_cases(options, dimensions):
+    if options.cover == "pairs":
+        cases = list(cover.pairs(dimensions, valid))
+    else:
+        cases = list(cover.turns(dimensions, valid, CORE))
+    if options.seed is not None:
+        random.Random(options.seed).shuffle(cases)
     index, parts = map(int, options.slice.split("/"))
+    return cases[index - 1 :: parts]
+
+
+def run_case(bench, case, done):
+    """Checks it, adds what was found to `done` and returns the end of its row."""
+    start = time.monotonic()
+    try:
+        found = bench.check(case)
+        end = "{gradient:9.3f}  {loss:6.0e}  {free:>4}  {gap:5.0e}".format(**found)
+    except (compare.Apart, Failed, subprocess.TimeoutExpired) as error:
+        found = {"error": str(error)}
+        end = f"NOT EXACT: {error}"
+    bench.forget()
+    seconds = time.monotonic() - start
+    done.add(case, **found, seconds=round(seconds, 1))
+    return f"{end}  {seconds:7.1f}"
+
+
+def main():
+    options, start = arguments(), time.monotonic()
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # Files are synced as they are saved.
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         bench = Bench(options.folder or folder, options.steps)
@@ -260,32 +324,23 @@ def main():
         dimensions = taken(bench, chosen_dimensions(options.only))
         if not all(dimensions.values()):
             sys.exit(77)
-        if options.cover == "pairs":
-            cases = list(cover.pairs(dimensions, valid))
-        else:
-            cases = list(cover.turns(dimensions, valid, CORE))
-        cases = cases[index - 1 :: parts]
+        cases, done = chosen_cases(options, dimensions), records.Records(options.records)
         print(f"{len(cases)} cases; real: mpirun on this machine, "
               f"{len(os.sched_getaffinity(0))} cores")
         shown = [name for name in dimensions if len(dimensions[name]) > 1]
-        print("  ".join(shown + ["gradients", "losses", "free", "seconds"]))
-        failed = 0
+        print("  ".join(shown + ["gradients", "losses", "free", "gap", "seconds"]))
         for case in cases:
             row = "  ".join(str(case[name]).ljust(len(name)) for name in shown)
             if options.list:
                 print(row)
                 continue
-            start = time.monotonic()
-            try:
-                gradient, loss, free = bench.check(case)
-                end = f"{gradient:9.3f}  {loss:.0e}  {free:>4}"
-            except (compare.Apart, Failed, subprocess.TimeoutExpired) as error:
-                failed += 1
-                end = f"NOT EXACT: {error}"
-            print(f"{row}  {end}  {time.monotonic() - start:7.1f}", flush=True)
+            if time.monotonic() - start > options.seconds:
+                break
+            if not done.has(case):
+                print(f"{row}  {run_case(bench, case, done)}", flush=True)
         if not options.list:
-            print(f"{len(cases) - failed} of {len(cases)} cases are exact")
-        sys.exit(1 if failed else 0)
+            print(*done.summary(len(cases)), sep="\n")
+        sys.exit(1 if done.failed() else 0)
 
 
 if __name__ == "__main__":
