@@ -1,6 +1,7 @@
 // real: what lets one source be built for float and double and for each instruction set. Only
 // *_cpu.c files include it. The build defines HK_BITS (32 or 64) and HK_ISA_NAME (portable, avx2,
-// avx512; for *_bf16_cpu.c, which are built for float alone, avx512bf16, too).
+// avx512). Products are built once more, as hk_<name>_bf16, with HK_BITS 32 and HK_OPERAND_BF16: their
+// operands are rounded (operand.h); for avx512bf16, too.
 #ifndef HECATE_KERNELS_CPU_REAL_H
 #define HECATE_KERNELS_CPU_REAL_H
 
@@ -65,47 +66,48 @@ HK_INLINE real vec_sum(vec v) {
 // Elements moved by a write of `count` of them: adding reads them first.
 #define HK_WRITTEN(count, write) ((count) * ((write) == HK_ADD ? 2 : 1))
 
-#define HK_PASTE3_(a, b, c) a##_##b##_##c
-#define HK_PASTE3(a, b, c) HK_PASTE3_(a, b, c)
-#if HK_BITS == 32
-#define HK_VARIANT(name) HK_PASTE3(hk_##name, f32, HK_ISA_NAME)
+// A kernel's public name in this build, the name an observer sees, and the best variant that it has.
+#ifdef HK_OPERAND_BF16
+#define HK_PUBLIC(name) hk_##name##_bf16
+#define HK_LABEL(name) #name "_bf16"
+#define HK_BEST(function) function##_avx512bf16
 #else
-#define HK_VARIANT(name) HK_PASTE3(hk_##name, f64, HK_ISA_NAME)
+#define HK_PUBLIC(name) HK_REAL(name)
+#define HK_LABEL(name) #name
+#define HK_BEST(function) function##_avx512
 #endif
-#define HK_VARIANT_BF16(name) HK_PASTE3(hk_##name, bf16, HK_ISA_NAME)
+
+#define HK_PASTE_(a, b) a##_##b
+#define HK_PASTE(a, b) HK_PASTE_(a, b)
+#define HK_VARIANT(name) HK_PASTE(HK_PUBLIC(name), HK_ISA_NAME)
 
 // HK_KERNEL(type, name, (parameters), (arguments), work) { body } defines this variant of a kernel.
 // Its type is checked against the public declaration. The portable build also defines the public
 // function, which calls the variant that hk_isa chose and reports the call to an observer: `work`, by
-// the macros of observe.h, says what it does. HK_KERNEL_BF16 does the same for hk_<name>_bf16, which
-// has one variant more.
+// the macros of observe.h, says what it does.
 #define HK_KERNEL(type, name, parameters, arguments, work)                                         \
-    HK_DECLARE_VARIANTS(name, HK_REAL(name))                                                       \
-    HK_DISPATCH(type, name, HK_REAL(name), avx512, parameters, arguments, work)                    \
+    HK_DECLARE_VARIANTS(HK_PUBLIC(name))                                                           \
+    HK_DISPATCH(type, HK_LABEL(name), HK_PUBLIC(name), parameters, arguments, work)                \
     type HK_VARIANT(name) parameters
-#define HK_KERNEL_BF16(type, name, parameters, arguments, work)                                    \
-    HK_DECLARE_VARIANTS(name, hk_##name##_bf16)                                                    \
-    HK_DISPATCH(type, name##_bf16, hk_##name##_bf16, avx512bf16, parameters, arguments, work)      \
-    type HK_VARIANT_BF16(name) parameters
 
-#define HK_DECLARE_VARIANTS(name, public) HK_DECLARE_VARIANTS_(public)
+#define HK_DECLARE_VARIANTS(public) HK_DECLARE_VARIANTS_(public)
 #define HK_DECLARE_VARIANTS_(public)                                                               \
     extern __typeof__(public) public##_portable, public##_avx2, public##_avx512,                   \
         public##_avx512bf16;
 
 #ifndef HK_DEFINES_PUBLIC
-#define HK_DISPATCH(type, name, public, best, parameters, arguments, work)
+#define HK_DISPATCH(type, label, public, parameters, arguments, work)
 #else
-#define HK_DISPATCH(type, name, public, best, parameters, arguments, work)                         \
-    HK_DISPATCH_(type, #name, public, best, parameters, arguments, work)
+#define HK_DISPATCH(type, label, public, parameters, arguments, work)                              \
+    HK_DISPATCH_(type, label, public, parameters, arguments, work)
 #ifdef HK_X86
-#define HK_DISPATCH_(type, label, public, best, parameters, arguments, work)                       \
+#define HK_DISPATCH_(type, label, public, parameters, arguments, work)                             \
     type public parameters {                                                                       \
         HK_OBSERVE(label, work)                                                                    \
         if (HK_PRETENDED(label, work)) return (type)0;                                             \
         switch (hk_isa()) {                                                                        \
         case HK_ISA_AVX512BF16:                                                                    \
-            return public##_##best arguments;                                                      \
+            return HK_BEST(public) arguments;                                                      \
         case HK_ISA_AVX512:                                                                        \
             return public##_avx512 arguments;                                                      \
         case HK_ISA_AVX2:                                                                          \
@@ -115,7 +117,7 @@ HK_INLINE real vec_sum(vec v) {
         }                                                                                          \
     }
 #else
-#define HK_DISPATCH_(type, label, public, best, parameters, arguments, work)                       \
+#define HK_DISPATCH_(type, label, public, parameters, arguments, work)                             \
     type public parameters {                                                                       \
         HK_OBSERVE(label, work)                                                                    \
         if (HK_PRETENDED(label, work)) return (type)0;                                             \

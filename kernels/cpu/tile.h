@@ -7,24 +7,15 @@
 // Every element is the sum over ascending depth of x * panel, started at 0, then stored or added
 // to the destination: its bits do not depend on the tile it falls into.
 //
-// A file that defines HK_TILE_BF16 gets the tile of bf16 products: an operand is a pair of bf16
-// (cpu/pair.h), so that a step of depth is two terms.
+// Depth is counted in steps of operands (cpu/operand.h): in bf16 products a step is two terms.
 #ifndef HECATE_KERNELS_CPU_TILE_H
 #define HECATE_KERNELS_CPU_TILE_H
 
-#ifdef HK_TILE_BF16
-#include "kernels/cpu/pair.h"
-typedef pair operand;
-typedef pairs operands;
-#else
-#include "kernels/cpu/real.h"
-typedef real operand;
-typedef vec operands;
-#endif
+#include "kernels/cpu/operand.h"
 
 // 16 registers hold 6 x 2 sums and their operands; the 32 of AVX-512 hold 6 x 4. Where pairs have to
 // be taken apart, the parts need registers, too.
-#if defined(HK_TILE_BF16) && !defined(__AVX512BF16__)
+#if defined(HK_OPERAND_BF16) && !defined(__AVX512BF16__)
 #define HK_TILE_VECTORS 2
 #else
 #define HK_TILE_VECTORS (HK_VECTOR_BYTES == 64 ? 4 : 2)
@@ -61,12 +52,6 @@ enum { line = 64 / sizeof(operand), panel_lines = HK_PANEL / line };
 #define HK_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define HK_UNROLL _Pragma("GCC unroll 16")
-#endif
-
-#ifdef HK_TILE_BF16
-#define HK_MULTIPLY_ADD(sum, x, y) pairs_multiply_add(sum, x, y)
-#else
-#define HK_MULTIPLY_ADD(sum, x, y) ((sum) + (x) * (y))
 #endif
 
 HK_INLINE void tile_write_row(real *out, const vec *sum, int vectors, int64_t columns,

@@ -3,30 +3,27 @@
 
 #include "kernels/matmul/product.h"
 
+#define ROWS first[dims.experts]
+#define FLOPS (2 * ROWS * dims.n * dims.k)
+#define WEIGHTS HK_WEIGHTS(used_elements(first, dims.experts, dims.n *dims.k))
+#define SIZES "~rows experts n k", ROWS, dims.experts, dims.n, dims.k
+
 HK_KERNEL(void, grouped_nn,
-          (real * c, const real *a, const real *const *chunk, int64_t offset, const int32_t *first,
-           struct hk_grouped_dims dims, enum hk_write write),
+          (real * c, const real *a, const weight *const *chunk, int64_t offset,
+           const int32_t *first, struct hk_grouped_dims dims, enum hk_write write),
           (c, a, chunk, offset, first, dims, write),
-          HK_PRODUCT(2 * first[dims.experts] * dims.n * dims.k,
-                     first[dims.experts] * dims.k +
-                         used_elements(first, dims.experts, dims.n *dims.k) +
-                         HK_WRITTEN(first[dims.experts] * dims.n, write),
-                     dims.experts, "~rows experts n k", first[dims.experts], dims.experts, dims.n,
-                     dims.k)) {
+          HK_PRODUCT(FLOPS, WEIGHTS + (double)(ROWS * dims.k + HK_WRITTEN(ROWS * dims.n, write)),
+                     dims.experts, SIZES)) {
     const struct product p = product_of_groups(first, offset, dims, write);
     HK_VARIANT(product_nn)(c, a, chunk, &p);
 }
 
 HK_KERNEL(void, grouped_nt,
-          (real * a, const real *c, const real *const *chunk, int64_t offset, const int32_t *first,
-           struct hk_grouped_dims dims, enum hk_write write),
+          (real * a, const real *c, const weight *const *chunk, int64_t offset,
+           const int32_t *first, struct hk_grouped_dims dims, enum hk_write write),
           (a, c, chunk, offset, first, dims, write),
-          HK_PRODUCT(2 * first[dims.experts] * dims.n * dims.k,
-                     first[dims.experts] * dims.n +
-                         used_elements(first, dims.experts, dims.n *dims.k) +
-                         HK_WRITTEN(first[dims.experts] * dims.k, write),
-                     dims.experts, "~rows experts n k", first[dims.experts], dims.experts, dims.n,
-                     dims.k)) {
+          HK_PRODUCT(FLOPS, WEIGHTS + (double)(ROWS * dims.n + HK_WRITTEN(ROWS * dims.k, write)),
+                     dims.experts, SIZES)) {
     const struct product p = product_of_groups(first, offset, dims, write);
     HK_VARIANT(product_nt)(a, c, chunk, &p);
 }
@@ -35,11 +32,9 @@ HK_KERNEL(void, grouped_tn,
           (real *const *chunk, int64_t offset, const real *a, const real *c, const int32_t *first,
            struct hk_grouped_dims dims, enum hk_write write),
           (chunk, offset, a, c, first, dims, write),
-          HK_PRODUCT(2 * first[dims.experts] * dims.n * dims.k,
-                     first[dims.experts] * (dims.n + dims.k) +
-                         HK_WRITTEN(dims.experts * dims.n * dims.k, write),
-                     dims.experts, "~rows experts n k", first[dims.experts], dims.experts, dims.n,
-                     dims.k)) {
+          HK_PRODUCT(FLOPS,
+                     ROWS *(dims.n + dims.k) + HK_WRITTEN(dims.experts * dims.n * dims.k, write),
+                     dims.experts, SIZES)) {
     const struct product p = product_of_groups(first, offset, dims, write);
     HK_VARIANT(product_tn)(chunk, a, c, &p);
 }

@@ -6,6 +6,16 @@
 #include "kernels/grouped/grouped.h"
 #include "kernels/matmul/matmul.h"
 
+// An element of B as it lies in memory; gradients of B are real.
+#ifdef HK_OPERAND_BF16
+typedef hk_bf16 weight;
+#else
+typedef real weight;
+#endif
+
+// Elements of the build's precision that take as many bytes as `count` weights.
+#define HK_WEIGHTS(count) ((double)(count) * sizeof(weight) / sizeof(real))
+
 // Products of `groups` experts; a plain product has one. Rows first[e] .. first[e+1]-1 of A [., k]
 // and C [., n] belong to e; matrix e, [k, n] in `layout`, lies at `offset` behind pointer e.
 struct product {
@@ -57,18 +67,10 @@ HK_INLINE struct product product_of_groups(const int32_t *first, int64_t offset,
 }
 
 // C (+)= A B,  A (+)= C B^T,  B (+)= A^T C
-void HK_VARIANT(product_nn)(real *c, const real *a, const real *const *b, const struct product *p);
-void HK_VARIANT(product_nt)(real *a, const real *c, const real *const *b, const struct product *p);
+void HK_VARIANT(product_nn)(real *c, const real *a, const weight *const *b,
+                            const struct product *p);
+void HK_VARIANT(product_nt)(real *a, const real *c, const weight *const *b,
+                            const struct product *p);
 void HK_VARIANT(product_tn)(real *const *b, const real *a, const real *c, const struct product *p);
-
-#if HK_BITS == 32
-// The same with operands rounded to bf16.
-void HK_VARIANT_BF16(product_nn)(float *c, const float *a, const hk_bf16 *const *b,
-                                 const struct product *p);
-void HK_VARIANT_BF16(product_nt)(float *a, const float *c, const hk_bf16 *const *b,
-                                 const struct product *p);
-void HK_VARIANT_BF16(product_tn)(float *const *b, const float *a, const float *c,
-                                 const struct product *p);
-#endif
 
 #endif

@@ -28,6 +28,17 @@ HK_INLINE bool is_large(const struct product *p, const struct hk_blocking *sizes
     return (int64_t)p->first[p->groups] * p->n * p->k >> sizes->team > 0;
 }
 
+// Who asks: thread 0 <= thread < threads of the team that shares the product.
+struct seat {
+    int64_t thread, threads;
+};
+
+static const struct seat alone = {0, 1};
+
+HK_INLINE struct seat seat_in_team(void) {
+    return (struct seat){omp_get_thread_num(), omp_get_num_threads()};
+}
+
 // A thread's way through a product. What walk_next found: rows [r0, r1) of the result, relative to
 // the expert's first, and panels [j0, j1) of it.
 struct walk {
@@ -54,17 +65,16 @@ HK_INLINE int64_t walk_cost(const struct walk *w, int64_t e) {
     return (w->of_weights || rows == 0 ? rows : parts(rows, walk_blocks(w, e))) + item_cost;
 }
 
-// Called by every thread of the team. `width`: columns of the result.
+// `width`: columns of the result.
 HK_INLINE struct walk walk_start(const struct product *p, bool of_weights, int64_t width,
-                                 int64_t block_rows) {
-    const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
+                                 int64_t block_rows, struct seat seat) {
     struct walk w = {p, of_weights, block_rows, parts(width, HK_PANEL), .expert = 0};
     int64_t total = 0;
     for (int64_t e = 0; e < p->groups; e++) {
         total += walk_blocks(&w, e) * w.panels * walk_cost(&w, e);
     }
-    w.begin = total * thread / threads;
-    w.end = total * (thread + 1) / threads;
+    w.begin = total * seat.thread / seat.threads;
+    w.end = total * (seat.thread + 1) / seat.threads;
     return w;
 }
 

@@ -1,0 +1,69 @@
+// turned: blocks of B^T as panels, for nt.
+#ifndef HECATE_KERNELS_MATMUL_TURNED_H
+#define HECATE_KERNELS_MATMUL_TURNED_H
+
+#include "kernels/cpu/tile.h"
+#include "kernels/matmul/product.h"
+#include "kernels/matmul/walk.h"
+
+// Where step i of panel j of B lies.
+HK_INLINE const operand *panel_at(const weight *b, const struct product *p, int64_t j, int64_t i) {
+    return (const operand *)b + (j * steps(p->k) + i) * HK_PANEL;
+}
+
+#ifdef HK_OPERAND_BF16
+
+HK_INLINE hk_bf16 weight_at(const weight *b, const struct product *p, int64_t i, int64_t j) {
+    if (j >= p->n) return (hk_bf16){0};
+    if (p->layout == HK_ROWS) return b[i * p->n + j];
+    const pair *at = panel_at(b, p, j / HK_PANEL, i / 2) + j % HK_PANEL;
+    return ((const hk_bf16 *)at)[i % 2];
+}
+
+// Rows of B [64 j, ..) as columns, columns of B [begin, begin + width) as depth.
+static void turn_block(operand *packed, const weight *b, const struct product *p, int64_t j,
+                       int64_t begin, int64_t width) {
+    const int64_t row = j * HK_PANEL, columns = smaller(p->k - row, HK_PANEL);
+    const int64_t whole_columns = columns / lanes * lanes;
+    const int64_t whole_depth = width / terms / lanes * lanes;
+    for (int64_t d = 0; d < whole_depth; d += lanes) {
+        const int64_t column = begin + d * terms;
+        for (int64_t i = 0; i < whole_columns; i += lanes) {
+            pair *to = packed + d * HK_PANEL + i;
+            if (p->layout == HK_PANELS) {
+                const pair *panel = panel_at(b, p, column / HK_PANEL, (row + i) / terms);
+                turn_paired_rows(to, HK_PANEL, panel + column % HK_PANEL, HK_PANEL);
+            } else {
+                turn_rows(to, HK_PANEL, b + (row + i) * p->n + column, p->n);
+            }
+        }
+    }
+    for (int64_t d = 0; d < steps(width); d++) {
+        pair *to = packed + d * HK_PANEL;
+        const int64_t done = d < whole_depth ? whole_columns : 0, column = begin + d * terms;
+        for (int64_t i = done; i < columns; i++) {
+            to[i] = pair_of_weights(weight_at(b, p, row + i, column),
+                                    weight_at(b, p, row + i, column + 1));
+        }
+        for (int64_t i = columns; i < HK_PANEL; i++) to[i] = 0;
+    }
+}
+
+#else
+
+static void turn_block(operand *packed, const weight *b, const struct product *p, int64_t j,
+                       int64_t begin, int64_t width) {
+    const int64_t columns = smaller(p->k - j * HK_PANEL, HK_PANEL);
+    if (p->layout == HK_ROWS) {
+        pack_turned(packed, b + j * HK_PANEL * p->n + begin, p->n, width, columns);
+        return;
+    }
+    for (int64_t d = 0; d < width; d += HK_PANEL) { // `begin` is a multiple of HK_PANEL.
+        const operand *from = panel_at(b, p, (begin + d) / HK_PANEL, j * HK_PANEL);
+        pack_turned(packed + d * HK_PANEL, from, HK_PANEL, smaller(width - d, HK_PANEL), columns);
+    }
+}
+
+#endif
+
+#endif
