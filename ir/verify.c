@@ -23,10 +23,11 @@ static bool is_common(MlirStringRef name) {
         "us",          "ahead",         "slots",        "slot_layers",    "owner",
         "forecast",    "entries",       "window_us",    "exposed_us",     "operandSegmentSizes",
         "bias_rate",   "select_bias",
-        "rounds",   // Of products: operands become bf16.
-        "rounded",  // Of parameters: products read a bf16 copy.
-        "per_step", // Of aux_loss: counts are a step's so far.
-        "limited",  // Of moe.set, as rows_max: distribute-experts.
+        "rounds",      // Of products: operands become bf16.
+        "rounded",     // Of parameters: products read a bf16 copy.
+        "per_step",    // Of aux_loss: counts are a step's so far.
+        "grad_layers", // Of moe.set: materialize.
+        "limited",     // Of moe.set, as rows_max: distribute-experts.
         "rows_max"};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         if (mlirStringRefEqual(name, HEC_STR(common[i]))) return true;

@@ -49,9 +49,12 @@ static void print_set(const struct report *r, bool rematerialize) {
     const bool exact = r->search->policy->when == HPL_WHEN_EXACT;
     print_row(r, "parameters, forward", chunks, p->received * (double)c->chunk_bytes,
               p->entries * (double)c->chunk_bytes, p->gather_us,
-              exact ? c->exact_window_us : c->window_us);
+              exact           ? c->exact_window_us
+              : rematerialize ? c->window_us
+                              : hec_early_window_us(c));
     print_row(r, "gradients, backward", chunks, p->received * (double)c->grad_bytes,
-              p->entries * (double)c->grad_bytes, p->reduce_us, c->reduce_window_us);
+              p->entries * (double)c->grad_bytes, p->reduce_us,
+              rematerialize ? c->reduce_window_us : hec_late_window_us(c));
     if (rematerialize) // Behind the gradients, in what they leave of the window.
         print_row(r, "parameters again, backward", chunks, p->received * (double)c->chunk_bytes,
                   p->entries * (double)c->chunk_bytes, p->gather_us,

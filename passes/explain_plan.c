@@ -57,11 +57,13 @@ static void print_choice(const struct report *r, const char *what, const char *v
 
 static const char *overlap_reason(const struct report *r, char *text, size_t size) {
     const struct hec_search *s = &r->search;
-    const int64_t back = r->movement.rematerialize ? s->fit_again : s->fit_backward;
-    const int64_t fit = s->fit_forward < back ? s->fit_forward : back;
-    snprintf(text, size, "%s; attention hides %" PRId64 " forward, %" PRId64 " backward%s",
-             s->fixed_overlap ? "given" : "searched", s->fit_forward, back,
-             r->movement.overlap > fit ? "; some are waited for" : "");
+    const bool again = r->movement.rematerialize;
+    const int64_t there = again ? s->fit_forward : s->fit_early;
+    const int64_t back = again ? s->fit_again : s->fit_late;
+    const int64_t fit = there < back ? there : back;
+    snprintf(text, size, "%s; computation hides %" PRId64 " forward, %" PRId64 " backward%s",
+             s->fixed_overlap ? "given" : "searched", there, back,
+             r->movement.overlap > fit ? "; the rest waits" : "");
     return text;
 }
 
@@ -195,14 +197,21 @@ static void print_movement(const struct report *r) {
         struct hec_phases p;
         char what[96];
         if (!hec_search_phases(&r->search, i, &r->movement, &p)) return;
+        const bool again = r->movement.rematerialize;
+        const bool early = !again && !exact && cost->layers > 1;
         snprintf(what, sizeof what, "parameters, %s a chunk, %.0f replicas",
                  hec_text_bytes((double)cost->chunk_bytes).text, p.replicas);
-        print_transfer(r, what, p.gather_us, exact ? cost->exact_window_us : cost->window_us);
-        const bool again = r->movement.rematerialize;
+        print_transfer(r, what, p.gather_us,
+                       early   ? hec_early_window_us(cost)
+                       : exact ? cost->exact_window_us
+                               : cost->window_us);
+        if (early) print_transfer(r, "  of the first layer", p.gather_us, cost->window_us);
         snprintf(what, sizeof what, "gradients, %s a chunk%s",
                  hec_text_bytes((double)cost->grad_bytes).text, again ? "; parameters again" : "");
         print_transfer(r, what, p.reduce_us + (again ? p.gather_us : 0),
-                       again ? cost->again_window_us : cost->reduce_window_us);
+                       again ? cost->again_window_us : hec_late_window_us(cost));
+        if (!again && cost->layers > 1)
+            print_transfer(r, "  of the first layer", p.reduce_us, cost->reduce_window_us);
     }
 }
 
@@ -210,13 +219,11 @@ static void print_movement(const struct report *r) {
 
 static void print_candidate(const struct report *r, const char *what,
                             const struct hec_candidate *c) {
-    const char *note = !c->fits                        ? "  does not fit"
-                       : c->exposed > hec_most_exposed ? "  waits for chunks"
-                                                       : "";
-    fprintf(r->out, "  %-10s t = %-4" PRId64 "m = %-3" PRId64 " %-16s %-12s %10s %10s%s\n", what,
-            c->choice.overlap, c->choice.slots, c->rematerialize ? "re-materialized" : "kept",
+    fprintf(r->out, "  %-10s t = %-4" PRId64 "m = %-3" PRId64 " %-16s %-12s %10s %10s %5.0f %%%s\n",
+            what, c->choice.overlap, c->choice.slots, c->rematerialize ? "re-materialized" : "kept",
             c->choice.calibrate == HEC_CALIBRATE_NEVER ? "" : "calibrated",
-            hec_text_us(c->iteration_us).text, hec_text_bytes((double)c->replica_bytes).text, note);
+            hec_text_us(c->iteration_us).text, hec_text_bytes((double)c->replica_bytes).text,
+            100 * c->exposed, c->fits ? "" : "  does not fit");
 }
 
 static int by_time(const void *left, const void *right) {
@@ -230,7 +237,8 @@ static void print_others(const struct report *r) {
     const struct hec_search *s = &r->search;
     const struct hec_candidate *other[HEC_CANDIDATES_MAX];
     int count = 0;
-    fprintf(r->out, "\nCompared (%2d candidates) %44s %10s\n", s->count, "iteration", "memory");
+    fprintf(r->out, "\nCompared (%2d candidates) %44s %10s %7s\n", s->count, "iteration", "memory",
+            "waits");
     if (r->predicted) print_candidate(r, "chosen", &r->chosen);
     if (s->second >= 0) print_candidate(r, "runner-up", &s->candidate[s->second]);
     for (int i = 0; i < s->count; i++) {
@@ -238,25 +246,6 @@ static void print_others(const struct report *r) {
     }
     qsort(other, (size_t)count, sizeof *other, by_time);
     for (int i = 0; i < count && i < OTHERS_SHOWN; i++) print_candidate(r, "", other[i]);
-}
-
-// The fastest candidate that waits for more of its transfers than the search allows.
-static void print_faster(const struct report *r) {
-    const struct hec_search *s = &r->search;
-    const struct hec_candidate *best = NULL;
-    for (int i = 0; i < s->count; i++) {
-        const struct hec_candidate *c = &s->candidate[i];
-        if (!c->fits || c->exposed <= hec_most_exposed) continue;
-        if (c->iteration_us > 0.99 * r->chosen.iteration_us) continue;
-        if (!best || c->iteration_us < best->iteration_us) best = c;
-    }
-    if (!r->predicted || !best) return;
-    fprintf(r->out,
-            "  t = %" PRId64 " and m = %" PRId64
-            " by hand: %s predicted, but %.0f %% of the transfers are"
-            " waited for;\n    beyond %.0f %% that is chosen only where it saves a quarter\n",
-            best->choice.overlap, best->choice.slots, hec_text_us(best->iteration_us).text,
-            100 * best->exposed, 100 * hec_most_exposed);
 }
 
 static void print_changes(const struct report *r) {
@@ -283,7 +272,6 @@ static void print_changes(const struct report *r) {
             hec_text_rate(m->intra_bandwidth, "B/s").text);
     if (m->nodes > 1) fprintf(r->out, ", %s a node", hec_text_rate(m->inter_bandwidth, "B/s").text);
     fputs("\n", r->out);
-    print_faster(r);
     fputs("  settings: parallel.placement.overlap (t), .memory (m, or bytes), .rematerialize,"
           " .calibrate,\n    .dispatch, .forecast, .reshard;"
           " --emit-plan=FILE and --plan=FILE keep all of it as it is\n",

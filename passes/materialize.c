@@ -16,8 +16,9 @@
 //          down; without it every transfer is waited for.
 // Needs    hecate.movement (pass shard). A policy that plans on exact counts has its plan behind the
 //          exchange.
-// Leaves   On each set `slots`, replicas of a device and layer, and `slot_layers`, layers whose
-//          replicas of parameters are held at a time: verify-movement proves it.
+// Leaves   On each set `slots`, replicas of a device and layer, and `slot_layers` and `grad_layers`,
+//          layers whose replicas of parameters, and their gradients, are held at a time:
+//          verify-movement proves it.
 // Reports  Nothing.
 #include "passes/movement.h"
 #include "passes/pass.h"
@@ -104,6 +105,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
         const int64_t held = movement.rematerialize || layers < 1 ? 1 : layers;
         hec_set_attr(site->set, hec_attr_int(c, "slots", movement.slots));
         hec_set_attr(site->set, hec_attr_int(c, "slot_layers", held));
+        hec_set_attr(site->set, hec_attr_int(c, "grad_layers", layers > 1 ? 2 : 1));
         move_forward(site, &movement, policy);
         if (site->collect_back.ptr) move_backward(site, &movement);
     }

@@ -3,11 +3,14 @@
 //   before   as materialize leaves it: every transfer starts where it is waited for
 //   after    @forward: plan and materialize at the start of the layer, or behind the mixture before
 //            them; they hide behind attention. Not for policies that plan on exact counts. A shared
-//            expert is computed before the await, not behind the experts.
+//            expert is computed before the await, not behind the experts. In a loop over layers that
+//            each have their own slots the next layer is prefetched behind the rows of the first wave:
+//            the network is idle, too, while experts compute.
 //            @backward: a re-materialization starts behind the mixture that comes before it: the last
 //            one of the loop starts the first one of the next iteration ({ahead = 1}: layer %i - 1;
 //            nothing below layer 0), and what comes before the loop starts the first iteration's.
-//            Gradients are released at the end of their block.
+//            Gradients are released at the end of their block; in a loop over layers, which take turns
+//            with two sets of slots, behind the experts of the layer after it.
 //
 // Why      Parameters and gradients of experts need nothing that lies in between, and the network is
 //          idle there.
@@ -87,6 +90,31 @@ static void move_forward(const struct hec_sites *sites, int index) {
     mlirOperationSetLocation(start, call_of(site));
 }
 
+// The dispatch of the first loop over waves behind the site's count of them.
+static MlirOperation dispatch_of(const struct hec_site *site) {
+    for (MlirOperation op = mlirOperationGetNextInBlock(site->waves); op.ptr;
+         op = mlirOperationGetNextInBlock(op)) {
+        if (!hec_op_is(op, HEC_OP_FOR)) continue;
+        return find(hec_for_of(op).body, site, HEC_OP_dispatch, NULL, NULL);
+    }
+    return (MlirOperation){0};
+}
+
+// The next mixture of the set is that of the next layer, and has slots of its own.
+static void prefetch(const struct hec_site *site) {
+    if (!site->loop.ptr || hec_get_int(site->set, "layers") < 2 ||
+        hec_get_int(site->set, "slot_layers") != hec_get_int(site->set, "layers"))
+        return;
+    const MlirOperation dispatch = dispatch_of(site);
+    const MlirOperation plan = find(block_of(site->exchange), site, HEC_OP_plan, NULL, NULL);
+    if (!dispatch.ptr || !plan.ptr || !mlirOperationIsBeforeInBlock(plan, site->exchange)) return;
+    struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(dispatch));
+    b.at = mlirOperationGetLocation(dispatch);
+    const MlirNamedAttribute set =
+        hec_attr_symbol(b.context, "set", hec_get_string(site->set, "sym_name"));
+    hec_build_op(&b, HEC_OP_prefetch, 1, &site->layer, 0, NULL, 1, &set);
+}
+
 // ---- backward
 
 // Starts the site's parameters of `layer` where `b` inserts.
@@ -138,12 +166,38 @@ static bool is_first_in_loop(const struct hec_sites *sites, int back) {
     return back == 0 || !mlirOperationEqual(sites->site[sites->back[back - 1]].loop_back, loop);
 }
 
+static void release_gradients(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
+                              int64_t ahead) {
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_symbol(b->context, "set", hec_get_string(site->set, "sym_name")),
+        hec_attr_string(b->context, "what", "gradients"),
+        hec_attr_int(b->context, "ahead", ahead),
+    };
+    hec_build_op(b, HEC_OP_release, 1, &layer, 0, NULL, ahead ? 3 : 2, attribute);
+}
+
+// Those of the layer above are released when this one's experts are done; the last ones at the end.
+static void delay_gradients(const struct hec_site *site) {
+    const MlirBlock block = block_of(site->collect_back);
+    const MlirOperation release = find(block, site, HEC_OP_release, "what", "gradients");
+    if (!site->loop_back.ptr || hec_get_int(site->set, "grad_layers") < 2) {
+        mlirOperationMoveBefore(release, mlirBlockGetTerminator(block));
+        mlirOperationSetLocation(release, call_of(site));
+        return;
+    }
+    struct hec_builder b = hec_builder_before(find(block, site, HEC_OP_reduce, NULL, NULL));
+    b.at = mlirOperationGetLocation(release);
+    release_gradients(&b, site, site->layer_back, -1);
+    b = hec_builder_before(mlirBlockGetTerminator(block_of(site->loop_back)));
+    b.at = call_of(site);
+    release_gradients(&b, site, hec_build_index(&b, 0), 0);
+    mlirOperationDestroy(release);
+}
+
 static void move_backward(const struct hec_sites *sites, int back) {
     const struct hec_site *site = &sites->site[sites->back[back]];
     const MlirBlock block = block_of(site->collect_back);
-    const MlirOperation gradients = find(block, site, HEC_OP_release, "what", "gradients");
-    mlirOperationMoveBefore(gradients, mlirBlockGetTerminator(block));
-    mlirOperationSetLocation(gradients, call_of(site));
+    delay_gradients(site);
     const MlirOperation start = find(block, site, HEC_OP_materialize, NULL, NULL);
     if (!start.ptr) return;
     struct hec_builder b;
@@ -263,7 +317,10 @@ static void annotate_site(const struct hec_costs *costs, const struct hec_site *
         const MlirOperation op = ops->op[k];
         if (!mlirStringRefEqual(hec_get_string(op, "set"), set)) continue;
         if (hec_op_is(op, HEC_OP_reduce)) {
-            annotate(m, &most, op, cost->grad_bytes, window_us(m, op, site), 0);
+            const double more = hec_late_window_us(cost) - cost->reduce_window_us;
+            annotate(m, &most, op, cost->grad_bytes, window_us(m, op, site) + more, 0);
+        } else if (hec_op_is(op, HEC_OP_prefetch)) {
+            annotate(m, &most, op, cost->chunk_bytes, hec_early_window_us(cost), 0);
         } else if (hec_op_is(op, HEC_OP_materialize)) {
             const bool ahead = hec_has_attr(op, "ahead");
             annotate(m, &most, op, cost->chunk_bytes, window_us(m, op, site), ahead ? reduce : 0);
@@ -289,7 +346,10 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     struct hec_movement movement;
     if (!hec_moves_experts(module) || !hec_movement_read(module, &movement)) return HEC_PASS_DONE;
     if (!hec_sites_find(module, &sites)) return HEC_PASS_REFUSED;
-    for (int i = 0; i < sites.count; i++) move_forward(&sites, i);
+    for (int i = 0; i < sites.count; i++) {
+        move_forward(&sites, i);
+        prefetch(&sites.site[i]);
+    }
     for (int i = sites.backs - 1; i >= 0; i--) move_backward(&sites, i);
     return annotate_all(module, &sites, &movement) ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }

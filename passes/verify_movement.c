@@ -8,7 +8,7 @@
 // Proves   1. a chunk is read, and its gradient added to, only between its await and its release
 //          2. what is started was planned, and is awaited, reduced and released once
 //          3. at no time are replicas of more layers held than the set's slot_layers says (each has
-//             `slots`), and gradients of more than one layer of a set
+//             `slots`), nor gradients of more than grad_layers
 //          4. calibration comes behind the exchange of its layer and before its await
 //          5. nothing is held or under way at the end
 // Needs    Loops over layers with known counts.
@@ -31,11 +31,12 @@ struct layer_state {
     enum parameters parameters;
     enum gradients gradients;
     bool planned, routed;
+    bool prefetched; // Planned and started, and its own plan and materialize have still to come.
 };
 
 struct set_state {
     MlirOperation op;
-    int64_t layers, slot_layers;
+    int64_t layers, slot_layers, grad_layers;
     struct layer_state *layer;
     int64_t held, summed; // Layers with replicas, and with gradients of replicas.
 };
@@ -96,15 +97,13 @@ static int64_t layer_of(const struct run *r, const struct set_state *set, MlirOp
 
 // ---- movement
 
-static void run_materialize(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
-    layer -= hec_has_attr(op, "ahead") ? hec_get_int(op, "ahead") : 0;
-    if (layer < 0) return;
+static int64_t ahead_of(MlirOperation op) {
+    return hec_has_attr(op, "ahead") ? hec_get_int(op, "ahead") : 0;
+}
+
+static void take_slots(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
     struct layer_state *state = &set->layer[layer];
-    if (!state->planned) {
-        fault(r, op, set, layer, "starts what was not planned");
-    } else if (hec_get_bool(op, "again") != r->backward) {
-        fault(r, op, set, layer, r->backward ? "is not marked `again`" : "is marked `again`");
-    } else if (state->parameters != AT_OWNERS) {
+    if (state->parameters != AT_OWNERS) {
         fault(r, op, set, layer, "starts what was started and not released");
     } else if (set->held == set->slot_layers) {
         fault(r, op, set, layer, "starts while every slot is taken");
@@ -114,7 +113,35 @@ static void run_materialize(struct run *r, MlirOperation op, struct set_state *s
     }
 }
 
+// Of the next layer; in another wave it is there already.
+static void run_prefetch(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
+    if (layer >= set->layers || set->layer[layer].prefetched) return;
+    if (r->backward || set->layer[layer].planned) {
+        fault(r, op, set, layer, "prefetches what was planned, or in @backward");
+        return;
+    }
+    take_slots(r, op, set, layer);
+    set->layer[layer].planned = set->layer[layer].prefetched = true;
+}
+
+static void run_materialize(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
+    layer -= ahead_of(op);
+    if (layer < 0 || layer >= set->layers) return;
+    struct layer_state *state = &set->layer[layer];
+    if (state->prefetched && !r->backward) {
+        state->prefetched = false;
+    } else if (!state->planned) {
+        fault(r, op, set, layer, "starts what was not planned");
+    } else if (hec_get_bool(op, "again") != r->backward) {
+        fault(r, op, set, layer, r->backward ? "is not marked `again`" : "is marked `again`");
+    } else {
+        take_slots(r, op, set, layer);
+    }
+}
+
 static void run_release(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
+    layer -= ahead_of(op);
+    if (layer < 0 || layer >= set->layers) return;
     struct layer_state *state = &set->layer[layer];
     if (mlirStringRefEqual(hec_get_string(op, "what"), HEC_STR("parameters"))) {
         if (state->parameters != HERE) {
@@ -133,8 +160,9 @@ static void run_release(struct run *r, MlirOperation op, struct set_state *set, 
 
 static bool run_movement(struct run *r, MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
-    if (id != HEC_OP_plan && id != HEC_OP_materialize && id != HEC_OP_calibrate &&
-        id != HEC_OP_await && id != HEC_OP_reduce && id != HEC_OP_release && id != HEC_OP_exchange)
+    if (id != HEC_OP_plan && id != HEC_OP_materialize && id != HEC_OP_prefetch &&
+        id != HEC_OP_calibrate && id != HEC_OP_await && id != HEC_OP_reduce &&
+        id != HEC_OP_release && id != HEC_OP_exchange)
         return false;
     struct set_state *set = set_of(r, hec_get_string(op, "set"));
     if (!set) return true;
@@ -145,12 +173,15 @@ static bool run_movement(struct run *r, MlirOperation op) {
     }
     struct layer_state *state = &set->layer[layer];
     if (id == HEC_OP_plan) {
-        if (r->backward || state->planned) fault(r, op, set, layer, "plans twice in one iteration");
+        if (r->backward || (state->planned && !state->prefetched))
+            fault(r, op, set, layer, "plans twice in one iteration");
         state->planned = true;
     } else if (id == HEC_OP_exchange) {
         state->routed = true;
     } else if (id == HEC_OP_materialize) {
         run_materialize(r, op, set, layer);
+    } else if (id == HEC_OP_prefetch) {
+        run_prefetch(r, op, set, layer + 1);
     } else if (id == HEC_OP_calibrate) {
         if (state->parameters != COMING || !state->routed)
             fault(r, op, set, layer, "is not between the exchange of counts and the await");
@@ -191,8 +222,8 @@ static void run_accumulate(struct run *r, MlirOperation op) {
     } else if (state->gradients == UNDER_WAY || state->gradients == AT_OWNER) {
         fault(r, op, set, layer, "adds to gradients behind their reduce");
     } else if (state->gradients == NO_GRADIENTS) {
-        if (set->summed == 1)
-            fault(r, op, set, layer, "adds to gradients while another layer's fill the slots");
+        if (set->summed == set->grad_layers)
+            fault(r, op, set, layer, "adds to gradients while other layers' fill the slots");
         set->summed++;
         state->gradients = SUMMED_HERE;
     }
@@ -283,6 +314,8 @@ static void find_sets(struct run *r) {
         set->layers = layers > 0 ? layers : 1;
         set->slot_layers =
             hec_has_attr(set->op, "slot_layers") ? hec_get_int(set->op, "slot_layers") : 0;
+        set->grad_layers =
+            hec_has_attr(set->op, "grad_layers") ? hec_get_int(set->op, "grad_layers") : 1;
         set->layer = hec_arena_alloc(&r->arena, (size_t)set->layers, sizeof *set->layer);
         HEC_PUSH(&r->arena, &r->sets, set);
     }

@@ -68,18 +68,20 @@ def measure(options, program, load, work):
     return {"ms": statistics.median(ms), "least": min(ms), "most": max(ms),
             "sent": sent / steps / options.nodes,
             "took": sum(step["ms"] for step in moved) / len(lines),
-            "waited": sum(step["exposed_ms"] for step in moved) / len(lines)}
+            "waited": sum(step["exposed_ms"] for step in moved) / len(lines),
+            "late": sum(step["late_ms"] for step in moved) / len(lines)}
 
 
 def exposed(result):
     if not result["took"]:
-        return ["", ""]
-    return [f"{result['took']:.0f}", f"{result['waited']:.0f} ({100 * result['waited'] / result['took']:.0f} %)"]
+        return ["", "", ""]
+    return [f"{result['took']:.0f}", f"{result['waited']:.0f} ({100 * result['waited'] / result['took']:.0f} %)",
+            f"{result['late']:.0f}"]
 
 
 def table(load, results):
     head = ["policy", "ms per step", "least to most", "of balanced ep", "times ep", "MB sent by a node",
-            "sparse collectives ms", "waited for ms"]
+            "sparse collectives ms", "waited for ms", "for late ranks ms"]
     lines = ["", f"## {load}", "", "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for name, result in results.items():
         lines.append("| " + " | ".join([

@@ -20,7 +20,8 @@ hec_emit_op hec_emit_drop, hec_emit_exchange;
 hec_emit_op hec_emit_dispatch, hec_emit_give_back, hec_emit_collect;
 hec_emit_op hec_emit_dispatch_grad, hec_emit_give_back_grad, hec_emit_collect_grad;
 hec_emit_op hec_emit_dense_ready;
-hec_emit_op hec_emit_plan, hec_emit_materialize, hec_emit_calibrate, hec_emit_await;
+hec_emit_op hec_emit_plan, hec_emit_materialize, hec_emit_prefetch, hec_emit_calibrate,
+    hec_emit_await;
 hec_emit_op hec_emit_reduce, hec_emit_release;
 hec_emit_op hec_emit_nothing;
 

@@ -78,6 +78,7 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     // Movement of experts.
     [HEC_OP_plan] = hec_emit_plan,
     [HEC_OP_materialize] = hec_emit_materialize,
+    [HEC_OP_prefetch] = hec_emit_prefetch,
     [HEC_OP_calibrate] = hec_emit_calibrate,
     [HEC_OP_await] = hec_emit_await,
     [HEC_OP_reduce] = hec_emit_reduce,

@@ -30,18 +30,19 @@ static bool verify_key(MlirOperation op) {
     return check_keys(op, 0, false);
 }
 
-static bool verify_materialize(MlirOperation op) {
+// `ahead`, of a layer that the set may have.
+static bool verify_ahead(MlirOperation op) {
     if (!check_keys(op, 0, false)) return false;
     if (!hec_has_attr(op, "ahead")) return true;
     const int64_t ahead = hec_get_int(op, "ahead"), layers = hec_get_int(set_of(op), "layers");
-    if (ahead == 0 || (ahead > 0 && ahead < layers)) return true;
+    if (ahead == 0 || (ahead > -layers && ahead < layers)) return true;
     hec_ir_error(op, "is %" PRId64 " layers ahead, of a set of %" PRId64, ahead, layers);
     return false;
 }
 
 static bool verify_release(MlirOperation op) {
     const MlirStringRef what = hec_get_string(op, "what");
-    if (!check_keys(op, 0, false)) return false;
+    if (!verify_ahead(op)) return false;
     if (mlirStringRefEqual(what, HEC_STR("parameters")) ||
         mlirStringRefEqual(what, HEC_STR("gradients")))
         return true;
@@ -58,8 +59,8 @@ static struct hec_cost cost_nothing(MlirOperation op) {
 }
 
 const struct hec_traits hec_traits_plan = {.verify = verify_key, .cost = cost_nothing};
-const struct hec_traits hec_traits_materialize = {.verify = verify_materialize,
-                                                  .cost = cost_nothing};
+const struct hec_traits hec_traits_materialize = {.verify = verify_ahead, .cost = cost_nothing};
+const struct hec_traits hec_traits_prefetch = {.verify = verify_key, .cost = cost_nothing};
 const struct hec_traits hec_traits_calibrate = {.verify = verify_key, .cost = cost_nothing};
 const struct hec_traits hec_traits_await = {.verify = verify_key, .cost = cost_nothing};
 const struct hec_traits hec_traits_reduce = {.verify = verify_key, .cost = cost_nothing};

@@ -1,10 +1,11 @@
 // Candidates and the choice among them.
 //
-// t first: what the windows hide, from bytes. Then m at that t, then t around it, then without
-// calibration; each with and without re-materialization. Of those that fit in memory and hide their
-// transfers (at most a tenth of the collectives' time is waited for) the fastest wins, and of those
-// within one part in a hundred the one that takes least memory. One that waits for more wins only if it
-// saves a quarter of the iteration.
+// t first: what the windows hide, from bytes. Then m at that t, t around it, and again until neither
+// changes; then without calibration; each with and without re-materialization. Of those that fit in
+// memory the fastest wins, and of those within one part in a hundred the one that takes least memory,
+// then the one that moves least.
+// What is waited for is part of the time: a chunk that nothing hides may still save more rows than it
+// costs.
 #include "passes/cost/search.h"
 
 #include <stdlib.h>
@@ -16,10 +17,9 @@
 
 // Layer-steps per simulation, and how many (device, expert) pairs one has before there are fewer of
 // them: hecatec has no time for more.
-enum { STEPS = 16, STEPS_LEAST = 2, PAIRS = 2048 };
+enum { STEPS = 16, STEPS_LEAST = 2, PAIRS = 2048, ROUNDS = 4 };
 
-const double hec_most_exposed = 0.1;
-static const double alike = 0.01, worth_waiting = 0.75, surprise = 0.03;
+static const double alike = 0.01, surprise = 0.03;
 
 // ---- what the user said
 
@@ -97,18 +97,20 @@ static int64_t fitting(const struct hec_machine *m, double us, int64_t bytes) {
 }
 
 static void find_fits(struct hec_search *s) {
-    s->fit_forward = s->fit_backward = s->fit_again = INT32_MAX;
+    s->fit_forward = s->fit_early = s->fit_late = s->fit_again = INT32_MAX;
     for (int i = 0; i < s->costs.count; i++) {
         const struct hec_set_cost *c = &s->costs.set[i];
         const struct hec_machine *m = &s->costs.machine;
         const int64_t fit[] = {
             fitting(m, c->window_us, c->chunk_bytes),
-            fitting(m, c->reduce_window_us, c->grad_bytes),
+            fitting(m, hec_early_window_us(c), c->chunk_bytes),
+            fitting(m, hec_late_window_us(c), c->grad_bytes),
             fitting(m, c->again_window_us, c->chunk_bytes + c->grad_bytes),
         };
         if (fit[0] < s->fit_forward) s->fit_forward = fit[0];
-        if (fit[1] < s->fit_backward) s->fit_backward = fit[1];
-        if (fit[2] < s->fit_again) s->fit_again = fit[2];
+        if (fit[1] < s->fit_early) s->fit_early = fit[1];
+        if (fit[2] < s->fit_late) s->fit_late = fit[2];
+        if (fit[3] < s->fit_again) s->fit_again = fit[3];
     }
 }
 
@@ -289,6 +291,7 @@ static void consider(struct hec_search *s, const struct hec_choice *choice, int 
                                     .rematerialize = again,
                                     .phases = phases,
                                     .iteration_us = us[again],
+                                    .moved_us = all,
                                     .exposed = all > 0 ? waited / all : 0};
         c->replica_bytes = hec_replica_bytes(&s->costs, s->policy, choice->slots, again);
         const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
@@ -298,11 +301,7 @@ static void consider(struct hec_search *s, const struct hec_choice *choice, int 
 
 // ---- the choice
 
-static bool hides(const struct hec_candidate *c) {
-    return c->exposed <= hec_most_exposed;
-}
-
-// Whether `a` is to be preferred to `b`, exposure aside.
+// Whether `a` is to be preferred to `b`.
 static bool is_better(const struct hec_candidate *a, const struct hec_candidate *b) {
     if (a->fits != b->fits) return a->fits;
     if (!a->fits) return a->replica_bytes < b->replica_bytes;
@@ -310,26 +309,17 @@ static bool is_better(const struct hec_candidate *a, const struct hec_candidate 
     if (a->iteration_us < b->iteration_us - limit) return true;
     if (a->iteration_us > b->iteration_us + limit) return false;
     if (a->replica_bytes != b->replica_bytes) return a->replica_bytes < b->replica_bytes;
-    return a->iteration_us < b->iteration_us;
+    return a->moved_us < b->moved_us;
 }
 
-// The best one but `except`, of those that hide their transfers or of all; -1: there is none.
-static int best_of(const struct hec_search *s, bool hiding, int except) {
+// The best one but `except`; -1: there is none.
+static int best_of(const struct hec_search *s, int except) {
     int best = -1;
     for (int i = 0; i < s->count; i++) {
-        if (i == except || (hiding && !hides(&s->candidate[i]))) continue;
+        if (i == except) continue;
         if (best < 0 || is_better(&s->candidate[i], &s->candidate[best])) best = i;
     }
     return best;
-}
-
-// What hides its transfers comes first, unless waiting saves a quarter of the time.
-static int prefer(const struct hec_search *s, int except) {
-    const int hidden = best_of(s, true, except), any = best_of(s, false, except);
-    if (hidden < 0 || any < 0) return any;
-    const struct hec_candidate *h = &s->candidate[hidden], *a = &s->candidate[any];
-    if (a->fits != h->fits) return any;
-    return a->iteration_us < worth_waiting * h->iteration_us ? any : hidden;
 }
 
 // The same candidate with calibration, where it costs next to nothing: loads that are assumed can be
@@ -348,8 +338,8 @@ static int with_calibration(const struct hec_search *s, int chosen) {
 }
 
 static void choose(struct hec_search *s) {
-    s->chosen = with_calibration(s, prefer(s, -1));
-    s->second = prefer(s, s->chosen);
+    s->chosen = with_calibration(s, best_of(s, -1));
+    s->second = best_of(s, s->chosen);
 }
 
 static int64_t most_experts(const struct hec_search *s) {
@@ -381,8 +371,9 @@ static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_ch
 static void vary_overlap(MlirOperation module, struct hec_search *s, struct hec_choice c,
                          int again) {
     const int64_t t = c.overlap;
-    int64_t value[LISTED_MAX] = {t / 2, 5 * t / 4, t + 1, 2 * t, 4 * t};
-    const int given = listed(module, "parallel.placement.overlap", value), usual = 5;
+    int64_t value[LISTED_MAX] = {t / 4,     t / 2,     3 * t / 4, t + 1,
+                                 5 * t / 4, 3 * t / 2, 2 * t,     4 * t};
+    const int given = listed(module, "parallel.placement.overlap", value), usual = 8;
     for (int i = 0; i < (given ? given : usual); i++) {
         c.overlap = value[i] < most_experts(s) ? value[i] : most_experts(s);
         consider(s, &c, again);
@@ -405,16 +396,21 @@ static void find_candidates(MlirOperation module, struct hec_search *s, int64_t 
     c.slots = fixed_count(module, "parallel.placement.memory");
     s->uses_overlap = s->policy->calibrates; // The planner's own two policies.
     s->uses_slots = uses_slots(s);
-    if (s->fixed_slots || !s->uses_slots) {
-        consider(s, &c, again);
-    } else {
-        vary_slots(module, s, c, again);
+    for (int round = 0; round < ROUNDS; round++) {
+        const struct hec_choice before = c;
+        if (s->fixed_slots || !s->uses_slots) {
+            consider(s, &c, again);
+        } else {
+            vary_slots(module, s, c, again);
+        }
+        if (s->count == 0) return;
+        choose(s);
+        c.slots = s->candidate[s->chosen].choice.slots;
+        if (!s->fixed_overlap && s->uses_overlap) vary_overlap(module, s, c, again);
+        choose(s);
+        c = s->candidate[s->chosen].choice;
+        if (c.overlap == before.overlap && c.slots == before.slots) break;
     }
-    if (s->count == 0) return;
-    choose(s);
-    c.slots = s->candidate[s->chosen].choice.slots;
-    if (!s->fixed_overlap && s->uses_overlap) vary_overlap(module, s, c, again);
-    choose(s);
     c = s->candidate[s->chosen].choice;
     c.calibrate = HEC_CALIBRATE_NEVER;
     if (!s->fixed_calibrate && calibrate) consider(s, &c, again);
@@ -450,7 +446,9 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
     if (!hec_profile_read(module, arena, s)) return false;
     s->room_bytes = (int64_t)s->costs.machine.memory - s->costs.dense_bytes - s->costs.saved_bytes -
                     hec_owned_bytes(&s->costs, s->policy->calibrates);
-    int64_t overlap = s->fit_forward < s->fit_again ? s->fit_forward : s->fit_again;
+    int64_t overlap = s->fit_early < s->fit_late ? s->fit_early : s->fit_late;
+    if (rematerializes(module, s) == 1)
+        overlap = s->fit_forward < s->fit_again ? s->fit_forward : s->fit_again;
     if (overlap > most_experts(s)) overlap = most_experts(s);
     if (s->fixed_overlap) overlap = fixed_count(module, "parallel.placement.overlap");
     overlap = among_listed(module, overlap);

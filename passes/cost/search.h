@@ -7,14 +7,11 @@
 #include "passes/cost/simulate.h"
 #include "runtime/plan/slots.h"
 
-enum { HEC_CANDIDATES_MAX = 64 };
+enum { HEC_CANDIDATES_MAX = 128 };
 
 // What is assumed of loads without a profile: popularity by Zipf's law, a random walk of its
 // logarithm, a preference of each device.
 extern const double hec_assumed_skew, hec_assumed_drift, hec_assumed_bias;
-
-// The share of a collective's time that the search lets be waited for, where something hides it.
-extern const double hec_most_exposed;
 
 // Choices of one candidate, and what they give, all sets together.
 struct hec_candidate {
@@ -22,6 +19,7 @@ struct hec_candidate {
     bool rematerialize;
     struct hec_phases phases; // Means per layer.
     double iteration_us;      // All layers of all sets, and what is no expert's.
+    double moved_us;          // That transfers of a layer take.
     int64_t replica_bytes;    // On one device: runtime/plan/slots.h.
     bool fits;                // In memory.
     double exposed;           // Share of the collectives' time that is waited for.
@@ -41,7 +39,8 @@ struct hec_search {
     struct loads *loads;   // [sets] one for all with a profile.
     int32_t **owner;       // [sets] first owners, [layers][experts].
     bool sharded, spread; // Owners follow the profile; or all layers' chunks are dealt out in turn.
-    int64_t fit_forward, fit_backward, fit_again; // Chunks that windows hide: gather; reduce; both.
+    // Chunks that windows hide: gather and, re-materialized, both; gather behind experts, and reduce.
+    int64_t fit_forward, fit_again, fit_early, fit_late;
     int64_t room_bytes; // Of a device, for replicas; negative: not even the rest fits.
     int count;
     struct hec_candidate candidate[HEC_CANDIDATES_MAX];

@@ -36,7 +36,8 @@ static MlirOperation last_in(MlirBlock block, enum hec_op id) {
     return found;
 }
 
-// Passes materialize and overlap put starts behind the mixture before, and around a loop's edge.
+// Passes materialize and overlap put starts behind the mixture before, and around a loop's edge. What
+// experts compute is not in it: it depends on loads.
 static void find_windows(const struct hec_machine *machine, const struct hec_site *site,
                          struct hec_set_cost *cost) {
     const MlirOperation none = {0};

@@ -25,6 +25,18 @@ struct hec_set_cost {
     double exact_window_us; // Of policies that plan on exact counts: behind the exchange.
 };
 
+// Windows of layers but the first, where they have slots of their own: parameters are prefetched while
+// the experts before compute, gradients may travel until those of the layer below have computed.
+static inline double hec_early_window_us(const struct hec_set_cost *cost) {
+    const double experts = cost->layers > 1 ? (double)cost->rows * cost->row_forward_us : 0;
+    return cost->window_us + experts;
+}
+
+static inline double hec_late_window_us(const struct hec_set_cost *cost) {
+    const double experts = cost->layers > 1 ? (double)cost->rows * cost->row_backward_us : 0;
+    return cost->reduce_window_us + experts;
+}
+
 struct hec_costs {
     struct hec_machine machine;
     int count;

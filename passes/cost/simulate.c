@@ -261,11 +261,17 @@ static void add_movement(struct stage *s, struct hec_phases *step) {
     const struct hec_machine *m = s->scene->machine;
     step->gather_us = hec_transfer_us(m, step->entries, step->received, cost->chunk_bytes);
     step->reduce_us = hec_transfer_us(m, step->entries, step->received, cost->grad_bytes);
-    const double forward =
-        above(step->gather_us, is_exact(s->choice) ? cost->exact_window_us : cost->window_us);
-    step->exposed_us = forward + above(step->reduce_us, cost->reduce_window_us);
-    step->exposed_again_us =
-        forward + above(step->reduce_us + step->gather_us, cost->again_window_us);
+    const bool exact = is_exact(s->choice);
+    const double first = 1 / (double)cost->layers, next = 1 - first;
+    const double window = exact ? cost->exact_window_us : cost->window_us;
+    const double early = exact ? window : hec_early_window_us(cost);
+    const double last = first * above(step->reduce_us, cost->reduce_window_us); // Layer 0's.
+    step->exposed_us = first * above(step->gather_us, window) +
+                       next * above(step->gather_us, early) + last +
+                       next * above(step->reduce_us, hec_late_window_us(cost));
+    // The last layer's parameters come again at the start of backward, behind hardly anything.
+    step->exposed_again_us = above(step->gather_us, window) + first * step->gather_us + last +
+                             next * above(step->reduce_us + step->gather_us, cost->again_window_us);
 }
 
 static bool simulate_step(struct stage *s, int64_t layer, int64_t at, struct hec_phases *step) {

@@ -28,7 +28,9 @@ char *hrt_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t e
         const int64_t at = moving->set->offset + chunk * moving->set->chunk_elements;
         return buffer[kind] + at * element_bytes(fssdp->program, kind);
     }
-    const int64_t own = kind == HRT_CHUNK_GRADS || fssdp->movement->rematerialize ? 0 : layer;
+    const int64_t own = kind == HRT_CHUNK_GRADS          ? layer % moving->slots.grad_layers
+                        : fssdp->movement->rematerialize ? 0
+                                                         : layer;
     const int64_t slot = own * moving->slots.replicas + moving->layer[layer].slot[expert];
     return moving->pool[kind] + (size_t)slot * moving->stride[kind];
 }
@@ -127,7 +129,7 @@ static bool reserve_slots(const struct hrt_fssdp *fssdp, struct hrt_moving_set *
     const int64_t layers = fssdp->movement->rematerialize ? 1 : set->set->layers;
     return reserve(fssdp->program, set, HRT_CHUNK_PARAMS, layers) &&
            (!set->set->chunk_rounded || reserve(fssdp->program, set, HRT_CHUNK_ROUNDED, layers)) &&
-           reserve(fssdp->program, set, HRT_CHUNK_GRADS, 1);
+           reserve(fssdp->program, set, HRT_CHUNK_GRADS, set->slots.grad_layers);
 }
 
 static bool take_plan(struct hpl_plan *plan, int64_t experts, int64_t capacity) {

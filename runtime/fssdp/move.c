@@ -17,6 +17,42 @@ static struct hrt_transfer *send_at(const struct hrt_move *move, int32_t i) {
     return &move->transfer[move->room - 1 - i];
 }
 
+// ---- notices
+//
+// An empty message goes ahead of the first one to each rank. So whoever waits can tell a rank that is
+// late from a transfer that takes its time.
+
+static void post_notices(struct hrt_move *move, struct hrt_comm *comm) {
+    for (int i = 0; i < 2 * move->ranks; i++) {
+        struct hrt_notice *notice = &move->notice[i];
+        const int peer = i % move->ranks;
+        if (!notice->wanted) continue;
+        if (i < move->ranks) {
+            hrt_comm_isend(comm, &notice->request, peer, move->tag, NULL, 0);
+        } else {
+            hrt_comm_irecv(comm, &notice->request, peer, move->tag, NULL, 0);
+        }
+    }
+    move->hearing = HRT_LISTENING;
+}
+
+// Whether those of `from` .. `to` - 1 are through.
+static bool are_through(struct hrt_move *move, struct hrt_comm *comm, int from, int to) {
+    for (int i = from; i < to; i++) {
+        struct hrt_notice *notice = &move->notice[i];
+        if (notice->wanted && !hrt_comm_test(comm, &notice->request)) return false;
+    }
+    return true;
+}
+
+static void listen(struct hrt_move *move, struct hrt_comm *comm) {
+    if (move->hearing == HRT_UNHEARD) post_notices(move, comm);
+    if (move->hearing == HRT_HEARD || !are_through(move, comm, move->ranks, 2 * move->ranks))
+        return;
+    move->heard = hk_clock();
+    move->hearing = HRT_HEARD;
+}
+
 // ---- turning it
 
 static void add(char *sum, const char *term, size_t bytes, enum hrt_precision precision) {
@@ -96,6 +132,7 @@ static void look_at_sends(struct hrt_move *move, struct hrt_comm *comm) {
 static bool advance(struct hrt_job *job, struct hrt_comm *comm) {
     struct hrt_move *move = (struct hrt_move *)job;
     int32_t head;
+    listen(move, comm);
     do {
         head = move->head;
         post_receives(move, comm);
@@ -103,7 +140,9 @@ static bool advance(struct hrt_job *job, struct hrt_comm *comm) {
     } while (move->head > head); // What is done makes room for more.
     post_sends(move, comm);
     look_at_sends(move, comm);
-    if (move->head < move->recvs || move->sent < move->sends) return false;
+    if (move->head < move->recvs || move->sent < move->sends ||
+        !are_through(move, comm, 0, move->ranks))
+        return false;
     move->ended = hk_clock();
     return true;
 }
@@ -147,9 +186,11 @@ static void list(struct hrt_fssdp *fssdp, struct hrt_move *move, const struct hr
         const int32_t *node = fssdp->topology.node;
         fssdp->moved.bytes += (double)piece->bytes;
         if (node[transfer->from] != node[move->rank]) fssdp->moved.crossed += (double)piece->bytes;
+        move->notice[move->ranks + transfer->from].wanted = true;
         move->transfer[move->recvs] = listed;
         *brought = move->recvs++;
     } else {
+        move->notice[transfer->to].wanted = true;
         *send_at(move, move->sends) = listed;
         enqueue(move, transfer->to, move->sends++);
     }
@@ -161,7 +202,9 @@ static void list_all(struct hrt_fssdp *fssdp, struct hrt_move *move,
     const int pieces = moving->adds ? set->slots.segments : set->param_pieces;
     memset(move->queue, -1, (size_t)move->ranks * sizeof *move->queue);
     memset(move->brought, -1, (size_t)(set->set->experts * pieces) * sizeof *move->brought);
+    memset(move->notice, 0, 2 * (size_t)move->ranks * sizeof *move->notice);
     move->recvs = move->sends = move->head = move->posted = move->sent = 0;
+    move->hearing = HRT_UNHEARD;
     for (int32_t i = 0; i < moving->schedule->count; i++) {
         const struct hpl_transfer *transfer = &moving->schedule->transfer[i];
         if (transfer->to != move->rank && transfer->from != move->rank) continue;
@@ -186,6 +229,15 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
     hrt_comm_start(fssdp->comm, &move->arrival);
 }
 
+// What this rank waited since `from`: for ranks that had not begun, and for the transfer. Its end says
+// that all who send to it have.
+static void count_wait(struct hrt_fssdp *fssdp, const struct hrt_move *move, int64_t from) {
+    const int64_t now = hk_clock();
+    const int64_t late = move->heard > from ? move->heard - from : 0;
+    fssdp->moved.late += 1e-9 * (double)late;
+    fssdp->moved.exposed += 1e-9 * (double)(now - from - late);
+}
+
 void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
                    const char *what) {
     if (!move->under_way || (layer >= 0 && move->layer != layer)) return;
@@ -193,8 +245,8 @@ void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer
     hrt_comm_wait(fssdp->comm, &move->job, what);
     hrt_comm_wait(fssdp->comm, &move->arrival, what);
     move->under_way = false;
-    fssdp->moved.exposed += 1e-9 * (double)(hk_clock() - from);
-    fssdp->moved.seconds += 1e-9 * (double)(move->ended - move->started);
+    count_wait(fssdp, move, from);
+    fssdp->moved.seconds += 1e-9 * (double)(move->ended - move->heard);
 }
 
 void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
@@ -202,7 +254,7 @@ void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t laye
     if (!move->under_way || move->layer != layer) return;
     const int64_t from = hk_clock();
     hrt_comm_wait(fssdp->comm, &move->arrival, what);
-    fssdp->moved.exposed += 1e-9 * (double)(hk_clock() - from);
+    count_wait(fssdp, move, from);
 }
 
 bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int index,
@@ -219,12 +271,13 @@ bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int i
         .queue = malloc(ranks * sizeof *move->queue),
         .tail = malloc(ranks * sizeof *move->tail),
         .brought = malloc((size_t)(experts * pieces) * sizeof *move->brought),
+        .notice = calloc(2 * ranks, sizeof *move->notice),
         .precision = fssdp->program->precision,
         .ranks = fssdp->comm->size,
         .rank = fssdp->comm->rank,
         .kind = kind,
     };
-    return move->transfer && move->queue && move->tail && move->brought;
+    return move->transfer && move->queue && move->tail && move->brought && move->notice;
 }
 
 void hrt_move_destroy(struct hrt_move *move) {
@@ -232,6 +285,7 @@ void hrt_move_destroy(struct hrt_move *move) {
     free(move->queue);
     free(move->tail);
     free(move->brought);
+    free(move->notice);
     free(move->staging);
     *move = (struct hrt_move){0};
 }

@@ -45,13 +45,19 @@ struct hrt_move {
     int32_t *brought;     // [experts][pieces] the last receive of a piece, likewise.
     char *staging;        // HPL_STAGED pieces; NULL: data is received where it belongs.
     size_t staged;        // Bytes of one.
+    struct hrt_notice {
+        struct hrt_request request;
+        bool wanted;
+    } * notice; // [2 ranks] to each, then from each: that a rank has begun, ahead of what it sends.
+    enum { HRT_UNHEARD, HRT_LISTENING, HRT_HEARD } hearing;
     enum hrt_precision precision;
     int ranks, rank, kind, tag;
     bool under_way;
     int64_t layer; // Whose.
 
-    // Times, nanoseconds of hk_clock. The job's own are read only once it has finished.
-    int64_t started, ended;
+    // Times, nanoseconds of hk_clock: when this rank began, when all that send to it had begun, too, and
+    // the end. The job's own are read only once it has finished.
+    int64_t started, heard, ended;
 };
 
 struct hrt_moving_layer {
@@ -59,6 +65,7 @@ struct hrt_moving_layer {
     struct hpl_plan placed; // Who computes what, as the policy said.
     int32_t *slot;          // [experts] of this rank's replicas; -1: it has none.
     int32_t used;           // Slots.
+    bool prefetched;        // Planned and started before its turn.
     uint32_t *window;       // [window][ranks][experts] counts of the last iterations
     int64_t seen;           // Iterations that entered it, ever.
 };

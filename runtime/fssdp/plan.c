@@ -146,6 +146,7 @@ void hrt_plan(struct hrt_fssdp *fssdp, int set, int64_t at) {
         .experts = (int32_t)moving->set->experts,
         .rows = exact ? hrt_experts_counts(fssdp->state->experts, set, at) : fssdp->forecast,
     };
+    if (layer->prefetched) return;
     hrt_release_params(fssdp, set, at); // Of an evaluation, which has no backward to do it.
     layer->used = 0;
     memset(layer->slot, -1, (size_t)moving->set->experts * sizeof *layer->slot);

@@ -18,9 +18,20 @@ static void start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move
 }
 
 void hrt_materialize(struct hrt_fssdp *fssdp, int set, int64_t layer, bool again) {
-    (void)again; // The plan is what it was: calibrated, and with the same slots.
     if (layer < 0 || layer >= fssdp->set[set].set->layers) return;
-    start(fssdp, set, layer, HRT_MOVE_GATHER);
+    struct hrt_moving_layer *moving = &fssdp->set[set].layer[layer];
+    // Again: the plan is what it was, calibrated, and with the same slots.
+    if (again || !moving->prefetched) start(fssdp, set, layer, HRT_MOVE_GATHER);
+    moving->prefetched = false;
+}
+
+void hrt_prefetch(struct hrt_fssdp *fssdp, int set, int64_t layer) {
+    if (layer < 0 || layer >= fssdp->set[set].set->layers) return;
+    struct hrt_moving_layer *moving = &fssdp->set[set].layer[layer];
+    if (moving->prefetched) return; // Another wave.
+    hrt_plan(fssdp, set, layer);
+    hrt_materialize(fssdp, set, layer, false);
+    moving->prefetched = true;
 }
 
 // The model's tables of one layer, [experts] each.
@@ -93,10 +104,14 @@ void hrt_release_params(struct hrt_fssdp *fssdp, int set, int64_t layer) {
 
 void hrt_release_grads(struct hrt_fssdp *fssdp, int set, int64_t at) {
     const struct hrt_moving_set *moving = &fssdp->set[set];
+    if (at < 0 || at >= moving->set->layers) return;
     hrt_move_wait(fssdp, &fssdp->set[set].move[HRT_MOVE_REDUCE], at,
                   "the sum of experts' gradients");
-    const size_t used = (size_t)moving->layer[at].used * moving->stride[HRT_CHUNK_GRADS];
-    if (used) memset(moving->pool[HRT_CHUNK_GRADS], 0, used); // As the next layer expects them.
+    const size_t stride = moving->stride[HRT_CHUNK_GRADS];
+    const size_t first = (size_t)(at % moving->slots.grad_layers * moving->slots.replicas) * stride;
+    const size_t used = (size_t)moving->layer[at].used * stride;
+    // As the layer that takes them next expects them.
+    if (used) memset(moving->pool[HRT_CHUNK_GRADS] + first, 0, used);
 }
 
 void hrt_moves_finish(struct hrt_fssdp *fssdp) {

@@ -24,8 +24,9 @@ int64_t hrt_fssdp_holders(const struct hrt_program *program, int set);
 
 // What moved for experts, of this rank: sparse collectives only, rows not counted.
 struct hrt_moved {
-    double seconds;        // That transfers took, each from its start to its end; they may overlap.
-    double exposed;        // That this rank waited for them.
+    double seconds;        // That transfers took, from when all that send to this rank had begun.
+    double exposed;        // That this rank waited for them, once all had begun; and
+    double late;           // before: for ranks that had not, whatever kept them.
     double bytes, crossed; // Received; from other nodes.
 };
 

@@ -32,11 +32,11 @@ static json_t *line_of(const struct hrt_step *step, const struct hrt_load_counts
                              "tokens_per_s", step->tokens_per_s, "ms", 1e3 * step->seconds);
     if (step->evaluated) json_object_set_new(line, "val_loss", json_real(step->validation_loss));
     if (step->moved.bytes > 0)
-        json_object_set_new(line, "moved",
-                            json_pack("{s:f s:f s:f s:f}", "bytes", step->moved.bytes,
-                                      "crossed_bytes", step->moved.crossed, "ms",
-                                      1e3 * step->moved.seconds, "exposed_ms",
-                                      1e3 * step->moved.exposed));
+        json_object_set_new(
+            line, "moved",
+            json_pack("{s:f s:f s:f s:f s:f}", "bytes", step->moved.bytes, "crossed_bytes",
+                      step->moved.crossed, "ms", 1e3 * step->moved.seconds, "exposed_ms",
+                      1e3 * step->moved.exposed, "late_ms", 1e3 * step->moved.late));
     if (!loads) return line;
     json_t *sets = json_object();
     for (int i = 0; i < loads->program->loads; i++) {

@@ -5,7 +5,9 @@
 #include "runtime/plan/schedule.h"
 #include "runtime/plan/work.h"
 
-enum { SEGMENT_BYTES = 1 << 20, LINE = 64 };
+// A chunk is passed on piece by piece, so there are a few even of a small one, as long as each is worth a
+// message.
+enum { SEGMENT_BYTES = 256 << 10, SEGMENT_LEAST = 16 << 10, SEGMENTS = 4, LINE = 64 };
 
 // Policies that replicate by need alone may fill a device with every expert. Those that place copies
 // anew give a device as many as its share, or as it owned at first, and its slots: none of them may be
@@ -28,21 +30,26 @@ static int64_t divide_up(int64_t count, int64_t by) {
     return (count + by - 1) / by;
 }
 
+static int64_t segments_of(int64_t bytes) {
+    const int64_t few = hpl_min(SEGMENTS, bytes / SEGMENT_LEAST);
+    return hpl_min(HPL_SEGMENTS_MAX, hpl_max(1, hpl_max(few, divide_up(bytes, SEGMENT_BYTES))));
+}
+
 struct hpl_slots hpl_slots_of(const struct hpl_slots_request *request) {
     const int64_t experts = request->experts, devices = request->devices;
     const int64_t replicas = devices == 1 ? 0 : hpl_min(most_replicas(request), experts);
-    const int64_t segments = hpl_max(1, divide_up(request->grad_bytes, SEGMENT_BYTES));
     struct hpl_slots slots = {
         .replicas = (int32_t)replicas,
         .holders = (int32_t)hpl_min(experts * devices, experts + devices * replicas),
-        .segments = (int32_t)hpl_min(segments, HPL_SEGMENTS_MAX),
+        .grad_layers = request->layers > 1 ? 2 : 1,
+        .segments = (int32_t)segments_of(request->grad_bytes),
         .param_stride = divide_up(request->param_bytes, LINE) * LINE,
         .grad_stride = divide_up(request->grad_bytes, LINE) * LINE,
     };
     if (replicas == 0) return slots;
     const int64_t segment = divide_up(divide_up(request->grad_bytes, slots.segments), LINE) * LINE;
     slots.params = replicas * slots.param_stride * (request->rematerialize ? 1 : request->layers);
-    slots.grads = replicas * slots.grad_stride;
+    slots.grads = replicas * slots.grad_stride * slots.grad_layers;
     slots.staging = HPL_STAGED * segment;
     return slots;
 }

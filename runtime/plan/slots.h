@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 // Pieces of gradients that a device has under way to it at a time, each with room of its own.
-enum { HPL_STAGED = 8 };
+enum { HPL_STAGED = 32 };
 
 // A set of experts that a policy places.
 struct hpl_slots_request {
@@ -27,8 +27,9 @@ struct hpl_slots {
     int32_t replicas; // That a device may hold of one layer, at most: its slots.
     int32_t holders;  // Of all experts of one layer, at most.
     int32_t
-        segments; // Pieces in which a chunk travels: of a MiB of gradient, if no more are needed
-                  // than HPL_SEGMENTS_MAX.
+        grad_layers; // Layers whose gradients have slots at a time: one adds while another's travel.
+    int32_t segments; // Pieces in which a chunk travels: four of 16 KiB of gradient and more, or
+                      // as many of 256 KiB as it takes, HPL_SEGMENTS_MAX at most.
     int64_t param_stride, grad_stride; // Bytes from slot to slot.
     int64_t params, grads, staging; // Bytes on a device: parameters' slots, gradients' slots, and
                                     // room for gradients on their way. 0 without replicas.

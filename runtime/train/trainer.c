@@ -109,10 +109,14 @@ static struct hrt_moved mean_moved(const struct hrt_trainer *trainer) {
     struct hrt_moved moved = {0};
     if (!fssdp) return moved;
     moved = hrt_fssdp_moved(fssdp);
-    double sum[] = {moved.seconds, moved.exposed, moved.bytes, moved.crossed};
-    hrt_comm_all_reduce(trainer->comm, sum, 4, HRT_DOUBLE);
+    double sum[] = {moved.seconds, moved.exposed, moved.late, moved.bytes, moved.crossed};
+    hrt_comm_all_reduce(trainer->comm, sum, 5, HRT_DOUBLE);
     const double ranks = trainer->comm->size;
-    return (struct hrt_moved){sum[0] / ranks, sum[1] / ranks, sum[2] / ranks, sum[3] / ranks};
+    return (struct hrt_moved){.seconds = sum[0] / ranks,
+                              .exposed = sum[1] / ranks,
+                              .late = sum[2] / ranks,
+                              .bytes = sum[3] / ranks,
+                              .crossed = sum[4] / ranks};
 }
 
 // Forward and backward of every iteration; losses are summed over iterations and ranks.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# spoil_movement.sh FILE: spoils the movement of FILE's experts, one way after the other; each time
-# verify-movement must refuse it and give the reason.
+# spoil_movement.sh FILE KEPT: spoils the movement of FILE's experts, one way after the other; each time
+# verify-movement must refuse it and give the reason. FILE re-materializes, KEPT does not.
 set -u
 file=$1
 failed=0
@@ -37,11 +37,20 @@ expect 'is marked .again' 's/again = false/again = true/'
 expect 'is not marked .again' 's/again = true, ahead/again = false, ahead/'
 expect 'releases gradients that are not being reduced' '/fssdp.reduce/d'
 expect 'reduces gradients that nobody computed, or twice' 's/^\( *\)"fssdp.reduce".*$/&\n&/'
-expect 'gradients while another layer' '/what = "gradients"/d'
+expect 'gradients while other layers' '/what = "gradients"/d'
+expect 'gradients while other layers' 's/grad_layers = 2/grad_layers = 1/'
+expect 'releases gradients that are not being reduced' 's/ahead = -1/ahead = 0/'
 expect 'releases parameters that are not here' 's/^.*what = "parameters".*$/&\n&/'
 expect 'is not between the exchange of counts and the await' '/fssdp.exchange/,$b;s/^.*fssdp.materialize.*$/&\n"fssdp.calibrate"(%arg4) {set = @sparse} : (index) -> ()/'
 expect 'ends with parameters that were not released' '/func @backward/,$s/^ *return/"fssdp.materialize"(%c2) {again = true, set = @sparse} : (index) -> ()\n&/'
 expect 'ends with gradients that did not reach their owners' '/moe.accumulate.*@sparse.w/d;/fssdp.reduce/d;/what = "gradients"/d'
+
+rm -f "$file.spoilt" "$file.answer"
+file=$2
+expect 'prefetches what was planned' 's/"fssdp.prefetch"(%[a-z0-9]*)/"fssdp.prefetch"(%c0)/'
+expect 'starts while every slot is taken' 's/slot_layers = 3/slot_layers = 1/'
+expect 'awaits what was not started' '/fssdp.prefetch/d;/again = false/d;/fssdp.calibrate/d'
+expect 'plans twice in one iteration' 's/"fssdp.plan"(%[a-z0-9]*)/"fssdp.plan"(%c0)/'
 
 rm -f "$file.spoilt" "$file.answer"
 exit $failed

@@ -70,18 +70,29 @@ static void bytes_follow_from_slots(void **state) {
     struct hpl_slots slots = hpl_slots_of(&request);
     assert_int_equal(slots.replicas, 4);
     assert_int_equal(slots.holders, 64 + 32 * 4);
-    assert_int_equal(slots.segments, 9);
+    assert_int_equal(slots.segments, 36);
     assert_int_equal(slots.params, 12 * 4 * 4718592);
-    assert_int_equal(slots.grads, 4 * 9437184);
-    assert_int_equal(slots.staging, HPL_STAGED * (9437184 / 9));
+    assert_int_equal(slots.grad_layers, 2);
+    assert_int_equal(slots.grads, 2 * 4 * 9437184);
+    assert_int_equal(slots.staging, HPL_STAGED * (9437184 / 36));
     request.rematerialize = true;
     assert_int_equal(hpl_slots_of(&request).params, 4 * 4718592);
+    request.layers = 1; // Nothing travels while another layer's gradients are added to.
+    assert_int_equal(hpl_slots_of(&request).grads, 4 * 9437184);
     request.slots = 100; // More than there are experts.
     assert_int_equal(hpl_slots_of(&request).replicas, 64);
     request.slots = 0;
     slots = hpl_slots_of(&request);
     assert_int_equal(slots.params + slots.grads + slots.staging, 0);
     request.slots = 4;
+    static const struct {
+        int64_t bytes;
+        int32_t segments;
+    } cut[] = {{0, 1}, {16383, 1}, {32768, 2}, {65536, 4}, {1 << 20, 4}, {(1 << 20) + 1, 5}};
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        request.grad_bytes = cut[i].bytes;
+        assert_int_equal(hpl_slots_of(&request).segments, cut[i].segments);
+    }
     request.grad_bytes = (int64_t)1 << 30;
     assert_int_equal(hpl_slots_of(&request).segments, HPL_SEGMENTS_MAX);
     request.devices = 1;

@@ -173,7 +173,12 @@ static void forward(struct moving *m, int64_t layer, int step) {
     hrt_route(m->state.experts, 0, layer, loads, NULL, 0);
     hrt_await(fssdp, 0, layer);
     check_params(m, layer, step);
-    if (m->movement.rematerialize) hrt_release_params(fssdp, 0, layer);
+    if (m->movement.rematerialize) {
+        hrt_release_params(fssdp, 0, layer);
+        return;
+    }
+    for (int wave = 0; wave < 2; wave++) hrt_prefetch(fssdp, 0, layer + 1);
+    check_params(m, layer, step);
 }
 
 static void backward(struct moving *m, int64_t layer, int step) {
@@ -182,12 +187,15 @@ static void backward(struct moving *m, int64_t layer, int step) {
         hrt_await(fssdp, 0, layer);
         check_params(m, layer, step);
     }
-    add_grads(m, layer, step);
+    add_grads(m, layer, step); // While those of the layer above still travel.
+    hrt_release_grads(fssdp, 0, layer + 1);
+    if (layer + 1 < LAYERS) check_sums(m, layer + 1, step);
     hrt_reduce(fssdp, 0, layer);
     hrt_release_params(fssdp, 0, layer);
     if (m->movement.rematerialize) hrt_materialize(fssdp, 0, layer - 1, true);
-    hrt_release_grads(fssdp, 0, layer);
-    check_sums(m, layer, step);
+    if (layer > 0) return;
+    hrt_release_grads(fssdp, 0, 0);
+    check_sums(m, 0, step);
 }
 
 struct shape {
