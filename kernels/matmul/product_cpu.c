@@ -1,12 +1,14 @@
 // The matrix products: blocks of panel against register tiles (cpu/tile.h).
 //
-// A block of panel is 64 columns by depth_max steps: it stays in the second-level cache while the rows
-// of a work item stream past. nn reads weights that already lie as panels in place; nt turns them
-// on the way, tn copies both operands. Either is repaid by the rows that share the block. Rows that
-// have to be rounded are rounded block by block, and a block serves all panels of its work item.
+// A block of panel is 64 columns by depth_max steps: it stays in the second-level cache while the
+// rows of a work item stream past. nn reads weights that already lie as panels in place; nt turns
+// them on the way, tn copies both operands. Either is repaid by the rows that share the block; where
+// they are too few for nt, transposed.h does otherwise. Rows that have to be rounded are rounded block
+// by block, and a block serves all panels of its work item.
 #include "kernels/matmul/product.h"
 
 #include "kernels/cpu/tile.h"
+#include "kernels/matmul/transposed.h"
 #include "kernels/matmul/turned.h"
 #include "kernels/matmul/walk.h"
 
@@ -195,8 +197,16 @@ static void nt_share(real *a, const real *c, const weight *const *b, const struc
                      int64_t block, struct seat seat) {
     for (struct walk w = walk_start(p, false, p->k, block, seat); walk_next(&w);) {
         const int64_t row = p->first[w.expert];
-        nt_items(a + row * p->k, c + row * p->n, b[w.expert] + p->offset, p, w.r0, w.r1, w.j0,
-                 w.j1);
+        real *to = a + row * p->k;
+        const real *from = c + row * p->n;
+        const weight *weights = b[w.expert] + p->offset;
+#ifndef HK_OPERAND_BF16
+        if (transposing_pays(p, w.r1 - w.r0, (w.j1 - w.j0) * HK_PANEL)) {
+            nt_transposed(to, from, weights, p, w.r0, w.r1, w.j0, w.j1);
+            continue;
+        }
+#endif
+        nt_items(to, from, weights, p, w.r0, w.r1, w.j0, w.j1);
     }
 }
 

@@ -12,6 +12,8 @@ static const struct hk_matmul_dims shapes[] = {
     {.m = 4, .n = 66, .k = 0},     {.m = 6, .n = 64, .k = 64},   {.m = 1, .n = 130, .k = 300},
     {.m = 7, .n = 17, .k = 257},   {.m = 13, .n = 63, .k = 65},  {.m = 97, .n = 96, .k = 31},
     {.m = 200, .n = 129, .k = 70}, {.m = 301, .n = 40, .k = 97}, {.m = 16, .n = 300, .k = 8},
+    {.m = 16, .n = 300, .k = 32},  {.m = 46, .n = 70, .k = 80},  {.m = 190, .n = 0, .k = 16},
+    {.m = 63, .n = 513, .k = 528},
 };
 
 struct matmul_case {
@@ -132,24 +134,32 @@ static void every_form_is_within_the_bound(void **state) {
     }
 }
 
-static void a_row_does_not_depend_on_the_others(void **state) {
-    (void)state;
-    const struct hk_matmul_dims all = {.m = 400, .n = 150, .k = 300};
-    const struct hk_matmul_dims one = {.m = 1, .n = 150, .k = 300};
+static void check_rows(struct hk_matmul_dims all, enum hk_write write) {
+    const struct hk_matmul_dims one = {.m = 1, .n = all.n, .k = all.k};
     real *a = test_reals(all.m * all.k, 1), *c = test_reals(all.m * all.n, 2);
     real *b = test_nans(hk_panels_size(all.k, all.n));
-    real *nn = test_nans(all.m * all.n), *nt = test_nans(all.m * all.k);
+    real *nn = test_reals(all.m * all.n, 4), *nt = test_reals(all.m * all.k, 5);
+    real *row = test_copy(nn, all.m * all.n), *back = test_copy(nt, all.m * all.k);
     HK(panels_pack)(b, test_reals(all.k * all.n, 3), all.k, all.n);
-    HK(matmul_nn)(nn, a, b, HK_PANELS, all, HK_STORE);
-    HK(matmul_nt)(nt, c, b, HK_PANELS, all, HK_STORE);
+    HK(matmul_nn)(nn, a, b, HK_PANELS, all, write);
+    HK(matmul_nt)(nt, c, b, HK_PANELS, all, write);
     for (int64_t i = 0; i < all.m; i++) {
-        real *row = test_nans(all.n), *back = test_nans(all.k);
-        HK(matmul_nn)(row, a + i * all.k, b, HK_PANELS, one, HK_STORE);
-        assert_same_bits("nn", nn + i * all.n, row, all.n);
-        HK(matmul_nt)(back, c + i * all.n, b, HK_PANELS, one, HK_STORE);
-        assert_same_bits("nt", nt + i * all.k, back, all.k);
+        HK(matmul_nn)(row + i * all.n, a + i * all.k, b, HK_PANELS, one, write);
+        HK(matmul_nt)(back + i * all.k, c + i * all.n, b, HK_PANELS, one, write);
     }
+    assert_same_bits("nn", nn, row, all.m * all.n);
+    assert_same_bits("nt", nt, back, all.m * all.k);
     test_free_all();
+}
+
+// However many there are, and therefore whichever operand nt turns.
+static void a_row_does_not_depend_on_the_others(void **state) {
+    (void)state;
+    for (enum hk_write write = HK_STORE; write <= HK_ADD; write++) {
+        check_rows((struct hk_matmul_dims){.m = 400, .n = 150, .k = 300}, write);
+        check_rows((struct hk_matmul_dims){.m = 62, .n = 530, .k = 304}, write);
+        check_rows((struct hk_matmul_dims){.m = 16, .n = 530, .k = 528}, write);
+    }
 }
 
 static void panels_hold_the_matrix_and_zeros(void **state) {
