@@ -3,6 +3,7 @@
 // and the layer only.
 #include "codegen/emitter.h"
 #include "codegen/ops/ops.h"
+#include "ir/ops/fused.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +203,7 @@ static void emit_list(struct hec_emitter *e, const MlirOperation *op, int count,
         for (int k = i; k < count; k++) {
             if (hec_is_silent(e, op[k])) continue;
             if (!mlirStringRefEqual(call_at(op[k], depth), call)) break;
-            loud++;
+            loud += mlirOperationIsNull(hec_epilogue_of(op[k])) ? 1 : 2;
             end = k + 1;
         }
         if (loud >= FEWEST) {

@@ -131,6 +131,8 @@ void hec_dims_print(struct hec_emitter *e, struct hec_writer *out);
 
 struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
                                         MlirStringRef group);
+// A function whose temporaries are those of the current one: what a product does with a block.
+struct hec_function *hec_function_begin_block(struct hec_emitter *e);
 void hec_function_end(struct hec_emitter *e, const char *head);
 void hec_scope_enter(struct hec_emitter *e);
 void hec_scope_leave(struct hec_emitter *e);
@@ -138,6 +140,8 @@ void hec_scope_leave(struct hec_emitter *e);
 // Writes a statement or a line of the current function.
 #define hec_statement(e, ...) hec_line(&(e)->function->body, __VA_ARGS__)
 
+// The name that a temporary for the value has, made unique; empty: it has none.
+MlirStringRef hec_temporary_name(MlirValue value);
 // Makes a value a temporary of the current function, whoever mentions it first.
 void hec_own(struct hec_emitter *e, MlirValue value);
 // A pointer to the value's first element, declared first where it is a local variable. "NULL" for

@@ -15,9 +15,9 @@ static void reserve_rows(struct hec_emitter *e, struct hec_idents *names) {
     free(all.op);
 }
 
-struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
-                                        MlirStringRef group) {
-    static const char *const own[] = {"m", "i", "j", "n", "r", "batch", "rows", "sum"};
+static struct hec_function *begin(struct hec_emitter *e, struct hec_group *group) {
+    static const char *const own[] = {"m",     "i",    "j",   "n",     "r",
+                                      "batch", "rows", "sum", "model", "block"};
     struct hec_function *f = HEC_NEW(&e->arena, struct hec_function);
     f->outer = e->function;
     f->body.arena = &e->arena;
@@ -26,13 +26,24 @@ struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) hec_ident_reserve(&f->names, own[i]);
     reserve_rows(e, &f->names);
     f->layer = e->function ? e->function->layer : NULL;
-
-    f->group = HEC_NEW(&e->arena, struct hec_group);
-    f->group->name = hec_ident(&e->group_names, group, name);
-    f->group->names = (struct hec_idents){.arena = &e->arena, .members = true};
-    HEC_PUSH(&e->arena, &e->groups, f->group);
+    f->group = group;
     e->function = f;
     hec_scope_enter(e);
+    return f;
+}
+
+struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
+                                        MlirStringRef group) {
+    struct hec_group *made = HEC_NEW(&e->arena, struct hec_group);
+    made->name = hec_ident(&e->group_names, group, name);
+    made->names = (struct hec_idents){.arena = &e->arena, .members = true};
+    HEC_PUSH(&e->arena, &e->groups, made);
+    return begin(e, made);
+}
+
+struct hec_function *hec_function_begin_block(struct hec_emitter *e) {
+    struct hec_function *f = begin(e, e->function->group);
+    hec_statement(e, "struct %s *m = model;", e->name);
     return f;
 }
 
@@ -85,7 +96,7 @@ static MlirStringRef result_word(const char *words, int index) {
 
 // The name of a value. A loop's result has that of what went in, one of moe.fused that of what its
 // region yields, a further result of a kernel its own: the location has one name for all of them.
-static MlirStringRef value_name(MlirValue value) {
+MlirStringRef hec_temporary_name(MlirValue value) {
     const MlirStringRef name = hec_value_name(value);
     const MlirOperation maker = hec_defining(value);
     if (mlirOperationIsNull(maker)) return name;
@@ -93,7 +104,7 @@ static MlirStringRef value_name(MlirValue value) {
     if (hec_op_is(maker, HEC_OP_FOR)) {
         if (name.length) return name;
         const struct hec_for loop = hec_for_of(maker);
-        return value_name(hec_for_init(&loop, index));
+        return hec_temporary_name(hec_for_init(&loop, index));
     }
     if (hec_op_is(maker, HEC_OP_fused)) {
         const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(maker, 0));
@@ -117,7 +128,7 @@ static const char *operation_name(MlirOperation op) {
 static struct hec_field *make_field(struct hec_emitter *e, MlirValue value, int64_t offset) {
     struct hec_group *group = e->function->group;
     const MlirType type = mlirValueGetType(value);
-    const MlirStringRef name = value_name(value);
+    const MlirStringRef name = hec_temporary_name(value);
     const MlirOperation maker = hec_defining(value);
     const char *otherwise = mlirOperationIsNull(maker) ? NULL : operation_name(maker);
     if (!otherwise) otherwise = "value";

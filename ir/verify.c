@@ -23,6 +23,7 @@ static bool is_common(MlirStringRef name) {
         "us",          "ahead",         "slots",        "slot_layers",    "owner",
         "forecast",    "entries",       "window_us",    "exposed_us",     "operandSegmentSizes",
         "bias_rate",   "select_bias",
+        "epilogue",    // Of moe.fused: runs for each finished block of the product before.
         "rounds",      // Of products: operands become bf16.
         "rounded",     // Of parameters: products read a bf16 copy.
         "per_step",    // Of aux_loss: counts are a step's so far.

@@ -31,6 +31,21 @@ enum hk_layout { HK_ROWS, HK_PANELS };
 
 enum { HK_PANEL = 64 };
 
+// A part of a matrix: rows row .. row_end - 1, columns column .. column_end - 1.
+struct hk_block {
+    int64_t row, row_end, column, column_end;
+};
+
+// What is done to the result of a product: called once for every block of it, when that is finished
+// and before it leaves the cache, by the thread that computed it. Blocks cover the result; which they
+// are depends on sizes and threads, so that what is done to an element may depend on its place only.
+// `model` and `layer` are passed on as they are.
+struct hk_epilogue {
+    void (*apply)(void *model, int64_t layer, struct hk_block block);
+    void *model;
+    int64_t layer;
+};
+
 // Elements that a k x n matrix takes as panels.
 static inline int64_t hk_panels_size(int64_t k, int64_t n) {
     return (n + HK_PANEL - 1) / HK_PANEL * HK_PANEL * k;

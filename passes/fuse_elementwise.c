@@ -68,22 +68,6 @@ static bool may_wait(const struct fusion *f, MlirOperation op) {
     return hec_op_is(op, HEC_OP_accumulate);
 }
 
-// A read that can be done earlier.
-static bool may_rise(const struct fusion *f, MlirOperation op) {
-    switch (hec_op_of(op)) {
-    case HEC_OP_fetch:
-        return !hec_map_get(&f->stored, slot_key(op));
-    case HEC_OP_get:
-    case HEC_OP_fill:
-    case HEC_OP_CONSTANT:
-    case HEC_OP_ADDI:
-    case HEC_OP_SUBI:
-        return true;
-    default:
-        return false;
-    }
-}
-
 // ---- may two groups stand together?
 
 // `early` can move down to `late`: nothing in between reads it, but what can wait.
@@ -112,7 +96,7 @@ static bool operands_can_rise(const struct fusion *f, MlirOperation op, const st
         const struct group *own = group_of(f, made);
         if (own && (own == to || own == with)) continue;
         if (mlirOperationIsBeforeInBlock(made, first_of(to))) continue;
-        if (!may_rise(f, made) || !operands_can_rise(f, made, to, with)) return false;
+        if (!hec_may_rise(&f->stored, made) || !operands_can_rise(f, made, to, with)) return false;
     }
     return true;
 }
@@ -307,7 +291,6 @@ static void build_fused(const struct fusion *f, const struct group *g) {
 static void find_groups(struct fusion *f, const struct hec_ops *ops) {
     for (int k = 0; k < ops->count; k++) {
         const MlirOperation op = ops->op[k];
-        if (hec_op_is(op, HEC_OP_stash)) *hec_map_at(&f->stored, slot_key(op)) = 1;
         if (hec_op_is(op, HEC_OP_fetch)) *hec_map_at(&f->read, slot_key(op)) = 1;
         if (!is_candidate(op) || hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_fused))
             continue;
@@ -322,6 +305,7 @@ static void find_groups(struct fusion *f, const struct hec_ops *ops) {
 static void fuse(MlirOperation func) {
     struct fusion f = {0};
     struct hec_ops ops = hec_ops_below(func);
+    hec_find_stored(func, &f.stored);
     find_groups(&f, &ops);
     for (int round = 0, merged = 1; merged && round < ROUNDS_MAX; round++) {
         merged = 0;

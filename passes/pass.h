@@ -51,6 +51,7 @@ extern const struct hec_pass hec_pass_fuse_elementwise;
 extern const struct hec_pass hec_pass_shard;
 extern const struct hec_pass hec_pass_materialize;
 extern const struct hec_pass hec_pass_overlap;
+extern const struct hec_pass hec_pass_fuse_epilogue;
 extern const struct hec_pass hec_pass_verify_movement;
 extern const struct hec_pass hec_pass_place_buffers;
 extern const struct hec_pass hec_pass_prove_placement;

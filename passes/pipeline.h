@@ -12,18 +12,18 @@
 
 #define HEC_PIPELINE_DEFAULT                                                                       \
     "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
-    "fuse-elementwise,place-buffers"
+    "fuse-elementwise,fuse-epilogue,place-buffers"
 
 // Of modules with hecate.world, that is for more than one rank.
 #define HEC_PIPELINE_RANKS                                                                         \
     "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
-    "distribute-experts,fuse-elementwise,distribute-dense,place-buffers"
+    "distribute-experts,fuse-elementwise,distribute-dense,fuse-epilogue,place-buffers"
 
 // Of modules for several ranks whose experts move (passes/movement.h).
 #define HEC_PIPELINE_MOVEMENT                                                                      \
     "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
     "distribute-experts,fuse-elementwise,distribute-dense,shard,materialize,overlap,"              \
-    "verify-movement,place-buffers"
+    "fuse-epilogue,verify-movement,place-buffers"
 
 // One step. A step that is none of our passes is an upstream pipeline: `pass` is NULL.
 struct hec_step {

@@ -18,6 +18,7 @@ const struct hec_pass *const hec_passes[] = {
     &hec_pass_shard,              // Of programs whose experts move, up to verify-movement.
     &hec_pass_materialize,        //
     &hec_pass_overlap,            //
+    &hec_pass_fuse_epilogue,      //
     &hec_pass_verify_movement,    //
     &hec_pass_place_buffers,      //
     &hec_pass_prove_placement,    //

@@ -102,3 +102,30 @@ MlirOperation hec_drop_carried(MlirOperation op, const bool *drop) {
     mlirOperationDestroy(op);
     return loop;
 }
+
+static const void *slot_key(MlirOperation op) {
+    return mlirOperationGetAttributeByName(op, HEC_STR("slot")).ptr;
+}
+
+void hec_find_stored(MlirOperation func, struct hec_map *stored) {
+    struct hec_ops ops = hec_ops_below(func);
+    for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_stash)) *hec_map_at(stored, slot_key(ops.op[k])) = 1;
+    }
+    free(ops.op);
+}
+
+bool hec_may_rise(const struct hec_map *stored, MlirOperation op) {
+    switch (hec_op_of(op)) {
+    case HEC_OP_fetch:
+        return !hec_map_get(stored, slot_key(op));
+    case HEC_OP_get:
+    case HEC_OP_fill:
+    case HEC_OP_CONSTANT:
+    case HEC_OP_ADDI:
+    case HEC_OP_SUBI:
+        return true;
+    default:
+        return false;
+    }
+}

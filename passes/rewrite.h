@@ -27,6 +27,11 @@ MlirOperation hec_drop_carried(MlirOperation loop, const bool *drop);
 // Merges equal pure operations and drops unused ones until nothing changes: the pass simplify.
 void hec_simplify(MlirOperation module);
 
+// The slots that `func` stashes to: adds the key of each to `stored`. And whether `op` only reads what
+// was there when the function began, so that it can be done earlier.
+void hec_find_stored(MlirOperation func, struct hec_map *stored);
+bool hec_may_rise(const struct hec_map *stored, MlirOperation op);
+
 static inline void *hec_map_find(const struct hec_map *map, MlirValue v) {
     return (void *)hec_map_get(map, v.ptr);
 }

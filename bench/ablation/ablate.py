@@ -24,23 +24,24 @@ sys.path.insert(0, str(ROOT / "bench/train"))
 import machine  # noqa: E402
 
 FRONT = "check-shapes,group-experts,inline"
-BACK = "recompute", "fuse-elementwise", "place-buffers"
+BACK = "recompute", "fuse-elementwise", "fuse-epilogue", "place-buffers"
 
 
-def pipeline(simplify=True, recompute=BACK[0], fuse=BACK[1], place=BACK[2]):
+def pipeline(simplify=True, recompute=BACK[0], fuse=BACK[1], epilogue=BACK[2], place=BACK[3]):
     middle = ("simplify,use-bf16,differentiate,simplify" if simplify else "use-bf16,differentiate").split(",")
-    return ",".join([FRONT, *middle, *filter(None, [recompute, fuse, place])])
+    return ",".join([FRONT, *middle, *filter(None, [recompute, fuse, epilogue, place])])
 
 
 VARIANTS = (  # What is changed, and the passes.
     ("default", pipeline()),
     ("no fuse-elementwise", pipeline(fuse=None)),
+    ("no fuse-epilogue", pipeline(epilogue=None)),
     ("no simplify", pipeline(simplify=False)),
     ("recompute(policy=none)", pipeline(recompute="recompute(policy=none)")),
     ("recompute(policy=cheap)", pipeline(recompute="recompute(policy=cheap)")),
     ("place-buffers(sums=apart)", pipeline(place="place-buffers(sums=apart)")),
     ("place-buffers(results=apart)", pipeline(place="place-buffers(results=apart)")),
-    ("all of them off", pipeline(False, "recompute(policy=none)", None,
+    ("all of them off", pipeline(False, "recompute(policy=none)", None, None,
                                  "place-buffers(sums=apart,results=apart)")),
 )
 

@@ -13,12 +13,12 @@ struct matmul {
 
 static void run_nn(void *context) {
     const struct matmul *x = context;
-    hk_matmul_nn_f32(x->c, x->a, x->panels, HK_PANELS, x->dims, HK_STORE);
+    hk_matmul_nn_f32(x->c, x->a, x->panels, HK_PANELS, x->dims, HK_STORE, NULL);
 }
 
 static void run_nt(void *context) {
     const struct matmul *x = context;
-    hk_matmul_nt_f32(x->a, x->c, x->panels, HK_PANELS, x->dims, HK_STORE);
+    hk_matmul_nt_f32(x->a, x->c, x->panels, HK_PANELS, x->dims, HK_STORE, NULL);
 }
 
 static void run_tn(void *context) {
@@ -70,12 +70,12 @@ struct grouped {
 
 static void run_grouped_nn(void *context) {
     const struct grouped *x = context;
-    hk_grouped_nn_f32(x->c, x->a, x->chunk, 0, x->first, x->dims, HK_STORE);
+    hk_grouped_nn_f32(x->c, x->a, x->chunk, 0, x->first, x->dims, HK_STORE, NULL);
 }
 
 static void run_grouped_nt(void *context) {
     const struct grouped *x = context;
-    hk_grouped_nt_f32(x->a, x->c, x->chunk, 0, x->first, x->dims, HK_STORE);
+    hk_grouped_nt_f32(x->a, x->c, x->chunk, 0, x->first, x->dims, HK_STORE, NULL);
 }
 
 static void run_grouped_tn(void *context) {

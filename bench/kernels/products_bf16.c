@@ -20,12 +20,12 @@ struct products {
 
 static void run_nn(void *context) {
     const struct products *x = context;
-    hk_matmul_nn_bf16(x->c, x->a, x->weights[0], HK_PANELS, x->dims, HK_STORE);
+    hk_matmul_nn_bf16(x->c, x->a, x->weights[0], HK_PANELS, x->dims, HK_STORE, NULL);
 }
 
 static void run_nt(void *context) {
     const struct products *x = context;
-    hk_matmul_nt_bf16(x->a, x->c, x->weights[0], HK_PANELS, x->dims, HK_STORE);
+    hk_matmul_nt_bf16(x->a, x->c, x->weights[0], HK_PANELS, x->dims, HK_STORE, NULL);
 }
 
 static void run_tn(void *context) {
@@ -35,12 +35,12 @@ static void run_tn(void *context) {
 
 static void run_grouped_nn(void *context) {
     const struct products *x = context;
-    hk_grouped_nn_bf16(x->c, x->a, x->weights, 0, x->first, x->grouped, HK_STORE);
+    hk_grouped_nn_bf16(x->c, x->a, x->weights, 0, x->first, x->grouped, HK_STORE, NULL);
 }
 
 static void run_grouped_nt(void *context) {
     const struct products *x = context;
-    hk_grouped_nt_bf16(x->a, x->c, x->weights, 0, x->first, x->grouped, HK_STORE);
+    hk_grouped_nt_bf16(x->a, x->c, x->weights, 0, x->first, x->grouped, HK_STORE, NULL);
 }
 
 static void run_grouped_tn(void *context) {

@@ -223,27 +223,14 @@ static void store_results(struct hec_emitter *e, const struct fused *fused,
     for (int i = 0; i < results; i++) write_result(e, nest, hec_result(op, i), text[i], false);
 }
 
-void hec_emit_fused(struct hec_emitter *e, MlirOperation op) {
-    enum { VALUES_MAX = 64 };
+// Writes the loops of moe.fused over `nest`, which has been made for all its tensors.
+static void emit_loops(struct hec_emitter *e, MlirOperation op, const struct hec_nest *nest) {
     const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
     const int operands = (int)mlirOperationGetNumOperands(op);
     const int results = (int)mlirOperationGetNumResults(op);
-    struct hec_tensor space;
-    if (operands + results > VALUES_MAX || (int)mlirBlockGetNumArguments(body) != operands ||
-        results == 0) {
-        hec_emit_fault(e, op, "has %d inputs and %d outputs, which its region does not match",
-                       operands, results);
-        return;
-    }
-    if (!fused_space(e, op, &space)) return;
-    MlirType type[VALUES_MAX];
-    for (int i = 0; i < operands; i++) type[i] = mlirValueGetType(hec_operand(op, i));
-    for (int i = 0; i < results; i++) type[operands + i] = mlirValueGetType(hec_result(op, i));
-    const struct hec_nest nest = hec_nest_of(space, operands + results, type);
-
     struct fused fused = {0};
     for (int i = 0; i < operands; i++) {
-        const char *index = hec_nest_index(e, &nest, type[i]);
+        const char *index = hec_nest_index(e, nest, mlirValueGetType(hec_operand(op, i)));
         const struct expression x = {hec_element(e, hec_operand(op, i), index), PRIMARY};
         set_expression(e, &fused, mlirBlockGetArgument(body, i), x);
     }
@@ -252,7 +239,7 @@ void hec_emit_fused(struct hec_emitter *e, MlirOperation op) {
     // The body is written aside: where it is one statement, it goes on the line of its loop.
     struct hec_writer *const text = &e->function->body;
     struct hec_writer outside = *text;
-    *text = (struct hec_writer){.arena = &e->arena, .indent = outside.indent + nest.loops};
+    *text = (struct hec_writer){.arena = &e->arena, .indent = outside.indent + nest->loops};
     MlirOperation inner = mlirBlockGetFirstOperation(body);
     for (; !mlirOperationIsNull(inner) && !hec_op_is(inner, HEC_OP_YIELD);
          inner = mlirOperationGetNextInBlock(inner)) {
@@ -263,16 +250,49 @@ void hec_emit_fused(struct hec_emitter *e, MlirOperation op) {
         return;
     }
     const bool single = results == 1 && text->length == 0;
-    if (!single) store_results(e, &fused, &nest, op, inner);
+    if (!single) store_results(e, &fused, nest, op, inner);
     const struct hec_writer statements = *text;
     *text = outside;
     if (single) {
         const struct expression x = get_expression(&fused, hec_operand(inner, 0));
-        write_result(e, &nest, hec_result(op, 0), x.text, true);
+        write_result(e, nest, hec_result(op, 0), x.text, true);
     } else {
-        hec_nest_open(e, &nest);
+        hec_nest_open(e, nest);
         hec_append(text, &statements);
-        hec_nest_close(e, &nest);
+        hec_nest_close(e, nest);
     }
     hec_map_free(&fused.number);
+}
+
+enum { VALUES_MAX = 64 };
+
+static bool check_fused(struct hec_emitter *e, MlirOperation op) {
+    const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+    const int operands = (int)mlirOperationGetNumOperands(op);
+    const int results = (int)mlirOperationGetNumResults(op);
+    if (operands + results <= VALUES_MAX && (int)mlirBlockGetNumArguments(body) == operands &&
+        results > 0)
+        return true;
+    hec_emit_fault(e, op, "has %d inputs and %d outputs, which its region does not match", operands,
+                   results);
+    return false;
+}
+
+void hec_emit_fused(struct hec_emitter *e, MlirOperation op) {
+    const int operands = (int)mlirOperationGetNumOperands(op);
+    const int results = (int)mlirOperationGetNumResults(op);
+    struct hec_tensor space;
+    if (!check_fused(e, op) || !fused_space(e, op, &space)) return;
+    MlirType type[VALUES_MAX];
+    for (int i = 0; i < operands; i++) type[i] = mlirValueGetType(hec_operand(op, i));
+    for (int i = 0; i < results; i++) type[operands + i] = mlirValueGetType(hec_result(op, i));
+    const struct hec_nest nest = hec_nest_of(space, operands + results, type);
+    emit_loops(e, op, &nest);
+}
+
+void hec_emit_fused_block(struct hec_emitter *e, MlirOperation op, int rows) {
+    struct hec_tensor space;
+    if (!check_fused(e, op) || !fused_space(e, op, &space)) return;
+    const struct hec_nest nest = hec_nest_of_block(space, rows);
+    emit_loops(e, op, &nest);
 }

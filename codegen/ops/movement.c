@@ -1,6 +1,7 @@
 // Sums and movement inside the arena: sum, copy, stash, accumulate.
 #include "codegen/ops/nest.h"
 #include "codegen/ops/ops.h"
+#include "ir/ops/fused.h"
 
 #include <string.h>
 
@@ -107,6 +108,8 @@ bool hec_is_silent(struct hec_emitter *e, MlirOperation op) {
     case HEC_OP_accumulate:
         target = target_of(e, op, HEC_HOME_GRAD, "param");
         return in_place(e, op, &target);
+    case HEC_OP_fused: // An epilogue is written with its product.
+        return !mlirOperationIsNull(hec_epilogue_product(op));
     default:
         return hec_emit_of(hec_op_of(op)) == hec_emit_nothing;
     }

@@ -38,6 +38,11 @@ struct hec_nest hec_nest_of(struct hec_tensor space, int types, const MlirType *
     return nest;
 }
 
+struct hec_nest hec_nest_of_block(struct hec_tensor space, int rows) {
+    return (struct hec_nest){
+        .space = space, .loops = 2, .first = {0, rows, space.rank}, .block = true};
+}
+
 static int loop_of(const struct hec_nest *nest, MlirStringRef dim) {
     const int at = hec_tensor_find(&nest->space, dim);
     for (int loop = 0; at >= 0 && loop < nest->loops; loop++) {
@@ -77,11 +82,21 @@ static void write_pragma(struct hec_emitter *e, const struct hec_nest *nest, int
     }
 }
 
+// Where a loop begins and ends.
+static const char *begin_of(const struct hec_nest *nest, int loop) {
+    return !nest->block ? "0" : loop == 0 ? "block.row" : "block.column";
+}
+
+static const char *end_of(struct hec_emitter *e, const struct hec_nest *nest, int loop) {
+    if (nest->block) return loop == 0 ? "block.row_end" : "block.column_end";
+    return hec_product(e, &nest->space, nest->first[loop], nest->first[loop + 1]);
+}
+
 static void write_for(struct hec_emitter *e, const struct hec_nest *nest, int loop,
                       const char *after) {
     const char *v = variable(nest, loop);
-    const char *size = hec_product(e, &nest->space, nest->first[loop], nest->first[loop + 1]);
-    hec_statement(e, "for (int64_t %s = 0; %s < %s; %s++)%s", v, v, size, v, after);
+    hec_statement(e, "for (int64_t %s = %s; %s < %s; %s++)%s", v, begin_of(nest, loop), v,
+                  end_of(e, nest, loop), v, after);
 }
 
 static void write_head(struct hec_emitter *e, const struct hec_nest *nest, int loop,
@@ -121,9 +136,10 @@ void hec_nest_statement(struct hec_emitter *e, const struct hec_nest *nest, cons
     if (nest->loops) {
         // On the line of its loop where it fits.
         const char *v = variable(nest, nest->loops - 1);
-        const char *size =
-            hec_product(e, &nest->space, nest->first[nest->loops - 1], nest->first[nest->loops]);
-        const size_t head = strlen("for (int64_t  = 0;  < ; ++) ") + 3 * strlen(v) + strlen(size);
+        const char *begin = begin_of(nest, nest->loops - 1),
+                   *end = end_of(e, nest, nest->loops - 1);
+        const size_t head =
+            strlen("for (int64_t  = ;  < ; ++) ") + 3 * strlen(v) + strlen(begin) + strlen(end);
         if (4 * (size_t)body->indent + head + strlen(statement) <= HEC_COLUMNS) {
             write_head(e, nest, nest->loops - 1, HEC_TEXT(e, " %s", statement));
         } else {

@@ -10,11 +10,16 @@ struct hec_nest {
     int loops;
     int first[HEC_IR_RANK_MAX + 1]; // Dimension of `space` each loop starts with; then the rank.
     bool parallel;
+    bool block; // Over a part of the rows and columns: those of `block`, a struct hk_block.
 };
 
 // The loops over `space` in which tensors of these types are accessed; their dimensions are among
 // those of `space`.
 struct hec_nest hec_nest_of(struct hec_tensor space, int types, const MlirType *type);
+
+// Two loops over a block of a product's result: its first `rows` dimensions, the others. Tensors that
+// are accessed have all dimensions of either, or none.
+struct hec_nest hec_nest_of_block(struct hec_tensor space, int rows);
 
 // The position of the current element in a tensor of type `type`: "r * D + j"; "0" for a scalar.
 const char *hec_nest_index(struct hec_emitter *e, const struct hec_nest *nest, MlirType type);

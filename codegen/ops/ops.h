@@ -25,6 +25,13 @@ hec_emit_op hec_emit_plan, hec_emit_materialize, hec_emit_prefetch, hec_emit_cal
 hec_emit_op hec_emit_reduce, hec_emit_release;
 hec_emit_op hec_emit_nothing;
 
+// The loops of a moe.fused over `block`, a part of its first `rows` dimensions and of the others.
+void hec_emit_fused_block(struct hec_emitter *e, MlirOperation op, int rows);
+
+// The last argument of the product `op`, whose result has `rows` dimensions of rows: its epilogue,
+// written as a function before the current one; "NULL" where it has none.
+const char *hec_epilogue(struct hec_emitter *e, MlirOperation op, int rows);
+
 // "f32", "f64", or "bf16" for an operation that rounds its operands; what it writes is f32 then.
 const char *hec_kernel_suffix(struct hec_emitter *e, MlirOperation op);
 

@@ -51,18 +51,18 @@ static bool analyse(struct product *p) {
     return matches(a, a_summed, b, b_summed, p->summed);
 }
 
-// Sizes of P, Q and S.
-struct sizes {
-    const char *rows, *columns, *summed;
-};
+// How many rows and columns the result has, and how many terms each of its sums.
+static const char *rows_of(struct hec_emitter *e, const struct product *p) {
+    return hec_product(e, &p->r, 0, p->rows);
+}
 
-static struct sizes sizes_of(struct hec_emitter *e, const struct product *p) {
-    const int a_summed = p->a_turned ? 0 : p->rows;
-    return (struct sizes){
-        .rows = hec_product(e, &p->r, 0, p->rows),
-        .columns = hec_product(e, &p->r, p->rows, p->rows + p->columns),
-        .summed = hec_product(e, &p->a, a_summed, a_summed + p->summed),
-    };
+static const char *columns_of(struct hec_emitter *e, const struct product *p) {
+    return hec_product(e, &p->r, p->rows, p->rows + p->columns);
+}
+
+static const char *terms_of(struct hec_emitter *e, const struct product *p) {
+    const int summed = p->a_turned ? 0 : p->rows;
+    return hec_product(e, &p->a, summed, summed + p->summed);
 }
 
 const char *hec_kernel_suffix(struct hec_emitter *e, MlirOperation op) {
@@ -85,24 +85,25 @@ void hec_emit_contract(struct hec_emitter *e, MlirOperation op) {
             return;
         }
     }
-    const struct sizes s = sizes_of(e, &p);
+    const char *rows = rows_of(e, &p), *columns = columns_of(e, &p), *terms = terms_of(e, &p);
     const char *c = hec_ref(e, r), *left = hec_ref(e, a), *right = hec_ref(e, b);
     const char *mode = hec_write_mode(e, op, 0), *f = hec_kernel_suffix(e, op);
+    const char *epilogue = hec_epilogue(e, op, p.rows);
     if (p.a_turned) { // r [P, Q] = a^T b: the kernel's B = A^T C.
         hec_statement(e,
                       "hk_matmul_tn_%s(%s, %s, %s, %s, "
                       "(struct hk_matmul_dims){.m = %s, .n = %s, .k = %s}, %s);",
-                      f, c, left, right, hec_layout(e, r), s.summed, s.columns, s.rows, mode);
+                      f, c, left, right, hec_layout(e, r), terms, columns, rows, mode);
     } else if (p.b_turned) { // r [P, Q] = a b^T: the kernel's A = C B^T.
         hec_statement(e,
                       "hk_matmul_nt_%s(%s, %s, %s, %s, "
-                      "(struct hk_matmul_dims){.m = %s, .n = %s, .k = %s}, %s);",
-                      f, c, left, right, hec_layout(e, b), s.rows, s.summed, s.columns, mode);
+                      "(struct hk_matmul_dims){.m = %s, .n = %s, .k = %s}, %s, %s);",
+                      f, c, left, right, hec_layout(e, b), rows, terms, columns, mode, epilogue);
     } else {
         hec_statement(e,
                       "hk_matmul_nn_%s(%s, %s, %s, %s, "
-                      "(struct hk_matmul_dims){.m = %s, .n = %s, .k = %s}, %s);",
-                      f, c, left, right, hec_layout(e, b), s.rows, s.columns, s.summed, mode);
+                      "(struct hk_matmul_dims){.m = %s, .n = %s, .k = %s}, %s, %s);",
+                      f, c, left, right, hec_layout(e, b), rows, columns, terms, mode, epilogue);
     }
 }
 
@@ -131,23 +132,24 @@ void hec_emit_grouped_contract(struct hec_emitter *e, MlirOperation op) {
         hec_emit_fault(e, op, "is no product of rows with the matrices of experts");
         return;
     }
-    const struct sizes s = sizes_of(e, &p);
     const char *f = hec_kernel_suffix(e, op), *first = hec_ref(e, hec_operand(op, 2));
     const char *mode = hec_write_mode(e, op, 0), *left = hec_ref(e, a);
+    const char *epilogue = hec_epilogue(e, op, p.rows);
     if (outer) {
         hec_statement(e,
                       "hk_grouped_tn_%s(%s, %s, %s, %s, %s, "
                       "(struct hk_grouped_dims){.experts = %s, .n = %s, .k = %s}, %s);",
                       f, hec_chunk(e, r), hec_chunk_offset(e, r), left, hec_ref(e, b), first,
-                      experts, s.columns, s.rows, mode);
+                      experts, columns_of(e, &p), rows_of(e, &p), mode);
         return;
     }
-    const char *n = p.b_turned ? s.summed : s.columns, *k = p.b_turned ? s.columns : s.summed;
+    const char *columns = columns_of(e, &p), *terms = terms_of(e, &p);
+    const char *n = p.b_turned ? terms : columns, *k = p.b_turned ? columns : terms;
     hec_statement(e,
                   "hk_grouped_%s_%s(%s, %s, %s, %s, %s, "
-                  "(struct hk_grouped_dims){.experts = %s, .n = %s, .k = %s}, %s);",
+                  "(struct hk_grouped_dims){.experts = %s, .n = %s, .k = %s}, %s, %s);",
                   p.b_turned ? "nt" : "nn", f, hec_ref(e, r), left, hec_chunk(e, b),
-                  hec_chunk_offset(e, b), first, experts, n, k, mode);
+                  hec_chunk_offset(e, b), first, experts, n, k, mode, epilogue);
 }
 
 void hec_emit_spread(struct hec_emitter *e, MlirOperation op) {

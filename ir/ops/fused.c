@@ -136,7 +136,7 @@ static bool verify(MlirOperation op) {
         return false;
     }
     return check_inputs(op, body) && check_body(op, body) &&
-           check_outputs(op, mlirBlockGetTerminator(body));
+           check_outputs(op, mlirBlockGetTerminator(body)) && hec_verify_epilogue(op);
 }
 
 static struct hec_cost cost(MlirOperation op) {

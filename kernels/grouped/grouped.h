@@ -15,17 +15,24 @@ struct hk_grouped_dims {
     int64_t k;       // Rows of every B.
 };
 
+// nn and nt call `epilogue` (kernels/types.h), unless it is NULL, for every block of the result; its
+// rows are those of the whole result, and all of one expert.
+
 // C (+)= A B
 void hk_grouped_nn_f32(float *c, const float *a, const float *const *chunk, int64_t offset,
-                       const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
+                       const int32_t *first, struct hk_grouped_dims dims, enum hk_write write,
+                       const struct hk_epilogue *epilogue);
 void hk_grouped_nn_f64(double *c, const double *a, const double *const *chunk, int64_t offset,
-                       const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
+                       const int32_t *first, struct hk_grouped_dims dims, enum hk_write write,
+                       const struct hk_epilogue *epilogue);
 
 // A (+)= C B^T
 void hk_grouped_nt_f32(float *a, const float *c, const float *const *chunk, int64_t offset,
-                       const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
+                       const int32_t *first, struct hk_grouped_dims dims, enum hk_write write,
+                       const struct hk_epilogue *epilogue);
 void hk_grouped_nt_f64(double *a, const double *c, const double *const *chunk, int64_t offset,
-                       const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
+                       const int32_t *first, struct hk_grouped_dims dims, enum hk_write write,
+                       const struct hk_epilogue *epilogue);
 
 // B (+)= A^T C
 void hk_grouped_tn_f32(float *const *chunk, int64_t offset, const float *a, const float *c,
@@ -35,9 +42,11 @@ void hk_grouped_tn_f64(double *const *chunk, int64_t offset, const double *a, co
 
 // The same with bf16 operands, see matmul.h; tn adds to float panels.
 void hk_grouped_nn_bf16(float *c, const float *a, const hk_bf16 *const *chunk, int64_t offset,
-                        const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
+                        const int32_t *first, struct hk_grouped_dims dims, enum hk_write write,
+                        const struct hk_epilogue *epilogue);
 void hk_grouped_nt_bf16(float *a, const float *c, const hk_bf16 *const *chunk, int64_t offset,
-                        const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
+                        const int32_t *first, struct hk_grouped_dims dims, enum hk_write write,
+                        const struct hk_epilogue *epilogue);
 void hk_grouped_tn_bf16(float *const *chunk, int64_t offset, const float *a, const float *c,
                         const int32_t *first, struct hk_grouped_dims dims, enum hk_write write);
 

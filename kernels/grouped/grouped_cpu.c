@@ -10,21 +10,25 @@
 
 HK_KERNEL(void, grouped_nn,
           (real * c, const real *a, const weight *const *chunk, int64_t offset,
-           const int32_t *first, struct hk_grouped_dims dims, enum hk_write write),
-          (c, a, chunk, offset, first, dims, write),
+           const int32_t *first, struct hk_grouped_dims dims, enum hk_write write,
+           const struct hk_epilogue *epilogue),
+          (c, a, chunk, offset, first, dims, write, epilogue),
           HK_PRODUCT(FLOPS, WEIGHTS + (double)(ROWS * dims.k + HK_WRITTEN(ROWS * dims.n, write)),
                      dims.experts, SIZES)) {
-    const struct product p = product_of_groups(first, offset, dims, write);
+    struct product p = product_of_groups(first, offset, dims, write);
+    p.epilogue = epilogue;
     HK_VARIANT(product_nn)(c, a, chunk, &p);
 }
 
 HK_KERNEL(void, grouped_nt,
           (real * a, const real *c, const weight *const *chunk, int64_t offset,
-           const int32_t *first, struct hk_grouped_dims dims, enum hk_write write),
-          (a, c, chunk, offset, first, dims, write),
+           const int32_t *first, struct hk_grouped_dims dims, enum hk_write write,
+           const struct hk_epilogue *epilogue),
+          (a, c, chunk, offset, first, dims, write, epilogue),
           HK_PRODUCT(FLOPS, WEIGHTS + (double)(ROWS * dims.n + HK_WRITTEN(ROWS * dims.k, write)),
                      dims.experts, SIZES)) {
-    const struct product p = product_of_groups(first, offset, dims, write);
+    struct product p = product_of_groups(first, offset, dims, write);
+    p.epilogue = epilogue;
     HK_VARIANT(product_nt)(a, c, chunk, &p);
 }
 

@@ -14,17 +14,23 @@ struct hk_matmul_dims {
     int64_t k; // Rows of B: the layer's input width.
 };
 
+// nn and nt call `epilogue` (kernels/types.h), unless it is NULL, for every block of the result.
+
 // C (+)= A B
 void hk_matmul_nn_f32(float *c, const float *a, const float *b, enum hk_layout layout,
-                      struct hk_matmul_dims dims, enum hk_write write);
+                      struct hk_matmul_dims dims, enum hk_write write,
+                      const struct hk_epilogue *epilogue);
 void hk_matmul_nn_f64(double *c, const double *a, const double *b, enum hk_layout layout,
-                      struct hk_matmul_dims dims, enum hk_write write);
+                      struct hk_matmul_dims dims, enum hk_write write,
+                      const struct hk_epilogue *epilogue);
 
 // A (+)= C B^T: the gradient of the left operand.
 void hk_matmul_nt_f32(float *a, const float *c, const float *b, enum hk_layout layout,
-                      struct hk_matmul_dims dims, enum hk_write write);
+                      struct hk_matmul_dims dims, enum hk_write write,
+                      const struct hk_epilogue *epilogue);
 void hk_matmul_nt_f64(double *a, const double *c, const double *b, enum hk_layout layout,
-                      struct hk_matmul_dims dims, enum hk_write write);
+                      struct hk_matmul_dims dims, enum hk_write write,
+                      const struct hk_epilogue *epilogue);
 
 // B (+)= A^T C: the gradient of the right operand. As panels, the padding becomes zero (HK_STORE)
 // or has zero added (HK_ADD).
@@ -36,9 +42,11 @@ void hk_matmul_tn_f64(double *b, const double *a, const double *c, enum hk_layou
 // The same with bf16 operands: A and C are rounded as they are read, the result is float. tn leaves
 // float panels (or rows): gradients lie as the master weights do.
 void hk_matmul_nn_bf16(float *c, const float *a, const hk_bf16 *b, enum hk_layout layout,
-                       struct hk_matmul_dims dims, enum hk_write write);
+                       struct hk_matmul_dims dims, enum hk_write write,
+                       const struct hk_epilogue *epilogue);
 void hk_matmul_nt_bf16(float *a, const float *c, const hk_bf16 *b, enum hk_layout layout,
-                       struct hk_matmul_dims dims, enum hk_write write);
+                       struct hk_matmul_dims dims, enum hk_write write,
+                       const struct hk_epilogue *epilogue);
 void hk_matmul_tn_bf16(float *b, const float *a, const float *c, enum hk_layout layout,
                        struct hk_matmul_dims dims, enum hk_write write);
 

@@ -6,25 +6,27 @@
 
 HK_KERNEL(void, matmul_nn,
           (real * c, const real *a, const weight *b, enum hk_layout layout,
-           struct hk_matmul_dims dims, enum hk_write write),
-          (c, a, b, layout, dims, write),
+           struct hk_matmul_dims dims, enum hk_write write, const struct hk_epilogue *epilogue),
+          (c, a, b, layout, dims, write, epilogue),
           HK_PRODUCT(FLOPS(dims),
                      WEIGHTS(dims) + (double)(dims.m * dims.k + HK_WRITTEN(dims.m * dims.n, write)),
                      0, "m n k", dims.m, dims.n, dims.k)) {
     int32_t first[2];
-    const struct product p = product_of_rows(first, layout, dims, write);
+    struct product p = product_of_rows(first, layout, dims, write);
+    p.epilogue = epilogue;
     HK_VARIANT(product_nn)(c, a, &b, &p);
 }
 
 HK_KERNEL(void, matmul_nt,
           (real * a, const real *c, const weight *b, enum hk_layout layout,
-           struct hk_matmul_dims dims, enum hk_write write),
-          (a, c, b, layout, dims, write),
+           struct hk_matmul_dims dims, enum hk_write write, const struct hk_epilogue *epilogue),
+          (a, c, b, layout, dims, write, epilogue),
           HK_PRODUCT(FLOPS(dims),
                      WEIGHTS(dims) + (double)(dims.m * dims.n + HK_WRITTEN(dims.m * dims.k, write)),
                      0, "m n k", dims.m, dims.n, dims.k)) {
     int32_t first[2];
-    const struct product p = product_of_rows(first, layout, dims, write);
+    struct product p = product_of_rows(first, layout, dims, write);
+    p.epilogue = epilogue;
     HK_VARIANT(product_nt)(a, c, &b, &p);
 }
 

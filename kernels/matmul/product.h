@@ -26,6 +26,7 @@ struct product {
     int64_t offset;
     enum hk_layout layout;
     enum hk_write write;
+    const struct hk_epilogue *epilogue; // NULL: none.
 };
 
 // Elements of the matrices that a grouped product reads: those of experts with rows.

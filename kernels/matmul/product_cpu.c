@@ -44,24 +44,25 @@ static void pack_block(operand *packed, const weight *b, const struct product *p
 #endif
 }
 
-// Rows [r0, r1) of C, panels [j0, j1) of B.
-static void nn_items(real *c, const real *a, const weight *b, const struct product *p, int64_t r0,
-                     int64_t r1, int64_t j0, int64_t j1) {
+// C of one item, a panel of B at a time.
+static void nn_items(real *c, const real *a, const weight *b, const struct walk *w) {
+    const struct product *p = w->p;
+    const int64_t rows = w->r1 - w->r0;
     real room[room_size] __attribute__((aligned(64)));
     operand packed[depth_max * HK_PANEL] __attribute__((aligned(64)));
     const bool panels = p->layout == HK_PANELS;
     for (int64_t begin = 0; begin == 0 || begin < p->k; begin += depth_terms) {
         const int64_t width = smaller(p->k - begin, depth_terms), depth = steps(width);
-        const struct left x = left_rows(room, a + r0 * p->k + begin, p->k, r1 - r0, width);
-        for (int64_t j = j0; j < j1; j++) {
+        const struct left x = left_rows(room, a + w->r0 * p->k + begin, p->k, rows, width);
+        for (int64_t j = w->j0; j < w->j1; j++) {
             if (!panels) pack_block(packed, b, p, j, begin, width);
             const operand *panel = panels ? panel_at(b, p, j, begin / terms) : packed;
             const struct tile tile = {
                 .ahead = panel + steps(p->k) * HK_PANEL, // The next panel.
                 .ahead_depth = line,
                 .ahead_tile = depth * line,
-                .ahead_tiles = panels && j + 1 < j1 ? panel_lines : 0,
-                .out = c + r0 * p->n + j * HK_PANEL,
+                .ahead_tiles = panels && j + 1 < w->j1 ? panel_lines : 0,
+                .out = c + w->r0 * p->n + j * HK_PANEL,
                 .out_row = p->n,
                 .x = x.at,
                 .x_row = x.row,
@@ -71,21 +72,23 @@ static void nn_items(real *c, const real *a, const weight *b, const struct produ
                 .columns = smaller(p->n - j * HK_PANEL, HK_PANEL),
                 .write = begin > 0 ? HK_ADD : p->write,
             };
-            tile_rows_run(tile, r1 - r0);
+            tile_rows_run(tile, rows);
+            if (begin + depth_terms >= p->k) walk_finish(w, p->n, j);
         }
     }
 }
 
-// Rows [r0, r1) of A, panels of 64 columns [j0, j1) of A.
-static void nt_items(real *a, const real *c, const weight *b, const struct product *p, int64_t r0,
-                     int64_t r1, int64_t j0, int64_t j1) {
+// A of one item, 64 columns at a time.
+static void nt_items(real *a, const real *c, const weight *b, const struct walk *w) {
+    const struct product *p = w->p;
+    const int64_t rows = w->r1 - w->r0;
     real room[room_size] __attribute__((aligned(64)));
     operand packed[depth_max * HK_PANEL] __attribute__((aligned(64)));
     for (int64_t begin = 0; begin == 0 || begin < p->n; begin += depth_terms) {
         const int64_t width = smaller(p->n - begin, depth_terms);
-        const struct left x = left_rows(room, c + r0 * p->n + begin, p->n, r1 - r0, width);
-        for (int64_t j = j0; j < j1; j++) {
-            const bool more = p->layout == HK_PANELS && j + 1 < j1;
+        const struct left x = left_rows(room, c + w->r0 * p->n + begin, p->n, rows, width);
+        for (int64_t j = w->j0; j < w->j1; j++) {
+            const bool more = p->layout == HK_PANELS && j + 1 < w->j1;
             turn_block(packed, b, p, j, begin, width);
             const struct tile tile = {
                 // The next rows of B, in each of the panels that the depth runs over.
@@ -93,7 +96,7 @@ static void nt_items(real *a, const real *c, const weight *b, const struct produ
                 .ahead_depth = line,
                 .ahead_tile = steps(p->k) * HK_PANEL,
                 .ahead_tiles = more ? parts(width, HK_PANEL) : 0,
-                .out = a + r0 * p->k + j * HK_PANEL,
+                .out = a + w->r0 * p->k + j * HK_PANEL,
                 .out_row = p->k,
                 .x = x.at,
                 .x_row = x.row,
@@ -103,7 +106,8 @@ static void nt_items(real *a, const real *c, const weight *b, const struct produ
                 .columns = smaller(p->k - j * HK_PANEL, HK_PANEL),
                 .write = begin > 0 ? HK_ADD : p->write,
             };
-            tile_rows_run(tile, r1 - r0);
+            tile_rows_run(tile, rows);
+            if (begin + depth_terms >= p->n) walk_finish(w, p->k, j);
         }
     }
 }
@@ -188,8 +192,7 @@ static void nn_share(real *c, const real *a, const weight *const *b, const struc
                      int64_t block, struct seat seat) {
     for (struct walk w = walk_start(p, false, p->n, block, seat); walk_next(&w);) {
         const int64_t row = p->first[w.expert];
-        nn_items(c + row * p->n, a + row * p->k, b[w.expert] + p->offset, p, w.r0, w.r1, w.j0,
-                 w.j1);
+        nn_items(c + row * p->n, a + row * p->k, b[w.expert] + p->offset, &w);
     }
 }
 
@@ -203,10 +206,11 @@ static void nt_share(real *a, const real *c, const weight *const *b, const struc
 #ifndef HK_OPERAND_BF16
         if (transposing_pays(p, w.r1 - w.r0, (w.j1 - w.j0) * HK_PANEL)) {
             nt_transposed(to, from, weights, p, w.r0, w.r1, w.j0, w.j1);
+            walk_hand_over(&w, p->k, w.j0, w.j1);
             continue;
         }
 #endif
-        nt_items(to, from, weights, p, w.r0, w.r1, w.j0, w.j1);
+        nt_items(to, from, weights, &w);
     }
 }
 

@@ -97,6 +97,31 @@ HK_INLINE bool walk_next(struct walk *w) {
     return false;
 }
 
+// Hands finished panels [from, to) of the item to the epilogue. `width`: columns of the result.
+HK_INLINE void walk_hand_over(const struct walk *w, int64_t width, int64_t from, int64_t to) {
+    const struct hk_epilogue *epilogue = w->p->epilogue;
+    const int64_t row = w->p->first[w->expert];
+    if (!epilogue) return;
+    const struct hk_block block = {
+        .row = row + w->r0,
+        .row_end = row + w->r1,
+        .column = from * HK_PANEL,
+        .column_end = smaller(to * HK_PANEL, width),
+    };
+    epilogue->apply(epilogue->model, epilogue->layer, block);
+}
+
+// Panels that an epilogue is given at once. They are still in the second-level cache, and of what else
+// it reads and writes the processor fetches 2 KiB of a row ahead: half as much was measurably slower.
+enum { epilogue_panels = 8 };
+
+// Behind the last terms of panel j.
+HK_INLINE void walk_finish(const struct walk *w, int64_t width, int64_t j) {
+    const int64_t waiting = (j - w->j0) % epilogue_panels;
+    if (waiting + 1 < epilogue_panels && j + 1 < w->j1) return;
+    walk_hand_over(w, width, j - waiting, j + 1);
+}
+
 // Rows of a block, at most `most` of them: as many as leave the threads shares within a tenth of
 // each other, because every block brings in the panels anew.
 HK_INLINE int64_t walk_block_rows(const struct product *p, int64_t width, int64_t most) {

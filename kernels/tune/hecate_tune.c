@@ -64,10 +64,12 @@ static void free_arrays(struct arrays *x) {
 static void run(const struct arrays *x, enum hk_precision precision, enum form form,
                 struct hk_matmul_dims dims) {
     const bool bf16 = precision == HK_BF16;
-    if (form == NN && bf16) hk_matmul_nn_bf16(x->c, x->a, x->weights, HK_PANELS, dims, HK_STORE);
-    if (form == NN && !bf16) hk_matmul_nn_f32(x->c, x->a, x->b, HK_PANELS, dims, HK_STORE);
-    if (form == NT && bf16) hk_matmul_nt_bf16(x->a, x->c, x->weights, HK_PANELS, dims, HK_STORE);
-    if (form == NT && !bf16) hk_matmul_nt_f32(x->a, x->c, x->b, HK_PANELS, dims, HK_STORE);
+    if (form == NN && bf16)
+        hk_matmul_nn_bf16(x->c, x->a, x->weights, HK_PANELS, dims, HK_STORE, NULL);
+    if (form == NN && !bf16) hk_matmul_nn_f32(x->c, x->a, x->b, HK_PANELS, dims, HK_STORE, NULL);
+    if (form == NT && bf16)
+        hk_matmul_nt_bf16(x->a, x->c, x->weights, HK_PANELS, dims, HK_STORE, NULL);
+    if (form == NT && !bf16) hk_matmul_nt_f32(x->a, x->c, x->b, HK_PANELS, dims, HK_STORE, NULL);
     if (form == TN && bf16) hk_matmul_tn_bf16(x->b, x->a, x->c, HK_PANELS, dims, HK_STORE);
     if (form == TN && !bf16) hk_matmul_tn_f32(x->b, x->a, x->c, HK_PANELS, dims, HK_STORE);
 }

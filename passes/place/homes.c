@@ -4,6 +4,7 @@
 //   get, fetch and arguments live where they are read from;
 //   a stashed value is computed in its slot;
 //   one that is carried, too, in a slot with one row more: layer i reads row i and makes row i + 1;
+//   a product's result lies where its epilogue writes, if nothing else reads it;
 //   an accumulated value is added straight to the gradient when its kernel can;
 //   the four values of a carried one (initial, argument, yielded, result) share a buffer;
 //   a summand is added to the other one's buffer when its kernel can (sums.c);
@@ -12,6 +13,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "ir/ops/fused.h"
 #include "passes/place/place.h"
 #include "passes/rewrite.h"
 
@@ -159,6 +161,20 @@ static void pin_gradient(struct hec_placement *p, MlirOperation op) {
     p->placed[index_of(p, v)].adds = true;
 }
 
+// A product whose result only its epilogue reads is computed where the epilogue's result will be.
+static void pin_products(struct hec_placement *p) {
+    for (int k = 1; k < p->live.ops.count; k++) {
+        const MlirOperation op = p->live.ops.item[k], product = hec_epilogue_product(op);
+        if (mlirOperationIsNull(product)) continue;
+        const MlirValue made = hec_result(product, 0);
+        const struct hec_placed *placed = &p->placed[index_of(p, hec_result(op, 0))];
+        if (!hec_is_used_once(made) || p->placed[index_of(p, made)].pinned || !placed->pinned ||
+            placed->home.kind != HEC_HOME_SLOT)
+            continue;
+        pin(p, made, placed->home);
+    }
+}
+
 static void pin_arguments(struct hec_placement *p, const char *name) {
     const MlirOperation func = hec_find_symbol(p->module, HEC_STR(name));
     if (mlirOperationIsNull(func)) return;
@@ -197,6 +213,7 @@ static void pin_all(struct hec_placement *p) {
     for (int k = 1; k < live->ops.count; k++) {
         if (hec_op_is(live->ops.item[k], HEC_OP_accumulate)) pin_gradient(p, live->ops.item[k]);
     }
+    pin_products(p);
 }
 
 // ---- classes of the arena

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/ops/fused.h"
 #include "passes/pass.h"
 #include "passes/place/place.h"
 
@@ -250,6 +251,21 @@ static void remember_row(struct proof *p, MlirOperation op, MlirValue v, int64_t
     spot->rows->saved[p->layer + 1] = id;
 }
 
+// What an epilogue writes, its product may still read.
+static void check_epilogue(struct proof *p, MlirOperation op) {
+    const MlirOperation product = hec_epilogue_product(op);
+    if (mlirOperationIsNull(product)) return;
+    for (int i = 0; i < mlirOperationGetNumOperands(product); i++) {
+        const MlirValue operand = hec_operand(product, i);
+        expect_value(p, op, operand);
+        if (!mlirTypeIsARankedTensor(mlirValueGetType(operand))) continue;
+        for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
+            if (is_overlap(region_of(p, op, hec_result(op, r)), region_of(p, op, operand)))
+                fault(p, op, "a result overlaps an operand of the product before");
+        }
+    }
+}
+
 static void check_results(struct proof *p, MlirOperation op) {
     const int results = (int)mlirOperationGetNumResults(op);
     for (int r = 0; r < results; r++) {
@@ -321,6 +337,7 @@ static void run_plain(struct proof *p, MlirOperation op) {
         expect_value(p, op, hec_operand(op, i));
     }
     check_results(p, op);
+    check_epilogue(p, op);
     for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
         const MlirValue result = hec_result(op, r);
         if (is_added(p, op, r)) {

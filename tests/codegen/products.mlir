@@ -53,24 +53,26 @@ module @products attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64,
     %x3 = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %x0) -> (!x) {
       %wq = "moe.get"(%i) {param = @wq, home = ["param @wq[i]"]} : (index) -> !wq
       // CHECK: hk_matmul_nn_f64(q, m->saved.x[i], m->param.wq[i], HK_PANELS,
-      // CHECK-NEXT: .m = batch * T, .n = H * A, .k = D}, HK_STORE);
+      // CHECK-NEXT: .m = batch * T, .n = H * A, .k = D}, HK_STORE,
+      // CHECK-NEXT: NULL);
       %q = "moe.contract"(%x, %wq) {home = ["arena+16384"]} : (!x, !wq) -> !q loc("q")
       // CHECK: hk_matmul_nt_f64(m->saved.x[i + 1], q, m->param.wq[i], HK_PANELS,
-      // CHECK-NEXT: .m = batch * T, .n = H * A, .k = D}, HK_STORE);
+      // CHECK-NEXT: .m = batch * T, .n = H * A, .k = D}, HK_STORE,
+      // CHECK-NEXT: NULL);
       %y = "moe.contract"(%q, %wq) {home = ["slot @x[i+1]"]} : (!q, !wq) -> !x loc("y")
       scf.yield %y : !x
     } {argument_home = ["slot @x[i]"], home = ["slot @x[3]"]}
     // Tied weights: the other way round.
     // CHECK: hk_matmul_nt_f64(m->saved.logits, m->saved.x[layers], m->param.embed, HK_ROWS,
-    // CHECK-NEXT: .m = batch * T, .n = D, .k = V}, HK_STORE);
+    // CHECK-NEXT: .m = batch * T, .n = D, .k = V}, HK_STORE, NULL);
     %logits = "moe.contract"(%x3, %embed) {home = ["slot @logits"]} : (!x, !emb) -> !logits
     // A vector is a matrix of one column.
     // CHECK: hk_matmul_nn_f64(g, m->saved.x[layers], m->param.gain, HK_ROWS,
-    // CHECK-NEXT: .m = batch * T, .n = 1, .k = D}, HK_STORE);
+    // CHECK-NEXT: .m = batch * T, .n = 1, .k = D}, HK_STORE, NULL);
     %g1 = "moe.contract"(%x3, %gain) {home = ["arena+16384"]} : (!x, !g) -> !bt loc("g")
     // No dimension is summed: an outer product.
     // CHECK: hk_matmul_nt_f64(outer, g, m->param.gain, HK_ROWS,
-    // CHECK-NEXT: .m = batch * T, .n = 1, .k = D}, HK_STORE);
+    // CHECK-NEXT: .m = batch * T, .n = 1, .k = D}, HK_STORE, NULL);
     %o = "moe.contract"(%g1, %gain) {home = ["arena+17408"]} : (!bt, !g) -> !x loc("outer")
     %logit:2 = "moe.cross_entropy"(%logits, %targets, %scale) {home = ["arena+18432", "arena+18496"]} : (!logits, !ids, !s) -> (!s, !bt) loc("loss")
 
@@ -111,10 +113,10 @@ module @products attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64,
       %w1 = "moe.get"(%i) {param = @sparse.w1, home = ["param @sparse.w1[i]"]} : (index) -> !w1
       %b1 = "moe.get"(%i) {param = @sparse.b1, home = ["param @sparse.b1[i]"]} : (index) -> !b1
       // CHECK: hk_grouped_nn_f64(h, r_2, m->param.sparse[i], sparse_w1, first_2,
-      // CHECK-NEXT: .experts = E, .n = F, .k = D}, HK_STORE);
+      // CHECK-NEXT: .experts = E, .n = F, .k = D}, HK_STORE, NULL);
       %h = "moe.grouped_contract"(%r, %w1, %first) {home = ["arena+40960"]} : (!rows, !w1, !first) -> !rowsf loc("h")
       // CHECK: hk_grouped_nt_f64(dr, h, m->param.sparse[i], sparse_w1, first_2,
-      // CHECK-NEXT: .experts = E, .n = F, .k = D}, HK_STORE);
+      // CHECK-NEXT: .experts = E, .n = F, .k = D}, HK_STORE, NULL);
       %dr = "moe.grouped_contract"(%h, %w1, %first) {home = ["arena+49152"]} : (!rowsf, !w1, !first) -> !rows loc("dr")
       // CHECK: hk_grouped_tn_f64(m->grad.sparse[i], sparse_w1, r_2, h, first_2,
       // CHECK-NEXT: .experts = E, .n = F, .k = D}, HK_ADD);

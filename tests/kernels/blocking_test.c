@@ -108,10 +108,10 @@ static hk_bf16 weights[256 * (depth + 1)];
 static void run_all(float *result) {
     const struct hk_matmul_dims dims = {.m = rows, .n = width, .k = depth};
     memset(result, 0, sizeof out[0]);
-    hk_matmul_nn_f32(result, a, b, HK_PANELS, dims, HK_ADD);
-    hk_matmul_nn_bf16(result, a, weights, HK_PANELS, dims, HK_ADD);
-    hk_matmul_nt_f32(result, c, b, HK_PANELS, dims, HK_ADD);
-    hk_matmul_nt_bf16(result, c, weights, HK_PANELS, dims, HK_ADD);
+    hk_matmul_nn_f32(result, a, b, HK_PANELS, dims, HK_ADD, NULL);
+    hk_matmul_nn_bf16(result, a, weights, HK_PANELS, dims, HK_ADD, NULL);
+    hk_matmul_nt_f32(result, c, b, HK_PANELS, dims, HK_ADD, NULL);
+    hk_matmul_nt_bf16(result, c, weights, HK_PANELS, dims, HK_ADD, NULL);
     hk_matmul_tn_f32(result, a, c, HK_PANELS, dims, HK_ADD);
     hk_matmul_tn_bf16(result, a, c, HK_PANELS, dims, HK_ADD);
 }

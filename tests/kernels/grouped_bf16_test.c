@@ -18,12 +18,12 @@ struct grouped_case {
 
 static void run_nn(const void *context, real *out) {
     const struct grouped_case *x = context;
-    hk_grouped_nn_bf16(out, x->a, x->chunk, offset, first, x->dims, x->write);
+    hk_grouped_nn_bf16(out, x->a, x->chunk, offset, first, x->dims, x->write, NULL);
 }
 
 static void run_nt(const void *context, real *out) {
     const struct grouped_case *x = context;
-    hk_grouped_nt_bf16(out, x->c, x->chunk, offset, first, x->dims, x->write);
+    hk_grouped_nt_bf16(out, x->c, x->chunk, offset, first, x->dims, x->write, NULL);
 }
 
 static void run_tn(const void *context, real *out) {
@@ -61,8 +61,8 @@ static void check(int64_t k, int64_t n, enum hk_write write) {
         const struct hk_matmul_dims d = {.m = first[e + 1] - first[e], .n = n, .k = k};
         const hk_bf16 *b = x.chunk[e] + offset;
         const real *a = x.a + first[e] * k, *c = x.c + first[e] * n;
-        hk_matmul_nn_bf16(nn_want + first[e] * n, a, b, HK_PANELS, d, write);
-        hk_matmul_nt_bf16(nt_want + first[e] * k, c, b, HK_PANELS, d, write);
+        hk_matmul_nn_bf16(nn_want + first[e] * n, a, b, HK_PANELS, d, write, NULL);
+        hk_matmul_nt_bf16(nt_want + first[e] * k, c, b, HK_PANELS, d, write, NULL);
         hk_matmul_tn_bf16(tn_want + e * x.chunk_size + offset, a, c, HK_PANELS, d, write);
     }
     run_with_threads(run_nn, &x, nn, rows * n);

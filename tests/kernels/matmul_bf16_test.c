@@ -31,12 +31,12 @@ static double rounded(real x) {
 
 static void run_nn(const void *context, real *out) {
     const struct matmul_case *x = context;
-    hk_matmul_nn_bf16(out, x->a, x->b, x->layout, x->dims, x->write);
+    hk_matmul_nn_bf16(out, x->a, x->b, x->layout, x->dims, x->write, NULL);
 }
 
 static void run_nt(const void *context, real *out) {
     const struct matmul_case *x = context;
-    hk_matmul_nt_bf16(out, x->c, x->b, x->layout, x->dims, x->write);
+    hk_matmul_nt_bf16(out, x->c, x->b, x->layout, x->dims, x->write, NULL);
 }
 
 static void run_tn(const void *context, real *out) {
@@ -124,13 +124,13 @@ static void a_row_does_not_depend_on_the_others(void **state) {
     real *nn = test_nans(all.m * all.n), *nt = test_nans(all.m * all.k);
     hk_panels_pack_f32(panels, test_reals(all.k * all.n, 3), all.k, all.n);
     hk_round_panels_bf16(b, panels, all.k, all.n);
-    hk_matmul_nn_bf16(nn, a, b, HK_PANELS, all, HK_STORE);
-    hk_matmul_nt_bf16(nt, c, b, HK_PANELS, all, HK_STORE);
+    hk_matmul_nn_bf16(nn, a, b, HK_PANELS, all, HK_STORE, NULL);
+    hk_matmul_nt_bf16(nt, c, b, HK_PANELS, all, HK_STORE, NULL);
     for (int64_t i = 0; i < all.m; i++) {
         real *row = test_nans(all.n), *back = test_nans(all.k);
-        hk_matmul_nn_bf16(row, a + i * all.k, b, HK_PANELS, one, HK_STORE);
+        hk_matmul_nn_bf16(row, a + i * all.k, b, HK_PANELS, one, HK_STORE, NULL);
         assert_same_bits("nn", nn + i * all.n, row, all.n);
-        hk_matmul_nt_bf16(back, c + i * all.n, b, HK_PANELS, one, HK_STORE);
+        hk_matmul_nt_bf16(back, c + i * all.n, b, HK_PANELS, one, HK_STORE, NULL);
         assert_same_bits("nt", nt + i * all.k, back, all.k);
     }
     test_free_all();

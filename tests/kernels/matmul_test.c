@@ -33,12 +33,12 @@ static int64_t size_of_b(enum hk_layout layout, int64_t k, int64_t n) {
 
 static void run_nn(const void *context, real *out) {
     const struct matmul_case *x = context;
-    HK(matmul_nn)(out, x->a, x->b, x->layout, x->dims, x->write);
+    HK(matmul_nn)(out, x->a, x->b, x->layout, x->dims, x->write, NULL);
 }
 
 static void run_nt(const void *context, real *out) {
     const struct matmul_case *x = context;
-    HK(matmul_nt)(out, x->c, x->b, x->layout, x->dims, x->write);
+    HK(matmul_nt)(out, x->c, x->b, x->layout, x->dims, x->write, NULL);
 }
 
 static void run_tn(const void *context, real *out) {
@@ -141,11 +141,11 @@ static void check_rows(struct hk_matmul_dims all, enum hk_write write) {
     real *nn = test_reals(all.m * all.n, 4), *nt = test_reals(all.m * all.k, 5);
     real *row = test_copy(nn, all.m * all.n), *back = test_copy(nt, all.m * all.k);
     HK(panels_pack)(b, test_reals(all.k * all.n, 3), all.k, all.n);
-    HK(matmul_nn)(nn, a, b, HK_PANELS, all, write);
-    HK(matmul_nt)(nt, c, b, HK_PANELS, all, write);
+    HK(matmul_nn)(nn, a, b, HK_PANELS, all, write, NULL);
+    HK(matmul_nt)(nt, c, b, HK_PANELS, all, write, NULL);
     for (int64_t i = 0; i < all.m; i++) {
-        HK(matmul_nn)(row + i * all.n, a + i * all.k, b, HK_PANELS, one, write);
-        HK(matmul_nt)(back + i * all.k, c + i * all.n, b, HK_PANELS, one, write);
+        HK(matmul_nn)(row + i * all.n, a + i * all.k, b, HK_PANELS, one, write, NULL);
+        HK(matmul_nt)(back + i * all.k, c + i * all.n, b, HK_PANELS, one, write, NULL);
     }
     assert_same_bits("nn", nn, row, all.m * all.n);
     assert_same_bits("nt", nt, back, all.m * all.k);

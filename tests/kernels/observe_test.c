@@ -47,11 +47,11 @@ static void products_report_sizes_flops_and_bytes(void **state) {
     const struct hk_observer observer = {note, &seen};
     const struct hk_matmul_dims dims = {.m = 3, .n = 7, .k = 5};
     hk_observe(&observer);
-    hk_matmul_nn_f32(c, a, b, HK_PANELS, dims, HK_STORE);
-    hk_matmul_nt_f32(a, c, b, HK_PANELS, dims, HK_ADD);
+    hk_matmul_nn_f32(c, a, b, HK_PANELS, dims, HK_STORE, NULL);
+    hk_matmul_nt_f32(a, c, b, HK_PANELS, dims, HK_ADD, NULL);
     hk_matmul_tn_f32(b, a, c, HK_PANELS, dims, HK_ADD);
     hk_observe(NULL);
-    hk_matmul_nn_f32(c, a, b, HK_PANELS, dims, HK_STORE);
+    hk_matmul_nn_f32(c, a, b, HK_PANELS, dims, HK_STORE, NULL);
 
     const int64_t size[] = {3, 7, 5};
     assert_int_equal(seen.calls, 3);
@@ -75,8 +75,8 @@ static void bf16_products_have_names_of_their_own(void **state) {
     const struct hk_matmul_dims dims = {.m = 3, .n = 7, .k = 5};
     const struct hk_grouped_dims grouped = {.experts = 1, .n = 7, .k = 5};
     hk_observe(&observer);
-    hk_matmul_nn_bf16(c, rows, b, HK_PANELS, dims, HK_STORE);
-    hk_grouped_nt_bf16(a, c, chunks, 0, first, grouped, HK_ADD);
+    hk_matmul_nn_bf16(c, rows, b, HK_PANELS, dims, HK_STORE, NULL);
+    hk_grouped_nt_bf16(a, c, chunks, 0, first, grouped, HK_ADD, NULL);
     hk_grouped_tn_bf16(grads, 0, rows, c, first, grouped, HK_ADD);
     hk_observe(NULL);
 
@@ -102,7 +102,7 @@ static void grouped_products_report_their_rows(void **state) {
     const struct hk_observer observer = {note, &seen};
     hk_observe(&observer);
     hk_route(order, pair, slot, ids, 5, 1, 3);
-    hk_grouped_nn_f64(c, a, chunks, 0, first, (struct hk_grouped_dims){3, 3, 2}, HK_STORE);
+    hk_grouped_nn_f64(c, a, chunks, 0, first, (struct hk_grouped_dims){3, 3, 2}, HK_STORE, NULL);
     hk_observe(NULL);
 
     const int64_t route[] = {5, 1, 3}, product[] = {5, 3, 3, 2};

@@ -7,6 +7,8 @@
 // RUN: hecate-opt --passes=place-buffers %t/outside.mlir | FileCheck %t/outside.mlir
 // RUN: hecate-opt --passes=place-buffers %t/slot.mlir | FileCheck %t/slot.mlir
 // RUN: hecate-opt --passes=place-buffers %t/layout.mlir | FileCheck %t/layout.mlir
+// RUN: hecate-opt --passes=place-buffers %t/epilogue.mlir | FileCheck %t/epilogue.mlir
+// RUN: sed 's/epilogue = true, //' %t/epilogue.mlir | hecate-opt --passes=place-buffers | FileCheck %t/epilogue.mlir --check-prefix=BEHIND
 
 // Temporaries: %a dies in %b, which takes its bytes; the product %c may not take those of %b, but %g
 // may. The product %d adds to %c, in whose place %e then lies. Not so %h, after which %f is read, nor %k,
@@ -285,5 +287,52 @@ module {
     %o = "moe.spread"(%bias, %first) : (tensor<2x10xf32, ["E", "F"]>, tensor<3xi32, ["first"]>) -> tensor<4x10xf32, ["rows", "F"]>
     %q = "moe.grouped_contract"(%p, %e2, %first) : (tensor<4x10xf32, ["rows", "F"]>, tensor<2x16x10xf32, ["E", "D", "F"]>, tensor<3xi32, ["first"]>) -> tensor<4x16xf32, ["rows", "D"]>
     return %y, %z : tensor<4x100xf32, ["T", "F"]>, tensor<4x70xf32, ["T", "V"]>
+  }
+}
+
+// While an epilogue writes %h, its product still reads %x, whose bytes %h could have if it ran behind
+// it. %v, which only an epilogue reads, is computed where %z will be, in the slot.
+//--- epilogue.mlir
+!x = tensor<4x16xf32, ["T", "D"]>
+!w = tensor<16x16xf32, ["D", "F"]>
+!y = tensor<4x16xf32, ["T", "F"]>
+module {
+  "moe.param"() {sym_name = "w", type = !w, layers = 0 : i64, path = "w", init = "ones", decay = true, trainable = true} : () -> ()
+  "moe.slot"() {sym_name = "z", type = !y, layers = 0 : i64} : () -> ()
+  // CHECK-LABEL:  func.func @forward(
+  // CHECK:          "moe.fill"() {home = ["arena+[[X:[0-9]+]]"], value = 2.0
+  // CHECK:          "moe.contract"
+  // CHECK-NEXT:     "moe.fused"
+  // CHECK-NOT:      arena+[[X]]"
+  // CHECK:          }) {epilogue = true
+  // CHECK-NEXT:     "moe.fill"() {{.*}}value = 3.0
+  // CHECK-NEXT:     "moe.contract"({{.*}}) {home = ["slot @z"]}
+  // CHECK-NEXT:     "moe.fused"
+  // CHECK:          home = ["slot @z"]
+  // BEHIND-LABEL: func.func @forward(
+  // BEHIND:         "moe.fill"() {home = ["arena+[[X:[0-9]+]]"], value = 2.0
+  // BEHIND:         "moe.contract"
+  // BEHIND-NEXT:    "moe.fused"
+  // BEHIND:         }) {home = ["arena+[[X]]"]
+  // BEHIND:         "moe.contract"({{.*}}) {home = ["arena+
+  func.func @forward() -> (!y, !y, !y) {
+    %w = "moe.get"() {param = @w} : () -> !w
+    %g = "moe.fill"() {value = 1.0 : f64} : () -> !y
+    %x = "moe.fill"() {value = 2.0 : f64} : () -> !x
+    %u = "moe.contract"(%x, %w) : (!x, !w) -> !y
+    %h = "moe.fused"(%u, %g) ({
+    ^bb0(%p: !y, %q: !y):
+      %s = "moe.mul"(%p, %q) : (!y, !y) -> !y
+      vector.yield %s : !y
+    }) {epilogue = true, operandSegmentSizes = array<i32: 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (!y, !y) -> !y
+    %o = "moe.fill"() {value = 3.0 : f64} : () -> !x
+    %v = "moe.contract"(%o, %w) : (!x, !w) -> !y
+    %z = "moe.fused"(%v) ({
+    ^bb0(%p: !y):
+      %s = "moe.silu"(%p) : (!y) -> !y
+      vector.yield %s : !y
+    }) {epilogue = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (!y) -> !y
+    "moe.stash"(%z) {slot = @z} : (!y) -> ()
+    return %u, %g, %h : !y, !y, !y
   }
 }

@@ -16,6 +16,8 @@
 // RUN: not hecate-opt --passes=prove-placement %t/half_nothing.mlir 2>&1 | FileCheck %t/half_nothing.mlir
 // RUN: not hecate-opt --passes=prove-placement %t/half_between.mlir 2>&1 | FileCheck %t/half_between.mlir
 // RUN: not hecate-opt --passes=prove-placement %t/waves.mlir 2>&1 | FileCheck %t/waves.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/epilogue.mlir 2>&1 | FileCheck %t/epilogue.mlir
+// RUN: sed 's/epilogue = true, //' %t/epilogue.mlir | hecate-opt --passes=prove-placement
 // RUN: hecate-opt --passes=prove-placement %t/home.mlir 2>/dev/null; test $? = 70
 //
 // One planted fault each; all are the compiler's own, exit code 70.
@@ -231,4 +233,22 @@ module attributes {hecate.world = 2 : i64} {
     }
     return
   }
+}
+
+//--- epilogue.mlir
+// Behind the product all would be well: it reads %x no more. While it runs, it still does.
+!x = tensor<4x16xf32, ["T", "D"]>
+!w = tensor<16x16xf32, ["D", "F"]>
+!y = tensor<4x16xf32, ["T", "F"]>
+func.func @forward() {
+  %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
+  %w = "moe.fill"() {value = 2.0 : f64, home = ["arena+256"]} : () -> !w
+  %u = "moe.contract"(%x, %w) {home = ["arena+2048"]} : (!x, !w) -> !y
+  // CHECK: epilogue.mlir:[[@LINE+1]]:8: error: 'moe.fused': internal error: a result overlaps an operand of the product before
+  %h = "moe.fused"(%u) ({
+  ^bb0(%p: !y):
+    %s = "moe.silu"(%p) : (!y) -> !y
+    vector.yield %s : !y
+  }) {epilogue = true, home = ["arena+0"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (!y) -> !y
+  return
 }

@@ -3,8 +3,8 @@
 //
 //   target   cpu, fp32
 //   memory   0.3 MiB of parameters, as much for gradients, 0.2 MiB for everything else
-//   passes   check-shapes group-experts inline simplify differentiate simplify recompute
-//            fuse-elementwise place-buffers
+//   passes   check-shapes group-experts inline simplify use-bf16 differentiate simplify
+//            recompute fuse-elementwise fuse-epilogue place-buffers
 #include "hecate/kernels/kernels.h"
 #include "hecate/runtime/program.h"
 
@@ -62,10 +62,10 @@ struct small {
         int32_t *sparse_loads[layers];              // [E]
         float *logits;                              // [batch, T, V]
         float *cross_entropy_lse;                   // [batch, T]
-        float *rmsnorm_y;                           // [batch, T, D]
-        float *rmsnorm_rstd;                        // [batch, T]
+        float *normed;                              // [batch, T, D]
+        float *normed_rstd;                         // [batch, T]
         float *sparse_shared_add[layers];           // [batch, T, F_24]
-        float *layernorm_y[layers];                 // [batch, T, D]
+        float *normed_1[layers];                    // [batch, T, D]
         int32_t *sparse_layer_route_pair[layers];   // [rows]
         int32_t *sparse_layer_route_slot[layers];   // [batch, T, picks]
         int32_t *sparse_layer_route_first[layers];  // [first]
@@ -77,16 +77,16 @@ struct small {
         float *sparse_layer_router_weights[layers]; // [batch, T, picks]
         int32_t *sparse_layer_router_ids[layers];   // [batch, T, picks]
         float *x[layers];                           // [batch, T, D]
-        float *layernorm_mean[layers];              // [batch, T]
-        float *layernorm_rstd[layers];              // [batch, T]
+        float *normed_mean[layers];                 // [batch, T]
+        float *normed_rstd_1[layers];               // [batch, T]
         float *attention_sdpa_out[layers];          // [batch, T, H, A]
         float *attention_q[layers];                 // [batch, T, H, A]
         float *attention_k[layers];                 // [batch, T, G, A]
         float *attention_x_wv[layers];              // [batch, T, G, A]
         float *attention_sdpa_lse[layers];          // [batch, H, T]
-        float *rmsnorm_y_1[layers];                 // [batch, T, D]
+        float *attention_in[layers];                // [batch, T, D]
         float *x_1[layers + 1];                     // [batch, T, D]
-        float *rmsnorm_rstd_1[layers];              // [batch, T]
+        float *attention_in_rstd[layers];           // [batch, T]
         float *gather;                              // [batch, T, D]
     } saved;
     // The runtime may force the experts of tokens, and record the chosen.
@@ -99,33 +99,31 @@ struct small {
         float *auxiliary, *cross_entropy, *mul, *loss;
     } forward;
     struct {
-        float *x_wq, *x_wk, *contract;
+        float *x_wq, *x_wk;
     } attention;
     struct {
         float *aux, *z, *auxiliary, *routed;
     } sparse;
     struct {
-        float *x_w1, *spread, *gated, *grouped_contract;
+        float *b1_rows, *gated, *grouped_contract;
     } sparse_experts;
     struct {
-        float *x_w1, *fused, *contract;
+        float *fused;
     } sparse_shared;
     struct {
-        float *small, *dlogits, *contract, *dx, *dx_2, *dx_3, *fused, *fused_2;
+        float *dloss, *dnormed, *dx, *dnormed_2, *dattention_in, *fused;
     } backward;
     struct {
-        float *permute, *gate_rows_grad, *combine, *dlogits, *aux_loss_grad, *dlogits_2, *contract,
-            *fused;
+        float *permute, *gate_rows_grad, *dnormed, *dlogits, *aux_loss_grad, *dlogits_2;
     } sparse_backward;
     struct {
-        float *contract, *fused, *dx_w1, *contract_2;
+        float *contract, *fused, *dx_w1, *dnormed;
     } sparse_shared_backward;
     struct {
         float *dgated, *gated, *fused, *dx_w1, *dgate, *drows;
     } sparse_experts_backward;
     struct {
-        float *contract, *dq, *dk, *dv, *contract_2, *dx_wk, *contract_3, *dx_wq, *contract_4,
-            *fused;
+        float *dx, *contract, *dq, *dk, *dv, *dattention_in, *dx_wk, *dx_wq;
     } attention_backward;
 };
 
@@ -176,97 +174,87 @@ static void bind(void *model, void *params, void *grads, void *arena) {
     }
 
     for (int64_t i = 0; i < layers; i++) {
-        m->saved.sparse_loads[i] = (void *)(a + 204544 + i * 64);
+        m->saved.sparse_loads[i] = (void *)(a + 171776 + i * 64);
     }
     m->saved.logits = (void *)(a);
-    m->saved.cross_entropy_lse = (void *)(a + 122880);
-    m->saved.rmsnorm_y = (void *)(a + 118784);
-    m->saved.rmsnorm_rstd = (void *)(a + 126976);
+    m->saved.cross_entropy_lse = (void *)(a + 90112);
+    m->saved.normed = (void *)(a + 86016);
+    m->saved.normed_rstd = (void *)(a + 94208);
     for (int64_t i = 0; i < layers; i++) {
-        m->saved.sparse_shared_add[i] = (void *)(a + 172032 + i * 3072);
-        m->saved.layernorm_y[i] = (void *)(a + 131072 + i * 4096);
-        m->saved.sparse_layer_route_pair[i] = (void *)(a + 200704 + i * 256);
-        m->saved.sparse_layer_route_slot[i] = (void *)(a + 201216 + i * 256);
-        m->saved.sparse_layer_route_first[i] = (void *)(a + 204672 + i * 64);
-        m->saved.sparse_layer_gate[i] = (void *)(a + 201728 + i * 256);
-        m->saved.sparse_experts_add[i] = (void *)(a + 65536 + i * 12288);
-        m->saved.sparse_layer_rows[i] = (void *)(a + 90112 + i * 8192);
-        m->saved.sparse_layer_logits[i] = (void *)(a + 198656 + i * 512);
-        m->saved.sparse_layer_router_scores[i] = (void *)(a + 199680 + i * 512);
-        m->saved.sparse_layer_router_weights[i] = (void *)(a + 202240 + i * 256);
-        m->saved.sparse_layer_router_ids[i] = (void *)(a + 202752 + i * 256);
-        m->saved.x[i] = (void *)(a + 139264 + i * 4096);
-        m->saved.layernorm_mean[i] = (void *)(a + 203776 + i * 128);
-        m->saved.layernorm_rstd[i] = (void *)(a + 204032 + i * 128);
-        m->saved.attention_sdpa_out[i] = (void *)(a + 147456 + i * 4096);
-        m->saved.attention_q[i] = (void *)(a + 155648 + i * 4096);
-        m->saved.attention_k[i] = (void *)(a + 182272 + i * 2048);
-        m->saved.attention_x_wv[i] = (void *)(a + 186368 + i * 2048);
-        m->saved.attention_sdpa_lse[i] = (void *)(a + 203264 + i * 256);
-        m->saved.rmsnorm_y_1[i] = (void *)(a + 163840 + i * 4096);
+        m->saved.sparse_shared_add[i] = (void *)(a + 139264 + i * 3072);
+        m->saved.normed_1[i] = (void *)(a + 98304 + i * 4096);
+        m->saved.sparse_layer_route_pair[i] = (void *)(a + 167936 + i * 256);
+        m->saved.sparse_layer_route_slot[i] = (void *)(a + 168448 + i * 256);
+        m->saved.sparse_layer_route_first[i] = (void *)(a + 171904 + i * 64);
+        m->saved.sparse_layer_gate[i] = (void *)(a + 168960 + i * 256);
+        m->saved.sparse_experts_add[i] = (void *)(a + 32768 + i * 12288);
+        m->saved.sparse_layer_rows[i] = (void *)(a + 57344 + i * 8192);
+        m->saved.sparse_layer_logits[i] = (void *)(a + 165888 + i * 512);
+        m->saved.sparse_layer_router_scores[i] = (void *)(a + 166912 + i * 512);
+        m->saved.sparse_layer_router_weights[i] = (void *)(a + 169472 + i * 256);
+        m->saved.sparse_layer_router_ids[i] = (void *)(a + 169984 + i * 256);
+        m->saved.x[i] = (void *)(a + 106496 + i * 4096);
+        m->saved.normed_mean[i] = (void *)(a + 171008 + i * 128);
+        m->saved.normed_rstd_1[i] = (void *)(a + 171264 + i * 128);
+        m->saved.attention_sdpa_out[i] = (void *)(a + 114688 + i * 4096);
+        m->saved.attention_q[i] = (void *)(a + 122880 + i * 4096);
+        m->saved.attention_k[i] = (void *)(a + 149504 + i * 2048);
+        m->saved.attention_x_wv[i] = (void *)(a + 153600 + i * 2048);
+        m->saved.attention_sdpa_lse[i] = (void *)(a + 170496 + i * 256);
+        m->saved.attention_in[i] = (void *)(a + 131072 + i * 4096);
     }
     for (int64_t i = 0; i < layers + 1; i++) {
-        m->saved.x_1[i] = (void *)(a + 106496 + i * 4096);
+        m->saved.x_1[i] = (void *)(a + 73728 + i * 4096);
     }
     for (int64_t i = 0; i < layers; i++) {
-        m->saved.rmsnorm_rstd_1[i] = (void *)(a + 204288 + i * 128);
+        m->saved.attention_in_rstd[i] = (void *)(a + 171520 + i * 128);
     }
-    m->saved.gather = (void *)(a + 178176);
+    m->saved.gather = (void *)(a + 145408);
 
-    m->forward.auxiliary = (void *)(a + 57344);
-    m->forward.cross_entropy = (void *)(a + 32768);
-    m->forward.mul = (void *)(a + 32832);
-    m->forward.loss = (void *)(a + 32832);
-    m->attention.x_wq = (void *)(a + 32768);
-    m->attention.x_wk = (void *)(a + 32768);
-    m->attention.contract = (void *)(a + 32768);
-    m->sparse.aux = (void *)(a + 57408);
-    m->sparse.z = (void *)(a + 32768);
-    m->sparse.auxiliary = (void *)(a + 57408);
-    m->sparse.routed = (void *)(a + 32768);
-    m->sparse_experts.x_w1 = (void *)(a + 32768);
-    m->sparse_experts.spread = (void *)(a + 45056);
-    m->sparse_experts.gated = (void *)(a + 32768);
-    m->sparse_experts.grouped_contract = (void *)(a + 45056);
-    m->sparse_shared.x_w1 = (void *)(a + 40960);
-    m->sparse_shared.fused = (void *)(a + 40960);
-    m->sparse_shared.contract = (void *)(a + 36864);
-    m->backward.small = (void *)(a + 123008);
-    m->backward.dlogits = (void *)(a + 32768);
-    m->backward.contract = (void *)(a + 122880);
-    m->backward.dx = (void *)(a + 190464);
-    m->backward.dx_2 = (void *)(a + 32768);
-    m->backward.dx_3 = (void *)(a + 36864);
-    m->backward.fused = (void *)(a + 190464);
-    m->backward.fused_2 = (void *)(a + 32768);
-    m->sparse_backward.permute = (void *)(a + 57344);
-    m->sparse_backward.gate_rows_grad = (void *)(a + 45056);
-    m->sparse_backward.combine = (void *)(a + 40960);
-    m->sparse_backward.dlogits = (void *)(a + 36864);
-    m->sparse_backward.aux_loss_grad = (void *)(a + 32768);
-    m->sparse_backward.dlogits_2 = (void *)(a + 33280);
-    m->sparse_backward.contract = (void *)(a + 32768);
-    m->sparse_backward.fused = (void *)(a + 194560);
-    m->sparse_shared_backward.contract = (void *)(a + 32768);
-    m->sparse_shared_backward.fused = (void *)(a + 32768);
-    m->sparse_shared_backward.dx_w1 = (void *)(a + 35840);
-    m->sparse_shared_backward.contract_2 = (void *)(a + 194560);
-    m->sparse_experts_backward.dgated = (void *)(a + 32768);
-    m->sparse_experts_backward.gated = (void *)(a + 32768);
-    m->sparse_experts_backward.fused = (void *)(a + 45056);
-    m->sparse_experts_backward.dx_w1 = (void *)(a + 118784);
-    m->sparse_experts_backward.dgate = (void *)(a + 40960);
-    m->sparse_experts_backward.drows = (void *)(a + 32768);
-    m->attention_backward.contract = (void *)(a + 32768);
-    m->attention_backward.dq = (void *)(a + 36864);
-    m->attention_backward.dk = (void *)(a + 40960);
-    m->attention_backward.dv = (void *)(a + 43008);
-    m->attention_backward.contract_2 = (void *)(a + 32768);
-    m->attention_backward.dx_wk = (void *)(a + 45056);
-    m->attention_backward.contract_3 = (void *)(a + 40960);
-    m->attention_backward.dx_wq = (void *)(a + 45056);
-    m->attention_backward.contract_4 = (void *)(a + 36864);
-    m->attention_backward.fused = (void *)(a + 32768);
+    m->forward.auxiliary = (void *)(a + 90240);
+    m->forward.cross_entropy = (void *)(a + 90304);
+    m->forward.mul = (void *)(a + 90368);
+    m->forward.loss = (void *)(a + 90368);
+    m->attention.x_wq = (void *)(a);
+    m->attention.x_wk = (void *)(a);
+    m->sparse.aux = (void *)(a + 20480);
+    m->sparse.z = (void *)(a);
+    m->sparse.auxiliary = (void *)(a + 20480);
+    m->sparse.routed = (void *)(a);
+    m->sparse_experts.b1_rows = (void *)(a);
+    m->sparse_experts.gated = (void *)(a);
+    m->sparse_experts.grouped_contract = (void *)(a + 12288);
+    m->sparse_shared.fused = (void *)(a + 4096);
+    m->backward.dloss = (void *)(a + 90240);
+    m->backward.dnormed = (void *)(a + 90112);
+    m->backward.dx = (void *)(a + 157696);
+    m->backward.dnormed_2 = (void *)(a + 161792);
+    m->backward.dattention_in = (void *)(a);
+    m->backward.fused = (void *)(a + 157696);
+    m->sparse_backward.permute = (void *)(a + 24576);
+    m->sparse_backward.gate_rows_grad = (void *)(a + 8448);
+    m->sparse_backward.dnormed = (void *)(a + 161792);
+    m->sparse_backward.dlogits = (void *)(a);
+    m->sparse_backward.aux_loss_grad = (void *)(a + 512);
+    m->sparse_backward.dlogits_2 = (void *)(a + 1024);
+    m->sparse_shared_backward.contract = (void *)(a);
+    m->sparse_shared_backward.fused = (void *)(a);
+    m->sparse_shared_backward.dx_w1 = (void *)(a + 3072);
+    m->sparse_shared_backward.dnormed = (void *)(a + 161792);
+    m->sparse_experts_backward.dgated = (void *)(a);
+    m->sparse_experts_backward.gated = (void *)(a);
+    m->sparse_experts_backward.fused = (void *)(a + 12288);
+    m->sparse_experts_backward.dx_w1 = (void *)(a + 86016);
+    m->sparse_experts_backward.dgate = (void *)(a + 8192);
+    m->sparse_experts_backward.drows = (void *)(a);
+    m->attention_backward.dx = (void *)(a + 157696);
+    m->attention_backward.contract = (void *)(a);
+    m->attention_backward.dq = (void *)(a + 4096);
+    m->attention_backward.dk = (void *)(a + 8192);
+    m->attention_backward.dv = (void *)(a + 10240);
+    m->attention_backward.dattention_in = (void *)(a);
+    m->attention_backward.dx_wk = (void *)(a + 10240);
+    m->attention_backward.dx_wq = (void *)(a + 8192);
 }
 
 // Keeps the arguments of a call for the functions of the layers.
@@ -279,83 +267,116 @@ static void begin(struct small *m, int64_t batch, const int32_t *ids, const int3
     m->share = (float)share;
 }
 
+static void attention_x_block(void *model, int64_t i, struct hk_block block) {
+    struct small *m = model;
+    for (int64_t r = block.row; r < block.row_end; r++) {
+#pragma omp simd
+        for (int64_t j = block.column; j < block.column_end; j++) {
+            m->saved.x[i][r * D + j] = m->saved.x_1[i][r * D + j] + m->saved.x[i][r * D + j];
+        }
+    }
+}
+
 static void attention_forward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
 
     // small.moe:6   q = rope(x @ wq)
     float *x_wq = m->attention.x_wq; // [batch, T, H, A]
-    hk_matmul_nn_f32(x_wq, m->saved.rmsnorm_y_1[i], m->param.attention_wq[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = H * A, .k = D}, HK_STORE);
+    hk_matmul_nn_f32(x_wq, m->saved.attention_in[i], m->param.attention_wq[i], HK_PANELS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = H * A, .k = D}, HK_STORE, NULL);
     hk_rope_f32(m->saved.attention_q[i], x_wq, m->param.rope_table,
                 (struct hk_rope_dims){.batch = batch, .positions = T, .heads = H, .width = A});
 
     // small.moe:7   k = rope(x @ wk)
     float *x_wk = m->attention.x_wk; // [batch, T, G, A]
-    hk_matmul_nn_f32(x_wk, m->saved.rmsnorm_y_1[i], m->param.attention_wk[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_STORE);
+    hk_matmul_nn_f32(x_wk, m->saved.attention_in[i], m->param.attention_wk[i], HK_PANELS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_STORE, NULL);
     hk_rope_f32(m->saved.attention_k[i], x_wk, m->param.rope_table,
                 (struct hk_rope_dims){.batch = batch, .positions = T, .heads = G, .width = A});
 
     // small.moe:8   return sdpa(q, k, x @ wv, causal = true) @ wo
-    hk_matmul_nn_f32(m->saved.attention_x_wv[i], m->saved.rmsnorm_y_1[i], m->param.attention_wv[i],
+    hk_matmul_nn_f32(m->saved.attention_x_wv[i], m->saved.attention_in[i], m->param.attention_wv[i],
                      HK_PANELS, (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D},
-                     HK_STORE);
+                     HK_STORE, NULL);
     hk_sdpa_f32(m->saved.attention_sdpa_out[i], m->saved.attention_sdpa_lse[i],
                 m->saved.attention_q[i], m->saved.attention_k[i], m->saved.attention_x_wv[i],
                 (struct hk_sdpa_dims){.batch = batch, .positions = T, .heads = H, .groups = G,
                                       .width = A, .vwidth = A, .causal = true, .scale = 0.25});
-    float *contract = m->attention.contract; // [batch, T, D]
-    hk_matmul_nn_f32(contract, m->saved.attention_sdpa_out[i], m->param.attention_wo[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = H * A}, HK_STORE);
+    hk_matmul_nn_f32(m->saved.x[i], m->saved.attention_sdpa_out[i], m->param.attention_wo[i],
+                     HK_PANELS, (struct hk_matmul_dims){.m = batch * T, .n = D, .k = H * A},
+                     HK_STORE, &(struct hk_epilogue){attention_x_block, m, i});
 }
 
-static void sparse_experts_forward(struct small *m, int64_t i) {
-    const int64_t batch = m->batch;
-    const int64_t rows = batch * T * picks;
-
-    // small.moe:13   return gelu(x @ w1 + b1) @ w2
-    float *x_w1 = m->sparse_experts.x_w1; // [rows, F]
-    hk_grouped_nn_f32(x_w1, m->saved.sparse_layer_rows[i], m->param.sparse[i], sparse_experts_w1,
-                      m->saved.sparse_layer_route_first[i],
-                      (struct hk_grouped_dims){.experts = E, .n = F, .k = D}, HK_STORE);
-    float *spread = m->sparse_experts.spread; // [rows, F]
-    hk_spread_f32(spread, m->param.sparse[i], sparse_experts_b1,
-                  m->saved.sparse_layer_route_first[i], E, F, HK_STORE);
-    float *gated = m->sparse_experts.gated; // [rows, F]
-    for (int64_t r = 0; r < rows; r++) {
+static void sparse_experts_block(void *model, int64_t i, struct hk_block block) {
+    struct small *m = model;
+    float *b1_rows = m->sparse_experts.b1_rows; // [rows, F]
+    float *gated = m->sparse_experts.gated;     // [rows, F]
+    for (int64_t r = block.row; r < block.row_end; r++) {
 #pragma omp simd
-        for (int64_t j = 0; j < F; j++) {
-            const float t = x_w1[r * F + j] + spread[r * F + j];
+        for (int64_t j = block.column; j < block.column_end; j++) {
+            const float t = m->saved.sparse_experts_add[i][r * F + j] + b1_rows[r * F + j];
             const float gated_2 = hk_gelu_f32(t) * m->saved.sparse_layer_gate[i][r];
             m->saved.sparse_experts_add[i][r * F + j] = t;
             gated[r * F + j] = gated_2;
         }
     }
+}
+
+static void sparse_experts_forward(struct small *m, int64_t i) {
+    // small.moe:13   return gelu(x @ w1 + b1) @ w2
+    float *b1_rows = m->sparse_experts.b1_rows; // [rows, F]
+    hk_spread_f32(b1_rows, m->param.sparse[i], sparse_experts_b1,
+                  m->saved.sparse_layer_route_first[i], E, F, HK_STORE);
+    hk_grouped_nn_f32(m->saved.sparse_experts_add[i], m->saved.sparse_layer_rows[i],
+                      m->param.sparse[i], sparse_experts_w1, m->saved.sparse_layer_route_first[i],
+                      (struct hk_grouped_dims){.experts = E, .n = F, .k = D}, HK_STORE,
+                      &(struct hk_epilogue){sparse_experts_block, m, i});
+    float *gated = m->sparse_experts.gated;                       // [rows, F]
     float *grouped_contract = m->sparse_experts.grouped_contract; // [rows, D]
     hk_grouped_nn_f32(grouped_contract, gated, m->param.sparse[i], sparse_experts_w2,
                       m->saved.sparse_layer_route_first[i],
-                      (struct hk_grouped_dims){.experts = E, .n = D, .k = F}, HK_STORE);
+                      (struct hk_grouped_dims){.experts = E, .n = D, .k = F}, HK_STORE, NULL);
+}
+
+static void sparse_shared_block(void *model, int64_t i, struct hk_block block) {
+    struct small *m = model;
+    float *fused = m->sparse_shared.fused; // [batch, T, F_24]
+    for (int64_t r = block.row; r < block.row_end; r++) {
+#pragma omp simd
+        for (int64_t j = block.column; j < block.column_end; j++) {
+            const float t = m->saved.sparse_shared_add[i][r * F_24 + j] +
+                            m->param.sparse_shared_b1[i][j];
+            m->saved.sparse_shared_add[i][r * F_24 + j] = t;
+            fused[r * F_24 + j] = hk_gelu_f32(t);
+        }
+    }
+}
+
+static void sparse_shared_x_block(void *model, int64_t i, struct hk_block block) {
+    struct small *m = model;
+    const float *routed = m->sparse.routed; // [batch, T, D]
+    for (int64_t r = block.row; r < block.row_end; r++) {
+#pragma omp simd
+        for (int64_t j = block.column; j < block.column_end; j++) {
+            const float x = m->saved.x[i][r * D + j] +
+                            (routed[r * D + j] + m->saved.x_1[i + 1][r * D + j]);
+            m->saved.x_1[i + 1][r * D + j] = x;
+        }
+    }
 }
 
 static void sparse_shared_forward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
 
     // small.moe:13   return gelu(x @ w1 + b1) @ w2
-    float *x_w1 = m->sparse_shared.x_w1; // [batch, T, F_24]
-    hk_matmul_nn_f32(x_w1, m->saved.layernorm_y[i], m->param.sparse_shared_w1[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = F_24, .k = D}, HK_STORE);
+    hk_matmul_nn_f32(m->saved.sparse_shared_add[i], m->saved.normed_1[i],
+                     m->param.sparse_shared_w1[i], HK_PANELS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = F_24, .k = D}, HK_STORE,
+                     &(struct hk_epilogue){sparse_shared_block, m, i});
     float *fused = m->sparse_shared.fused; // [batch, T, F_24]
-    for (int64_t r = 0; r < batch * T; r++) {
-#pragma omp simd
-        for (int64_t j = 0; j < F_24; j++) {
-            const float t = x_w1[r * F_24 + j] + m->param.sparse_shared_b1[i][j];
-            m->saved.sparse_shared_add[i][r * F_24 + j] = t;
-            fused[r * F_24 + j] = hk_gelu_f32(t);
-        }
-    }
-    float *contract = m->sparse_shared.contract; // [batch, T, D]
-    hk_matmul_nn_f32(contract, fused, m->param.sparse_shared_w2[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = F_24}, HK_STORE);
+    hk_matmul_nn_f32(m->saved.x_1[i + 1], fused, m->param.sparse_shared_w2[i], HK_PANELS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = F_24}, HK_STORE,
+                     &(struct hk_epilogue){sparse_shared_x_block, m, i});
 }
 
 static void sparse_forward(struct small *m, int64_t i) {
@@ -363,9 +384,9 @@ static void sparse_forward(struct small *m, int64_t i) {
     const int64_t rows = batch * T * picks;
 
     // small.moe:16   moe sparse(x[T, D]) -> [T, D] {
-    hk_matmul_nn_f32(m->saved.sparse_layer_logits[i], m->saved.layernorm_y[i],
+    hk_matmul_nn_f32(m->saved.sparse_layer_logits[i], m->saved.normed_1[i],
                      m->param.sparse_router[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = E, .k = D}, HK_STORE);
+                     (struct hk_matmul_dims){.m = batch * T, .n = E, .k = D}, HK_STORE, NULL);
     hk_router_f32(m->saved.sparse_layer_router_scores[i], m->saved.sparse_layer_router_weights[i],
                   m->saved.sparse_layer_router_ids[i], m->saved.sparse_loads[i],
                   m->saved.sparse_layer_logits[i], NULL, m->routing.sparse[i].forced,
@@ -382,7 +403,7 @@ static void sparse_forward(struct small *m, int64_t i) {
     hk_route(m->saved.sparse_layer_route_first[i], m->saved.sparse_layer_route_pair[i],
              m->saved.sparse_layer_route_slot[i], m->saved.sparse_layer_router_ids[i], batch * T,
              picks, E);
-    hk_permute_f32(m->saved.sparse_layer_rows[i], m->saved.layernorm_y[i],
+    hk_permute_f32(m->saved.sparse_layer_rows[i], m->saved.normed_1[i],
                    m->saved.sparse_layer_route_pair[i], batch * T, picks, D);
     hk_gate_rows_f32(m->saved.sparse_layer_gate[i], m->saved.sparse_layer_router_weights[i],
                      m->saved.sparse_layer_route_pair[i], rows);
@@ -414,35 +435,24 @@ static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
 
     for (int64_t i = 0; i < layers; i++) {
         // small.moe:27   x = x + attention(rmsnorm(x))
-        hk_rmsnorm_f32(m->saved.rmsnorm_y_1[i], m->saved.rmsnorm_rstd_1[i], m->saved.x_1[i],
+        hk_rmsnorm_f32(m->saved.attention_in[i], m->saved.attention_in_rstd[i], m->saved.x_1[i],
                        m->param.attention_norm[i], batch * T, D, 1e-05);
         attention_forward(m, i);
-        const float *contract = m->attention.contract; // [batch, T, D]
-#pragma omp simd
-        for (int64_t j = 0; j < batch * T * D; j++) {
-            m->saved.x[i][j] = m->saved.x_1[i][j] + contract[j];
-        }
 
         // small.moe:28   x = x + sparse(layernorm(x))
-        hk_layernorm_f32(m->saved.layernorm_y[i], m->saved.layernorm_mean[i],
-                         m->saved.layernorm_rstd[i], m->saved.x[i], m->param.sparse_norm_gain[i],
-                         m->param.sparse_norm_bias[i], batch * T, D, 1e-05);
+        hk_layernorm_f32(m->saved.normed_1[i], m->saved.normed_mean[i], m->saved.normed_rstd_1[i],
+                         m->saved.x[i], m->param.sparse_norm_gain[i], m->param.sparse_norm_bias[i],
+                         batch * T, D, 1e-05);
         sparse_forward(m, i);
         const float *auxiliary_2 = m->sparse.auxiliary; // [1]
         auxiliary[0] += auxiliary_2[0];
-        const float *routed = m->sparse.routed;              // [batch, T, D]
-        const float *contract_2 = m->sparse_shared.contract; // [batch, T, D]
-#pragma omp simd
-        for (int64_t j = 0; j < batch * T * D; j++) {
-            m->saved.x_1[i + 1][j] = m->saved.x[i][j] + (routed[j] + contract_2[j]);
-        }
     }
 
     // small.moe:30   return rmsnorm(x) @ embed
-    hk_rmsnorm_f32(m->saved.rmsnorm_y, m->saved.rmsnorm_rstd, m->saved.x_1[layers], m->param.norm,
+    hk_rmsnorm_f32(m->saved.normed, m->saved.normed_rstd, m->saved.x_1[layers], m->param.norm,
                    batch * T, D, 1e-05);
-    hk_matmul_nt_f32(m->saved.logits, m->saved.rmsnorm_y, m->param.embed, HK_ROWS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = V}, HK_STORE);
+    hk_matmul_nt_f32(m->saved.logits, m->saved.normed, m->param.embed, HK_ROWS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = V}, HK_STORE, NULL);
     float *cross_entropy = m->forward.cross_entropy; // [1]
     hk_cross_entropy_f32(cross_entropy, m->saved.cross_entropy_lse, m->saved.logits, m->targets,
                          &m->scale, batch * T, V);
@@ -455,6 +465,22 @@ static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
                                .auxiliary = auxiliary[0]};
 }
 
+static void sparse_shared_backward_block(void *model, int64_t i, struct hk_block block) {
+    struct small *m = model;
+    float *contract = m->sparse_shared_backward.contract; // [batch, T, F_24]
+    float *fused = m->sparse_shared_backward.fused;       // [batch, T, F_24]
+    float *dx_w1 = m->sparse_shared_backward.dx_w1;       // [batch, T, F_24]
+    for (int64_t r = block.row; r < block.row_end; r++) {
+#pragma omp simd
+        for (int64_t j = block.column; j < block.column_end; j++) {
+            const float dx_w1_2 = hk_gelu_grad_f32(contract[r * F_24 + j],
+                                                   m->saved.sparse_shared_add[i][r * F_24 + j]);
+            fused[r * F_24 + j] = hk_gelu_f32(m->saved.sparse_shared_add[i][r * F_24 + j]);
+            dx_w1[r * F_24 + j] = dx_w1_2;
+        }
+    }
+}
+
 static void sparse_shared_backward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
 
@@ -462,23 +488,39 @@ static void sparse_shared_backward(struct small *m, int64_t i) {
     const float *dx = m->backward.dx;                     // [batch, T, D]
     float *contract = m->sparse_shared_backward.contract; // [batch, T, F_24]
     hk_matmul_nt_f32(contract, dx, m->param.sparse_shared_w2[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = F_24}, HK_STORE);
+                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = F_24}, HK_STORE,
+                     &(struct hk_epilogue){sparse_shared_backward_block, m, i});
     float *fused = m->sparse_shared_backward.fused; // [batch, T, F_24]
-    float *dx_w1 = m->sparse_shared_backward.dx_w1; // [batch, T, F_24]
-#pragma omp simd
-    for (int64_t j = 0; j < batch * T * F_24; j++) {
-        const float dx_w1_2 = hk_gelu_grad_f32(contract[j], m->saved.sparse_shared_add[i][j]);
-        fused[j] = hk_gelu_f32(m->saved.sparse_shared_add[i][j]);
-        dx_w1[j] = dx_w1_2;
-    }
     hk_matmul_tn_f32(m->grad.sparse_shared_w2[i], fused, dx, HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = D, .k = F_24}, HK_ADD);
+    float *dx_w1 = m->sparse_shared_backward.dx_w1; // [batch, T, F_24]
     hk_sum_rows_f32(m->grad.sparse_shared_b1[i], dx_w1, batch * T, F_24, HK_ADD);
-    float *contract_2 = m->sparse_shared_backward.contract_2; // [batch, T, D]
-    hk_matmul_nt_f32(contract_2, dx_w1, m->param.sparse_shared_w1[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = F_24, .k = D}, HK_STORE);
-    hk_matmul_tn_f32(m->grad.sparse_shared_w1[i], m->saved.layernorm_y[i], dx_w1, HK_PANELS,
+    float *dnormed = m->sparse_shared_backward.dnormed; // [batch, T, D]
+    hk_matmul_nt_f32(dnormed, dx_w1, m->param.sparse_shared_w1[i], HK_PANELS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = F_24, .k = D}, HK_STORE, NULL);
+    hk_matmul_tn_f32(m->grad.sparse_shared_w1[i], m->saved.normed_1[i], dx_w1, HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = F_24, .k = D}, HK_ADD);
+}
+
+static void sparse_experts_backward_gated_block(void *model, int64_t i, struct hk_block block) {
+    struct small *m = model;
+    float *dgated = m->sparse_experts_backward.dgated; // [rows, F]
+    float *gated = m->sparse_experts_backward.gated;   // [rows, F]
+    float *fused = m->sparse_experts_backward.fused;   // [rows, F]
+    float *dx_w1 = m->sparse_experts_backward.dx_w1;   // [rows, F]
+    for (int64_t r = block.row; r < block.row_end; r++) {
+#pragma omp simd
+        for (int64_t j = block.column; j < block.column_end; j++) {
+            const float t = hk_gelu_f32(m->saved.sparse_experts_add[i][r * F + j]);
+            const float dx_w1_2 = hk_gelu_grad_f32(dgated[r * F + j] *
+                                                   m->saved.sparse_layer_gate[i][r],
+                                                   m->saved.sparse_experts_add[i][r * F + j]);
+            const float t_2 = dgated[r * F + j] * t;
+            gated[r * F + j] = t * m->saved.sparse_layer_gate[i][r];
+            fused[r * F + j] = t_2;
+            dx_w1[r * F + j] = dx_w1_2;
+        }
+    }
 }
 
 static void sparse_experts_backward(struct small *m, int64_t i) {
@@ -490,34 +532,22 @@ static void sparse_experts_backward(struct small *m, int64_t i) {
     float *dgated = m->sparse_experts_backward.dgated; // [rows, F]
     hk_grouped_nt_f32(dgated, permute, m->param.sparse[i], sparse_experts_w2,
                       m->saved.sparse_layer_route_first[i],
-                      (struct hk_grouped_dims){.experts = E, .n = D, .k = F}, HK_STORE);
+                      (struct hk_grouped_dims){.experts = E, .n = D, .k = F}, HK_STORE,
+                      &(struct hk_epilogue){sparse_experts_backward_gated_block, m, i});
     float *gated = m->sparse_experts_backward.gated; // [rows, F]
-    float *fused = m->sparse_experts_backward.fused; // [rows, F]
-    float *dx_w1 = m->sparse_experts_backward.dx_w1; // [rows, F]
-    for (int64_t r = 0; r < rows; r++) {
-#pragma omp simd
-        for (int64_t j = 0; j < F; j++) {
-            const float t = hk_gelu_f32(m->saved.sparse_experts_add[i][r * F + j]);
-            const float dx_w1_2 = hk_gelu_grad_f32(dgated[r * F + j] *
-                                                   m->saved.sparse_layer_gate[i][r],
-                                                   m->saved.sparse_experts_add[i][r * F + j]);
-            const float t_2 = dgated[r * F + j] * t;
-            gated[r * F + j] = t * m->saved.sparse_layer_gate[i][r];
-            fused[r * F + j] = t_2;
-            dx_w1[r * F + j] = dx_w1_2;
-        }
-    }
     hk_grouped_tn_f32(m->grad.sparse[i], sparse_experts_w2, gated, permute,
                       m->saved.sparse_layer_route_first[i],
                       (struct hk_grouped_dims){.experts = E, .n = D, .k = F}, HK_ADD);
+    float *fused = m->sparse_experts_backward.fused; // [rows, F]
     float *dgate = m->sparse_experts_backward.dgate; // [rows]
     hk_sum_columns_f32(dgate, fused, rows, F, HK_STORE);
+    float *dx_w1 = m->sparse_experts_backward.dx_w1; // [rows, F]
     hk_spread_grad_f32(m->grad.sparse[i], sparse_experts_b1, dx_w1,
                        m->saved.sparse_layer_route_first[i], E, F, HK_ADD);
     float *drows = m->sparse_experts_backward.drows; // [rows, D]
     hk_grouped_nt_f32(drows, dx_w1, m->param.sparse[i], sparse_experts_w1,
                       m->saved.sparse_layer_route_first[i],
-                      (struct hk_grouped_dims){.experts = E, .n = F, .k = D}, HK_STORE);
+                      (struct hk_grouped_dims){.experts = E, .n = F, .k = D}, HK_STORE, NULL);
     hk_grouped_tn_f32(m->grad.sparse[i], sparse_experts_w1, m->saved.sparse_layer_rows[i], dx_w1,
                       m->saved.sparse_layer_route_first[i],
                       (struct hk_grouped_dims){.experts = E, .n = F, .k = D}, HK_ADD);
@@ -538,9 +568,9 @@ static void sparse_backward(struct small *m, int64_t i) {
     float *gate_rows_grad = m->sparse_backward.gate_rows_grad; // [batch, T, picks]
     hk_gate_rows_grad_f32(gate_rows_grad, dgate, m->saved.sparse_layer_route_slot[i], rows);
     const float *drows = m->sparse_experts_backward.drows; // [rows, D]
-    float *combine = m->sparse_backward.combine;           // [batch, T, D]
-    hk_combine_f32(combine, drows, m->saved.sparse_layer_route_slot[i], batch * T, picks, D,
-                   HK_STORE);
+    float *dnormed = m->sparse_backward.dnormed;           // [batch, T, D]
+    hk_combine_f32(dnormed, drows, m->saved.sparse_layer_route_slot[i], batch * T, picks, D,
+                   HK_ADD);
     float *dlogits = m->sparse_backward.dlogits; // [batch, T, E]
     hk_z_loss_grad_f32(dlogits, &m->share, m->saved.sparse_layer_logits[i], batch * T, E, 0.001,
                        HK_STORE);
@@ -556,14 +586,9 @@ static void sparse_backward(struct small *m, int64_t i) {
                                                .weight = HK_RENORMALIZED, .scale = 1});
 #pragma omp simd
     for (int64_t j = 0; j < batch * T * E; j++) dlogits[j] += dlogits_2[j];
-    float *contract = m->sparse_backward.contract; // [batch, T, D]
-    hk_matmul_nt_f32(contract, dlogits, m->param.sparse_router[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = E, .k = D}, HK_STORE);
-    const float *contract_2 = m->sparse_shared_backward.contract_2; // [batch, T, D]
-    float *fused = m->sparse_backward.fused;                        // [batch, T, D]
-#pragma omp simd
-    for (int64_t j = 0; j < batch * T * D; j++) fused[j] = contract_2[j] + combine[j] + contract[j];
-    hk_matmul_tn_f32(m->grad.sparse_router[i], m->saved.layernorm_y[i], dlogits, HK_PANELS,
+    hk_matmul_nt_f32(dnormed, dlogits, m->param.sparse_router[i], HK_PANELS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = E, .k = D}, HK_ADD, NULL);
+    hk_matmul_tn_f32(m->grad.sparse_router[i], m->saved.normed_1[i], dlogits, HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = E, .k = D}, HK_ADD);
 }
 
@@ -571,10 +596,10 @@ static void attention_backward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
 
     // small.moe:8   return sdpa(q, k, x @ wv, causal = true) @ wo
-    const float *dx = m->backward.dx;                 // [batch, T, D]
+    float *dx = m->attention_backward.dx;             // [batch, T, D]
     float *contract = m->attention_backward.contract; // [batch, T, H, A]
     hk_matmul_nt_f32(contract, dx, m->param.attention_wo[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = H * A}, HK_STORE);
+                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = H * A}, HK_STORE, NULL);
     hk_matmul_tn_f32(m->grad.attention_wo[i], m->saved.attention_sdpa_out[i], dx, HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = D, .k = H * A}, HK_ADD);
     float *dq = m->attention_backward.dq; // [batch, T, H, A]
@@ -585,10 +610,10 @@ static void attention_backward(struct small *m, int64_t i) {
                      m->saved.attention_sdpa_lse[i],
                      (struct hk_sdpa_dims){.batch = batch, .positions = T, .heads = H, .groups = G,
                                            .width = A, .vwidth = A, .causal = true, .scale = 0.25});
-    float *contract_2 = m->attention_backward.contract_2; // [batch, T, D]
-    hk_matmul_nt_f32(contract_2, dv, m->param.attention_wv[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_STORE);
-    hk_matmul_tn_f32(m->grad.attention_wv[i], m->saved.rmsnorm_y_1[i], dv, HK_PANELS,
+    float *dattention_in = m->attention_backward.dattention_in; // [batch, T, D]
+    hk_matmul_nt_f32(dattention_in, dv, m->param.attention_wv[i], HK_PANELS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_STORE, NULL);
+    hk_matmul_tn_f32(m->grad.attention_wv[i], m->saved.attention_in[i], dv, HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_ADD);
 
     // small.moe:7   k = rope(x @ wk)
@@ -596,10 +621,9 @@ static void attention_backward(struct small *m, int64_t i) {
     hk_rope_grad_f32(dx_wk, dk, m->param.rope_table,
                      (struct hk_rope_dims){.batch = batch, .positions = T, .heads = G, .width = A},
                      HK_STORE);
-    float *contract_3 = m->attention_backward.contract_3; // [batch, T, D]
-    hk_matmul_nt_f32(contract_3, dx_wk, m->param.attention_wk[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_STORE);
-    hk_matmul_tn_f32(m->grad.attention_wk[i], m->saved.rmsnorm_y_1[i], dx_wk, HK_PANELS,
+    hk_matmul_nt_f32(dattention_in, dx_wk, m->param.attention_wk[i], HK_PANELS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_ADD, NULL);
+    hk_matmul_tn_f32(m->grad.attention_wk[i], m->saved.attention_in[i], dx_wk, HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_ADD);
 
     // small.moe:6   q = rope(x @ wq)
@@ -607,15 +631,9 @@ static void attention_backward(struct small *m, int64_t i) {
     hk_rope_grad_f32(dx_wq, dq, m->param.rope_table,
                      (struct hk_rope_dims){.batch = batch, .positions = T, .heads = H, .width = A},
                      HK_STORE);
-    float *contract_4 = m->attention_backward.contract_4; // [batch, T, D]
-    hk_matmul_nt_f32(contract_4, dx_wq, m->param.attention_wq[i], HK_PANELS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = H * A, .k = D}, HK_STORE);
-    float *fused = m->attention_backward.fused; // [batch, T, D]
-#pragma omp simd
-    for (int64_t j = 0; j < batch * T * D; j++) {
-        fused[j] = contract_2[j] + contract_3[j] + contract_4[j];
-    }
-    hk_matmul_tn_f32(m->grad.attention_wq[i], m->saved.rmsnorm_y_1[i], dx_wq, HK_PANELS,
+    hk_matmul_nt_f32(dattention_in, dx_wq, m->param.attention_wq[i], HK_PANELS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = H * A, .k = D}, HK_ADD, NULL);
+    hk_matmul_tn_f32(m->grad.attention_wq[i], m->saved.attention_in[i], dx_wq, HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = H * A, .k = D}, HK_ADD);
 }
 
@@ -625,58 +643,51 @@ static void backward(void *model, int64_t batch, const int32_t *ids, const int32
     begin(m, batch, ids, targets, scale, share);
 
     // small.moe:23   model small(ids[T]) -> [T, V] {
-    float *small = m->backward.small; // [1]
-    small[0] = 1.0f;
+    float *dloss = m->backward.dloss; // [1]
+    dloss[0] = 1.0f;
 
     // small.moe:30   return rmsnorm(x) @ embed
-    float *dlogits = m->backward.dlogits; // [batch, T, V]
-    hk_cross_entropy_grad_f32(dlogits, small, m->saved.logits, m->saved.cross_entropy_lse,
+    hk_cross_entropy_grad_f32(m->saved.logits, dloss, m->saved.logits, m->saved.cross_entropy_lse,
                               m->targets, &m->scale, batch * T, V);
-    float *contract = m->backward.contract; // [batch, T, D]
-    hk_matmul_nn_f32(contract, dlogits, m->param.embed, HK_ROWS,
-                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = V}, HK_STORE);
-    hk_matmul_tn_f32(m->grad.embed, dlogits, m->saved.rmsnorm_y, HK_ROWS,
+    float *dnormed = m->backward.dnormed; // [batch, T, D]
+    hk_matmul_nn_f32(dnormed, m->saved.logits, m->param.embed, HK_ROWS,
+                     (struct hk_matmul_dims){.m = batch * T, .n = D, .k = V}, HK_STORE, NULL);
+    hk_matmul_tn_f32(m->grad.embed, m->saved.logits, m->saved.normed, HK_ROWS,
                      (struct hk_matmul_dims){.m = batch * T, .n = D, .k = V}, HK_ADD);
     float *dx = m->backward.dx; // [batch, T, D]
-    hk_rmsnorm_grad_f32(dx, m->grad.norm, contract, m->saved.x_1[layers], m->saved.rmsnorm_rstd,
+    hk_rmsnorm_grad_f32(dx, m->grad.norm, dnormed, m->saved.x_1[layers], m->saved.normed_rstd,
                         m->param.norm, batch * T, D, HK_STORE, HK_ADD);
 
     for (int64_t i = layers - 1; i >= 0; i--) {
         sparse_backward(m, i);
 
         // small.moe:28   x = x + sparse(layernorm(x))
-        const float *fused = m->sparse_backward.fused; // [batch, T, D]
-        float *dx_2 = m->backward.dx_2;                // [batch, T, D]
-        hk_layernorm_grad_f32(dx_2, m->grad.sparse_norm_gain[i], m->grad.sparse_norm_bias[i], fused,
-                              m->saved.x[i], m->saved.layernorm_mean[i], m->saved.layernorm_rstd[i],
-                              m->param.sparse_norm_gain[i], batch * T, D, HK_STORE, HK_ADD);
-#pragma omp simd
-        for (int64_t j = 0; j < batch * T * D; j++) dx[j] += dx_2[j];
+        float *dnormed_2 = m->backward.dnormed_2; // [batch, T, D]
+        hk_layernorm_grad_f32(dx, m->grad.sparse_norm_gain[i], m->grad.sparse_norm_bias[i],
+                              dnormed_2, m->saved.x[i], m->saved.normed_mean[i],
+                              m->saved.normed_rstd_1[i], m->param.sparse_norm_gain[i], batch * T, D,
+                              HK_ADD, HK_ADD);
         attention_backward(m, i);
 
         // small.moe:27   x = x + attention(rmsnorm(x))
-        const float *fused_2 = m->attention_backward.fused; // [batch, T, D]
-        float *dx_3 = m->backward.dx_3;                     // [batch, T, D]
-        hk_rmsnorm_grad_f32(dx_3, m->grad.attention_norm[i], fused_2, m->saved.x_1[i],
-                            m->saved.rmsnorm_rstd_1[i], m->param.attention_norm[i], batch * T, D,
-                            HK_STORE, HK_ADD);
-#pragma omp simd
-        for (int64_t j = 0; j < batch * T * D; j++) dx[j] += dx_3[j];
+        float *dattention_in = m->backward.dattention_in; // [batch, T, D]
+        hk_rmsnorm_grad_f32(dx, m->grad.attention_norm[i], dattention_in, m->saved.x_1[i],
+                            m->saved.attention_in_rstd[i], m->param.attention_norm[i], batch * T, D,
+                            HK_ADD, HK_ADD);
     }
 
     // small.moe:25   x = embed[ids] * scale
-    float *fused_3 = m->backward.fused;   // [batch, T, D]
-    float *fused_4 = m->backward.fused_2; // [batch, T, D]
+    float *fused = m->backward.fused; // [batch, T, D]
     for (int64_t r = 0; r < batch * T; r++) {
 #pragma omp simd
         for (int64_t j = 0; j < D; j++) {
             const float t = dx[r * D + j] * m->saved.gather[r * D + j];
-            fused_3[r * D + j] = dx[r * D + j] * m->param.scale[j];
-            fused_4[r * D + j] = t;
+            fused[r * D + j] = dx[r * D + j] * m->param.scale[j];
+            m->saved.gather[r * D + j] = t;
         }
     }
-    hk_sum_rows_f32(m->grad.scale, fused_4, batch * T, D, HK_ADD);
-    hk_gather_grad_f32(m->grad.embed, fused_3, m->ids, batch * T, V, D, HK_ADD);
+    hk_sum_rows_f32(m->grad.scale, m->saved.gather, batch * T, D, HK_ADD);
+    hk_gather_grad_f32(m->grad.embed, fused, m->ids, batch * T, V, D, HK_ADD);
 }
 
 static const struct hrt_set sets[] = {
@@ -760,7 +771,7 @@ static const struct hrt_param params[] = {
 };
 
 static const struct hrt_loads loads[] = {
-    {.set = 0, .arena_offset = 204544, .arena_stride = 64,
+    {.set = 0, .arena_offset = 171776, .arena_stride = 64,
      .routing_offset = offsetof(struct small, routing.sparse), .select_bias = -1, .bias_rate = 0},
 };
 
@@ -784,6 +795,7 @@ static const struct hrt_setting settings[] = {
     {"log.every", "10"},
     {"log.jsonl", ""},
     {"names.hf.family", ""},
+    {"parallel.bucket", "1048576"},
     {"parallel.dense", "replicate"},
     {"parallel.experts", "fssdp"},
     {"parallel.microbatch", "2"},
@@ -796,6 +808,7 @@ static const struct hrt_setting settings[] = {
     {"parallel.placement.rematerialize", "auto"},
     {"parallel.placement.reshard", "every"},
     {"parallel.placement.reshard.iterations", "100"},
+    {"parallel.rows_max", "auto"},
     {"train.eval_every", "0"},
     {"train.eval_steps", "10"},
     {"train.group", "2"},
@@ -827,12 +840,12 @@ static const struct hrt_program program = {
     .positions = 16,
     .batch = 2,
     .param_elements = 77760,
-    .arena_bytes = 204800,
+    .arena_bytes = 172032,
     .flops_per_token = 185856,
     .params = 18, .param = params,
     .sets = 1, .set = sets,
     .loads = 1, .load = loads,
-    .settings = 51, .setting = settings,
+    .settings = 53, .setting = settings,
     .model_bytes = sizeof(struct small),
     .logits_offset = 0,
     .bind = bind,
