@@ -1,12 +1,12 @@
 """Kills, stops and cuts off ranks of a training at random moments, and times how the job ends.
 
     kills.py --hecatec BIN [--nodes 1 2] [--kills 20] [--stops 2] [--cuts 2] [--alones 2] [--seed 1]
-             [--experts ep] [--out FILE.md]
+             [--experts ep] [--training] [--out FILE.md]
 
 Kills: SIGKILL to a random rank, from before MPI is up to the middle of training; alones: the same, and
 mpirun lets the others run on; stops: SIGSTOP; cuts: a node's cable is taken out. After each, all ranks
 must have ended within 30 s, with exactly one line that names the lost rank (or node, where mpirun sees
-first that it is gone), and a code other than 0.
+first that it is gone), and a code other than 0. With --training all blows fall behind the first step.
 Exits with 1 when one did not; 77 where the testbed cannot be set up. The model trains faster than it
 computes, so most of its time is in collectives.
 """
@@ -88,6 +88,10 @@ def wait_until(condition, seconds):
     return False
 
 
+def trains(said):
+    return b"step 1/" in os.pread(said.fileno(), 1 << 16, 0)  # Leaves the writers' offset alone.
+
+
 def strike(blow, program, rank):
     """Returns what may be named."""
     if blow == "cut":
@@ -104,12 +108,15 @@ def case(options, program, nodes, blow, chance):
     """One blow; returns its row of the table."""
     rank = chance.randrange(RANKS)
     # Ranks know each other once MPI is up; before that, only the launcher sees them.
-    moment = chance.uniform(0, 4) if blow == "kill" else chance.uniform(3, 5)
+    early = blow == "kill" or options.training
+    moment = chance.uniform(0, 4) if early else chance.uniform(3, 5)
     with tempfile.TemporaryFile("w+") as said:
         job = start(program, options.data, nodes, blow == "alone", said)
         if not wait_until(lambda: len(ranks_of(program)) == RANKS, 60):
             said.seek(0)
             sys.exit(f"kills.py: the job does not start:\n{said.read()}")
+        if options.training and not wait_until(lambda: trains(said), 60):
+            sys.exit("kills.py: the job does not train")
         time.sleep(moment)
         expected, begin = strike(blow, program, rank), time.monotonic()
         ended = wait_until(lambda: not ranks_of(program), LIMIT)
@@ -155,6 +162,7 @@ def main():
     for blow, count in (("kill", 20), ("alone", 2), ("stop", 2), ("cut", 2)):
         parser.add_argument(f"--{blow}s", type=int, default=count)
     parser.add_argument("--experts", default="ep")
+    parser.add_argument("--training", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out")
     options = parser.parse_args()
@@ -172,7 +180,7 @@ def main():
     if options.out:
         with open(options.out, "w", encoding="utf-8") as out:
             out.write(f"# Lost ranks\n\nReal: bench/cluster/kills.py, seed {options.seed}, experts = "
-                      f"{options.experts}, {RANKS} ranks of one node "
+                      f"{options.experts}{', all blows while training' * options.training}, {RANKS} ranks of one node "
                       f"and of two nodes of the testbed (1 Gbit/s) on {os.cpu_count()} cores. kill: "
                       "SIGKILL; alone: the same, and mpirun lets the others run on (on two nodes it "
                       "then never returns: only ranks count); stop: SIGSTOP; cut: a node's cable is out. Sound: "
