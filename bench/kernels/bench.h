@@ -23,6 +23,7 @@ double bench_peak_bf16(void);
 void bench_print(const char *op, const char *shape, const char *who, double flops, double bytes,
                  double seconds);
 
+void bench_table(void);
 void bench_products(void);
 void bench_products_bf16(void);
 void bench_grouped(void);

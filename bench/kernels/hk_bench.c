@@ -1,6 +1,7 @@
-// hk_bench [products|products_bf16|grouped|grouped_bf16|attention|passes ...]: how fast the kernels are on this machine, as
-// GF/s and as share of the measured multiply-add peak, next to oneDNN and libxsmm where the build
-// found them. Without arguments, everything. OMP_NUM_THREADS and HECATE_ISA apply.
+// hk_bench [--threads=N] [table|products|products_bf16|grouped|grouped_bf16|attention|passes ...]: how
+// fast the kernels are on this machine, as GF/s and as share of the measured multiply-add peak, next
+// to oneDNN and libxsmm where the build found them. `table` is the products in short, without rivals.
+// Without parts, everything. OMP_NUM_THREADS and HECATE_ISA apply.
 #include "bench/kernels/bench.h"
 
 #include <omp.h>
@@ -87,32 +88,50 @@ void bench_print(const char *op, const char *shape, const char *who, double flop
     fflush(stdout);
 }
 
-int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } parts[] = {
-        {"products", bench_products},   {"products_bf16", bench_products_bf16},
-        {"grouped", bench_grouped},     {"grouped_bf16", bench_grouped_bf16},
-        {"attention", bench_attention}, {"passes", bench_passes},
-    };
-    const int count = sizeof parts / sizeof *parts;
+static const struct {
+    const char *name;
+    void (*run)(void);
+} parts[] = {
+    {"table", bench_table},
+    {"products", bench_products},
+    {"products_bf16", bench_products_bf16},
+    {"grouped", bench_grouped},
+    {"grouped_bf16", bench_grouped_bf16},
+    {"attention", bench_attention},
+    {"passes", bench_passes},
+};
+enum { part_count = sizeof parts / sizeof *parts, threads_max = 1024 };
 
+// Obeys an argument; false when it is wrong.
+static bool take(const char *argument, bool wanted[part_count]) {
+    int threads, end = 0;
+    if (sscanf(argument, "--threads=%d%n", &threads, &end) == 1 && argument[end] == '\0' &&
+        threads >= 1 && threads <= threads_max) {
+        omp_set_num_threads(threads);
+        return true;
+    }
+    for (int i = 0; i < part_count; i++) {
+        if (strcmp(argument, parts[i].name) != 0) continue;
+        wanted[i] = true;
+        return true;
+    }
+    return false;
+}
+
+int main(int argc, char **argv) {
+    bool wanted[part_count] = {false}, any = false;
     for (int a = 1; a < argc; a++) {
-        int i = 0;
-        while (i < count && strcmp(argv[a], parts[i].name) != 0) i++;
-        if (i < count) continue;
-        fprintf(stderr, "hk_bench: unknown part %s; one of", argv[a]);
-        for (i = 0; i < count; i++) fprintf(stderr, " %s", parts[i].name);
+        if (take(argv[a], wanted)) continue;
+        fprintf(stderr, "hk_bench: %s is neither --threads=1..%d nor one of", argv[a], threads_max);
+        for (int i = 0; i < part_count; i++) fprintf(stderr, " %s", parts[i].name);
         fprintf(stderr, "\n");
         return 2;
     }
+    for (int i = 0; i < part_count; i++) any = any || wanted[i];
     printf("%s, %d threads, peak %.1f GF/s, bf16 %.1f GF/s\n", hk_isa_name(hk_isa()),
            omp_get_max_threads(), bench_peak(), bench_peak_bf16());
-    for (int i = 0; i < count; i++) {
-        bool wanted = argc == 1;
-        for (int a = 1; a < argc; a++) wanted = wanted || strcmp(argv[a], parts[i].name) == 0;
-        if (wanted) parts[i].run();
+    for (int i = 0; i < part_count; i++) {
+        if (wanted[i] || !any) parts[i].run();
     }
     return 0;
 }
