@@ -1,7 +1,7 @@
 """Policies of moving experts on an emulated cluster: one table per load.
 
     compare.py --hecatec BIN [--loads zipf:1.2 trace:FILE] [--policies ep fssdp ...] [--steps 6]
-               [--nodes 4] [--ranks 2] [--rate 1gbit] [--quarter] [--real] [--out FILE.md]
+               [--nodes 4] [--ranks 2] [--rate 1gbit] [--quarter] [--real] [--ablate] [--out FILE.md]
 
 Ranks run in the testbed of bench/cluster: real bytes over shaped links; kernels wait as long as on the
 device of v100.device (README.md derives it). Forced balance is expert parallelism under
@@ -26,6 +26,18 @@ POLICIES = ["ep", "fssdp", "hecate", "fsdp", "fastermoe", "smartmoe", "flexmoe",
             "ultraep"]
 QUARTER = ("-D D=128 -D T=344 --set cluster.link.inter.bandwidth=250Mbit/s --set cluster.link.intra.bandwidth=1500MB/s "
            "--set cluster.device.flops=93.2GFLOPS --set cluster.device.bandwidth=9GB/s")
+# What the compiler does for fssdp, one thing at a time left out.
+PASSES = ("check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,distribute-experts,"
+          "fuse-elementwise,distribute-dense,shard,materialize,{}verify-movement,place-buffers")
+ABLATION = {
+    "everything": "",
+    "no pass overlap: every transfer is waited for": "--passes=" + PASSES.format(""),
+    "replicas gathered again for backward": "--set parallel.placement.rematerialize=true",
+    "nothing enters a node: t = 0": "--set parallel.placement.overlap=0",
+    "one replica a device: m = 1": "--set parallel.placement.memory=1",
+    "no calibration": "--set parallel.placement.calibrate=false",
+    "rows split evenly": "--set parallel.placement.dispatch=even",
+}
 PERIODIC = {"smartmoe", "flexmoe", "eplb"}  # They place anew every so many iterations.
 
 
@@ -38,12 +50,12 @@ def run(*command, codes=(0,)):
     return done.stdout
 
 
-def compile_model(options, policy, work):
-    program = work / policy
+def compile_model(options, policy, work, name=None, without=""):
+    program = work / (name or policy)
     more = ["--set", f"parallel.placement.reshard.iterations={options.period}"] * (policy in PERIODIC)
     run(options.hecatec, options.model, "-o", program, "--set", f"parallel.experts={policy}", "--set",
         f"cluster.nodes={options.nodes}", "--set", f"cluster.devices={options.ranks}", *more,
-        *options.compile.split())
+        *options.compile.split(), *without.split())
     return program
 
 
@@ -92,6 +104,18 @@ def table(load, results):
     return "\n".join(lines) + "\n"
 
 
+def ablation_table(load, results):
+    whole = results["everything"]["ms"]
+    lines = ["", f"## {load}: fssdp without", "",
+             "| | ms per step | least to most | of everything | sparse collectives ms | waited for ms | for late ranks ms |",
+             "|" + " --- |" * 7]
+    for name, result in results.items():
+        lines.append("| " + " | ".join([
+            name, f"{result['ms']:.0f}", f"{result['least']:.0f} to {result['most']:.0f}",
+            f"{result['ms'] / whole:.2f}", *exposed(result)]) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def heading(options):
     kind = "Real" if options.real else "Emulated"
     how = ("kernels compute" if options.real else
@@ -120,6 +144,7 @@ def arguments():
     parser.add_argument("--real", action="store_true", help="kernels compute")
     parser.add_argument("--compile", default="", help="more for hecatec")
     parser.add_argument("--quarter", action="store_true", help="a quarter of the bytes, as slowly")
+    parser.add_argument("--ablate", action="store_true", help="also fssdp without each of its parts")
     parser.add_argument("--data", default="/usr/share/common-licenses/GPL-3")
     parser.add_argument("--out")
     options = parser.parse_args()
@@ -135,6 +160,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         programs = {policy: compile_model(options, policy, work) for policy in ["ep", *options.policies]}
+        parts = {name: compile_model(options, "fssdp", work, f"part{i}", without)
+                 for i, (name, without) in enumerate(ABLATION.items() if options.ablate else [])}
         run(CLUSTER, "up", options.nodes, options.ranks, options.rate)
         try:
             links = run(CLUSTER, "check", codes=(0, 1))
@@ -145,6 +172,9 @@ def main():
                     results[policy] = measure(options, programs[policy], load, work)
                     print(load, policy, results[policy], file=sys.stderr, flush=True)
                 texts.append(table(load.split("/")[-1], results))
+                if parts:
+                    texts.append(ablation_table(load.split("/")[-1], {
+                        name: measure(options, program, load, work) for name, program in parts.items()}))
         finally:
             run(CLUSTER, "down")
     texts.append("\nThe links just before:\n\n" + "".join(f"    {line}\n" for line in links.split("\n---")[0].splitlines()))

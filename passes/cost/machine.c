@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const double hec_share_of_flops = 0.5, hec_share_of_bandwidth = 0.7;
+const double hec_share_of_flops = 0.5, hec_share_of_bandwidth = 0.7, hec_share_of_link = 0.95;
 
 // ---- settings
 

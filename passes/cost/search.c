@@ -2,8 +2,7 @@
 //
 // t first: what the windows hide, from bytes. Then m at that t, t around it, and again until neither
 // changes; then without calibration; each with and without re-materialization. Of those that fit in
-// memory the fastest wins, and of those within one part in a hundred the one that takes least memory,
-// then the one that moves least.
+// memory the fastest wins, and of those within one part in a hundred the one that takes least memory.
 // What is waited for is part of the time: a chunk that nothing hides may still save more rows than it
 // costs.
 #include "passes/cost/search.h"
@@ -89,7 +88,8 @@ static int64_t fixed_count(MlirOperation module, const char *key) {
 // ---- what windows hide
 
 static int64_t fitting(const struct hec_machine *m, double us, int64_t bytes) {
-    const double link = m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth;
+    const double link =
+        hec_share_of_link * (m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth);
     const double latency = m->nodes > 1 ? m->inter_latency : m->intra_latency;
     const double count = (1e-6 * us - latency) * link / (double)(bytes > 0 ? bytes : 1);
     if (count >= INT32_MAX) return INT32_MAX;
@@ -291,7 +291,6 @@ static void consider(struct hec_search *s, const struct hec_choice *choice, int 
                                     .rematerialize = again,
                                     .phases = phases,
                                     .iteration_us = us[again],
-                                    .moved_us = all,
                                     .exposed = all > 0 ? waited / all : 0};
         c->replica_bytes = hec_replica_bytes(&s->costs, s->policy, choice->slots, again);
         const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
@@ -309,7 +308,7 @@ static bool is_better(const struct hec_candidate *a, const struct hec_candidate 
     if (a->iteration_us < b->iteration_us - limit) return true;
     if (a->iteration_us > b->iteration_us + limit) return false;
     if (a->replica_bytes != b->replica_bytes) return a->replica_bytes < b->replica_bytes;
-    return a->moved_us < b->moved_us;
+    return a->iteration_us < b->iteration_us;
 }
 
 // The best one but `except`; -1: there is none.
@@ -360,8 +359,12 @@ static int rematerializes(MlirOperation module, const struct hec_search *s) {
 }
 
 static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_choice c, int again) {
-    int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8};
-    const int given = listed(module, "parallel.placement.memory", value), usual = 6;
+    // Policies that keep nothing at owners need room for all experts.
+    const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
+    const int64_t share = (most_experts(s) + devices - 1) / devices;
+    int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8, share, share + 1, 2 * share};
+    const int given = listed(module, "parallel.placement.memory", value);
+    const int usual = s->policy->from_shards ? 9 : 6;
     for (int i = 0; i < (given ? given : usual); i++) {
         c.slots = value[i];
         if (c.slots <= most_experts(s)) consider(s, &c, again);

@@ -19,7 +19,6 @@ struct hec_candidate {
     bool rematerialize;
     struct hec_phases phases; // Means per layer.
     double iteration_us;      // All layers of all sets, and what is no expert's.
-    double moved_us;          // That transfers of a layer take.
     int64_t replica_bytes;    // On one device: runtime/plan/slots.h.
     bool fits;                // In memory.
     double exposed;           // Share of the collectives' time that is waited for.

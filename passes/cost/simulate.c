@@ -6,6 +6,7 @@
 
 #include "lang/base/arena.h"
 #include "runtime/plan/calibrate.h"
+#include "runtime/plan/slots.h"
 
 enum { SLACK = 10 }; // Thousandths of the mean that balance leaves: the planner's usual.
 
@@ -107,11 +108,16 @@ static enum hpl_split split_of(const struct hec_choice *choice) {
     return own == HPL_SPLIT_QUOTA ? HPL_SPLIT_NEAREST : own;
 }
 
+static bool calibrates(const struct hec_choice *choice) {
+    return choice->calibrate != HEC_CALIBRATE_NEVER && choice->policy->calibrates;
+}
+
 static struct hpl_problem problem_of(struct stage *s, int64_t layer,
                                      const struct hpl_loads *loads) {
     const struct hec_set_cost *cost = s->scene->cost;
     const struct hec_machine *m = s->scene->machine;
     const double link = m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth;
+    const int32_t paying = hpl_paying_rows(cost->chunk_bytes, cost->grad_bytes, cost->row_bytes);
     return (struct hpl_problem){
         .topology = &s->topology,
         .experts = cost->experts,
@@ -120,7 +126,9 @@ static struct hpl_problem problem_of(struct stage *s, int64_t layer,
         .budget = {.slots = (int32_t)s->choice->slots,
                    .entries = (int32_t)s->choice->overlap,
                    .chunk_bytes = cost->chunk_bytes,
-                   .slack = SLACK},
+                   .slack = SLACK,
+                   .replica_rows = calibrates(s->choice) ? INT32_MAX : paying,
+                   .import_rows = 1},
         .costs = {.row_compute = (int64_t)(1e6 * cost->row_forward_us) + 1,
                   .row_send = (int64_t)(1e12 * (double)cost->row_bytes / m->intra_bandwidth) + 1,
                   .chunk_send = (int64_t)(1e12 * (double)cost->chunk_bytes / link) + 1},
@@ -133,7 +141,7 @@ static bool calibrate(struct stage *s, struct hpl_problem problem, double *added
     s->plan = s->before;
     s->before = first;
     problem.present = &s->before;
-    problem.budget.replica_rows = problem.budget.import_rows = INT32_MAX;
+    hpl_calibration_terms(&problem);
     struct hpl_calibration result = {0};
     const bool always = s->choice->calibrate == HEC_CALIBRATE_ALWAYS;
     if (hpl_calibrate(&problem, s->choice->policy, split_of(s->choice), always, &s->plan, &result,
@@ -151,11 +159,9 @@ static bool make_plan(struct stage *s, int64_t layer, int64_t at, double *calibr
     form_forecast(s, layer, at);
     step_of(s, layer, at, s->exact);
     struct hpl_problem problem = problem_of(s, layer, is_exact(c) ? &exact : &forecast);
-    const bool calibrates = c->calibrate != HEC_CALIBRATE_NEVER && c->policy->calibrates;
-    if (calibrates) problem.budget.replica_rows = INT32_MAX;
     if (hpl_place(c->policy, &problem, &s->plan, s->share, &s->work) != HPL_OK) return false;
     problem.loads = &exact;
-    if (calibrates && !calibrate(s, problem, calibrated_us)) return false;
+    if (calibrates(c) && !calibrate(s, problem, calibrated_us)) return false;
     struct hpl_level level;
     return split_of(c) != HPL_SPLIT_QUOTA ||
            hpl_share(&s->topology, &s->plan, &exact, SLACK, s->share, &level, &s->work) == HPL_OK;
@@ -237,8 +243,8 @@ static int64_t largest(const int64_t *of, int32_t count) {
 
 double hec_transfer_us(const struct hec_machine *machine, double entries, double received,
                        int64_t bytes) {
-    const double inter = entries * (double)bytes / machine->inter_bandwidth;
-    const double intra = received * (double)bytes / machine->intra_bandwidth;
+    const double inter = entries * (double)bytes / (hec_share_of_link * machine->inter_bandwidth);
+    const double intra = received * (double)bytes / (hec_share_of_link * machine->intra_bandwidth);
     double seconds = inter > intra ? inter : intra;
     if (entries > 0) seconds += machine->inter_latency;
     if (received > 0) seconds += machine->intra_latency;

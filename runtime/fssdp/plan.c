@@ -10,6 +10,7 @@
 
 #include "runtime/experts/experts.h"
 #include "runtime/fssdp/own.h"
+#include "runtime/params/tensor.h"
 #include "runtime/plan/calibrate.h"
 #include "runtime/plan/share.h"
 
@@ -62,6 +63,12 @@ void hrt_plan_with_owners(struct hpl_plan *to, const struct hpl_plan *plan, cons
 
 // ---- what a policy is given
 
+// Rows that make a chunk worth its bytes: fewer cost less than it does.
+static int32_t paying_rows(const struct hrt_fssdp *fssdp, const struct hrt_moving_set *moving) {
+    const int64_t row = moving->set->width * (int64_t)hrt_element_bytes(fssdp->program->precision);
+    return hpl_paying_rows(moving->slots.param_stride, moving->slots.grad_stride, row);
+}
+
 static struct hpl_problem problem_of(const struct hrt_fssdp *fssdp, int set, int64_t layer,
                                      const struct hpl_loads *loads) {
     const struct hrt_movement *movement = fssdp->movement;
@@ -82,7 +89,7 @@ static struct hpl_problem problem_of(const struct hrt_fssdp *fssdp, int set, int
                    .window_bytes = movement->window_bytes,
                    .slack = SLACK,
                    // What balance does not need before the gate is left to calibration.
-                   .replica_rows = calibrates ? INT32_MAX : 1,
+                   .replica_rows = calibrates ? INT32_MAX : paying_rows(fssdp, moving),
                    .import_rows = 1},
         .costs = {.row_compute = movement->row_compute,
                   .row_send = movement->row_send,
@@ -214,7 +221,7 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hpl_problem problem = problem_of(fssdp, set, at, &loads);
     struct hpl_calibration result;
     problem.present = &layer->placed;
-    problem.budget.import_rows = INT32_MAX; // Exposed: only what balance asks for.
+    hpl_calibration_terms(&problem);
     hrt_planned(fssdp, set, at,
                 hpl_calibrate(&problem, fssdp->policy, fssdp->split,
                               calibrate == HRT_CALIBRATE_ALWAYS, &fssdp->scratch, &result,

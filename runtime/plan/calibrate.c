@@ -93,3 +93,10 @@ enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hp
     result->taken = saved > 0 && (always || result->gain > result->price);
     return result->taken ? HPL_OK : copy_plan(plan, problem->present);
 }
+
+void hpl_calibration_terms(struct hpl_problem *problem) {
+    problem->budget.entries = problem->experts;
+    problem->budget.window_bytes = 0;
+    problem->budget.replica_rows = problem->budget.import_rows = INT32_MAX;
+    problem->costs.row_compute *= 3;
+}

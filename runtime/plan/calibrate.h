@@ -32,6 +32,11 @@ enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hp
                               enum hpl_split split, bool always, struct hpl_plan *plan,
                               struct hpl_calibration *result, struct hpl_work *work);
 
+// What changes in a problem behind the gate. Chunks are waited for, whatever the windows hide: so their
+// price limits them, not the entries, and balance alone may ask for them. A row that a device is spared
+// counts forward and backward, which takes twice as long.
+void hpl_calibration_terms(struct hpl_problem *problem);
+
 #ifdef __cplusplus
 }
 #endif

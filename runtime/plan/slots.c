@@ -53,3 +53,8 @@ struct hpl_slots hpl_slots_of(const struct hpl_slots_request *request) {
     slots.staging = HPL_STAGED * segment;
     return slots;
 }
+
+int32_t hpl_paying_rows(int64_t param_bytes, int64_t grad_bytes, int64_t row_bytes) {
+    const int64_t rows = divide_up(param_bytes + grad_bytes, 4 * hpl_max(row_bytes, 1));
+    return (int32_t)hpl_max(1, hpl_min(rows, HPL_ROWS_MAX));
+}

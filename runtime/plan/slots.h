@@ -38,6 +38,10 @@ struct hpl_slots {
 // Pure arithmetic; the request's numbers are at least 0, experts and devices at least 1.
 struct hpl_slots hpl_slots_of(const struct hpl_slots_request *request);
 
+// Rows that a replica must keep on its device to pay for itself: to it and back, forward and backward,
+// they are as many bytes as its parameters and their gradient.
+int32_t hpl_paying_rows(int64_t param_bytes, int64_t grad_bytes, int64_t row_bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -99,10 +99,20 @@ static void bytes_follow_from_slots(void **state) {
     assert_int_equal(hpl_slots_of(&request).replicas, 0);
 }
 
+static void replicas_pay_with_rows(void **state) {
+    (void)state;
+    // 100 rows of 8 bytes, four times, are as many bytes as 1,200 of parameters and 2,000 of gradient.
+    assert_int_equal(hpl_paying_rows(1200, 2000, 8), 100);
+    assert_int_equal(hpl_paying_rows(1200, 2001, 8), 101);
+    assert_int_equal(hpl_paying_rows(0, 0, 8), 1);
+    assert_int_equal(hpl_paying_rows((int64_t)1 << 40, 0, 1), HPL_ROWS_MAX);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_plan_needs_more_slots),
         cmocka_unit_test(bytes_follow_from_slots),
+        cmocka_unit_test(replicas_pay_with_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
