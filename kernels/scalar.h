@@ -11,6 +11,7 @@
 #ifndef HECATE_KERNELS_SCALAR_H
 #define HECATE_KERNELS_SCALAR_H
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -51,9 +52,15 @@ HK_SCALAR float hk_sigmoid_f32(float x) {
     return 1.0f / (1.0f + hk_exp_f32(-x));
 }
 
+// sigmoid(x) sigmoid(-x), the slope of sigmoid: nothing cancels, and a loop that has sigmoid(x), too,
+// shares its exponential and division.
+HK_SCALAR float hk_sigmoid_slope_f32(float x) {
+    const float e = hk_exp_f32(-x), s = hk_sigmoid_f32(x);
+    return e > FLT_MAX ? 0.0f : s * (e * s); // NaN stays.
+}
+
 HK_SCALAR float hk_sigmoid_grad_f32(float dy, float x) {
-    const float s = hk_sigmoid_f32(x);
-    return dy * (s * hk_sigmoid_f32(-x));
+    return dy * hk_sigmoid_slope_f32(x);
 }
 
 HK_SCALAR float hk_silu_f32(float x) {
@@ -61,8 +68,7 @@ HK_SCALAR float hk_silu_f32(float x) {
 }
 
 HK_SCALAR float hk_silu_grad_f32(float dy, float x) {
-    const float s = hk_sigmoid_f32(x);
-    return dy * (s + x * (s * hk_sigmoid_f32(-x)));
+    return dy * (hk_sigmoid_f32(x) + x * hk_sigmoid_slope_f32(x));
 }
 
 HK_SCALAR float hk_tanh_f32(float x) {
@@ -80,7 +86,7 @@ HK_SCALAR float hk_tanh_f32(float x) {
 
 HK_SCALAR float hk_tanh_grad_f32(float dy, float x) {
     // 1 - tanh^2 = 4 s (1 - s) with s = sigmoid(2 x): no cancellation.
-    return dy * (4.0f * hk_sigmoid_f32(2.0f * x) * hk_sigmoid_f32(-2.0f * x));
+    return dy * (4.0f * hk_sigmoid_slope_f32(2.0f * x));
 }
 
 HK_SCALAR float hk_relu_f32(float x) {
@@ -100,10 +106,9 @@ HK_SCALAR float hk_gelu_grad_f32(float dy, float x) {
     const float s = x * x;
     const float u2 = x * (1.5957691216f + 0.0713548163f * s);
     const float du2 = 1.5957691216f + 0.2140644488f * s;
-    const float sigmoid = hk_sigmoid_f32(u2);
     // Where the product of the sigmoids is 0, x * du2 may be infinite: clamp x, not the result.
     const float bounded = s < 400.0f ? x * du2 : 0.0f;
-    return dy * (sigmoid + bounded * (sigmoid * hk_sigmoid_f32(-u2)));
+    return dy * (hk_sigmoid_f32(u2) + bounded * hk_sigmoid_slope_f32(u2));
 }
 
 // exp(-x^2 / 2), x^2 in two parts: its rounding would be multiplied by x^2 / 2.
@@ -160,8 +165,13 @@ HK_SCALAR double hk_sigmoid_f64(double x) {
     return 1.0 / (1.0 + exp(-x));
 }
 
+HK_SCALAR double hk_sigmoid_slope_f64(double x) {
+    const double e = hk_exp_f64(-x), s = hk_sigmoid_f64(x);
+    return e > DBL_MAX ? 0.0 : s * (e * s); // NaN stays.
+}
+
 HK_SCALAR double hk_sigmoid_grad_f64(double dy, double x) {
-    return dy * (hk_sigmoid_f64(x) * hk_sigmoid_f64(-x));
+    return dy * hk_sigmoid_slope_f64(x);
 }
 
 HK_SCALAR double hk_silu_f64(double x) {
@@ -169,8 +179,7 @@ HK_SCALAR double hk_silu_f64(double x) {
 }
 
 HK_SCALAR double hk_silu_grad_f64(double dy, double x) {
-    const double s = hk_sigmoid_f64(x);
-    return dy * (s + x * (s * hk_sigmoid_f64(-x)));
+    return dy * (hk_sigmoid_f64(x) + x * hk_sigmoid_slope_f64(x));
 }
 
 HK_SCALAR double hk_tanh_f64(double x) {
@@ -178,7 +187,7 @@ HK_SCALAR double hk_tanh_f64(double x) {
 }
 
 HK_SCALAR double hk_tanh_grad_f64(double dy, double x) {
-    return dy * (4.0 * hk_sigmoid_f64(2.0 * x) * hk_sigmoid_f64(-2.0 * x));
+    return dy * (4.0 * hk_sigmoid_slope_f64(2.0 * x));
 }
 
 HK_SCALAR double hk_relu_f64(double x) {
@@ -197,7 +206,7 @@ HK_SCALAR double hk_gelu_grad_f64(double dy, double x) {
     const double u2 = x * (1.5957691216057308 + 0.07135481627260025 * (x * x));
     const double du2 = 1.5957691216057308 + 0.21406444881780075 * (x * x);
     const double bounded = x * x < 2000.0 ? x * du2 : 0.0;
-    return dy * (hk_sigmoid_f64(u2) + bounded * (hk_sigmoid_f64(u2) * hk_sigmoid_f64(-u2)));
+    return dy * (hk_sigmoid_f64(u2) + bounded * hk_sigmoid_slope_f64(u2));
 }
 
 HK_SCALAR double hk_normal_f64(double x) {
