@@ -1,6 +1,6 @@
 """memory.py: under a router that sends every token to the first experts, which are on one rank, no rank takes
 more memory than the program announces, MPI and libraries included. Run by itself below mpirun, it is the
-launcher of one rank: memory.py rank PROGRAM ARGUMENT..."""
+launcher of one rank: memory.py rank FOLDER PROGRAM ARGUMENT..."""
 import os
 import pathlib
 import re
@@ -36,18 +36,24 @@ UNIT = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 def launch():
-    status = subprocess.call(sys.argv[2:], stdout=subprocess.DEVNULL)
-    print("peak", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+    """Leaves the peak in a file of its own: what ranks print may come out mixed."""
+    folder, *command = sys.argv[2:]
+    status = subprocess.call(command, stdout=subprocess.DEVNULL)
+    taken = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    pathlib.Path(folder, str(os.getpid())).write_text(str(taken))
     sys.exit(status)
 
 
 def peak(program, ids):
     """The most memory that a rank of a training takes."""
-    out = subprocess.run(
-        ["sh", os.environ["RANKS"], str(RANKS), sys.executable, __file__, "rank", program, "train",
-         "--data", os.environ["TEXT"], "--steps", str(STEPS), f"--route=ids:{ids}"],
-        check=True, stdout=subprocess.PIPE, text=True).stdout
-    return max(int(line.split()[1]) for line in out.splitlines() if line.startswith("peak"))
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            ["sh", os.environ["RANKS"], str(RANKS), sys.executable, __file__, "rank", folder, program,
+             "train", "--data", os.environ["TEXT"], "--steps", str(STEPS), f"--route=ids:{ids}"],
+            check=True, stdout=subprocess.DEVNULL)
+        peaks = [int(file.read_text()) for file in pathlib.Path(folder).iterdir()]
+    assert len(peaks) == RANKS, f"{len(peaks)} of {RANKS} ranks said what they took"
+    return max(peaks)
 
 
 def announced(program):
