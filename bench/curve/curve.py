@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Two loss curves: examples/tiny.moe on the fortune cookies, and an equal PyTorch model on equal tokens.
 
-    bench/curve/curve.py [--steps 2000] [--hecatec build/bin/hecatec] [--threads 1]
+    bench/curve/curve.py [--steps 2000] [--hecatec build/bin/hecatec] [--threads 1] [--work FOLDER]
 
 Both start from the same parameters (a safetensors file that the compiled program writes) and see the
 same sequences. Writes docs/curve.svg and bench/results/<machine>-curve.json and .md. Needs torch and
 numpy (bench/packages.txt). A third run, the same program with the kernels of another instruction set, whose
-sums round otherwise, shows how far rounding alone moves the losses. Takes some minutes."""
+sums round otherwise, shows how far rounding alone moves the losses; its first steps are enough for that.
+
+Says how far it is and how long it will take: 10 to 40 minutes of one core. With --work it keeps there what it
+has; the same command again goes on where it was stopped, PyTorch within its run, the others at its beginning."""
 import argparse
 import json
 import os
@@ -15,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -24,6 +28,8 @@ import picture  # noqa: E402
 
 SMOOTH, LATE = 20, 500  # Steps of a point of the picture; the last steps, for their mean loss.
 ALIKE = 1e-5  # Nats: more than rounding does to a loss before some token goes to another expert.
+OTHER = 250  # Steps of the run with other kernels.
+EVERY = 10  # Seconds between two lines of progress.
 
 
 def arguments():
@@ -35,7 +41,27 @@ def arguments():
     p.add_argument("--texts", default="/usr/share/games/fortunes")
     p.add_argument("--machine", help="name of the result files (default: from the CPU)")
     p.add_argument("--out", default=str(ROOT))
+    p.add_argument("--work", type=pathlib.Path, help="folder for what is finished, to go on with")
     return p.parse_args()
+
+
+class Progress:
+    """Prints how far a run is, and what the rest takes at the speed so far."""
+
+    def __init__(self, name, steps):
+        self.name, self.steps, self.start, self.first, self.next = name, steps, time.monotonic(), None, 0
+
+    def __call__(self, step, loss):
+        """`step` steps are done."""
+        now = time.monotonic()
+        if self.first is None:
+            self.first, self.start = step, now
+        if step < self.steps and now < self.next:
+            return
+        self.next = now + EVERY
+        rest = (now - self.start) / max(1, step - self.first) * (self.steps - step)
+        left = f", {rest / 60:.1f} min left" if step > self.first and step < self.steps else ""
+        print(f"{self.name}: step {step} of {self.steps}, loss {loss:.4f}{left}", flush=True)
 
 
 def run(*command, **environment):
@@ -53,17 +79,38 @@ def gather(folder, out):
     out.write_bytes(b"".join(path.read_bytes() for path in texts))
 
 
-def compile_program(options, work):
-    program = work / "tiny"
-    run(options.hecatec, "-o", program, "--set", "parallel.microbatch=8", ROOT / "examples/tiny.moe")
-    return program
+def read_losses(log):
+    """Of the steps whose lines are whole."""
+    lines = log.read_text().split("\n")[:-1] if log.exists() else []
+    return [json.loads(line)["loss"] for line in lines]
 
 
-def train(options, program, work, *flags, **environment):
-    log = work / "log.jsonl"
-    run(program, "train", "--data", work / "text", "--seed", options.seed, "--threads", options.threads,
-        "--log", log, *flags, **environment)
-    return [json.loads(line)["loss"] for line in log.read_text().splitlines()]
+def train(options, program, work, name, steps, **environment):
+    """Losses of the first `steps` steps of the training of options.steps; if an earlier call got as far, its."""
+    log, complaints = work / f"{name}.jsonl", work / f"{name}.stderr"
+    losses = read_losses(log)
+    if len(losses) >= steps:
+        return losses[:steps]
+    log.unlink(missing_ok=True)
+    command = [program, "train", "--data", work / "text", "--seed", options.seed, "--threads", options.threads,
+               "--log", log, "--steps", options.steps, "--load", work / "start.safetensors"]
+    progress = Progress(name, steps)
+    with open(complaints, "w") as stderr:
+        process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=stderr,
+                                   env={**os.environ, "OMP_WAIT_POLICY": "passive", **environment})
+    try:
+        while process.poll() is None and len(losses) < steps:
+            time.sleep(0.5)
+            losses = read_losses(log)
+            if losses:
+                progress(min(len(losses), steps), losses[-1])
+    finally:
+        process.kill()
+        process.wait()
+    losses = read_losses(log)
+    if len(losses) < steps:
+        sys.exit(f"{' '.join(map(str, command))}: exit {process.returncode}\n{complaints.read_text()}")
+    return losses[:steps]
 
 
 def smooth(losses):
@@ -92,7 +139,7 @@ def markdown(result):
         f"alike: the first steps that agree to {ALIKE:g}; then rounding sends a token to another expert, and the "
         f"runs part; smoothed: means of {SMOOTH} steps.", "",
         "| | alike | mean | max | smoothed, mean | smoothed, max | "
-        f"mean of the last {LATE} steps |", "| --- | ---: | ---: | ---: | ---: | ---: | --- |", *rows, "",
+        f"mean of the last {LATE} steps, or of all |", "| --- | ---: | ---: | ---: | ---: | ---: | --- |", *rows, "",
         "![curves](../../docs/curve.svg)", "", *[f"- {k}: {v}" for k, v in result["machine"].items()]]) + "\n"
 
 
@@ -111,26 +158,47 @@ def write(options, result, ours, theirs):
     print(markdown(result))
 
 
+def prepare(options, work):
+    """Text, program and first parameters, unless `work` has those of an equal call."""
+    wanted = {"steps": options.steps, "seed": options.seed, "texts": options.texts}
+    note = work / "options.json"
+    if note.exists():
+        if json.loads(note.read_text()) != wanted:
+            sys.exit(f"{work} is of another call: {note.read_text()}")
+        return
+    gather(options.texts, work / "text")
+    run(options.hecatec, "-o", work / "tiny", "--set", "parallel.microbatch=8", ROOT / "examples/tiny.moe")
+    run(work / "tiny", "train", "--data", work / "text", "--seed", options.seed, "--steps", 1,
+        "--set", "train.optimizer.lr=0", "--save", work / "start.safetensors")
+    note.write_text(json.dumps(wanted))
+
+
+def train_all(options, work):
+    """The three lists of losses: hecate, with other kernels, PyTorch."""
+    from peer import train as train_peer
+    prepare(options, work)
+    ours = train(options, work / "tiny", work, "hecate", options.steps)
+    other = train(options, work / "tiny", work, "hecate with other kernels", min(OTHER, options.steps),
+                  HECATE_ISA="avx2" if machine.has_avx512() else "portable")
+    theirs = train_peer(work / "start.safetensors", work / "text", options.steps, options.seed,
+                        Progress("PyTorch", options.steps), work / "peer")
+    return ours, other, theirs
+
+
 def main():
     options = arguments()
-    import torch
-    from peer import train as train_peer
+    try:
+        import torch
+    except ImportError:
+        sys.exit(f"{sys.executable} has no torch: another interpreter may have it (bench/packages.txt)")
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as folder:
-        work = pathlib.Path(folder)
-        gather(options.texts, work / "text")
-        program, start = compile_program(options, work), work / "start.safetensors"
-        train(options, program, work, "--steps", 1, "--set", "train.optimizer.lr=0", "--save", start)
-        flags = ["--steps", options.steps, "--load", start]
-        ours = train(options, program, work, *flags)
-        print(f"hecate: {ours[0]:.4f} to {ours[-1]:.4f}", flush=True)
-        other = train(options, program, work, *flags, HECATE_ISA="avx2" if machine.has_avx512() else "portable")
-        print(f"hecate with other kernels: to {other[-1]:.4f}", flush=True)
-        report = lambda step, loss: (step + 1) % 100 == 0 and print(f"PyTorch: {step + 1} {loss:.4f}", flush=True)
-        theirs = train_peer(start, work / "text", options.steps, options.seed, report)
+        work = options.work or pathlib.Path(folder)
+        work.mkdir(parents=True, exist_ok=True)
+        ours, other, theirs = train_all(options, work)
     result = {"machine": {**machine.describe({}), "torch": torch.__version__}, "steps": options.steps,
               "seed": options.seed, "compared": {"hecate, PyTorch": compare(ours, theirs),
-                                                 "hecate, hecate with other kernels": compare(ours, other)},
+                  f"hecate, hecate with other kernels (first {len(other)} steps)": compare(ours, other)},
               "hecate": [round(x, 6) for x in ours], "PyTorch": [round(x, 6) for x in theirs]}
     write(options, result, ours, theirs)
 

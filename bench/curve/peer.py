@@ -19,6 +19,7 @@ EPS, THETA, AUX = 1e-5, 1e4, 0.01
 LR, BETAS, ADAM_EPS, DECAY, CLIP, WARMUP, FINAL = 2e-3, (0.9, 0.95), 1e-8, 0.1, 1.0, 20, 0.1
 MICROBATCH, ITERATIONS = 8, 2
 VALIDATION_SHARE = 20
+KEEP = 50  # Steps.
 
 
 def load(path):
@@ -82,25 +83,50 @@ def rate(step, steps):
     return LR * (FINAL + (1 - FINAL) * 0.5 * (1 + math.cos(math.pi * done)))
 
 
-def train(parameters, text, steps, seed, report):
-    """Trains from the file `parameters` on the file `text`; returns the loss of every step."""
-    p, data, losses = load(parameters), np.frombuffer(text.read_bytes(), dtype=np.uint8), []
+def optimizer_of(p):
     groups = [{"params": [t for t in p.values() if t.dim() >= 2], "weight_decay": DECAY},
               {"params": [t for t in p.values() if t.dim() < 2], "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, betas=BETAS, eps=ADAM_EPS)
-    for step in range(steps):
-        optimizer.zero_grad()
-        total = 0.0
-        for i in range(ITERATIONS):
-            ids, targets = sequences(data, seed, step * ITERATIONS + i)
-            logits, auxiliary = forward(p, ids)
-            loss = (F.cross_entropy(logits.reshape(-1, V), targets.reshape(-1)) + auxiliary) / ITERATIONS
-            loss.backward()
-            total += loss.item()
-        torch.nn.utils.clip_grad_norm_(p.values(), CLIP)
-        for group in optimizer.param_groups:
-            group["lr"] = rate(step, steps)
-        optimizer.step()
-        losses.append(total)
-        report(step, total)
+    return torch.optim.AdamW(groups, betas=BETAS, eps=ADAM_EPS)
+
+
+def take_step(p, optimizer, data, seed, step, steps):
+    """Returns its loss."""
+    optimizer.zero_grad()
+    total = 0.0
+    for i in range(ITERATIONS):
+        ids, targets = sequences(data, seed, step * ITERATIONS + i)
+        logits, auxiliary = forward(p, ids)
+        loss = (F.cross_entropy(logits.reshape(-1, V), targets.reshape(-1)) + auxiliary) / ITERATIONS
+        loss.backward()
+        total += loss.item()
+    torch.nn.utils.clip_grad_norm_(p.values(), CLIP)
+    for group in optimizer.param_groups:
+        group["lr"] = rate(step, steps)
+    optimizer.step()
+    return total
+
+
+def keep(path, p, optimizer, losses):
+    part = path.with_suffix(".part")
+    torch.save({"parameters": p, "optimizer": optimizer.state_dict(), "losses": losses}, part)
+    part.replace(path)
+
+
+def train(parameters, text, steps, seed, progress, kept):
+    """Trains from the file `parameters` on the file `text`; returns the loss of every step. What it has is
+    kept in the file `kept` every KEEP steps; where that exists, it goes on from there."""
+    p, data, losses = load(parameters), np.frombuffer(text.read_bytes(), dtype=np.uint8), []
+    optimizer = optimizer_of(p)
+    if kept.exists():
+        state = torch.load(kept)
+        losses = state["losses"]
+        optimizer.load_state_dict(state["optimizer"])
+        with torch.no_grad():
+            for name, tensor in p.items():
+                tensor.copy_(state["parameters"][name])
+    for step in range(len(losses), steps):
+        losses.append(take_step(p, optimizer, data, seed, step, steps))
+        progress(len(losses), losses[-1])
+        if len(losses) % KEEP == 0:
+            keep(kept, p, optimizer, losses)
     return losses
