@@ -10,12 +10,6 @@
 
 enum { TEXT_MAX = 512 };
 
-static void *checked(void *memory) {
-    if (memory) return memory;
-    fputs("hecatec: out of memory\n", stderr);
-    exit(70);
-}
-
 MlirLocation hec_build_location(struct hec_build *build, struct hec_span at, const char *name) {
     const MlirLocation place = at.file
                                    ? hec_loc_file(build->context, at.file->path, at.line, at.column)
@@ -45,7 +39,7 @@ static bool is_reserved(const char *name) {
 
 char *hec_build_symbol(struct hec_build *build, const char *wanted) {
     const size_t room = strlen(wanted) + 24;
-    char *name = checked(malloc(room));
+    char *name = hec_checked(malloc(room));
     snprintf(name, room, "%s", wanted);
     for (int i = 1;
          is_reserved(name) || !mlirOperationIsNull(hec_find_symbol(build->module, HEC_STR(name)));
@@ -280,7 +274,8 @@ static void build_forward(struct hec_build *build) {
 static void set_attributes(struct hec_build *build) {
     const struct hec_program *program = build->program;
     const MlirContext c = build->context;
-    MlirNamedAttribute *setting = checked(calloc((size_t)program->settings + 1, sizeof *setting));
+    MlirNamedAttribute *setting =
+        hec_checked(calloc((size_t)program->settings + 1, sizeof *setting));
     for (int i = 0; i < program->settings; i++) {
         setting[i] = hec_attr_string(c, program->setting[i].key, program->setting[i].value);
     }

@@ -1,6 +1,7 @@
 // The context, and our dialects: their IRDL definition is generated from ops.def, so that the op
 // table and what MLIR checks cannot disagree.
 #include "ir/op.h"
+#include "lang/base/arena.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -121,11 +122,7 @@ static void write_dialect(FILE *out, const char *dialect) {
 char *hec_ir_irdl(void) {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    if (!out) {
-        fputs("hecatec: out of memory\n", stderr);
-        exit(70);
-    }
+    FILE *out = hec_checked(open_memstream(&text, &bytes));
     fputs("module {\n", out);
     write_dialect(out, "moe");
     write_dialect(out, "fssdp");
@@ -169,11 +166,7 @@ static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
 MlirContext hec_ir_context(hec_ir_report *report, void *user) {
     const MlirContext context = mlirContextCreateWithThreading(false);
     mlirContextSetAllowUnregisteredDialects(context, false);
-    struct reporter *to = malloc(sizeof *to);
-    if (!to) {
-        fputs("hecatec: out of memory\n", stderr);
-        exit(70);
-    }
+    struct reporter *to = hec_checked(malloc(sizeof *to));
     *to = (struct reporter){report, user};
     mlirContextAttachDiagnosticHandler(context, on_diagnostic, to, free);
 

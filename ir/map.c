@@ -1,14 +1,10 @@
 // A hash table from pointers to pointer-sized values, and lists of operations.
 #include "ir/ir.h"
 
-#include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "lang/base/arena.h"
 
-static _Noreturn void out_of_memory(void) {
-    fputs("hecatec: out of memory\n", stderr);
-    exit(70);
-}
+#include <assert.h>
+#include <stdlib.h>
 
 static int home_of(const struct hec_map *map, const void *key) {
     const uint64_t mixed = ((uintptr_t)key >> 3) * UINT64_C(0x9E3779B97F4A7C15);
@@ -20,9 +16,8 @@ static int home_of(const struct hec_map *map, const void *key) {
 static void grow(struct hec_map *map) {
     const struct hec_map old = *map;
     map->capacity = old.capacity ? 2 * old.capacity : 64;
-    map->key = calloc((size_t)map->capacity, sizeof *map->key);
-    map->value = calloc((size_t)map->capacity, sizeof *map->value);
-    if (!map->key || !map->value) out_of_memory();
+    map->key = hec_checked(calloc((size_t)map->capacity, sizeof *map->key));
+    map->value = hec_checked(calloc((size_t)map->capacity, sizeof *map->value));
     for (int i = 0; i < old.capacity; i++) {
         if (!old.key[i]) continue;
         const int at = home_of(map, old.key[i]);
@@ -59,8 +54,7 @@ void hec_map_free(struct hec_map *map) {
 static void push(struct hec_ops *ops, MlirOperation op) {
     if (ops->count == ops->capacity) {
         ops->capacity = ops->capacity ? 2 * ops->capacity : 256;
-        ops->op = realloc(ops->op, sizeof *ops->op * (size_t)ops->capacity);
-        if (!ops->op) out_of_memory();
+        ops->op = hec_checked(realloc(ops->op, sizeof *ops->op * (size_t)ops->capacity));
     }
     ops->op[ops->count++] = op;
 }

@@ -148,19 +148,6 @@ static MlirOperation make_slot(struct differentiation *d, MlirValue v) {
 
 static MlirValue primal(struct hec_gradient *rules, MlirValue v);
 
-static bool is_cheap(MlirOperation op) { // Made again instead of saved.
-    switch (hec_op_of(op)) {
-    case HEC_OP_get:
-    case HEC_OP_fill:
-    case HEC_OP_CONSTANT:
-    case HEC_OP_ADDI:
-    case HEC_OP_SUBI:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static MlirValue make_again(struct differentiation *d, MlirValue v) {
     const MlirOperation op = hec_defining(v);
     struct hec_map map = {0};
@@ -194,7 +181,8 @@ static MlirValue primal(struct hec_gradient *rules, MlirValue v) {
     const MlirValue known = {hec_map_find(&d->primal, v)};
     if (known.ptr && hec_visible(known, d->builder.block)) return known;
     const MlirOperation op = hec_defining(v);
-    const MlirValue found = op.ptr && is_cheap(op) ? make_again(d, v) : fetch(d, v);
+    const bool cheap = op.ptr && hec_same_anywhere(op); // Made again instead of saved.
+    const MlirValue found = cheap ? make_again(d, v) : fetch(d, v);
     hec_map_put(&d->primal, v, found.ptr);
     return found;
 }

@@ -115,10 +115,8 @@ void hec_find_stored(MlirOperation func, struct hec_map *stored) {
     free(ops.op);
 }
 
-bool hec_may_rise(const struct hec_map *stored, MlirOperation op) {
+bool hec_same_anywhere(MlirOperation op) {
     switch (hec_op_of(op)) {
-    case HEC_OP_fetch:
-        return !hec_map_get(stored, slot_key(op));
     case HEC_OP_get:
     case HEC_OP_fill:
     case HEC_OP_CONSTANT:
@@ -128,4 +126,9 @@ bool hec_may_rise(const struct hec_map *stored, MlirOperation op) {
     default:
         return false;
     }
+}
+
+bool hec_may_rise(const struct hec_map *stored, MlirOperation op) {
+    if (hec_op_is(op, HEC_OP_fetch)) return !hec_map_get(stored, slot_key(op));
+    return hec_same_anywhere(op);
 }

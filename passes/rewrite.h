@@ -27,6 +27,10 @@ MlirOperation hec_drop_carried(MlirOperation loop, const bool *drop);
 // Merges equal pure operations and drops unused ones until nothing changes: the pass simplify.
 void hec_simplify(MlirOperation module);
 
+// Whether `op` costs next to nothing and gives the same, from the same operands, wherever it stands in
+// forward and backward: parameters, constants, indices of layers.
+bool hec_same_anywhere(MlirOperation op);
+
 // The slots that `func` stashes to: adds the key of each to `stored`. And whether `op` only reads what
 // was there when the function began, so that it can be done earlier.
 void hec_find_stored(MlirOperation func, struct hec_map *stored);

@@ -2,9 +2,9 @@
 #include "ir/ops/fused.h"
 
 #include "ir/ops/rule.h"
+#include "lang/base/arena.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 // Writes the length of each run of inputs of one type; returns how many runs there are, counting
@@ -26,16 +26,10 @@ int hec_fused_runs(int inputs, const MlirValue *input) {
     return runs_of(inputs, input, length);
 }
 
-static void *checked(void *memory) {
-    if (memory) return memory;
-    fputs("hecatec: out of memory\n", stderr);
-    exit(70);
-}
-
 // A block with an argument for each input.
 static MlirBlock block_for(int inputs, const MlirValue *input) {
-    MlirType *type = checked(calloc((size_t)inputs + 1, sizeof *type));
-    MlirLocation *at = checked(calloc((size_t)inputs + 1, sizeof *at));
+    MlirType *type = hec_checked(calloc((size_t)inputs + 1, sizeof *type));
+    MlirLocation *at = hec_checked(calloc((size_t)inputs + 1, sizeof *at));
     for (int i = 0; i < inputs; i++) {
         type[i] = mlirValueGetType(input[i]);
         at[i] = mlirValueGetLocation(input[i]);

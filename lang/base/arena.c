@@ -23,6 +23,12 @@ static _Noreturn void out_of_memory(size_t bytes) {
     exit(70);
 }
 
+void *hec_checked(void *memory) {
+    if (memory) return memory;
+    fputs("hecatec: out of memory\n", stderr);
+    exit(70);
+}
+
 static struct hec_arena_block *add_block(struct hec_arena *arena, size_t bytes) {
     const size_t size = bytes > block_bytes ? bytes : block_bytes;
     struct hec_arena_block *block = calloc(1, sizeof *block + size);

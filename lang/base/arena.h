@@ -23,6 +23,9 @@ char *hec_arena_format(struct hec_arena *arena, const char *format, ...)
 // Frees everything and leaves an empty arena, ready for use.
 void hec_arena_free(struct hec_arena *arena);
 
+// Returns `memory`, as the C library gave it; where that is NULL ends the process with status 70.
+void *hec_checked(void *memory);
+
 #define HEC_NEW(arena, type) ((type *)hec_arena_alloc((arena), 1, sizeof(type)))
 
 #endif

@@ -1,6 +1,8 @@
 // Homes as text.
 #include "passes/place/home.h"
 
+#include "lang/base/arena.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,11 +44,7 @@ void hec_home_write(const struct hec_home *home, FILE *out) {
 MlirAttribute hec_home_attribute(MlirContext context, const struct hec_home *home) {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    if (!out) {
-        fputs("hecatec: out of memory\n", stderr);
-        exit(70);
-    }
+    FILE *out = hec_checked(open_memstream(&text, &bytes));
     hec_home_write(home, out);
     fclose(out);
     const MlirAttribute attribute = mlirStringAttrGet(context, mlirStringRefCreate(text, bytes));

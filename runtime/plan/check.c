@@ -135,26 +135,28 @@ static enum hpl_fault walk_reduce(struct paper *p, const int32_t *owner,
     return HPL_SOUND;
 }
 
-enum hpl_fault hpl_check_gather(const struct hpl_topology *topology, const int32_t *owner,
-                                const struct hpl_plan *plan, const struct hpl_schedule *schedule,
-                                struct hpl_traffic *traffic, struct hpl_work *work) {
+typedef enum hpl_fault walk(struct paper *p, const int32_t *owner, struct hpl_traffic *traffic);
+
+static enum hpl_fault check(walk *walk, const struct hpl_topology *topology, const int32_t *owner,
+                            const struct hpl_plan *plan, const struct hpl_schedule *schedule,
+                            struct hpl_traffic *traffic, struct hpl_work *work) {
     const struct hpl_work before = *work;
     struct paper p = {.topology = topology, .plan = plan, .schedule = schedule};
     enum hpl_fault fault = HPL_FAULT_NO_ROOM;
     begin_traffic(&p, traffic);
-    if (take_paper(&p, work)) fault = walk_gather(&p, owner, traffic);
+    if (take_paper(&p, work)) fault = walk(&p, owner, traffic);
     *work = before;
     return fault;
+}
+
+enum hpl_fault hpl_check_gather(const struct hpl_topology *topology, const int32_t *owner,
+                                const struct hpl_plan *plan, const struct hpl_schedule *schedule,
+                                struct hpl_traffic *traffic, struct hpl_work *work) {
+    return check(walk_gather, topology, owner, plan, schedule, traffic, work);
 }
 
 enum hpl_fault hpl_check_reduce(const struct hpl_topology *topology, const int32_t *owner,
                                 const struct hpl_plan *plan, const struct hpl_schedule *schedule,
                                 struct hpl_traffic *traffic, struct hpl_work *work) {
-    const struct hpl_work before = *work;
-    struct paper p = {.topology = topology, .plan = plan, .schedule = schedule};
-    enum hpl_fault fault = HPL_FAULT_NO_ROOM;
-    begin_traffic(&p, traffic);
-    if (take_paper(&p, work)) fault = walk_reduce(&p, owner, traffic);
-    *work = before;
-    return fault;
+    return check(walk_reduce, topology, owner, plan, schedule, traffic, work);
 }
