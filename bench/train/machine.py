@@ -46,10 +46,9 @@ def describe(interpreters):
 
 
 def slug(about):
-    """File name: the CPU and its cores, and whether it lacks AVX-512, since some makers' virtual machines
-    name all their processors alike; no host names."""
+    """File name: the CPU and its cores; no host names."""
     words = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
-    return f"{words}-{about['cores']}cores" + ("" if about["avx512"] else "-avx2")
+    return f"{words}-{about['cores']}cores"
 
 
 def busy_seconds():
