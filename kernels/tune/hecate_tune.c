@@ -1,6 +1,6 @@
-// hecate-tune FILE [ROUNDS]: measures block sizes of the products on this machine and writes those that beat
-// the default, for HECATE_BLOCKING. `hecatec --tune` runs it. OMP_NUM_THREADS and HECATE_ISA apply:
-// they should be what training runs with.
+// hecate-tune FILE [ROUNDS [ROWS]]: measures block sizes of the products on this machine and writes those
+// that beat the default, for HECATE_BLOCKING. `hecatec --tune` runs it. OMP_NUM_THREADS and HECATE_ISA
+// apply: they should be what training runs with. ROWS: of the largest product; fewer are a trial.
 //
 // Candidates are measured in turn, again and again, and the fastest run of each counts. The default is
 // a candidate twice: how far its two figures lie apart is what a busy machine makes of equal sizes,
@@ -24,20 +24,17 @@ enum {
     rows_max = 1536
 };
 
-// What one choice is measured by: products of one form, rows by k by n, for which it matters.
 enum form { NN, NT, TN };
 
-static const struct hk_matmul_dims shapes[] = {
-    {.m = 1536, .n = 1024, .k = 512},
-    {.m = 768, .n = 512, .k = 2048},
-};
-enum { shape_count = sizeof shapes / sizeof *shapes };
+// Products, rows by k by n, for which a choice matters: all forms are measured by them.
+enum { shape_count = 2 };
 
 // Inputs and outputs for the largest shape; weights of either precision. How often all is measured.
 struct arrays {
     float *a, *b, *c;
     hk_bf16 *weights;
     int rounds;
+    struct hk_matmul_dims shapes[shape_count];
 };
 
 static bool make_arrays(struct arrays *x) {
@@ -104,7 +101,7 @@ static void choose_rows(const struct arrays *x, enum hk_precision precision, enu
     for (int i = 0; i < x->rounds * count * shape_count; i++) {
         const int v = i % count, s = i / count % shape_count;
         *size = values[v];
-        best[v][s] = smaller(best[v][s], timed(x, precision, form, shapes[s], 1));
+        best[v][s] = smaller(best[v][s], timed(x, precision, form, x->shapes[s], 1));
     }
     double shares[candidates_max] = {0}; // Of the default's time.
     for (int v = 0; v < count; v++) {
@@ -161,20 +158,28 @@ static void tune(const struct arrays *x, struct hk_blocking *table, enum hk_prec
     if (omp_get_max_threads() > 1) b->team = choose_team(x, table, precision);
 }
 
-// The number of rounds that the command line asks for; 0 when it is wrong.
-static int rounds_of(int argc, char **argv) {
-    if (argc < 2 || argc > 3 || argv[1][0] == '-') return 0;
-    if (argc == 2) return rounds_default;
+// Argument `i` as a number from 1 to `most`, `otherwise` where there is none, 0 when it is wrong.
+static int number(int argc, char **argv, int i, int most, int otherwise) {
+    if (i >= argc) return otherwise;
     char *end;
-    const long rounds = strtol(argv[2], &end, 10);
-    return *end || rounds < 1 || rounds > rounds_max ? 0 : (int)rounds;
+    const long value = strtol(argv[i], &end, 10);
+    return end == argv[i] || *end || value < 1 || value > most ? 0 : (int)value;
+}
+
+static bool read_command_line(int argc, char **argv, struct arrays *x) {
+    x->rounds = number(argc, argv, 2, rounds_max, rounds_default);
+    const int rows = number(argc, argv, 3, rows_max, rows_max);
+    x->shapes[0] = (struct hk_matmul_dims){.m = rows, .n = 1024, .k = 512};
+    x->shapes[1] = (struct hk_matmul_dims){.m = (rows + 1) / 2, .n = 512, .k = 2048};
+    return argc >= 2 && argc <= 4 && argv[1][0] != '-' && x->rounds > 0 && rows > 0;
 }
 
 int main(int argc, char **argv) {
     static struct hk_blocking table[HK_PRECISIONS];
-    struct arrays x = {.rounds = rounds_of(argc, argv)};
-    if (x.rounds == 0) {
-        fprintf(stderr, "usage: hecate-tune FILE [ROUNDS], 1 to %d of them\n", rounds_max);
+    struct arrays x = {0};
+    if (!read_command_line(argc, argv, &x)) {
+        fprintf(stderr, "usage: hecate-tune FILE [ROUNDS [ROWS]], at most %d and %d of them\n",
+                rounds_max, rows_max);
         return 2;
     }
     FILE *out = fopen(argv[1], "w");
