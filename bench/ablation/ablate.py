@@ -136,7 +136,7 @@ def main():
             rows += measure(options, model, text, work)
     others = (machine.busy_seconds() - machine.own_seconds() - busy) / (time.monotonic() - begin)
     about = machine.describe({})
-    page = f"""# What passes are worth: {about['cpu']}, {about['cores']} cores
+    page = f"""# What passes are worth: {machine.title(about)}
 
 Real: measured by bench/ablation/ablate.py, {clock}; {options.rounds} rounds of {options.steps} steps, one thing
 changed at a time. Other programs used {others:.1f} cores meanwhile.

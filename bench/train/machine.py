@@ -13,8 +13,17 @@ def cpu_fields():
     return dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in first.splitlines() if ":" in line)
 
 
+def instructions():
+    """The instruction set that hecate's kernels choose, by the names of HECATE_ISA."""
+    flags = cpu_fields().get("flags", "").split()
+    for name, flag in (("avx512bf16", "avx512_bf16"), ("avx512", "avx512f"), ("avx2", "avx2")):
+        if flag in flags:
+            return name
+    return "portable"
+
+
 def has_avx512():
-    return "avx512f" in cpu_fields().get("flags", "").split()
+    return instructions().startswith("avx512")
 
 
 def output(*command):
@@ -31,7 +40,7 @@ def describe(interpreters):
         "cpu": cpu.get("model name", platform.machine()),
         "family": f"{cpu.get('cpu family')}/{cpu.get('model')}",
         "cores": os.cpu_count(),
-        "avx512": has_avx512(),
+        "instructions": instructions(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "kernel": platform.release(),
         "compiler": output("gcc", "--version").splitlines()[0],
@@ -46,9 +55,14 @@ def describe(interpreters):
 
 
 def slug(about):
-    """File name: the CPU and its cores; no host names."""
+    """File name: the CPU, its instruction set and its cores; no host names."""
     words = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
-    return f"{words}-{about['cores']}cores"
+    return f"{words}-{about['instructions']}-{about['cores']}cores"
+
+
+def title(about):
+    """The same in a heading."""
+    return f"{about['cpu']} with {about['instructions']}, {about['cores']} cores"
 
 
 def busy_seconds():

@@ -2,6 +2,8 @@
 import json
 import statistics
 
+import machine
+
 SIDES = ("ours", "torch", "again", "eager", "compile")
 NEWEST = ("again", "eager", "compile")
 
@@ -65,7 +67,7 @@ def table(summary):
 
 def markdown(result, summary):
     about = result["machine"]
-    lines = [f"# Training on the CPU: {about['cpu']}, {about['cores']} cores", "",
+    lines = [f"# Training on the CPU: {machine.title(about)}", "",
              f"Real: measured on this machine by bench/train/compare.py, all programs in turn, medians of "
              f"{result['rounds']} rounds of {result['steps']} steps after {result['warm']}.", "",
              table(summary), "",

@@ -93,7 +93,7 @@ def main():
         "machine": about, "precision": options.precision, "threads": options.threads, "rounds": options.rounds,
         "steps": options.steps, "warm": options.warm, "settings": options.set, "rows": rows}, indent=1) + "\n")
     (out / f"{name}.md").write_text("\n".join([
-        f"# Scaling on the CPU, {options.precision}: {about['cpu']}, {options.threads} threads", "",
+        f"# Scaling on the CPU, {options.precision}, {options.threads} threads: {machine.title(about)}", "",
         f"Real: measured on this machine by bench/train/scaling.py, in turn, medians of {options.rounds} rounds of "
         f"{options.steps} steps after {options.warm}. FLOPs as the programs announce them; share: of the first "
         "model's FLOP/s. Disturbed: cores that other programs used in the worst run.", "", table(rows), "",
