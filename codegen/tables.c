@@ -330,6 +330,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
     hec_line(out, ".name = %s,", quote_attr(e, m, "sym_name"));
     hec_line(out, ".source = %s,", quote_attr(e, m, "hecate.source"));
     hec_line(out, ".version = %s,", quote(e, HEC_STR(e->options->version)));
+    hec_line(out, ".instructions = HRT_INSTRUCTIONS,");
     hec_line(out, ".precision = %s,", strcmp(e->real, "float") == 0 ? "HRT_FP32" : "HRT_FP64");
     hec_line(out, ".vocabulary = %" PRId64 ",", hec_get_int(m, "hecate.vocabulary"));
     hec_line(out, ".positions = %" PRId64 ",", e->positions);

@@ -19,6 +19,17 @@ enum hrt_precision { HRT_FP32, HRT_FP64 };
 enum hrt_init { HRT_INIT_NORMAL, HRT_INIT_ZEROS, HRT_INIT_ONES, HRT_INIT_ROPE };
 enum hrt_layout { HRT_ROWS, HRT_PANELS }; // As enum hk_layout.
 
+// Instruction sets beyond the platform's own. HRT_INSTRUCTIONS is what the C compiler may use where this is
+// included: emitted programs are compiled for the processor that they are compiled on.
+enum hrt_instructions { HRT_INSTRUCTIONS_ANY, HRT_INSTRUCTIONS_AVX2, HRT_INSTRUCTIONS_AVX512 };
+#if defined(__AVX512F__)
+#define HRT_INSTRUCTIONS HRT_INSTRUCTIONS_AVX512
+#elif defined(__AVX2__)
+#define HRT_INSTRUCTIONS HRT_INSTRUCTIONS_AVX2
+#else
+#define HRT_INSTRUCTIONS HRT_INSTRUCTIONS_ANY
+#endif
+
 enum { HRT_RANK_MAX = 6 };
 
 // A set: the experts of one MoE layer of the source, in all its layers. The chunk of (layer, expert)
@@ -123,6 +134,7 @@ struct hrt_program {
     const char *name;    // "tiny"
     const char *source;  // "examples/tiny.moe"
     const char *version; // Of hecatec.
+    enum hrt_instructions instructions;
     enum hrt_precision precision;
     int64_t vocabulary;
     int64_t positions; // T: tokens of one sequence.

@@ -111,6 +111,18 @@ static void report(const struct hrt_run *run, int code, const struct hrt_error *
     if (!usage && !error->shared && run->comm->size > 1) hrt_comm_abort(run->comm, code);
 }
 
+// What the program was compiled for and this processor lacks; NULL: nothing.
+static const char *lacking(const struct hrt_program *program) {
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    const enum hrt_instructions wanted = program->instructions;
+    if (wanted >= HRT_INSTRUCTIONS_AVX2 && !__builtin_cpu_supports("avx2")) return "AVX2";
+    if (wanted >= HRT_INSTRUCTIONS_AVX512 && !__builtin_cpu_supports("avx512f")) return "AVX-512";
+#endif
+    (void)program;
+    return NULL;
+}
+
 int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
     hrt_prepare_openmp(argv);
     signal(SIGXFSZ, SIG_IGN);              // A write beyond the limit then fails, and is told.
@@ -122,7 +134,14 @@ int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
     hrt_comm_open_self(&comm);
 
     int code = HRT_EXIT_USAGE;
-    if (hrt_options_parse(&arguments, argc, argv, &program, &error)) {
+    const char *lacks = lacking(&program);
+    if (lacks) {
+        hrt_fail(&error,
+                 "compiled for a processor with %s, which this one lacks; compile it here, or with "
+                 "hecatec --march=x86-64-v2 or -v3",
+                 lacks);
+        code = HRT_EXIT_FAILED;
+    } else if (hrt_options_parse(&arguments, argc, argv, &program, &error)) {
         const bool joined = !needs_ranks(&run) || open_comm(&comm, &program, &error);
         code = joined ? run_command(&run, &error) : (int)error.code;
     }

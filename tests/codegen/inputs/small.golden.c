@@ -835,6 +835,7 @@ static const struct hrt_program program = {
     .name = "small",
     .source = "small.moe",
     .version = "VERSION",
+    .instructions = HRT_INSTRUCTIONS,
     .precision = HRT_FP32,
     .vocabulary = 256,
     .positions = 16,
