@@ -12,6 +12,8 @@
 #include "runtime/comm/mpi_own.h"
 #include "runtime/comm/world.h"
 
+enum { PATIENCE = 300 }; // Seconds, where HECATE_COMM_PATIENCE says nothing.
+
 static void post(struct hrt_mpi *own, bool send, int peer, char *data, size_t bytes) {
     const struct hrt_mpi_post post = {
         .comm = own->collectives, .send = send, .peer = peer, .data = data, .bytes = bytes};
@@ -98,7 +100,7 @@ static bool read_seconds(const char *variable, int *seconds, struct hrt_error *e
 static bool read_settings(struct hrt_mpi *own, struct hrt_error *error) {
     const char *progress = getenv("HECATE_COMM_PROGRESS");
     own->timeout = 20;
-    own->patience = 300;
+    own->patience = PATIENCE;
     if (!read_seconds("HECATE_COMM_TIMEOUT", &own->timeout, error) ||
         !read_seconds("HECATE_COMM_PATIENCE", &own->patience, error))
         return false;
@@ -200,7 +202,7 @@ static void set_open_mpi(void) {
     setenv("OMPI_MCA_btl_tcp_rcvbuf", "4194304", 0);
 }
 
-bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
+static bool start(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
     static const struct hrt_comm_ops ops = {
         .name = "mpi",
         .isend = hrt_mpi_send_behind,
@@ -240,6 +242,17 @@ bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_e
     hrt_mpi_helper_start(own);
     own->heart = hrt_mpi_heart_start(own, own->timeout);
     return true;
+}
+
+bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
+    struct hrt_mpi_vigil vigil;
+    struct hrt_error ignored = {0}; // read_settings tells.
+    int patience = PATIENCE;
+    read_seconds("HECATE_COMM_PATIENCE", &patience, &ignored);
+    hrt_mpi_vigil_begin(&vigil, patience);
+    const bool started = start(comm, topology, error);
+    hrt_mpi_vigil_end(&vigil);
+    return started;
 }
 
 const struct hrt_comm_backend hrt_comm_mpi = {.name = "mpi", .open = hrt_comm_open_mpi};

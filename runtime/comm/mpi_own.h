@@ -70,6 +70,19 @@ struct hrt_mpi {
 
 enum { HRT_MPI_SCRATCH = 8 << 20 };
 
+// mpi_start.c: between the two calls this rank ends, with a message, after `seconds`. The caller owns `vigil`;
+// where no thread can be had nobody watches.
+struct hrt_mpi_vigil {
+    int seconds;
+    bool watched;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool started; // Under the lock.
+};
+void hrt_mpi_vigil_begin(struct hrt_mpi_vigil *vigil, int seconds);
+void hrt_mpi_vigil_end(struct hrt_mpi_vigil *vigil);
+
 // mpi_pieces.c: posts `bytes` at `data` as one or more MPI messages to or from `peer`. An error of
 // MPI ends the job.
 struct hrt_mpi_post {

@@ -56,6 +56,16 @@ ended 15 1 busy 50000
 said_once 'mpi_loop: error: lost rank 1 \(process [0-9]+ on .*\): nothing came from it for 2 s while'
 unset HECATE_COMM_TIMEOUT HECATE_COMM_PATIENCE
 
+# One that hangs before MPI has started: the first of those that wait for it says so.
+export HECATE_COMM_PATIENCE=3
+timeout 30 "$here/ranks.sh" 3 sh -c '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || kill -s STOP $$; exec "$0" "$@"' \
+    "$program" 0 9 end >"$out/said" 2>&1
+[ $? -ne 124 ] || fail "no end within 30 s"
+said_once 'mpi_loop: error: rank 0 has waited 3 s for MPI to start: another rank hangs, was stopped or'
+sleep 0.2
+[ "$(left)" = 0 ] || fail "$(left) processes are left"
+unset HECATE_COMM_PATIENCE
+
 # A job that was stopped as a whole goes on.
 HECATE_COMM_TIMEOUT=2 "$here/ranks.sh" 3 "$program" 1 busy 3000 >"$out/said" 2>&1 &
 job=$!
