@@ -122,6 +122,21 @@ def options():
     yield b"--synthesize=x\n--experts=8\n--skew=1.5\n--slots=2\n--calibrate=worth\n--json\n--window=4"
 
 
+def blocking():
+    yield b"hecate-blocking 1 portable\n" + b"".join(
+        name + b" nn_rows=192 nt_rows=384 tn_rows=768 team=18\n" for name in (b"f32", b"f64", b"bf16"))
+
+
+def movement():
+    movement = {"policy": "quota", "even": False, "overlap": 2, "slots": 1, "calibrate": "worth", "rematerialize": True,
+                "window": 5, "reshard_every": 100, "row_compute": 10442, "row_send": 2001, "chunk_send": 16001,
+                "chunk_bytes": 128, "window_bytes": 0}
+    sparse = {"layers": 2, "experts": 4, "owner": [[0, 0, 1, 1], [1, 0, 1, 0]]}
+    for policy in ("quota", "hecate", "fsdp"):
+        movement["policy"] = policy
+        yield json.dumps({"hecate_plan": 1, "world": 2, "movement": movement, "sets": {"sparse": sparse}}).encode()
+
+
 def plan():
     yield b"topology nodes=2 devices=3\n0: 1 1\n1: 2\n"
     yield b"plan experts=2\n0: 0 2\n1: 1\n"
@@ -133,7 +148,8 @@ def plan():
 def main():
     root, hecatec, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(),
-            "ids": ids(), "loads": loads(), "topology": topology(), "options": options(), "plan": plan()}
+            "ids": ids(), "loads": loads(), "topology": topology(), "options": options(), "plan": plan(),
+            "blocking": blocking(), "movement": movement()}
     for name, inputs in made.items():
         folder = out / name
         folder.mkdir(parents=True, exist_ok=True)
