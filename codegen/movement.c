@@ -101,7 +101,10 @@ void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out) {
     static const char *const rows[][3] = {
         {"overlap", "slots", NULL},
         {"window", "reshard_every", NULL},
-        {"row_compute", "row_send", "chunk_send"},
+        {"gather_hidden_first", "gather_hidden", NULL},
+        {"reduce_hidden_first", "reduce_hidden", NULL},
+        {"row_compute", "row_send", "row_cross"},
+        {"chunk_send", "chunk_near", "grad_send"},
         {"chunk_bytes", "window_bytes", NULL},
     };
     hec_blank(out);

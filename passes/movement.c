@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/plan/types.h"
+
 static bool is_text(MlirStringRef text, const char *what) {
     return mlirStringRefEqual(text, HEC_STR(what));
 }
@@ -28,24 +30,31 @@ const char *hec_calibrate_name(enum hec_calibrate calibrate) {
     return calibrate_names[calibrate];
 }
 
-// The numbers among the choices, by their names.
-struct number {
-    const char *key;
-    size_t at;
+#define NUMBER(name, limit)                                                                        \
+    { #name, offsetof(struct hec_movement, name), limit }
+
+const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS] = {
+    NUMBER(overlap, HPL_EXPERTS_MAX),
+    NUMBER(slots, HPL_EXPERTS_MAX),
+    NUMBER(window, INT32_MAX),
+    NUMBER(reshard_every, INT64_MAX),
+    NUMBER(gather_hidden_first, INT32_MAX),
+    NUMBER(gather_hidden, INT32_MAX),
+    NUMBER(reduce_hidden_first, INT32_MAX),
+    NUMBER(reduce_hidden, INT32_MAX),
+    NUMBER(row_compute, INT64_MAX),
+    NUMBER(row_send, INT64_MAX),
+    NUMBER(row_cross, INT64_MAX),
+    NUMBER(chunk_send, INT64_MAX),
+    NUMBER(chunk_near, INT64_MAX),
+    NUMBER(grad_send, INT64_MAX),
+    NUMBER(chunk_bytes, INT64_MAX),
+    NUMBER(window_bytes, INT64_MAX),
 };
 
-static const struct number numbers[] = {
-    {"overlap", offsetof(struct hec_movement, overlap)},
-    {"slots", offsetof(struct hec_movement, slots)},
-    {"window", offsetof(struct hec_movement, window)},
-    {"reshard_every", offsetof(struct hec_movement, reshard_every)},
-    {"row_compute", offsetof(struct hec_movement, row_compute)},
-    {"row_send", offsetof(struct hec_movement, row_send)},
-    {"chunk_send", offsetof(struct hec_movement, chunk_send)},
-    {"chunk_bytes", offsetof(struct hec_movement, chunk_bytes)},
-    {"window_bytes", offsetof(struct hec_movement, window_bytes)},
-};
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
+int64_t *hec_movement_at(struct hec_movement *movement, int number) {
+    return (int64_t *)((char *)movement + hec_movement_numbers[number].at);
+}
 
 static bool read_number(MlirAttribute from, const char *key, int64_t *number) {
     const MlirAttribute value = mlirDictionaryAttrGetElementByName(from, HEC_STR(key));
@@ -71,9 +80,9 @@ bool hec_movement_read(MlirOperation module, struct hec_movement *movement) {
     const MlirAttribute all = mlirOperationGetAttributeByName(module, HEC_STR("hecate.movement"));
     *movement = (struct hec_movement){0};
     if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return false;
-    for (int i = 0; i < NUMBERS; i++) {
-        int64_t *number = (int64_t *)((char *)movement + numbers[i].at);
-        if (!read_number(all, numbers[i].key, number)) return false;
+    for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {
+        if (!read_number(all, hec_movement_numbers[i].key, hec_movement_at(movement, i)))
+            return false;
     }
     if (!read_flag(all, "even", &movement->even) ||
         !read_flag(all, "rematerialize", &movement->rematerialize))
@@ -90,11 +99,11 @@ bool hec_movement_read(MlirOperation module, struct hec_movement *movement) {
 
 void hec_movement_write(MlirOperation module, const struct hec_movement *movement) {
     const MlirContext c = mlirOperationGetContext(module);
-    MlirNamedAttribute entry[NUMBERS + 4];
+    struct hec_movement m = *movement;
+    MlirNamedAttribute entry[HEC_MOVEMENT_NUMBERS + 4];
     int count = 0;
-    for (int i = 0; i < NUMBERS; i++) {
-        const int64_t *number = (const int64_t *)((const char *)movement + numbers[i].at);
-        entry[count++] = hec_attr_int(c, numbers[i].key, *number);
+    for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {
+        entry[count++] = hec_attr_int(c, hec_movement_numbers[i].key, *hec_movement_at(&m, i));
     }
     entry[count++] = hec_attr_bool(c, "even", movement->even);
     entry[count++] = hec_attr_bool(c, "rematerialize", movement->rematerialize);

@@ -23,9 +23,21 @@ struct hec_movement {
     enum hec_calibrate calibrate;
     bool rematerialize;
     int64_t window, reshard_every;
-    int64_t row_compute, row_send, chunk_send; // Picoseconds.
+    int64_t gather_hidden_first, gather_hidden, reduce_hidden_first, reduce_hidden;
+    int64_t row_compute, row_send, row_cross, chunk_send, chunk_near, grad_send; // Picoseconds.
     int64_t chunk_bytes, window_bytes;
 };
+
+// The numbers among the choices, by their names.
+struct hec_movement_number {
+    const char *key;
+    size_t at;
+    int64_t limit; // The largest that a plan file may say.
+};
+
+enum { HEC_MOVEMENT_NUMBERS = 16 };
+extern const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS];
+int64_t *hec_movement_at(struct hec_movement *movement, int number);
 
 const char *hec_calibrate_name(enum hec_calibrate calibrate); // "never", "worth", "always"
 

@@ -60,16 +60,12 @@ bool hec_plan_write(MlirOperation module, FILE *out) {
     struct hec_movement m;
     if (!hec_movement_read(module, &m)) return false;
     json_t *movement =
-        json_pack("{s:s, s:b, s:I, s:I, s:s, s:b, s:I, s:I}", "policy", m.policy, "even", m.even,
-                  "overlap", (json_int_t)m.overlap, "slots", (json_int_t)m.slots, "calibrate",
-                  hec_calibrate_name(m.calibrate), "rematerialize", m.rematerialize, "window",
-                  (json_int_t)m.window, "reshard_every", (json_int_t)m.reshard_every);
-    json_t *costs =
-        json_pack("{s:I, s:I, s:I, s:I, s:I}", "row_compute", (json_int_t)m.row_compute, "row_send",
-                  (json_int_t)m.row_send, "chunk_send", (json_int_t)m.chunk_send, "chunk_bytes",
-                  (json_int_t)m.chunk_bytes, "window_bytes", (json_int_t)m.window_bytes);
-    json_object_update(movement, costs);
-    json_decref(costs);
+        json_pack("{s:s, s:b, s:s, s:b}", "policy", m.policy, "even", m.even, "calibrate",
+                  hec_calibrate_name(m.calibrate), "rematerialize", m.rematerialize);
+    for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {
+        json_object_set_new(movement, hec_movement_numbers[i].key,
+                            json_integer((json_int_t)*hec_movement_at(&m, i)));
+    }
     json_t *root = json_pack("{s:i, s:I, s:o, s:o}", "hecate_plan", VERSION, "world",
                              (json_int_t)hec_get_int(module, "hecate.world"), "movement", movement,
                              "sets", sets_json(module));
@@ -125,15 +121,10 @@ static void read_movement(struct reader *r, json_t *from, struct hec_movement *m
         fail(r, "expected never, worth or always at", "calibrate");
     m->even = read_flag(r, from, "even");
     m->rematerialize = read_flag(r, from, "rematerialize");
-    m->overlap = read_count(r, from, "overlap", HPL_EXPERTS_MAX);
-    m->slots = read_count(r, from, "slots", HPL_EXPERTS_MAX);
-    m->window = read_count(r, from, "window", INT32_MAX);
-    m->reshard_every = read_count(r, from, "reshard_every", INT64_MAX);
-    m->row_compute = read_count(r, from, "row_compute", INT64_MAX);
-    m->row_send = read_count(r, from, "row_send", INT64_MAX);
-    m->chunk_send = read_count(r, from, "chunk_send", INT64_MAX);
-    m->chunk_bytes = read_count(r, from, "chunk_bytes", INT64_MAX);
-    m->window_bytes = read_count(r, from, "window_bytes", INT64_MAX);
+    for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {
+        const struct hec_movement_number *number = &hec_movement_numbers[i];
+        *hec_movement_at(m, i) = read_count(r, from, number->key, number->limit);
+    }
 }
 
 // Flattens nested arrays of the given lengths into `to`; each number below `limit`.

@@ -62,8 +62,15 @@ struct hrt_movement {
     bool rematerialize;           // Replicas go after forward and are gathered again for backward.
     int64_t window;               // Iterations that the forecast is the mean of.
     int64_t reshard_every;        // Iterations between changes of owners; 0: never.
-    // What the planner weighs, picoseconds: a row computed, a row sent to another rank, a chunk.
-    int64_t row_compute, row_send, chunk_send;
+    // Chunks entering a node whose parameters, and gradients, computation hides, per layer: of a set's
+    // first layer, and of the others.
+    int64_t gather_hidden_first, gather_hidden;
+    int64_t reduce_hidden_first, reduce_hidden;
+    // What the planner weighs, picoseconds: a row computed, a row sent to another rank, over the link
+    // of a node; a chunk sent to another node (to another rank, if there is one node), inside a node,
+    // and its gradient to another node.
+    int64_t row_compute, row_send, row_cross;
+    int64_t chunk_send, chunk_near, grad_send;
     int64_t chunk_bytes;  // One chunk's parameters on their way.
     int64_t window_bytes; // What may enter a node while a layer's window lasts; 0: no limit but t.
 };

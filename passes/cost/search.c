@@ -87,25 +87,16 @@ static int64_t fixed_count(MlirOperation module, const char *key) {
 
 // ---- what windows hide
 
-static int64_t fitting(const struct hec_machine *m, double us, int64_t bytes) {
-    const double link =
-        hec_share_of_link * (m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth);
-    const double latency = m->nodes > 1 ? m->inter_latency : m->intra_latency;
-    const double count = (1e-6 * us - latency) * link / (double)(bytes > 0 ? bytes : 1);
-    if (count >= INT32_MAX) return INT32_MAX;
-    return count > 0 ? (int64_t)count : 0;
-}
-
 static void find_fits(struct hec_search *s) {
     s->fit_forward = s->fit_early = s->fit_late = s->fit_again = INT32_MAX;
     for (int i = 0; i < s->costs.count; i++) {
         const struct hec_set_cost *c = &s->costs.set[i];
         const struct hec_machine *m = &s->costs.machine;
         const int64_t fit[] = {
-            fitting(m, c->window_us, c->chunk_bytes),
-            fitting(m, hec_early_window_us(c), c->chunk_bytes),
-            fitting(m, hec_late_window_us(c), c->grad_bytes),
-            fitting(m, c->again_window_us, c->chunk_bytes + c->grad_bytes),
+            hec_fitting(m, c->window_us, c->chunk_bytes),
+            hec_fitting(m, hec_early_window_us(c), c->chunk_bytes),
+            hec_fitting(m, hec_late_window_us(c), c->grad_bytes),
+            hec_fitting(m, c->again_window_us, c->chunk_bytes + c->grad_bytes),
         };
         if (fit[0] < s->fit_forward) s->fit_forward = fit[0];
         if (fit[1] < s->fit_early) s->fit_early = fit[1];
@@ -285,8 +276,9 @@ static void consider(struct hec_search *s, const struct hec_choice *choice, int 
         if ((rematerialize >= 0 && rematerialize != again) || s->count == HEC_CANDIDATES_MAX)
             continue;
         struct hec_candidate *c = &s->candidate[s->count++];
-        const double all = phases.reduce_us + (1 + again) * phases.gather_us;
-        const double waited = again ? phases.exposed_again_us : phases.exposed_us;
+        const double all = phases.calibrate_us + phases.reduce_us + (1 + again) * phases.gather_us;
+        const double waited =
+            phases.calibrate_us + (again ? phases.exposed_again_us : phases.exposed_us);
         *c = (struct hec_candidate){.choice = *choice,
                                     .rematerialize = again,
                                     .phases = phases,
@@ -300,23 +292,27 @@ static void consider(struct hec_search *s, const struct hec_choice *choice, int 
 
 // ---- the choice
 
-// Whether `a` is to be preferred to `b`.
-static bool is_better(const struct hec_candidate *a, const struct hec_candidate *b) {
+// Whether `a` is faster than `b`, or nearer to what memory there is.
+static bool is_faster(const struct hec_candidate *a, const struct hec_candidate *b) {
     if (a->fits != b->fits) return a->fits;
     if (!a->fits) return a->replica_bytes < b->replica_bytes;
-    const double limit = alike * b->iteration_us;
-    if (a->iteration_us < b->iteration_us - limit) return true;
-    if (a->iteration_us > b->iteration_us + limit) return false;
-    if (a->replica_bytes != b->replica_bytes) return a->replica_bytes < b->replica_bytes;
     return a->iteration_us < b->iteration_us;
 }
 
 // The best one but `except`; -1: there is none.
 static int best_of(const struct hec_search *s, int except) {
-    int best = -1;
+    int fastest = -1;
     for (int i = 0; i < s->count; i++) {
         if (i == except) continue;
-        if (best < 0 || is_better(&s->candidate[i], &s->candidate[best])) best = i;
+        if (fastest < 0 || is_faster(&s->candidate[i], &s->candidate[fastest])) fastest = i;
+    }
+    if (fastest < 0 || !s->candidate[fastest].fits) return fastest;
+    int best = fastest;
+    for (int i = 0; i < s->count; i++) {
+        const struct hec_candidate *c = &s->candidate[i];
+        const bool near = c->iteration_us <= (1 + alike) * s->candidate[fastest].iteration_us;
+        if (i != except && c->fits && near && c->replica_bytes < s->candidate[best].replica_bytes)
+            best = i;
     }
     return best;
 }
@@ -362,9 +358,9 @@ static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_ch
     // Policies that keep nothing at owners need room for all experts.
     const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
     const int64_t share = (most_experts(s) + devices - 1) / devices;
-    int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8, share, share + 1, 2 * share};
+    int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8, 12, 16, share, share + 1, 2 * share};
     const int given = listed(module, "parallel.placement.memory", value);
-    const int usual = s->policy->from_shards ? 9 : 6;
+    const int usual = s->policy->from_shards ? 11 : 8;
     for (int i = 0; i < (given ? given : usual); i++) {
         c.slots = value[i];
         if (c.slots <= most_experts(s)) consider(s, &c, again);
@@ -466,10 +462,17 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
     return true;
 }
 
+static int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
 struct hec_movement hec_search_movement(const struct hec_search *s) {
     const struct hec_candidate *c = &s->candidate[s->chosen];
     const struct hec_machine *m = &s->costs.machine;
-    const double link = m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth;
     struct hec_movement movement = {
         .even = s->even,
         .overlap = c->choice.overlap,
@@ -480,14 +483,22 @@ struct hec_movement hec_search_movement(const struct hec_search *s) {
         .reshard_every = s->reshard_every,
     };
     strncpy(movement.policy, s->policy->name, HEC_POLICY_NAME - 1);
+    movement.gather_hidden_first = movement.gather_hidden = INT32_MAX;
+    movement.reduce_hidden_first = movement.reduce_hidden = INT32_MAX;
     for (int i = 0; i < s->costs.count; i++) { // Prices are those of the dearest set.
-        const struct hec_set_cost *set = &s->costs.set[i];
-        const int64_t compute = (int64_t)(1e6 * set->row_forward_us) + 1;
-        const int64_t send = (int64_t)(1e12 * (double)set->row_bytes / m->intra_bandwidth) + 1;
-        if (compute > movement.row_compute) movement.row_compute = compute;
-        if (send > movement.row_send) movement.row_send = send;
-        if (set->chunk_bytes > movement.chunk_bytes) movement.chunk_bytes = set->chunk_bytes;
+        const struct hec_hidden hidden = hec_hidden_of(m, &s->costs.set[i]);
+        const struct hpl_costs price = hec_prices_of(m, &s->costs.set[i]);
+        movement.row_compute = most(movement.row_compute, price.row_compute);
+        movement.row_send = most(movement.row_send, price.row_send);
+        movement.row_cross = most(movement.row_cross, price.row_cross);
+        movement.chunk_send = most(movement.chunk_send, price.chunk_send);
+        movement.grad_send = most(movement.grad_send, price.grad_send);
+        movement.chunk_near = most(movement.chunk_near, price.chunk_near);
+        movement.chunk_bytes = most(movement.chunk_bytes, s->costs.set[i].chunk_bytes);
+        movement.gather_hidden_first = least(movement.gather_hidden_first, hidden.gather_first);
+        movement.gather_hidden = least(movement.gather_hidden, hidden.gather);
+        movement.reduce_hidden_first = least(movement.reduce_hidden_first, hidden.reduce_first);
+        movement.reduce_hidden = least(movement.reduce_hidden, hidden.reduce);
     }
-    movement.chunk_send = (int64_t)(1e12 * (double)movement.chunk_bytes / link) + 1;
     return movement;
 }

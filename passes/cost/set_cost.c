@@ -180,6 +180,39 @@ static bool check_sizes(MlirOperation module, MlirOperation set) {
     return false;
 }
 
+int64_t hec_fitting(const struct hec_machine *m, double us, int64_t bytes) {
+    const double link =
+        hec_share_of_link * (m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth);
+    const double latency = m->nodes > 1 ? m->inter_latency : m->intra_latency;
+    const double count = (1e-6 * us - latency) * link / (double)(bytes > 0 ? bytes : 1);
+    if (count >= INT32_MAX) return INT32_MAX;
+    return count > 0 ? (int64_t)count : 0;
+}
+
+struct hec_hidden hec_hidden_of(const struct hec_machine *machine,
+                                const struct hec_set_cost *cost) {
+    return (struct hec_hidden){
+        .gather_first = hec_fitting(machine, cost->window_us, cost->chunk_bytes),
+        .gather = hec_fitting(machine, hec_early_window_us(cost), cost->chunk_bytes),
+        .reduce_first = hec_fitting(machine, cost->reduce_window_us, cost->grad_bytes),
+        .reduce = hec_fitting(machine, hec_late_window_us(cost), cost->grad_bytes),
+    };
+}
+
+struct hpl_costs hec_prices_of(const struct hec_machine *m, const struct hec_set_cost *cost) {
+    const bool several = m->nodes > 1;
+    const double near = 1e12 / m->intra_bandwidth; // Of a byte.
+    const double far = several ? 1e12 / m->inter_bandwidth : near;
+    return (struct hpl_costs){
+        .row_compute = (int64_t)(1e6 * cost->row_forward_us) + 1,
+        .row_send = (int64_t)(near * (double)cost->row_bytes) + 1,
+        .row_cross = several ? (int64_t)(far * (double)cost->row_bytes) + 1 : 0,
+        .chunk_send = (int64_t)(far * (double)cost->chunk_bytes) + 1,
+        .grad_send = several ? (int64_t)(far * (double)cost->grad_bytes) + 1 : 0,
+        .chunk_near = several ? (int64_t)(near * (double)cost->chunk_bytes) + 1 : 0,
+    };
+}
+
 bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
     struct hec_sites sites;
     *costs = (struct hec_costs){.machine = hec_machine_of(module)};

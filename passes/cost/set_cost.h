@@ -5,6 +5,7 @@
 
 #include "passes/cost/machine.h"
 #include "passes/movement.h"
+#include "runtime/plan/types.h"
 
 enum { HEC_SET_NAME = 64 };
 
@@ -36,6 +37,20 @@ static inline double hec_late_window_us(const struct hec_set_cost *cost) {
     const double experts = cost->layers > 1 ? (double)cost->rows * cost->row_backward_us : 0;
     return cost->reduce_window_us + experts;
 }
+
+// Chunks entering a node that a window hides: parameters of the first layer and of the others, gradients
+// likewise. Of replicas that are kept until backward.
+struct hec_hidden {
+    int64_t gather_first, gather, reduce_first, reduce;
+};
+
+// How many of `bytes` each fit over the network of a node, or of the only node, in a time.
+int64_t hec_fitting(const struct hec_machine *machine, double us, int64_t bytes);
+
+struct hec_hidden hec_hidden_of(const struct hec_machine *machine, const struct hec_set_cost *cost);
+
+// What the planner weighs, in picoseconds.
+struct hpl_costs hec_prices_of(const struct hec_machine *machine, const struct hec_set_cost *cost);
 
 struct hec_costs {
     struct hec_machine machine;

@@ -17,7 +17,8 @@ struct stage {
     struct hec_arena arena;
     struct hpl_topology topology;
     struct hpl_work work;
-    struct hpl_plan plan, before;
+    struct hpl_plan plan, before; // The second, where there is one, before it was calibrated.
+    bool calibrated;
     int64_t *share;
     uint32_t *forecast, *exact, *step; // [devices][experts]
     uint32_t *quota;                   // [holders]
@@ -116,7 +117,8 @@ static struct hpl_problem problem_of(struct stage *s, int64_t layer,
                                      const struct hpl_loads *loads) {
     const struct hec_set_cost *cost = s->scene->cost;
     const struct hec_machine *m = s->scene->machine;
-    const double link = m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth;
+    const struct hec_hidden hidden = hec_hidden_of(m, cost);
+    const bool first = layer == 0;
     const int32_t paying = hpl_paying_rows(cost->chunk_bytes, cost->grad_bytes, cost->row_bytes);
     return (struct hpl_problem){
         .topology = &s->topology,
@@ -128,10 +130,12 @@ static struct hpl_problem problem_of(struct stage *s, int64_t layer,
                    .chunk_bytes = cost->chunk_bytes,
                    .slack = SLACK,
                    .replica_rows = calibrates(s->choice) ? INT32_MAX : paying,
-                   .import_rows = 1},
-        .costs = {.row_compute = (int64_t)(1e6 * cost->row_forward_us) + 1,
-                  .row_send = (int64_t)(1e12 * (double)cost->row_bytes / m->intra_bandwidth) + 1,
-                  .chunk_send = (int64_t)(1e12 * (double)cost->chunk_bytes / link) + 1},
+                   .import_rows = 1,
+                   .gather_hidden = (int32_t)(first ? hidden.gather_first : hidden.gather),
+                   .reduce_hidden = (int32_t)(first ? hidden.reduce_first : hidden.reduce),
+                   .gather_rows = hpl_paying_rows(cost->chunk_bytes, 0, cost->row_bytes),
+                   .reduce_rows = hpl_paying_rows(0, cost->grad_bytes, cost->row_bytes)},
+        .costs = hec_prices_of(m, cost),
     };
 }
 
@@ -147,7 +151,8 @@ static bool calibrate(struct stage *s, struct hpl_problem problem, double *added
     if (hpl_calibrate(&problem, s->choice->policy, split_of(s->choice), always, &s->plan, &result,
                       &s->work) != HPL_OK)
         return false;
-    if (result.taken) *added += (double)result.price / 1e6;
+    s->calibrated = result.taken;
+    if (result.taken) *added += (double)result.wait / 1e6;
     return true;
 }
 
@@ -156,6 +161,7 @@ static bool make_plan(struct stage *s, int64_t layer, int64_t at, double *calibr
     const struct hec_choice *c = s->choice;
     const struct hpl_loads forecast = {s->topology.devices, s->scene->cost->experts, s->forecast};
     const struct hpl_loads exact = {s->topology.devices, s->scene->cost->experts, s->exact};
+    s->calibrated = false;
     form_forecast(s, layer, at);
     step_of(s, layer, at, s->exact);
     struct hpl_problem problem = problem_of(s, layer, is_exact(c) ? &exact : &forecast);
@@ -204,8 +210,8 @@ static bool count_rows(struct stage *s, double *cross, double *intra) {
 }
 
 // Whom the chunk comes from. A policy that places rarely has moved owners before: to the first holder.
-static int32_t source_of(const struct stage *s, const int32_t *owner, int32_t expert) {
-    const struct hpl_plan *plan = &s->plan;
+static int32_t source_of(const struct stage *s, const struct hpl_plan *plan, const int32_t *owner,
+                         int32_t expert) {
     if (s->choice->policy->when != HPL_WHEN_PERIODIC) return owner[expert];
     for (int32_t k = plan->first[expert]; k < plan->first[expert + 1]; k++) {
         if (plan->holder[k] == owner[expert]) return owner[expert];
@@ -215,13 +221,12 @@ static int32_t source_of(const struct stage *s, const int32_t *owner, int32_t ex
 
 // Chunks that enter nodes and devices. Where chunks are cut over all devices, holders get all parts
 // but their own.
-static double count_chunks(struct stage *s, const int32_t *owner) {
-    const struct hpl_plan *plan = &s->plan;
+static double count_chunks(struct stage *s, const struct hpl_plan *plan, const int32_t *owner) {
     double replicas = 0;
     memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->topology.devices);
     memset(s->entered, 0, sizeof *s->entered * (size_t)s->topology.nodes);
     for (int32_t e = 0; e < plan->experts; e++) {
-        const int32_t source = source_of(s, owner, e);
+        const int32_t source = source_of(s, plan, owner, e);
         int32_t last = -1;
         for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
             const int32_t d = plan->holder[k], n = s->topology.node[d];
@@ -261,23 +266,37 @@ static double above(double us, double window) {
     return us > window ? us - window : 0;
 }
 
-// What transfers of chunks cost, and what of it no computation hides.
-static void add_movement(struct stage *s, struct hec_phases *step) {
+// Sets entries and received to those of `plan`; returns the time its chunks take.
+static double chunks_us(struct stage *s, const struct hpl_plan *plan, const int32_t *owner,
+                        int64_t bytes, struct hec_phases *step) {
+    step->replicas = count_chunks(s, plan, owner);
+    step->entries = (double)largest(s->entered, s->topology.nodes);
+    step->received = (double)largest(s->chunks, s->topology.devices);
+    return hec_transfer_us(s->scene->machine, step->entries, step->received, bytes);
+}
+
+// What transfers of chunks cost, and what of it no computation hides. The first layer's parameters come
+// behind what is before its experts alone, and its gradients go behind what is left of backward. What
+// calibration adds comes by itself, and has been waited for.
+static void add_movement(struct stage *s, int64_t layer, struct hec_phases *step) {
     const struct hec_set_cost *cost = s->scene->cost;
-    const struct hec_machine *m = s->scene->machine;
-    step->gather_us = hec_transfer_us(m, step->entries, step->received, cost->chunk_bytes);
-    step->reduce_us = hec_transfer_us(m, step->entries, step->received, cost->grad_bytes);
-    const bool exact = is_exact(s->choice);
-    const double first = 1 / (double)cost->layers, next = 1 - first;
+    const int32_t *owner = s->scene->owner + layer * cost->experts;
+    const bool exact = is_exact(s->choice), first = layer == 0;
     const double window = exact ? cost->exact_window_us : cost->window_us;
-    const double early = exact ? window : hec_early_window_us(cost);
-    const double last = first * above(step->reduce_us, cost->reduce_window_us); // Layer 0's.
-    step->exposed_us = first * above(step->gather_us, window) +
-                       next * above(step->gather_us, early) + last +
-                       next * above(step->reduce_us, hec_late_window_us(cost));
+    const double early = exact || first ? window : hec_early_window_us(cost);
+    const double late = first ? cost->reduce_window_us : hec_late_window_us(cost);
+    step->gather_us =
+        chunks_us(s, s->calibrated ? &s->before : &s->plan, owner, cost->chunk_bytes, step);
+    const double again = chunks_us(s, &s->plan, owner, cost->chunk_bytes, step);
+    step->reduce_us = chunks_us(s, &s->plan, owner, cost->grad_bytes, step);
+    step->exposed_us = above(step->gather_us, early) + above(step->reduce_us, late);
+    step->exposed_again_us = above(step->gather_us, window);
+    if (!first) {
+        step->exposed_again_us += above(step->reduce_us + again, cost->again_window_us);
+        return;
+    }
     // The last layer's parameters come again at the start of backward, behind hardly anything.
-    step->exposed_again_us = above(step->gather_us, window) + first * step->gather_us + last +
-                             next * above(step->reduce_us + step->gather_us, cost->again_window_us);
+    step->exposed_again_us += again + above(step->reduce_us, cost->reduce_window_us);
 }
 
 static bool simulate_step(struct stage *s, int64_t layer, int64_t at, struct hec_phases *step) {
@@ -285,9 +304,7 @@ static bool simulate_step(struct stage *s, int64_t layer, int64_t at, struct hec
     const int32_t devices = s->topology.devices, nodes = s->topology.nodes;
     if (!make_plan(s, layer, at, &step->calibrate_us) || !count_rows(s, &step->cross, &step->intra))
         return false;
-    step->replicas = count_chunks(s, s->scene->owner + layer * cost->experts);
-    step->entries = (double)largest(s->entered, nodes);
-    step->received = (double)largest(s->chunks, devices);
+    add_movement(s, layer, step);
     double all = 0;
     for (int32_t d = 0; d < devices; d++) all += (double)s->load[d];
     if (all == 0) all = 1;
@@ -307,7 +324,6 @@ static bool simulate_step(struct stage *s, int64_t layer, int64_t at, struct hec
     step->imbalance = most / mean;
     step->cross /= all;
     step->intra /= all;
-    add_movement(s, step);
     return true;
 }
 
@@ -327,17 +343,24 @@ bool hec_simulate(const struct hec_scene *scene, const struct hec_choice *choice
     const int64_t usable = times > 1 ? times - 1 : 1; // The first has no forecast but itself.
     const int64_t all = usable * scene->layers;
     const int64_t count = all < scene->steps ? all : scene->steps;
-    struct hec_phases sum = {0};
+    struct hec_phases sum[2] = {{0}}; // Of other layers, of first ones.
+    int64_t counted[2] = {0};
     bool sound = count > 0;
     for (int64_t i = 0; i < count && sound; i++) {
-        const int64_t at = i * all / count;
+        const int64_t at = i * all / count, layer = at % scene->layers;
         struct hec_phases step = {0};
-        sound =
-            simulate_step(&s, at % scene->layers, times - 1 - (at / scene->layers) % usable, &step);
-        hec_phases_add(&sum, &step, 1.0 / (double)count);
+        sound = simulate_step(&s, layer, times - 1 - (at / scene->layers) % usable, &step);
+        hec_phases_add(&sum[layer == 0], &step, 1);
+        counted[layer == 0]++;
     }
     hec_arena_free(&s.arena);
-    *phases = sum;
+    // Each as often as in the program, where a few layers stand for many.
+    const double first = counted[1] == count ? 1 : counted[1] ? 1 / (double)scene->cost->layers : 0;
+    *phases = (struct hec_phases){0};
+    for (int k = 0; k < 2; k++) {
+        if (counted[k])
+            hec_phases_add(phases, &sum[k], (k ? first : 1 - first) / (double)counted[k]);
+    }
     return sound;
 }
 

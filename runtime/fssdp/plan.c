@@ -63,10 +63,12 @@ void hrt_plan_with_owners(struct hpl_plan *to, const struct hpl_plan *plan, cons
 
 // ---- what a policy is given
 
-// Rows that make a chunk worth its bytes: fewer cost less than it does.
-static int32_t paying_rows(const struct hrt_fssdp *fssdp, const struct hrt_moving_set *moving) {
+// Rows that make a chunk's parameters, its gradient or both worth their bytes: fewer cost less.
+static int32_t paying_rows(const struct hrt_fssdp *fssdp, const struct hrt_moving_set *moving,
+                           bool params, bool grads) {
     const int64_t row = moving->set->width * (int64_t)hrt_element_bytes(fssdp->program->precision);
-    return hpl_paying_rows(moving->slots.param_stride, moving->slots.grad_stride, row);
+    return hpl_paying_rows(params ? moving->slots.param_stride : 0,
+                           grads ? moving->slots.grad_stride : 0, row);
 }
 
 static struct hpl_problem problem_of(const struct hrt_fssdp *fssdp, int set, int64_t layer,
@@ -74,6 +76,7 @@ static struct hpl_problem problem_of(const struct hrt_fssdp *fssdp, int set, int
     const struct hrt_movement *movement = fssdp->movement;
     const struct hrt_moving_set *moving = &fssdp->set[set];
     const int64_t experts = moving->set->experts;
+    const bool first = layer == 0; // Behind attention alone, and gradients behind less.
     const bool calibrates = fssdp->policy->calibrates && movement->calibrate != HRT_CALIBRATE_NEVER;
     const int64_t overlap = movement->overlap < experts ? movement->overlap : experts;
     const int64_t slots = movement->slots < experts ? movement->slots : experts;
@@ -89,11 +92,20 @@ static struct hpl_problem problem_of(const struct hrt_fssdp *fssdp, int set, int
                    .window_bytes = movement->window_bytes,
                    .slack = SLACK,
                    // What balance does not need before the gate is left to calibration.
-                   .replica_rows = calibrates ? INT32_MAX : paying_rows(fssdp, moving),
-                   .import_rows = 1},
+                   .replica_rows = calibrates ? INT32_MAX : paying_rows(fssdp, moving, true, true),
+                   .import_rows = 1,
+                   .gather_hidden =
+                       (int32_t)(first ? movement->gather_hidden_first : movement->gather_hidden),
+                   .reduce_hidden =
+                       (int32_t)(first ? movement->reduce_hidden_first : movement->reduce_hidden),
+                   .gather_rows = paying_rows(fssdp, moving, true, false),
+                   .reduce_rows = paying_rows(fssdp, moving, false, true)},
         .costs = {.row_compute = movement->row_compute,
                   .row_send = movement->row_send,
-                  .chunk_send = movement->chunk_send},
+                  .chunk_send = movement->chunk_send,
+                  .chunk_near = movement->chunk_near,
+                  .grad_send = movement->grad_send,
+                  .row_cross = movement->row_cross},
     };
 }
 

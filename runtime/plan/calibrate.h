@@ -13,9 +13,12 @@ struct hpl_calibration {
     bool taken;
     int64_t level_before; // Largest load on a device, rows at speed one, rounded up.
     int64_t level_after;
-    int64_t added; // Replicas that the calibrated plan adds.
-    int64_t gain;  // Compute time saved on the busiest device.
-    int64_t price; // Time of the device that receives most new chunks: exposed.
+    int64_t cross_before; // Rows over the link of the busiest node, one way. 0 where they are not
+    int64_t cross_after;  // weighed: without a price, or split evenly.
+    int64_t added;        // Replicas that the calibrated plan adds.
+    int64_t gain;         // Time saved: computing on the busiest device, rows of the busiest node.
+    int64_t wait;         // Time of the device, or node, that receives most new chunks: exposed.
+    int64_t price;        // The same, and that of the gradients that nothing hides.
 };
 
 // Runs the policy again on the exact counts, with the slots and entries that `present` left, and
@@ -25,7 +28,7 @@ struct hpl_calibration {
 //   plan     the calibrated plan when taken, else a copy of the present one
 //   policy   one with `calibrates` set
 //   split    how rows will be split, which decides what a plan is worth
-//   always   take it whenever it lowers the largest load (to see what the budget allows)
+//   always   take it whenever it saves time (to see what the budget allows)
 //
 // Pure, so every rank decides alike. HPL_BAD_ARGUMENT, HPL_NO_ROOM.
 enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hpl_policy *policy,
@@ -33,8 +36,9 @@ enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hp
                               struct hpl_calibration *result, struct hpl_work *work);
 
 // What changes in a problem behind the gate. Chunks are waited for, whatever the windows hide: so their
-// price limits them, not the entries, and balance alone may ask for them. A row that a device is spared
-// counts forward and backward, which takes twice as long.
+// price limits them, not the entries, and only balance may ask for them, or rows across nodes where
+// those have a price. A row that a device is spared counts forward and backward, which takes twice as
+// long; a row that stays in its node is spared four ways.
 void hpl_calibration_terms(struct hpl_problem *problem);
 
 #ifdef __cplusplus

@@ -51,7 +51,9 @@ enum hpl_status hpl_problem_check(const struct hpl_problem *problem) {
     }
     if (budget->slots < 0 || budget->slots > HPL_EXPERTS_MAX || budget->entries < 0 ||
         budget->chunk_bytes < 0 || budget->window_bytes < 0 || budget->replica_rows < 0 ||
-        budget->import_rows < 0 || budget->slack < 0 || budget->slack > HPL_SLACK_MAX) {
+        budget->import_rows < 0 || budget->gather_hidden < 0 || budget->reduce_hidden < 0 ||
+        budget->gather_rows < 0 || budget->reduce_rows < 0 || budget->slack < 0 ||
+        budget->slack > HPL_SLACK_MAX) {
         return HPL_BAD_ARGUMENT;
     }
     for (int32_t e = 0; e < problem->experts; e++) {

@@ -26,6 +26,7 @@ static bool take_arrays(struct hpl_quota *q, struct hpl_work *work) {
     q->node_rows = HPL_TAKE(work, (int64_t)nodes * experts, uint32_t);
     q->import = HPL_TAKE(work, (int64_t)nodes * q->import_limit, int32_t);
     q->imports = HPL_TAKE(work, nodes, int32_t);
+    q->entered = HPL_TAKE(work, nodes, int32_t);
     q->locked = HPL_TAKE(work, nodes, int32_t);
     q->all_imports = HPL_TAKE(work, nodes, int32_t);
     q->best_imports = HPL_TAKE(work, nodes, int32_t);
@@ -34,6 +35,9 @@ static bool take_arrays(struct hpl_quota *q, struct hpl_work *work) {
     q->where.first = HPL_TAKE(work, experts + 1, int32_t);
     q->where.holder = HPL_TAKE(work, where, int32_t);
     q->share = HPL_TAKE(work, where, int64_t);
+    q->link_in = HPL_TAKE(work, nodes, int64_t);
+    q->link_out = HPL_TAKE(work, nodes, int64_t);
+    q->home_first = HPL_TAKE(work, nodes + 2, int32_t);
     q->node_first = HPL_TAKE(work, nodes + 2, int32_t);
     q->item = HPL_TAKE(work, where, int32_t);
     q->item_rows = HPL_TAKE(work, where, int64_t);
@@ -43,9 +47,10 @@ static bool take_arrays(struct hpl_quota *q, struct hpl_work *work) {
     int64_t slots = 0;
     for (int32_t d = 0; d < topology->devices; d++) slots += q->draft.slots_left[d];
     q->added = HPL_TAKE(work, slots, struct hpl_pair);
-    return q->node_rows && q->import && q->imports && q->locked && q->all_imports &&
+    return q->node_rows && q->import && q->imports && q->entered && q->locked && q->all_imports &&
            q->best_imports && q->short_of && q->where.first && q->where.holder && q->share &&
-           q->node_first && q->item && q->item_rows && q->rest && q->room && q->ids && q->added;
+           q->link_in && q->link_out && q->home_first && q->node_first && q->item && q->item_rows &&
+           q->rest && q->room && q->ids && q->added;
 }
 
 // Nodes as devices, each a node of its own.
@@ -129,6 +134,13 @@ static enum hpl_status choose_and_share(struct hpl_quota *q, struct hpl_work *wo
     const int64_t least = hpl_max(q->problem->budget.import_rows, 1);
     hpl_quota_choose_imports(q, least);
     enum hpl_status status = share_nodes(q, work);
+    if (status == HPL_OK && !q->raised && hpl_quota_even_links(q)) {
+        status = share_nodes(q, work);
+        if (status == HPL_OK && q->raised) { // Balance first.
+            hpl_quota_choose_imports(q, least);
+            status = share_nodes(q, work);
+        }
+    }
     if (status == HPL_OK && least > 1 && q->raised) {
         hpl_quota_choose_imports(q, 1);
         status = share_nodes(q, work);
@@ -227,6 +239,18 @@ static void limit_entries(struct hpl_quota *q) {
     }
 }
 
+// Chunks of other nodes that are in each node already, with replicas of `present`.
+static void count_entered(struct hpl_quota *q) {
+    const struct hpl_topology *topology = q->problem->topology;
+    hpl_zero_i32(q->entered, topology->nodes);
+    for (int32_t e = 0; e < q->problem->experts; e++) {
+        for (int32_t n = 0; n < topology->nodes; n++) {
+            q->entered[n] +=
+                *hpl_draft_copies(&q->draft, n, e) > 0 && topology->node[q->problem->owner[e]] != n;
+        }
+    }
+}
+
 static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share;
@@ -238,6 +262,7 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     }
     if (status == HPL_OK) {
         hpl_tally_nodes(problem->topology, problem->loads, q.node_rows);
+        count_entered(&q);
         status = pack(&q, work);
     }
     if (status == HPL_OK) {

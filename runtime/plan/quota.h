@@ -18,10 +18,14 @@ struct hpl_quota {
     int32_t import_limit;  // Entries of a node, at most.
     int32_t *import;       // [nodes][import_limit] most asked first
     int32_t *imports;      // [nodes] how many of them are taken
+    int32_t *entered;      // [nodes] chunks that had entered before
     int32_t *locked;       // [nodes] how many of those balance asks for; they stand in front
     int32_t *all_imports;  // [nodes] how many there were before any was dropped
     int32_t *best_imports; // [nodes] how many gave the least load
     int32_t *short_of;     // [nodes] experts that packing left over
+
+    int64_t *link_in, *link_out; // [nodes] rows across
+    int32_t *home_first;         // [nodes + 1] experts by their owners' nodes
 
     struct hpl_topology nodes; // Nodes as devices.
     struct hpl_plan where;     // Which node has which expert.
@@ -44,8 +48,12 @@ struct hpl_quota {
 };
 
 // Step 1: fills `import` and `imports`, by the rows that would otherwise leave the node, if those
-// are at least `least`.
+// are at least `least`, and more where the chunk is waited for.
 void hpl_quota_choose_imports(struct hpl_quota *q, int64_t least);
+
+// Evens the links of nodes: while more rows come to one than leave any, another node imports from it
+// in place of from others. False: nothing has changed.
+bool hpl_quota_even_links(struct hpl_quota *q);
 
 // Step 1 again, where nodes cannot be balanced with those imports: exchanges some so that experts
 // whose rows are too many for the nodes that have them get more nodes.

@@ -79,13 +79,20 @@ struct hpl_budget {
     int32_t replica_rows; // Rows that a replica must keep on its device to be worth its bytes, when
                           // balance does not ask for it.
     int32_t import_rows;  // Rows that an entry must keep in its node, likewise.
+    // Entries whose parameters, and whose gradients, computation hides. Of the ones behind them each
+    // must keep twice that many rows more in its node, because it is waited for; 0: it costs nothing.
+    int32_t gather_hidden, reduce_hidden;
+    int32_t gather_rows, reduce_rows;
 };
 
 // Prices for the policies that weigh time; integers in any one unit (picoseconds, say).
 struct hpl_costs {
     int64_t row_compute; // One row through an expert, forward.
     int64_t row_send;    // One row to another device.
-    int64_t chunk_send;  // One chunk to another device.
+    int64_t chunk_send;  // One chunk to another device; to another node, where chunk_near is given.
+    int64_t grad_send;   // A chunk's gradient to another node, where nothing hides it.
+    int64_t chunk_near;  // One chunk to another device of the node; 0: as chunk_send.
+    int64_t row_cross;   // One row over its node's link; 0: calibration weighs computation alone.
 };
 
 // A fraction of rows per unit of speed: the load at which a device of speed s has num * s / den.

@@ -167,7 +167,8 @@ static void set_costs(struct options *o, const char *value) {
     if (numbers("costs", value, INT32_MAX, costs, 3) != 3) {
         refuse("costs", value, "three numbers are wanted");
     }
-    o->setting.costs = (struct hpl_costs){costs[0], costs[1], costs[2]};
+    o->setting.costs =
+        (struct hpl_costs){.row_compute = costs[0], .row_send = costs[1], .chunk_send = costs[2]};
 }
 
 static void set_print(struct options *o, const char *value) {
