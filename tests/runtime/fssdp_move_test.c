@@ -168,8 +168,11 @@ static void check_sums(const struct moving *m, int64_t layer, int step) {
 static void forward(struct moving *m, int64_t layer, int step) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
     int32_t loads[EXPERTS_MAX];
+    double before = fssdp->moved.bytes;
     hrt_plan(fssdp, 0, layer);
     hrt_materialize(fssdp, 0, layer, false);
+    const bool prefetched = layer > 0 && !m->movement.rematerialize;
+    CHECK(!prefetched || fssdp->moved.bytes == before); // Nothing comes twice.
     hrt_route(m->state.experts, 0, layer, loads, NULL, 0);
     hrt_await(fssdp, 0, layer);
     check_params(m, layer, step);
@@ -177,7 +180,10 @@ static void forward(struct moving *m, int64_t layer, int step) {
         hrt_release_params(fssdp, 0, layer);
         return;
     }
-    for (int wave = 0; wave < 2; wave++) hrt_prefetch(fssdp, 0, layer + 1);
+    hrt_prefetch(fssdp, 0, layer + 1);
+    before = fssdp->moved.bytes;
+    hrt_prefetch(fssdp, 0, layer + 1); // Another wave.
+    CHECK(fssdp->moved.bytes == before);
     check_params(m, layer, step);
 }
 
