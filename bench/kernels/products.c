@@ -1,120 +1,151 @@
-// The products, plain and grouped.
+// The plain products by shape, rows and precision: in full next to rivals, or in short as one table.
 #include "bench/kernels/bench.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
-#include "kernels/grouped/grouped.h"
+#include "kernels/cpu/peak.h"
 #include "kernels/matmul/matmul.h"
 
-struct matmul {
+enum { widths = 4, forms = 3, precisions = 2 };
+
+static const int64_t width[widths][2] = {{256, 512}, {512, 1024}, {768, 1536}, {1024, 4096}};
+
+struct operands {
     struct hk_matmul_dims dims;
     float *a, *b, *c, *panels;
+    hk_bf16 *weights;
 };
 
 static void run_nn(void *context) {
-    const struct matmul *x = context;
+    const struct operands *x = context;
     hk_matmul_nn_f32(x->c, x->a, x->panels, HK_PANELS, x->dims, HK_STORE, NULL);
 }
 
 static void run_nt(void *context) {
-    const struct matmul *x = context;
+    const struct operands *x = context;
     hk_matmul_nt_f32(x->a, x->c, x->panels, HK_PANELS, x->dims, HK_STORE, NULL);
 }
 
 static void run_tn(void *context) {
-    const struct matmul *x = context;
+    const struct operands *x = context;
     hk_matmul_tn_f32(x->panels, x->a, x->c, HK_PANELS, x->dims, HK_ADD);
 }
 
-static void bench_matmul(int64_t m, int64_t k, int64_t n) {
-    const struct matmul x = {
+static void run_nn_bf16(void *context) {
+    const struct operands *x = context;
+    hk_matmul_nn_bf16(x->c, x->a, x->weights, HK_PANELS, x->dims, HK_STORE, NULL);
+}
+
+static void run_nt_bf16(void *context) {
+    const struct operands *x = context;
+    hk_matmul_nt_bf16(x->a, x->c, x->weights, HK_PANELS, x->dims, HK_STORE, NULL);
+}
+
+static void run_tn_bf16(void *context) {
+    const struct operands *x = context;
+    hk_matmul_tn_bf16(x->panels, x->a, x->c, HK_PANELS, x->dims, HK_ADD);
+}
+
+static void (*const run_of[precisions][forms])(void *context) = {
+    {run_nn, run_nt, run_tn},
+    {run_nn_bf16, run_nt_bf16, run_tn_bf16},
+};
+
+static struct operands make(int64_t m, int64_t k, int64_t n) {
+    const int64_t size = hk_panels_size_bf16(k, n);
+    const struct operands x = {
         .dims = {.m = m, .n = n, .k = k},
         .a = bench_floats(m * k),
         .b = bench_floats(k * n),
         .c = bench_floats(m * n),
-        .panels = bench_floats(hk_panels_size(k, n)),
+        .panels = bench_floats(size),
+        .weights = (hk_bf16 *)bench_floats(size / 2),
     };
-    const double flops = 2.0 * (double)m * (double)n * (double)k;
+    hk_panels_pack_f32(x.panels, x.b, k, n);
+    hk_round_panels_bf16(x.weights, x.panels, k, n);
+    return x;
+}
+
+static double flops_of(const struct operands *x) {
+    return 2.0 * (double)x->dims.m * (double)x->dims.n * (double)x->dims.k;
+}
+
+static void bench_matmul(int64_t m, int64_t k, int64_t n, bool bf16) {
+    static const char *const names[precisions][forms] = {
+        {"matmul_nn", "matmul_nt", "matmul_tn"},
+        {"matmul_nn_bf16", "matmul_nt_bf16", "matmul_tn_bf16"},
+    };
+    struct operands x = make(m, k, n);
+    const struct bench_product product = {.m = m, .n = n, .k = k, .a = x.a, .b = x.b, .c = x.c};
     char shape[64];
     snprintf(shape, sizeof shape, "M=%d K=%d N=%d", (int)m, (int)k, (int)n);
-    hk_panels_pack_f32(x.panels, x.b, k, n);
-
-    void *context = (void *)&x;
-    bench_print("matmul_nn", shape, "hecate", flops, 0, bench_seconds(run_nn, context));
-    const struct bench_product product = {.m = m, .n = n, .k = k, .a = x.a, .b = x.b, .c = x.c};
-    bench_rivals("matmul_nn", BENCH_NN, shape, &product, 1);
-    bench_print("matmul_nt", shape, "hecate", flops, 0, bench_seconds(run_nt, context));
-    bench_rivals("matmul_nt", BENCH_NT, shape, &product, 1);
-    bench_print("matmul_tn", shape, "hecate", flops, 0, bench_seconds(run_tn, context));
-    bench_rivals("matmul_tn", BENCH_TN, shape, &product, 1);
+    for (int f = 0; f < forms; f++) {
+        const char *name = names[bf16][f];
+        bench_print(name, shape, "hecate", flops_of(&x), 0, bench_seconds(run_of[bf16][f], &x));
+        if (!bf16) bench_rivals(name, (enum bench_form)f, shape, &product, 1);
+        if (bf16 && f == BENCH_NN) bench_rivals_bf16(name, shape, m, n, k, 1);
+    }
     bench_free_all();
+}
+
+static void bench_all(bool bf16) {
+    static const int64_t rows[] = {16, 64, 256, 1024, 4096};
+    for (int w = 0; w < widths; w++) {
+        for (int r = 0; r < 5; r++) bench_matmul(rows[r], width[w][0], width[w][1], bf16);
+    }
 }
 
 void bench_products(void) {
-    static const int64_t widths[][2] = {{256, 512}, {512, 1024}, {768, 1536}, {1024, 4096}};
-    static const int64_t rows[] = {16, 64, 256, 1024, 4096};
-    for (int w = 0; w < 4; w++) {
-        for (int r = 0; r < 5; r++) bench_matmul(rows[r], widths[w][0], widths[w][1]);
+    bench_all(false);
+}
+
+void bench_products_bf16(void) {
+    bench_all(true);
+}
+
+// GF/s of one shape.
+static void measure(double rate[precisions][forms], int64_t m, int64_t k, int64_t n) {
+    struct operands x = make(m, k, n);
+    for (int i = 0; i < precisions; i++) {
+        for (int f = 0; f < forms; f++) {
+            rate[i][f] = flops_of(&x) / bench_seconds(run_of[i][f], &x) / 1e9;
+        }
     }
-}
-
-enum { experts = 64, rows_max = 64 };
-
-struct grouped {
-    struct hk_grouped_dims dims;
-    const float *chunk[experts];
-    float *grad[experts];
-    int32_t first[experts + 1];
-    float *a, *c;
-};
-
-static void run_grouped_nn(void *context) {
-    const struct grouped *x = context;
-    hk_grouped_nn_f32(x->c, x->a, x->chunk, 0, x->first, x->dims, HK_STORE, NULL);
-}
-
-static void run_grouped_nt(void *context) {
-    const struct grouped *x = context;
-    hk_grouped_nt_f32(x->a, x->c, x->chunk, 0, x->first, x->dims, HK_STORE, NULL);
-}
-
-static void run_grouped_tn(void *context) {
-    const struct grouped *x = context;
-    hk_grouped_tn_f32(x->grad, 0, x->a, x->c, x->first, x->dims, HK_ADD);
-}
-
-// 64 experts: their weights do not fit into any cache, as in training.
-static void bench_experts(int64_t rows, int64_t k, int64_t n) {
-    struct grouped x = {.dims = {.experts = experts, .n = n, .k = k}};
-    struct bench_product products[experts];
-    x.a = bench_floats(experts * rows * k);
-    x.c = bench_floats(experts * rows * n);
-    for (int64_t e = 0; e < experts; e++) {
-        x.chunk[e] = bench_floats(hk_panels_size(k, n));
-        x.grad[e] = bench_floats(hk_panels_size(k, n));
-        x.first[e + 1] = (int32_t)((e + 1) * rows);
-        products[e] = (struct bench_product){
-            .m = rows,
-            .n = n,
-            .k = k,
-            .a = x.a + e * rows * k,
-            .b = x.grad[e], // Random numbers in either layout.
-            .c = x.c + e * rows * n,
-        };
-    }
-    const double flops = 2.0 * experts * (double)rows * (double)n * (double)k;
-    char shape[64];
-    snprintf(shape, sizeof shape, "64 x M=%d K=%d N=%d", (int)rows, (int)k, (int)n);
-    bench_print("grouped_nn", shape, "hecate", flops, 0, bench_seconds(run_grouped_nn, &x));
-    bench_rivals("grouped_nn", BENCH_NN, shape, products, experts);
-    bench_print("grouped_nt", shape, "hecate", flops, 0, bench_seconds(run_grouped_nt, &x));
-    bench_rivals("grouped_nt", BENCH_NT, shape, products, experts);
-    bench_print("grouped_tn", shape, "hecate", flops, 0, bench_seconds(run_grouped_tn, &x));
-    bench_rivals("grouped_tn", BENCH_TN, shape, products, experts);
     bench_free_all();
 }
 
-void bench_grouped(void) {
-    static const int64_t rows[] = {4, 16, rows_max, 256};
-    for (int r = 0; r < 4; r++) bench_experts(rows[r], 512, 1024);
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+// Shares of the multiply-add peak: of the highest of those measured between the shapes, for a processor's
+// clock changes with time.
+void bench_table(void) {
+    enum { rows = 3 };
+    static const int64_t row[rows] = {16, 64, 384};
+    double rate[widths][rows][precisions][forms], peak[precisions] = {0};
+    for (int w = 0; w < widths; w++) {
+        for (int r = 0; r < rows; r++) {
+            peak[0] = larger(peak[0], hk_peak_f32());
+            peak[1] = larger(peak[1], hk_peak_bf16());
+            measure(rate[w][r], row[r], width[w][0], width[w][1]);
+        }
+    }
+    printf("\nShares of the peak, %.1f GF/s, of bf16 %.1f GF/s, in %%\n\n", peak[0], peak[1]);
+    printf("|    K x N    |   M | NN fp32 | NT fp32 | TN fp32 | NN bf16 | NT bf16 | TN bf16 |\n");
+    printf("|-------------|----:|--------:|--------:|--------:|--------:|--------:|--------:|\n");
+    for (int w = 0; w < widths; w++) {
+        for (int r = 0; r < rows; r++) {
+            printf("| %4d x %-4d | %3d |", (int)width[w][0], (int)width[w][1], (int)row[r]);
+            for (int i = 0; i < precisions * forms; i++) {
+                const double share = rate[w][r][i / forms][i % forms] / peak[i / forms];
+                printf("   %5.1f |", 100 * share);
+            }
+            printf("\n");
+        }
+    }
+    printf("\n");
+    fflush(stdout);
 }
