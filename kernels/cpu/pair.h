@@ -14,6 +14,24 @@
 typedef int32_t pair __attribute__((may_alias));
 typedef int32_t pairs __attribute__((vector_size(HK_VECTOR_BYTES)));
 
+// Every other one of 64, 32 or 16 bytes of words, and of as many of pairs.
+#if HK_VECTOR_BYTES == 64
+#define HK_EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define HK_ODD_LANES 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#define HK_EVEN_WORDS HK_EVEN_LANES, 32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62
+#define HK_ODD_WORDS HK_ODD_LANES, 33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63
+#elif HK_VECTOR_BYTES == 32
+#define HK_EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14
+#define HK_ODD_LANES 1, 3, 5, 7, 9, 11, 13, 15
+#define HK_EVEN_WORDS HK_EVEN_LANES, 16, 18, 20, 22, 24, 26, 28, 30
+#define HK_ODD_WORDS HK_ODD_LANES, 17, 19, 21, 23, 25, 27, 29, 31
+#else
+#define HK_EVEN_LANES 0, 2, 4, 6
+#define HK_ODD_LANES 1, 3, 5, 7
+#define HK_EVEN_WORDS HK_EVEN_LANES, 8, 10, 12, 14
+#define HK_ODD_WORDS HK_ODD_LANES, 9, 11, 13, 15
+#endif
+
 #ifdef __AVX512BF16__
 
 // The processor's own: it rounds after each of the two products or after both, that is its choice.
@@ -23,10 +41,34 @@ HK_INLINE vec pairs_multiply_add(vec sum, pair x, pairs y) {
 
 #else
 
-HK_INLINE vec pairs_multiply_add(vec sum, pair x, pairs y) {
-    const pairs both = (pairs){0} + x; // Taken apart as a vector: scalars would have to come back.
-    sum += (vec)(both << 16) * (vec)(y << 16);
-    return sum + (vec)(both & (int32_t)0xffff0000) * (vec)(y & (int32_t)0xffff0000);
+// Pairs are multiplied part by part: the lower halves, then the upper ones.
+#define HK_PAIRS_IN_PARTS
+
+HK_INLINE pairs pairs_part(pairs y, int part) {
+    return part == 0 ? y << 16 : y & (int32_t)0xffff0000;
+}
+
+// In all lanes. Taken apart as a vector: scalars would have to come back.
+HK_INLINE pairs pair_part(pair x, int part) {
+    pairs both = (pairs){0} + x;
+#ifdef HK_X86
+    __asm__ volatile("" : "+v"(both));
+#endif
+    return pairs_part(both, part);
+}
+
+typedef uint32_t bits_of_vec __attribute__((vector_size(HK_VECTOR_BYTES)));
+
+// hk_bf16_round in the upper halves, zeros in the lower ones.
+HK_INLINE bits_of_vec vec_round(const float *from) {
+    bits_of_vec bits;
+    memcpy(&bits, from, sizeof bits);
+    const pairs magnitude = (pairs)(bits & 0x7fffffff);
+    const bits_of_vec nan = (bits_of_vec)(magnitude > 0x7f800000);
+    const bits_of_vec tiny = (bits_of_vec)(magnitude < 0x00800000);
+    const bits_of_vec nearest = bits + 0x7fff + (bits >> 16 & 1);
+    const bits_of_vec rounded = (nearest & ~nan) | ((bits | 0x00400000) & nan);
+    return ((rounded & ~tiny) | (bits & 0x80000000 & tiny)) & 0xffff0000;
 }
 
 #endif
@@ -42,6 +84,13 @@ HK_INLINE void pairs_of_row(pair *to, const float *from, int64_t count) {
     for (; i + 32 <= count; i += 32) {
         const __m512 low = _mm512_loadu_ps(from + i), high = _mm512_loadu_ps(from + i + 16);
         const __m512bh both = _mm512_cvtne2ps_pbh(high, low);
+        memcpy(to + i / 2, &both, sizeof both);
+    }
+#else
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+        const bits_of_vec a = vec_round(from + i), b = vec_round(from + i + lanes);
+        const bits_of_vec both = __builtin_shufflevector(a, b, HK_EVEN_LANES) >> 16 |
+                                 __builtin_shufflevector(a, b, HK_ODD_LANES);
         memcpy(to + i / 2, &both, sizeof both);
     }
 #endif
@@ -61,6 +110,11 @@ HK_INLINE void pairs_of_rows(pair *to, const float *low, const float *high, int6
         const __m512bh both =
             _mm512_cvtne2ps_pbh(_mm512_loadu_ps(high + j), _mm512_loadu_ps(low + j));
         _mm512_storeu_si512(to + j, _mm512_permutexvar_epi16(interleave, (__m512i)both));
+    }
+#else
+    for (; j + lanes <= count; j += lanes) {
+        const bits_of_vec both = vec_round(low + j) >> 16 | vec_round(high + j);
+        memcpy(to + j, &both, sizeof both);
     }
 #endif
     for (; j < count; j++) to[j] = pair_of(low[j], high[j]);
@@ -99,21 +153,6 @@ HK_INLINE void pack_weights(pair *panel, const hk_bf16 *from, int64_t row, int64
 // What follows turns weights: pairs of neighbouring rows become pairs of neighbouring columns.
 
 typedef int16_t words __attribute__((vector_size(HK_VECTOR_BYTES)));
-
-#if HK_VECTOR_BYTES == 64
-#define HK_EVEN_WORDS                                                                              \
-    0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46, 48, \
-        50, 52, 54, 56, 58, 60, 62
-#define HK_ODD_WORDS                                                                               \
-    1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43, 45, 47, 49, \
-        51, 53, 55, 57, 59, 61, 63
-#elif HK_VECTOR_BYTES == 32
-#define HK_EVEN_WORDS 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
-#define HK_ODD_WORDS 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
-#else
-#define HK_EVEN_WORDS 0, 2, 4, 6, 8, 10, 12, 14
-#define HK_ODD_WORDS 1, 3, 5, 7, 9, 11, 13, 15
-#endif
 
 // to[j * to_row + i] = columns 2 j and 2 j + 1 of row i, for `lanes` i and j. Rows lie in pairs: of
 // rows 2 i and 2 i + 1 at from + i * from_row.

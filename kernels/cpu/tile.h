@@ -14,13 +14,23 @@
 #include "kernels/cpu/operand.h"
 
 // 16 registers hold 6 x 2 sums and their operands; the 32 of AVX-512 hold 6 x 4. Where pairs have to
-// be taken apart, the parts need registers, too.
-#if defined(HK_OPERAND_BF16) && !defined(__AVX512BF16__)
+// be taken apart, the parts need registers, too: of 16, all but those of 5 x 2 sums.
+#ifdef HK_PAIRS_IN_PARTS
 #define HK_TILE_VECTORS 2
 #else
 #define HK_TILE_VECTORS (HK_VECTOR_BYTES == 64 ? 4 : 2)
 #endif
-enum { tile_rows = 6, tile_vectors = HK_TILE_VECTORS, tile_columns = tile_vectors * lanes };
+#if defined(HK_PAIRS_IN_PARTS) && HK_VECTOR_BYTES < 64
+#define HK_TILE_ROWS_6(...)
+enum { tile_rows = 5 };
+#else
+#define HK_TILE_ROWS_6(...) __VA_ARGS__
+enum { tile_rows = 6 };
+#endif
+enum { tile_vectors = HK_TILE_VECTORS, tile_columns = tile_vectors * lanes };
+
+// Tiles across a panel. With AVX2 they share what a row of tiles asks for.
+enum { strips = HK_PANEL / tile_columns, shares_lines = HK_VECTOR_BYTES == 32 };
 
 // Depth of a block of panel: 64 KiB, which stays in the second-level cache while the rows pass.
 enum { depth_max = 65536 / (HK_PANEL * (int)sizeof(operand)) };
@@ -68,6 +78,23 @@ HK_INLINE void tile_write_row(real *out, const vec *sum, int vectors, int64_t co
     for (int64_t j = 0; j < columns; j++) out[j] = (write == HK_ADD ? out[j] : 0) + row[j];
 }
 
+#ifdef HK_PAIRS_IN_PARTS
+// One part of a step. It reads what the other has read, for there are no registers to keep all in.
+HK_INLINE void tile_part(vec sum[tile_rows][tile_vectors], const pair *x, int64_t x_row,
+                         const pair *panel, int part, int rows, int vectors) {
+    pairs column[tile_vectors];
+    __asm__ volatile("" : "+r"(x), "+r"(panel)); // Else the compiler would keep it.
+    HK_UNROLL for (int v = 0; v < vectors; v++) {
+        memcpy(&column[v], panel + v * lanes, sizeof column[v]);
+        column[v] = pairs_part(column[v], part);
+    }
+    HK_UNROLL for (int i = 0; i < rows; i++) {
+        const pairs scalar = pair_part(x[i * x_row], part);
+        HK_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += (vec)scalar * (vec)column[v];
+    }
+}
+#endif
+
 HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
     vec sum[tile_rows][tile_vectors] = {0};
     const operand *x = t->x;
@@ -81,6 +108,13 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
         }
     }
     for (int64_t p = 0; p < t->depth; p++) {
+#ifdef HK_PAIRS_IN_PARTS
+        __builtin_prefetch(ahead, 0, 2);
+        ahead += t->ahead_depth;
+        HK_UNROLL for (int part = 0; part < terms; part++) {
+            tile_part(sum, x, x_row, panel, part, rows, vectors);
+        }
+#else
         operands column[tile_vectors];
         __builtin_prefetch(ahead, 0, 2);
         ahead += t->ahead_depth;
@@ -93,6 +127,7 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
                 sum[i][v] = HK_MULTIPLY_ADD(sum[i][v], scalar, column[v]);
             }
         }
+#endif
         x += t->x_depth;
         panel += HK_PANEL;
     }
@@ -111,11 +146,11 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
     HK_TILE(3, vectors)                                                                            \
     HK_TILE(4, vectors)                                                                            \
     HK_TILE(5, vectors)                                                                            \
-    HK_TILE(6, vectors)
+    HK_TILE_ROWS_6(HK_TILE(6, vectors))
 #define HK_TILE_NAMES(vectors)                                                                     \
     {                                                                                              \
         tile_1_##vectors, tile_2_##vectors, tile_3_##vectors, tile_4_##vectors, tile_5_##vectors,  \
-            tile_6_##vectors                                                                       \
+            HK_TILE_ROWS_6(tile_6_##vectors)                                                       \
     }
 
 HK_TILES(1)
@@ -139,6 +174,17 @@ static void (*const tile_of[tile_vectors][tile_rows])(const struct tile *) = {
 #endif
 };
 
+// Lines side by side, from `ahead` on, which `tiles` tiles share that cut a panel into strips: each asks for
+// less than one per step, so that what comes from far away does not hold up what is here. `i`: of t.
+HK_INLINE void tile_share_lines(struct tile *t, const operand *ahead, int64_t i, int64_t tiles) {
+    int64_t share = line;
+    while (share > 1 && t->ahead_tiles * share > tiles) share /= 2;
+    const bool asks = i / share < t->ahead_tiles;
+    t->ahead_depth = asks ? line / share : 0;
+    t->ahead = asks ? ahead + i / share * t->ahead_tile : t->panel;
+    t->ahead += i % share * t->depth * t->ahead_depth;
+}
+
 // One block of panel against `rows` rows, shared out evenly so that no tile is much smaller than
 // the others.
 HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
@@ -160,6 +206,9 @@ HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
             t.panel = panel + j;
             t.columns = left;
             t.x = x + begin * t.x_row;
+            if (shares_lines && ahead_depth == line) {
+                tile_share_lines(&t, ahead, i * strips + j / tile_columns, tiles * strips);
+            }
             tile_of[vectors - 1][count - 1](&t);
         }
         t.x = x;

@@ -20,8 +20,13 @@ enum { precision = HK_BITS == 32 ? HK_F32 : HK_F64 };
 
 enum { depth_terms = depth_max * terms };
 
-// The left operand's block of rows, where it has to be rounded.
-enum { room_size = terms > 1 ? HK_BLOCK_ROWS_MAX *depth_max : 1 };
+// The left operand's block of rows is copied where it has to be rounded. With AVX2 it is, too, when
+// `copied_panels` panels repay it: rows far apart share few sets of a second-level cache of 512 KiB.
+enum {
+    copies_rows = terms > 1 || HK_VECTOR_BYTES == 32,
+    copied_panels = 4,
+    room_size = copies_rows ? HK_BLOCK_ROWS_MAX * depth_max : 1,
+};
 
 // tn: columns of A are copied as tiles of [depth][tile_rows], tile_size apart.
 enum {
@@ -30,6 +35,7 @@ enum {
     copied_columns = 8, // Columns that one copy moves, though a tile has only 6.
     copied_gap = copied_columns - tile_rows,
     tile_size = turned_depth * tile_rows + copied_gap,
+    tiles_max = (HK_TURNED_ROWS_MAX + tile_rows - 1) / tile_rows,
 };
 
 // Terms [begin, begin + width) of columns [64 j, ..) of a row-major B.
@@ -44,6 +50,21 @@ static void pack_block(operand *packed, const weight *b, const struct product *p
 #endif
 }
 
+// `width` terms of the item's `rows` rows, which lie `row` apart.
+HK_INLINE struct left block_of_rows(real *room, const real *from, int64_t row, int64_t rows,
+                                    int64_t width, const struct walk *w) {
+#ifndef HK_OPERAND_BF16
+    if (copies_rows && row > width && w->j1 - w->j0 >= copied_panels) {
+        for (int64_t i = 0; i < rows; i++) {
+            memcpy(room + i * width, from + i * row, (size_t)width * sizeof *from);
+        }
+        return (struct left){room, width};
+    }
+#endif
+    (void)w;
+    return left_rows(room, from, row, rows, width);
+}
+
 // C of one item, a panel of B at a time.
 static void nn_items(real *c, const real *a, const weight *b, const struct walk *w) {
     const struct product *p = w->p;
@@ -53,7 +74,7 @@ static void nn_items(real *c, const real *a, const weight *b, const struct walk 
     const bool panels = p->layout == HK_PANELS;
     for (int64_t begin = 0; begin == 0 || begin < p->k; begin += depth_terms) {
         const int64_t width = smaller(p->k - begin, depth_terms), depth = steps(width);
-        const struct left x = left_rows(room, a + w->r0 * p->k + begin, p->k, rows, width);
+        const struct left x = block_of_rows(room, a + w->r0 * p->k + begin, p->k, rows, width, w);
         for (int64_t j = w->j0; j < w->j1; j++) {
             if (!panels) pack_block(packed, b, p, j, begin, width);
             const operand *panel = panels ? panel_at(b, p, j, begin / terms) : packed;
@@ -86,7 +107,7 @@ static void nt_items(real *a, const real *c, const weight *b, const struct walk 
     operand packed[depth_max * HK_PANEL] __attribute__((aligned(64)));
     for (int64_t begin = 0; begin == 0 || begin < p->n; begin += depth_terms) {
         const int64_t width = smaller(p->n - begin, depth_terms);
-        const struct left x = left_rows(room, c + w->r0 * p->n + begin, p->n, rows, width);
+        const struct left x = block_of_rows(room, c + w->r0 * p->n + begin, p->n, rows, width, w);
         for (int64_t j = w->j0; j < w->j1; j++) {
             const bool more = p->layout == HK_PANELS && j + 1 < w->j1;
             turn_block(packed, b, p, j, begin, width);
@@ -151,7 +172,7 @@ static void copy_columns(operand *packed, const real *a, const struct product *p
 // Rows [k[0], k[1]) of B, panels [j[0], j[1]) of B; `rows` rows of A and C.
 static void tn_items(real *b, const real *a, const real *c, const struct product *p, int64_t rows,
                      const int64_t k[2], const int64_t j[2]) {
-    operand columns_of_a[HK_TURNED_ROWS_MAX / tile_rows * tile_size] __attribute__((aligned(64)));
+    operand columns_of_a[tiles_max * tile_size] __attribute__((aligned(64)));
     real packed[turned_depth * HK_PANEL] __attribute__((aligned(64)));
     const int64_t out_row = p->layout == HK_PANELS ? HK_PANEL : p->n;
     if (rows == 0 && p->write == HK_ADD) return; // What has no rows may not even be here.

@@ -13,7 +13,7 @@
 
 enum { item_cost = 16 }; // Rows whose time it takes to bring in the panel of an item.
 
-_Static_assert((int)tile_rows == (int)HK_TILE_ROWS, "blocks of rows are whole tiles");
+_Static_assert((int)tile_rows <= (int)HK_TILE_ROWS, "blocks of rows are two tiles at least");
 
 HK_INLINE int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
