@@ -199,17 +199,22 @@ struct hec_hidden hec_hidden_of(const struct hec_machine *machine,
     };
 }
 
+// A time as a price. Of a link that is slower than any, the dearest.
+static int64_t price_of(double picoseconds) {
+    return picoseconds < (double)HPL_PRICE_MAX ? (int64_t)picoseconds + 1 : HPL_PRICE_MAX;
+}
+
 struct hpl_costs hec_prices_of(const struct hec_machine *m, const struct hec_set_cost *cost) {
     const bool several = m->nodes > 1;
     const double near = 1e12 / m->intra_bandwidth; // Of a byte.
     const double far = several ? 1e12 / m->inter_bandwidth : near;
     return (struct hpl_costs){
-        .row_compute = (int64_t)(1e6 * cost->row_forward_us) + 1,
-        .row_send = (int64_t)(near * (double)cost->row_bytes) + 1,
-        .row_cross = several ? (int64_t)(far * (double)cost->row_bytes) + 1 : 0,
-        .chunk_send = (int64_t)(far * (double)cost->chunk_bytes) + 1,
-        .grad_send = several ? (int64_t)(far * (double)cost->grad_bytes) + 1 : 0,
-        .chunk_near = several ? (int64_t)(near * (double)cost->chunk_bytes) + 1 : 0,
+        .row_compute = price_of(1e6 * cost->row_forward_us),
+        .row_send = price_of(near * (double)cost->row_bytes),
+        .row_cross = several ? price_of(far * (double)cost->row_bytes) : 0,
+        .chunk_send = price_of(far * (double)cost->chunk_bytes),
+        .grad_send = several ? price_of(far * (double)cost->grad_bytes) : 0,
+        .chunk_near = several ? price_of(near * (double)cost->chunk_bytes) : 0,
     };
 }
 

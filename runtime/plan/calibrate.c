@@ -155,12 +155,12 @@ enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hp
 
     const int64_t saved = result->level_before - result->level_after;
     result->added = added.all;
-    result->gain = saved * costs->row_compute +
-                   (result->cross_before - result->cross_after) * costs->row_cross;
-    result->wait = costs->chunk_near > 0
-                       ? added.node * costs->chunk_send + added.device * costs->chunk_near
-                       : added.device * costs->chunk_send;
-    result->price = result->wait + added.late * costs->grad_send;
+    result->gain = hpl_cost(saved, costs->row_compute) +
+                   hpl_cost(result->cross_before - result->cross_after, costs->row_cross);
+    result->wait = costs->chunk_near > 0 ? hpl_cost(added.node, costs->chunk_send) +
+                                               hpl_cost(added.device, costs->chunk_near)
+                                         : hpl_cost(added.device, costs->chunk_send);
+    result->price = result->wait + hpl_cost(added.late, costs->grad_send);
     const bool saves = result->gain > 0 || (result->gain == 0 && saved > 0);
     result->taken = saves && (always || result->gain > result->price);
     return result->taken ? HPL_OK : copy_plan(plan, problem->present);

@@ -41,6 +41,15 @@ static bool topology_is_sound(const struct hpl_topology *topology) {
     return topology->first[topology->nodes] == topology->devices;
 }
 
+static bool prices_are_sound(const struct hpl_costs *costs) {
+    const int64_t price[] = {costs->row_compute, costs->row_send,   costs->chunk_send,
+                             costs->grad_send,   costs->chunk_near, costs->row_cross};
+    for (unsigned i = 0; i < sizeof price / sizeof *price; i++) {
+        if (price[i] < 0 || price[i] > HPL_PRICE_MAX) return false;
+    }
+    return true;
+}
+
 enum hpl_status hpl_problem_check(const struct hpl_problem *problem) {
     const struct hpl_budget *budget = &problem->budget;
     if (!topology_is_sound(problem->topology)) return HPL_BAD_ARGUMENT;
@@ -56,6 +65,7 @@ enum hpl_status hpl_problem_check(const struct hpl_problem *problem) {
         budget->slack > HPL_SLACK_MAX) {
         return HPL_BAD_ARGUMENT;
     }
+    if (!prices_are_sound(&problem->costs)) return HPL_BAD_ARGUMENT;
     for (int32_t e = 0; e < problem->experts; e++) {
         if (problem->owner[e] < 0 || problem->owner[e] >= problem->topology->devices) {
             return HPL_BAD_ARGUMENT;

@@ -8,11 +8,11 @@
 static int32_t count_shadows(const struct hpl_view *view, int32_t experts,
                              const struct hpl_costs *costs) {
     const int64_t row = 3 * costs->row_compute + 4 * costs->row_send;
-    int64_t base = row * view->rows[view->heavy[0]], shadow = 0;
+    int64_t base = hpl_cost(view->rows[view->heavy[0]], row), shadow = 0;
     int32_t count = 0;
     for (; count + 1 < experts; count++) {
         shadow += 2 * costs->chunk_send;
-        const int64_t next = row * view->rows[view->heavy[count + 1]] + shadow;
+        const int64_t next = hpl_cost(view->rows[view->heavy[count + 1]], row) + shadow;
         if (next >= base) break;
         base = next;
     }

@@ -93,7 +93,7 @@ static int64_t cost(struct laer *l, const struct hpl_costs *costs) {
     const int64_t compute = hpl_rival_loads(&l->draft, l->view.node_rows, l->loads) / HPL_PARTS;
     const int64_t cross = hpl_rival_cross(&l->draft, l->view.node_rows);
     const int64_t comm = cross / l->draft.topology->devices;
-    return 4 * comm * costs->row_send + 4 * compute * costs->row_compute;
+    return hpl_cost(4 * comm, costs->row_send) + hpl_cost(4 * compute, costs->row_compute);
 }
 
 static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,

@@ -21,6 +21,7 @@ enum {
     HPL_SLACK_MAX = 10000, // Thousandths.
 };
 #define HPL_ROWS_MAX INT32_MAX // Rows of one layer, all devices together.
+#define HPL_PRICE_MAX (INT64_C(1) << 48)
 
 enum hpl_status {
     HPL_OK = 0,
@@ -85,7 +86,8 @@ struct hpl_budget {
     int32_t gather_rows, reduce_rows;
 };
 
-// Prices for the policies that weigh time; integers in any one unit (picoseconds, say).
+// Prices for the policies that weigh time; integers in any one unit (picoseconds, say), at most
+// HPL_PRICE_MAX.
 struct hpl_costs {
     int64_t row_compute; // One row through an expert, forward.
     int64_t row_send;    // One row to another device.

@@ -27,4 +27,12 @@ static inline int64_t hpl_max(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
+// count * price for price >= 0, held within a range in which some of them can be added.
+static inline int64_t hpl_cost(int64_t count, int64_t price) {
+    const int64_t most = INT64_MAX / 16;
+    if (price > 0 && count > most / price) return most;
+    if (price > 0 && count < -(most / price)) return -most;
+    return count * price;
+}
+
 #endif

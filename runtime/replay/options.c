@@ -274,7 +274,8 @@ static void set_defaults(struct options *o) {
                    .slack = 10,
                    .replica_rows = 1,
                    .import_rows = 1},
-        .costs = {1, 1, 1500}, // A chunk weighs about as much as 1,500 rows of work.
+        // A chunk weighs about as much as 1,500 rows of work.
+        .costs = {.row_compute = 1, .row_send = 1, .chunk_send = 1500},
         .period = 4,
         .dispatch = -1,
         .early = 40,

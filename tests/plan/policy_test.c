@@ -237,6 +237,9 @@ static void bad_problems_are_refused(void **state) {
     bad = c->problem;
     bad.experts++;
     assert_int_equal(hpl_problem_check(&bad), HPL_BAD_ARGUMENT);
+    bad = c->problem;
+    bad.costs.chunk_send = HPL_PRICE_MAX + 1;
+    assert_int_equal(hpl_problem_check(&bad), HPL_BAD_ARGUMENT);
     c->owner[0] = c->topology.devices;
     assert_int_equal(hpl_problem_check(&c->problem), HPL_BAD_ARGUMENT);
     case_draw(c, 5);
