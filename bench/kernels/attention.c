@@ -31,7 +31,7 @@ static void run_backward_bf16(void *context) {
     hk_sdpa_grad_bf16(x->dq, x->dk, x->dv, x->dout, x->q, x->k, x->v, x->out, x->lse, x->dims);
 }
 
-static void bench_sdpa(struct hk_sdpa_dims d) {
+static void add(struct hk_sdpa_dims d) {
     const int64_t q = d.batch * d.positions * d.heads * d.width;
     const int64_t k = d.batch * d.positions * d.groups * d.width;
     const struct attention x = {
@@ -50,7 +50,7 @@ static void bench_sdpa(struct hk_sdpa_dims d) {
     char shape[64];
     snprintf(shape, sizeof shape, "%dx%d %d/%d x %d%s", (int)d.batch, (int)d.positions,
              (int)d.heads, (int)d.groups, (int)d.width, d.causal ? " causal" : "");
-    void *context = (void *)&x;
+    struct attention *context = bench_copy(&x, sizeof x);
     static const struct {
         const char *name;
         void (*run)(void *context);
@@ -62,13 +62,13 @@ static void bench_sdpa(struct hk_sdpa_dims d) {
         {"sdpa_grad_bf16", run_backward_bf16, 5},
     };
     for (int i = 0; i < 4; i++) {
-        const double seconds = bench_seconds(kernels[i].run, context);
-        bench_print(kernels[i].name, shape, "hecate", kernels[i].products * product, 0, seconds);
+        const struct bench_what what = {kernels[i].name, shape, "hecate",
+                                        kernels[i].products * product, 0};
+        bench_add(what, kernels[i].run, context, NULL);
     }
-    bench_free_all();
 }
 
-void bench_attention(void) {
+void bench_add_attention(void) {
     struct hk_sdpa_dims d = {
         .batch = 8,
         .positions = 256,
@@ -79,12 +79,12 @@ void bench_attention(void) {
         .causal = true,
         .scale = 0.125,
     };
-    bench_sdpa(d);
+    add(d);
     d.batch = 2;
     d.positions = 1024;
-    bench_sdpa(d);
+    add(d);
     d.groups = 2;
-    bench_sdpa(d);
+    add(d);
     d.causal = false;
-    bench_sdpa(d);
+    add(d);
 }

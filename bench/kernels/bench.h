@@ -1,37 +1,56 @@
-// bench: what the measurements of hk_bench share. Figures are per run of all threads; the fastest
-// tenth of many runs counts: what else the machine does slows runs down, and clocks that lose time
-// now and then make some look faster than they were.
+// bench: what the measurements of hk_bench share.
+//
+// Measurements are taken in turn, a few milliseconds each, round after round: what else the machine does
+// comes in spells, and so no measurement lies wholly within one. Figures are per run of all threads;
+// the fastest tenth of all runs counts: the rest is slowed down by others, and clocks that lose time
+// now and then make some look faster than they were. The peak is measured in each round, too.
 #ifndef HECATE_BENCH_KERNELS_BENCH_H
 #define HECATE_BENCH_KERNELS_BENCH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-// Seconds of `run(context)`: below it stayed the fastest tenth of a third of a second of runs.
-double bench_seconds(void (*run)(void *context), void *context);
+// What is measured: `flops` or, when they are 0, `bytes` of a run.
+struct bench_what {
+    const char *op;    // A name that ends in "_bf16" is held against that peak.
+    const char *shape; // Copied.
+    const char *who;
+    double flops, bytes;
+};
 
-// `count` floats in [-1, 1), aligned to 64 bytes; the bench never frees them one by one.
+// Adds `run(context)` to the measurements; its number, from 0 on. `release`, if any, is called with the
+// context when it is no longer needed.
+int bench_add(struct bench_what what, void (*run)(void *context), void *context,
+              void (*release)(void *context));
+
+// Measures all that was added, `rounds` times in turn.
+void bench_measure(int rounds);
+
+// What bench_measure found: share of the highest peak of the rounds, for a processor's clock changes.
+double bench_share(int number);
+
+// Prints the peaks; each measurement as GF/s and share of the peak, or as GB/s.
+void bench_print_peaks(void);
+void bench_print(void);
+
+// Forgets all measurements and frees their memory.
+void bench_clear(void);
+
+// `count` floats in [-1, 1), aligned to 64 bytes, and a copy of `size` bytes; bench_clear frees them.
 float *bench_floats(int64_t count);
-void bench_free_all(void);
+void *bench_copy(const void *from, size_t size);
 
-// Multiply-adds of all threads together, in GF/s (a multiply-add is two), on vectors as wide as
-// the kernels use.
-double bench_peak(void);
-double bench_peak_bf16(void);
+// Parts: each adds its measurements. That of the table prints them its own way.
+void bench_add_table(void);
+void bench_print_table(void);
+void bench_add_products(void);
+void bench_add_products_bf16(void);
+void bench_add_grouped(void);
+void bench_add_grouped_bf16(void);
+void bench_add_attention(void);
+void bench_add_passes(void);
 
-// Prints one row: `flops` in `seconds` as GF/s and as share of the peak, that of bf16 where the name
-// of the operation ends so; `bytes` as GB/s when no flops are given.
-void bench_print(const char *op, const char *shape, const char *who, double flops, double bytes,
-                 double seconds);
-
-void bench_table(void);
-void bench_products(void);
-void bench_products_bf16(void);
-void bench_grouped(void);
-void bench_grouped_bf16(void);
-void bench_attention(void);
-void bench_passes(void);
-
-// Rivals, where the build found them; each prints nothing otherwise. All is row major.
+// Rivals, where the build found them; each adds nothing otherwise. All is row major.
 enum bench_form { BENCH_NN, BENCH_NT, BENCH_TN }; // C = A B, A = C B^T, B = A^T C
 struct bench_product {
     int64_t m, n, k;

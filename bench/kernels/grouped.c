@@ -54,8 +54,11 @@ static void (*const run_of[2][forms])(void *context) = {
     {run_nn_bf16, run_nt_bf16, run_tn_bf16},
 };
 
-static void make(struct grouped *x, struct bench_product *products, int64_t rows, bool bf16) {
-    const int64_t k = x->dims.k, n = x->dims.n, size = hk_panels_size_bf16(k, n);
+static struct grouped *make(struct bench_product *products, int64_t rows, int64_t k, int64_t n,
+                            bool bf16) {
+    const struct grouped empty = {.dims = {.experts = experts, .n = n, .k = k}};
+    struct grouped *x = bench_copy(&empty, sizeof empty);
+    const int64_t size = hk_panels_size_bf16(k, n);
     x->a = bench_floats(experts * rows * k);
     x->c = bench_floats(experts * rows * n);
     for (int64_t e = 0; e < experts; e++) {
@@ -77,37 +80,36 @@ static void make(struct grouped *x, struct bench_product *products, int64_t rows
             .c = x->c + e * rows * n,
         };
     }
+    return x;
 }
 
-static void bench_experts(int64_t rows, int64_t k, int64_t n, bool bf16) {
+static void add(int64_t rows, int64_t k, int64_t n, bool bf16) {
     static const char *const names[2][forms] = {
         {"grouped_nn", "grouped_nt", "grouped_tn"},
         {"grouped_nn_bf16", "grouped_nt_bf16", "grouped_tn_bf16"},
     };
-    struct grouped x = {.dims = {.experts = experts, .n = n, .k = k}};
     struct bench_product products[experts];
-    make(&x, products, rows, bf16);
+    struct grouped *x = make(products, rows, k, n, bf16);
     const double flops = 2.0 * experts * (double)rows * (double)n * (double)k;
     char shape[64];
     snprintf(shape, sizeof shape, "64 x M=%d K=%d N=%d", (int)rows, (int)k, (int)n);
     for (int f = 0; f < forms; f++) {
         const char *name = names[bf16][f];
-        bench_print(name, shape, "hecate", flops, 0, bench_seconds(run_of[bf16][f], &x));
+        bench_add((struct bench_what){name, shape, "hecate", flops, 0}, run_of[bf16][f], x, NULL);
         if (!bf16) bench_rivals(name, (enum bench_form)f, shape, products, experts);
         if (bf16 && f == BENCH_NN) bench_rivals_bf16(name, shape, rows, n, k, experts);
     }
-    bench_free_all();
 }
 
-static void bench_all(bool bf16) {
+static void add_all(bool bf16) {
     static const int64_t rows[] = {4, 16, 64, 256};
-    for (int r = 0; r < 4; r++) bench_experts(rows[r], 512, 1024, bf16);
+    for (int r = 0; r < 4; r++) add(rows[r], 512, 1024, bf16);
 }
 
-void bench_grouped(void) {
-    bench_all(false);
+void bench_add_grouped(void) {
+    add_all(false);
 }
 
-void bench_grouped_bf16(void) {
-    bench_all(true);
+void bench_add_grouped_bf16(void) {
+    add_all(true);
 }

@@ -63,7 +63,7 @@ static void run_router(void *context) {
     hk_router_f32(x->b, x->c, x->ids, x->loads, x->a, NULL, NULL, NULL, tokens, rule);
 }
 
-void bench_passes(void) {
+void bench_add_passes(void) {
     struct passes x = {
         .a = bench_floats(parameters),
         .b = bench_floats(parameters),
@@ -77,19 +77,19 @@ void bench_passes(void) {
     for (int i = 0; i < parameters; i++) x.d[i] = x.d[i] * x.d[i];
 
     const double word = sizeof(float), rows = (double)tokens * width * word;
-    const double logits = 512.0 * vocabulary * word;
-    bench_print("adamw", "16.8 M", "hecate", 0, 8 * word * parameters,
-                bench_seconds(run_adamw, &x));
-    bench_print("sum_squares", "16.8 M", "hecate", 0, word * parameters,
-                bench_seconds(run_sum_squares, &x));
-    bench_print("rmsnorm", "4096 x 512", "hecate", 0, 2 * rows, bench_seconds(run_rmsnorm, &x));
-    bench_print("rmsnorm_grad", "4096 x 512", "hecate", 0, 3 * rows,
-                bench_seconds(run_rmsnorm_grad, &x));
-    bench_print("cross_entropy", "512 x 32000", "hecate", 0, logits,
-                bench_seconds(run_cross_entropy, &x));
-    bench_print("cross_entropy_grad", "512 x 32000", "hecate", 0, 2 * logits,
-                bench_seconds(run_cross_entropy_grad, &x));
-    bench_print("router", "4096 x 64, top 8", "hecate", 0, 2 * (double)tokens * experts * word,
-                bench_seconds(run_router, &x));
-    bench_free_all();
+    const double logits = 512.0 * vocabulary * word, scores = 2.0 * tokens * experts * word;
+    const struct {
+        struct bench_what what;
+        void (*run)(void *context);
+    } kernels[] = {
+        {{"adamw", "16.8 M", "hecate", 0, 8 * word * parameters}, run_adamw},
+        {{"sum_squares", "16.8 M", "hecate", 0, word * parameters}, run_sum_squares},
+        {{"rmsnorm", "4096 x 512", "hecate", 0, 2 * rows}, run_rmsnorm},
+        {{"rmsnorm_grad", "4096 x 512", "hecate", 0, 3 * rows}, run_rmsnorm_grad},
+        {{"cross_entropy", "512 x 32000", "hecate", 0, logits}, run_cross_entropy},
+        {{"cross_entropy_grad", "512 x 32000", "hecate", 0, 2 * logits}, run_cross_entropy_grad},
+        {{"router", "4096 x 64, top 8", "hecate", 0, scores}, run_router},
+    };
+    struct passes *kept = bench_copy(&x, sizeof x);
+    for (int i = 0; i < 7; i++) bench_add(kernels[i].what, kernels[i].run, kept, NULL);
 }

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "kernels/cpu/peak.h"
 #include "kernels/matmul/matmul.h"
 
 enum { widths = 4, forms = 3, precisions = 2 };
@@ -53,7 +52,7 @@ static void (*const run_of[precisions][forms])(void *context) = {
     {run_nn_bf16, run_nt_bf16, run_tn_bf16},
 };
 
-static struct operands make(int64_t m, int64_t k, int64_t n) {
+static struct operands *make(int64_t m, int64_t k, int64_t n) {
     const int64_t size = hk_panels_size_bf16(k, n);
     const struct operands x = {
         .dims = {.m = m, .n = n, .k = k},
@@ -65,87 +64,78 @@ static struct operands make(int64_t m, int64_t k, int64_t n) {
     };
     hk_panels_pack_f32(x.panels, x.b, k, n);
     hk_round_panels_bf16(x.weights, x.panels, k, n);
-    return x;
+    return bench_copy(&x, sizeof x);
 }
 
 static double flops_of(const struct operands *x) {
     return 2.0 * (double)x->dims.m * (double)x->dims.n * (double)x->dims.k;
 }
 
-static void bench_matmul(int64_t m, int64_t k, int64_t n, bool bf16) {
-    static const char *const names[precisions][forms] = {
-        {"matmul_nn", "matmul_nt", "matmul_tn"},
-        {"matmul_nn_bf16", "matmul_nt_bf16", "matmul_tn_bf16"},
-    };
-    struct operands x = make(m, k, n);
-    const struct bench_product product = {.m = m, .n = n, .k = k, .a = x.a, .b = x.b, .c = x.c};
+static const char *const names[precisions][forms] = {
+    {"matmul_nn", "matmul_nt", "matmul_tn"},
+    {"matmul_nn_bf16", "matmul_nt_bf16", "matmul_tn_bf16"},
+};
+
+// The number of the first of the forms; `rivals`: theirs, too.
+static int add(int64_t m, int64_t k, int64_t n, bool bf16, bool rivals) {
+    struct operands *x = make(m, k, n);
+    const struct bench_product product = {.m = m, .n = n, .k = k, .a = x->a, .b = x->b, .c = x->c};
+    int first = 0;
     char shape[64];
     snprintf(shape, sizeof shape, "M=%d K=%d N=%d", (int)m, (int)k, (int)n);
     for (int f = 0; f < forms; f++) {
         const char *name = names[bf16][f];
-        bench_print(name, shape, "hecate", flops_of(&x), 0, bench_seconds(run_of[bf16][f], &x));
+        const struct bench_what what = {name, shape, "hecate", flops_of(x), 0};
+        const int number = bench_add(what, run_of[bf16][f], x, NULL);
+        if (f == 0) first = number;
+        if (!rivals) continue;
         if (!bf16) bench_rivals(name, (enum bench_form)f, shape, &product, 1);
         if (bf16 && f == BENCH_NN) bench_rivals_bf16(name, shape, m, n, k, 1);
     }
-    bench_free_all();
+    return first;
 }
 
-static void bench_all(bool bf16) {
+static void add_all(bool bf16) {
     static const int64_t rows[] = {16, 64, 256, 1024, 4096};
     for (int w = 0; w < widths; w++) {
-        for (int r = 0; r < 5; r++) bench_matmul(rows[r], width[w][0], width[w][1], bf16);
+        for (int r = 0; r < 5; r++) add(rows[r], width[w][0], width[w][1], bf16, true);
     }
 }
 
-void bench_products(void) {
-    bench_all(false);
+void bench_add_products(void) {
+    add_all(false);
 }
 
-void bench_products_bf16(void) {
-    bench_all(true);
+void bench_add_products_bf16(void) {
+    add_all(true);
 }
 
-// GF/s of one shape.
-static void measure(double rate[precisions][forms], int64_t m, int64_t k, int64_t n) {
-    struct operands x = make(m, k, n);
-    for (int i = 0; i < precisions; i++) {
-        for (int f = 0; f < forms; f++) {
-            rate[i][f] = flops_of(&x) / bench_seconds(run_of[i][f], &x) / 1e9;
-        }
-    }
-    bench_free_all();
-}
+enum { table_rows = 3 };
+static const int64_t row[table_rows] = {16, 64, 384};
+static int number_of[widths][table_rows][precisions];
 
-static double larger(double a, double b) {
-    return a > b ? a : b;
-}
-
-// Shares of the multiply-add peak: of the highest of those measured between the shapes, for a processor's
-// clock changes with time.
-void bench_table(void) {
-    enum { rows = 3 };
-    static const int64_t row[rows] = {16, 64, 384};
-    double rate[widths][rows][precisions][forms], peak[precisions] = {0};
+void bench_add_table(void) {
     for (int w = 0; w < widths; w++) {
-        for (int r = 0; r < rows; r++) {
-            peak[0] = larger(peak[0], hk_peak_f32());
-            peak[1] = larger(peak[1], hk_peak_bf16());
-            measure(rate[w][r], row[r], width[w][0], width[w][1]);
+        for (int r = 0; r < table_rows; r++) {
+            for (int i = 0; i < precisions; i++) {
+                number_of[w][r][i] = add(row[r], width[w][0], width[w][1], i == 1, false);
+            }
         }
     }
-    printf("\nShares of the peak, %.1f GF/s, of bf16 %.1f GF/s, in %%\n\n", peak[0], peak[1]);
+}
+
+void bench_print_table(void) {
+    printf("\nShares of the peak in %%\n\n");
     printf("|    K x N    |   M | NN fp32 | NT fp32 | TN fp32 | NN bf16 | NT bf16 | TN bf16 |\n");
     printf("|-------------|----:|--------:|--------:|--------:|--------:|--------:|--------:|\n");
     for (int w = 0; w < widths; w++) {
-        for (int r = 0; r < rows; r++) {
+        for (int r = 0; r < table_rows; r++) {
             printf("| %4d x %-4d | %3d |", (int)width[w][0], (int)width[w][1], (int)row[r]);
             for (int i = 0; i < precisions * forms; i++) {
-                const double share = rate[w][r][i / forms][i % forms] / peak[i / forms];
+                const double share = bench_share(number_of[w][r][i / forms] + i % forms);
                 printf("   %5.1f |", 100 * share);
             }
             printf("\n");
         }
     }
-    printf("\n");
-    fflush(stdout);
 }

@@ -62,16 +62,14 @@ static void run_xsmm(void *context) {
 void bench_rivals(const char *op, enum bench_form form, const char *shape,
                   const struct bench_product *products, int count) {
     const double flops = 2.0 * (double)products->m * (double)products->n * (double)products->k;
-    struct rivalry r = {form, products, count};
-    (void)op;
-    (void)shape;
-    (void)flops;
-    (void)r;
+    const struct rivalry r = {form, bench_copy(products, (size_t)count * sizeof *products), count};
+    struct rivalry *kept = bench_copy(&r, sizeof r);
+    (void)op, (void)shape, (void)flops, (void)kept;
 #ifdef HK_BENCH_DNNL
-    bench_print(op, shape, "oneDNN", flops * count, 0, bench_seconds(run_dnnl, &r));
+    bench_add((struct bench_what){op, shape, "oneDNN", flops * count, 0}, run_dnnl, kept, NULL);
 #endif
 #ifdef HK_BENCH_XSMM
     if (form != BENCH_NN) return;
-    bench_print(op, shape, "libxsmm", flops * count, 0, bench_seconds(run_xsmm, &r));
+    bench_add((struct bench_what){op, shape, "libxsmm", flops * count, 0}, run_xsmm, kept, NULL);
 #endif
 }

@@ -10,8 +10,10 @@
 enum { arguments = 4, products_max = 64 };
 
 struct rivalry {
-    dnnl_primitive_t primitive;
+    dnnl_engine_t engine;
     dnnl_stream_t stream;
+    dnnl_primitive_desc_t desc;
+    dnnl_primitive_t primitive;
     int count;
     dnnl_exec_arg_t args[products_max][arguments];
 };
@@ -52,10 +54,22 @@ static dnnl_exec_arg_t argument(int index, dnnl_primitive_desc_t desc, dnnl_quer
     return arg;
 }
 
-static void bench_dnnl(const char *op, const char *shape, int64_t m, int64_t n, int64_t k,
-                       int count) {
-    dnnl_engine_t engine;
-    ok(dnnl_engine_create(&engine, dnnl_cpu, 0));
+static void release(void *context) {
+    const struct rivalry *r = context;
+    for (int i = 0; i < r->count * arguments; i++) {
+        dnnl_memory_destroy(r->args[i / arguments][i % arguments].memory);
+    }
+    dnnl_primitive_destroy(r->primitive);
+    dnnl_primitive_desc_destroy(r->desc);
+    dnnl_stream_destroy(r->stream);
+    dnnl_engine_destroy(r->engine);
+}
+
+static void add_dnnl(const char *op, const char *shape, int64_t m, int64_t n, int64_t k,
+                     int count) {
+    struct rivalry r = {.count = count};
+    ok(dnnl_engine_create(&r.engine, dnnl_cpu, 0));
+    ok(dnnl_stream_create(&r.stream, r.engine, dnnl_stream_default_flags));
     const dnnl_memory_desc_t x = matrix(m, k, dnnl_bf16, dnnl_ab);
     const dnnl_memory_desc_t w = matrix(k, n, dnnl_bf16, dnnl_format_tag_any);
     const dnnl_memory_desc_t y = matrix(m, n, dnnl_f32, dnnl_ab);
@@ -64,36 +78,31 @@ static void bench_dnnl(const char *op, const char *shape, int64_t m, int64_t n, 
     dnnl_primitive_attr_t attr;
     ok(dnnl_primitive_attr_create(&attr));
     ok(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user));
-    dnnl_primitive_desc_t desc;
-    ok(dnnl_primitive_desc_create(&desc, &matmul, attr, engine, NULL));
-
-    struct rivalry r = {.count = count};
-    ok(dnnl_primitive_create(&r.primitive, desc));
-    ok(dnnl_stream_create(&r.stream, engine, dnnl_stream_default_flags));
+    const dnnl_status_t known = dnnl_primitive_desc_create(&r.desc, &matmul, attr, r.engine, NULL);
+    dnnl_primitive_attr_destroy(attr);
+    if (known == dnnl_unimplemented) { // Without AVX-512.
+        dnnl_stream_destroy(r.stream);
+        dnnl_engine_destroy(r.engine);
+        return;
+    }
+    ok(known);
+    ok(dnnl_primitive_create(&r.primitive, r.desc));
     for (int i = 0; i < count; i++) {
-        r.args[i][0] = argument(DNNL_ARG_SRC, desc, dnnl_query_src_md, engine);
-        r.args[i][1] = argument(DNNL_ARG_WEIGHTS, desc, dnnl_query_weights_md, engine);
-        r.args[i][2] = argument(DNNL_ARG_DST, desc, dnnl_query_dst_md, engine);
-        r.args[i][3] = argument(DNNL_ARG_SCRATCHPAD, desc, dnnl_query_scratchpad_md, engine);
+        r.args[i][0] = argument(DNNL_ARG_SRC, r.desc, dnnl_query_src_md, r.engine);
+        r.args[i][1] = argument(DNNL_ARG_WEIGHTS, r.desc, dnnl_query_weights_md, r.engine);
+        r.args[i][2] = argument(DNNL_ARG_DST, r.desc, dnnl_query_dst_md, r.engine);
+        r.args[i][3] = argument(DNNL_ARG_SCRATCHPAD, r.desc, dnnl_query_scratchpad_md, r.engine);
     }
     const double flops = 2.0 * (double)m * (double)n * (double)k * count;
-    bench_print(op, shape, "oneDNN", flops, 0, bench_seconds(run_dnnl, &r));
-
-    for (int i = 0; i < count * arguments; i++) {
-        dnnl_memory_destroy(r.args[i / arguments][i % arguments].memory);
-    }
-    dnnl_primitive_destroy(r.primitive);
-    dnnl_primitive_desc_destroy(desc);
-    dnnl_primitive_attr_destroy(attr);
-    dnnl_stream_destroy(r.stream);
-    dnnl_engine_destroy(engine);
+    bench_add((struct bench_what){op, shape, "oneDNN", flops, 0}, run_dnnl,
+              bench_copy(&r, sizeof r), release);
 }
 #endif
 
 void bench_rivals_bf16(const char *op, const char *shape, int64_t m, int64_t n, int64_t k,
                        int count) {
 #ifdef HK_BENCH_DNNL
-    bench_dnnl(op, shape, m, n, k, count);
+    add_dnnl(op, shape, m, n, k, count);
 #else
     (void)op, (void)shape, (void)m, (void)n, (void)k, (void)count;
 #endif
