@@ -43,6 +43,37 @@ HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
     }
 }
 
+#elif HK_VECTOR_BYTES == 32 && HK_BITS == 32
+
+// The same with halves for quarters.
+#define HK_LOWER 0, 8, 1, 9, 4, 12, 5, 13
+#define HK_UPPER 2, 10, 3, 11, 6, 14, 7, 15
+#define HK_LOWER_PAIRS 0, 1, 8, 9, 4, 5, 12, 13
+#define HK_UPPER_PAIRS 2, 3, 10, 11, 6, 7, 14, 15
+#define HK_LOWER_HALVES 0, 1, 2, 3, 8, 9, 10, 11
+#define HK_UPPER_HALVES 4, 5, 6, 7, 12, 13, 14, 15
+
+// to[j * to_row + i] = a[i][j]; a is used up.
+HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
+    vec b[lanes];
+    for (int i = 0; i < lanes; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], HK_LOWER);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], HK_UPPER);
+    }
+    // Then half h of a[i + c] is column 4 h + c of rows i .. i + 3.
+    for (int i = 0; i < lanes; i += 4) {
+        for (int h = 0; h < 2; h++) {
+            a[i + 2 * h] = __builtin_shufflevector(b[i + h], b[i + 2 + h], HK_LOWER_PAIRS);
+            a[i + 2 * h + 1] = __builtin_shufflevector(b[i + h], b[i + 2 + h], HK_UPPER_PAIRS);
+        }
+    }
+    for (int c = 0; c < 4; c++) {
+        real *column = to + c * to_row;
+        vec_store(column, __builtin_shufflevector(a[c], a[4 + c], HK_LOWER_HALVES));
+        vec_store(column + 4 * to_row, __builtin_shufflevector(a[c], a[4 + c], HK_UPPER_HALVES));
+    }
+}
+
 #else
 
 #if HK_VECTOR_BYTES * 8 / HK_BITS == 8
