@@ -4,6 +4,7 @@
 #include <time.h>
 
 _Thread_local const struct hk_observer *hk_observer_;
+_Thread_local int64_t hk_epilogue_ns_;
 
 void hk_observe(const struct hk_observer *observer) {
     hk_observer_ = observer;
@@ -17,5 +18,6 @@ int64_t hk_clock(void) {
 
 void hk_call_report(struct hk_call *call) {
     call->end = hk_clock();
+    call->epilogue_ns = hk_epilogue_ns_;
     hk_observer_->called(hk_observer_->context, call);
 }

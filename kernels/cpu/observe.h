@@ -26,7 +26,8 @@ struct hk_work {
 struct hk_call {
     const char *name; // "matmul_nn", static; NULL: nobody observes.
     struct hk_work work;
-    int64_t start, end; // Nanoseconds of hk_clock.
+    int64_t start, end;  // Nanoseconds of hk_clock.
+    int64_t epilogue_ns; // Of these, in a product's epilogue: mean over the threads of its team.
 };
 
 struct hk_observer {
@@ -44,6 +45,18 @@ int64_t hk_clock(void);
 // What follows is for kernels.
 
 extern _Thread_local const struct hk_observer *hk_observer_;
+extern _Thread_local int64_t hk_epilogue_ns_; // Of the call that is observed.
+
+// Where the threads of a product that this thread calls count what its epilogue takes; NULL: nobody
+// observes.
+static inline int64_t *hk_epilogue_time(void) {
+    return __builtin_expect(hk_observer_ != 0, 0) ? &hk_epilogue_ns_ : 0;
+}
+
+// One of `threads` threads was in the epilogue for `ns`.
+static inline void hk_epilogue_took(int64_t *time, int64_t ns, int threads) {
+    __atomic_fetch_add(time, ns / threads, __ATOMIC_RELAXED);
+}
 
 void hk_call_report(struct hk_call *call);
 
@@ -59,6 +72,7 @@ static inline void hk_call_end(struct hk_call *call) {
     if (__builtin_expect(hk_observer_ != 0, 0)) {                                                  \
         call_.name = kernel;                                                                       \
         call_.work = work_;                                                                        \
+        hk_epilogue_ns_ = 0;                                                                       \
         call_.start = hk_clock();                                                                  \
     }
 

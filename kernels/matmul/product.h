@@ -27,6 +27,7 @@ struct product {
     enum hk_layout layout;
     enum hk_write write;
     const struct hk_epilogue *epilogue; // NULL: none.
+    int64_t *epilogue_time;             // As hk_epilogue_time gives it.
 };
 
 // Elements of the matrices that a grouped product reads: those of experts with rows.
@@ -50,6 +51,7 @@ HK_INLINE struct product product_of_rows(int32_t first[2], enum hk_layout layout
         .k = dims.k,
         .layout = layout,
         .write = write,
+        .epilogue_time = hk_epilogue_time(),
     };
 }
 
@@ -64,6 +66,7 @@ HK_INLINE struct product product_of_groups(const int32_t *first, int64_t offset,
         .offset = offset,
         .layout = HK_PANELS,
         .write = write,
+        .epilogue_time = hk_epilogue_time(),
     };
 }
 

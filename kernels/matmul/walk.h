@@ -108,7 +108,10 @@ HK_INLINE void walk_hand_over(const struct walk *w, int64_t width, int64_t from,
         .column = from * HK_PANEL,
         .column_end = smaller(to * HK_PANEL, width),
     };
+    int64_t *const time = w->p->epilogue_time;
+    const int64_t start = time ? hk_clock() : 0;
     epilogue->apply(epilogue->model, epilogue->layer, block);
+    if (time) hk_epilogue_took(time, hk_clock() - start, omp_get_num_threads());
 }
 
 // Panels that an epilogue is given at once. They are still in the second-level cache, and of what else

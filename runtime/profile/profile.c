@@ -56,7 +56,7 @@ static void count_between(struct hrt_profile *p, int next, int64_t now) {
         hrt_tally_row_of(&p->tally, HRT_SECTION_BETWEEN, hrt_phase_name(p->phase), &work);
     hrt_tally_add(&p->tally, row, &work, ns);
     const struct hrt_trace_event event = {
-        .start = p->kernel_end, .ns = ns, .index = row, .kind = HRT_TRACE_KERNEL};
+        .start = p->kernel_end, .ns = ns, .index = (int16_t)row, .kind = HRT_TRACE_KERNEL};
     if (ns >= HRT_TRACE_BETWEEN_NS) hrt_trace_add(&p->trace, &event);
 }
 
@@ -66,12 +66,22 @@ static enum hrt_section section_of(enum hrt_phase phase, enum hk_kind kind) {
     return kind == HK_KIND_ATTENTION ? HRT_SECTION_ATTENTION : HRT_SECTION_PASSES;
 }
 
+// The epilogue of a product is a row of its own, named as the product is.
+static void count_epilogue(struct hrt_profile *p, const struct hk_call *call) {
+    struct hk_work work = call->work;
+    if (call->epilogue_ns == 0) return;
+    work.flops = work.bytes = 0;
+    const int row = hrt_tally_row_of(&p->tally, HRT_SECTION_EPILOGUES, call->name, &work);
+    hrt_tally_add(&p->tally, row, &work, call->epilogue_ns);
+}
+
 void hrt_profile_called(void *context, const struct hk_call *call) {
     struct hrt_profile *p = context;
     const int64_t ns = call->end - call->start;
     const enum hrt_section section = section_of(p->phase, call->work.kind);
     const int row = hrt_tally_row_of(&p->tally, section, call->name, &call->work);
-    hrt_tally_add(&p->tally, row, &call->work, ns);
+    hrt_tally_add(&p->tally, row, &call->work, ns - call->epilogue_ns);
+    count_epilogue(p, call);
     count_between(p, row, call->start);
     p->kernel = row;
     p->kernel_end = call->end;
@@ -81,7 +91,8 @@ void hrt_profile_called(void *context, const struct hk_call *call) {
         .number = call->work.size[0],
         .flops = (float)call->work.flops,
         .bytes = (float)call->work.bytes,
-        .index = row,
+        .epilogue_ns = (float)call->epilogue_ns,
+        .index = (int16_t)row,
         .kind = HRT_TRACE_KERNEL,
     };
     hrt_trace_add(&p->trace, &event);
@@ -98,7 +109,7 @@ static void end_phase(struct hrt_profile *p, int64_t now) {
     count_between(p, -1, now);
     p->phase_ns[p->phase] += ns;
     const struct hrt_trace_event event = {
-        .start = p->phase_start, .ns = ns, .index = p->phase, .kind = HRT_TRACE_PHASE};
+        .start = p->phase_start, .ns = ns, .index = (int16_t)p->phase, .kind = HRT_TRACE_PHASE};
     if (p->phase != HRT_PHASE_OTHER) hrt_trace_add(&p->trace, &event);
 }
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static const char *const headings[] = {
-    [HRT_SECTION_PRODUCTS] = "products",    [HRT_SECTION_ATTENTION] = "attention",
-    [HRT_SECTION_PASSES] = "other kernels", [HRT_SECTION_BETWEEN] = "between kernels",
-    [HRT_SECTION_OPTIMIZER] = "optimizer",
+    [HRT_SECTION_PRODUCTS] = "products",       [HRT_SECTION_ATTENTION] = "attention",
+    [HRT_SECTION_PASSES] = "other kernels",    [HRT_SECTION_EPILOGUES] = "epilogues of products",
+    [HRT_SECTION_BETWEEN] = "between kernels", [HRT_SECTION_OPTIMIZER] = "optimizer",
 };
 
 struct sum {

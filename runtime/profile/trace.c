@@ -71,9 +71,9 @@ static int64_t select_events(const struct hrt_trace *trace, const struct hrt_tra
     return held - skipped;
 }
 
-// In billions per second, to a tenth: nobody reads more.
-static double rate(float amount, int64_t ns) {
-    return round(10 * (double)amount / (double)(ns > 0 ? ns : 1)) / 10;
+// To a tenth: nobody reads more.
+static json_t *tenths(double number) {
+    return json_real(round(10 * number) / 10);
 }
 
 // What a kernel's event shows when it is clicked on.
@@ -95,10 +95,12 @@ static json_t *args_of(const struct hrt_trace_event *event, const struct hrt_tal
         json_object_setn_new(args, at, length, json_integer(size));
         at += length + (at[length] == ' ');
     }
+    const double epilogue = (double)event->epilogue_ns, own = (double)event->ns - epilogue;
     if (event->flops > 0)
-        json_object_set_new(args, "GFLOP/s", json_real(rate(event->flops, event->ns)));
+        json_object_set_new(args, "GFLOP/s", tenths((double)event->flops / fmax(own, 1)));
     if (event->bytes > 0)
-        json_object_set_new(args, "GB/s", json_real(rate(event->bytes, event->ns)));
+        json_object_set_new(args, "GB/s", tenths((double)event->bytes / fmax(own, 1)));
+    if (epilogue > 0) json_object_set_new(args, "us in its epilogue", tenths(1e-3 * epilogue));
     return args;
 }
 

@@ -19,8 +19,9 @@ struct hrt_trace_event {
     int64_t start, ns; // hk_clock
     int64_t number;    // STEP: which, from 1; KERNEL: its first size.
     float flops, bytes;
-    int32_t index; // PHASE: enum hrt_phase; KERNEL: row of the tally.
-    int32_t kind;  // enum hrt_trace_kind
+    float epilogue_ns; // Of ns.
+    int16_t index;     // PHASE: enum hrt_phase; KERNEL: row of the tally.
+    int16_t kind;      // enum hrt_trace_kind
 };
 
 struct hrt_trace {

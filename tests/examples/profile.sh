@@ -15,7 +15,7 @@ cd "$work"
 ./program train --data "$TEXT" --steps 3 --save profiled.safetensors --profile --trace trace.json > table
 cmp plain.safetensors profiled.safetensors
 for line in '^products ' '^  matmul_nn ' '^  grouped_tn ' '^attention ' '^  sdpa_grad ' '^other kernels ' \
-    '^between kernels ' '^  backward ' '^optimizer ' '^  adamw ' '^data ' '^step ' '^not in products'; do
+    '^epilogues of products ' '^between kernels ' '^  backward ' '^optimizer ' '^  adamw ' '^data ' '^step ' '^not in products'; do
     grep -q "$line" table || { echo "no line '$line' in the table" >&2; cat table >&2; exit 1; }
 done
 ./program info > info

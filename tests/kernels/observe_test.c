@@ -148,6 +148,52 @@ static void attention_counts_the_pairs_that_the_mask_leaves(void **state) {
     }
 }
 
+// What the epilogue itself took, on all threads.
+static void take_time(void *model, int64_t layer, struct hk_block block) {
+    int64_t *taken = model;
+    const int64_t start = hk_clock();
+    while (hk_clock() < start + 300000) {
+    }
+    const int64_t ns = hk_clock() - start;
+    (void)layer, (void)block;
+#pragma omp atomic
+    *taken += ns;
+}
+
+enum { m = 96, n = 1200, k = 64, panels = (n + 63) / 64 * 64 };
+
+// Whether the time of the epilogue was told as the mean over `threads` threads, and closely: between
+// its look at the clock and ours the machine may do something else.
+static bool tells_the_mean(int threads) {
+    static float a[m * k], b[panels * k], c[m * n];
+    const struct hk_matmul_dims dims = {.m = m, .n = n, .k = k};
+    int64_t taken = 0;
+    struct seen seen = {0};
+    const struct hk_observer observer = {note, &seen};
+    const struct hk_epilogue epilogue = {take_time, &taken, 0};
+    omp_set_num_threads(threads);
+    hk_matmul_nn_f32(c, a, b, HK_PANELS, dims, HK_STORE, &epilogue); // Nobody observes.
+    taken = 0;
+    hk_observe(&observer);
+    hk_matmul_nn_f32(c, a, b, HK_PANELS, dims, HK_STORE, &epilogue);
+    hk_matmul_nn_f32(c, a, b, HK_PANELS, dims, HK_STORE, NULL);
+    hk_observe(NULL);
+    const struct hk_call *with = &seen.call[0];
+    assert_int_equal(seen.calls, 2);
+    assert_true(with->epilogue_ns > taken / threads - 100);
+    assert_true(with->epilogue_ns <= with->end - with->start);
+    assert_int_equal(seen.call[1].epilogue_ns, 0); // It is this call's alone.
+    return with->epilogue_ns < 5 * taken / (4 * threads);
+}
+
+static void epilogues_report_their_time(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 3; threads++) {
+        int tries = 0;
+        while (!tells_the_mean(threads)) assert_true(++tries < 100);
+    }
+}
+
 static void only_the_thread_that_asked_is_observed(void **state) {
     (void)state;
     struct seen seen = {0};
@@ -196,6 +242,7 @@ int main(void) {
         cmocka_unit_test(grouped_products_report_their_rows),
         cmocka_unit_test(bf16_products_have_names_of_their_own),
         cmocka_unit_test(attention_counts_the_pairs_that_the_mask_leaves),
+        cmocka_unit_test(epilogues_report_their_time),
         cmocka_unit_test(only_the_thread_that_asked_is_observed),
         cmocka_unit_test(results_are_the_same_with_and_without),
         cmocka_unit_test(the_peak_grows_with_threads_and_narrow_elements),

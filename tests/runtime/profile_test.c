@@ -289,6 +289,50 @@ static void a_trace_holds_steps_phases_and_kernels(void **state) {
     hrt_profile_close(p);
 }
 
+// A quarter of the first product and three of the second's eight microseconds: what is left is
+// 1000 and 2000 flops in 3 and 5 us. Backward has one product more, without.
+static void epilogues_are_counted_apart(void **state) {
+    (void)state;
+    struct hrt_profile *p = new_profile();
+    struct hrt_trace_written written;
+    struct hrt_error error = {0};
+    open_trace(p);
+    struct hk_call call = {
+        .name = "matmul_nn", .work = {HK_KIND_PRODUCT, "m n", {9, 8}, 1000, 3000}, .end = 4000};
+    hrt_profile_begin_step_at(p, 1, 0);
+    hrt_profile_enter_at(p, HRT_PHASE_FORWARD, 0);
+    call.epilogue_ns = 1000;
+    hrt_profile_called(p, &call);
+    call.start = 4000, call.end = 12000, call.epilogue_ns = 3000, call.work.flops = 2000;
+    hrt_profile_called(p, &call);
+    hrt_profile_enter_at(p, HRT_PHASE_BACKWARD, 12000);
+    call.start = 12000, call.end = 20000, call.epilogue_ns = 0, call.name = "matmul_nt";
+    hrt_profile_called(p, &call);
+    hrt_profile_end_step_at(p, 40000);
+    char *text = printed(p);
+    assert_non_null(strstr(text,
+                           "\n  matmul_nn  9 x 8                                   2     0.008 "
+                           " 20.0 %      0.4    9 %     0.8\n"));
+    assert_non_null(strstr(text,
+                           "\nepilogues of products                                2     0.004 "
+                           " 10.0 %\n  matmul_nn  9 x 8                                   2     "
+                           "0.004  10.0 %\nbetween kernels "));
+    assert_non_null(strstr(text, "\nnot in products and attention: 60.0 % of a step"));
+    free(text);
+
+    assert_true(hrt_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
+    json_t *root, *events = read_events(&root);
+    const json_t *product = find_event(events, "matmul_nn 9 x 8");
+    const json_t *args = json_object_get(product, "args");
+    assert_true(number_of(product, "dur") == 4);
+    assert_true(number_of(args, "GFLOP/s") == 0.3 && number_of(args, "GB/s") == 1);
+    assert_true(number_of(args, "us in its epilogue") == 1);
+    args = json_object_get(find_event(events, "matmul_nt 9 x 8"), "args");
+    assert_null(json_object_get(args, "us in its epilogue"));
+    json_decref(root);
+    hrt_profile_close(p);
+}
+
 // More steps than the ring has room for: the newest whole ones are written.
 static void a_long_trace_keeps_the_newest_steps(void **state) {
     (void)state;
@@ -335,6 +379,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_says_what_was_counted),
         cmocka_unit_test(bf16_kernels_have_their_own_peak),
+        cmocka_unit_test(epilogues_are_counted_apart),
         cmocka_unit_test(the_first_of_several_steps_is_left_out),
         cmocka_unit_test(without_a_step_there_is_no_table),
         cmocka_unit_test(shapes_beyond_the_table_share_a_row),
