@@ -33,7 +33,7 @@ void hk_matmul_nt_f64(double *a, const double *c, const double *b, enum hk_layou
                       const struct hk_epilogue *epilogue);
 
 // B (+)= A^T C: the gradient of the right operand. As panels, the padding becomes zero (HK_STORE)
-// or has zero added (HK_ADD).
+// or, zero already, stays so (HK_ADD).
 void hk_matmul_tn_f32(float *b, const float *a, const float *c, enum hk_layout layout,
                       struct hk_matmul_dims dims, enum hk_write write);
 void hk_matmul_tn_f64(double *b, const double *a, const double *c, enum hk_layout layout,

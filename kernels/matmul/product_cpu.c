@@ -169,18 +169,41 @@ static void copy_columns(operand *packed, const real *a, const struct product *p
     }
 }
 
+// Brings rows of the result, in a panel, into the cache: two tiles of rows ahead of those computed. With
+// few rows of A and C, tiles wait for hardly anything else.
+HK_INLINE void ask_for_result(const real *row) {
+    const real *ahead = row + 2 * tile_rows * HK_PANEL;
+    for (int i = 0; i < tile_rows * HK_PANEL; i += 64 / (int)sizeof *row) {
+        __builtin_prefetch(ahead + i, 1);
+    }
+}
+
+// Columns of a panel of B that have to be computed: what is behind them in the panel stays zero.
+HK_INLINE int64_t filled_columns(int64_t columns) {
+    return smaller(parts(columns, lanes) * lanes, HK_PANEL);
+}
+
+static void clear_padding(real *panel, int64_t rows, int64_t filled) {
+    for (int64_t i = 0; i < rows && filled < HK_PANEL; i++) {
+        memset(panel + i * HK_PANEL + filled, 0, (size_t)(HK_PANEL - filled) * sizeof *panel);
+    }
+}
+
 // Rows [k[0], k[1]) of B, panels [j[0], j[1]) of B; `rows` rows of A and C.
 static void tn_items(real *b, const real *a, const real *c, const struct product *p, int64_t rows,
                      const int64_t k[2], const int64_t j[2]) {
     operand columns_of_a[tiles_max * tile_size] __attribute__((aligned(64)));
     real packed[turned_depth * HK_PANEL] __attribute__((aligned(64)));
-    const int64_t out_row = p->layout == HK_PANELS ? HK_PANEL : p->n;
+    const bool panels = p->layout == HK_PANELS;
+    const int64_t out_row = panels ? HK_PANEL : p->n;
     if (rows == 0 && p->write == HK_ADD) return; // What has no rows may not even be here.
     for (int64_t begin = 0; begin == 0 || begin < rows; begin += turned_terms) {
         const int64_t width = smaller(rows - begin, turned_terms);
         copy_columns(columns_of_a, a + begin * p->k, p, width, k[0], k[1] - k[0]);
         for (int64_t panel = j[0]; panel < j[1]; panel++) {
             const int64_t columns = smaller(p->n - panel * HK_PANEL, HK_PANEL);
+            const int64_t filled = filled_columns(columns);
+            const enum hk_write write = begin > 0 ? HK_ADD : p->write;
             pack_rows(packed, c + begin * p->n + panel * HK_PANEL, p->n, width, columns);
             struct tile tile = {
                 .out_row = out_row,
@@ -188,10 +211,13 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
                 .x_depth = tile_rows,
                 .panel = (const operand *)packed,
                 .depth = steps(width),
-                .columns = p->layout == HK_PANELS ? HK_PANEL : columns,
-                .write = begin > 0 ? HK_ADD : p->write,
+                .columns = panels ? filled : columns,
+                .write = write,
             };
-            real *out = b + (p->layout == HK_PANELS ? panel * p->k : panel) * HK_PANEL;
+            real *out = b + (panels ? panel * p->k : panel) * HK_PANEL;
+            if (panels && write == HK_STORE) {
+                clear_padding(out + k[0] * HK_PANEL, k[1] - k[0], filled);
+            }
             for (int64_t i = k[0]; i < k[1]; i += tile_rows) {
                 tile.out = out + i * out_row;
                 tile.x = columns_of_a + (i - k[0]) / tile_rows * tile_size;
@@ -201,6 +227,7 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
                     (const operand *)(c + begin * p->n + (panel + 1) * HK_PANEL + lines * line);
                 tile.ahead_depth = p->n;
                 tile.ahead_tiles = panel + 1 < j[1] && lines < panel_lines;
+                if (panels) ask_for_result(tile.out);
                 tile_rows_run(tile, smaller(k[1] - i, tile_rows));
             }
         }
