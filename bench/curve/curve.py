@@ -119,7 +119,8 @@ def smooth(losses):
 
 
 def compare(a, b):
-    """Figures of two curves, of single steps and of the means that the picture shows."""
+    """Figures of two curves, of single steps and of the means that the picture shows: as long as both go."""
+    a, b = a[:len(b)], b[:len(a)]
     steps = [abs(x - y) for x, y in zip(a, b)]
     means = [abs(x - y) for (_, x), (_, y) in zip(smooth(a), smooth(b))]
     late = min(LATE, len(a))
@@ -139,7 +140,7 @@ def markdown(result):
         f"alike: the first steps that agree to {ALIKE:g}; then rounding sends a token to another expert, and the "
         f"runs part; smoothed: means of {SMOOTH} steps.", "",
         "| | alike | mean | max | smoothed, mean | smoothed, max | "
-        f"mean of the last {LATE} steps, or of all |", "| --- | ---: | ---: | ---: | ---: | ---: | --- |", *rows, "",
+        f"mean of the last {LATE} steps of both, or of all |", "| --- | ---: | ---: | ---: | ---: | ---: | --- |", *rows, "",
         "![curves](../../docs/curve.svg)", "", *[f"- {k}: {v}" for k, v in result["machine"].items()]]) + "\n"
 
 
