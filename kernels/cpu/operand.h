@@ -1,24 +1,42 @@
-// operand: what a product takes from its two matrices, a real number or, in the builds with
-// HK_OPERAND_BF16, a pair of bf16 (pair.h). A step of depth is `terms` terms of a sum. One source thus
-// serves all precisions: it counts depth in steps, and what it copies, these functions convert.
+// operand: what a product takes from its two matrices. A real number; in the builds with HK_OPERAND_BF16 a
+// bf16 value, as one of a pair where the processor multiplies pairs (pair.h), else as float (widen.h). A
+// step of depth is `terms` terms of a sum. One source thus serves all precisions: it counts depth in
+// steps, and what it copies, these files convert.
 #ifndef HECATE_KERNELS_CPU_OPERAND_H
 #define HECATE_KERNELS_CPU_OPERAND_H
 
 #include "kernels/cpu/pack.h"
 
 #ifdef HK_OPERAND_BF16
-#include "kernels/cpu/pair.h"
-typedef pair operand;
+// Two bf16 side by side. Arrays of pairs are read as arrays of hk_bf16, and the other way round.
+typedef int32_t pair __attribute__((may_alias));
+typedef int32_t pairs __attribute__((vector_size(HK_VECTOR_BYTES)));
+#endif
+
+// What lies at one place of a panel of weights: `stored_terms` rows of it. `rounds`: operands are copies.
+#ifndef HK_OPERAND_BF16
+typedef real stored, operand;
+typedef vec operands;
+enum { stored_terms = 1, terms = 1, rounds = 0 };
+#elif defined(__AVX512BF16__)
+#define HK_PAIRS
+typedef pair stored, operand;
 typedef pairs operands;
-enum { terms = 2 };
+enum { stored_terms = 2, terms = 2, rounds = 1 };
 #else
+#define HK_WIDENS
+typedef pair stored;
 typedef real operand;
 typedef vec operands;
-enum { terms = 1 };
+enum { stored_terms = 2, terms = 1, rounds = 1 };
 #endif
 
 HK_INLINE int64_t steps(int64_t count) {
     return (count + terms - 1) / terms;
+}
+
+HK_INLINE int64_t stored_rows(int64_t count) {
+    return (count + stored_terms - 1) / stored_terms;
 }
 
 // Rows as left operand.
@@ -27,37 +45,40 @@ struct left {
     int64_t row;
 };
 
-#ifdef HK_OPERAND_BF16
-
-#define HK_MULTIPLY_ADD(sum, x, y) pairs_multiply_add(sum, x, y)
-
-// Rounded into `room`, which has steps(width) elements for each row.
-HK_INLINE struct left left_rows(real *room, const real *from, int64_t row, int64_t rows,
-                                int64_t width) {
-    for (int64_t i = 0; i < rows; i++) {
-        pairs_of_row((pair *)room + i * steps(width), from + i * row, width);
-    }
-    return (struct left){(const pair *)room, steps(width)};
-}
-
-// panel[p, j] = rows `terms` p and following, at column j: zeros from `columns` on.
-HK_INLINE void pack_rows(real *panel, const real *from, int64_t row, int64_t rows,
-                         int64_t columns) {
-    pack_pairs((pair *)panel, from, row, rows, columns);
-}
-
+#if defined(HK_PAIRS)
+#include "kernels/cpu/pair.h"
+#elif defined(HK_WIDENS)
+#include "kernels/cpu/widen.h"
 #else
 
 #define HK_MULTIPLY_ADD(sum, x, y) ((sum) + (x) * (y))
 
+// What is computed serves as operand as it is.
+HK_INLINE vec vec_round(vec x) {
+    return x;
+}
+
+HK_INLINE void round_in_place(real *at, int64_t count) {
+    (void)at, (void)count;
+}
+
+// Where the operands are rounded: into `room`, of which each row takes stored_rows(width) * stored_terms
+// / terms elements, filled up with zeros.
 HK_INLINE struct left left_rows(real *room, const real *from, int64_t row, int64_t rows,
                                 int64_t width) {
     (void)room, (void)rows, (void)width; // They are read where they lie.
     return (struct left){from, row};
 }
 
+// panel[p, j] = rows `terms` p and following, at column j: zeros from `columns` on.
 HK_INLINE void pack_rows(real *panel, const real *from, int64_t row, int64_t rows,
                          int64_t columns) {
+    pack_panel(panel, from, row, rows, columns);
+}
+
+// The same from a row-major matrix of weights.
+HK_INLINE void pack_weights(operand *panel, const real *from, int64_t row, int64_t rows,
+                            int64_t columns) {
     pack_panel(panel, from, row, rows, columns);
 }
 

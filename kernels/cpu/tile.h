@@ -13,21 +13,9 @@
 
 #include "kernels/cpu/operand.h"
 
-// 16 registers hold 6 x 2 sums and their operands; the 32 of AVX-512 hold 6 x 4. Where pairs have to
-// be taken apart, the parts need registers, too: of 16, all but those of 5 x 2 sums.
-#ifdef HK_PAIRS_IN_PARTS
-#define HK_TILE_VECTORS 2
-#else
+// 16 registers hold 6 x 2 sums and their operands; the 32 of AVX-512 hold 6 x 4.
 #define HK_TILE_VECTORS (HK_VECTOR_BYTES == 64 ? 4 : 2)
-#endif
-#if defined(HK_PAIRS_IN_PARTS) && HK_VECTOR_BYTES < 64
-#define HK_TILE_ROWS_6(...)
-enum { tile_rows = 5 };
-#else
-#define HK_TILE_ROWS_6(...) __VA_ARGS__
-enum { tile_rows = 6 };
-#endif
-enum { tile_vectors = HK_TILE_VECTORS, tile_columns = tile_vectors * lanes };
+enum { tile_rows = 6, tile_vectors = HK_TILE_VECTORS, tile_columns = tile_vectors * lanes };
 
 // Tiles across a panel. With AVX2 they share what a row of tiles asks for.
 enum { strips = HK_PANEL / tile_columns, shares_lines = HK_VECTOR_BYTES == 32 };
@@ -53,7 +41,29 @@ struct tile {
     int64_t ahead_depth;
     int64_t ahead_tile;
     int64_t ahead_tiles;
+#ifdef HK_WIDENS
+    // The panel is one of weights as they lie in memory. Depth then counts its rows, of which each is
+    // `stored_terms` steps: terms of x side by side.
+    bool is_stored;
+#endif
 };
+
+HK_INLINE bool tile_is_stored(const struct tile *t) {
+#ifdef HK_WIDENS
+    return t->is_stored;
+#else
+    return (void)t, false; // Stored weights are operands.
+#endif
+}
+
+// For a panel of weights as they lie in memory.
+HK_INLINE void tile_set_stored(struct tile *t, bool is_stored) {
+#ifdef HK_WIDENS
+    t->is_stored = is_stored;
+#else
+    (void)t, (void)is_stored;
+#endif
+}
 
 // Elements of a cache line, and lines of a panel's row.
 enum { line = 64 / sizeof(operand), panel_lines = HK_PANEL / line };
@@ -78,24 +88,27 @@ HK_INLINE void tile_write_row(real *out, const vec *sum, int vectors, int64_t co
     for (int64_t j = 0; j < columns; j++) out[j] = (write == HK_ADD ? out[j] : 0) + row[j];
 }
 
-#ifdef HK_PAIRS_IN_PARTS
-// One part of a step. It reads what the other has read, for there are no registers to keep all in.
-HK_INLINE void tile_part(vec sum[tile_rows][tile_vectors], const pair *x, int64_t x_row,
-                         const pair *panel, int part, int rows, int vectors) {
-    pairs column[tile_vectors];
-    __asm__ volatile("" : "+r"(x), "+r"(panel)); // Else the compiler would keep it.
-    HK_UNROLL for (int v = 0; v < vectors; v++) {
-        memcpy(&column[v], panel + v * lanes, sizeof column[v]);
-        column[v] = pairs_part(column[v], part);
+// Of weights as they lie in their panel, those at one place of it: `stored_terms` steps. Only the columns are
+// taken apart: rows are floats, so that a tile of 6 rows has four such instructions among 24 products.
+HK_INLINE void tile_stored_steps(vec sum[tile_rows][tile_vectors], const operand *x, int64_t x_row,
+                                 const operand *panel, int rows, int vectors) {
+#ifdef HK_WIDENS
+    HK_UNROLL for (int part = 0; part < stored_terms; part++) {
+        vec column[tile_vectors];
+        HK_UNROLL for (int v = 0; v < vectors; v++) {
+            column[v] = part_of_pairs((pairs)vec_load(panel + v * lanes), part);
+        }
+        HK_UNROLL for (int i = 0; i < rows; i++) {
+            const real scalar = x[i * x_row + part];
+            HK_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += scalar * column[v];
+        }
     }
-    HK_UNROLL for (int i = 0; i < rows; i++) {
-        const pairs scalar = pair_part(x[i * x_row], part);
-        HK_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += (vec)scalar * (vec)column[v];
-    }
-}
+#else
+    (void)sum, (void)x, (void)x_row, (void)panel, (void)rows, (void)vectors; // They are operands.
 #endif
+}
 
-HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
+HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, bool is_stored) {
     vec sum[tile_rows][tile_vectors] = {0};
     const operand *x = t->x;
     const operand *panel = t->panel;
@@ -108,26 +121,19 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
         }
     }
     for (int64_t p = 0; p < t->depth; p++) {
-#ifdef HK_PAIRS_IN_PARTS
-        __builtin_prefetch(ahead, 0, 2);
-        ahead += t->ahead_depth;
-        HK_UNROLL for (int part = 0; part < terms; part++) {
-            tile_part(sum, x, x_row, panel, part, rows, vectors);
-        }
-#else
         operands column[tile_vectors];
         __builtin_prefetch(ahead, 0, 2);
         ahead += t->ahead_depth;
+        if (is_stored) tile_stored_steps(sum, x, x_row, panel, rows, vectors);
         HK_UNROLL for (int v = 0; v < vectors; v++) {
             memcpy(&column[v], panel + v * lanes, sizeof column[v]);
         }
-        HK_UNROLL for (int i = 0; i < rows; i++) {
+        HK_UNROLL for (int i = 0; i < rows && !is_stored; i++) {
             const operand scalar = x[i * x_row];
             HK_UNROLL for (int v = 0; v < vectors; v++) {
                 sum[i][v] = HK_MULTIPLY_ADD(sum[i][v], scalar, column[v]);
             }
         }
-#endif
         x += t->x_depth;
         panel += HK_PANEL;
     }
@@ -136,9 +142,17 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
     }
 }
 
+// Two functions, for one would have to share the registers.
 #define HK_TILE(rows, vectors)                                                                     \
+    static __attribute__((noinline)) void stored_##rows##_##vectors(const struct tile *t) {        \
+        tile_run(t, rows, vectors, true);                                                          \
+    }                                                                                              \
     static __attribute__((noinline)) void tile_##rows##_##vectors(const struct tile *t) {          \
-        tile_run(t, rows, vectors);                                                                \
+        if (tile_is_stored(t)) {                                                                   \
+            stored_##rows##_##vectors(t);                                                          \
+            return;                                                                                \
+        }                                                                                          \
+        tile_run(t, rows, vectors, false);                                                         \
     }
 #define HK_TILES(vectors)                                                                          \
     HK_TILE(1, vectors)                                                                            \
@@ -146,11 +160,11 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors) {
     HK_TILE(3, vectors)                                                                            \
     HK_TILE(4, vectors)                                                                            \
     HK_TILE(5, vectors)                                                                            \
-    HK_TILE_ROWS_6(HK_TILE(6, vectors))
+    HK_TILE(6, vectors)
 #define HK_TILE_NAMES(vectors)                                                                     \
     {                                                                                              \
         tile_1_##vectors, tile_2_##vectors, tile_3_##vectors, tile_4_##vectors, tile_5_##vectors,  \
-            HK_TILE_ROWS_6(tile_6_##vectors)                                                       \
+            tile_6_##vectors                                                                       \
     }
 
 HK_TILES(1)

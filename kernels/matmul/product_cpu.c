@@ -23,7 +23,7 @@ enum { depth_terms = depth_max * terms };
 // The left operand's block of rows is copied where it has to be rounded. With AVX2 it is, too, when
 // `copied_panels` panels repay it: rows far apart share few sets of a second-level cache of 512 KiB.
 enum {
-    copies_rows = terms > 1 || HK_VECTOR_BYTES == 32,
+    copies_rows = rounds || HK_VECTOR_BYTES == 32,
     copied_panels = 4,
     room_size = copies_rows ? HK_BLOCK_ROWS_MAX * depth_max : 1,
 };
@@ -42,26 +42,18 @@ enum {
 static void pack_block(operand *packed, const weight *b, const struct product *p, int64_t j,
                        int64_t begin, int64_t width) {
     const weight *from = b + begin * p->n + j * HK_PANEL;
-    const int64_t columns = smaller(p->n - j * HK_PANEL, HK_PANEL);
-#ifdef HK_OPERAND_BF16
-    pack_weights(packed, from, p->n, width, columns);
-#else
-    pack_panel(packed, from, p->n, width, columns);
-#endif
+    pack_weights(packed, from, p->n, width, smaller(p->n - j * HK_PANEL, HK_PANEL));
 }
 
 // `width` terms of the item's `rows` rows, which lie `row` apart.
 HK_INLINE struct left block_of_rows(real *room, const real *from, int64_t row, int64_t rows,
                                     int64_t width, const struct walk *w) {
-#ifndef HK_OPERAND_BF16
-    if (copies_rows && row > width && w->j1 - w->j0 >= copied_panels) {
+    if (!rounds && copies_rows && row > width && w->j1 - w->j0 >= copied_panels) {
         for (int64_t i = 0; i < rows; i++) {
             memcpy(room + i * width, from + i * row, (size_t)width * sizeof *from);
         }
-        return (struct left){room, width};
+        return (struct left){(const operand *)room, width};
     }
-#endif
-    (void)w;
     return left_rows(room, from, row, rows, width);
 }
 
@@ -73,13 +65,15 @@ static void nn_items(real *c, const real *a, const weight *b, const struct walk 
     operand packed[depth_max * HK_PANEL] __attribute__((aligned(64)));
     const bool panels = p->layout == HK_PANELS;
     for (int64_t begin = 0; begin == 0 || begin < p->k; begin += depth_terms) {
-        const int64_t width = smaller(p->k - begin, depth_terms), depth = steps(width);
+        const int64_t width = smaller(p->k - begin, depth_terms);
+        const int64_t depth = panels ? stored_rows(width) : steps(width);
         const struct left x = block_of_rows(room, a + w->r0 * p->k + begin, p->k, rows, width, w);
         for (int64_t j = w->j0; j < w->j1; j++) {
             if (!panels) pack_block(packed, b, p, j, begin, width);
-            const operand *panel = panels ? panel_at(b, p, j, begin / terms) : packed;
-            const struct tile tile = {
-                .ahead = panel + steps(p->k) * HK_PANEL, // The next panel.
+            const operand *panel =
+                panels ? (const operand *)panel_at(b, p, j, begin / stored_terms) : packed;
+            struct tile tile = {
+                .ahead = panel + stored_rows(p->k) * HK_PANEL, // The next panel.
                 .ahead_depth = line,
                 .ahead_tile = depth * line,
                 .ahead_tiles = panels && j + 1 < w->j1 ? panel_lines : 0,
@@ -87,12 +81,13 @@ static void nn_items(real *c, const real *a, const weight *b, const struct walk 
                 .out_row = p->n,
                 .x = x.at,
                 .x_row = x.row,
-                .x_depth = 1,
+                .x_depth = panels ? stored_terms / terms : 1,
                 .panel = panel,
                 .depth = depth,
                 .columns = smaller(p->n - j * HK_PANEL, HK_PANEL),
                 .write = begin > 0 ? HK_ADD : p->write,
             };
+            tile_set_stored(&tile, panels);
             tile_rows_run(tile, rows);
             if (begin + depth_terms >= p->k) walk_finish(w, p->n, j);
         }
@@ -113,9 +108,10 @@ static void nt_items(real *a, const real *c, const weight *b, const struct walk 
             turn_block(packed, b, p, j, begin, width);
             const struct tile tile = {
                 // The next rows of B, in each of the panels that the depth runs over.
-                .ahead = panel_at(b, p, begin / HK_PANEL, (j + 1) * HK_PANEL / terms),
+                .ahead = (const operand *)panel_at(b, p, begin / HK_PANEL,
+                                                   (j + 1) * HK_PANEL / stored_terms),
                 .ahead_depth = line,
-                .ahead_tile = steps(p->k) * HK_PANEL,
+                .ahead_tile = stored_rows(p->k) * HK_PANEL,
                 .ahead_tiles = more ? parts(width, HK_PANEL) : 0,
                 .out = a + w->r0 * p->k + j * HK_PANEL,
                 .out_row = p->k,
@@ -139,7 +135,7 @@ static const operand *step_of_rows(operand *room, const real *row, const struct 
                                    int64_t rows, int64_t count, int64_t *readable) {
 #ifdef HK_OPERAND_BF16
     static const float zeros[HK_TURNED_ROWS_MAX];
-    pairs_of_rows(room, row, rows > 1 ? row + p->k : zeros, count);
+    round_step(room, row, rows > 1 ? row + p->k : zeros, count);
     *readable = HK_TURNED_ROWS_MAX + copied_gap;
     return room;
 #else
@@ -152,7 +148,7 @@ static const operand *step_of_rows(operand *room, const real *row, const struct 
 // what a piece holds too much is overwritten by the next, or falls into the gap behind the tile.
 static void copy_columns(operand *packed, const real *a, const struct product *p, int64_t rows,
                          int64_t begin, int64_t count) {
-    operand room[terms > 1 ? HK_TURNED_ROWS_MAX + copied_gap : 1] = {0};
+    operand room[rounds ? HK_TURNED_ROWS_MAX + copied_gap : 1] = {0};
     for (int64_t i = 0; i < steps(rows); i++) {
         int64_t readable = p->k - begin;
         const operand *from =
@@ -251,7 +247,7 @@ static void nt_share(real *a, const real *c, const weight *const *b, const struc
         real *to = a + row * p->k;
         const real *from = c + row * p->n;
         const weight *weights = b[w.expert] + p->offset;
-#ifndef HK_OPERAND_BF16
+#ifndef HK_PAIRS
         if (transposing_pays(p, w.r1 - w.r0, (w.j1 - w.j0) * HK_PANEL)) {
             nt_transposed(to, from, weights, p, w.r0, w.r1, w.j0, w.j1);
             walk_hand_over(&w, p->k, w.j0, w.j1);

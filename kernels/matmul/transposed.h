@@ -11,7 +11,7 @@
 #include "kernels/matmul/turned.h"
 #include "kernels/matmul/walk.h"
 
-#ifndef HK_OPERAND_BF16 // Pairs of weights would have to be turned, too.
+#ifndef HK_PAIRS // Pairs of weights would have to be turned, too.
 
 enum {
     group_rows = HK_PANEL, // Rows of C that are turned at a time.
@@ -21,12 +21,14 @@ enum {
 
 // Whether turning weights, as eight rows, costs more, for `rows` rows and `columns` columns of A. Here rows
 // are filled up to whole vectors, and those of C and of A are turned, each as eight columns of
-// products with it; the rest, prefetching and sums in memory, is a sixty-fourth.
+// products with it; the rest, prefetching and sums in memory, is a sixty-fourth. Widening weights, for every
+// group, takes half as long as turning them.
 HK_INLINE bool transposing_pays(const struct product *p, int64_t rows, int64_t columns) {
     if (p->layout != HK_PANELS || p->k % strip_rows != 0 || p->n == 0) return false;
     const int64_t filled = parts(rows, lanes) * lanes;
     const int64_t turning = filled * 8 / columns + filled * 8 / p->n;
-    return filled + turning + filled / 64 < rows + 8;
+    const int64_t widening = rounds ? parts(rows, group_rows) * 4 : 0;
+    return filled + turning + filled / 64 + widening < rows + 8;
 }
 
 // sums[r, i] (+)= sum over p of x[r, p] * panel[p, i], for `vectors` vectors of i. x is a row in a panel
@@ -125,19 +127,37 @@ static void turn_group(const struct group *g, const struct product *p, int64_t b
                             g->c + i * p->n + begin, p->n, smaller(g->rows - i, lanes), depth);
         }
     }
+    round_in_place(g->turned, g->filled * depth);
+}
+
+// Rows [r, r + strip_rows) of B, depth [begin, begin + depth): where they lie, or in `room`, which then
+// asks for the next ones, too.
+HK_INLINE const real *rows_of_weights(real *room, const weight *b, const struct product *p,
+                                      int64_t r, int64_t begin, int64_t depth) {
+#ifdef HK_WIDENS
+    for (int64_t d = 0; d < depth; d += HK_PANEL) {
+        const pair *from = panel_at(b, p, (begin + d) / HK_PANEL, r / stored_terms);
+        widen_rows(room + d * strip_rows, from, strip_rows);
+    }
+    return room;
+#else
+    (void)room, (void)depth;
+    return panel_at(b, p, begin / HK_PANEL, r);
+#endif
 }
 
 // Rows [r, r + strip_rows) of B, depth [begin, begin + depth), into sums from `sums` on.
-static void add_strip(const struct group *g, const struct product *p, const real *b, int64_t r,
+static void add_strip(const struct group *g, const struct product *p, const weight *b, int64_t r,
                       real *sums, int64_t begin, int64_t depth) {
     const int64_t vectors = g->filled / lanes;
+    real room[rounds ? depth_max * strip_rows : 1] __attribute__((aligned(64)));
     struct strip s = {
-        .x = panel_at(b, p, begin / HK_PANEL, r),
-        .x_skip = p->k * HK_PANEL,
+        .x = rows_of_weights(room, b, p, r, begin, depth),
+        .x_skip = (rounds ? strip_rows : p->k) * HK_PANEL,
         .depth = depth,
         .sums_row = g->filled,
         .add = begin > 0 || p->write == HK_ADD,
-        .asks = r + 2 * strip_rows <= p->k,
+        .asks = !rounds && r + 2 * strip_rows <= p->k,
     };
     for (int64_t v = 0; v < vectors; v += part_vectors(vectors - v)) {
         s.panel = g->turned + v * lanes * depth;
@@ -167,7 +187,7 @@ static void turn_sums(const struct group *g, const struct product *p, int64_t k0
 }
 
 // Columns [k0, k0 + count) of the group's rows of A.
-static void nt_chunk(const struct group *g, const struct product *p, const real *b, int64_t k0,
+static void nt_chunk(const struct group *g, const struct product *p, const weight *b, int64_t k0,
                      int64_t count) {
     if (p->write == HK_ADD) turn_sums(g, p, k0, count, false);
     for (int64_t begin = 0; begin == 0 || begin < p->n; begin += depth_max) {
@@ -181,7 +201,7 @@ static void nt_chunk(const struct group *g, const struct product *p, const real 
 }
 
 // Rows [r0, r1) of A, panels of 64 columns [j0, j1) of A.
-static void nt_transposed(real *a, const real *c, const real *b, const struct product *p,
+static void nt_transposed(real *a, const real *c, const weight *b, const struct product *p,
                           int64_t r0, int64_t r1, int64_t j0, int64_t j1) {
     real turned[group_rows * depth_max] __attribute__((aligned(64)));
     real sums[chunk_rows * group_rows] __attribute__((aligned(64)));

@@ -6,9 +6,9 @@
 #include "kernels/matmul/product.h"
 #include "kernels/matmul/walk.h"
 
-// Where step i of panel j of B lies.
-HK_INLINE const operand *panel_at(const weight *b, const struct product *p, int64_t j, int64_t i) {
-    return (const operand *)b + (j * steps(p->k) + i) * HK_PANEL;
+// Where row `stored_terms` i of panel j of B lies.
+HK_INLINE const stored *panel_at(const weight *b, const struct product *p, int64_t j, int64_t i) {
+    return (const stored *)b + (j * stored_rows(p->k) + i) * HK_PANEL;
 }
 
 #ifdef HK_OPERAND_BF16
@@ -29,9 +29,9 @@ static void turn_block(operand *packed, const weight *b, const struct product *p
     for (int64_t d = 0; d < whole_depth; d += lanes) {
         const int64_t column = begin + d * terms;
         for (int64_t i = 0; i < whole_columns; i += lanes) {
-            pair *to = packed + d * HK_PANEL + i;
+            operand *to = packed + d * HK_PANEL + i;
             if (p->layout == HK_PANELS) {
-                const pair *panel = panel_at(b, p, column / HK_PANEL, (row + i) / terms);
+                const pair *panel = panel_at(b, p, column / HK_PANEL, (row + i) / stored_terms);
                 turn_paired_rows(to, HK_PANEL, panel + column % HK_PANEL, HK_PANEL);
             } else {
                 turn_rows(to, HK_PANEL, b + (row + i) * p->n + column, p->n);
@@ -39,10 +39,10 @@ static void turn_block(operand *packed, const weight *b, const struct product *p
         }
     }
     for (int64_t d = 0; d < steps(width); d++) {
-        pair *to = packed + d * HK_PANEL;
+        operand *to = packed + d * HK_PANEL;
         const int64_t done = d < whole_depth ? whole_columns : 0, column = begin + d * terms;
         for (int64_t i = done; i < columns; i++) {
-            to[i] = pair_of_weights(weight_at(b, p, row + i, column),
+            to[i] = step_of_weights(weight_at(b, p, row + i, column),
                                     weight_at(b, p, row + i, column + 1));
         }
         for (int64_t i = columns; i < HK_PANEL; i++) to[i] = 0;
@@ -59,7 +59,7 @@ static void turn_block(operand *packed, const weight *b, const struct product *p
         return;
     }
     for (int64_t d = 0; d < width; d += HK_PANEL) { // `begin` is a multiple of HK_PANEL.
-        const operand *from = panel_at(b, p, (begin + d) / HK_PANEL, j * HK_PANEL);
+        const stored *from = panel_at(b, p, (begin + d) / HK_PANEL, j * HK_PANEL);
         pack_turned(packed + d * HK_PANEL, from, HK_PANEL, smaller(width - d, HK_PANEL), columns);
     }
 }

@@ -34,7 +34,7 @@ struct side {
 };
 
 enum {
-    room_size = terms > 1 ? width_max / terms *HK_PANEL : 1,
+    room_size = rounds ? width_max / terms * HK_PANEL : 1,
     panel_steps = HK_PANEL / terms, // Of a panel packed from the rows of a block.
 };
 

@@ -22,7 +22,7 @@ static const real slack = 8;
 struct scratch {
     real turned[width_max * HK_PANEL]; // The panels of queries,
     real sums[width_max * HK_PANEL];   // and their outputs.
-    real keys[terms > 1 ? width_max / terms *HK_PANEL : 1];
+    real keys[rounds ? width_max / terms * HK_PANEL : 1];
     real values[width_max * HK_PANEL / terms];
     real weights[key_block * HK_PANEL]; // Scores, then weights, as operands.
     struct running running[panels_max];

@@ -8,7 +8,7 @@
 // Columns of the widest rows that the scratch holds whole; of wider ones, so many at a time.
 enum { width_max = 65536 / (HK_PANEL * (int)sizeof(real)) };
 
-#ifdef HK_OPERAND_BF16
+#ifdef HK_PAIRS
 
 // panel[p, j] = terms p of row j, zeros from `rows` on.
 HK_INLINE void pack_rows_turned(real *panel, const real *from, int64_t row, int64_t width,
@@ -20,17 +20,13 @@ HK_INLINE void pack_rows_turned(real *panel, const real *from, int64_t row, int6
 
 // One step of each lane from `terms` vectors.
 HK_INLINE void store_steps(operand *to, const vec *term) {
-    pairs_of_rows(to, (const float *)&term[0], (const float *)&term[1], lanes);
+    round_step(to, (const float *)&term[0], (const float *)&term[1], lanes);
 }
 
 // The steps along a vector.
 HK_INLINE void store_along(operand *to, vec v) {
-#ifdef __AVX512BF16__
     const __m256bh half = _mm512_cvtneps_pbh((__m512)v);
     memcpy(to, &half, sizeof half);
-#else
-    pairs_of_row(to, (const float *)&v, lanes);
-#endif
 }
 
 #else
@@ -38,10 +34,11 @@ HK_INLINE void store_along(operand *to, vec v) {
 HK_INLINE void pack_rows_turned(real *panel, const real *from, int64_t row, int64_t width,
                                 int64_t rows) {
     pack_turned(panel, from, row, width, rows);
+    round_in_place(panel, width * HK_PANEL);
 }
 
 HK_INLINE void store_steps(operand *to, const vec *term) {
-    vec_store(to, term[0]);
+    vec_store(to, vec_round(term[0]));
 }
 
 HK_INLINE void store_along(operand *to, vec v) {
