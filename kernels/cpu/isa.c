@@ -24,6 +24,9 @@ enum hk_isa hk_isa_best(void) {
         !__builtin_cpu_supports("bmi2")) {
         return HK_ISA_PORTABLE;
     }
+#ifdef HK_WIDE
+    return HK_ISA_AVX512BF16; // Compiled for AVX2, see avx512.h.
+#endif
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512dq") ||
         !__builtin_cpu_supports("avx512vl")) {

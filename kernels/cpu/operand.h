@@ -18,7 +18,7 @@ typedef int32_t pairs __attribute__((vector_size(HK_VECTOR_BYTES)));
 typedef real stored, operand;
 typedef vec operands;
 enum { stored_terms = 1, terms = 1, rounds = 0 };
-#elif defined(__AVX512BF16__)
+#elif defined(HK_HAS_PAIRS)
 #define HK_PAIRS
 typedef pair stored, operand;
 typedef pairs operands;

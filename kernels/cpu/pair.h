@@ -3,8 +3,7 @@
 #ifndef HECATE_KERNELS_CPU_PAIR_H
 #define HECATE_KERNELS_CPU_PAIR_H
 
-#include <immintrin.h>
-
+#include "kernels/cpu/avx512.h"
 #include "kernels/cpu/operand.h"
 #include "kernels/cpu/turn.h"
 
@@ -16,7 +15,7 @@
 
 // The processor's own: it rounds after each of the two products or after both, that is its choice.
 HK_INLINE vec pairs_multiply_add(vec sum, pair x, pairs y) {
-    return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(x), (__m512bh)y);
+    return avx512_dot_pairs(sum, (pairs){0} + x, y);
 }
 
 #define HK_MULTIPLY_ADD(sum, x, y) pairs_multiply_add(sum, x, y)
@@ -29,8 +28,8 @@ HK_INLINE pair pair_of(float low, float high) {
 HK_INLINE void pairs_of_row(pair *to, const float *from, int64_t count) {
     int64_t i = 0;
     for (; i + 32 <= count; i += 32) {
-        const __m512 low = _mm512_loadu_ps(from + i), high = _mm512_loadu_ps(from + i + 16);
-        const __m512bh both = _mm512_cvtne2ps_pbh(high, low);
+        const vec low = avx512_load(from + i), high = avx512_load(from + i + 16);
+        const wide_words both = avx512_round_two(low, high);
         memcpy(to + i / 2, &both, sizeof both);
     }
     for (; i + 2 <= count; i += 2) to[i / 2] = pair_of(from[i], from[i + 1]);
@@ -43,11 +42,10 @@ HK_INLINE void round_step(pair *to, const float *low, const float *high, int64_t
     // The instruction puts one half behind the other.
     static const int16_t order[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-    const __m512i interleave = _mm512_loadu_si512(order);
+    const wide_words interleave = avx512_load_words(order);
     for (; j + 16 <= count; j += 16) {
-        const __m512bh both =
-            _mm512_cvtne2ps_pbh(_mm512_loadu_ps(high + j), _mm512_loadu_ps(low + j));
-        _mm512_storeu_si512(to + j, _mm512_permutexvar_epi16(interleave, (__m512i)both));
+        const vec a = avx512_load(low + j), b = avx512_load(high + j);
+        avx512_store_words(to + j, avx512_permute(avx512_round_two(a, b), interleave));
     }
     for (; j < count; j++) to[j] = pair_of(low[j], high[j]);
 }

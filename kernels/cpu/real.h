@@ -26,8 +26,9 @@ typedef double real;
 #error "HK_BITS must be 32 or 64"
 #endif
 
-// The widest vector of the instruction set, as a GCC vector type: + - * / work lane by lane.
-#if defined(__AVX512F__)
+// The widest vector of the instruction set, as a GCC vector type: + - * / work lane by lane. Test builds
+// define HK_WIDE and HK_WIDE_BF16 for those of AVX-512 and compile them for AVX2 (cpu/avx512.h).
+#if defined(__AVX512F__) || defined(HK_WIDE)
 enum { hk_vector_bytes = 64 };
 #define HK_VECTOR_BYTES 64
 #elif defined(__AVX2__)
@@ -36,6 +37,11 @@ enum { hk_vector_bytes = 32 };
 #else
 enum { hk_vector_bytes = 16 };
 #define HK_VECTOR_BYTES 16
+#endif
+
+// Whether there are instructions for pairs of bf16 (cpu/pair.h).
+#if defined(__AVX512BF16__) || defined(HK_WIDE_BF16)
+#define HK_HAS_PAIRS
 #endif
 
 typedef real vec __attribute__((vector_size(HK_VECTOR_BYTES)));

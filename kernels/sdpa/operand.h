@@ -25,7 +25,7 @@ HK_INLINE void store_steps(operand *to, const vec *term) {
 
 // The steps along a vector.
 HK_INLINE void store_along(operand *to, vec v) {
-    const __m256bh half = _mm512_cvtneps_pbh((__m512)v);
+    const half_words half = avx512_round_words(v);
     memcpy(to, &half, sizeof half);
 }
 

@@ -3,11 +3,7 @@
 #ifndef HECATE_KERNELS_SDPA_WEIGHT_H
 #define HECATE_KERNELS_SDPA_WEIGHT_H
 
-#include "kernels/cpu/real.h"
-
-#if HK_VECTOR_BYTES == 64 && HK_BITS == 32
-#include <immintrin.h>
-#endif
+#include "kernels/cpu/avx512.h"
 
 #define HK_LOG2_E 1.4426950408889634
 #define HK_LN_2 0.6931471805599453
@@ -56,14 +52,14 @@ HK_INLINE mask lanes_in(int64_t begin, int64_t end) {
 
 // The larger one; b where either is NaN.
 HK_INLINE vec vec_max(vec a, vec b) {
-    return (vec)_mm512_max_ps((__m512)a, (__m512)b);
+    return avx512_max(a, b);
 }
 
 // 2^x for x <= 128; 0 below -150. NaN stays.
 HK_INLINE vec vec_exp2(vec x) {
     const vec t = vec_max(vec_all(-150), x);
-    const vec whole = (vec)_mm512_roundscale_ps((__m512)t, 0);
-    return (vec)_mm512_scalef_ps((__m512)exp2_near_0(t - whole), (__m512)whole);
+    const vec whole = avx512_round(t);
+    return avx512_scale(exp2_near_0(t - whole), whole);
 }
 
 #elif HK_BITS == 32

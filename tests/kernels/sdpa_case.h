@@ -178,6 +178,23 @@ static void large_scores_do_not_overflow(void **state) {
     test_free_all();
 }
 
+// Rows that see the key are NaN; earlier ones have the same bits as without (causal).
+static void a_nan_in_a_key_shows(void **state) {
+    (void)state;
+    struct sdpa_case x = sdpa_case(2, 1);
+    const struct hk_sdpa_dims *d = &x.dims;
+    const int64_t key = 70, before = key * d->heads * d->vwidth;
+    real *k = test_copy(x.k, k_size(d)), *clean = test_nans(out_size(d) + lse_size(d));
+    real *out = test_nans(out_size(d) + lse_size(d));
+    run(&x, clean);
+    k[key * d->groups * d->width] = (real)NAN;
+    x.k = k;
+    run(&x, out);
+    assert_same_bits("out", clean, out, before);
+    for (int64_t i = before; i < out_size(d); i++) assert_true(isnan(out[i]));
+    test_free_all();
+}
+
 // A query's row has the same bits whether later queries are there or not (causal).
 static void a_causal_row_does_not_depend_on_later_positions(void **state) {
     (void)state;
