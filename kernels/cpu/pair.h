@@ -7,11 +7,10 @@
 #include "kernels/cpu/operand.h"
 #include "kernels/cpu/turn.h"
 
-// Every other one of 64 bytes of words, and of as many of pairs.
-#define HK_EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
-#define HK_ODD_LANES 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
-#define HK_EVEN_WORDS HK_EVEN_LANES, 32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62
-#define HK_ODD_WORDS HK_ODD_LANES, 33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63
+// Of each four words, the second and the third change places.
+#define HK_MIDDLES_EXCHANGED                                                                       \
+    0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15, 16, 18, 17, 19, 20, 22, 21, 23, 24, 26,  \
+        25, 27, 28, 30, 29, 31
 
 // The processor's own: it rounds after each of the two products or after both, that is its choice.
 HK_INLINE vec pairs_multiply_add(vec sum, pair x, pairs y) {
@@ -93,18 +92,22 @@ HK_INLINE void pack_weights(pair *panel, const hk_bf16 *from, int64_t row, int64
 
 typedef int16_t words __attribute__((vector_size(HK_VECTOR_BYTES)));
 
+// 64 bits hold two columns of two rows, row in row; with the middle words exchanged, they hold two rows of
+// two columns.
+HK_INLINE vec rows_of_columns(const pair *from) {
+    words w;
+    memcpy(&w, from, sizeof w);
+    return (vec)__builtin_shufflevector(w, w, HK_MIDDLES_EXCHANGED);
+}
+
 // to[j * to_row + i] = columns 2 j and 2 j + 1 of row i, for `lanes` i and j. Rows lie in pairs: of
 // rows 2 i and 2 i + 1 at from + i * from_row.
 HK_INLINE void turn_paired_rows(pair *to, int64_t to_row, const pair *from, int64_t from_row) {
-    vec rows[lanes];
-    for (int i = 0; i < lanes / 2; i++) {
-        words left, right;
-        memcpy(&left, from + i * from_row, sizeof left);
-        memcpy(&right, from + i * from_row + lanes, sizeof right);
-        rows[2 * i] = (vec)__builtin_shufflevector(left, right, HK_EVEN_WORDS);
-        rows[2 * i + 1] = (vec)__builtin_shufflevector(left, right, HK_ODD_WORDS);
+    for (int64_t j = 0; j < lanes; j += lanes / 2) {
+        vec rows[lanes / 2];
+        for (int i = 0; i < lanes / 2; i++) rows[i] = rows_of_columns(from + i * from_row + 2 * j);
+        turn_double_lanes((float *)to + j * to_row, to_row, rows);
     }
-    turn_vectors((float *)to, to_row, rows);
 }
 
 // The same from a row-major matrix.

@@ -43,6 +43,27 @@ HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
     }
 }
 
+// The same with two lanes for one: to[j * to_row + 2 i .. 2 i + 1] = a[i][2 j .. 2 j + 1], for lanes / 2 i
+// and j.
+HK_INLINE void turn_double_lanes(real *to, int64_t to_row, const vec a[lanes / 2]) {
+    for (int c = 0; c < 2; c++) {
+        vec b[lanes / 4]; // Quarter q of b[i] is column 2 q + c of rows 2 i and 2 i + 1.
+        for (int i = 0; i < lanes / 4; i++) {
+            b[i] = c == 0 ? __builtin_shufflevector(a[2 * i], a[2 * i + 1], HK_LOWER_PAIRS)
+                          : __builtin_shufflevector(a[2 * i], a[2 * i + 1], HK_UPPER_PAIRS);
+        }
+        const vec even = __builtin_shufflevector(b[0], b[1], HK_EVEN_QUARTERS);
+        const vec odd = __builtin_shufflevector(b[0], b[1], HK_ODD_QUARTERS);
+        const vec even4 = __builtin_shufflevector(b[2], b[3], HK_EVEN_QUARTERS);
+        const vec odd4 = __builtin_shufflevector(b[2], b[3], HK_ODD_QUARTERS);
+        real *column = to + c * to_row;
+        vec_store(column, __builtin_shufflevector(even, even4, HK_EVEN_QUARTERS));
+        vec_store(column + 2 * to_row, __builtin_shufflevector(odd, odd4, HK_EVEN_QUARTERS));
+        vec_store(column + 4 * to_row, __builtin_shufflevector(even, even4, HK_ODD_QUARTERS));
+        vec_store(column + 6 * to_row, __builtin_shufflevector(odd, odd4, HK_ODD_QUARTERS));
+    }
+}
+
 #elif HK_VECTOR_BYTES == 32 && HK_BITS == 32
 
 // The same with halves for quarters.
