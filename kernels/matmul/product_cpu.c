@@ -165,8 +165,9 @@ static void copy_columns(operand *packed, const real *a, const struct product *p
     }
 }
 
-// Brings rows of the result, in a panel, into the cache: two tiles of rows ahead of those computed. With
-// few rows of A and C, tiles wait for hardly anything else.
+enum { few_steps = 32 }; // A tile of tn with no more waits above all for its result.
+
+// Brings rows of the result, in a panel, into the cache: two tiles of rows ahead of those computed.
 HK_INLINE void ask_for_result(const real *row) {
     const real *ahead = row + 2 * tile_rows * HK_PANEL;
     for (int i = 0; i < tile_rows * HK_PANEL; i += 64 / (int)sizeof *row) {
@@ -223,7 +224,7 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
                     (const operand *)(c + begin * p->n + (panel + 1) * HK_PANEL + lines * line);
                 tile.ahead_depth = p->n;
                 tile.ahead_tiles = panel + 1 < j[1] && lines < panel_lines;
-                if (panels) ask_for_result(tile.out);
+                if (panels && tile.depth <= few_steps) ask_for_result(tile.out);
                 tile_rows_run(tile, smaller(k[1] - i, tile_rows));
             }
         }
