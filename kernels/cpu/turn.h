@@ -4,32 +4,49 @@
 
 #include "kernels/cpu/real.h"
 
-#if HK_VECTOR_BYTES == 64 && HK_BITS == 32
-
-// Two rounds inside the 128-bit quarters of a register, which turn squares of 4 x 4, then two that
-// move whole quarters: all single shuffles, of which the processor does two at a time, unlike
+// Floats: two rounds inside the 128-bit quarters of a register, which turn squares of 4 x 4, then one or two
+// that move whole quarters: all single shuffles, of which the processor does two at a time, unlike
 // those with an index register.
+#if HK_VECTOR_BYTES == 64 && HK_BITS == 32
 #define HK_LOWER 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29
 #define HK_UPPER 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31
 #define HK_LOWER_PAIRS 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29
 #define HK_UPPER_PAIRS 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31
 #define HK_EVEN_QUARTERS 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27
 #define HK_ODD_QUARTERS 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31
+#elif HK_VECTOR_BYTES == 32 && HK_BITS == 32
+#define HK_LOWER 0, 8, 1, 9, 4, 12, 5, 13
+#define HK_UPPER 2, 10, 3, 11, 6, 14, 7, 15
+#define HK_LOWER_PAIRS 0, 1, 8, 9, 4, 5, 12, 13
+#define HK_UPPER_PAIRS 2, 3, 10, 11, 6, 7, 14, 15
+#define HK_LOWER_HALVES 0, 1, 2, 3, 8, 9, 10, 11
+#define HK_UPPER_HALVES 4, 5, 6, 7, 12, 13, 14, 15
+#endif
 
-// to[j * to_row + i] = a[i][j]; a is used up.
-HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
+#if HK_VECTOR_BYTES >= 32 && HK_BITS == 32
+
+// Quarter q of a[i + c] becomes column 4 q + c of rows i .. i + 3, for every fourth i.
+HK_INLINE void turn_fours(vec a[lanes]) {
     vec b[lanes];
     for (int i = 0; i < lanes; i += 2) {
         b[i] = __builtin_shufflevector(a[i], a[i + 1], HK_LOWER);
         b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], HK_UPPER);
     }
-    // Then quarter q of a[i + c] is column 4 q + c of rows i .. i + 3.
     for (int i = 0; i < lanes; i += 4) {
         for (int h = 0; h < 2; h++) {
             a[i + 2 * h] = __builtin_shufflevector(b[i + h], b[i + 2 + h], HK_LOWER_PAIRS);
             a[i + 2 * h + 1] = __builtin_shufflevector(b[i + h], b[i + 2 + h], HK_UPPER_PAIRS);
         }
     }
+}
+
+#endif
+
+#if HK_VECTOR_BYTES == 64 && HK_BITS == 32
+
+// to[j * to_row + i] = a[i][j]; a is used up.
+HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
+    turn_fours(a);
     for (int c = 0; c < 4; c++) {
         const vec even = __builtin_shufflevector(a[c], a[4 + c], HK_EVEN_QUARTERS);
         const vec odd = __builtin_shufflevector(a[c], a[4 + c], HK_ODD_QUARTERS);
@@ -66,28 +83,9 @@ HK_INLINE void turn_double_lanes(real *to, int64_t to_row, const vec a[lanes / 2
 
 #elif HK_VECTOR_BYTES == 32 && HK_BITS == 32
 
-// The same with halves for quarters.
-#define HK_LOWER 0, 8, 1, 9, 4, 12, 5, 13
-#define HK_UPPER 2, 10, 3, 11, 6, 14, 7, 15
-#define HK_LOWER_PAIRS 0, 1, 8, 9, 4, 5, 12, 13
-#define HK_UPPER_PAIRS 2, 3, 10, 11, 6, 7, 14, 15
-#define HK_LOWER_HALVES 0, 1, 2, 3, 8, 9, 10, 11
-#define HK_UPPER_HALVES 4, 5, 6, 7, 12, 13, 14, 15
-
 // to[j * to_row + i] = a[i][j]; a is used up.
 HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
-    vec b[lanes];
-    for (int i = 0; i < lanes; i += 2) {
-        b[i] = __builtin_shufflevector(a[i], a[i + 1], HK_LOWER);
-        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], HK_UPPER);
-    }
-    // Then half h of a[i + c] is column 4 h + c of rows i .. i + 3.
-    for (int i = 0; i < lanes; i += 4) {
-        for (int h = 0; h < 2; h++) {
-            a[i + 2 * h] = __builtin_shufflevector(b[i + h], b[i + 2 + h], HK_LOWER_PAIRS);
-            a[i + 2 * h + 1] = __builtin_shufflevector(b[i + h], b[i + 2 + h], HK_UPPER_PAIRS);
-        }
-    }
+    turn_fours(a);
     for (int c = 0; c < 4; c++) {
         real *column = to + c * to_row;
         vec_store(column, __builtin_shufflevector(a[c], a[4 + c], HK_LOWER_HALVES));
