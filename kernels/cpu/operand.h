@@ -39,10 +39,11 @@ HK_INLINE int64_t stored_rows(int64_t count) {
     return (count + stored_terms - 1) / stored_terms;
 }
 
-// Rows as left operand.
+// Rows as left operand: `row` apart, or interleaved in tiles, `tile` apart (tile.h).
 struct left {
     const operand *at;
     int64_t row;
+    int64_t tile;
 };
 
 #if defined(HK_PAIRS)
@@ -67,7 +68,7 @@ HK_INLINE void round_in_place(real *at, int64_t count) {
 HK_INLINE struct left left_rows(real *room, const real *from, int64_t row, int64_t rows,
                                 int64_t width) {
     (void)room, (void)rows, (void)width; // They are read where they lie.
-    return (struct left){from, row};
+    return (struct left){.at = from, .row = row};
 }
 
 // panel[p, j] = rows `terms` p and following, at column j: zeros from `columns` on.

@@ -55,7 +55,7 @@ HK_INLINE struct left left_rows(float *room, const float *from, int64_t row, int
     for (int64_t i = 0; i < rows; i++) {
         pairs_of_row((pair *)room + i * steps(width), from + i * row, width);
     }
-    return (struct left){(const pair *)room, steps(width)};
+    return (struct left){.at = (const pair *)room, .row = steps(width)};
 }
 
 // panel[i, j] = (from[2 i, j], from[2 i + 1, j]) for `depth` rows, zeros from `columns` on.

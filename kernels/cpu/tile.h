@@ -8,6 +8,12 @@
 // to the destination: its bits do not depend on the tile it falls into.
 //
 // Depth is counted in steps of operands (cpu/operand.h): in bf16 products a step is two terms.
+//
+// A step of a 6 x 2 tile cannot do without 20 instructions: 2 loads, 6 broadcasts, 12 products. Where another
+// program uses the other half of the core, each begins half as many as alone, and every further one costs time:
+// tiles alone reach 74 GFLOP/s with 26 instructions a step and 83 with 22 there, 97 and 100 on a core of their own
+// (Zen 3, peak 103). What lies interleaved is read at distances known to the compiler, so that several steps
+// share what moves pointers.
 #ifndef HECATE_KERNELS_CPU_TILE_H
 #define HECATE_KERNELS_CPU_TILE_H
 
@@ -17,8 +23,12 @@
 #define HK_TILE_VECTORS (HK_VECTOR_BYTES == 64 ? 4 : 2)
 enum { tile_rows = 6, tile_vectors = HK_TILE_VECTORS, tile_columns = tile_vectors * lanes };
 
-// Tiles across a panel. With AVX2 they share what a row of tiles asks for.
-enum { strips = HK_PANEL / tile_columns, shares_lines = HK_VECTOR_BYTES == 32 };
+// Tiles across a panel.
+enum { strips = HK_PANEL / tile_columns };
+
+// Whether products interleave their left operand, and what follows from it: steps that the loop takes at a time,
+// and that the tiles across a panel share what a row of tiles asks for.
+enum { interleaves = HK_VECTOR_BYTES != 64, steps_at_once = 4 };
 
 // Depth of a block of panel: 64 KiB, which stays in the second-level cache while the rows pass.
 enum { depth_max = 65536 / (HK_PANEL * (int)sizeof(operand)) };
@@ -30,13 +40,15 @@ struct tile {
     const operand *x;
     int64_t x_row;
     int64_t x_depth;
+    // Or not 0: x holds tiles of rows, [depth][tile_rows] each, x_tile apart.
+    int64_t x_tile;
     const operand *panel;
     int64_t depth;
     int64_t columns; // Of `out`, at most HK_PANEL.
     enum hk_write write;
     // What will be needed next is brought into the second-level cache meanwhile, one cache line
     // per step of depth: tile i asks for the lines at ahead + i * ahead_tile + p * ahead_depth.
-    // Tiles from ahead_tiles on ask for nothing new.
+    // Tiles from ahead_tiles on ask for nothing new. Where x is interleaved, the tiles across a panel share them.
     const operand *ahead;
     int64_t ahead_depth;
     int64_t ahead_tile;
@@ -68,11 +80,39 @@ HK_INLINE void tile_set_stored(struct tile *t, bool is_stored) {
 // Elements of a cache line, and lines of a panel's row.
 enum { line = 64 / sizeof(operand), panel_lines = HK_PANEL / line };
 
+#if HK_BITS == 32
+#define HK_BROADCAST "vbroadcastss"
+#define HK_FMA "vfmadd231ps"
+#else
+#define HK_BROADCAST "vbroadcastsd"
+#define HK_FMA "vfmadd231pd"
+#endif
+
 #ifdef __clang__
 #define HK_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define HK_UNROLL _Pragma("GCC unroll 16")
 #endif
+
+// sum[v] += x * column[v]. With AVX2 in three instructions of ours: a tile's sums take 12 of 16 registers, and in
+// an unrolled loop gcc 12 would move some out to memory and back; a sum that waits for memory costs a sixth of
+// a tile's time.
+HK_INLINE void tile_row(vec *sum, const operand *x, const operands *column, int vectors) {
+#if defined(__FMA__) && HK_VECTOR_BYTES == 32
+    if (vectors == 2) {
+        vec scalar;
+        __asm__(HK_BROADCAST " %[x], %[scalar]\n\t" HK_FMA " %[c0], %[scalar], %[s0]\n\t" HK_FMA
+                             " %[c1], %[scalar], %[s1]"
+                : [s0] "+x"(sum[0]), [s1] "+x"(sum[1]), [scalar] "=&x"(scalar)
+                : [x] "m"(*x), [c0] "x"(column[0]), [c1] "x"(column[1]));
+        return;
+    }
+#endif
+    const operand scalar = *x;
+    HK_UNROLL for (int v = 0; v < vectors; v++) {
+        sum[v] = HK_MULTIPLY_ADD(sum[v], scalar, column[v]);
+    }
+}
 
 HK_INLINE void tile_write_row(real *out, const vec *sum, int vectors, int64_t columns,
                               enum hk_write write) {
@@ -90,8 +130,8 @@ HK_INLINE void tile_write_row(real *out, const vec *sum, int vectors, int64_t co
 
 // Of weights as they lie in their panel, those at one place of it: `stored_terms` steps. Only the columns are
 // taken apart: rows are floats, so that a tile of 6 rows has four such instructions among 24 products.
-HK_INLINE void tile_stored_steps(vec sum[tile_rows][tile_vectors], const operand *x, int64_t x_row,
-                                 const operand *panel, int rows, int vectors) {
+HK_INLINE void tile_stored_step(vec sum[tile_rows][tile_vectors], const operand *x, int64_t x_row,
+                                int64_t x_part, const operand *panel, int rows, int vectors) {
 #ifdef HK_WIDENS
     HK_UNROLL for (int part = 0; part < stored_terms; part++) {
         vec column[tile_vectors];
@@ -99,42 +139,59 @@ HK_INLINE void tile_stored_steps(vec sum[tile_rows][tile_vectors], const operand
             column[v] = part_of_pairs((pairs)vec_load(panel + v * lanes), part);
         }
         HK_UNROLL for (int i = 0; i < rows; i++) {
-            const real scalar = x[i * x_row + part];
-            HK_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += scalar * column[v];
+            tile_row(sum[i], x + i * x_row + part * x_part, column, vectors);
         }
     }
 #else
-    (void)sum, (void)x, (void)x_row, (void)panel, (void)rows, (void)vectors; // They are operands.
+    (void)sum, (void)x, (void)x_row, (void)x_part, (void)panel, (void)rows,
+        (void)vectors; // They are operands.
 #endif
 }
 
-HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, bool is_stored) {
+HK_INLINE void tile_step(vec sum[tile_rows][tile_vectors], const operand *x, int64_t x_row,
+                         int64_t x_part, const operand *panel, int rows, int vectors,
+                         bool is_stored) {
+    if (is_stored) {
+        tile_stored_step(sum, x, x_row, x_part, panel, rows, vectors);
+        return;
+    }
+    operands column[tile_vectors];
+    HK_UNROLL for (int v = 0; v < vectors; v++) {
+        memcpy(&column[v], panel + v * lanes, sizeof column[v]);
+    }
+    HK_UNROLL for (int i = 0; i < rows; i++) tile_row(sum[i], x + i * x_row, column, vectors);
+}
+
+HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, bool interleaved,
+                        bool is_stored) {
     vec sum[tile_rows][tile_vectors] = {0};
+    const int64_t x_row = interleaved ? 1 : t->x_row;
+    const int64_t x_part = interleaved ? tile_rows : 1;
+    const int64_t x_depth = interleaved ? (is_stored ? stored_terms : 1) * tile_rows : t->x_depth;
     const operand *x = t->x;
     const operand *panel = t->panel;
     const operand *ahead = t->ahead;
-    const int64_t x_row = t->x_row;
     // The destination is needed at the end: by then it is here.
     for (int i = 0; i < rows; i++) {
         for (int v = 0; v < vectors; v++) {
             __builtin_prefetch(t->out + i * t->out_row + v * lanes, 1);
         }
     }
-    for (int64_t p = 0; p < t->depth; p++) {
-        operands column[tile_vectors];
+    int64_t p = 0;
+    for (; interleaved && p + steps_at_once <= t->depth; p += steps_at_once) {
         __builtin_prefetch(ahead, 0, 2);
         ahead += t->ahead_depth;
-        if (is_stored) tile_stored_steps(sum, x, x_row, panel, rows, vectors);
-        HK_UNROLL for (int v = 0; v < vectors; v++) {
-            memcpy(&column[v], panel + v * lanes, sizeof column[v]);
+        HK_UNROLL for (int u = 0; u < steps_at_once; u++) {
+            tile_step(sum, x, x_row, x_part, panel, rows, vectors, is_stored);
+            x += x_depth;
+            panel += HK_PANEL;
         }
-        HK_UNROLL for (int i = 0; i < rows && !is_stored; i++) {
-            const operand scalar = x[i * x_row];
-            HK_UNROLL for (int v = 0; v < vectors; v++) {
-                sum[i][v] = HK_MULTIPLY_ADD(sum[i][v], scalar, column[v]);
-            }
-        }
-        x += t->x_depth;
+    }
+    for (; p < t->depth; p++) {
+        __builtin_prefetch(ahead, 0, 2);
+        ahead += t->ahead_depth;
+        tile_step(sum, x, x_row, x_part, panel, rows, vectors, is_stored);
+        x += x_depth;
         panel += HK_PANEL;
     }
     HK_UNROLL for (int i = 0; i < rows; i++) {
@@ -142,17 +199,24 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, bool is_sto
     }
 }
 
-// Two functions, for one would have to share the registers.
+// Functions of their own, for one would have to share the registers.
+#define HK_TILE_FORM(form, rows, vectors, interleaved, is_stored)                                  \
+    static __attribute__((noinline)) void form##_##rows##_##vectors(const struct tile *t) {        \
+        tile_run(t, rows, vectors, interleaved, is_stored);                                        \
+    }
 #define HK_TILE(rows, vectors)                                                                     \
-    static __attribute__((noinline)) void stored_##rows##_##vectors(const struct tile *t) {        \
-        tile_run(t, rows, vectors, true);                                                          \
-    }                                                                                              \
+    HK_TILE_FORM(stored, rows, vectors, interleaves, true)                                         \
+    HK_TILE_FORM(interleaved, rows, vectors, true, false)                                          \
     static __attribute__((noinline)) void tile_##rows##_##vectors(const struct tile *t) {          \
         if (tile_is_stored(t)) {                                                                   \
             stored_##rows##_##vectors(t);                                                          \
             return;                                                                                \
         }                                                                                          \
-        tile_run(t, rows, vectors, false);                                                         \
+        if (interleaves && t->x_tile != 0) {                                                       \
+            interleaved_##rows##_##vectors(t);                                                     \
+            return;                                                                                \
+        }                                                                                          \
+        tile_run(t, rows, vectors, false, false);                                                  \
     }
 #define HK_TILES(vectors)                                                                          \
     HK_TILE(1, vectors)                                                                            \
@@ -188,29 +252,49 @@ static void (*const tile_of[tile_vectors][tile_rows])(const struct tile *) = {
 #endif
 };
 
-// Lines side by side, from `ahead` on, which `tiles` tiles share that cut a panel into strips: each asks for
-// less than one per step, so that what comes from far away does not hold up what is here. `i`: of t.
-HK_INLINE void tile_share_lines(struct tile *t, const operand *ahead, int64_t i, int64_t tiles) {
-    int64_t share = line;
-    while (share > 1 && t->ahead_tiles * share > tiles) share /= 2;
-    const bool asks = i / share < t->ahead_tiles;
-    t->ahead_depth = asks ? line / share : 0;
-    t->ahead = asks ? ahead + i / share * t->ahead_tile : t->panel;
-    t->ahead += i % share * t->depth * t->ahead_depth;
+// Where x is interleaved, the tiles across a panel share the lines that one of them would ask for in place: each
+// asks for one per turn of its loop. Where the lines lie side by side and there are `tiles` tiles enough, for
+// less: what comes from far away does not hold up what is here. 2^share_of share.
+HK_INLINE int share_of(const struct tile *t, int64_t tiles) {
+    int share = 2;
+    while (t->ahead_depth == line && 1 << share < line && t->ahead_tiles << (share + 1) <= tiles) {
+        share++;
+    }
+    return share;
 }
 
+// The part of tile `i`. `ahead`, `depth`: of all.
+HK_INLINE void tile_share_lines(struct tile *t, const operand *ahead, int64_t depth, int share,
+                                int64_t i) {
+    const bool asks = i >> share < t->ahead_tiles;
+    const int64_t part = i & ((1 << share) - 1);
+    t->ahead_depth = asks ? depth * steps_at_once >> share : 0;
+    t->ahead = asks ? ahead + (i >> share) * t->ahead_tile : t->panel;
+    t->ahead += part * (t->depth * depth >> share);
+}
+_Static_assert(steps_at_once == 1 << 2, "share_of begins with them");
+
 // One block of panel against `rows` rows, shared out evenly so that no tile is much smaller than
-// the others.
+// the others: row tile_begin(rows, i, tiles) is the first of tile i.
+HK_INLINE int64_t tiles_of(int64_t rows) {
+    return (rows + tile_rows - 1) / tile_rows;
+}
+
+HK_INLINE int64_t tile_begin(int64_t rows, int64_t i, int64_t tiles) {
+    return rows * i / tiles;
+}
+
 HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
     const int64_t columns = t.columns, ahead_depth = t.ahead_depth;
     real *const out = t.out;
-    const operand *const panel = t.panel, *const ahead = t.ahead;
-    const int64_t tiles = (rows + tile_rows - 1) / tile_rows;
-    for (int64_t i = 0; i < tiles; i++) {
-        const int64_t begin = rows * i / tiles;
-        const int64_t count = rows * (i + 1) / tiles - begin;
-        const operand *const x = t.x;
+    const operand *const x = t.x, *const panel = t.panel, *const ahead = t.ahead;
+    const bool interleaved = interleaves && t.x_tile != 0;
+    const int64_t tiles = tiles_of(rows);
+    const int share = share_of(&t, tiles * strips);
+    for (int64_t i = 0, begin = 0, end; i < tiles; i++, begin = end) {
+        end = tile_begin(rows, i + 1, tiles);
         const bool asks = i < t.ahead_tiles;
+        t.x = interleaved ? x + i * t.x_tile : x + begin * t.x_row;
         t.ahead = asks ? ahead + i * t.ahead_tile : panel;
         t.ahead_depth = asks ? ahead_depth : 0;
         for (int64_t j = 0; j < columns; j += tile_columns) {
@@ -219,13 +303,11 @@ HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
             t.out = out + begin * t.out_row + j;
             t.panel = panel + j;
             t.columns = left;
-            t.x = x + begin * t.x_row;
-            if (shares_lines && ahead_depth == line) {
-                tile_share_lines(&t, ahead, i * strips + j / tile_columns, tiles * strips);
+            if (interleaved) {
+                tile_share_lines(&t, ahead, ahead_depth, share, i * strips + j / tile_columns);
             }
-            tile_of[vectors - 1][count - 1](&t);
+            tile_of[vectors - 1][end - begin - 1](&t);
         }
-        t.x = x;
     }
 }
 

@@ -87,9 +87,10 @@ HK_INLINE void turn_double_lanes(real *to, int64_t to_row, const vec a[lanes / 2
 HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
     turn_fours(a);
     for (int c = 0; c < 4; c++) {
-        real *column = to + c * to_row;
-        vec_store(column, __builtin_shufflevector(a[c], a[4 + c], HK_LOWER_HALVES));
-        vec_store(column + 4 * to_row, __builtin_shufflevector(a[c], a[4 + c], HK_UPPER_HALVES));
+        vec_store(to + c * to_row, __builtin_shufflevector(a[c], a[4 + c], HK_LOWER_HALVES));
+    }
+    for (int c = 0; c < 4; c++) {
+        vec_store(to + (4 + c) * to_row, __builtin_shufflevector(a[c], a[4 + c], HK_UPPER_HALVES));
     }
 }
 

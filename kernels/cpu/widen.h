@@ -40,7 +40,7 @@ HK_INLINE struct left left_rows(float *room, const float *from, int64_t row, int
         round_row(room + i * even, from + i * row, width);
         if (width < even) room[i * even + width] = 0;
     }
-    return (struct left){room, even};
+    return (struct left){.at = room, .row = even};
 }
 
 // A step is one row.

@@ -8,6 +8,7 @@
 #include "kernels/matmul/product.h"
 
 #include "kernels/cpu/tile.h"
+#include "kernels/matmul/left.h"
 #include "kernels/matmul/transposed.h"
 #include "kernels/matmul/turned.h"
 #include "kernels/matmul/walk.h"
@@ -20,17 +21,9 @@ enum { precision = HK_BITS == 32 ? HK_F32 : HK_F64 };
 
 enum { depth_terms = depth_max * terms };
 
-// The left operand's block of rows is copied where it has to be rounded. With AVX2 it is, too, when
-// `copied_panels` panels repay it: rows far apart share few sets of a second-level cache of 512 KiB.
-enum {
-    copies_rows = rounds || HK_VECTOR_BYTES == 32,
-    copied_panels = 4,
-    room_size = copies_rows ? HK_BLOCK_ROWS_MAX * depth_max : 1,
-};
-
 // tn: columns of A are copied as tiles of [depth][tile_rows], tile_size apart.
 enum {
-    turned_depth = depth_max / 2, // The panel block stays in the first-level cache.
+    turned_depth = HK_VECTOR_BYTES == 64 ? depth_max / 2 : depth_max,
     turned_terms = turned_depth * terms,
     copied_columns = 8, // Columns that one copy moves, though a tile has only 6.
     copied_gap = copied_columns - tile_rows,
@@ -45,18 +38,6 @@ static void pack_block(operand *packed, const weight *b, const struct product *p
     pack_weights(packed, from, p->n, width, smaller(p->n - j * HK_PANEL, HK_PANEL));
 }
 
-// `width` terms of the item's `rows` rows, which lie `row` apart.
-HK_INLINE struct left block_of_rows(real *room, const real *from, int64_t row, int64_t rows,
-                                    int64_t width, const struct walk *w) {
-    if (!rounds && copies_rows && row > width && w->j1 - w->j0 >= copied_panels) {
-        for (int64_t i = 0; i < rows; i++) {
-            memcpy(room + i * width, from + i * row, (size_t)width * sizeof *from);
-        }
-        return (struct left){(const operand *)room, width};
-    }
-    return left_rows(room, from, row, rows, width);
-}
-
 // C of one item, a panel of B at a time.
 static void nn_items(real *c, const real *a, const weight *b, const struct walk *w) {
     const struct product *p = w->p;
@@ -67,7 +48,7 @@ static void nn_items(real *c, const real *a, const weight *b, const struct walk 
     for (int64_t begin = 0; begin == 0 || begin < p->k; begin += depth_terms) {
         const int64_t width = smaller(p->k - begin, depth_terms);
         const int64_t depth = panels ? stored_rows(width) : steps(width);
-        const struct left x = block_of_rows(room, a + w->r0 * p->k + begin, p->k, rows, width, w);
+        const struct left x = left_block(room, a + w->r0 * p->k + begin, p->k, rows, width);
         for (int64_t j = w->j0; j < w->j1; j++) {
             if (!panels) pack_block(packed, b, p, j, begin, width);
             const operand *panel =
@@ -81,6 +62,7 @@ static void nn_items(real *c, const real *a, const weight *b, const struct walk 
                 .out_row = p->n,
                 .x = x.at,
                 .x_row = x.row,
+                .x_tile = x.tile,
                 .x_depth = panels ? stored_terms / terms : 1,
                 .panel = panel,
                 .depth = depth,
@@ -102,7 +84,7 @@ static void nt_items(real *a, const real *c, const weight *b, const struct walk 
     operand packed[depth_max * HK_PANEL] __attribute__((aligned(64)));
     for (int64_t begin = 0; begin == 0 || begin < p->n; begin += depth_terms) {
         const int64_t width = smaller(p->n - begin, depth_terms);
-        const struct left x = block_of_rows(room, c + w->r0 * p->n + begin, p->n, rows, width, w);
+        const struct left x = left_block(room, c + w->r0 * p->n + begin, p->n, rows, width);
         for (int64_t j = w->j0; j < w->j1; j++) {
             const bool more = p->layout == HK_PANELS && j + 1 < w->j1;
             turn_block(packed, b, p, j, begin, width);
@@ -117,6 +99,7 @@ static void nt_items(real *a, const real *c, const weight *b, const struct walk 
                 .out_row = p->k,
                 .x = x.at,
                 .x_row = x.row,
+                .x_tile = x.tile,
                 .x_depth = 1,
                 .panel = packed,
                 .depth = steps(width),
@@ -206,6 +189,7 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
                 .out_row = out_row,
                 .x_row = 1,
                 .x_depth = tile_rows,
+                .x_tile = tile_size,
                 .panel = (const operand *)packed,
                 .depth = steps(width),
                 .columns = panels ? filled : columns,

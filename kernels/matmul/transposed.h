@@ -17,6 +17,7 @@ enum {
     group_rows = HK_PANEL, // Rows of C that are turned at a time.
     strip_rows = 16,       // Rows of B whose products share a tile or two; a multiple of lanes.
     chunk_rows = 512,      // Rows of B whose sums wait to be turned back.
+    strip_steps = interleaves ? steps_at_once : 1,
 };
 
 // Whether turning weights, as eight rows, costs more, for `rows` rows and `columns` columns of A. Here rows
@@ -44,22 +45,33 @@ struct strip {
     bool asks; // Brings the next strip of x into the second-level cache meanwhile.
 };
 
+HK_INLINE void strip_step(vec sum[strip_rows][3], const real *x, const real *panel, int rows,
+                          int vectors) {
+    vec column[3];
+    HK_UNROLL for (int v = 0; v < vectors; v++) column[v] = vec_load(panel + v * lanes);
+    HK_UNROLL for (int r = 0; r < rows; r++) tile_row(sum[r], x + r * HK_PANEL, column, vectors);
+}
+
 HK_INLINE void strip_run(const struct strip *s, int rows, int vectors) {
     vec sum[strip_rows][3] = {0};
     const real *block = s->x, *panel = s->panel;
     for (int64_t left = s->depth; left > 0; left -= HK_PANEL, block += s->x_skip) {
-        // The next strip's rows are as many lines as there are steps.
+        // Of the next strip as many rows, evenly.
         const real *x = block, *ahead = s->asks ? x + strip_rows * HK_PANEL : x;
-        const int64_t ahead_step = s->asks ? line : 0;
-        for (const real *end = x + smaller(left, HK_PANEL); x < end; x++) {
-            vec column[3];
-            __builtin_prefetch(ahead, 0, 2);
-            ahead += ahead_step;
-            HK_UNROLL for (int v = 0; v < vectors; v++) column[v] = vec_load(panel + v * lanes);
-            HK_UNROLL for (int r = 0; r < rows; r++) {
-                const real scalar = x[r * HK_PANEL];
-                HK_UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += scalar * column[v];
+        const int64_t asked = s->asks ? rows * strip_steps : 0;
+        const real *const end = x + smaller(left, HK_PANEL);
+        for (; x + strip_steps <= end; x += strip_steps) {
+            HK_UNROLL for (int i = 0; i < rows * strip_steps; i += line) {
+                __builtin_prefetch(ahead + i, 0, 2);
             }
+            ahead += asked;
+            HK_UNROLL for (int u = 0; u < strip_steps; u++) {
+                strip_step(sum, x + u, panel, rows, vectors);
+                panel += vectors * lanes;
+            }
+        }
+        for (; x < end; x++) {
+            strip_step(sum, x, panel, rows, vectors);
             panel += vectors * lanes;
         }
     }
@@ -78,7 +90,6 @@ HK_INLINE void strip_run(const struct strip *s, int rows, int vectors) {
             strip_run(&s, rows, vectors);                                                          \
             s.x += rows * HK_PANEL;                                                                \
             s.sums += rows * s.sums_row;                                                           \
-            s.asks = false;                                                                        \
         }                                                                                          \
     }
 #if HK_VECTOR_BYTES == 64
@@ -103,7 +114,7 @@ struct group {
 
 // Vectors of the part of a group that begins `left` vectors before its end.
 HK_INLINE int64_t part_vectors(int64_t left) {
-    return left % 2 == 0 ? 2 : smaller(left, 3);
+    return left == 4 ? 2 : smaller(left, 3);
 }
 
 // to[p * to_row + i] = from[i * row + p] for `rows` i, at most lanes of them, and zeros behind.

@@ -86,15 +86,6 @@ HK_INLINE int64_t sdpa_elements(const struct hk_sdpa_dims *d) {
     return d->batch * d->positions * (d->heads + d->groups) * (d->width + d->vwidth);
 }
 
-// `rows` rows in tiles as even as tile_rows_run would make them: where tile i of `tiles` begins.
-HK_INLINE int64_t tiles_of(int64_t rows) {
-    return (rows + tile_rows - 1) / tile_rows;
-}
-
-HK_INLINE int64_t tile_begin(int64_t rows, int64_t i, int64_t tiles) {
-    return rows * i / tiles;
-}
-
 // What will be needed soon: blocks of rows. Heads lie side by side in memory, so that no processor
 // foresees them. Tiles ask for them while they compute, a cache line for each step of their depth.
 struct wish {
