@@ -70,7 +70,8 @@ static bool set_binding(void) {
 
 static bool set_spinning(void) {
     static const char *const other[] = {"OMP_WAIT_POLICY", "KMP_BLOCKTIME", NULL};
-    if (!set("GOMP_SPINCOUNT", "1000", other)) return false;
+    // Ranks have helper threads besides, which need the cores of those that wait.
+    if (!set("GOMP_SPINCOUNT", hrt_local_ranks() > 1 ? "1000" : "30000", other)) return false;
     return setenv("KMP_BLOCKTIME", "1", 1) == 0; // LLVM's OpenMP; milliseconds.
 }
 

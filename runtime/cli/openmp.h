@@ -16,9 +16,12 @@ int hrt_local_ranks(void);
 // - that threads stay where they are, when the node has several memories (NUMA): a thread that moves
 //   finds its data far away. With one memory the kernel's choice is the better one, since it knows
 //   what else runs,
-// - spinning at a barrier: some ten microseconds, which covers the barriers between kernels. libgomp
-//   spins for milliseconds by default: on a machine where anything else runs, a thread then burns the
-//   core that the thread it waits for needs, and a step takes up to 10 times as long.
+// - spinning at a barrier: some tenths of a millisecond. A thread that sleeps takes longer to wake than most
+//   barriers last, above all in a virtual machine: with ten microseconds a step of the small model took 11 %
+//   longer. libgomp spins for milliseconds by default: where anything else runs, a thread then burns the core that
+//   the thread it waits for needs (a busy process beside two threads on two cores: steps of 873 ms with ten
+//   microseconds, 1,431 with tenths of a millisecond, 2,166 by default). Several ranks spin for ten
+//   microseconds: their helper threads need cores, too.
 //
 // OpenMP reads its environment when it is loaded, before any code of ours: so this starts the
 // program anew, once, when it has set something. Call it first in main; when it cannot, it returns
