@@ -40,7 +40,8 @@ struct tile {
     const operand *x;
     int64_t x_row;
     int64_t x_depth;
-    // Or not 0: x holds tiles of rows, [depth][tile_rows] each, x_tile apart.
+    // Or not 0: x holds tiles of rows, [depth][tile_rows] each, x_tile apart. Else, where products interleave,
+    // x holds rows (x_depth 1) or columns of a panel (x_row 1, x_depth HK_PANEL).
     int64_t x_tile;
     const operand *panel;
     int64_t depth;
@@ -48,7 +49,7 @@ struct tile {
     enum hk_write write;
     // What will be needed next is brought into the second-level cache meanwhile, one cache line
     // per step of depth: tile i asks for the lines at ahead + i * ahead_tile + p * ahead_depth.
-    // Tiles from ahead_tiles on ask for nothing new. Where x is interleaved, the tiles across a panel share them.
+    // Tiles from ahead_tiles on ask for nothing new. Where products interleave, the tiles across a panel share them.
     const operand *ahead;
     int64_t ahead_depth;
     int64_t ahead_tile;
@@ -167,12 +168,19 @@ HK_INLINE void tile_step(vec sum[tile_rows][tile_vectors], const operand *x, int
     HK_UNROLL for (int i = 0; i < rows; i++) tile_row(sum[i], x + i * x_row, column, vectors);
 }
 
-HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, bool interleaved,
+// Where x lies: what is constant then is so for the compiler, too. With AVX-512: anywhere, by variables.
+enum x_place { x_interleaved, x_rows, x_columns, x_anywhere };
+
+HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, enum x_place place,
                         bool is_stored) {
     vec sum[tile_rows][tile_vectors] = {0};
-    const int64_t x_row = interleaved ? 1 : t->x_row;
+    const bool interleaved = place == x_interleaved;
+    const int64_t x_row = interleaved || place == x_columns ? 1 : t->x_row;
     const int64_t x_part = interleaved ? tile_rows : 1;
-    const int64_t x_depth = interleaved ? (is_stored ? stored_terms : 1) * tile_rows : t->x_depth;
+    const int64_t x_depth = interleaved          ? (is_stored ? stored_terms : 1) * tile_rows
+                            : place == x_rows    ? 1
+                            : place == x_columns ? HK_PANEL
+                                                 : t->x_depth;
     const operand *x = t->x;
     const operand *panel = t->panel;
     const operand *ahead = t->ahead;
@@ -183,7 +191,7 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, bool interl
         }
     }
     int64_t p = 0;
-    for (; interleaved && p + steps_at_once <= t->depth; p += steps_at_once) {
+    for (; place != x_anywhere && p + steps_at_once <= t->depth; p += steps_at_once) {
         __builtin_prefetch(ahead, 0, 2);
         ahead += t->ahead_depth;
         HK_UNROLL for (int u = 0; u < steps_at_once; u++) {
@@ -205,23 +213,27 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, bool interl
 }
 
 // Functions of their own, for one would have to share the registers.
-#define HK_TILE_FORM(form, rows, vectors, interleaved, is_stored)                                  \
+#define HK_TILE_FORM(form, rows, vectors, place, is_stored)                                        \
     static __attribute__((noinline)) void form##_##rows##_##vectors(const struct tile *t) {        \
-        tile_run(t, rows, vectors, interleaved, is_stored);                                        \
+        tile_run(t, rows, vectors, place, is_stored);                                              \
     }
 #define HK_TILE(rows, vectors)                                                                     \
-    HK_TILE_FORM(stored, rows, vectors, interleaves, true)                                         \
-    HK_TILE_FORM(interleaved, rows, vectors, true, false)                                          \
+    HK_TILE_FORM(stored, rows, vectors, interleaves ? x_interleaved : x_anywhere, true)            \
+    HK_TILE_FORM(interleaved, rows, vectors, x_interleaved, false)                                 \
+    HK_TILE_FORM(in_rows, rows, vectors, x_rows, false)                                            \
+    HK_TILE_FORM(in_columns, rows, vectors, x_columns, false)                                      \
     static __attribute__((noinline)) void tile_##rows##_##vectors(const struct tile *t) {          \
         if (tile_is_stored(t)) {                                                                   \
             stored_##rows##_##vectors(t);                                                          \
-            return;                                                                                \
-        }                                                                                          \
-        if (interleaves && t->x_tile != 0) {                                                       \
+        } else if (!interleaves) {                                                                 \
+            tile_run(t, rows, vectors, x_anywhere, false);                                         \
+        } else if (t->x_tile != 0) {                                                               \
             interleaved_##rows##_##vectors(t);                                                     \
-            return;                                                                                \
+        } else if (t->x_depth == 1) {                                                              \
+            in_rows_##rows##_##vectors(t);                                                         \
+        } else {                                                                                   \
+            in_columns_##rows##_##vectors(t);                                                      \
         }                                                                                          \
-        tile_run(t, rows, vectors, false, false);                                                  \
     }
 #define HK_TILES(vectors)                                                                          \
     HK_TILE(1, vectors)                                                                            \
@@ -257,8 +269,8 @@ static void (*const tile_of[tile_vectors][tile_rows])(const struct tile *) = {
 #endif
 };
 
-// Where x is interleaved, the tiles across a panel share the lines that one of them would ask for in place: each
-// asks for one per turn of its loop. Where the lines lie side by side and there are `tiles` tiles enough, for
+// Where loops take several steps a turn, the tiles across a panel share the lines that one of them would ask for: each
+// asks for one per turn. Where the lines lie side by side and there are `tiles` tiles enough, for
 // less: what comes from far away does not hold up what is here. 2^share_of share.
 HK_INLINE int share_of(const struct tile *t, int64_t tiles) {
     int share = 2;
@@ -294,6 +306,8 @@ HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
     real *const out = t.out;
     const operand *const x = t.x, *const panel = t.panel, *const ahead = t.ahead;
     const bool interleaved = interleaves && t.x_tile != 0;
+    const bool is_columns = t.x_row == 1 && t.x_depth == HK_PANEL;
+    assert(!interleaves || interleaved || t.x_depth == 1 || is_columns);
     const int64_t tiles = tiles_of(rows);
     const int share = share_of(&t, tiles * strips);
     for (int64_t i = 0, begin = 0, end; i < tiles; i++, begin = end) {
@@ -308,7 +322,7 @@ HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
             t.out = out + begin * t.out_row + j;
             t.panel = panel + j;
             t.columns = left;
-            if (interleaved) {
+            if (interleaves) {
                 tile_share_lines(&t, ahead, ahead_depth, share, i * strips + j / tile_columns);
             }
             tile_of[vectors - 1][end - begin - 1](&t);
