@@ -27,8 +27,13 @@ enum { tile_rows = 6, tile_vectors = HK_TILE_VECTORS, tile_columns = tile_vector
 enum { strips = HK_PANEL / tile_columns };
 
 // Whether products interleave their left operand, and what follows from it: steps that the loop takes at a time,
-// and that the tiles across a panel share what a row of tiles asks for.
-enum { interleaves = HK_VECTOR_BYTES != 64, steps_at_once = 4 };
+// strips that a function does one after the other, and that the tiles across a panel share what a row of tiles asks
+// for.
+enum {
+    interleaves = HK_VECTOR_BYTES != 64,
+    steps_at_once = 4,
+    strips_at_once = interleaves ? 4 : 1,
+};
 
 // Depth of a block of panel: 64 KiB, which stays in the second-level cache while the rows pass.
 enum { depth_max = 65536 / (HK_PANEL * (int)sizeof(operand)) };
@@ -45,7 +50,8 @@ struct tile {
     int64_t x_tile;
     const operand *panel;
     int64_t depth;
-    int64_t columns; // Of `out`, at most HK_PANEL.
+    int64_t
+        columns; // Of `out`, at most HK_PANEL. For a function of tile_of: whole strips, or less than one.
     enum hk_write write;
     // What will be needed next is brought into the second-level cache meanwhile, one cache line
     // per step of depth: tile i asks for the lines at ahead + i * ahead_tile + p * ahead_depth.
@@ -120,18 +126,43 @@ HK_INLINE void tile_row(vec *sum, const operand *x, const operands *column, int 
 #endif
 }
 
-HK_INLINE void tile_write_row(real *out, const vec *sum, int vectors, int64_t columns,
-                              enum hk_write write) {
-    if (columns >= vectors * lanes) {
-        HK_UNROLL for (int v = 0; v < vectors; v++) {
-            const vec old = write == HK_ADD ? vec_load(out + v * lanes) : (vec){0};
-            vec_store(out + v * lanes, old + sum[v]);
+// The first `columns` of sums that lie `row` apart.
+static __attribute__((noinline)) void tile_write_part(const struct tile *t, const real *sum,
+                                                      int64_t row, int64_t rows) {
+    for (int64_t i = 0; i < rows; i++) {
+        real *to = t->out + i * t->out_row;
+        for (int64_t j = 0; j < t->columns; j++) {
+            to[j] = (t->write == HK_ADD ? to[j] : 0) + sum[i * row + j];
         }
-        return;
     }
-    real row[tile_columns];
-    HK_UNROLL for (int v = 0; v < vectors; v++) vec_store(row + v * lanes, sum[v]);
-    for (int64_t j = 0; j < columns; j++) out[j] = (write == HK_ADD ? out[j] : 0) + row[j];
+}
+
+// Sums are never -0: to store one is to add it to 0.
+HK_INLINE void tile_write(const struct tile *t, real *out, vec sum[tile_rows][tile_vectors],
+                          int rows, int vectors) {
+    const int64_t out_row = t->out_row;
+    if (t->columns < vectors * lanes) {
+        real part[tile_rows * tile_columns];
+        HK_UNROLL for (int i = 0; i < rows; i++) {
+            HK_UNROLL for (int v = 0; v < vectors; v++) {
+                vec_store(part + (i * vectors + v) * lanes, sum[i][v]);
+            }
+        }
+        tile_write_part(t, part, vectors * lanes, rows);
+    } else if (t->write == HK_ADD) {
+        HK_UNROLL for (int i = 0; i < rows; i++) {
+            HK_UNROLL for (int v = 0; v < vectors; v++) {
+                real *to = out + i * out_row + v * lanes;
+                vec_store(to, vec_load(to) + sum[i][v]);
+            }
+        }
+    } else {
+        HK_UNROLL for (int i = 0; i < rows; i++) {
+            HK_UNROLL for (int v = 0; v < vectors; v++) {
+                vec_store(out + i * out_row + v * lanes, sum[i][v]);
+            }
+        }
+    }
 }
 
 // Of weights as they lie in their panel, those at one place of it: `stored_terms` steps. Only the columns are
@@ -173,7 +204,6 @@ enum x_place { x_interleaved, x_rows, x_columns, x_anywhere };
 
 HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, enum x_place place,
                         bool is_stored) {
-    vec sum[tile_rows][tile_vectors] = {0};
     const bool interleaved = place == x_interleaved;
     const int64_t x_row = interleaved || place == x_columns ? 1 : t->x_row;
     const int64_t x_part = interleaved ? tile_rows : 1;
@@ -181,35 +211,39 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, enum x_plac
                             : place == x_rows    ? 1
                             : place == x_columns ? HK_PANEL
                                                  : t->x_depth;
-    const operand *x = t->x;
-    const operand *panel = t->panel;
     const operand *ahead = t->ahead;
-    // The destination is needed at the end: by then it is here.
-    for (int i = 0; i < rows; i++) {
-        for (int v = 0; v < vectors; v++) {
-            __builtin_prefetch(t->out + i * t->out_row + v * lanes, 1);
+    int64_t column = 0;
+    do {
+        vec sum[tile_rows][tile_vectors] = {0};
+        const operand *x = t->x;
+        const operand *panel = t->panel + column;
+        real *const out = t->out + column;
+        // The destination is needed at the end: by then it is here.
+        for (int i = 0; i < rows; i++) {
+            for (int v = 0; v < vectors; v += 64 / HK_VECTOR_BYTES) {
+                __builtin_prefetch(out + i * t->out_row + v * lanes, 1);
+            }
         }
-    }
-    int64_t p = 0;
-    for (; place != x_anywhere && p + steps_at_once <= t->depth; p += steps_at_once) {
-        __builtin_prefetch(ahead, 0, 2);
-        ahead += t->ahead_depth;
-        HK_UNROLL for (int u = 0; u < steps_at_once; u++) {
+        int64_t p = 0;
+        for (; place != x_anywhere && p + steps_at_once <= t->depth; p += steps_at_once) {
+            __builtin_prefetch(ahead, 0, 2);
+            ahead += t->ahead_depth;
+            HK_UNROLL for (int u = 0; u < steps_at_once; u++) {
+                tile_step(sum, x, x_row, x_part, panel, rows, vectors, is_stored);
+                x += x_depth;
+                panel += HK_PANEL;
+            }
+        }
+        for (; p < t->depth; p++) {
+            __builtin_prefetch(ahead, 0, 2);
+            ahead += t->ahead_depth;
             tile_step(sum, x, x_row, x_part, panel, rows, vectors, is_stored);
             x += x_depth;
             panel += HK_PANEL;
         }
-    }
-    for (; p < t->depth; p++) {
-        __builtin_prefetch(ahead, 0, 2);
-        ahead += t->ahead_depth;
-        tile_step(sum, x, x_row, x_part, panel, rows, vectors, is_stored);
-        x += x_depth;
-        panel += HK_PANEL;
-    }
-    HK_UNROLL for (int i = 0; i < rows; i++) {
-        tile_write_row(t->out + i * t->out_row, sum[i], vectors, t->columns, t->write);
-    }
+        tile_write(t, out, sum, rows, vectors);
+        column += tile_columns;
+    } while (vectors == tile_vectors && strips_at_once > 1 && column < t->columns);
 }
 
 // Functions of their own, for one would have to share the registers.
@@ -289,7 +323,7 @@ HK_INLINE void tile_share_lines(struct tile *t, const operand *ahead, int64_t de
     t->ahead = asks ? ahead + (i >> share) * t->ahead_tile : t->panel;
     t->ahead += part * (t->depth * depth >> share);
 }
-_Static_assert(steps_at_once == 1 << 2, "share_of begins with them");
+_Static_assert(steps_at_once == 1 << 2 && strips_at_once <= 1 << 2, "share_of begins with them");
 
 // One block of panel against `rows` rows, shared out evenly so that no tile is much smaller than
 // the others: row tile_begin(rows, i, tiles) is the first of tile i.
@@ -316,12 +350,14 @@ HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
         t.x = interleaved ? x + i * t.x_tile : x + begin * t.x_row;
         t.ahead = asks ? ahead + i * t.ahead_tile : panel;
         t.ahead_depth = asks ? ahead_depth : 0;
-        for (int64_t j = 0; j < columns; j += tile_columns) {
-            const int64_t left = columns - j;
-            const int64_t vectors = left < tile_columns ? (left + lanes - 1) / lanes : tile_vectors;
+        for (int64_t j = 0; j < columns; j += t.columns) {
+            const int64_t left = columns - j, whole = left / tile_columns;
+            const int64_t vectors = whole > 0 ? tile_vectors : (left + lanes - 1) / lanes;
+            t.columns = whole == 0               ? left
+                        : whole < strips_at_once ? whole * tile_columns
+                                                 : strips_at_once * tile_columns;
             t.out = out + begin * t.out_row + j;
             t.panel = panel + j;
-            t.columns = left;
             if (interleaves) {
                 tile_share_lines(&t, ahead, ahead_depth, share, i * strips + j / tile_columns);
             }
