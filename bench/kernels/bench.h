@@ -1,9 +1,10 @@
 // bench: what the measurements of hk_bench share.
 //
 // Measurements are taken in turn, a few milliseconds each, round after round: what else the machine does
-// comes in spells, and so no measurement lies wholly within one. Figures are per run of all threads;
-// the fastest tenth of all runs counts: the rest is slowed down by others, and clocks that lose time
-// now and then make some look faster than they were. The peak is measured in each round, too.
+// comes in spells, and so no measurement lies wholly within one. Figures are per run of all threads:
+// of the fastest tenth of all runs, for the rest is slowed down by others (and clocks that lose time
+// now and then make some look faster than they were), and of the median, for what a shared core gives.
+// The peak is measured in each round, too.
 #ifndef HECATE_BENCH_KERNELS_BENCH_H
 #define HECATE_BENCH_KERNELS_BENCH_H
 
@@ -27,9 +28,10 @@ int bench_add(struct bench_what what, void (*run)(void *context), void *context,
 void bench_measure(int rounds);
 
 // What bench_measure found: share of the highest peak of the rounds, for a processor's clock changes.
-double bench_share(int number);
+enum bench_runs { BENCH_FASTEST = 10, BENCH_MEDIAN = 50 }; // Percent of the runs are as fast.
+double bench_share(int number, enum bench_runs runs);
 
-// Prints the peaks; each measurement as GF/s and share of the peak, or as GB/s.
+// Prints the peaks; each measurement as GF/s and share of the peak, or as GB/s, fastest and median.
 void bench_print_peaks(void);
 void bench_print(void);
 

@@ -134,8 +134,8 @@ void bench_measure(int rounds) {
     }
 }
 
-static double seconds_of(const struct entry *e) {
-    return e->seconds[e->count / 10];
+static double seconds_of(const struct entry *e, enum bench_runs runs) {
+    return e->seconds[e->count * (int)runs / 100];
 }
 
 static bool is_bf16(const char *op) {
@@ -143,25 +143,35 @@ static bool is_bf16(const char *op) {
     return length > 5 && strcmp(op + length - 5, "_bf16") == 0;
 }
 
-double bench_share(int number) {
-    const struct entry *e = entries[number];
+static double share_of(const struct entry *e, double seconds) {
     const double peak = is_bf16(e->what.op) ? peak_bf16 : peak_f32;
-    return 1e-9 * e->what.flops / seconds_of(e) / peak;
+    return 1e-9 * e->what.flops / seconds / peak;
+}
+
+double bench_share(int number, enum bench_runs runs) {
+    return share_of(entries[number], seconds_of(entries[number], runs));
 }
 
 void bench_print_peaks(void) {
     printf("peak %.1f GF/s, bf16 %.1f GF/s\n", peak_f32, peak_bf16);
 }
 
+static void print_rate(const struct entry *e, double seconds) {
+    if (e->what.flops > 0) {
+        printf("%8.1f GF/s %5.1f %%", 1e-9 * e->what.flops / seconds, 100 * share_of(e, seconds));
+    } else {
+        printf("%8.1f GB/s", 1e-9 * e->what.bytes / seconds);
+    }
+}
+
 void bench_print(void) {
     for (int i = 0; i < entry_count; i++) {
         const struct entry *e = entries[i];
-        const double seconds = seconds_of(e);
+        const double seconds = seconds_of(e, BENCH_FASTEST);
         printf("%-18s %-26s %-9s %10.1f us ", e->what.op, e->shape, e->what.who, seconds * 1e6);
-        if (e->what.flops > 0) {
-            printf("%8.1f GF/s %5.1f %%\n", 1e-9 * e->what.flops / seconds, 100 * bench_share(i));
-        } else {
-            printf("%8.1f GB/s\n", 1e-9 * e->what.bytes / seconds);
-        }
+        print_rate(e, seconds);
+        printf("  median ");
+        print_rate(e, seconds_of(e, BENCH_MEDIAN));
+        printf("\n");
     }
 }

@@ -124,18 +124,24 @@ void bench_add_table(void) {
     }
 }
 
-void bench_print_table(void) {
-    printf("\nShares of the peak in %%\n\n");
+static void print_shares(enum bench_runs runs) {
     printf("|    K x N    |   M | NN fp32 | NT fp32 | TN fp32 | NN bf16 | NT bf16 | TN bf16 |\n");
     printf("|-------------|----:|--------:|--------:|--------:|--------:|--------:|--------:|\n");
     for (int w = 0; w < widths; w++) {
         for (int r = 0; r < table_rows; r++) {
             printf("| %4d x %-4d | %3d |", (int)width[w][0], (int)width[w][1], (int)row[r]);
             for (int i = 0; i < precisions * forms; i++) {
-                const double share = bench_share(number_of[w][r][i / forms] + i % forms);
-                printf("   %5.1f |", 100 * share);
+                const int number = number_of[w][r][i / forms] + i % forms;
+                printf("   %5.1f |", 100 * bench_share(number, runs));
             }
             printf("\n");
         }
     }
+}
+
+void bench_print_table(void) {
+    printf("\nShares of the peak in %%, the fastest tenth of all runs\n\n");
+    print_shares(BENCH_FASTEST);
+    printf("\nThe median\n\n");
+    print_shares(BENCH_MEDIAN);
 }

@@ -1,7 +1,7 @@
 // blocking: the sizes by which products cut their work. They fit a processor's caches and the cost of
 // its threads; no bit of a result depends on them.
 //
-// The default comes from measurements of an AVX-512 server processor. HECATE_BLOCKING=FILE names a
+// The default comes from measurements of two server processors. HECATE_BLOCKING=FILE names a
 // table of sizes that `hecatec --tune=FILE` measured on this machine:
 //
 //   hecate-blocking 1 avx512
