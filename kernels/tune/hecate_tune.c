@@ -90,10 +90,22 @@ static double smaller(double a, double b) {
     return a < b ? a : b;
 }
 
-// Sets `*size`, which is part of the table in use, to one of `values`. The first two are the default,
-// which stays unless another is faster over all shapes by a hundredth and by more than noise.
+// Values to try: the default twice, for the noise between them, then `others`, without the default.
+static int candidates(int values[candidates_max], int standard, const int *others, int count) {
+    values[0] = values[1] = standard;
+    int tried = 2;
+    for (int i = 0; i < count && tried < candidates_max; i++) {
+        if (others[i] != standard) values[tried++] = others[i];
+    }
+    return tried;
+}
+
+// Sets `*size`, which is part of the table in use, to one of `others` or leaves the default, which stays
+// unless another is faster over all shapes by a hundredth and by more than noise.
 static void choose_rows(const struct arrays *x, enum hk_precision precision, enum form form,
-                        int *size, const int *values, int count) {
+                        int *size, const int *others, int other_count) {
+    int values[candidates_max];
+    const int count = candidates(values, *size, others, other_count);
     double best[candidates_max][shape_count];
     for (int v = 0; v < count; v++) {
         for (int s = 0; s < shape_count; s++) best[v][s] = 1e30;
@@ -145,8 +157,8 @@ static int choose_team(const struct arrays *x, struct hk_blocking *table,
 }
 
 static void tune(const struct arrays *x, struct hk_blocking *table, enum hk_precision precision) {
-    static const int nn[] = {192, 192, 96, 144, 288, 384}, nt[] = {384, 384, 96, 192, 288};
-    static const int tn[] = {768, 768, 192, 384, 576};
+    static const int nn[] = {96, 144, 192, 288, 384}, nt[] = {96, 192, 288, 384};
+    static const int tn[] = {192, 384, 576, 768};
     struct hk_blocking *b = &table[precision];
     printf("%s, time by block size, of the default's:\n", precision == HK_BF16 ? "bf16" : "f32");
     printf("  nn");
