@@ -65,7 +65,6 @@ struct sums {
 static void block_scores(real *out, const struct side *x, const real *y, int64_t y_row,
                          real *turned, const struct hk_sdpa_dims *d, const struct block *b,
                          struct wishes *wishes) {
-    const int64_t tiles = tiles_of(b->queries);
     struct left left = x->left;
     for (int64_t at = 0; at == 0 || at < x->width; at += width_max) {
         const int64_t width = at_most(x->width - at, width_max);
@@ -73,9 +72,8 @@ static void block_scores(real *out, const struct side *x, const real *y, int64_t
             pack_rows_turned(turned, y + at, y_row, width, b->keys);
             left = left_rows(x->room, x->at + at, x->row, b->queries, width);
         }
-        for (int64_t i = 0; i < tiles; i++) {
-            const int64_t from = tile_begin(b->queries, i, tiles);
-            const int64_t count = tile_begin(b->queries, i + 1, tiles) - from;
+        for (int64_t from = 0; from < b->queries; from += tile_rows) {
+            const int64_t count = at_most(b->queries - from, tile_rows);
             const struct range keys = whole_vectors(keys_of_any(d, b, from, count));
             if (is_empty(keys)) continue;
             struct tile tile = {
@@ -95,43 +93,69 @@ static void block_scores(real *out, const struct side *x, const real *y, int64_t
     }
 }
 
+// Rows of a step on their way from scores and dP to P and dS. What follows `at` is by row.
+struct slopes {
+    const real *weights, *slopes; // Scores and dP,
+    operand *p, *ds, *along;      // and what becomes of them.
+    struct range seen[terms];
+    vec shift[terms], delta[terms];
+    vec factor, scale;
+};
+
+// For the keys `keys`, whole vectors. P and dS are 0 where a row does not see the key.
+HK_INLINE void slope_keys(const struct slopes *s, struct range keys, bool hides) {
+    for (int64_t j = keys.begin; j < keys.end; j += lanes) {
+        vec weight[terms], slope[terms];
+        for (int u = 0; u < terms; u++) {
+            const vec score = vec_load(s->weights + u * key_block + j);
+            const vec change = vec_load(s->slopes + u * key_block + j);
+            weight[u] = vec_exp2(score * s->factor - s->shift[u]);
+            slope[u] = weight[u] * (change * s->scale - s->delta[u]);
+            if (!hides) continue;
+            const mask inside = lanes_in(s->seen[u].begin - j, s->seen[u].end - j);
+            weight[u] = (vec)((mask)weight[u] & inside);
+            slope[u] = (vec)((mask)slope[u] & inside);
+        }
+        store_steps(s->p + j, weight);
+        store_steps(s->ds + j, slope);
+        for (int u = 0; u < terms; u++) {
+            store_along(s->along + u * panel_steps + j / terms, slope[u]);
+        }
+    }
+}
+
 // From scores and dP of the rows of a step to P and dS, as operands: in steps of rows in place, and
 // dS along the keys. Zeros where a tile may read beside what the rows see.
 static void slope_rows(struct scratch *s, const struct hk_sdpa_dims *d, const struct block *b,
                        int64_t row, const real *lse) {
-    const vec scale = vec_all((real)d->scale), factor = vec_all((real)(d->scale * HK_LOG2_E));
-    real *weights = s->weights + row * key_block, *slopes = s->slopes + row * key_block;
-    operand *p = (operand *)s->weights + row / terms * key_block;
-    operand *ds = (operand *)s->slopes + row / terms * key_block;
-    operand *along = (operand *)s->slopes_along + row * panel_steps;
-    struct range seen[terms], all = {key_block, 0};
-    vec shift[terms], delta[terms];
+    struct slopes rows = {
+        .weights = s->weights + row * key_block,
+        .slopes = s->slopes + row * key_block,
+        .p = (operand *)s->weights + row / terms * key_block,
+        .ds = (operand *)s->slopes + row / terms * key_block,
+        .along = (operand *)s->slopes_along + row * panel_steps,
+        .factor = vec_all((real)(d->scale * HK_LOG2_E)),
+        .scale = vec_all((real)d->scale),
+    };
+    struct range any = {key_block, 0}, all = {0, key_block};
     for (int u = 0; u < terms; u++) {
         const bool is_row = row + u < b->queries;
-        seen[u] = is_row ? keys_of_any(d, b, row + u, 1) : (struct range){0, 0};
-        shift[u] = vec_all(is_row ? lse[row + u] * (real)HK_LOG2_E : 0);
-        delta[u] = vec_all(is_row ? s->delta[row + u] : 0);
+        rows.seen[u] = is_row ? keys_of_any(d, b, row + u, 1) : (struct range){0, 0};
+        rows.shift[u] = vec_all(is_row ? lse[row + u] * (real)HK_LOG2_E : 0);
+        rows.delta[u] = vec_all(is_row ? s->delta[row + u] * (real)d->scale : 0);
+        all.begin = at_least(all.begin, rows.seen[u].begin);
+        all.end = at_most(all.end, rows.seen[u].end);
         if (!is_row) continue;
-        all.begin = at_most(all.begin, seen[u].begin);
-        all.end = at_least(all.end, seen[u].end);
+        any.begin = at_most(any.begin, rows.seen[u].begin);
+        any.end = at_least(any.end, rows.seen[u].end);
     }
-    all = whole_vectors(range_in(all.begin - tile_rows, all.end + tile_rows, key_block));
-    for (int64_t j = all.begin; j < all.end; j += lanes) {
-        vec weight[terms], slope[terms];
-        for (int u = 0; u < terms; u++) {
-            const vec score = vec_load(weights + u * key_block + j);
-            const vec change = vec_load(slopes + u * key_block + j);
-            weight[u] = vec_exp2(score * factor - shift[u]);
-            slope[u] = weight[u] * (change - delta[u]) * scale;
-            if (j >= seen[u].begin && j + lanes <= seen[u].end) continue;
-            const mask inside = lanes_in(seen[u].begin - j, seen[u].end - j);
-            weight[u] = (vec)((mask)weight[u] & inside);
-            slope[u] = (vec)((mask)slope[u] & inside);
-        }
-        store_steps(p + j, weight);
-        store_steps(ds + j, slope);
-        for (int u = 0; u < terms; u++) store_along(along + u * panel_steps + j / terms, slope[u]);
-    }
+    any = whole_vectors(range_in(any.begin - tile_rows, any.end + tile_rows, key_block));
+    // Whole vectors that all rows see; beside them, what is hidden from some.
+    all.begin = at_most((all.begin + lanes - 1) / lanes * lanes, any.end);
+    all.end = at_least(all.end / lanes * lanes, all.begin);
+    slope_keys(&rows, all, false);
+    slope_keys(&rows, (struct range){any.begin, all.begin}, true);
+    slope_keys(&rows, (struct range){all.end, any.end}, true);
 }
 
 // sums[j, :] += sum over the rows i that see key j of x[i, j] * from[i, :]: dV and dK. x in steps of
@@ -139,16 +163,14 @@ static void slope_rows(struct scratch *s, const struct hk_sdpa_dims *d, const st
 static void add_to_keys(struct sums sums, const real *x, const struct side *from,
                         const struct hk_sdpa_dims *d, const struct block *b,
                         struct wishes *wishes) {
-    const int64_t tiles = tiles_of(b->keys);
     for (int64_t c = 0; c < from->width; c += HK_PANEL) {
         real *panel = from->panel + c * panel_steps;
         if (from->width > width_max) {
             panel = from->panel;
             pack_rows(panel, from->at + c, from->row, b->queries, from->width - c);
         }
-        for (int64_t i = 0; i < tiles; i++) {
-            const int64_t j = tile_begin(b->keys, i, tiles);
-            const int64_t count = tile_begin(b->keys, i + 1, tiles) - j;
+        for (int64_t j = 0; j < b->keys; j += tile_rows) {
+            const int64_t count = at_most(b->keys - j, tile_rows);
             const struct range seeing = rows_of_any(d, b, j, count);
             if (is_empty(seeing)) continue;
             const int64_t first = seeing.begin / terms;
@@ -172,7 +194,6 @@ static void add_to_keys(struct sums sums, const real *x, const struct side *from
 // dq[i, :] += sum over j of dS[i, j] * k[j, :]. `panel` holds k, as far as it fits.
 static void add_to_queries(const struct head *h, const struct scratch *s, real *panel,
                            const struct hk_sdpa_dims *d, const struct block *b) {
-    const int64_t tiles = tiles_of(b->queries);
     const operand *slopes = (const operand *)(terms > 1 ? s->slopes_along : s->slopes);
     for (int64_t c = 0; c < d->width; c += HK_PANEL) {
         real *keys = panel + c * panel_steps;
@@ -180,9 +201,8 @@ static void add_to_queries(const struct head *h, const struct scratch *s, real *
             keys = panel;
             pack_rows(keys, h->k + b->key * h->k_row + c, h->k_row, b->keys, d->width - c);
         }
-        for (int64_t i = 0; i < tiles; i++) {
-            const int64_t from = tile_begin(b->queries, i, tiles);
-            const int64_t count = tile_begin(b->queries, i + 1, tiles) - from;
+        for (int64_t from = 0; from < b->queries; from += tile_rows) {
+            const int64_t count = at_most(b->queries - from, tile_rows);
             const struct range seen = keys_of_any(d, b, from, count);
             if (is_empty(seen)) continue;
             const int64_t first = seen.begin / terms;

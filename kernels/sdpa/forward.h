@@ -62,7 +62,6 @@ static struct wishes wishes_of(const struct head *h, const struct hk_sdpa_dims *
 // `turned` and `keys` hold them, unless they are too wide.
 static void score_block(const struct head *h, const struct hk_sdpa_dims *d, const struct block *b,
                         real *turned, struct left keys, struct scratch *s, struct wishes *wishes) {
-    const int64_t tiles = tiles_of(b->keys);
     for (int64_t at = 0; at == 0 || at < d->width; at += width_max) {
         const int64_t width = at_most(d->width - at, width_max);
         if (d->width > width_max) {
@@ -71,9 +70,8 @@ static void score_block(const struct head *h, const struct hk_sdpa_dims *d, cons
             pack_rows_turned(turned, q, h->q_row, width, b->queries);
             keys = left_rows(s->keys, k, h->k_row, b->keys, width);
         }
-        for (int64_t i = 0; i < tiles; i++) {
-            const int64_t from = tile_begin(b->keys, i, tiles);
-            const int64_t count = tile_begin(b->keys, i + 1, tiles) - from;
+        for (int64_t from = 0; from < b->keys; from += tile_rows) {
+            const int64_t count = at_most(b->keys - from, tile_rows);
             const struct range rows = whole_vectors(rows_of_any(d, b, from, count));
             if (is_empty(rows)) continue;
             struct tile tile = {
@@ -97,13 +95,12 @@ static void score_block(const struct head *h, const struct hk_sdpa_dims *d, cons
 static void mask_keys(real *column, const struct hk_sdpa_dims *d, const struct block *b,
                       int64_t row, int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j++) {
-        real *scores = column + j * HK_PANEL;
         const int64_t distance = b->query + row - b->key - j; // Of the first row.
-        for (int64_t i = 0; i < lanes; i++) {
-            const bool seen =
-                (!d->causal || distance + i >= 0) && (d->window <= 0 || distance + i < d->window);
-            if (!seen) scores[i] = -(real)INFINITY;
-        }
+        const struct range seen = range_in(d->causal ? -distance : 0,
+                                           d->window > 0 ? d->window - distance : lanes, lanes);
+        real *scores = column + j * HK_PANEL;
+        const mask inside = lanes_in(seen.begin, seen.end);
+        vec_store(scores, vec_select(inside, vec_load(scores), vec_all(-(real)INFINITY)));
     }
 }
 
@@ -195,15 +192,13 @@ static void add_values(struct sums sums, const struct head *h, const struct hk_s
                        const struct block *b, struct scratch *s, bool fresh,
                        struct wishes *wishes) {
     const bool fits = d->vwidth <= width_max;
-    const int64_t tiles = tiles_of(b->queries);
     for (int64_t c = 0; c < d->vwidth; c += HK_PANEL) {
         real *panel = s->values + (fits ? c * steps(key_block) : 0);
         if (fresh || !fits) {
             pack_rows(panel, h->v + b->key * h->v_row + c, h->v_row, b->keys, d->vwidth - c);
         }
-        for (int64_t i = 0; i < tiles; i++) {
-            const int64_t from = tile_begin(b->queries, i, tiles);
-            const int64_t count = tile_begin(b->queries, i + 1, tiles) - from;
+        for (int64_t from = 0; from < b->queries; from += tile_rows) {
+            const int64_t count = at_most(b->queries - from, tile_rows);
             const struct range keys = keys_of_any(d, b, from, count);
             if (is_empty(keys)) continue;
             const int64_t first = keys.begin / terms * HK_PANEL;

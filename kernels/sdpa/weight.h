@@ -64,17 +64,21 @@ HK_INLINE vec vec_exp2(vec x) {
 
 #elif HK_BITS == 32
 
+// The larger one; b where either is NaN.
 HK_INLINE vec vec_max(vec a, vec b) {
+#if HK_VECTOR_BYTES == 32
+    return __builtin_ia32_maxps256(a, b);
+#else
     return vec_select(a > b, a, b);
+#endif
 }
 
-// 2^x for x < 127.5; 0 below -126. NaN stays.
+// 2^x for x < 127.5; below -126 less than 2^-126, below -127 0. NaN stays.
 HK_INLINE vec vec_exp2(vec x) {
-    const vec t = vec_max(vec_all(-126), x);
+    const vec t = vec_max(vec_all(-127), x);
     const vec shifted = t + 0x1.8p23f; // The nearest integer, in the lowest bits.
     const vec power = exp2_near_0(t - (shifted - 0x1.8p23f));
-    const mask exponent = (mask)shifted << 23;
-    return (vec)(((mask)power + exponent) & ~(x < vec_all(-126)));
+    return (vec)((mask)power + ((mask)shifted << 23)); // At -127 power is 1: exactly 0.
 }
 
 #else
