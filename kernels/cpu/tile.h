@@ -50,8 +50,8 @@ struct tile {
     int64_t x_tile;
     const operand *panel;
     int64_t depth;
-    int64_t
-        columns; // Of `out`, at most HK_PANEL. For a function of tile_of: whole strips, or less than one.
+    // Of `out`, at most HK_PANEL. For a function of tile_of: whole strips, or less than one.
+    int64_t columns;
     enum hk_write write;
     // What will be needed next is brought into the second-level cache meanwhile, one cache line
     // per step of depth: tile i asks for the lines at ahead + i * ahead_tile + p * ahead_depth.
@@ -180,8 +180,8 @@ HK_INLINE void tile_stored_step(vec sum[tile_rows][tile_vectors], const operand 
         }
     }
 #else
-    (void)sum, (void)x, (void)x_row, (void)x_part, (void)panel, (void)rows,
-        (void)vectors; // They are operands.
+    // They are operands.
+    (void)sum, (void)x, (void)x_row, (void)x_part, (void)panel, (void)rows, (void)vectors;
 #endif
 }
 
