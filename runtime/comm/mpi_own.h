@@ -73,7 +73,7 @@ enum { HRT_MPI_SCRATCH = 8 << 20 };
 // mpi_start.c: between the two calls this rank ends, with a message, after `seconds`. The caller owns `vigil`;
 // where no thread can be had nobody watches.
 struct hrt_mpi_vigil {
-    int seconds;
+    int seconds, rank;
     bool watched;
     pthread_t thread;
     pthread_mutex_t lock;

@@ -28,10 +28,7 @@ static bool wait_on(struct hrt_mpi_vigil *vigil) {
 
 static void *watch(void *argument) {
     struct hrt_mpi_vigil *vigil = argument;
-    struct hrt_world world = {0};
-    struct hrt_error ignored = {0};
-    hrt_world_find(&world, &ignored);
-    const int turn = world.rank < 20 ? world.rank : 20; // One prints first, and ends the others.
+    const int turn = vigil->rank < 20 ? vigil->rank : 20; // One prints first, and ends the others.
     for (int i = 0; i < vigil->seconds + 2 * turn; i++) {
         if (!wait_on(vigil)) return NULL;
     }
@@ -39,12 +36,16 @@ static void *watch(void *argument) {
     fprintf(stderr,
             "%s: error: rank %d has waited %d s for MPI to start: another rank hangs, was stopped "
             "or cannot be reached (HECATE_COMM_PATIENCE=SECONDS allows more)\n",
-            program_invocation_short_name, world.rank, vigil->seconds);
+            program_invocation_short_name, vigil->rank, vigil->seconds);
     _exit(HRT_EXIT_FAILED);
 }
 
 void hrt_mpi_vigil_begin(struct hrt_mpi_vigil *vigil, int seconds) {
-    *vigil = (struct hrt_mpi_vigil){.seconds = seconds};
+    // Asked for here: the thread may not look into the environment while MPI's start writes to it.
+    struct hrt_world world = {0};
+    struct hrt_error ignored = {0};
+    hrt_world_find(&world, &ignored);
+    *vigil = (struct hrt_mpi_vigil){.seconds = seconds, .rank = world.rank};
     pthread_mutex_init(&vigil->lock, NULL);
     pthread_cond_init(&vigil->wake, NULL);
     vigil->watched = pthread_create(&vigil->thread, NULL, watch, vigil) == 0;
