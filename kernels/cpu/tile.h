@@ -137,7 +137,7 @@ static __attribute__((noinline)) void tile_write_part(const struct tile *t, cons
     }
 }
 
-// Sums are never -0: to store one is to add it to 0.
+// To store a sum is to add it to 0, so that what is stored is never -0.
 HK_INLINE void tile_write(const struct tile *t, real *out, vec sum[tile_rows][tile_vectors],
                           int rows, int vectors) {
     const int64_t out_row = t->out_row;
@@ -325,8 +325,8 @@ HK_INLINE void tile_share_lines(struct tile *t, const operand *ahead, int64_t de
 }
 _Static_assert(steps_at_once == 1 << 2 && strips_at_once <= 1 << 2, "share_of begins with them");
 
-// One block of panel against `rows` rows, shared out evenly so that no tile is much smaller than
-// the others: row tile_begin(rows, i, tiles) is the first of tile i.
+// `rows` rows are shared out evenly, so that no tile is much smaller than the others: row tile_begin(rows, i, tiles)
+// is the first of tile i.
 HK_INLINE int64_t tiles_of(int64_t rows) {
     return (rows + tile_rows - 1) / tile_rows;
 }
@@ -335,6 +335,7 @@ HK_INLINE int64_t tile_begin(int64_t rows, int64_t i, int64_t tiles) {
     return rows * i / tiles;
 }
 
+// One block of panel against `rows` rows.
 HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
     const int64_t columns = t.columns, ahead_depth = t.ahead_depth;
     real *const out = t.out;

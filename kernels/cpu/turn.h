@@ -83,7 +83,7 @@ HK_INLINE void turn_double_lanes(real *to, int64_t to_row, const vec a[lanes / 2
 
 #elif HK_VECTOR_BYTES == 32 && HK_BITS == 32
 
-// to[j * to_row + i] = a[i][j]; a is used up.
+// to[j * to_row + i] = a[i][j]; a is used up. Rows are written in ascending order: they may overlap.
 HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
     turn_fours(a);
     for (int c = 0; c < 4; c++) {
@@ -107,7 +107,8 @@ HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
 #define HK_UPPER 1, 3
 #endif
 
-// to[j * to_row + i] = a[i][j]: log2(lanes) perfect shuffles; a is used up.
+// to[j * to_row + i] = a[i][j]: log2(lanes) perfect shuffles; a is used up. Rows are written in ascending
+// order: they may overlap.
 HK_INLINE void turn_vectors(real *to, int64_t to_row, vec a[lanes]) {
     vec b[lanes];
     for (int step = 1; step < lanes; step *= 2) {
