@@ -60,6 +60,8 @@ struct tile {
     int64_t ahead_depth;
     int64_t ahead_tile;
     int64_t ahead_tiles;
+    // Or not 0: a turn of the loop asks for two lines, so far apart.
+    int64_t ahead_second;
 #ifdef HK_WIDENS
     // The panel is one of weights as they lie in memory. Depth then counts its rows, of which each is
     // `stored_terms` steps: terms of x side by side.
@@ -203,7 +205,7 @@ HK_INLINE void tile_step(vec sum[tile_rows][tile_vectors], const operand *x, int
 enum x_place { x_interleaved, x_rows, x_columns, x_anywhere };
 
 HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, enum x_place place,
-                        bool is_stored) {
+                        bool asks_twice, bool is_stored) {
     const bool interleaved = place == x_interleaved;
     const int64_t x_row = interleaved || place == x_columns ? 1 : t->x_row;
     const int64_t x_part = interleaved ? tile_rows : 1;
@@ -212,6 +214,7 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, enum x_plac
                             : place == x_columns ? HK_PANEL
                                                  : t->x_depth;
     const operand *ahead = t->ahead;
+    const int64_t ahead_second = t->ahead_second;
     int64_t column = 0;
     do {
         vec sum[tile_rows][tile_vectors] = {0};
@@ -227,6 +230,7 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, enum x_plac
         int64_t p = 0;
         for (; place != x_anywhere && p + steps_at_once <= t->depth; p += steps_at_once) {
             __builtin_prefetch(ahead, 0, 2);
+            if (asks_twice) __builtin_prefetch(ahead + ahead_second, 0, 2);
             ahead += t->ahead_depth;
             HK_UNROLL for (int u = 0; u < steps_at_once; u++) {
                 tile_step(sum, x, x_row, x_part, panel, rows, vectors, is_stored);
@@ -246,21 +250,25 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, enum x_plac
     } while (vectors == tile_vectors && strips_at_once > 1 && column < t->columns);
 }
 
-// Functions of their own, for one would have to share the registers.
-#define HK_TILE_FORM(form, rows, vectors, place, is_stored)                                        \
+// Functions of their own, for one would have to share the registers. To ask for a second line costs a hundredth of
+// the time on a core that is shared; only products of few rows need it.
+#define HK_TILE_FORM(form, rows, vectors, place, asks_twice, is_stored)                            \
     static __attribute__((noinline)) void form##_##rows##_##vectors(const struct tile *t) {        \
-        tile_run(t, rows, vectors, place, is_stored);                                              \
+        tile_run(t, rows, vectors, place, asks_twice, is_stored);                                  \
     }
 #define HK_TILE(rows, vectors)                                                                     \
-    HK_TILE_FORM(stored, rows, vectors, interleaves ? x_interleaved : x_anywhere, true)            \
-    HK_TILE_FORM(interleaved, rows, vectors, x_interleaved, false)                                 \
-    HK_TILE_FORM(in_rows, rows, vectors, x_rows, false)                                            \
-    HK_TILE_FORM(in_columns, rows, vectors, x_columns, false)                                      \
+    HK_TILE_FORM(stored, rows, vectors, interleaves ? x_interleaved : x_anywhere, true, true)      \
+    HK_TILE_FORM(few, rows, vectors, x_interleaved, true, false)                                   \
+    HK_TILE_FORM(interleaved, rows, vectors, x_interleaved, false, false)                          \
+    HK_TILE_FORM(in_rows, rows, vectors, x_rows, false, false)                                     \
+    HK_TILE_FORM(in_columns, rows, vectors, x_columns, false, false)                               \
     static __attribute__((noinline)) void tile_##rows##_##vectors(const struct tile *t) {          \
         if (tile_is_stored(t)) {                                                                   \
             stored_##rows##_##vectors(t);                                                          \
         } else if (!interleaves) {                                                                 \
-            tile_run(t, rows, vectors, x_anywhere, false);                                         \
+            tile_run(t, rows, vectors, x_anywhere, false, false);                                  \
+        } else if (t->x_tile != 0 && t->ahead_second != 0) {                                       \
+            few_##rows##_##vectors(t);                                                             \
         } else if (t->x_tile != 0) {                                                               \
             interleaved_##rows##_##vectors(t);                                                     \
         } else if (t->x_depth == 1) {                                                              \
@@ -303,27 +311,41 @@ static void (*const tile_of[tile_vectors][tile_rows])(const struct tile *) = {
 #endif
 };
 
-// Where loops take several steps a turn, the tiles across a panel share the lines that one of them would ask for: each
-// asks for one per turn. Where the lines lie side by side and there are `tiles` tiles enough, for
-// less: what comes from far away does not hold up what is here. 2^share_of share.
-HK_INLINE int share_of(const struct tile *t, int64_t tiles) {
-    int share = 2;
-    while (t->ahead_depth == line && 1 << share < line && t->ahead_tiles << (share + 1) <= tiles) {
-        share++;
+// Where loops take several steps a turn, rows of tiles share what is to be asked for: `size` elements from each of
+// `regions` places, of which each serves `rows` of them, `stride` a turn.
+struct share {
+    int64_t regions, rows, size, stride;
+};
+
+// Two lines a turn are the most. Where there are rows of tiles enough, and lines lie side by side, it is less than
+// one, so that what comes from far away does not hold up what is here: a half or a quarter, for each of a line's parts
+// asks for all of it.
+HK_INLINE struct share share_of(const struct tile *t, int64_t tiles) {
+    const int64_t part = t->depth * t->ahead_depth, most = 2 * t->ahead_depth;
+    struct share s = {.regions = t->ahead_tiles, .rows = 1, .size = part};
+    if (t->ahead_tiles > 1 && t->ahead_tile == part) { // They are one.
+        s.regions = 1;
+        s.size *= t->ahead_tiles;
     }
-    return share;
+    if (tiles > s.regions && s.regions > 0) s.rows = tiles / s.regions;
+    const int64_t turns = s.rows * strips * t->depth / steps_at_once;
+    const int64_t wanted = turns > 0 ? s.size / turns : 0;
+    s.stride = t->ahead_depth == line ? line / 4 : t->ahead_depth;
+    while (s.stride < wanted && s.stride < t->ahead_depth) s.stride *= 2;
+    if (s.stride < wanted) s.stride = wanted < most ? wanted : most;
+    return s;
 }
 
-// The part of tile `i`. `ahead`, `depth`: of all.
-HK_INLINE void tile_share_lines(struct tile *t, const operand *ahead, int64_t depth, int share,
-                                int64_t i) {
-    const bool asks = i >> share < t->ahead_tiles;
-    const int64_t part = i & ((1 << share) - 1);
-    t->ahead_depth = asks ? depth * steps_at_once >> share : 0;
-    t->ahead = asks ? ahead + (i >> share) * t->ahead_tile : t->panel;
-    t->ahead += part * (t->depth * depth >> share);
+// The part of the tiles of row `i` from `strip` on.
+HK_INLINE void tile_share_lines(struct tile *t, const operand *ahead, int64_t depth, struct share s,
+                                int64_t i, int64_t strip) {
+    const int64_t region = i / s.rows;
+    const int64_t begin = (i % s.rows * strips + strip) * t->depth / steps_at_once * s.stride;
+    const bool asks = region < s.regions && begin < s.size;
+    t->ahead_depth = asks ? s.stride : 0;
+    t->ahead_second = s.stride > depth ? t->ahead_depth / 2 : 0;
+    t->ahead = asks ? ahead + region * t->ahead_tile + begin : t->panel;
 }
-_Static_assert(steps_at_once == 1 << 2 && strips_at_once <= 1 << 2, "share_of begins with them");
 
 // `rows` rows are shared out evenly, so that no tile is much smaller than the others: row tile_begin(rows, i, tiles)
 // is the first of tile i.
@@ -344,7 +366,7 @@ HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
     const bool is_columns = t.x_row == 1 && t.x_depth == HK_PANEL;
     assert(!interleaves || interleaved || t.x_depth == 1 || is_columns);
     const int64_t tiles = tiles_of(rows);
-    const int share = share_of(&t, tiles * strips);
+    const struct share share = share_of(&t, tiles);
     for (int64_t i = 0, begin = 0, end; i < tiles; i++, begin = end) {
         end = tile_begin(rows, i + 1, tiles);
         const bool asks = i < t.ahead_tiles;
@@ -360,7 +382,7 @@ HK_INLINE void tile_rows_run(struct tile t, int64_t rows) {
             t.out = out + begin * t.out_row + j;
             t.panel = panel + j;
             if (interleaves) {
-                tile_share_lines(&t, ahead, ahead_depth, share, i * strips + j / tile_columns);
+                tile_share_lines(&t, ahead, ahead_depth, share, i, j / tile_columns);
             }
             tile_of[vectors - 1][end - begin - 1](&t);
         }
