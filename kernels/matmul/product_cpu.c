@@ -149,7 +149,7 @@ static void copy_columns(operand *packed, const real *a, const struct product *p
     }
 }
 
-enum { few_steps = 32 }; // A tile of tn with no more waits above all for its result.
+enum { few_steps = 16 }; // They have too few turns to ask for a tile of the result.
 
 // Brings rows of the result, in a panel, into the cache: two tiles of rows ahead of those computed.
 HK_INLINE void ask_for_result(const real *row) {
@@ -157,6 +157,19 @@ HK_INLINE void ask_for_result(const real *row) {
     for (int i = 0; i < tile_rows * HK_PANEL; i += 64 / (int)sizeof *row) {
         __builtin_prefetch(ahead + i, 1);
     }
+}
+
+// What tile `i` of rows asks for. The first of them: the next panel of C, a line of each of its rows. The others,
+// where the result is a panel: its rows two tiles ahead, evenly over the depth.
+HK_INLINE void tn_ask(struct tile *t, const real *next_panel, int64_t c_row, bool out_is_panel,
+                      int64_t i) {
+    const bool first = next_panel != NULL && i < panel_lines;
+    if (out_is_panel && t->depth < few_steps) ask_for_result(t->out);
+    if (t->depth == 0) return;
+    const real *rows = t->out + 2 * tile_rows * HK_PANEL;
+    t->ahead = (const operand *)(first ? next_panel + i * line : rows);
+    t->ahead_depth = first ? c_row : tile_rows * HK_PANEL / t->depth;
+    t->ahead_tiles = first || out_is_panel;
 }
 
 // Columns of a panel of B that have to be computed: what is behind them in the panel stays zero.
@@ -185,7 +198,9 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
             const int64_t columns = smaller(p->n - panel * HK_PANEL, HK_PANEL);
             const int64_t filled = filled_columns(columns);
             const enum hk_write write = begin > 0 ? HK_ADD : p->write;
-            pack_rows(packed, c + begin * p->n + panel * HK_PANEL, p->n, width, columns);
+            const real *from = c + begin * p->n + panel * HK_PANEL;
+            const real *next = panel + 1 < j[1] ? from + HK_PANEL : NULL;
+            pack_rows(packed, from, p->n, width, columns);
             struct tile tile = {
                 .out_row = out_row,
                 .x_row = 1,
@@ -203,13 +218,7 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
             for (int64_t i = k[0]; i < k[1]; i += tile_rows) {
                 tile.out = out + i * out_row;
                 tile.x = columns_of_a + (i - k[0]) / tile_rows * tile_size;
-                // The next panel of C, a line of each of its rows at a time.
-                const int64_t lines = (i - k[0]) / tile_rows;
-                tile.ahead =
-                    (const operand *)(c + begin * p->n + (panel + 1) * HK_PANEL + lines * line);
-                tile.ahead_depth = p->n;
-                tile.ahead_tiles = panel + 1 < j[1] && lines < panel_lines;
-                if (panels && tile.depth <= few_steps) ask_for_result(tile.out);
+                tn_ask(&tile, next, p->n, panels, (i - k[0]) / tile_rows);
                 tile_rows_run(tile, smaller(k[1] - i, tile_rows));
             }
         }
