@@ -1,9 +1,10 @@
 // bench: what the measurements of hk_bench share.
 //
 // Measurements are taken in turn, a few milliseconds each, round after round: what else the machine does
-// comes in spells, and so no measurement lies wholly within one. Figures are per run of all threads:
-// of the fastest tenth of all runs, for the rest is slowed down by others (and clocks that lose time
-// now and then make some look faster than they were), and of the median, for what a shared core gives.
+// comes in spells, and so no measurement lies wholly within one. Figures are per run of all threads. The
+// fastest tenth: of the runs on cores of their own, before and behind which instructions began as fast as ever
+// in this measurement (of all runs, where these are fewer than bench_alone_min); clocks that lose time now and
+// then make some look faster than they were. The median: of all runs, what a shared machine gives.
 // The peak is measured in each round, too.
 #ifndef HECATE_BENCH_KERNELS_BENCH_H
 #define HECATE_BENCH_KERNELS_BENCH_H
@@ -30,6 +31,14 @@ void bench_measure(int rounds);
 // What bench_measure found: share of the highest peak of the rounds, for a processor's clock changes.
 enum bench_runs { BENCH_FASTEST = 10, BENCH_MEDIAN = 50 }; // Percent of the runs are as fast.
 double bench_share(int number, enum bench_runs runs);
+
+// How many of its runs were on cores of their own.
+enum { bench_alone_min = 10 };
+int bench_alone(int number);
+
+// Seconds that a fixed number of instructions takes on the slowest of the team's cores: twice as many where other
+// programs use their other halves.
+double bench_dispatch(void);
 
 // Prints the peaks; each measurement as GF/s and share of the peak, or as GB/s, fastest and median.
 void bench_print_peaks(void);

@@ -18,6 +18,11 @@ static const double turn_s = 0.01; // Of a measurement in each round: at least a
 static const double sample_s =
     0.0005; // A sample is as many runs as take so long: clocks are coarse.
 
+struct sample {
+    double seconds;  // Of a run.
+    double dispatch; // The slower one of before and behind it.
+};
+
 struct entry {
     struct bench_what what;
     char shape[48];
@@ -26,7 +31,11 @@ struct entry {
     void *context;
     int runs; // Of a sample.
     int count;
-    double seconds[samples_max]; // Of a run, by sample.
+    struct sample samples[samples_max];
+    int alone;
+    double
+        seconds[2]
+               [samples_max]; // Of the runs, ascending: of all, and of those on cores of their own.
 };
 
 static struct entry *entries[entries_max];
@@ -34,6 +43,8 @@ static int entry_count;
 static void *arrays[arrays_max];
 static int array_count;
 static double peak_f32, peak_bf16;
+static double best_dispatch;
+static const double as_good = 1.15; // Up to so many times the best: a core of its own.
 
 static void *keep(void *memory, size_t bytes) {
     if (!memory || array_count == arrays_max) {
@@ -105,15 +116,21 @@ static void prepare(struct entry *e) {
     }
 }
 
-static void take_turn(struct entry *e) {
-    const double end = now() + turn_s;
-    do {
-        if (e->count < samples_max) e->seconds[e->count++] = sample(e);
-    } while (now() < end);
-}
-
 static double larger(double a, double b) {
     return a > b ? a : b;
+}
+
+static void take_turn(struct entry *e) {
+    const double end = now() + turn_s;
+    double before = bench_dispatch();
+    do {
+        const double seconds = sample(e), behind = bench_dispatch();
+        if (e->count < samples_max) {
+            e->samples[e->count++] = (struct sample){seconds, larger(before, behind)};
+        }
+        before = behind;
+        if (behind < best_dispatch) best_dispatch = behind;
+    } while (now() < end);
 }
 
 static int ascending(const void *a, const void *b) {
@@ -121,21 +138,36 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static void sort_samples(struct entry *e) {
+    e->alone = 0;
+    for (int i = 0; i < e->count; i++) {
+        e->seconds[0][i] = e->samples[i].seconds;
+        if (e->samples[i].dispatch < as_good * best_dispatch) {
+            e->seconds[1][e->alone++] = e->samples[i].seconds;
+        }
+    }
+    qsort(e->seconds[0], (size_t)e->count, sizeof *e->seconds[0], ascending);
+    qsort(e->seconds[1], (size_t)e->alone, sizeof *e->seconds[1], ascending);
+}
+
 void bench_measure(int rounds) {
+    best_dispatch = bench_dispatch();
     for (int i = 0; i < entry_count; i++) prepare(entries[i]);
     for (int round = 0; round < rounds; round++) {
         peak_f32 = larger(peak_f32, hk_peak_f32());
         peak_bf16 = larger(peak_bf16, hk_peak_bf16());
         for (int i = 0; i < entry_count; i++) take_turn(entries[i]);
     }
-    for (int i = 0; i < entry_count; i++) {
-        struct entry *e = entries[i];
-        qsort(e->seconds, (size_t)e->count, sizeof *e->seconds, ascending);
-    }
+    for (int i = 0; i < entry_count; i++) sort_samples(entries[i]);
+}
+
+int bench_alone(int number) {
+    return entries[number]->alone;
 }
 
 static double seconds_of(const struct entry *e, enum bench_runs runs) {
-    return e->seconds[e->count * (int)runs / 100];
+    const bool alone = runs == BENCH_FASTEST && e->alone >= bench_alone_min;
+    return e->seconds[alone][(alone ? e->alone : e->count) * (int)runs / 100];
 }
 
 static bool is_bf16(const char *op) {
@@ -172,6 +204,6 @@ void bench_print(void) {
         print_rate(e, seconds);
         printf("  median ");
         print_rate(e, seconds_of(e, BENCH_MEDIAN));
-        printf("\n");
+        printf("  alone %d of %d\n", e->alone, e->count);
     }
 }

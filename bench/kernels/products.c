@@ -132,7 +132,8 @@ static void print_shares(enum bench_runs runs) {
             printf("| %4d x %-4d | %3d |", (int)width[w][0], (int)width[w][1], (int)row[r]);
             for (int i = 0; i < precisions * forms; i++) {
                 const int number = number_of[w][r][i / forms] + i % forms;
-                printf("   %5.1f |", 100 * bench_share(number, runs));
+                const bool shared = runs == BENCH_FASTEST && bench_alone(number) < bench_alone_min;
+                printf("   %5.1f%c|", 100 * bench_share(number, runs), shared ? '*' : ' ');
             }
             printf("\n");
         }
@@ -140,8 +141,10 @@ static void print_shares(enum bench_runs runs) {
 }
 
 void bench_print_table(void) {
-    printf("\nShares of the peak in %%, the fastest tenth of all runs\n\n");
+    printf("\nShares of the peak in %%, the fastest tenth of the runs on cores of their own "
+           "(*: of all, for these were fewer than %d)\n\n",
+           bench_alone_min);
     print_shares(BENCH_FASTEST);
-    printf("\nThe median\n\n");
+    printf("\nThe median of all runs\n\n");
     print_shares(BENCH_MEDIAN);
 }
