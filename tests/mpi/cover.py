@@ -20,14 +20,32 @@ def turns(dimensions, valid, core):
         yield {name: (case | rest[number % len(rest)])[name] for name in dimensions}
 
 
+def first_appearances(cases):
+    """Pairs of values, (place, place, value, value), and the number of the first case that has them."""
+    first = {}
+    # Cases of one prefix follow each other: the first of them tells all pairs of the prefix.
+    prefixes = {case: number for number, case in enumerate(cases)}
+    for j in reversed(range(len(cases[0]))):
+        shorter = {}
+        for prefix, number in prefixes.items():
+            shorter.setdefault(prefix[:j], number)
+            for i in range(j):
+                pair = (i, j, prefix[i], prefix[j])
+                if pair not in first:
+                    first[pair] = number
+        prefixes = shorter
+    return first
+
+
 def pairs(dimensions, valid, tries=64):
     """Cases that together have every pair of values that any valid case has. Each is the one with most
     missing pairs among `tries` that have the first missing one; the same in every run."""
     names = list(dimensions)
     cases = [tuple(case[name] for name in names) for case in product(dimensions, valid)]
     places = list(itertools.combinations(range(len(names)), 2))
-    # In the order of first appearance: a dict, as an ordered set.
-    missing = {(i, j, case[i], case[j]): None for case in cases for i, j in places}
+    first = first_appearances(cases)
+    # A dict, as an ordered set.
+    missing = dict.fromkeys(sorted(first, key=lambda pair: (first[pair], pair[:2])))
     draw = random.Random(1)
     while missing:
         i, j, a, b = next(iter(missing))
