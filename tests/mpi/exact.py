@@ -133,6 +133,14 @@ class Bench:
             return str(failed)
         return None
 
+    def capture(self):
+        """capture.c, compiled once for all programs."""
+        path = self.folder / "capture.o"
+        if not path.exists():
+            run([os.environ["CC"], *os.environ["EMITTED_CFLAGS"].split(), "-fopenmp", "-c",
+                 HERE / "capture.c", "-o", path])
+        return path
+
     def build(self, case):
         options = settings(case)
         key = (case["capacity"], case["balance"], *options)
@@ -144,7 +152,7 @@ class Bench:
              "-o", f"{program}.o"])
         run([os.environ["MPICC" if several else "CC"], *os.environ["EMITTED_CFLAGS"].split(),
              "-fopenmp", *(f"-Wl,--wrap={name}" for name in WRAPPED), "-o", program, f"{program}.o",
-             HERE / "capture.c", f"-L{os.environ['LIBRARIES']}",
+             self.capture(), f"-L{os.environ['LIBRARIES']}",
              *(["-lhecate_comm_mpi"] if several else []),
              "-lhecate_runtime", "-lhecate_kernels", "-ljansson", "-lm"])
         os.remove(f"{program}.o")
