@@ -26,6 +26,14 @@ enum { tile_rows = 6, tile_vectors = HK_TILE_VECTORS, tile_columns = tile_vector
 // Tiles across a panel.
 enum { strips = HK_PANEL / tile_columns };
 
+// Left operands that stay where they lie, as attention's do: whoever includes says so. A file compiles the forms of
+// tiles that it uses.
+#ifdef HK_LEFT_IN_PLACE
+enum { in_place = 1 };
+#else
+enum { in_place = 0 };
+#endif
+
 // Whether products interleave their left operand, and what follows from it: steps that the loop takes at a time,
 // strips that a function does one after the other, and that the tiles across a panel share what a row of tiles asks
 // for.
@@ -45,7 +53,7 @@ struct tile {
     const operand *x;
     int64_t x_row;
     int64_t x_depth;
-    // Or not 0: x holds tiles of rows, [depth][tile_rows] each, x_tile apart. Else, where products interleave,
+    // Or not 0: x holds tiles of rows, [depth][tile_rows] each, x_tile apart. In place, where products interleave,
     // x holds rows (x_depth 1) or columns of a panel (x_row 1, x_depth HK_PANEL).
     int64_t x_tile;
     const operand *panel;
@@ -68,6 +76,9 @@ struct tile {
     bool is_stored;
 #endif
 };
+
+// Whether there are tiles of stored weights, beside those of operands.
+enum { has_stored = stored_terms != terms && !in_place };
 
 HK_INLINE bool tile_is_stored(const struct tile *t) {
 #ifdef HK_WIDENS
@@ -263,13 +274,13 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, enum x_plac
     HK_TILE_FORM(in_rows, rows, vectors, x_rows, false, false)                                     \
     HK_TILE_FORM(in_columns, rows, vectors, x_columns, false, false)                               \
     static __attribute__((noinline)) void tile_##rows##_##vectors(const struct tile *t) {          \
-        if (tile_is_stored(t)) {                                                                   \
+        if (has_stored && tile_is_stored(t)) {                                                     \
             stored_##rows##_##vectors(t);                                                          \
         } else if (!interleaves) {                                                                 \
             tile_run(t, rows, vectors, x_anywhere, false, false);                                  \
-        } else if (t->x_tile != 0 && t->ahead_second != 0) {                                       \
+        } else if (!in_place && t->ahead_second != 0) {                                            \
             few_##rows##_##vectors(t);                                                             \
-        } else if (t->x_tile != 0) {                                                               \
+        } else if (!in_place) {                                                                    \
             interleaved_##rows##_##vectors(t);                                                     \
         } else if (t->x_depth == 1) {                                                              \
             in_rows_##rows##_##vectors(t);                                                         \

@@ -2,6 +2,7 @@
 #ifndef HECATE_KERNELS_SDPA_OPERAND_H
 #define HECATE_KERNELS_SDPA_OPERAND_H
 
+#define HK_LEFT_IN_PLACE
 #include "kernels/cpu/operand.h"
 #include "kernels/cpu/tile.h"
 
