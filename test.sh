@@ -26,7 +26,7 @@ ctest --test-dir build-sanitize --output-on-failure -j2 -L 'unit|text|sanitized'
 echo "== Fuzzing, a minute"
 cmake -G Ninja -B build-fuzz -S . -DHECATE_FUZZ=ON -DCMAKE_C_COMPILER=clang
 cmake --build build-fuzz
-ctest --test-dir build-fuzz --output-on-failure
+ctest --test-dir build-fuzz --output-on-failure -j2
 
 echo "== Tests"
 ctest --test-dir build --output-on-failure -j2
