@@ -4,7 +4,9 @@
     bench/train/scaling.py [--models small,medium,large] [--precision fp32] [--threads 2] [--rounds 3]
 
 Trains examples/bench-<model>.moe in turn, the order changing from round to round, with balanced routing, and
-prints a table: medians of the rounds, each round the median of its steps after --warm. FLOPs are those that
+prints a table: medians of the rounds, each round the median of its steps after --warm. Every model trains
+equally long, the slowest for --steps: what else the machine does comes in spells of seconds, of which a
+small model's few steps would see one. FLOPs are those that
 the program announces (info): products, and attention without what the mask skips, forward and backward.
 The last column is each model's share of the first one's FLOP/s: 0.9 or more is what we want. Writes
 bench/results/<machine>-scaling-<precision>.json and .md."""
@@ -49,6 +51,17 @@ def announced(program, what):
     return float(found.group(1)) * UNIT[found.group(2)]
 
 
+def run(options, row, steps, text, work):
+    of_row = argparse.Namespace(**{**vars(options), "steps": steps})
+    return compare.run_ours(of_row, row["program"], text, options.threads, work)
+
+
+def choose_steps(options, rows, text, work):
+    ms = [run(options, row, 1, text, work)["ms"] for row in rows]
+    for row, own in zip(rows, ms):
+        row["steps"] = round(options.steps * max(ms) / own)
+
+
 def measure(options, work):
     text = compare.write_text(work)
     rows = []
@@ -56,9 +69,10 @@ def measure(options, work):
         program = compare.build(options, model, options.precision, work)
         rows.append({"model": model, "program": program, "parameters": announced(program, "parameters"),
                      "flops": announced(program, "FLOP per token"), "runs": []})
+    choose_steps(options, rows, text, work)
     for turn in range(options.rounds):
         for row in rows[:: 1 if turn % 2 == 0 else -1]:
-            once = lambda: compare.run_ours(options, row["program"], text, options.threads, work)
+            once = lambda: run(options, row, row["steps"], text, work)
             row["runs"].append(machine.undisturbed(once, options.allowed, options.patience))
             print(f"round {turn + 1}: {row['model']}: {row['runs'][-1]['tokens_per_s']:.0f} tokens/s, others "
                   f"{row['runs'][-1]['disturbed']} cores", flush=True)
@@ -95,7 +109,7 @@ def main():
     (out / f"{name}.md").write_text("\n".join([
         f"# Scaling on the CPU, {options.precision}, {options.threads} threads: {machine.title(about)}", "",
         f"Real: measured on this machine by bench/train/scaling.py, in turn, medians of {options.rounds} rounds of "
-        f"{options.steps} steps after {options.warm}. FLOPs as the programs announce them; share: of the first "
+        f"{', '.join(str(row['steps']) for row in rows)} steps after {options.warm}, equally long for each. FLOPs as the programs announce them; share: of the first "
         "model's FLOP/s. Disturbed: cores that other programs used in the worst run.", "", table(rows), "",
         *(f"- {key}: {value}" for key, value in about.items())]) + "\n")
     print(f"written: {out / name}.json, .md")

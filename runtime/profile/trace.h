@@ -23,6 +23,7 @@ struct hrt_trace_event {
     int16_t index;     // PHASE: enum hrt_phase; KERNEL: row of the tally.
     int16_t kind;      // enum hrt_trace_kind
 };
+_Static_assert(HRT_TALLY_ROWS <= INT16_MAX, "an event's index holds any row");
 
 struct hrt_trace {
     FILE *file; // NULL: nothing is traced.
