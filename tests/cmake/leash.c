@@ -1,8 +1,10 @@
-// hecate-leash COMMAND...: runs a test and leaves nothing running behind it. Whatever the command starts
+// hecate-leash COMMAND...: runs a test and leaves nothing behind it. It has a TMPDIR of its own: launchers of MPI that
+// share one remove it from under each other. Whatever the command starts
 // ends when the command has ended, when leash is told to end, or when who started leash has died: CTest
 // that is killed does not tell its tests, and a shell that is killed does not tell what it waits for.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +14,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+static char temporary[4096];
 
 enum { GRACE_SECONDS = 5 }; // For what ends by itself, as a launcher's daemons do.
 
@@ -46,8 +50,28 @@ static bool collect(pid_t command, int *status) {
     return gone == 0;
 }
 
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+    (void)status, (void)type, (void)place;
+    remove(path); // What cannot be removed stays, and is no fault of the test.
+    return 0;
+}
+
+static void remove_temporary(void) {
+    nftw(temporary, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+// Returns whether it worked.
+static bool make_temporary(void) {
+    const char *parent = getenv("TMPDIR");
+    const int length = snprintf(temporary, sizeof temporary, "%s/hecate-test.XXXXXX",
+                                parent && *parent ? parent : "/tmp");
+    return length < (int)sizeof temporary && mkdtemp(temporary) &&
+           setenv("TMPDIR", temporary, 1) == 0;
+}
+
 static int end_as(int number) {
     end_children();
+    remove_temporary();
     return 128 + number;
 }
 
@@ -65,8 +89,9 @@ int main(int argc, char **argv) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) return 1; // It died before it could be watched.
 
+    if (!make_temporary()) return perror("hecate-leash: TMPDIR"), 1;
     const pid_t command = fork();
-    if (command < 0) return perror("fork"), 1;
+    if (command < 0) return perror("fork"), remove_temporary(), 1;
     if (command == 0) {
         sigprocmask(SIG_SETMASK, &before, NULL);
         execvp(argv[1], argv + 1);
@@ -88,5 +113,6 @@ int main(int argc, char **argv) {
     }
     const int left = others ? end_children() : 0;
     if (left) fprintf(stderr, "hecate-leash: ended %d processes that %s left\n", left, argv[1]);
+    remove_temporary();
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

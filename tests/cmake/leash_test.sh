@@ -16,6 +16,13 @@ expect() { # NAME RUNNING
 [ $? = 3 ] || failed=1
 expect "a daemon of a test that has ended" 0
 
+own=$("$leash" sh -c 'mkdir -p "$TMPDIR/a/b" && touch "$TMPDIR/a/b/c" && echo "$TMPDIR"')
+other=$("$leash" sh -c 'echo "$TMPDIR"')
+if [ -z "$own" ] || [ -e "$own" ] || [ "$own" = "$other" ]; then
+    echo "a test's TMPDIR, $own, is not its own, or has stayed" >&2
+    failed=1
+fi
+
 "$leash" sh -c "setsid sleep $mark & sleep $mark" &
 for _ in 1 2 3 4 5 6 7 8 9 10; do [ "$(pgrep -fc "^sleep $mark" || true)" = 2 ] || sleep 0.5; done
 expect "a test that runs" 2
