@@ -33,9 +33,8 @@ struct entry {
     int count;
     struct sample samples[samples_max];
     int alone;
-    double
-        seconds[2]
-               [samples_max]; // Of the runs, ascending: of all, and of those on cores of their own.
+    // Of the runs, ascending: of all, and of those on cores of their own.
+    double seconds[2][samples_max];
 };
 
 static struct entry *entries[entries_max];

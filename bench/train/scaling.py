@@ -6,8 +6,8 @@
 Trains examples/bench-<model>.moe in turn, the order changing from round to round, with balanced routing, and
 prints a table: medians of the rounds, each round the median of its steps after --warm. Every model trains
 equally long, the slowest for --steps: what else the machine does comes in spells of seconds, of which a
-small model's few steps would see one. FLOPs are those that
-the program announces (info): products, and attention without what the mask skips, forward and backward.
+small model's few steps would see one. FLOPs are those that the program announces (info): products, and
+attention without what the mask skips, forward and backward.
 The last column is each model's share of the first one's FLOP/s: 0.9 or more is what we want. Writes
 bench/results/<machine>-scaling-<precision>.json and .md."""
 import argparse
@@ -52,11 +52,13 @@ def announced(program, what):
 
 
 def run(options, row, steps, text, work):
+    """A row's program, for so many steps behind --warm."""
     of_row = argparse.Namespace(**{**vars(options), "steps": steps})
     return compare.run_ours(of_row, row["program"], text, options.threads, work)
 
 
 def choose_steps(options, rows, text, work):
+    """As many for each as take as long as --steps of the slowest."""
     ms = [run(options, row, 1, text, work)["ms"] for row in rows]
     for row, own in zip(rows, ms):
         row["steps"] = round(options.steps * max(ms) / own)
@@ -109,8 +111,8 @@ def main():
     (out / f"{name}.md").write_text("\n".join([
         f"# Scaling on the CPU, {options.precision}, {options.threads} threads: {machine.title(about)}", "",
         f"Real: measured on this machine by bench/train/scaling.py, in turn, medians of {options.rounds} rounds of "
-        f"{', '.join(str(row['steps']) for row in rows)} steps after {options.warm}, equally long for each. FLOPs as the programs announce them; share: of the first "
-        "model's FLOP/s. Disturbed: cores that other programs used in the worst run.", "", table(rows), "",
+        f"{', '.join(str(row['steps']) for row in rows)} steps after {options.warm}, equally long for each. FLOPs "
+        "as the programs announce them; share: of the first model's FLOP/s. Disturbed: cores that other programs used in the worst run.", "", table(rows), "",
         *(f"- {key}: {value}" for key, value in about.items())]) + "\n")
     print(f"written: {out / name}.json, .md")
 

@@ -1,7 +1,7 @@
-// hecate-leash COMMAND...: runs a test and leaves nothing behind it. It has a TMPDIR of its own: launchers of MPI that
-// share one remove it from under each other. Whatever the command starts
-// ends when the command has ended, when leash is told to end, or when who started leash has died: CTest
-// that is killed does not tell its tests, and a shell that is killed does not tell what it waits for.
+// hecate-leash COMMAND...: runs a test and leaves nothing behind it. Whatever the command starts ends when
+// the command has ended, when leash is told to end, or when who started leash has died: CTest that is killed
+// does not tell its tests, and a shell that is killed does not tell what it waits for. The command has a
+// TMPDIR of its own, removed behind it: launchers of MPI that share one remove it from under each other.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <ftw.h>
