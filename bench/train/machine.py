@@ -37,6 +37,7 @@ def describe(interpreters):
     """interpreters: by name, those that may have torch, or None."""
     cpu = cpu_fields()
     about = {
+        "date": time.strftime("%Y-%m-%d"),
         "cpu": cpu.get("model name", platform.machine()),
         "family": f"{cpu.get('cpu family')}/{cpu.get('model')}",
         "cores": os.cpu_count(),
