@@ -10,9 +10,9 @@
 //          an epilogue stands right behind its product, and before verify-movement, which proves that
 //          what has risen finds the experts it reads.
 // Leaves   `epilogue` on loops that read a product's result element by element and need nothing else
-//          that is computed from it; they rise to it, and what else they wait for before it. An
-//          elementwise operation that stood alone becomes a moe.fused. The same
-//          numbers: no operation changes.
+//          that is computed from it; they rise to it, and what else they wait for before it: products
+//          with their own epilogues, too. An elementwise operation that stood alone becomes a
+//          moe.fused. The same numbers: no operation changes.
 // Reports  nothing.
 #include "passes/pass.h"
 
@@ -22,7 +22,10 @@
 #include "passes/place/place.h"
 #include "passes/rewrite.h"
 
-enum { OPERANDS_MAX = 4 }; // Of an elementwise operation.
+enum {
+    OPERANDS_MAX = 4, // Of an elementwise operation.
+    RISE_MAX = 128,   // Operations that rise before a product for its epilogue.
+};
 
 // The product among those that make operands of `op` that is computed last; null: there is none.
 static MlirOperation last_product(MlirOperation op) {
@@ -45,33 +48,64 @@ static bool stands_behind(MlirOperation op, MlirOperation product) {
            !mlirOperationIsBeforeInBlock(op, product);
 }
 
-// Whether `op` is computed before `product`, or could be.
-static bool can_precede(const struct hec_map *stored, MlirOperation op, MlirOperation product) {
-    if (!stands_behind(op, product)) return true;
-    if (mlirOperationEqual(op, product)) return false;
+// What has to be computed before `product`, and is not yet, in the order in which it can be.
+struct rise {
+    const struct hec_map *stored;
+    MlirOperation product;
+    int count;
+    MlirOperation op[RISE_MAX];
+};
+
+static bool add_operands(struct rise *r, MlirOperation op);
+
+static bool has_risen(const struct rise *r, MlirOperation op) {
+    for (int i = 0; i < r->count; i++) {
+        if (mlirOperationEqual(r->op[i], op)) return true;
+    }
+    return false;
+}
+
+static bool may_move(const struct rise *r, MlirOperation op) {
     const bool free = hec_op_traits(op)->pure && !hec_op_is(op, HEC_OP_fetch);
-    if (!free && !hec_may_rise(stored, op)) return false;
+    return !mlirOperationEqual(op, r->product) && (free || hec_may_rise(r->stored, op));
+}
+
+// Adds `op` and what it needs. A product and its epilogue stay together: where one has to rise, both do, with
+// what either needs. False: it can't be computed before `product`.
+static bool add(struct rise *r, MlirOperation op) {
+    if (!stands_behind(op, r->product) || has_risen(r, op)) return true;
+    const MlirOperation of = hec_epilogue_product(op), epilogue = hec_epilogue_of(op);
+    const MlirOperation first = mlirOperationIsNull(of) ? op : of;
+    const MlirOperation last = mlirOperationIsNull(epilogue) ? op : epilogue;
+    const bool two = !mlirOperationEqual(first, last);
+    if (!may_move(r, first) || (two && !may_move(r, last))) return false;
+    for (int i = 0; i < mlirOperationGetNumOperands(last); i++) {
+        const MlirOperation made = hec_defining(hec_operand(last, i));
+        const bool own = two && mlirOperationEqual(made, first);
+        if (!(own ? add_operands(r, first) : add(r, made))) return false;
+    }
+    if (r->count + 2 > RISE_MAX) return false;
+    r->op[r->count++] = first;
+    if (two) r->op[r->count++] = last;
+    return true;
+}
+
+static bool add_operands(struct rise *r, MlirOperation op) {
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
-        if (!can_precede(stored, hec_defining(hec_operand(op, i)), product)) return false;
+        if (!add(r, hec_defining(hec_operand(op, i)))) return false;
     }
     return true;
 }
 
-static bool can_follow(const struct hec_map *stored, MlirOperation op, MlirOperation product) {
+// Moves what `op`, behind `product`, needs besides its result in front of it; false: it can't be.
+static bool raise_operands(const struct hec_map *stored, MlirOperation op, MlirOperation product) {
+    struct rise r = {.stored = stored, .product = product};
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
         const MlirOperation made = hec_defining(hec_operand(op, i));
-        if (!mlirOperationEqual(made, product) && !can_precede(stored, made, product)) return false;
+        if (!mlirOperationEqual(made, product) && !add(&r, made)) return false;
     }
+    for (int i = 0; i < r.count; i++) mlirOperationMoveBefore(r.op[i], product);
     return true;
-}
-
-static void raise_operands(MlirOperation op, MlirOperation product) {
-    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
-        const MlirOperation made = hec_defining(hec_operand(op, i));
-        if (!stands_behind(made, product) || mlirOperationEqual(made, product)) continue;
-        raise_operands(made, product);
-        mlirOperationMoveBefore(made, product);
-    }
 }
 
 // An elementwise operation as the only one of a moe.fused.
@@ -112,9 +146,8 @@ static bool is_candidate(MlirOperation op) {
 static void attach(const struct hec_map *stored, MlirOperation op) {
     const MlirOperation product = last_product(op);
     if (mlirOperationIsNull(product) || !mlirOperationIsNull(hec_epilogue_of(product)) ||
-        !can_follow(stored, op, product))
+        !raise_operands(stored, op, product))
         return;
-    raise_operands(op, product);
     const MlirOperation fused = hec_op_is(op, HEC_OP_fused) ? op : wrap(op);
     mlirOperationMoveAfter(fused, product);
     hec_set_attr(fused, hec_attr_bool(mlirOperationGetContext(fused), "epilogue", true));

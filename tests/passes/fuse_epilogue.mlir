@@ -116,6 +116,44 @@ module {
     %e = "moe.exp"(%b) : (!h) -> !h
     return %r, %e : !h, !h
   }
+  // It waits for a product that has an epilogue of its own: both rise, and stay together.
+  // CHECK-LABEL: func.func @beside(
+  // CHECK:         %[[Q:.*]] = "moe.contract"
+  // CHECK-NEXT:    %[[E:.*]] = "moe.fused"(%[[Q]])
+  // CHECK:         }) {epilogue = true,
+  // CHECK-NEXT:    %[[G:.*]] = "moe.sum"(%[[Q]])
+  // CHECK-NEXT:    %[[B:.*]] = "moe.contract"
+  // CHECK-NEXT:    %[[R:.*]] = "moe.fused"(%[[B]], %[[G]])
+  // CHECK:         }) {epilogue = true,
+  // CHECK-NEXT:    return %[[R]], %[[E]]
+  func.func @beside(%x: !x, %y: !x, %w: !w) -> (!h, !h) {
+    %b = "moe.contract"(%x, %w) : (!x, !w) -> !h
+    %q = "moe.contract"(%y, %w) : (!x, !w) -> !h
+    %e = "moe.silu"(%q) : (!h) -> !h
+    %g = "moe.sum"(%q) : (!h) -> !g
+    %r = "moe.mul"(%b, %g) : (!h, !g) -> !h
+    return %r, %e : !h, !h
+  }
+  // What that epilogue needs rises before its product.
+  // CHECK-LABEL: func.func @beside_with_bias(
+  // CHECK:         %[[S:.*]] = "moe.sum"
+  // CHECK-NEXT:    %[[Q:.*]] = "moe.contract"
+  // CHECK-NEXT:    %[[E:.*]] = "moe.fused"(%[[Q]], %[[S]])
+  // CHECK:         }) {epilogue = true,
+  // CHECK-NEXT:    %[[G:.*]] = "moe.sum"(%[[E]])
+  // CHECK-NEXT:    %[[B:.*]] = "moe.contract"
+  // CHECK-NEXT:    %[[R:.*]] = "moe.fused"(%[[B]], %[[G]])
+  // CHECK:         }) {epilogue = true,
+  // CHECK-NEXT:    return %[[R]]
+  func.func @beside_with_bias(%x: !x, %y: !x, %w: !w, %h: !h) -> !h {
+    %b = "moe.contract"(%x, %w) : (!x, !w) -> !h
+    %s = "moe.sum"(%h) : (!h) -> !g
+    %q = "moe.contract"(%y, %w) : (!x, !w) -> !h
+    %e = "moe.add"(%q, %s) : (!h, !g) -> !h
+    %g = "moe.sum"(%e) : (!h) -> !g
+    %r = "moe.mul"(%b, %g) : (!h, !g) -> !h
+    return %r : !h
+  }
   // The negative. The gradient of weights has no rows; a scalar product no blocks.
   // CHECK-LABEL: func.func @weights(
   // CHECK-NOT:     epilogue
