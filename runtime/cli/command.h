@@ -15,6 +15,12 @@ struct hrt_run {
     struct hrt_comm *comm;
 };
 
+// Prints why the run failed, and empties the text. What all ranks have found wrong with the command line, and
+// what they know of each other (error->shared), is told by one, and they end together. A rank that
+// fails alone ends the others, which may be waiting for it, and does not return: so this is called while
+// all memory is still there that jobs under way use.
+void hrt_run_report(const struct hrt_run *run, struct hrt_error *error);
+
 int hrt_command_train(const struct hrt_run *run, struct hrt_error *error);
 int hrt_command_eval(const struct hrt_run *run, struct hrt_error *error);
 int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error);

@@ -26,7 +26,10 @@ static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hr
     double loss;
     int64_t targets;
     if (!hrt_evaluate(state, data, run->arguments->sequences, &loss, &targets, error)) return false;
-    if (!isfinite(loss)) return hrt_fail(error, "the validation loss is not finite (%g)", loss);
+    if (!isfinite(loss)) { // The sum over ranks: all of them find it.
+        hrt_fail(error, "the validation loss is not finite (%g)", loss);
+        return hrt_ranks_agree(run->comm, false, error);
+    }
     printf("validation loss %.6f, perplexity %.4g, %" PRId64 " %stokens%s\n", loss, exp(loss),
            targets, data->mask.rate > 0 ? "masked " : "",
            data->validation_cut ? " from the last 5 % of each file" : "");
@@ -41,6 +44,7 @@ int hrt_command_eval(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_data data = {0};
     struct hrt_state state = {.program = run->program};
     const bool done = evaluate(run, &data, &state, error);
+    if (!done) hrt_run_report(run, error);
     hrt_state_destroy(&state);
     hrt_data_close(&data);
     return done ? HRT_EXIT_DONE : (int)error->code;

@@ -20,12 +20,14 @@ int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error) {
     }
     const bool created = hrt_run_create_state(run, &state, false, error);
     if (!hrt_ranks_agree(run->comm, created, error)) {
+        hrt_run_report(run, error);
         if (created) hrt_state_destroy(&state);
         return (int)error->code;
     }
     const struct hrt_sample_rule rule = {arguments->temperature, arguments->topk,
                                          (uint64_t)arguments->config.seed};
     const bool done = hrt_sample(&state, arguments->prompt, arguments->tokens, rule, stdout, error);
+    if (!done) hrt_run_report(run, error);
     hrt_state_destroy(&state);
     return done ? HRT_EXIT_DONE : (int)error->code;
 }

@@ -213,6 +213,7 @@ static int check_grad(const struct hrt_run *run, struct hrt_error *error) {
     if (!hrt_run_create_state(run, &state, false, error)) return (int)error->code;
     const bool done = hrt_check_grad(&state, run->arguments->check_grad,
                                      (uint64_t)run->arguments->config.seed, stdout, error);
+    if (!done) hrt_run_report(run, error);
     hrt_state_destroy(&state);
     return done ? HRT_EXIT_DONE : (int)error->code;
 }
@@ -228,6 +229,7 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
                stop_signal == SIGINT ? "SIGINT" : "SIGTERM", job.last.step);
         code = 128 + stop_signal;
     }
+    if (!done) hrt_run_report(run, error);
     struct hrt_error close_error;
     hrt_jsonl_close(&job.log, &close_error); // Only open when something failed before.
     hrt_route_close(&job.route);

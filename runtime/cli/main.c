@@ -99,16 +99,17 @@ static bool needs_ranks(const struct hrt_run *run) {
     return !arguments->help && !arguments->version && arguments->command != HRT_INFO;
 }
 
-// Tells why a run failed. What all ranks have found wrong with the command line is told by one. A
-// rank that fails alone ends the others, which may be waiting for it.
-static void report(const struct hrt_run *run, int code, const struct hrt_error *error) {
+void hrt_run_report(const struct hrt_run *run, struct hrt_error *error) {
+    if (!*error->text) return; // Another rank has it.
     struct hrt_world world = {0};
     struct hrt_error ignored = {0};
-    const bool usage = code == HRT_EXIT_USAGE && !error->shared && run->program->world &&
+    const bool usage = error->code == HRT_EXIT_USAGE && !error->shared && run->program->world &&
                        hrt_world_find(&world, &ignored);
     if (!usage || world.rank == 0)
         fprintf(stderr, "%s: error: %s\n", run->program->name, error->text);
-    if (!usage && !error->shared && run->comm->size > 1) hrt_comm_abort(run->comm, code);
+    if (!usage && !error->shared && run->comm->size > 1)
+        hrt_comm_abort(run->comm, (int)error->code);
+    *error->text = '\0';
 }
 
 // What the program was compiled for and this processor lacks; NULL: nothing.
@@ -145,11 +146,11 @@ int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
         const bool joined = !needs_ranks(&run) || open_comm(&comm, &program, &error);
         code = joined ? run_command(&run, &error) : (int)error.code;
     }
-    if (fflush(stdout) != 0 && !*error.text) {
+    if (fflush(stdout) != 0 && !error.code) {
         hrt_fail(&error, "cannot write to standard output: %s", strerror(errno));
         code = HRT_EXIT_FAILED;
     }
-    if (*error.text) report(&run, code, &error);
+    hrt_run_report(&run, &error);
     hrt_comm_close(&comm);
     hrt_owners_destroy(&program);
     return code;

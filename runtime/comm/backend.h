@@ -10,7 +10,7 @@ struct hrt_error;
 struct hrt_comm_backend {
     const char *name; // "self"
     // Joins the ranks of the run, once per process. `topology` names a file that says which ranks
-    // share a node (runtime/comm/world.h), or is NULL. On false every rank has the same error.
+    // share a node (runtime/comm/world.h), or is NULL. On false every rank has the same error, and `comm` is as it was.
     bool (*open)(struct hrt_comm *comm, const char *topology, struct hrt_error *error);
 };
 

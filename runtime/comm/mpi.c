@@ -137,12 +137,13 @@ static void find_nodes(int rank, int32_t *node_of, int size, int *nodes) {
     for (int r = 0; r < size; r++) node_of[r] = node_of[r] == r ? (*nodes)++ : node_of[node_of[r]];
 }
 
-// What rank 0 found wrong is everybody's error, so that all leave together.
-static bool agree(bool sound, struct hrt_error *error) {
-    int all = sound;
-    MPI_Bcast(&all, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    if (!all) MPI_Bcast(error, sizeof *error, MPI_BYTE, 0, MPI_COMM_WORLD);
-    return all;
+// What the first rank found wrong that did is everybody's error, so that all leave together.
+static bool agree(int launched, int size, bool sound, struct hrt_error *error) {
+    const int own = sound ? size : launched;
+    int first;
+    MPI_Allreduce(&own, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first < size) MPI_Bcast(error, sizeof *error, MPI_BYTE, first, MPI_COMM_WORLD);
+    return first == size;
 }
 
 // Sets node_of by rank of MPI_COMM_WORLD; then joins the ranks in the order of nodes.
@@ -154,7 +155,7 @@ static bool join(struct hrt_comm *comm, struct hrt_mpi *own, const char *topolog
     bool sound = read_settings(own, error) && check_launcher(own->size, error);
     if (sound && topology && launched == 0)
         sound = hrt_topology_read(topology, own->size, own->node_of, &nodes, error);
-    if (!agree(sound, error)) return false;
+    if (!agree(launched, own->size, sound, error)) return false;
     MPI_Bcast(own->node_of, own->size, MPI_INT32_T, 0, MPI_COMM_WORLD);
     MPI_Bcast(&nodes, 1, MPI_INT, 0, MPI_COMM_WORLD);
 
@@ -222,7 +223,7 @@ static bool start(struct hrt_comm *comm, const char *topology, struct hrt_error 
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         return hrt_fail(error, "MPI does not start");
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    *comm = (struct hrt_comm){.ops = &ops, .size = size};
+    struct hrt_comm joined = {.ops = &ops, .size = size};
 
     struct hrt_mpi *own = reserve(size);
     if (!own) {
@@ -230,14 +231,15 @@ static bool start(struct hrt_comm *comm, const char *topology, struct hrt_error 
                 size);
         MPI_Abort(MPI_COMM_WORLD, HRT_EXIT_FAILED);
     }
-    if (!join(comm, own, topology, error)) {
+    if (!join(&joined, own, topology, error)) {
         release(own);
         MPI_Finalize();
         return false;
     }
-    comm->own = own;
-    comm->rank = own->rank;
-    comm->node_of = own->node_of;
+    joined.own = own;
+    joined.rank = own->rank;
+    joined.node_of = own->node_of;
+    *comm = joined;
     own->comm = comm;
     hrt_mpi_helper_start(own);
     own->heart = hrt_mpi_heart_start(own, own->timeout);

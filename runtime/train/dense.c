@@ -143,6 +143,7 @@ bool hrt_dense_create(struct hrt_dense **created, const struct hrt_state *state,
 
 void hrt_dense_destroy(struct hrt_dense *dense) {
     if (!dense) return;
+    hrt_dense_wait(dense, "the last sums of gradients");
     free(dense->tensor);
     free(dense->param_tensor);
     free(dense->set_tensor);

@@ -27,6 +27,8 @@ enum { HRT_DENSE_ROUND = 4 << 20 };
 // Of a program of several ranks, whose state has joined them. The state is borrowed.
 bool hrt_dense_create(struct hrt_dense **dense, const struct hrt_state *state,
                       struct hrt_error *error);
+
+// Waits for the sums that are under way first: all ranks call it, at the same place of their program.
 void hrt_dense_destroy(struct hrt_dense *dense);
 
 // Bytes that hrt_dense_create takes for what is under way.

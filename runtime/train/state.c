@@ -95,7 +95,8 @@ bool hrt_state_create(struct hrt_state *state, const struct hrt_program *program
 void hrt_state_destroy(struct hrt_state *state) {
     const struct hrt_program *program = state->program;
     const size_t params = hrt_state_params_bytes(program);
-    hrt_fssdp_destroy(state->fssdp); // Chunks may still be on their way to other ranks.
+    hrt_fssdp_destroy(state->fssdp); // Chunks may still be on their way to other ranks,
+    hrt_dense_destroy(state->dense); // and gradients.
     release(state->model, program->model_bytes);
     release(state->params, params);
     release(state->grads, params);
@@ -107,6 +108,5 @@ void hrt_state_destroy(struct hrt_state *state) {
     release(state->targets, batch_bytes(program));
     release(state->chunk_sums, sums_bytes(program));
     hrt_experts_destroy(state->experts);
-    hrt_dense_destroy(state->dense);
     *state = (struct hrt_state){.program = program};
 }

@@ -119,18 +119,20 @@ static struct hrt_moved mean_moved(const struct hrt_trainer *trainer) {
                               .crossed = sum[4] / ranks};
 }
 
-// Forward and backward of every iteration; losses are summed over iterations and ranks.
+// Forward and backward of every iteration; losses are summed over iterations and ranks. A rank whose data
+// fails goes on with what it has, as the others wait for it; with the sums all of them learn of it.
 static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                        struct hrt_error *error) {
     const struct hrt_state *state = trainer->state;
     const struct hrt_program *program = state->program;
     const double scale = 1 / (double)trainer->targets, share = 1 / (double)trainer->iterations;
-    double sum[3] = {0};
+    double sum[4] = {0}; // The last: ranks that failed.
+    bool sound = true;
     hrt_loads_clear(&trainer->loads);
     for (int64_t i = 0; i < trainer->iterations; i++) {
         const int64_t first = first_sequence(trainer, step, i);
         hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
-        if (!draw_batch(trainer, step, first, error)) return false;
+        sound = sound && draw_batch(trainer, step, first, error);
         set_noise(trainer, true, first);
         set_iteration(state, i + 1);
         hrt_profile_enter(trainer->profile, HRT_PHASE_FORWARD);
@@ -139,7 +141,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
                                                           state->targets, scale, share);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         hrt_loads_add(&trainer->loads, state->arena);
-        if (trainer->route && !hrt_route_record(trainer->route, i, first, error)) return false;
+        if (trainer->route) sound = sound && hrt_route_record(trainer->route, i, first, error);
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         hrt_dense_last(state->dense, i + 1 == trainer->iterations);
         program->backward(state->model, trainer->batch, state->ids, state->targets, scale, share);
@@ -150,15 +152,18 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         sum[1] += losses.cross_entropy;
         sum[2] += losses.auxiliary * share;
     }
-    if (trainer->route && !hrt_route_end_step(trainer->route, error)) return false;
+    struct hrt_error later = {0};
+    if (trainer->route && !hrt_route_end_step(trainer->route, sound ? error : &later))
+        sound = false;
     hrt_profile_enter(trainer->profile, HRT_PHASE_RANKS);
-    hrt_comm_all_reduce(trainer->comm, sum, 3, HRT_DOUBLE);
+    sum[3] = !sound;
+    hrt_comm_all_reduce(trainer->comm, sum, 4, HRT_DOUBLE);
     hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
     report->moved = mean_moved(trainer);
     report->loss = sum[0];
     report->cross_entropy = sum[1];
     report->auxiliary = sum[2];
-    return true;
+    return sum[3] == 0 || hrt_ranks_agree(trainer->comm, sound, error);
 }
 
 // Names the first tensor of this rank whose gradient is not finite. False, and no error: none.
@@ -240,27 +245,27 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
     if (sequences > 0 && sequences < windows) windows = sequences;
 
     const double scale = 1 / (double)(windows * data->targets);
-    double sum = 0;
+    double sum[2] = {0}; // The loss, and ranks that could not read.
+    bool sound = true;
     const int64_t ranks = state->comm ? state->comm->size : 1;
     const int64_t rank = state->comm ? state->comm->rank : 0;
     for (int64_t round = 0; round < windows; round += program->batch * ranks) {
         const int64_t first = round + rank * program->batch, left = windows - first;
         int64_t batch = left < program->batch ? left : program->batch;
-        for (int64_t i = 0; i < batch; i++) {
-            if (!hrt_data_window(data, first + i, state->ids + i * program->positions,
-                                 state->targets + i * program->positions, error))
-                return false;
-        }
+        for (int64_t i = 0; sound && i < batch; i++)
+            sound = hrt_data_window(data, first + i, state->ids + i * program->positions,
+                                    state->targets + i * program->positions, error);
         const bool idle = batch < 1;
         if (idle) batch = set_blank(state); // Others still send rows to this rank's experts.
         if (state->experts) hrt_experts_idle(state->experts, idle);
         if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
-        sum += program->forward(state->model, batch, state->ids, state->targets, scale, 0)
-                   .cross_entropy;
+        sum[0] += program->forward(state->model, batch, state->ids, state->targets, scale, 0)
+                      .cross_entropy;
     }
-    if (ranks > 1) hrt_comm_all_reduce(state->comm, &sum, 1, HRT_DOUBLE);
+    sum[1] = !sound; // It went on, as the others waited for it.
+    if (ranks > 1) hrt_comm_all_reduce(state->comm, sum, 2, HRT_DOUBLE);
     if (state->experts) hrt_experts_idle(state->experts, false);
-    *loss = sum;
+    *loss = sum[0];
     *targets = windows * data->targets;
-    return true;
+    return sum[1] == 0 || (state->comm ? hrt_ranks_agree(state->comm, sound, error) : sound);
 }

@@ -26,8 +26,19 @@ refuses 1 "cannot open '/nonexistent'" sh "$RANKS" 2 ./model train --data /nonex
 refuses 1 "cannot open '/nonexistent'" sh "$RANKS" 2 ./model train --data "$TEXT" --load /nonexistent
 refuses 2 "--check-grad needs a program of double precision" \
     sh "$RANKS" 2 ./model train --data "$TEXT" --check-grad 1
-refuses 1 "step [0-9]*: the .* is not finite" sh "$RANKS" 2 ./model train --data "$TEXT" \
-    --set train.optimizer.lr=1000 --set train.optimizer.clip=none
+
+# Settings of the ranks themselves, also of one rank alone; nobody has joined anybody yet.
+for setting in TIMEOUT=0 PATIENCE=soon; do
+    refuses 2 "HECATE_COMM_${setting%%=*} is '${setting#*=}'" \
+        env "HECATE_COMM_$setting" sh "$RANKS" 2 ./model train --data "$TEXT"
+done
+refuses 2 "HECATE_COMM_PROGRESS is 'maybe'" sh "$RANKS" 2 sh -c \
+    '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || export HECATE_COMM_PROGRESS=maybe; exec "$0" "$@"' \
+    ./model train --data "$TEXT"
+echo 0 > half
+refuses 2 "half: rank 1 is in no node" env HECATE_TOPOLOGY=half sh "$RANKS" 2 ./model train --data "$TEXT"
+refuses 2 "cannot read /nonexistent: No such file" \
+    env HECATE_TOPOLOGY=/nonexistent sh "$RANKS" 2 ./model train --data "$TEXT"
 
 # Without an MPI to link with: the exit code of a missing compiler, and the package.
 mkdir bin
