@@ -32,9 +32,10 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
 // Whether the model predicts the next token, so that samples can be drawn; else a usage error.
 bool hrt_run_check_sample(const struct hrt_run *run, struct hrt_error *error);
 
-// Creates the state with parameters from --load, or fresh ones. Shared by all but info.
+// Creates the state with parameters from --load, or fresh ones. Shared by all but info. Of several ranks all
+// call it: they must read the same files, those of `data` (NULL: none) included, and all have a state, or none.
 struct hrt_state;
-bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
-                          struct hrt_error *error);
+bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
+                          const struct hrt_data *data, bool training, struct hrt_error *error);
 
 #endif

@@ -8,21 +8,20 @@
 #include "runtime/train/state.h"
 #include "runtime/train/trainer.h"
 
-// What a rank can do without the others.
-static bool set_up(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
-                   struct hrt_error *error) {
+static bool open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error) {
     if (!hrt_run_open_data(run, data, error)) return false;
-    if (data->validation.windows == 0)
-        return hrt_fail(error,
-                        "no validation data: the last 5 %% of no file has the %" PRId64
-                        " tokens of a sequence; give --val FILE",
-                        data->positions + 1);
-    return hrt_run_create_state(run, state, false, error);
+    if (data->validation.windows > 0) return true;
+    return hrt_fail(error,
+                    "no validation data: the last 5 %% of no file has the %" PRId64
+                    " tokens of a sequence; give --val FILE",
+                    data->positions + 1);
 }
 
 static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
                      struct hrt_error *error) {
-    if (!hrt_ranks_agree(run->comm, set_up(run, data, state, error), error)) return false;
+    if (!hrt_ranks_agree(run->comm, open_data(run, data, error), error) ||
+        !hrt_run_create_state(run, state, data, false, error))
+        return false;
     double loss;
     int64_t targets;
     if (!hrt_evaluate(state, data, run->arguments->sequences, &loss, &targets, error)) return false;

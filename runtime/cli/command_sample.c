@@ -1,6 +1,5 @@
 // sample: continue a prompt with saved parameters.
 #include "runtime/cli/command.h"
-#include "runtime/train/ranks.h"
 #include "runtime/train/sample.h"
 #include "runtime/train/state.h"
 
@@ -18,12 +17,7 @@ int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error) {
         hrt_fail_usage(error, "sample needs trained parameters: --load FILE");
         return (int)error->code;
     }
-    const bool created = hrt_run_create_state(run, &state, false, error);
-    if (!hrt_ranks_agree(run->comm, created, error)) {
-        hrt_run_report(run, error);
-        if (created) hrt_state_destroy(&state);
-        return (int)error->code;
-    }
+    if (!hrt_run_create_state(run, &state, NULL, false, error)) return (int)error->code;
     const struct hrt_sample_rule rule = {arguments->temperature, arguments->topk,
                                          (uint64_t)arguments->config.seed};
     const bool done = hrt_sample(&state, arguments->prompt, arguments->tokens, rule, stdout, error);

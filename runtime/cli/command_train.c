@@ -102,27 +102,39 @@ static bool start_pretending(struct job *job, struct hrt_error *error) {
     return true;
 }
 
-// What a rank can do without the others.
-static bool set_up(struct job *job, struct hrt_error *error) {
+// Rank 0 writes the files of a run.
+static bool leads(const struct hrt_run *run) {
+    return run->comm->rank == 0;
+}
+
+// What a rank can do without the others, before it takes memory.
+static bool open_inputs(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
     if (!start_pretending(job, error)) return false;
     if (run->arguments->sample && !hrt_run_check_sample(run, error)) return false;
-    const bool leads = run->comm->rank == 0; // Writes the files.
-    if (save && leads && !hrt_store_check_writable(save, error)) return false;
+    if (save && leads(run) && !hrt_store_check_writable(save, error)) return false;
     if (!hrt_run_open_data(run, &job->data, error)) return false;
     if (job->data.train.starts == 0)
         return hrt_fail_usage(error, "no training data: give --data FILE");
     if (job->config->eval_every && job->data.validation.windows == 0)
         return hrt_fail(error, "no validation data for train.eval_every: give --val FILE");
-    if (!hrt_run_create_state(run, &job->state, true, error)) return false;
+    return true;
+}
+
+// And then.
+static bool set_up(struct job *job, struct hrt_error *error) {
+    const struct hrt_run *run = job->run;
     return hrt_trainer_create(&job->trainer, job->config, run->comm, &job->data, &job->state,
                               error) &&
-           hrt_jsonl_open(&job->log, leads ? job->config->log_jsonl : NULL, error);
+           hrt_jsonl_open(&job->log, leads(run) ? job->config->log_jsonl : NULL, error);
 }
 
 static bool prepare(struct job *job, struct hrt_error *error) {
-    return hrt_ranks_agree(job->run->comm, set_up(job, error), error) && open_route(job, error);
+    const struct hrt_run *run = job->run;
+    return hrt_ranks_agree(run->comm, open_inputs(job, error), error) &&
+           hrt_run_create_state(run, &job->state, &job->data, true, error) &&
+           hrt_ranks_agree(run->comm, set_up(job, error), error) && open_route(job, error);
 }
 
 static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *error) {
@@ -210,7 +222,7 @@ static bool finish(struct job *job, struct hrt_error *error) {
 
 static int check_grad(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_state state;
-    if (!hrt_run_create_state(run, &state, false, error)) return (int)error->code;
+    if (!hrt_run_create_state(run, &state, NULL, false, error)) return (int)error->code;
     const bool done = hrt_check_grad(&state, run->arguments->check_grad,
                                      (uint64_t)run->arguments->config.seed, stdout, error);
     if (!done) hrt_run_report(run, error);

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/isa.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/openmp.h"
+#include "runtime/cli/same.h"
 #include "runtime/comm/backend.h"
 #include "runtime/comm/world.h"
 #include "runtime/params/init.h"
@@ -35,8 +37,8 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
     return hrt_data_open(data, &request, error);
 }
 
-bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
-                          struct hrt_error *error) {
+static bool create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
+                         struct hrt_error *error) {
     if (!hrt_state_create(state, run->program, training, error)) return false;
     if (!hrt_ranks_join(state, run->comm, error)) {
         hrt_state_destroy(state);
@@ -53,6 +55,15 @@ bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state, bo
     hrt_round_params(run->program, state->params, state->rounded);
     if (!filled) hrt_state_destroy(state);
     return filled;
+}
+
+bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
+                          const struct hrt_data *data, bool training, struct hrt_error *error) {
+    if (!hrt_same_files(run, data, error)) return false;
+    const bool created = create_state(run, state, training, error);
+    if (hrt_ranks_agree(run->comm, created, error)) return true;
+    if (created) hrt_state_destroy(state);
+    return false;
 }
 
 static int run_command(const struct hrt_run *run, struct hrt_error *error) {
@@ -79,21 +90,6 @@ static int run_command(const struct hrt_run *run, struct hrt_error *error) {
     return HRT_EXIT_USAGE;
 }
 
-// Joins the ranks. Only rank 0 is heard: what the others would print goes nowhere.
-static bool open_comm(struct hrt_comm *comm, struct hrt_program *program, struct hrt_error *error) {
-    const struct hrt_comm_backend *backend = program->backend ? program->backend : &hrt_comm_self;
-    if (!backend->open(comm, getenv("HECATE_TOPOLOGY"), error)) return false;
-    if (!program->world) return true;
-    program->rank = comm->rank;
-    if (comm->rank > 0 && !freopen("/dev/null", "w", stdout))
-        return hrt_fail(error, "cannot open /dev/null: %s", strerror(errno));
-    if (comm->size == program->world) return hrt_owners_create(program, error);
-    return hrt_fail_usage(error,
-                          "compiled for %" PRId64 " ranks (cluster.nodes x cluster.devices), but "
-                          "%d run; start it with mpirun -n %" PRId64,
-                          program->world, comm->size, program->world);
-}
-
 static bool needs_ranks(const struct hrt_run *run) {
     const struct hrt_arguments *arguments = run->arguments;
     return !arguments->help && !arguments->version && arguments->command != HRT_INFO;
@@ -112,16 +108,63 @@ void hrt_run_report(const struct hrt_run *run, struct hrt_error *error) {
     *error->text = '\0';
 }
 
-// What the program was compiled for and this processor lacks; NULL: nothing.
-static const char *lacking(const struct hrt_program *program) {
+// Whether this processor has what the program was compiled for.
+static bool check_processor(const struct hrt_program *program, struct hrt_error *error) {
+    const char *lacks = NULL;
 #ifdef __x86_64__
     __builtin_cpu_init();
     const enum hrt_instructions wanted = program->instructions;
-    if (wanted >= HRT_INSTRUCTIONS_AVX2 && !__builtin_cpu_supports("avx2")) return "AVX2";
-    if (wanted >= HRT_INSTRUCTIONS_AVX512 && !__builtin_cpu_supports("avx512f")) return "AVX-512";
+    if (wanted >= HRT_INSTRUCTIONS_AVX512 && !__builtin_cpu_supports("avx512f")) lacks = "AVX-512";
+    if (wanted >= HRT_INSTRUCTIONS_AVX2 && !__builtin_cpu_supports("avx2")) lacks = "AVX2";
 #endif
-    (void)program;
-    return NULL;
+    if (!lacks) return true;
+    return hrt_fail(error,
+                    "compiled for a processor with %s, which this one lacks; compile it here, or "
+                    "with hecatec --march=x86-64-v2 or -v3",
+                    lacks);
+}
+
+// Whether a launcher started this process as one of several, all of which will join.
+static bool has_others(const struct hrt_program *program) {
+    struct hrt_world world = {0};
+    struct hrt_error ignored = {0};
+    return program->world && hrt_world_find(&world, &ignored) && world.size > 1;
+}
+
+// Joins the ranks, those too that cannot run (`sound` false): so one that was started differently is told from
+// all others, and nobody waits for it. Only rank 0 is heard: what the others would print goes nowhere.
+static bool join(const struct hrt_run *run, struct hrt_program *program, int argc, char **argv,
+                 bool sound, struct hrt_error *error) {
+    struct hrt_comm *comm = run->comm;
+    const struct hrt_comm_backend *backend = program->backend ? program->backend : &hrt_comm_self;
+    struct hrt_error failed = {0};
+    if (!backend->open(comm, getenv("HECATE_TOPOLOGY"), &failed)) {
+        if (sound) *error = failed;
+        return false;
+    }
+    if (!program->world) return true;
+    program->rank = comm->rank;
+    if (sound && comm->rank > 0 && !freopen("/dev/null", "w", stdout))
+        sound = hrt_fail(error, "cannot open /dev/null: %s", strerror(errno));
+    if (!hrt_ranks_agree(comm, sound, error) || !hrt_same_start(run, argc, argv, error))
+        return false;
+    if (!needs_ranks(run)) return true;
+    if (comm->size == program->world) return hrt_owners_create(program, error);
+    return hrt_fail_usage(error,
+                          "compiled for %" PRId64 " ranks (cluster.nodes x cluster.devices), but "
+                          "%d run; start it with mpirun -n %" PRId64,
+                          program->world, comm->size, program->world);
+}
+
+// From the command line to ranks that have met.
+static bool start(const struct hrt_run *run, struct hrt_program *program, int argc, char **argv,
+                  struct hrt_error *error) {
+    const bool sound = check_processor(program, error) &&
+                       hrt_options_parse(run->arguments, argc, argv, program, error);
+    const bool others = has_others(program);
+    if (!others && (!sound || !needs_ranks(run))) return sound;
+    if (sound) hk_isa(); // One that HECATE_ISA ends is not waited for yet.
+    return join(run, program, argc, argv, sound, error);
 }
 
 int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
@@ -134,18 +177,8 @@ int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
     const struct hrt_run run = {&program, &arguments, &comm};
     hrt_comm_open_self(&comm);
 
-    int code = HRT_EXIT_USAGE;
-    const char *lacks = lacking(&program);
-    if (lacks) {
-        hrt_fail(&error,
-                 "compiled for a processor with %s, which this one lacks; compile it here, or with "
-                 "hecatec --march=x86-64-v2 or -v3",
-                 lacks);
-        code = HRT_EXIT_FAILED;
-    } else if (hrt_options_parse(&arguments, argc, argv, &program, &error)) {
-        const bool joined = !needs_ranks(&run) || open_comm(&comm, &program, &error);
-        code = joined ? run_command(&run, &error) : (int)error.code;
-    }
+    const bool started = start(&run, &program, argc, argv, &error);
+    int code = started ? run_command(&run, &error) : (int)error.code;
     if (fflush(stdout) != 0 && !error.code) {
         hrt_fail(&error, "cannot write to standard output: %s", strerror(errno));
         code = HRT_EXIT_FAILED;

@@ -2,6 +2,7 @@
 #include "runtime/cli/options.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/suggest.h"
@@ -126,14 +127,17 @@ static bool fail_command(const char *name, const struct hrt_program *program,
     return hrt_fail_usage(error, "unknown command '%s'; see %s --help", name, program->name);
 }
 
-// Applies --set `text`. `text` is split in place of a copy: argv may be written to (C17, 5.1.2.2.1).
-static bool apply_set(struct hrt_arguments *arguments, char *text,
+// Applies --set `text`.
+static bool apply_set(struct hrt_arguments *arguments, const char *text,
                       const struct hrt_program *program, struct hrt_error *error) {
-    char *equals = strchr(text, '=');
+    const char *equals = strchr(text, '=');
     if (!equals || equals == text)
         return hrt_fail_usage(error, "--set needs KEY=VALUE, not '%s'", text);
-    *equals = '\0';
-    return hrt_config_set(&arguments->config, program, text, equals + 1, text, error);
+    char *key = strndup(text, (size_t)(equals - text));
+    if (!key) return hrt_fail(error, "out of memory");
+    const bool set = hrt_config_set(&arguments->config, program, key, equals + 1, key, error);
+    free(key);
+    return set;
 }
 
 // Applies the option at argv[*at], and steps over its value.

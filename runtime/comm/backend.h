@@ -10,7 +10,8 @@ struct hrt_error;
 struct hrt_comm_backend {
     const char *name; // "self"
     // Joins the ranks of the run, once per process. `topology` names a file that says which ranks
-    // share a node (runtime/comm/world.h), or is NULL. On false every rank has the same error, and `comm` is as it was.
+    // share a node (runtime/comm/world.h), or is NULL. On false every rank has the same error, and can but
+    // print it and then close `comm`, like all others.
     bool (*open)(struct hrt_comm *comm, const char *topology, struct hrt_error *error);
 };
 

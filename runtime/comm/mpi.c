@@ -84,6 +84,14 @@ static void mpi_close(struct hrt_comm *comm) {
     MPI_Finalize();
 }
 
+// Of ranks that met and could not join: none leaves before all have come, so that launchers, which end
+// the others when one does, let the one that says why do so.
+static void mpi_part(struct hrt_comm *comm) {
+    (void)comm;
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+}
+
 // Reads a variable of seconds; one that is not set leaves them as they are.
 static bool read_seconds(const char *variable, int *seconds, struct hrt_error *error) {
     const char *text = getenv(variable);
@@ -218,6 +226,7 @@ static bool start(struct hrt_comm *comm, const char *topology, struct hrt_error 
         .abort = mpi_abort,
         .close = mpi_close,
     };
+    static const struct hrt_comm_ops met = {.name = "mpi", .abort = mpi_abort, .close = mpi_part};
     int provided, size;
     set_open_mpi();
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
@@ -233,7 +242,7 @@ static bool start(struct hrt_comm *comm, const char *topology, struct hrt_error 
     }
     if (!join(&joined, own, topology, error)) {
         release(own);
-        MPI_Finalize();
+        *comm = (struct hrt_comm){.ops = &met, .size = size};
         return false;
     }
     joined.own = own;
