@@ -241,6 +241,9 @@ static void emit_entry(struct hec_emitter *e, const char *name) {
     e->backward = strcmp(name, "backward") == 0;
     e->function_names = (struct hec_idents){.arena = &e->arena};
     struct hec_function *f = hec_function_begin(e, name, HEC_STR(name));
+    static const char *const argument[] = {"ids", "targets", "scale", "share"};
+    for (size_t i = 0; i < sizeof argument / sizeof *argument; i++)
+        hec_ident_reserve(&f->names, argument[i]);
     hec_statement(e, "struct %s *m = model;", e->name);
     hec_statement(e, "begin(m, batch, ids, targets, scale, share);");
     const struct hec_ops body = hec_ops_in(hec_func_body(func));

@@ -16,7 +16,7 @@ const char *hec_epilogue(struct hec_emitter *e, MlirOperation op, int rows) {
 
     struct hec_function *f = hec_function_begin_block(e);
     hec_emit_fused_block(e, epilogue, rows);
-    if (!f->uses_layer && f->layer) hec_statement(e, "(void)i;");
+    if (!f->uses_layer) hec_statement(e, "(void)i;");
     hec_function_end(
         e, HEC_TEXT(e, "static void %s(void *model, int64_t i, struct hk_block block) {", name));
     outer->uses_layer = outer->uses_layer || f->uses_layer;
