@@ -27,7 +27,7 @@
 //          those that a rank sends.
 //          Auxiliary losses read the loads of all ranks and are this rank's share of the whole.
 //          With hecate.experts = "replicate", nothing else changes: every rank computes its rows.
-// Reports  experts of which a value is used outside of their waves.
+// Reports  experts of which a value is used outside of their waves; mixtures whose result nothing uses.
 #include "passes/pass.h"
 
 #include <stdio.h>
@@ -514,6 +514,27 @@ static bool distribute(MlirOperation module, MlirOperation route, bool move) {
     return x.sound;
 }
 
+// A mixture whose result nothing uses has lost its route, but not its router: loads and losses are left, which
+// would have to be those of all ranks.
+static bool all_routed(MlirOperation module, const struct hec_ops *routes) {
+    bool sound = true;
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_set)) continue;
+        bool routed = false;
+        for (int i = 0; i < routes->count && !routed; i++) {
+            routed = mlirStringRefEqual(hec_get_string(routes->op[i], "set"),
+                                        hec_get_string(ops.op[k], "sym_name"));
+        }
+        if (!routed)
+            hec_ir_error(ops.op[k],
+                         "not yet: on several ranks, a mixture whose result nothing uses");
+        sound &= routed;
+    }
+    free(ops.op);
+    return sound;
+}
+
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     if (!hec_has_attr(module, "hecate.world")) return HEC_PASS_DONE;
@@ -524,7 +545,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
         if (hec_op_is(ops.op[k], HEC_OP_route)) push(&routes, ops.op[k]);
     }
     free(ops.op); // Much of it will be gone after the first route.
-    bool sound = true;
+    bool sound = all_routed(module, &routes);
     for (int k = 0; k < routes.count; k++) sound &= distribute(module, routes.op[k], move);
     free(routes.op);
     if (!sound) return HEC_PASS_REFUSED;

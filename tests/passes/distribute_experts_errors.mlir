@@ -11,6 +11,8 @@
 !g = tensor<32xf32, ["rows"]>
 module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
   "moe.set"() {sym_name = "s", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
+  // CHECK: _errors.mlir:[[@LINE+1]]:3: error: 'moe.set': not yet: on several ranks, a mixture whose result nothing uses
+  "moe.set"() {sym_name = "unused", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
   func.func @forward(%x: !x, %w: !w, %ids: !i, %l: !l) -> (!x, !x, !x) {
     // CHECK: _errors.mlir:[[@LINE+1]]:21: error: 'moe.route': the ids come from no moe.router
     %f0, %p0, %s0 = "moe.route"(%ids) {experts = 4 : i64, set = @s} : (!i) -> (!first, !pair, !i)
