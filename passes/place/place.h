@@ -77,6 +77,9 @@ void hec_place_sums(struct hec_placement *place);
 
 // ---- repair.c
 void hec_place_repair(struct hec_placement *place);
+// Gradients of experts lie in chunks, where only the operation that makes one can add to them: makes
+// one that two parameters share (the sum of two products, say) once for each.
+void hec_place_separate(MlirOperation module);
 
 // ---- offsets.c
 

@@ -130,6 +130,7 @@ static enum hec_pass_result place(struct hec_placement *p) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     if (!check(module)) return HEC_PASS_REFUSED;
+    hec_place_separate(module);
     struct hec_placement p = {
         .module = module,
         .sound = true,

@@ -38,6 +38,29 @@ static void read_alias(MlirOperation module, const struct hec_repair *repair) {
     mlirOperationDestroy(repair->user);
 }
 
+// %g; accumulate %g @a; accumulate %g @b  ->  each accumulate gets a %g of its own.
+static void separate(MlirOperation accumulate) {
+    const MlirValue value = hec_operand(accumulate, 0);
+    const MlirOperation maker = hec_defining(value);
+    if (mlirOperationIsNull(maker) || hec_is_used_once(value) ||
+        mlirOperationGetNumResults(maker) != 1 || !hec_op_traits(maker)->pure)
+        return;
+    struct hec_builder b = hec_builder_before(accumulate);
+    struct hec_map none = {0};
+    mlirOperationSetOperand(accumulate, 0, hec_result(hec_clone_mapped(&b, maker, &none), 0));
+    hec_map_free(&none);
+}
+
+void hec_place_separate(MlirOperation module) {
+    struct hec_ops ops = hec_ops_below(module);
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_accumulate)) continue;
+        const MlirOperation param = hec_find_symbol(module, hec_get_string(ops.op[k], "param"));
+        if (!mlirOperationIsNull(param) && hec_has_attr(param, "set")) separate(ops.op[k]);
+    }
+    free(ops.op);
+}
+
 void hec_place_repair(struct hec_placement *p) {
     for (int i = 0; i < p->repairs.count; i++) {
         if (p->repairs.item[i].alias) {
