@@ -143,11 +143,14 @@ static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *e
                      (step->step % config->eval_every == 0 || step->step == config->steps);
     if (!due) return true;
     int64_t targets;
+    hrt_comm_be_patient(job->run->comm, true);
     step->evaluated = true;
     const int64_t sequences =
         config->eval_steps * (job->trainer.tokens / job->run->program->positions);
-    return hrt_evaluate(&job->state, &job->data, sequences, &step->validation_loss, &targets,
-                        error);
+    if (!hrt_evaluate(&job->state, &job->data, sequences, &step->validation_loss, &targets, error))
+        return false;
+    hrt_comm_be_patient(job->run->comm, false);
+    return true;
 }
 
 static bool take_step(struct job *job, int64_t number, struct hrt_error *error) {
@@ -194,11 +197,13 @@ static bool train(struct job *job, struct hrt_error *error) {
     // A launcher gives ranks a terminal of its own, whatever its output goes to.
     if (trainer->comm->size > 1) job->progress.terminal = false;
     watch_signals();
+    hrt_comm_be_patient(trainer->comm, false);
     const double start = hrt_now();
     bool done = true;
     for (int64_t i = 0; done && i < job->config->steps && !is_stopped(job); i++)
         done = take_step(job, i, error);
     job->seconds = hrt_now() - start;
+    hrt_comm_be_patient(trainer->comm, true);
     hrt_progress_end_line(&job->progress);
     return done;
 }

@@ -144,6 +144,7 @@ static bool join(const struct hrt_run *run, struct hrt_program *program, int arg
     }
     if (!program->world) return true;
     program->rank = comm->rank;
+    hrt_comm_be_patient(comm, true); // Training alone is in a hurry.
     if (sound && comm->rank > 0 && !freopen("/dev/null", "w", stdout))
         sound = hrt_fail(error, "cannot open /dev/null: %s", strerror(errno));
     if (!hrt_ranks_agree(comm, sound, error) || !hrt_same_start(run, argc, argv, error))

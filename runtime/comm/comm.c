@@ -39,6 +39,10 @@ void hrt_comm_barrier(struct hrt_comm *comm) {
     comm->ops->barrier(comm);
 }
 
+void hrt_comm_be_patient(struct hrt_comm *comm, bool patient) {
+    comm->ops->be_patient(comm, patient);
+}
+
 _Noreturn void hrt_comm_abort(struct hrt_comm *comm, int exit_code) {
     comm->ops->abort(comm, exit_code);
     __builtin_unreachable();

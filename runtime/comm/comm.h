@@ -43,6 +43,7 @@ struct hrt_comm_ops {
                        const struct hrt_exchange *exchange);
     void (*all_reduce)(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type);
     void (*barrier)(struct hrt_comm *comm);
+    void (*be_patient)(struct hrt_comm *comm, bool patient);
     void (*abort)(struct hrt_comm *comm, int exit_code); // Does not return.
     void (*close)(struct hrt_comm *comm);
 };
@@ -76,6 +77,11 @@ void hrt_comm_all_reduce(struct hrt_comm *comm, void *data, int64_t count, enum 
 
 // Returns when every rank has called it.
 void hrt_comm_barrier(struct hrt_comm *comm);
+
+// While patient, a rank waits for others as long as they live, since one of them may do what takes long: read or
+// write a file. Else one that keeps others waiting for too long is lost. In the beginning it is not patient.
+// Collective; the end of patience waits for all ranks.
+void hrt_comm_be_patient(struct hrt_comm *comm, bool patient);
 
 // Ends all ranks; this process with `exit_code`. The caller has printed why.
 _Noreturn void hrt_comm_abort(struct hrt_comm *comm, int exit_code);

@@ -52,6 +52,12 @@ static void mpi_barrier(struct hrt_comm *comm) {
     hrt_mpi_finish(own, "barrier");
 }
 
+static void mpi_be_patient(struct hrt_comm *comm, bool patient) {
+    struct hrt_mpi *own = comm->own;
+    if (own->patient && !patient) mpi_barrier(comm); // The slowest rank comes last.
+    own->patient = patient;
+}
+
 static void mpi_abort(struct hrt_comm *comm, int exit_code) {
     (void)comm;
     fflush(NULL);
@@ -223,6 +229,7 @@ static bool start(struct hrt_comm *comm, const char *topology, struct hrt_error 
         .all_to_all = mpi_all_to_all,
         .all_reduce = hrt_mpi_all_reduce,
         .barrier = mpi_barrier,
+        .be_patient = mpi_be_patient,
         .abort = mpi_abort,
         .close = mpi_close,
     };

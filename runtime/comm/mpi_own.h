@@ -62,6 +62,7 @@ struct hrt_mpi {
     int64_t idle;     // Polls since something advanced.
     double idle_from; // Time of the first of them.
     double look_at;   // Time at which to look at processes and the clock again.
+    bool patient;     // It waits as long as the others live.
 
     struct hrt_mpi_heart *heart; // NULL: nobody watches.
     int32_t *node_of;

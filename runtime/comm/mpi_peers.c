@@ -222,7 +222,7 @@ void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_piece *of, int coun
                 "lost %s: its process ended while rank %d waited for it in %s",
                 label_of(own, of[i].peer).text, own->rank, what);
     }
-    if (own->idle > PATIENT_POLLS && time - own->idle_from > own->patience)
+    if (!own->patient && own->idle > PATIENT_POLLS && time - own->idle_from > own->patience)
         end(own, of[0].peer, BY_US,
             "lost %s: nothing came from it for %d s while rank %d waited for it in %s "
             "(HECATE_COMM_PATIENCE=SECONDS allows more)",

@@ -90,6 +90,10 @@ static void self_barrier(struct hrt_comm *comm) {
     (void)comm;
 }
 
+static void self_be_patient(struct hrt_comm *comm, bool patient) {
+    (void)comm, (void)patient;
+}
+
 static void self_abort(struct hrt_comm *comm, int exit_code) {
     (void)comm;
     exit(exit_code);
@@ -111,6 +115,7 @@ void hrt_comm_open_self(struct hrt_comm *comm) {
         .all_to_all = self_all_to_all,
         .all_reduce = self_all_reduce,
         .barrier = self_barrier,
+        .be_patient = self_be_patient,
         .abort = self_abort,
         .close = self_close,
     };

@@ -1,0 +1,27 @@
+// Preloaded: opening SLOW_OPEN for reading, and bringing what was written to the disk, take SLOW_SECONDS.
+#define _GNU_SOURCE // RTLD_NEXT
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void be_slow(void) {
+    const char *seconds = getenv("SLOW_SECONDS");
+    unsigned left = seconds ? (unsigned)atoi(seconds) : 0;
+    while (left) left = sleep(left);
+}
+
+FILE *fopen(const char *path, const char *mode) {
+    FILE *(*real)(const char *, const char *) =
+        (FILE * (*)(const char *, const char *)) dlsym(RTLD_NEXT, "fopen");
+    const char *slow = getenv("SLOW_OPEN");
+    if (slow && strcmp(path, slow) == 0) be_slow();
+    return real(path, mode);
+}
+
+int fsync(int fd) {
+    int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    be_slow();
+    return real(fd);
+}
