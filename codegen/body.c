@@ -8,36 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS_DEEPEST = 16 };
-
 // ---- where an operation comes from
-
-// Calls around an operation, outermost first.
-struct calls {
-    MlirStringRef name[CALLS_DEEPEST];
-    int depth;
-};
-
-static void add_calls(MlirLocation at, struct calls *calls) {
-    at = hec_loc_strip(at);
-    if (!mlirLocationIsACallSite(at)) return;
-    const MlirLocation caller = mlirLocationCallSiteGetCaller(at);
-    add_calls(caller, calls);
-    if (calls->depth < CALLS_DEEPEST) calls->name[calls->depth++] = hec_loc_name(caller);
-    add_calls(mlirLocationCallSiteGetCallee(at), calls);
-}
-
-static struct calls calls_of(MlirOperation op) {
-    struct calls calls = {0};
-    add_calls(mlirOperationGetLocation(op), &calls);
-    return calls;
-}
-
-// The call at `depth` around `op`; empty when it stands outside of any.
-static MlirStringRef call_at(MlirOperation op, int depth) {
-    const struct calls calls = calls_of(op);
-    return depth < calls.depth ? calls.name[depth] : HEC_STR("");
-}
 
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -163,14 +134,17 @@ static void emit_one(struct hec_emitter *e, MlirOperation op, int depth) {
     emit(e, op);
 }
 
-// The unit of a moe is called after its set: "sparse.layer" -> "sparse".
+// The unit of a mixture is called after its set: "sparse.layer" -> "sparse".
 static MlirStringRef unit_name(struct hec_emitter *e, MlirStringRef call) {
-    const MlirStringRef end = HEC_STR(".layer");
-    if (call.length <= end.length) return call;
-    const MlirStringRef front = mlirStringRefCreate(call.data, call.length - end.length);
-    if (memcmp(call.data + front.length, end.data, end.length) != 0) return call;
-    const MlirOperation set = hec_find_symbol(e->module, front);
-    return mlirOperationIsNull(set) || !hec_op_is(set, HEC_OP_set) ? call : front;
+    struct hec_ops ops = hec_ops_in(hec_module_body(e->module));
+    MlirStringRef name = call;
+    for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_set) &&
+            mlirStringRefEqual(hec_get_string(ops.op[k], "mixture"), call))
+            name = hec_get_string(ops.op[k], "sym_name");
+    }
+    free(ops.op);
+    return name;
 }
 
 // Operations of one call become a function of their own.
@@ -194,7 +168,7 @@ static void emit_call(struct hec_emitter *e, MlirStringRef call, const MlirOpera
 static void emit_list(struct hec_emitter *e, const MlirOperation *op, int count, int depth) {
     enum { FEWEST = 3 }; // Operations worth a function.
     for (int i = 0; i < count;) {
-        const MlirStringRef call = call_at(op[i], depth);
+        const MlirStringRef call = hec_unit_at(op[i], depth);
         if (!call.length || hec_is_silent(e, op[i])) {
             emit_one(e, op[i++], depth);
             continue;
@@ -202,7 +176,7 @@ static void emit_list(struct hec_emitter *e, const MlirOperation *op, int count,
         int end = i, loud = 0;
         for (int k = i; k < count; k++) {
             if (hec_is_silent(e, op[k])) continue;
-            if (!mlirStringRefEqual(call_at(op[k], depth), call)) break;
+            if (!mlirStringRefEqual(hec_unit_at(op[k], depth), call)) break;
             loud += mlirOperationIsNull(hec_epilogue_of(op[k])) ? 1 : 2;
             end = k + 1;
         }

@@ -155,24 +155,13 @@ static void struct_saved(struct hec_emitter *e, struct hec_writer *out) {
     free(slots.op);
 }
 
-// The slot "SET.loads" holds the token counts of a set.
-static const char loads_suffix[] = ".loads";
-
 MlirOperation hec_loads_of(struct hec_emitter *e, MlirOperation set) {
-    const MlirStringRef name = hec_get_string(set, "sym_name");
-    const char *slot = HEC_TEXT(e, "%.*s%s", (int)name.length, name.data, loads_suffix);
-    return hec_find_symbol(e->module, HEC_STR(slot));
+    return hec_find_slot(e->module, "loads", set);
 }
 
 MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot) {
-    const MlirStringRef name = hec_get_string(slot, "sym_name");
-    const size_t tail = sizeof loads_suffix - 1;
-    if (name.length <= tail || memcmp(name.data + name.length - tail, loads_suffix, tail) != 0) {
-        return (MlirOperation){0};
-    }
-    const MlirOperation set =
-        hec_find_symbol(e->module, mlirStringRefCreate(name.data, name.length - tail));
-    return hec_op_is(set, HEC_OP_set) ? set : (MlirOperation){0};
+    const bool loads = mlirStringRefEqual(hec_get_string(slot, "holds"), HEC_STR("loads"));
+    return loads ? hec_find_symbol(e->module, hec_get_string(slot, "set")) : (MlirOperation){0};
 }
 
 bool hec_has_noise(struct hec_emitter *e) {

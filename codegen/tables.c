@@ -324,7 +324,7 @@ static int emit_buckets(struct hec_emitter *e, struct hec_writer *out) {
 static void emit_program(struct hec_emitter *e, struct hec_writer *out, int params, int sets,
                          int loads, int buckets, int settings) {
     const MlirOperation m = e->module;
-    const MlirOperation logits = hec_find_symbol(m, HEC_STR("logits"));
+    const MlirOperation logits = hec_find_slot(m, "logits", (MlirOperation){0});
     hec_blank(out);
     hec_open(out, "static const struct hrt_program program = {");
     hec_line(out, ".name = %s,", quote_attr(e, m, "sym_name"));
@@ -370,7 +370,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
         hec_line(out, ".iteration_offset = offsetof(struct %s, iteration),", e->name);
     if (hec_has_noise(e)) hec_line(out, ".noise_offset = offsetof(struct %s, noise),", e->name);
     if (mlirOperationIsNull(logits)) {
-        hec_emit_fault(e, m, "has no slot @logits");
+        hec_emit_fault(e, m, "has no slot that holds the logits");
     } else {
         hec_line(out, ".logits_offset = %" PRId64 ",", hec_get_int(logits, "offset"));
     }

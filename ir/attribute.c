@@ -103,6 +103,19 @@ MlirOperation hec_find_symbol(MlirOperation module, MlirStringRef name) {
     return (MlirOperation){0};
 }
 
+MlirOperation hec_find_slot(MlirOperation module, const char *holds, MlirOperation set) {
+    const MlirStringRef of =
+        mlirOperationIsNull(set) ? HEC_STR("") : hec_get_string(set, "sym_name");
+    for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
+         !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+        if (hec_has_attr(op, "holds") &&
+            mlirStringRefEqual(hec_get_string(op, "holds"), HEC_STR(holds)) &&
+            mlirStringRefEqual(hec_get_string(op, "set"), of))
+            return op;
+    }
+    return (MlirOperation){0};
+}
+
 MlirOperation hec_module_of(MlirOperation op) {
     for (;;) {
         const MlirOperation parent = mlirOperationGetParentOperation(op);

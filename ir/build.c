@@ -172,17 +172,20 @@ static void link_select_bias(struct hec_build *build, const struct hec_moe *moe)
     hec_set_attr(set, hec_attr_symbol(c, "select_bias", hec_get_string(bias, "sym_name")));
 }
 
+// A slot that the runtime reads. It holds "loads", of `set`, or "logits", for which `set` is null.
 static MlirOperation build_slot(struct hec_build *build, const char *symbol, MlirType type,
-                                int64_t layers, struct hec_span at) {
+                                int64_t layers, const char *holds, MlirOperation set,
+                                struct hec_span at) {
     const MlirContext c = build->context;
     const MlirNamedAttribute attribute[] = {
-        hec_attr_string(c, "sym_name", symbol),
-        hec_attr_type(c, "type", type),
-        hec_attr_int(c, "layers", layers),
-        hec_attr_bool(c, "observed", true),
+        hec_attr_string(c, "sym_name", symbol), hec_attr_type(c, "type", type),
+        hec_attr_int(c, "layers", layers),      hec_attr_bool(c, "observed", true),
+        hec_attr_string(c, "holds", holds),
     };
     struct hec_builder b = top_builder(build, at, NULL);
-    return hec_build_op(&b, HEC_OP_slot, 0, NULL, 0, NULL, 4, attribute);
+    const MlirOperation slot = hec_build_op(&b, HEC_OP_slot, 0, NULL, 0, NULL, 5, attribute);
+    if (set.ptr) hec_set_attr(slot, hec_attr_symbol(c, "set", hec_get_string(set, "sym_name")));
+    return slot;
 }
 
 // Counts of tokens per expert, in every layer: the runtime reads them.
@@ -194,7 +197,7 @@ static void build_loads(struct hec_build *build, const struct hec_moe *moe) {
     struct hec_tensor loads = {.element = build->i32};
     hec_tensor_append(&loads, HEC_STR(moe->experts.name), moe->experts.size);
     const MlirOperation slot =
-        build_slot(build, symbol, hec_tensor_type(&loads), moe->layers, moe->at);
+        build_slot(build, symbol, hec_tensor_type(&loads), moe->layers, "loads", set, moe->at);
     *hec_map_at(&build->loads, moe) = (intptr_t)slot.ptr;
 }
 
@@ -206,7 +209,8 @@ static void build_symbols(struct hec_build *build) {
     for (int i = 0; i < program->moes; i++) build_loads(build, program->moe[i]);
     const struct hec_node *logits = program->model->result;
     const struct hec_scope top = {.build = build};
-    build_slot(build, "logits", hec_build_type(&top, &logits->shape, true, false), 0, logits->at);
+    build_slot(build, "logits", hec_build_type(&top, &logits->shape, true, false), 0, "logits",
+               (MlirOperation){0}, logits->at);
 }
 
 // ---- @forward

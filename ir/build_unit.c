@@ -136,12 +136,18 @@ static void function_name(const struct hec_unit *unit, char *name, size_t room) 
     snprintf(name, room, unit->kind == HEC_UNIT_MOE ? "%s.layer" : "%s", unit->symbol);
 }
 
+static void name_mixture(struct hec_build *build, const struct hec_moe *moe, MlirOperation func) {
+    const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
+    hec_set_attr(set, hec_attr_symbol(build->context, "mixture", hec_get_string(func, "sym_name")));
+}
+
 struct hec_called hec_build_call(struct hec_scope *scope, const struct hec_unit *unit, int operands,
                                  const MlirValue *operand) {
     struct hec_build *build = scope->build;
     char name[512];
     function_name(unit, name, sizeof name);
     struct hec_scope inside = hec_build_begin(scope, unit, name, scope->expert_of);
+    if (unit->kind == HEC_UNIT_MOE) name_mixture(build, unit->moe, inside.func);
     const struct hec_called content = build_content(&inside, unit);
     if (build->failed) return content;
     const MlirValue returned[] = {content.value, content.auxiliary};

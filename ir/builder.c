@@ -9,14 +9,18 @@ struct hec_builder hec_builder_before(MlirOperation op) {
     return (struct hec_builder){.context = mlirOperationGetContext(op),
                                 .block = mlirOperationGetBlock(op),
                                 .before = op,
-                                .at = mlirOperationGetLocation(op)};
+                                .at = mlirOperationGetLocation(op),
+                                .unit = hec_unit_of(op)};
 }
 
 struct hec_builder hec_builder_end(MlirBlock block, MlirLocation at) {
     return (struct hec_builder){.context = mlirLocationGetContext(at), .block = block, .at = at};
 }
 
-static void insert(struct hec_builder *b, MlirOperation op) {
+void hec_builder_insert(struct hec_builder *b, MlirOperation op) {
+    if (!mlirAttributeIsNull(b->unit) && !hec_has_attr(op, HEC_UNIT)) {
+        hec_set_attr(op, hec_attr(b->context, HEC_UNIT, b->unit));
+    }
     if (mlirOperationIsNull(b->before)) {
         mlirBlockAppendOwnedOperation(b->block, op);
     } else {
@@ -33,7 +37,7 @@ MlirOperation hec_build_op(struct hec_builder *b, int op, int operands, const Ml
     mlirOperationStateAddAttributes(&state, attributes, attribute);
     const MlirOperation built = mlirOperationCreate(&state);
     assert(!mlirOperationIsNull(built));
-    insert(b, built);
+    hec_builder_insert(b, built);
     return built;
 }
 
@@ -108,7 +112,7 @@ MlirOperation hec_build_func(MlirBlock module, MlirOperation before, const char 
     mlirOperationStateAddOwnedRegions(&state, 1, &region);
     const MlirOperation func = mlirOperationCreate(&state);
     struct hec_builder b = {.context = c, .block = module, .before = before, .at = func_at};
-    insert(&b, func);
+    hec_builder_insert(&b, func);
     return func;
 }
 

@@ -73,10 +73,16 @@ struct hec_builder {
     MlirBlock block;
     MlirOperation before; // Insert before this one; null: at the end of the block.
     MlirLocation at;      // Of the operations that are built.
+    MlirAttribute unit;   // Their unit; null: they are the model's own.
 };
 
-struct hec_builder hec_builder_before(MlirOperation op); // At op's location.
+struct hec_builder hec_builder_before(MlirOperation op); // At op's location, in its unit.
 struct hec_builder hec_builder_end(MlirBlock block, MlirLocation at);
+// What `b` builds from now on belongs to `op`, or to what made `v`: has its location, name and unit.
+void hec_builder_for(struct hec_builder *b, MlirOperation op);
+void hec_builder_for_value(struct hec_builder *b, MlirValue v);
+// Inserts `op`, made without hec_build_op. It joins the builder's unit, unless it has one.
+void hec_builder_insert(struct hec_builder *b, MlirOperation op);
 
 // Builds any operation with given result types.
 MlirOperation hec_build_op(struct hec_builder *b, int op, int operands, const MlirValue *operand,
@@ -146,6 +152,8 @@ MlirType hec_get_type(MlirOperation op, const char *key);
 void hec_set_attr(MlirOperation op, MlirNamedAttribute attribute);
 
 MlirOperation hec_find_symbol(MlirOperation module, MlirStringRef name); // Null when absent.
+// The slot that holds "loads" of `set`, or the "logits" (`set` is null then). Null when absent.
+MlirOperation hec_find_slot(MlirOperation module, const char *holds, MlirOperation set);
 MlirOperation hec_module_of(MlirOperation op);
 MlirOperation hec_func_of(MlirOperation op); // The function around `op`.
 MlirBlock hec_func_body(MlirOperation func);
@@ -157,13 +165,26 @@ MlirStringRef hec_loc_name(MlirLocation at);                   // Empty when it 
 MlirLocation hec_loc_strip(MlirLocation at);                   // Without the name.
 // The value's name; a loop-carried value takes that of its initial value. Empty when it has none.
 MlirStringRef hec_value_name(MlirValue value);
-// Where a location points: the innermost file:line:col, and the block it was inlined from (its
-// unit's symbol, empty at top level). False when it has no file.
+// The location of `v`, with its name; a loop-carried value has that of its initial value.
+MlirLocation hec_value_location(MlirValue v);
+// Where a location points: the innermost file:line:col. False when it has no file. Locations are for
+// people: nothing that a program computes may depend on them.
 struct hec_place {
-    MlirStringRef file, unit;
+    MlirStringRef file;
     unsigned line, column;
 };
 bool hec_loc_place(MlirLocation at, struct hec_place *place);
+
+// ---- units: the calls an operation came from (unit.c)
+
+#define HEC_UNIT "unit"
+MlirAttribute hec_unit_of(MlirOperation op);               // Null: it is the model's own.
+MlirStringRef hec_unit_at(MlirOperation op, int depth);    // 0: the outermost; empty: none so deep.
+MlirStringRef hec_unit_name(MlirOperation op);             // The innermost; empty: none.
+bool hec_unit_is_in(MlirOperation op, MlirStringRef unit); // At any depth.
+MlirAttribute hec_unit_around(MlirOperation op);           // That of the call; null: none.
+MlirAttribute hec_unit_called(MlirOperation call, MlirStringRef callee); // Of what `callee` holds.
+bool hec_unit_verify(MlirOperation op);
 
 static inline MlirValue hec_operand(MlirOperation op, int index) {
     return mlirOperationGetOperand(op, index);

@@ -19,34 +19,52 @@ MlirLocation hec_loc_strip(MlirLocation at) {
     return at;
 }
 
+// What a loop carries begins as this value; null for anything else, also for the loop's index.
+static MlirValue initial_of(MlirValue value) {
+    if (!mlirValueIsABlockArgument(value)) return (MlirValue){0};
+    const MlirOperation parent = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value));
+    const int index = (int)mlirBlockArgumentGetArgNumber(value);
+    if (!hec_op_is(parent, HEC_OP_FOR) || index == 0) return (MlirValue){0};
+    const struct hec_for loop = hec_for_of(parent);
+    return hec_for_init(&loop, index - 1);
+}
+
 // scf.for's syntax drops the locations of its block arguments, so a carried value takes the name
 // of its initial value. Index arguments (the layer) have none.
 MlirStringRef hec_value_name(MlirValue value) {
     for (;;) {
         const MlirStringRef name = hec_loc_name(mlirValueGetLocation(value));
-        if (name.length || !mlirValueIsABlockArgument(value)) return name;
-        const MlirBlock block = mlirBlockArgumentGetOwner(value);
-        const MlirOperation parent = mlirBlockGetParentOperation(block);
-        const int index = (int)mlirBlockArgumentGetArgNumber(value);
-        if (!hec_op_is(parent, HEC_OP_FOR) || index == 0) return name;
-        const struct hec_for loop = hec_for_of(parent);
-        value = hec_for_init(&loop, index - 1);
+        const MlirValue initial = initial_of(value);
+        if (name.length || mlirValueIsNull(initial)) return name;
+        value = initial;
     }
+}
+
+static MlirValue first_of(MlirValue value) {
+    for (MlirValue from = value; !mlirValueIsNull(from); from = initial_of(from)) value = from;
+    return value;
+}
+
+MlirLocation hec_value_location(MlirValue v) {
+    return mlirValueGetLocation(first_of(v));
+}
+
+void hec_builder_for(struct hec_builder *b, MlirOperation op) {
+    b->at = mlirOperationGetLocation(op);
+    b->unit = hec_unit_of(op);
+}
+
+void hec_builder_for_value(struct hec_builder *b, MlirValue v) {
+    const MlirValue first = first_of(v);
+    const MlirOperation made = hec_defining(first);
+    b->at = mlirValueGetLocation(first);
+    b->unit = made.ptr ? hec_unit_of(made) : (MlirAttribute){0};
 }
 
 bool hec_loc_place(MlirLocation at, struct hec_place *place) {
     *place = (struct hec_place){0};
     at = hec_loc_strip(at);
-    if (mlirLocationIsACallSite(at)) {
-        place->unit = hec_loc_name(mlirLocationCallSiteGetCaller(at));
-        at = hec_loc_strip(mlirLocationCallSiteGetCallee(at));
-        struct hec_place inner;
-        if (mlirLocationIsACallSite(at)) {
-            if (!hec_loc_place(at, &inner)) return false;
-            *place = inner;
-            return true;
-        }
-    }
+    while (mlirLocationIsACallSite(at)) at = hec_loc_strip(mlirLocationCallSiteGetCallee(at));
     if (!mlirLocationIsAFileLineColRange(at)) return false;
     place->file = mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(at));
     place->line = (unsigned)mlirLocationFileLineColRangeGetStartLine(at);

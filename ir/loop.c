@@ -42,14 +42,11 @@ static struct hec_for build(struct hec_builder *b, int64_t count, MlirValue coun
     mlirOperationStateAddResults(&state, carried, type + 1);
     mlirOperationStateAddOwnedRegions(&state, 1, &region);
     loop.op = mlirOperationCreate(&state);
-    if (mlirOperationIsNull(b->before)) {
-        mlirBlockAppendOwnedOperation(b->block, loop.op);
-    } else {
-        mlirBlockInsertOwnedOperationBefore(b->block, b->before, loop.op);
-    }
+    hec_builder_insert(b, loop.op);
     loop.layer = mlirBlockGetArgument(loop.body, 0);
     if (down) {
         struct hec_builder in = hec_builder_end(loop.body, hec_loc_strip(b->at));
+        in.unit = b->unit;
         const MlirValue difference[] = {last.ptr ? last : hec_build_index(&in, count - 1),
                                         loop.layer};
         in.at = hec_loc_named(count_value.ptr ? "wave" : "i", in.at);
@@ -69,6 +66,7 @@ struct hec_for hec_build_repeat(struct hec_builder *b, MlirValue count, bool dow
 
 void hec_for_yield(struct hec_for *loop, MlirLocation at, const MlirValue *value) {
     struct hec_builder b = hec_builder_end(loop->body, at);
+    b.unit = hec_unit_of(loop->op);
     hec_build_op(&b, HEC_OP_SCF_YIELD, loop->carried, value, 0, NULL, 0, NULL);
 }
 

@@ -13,7 +13,7 @@ enum { RESULTS_MAX = 16 };
 static bool is_common(MlirStringRef name) {
     // place-buffers, symbols, fssdp, moe.fused (ir/ops/fused.h)
     static const char *const common[] = {
-        "home",
+        HEC_UNIT,      "home",
         "capacity", // Of moe.experts that are not dropless.
         "drop",
         "group_score", // Of moe.router, where it is unusual.
@@ -29,7 +29,9 @@ static bool is_common(MlirStringRef name) {
         "per_step",    // Of aux_loss: counts are a step's so far.
         "grad_layers", // Of moe.set: materialize.
         "limited",     // Of moe.set, as rows_max: distribute-experts.
-        "rows_max"};
+        "rows_max",
+        "holds",    // Of moe.slot: what the runtime reads there.
+        "mixture"}; // Of moe.set: the unit that calls its router and experts.
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         if (mlirStringRefEqual(name, HEC_STR(common[i]))) return true;
     }
@@ -114,6 +116,7 @@ static bool check_inferred(MlirOperation op, const struct hec_traits *traits) {
 
 bool hec_op_verify(MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
+    if (!hec_unit_verify(op)) return false;
     if (id >= HEC_OP_FUNC) return true;
     const struct hec_op_row *row = hec_op_row(id);
     if (!check_attributes(op, row) || !check_types(op)) return false;

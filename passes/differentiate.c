@@ -94,13 +94,12 @@ static void describe(MlirValue v, char *text, size_t room) {
 
 // The name of `v`'s slot: its unit's and its own, made unique in the module.
 static MlirStringRef slot_name(struct differentiation *d, MlirValue v) {
-    struct hec_place place;
-    hec_loc_place(hec_value_location(v), &place);
-    const bool in_unit = place.unit.length && mlirValueIsAOpResult(v);
+    const MlirOperation made = hec_defining(v);
+    const MlirStringRef unit = made.ptr ? hec_unit_name(made) : HEC_STR("");
     char own[NAME_MAX_BYTES], text[2 * NAME_MAX_BYTES], unique[2 * NAME_MAX_BYTES + 16];
     describe(v, own, sizeof own);
-    snprintf(text, sizeof text, "%.*s%s%s", in_unit ? (int)place.unit.length : 0, place.unit.data,
-             in_unit ? "." : "", own);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)unit.length, unit.data, unit.length ? "." : "",
+             own);
     snprintf(unique, sizeof unique, "%s", text);
     for (int n = 1;; n++) {
         const MlirIdentifier id = mlirIdentifierGet(d->builder.context, HEC_STR(unique));
@@ -129,7 +128,7 @@ static MlirOperation make_slot(struct differentiation *d, MlirValue v) {
     if (around.ptr) loop = hec_for_of(around);
 
     struct hec_builder b = hec_builder_before(d->forward);
-    b.at = hec_loc_strip(hec_value_location(v));
+    b.at = hec_loc_strip(hec_value_location(v)); // A symbol has no unit.
     const MlirNamedAttribute attribute[] = {
         hec_attr(c, "sym_name", mlirStringAttrGet(c, slot_name(d, v))),
         hec_attr_type(c, "type", mlirValueGetType(v)),
@@ -137,6 +136,8 @@ static MlirOperation make_slot(struct differentiation *d, MlirValue v) {
     };
     const MlirOperation slot = hec_build_op(&b, HEC_OP_slot, 0, NULL, 0, NULL, 3, attribute);
 
+    hec_builder_for_value(&b, v);
+    b.at = hec_loc_strip(b.at);
     b.block = block;
     b.before = definition.ptr ? mlirOperationGetNextInBlock(definition)
                               : mlirBlockGetFirstOperation(block);
@@ -171,7 +172,7 @@ static MlirValue fetch(struct differentiation *d, MlirValue v) {
     const MlirNamedAttribute symbol =
         hec_attr_symbol(d->builder.context, "slot", hec_get_string(slot, "sym_name"));
     struct hec_builder b = d->builder;
-    b.at = hec_value_location(v);
+    hec_builder_for_value(&b, v);
     return hec_build_value(&b, HEC_OP_fetch, around.ptr ? 1 : 0, &layer, mlirValueGetType(v), 1,
                            &symbol);
 }
@@ -304,6 +305,7 @@ static void reverse_loop(struct differentiation *d, MlirOperation op) {
     struct hec_for down = hec_build_for(&d->builder, loop.count, !loop.down, plan.all, value);
     hec_map_put(&d->primal, loop.layer, down.layer.ptr);
     d->builder = hec_builder_end(down.body, outside.at);
+    d->builder.unit = outside.unit;
     for (int k = plan.carried; k < plan.all; k++) {
         hec_map_put(&d->adjoint, plan.captured[k], hec_for_argument(&down, k).ptr);
     }
@@ -313,6 +315,7 @@ static void reverse_loop(struct differentiation *d, MlirOperation op) {
     reverse_block(d, loop.body);
 
     d->builder.at = outside.at;
+    d->builder.unit = outside.unit;
     for (int k = 0; k < plan.all; k++) {
         const bool carried = k < plan.carried;
         value[k] = adjoint_of(
@@ -342,7 +345,8 @@ static void reverse_block(struct differentiation *d, MlirBlock block) {
     for (int k = ops.count - 1; k >= 0; k--) {
         const MlirOperation op = ops.op[k];
         if (!is_reached(d, op)) continue;
-        d->builder.at = hec_loc_strip(mlirOperationGetLocation(op));
+        hec_builder_for(&d->builder, op);
+        d->builder.at = hec_loc_strip(d->builder.at);
         if (hec_op_is(op, HEC_OP_FOR)) {
             reverse_loop(d, op);
         } else if (hec_op_traits(op)->gradient) {
@@ -374,6 +378,7 @@ static void build_backward(struct differentiation *d) {
     add(&d->rules, loss, hec_build_fill(&d->builder, mlirValueGetType(loss), 1));
     reverse_block(d, body);
     d->builder.at = func_at;
+    d->builder.unit = (MlirAttribute){0};
     hec_build_return(&d->builder, backward, 0, NULL);
 }
 

@@ -140,7 +140,8 @@ static void announce(struct entries *all, int first, enum hec_op id) {
         e->symbol.ptr = NULL;
     }
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(last));
-    b.at = hec_loc_strip(mlirOperationGetLocation(last));
+    hec_builder_for(&b, last);
+    b.at = hec_loc_strip(b.at);
     const MlirNamedAttribute attribute[] = {hec_attr(c, "params", mlirArrayAttrGet(c, names, name)),
                                             hec_attr_int(c, "bytes", bytes)};
     hec_build_op(&b, id, lead.layer.ptr ? 1 : 0, &lead.layer, 0, NULL, 2, attribute);

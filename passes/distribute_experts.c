@@ -121,7 +121,8 @@ static MlirOperation make_slot(struct exchange *x, MlirValue v, const char *what
     };
     hec_build_op(&b, HEC_OP_slot, 0, NULL, 0, NULL, 3, attribute);
     b = hec_builder_before(mlirOperationGetNextInBlock(after));
-    b.at = hec_loc_strip(hec_value_location(v));
+    hec_builder_for_value(&b, v);
+    b.at = hec_loc_strip(b.at);
     const MlirNamedAttribute slot = hec_attr_symbol(c, "slot", HEC_STR(name));
     const MlirValue operand[] = {v, x->layer};
     return hec_build_op(&b, HEC_OP_stash, x->layer.ptr ? 2 : 1, operand, 0, NULL, 1, &slot);
@@ -131,7 +132,7 @@ static MlirValue fetch(struct hec_builder *b, struct exchange *x, MlirOperation 
     const MlirNamedAttribute slot =
         hec_attr_symbol(b->context, "slot", hec_get_string(stash, "slot"));
     struct hec_builder at = *b;
-    at.at = hec_value_location(hec_operand(stash, 0));
+    hec_builder_for_value(&at, hec_operand(stash, 0));
     return hec_build_value(&at, HEC_OP_fetch, x->layer_back.ptr ? 1 : 0, &x->layer_back,
                            mlirValueGetType(hec_operand(stash, 0)), 1, &slot);
 }
@@ -266,15 +267,15 @@ static void find_backward(struct exchange *x, MlirOperation backward) {
 // The waves of @forward, in place of the region; `combine` goes.
 static void distribute_forward(struct exchange *x) {
     struct hec_builder b = hec_builder_before(x->combine);
-    const MlirLocation named = b.at;
-    b.at = hec_loc_strip(mlirOperationGetLocation(x->permute));
+    hec_builder_for(&b, x->permute);
+    b.at = hec_loc_strip(b.at);
     const MlirValue waves = build_count(&b, x, HEC_OP_waves, (MlirValue){0}, x->layer);
     struct hec_for loop = hec_build_repeat(&b, waves, false);
     hec_for_yield(&loop, b.at, NULL);
 
     const MlirOperation yield = mlirBlockGetTerminator(loop.body);
     struct hec_builder in = hec_builder_before(yield);
-    in.at = mlirOperationGetLocation(x->permute);
+    hec_builder_for(&in, x->permute);
     const MlirValue operand[] = {hec_operand(x->permute, 0), hec_operand(x->gate, 0)};
     const MlirValue replaced[] = {hec_result(x->permute, 0), hec_result(x->gate, 0),
                                   hec_result(x->route, 0)};
@@ -287,9 +288,10 @@ static void distribute_forward(struct exchange *x) {
         mlirValueReplaceAllUsesOfWith(replaced[i], hec_result(dispatch, i));
     }
     in.at = b.at;
+    in.unit = b.unit;
     const MlirValue rows = hec_operand(x->combine, 0);
     build(&in, x, HEC_OP_give_back, 1, &rows, loop.layer, x->layer, 0, NULL);
-    b.at = named;
+    hec_builder_for(&b, x->combine);
     const MlirType y = mlirValueGetType(hec_result(x->combine, 0));
     const MlirOperation collect =
         build(&b, x, HEC_OP_collect, 0, NULL, (MlirValue){0}, x->layer, 1, &y);
@@ -328,7 +330,7 @@ static void compute_again(struct exchange *x, struct hec_builder *b, MlirValue w
     struct hec_for once = hec_build_repeat(b, times, false);
     hec_for_yield(&once, b->at, NULL);
     struct hec_builder in = hec_builder_before(mlirBlockGetTerminator(once.body));
-    in.at = mlirOperationGetLocation(x->permute);
+    hec_builder_for(&in, x->permute);
     MlirType type[3];
     for (int i = 0; i < 3; i++) type[i] = mlirValueGetType(hec_result(x->permute, i));
     const MlirOperation dispatch =
@@ -394,7 +396,8 @@ static void find_sent(struct exchange *x, struct hec_builder *b, MlirValue sent[
 static void distribute_backward(struct exchange *x) {
     const MlirOperation anchor = find_anchor(x);
     struct hec_builder b = hec_builder_before(anchor);
-    b.at = hec_loc_strip(mlirOperationGetLocation(x->from));
+    hec_builder_for(&b, x->from);
+    b.at = hec_loc_strip(b.at);
     MlirValue sent[2] = {{0}};
     find_sent(x, &b, sent);
     const MlirOperation first = stash_of(hec_result(x->permute, 2));
@@ -407,19 +410,21 @@ static void distribute_backward(struct exchange *x) {
     const MlirOperation yield = mlirBlockGetTerminator(loop.body);
     struct hec_builder in = hec_builder_before(yield);
     in.at = b.at;
+    in.unit = b.unit;
     compute_again(x, &in, loop.layer, sent);
     const MlirValue operand[] = {hec_operand(x->from, 0), fetch(&in, x, first)};
     const MlirType rows = mlirValueGetType(hec_result(x->from, 0));
-    in.at = mlirOperationGetLocation(x->from);
+    hec_builder_for(&in, x->from);
     const MlirOperation dispatch =
         build(&in, x, HEC_OP_dispatch_grad, 2, operand, loop.layer, x->layer_back, 1, &rows);
     for (int k = 0; k < x->back.count; k++) mlirOperationMoveBefore(x->back.op[k], yield);
     mlirValueReplaceAllUsesOfWith(hec_result(x->from, 0), hec_result(dispatch, 0));
     in.at = b.at;
+    in.unit = b.unit;
     const MlirValue given[] = {hec_operand(x->to, 0), hec_operand(x->to_gate, 0)};
     build(&in, x, HEC_OP_give_back_grad, 2, given, loop.layer, x->layer_back, 0, NULL);
 
-    b.at = mlirOperationGetLocation(x->to);
+    hec_builder_for(&b, x->to);
     const MlirType type[] = {mlirValueGetType(hec_result(x->to, 0)),
                              mlirValueGetType(hec_result(x->to_gate, 0))};
     const MlirOperation collect =
@@ -456,7 +461,8 @@ static MlirOperation drop_together(struct exchange *x, struct hec_builder *b, Ml
 // The route of all ranks, right behind the router: auxiliary losses read the loads of all of them.
 static void exchange_loads(struct exchange *x, MlirOperation router, MlirOperation backward) {
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(router));
-    b.at = hec_loc_named("all_loads", hec_loc_strip(mlirOperationGetLocation(router)));
+    hec_builder_for(&b, router);
+    b.at = hec_loc_named("all_loads", hec_loc_strip(b.at));
     const MlirValue own = hec_result(router, 3);
     const MlirOperation limit = user_of(x, hec_result(x->route, 1), HEC_OP_limit);
     MlirOperation exchange = {0};

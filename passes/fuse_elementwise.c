@@ -278,7 +278,7 @@ static void build_fused(const struct fusion *f, const struct group *g) {
     }
     if (outputs == 0) return; // Nothing of it is used.
     struct hec_builder b = hec_builder_before(first_of(g));
-    b.at = mlirOperationGetLocation(hec_defining(output[outputs - 1]));
+    hec_builder_for(&b, hec_defining(output[outputs - 1]));
     MlirBlock body;
     const MlirOperation fused = hec_build_fused(&b, inputs, input, outputs, type, &body);
     fill_body(g, body, input, outputs, output);

@@ -6,7 +6,8 @@
 // Why      Differentiation, fusion and placement see everything at once. Upstream's inliner refuses
 //          operations whose dialect has no inliner interface, and IRDL cannot give one.
 // Needs    every call inside the module, no recursion.
-// Leaves   no func.call, no private function. The location of an operation tells its call:
+// Leaves   no func.call, no private function. The attribute `unit` names the calls an operation came
+//          from, outermost first: [@attention]. Its location tells where they are written:
 //          "h"(callsite("m.moe":4:3 at "attention"("m.moe":12:9))).
 // Reports  a function that calls itself, experts that are not grouped yet.
 #include "passes/pass.h"
@@ -59,14 +60,16 @@ static void inline_call(MlirOperation call) {
     for (int i = 0; i < mlirOperationGetNumOperands(call); i++) {
         hec_map_put(&map, mlirBlockGetArgument(body, i), hec_operand(call, i).ptr);
     }
+    const MlirStringRef callee = hec_get_string(func, "sym_name");
+    const MlirAttribute unit = hec_unit_called(call, callee);
     struct hec_ops ops = hec_ops_in(body);
     for (int k = 0; k < ops.count - 1; k++) {
         const MlirOperation clone = hec_clone_mapped(&b, ops.op[k], &map);
         struct hec_ops below = hec_ops_below(clone);
         for (int i = 0; i < below.count; i++) {
             const MlirLocation own = mlirOperationGetLocation(below.op[i]);
-            mlirOperationSetLocation(below.op[i],
-                                     at_call(own, hec_get_string(func, "sym_name"), b.at));
+            mlirOperationSetLocation(below.op[i], at_call(own, callee, b.at));
+            hec_set_attr(below.op[i], hec_attr(b.context, HEC_UNIT, unit));
         }
         free(below.op);
     }

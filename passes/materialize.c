@@ -46,7 +46,8 @@ static void release(struct hec_builder *b, const struct hec_site *site, MlirValu
 
 static struct hec_builder behind(MlirOperation op) {
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(op));
-    b.at = hec_loc_strip(mlirOperationGetLocation(op));
+    hec_builder_for(&b, op);
+    b.at = hec_loc_strip(b.at);
     return b;
 }
 

@@ -192,24 +192,16 @@ bool hec_sites_find(MlirOperation module, struct hec_sites *sites) {
 
 // ---- what does not need the experts
 
-// Whether `op` was written in a block that the set's mixture calls: "sparse.shared".
-static bool is_of_mixture(MlirOperation op, MlirStringRef set) {
-    struct hec_place place;
-    if (!hec_loc_place(mlirOperationGetLocation(op), &place)) return false;
-    return place.unit.length > set.length + 1 && place.unit.data[set.length] == '.' &&
-           memcmp(place.unit.data, set.data, set.length) == 0;
-}
-
 struct hec_ops hec_independent(const struct hec_site *site) {
     struct hec_ops found = hec_ops_in(mlirOperationGetBlock(site->collect));
-    const MlirStringRef set = hec_get_string(site->set, "sym_name");
+    const MlirStringRef mixture = hec_get_string(site->set, "mixture");
     struct hec_map behind = {0}; // Results of what stays behind the experts.
     bool passed = false;
     int count = 0;
     for (int k = 0; k < found.count; k++) {
         const MlirOperation op = found.op[k];
         if (passed || mlirOperationEqual(op, site->collect)) {
-            const bool movable = passed && is_of_mixture(op, set) &&
+            const bool movable = passed && hec_unit_is_in(op, mixture) &&
                                  (hec_op_traits(op)->pure || hec_op_is(op, HEC_OP_stash));
             bool needs = !movable;
             for (int i = 0; i < mlirOperationGetNumOperands(op) && !needs; i++) {

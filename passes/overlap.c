@@ -44,10 +44,19 @@ static MlirBlock block_of(MlirOperation op) {
     return mlirOperationGetBlock(op);
 }
 
-// Where the mixture is called; what has moved out of its block is named after that place.
-static MlirLocation call_of(const struct hec_site *site) {
+// What has moved out of the mixture's block belongs to the call of the mixture.
+static void belong_to_call(struct hec_builder *b, const struct hec_site *site) {
     const MlirLocation at = hec_loc_strip(mlirOperationGetLocation(site->exchange));
-    return mlirLocationIsACallSite(at) ? hec_loc_strip(mlirLocationCallSiteGetCaller(at)) : at;
+    b->at = mlirLocationIsACallSite(at) ? hec_loc_strip(mlirLocationCallSiteGetCaller(at)) : at;
+    b->unit = hec_unit_around(site->exchange);
+}
+
+static void move_to_call(MlirOperation op, const struct hec_site *site) {
+    struct hec_builder b = hec_builder_before(op);
+    belong_to_call(&b, site);
+    mlirOperationSetLocation(op, b.at);
+    mlirOperationRemoveAttributeByName(op, HEC_STR(HEC_UNIT));
+    if (b.unit.ptr) hec_set_attr(op, hec_attr(b.context, HEC_UNIT, b.unit));
 }
 
 // ---- forward
@@ -86,8 +95,8 @@ static void move_forward(const struct hec_sites *sites, int index) {
     if (mlirOperationEqual(to, plan)) return;
     mlirOperationMoveBefore(plan, to);
     mlirOperationMoveBefore(start, to);
-    mlirOperationSetLocation(plan, call_of(site));
-    mlirOperationSetLocation(start, call_of(site));
+    move_to_call(plan, site);
+    move_to_call(start, site);
 }
 
 // The dispatch of the first loop over waves behind the site's count of them.
@@ -109,7 +118,7 @@ static void prefetch(const struct hec_site *site) {
     const MlirOperation plan = find(block_of(site->exchange), site, HEC_OP_plan, NULL, NULL);
     if (!dispatch.ptr || !plan.ptr || !mlirOperationIsBeforeInBlock(plan, site->exchange)) return;
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(dispatch));
-    b.at = mlirOperationGetLocation(dispatch);
+    hec_builder_for(&b, dispatch);
     const MlirNamedAttribute set =
         hec_attr_symbol(b.context, "set", hec_get_string(site->set, "sym_name"));
     hec_build_op(&b, HEC_OP_prefetch, 1, &site->layer, 0, NULL, 1, &set);
@@ -134,7 +143,7 @@ static struct hec_builder behind_site(const struct hec_site *site) {
     const MlirBlock block = block_of(site->collect_back);
     const MlirOperation release = find(block, site, HEC_OP_release, "what", "parameters");
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(release));
-    b.at = mlirOperationGetLocation(release);
+    hec_builder_for(&b, release);
     return b;
 }
 
@@ -182,14 +191,14 @@ static void delay_gradients(const struct hec_site *site) {
     const MlirOperation release = find(block, site, HEC_OP_release, "what", "gradients");
     if (!site->loop_back.ptr || hec_get_int(site->set, "grad_layers") < 2) {
         mlirOperationMoveBefore(release, mlirBlockGetTerminator(block));
-        mlirOperationSetLocation(release, call_of(site));
+        move_to_call(release, site);
         return;
     }
     struct hec_builder b = hec_builder_before(find(block, site, HEC_OP_reduce, NULL, NULL));
-    b.at = mlirOperationGetLocation(release);
+    hec_builder_for(&b, release);
     release_gradients(&b, site, site->layer_back, -1);
     b = hec_builder_before(mlirBlockGetTerminator(block_of(site->loop_back)));
-    b.at = call_of(site);
+    belong_to_call(&b, site);
     release_gradients(&b, site, hec_build_index(&b, 0), 0);
     mlirOperationDestroy(release);
 }
@@ -204,13 +213,13 @@ static void move_backward(const struct hec_sites *sites, int back) {
     if (site->loop_back.ptr && is_first_in_loop(sites, back)) {
         const int64_t layers = hec_get_int(site->set, "layers");
         b = behind_earlier(sites, back, site->loop_back);
-        b.at = call_of(site);
+        belong_to_call(&b, site);
         start_again(&b, site, hec_build_index(&b, layers - 1), false);
         b = behind_site(&sites->site[sites->back[last_in_loop(sites, back)]]);
         if (layers > 1) start_again(&b, site, site->layer_back, true);
     } else {
         b = behind_earlier(sites, back, site->collect_back);
-        b.at = call_of(site);
+        belong_to_call(&b, site);
         start_again(&b, site, site->layer_back, false);
     }
     mlirOperationDestroy(start);
@@ -233,14 +242,14 @@ static MlirStringRef hiding_unit(const struct hec_machine *machine, MlirOperatio
     int count = 0, most = 0;
     for (MlirOperation op = mlirOperationGetNextInBlock(start); op.ptr;
          op = mlirOperationGetNextInBlock(op)) {
-        struct hec_place place;
+        const MlirStringRef name = hec_unit_name(op);
         if (hec_op_is(op, HEC_OP_await) || hec_op_is(op, HEC_OP_FOR)) break;
-        if (!hec_loc_place(mlirOperationGetLocation(op), &place) || !place.unit.length) continue;
+        if (!name.length) continue;
         int at = 0;
-        while (at < count && !mlirStringRefEqual(unit[at].name, place.unit)) at++;
+        while (at < count && !mlirStringRefEqual(unit[at].name, name)) at++;
         if (at == UNITS) continue;
         if (at == count) unit[count++].us = 0;
-        unit[at].name = place.unit;
+        unit[at].name = name;
         unit[at].us += hec_op_us(machine, op);
         if (unit[at].us > unit[most].us) most = at;
     }

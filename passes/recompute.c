@@ -120,7 +120,7 @@ static MlirValue fetch(struct rebuild *to, MlirValue v, MlirOperation stash) {
         hec_attr_symbol(to->b.context, "slot", hec_get_string(stash, "slot"));
     const bool layered = mlirOperationGetNumOperands(stash) > 1;
     struct hec_builder b = to->b;
-    b.at = hec_value_location(v);
+    hec_builder_for_value(&b, v);
     return hec_build_value(&b, HEC_OP_fetch, layered ? 1 : 0, &to->layer, mlirValueGetType(v), 1,
                            &slot);
 }

@@ -33,17 +33,6 @@ MlirOperation hec_ancestor_in(MlirBlock block, MlirOperation op) {
     return op;
 }
 
-MlirLocation hec_value_location(MlirValue v) {
-    while (mlirValueIsABlockArgument(v)) {
-        const MlirOperation parent = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
-        const int index = (int)mlirBlockArgumentGetArgNumber(v);
-        if (!hec_op_is(parent, HEC_OP_FOR) || index == 0) break;
-        const struct hec_for loop = hec_for_of(parent);
-        v = hec_for_init(&loop, index - 1);
-    }
-    return mlirValueGetLocation(v);
-}
-
 MlirOperation hec_clone_mapped(struct hec_builder *b, MlirOperation op, struct hec_map *map) {
     const MlirOperation clone = mlirOperationClone(op);
     struct hec_ops from = hec_ops_below(op), to = hec_ops_below(clone);
@@ -88,13 +77,13 @@ MlirOperation hec_drop_carried(MlirOperation op, const bool *drop) {
 
     MlirRegion region = mlirRegionCreate();
     mlirRegionTakeBody(region, mlirOperationGetRegion(op, 0));
-    MlirOperationState state =
-        mlirOperationStateGet(HEC_STR("scf.for"), mlirOperationGetLocation(op));
+    struct hec_builder b = hec_builder_before(op);
+    MlirOperationState state = mlirOperationStateGet(HEC_STR("scf.for"), b.at);
     mlirOperationStateAddOperands(&state, BOUNDS + kept, operand);
     mlirOperationStateAddResults(&state, kept, type);
     mlirOperationStateAddOwnedRegions(&state, 1, &region);
     const MlirOperation loop = mlirOperationCreate(&state);
-    mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(op), op, loop);
+    hec_builder_insert(&b, loop);
     for (int k = 0, to = 0; k < old.carried; k++) {
         if (drop[k]) continue;
         mlirValueReplaceAllUsesOfWith(hec_result(op, k), hec_result(loop, to++));

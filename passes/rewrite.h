@@ -13,9 +13,6 @@ bool hec_is_used_once(MlirValue v); // By one operand of one operation.
 // The operation in `block` that is `op` or holds it; null when `op` is not below `block`.
 MlirOperation hec_ancestor_in(MlirBlock block, MlirOperation op);
 
-// The location of `v`, with its name; a loop-carried value has that of its initial value.
-MlirLocation hec_value_location(MlirValue v);
-
 // Clones `op` to where `b` inserts. Operands, in nested regions too, are replaced where `map`, from
 // values to values, has them; the results of the clone are added to `map`. Returns the clone.
 MlirOperation hec_clone_mapped(struct hec_builder *b, MlirOperation op, struct hec_map *map);

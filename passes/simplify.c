@@ -42,12 +42,35 @@ static uintptr_t mix(uintptr_t hash, const void *part) {
     return (hash ^ (uintptr_t)part) * (uintptr_t)UINT64_C(0x9E3779B97F4A7C15) + (hash >> 29);
 }
 
+// The first attribute from `i` on that says what `op` computes: its unit does not.
+static int next_attribute(MlirOperation op, int i) {
+    while (i < mlirOperationGetNumAttributes(op) &&
+           mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetAttribute(op, i).name),
+                              HEC_STR(HEC_UNIT)))
+        i++;
+    return i;
+}
+
+static bool has_same_attributes(MlirOperation a, MlirOperation b) { // Sorted by name.
+    int i = next_attribute(a, 0), j = next_attribute(b, 0);
+    while (i < mlirOperationGetNumAttributes(a) && j < mlirOperationGetNumAttributes(b)) {
+        const MlirNamedAttribute x = mlirOperationGetAttribute(a, i);
+        const MlirNamedAttribute y = mlirOperationGetAttribute(b, j);
+        if (!mlirIdentifierEqual(x.name, y.name) || !mlirAttributeEqual(x.attribute, y.attribute))
+            return false;
+        i = next_attribute(a, i + 1);
+        j = next_attribute(b, j + 1);
+    }
+    return i == mlirOperationGetNumAttributes(a) && j == mlirOperationGetNumAttributes(b);
+}
+
 static const void *hash_of(MlirOperation op) {
     uintptr_t hash = mix(1, mlirOperationGetName(op).ptr);
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
         hash = mix(hash, hec_operand(op, i).ptr);
     }
-    for (int i = 0; i < mlirOperationGetNumAttributes(op); i++) {
+    for (int i = next_attribute(op, 0); i < mlirOperationGetNumAttributes(op);
+         i = next_attribute(op, i + 1)) {
         hash = mix(hash, mlirOperationGetAttribute(op, i).attribute.ptr);
     }
     return (const void *)(hash | 1);
@@ -56,8 +79,7 @@ static const void *hash_of(MlirOperation op) {
 static bool is_equal(MlirOperation a, MlirOperation b) {
     if (!mlirIdentifierEqual(mlirOperationGetName(a), mlirOperationGetName(b)) ||
         mlirOperationGetNumOperands(a) != mlirOperationGetNumOperands(b) ||
-        mlirOperationGetNumResults(a) != mlirOperationGetNumResults(b) ||
-        mlirOperationGetNumAttributes(a) != mlirOperationGetNumAttributes(b)) {
+        mlirOperationGetNumResults(a) != mlirOperationGetNumResults(b)) {
         return false;
     }
     for (int i = 0; i < mlirOperationGetNumOperands(a); i++) {
@@ -67,13 +89,7 @@ static bool is_equal(MlirOperation a, MlirOperation b) {
         if (!mlirTypeEqual(mlirValueGetType(hec_result(a, i)), mlirValueGetType(hec_result(b, i))))
             return false;
     }
-    for (int i = 0; i < mlirOperationGetNumAttributes(a); i++) { // Sorted by name.
-        const MlirNamedAttribute x = mlirOperationGetAttribute(a, i);
-        const MlirNamedAttribute y = mlirOperationGetAttribute(b, i);
-        if (!mlirIdentifierEqual(x.name, y.name) || !mlirAttributeEqual(x.attribute, y.attribute))
-            return false;
-    }
-    return true;
+    return has_same_attributes(a, b);
 }
 
 // Whether `op` may use the results of `other` instead. A fused region takes nothing from outside.

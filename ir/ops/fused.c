@@ -60,11 +60,7 @@ MlirOperation hec_build_fused(struct hec_builder *b, int inputs, const MlirValue
     mlirOperationStateAddOwnedRegions(&state, 1, &region);
     const MlirOperation op = mlirOperationCreate(&state);
     assert(!mlirOperationIsNull(op));
-    if (mlirOperationIsNull(b->before)) {
-        mlirBlockAppendOwnedOperation(b->block, op);
-    } else {
-        mlirBlockInsertOwnedOperationBefore(b->block, b->before, op);
-    }
+    hec_builder_insert(b, op);
     return op;
 }
 

@@ -134,9 +134,54 @@ static bool verify_set(MlirOperation op) {
     return false;
 }
 
+static bool is_text(MlirStringRef text, const char *what) {
+    return mlirStringRefEqual(text, HEC_STR(what));
+}
+
+// What the runtime reads: the loads of a set in each layer, or the logits.
+static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
+    const MlirStringRef holds = hec_get_string(op, "holds");
+    const bool real = hec_type_is_real(hec_get_type(op, "type"));
+    if (!hec_get_bool(op, "observed")) {
+        hec_ir_error(op, "holds what the runtime reads, but is not observed");
+        return false;
+    }
+    if (is_text(holds, "logits")) {
+        if (real && t->rank == 3 && !hec_get_int(op, "layers")) return true;
+        hec_ir_error(op, "type is %s, expected logits of all tokens, without layers",
+                     hec_type_text(hec_get_type(op, "type")).text);
+        return false;
+    }
+    if (!is_text(holds, "loads")) {
+        hec_ir_error(op, "holds is \"%.*s\", expected loads or logits", (int)holds.length,
+                     holds.data);
+        return false;
+    }
+    if (!real && t->rank == 1) return check_set(op, t);
+    hec_ir_error(op, "type is %s, expected a count for each expert",
+                 hec_type_text(hec_get_type(op, "type")).text);
+    return false;
+}
+
+// Whether another slot holds the same: the runtime would read one of them.
+static bool check_alone(MlirOperation op) {
+    const MlirStringRef holds = hec_get_string(op, "holds"), set = hec_get_string(op, "set");
+    for (MlirOperation other = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(other);
+         other = mlirOperationGetNextInBlock(other)) {
+        if (!hec_op_is(other, HEC_OP_slot) || !hec_has_attr(other, "holds") ||
+            !mlirStringRefEqual(hec_get_string(other, "holds"), holds) ||
+            !mlirStringRefEqual(hec_get_string(other, "set"), set))
+            continue;
+        hec_ir_error(other, "another slot holds the same %.*s", (int)holds.length, holds.data);
+        return false;
+    }
+    return true;
+}
+
 static bool verify_slot(MlirOperation op) {
     struct hec_tensor t;
-    return check_top_level(op) && check_tensor(op, &t) && check_layers(op);
+    if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op)) return false;
+    return !hec_has_attr(op, "holds") || (check_holds(op, &t) && check_alone(op));
 }
 
 // `found` is the type that `op` reads from or writes to the symbol named by `key`; `layered` says

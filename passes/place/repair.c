@@ -8,7 +8,7 @@
 static void insert_copy(const struct hec_repair *repair) {
     const MlirValue value = hec_operand(repair->user, repair->index);
     struct hec_builder b = hec_builder_before(repair->before);
-    b.at = hec_value_location(value);
+    hec_builder_for_value(&b, value);
     const MlirValue copy =
         hec_build_value(&b, HEC_OP_copy, 1, &value, mlirValueGetType(value), 0, NULL);
     mlirOperationSetOperand(repair->user, repair->index, copy);

@@ -30,10 +30,7 @@ static bool is_given_up(MlirValue a, MlirOperation maker, MlirOperation add) {
 
 // The emitted function of one unit does not add to what another one made.
 static bool is_of_one_unit(MlirOperation a, MlirOperation b) {
-    struct hec_place x, y;
-    hec_loc_place(mlirOperationGetLocation(a), &x);
-    hec_loc_place(mlirOperationGetLocation(b), &y);
-    return mlirStringRefEqual(x.unit, y.unit);
+    return mlirStringRefEqual(hec_unit_name(a), hec_unit_name(b));
 }
 
 int hec_sum_operand(MlirOperation op) {

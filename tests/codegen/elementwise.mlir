@@ -14,7 +14,7 @@
 
 module @loops attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64, hecate.vocabulary = 4 : i64, hecate.arena_bytes = 999999 : i64, hecate.param_elements = 16 : i64} {
   "moe.param"() {sym_name = "w", type = !d, layers = 0 : i64, path = "w", init = "ones", decay = false, trainable = true, offset = 0 : i64, elements = 4 : i64, layout = "rows", matrix = [1, 4]} : () -> ()
-  "moe.slot"() {sym_name = "logits", type = !bd, layers = 0 : i64, observed = true, offset = 0 : i64, stride = 256 : i64, rows = 1 : i64} : () -> ()
+  "moe.slot"() {sym_name = "logits", type = !bd, layers = 0 : i64, holds = "logits", observed = true, offset = 0 : i64, stride = 256 : i64, rows = 1 : i64} : () -> ()
 
 // CHECK-LABEL: static struct hrt_losses forward(
   func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) -> (!s, !s, !s) {

@@ -36,7 +36,7 @@ module @products attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64,
   "moe.param"() {sym_name = "gain", type = !g, layers = 0 : i64, path = "gain", init = "ones", decay = false, trainable = true, offset = 816 : i64, elements = 16 : i64, layout = "rows", matrix = [1, 4]} : () -> ()
   "moe.param"() {sym_name = "sparse.w1", type = !w1, set = @sparse, layers = 3 : i64, index_first = 0 : i64, index_stride = 1 : i64, path = "layers.{}.experts.{e}.w1", init = "normal(0.02)", decay = true, trainable = true, offset = 0 : i64, elements = 256 : i64, layout = "panels", matrix = [4, 6]} : () -> ()
   "moe.param"() {sym_name = "sparse.b1", type = !b1, set = @sparse, layers = 3 : i64, index_first = 0 : i64, index_stride = 1 : i64, path = "layers.{}.experts.{e}.b1", init = "zeros", decay = false, trainable = true, offset = 256 : i64, elements = 16 : i64, layout = "rows", matrix = [1, 6]} : () -> ()
-  "moe.slot"() {sym_name = "logits", type = !logits, layers = 0 : i64, observed = true, offset = 0 : i64, stride = 1152 : i64, rows = 1 : i64} : () -> ()
+  "moe.slot"() {sym_name = "logits", type = !logits, layers = 0 : i64, holds = "logits", observed = true, offset = 0 : i64, stride = 1152 : i64, rows = 1 : i64} : () -> ()
   "moe.slot"() {sym_name = "choice", type = !picks, layers = 0 : i64, offset = 1536 : i64, stride = 128 : i64, rows = 1 : i64} : () -> ()
   "moe.slot"() {sym_name = "x", type = !x, layers = 3 : i64, offset = 2048 : i64, stride = 512 : i64, rows = 4 : i64} : () -> ()
 

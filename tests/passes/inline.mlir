@@ -8,8 +8,8 @@
 // CHECK-LABEL: func.func @forward(
 // CHECK-SAME:    %[[X:.*]]: tensor
 // CHECK:         scf.for {{.*}} iter_args(%[[A:.*]] = %[[X]])
-// CHECK-NEXT:      %[[S:.*]] = "moe.silu"(%[[A]])
-// CHECK-NEXT:      %[[T:.*]] = "moe.tanh"(%[[S]])
+// CHECK-NEXT:      %[[S:.*]] = "moe.silu"(%[[A]]) {unit = [@outer, @inner]}
+// CHECK-NEXT:      %[[T:.*]] = "moe.tanh"(%[[S]]) {unit = [@outer]}
 // CHECK-NEXT:      %[[Y:.*]] = "moe.add"(%[[T]], %[[A]])
 // CHECK-NEXT:      scf.yield %[[Y]]
 // CHECK:         return

@@ -8,7 +8,7 @@ module @dense attributes {hecate.source = "dense.moe", hecate.batch = 2 : i64, h
   "moe.param"() {sym_name = "mlp.w3", type = tensor<6x10xf32, ["D", "F"]>, layers = 3 : i64, path = "layers.{}.mlp.w3", init = "normal(0.02)", decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
   "moe.param"() {sym_name = "mlp.w2", type = tensor<10x6xf32, ["F", "D"]>, layers = 3 : i64, path = "layers.{}.mlp.w2", init = "normal(0.02)", decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
   "moe.param"() {sym_name = "head", type = tensor<6x11xf32, ["D", "V"]>, layers = 0 : i64, path = "head", init = "normal(0.02)", decay = true, trainable = true} : () -> ()
-  "moe.slot"() {sym_name = "logits", type = tensor<2x8x11xf32, ["batch", "T", "V"]>, layers = 0 : i64, observed = true} : () -> ()
+  "moe.slot"() {sym_name = "logits", type = tensor<2x8x11xf32, ["batch", "T", "V"]>, layers = 0 : i64, holds = "logits", observed = true} : () -> ()
   func.func private @mlp(%x: tensor<2x8x6xf32, ["batch", "T", "D"]>, %i: index) -> tensor<2x8x6xf32, ["batch", "T", "D"]> {
     %w1 = "moe.get"(%i) {param = @mlp.w1} : (index) -> tensor<6x10xf32, ["D", "F"]>
     %w3 = "moe.get"(%i) {param = @mlp.w3} : (index) -> tensor<6x10xf32, ["D", "F"]>

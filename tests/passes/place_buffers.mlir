@@ -55,7 +55,7 @@ module {
     %k = "moe.contract"(%g, %w) : (!x, !w) -> !y
     %l = "moe.add"(%j, %k) : (!y, !y) -> !y
     %m = "moe.exp"(%k) : (!y) -> !y
-    %n = "moe.contract"(%g, %w) : (!x, !w) -> !y loc(callsite("m":2:1 at "unit"("m":1:1)))
+    %n = "moe.contract"(%g, %w) {unit = [@other]} : (!x, !w) -> !y
     %o = "moe.add"(%l, %n) : (!y, !y) -> !y
     return %i, %m, %o, %o : !y, !y, !y, !y
   }
