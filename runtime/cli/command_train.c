@@ -184,6 +184,11 @@ static bool is_stopped(const struct job *job) {
     return asked[0] || asked[1];
 }
 
+static int threads_of_loops(void) {
+    const int wanted = omp_get_max_threads(), limit = omp_get_thread_limit();
+    return wanted < limit ? wanted : limit;
+}
+
 static bool train(struct job *job, struct hrt_error *error) {
     const struct hrt_program *program = job->run->program;
     const struct hrt_trainer *trainer = &job->trainer;
@@ -191,7 +196,7 @@ static bool train(struct job *job, struct hrt_error *error) {
     printf("step: %" PRId64 " tokens = %" PRId64 " x %" PRId64 " sequences of %" PRId64
            ", threads %d, %s\n",
            trainer->tokens, trainer->iterations, trainer->batch, program->positions,
-           omp_get_max_threads(), hk_isa_name(hk_isa()));
+           threads_of_loops(), hk_isa_name(hk_isa()));
     hrt_progress_start(&job->progress, stdout, job->config->steps, job->config->log_every,
                        program->loads > 0);
     // A launcher gives ranks a terminal of its own, whatever its output goes to.

@@ -90,6 +90,7 @@ static int run_command(const struct hrt_run *run, struct hrt_error *error) {
     return HRT_EXIT_USAGE;
 }
 
+// Whether it computes.
 static bool needs_ranks(const struct hrt_run *run) {
     const struct hrt_arguments *arguments = run->arguments;
     return !arguments->help && !arguments->version && arguments->command != HRT_INFO;
@@ -161,7 +162,8 @@ static bool join(const struct hrt_run *run, struct hrt_program *program, int arg
 static bool start(const struct hrt_run *run, struct hrt_program *program, int argc, char **argv,
                   struct hrt_error *error) {
     const bool sound = check_processor(program, error) &&
-                       hrt_options_parse(run->arguments, argc, argv, program, error);
+                       hrt_options_parse(run->arguments, argc, argv, program, error) &&
+                       (!needs_ranks(run) || run->arguments->threads || hrt_openmp_check(error));
     const bool others = has_others(program);
     if (!others && (!sound || !needs_ranks(run))) return sound;
     if (sound) hk_isa(); // One that HECATE_ISA ends is not waited for yet.

@@ -6,7 +6,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+bool hrt_openmp_check(struct hrt_error *error) {
+    const char *text = getenv("OMP_NUM_THREADS");
+    if (!text || !*text) return true;
+    char *end;
+    const long threads = strtol(text, &end, 10);
+    end += strspn(end, " \t");
+    if (threads >= 1 && threads <= HRT_THREADS_MOST && (!*end || *end == ',')) return true;
+    return hrt_fail_usage(error, "OMP_NUM_THREADS is '%s'; it takes a number of threads, 1 to %d",
+                          text, HRT_THREADS_MOST);
+}
 
 int hrt_threads_of_rank(int cores, int all, int ranks) {
     // Bound ranks are spread over all cores: as many share these as their part of all says.
@@ -31,7 +43,8 @@ int hrt_local_ranks(void) {
 
 // Sets `name` unless the environment has it, or `other` says something about the same.
 static bool set(const char *name, const char *value, const char *const *other) {
-    if (getenv(name)) return false;
+    const char *given = getenv(name);
+    if (given && *given) return false;
     for (; *other; other++) {
         if (getenv(*other)) return false;
     }

@@ -2,6 +2,16 @@
 #ifndef HECATE_RUNTIME_CLI_OPENMP_H
 #define HECATE_RUNTIME_CLI_OPENMP_H
 
+#include <stdbool.h>
+
+#include "runtime/base/error.h"
+
+enum { HRT_THREADS_MOST = 4096 };
+
+// Whether OMP_NUM_THREADS, where it is set, is a number of threads, or a list (of levels, of which programs
+// have one) that begins with one. Else a usage error. What OpenMP makes of other variables it tells itself.
+bool hrt_openmp_check(struct hrt_error *error);
+
 // Threads for one rank: it may run on `cores` of `all` cores that the run has on this node, for
 // `ranks` ranks. Ranks that are not bound to cores, or bound to a socket that others are bound to as
 // well, share them evenly. At least 1.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/base/suggest.h"
+#include "runtime/cli/openmp.h"
 
 static const struct command_row {
     enum hrt_command command;
@@ -73,7 +74,7 @@ static const struct option_row {
     {"--topk", "N", DRAWS, NULL, HRT_INTEGER(0, 1e12), AT(topk),
      "draw among the N likeliest (default 0: all)"},
     {"--params", NULL, HRT_INFO, NULL, HRT_FLAG, AT(params), "list every parameter"},
-    {"--threads", "N", RUNS, NULL, HRT_INTEGER(1, 4096), AT(threads),
+    {"--threads", "N", RUNS, NULL, HRT_INTEGER(1, HRT_THREADS_MOST), AT(threads),
      "(default: OMP_NUM_THREADS, or all cores)"},
     {"--set", "KEY=VALUE", ALL, "", SETTING, "any setting that `info` lists; may be repeated"},
     {"--help", NULL, ALL, NULL, HRT_FLAG, AT(help), "print this"},

@@ -121,6 +121,42 @@ static void threads_are_the_users_choice(void **state) {
     }
 }
 
+static void bad_numbers_of_threads_are_refused(void **state) {
+    static const char *const bad[] = {"100000", "4097", "0", "-3", "abc", "2x", ",2", " "};
+    static const char *const good[] = {"1", " 2 ", "2,1", "2, 1"};
+    char command[160];
+    (void)state;
+    for (int i = 0; i < (int)(sizeof bad / sizeof *bad); i++) {
+        snprintf(command, sizeof command,
+                 "export OMP_NUM_THREADS='%s'; bigram_f32 train --data text --steps 1", bad[i]);
+        struct result r = run_shell(command);
+        assert_int_equal(r.code, 2);
+        assert_non_null(strstr(r.err, "bigram: error: OMP_NUM_THREADS is '"));
+        assert_non_null(strstr(r.err, "'; it takes a number of threads, 1 to 4096\n"));
+        release(&r);
+    }
+    for (int i = 0; i < (int)(sizeof good / sizeof *good); i++) {
+        snprintf(command, sizeof command,
+                 "export OMP_NUM_THREADS='%s'; bigram_f32 train --data text --steps 1", good[i]);
+        expect_success(command);
+    }
+    // An option of one's own comes first; empty is not set; nothing computes.
+    expect_success("OMP_NUM_THREADS=100000 bigram_f32 train --data text --steps 1 --threads 1");
+    expect_success("OMP_NUM_THREADS=100000 bigram_f32 info");
+    struct result r = run_shell("OMP_NUM_THREADS= bigram_f32 train --data text --steps 1");
+    assert_int_equal(r.code, 0);
+    release(&r);
+    // The rest is OpenMP's: it says what it does not take, and goes on.
+    r = run_shell("export OMP_THREAD_LIMIT=x OMP_STACKSIZE=x GOMP_SPINCOUNT=x; "
+                  "bigram_f32 train --data text --steps 1");
+    assert_int_equal(r.code, 0);
+    release(&r);
+    r = run_shell("OMP_THREAD_LIMIT=1 bigram_f32 train --data text --steps 1");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "threads 1,"));
+    release(&r);
+}
+
 static void training_goes_on_from_loaded_parameters(void **state) {
     (void)state;
     expect_success("bigram_f32 train --data text --steps 100 --save a.st --log first "
@@ -348,6 +384,7 @@ int main(void) {
         cmocka_unit_test(train_save_eval_and_sample_fit_together),
         cmocka_unit_test(equal_seeds_give_equal_bits),
         cmocka_unit_test(threads_are_the_users_choice),
+        cmocka_unit_test(bad_numbers_of_threads_are_refused),
         cmocka_unit_test(training_goes_on_from_loaded_parameters),
         cmocka_unit_test(words_are_printed_as_ids),
         cmocka_unit_test(gradients_are_checked),
