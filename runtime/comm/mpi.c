@@ -185,7 +185,7 @@ static bool join(struct hrt_comm *comm, struct hrt_mpi *own, const char *topolog
 
     int machine = 0; // Ranks of this machine, whatever the topology says.
     for (int r = 0; r < own->size; r++)
-        machine += strcmp(own->peer[r].host, own->peer[own->rank].host) == 0;
+        machine += hrt_mpi_same_machine(&own->peer[r], &own->peer[own->rank]);
     const bool crowded = machine >= sysconf(_SC_NPROCESSORS_ONLN);
     own->spins = crowded ? 10 : 2000;
     own->interval_ns = machine > sysconf(_SC_NPROCESSORS_ONLN) ? 1000000 : 200000;
@@ -210,6 +210,8 @@ static struct hrt_mpi *reserve(int size) {
 // it is faster than the kernel's. TCP: messages of up to a piece leave at once, since the rendezvous
 // of larger ones waits until both sides call MPI.
 static void set_open_mpi(void) {
+    // Its shared memory takes ranks with equal process numbers for one process, and crashes.
+    if (hrt_mpi_is_apart()) setenv("OMPI_MCA_btl", "^vader", 0);
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
     setenv("OMPI_MCA_btl_tcp_eager_limit", "2097152", 0);
     setenv("OMPI_MCA_btl_tcp_max_send_size", "2097152", 0);

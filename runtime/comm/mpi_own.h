@@ -28,7 +28,8 @@ struct hrt_mpi_pieces {
 struct hrt_mpi_peer {
     char host[64];
     int64_t process;
-    uint64_t processes; // Which numbering of processes it lives in (its PID namespace).
+    uint64_t boot;      // The machine, as long as it runs; 0: unknown.
+    uint64_t processes; // Which numbering of processes it lives in (its PID namespace); 0: unknown.
     int32_t launched;   // Its rank in MPI_COMM_WORLD.
 };
 
@@ -39,7 +40,6 @@ struct hrt_mpi {
     struct hrt_mpi_peer *peer; // [size]
     int *watch;            // [size] A descriptor that tells when the rank's process ends, or -1.
     atomic_int *announced; // Shared by the ranks of this machine: somebody prints the message.
-    MPI_Win announced_window;
 
     int timeout;      // Seconds without a sign of life after which a rank counts as lost.
     int patience;     // Seconds after which one that others wait for does, though it lives.
@@ -83,6 +83,21 @@ struct hrt_mpi_vigil {
 };
 void hrt_mpi_vigil_begin(struct hrt_mpi_vigil *vigil, int seconds);
 void hrt_mpi_vigil_end(struct hrt_mpi_vigil *vigil);
+
+// mpi_machine.c: who this rank is.
+void hrt_mpi_peer_self(struct hrt_mpi_peer *peer, int launched);
+
+// Whether two ranks are on one machine; and whether each can name the other's process there.
+bool hrt_mpi_same_machine(const struct hrt_mpi_peer *a, const struct hrt_mpi_peer *b);
+bool hrt_mpi_same_processes(const struct hrt_mpi_peer *a, const struct hrt_mpi_peer *b);
+
+// Whether this process has been put into a PID namespace that its launcher is not in, such as a container of
+// its own. It may then have the same process number as other ranks. To be asked before MPI starts.
+bool hrt_mpi_is_apart(void);
+
+// A number in memory that the ranks of this machine share, 0 at first. Every rank calls it. NULL: no memory.
+atomic_int *hrt_mpi_flag_open(const struct hrt_mpi *own);
+void hrt_mpi_flag_close(atomic_int *flag);
 
 // mpi_pieces.c: posts `bytes` at `data` as one or more MPI messages to or from `peer`. An error of
 // MPI ends the job.

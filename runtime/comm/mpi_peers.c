@@ -13,8 +13,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,41 +41,21 @@ static int open_process(int64_t process) {
 #endif
 }
 
-// One flag in memory that the ranks of this machine share.
-static void share_flag(struct hrt_mpi *own) {
-    MPI_Comm machine;
-    int rank;
-    MPI_Comm_split_type(own->collectives, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
-    MPI_Comm_rank(machine, &rank);
-    void *flag = NULL;
-    MPI_Aint bytes = 0;
-    int unit = 1;
-    MPI_Win_allocate_shared(rank == 0 ? sizeof(atomic_int) : 0, 1, MPI_INFO_NULL, machine, &flag,
-                            &own->announced_window);
-    MPI_Win_shared_query(own->announced_window, 0, &bytes, &unit, &flag);
-    own->announced = flag;
-    if (rank == 0) atomic_init(own->announced, 0);
-    MPI_Barrier(machine);
-    MPI_Comm_free(&machine);
-}
-
 void hrt_mpi_peers_open(struct hrt_mpi *own, int launched) {
-    struct hrt_mpi_peer self = {.process = getpid(), .launched = launched};
-    struct stat namespace;
-    gethostname(self.host, sizeof self.host - 1);
-    if (stat("/proc/self/ns/pid", &namespace) == 0) self.processes = namespace.st_ino;
+    struct hrt_mpi_peer self;
+    hrt_mpi_peer_self(&self, launched);
     MPI_Allgather(&self, sizeof self, MPI_BYTE, own->peer, sizeof self, MPI_BYTE, own->collectives);
     for (int r = 0; r < own->size; r++) {
         const struct hrt_mpi_peer *peer = &own->peer[r];
-        const bool here = self.processes && peer->processes == self.processes &&
-                          strcmp(peer->host, self.host) == 0;
+        const bool here = hrt_mpi_same_processes(peer, &self);
         own->watch[r] = here && r != own->rank ? open_process(peer->process) : -1;
     }
-    share_flag(own);
+    own->announced = hrt_mpi_flag_open(own);
+    if (!own->announced) hrt_mpi_fail(own, MPI_ERR_NO_MEM, -1, "watching ranks");
 }
 
 void hrt_mpi_peers_close(struct hrt_mpi *own) {
-    MPI_Win_free(&own->announced_window);
+    hrt_mpi_flag_close(own->announced);
     for (int r = 0; r < own->size; r++) {
         if (own->watch[r] >= 0) close(own->watch[r]);
     }
@@ -101,9 +79,7 @@ static void end_process(const struct hrt_mpi *own, int rank) {
 // Who ends the process of a rank that hangs: the first other rank of its machine; -1: there is none.
 static int keeper_of(const struct hrt_mpi *own, int lost) {
     for (int r = 0; lost >= 0 && r < own->size; r++) {
-        if (r != lost && own->peer[r].processes == own->peer[lost].processes &&
-            strcmp(own->peer[r].host, own->peer[lost].host) == 0)
-            return r;
+        if (r != lost && hrt_mpi_same_processes(&own->peer[r], &own->peer[lost])) return r;
     }
     return -1;
 }
@@ -147,7 +123,7 @@ static _Noreturn void end(struct hrt_mpi *own, int lost, enum seen seen, const c
         wait_seconds(0.1);
         hrt_mpi_heart_follow(own->heart);
     }
-    if (atomic_exchange(own->announced, 1) != 0) {
+    if (own->announced && atomic_exchange(own->announced, 1) != 0) {
         wait_seconds(5); // The alarm of the rank that prints ends us.
         leave(true);
     }
