@@ -9,13 +9,13 @@ echo "== Style: clang-format"
 git ls-files '*.c' '*.h' | grep -v '\.golden\.' | xargs -r clang-format --dry-run -Werror
 
 echo "== Build"
-cmake -G Ninja -B build -S .
+cmake -G Ninja -B build -S . -DHECATE_WERROR=ON
 cmake --build build
 
 echo "== Build with sanitizers"
 wide=ON # Without bf16 in AVX-512, its kernels are compiled for AVX2, so that none is skipped.
 if grep -q avx512_bf16 /proc/cpuinfo; then wide=OFF; fi
-cmake -G Ninja -B build-sanitize -S . -DHECATE_SANITIZE=ON -DHECATE_WIDE=$wide
+cmake -G Ninja -B build-sanitize -S . -DHECATE_WERROR=ON -DHECATE_SANITIZE=ON -DHECATE_WIDE=$wide
 cmake --build build-sanitize
 
 echo "== Tests with sanitizers"
@@ -24,7 +24,7 @@ export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktra
 ctest --test-dir build-sanitize --output-on-failure -j2 -L 'unit|text|sanitized'
 
 echo "== Fuzzing, a minute"
-cmake -G Ninja -B build-fuzz -S . -DHECATE_FUZZ=ON -DCMAKE_C_COMPILER=clang
+cmake -G Ninja -B build-fuzz -S . -DHECATE_WERROR=ON -DHECATE_FUZZ=ON -DCMAKE_C_COMPILER=clang
 cmake --build build-fuzz
 ctest --test-dir build-fuzz --output-on-failure -j2
 

@@ -13,11 +13,10 @@
 // Read by the signal handler: an entry is there when its first byte is.
 enum { TEMPORARIES_MAX = 8, PATH_BYTES = 4096 };
 static char temporary[TEMPORARIES_MAX][PATH_BYTES];
-static volatile sig_atomic_t count;
 static volatile sig_atomic_t child_process;
 
 static void remove_all(void) {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < TEMPORARIES_MAX; i++) {
         if (temporary[i][0]) unlink(temporary[i]);
     }
 }
@@ -50,17 +49,17 @@ static bool complain(const char *path) {
 }
 
 static bool remember(const char *path) {
+    const size_t bytes = strlen(path) + 1;
     int at = 0;
-    while (at < count && temporary[at][0]) at++;
-    if (at == TEMPORARIES_MAX || strlen(path) >= PATH_BYTES) return false;
-    strcpy(temporary[at] + 1, path + 1); // The first byte last: it says that the rest is there.
+    while (at < TEMPORARIES_MAX && temporary[at][0]) at++;
+    if (at == TEMPORARIES_MAX || bytes < 2 || bytes > PATH_BYTES) return false;
+    memcpy(temporary[at] + 1, path + 1, bytes - 1); // The first byte last: then the rest is there.
     temporary[at][0] = path[0];
-    if (at == count) count++;
     return true;
 }
 
 static void forget(const char *path) {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < TEMPORARIES_MAX; i++) {
         if (strcmp(temporary[i], path) == 0) temporary[i][0] = '\0';
     }
 }
