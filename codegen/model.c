@@ -193,7 +193,8 @@ static MlirOperation step_loads_of(struct hec_emitter *e, MlirOperation set) {
     const struct hec_ops ops = hec_ops_below(e->module);
     MlirOperation found = {0};
     for (int i = 0; i < ops.count; i++) {
-        if (!hec_op_is(ops.op[i], HEC_OP_step_loads)) continue;
+        if (!hec_op_is(ops.op[i], HEC_OP_fractions) || !hec_get_bool(ops.op[i], "per_step"))
+            continue;
         const MlirOperation of = hec_find_symbol(e->module, hec_get_string(ops.op[i], "set"));
         if (mlirOperationIsNull(set) || mlirOperationEqual(of, set)) found = ops.op[i];
     }

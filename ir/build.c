@@ -329,6 +329,7 @@ static bool read_settings(struct hec_build *build) {
         hec_build_error(build, at, "not yet: train.precision = %s", precision ? precision : "none");
     }
     build->world = count_of(build, "cluster.nodes") * count_of(build, "cluster.devices");
+    build->group = count_of(build, "train.group"); // 0 of a word: iteration.
     char *end = NULL;
     build->batch = batch ? strtoll(batch, &end, 10) : 0;
     if (build->batch < 1 || *end) {

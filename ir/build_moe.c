@@ -55,20 +55,43 @@ static void keep_loads(struct hec_scope *scope, const struct hec_moe *moe, MlirV
     hec_build_op(&scope->b, HEC_OP_stash, moe->layers > 0 ? 2 : 1, in, 0, NULL, 1, &name);
 }
 
-// What the auxiliary loss weighs the scores with: loads, ids, or the loads of the step so far.
-static MlirValue counts_of(struct hec_scope *scope, const struct hec_moe *moe,
-                           MlirOperation router) {
-    const MlirValue loads = hec_result(router, 3);
-    if (moe->aux_per == HEC_AUX_SEQUENCE) return hec_result(router, 2);
-    if (moe->aux_per == HEC_AUX_LAYER) return loads;
+// Appends the attribute `group`, unless all sequences of an iteration are one.
+static int add_group(const struct hec_build *build, int attributes, MlirNamedAttribute *attribute) {
+    if (build->group) attribute[attributes++] = hec_attr_int(build->context, "group", build->group);
+    return attributes;
+}
+
+// The experts' fractions of the picks, which the auxiliary loss weighs mean scores with.
+static MlirValue build_fractions(struct hec_scope *scope, const struct hec_moe *moe,
+                                 MlirOperation router, MlirType type) {
     const struct hec_build *build = scope->build;
+    const MlirContext c = build->context;
     const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
-    const MlirNamedAttribute name =
-        hec_attr_symbol(build->context, "set", hec_get_string(set, "sym_name"));
-    const MlirValue in[] = {loads, scope->layer};
-    hec_build_at(scope, moe->at, "step_loads");
-    return hec_build_value(&scope->b, HEC_OP_step_loads, moe->layers > 0 ? 2 : 1, in,
-                           mlirValueGetType(loads), 1, &name);
+    MlirNamedAttribute attribute[3] = {hec_attr_symbol(c, "set", hec_get_string(set, "sym_name"))};
+    int attributes = 1;
+    if (moe->aux_per == HEC_AUX_SEQUENCE) {
+        attribute[attributes++] = hec_attr_int(c, "group", 1);
+    } else {
+        attributes = add_group(build, attributes, attribute);
+    }
+    if (moe->aux_per == HEC_AUX_BATCH) attribute[attributes++] = hec_attr_bool(c, "per_step", true);
+    const MlirValue in[] = {hec_result(router, 2), scope->layer};
+    hec_build_at(scope, moe->at, "fractions");
+    return hec_build_value(&scope->b, HEC_OP_fractions, moe->layers > 0 ? 2 : 1, in, type,
+                           attributes, attribute);
+}
+
+static MlirValue build_aux(struct hec_scope *scope, const struct hec_moe *moe,
+                           MlirOperation router) {
+    const MlirNamedAttribute score = score_of(scope->build->context, moe);
+    const MlirNamedAttribute coef = hec_attr_float(scope->build->context, "coef", moe->aux);
+    const MlirValue scores = hec_result(router, 0);
+    hec_build_at(scope, moe->at, "mean_scores");
+    const MlirValue means = hec_build_one(scope, HEC_OP_mean_scores, 1, &scores, 1, &score);
+    const MlirType type = mlirValueGetType(means);
+    const MlirValue in[] = {means, build_fractions(scope, moe, router, type)};
+    hec_build_at(scope, moe->at, moe->z != 0 ? "aux" : "auxiliary");
+    return hec_build_one(scope, HEC_OP_aux_loss, 2, in, 1, &coef);
 }
 
 // Auxiliary loss plus z-loss; null when the moe has neither.
@@ -77,15 +100,7 @@ static MlirValue build_losses(struct hec_scope *scope, const struct hec_moe *moe
     const MlirContext c = scope->build->context;
     MlirValue loss[2];
     int losses = 0;
-    if (moe->aux != 0) {
-        const MlirNamedAttribute attribute[] = {
-            hec_attr_float(c, "coef", moe->aux), hec_attr_int(c, "topk", moe->topk),
-            score_of(c, moe), hec_attr_bool(c, "per_step", true)};
-        const bool step = moe->aux_per == HEC_AUX_BATCH;
-        const MlirValue in[] = {hec_result(router, 0), counts_of(scope, moe, router)};
-        hec_build_at(scope, moe->at, moe->z != 0 ? "aux" : "auxiliary");
-        loss[losses++] = hec_build_one(scope, HEC_OP_aux_loss, 2, in, step ? 4 : 3, attribute);
-    }
+    if (moe->aux != 0) loss[losses++] = build_aux(scope, moe, router);
     if (moe->z != 0) {
         const MlirNamedAttribute coef = hec_attr_float(c, "coef", moe->z);
         hec_build_at(scope, moe->at, moe->aux != 0 ? "z" : "auxiliary");
@@ -114,16 +129,17 @@ static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *mo
     const MlirStringRef expert = build_expert(scope, moe);
     const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
     const MlirContext c = build->context;
-    const MlirNamedAttribute attribute[] = {
+    MlirNamedAttribute attribute[5] = {
         hec_attr_symbol(c, "set", hec_get_string(set, "sym_name")),
         hec_attr_symbol(c, "expert", expert),
         hec_attr_float(c, "capacity", moe->capacity),
         hec_attr_string(c, "drop", moe->drop == HEC_DROP_POSITION ? "position" : "lowest"),
     };
+    const int attributes = moe->capacity > 0 ? add_group(build, 4, attribute) : 2;
     const MlirValue in[] = {x, hec_result(router, 1), hec_result(router, 2), scope->layer};
     hec_build_at(scope, moe->at, moe->shared ? "routed" : "y");
     return hec_build_one(scope, HEC_OP_experts, mlirValueIsNull(scope->layer) ? 3 : 4, in,
-                         moe->capacity > 0 ? 4 : 2, attribute);
+                         attributes, attribute);
 }
 
 // Adds the shared expert's output to `routed`, and its own auxiliary loss to the scope's.

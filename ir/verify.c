@@ -26,7 +26,8 @@ static bool is_common(MlirStringRef name) {
         "epilogue",    // Of moe.fused: runs for each finished block of the product before.
         "rounds",      // Of products: operands become bf16.
         "rounded",     // Of parameters: products read a bf16 copy.
-        "per_step",    // Of aux_loss: counts are a step's so far.
+        "group",       // Of what counts picks: sequences of a group, which is counted alone.
+        "per_step",    // Of moe.fractions.
         "grad_layers", // Of moe.set: materialize.
         "limited",     // Of moe.set, as rows_max: distribute-experts.
         "rows_max",

@@ -28,7 +28,7 @@ struct hec_setting_row {
     enum hec_setting_type type;
     int flags;
     enum hec_measure measure; // Unit that a number must have (counts may have HEC_BYTES, too).
-    const char *values;       // Choices, separated by '|'.
+    const char *values;       // Choices, separated by '|'; of a number, words in its place.
     const char *standard;     // Default, as text.
     double smallest, largest; // Of a number; largest 0: no limit.
     int position;             // As an argument without a name of its parent: 1 is the first. Or 0.

@@ -5,11 +5,6 @@
 #include "lang/check.h"
 #include "lang/settings.h"
 
-static void not_yet(struct hec_diag *diag, struct hec_span at, const char *what,
-                    const char *target) {
-    hec_diag_report(diag, HEC_ERROR, at, "not yet: %s (target %s)", what, target);
-}
-
 static void check_settings(const struct hec_program *program, const char *target,
                            struct hec_diag *diag) {
     for (int i = 0; i < program->settings; i++) {
@@ -35,21 +30,13 @@ static int64_t count_of(const struct hec_program *program, const char *key) {
 }
 
 // One process: every policy computes the same, so those that need no other process are accepted.
-static void check_cluster(const struct hec_program *program, const char *target,
-                          struct hec_diag *diag) {
+static void check_cluster(const struct hec_program *program, struct hec_diag *diag) {
     const int64_t nodes = count_of(program, "cluster.nodes");
     const int64_t devices = count_of(program, "cluster.devices");
-    const int64_t iteration = count_of(program, "parallel.microbatch") * nodes * devices;
     const struct hec_setting *experts = find(program, "parallel.experts");
-    const struct hec_setting *group = find(program, "train.group");
     if (nodes * devices == 1 && experts->given && strcmp(experts->value, "ep")) {
         hec_diag_report(diag, HEC_WARNING, experts->at,
                         "one process holds every expert: `%s` runs like `ep`", experts->value);
-    }
-    if (group->given && strtoll(group->value, NULL, 10) != iteration) {
-        not_yet(diag, group->at, "statistics over more or less than one iteration", target);
-        hec_diag_report(diag, HEC_NOTE, HEC_NOWHERE, "one iteration has %lld sequences",
-                        (long long)iteration);
     }
 }
 
@@ -57,6 +44,6 @@ bool hec_check_target(const struct hec_program *program, const char *target,
                       struct hec_diag *diag) {
     const uint32_t errors_before = diag->errors;
     check_settings(program, target, diag);
-    check_cluster(program, target, diag);
+    check_cluster(program, diag);
     return diag->errors == errors_before;
 }

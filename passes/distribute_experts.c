@@ -5,7 +5,7 @@
 //            ... the experts' operations on rows, what backward needs of them stashed
 //            %y = moe.combine(%rows, %pair, %slot)
 //            With a capacity, %first, %pair and %slot are those of a moe.limit.
-//   after    %loads = fssdp.exchange(%ids, %i)
+//   after    fssdp.exchange(%ids, %i)
 //            %n = fssdp.waves(%i)
 //            scf.for %w = 0 to %n {
 //                %r, %g, %first = fssdp.dispatch(%x, %weights, %w, %i)
@@ -15,7 +15,7 @@
 //            %y = fssdp.collect(%i)
 //            @backward: the waves in descending order. Slots hold what the last wave saved; for the
 //            others, fssdp.again says 1, and the rows are sent and computed once more.
-//            With a capacity, %kept, %loads = fssdp.drop(%ids, %weights, %i) comes first, over the
+//            With a capacity, %kept = fssdp.drop(%ids, %weights, %i) comes first, over the
 //            tokens of all ranks, and the route is that of %kept.
 //
 // Why      An expert's computation is the same wherever its rows come from. So everything before
@@ -25,7 +25,7 @@
 //          computed again at will, but not moe.permute and moe.gate_rows.
 // Leaves   `rows` has room for the rows of a wave: hecate.rows_max of them, or one and a quarter times
 //          those that a rank sends.
-//          Auxiliary losses read the loads of all ranks and are this rank's share of the whole.
+//          Auxiliary losses are this rank's share of the whole.
 //          With hecate.experts = "replicate", nothing else changes: every rank computes its rows.
 // Reports  experts of which a value is used outside of their waves; mixtures whose result nothing uses.
 #include "passes/pass.h"
@@ -445,11 +445,13 @@ static MlirOperation drop_together(struct exchange *x, struct hec_builder *b, Ml
     const MlirValue in[] = {hec_result(router, 2), hec_result(router, 1)};
     if (!mlirValueEqual(hec_operand(limit, 0), in[1]))
         fail(x, limit, "not yet: drops by weights that are not the router's");
-    const MlirType type[] = {mlirValueGetType(in[0]), mlirValueGetType(hec_result(router, 3))};
-    const MlirOperation drop = build(b, x, HEC_OP_drop, 2, in, (MlirValue){0}, x->layer, 2, type);
+    const MlirType type = mlirValueGetType(in[0]);
+    const MlirOperation drop = build(b, x, HEC_OP_drop, 2, in, (MlirValue){0}, x->layer, 1, &type);
     hec_set_attr(drop, hec_attr_float(b->context, "capacity", hec_get_float(limit, "capacity")));
     hec_set_attr(drop, hec_attr(b->context, "drop",
                                 mlirOperationGetAttributeByName(limit, HEC_STR("drop"))));
+    if (hec_has_attr(limit, "group"))
+        hec_set_attr(drop, hec_attr_int(b->context, "group", hec_get_int(limit, "group")));
     hec_set_attr(x->set, hec_attr_bool(b->context, "limited", true));
     mlirOperationSetOperand(x->route, 0, hec_result(drop, 0));
     for (int i = 0; i < 3; i++)
@@ -458,42 +460,15 @@ static MlirOperation drop_together(struct exchange *x, struct hec_builder *b, Ml
     return drop;
 }
 
-// The route of all ranks, right behind the router: auxiliary losses read the loads of all of them.
-static void exchange_loads(struct exchange *x, MlirOperation router, MlirOperation backward) {
+// What all ranks do together right behind the router: drop picks, and route the others.
+static void exchange_ids(struct exchange *x, MlirOperation router) {
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(router));
     hec_builder_for(&b, router);
-    b.at = hec_loc_named("all_loads", hec_loc_strip(b.at));
-    const MlirValue own = hec_result(router, 3);
+    b.at = hec_loc_strip(b.at);
     const MlirOperation limit = user_of(x, hec_result(x->route, 1), HEC_OP_limit);
-    MlirOperation exchange = {0};
-    MlirValue ids = hec_result(router, 2), all = {0};
-    if (limit.ptr) {
-        exchange = drop_together(x, &b, router, limit);
-        ids = hec_result(exchange, 0);
-        all = hec_result(exchange, 1);
-    }
-    if (!limit.ptr || x->move) {
-        const MlirType type = mlirValueGetType(own);
-        exchange = build(&b, x, HEC_OP_exchange, 1, &ids, (MlirValue){0}, x->layer, 1, &type);
-        if (!limit.ptr) all = hec_result(exchange, 0);
-    }
-    const MlirOperation step = user_of(x, own, HEC_OP_step_loads);
-    if (step.ptr) mlirOperationSetOperand(step, 0, all);
-    const MlirOperation loss = user_of(x, own, HEC_OP_aux_loss), kept = stash_of(own);
-    if (!loss.ptr || !x->sound) return;
-    mlirOperationSetOperand(loss, 1, all);
-    if (!backward.ptr || !kept.ptr) return;
-    const MlirOperation stash = make_slot(x, all, "all_loads", exchange);
-    struct hec_ops ops = hec_ops_below(backward);
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_aux_loss_grad)) continue;
-        const MlirOperation read = hec_defining(hec_operand(ops.op[k], 2));
-        if (!hec_op_is(read, HEC_OP_fetch) || slot_key(read) != slot_key(kept)) continue;
-        x->layer_back = layer_around(ops.op[k]);
-        b = hec_builder_before(ops.op[k]);
-        mlirOperationSetOperand(ops.op[k], 2, fetch(&b, x, stash));
-    }
-    free(ops.op);
+    MlirValue ids = hec_result(router, 2);
+    if (limit.ptr) ids = hec_result(drop_together(x, &b, router, limit), 0);
+    if (x->move) build(&b, x, HEC_OP_exchange, 1, &ids, (MlirValue){0}, x->layer, 0, NULL);
 }
 
 // ---- the pass
@@ -509,7 +484,7 @@ static bool distribute(MlirOperation module, MlirOperation route, bool move) {
     } else if (!hec_op_is(router, HEC_OP_router)) {
         fail(&x, route, "the ids come from no moe.router");
     }
-    if (x.sound) exchange_loads(&x, router, backward);
+    if (x.sound) exchange_ids(&x, router);
     if (x.sound && move) find_forward(&x);
     if (x.sound && move && backward.ptr) find_backward(&x, backward);
     if (x.sound && move) distribute_forward(&x);

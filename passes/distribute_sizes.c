@@ -7,22 +7,14 @@ enum { RANK_ROOM = 64 };
 
 // ---- losses
 
-// Whether the loss is a mean over tokens (z_loss) or sequences, and not of the loads of all tokens.
-static bool is_mean(MlirOperation op) {
-    const enum hec_op id = hec_op_of(op);
-    if (id == HEC_OP_z_loss || id == HEC_OP_z_loss_grad) return true;
-    const MlirValue counts = hec_operand(op, id == HEC_OP_aux_loss ? 1 : 2);
-    return hec_tensor_of(mlirValueGetType(counts)).rank > 1;
-}
-
 void hec_share_losses(MlirOperation module, double world) {
     struct hec_ops ops = hec_ops_below(module);
     for (int k = 0; k < ops.count; k++) {
         const enum hec_op id = hec_op_of(ops.op[k]);
-        const bool z = id == HEC_OP_z_loss || id == HEC_OP_z_loss_grad;
-        if (!z && id != HEC_OP_aux_loss && id != HEC_OP_aux_loss_grad) continue;
-        const double parts = is_mean(ops.op[k]) ? world : world * world;
-        const double coef = hec_get_float(ops.op[k], "coef") / parts;
+        if (id != HEC_OP_z_loss && id != HEC_OP_z_loss_grad && id != HEC_OP_aux_loss &&
+            id != HEC_OP_aux_loss_grad)
+            continue;
+        const double coef = hec_get_float(ops.op[k], "coef") / world;
         hec_set_attr(ops.op[k], hec_attr_float(mlirOperationGetContext(module), "coef", coef));
     }
     free(ops.op);

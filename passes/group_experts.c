@@ -88,13 +88,16 @@ static MlirValue call(struct hec_builder *b, MlirOperation func, int operands,
 static MlirOperation limit(struct hec_builder *b, MlirOperation experts, MlirOperation route) {
     if (!hec_has_attr(experts, "capacity")) return route;
     const MlirStringRef drop = hec_get_string(experts, "drop");
+    const bool grouped = hec_has_attr(experts, "group");
     const MlirNamedAttribute attribute[] = {
         hec_attr_float(b->context, "capacity", hec_get_float(experts, "capacity")),
         hec_attr(b->context, "drop", mlirStringAttrGet(b->context, drop)),
+        hec_attr_int(b->context, "group", grouped ? hec_get_int(experts, "group") : 0),
     };
     const MlirValue in[] = {hec_operand(experts, 1), hec_result(route, 0), hec_result(route, 1),
                             hec_result(route, 2)};
-    const MlirOperation kept = hec_build_inferred(b, HEC_OP_limit, 4, in, 2, attribute);
+    const MlirOperation kept =
+        hec_build_inferred(b, HEC_OP_limit, 4, in, grouped ? 3 : 2, attribute);
     assert(!mlirOperationIsNull(kept));
     return kept;
 }

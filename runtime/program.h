@@ -192,16 +192,6 @@ struct hrt_program {
                      double scale, double share);
 };
 
-// Emitted code, of losses that balance experts per batch: counts = loads, and those of the step's earlier
-// iterations, which `running` holds from `iteration` 1 on. All [experts].
-static inline void hrt_count_step(int32_t *counts, int32_t *running, const int32_t *loads,
-                                  int64_t experts, int64_t iteration) {
-    for (int64_t e = 0; e < experts; e++) {
-        counts[e] = loads[e] + (iteration > 1 ? running[e] : 0);
-        if (iteration > 0) running[e] = counts[e];
-    }
-}
-
 // Runs the command line of a training program: train, eval, sample, info, --help. Returns the exit
 // code: 0 done; 1 data, file or run failed; 2 bad command line. Messages go to stderr.
 int hrt_main(int argc, char **argv, const struct hrt_program *program);

@@ -23,21 +23,18 @@ static void set_rows(struct hec_emitter *e, MlirOperation op, MlirValue first) {
 }
 
 void hec_emit_drop(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue ids = hec_operand(op, 0), loads = hec_result(op, 1);
+    const MlirValue ids = hec_operand(op, 0);
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
-    const bool read = hec_value_home(e, loads).kind != HEC_HOME_NONE;
     hec_statement(e, "hrt_drop(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op),
-                  written(e, op, 0), read ? hec_ref(e, loads) : "NULL", hec_ref(e, ids),
-                  hec_ref(e, hec_operand(op, 1)), hec_product(e, &t, 0, t.rank - 1),
+                  written(e, op, 0), hec_ref(e, ids), hec_ref(e, hec_operand(op, 1)),
+                  hec_product(e, &t, 0, t.rank - 1), hec_group_tokens(e, op, ids),
                   hec_number(e, hec_get_float(op, "capacity")), hec_drop_rule(e, op));
 }
 
 void hec_emit_exchange(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue ids = hec_operand(op, 0), loads = hec_result(op, 0);
+    const MlirValue ids = hec_operand(op, 0);
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
-    const bool read = hec_value_home(e, loads).kind != HEC_HOME_NONE;
-    hec_statement(e, "hrt_route(%s, %s, %s, %s);", hec_route_key(e, op),
-                  read ? hec_ref(e, loads) : "NULL", hec_ref(e, ids),
+    hec_statement(e, "hrt_route(%s, %s, %s);", hec_route_key(e, op), hec_ref(e, ids),
                   hec_product(e, &t, 0, t.rank - 1));
 }
 

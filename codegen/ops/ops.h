@@ -12,8 +12,8 @@ hec_emit_op hec_emit_rope, hec_emit_rope_grad, hec_emit_sdpa, hec_emit_sdpa_grad
 hec_emit_op hec_emit_gather, hec_emit_gather_grad;
 hec_emit_op hec_emit_cross_entropy, hec_emit_cross_entropy_grad;
 hec_emit_op hec_emit_noise, hec_emit_router, hec_emit_router_grad;
-hec_emit_op hec_emit_step_loads, hec_emit_aux_loss, hec_emit_aux_loss_grad, hec_emit_z_loss,
-    hec_emit_z_loss_grad;
+hec_emit_op hec_emit_fractions, hec_emit_mean_scores, hec_emit_mean_scores_grad;
+hec_emit_op hec_emit_aux_loss, hec_emit_aux_loss_grad, hec_emit_z_loss, hec_emit_z_loss_grad;
 hec_emit_op hec_emit_route, hec_emit_limit, hec_emit_permute, hec_emit_combine;
 hec_emit_op hec_emit_gate_rows, hec_emit_gate_rows_grad;
 hec_emit_op hec_emit_drop, hec_emit_exchange;
@@ -34,6 +34,9 @@ const char *hec_epilogue(struct hec_emitter *e, MlirOperation op, int rows);
 
 // "f32", "f64", or "bf16" for an operation that rounds its operands; what it writes is f32 then.
 const char *hec_kernel_suffix(struct hec_emitter *e, MlirOperation op);
+
+// The tokens of a group of `op`, whose ids or weights are `picks`: "0" where all of an iteration are one.
+const char *hec_group_tokens(struct hec_emitter *e, MlirOperation op, MlirValue picks);
 
 // The constant of kernels/limit for the rule that moe.limit or fssdp.drop drops rows by.
 const char *hec_drop_rule(struct hec_emitter *e, MlirOperation op);

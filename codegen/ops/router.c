@@ -108,57 +108,72 @@ void hec_emit_router_grad(struct hec_emitter *e, MlirOperation op) {
                   rule_of(e, op, all, dweights));
 }
 
-// The constant `picks` of this many choices.
-static const char *topk_of(struct hec_emitter *e, MlirOperation op) {
-    const struct hec_tensor t = {
-        .rank = 1, .dim = {HEC_STR("picks")}, .size = {hec_get_int(op, "topk")}};
-    return hec_product(e, &t, 0, 1);
+const char *hec_group_tokens(struct hec_emitter *e, MlirOperation op, MlirValue picks) {
+    if (!hec_has_attr(op, "group")) return "0";
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(picks));
+    const char *positions = hec_product(e, &t, 1, t.rank - 1);
+    const int64_t group = hec_get_int(op, "group");
+    return group == 1 ? positions : HEC_TEXT(e, "%" PRId64 " * %s", group, positions);
 }
 
-// What follows "hk_aux_loss" in a name, and the number of tokens, by what is counted: the loads of
-// all tokens, or the ids of each sequence.
-static const char *aux_of(struct hec_emitter *e, MlirValue p, MlirValue counts,
-                          const char **tokens) {
-    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(p));
-    *tokens = leading(e, p);
-    if (hec_tensor_of(mlirValueGetType(counts)).rank == 1) return "";
-    *tokens = HEC_TEXT(e, "%s, %s", hec_product(e, &t, 0, t.rank - 2),
-                       hec_product(e, &t, t.rank - 2, t.rank - 1));
-    return "_sequence";
-}
-
-void hec_emit_step_loads(struct hec_emitter *e, MlirOperation op) {
-    const MlirOperation set = hec_find_symbol(e->module, hec_get_string(op, "set"));
+// What is passed for a step's loads so far: the counts of the set and layer, and the iteration.
+static const char *running_of(struct hec_emitter *e, MlirOperation op, MlirOperation set) {
+    if (!hec_get_bool(op, "per_step")) return "NULL";
     const bool layered = mlirOperationGetNumOperands(op) > 1;
-    if (layered) e->function->uses_layer = true;
-    hec_statement(e, "hrt_count_step(%s, m->step_loads.%s%s, %s, %s, m->iteration);",
-                  hec_ref(e, hec_result(op, 0)), hec_member(e, set),
-                  layered ? HEC_TEXT(e, "[%s]", e->function->layer) : "",
-                  hec_ref(e, hec_operand(op, 0)), hec_experts(e, set));
+    e->function->uses_layer |= layered;
+    return HEC_TEXT(e, "m->step_loads.%s%s", hec_member(e, set),
+                    layered ? HEC_TEXT(e, "[%s]", e->function->layer) : "");
 }
 
-// The coefficient; a loss per step divides it by the iterations that have been counted.
-static const char *coef_of(struct hec_emitter *e, MlirOperation op) {
-    const char *coef = hec_number(e, hec_get_float(op, "coef"));
-    if (!hec_get_bool(op, "per_step")) return coef;
-    return HEC_TEXT(e, "%s / (m->iteration > 1 ? (double)m->iteration : 1)", coef);
+void hec_emit_fractions(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue ids = hec_operand(op, 0);
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
+    const MlirOperation set = hec_find_symbol(e->module, hec_get_string(op, "set"));
+    const char *to = hec_ref(e, hec_result(op, 0)), *running = running_of(e, op, set);
+    const char *iteration = hec_get_bool(op, "per_step") ? "m->iteration" : "0";
+    const char *sequences = hec_product(e, &t, 0, 1), *tokens = hec_product(e, &t, 1, t.rank - 1);
+    if (e->world > 1) {
+        hec_statement(e, "hrt_fractions(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op), to,
+                      running, hec_ref(e, ids), sequences, tokens, hec_group_tokens(e, op, ids),
+                      iteration);
+        return;
+    }
+    const int64_t group = hec_has_attr(op, "group") ? hec_get_int(op, "group") : 0;
+    hec_statement(e, "hk_fractions_%s(%s, %s, %s, %s, %s, %s, %s, %" PRId64 ", %s);", e->suffix, to,
+                  running, hec_ref(e, ids), sequences, tokens, last(e, ids), hec_experts(e, set),
+                  group, iteration);
+}
+
+void hec_emit_mean_scores(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue p = hec_operand(op, 0);
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(p));
+    hec_statement(e, "hk_mean_scores_%s(%s, %s, %s, %s, %s, %s);", e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, p), hec_product(e, &t, 0, 1),
+                  hec_product(e, &t, 1, t.rank - 1), last(e, p), word_of(e, op, "score", scores));
+}
+
+void hec_emit_mean_scores_grad(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue p = hec_operand(op, 1);
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(p));
+    hec_statement(e, "hk_mean_scores_grad_%s(%s, %s, %s, %s, %s, %s, %s);", e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)), hec_ref(e, p),
+                  hec_product(e, &t, 0, 1), hec_product(e, &t, 1, t.rank - 1), last(e, p),
+                  word_of(e, op, "score", scores));
 }
 
 void hec_emit_aux_loss(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue p = hec_operand(op, 0), counts = hec_operand(op, 1);
-    const char *tokens, *per = aux_of(e, p, counts, &tokens);
-    hec_statement(e, "hk_aux_loss%s_%s(%s, %s, %s, %s, %s, %s, %s, %s);", per, e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, p), hec_ref(e, counts), tokens,
-                  last(e, p), topk_of(e, op), word_of(e, op, "score", scores), coef_of(e, op));
+    const MlirValue means = hec_operand(op, 0);
+    hec_statement(e, "hk_aux_loss_%s(%s, %s, %s, %s, %s, %s);", e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, means), hec_ref(e, hec_operand(op, 1)),
+                  leading(e, means), last(e, means), hec_number(e, hec_get_float(op, "coef")));
 }
 
 void hec_emit_aux_loss_grad(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue p = hec_operand(op, 1), counts = hec_operand(op, 2);
-    const char *tokens, *per = aux_of(e, p, counts, &tokens);
-    hec_statement(e, "hk_aux_loss%s_grad_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s);", per, e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)), hec_ref(e, p),
-                  hec_ref(e, counts), tokens, last(e, p), topk_of(e, op),
-                  word_of(e, op, "score", scores), coef_of(e, op));
+    const MlirValue fractions = hec_operand(op, 1);
+    hec_statement(e, "hk_aux_loss_grad_%s(%s, %s, %s, %s, %s, %s);", e->suffix,
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)),
+                  hec_ref(e, fractions), leading(e, fractions), last(e, fractions),
+                  hec_number(e, hec_get_float(op, "coef")));
 }
 
 void hec_emit_z_loss(struct hec_emitter *e, MlirOperation op) {
@@ -211,10 +226,11 @@ void hec_emit_limit(struct hec_emitter *e, MlirOperation op) {
     const char *result[3], *operand[3];
     for (int i = 0; i < 3; i++) result[i] = hec_ref(e, hec_result(op, i));
     for (int i = 0; i < 3; i++) operand[i] = hec_ref(e, hec_operand(op, i));
-    hec_statement(e, "hk_limit_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);", e->suffix,
+    hec_statement(e, "hk_limit_%s(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);", e->suffix,
                   result[0], result[1], result[2], operand[0], operand[1], operand[2],
                   leading(e, weights), last(e, weights), experts_text(e, first.size[0] - 1),
-                  hec_number(e, hec_get_float(op, "capacity")), hec_drop_rule(e, op));
+                  hec_group_tokens(e, op, weights), hec_number(e, hec_get_float(op, "capacity")),
+                  hec_drop_rule(e, op));
 }
 
 // Between [batch, T, D] and [rows, D]; `slot` is [batch, T, picks].

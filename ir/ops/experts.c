@@ -34,6 +34,7 @@ static bool infer_experts(MlirOperation op, MlirType *result) {
 
 bool hec_check_capacity(MlirOperation op) {
     const MlirStringRef drop = hec_get_string(op, "drop");
+    if (!hec_check_group(op)) return false;
     if (!(hec_get_float(op, "capacity") > 0)) {
         hec_ir_error(op, "capacity is %g", hec_get_float(op, "capacity"));
         return false;

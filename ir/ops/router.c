@@ -151,49 +151,96 @@ const struct hec_traits hec_traits_router_grad = {
 
 // ---- losses that balance the experts, one scalar per layer
 
-static bool check_aux(MlirOperation op, int at) {
-    const struct hec_tensor scores = hec_in(op, at);
-    if (!hec_expect_real(op, "scores", hec_operand(op, at)) ||
-        !hec_expect_rank(op, "scores", &scores, 2) || !check_score(op) ||
-        !hec_expect_int(op, "topk", 1)) {
-        return false;
-    }
-    const MlirValue counts = hec_operand(op, at + 1);
-    if (hec_in(op, at + 1).rank > 1) { // Of each sequence.
-        struct hec_tensor ids = hec_with_element(&scores, hec_i32(op));
-        ids.dim[ids.rank - 1] = HEC_STR("picks");
-        ids.size[ids.rank - 1] = hec_get_int(op, "topk");
-        return hec_expect_rank(op, "scores", &scores, 3) && hec_expect(op, "ids", counts, &ids);
-    }
-    struct hec_tensor loads = hec_slice(&scores, scores.rank - 1, scores.rank);
-    loads.element = hec_i32(op);
-    return hec_expect(op, "loads", counts, &loads);
+// [batch, E] for scores [batch, tokens.., E].
+static struct hec_tensor of_sequences(const struct hec_tensor *scores) {
+    struct hec_tensor t = hec_slice(scores, 0, 1);
+    hec_tensor_append(&t, scores->dim[scores->rank - 1], scores->size[scores->rank - 1]);
+    return t;
 }
 
-// Counts of the set's experts, from one layer's to those of a step.
-static bool verify_step_loads(MlirOperation op) {
+bool hec_check_group(MlirOperation op) {
+    if (!hec_has_attr(op, "group") || hec_get_int(op, "group") > 0) return true;
+    hec_ir_error(op, "group is %" PRId64, hec_get_int(op, "group"));
+    return false;
+}
+
+static bool verify_fractions(MlirOperation op) {
     const MlirStringRef name = hec_get_string(op, "set");
     const MlirOperation set = hec_find_symbol(hec_module_of(op), name);
     if (!hec_op_is(set, HEC_OP_set)) {
         hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
         return false;
     }
-    const struct hec_tensor loads = hec_in(op, 0);
     const bool layered = mlirOperationGetNumOperands(op) > 1;
     if (layered != (hec_get_int(set, "layers") > 0)) {
         hec_ir_error(op, "the set has %s layers", layered ? "no" : "several");
         return false;
     }
-    if (loads.rank != 1 || loads.size[0] != hec_get_int(set, "experts")) {
-        hec_ir_error(op, "loads is %s, expected a count for each expert of the set",
-                     hec_type_text(hec_tensor_type(&loads)).text);
+    struct hec_tensor ids = hec_in(op, 0);
+    const struct hec_tensor out = hec_out(op, 0);
+    if (!hec_expect_rank(op, "ids", &ids, 3) ||
+        !hec_expect_real(op, "fractions", hec_result(op, 0)))
+        return false;
+    const struct hec_tensor lead = hec_slice(&ids, 0, 1), batch = hec_slice(&out, 0, 1);
+    if (ids.size[ids.rank - 1] != hec_get_int(set, "topk") ||
+        !mlirTypeEqual(ids.element, hec_i32(op))) {
+        hec_ir_error(op, "ids is %s, expected the set's picks",
+                     hec_type_text(hec_tensor_type(&ids)).text);
         return false;
     }
-    return hec_expect(op, "counts", hec_result(op, 0), &loads);
+    if (out.rank != 2 || !hec_same_dims(&lead, &batch) ||
+        out.size[1] != hec_get_int(set, "experts")) {
+        hec_ir_error(op, "fractions is %s, expected one of each expert for each sequence",
+                     hec_type_text(hec_tensor_type(&out)).text);
+        return false;
+    }
+    return hec_check_group(op);
 }
 
-// Not pure: it counts.
-const struct hec_traits hec_traits_step_loads = {.verify = verify_step_loads};
+// Not pure: it may count a step.
+const struct hec_traits hec_traits_fractions = {.verify = verify_fractions};
+
+static bool check_scores(MlirOperation op, int at) {
+    const struct hec_tensor scores = hec_in(op, at);
+    return hec_expect_real(op, "scores", hec_operand(op, at)) &&
+           hec_expect_rank(op, "scores", &scores, 3) && check_score(op);
+}
+
+static bool infer_mean_scores(MlirOperation op, MlirType *result) {
+    if (!check_scores(op, 0)) return false;
+    const struct hec_tensor scores = hec_in(op, 0), means = of_sequences(&scores);
+    result[0] = hec_tensor_type(&means);
+    return true;
+}
+
+static bool infer_mean_scores_grad(MlirOperation op, MlirType *result) {
+    if (!check_scores(op, 1)) return false;
+    const struct hec_tensor scores = hec_in(op, 1), means = of_sequences(&scores);
+    result[0] = mlirValueGetType(hec_operand(op, 1));
+    return hec_expect(op, "dmeans", hec_operand(op, 0), &means);
+}
+
+static void gradient_mean_scores(struct hec_gradient *g, MlirOperation op) {
+    static const char *const keys[] = {"score", NULL};
+    const MlirValue scores = hec_operand(op, 0);
+    if (!g->wants(g, scores)) return;
+    MlirNamedAttribute attribute[1];
+    const int attributes = hec_rule_attributes(op, keys, attribute);
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, scores)};
+    const MlirOperation grad =
+        hec_build_inferred(g->builder, HEC_OP_mean_scores_grad, 2, in, attributes, attribute);
+    hec_rule_add(g, scores, hec_result(grad, 0));
+}
+
+static struct hec_cost cost_loss(MlirOperation op) {
+    return hec_cost_per_element(op, 2);
+}
+
+const struct hec_traits hec_traits_mean_scores = {
+    .pure = true, .infer = infer_mean_scores, .gradient = gradient_mean_scores, .cost = cost_loss};
+
+const struct hec_traits hec_traits_mean_scores_grad = {
+    .pure = true, .infer = infer_mean_scores_grad, .cost = cost_loss};
 
 static MlirType scalar_like(MlirOperation op, int operand) {
     const struct hec_tensor t = hec_in(op, operand);
@@ -202,7 +249,12 @@ static MlirType scalar_like(MlirOperation op, int operand) {
 }
 
 static bool infer_aux_loss(MlirOperation op, MlirType *result) {
-    if (!check_aux(op, 0)) return false;
+    const struct hec_tensor means = hec_in(op, 0);
+    if (!hec_expect_real(op, "means", hec_operand(op, 0)) ||
+        !hec_expect_rank(op, "means", &means, 2) ||
+        !hec_expect(op, "fractions", hec_operand(op, 1), &means)) {
+        return false;
+    }
     result[0] = scalar_like(op, 0);
     return true;
 }
@@ -213,29 +265,25 @@ static bool check_dloss(MlirOperation op) {
 }
 
 static bool infer_aux_loss_grad(MlirOperation op, MlirType *result) {
-    if (!check_aux(op, 1) || !check_dloss(op)) return false;
+    const struct hec_tensor fractions = hec_in(op, 1);
+    if (!hec_expect_real(op, "fractions", hec_operand(op, 1)) ||
+        !hec_expect_rank(op, "fractions", &fractions, 2) || !check_dloss(op)) {
+        return false;
+    }
     result[0] = mlirValueGetType(hec_operand(op, 1));
     return true;
 }
 
-// Loads and ids are constants to the derivative.
+// Fractions are constants to the derivative.
 static void gradient_aux_loss(struct hec_gradient *g, MlirOperation op) {
-    static const char *const keys[] = {"coef", "topk", "score", NULL};
-    const MlirValue scores = hec_operand(op, 0);
-    if (!g->wants(g, scores)) return;
-    MlirNamedAttribute attribute[4];
-    int attributes = hec_rule_attributes(op, keys, attribute);
-    if (hec_get_bool(op, "per_step"))
-        attribute[attributes++] = hec_attr_bool(g->builder->context, "per_step", true);
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, scores),
-                            g->primal(g, hec_operand(op, 1))};
+    const MlirValue means = hec_operand(op, 0);
+    if (!g->wants(g, means)) return;
+    const MlirNamedAttribute coef =
+        hec_attr_float(g->builder->context, "coef", hec_get_float(op, "coef"));
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1))};
     const MlirOperation grad =
-        hec_build_inferred(g->builder, HEC_OP_aux_loss_grad, 3, in, attributes, attribute);
-    hec_rule_add(g, scores, hec_result(grad, 0));
-}
-
-static struct hec_cost cost_loss(MlirOperation op) {
-    return hec_cost_per_element(op, 2);
+        hec_build_inferred(g->builder, HEC_OP_aux_loss_grad, 2, in, 1, &coef);
+    hec_rule_add(g, means, hec_result(grad, 0));
 }
 
 const struct hec_traits hec_traits_aux_loss = {

@@ -33,7 +33,10 @@ bool hec_expect_rank(MlirOperation op, const char *what, const struct hec_tensor
 // An integer attribute of at least `least`.
 bool hec_expect_int(MlirOperation op, const char *key, int64_t least);
 
-// The attributes capacity and drop, of moe.limit, fssdp.drop and moe.experts.
+// The attribute group, where there is one: at least one sequence.
+bool hec_check_group(MlirOperation op);
+
+// The attributes capacity, drop and group, of moe.limit, fssdp.drop and moe.experts.
 bool hec_check_capacity(MlirOperation op);
 
 // ---- gradient rules

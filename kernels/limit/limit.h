@@ -12,7 +12,8 @@ enum hk_drop {
     HK_POSITION // The last.
 };
 
-// Each expert keeps at most ceil(capacity * tokens * topk / experts) of its rows, in their order.
+// Of each group of `group` tokens (the last one what is left; 0: all are one) an expert keeps at most
+// ceil(capacity * tokens of the group * topk / experts) rows, in their order.
 //
 //   weights      [tokens, topk]  gate weights, not negative; NaN counts as 0
 //   first, pair  as hk_route gives them
@@ -21,9 +22,9 @@ enum hk_drop {
 //   kept_slot    [tokens, topk]  the row of (t, j); -1 where it is dropped
 void hk_limit_f32(int32_t *kept_first, int32_t *kept_pair, int32_t *kept_slot, const float *weights,
                   const int32_t *first, const int32_t *pair, int64_t tokens, int64_t topk,
-                  int64_t experts, double capacity, enum hk_drop drop);
+                  int64_t experts, int64_t group, double capacity, enum hk_drop drop);
 void hk_limit_f64(int32_t *kept_first, int32_t *kept_pair, int32_t *kept_slot,
                   const double *weights, const int32_t *first, const int32_t *pair, int64_t tokens,
-                  int64_t topk, int64_t experts, double capacity, enum hk_drop drop);
+                  int64_t topk, int64_t experts, int64_t group, double capacity, enum hk_drop drop);
 
 #endif

@@ -29,7 +29,7 @@ static int64_t lowest_kept(const real *weights, const int32_t *pair, int64_t row
     return least;
 }
 
-// Sorts the rows of one expert into kept ones, from row `row` on, and dropped ones, from `behind`.
+// Sorts rows of one expert into kept ones, from row `row` on, and dropped ones, from `behind`.
 static void limit_expert(int32_t *kept_pair, int32_t *kept_slot, const real *weights,
                          const int32_t *pair, int64_t rows, int64_t most, int64_t row,
                          int64_t behind, enum hk_drop drop) {
@@ -47,23 +47,62 @@ static void limit_expert(int32_t *kept_pair, int32_t *kept_slot, const real *wei
     }
 }
 
+// Where the rows of one expert that are of pairs below `end` end, from row `from` on: pairs ascend.
+static int64_t rows_below(const int32_t *pair, int64_t from, int64_t rows, int64_t end) {
+    while (from < rows && pair[from] < end) from++;
+    return from;
+}
+
+struct groups {
+    int64_t tokens, topk, experts, size; // size: tokens of a group.
+    double capacity;
+};
+
+// Rows that an expert keeps of the group of tokens from `first` on, at most.
+static int64_t most_of(const struct groups *groups, int64_t first) {
+    const int64_t left = groups->tokens - first;
+    const int64_t tokens = left < groups->size ? left : groups->size;
+    return (int64_t)ceil(groups->capacity * (double)(tokens * groups->topk) /
+                         (double)groups->experts);
+}
+
+// Rows that an expert keeps of all groups.
+static int64_t count_kept(const struct groups *groups, const int32_t *pair, int64_t rows) {
+    int64_t kept = 0, row = 0;
+    for (int64_t first = 0; first < groups->tokens; first += groups->size) {
+        const int64_t end = rows_below(pair, row, rows, (first + groups->size) * groups->topk);
+        const int64_t most = most_of(groups, first);
+        kept += end - row < most ? end - row : most;
+        row = end;
+    }
+    return kept;
+}
+
 HK_KERNEL(void, limit,
           (int32_t * kept_first, int32_t *kept_pair, int32_t *kept_slot, const real *weights,
            const int32_t *first, const int32_t *pair, int64_t tokens, int64_t topk, int64_t experts,
-           double capacity, enum hk_drop drop),
-          (kept_first, kept_pair, kept_slot, weights, first, pair, tokens, topk, experts, capacity,
-           drop),
+           int64_t group, double capacity, enum hk_drop drop),
+          (kept_first, kept_pair, kept_slot, weights, first, pair, tokens, topk, experts, group,
+           capacity, drop),
           HK_PASS(tokens *topk, 3 * tokens * topk, "tokens topk experts", tokens, topk, experts)) {
-    const int64_t most = (int64_t)ceil(capacity * (double)(tokens * topk) / (double)experts);
+    const struct groups groups = {tokens, topk, experts, group ? group : tokens, capacity};
     kept_first[0] = 0;
     for (int64_t e = 0; e < experts; e++) {
-        const int64_t rows = first[e + 1] - first[e];
-        kept_first[e + 1] = kept_first[e] + (int32_t)(rows < most ? rows : most);
+        const int64_t kept = count_kept(&groups, pair + first[e], first[e + 1] - first[e]);
+        kept_first[e + 1] = kept_first[e] + (int32_t)kept;
     }
 #pragma omp parallel for schedule(static)
     for (int64_t e = 0; e < experts; e++) {
-        const int64_t behind = kept_first[experts] + first[e] - kept_first[e];
-        limit_expert(kept_pair, kept_slot, weights, pair + first[e], first[e + 1] - first[e], most,
-                     kept_first[e], behind, drop);
+        const int32_t *own = pair + first[e];
+        const int64_t rows = first[e + 1] - first[e];
+        int64_t kept = kept_first[e], dropped = kept_first[experts] + first[e] - kept_first[e];
+        for (int64_t t = 0, row = 0; t < tokens; t += groups.size) {
+            const int64_t end = rows_below(own, row, rows, (t + groups.size) * topk);
+            const int64_t here = end - row, most = most_of(&groups, t);
+            limit_expert(kept_pair, kept_slot, weights, own + row, here, most, kept, dropped, drop);
+            kept += here < most ? here : most;
+            dropped += here < most ? 0 : here - most;
+            row = end;
+        }
     }
 }

@@ -21,14 +21,28 @@ static void set(struct hec_checker *checker, struct hec_setting_values *values, 
     values->value[index_of(key)].value = hec_arena_format(checker->arena, "%lld", (long long)value);
 }
 
-// The largest listed microbatch that divides `sequences`; 0 when none does.
-static int64_t largest_divisor(struct hec_checker *checker, struct hec_setting_values *values,
-                               int64_t sequences) {
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+    return b ? greatest_divisor(b, a % b) : a;
+}
+
+// What the choice of a microbatch goes by. Each device has `sequences` of a step; 0: any number.
+struct choice {
+    int64_t sequences;
+    int64_t unit; // Microbatches whose iterations are whole groups are its multiples.
+};
+
+static bool fits(struct choice choice, int64_t microbatch) {
+    return choice.sequences % microbatch == 0 && microbatch % choice.unit == 0;
+}
+
+// The largest listed microbatch that fits, or the largest up to 8, or the smallest; 0 when none does.
+static int64_t largest_fitting(struct hec_checker *checker, struct hec_setting_values *values,
+                               struct choice choice) {
     const struct hec_expr *expr = values->expr[index_of("parallel.microbatch")];
     int64_t best = 0;
     if (!expr || expr->kind != HEC_EXPR_CALL || expr->arguments.count == 0) {
-        for (int64_t size = 1; size <= 8; size++) best = sequences % size ? best : size;
-        return best;
+        for (int64_t size = 1; size <= 8; size++) best = fits(choice, size) ? size : best;
+        return best == 0 && fits(choice, choice.unit) ? choice.unit : best;
     }
     for (int i = 0; i < expr->arguments.count; i++) {
         struct hec_constant value;
@@ -36,7 +50,7 @@ static int64_t largest_divisor(struct hec_checker *checker, struct hec_setting_v
         const double number = value.number.value;
         if (!(number >= 1 && number <= 1 << 20)) continue; // It was complained of.
         const int64_t size = (int64_t)number;
-        if (size > best && sequences % size == 0) best = size;
+        if (size > best && fits(choice, size)) best = size;
     }
     return best;
 }
@@ -71,6 +85,36 @@ static const char *factors(struct hec_checker *checker, int64_t positions, int64
     return text;
 }
 
+// Reports that iterations are not whole groups.
+static void wrong_group(struct hec_checker *checker, const struct hec_setting_values *values,
+                        int64_t microbatch, int64_t devices, int64_t unit) {
+    const struct hec_setting *group = &values->value[index_of("train.group")];
+    const struct hec_expr *expr = values->expr[index_of("train.group")];
+    hec_error(checker, expr ? expr->at : group->at,
+              "`train.group` is %s, but an iteration has %lld sequences (microbatch %lld x %lld "
+              "devices), no multiple of it",
+              group->value, (long long)(microbatch * devices), (long long)microbatch,
+              (long long)devices);
+    hec_note(checker, HEC_NOWHERE,
+             "a microbatch that is a multiple of %lld fits, or a group that divides %lld",
+             (long long)unit, (long long)(microbatch * devices));
+}
+
+// Reports that no microbatch may be chosen for the sequences of a device.
+static void no_microbatch(struct hec_checker *checker, const struct hec_setting_values *values,
+                          struct choice choice) {
+    const struct hec_setting *microbatch = &values->value[index_of("parallel.microbatch")];
+    const struct hec_setting *group = &values->value[index_of("train.group")];
+    const char *why = "";
+    if (choice.unit > 1)
+        why = hec_arena_format(checker->arena,
+                               " and is a multiple of %lld, as `train.group = %s` needs",
+                               (long long)choice.unit, group->value);
+    hec_error(checker, microbatch->at,
+              "no microbatch of %s divides the %lld sequences of a device%s", microbatch->value,
+              (long long)choice.sequences, why);
+}
+
 static void resolve_tokens(struct hec_checker *checker, struct hec_setting_values *values) {
     const int64_t positions = checker->program->positions;
     const int64_t devices = count_of(values, "cluster.nodes") * count_of(values, "cluster.devices");
@@ -85,12 +129,19 @@ static void resolve_tokens(struct hec_checker *checker, struct hec_setting_value
         wrong_tokens(checker, values, tokens, positions * devices, why);
         return;
     }
-    const int64_t sequences = free_tokens ? 0 : tokens / (positions * devices);
-    if (free_microbatch) microbatch = largest_divisor(checker, values, sequences);
+    const bool whole = !strcmp(values->value[index_of("train.group")].value, "iteration");
+    const int64_t group = whole ? 1 : count_of(values, "train.group");
+    const struct choice choice = {
+        .sequences = free_tokens ? 0 : tokens / (positions * devices),
+        .unit = group / greatest_divisor(group, devices),
+    };
+    if (free_microbatch) microbatch = largest_fitting(checker, values, choice);
     if (microbatch == 0) {
-        hec_error(checker, values->value[index_of("parallel.microbatch")].at,
-                  "no microbatch of %s divides the %lld sequences of a device",
-                  values->value[index_of("parallel.microbatch")].value, (long long)sequences);
+        no_microbatch(checker, values, choice);
+        return;
+    }
+    if (microbatch % choice.unit) {
+        wrong_group(checker, values, microbatch, devices, choice.unit);
         return;
     }
     if (free_tokens) tokens = positions * microbatch * devices;
@@ -101,7 +152,6 @@ static void resolve_tokens(struct hec_checker *checker, struct hec_setting_value
     }
     set(checker, values, "train.tokens", tokens);
     set(checker, values, "parallel.microbatch", microbatch);
-    if (is_auto(values, "train.group")) set(checker, values, "train.group", microbatch * devices);
 }
 
 // `final` of a constant schedule would be ignored: say so.

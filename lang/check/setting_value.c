@@ -225,6 +225,9 @@ void hec_read_setting(struct hec_checker *checker, struct hec_setting_values *va
         text = read_auto(&of);
     } else if (is_name(expr, "none") && (row->flags & HEC_SETTING_NONE)) {
         text = number ? "0" : row->type == HEC_SETTING_TEXT ? "" : "none";
+    } else if (number && expr->kind == HEC_EXPR_NAME &&
+               hec_setting_lists(row->values, expr->text)) {
+        text = expr->text;
     } else {
         text = read_value(&of);
     }

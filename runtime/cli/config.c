@@ -26,6 +26,8 @@ const struct hrt_setting_row hrt_setting_rows[] = {
      "steps between evaluations; 0: none"},
     {"train.eval_steps", HRT_INTEGER(1, 1e9), AT(eval_steps), "10",
      "steps' worth of tokens per evaluation"},
+    {"train.group", HRT_INTEGER_OR("iteration", 1, 1 << 20), AT(group), "1",
+     "sequences that statistics cover, or one iteration of all ranks"},
     {"train.objective", HRT_CHOICE(objectives), AT(objective), "next_token",
      "next_token, or masked: tokens that are hidden"},
     {"train.objective.rate", HRT_REAL(1e-6, 1), AT(mask_rate), "0.15",
@@ -48,9 +50,9 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {0},
 };
 
-// The objective is compiled in: the model's attention was written for it.
+// Compiled in: attention was written for the objective, and picks are counted by the group.
 static bool is_fixed(const struct hrt_setting_row *row) {
-    return row->offset == AT(objective);
+    return row->offset == AT(objective) || row->offset == AT(group);
 }
 
 // The row of a setting that a run may change.

@@ -18,6 +18,7 @@ struct hrt_config {
     int data_format; // enum hrt_data_format
     struct hrt_texts data_train, data_val;
     int64_t steps;
+    int64_t group;  // Sequences that statistics cover; 0: an iteration.
     int64_t tokens; // Of one step; 0: one microbatch of every rank.
     int64_t seed;
     int objective;                         // enum hrt_objective

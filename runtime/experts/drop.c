@@ -1,9 +1,10 @@
-// A capacity over the tokens of all ranks: which picks stay, as if one rank had them all.
+// A capacity over groups of sequences: which picks stay, as if one rank had them all.
 //
-// Each expert keeps the picks that moe.limit keeps on one rank, whose tokens are those of rank 0,
-// then those of rank 1, and so on. By position, the counts of all ranks tell. By weight, the ranks
-// look for the weight that just stays, a digit at a time from the top: they add up how many picks of
-// an expert have each digit, so that only counts travel, whatever the router does.
+// Of each group an expert keeps the picks that moe.limit keeps on one rank, whose tokens are those of rank
+// 0, then those of rank 1, and so on. A group that lies on one rank is that rank's matter. Of others the
+// counts of all ranks tell, by position; by weight, the ranks look for the weight that just stays, a
+// digit at a time from the top: they add up how many picks of an expert have each digit, so that only
+// counts travel, whatever the router does.
 #include "runtime/experts/experts.h"
 
 #include <assert.h>
@@ -15,14 +16,16 @@
 
 enum { DIGIT = 8, DIGITS = 1 << DIGIT };
 
-// A layer's picks, and how many of each expert stay: all those that weigh more than `least`, and of
+// The picks of one group, and how many of each expert stay: all those that weigh more than `least`, and of
 // those that weigh just as much the first `room` of this rank.
 struct drop {
     struct hrt_experts *experts;
     struct hrt_experts_layer *layer;
     const int32_t *ids;
     const void *weights;
-    int64_t pairs, most;
+    int64_t from, to; // This rank's pairs of the group.
+    bool alone;       // All of the group are this rank's.
+    int64_t most;
     uint64_t *least; // [experts]
     int64_t *room;   // [experts]
 };
@@ -41,15 +44,27 @@ static uint64_t order_of(const struct drop *drop, int64_t pair) {
     return bits;
 }
 
-// All ranks' picks of an expert, and those of the ranks before this one.
+// The group's picks of an expert, and those of the ranks before this one.
 static int64_t count_all(const struct drop *drop, int64_t expert, int64_t *before) {
     const struct hrt_comm *comm = drop->experts->comm;
     int64_t all = *before = 0;
+    if (drop->alone) return drop->experts->mine[expert];
     for (int r = 0; r < comm->size; r++) {
         if (r == comm->rank) *before = all;
         all += drop->layer->count[r * drop->layer->set->experts + expert];
     }
     return all;
+}
+
+// Counts the picks of each expert, or only those that weigh `least`, for count_all.
+static void count_picks(struct drop *drop, bool equal) {
+    uint32_t *mine = drop->experts->mine;
+    memset(mine, 0, (size_t)drop->layer->set->experts * sizeof *mine);
+    for (int64_t p = drop->from; p < drop->to; p++) {
+        const int32_t e = drop->ids[p];
+        mine[e] += !equal || order_of(drop, p) == drop->least[e];
+    }
+    if (!drop->alone) hrt_gather_counts(drop->experts, drop->layer);
 }
 
 // One digit: adds up how many picks that begin like `least` go on with each digit, and lets `least`
@@ -58,13 +73,13 @@ static void take_digit(struct drop *drop, int shift) {
     const int64_t experts = drop->layer->set->experts;
     int64_t *count = drop->experts->digits;
     memset(count, 0, (size_t)(experts * DIGITS) * sizeof *count);
-    for (int64_t p = 0; p < drop->pairs; p++) {
+    for (int64_t p = drop->from; p < drop->to; p++) {
         const int32_t e = drop->ids[p];
         const uint64_t order = order_of(drop, p);
         if (order >> shift >> DIGIT != drop->least[e] >> shift >> DIGIT) continue;
         count[e * DIGITS + (int64_t)(order >> shift & (DIGITS - 1))]++;
     }
-    hrt_comm_all_reduce(drop->experts->comm, count, experts * DIGITS, HRT_INT64);
+    if (!drop->alone) hrt_comm_all_reduce(drop->experts->comm, count, experts * DIGITS, HRT_INT64);
     for (int64_t e = 0; e < experts; e++) {
         uint64_t digit = DIGITS - 1;
         while (digit > 0 && count[e * DIGITS + (int64_t)digit] < drop->room[e])
@@ -75,15 +90,8 @@ static void take_digit(struct drop *drop, int shift) {
 
 // Shares the room for picks of weight `least` out: the first ranks' stay.
 static void share_room(struct drop *drop) {
-    const int64_t experts = drop->layer->set->experts;
-    uint32_t *mine = drop->experts->mine;
-    memset(mine, 0, (size_t)experts * sizeof *mine);
-    for (int64_t p = 0; p < drop->pairs; p++) {
-        const int32_t e = drop->ids[p];
-        mine[e] += order_of(drop, p) == drop->least[e];
-    }
-    hrt_gather_counts(drop->experts, drop->layer);
-    for (int64_t e = 0; e < experts; e++) {
+    count_picks(drop, true);
+    for (int64_t e = 0; e < drop->layer->set->experts; e++) {
         int64_t before;
         count_all(drop, e, &before);
         drop->room[e] -= before;
@@ -118,46 +126,53 @@ static void find_weights(struct drop *drop) {
     share_room(drop);
 }
 
-void hrt_experts_idle(struct hrt_experts *experts, bool idle) {
-    experts->idle = idle;
+static void drop_of_group(struct drop *drop, int32_t *kept, enum hk_drop rule) {
+    memset(drop->least, 0, (size_t)drop->layer->set->experts * sizeof *drop->least);
+    count_picks(drop, false);
+    if (rule == HK_POSITION) {
+        find_positions(drop);
+    } else {
+        find_weights(drop);
+    }
+    for (int64_t p = drop->from; p < drop->to; p++) {
+        const int32_t e = drop->ids[p];
+        const uint64_t order = rule == HK_POSITION ? 0 : order_of(drop, p);
+        const bool equal = order == drop->least[e];
+        const bool stays = order > drop->least[e] || (equal && drop->room[e] > 0);
+        drop->room[e] -= stays && equal;
+        kept[p] = stays ? e : -1;
+    }
 }
 
-void hrt_drop(struct hrt_experts *experts, int set, int64_t at, int32_t *kept, int32_t *loads,
-              const int32_t *ids, const void *weights, int64_t tokens, double capacity,
+static int64_t clamp(int64_t value, int64_t least, int64_t most) {
+    return value < least ? least : value > most ? most : value;
+}
+
+void hrt_drop(struct hrt_experts *experts, int set, int64_t at, int32_t *kept, const int32_t *ids,
+              const void *weights, int64_t tokens, int64_t group, double capacity,
               enum hk_drop rule) {
     struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
-    const int64_t count = layer->set->experts, pairs = tokens * layer->set->picks;
+    const int64_t picks = layer->set->picks;
+    const struct hrt_part part = hrt_part_of(experts, tokens);
     assert(layer->set->limited && tokens <= experts->shape.tokens);
     struct drop drop = {.experts = experts,
                         .layer = layer,
                         .ids = ids,
                         .weights = weights,
-                        .pairs = experts->idle ? 0 : pairs,
+                        .alone = hrt_group_is_alone(&part, group),
                         .least = experts->least,
                         .room = experts->room};
-    memset(experts->mine, 0, (size_t)count * sizeof *experts->mine);
-    for (int64_t p = 0; p < drop.pairs; p++) experts->mine[ids[p]]++;
-    hrt_gather_counts(experts, layer);
-    int64_t picks = 0;
-    for (int64_t e = 0; e < count; e++) {
-        int64_t before;
-        const int64_t all = count_all(&drop, e, &before);
-        if (loads) loads[e] = (int32_t)all;
-        picks += all;
-    }
-    drop.most = (int64_t)ceil(capacity * (double)picks / (double)count);
-    memset(drop.least, 0, (size_t)count * sizeof *drop.least);
-    if (rule == HK_POSITION) {
-        find_positions(&drop);
-    } else {
-        find_weights(&drop);
-    }
-    for (int64_t p = 0; p < pairs; p++) {
-        const int32_t e = ids[p];
-        const uint64_t order = rule == HK_POSITION ? 0 : order_of(&drop, p);
-        const bool equal = order == drop.least[e];
-        const bool stays = p < drop.pairs && (order > drop.least[e] || (equal && drop.room[e] > 0));
-        drop.room[e] -= stays && equal;
-        kept[p] = stays ? e : -1;
+    for (int64_t p = 0; p < tokens * picks; p++) kept[p] = -1;
+    if (group == 0) group = part.all;
+    // Groups of several ranks are the matter of all of them, one after the other.
+    const int64_t begin = drop.alone ? part.first : 0;
+    const int64_t end = drop.alone ? part.first + part.own : part.all;
+    for (int64_t first = begin; first < end; first += group) {
+        const int64_t last = clamp(first + group, 0, part.all);
+        drop.most = (int64_t)ceil(capacity * (double)((last - first) * picks) /
+                                  (double)layer->set->experts);
+        drop.from = clamp(first - part.first, 0, part.own) * picks;
+        drop.to = clamp(last - part.first, 0, part.own) * picks;
+        drop_of_group(&drop, kept, rule);
     }
 }

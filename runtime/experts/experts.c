@@ -105,6 +105,7 @@ static void lay_out_wave(struct carve *carve, struct hrt_experts *experts,
         experts->bytes[way] = take(carve, ranks, sizeof(size_t));
         experts->offset[way] = take(carve, ranks, sizeof(size_t));
     }
+    experts->counts = take(carve, ranks * shape->sequences * most, sizeof *experts->counts);
     experts->zeros = take(carve, ranks, sizeof(size_t));
     experts->sent = take(carve, 1, sent);
     experts->received = take(carve, 1, received);
@@ -170,7 +171,7 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
     lay_out(block, shape, comm->size);
     *experts = (struct hrt_experts *)block;
     (*experts)->comm = comm;
-    (*experts)->idle = false;
+    hrt_experts_tokens(*experts, 0, 0);
     memset((*experts)->zeros, 0, (size_t)comm->size * sizeof(size_t));
     for (int s = 0; s < shape->sets; s++) {
         for (int64_t i = 0; i < shape->set[s].layers; i++) {

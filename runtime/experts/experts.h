@@ -3,7 +3,7 @@
 // A layer of a set, forward and backward, as emitted code runs it (e: the experts, s, i: the set and
 // the layer; w: a wave):
 //
-//   hrt_route(e, s, i, loads, ids, tokens)
+//   hrt_route(e, s, i, ids, tokens)
 //   n = hrt_waves(e, s, i)
 //   for w = 0 .. n-1
 //       hrt_dispatch(e, s, i, w, rows, gate, first, x, weights)
@@ -73,6 +73,7 @@ struct hrt_experts_shape {
     int sets;
     const struct hrt_experts_set *set;
     int64_t tokens;      // Of one call on one rank, at most.
+    int64_t sequences;   // Likewise; 0: hrt_fractions is not called.
     size_t element;      // sizeof(float) or sizeof(double).
     hrt_quota_fn *quota; // NULL: all rows go to the first holder, in plans of owners only the one.
     void *quota_context;
@@ -96,20 +97,31 @@ void hrt_experts_destroy(struct hrt_experts *experts);
 void hrt_experts_place(struct hrt_experts *experts, int set, int64_t layer,
                        const struct hpl_plan *plan);
 
-// What stays of a microbatch when every expert keeps at most ceil(capacity * picks / experts) rows, the
-// picks of all ranks together: what hk_limit keeps where one rank has the tokens of
-// all, those of rank 0 first. Exchanges counts, by weight some more.
+// Says which tokens of an iteration the next calls are about: they are `all`, rank 0 has the first `each`,
+// rank 1 the next, and so on, the last ones fewer or none. A call of a rank that has none is about tokens
+// that count for nobody. 0, 0, as after creation: every rank has those of its call, equally many.
+void hrt_experts_tokens(struct hrt_experts *experts, int64_t each, int64_t all);
+
+// What stays of a microbatch when of each group every expert keeps at most ceil(capacity * picks of the
+// group / experts) rows: what hk_limit keeps where one rank has the tokens of all, those of rank 0 first.
+// Groups that lie on several ranks exchange counts, by weight some more.
 //   kept     [tokens, picks] the expert of each pair, -1 where it is dropped: ids for hrt_route
-//   loads    [experts] picks of each expert, all ranks together, dropped ones too; or NULL
 //   ids      [tokens, picks]
 //   weights  [tokens, picks] not negative; NaN counts as 0
-void hrt_drop(struct hrt_experts *experts, int set, int64_t layer, int32_t *kept, int32_t *loads,
-              const int32_t *ids, const void *weights, int64_t tokens, double capacity,
-              enum hk_drop rule);
+//   group    tokens of a group; 0: all of the iteration are one
+void hrt_drop(struct hrt_experts *experts, int set, int64_t layer, int32_t *kept,
+              const int32_t *ids, const void *weights, int64_t tokens, int64_t group,
+              double capacity, enum hk_drop rule);
 
-// Whether this rank's tokens are nobody's, and stand for none in an evaluation: hrt_drop drops them and
-// gives their room to others.
-void hrt_experts_idle(struct hrt_experts *experts, bool idle);
+// As hk_fractions where one rank has the tokens of all. Exchanges counts where groups lie on several ranks,
+// or `running` counts.
+//   fractions  [sequences, experts]
+//   running    NULL or [experts], the same on all ranks
+//   ids        [sequences, positions, picks]
+//   group      tokens of a group; 0: all of the iteration are one
+void hrt_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
+                   int32_t *running, const int32_t *ids, int64_t sequences, int64_t positions,
+                   int64_t group, int64_t iteration);
 
 // Rows are divided by `quota` from the next hrt_waves on, as if the shape had said so.
 void hrt_experts_divide(struct hrt_experts *experts, hrt_quota_fn *quota, void *context);
@@ -118,11 +130,10 @@ void hrt_experts_divide(struct hrt_experts *experts, hrt_quota_fn *quota, void *
 const uint32_t *hrt_experts_counts(const struct hrt_experts *experts, int set, int64_t layer);
 
 // Routes one microbatch. Exchanges counts.
-//   loads  [experts] rows of each expert, all ranks together; or NULL
 //   ids    [tokens, picks] the expert of each pair; negative: dropped, its row goes nowhere
 //   tokens may differ between ranks, and be 0
-void hrt_route(struct hrt_experts *experts, int set, int64_t layer, int32_t *loads,
-               const int32_t *ids, int64_t tokens);
+void hrt_route(struct hrt_experts *experts, int set, int64_t layer, const int32_t *ids,
+               int64_t tokens);
 
 // Waves of the layer's route, at least 1, the same on every rank.
 int64_t hrt_waves(struct hrt_experts *experts, int set, int64_t layer);

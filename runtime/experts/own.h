@@ -48,8 +48,9 @@ struct hrt_experts {
     char *sent, *received;                // [tokens * picks][width + 1], [rows_max][width + 1]
     char *result;      // [tokens * picks][width] given back, in the order of `pair`
     char *result_gate; // [tokens * picks]
+    int64_t each, all; // As hrt_experts_tokens.
+    int64_t *counts;   // [ranks * sequences][experts] picks of a group.
     // Of hrt_drop, where a set is limited.
-    bool idle;       // This rank's tokens are nobody's.
     int64_t *digits; // [experts][256] picks by a digit of their weights
     uint64_t *least; // [experts]
     int64_t *room;   // [experts]
@@ -59,6 +60,17 @@ static inline struct hrt_experts_layer *hrt_layer(const struct hrt_experts *expe
                                                   int64_t layer) {
     return &experts->layer[set][layer];
 }
+
+// This rank's tokens among those of an iteration, which are numbered over the ranks.
+struct hrt_part {
+    int64_t first, own, each, all;
+};
+
+// Of a call of `tokens` tokens.
+struct hrt_part hrt_part_of(const struct hrt_experts *experts, int64_t tokens);
+
+// Whether groups of `group` tokens (0: one of all) lie each on one rank. The same on every rank.
+bool hrt_group_is_alone(const struct hrt_part *part, int64_t group);
 
 // Tells all ranks experts->mine: layer->count is that of each of them.
 void hrt_gather_counts(const struct hrt_experts *experts, struct hrt_experts_layer *layer);

@@ -105,20 +105,14 @@ static void place_rows(const struct hrt_experts *experts, struct hrt_experts_lay
     layer->waves = (most + layer->set->rows_max - 1) / layer->set->rows_max;
 }
 
-void hrt_route(struct hrt_experts *experts, int set, int64_t at, int32_t *loads, const int32_t *ids,
+void hrt_route(struct hrt_experts *experts, int set, int64_t at, const int32_t *ids,
                int64_t tokens) {
     struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
-    const int ranks = experts->comm->size;
     assert(tokens >= 0 && tokens <= experts->shape.tokens);
     if (experts->wave.layer == layer) experts->wave.layer = NULL;
     layer->tokens = tokens;
     sort_pairs(experts, layer, ids);
     hrt_gather_counts(experts, layer);
-    for (int64_t e = 0; loads && e < layer->set->experts; e++) {
-        loads[e] = 0;
-        for (int r = 0; r < ranks; r++)
-            loads[e] += (int32_t)layer->count[r * layer->set->experts + e];
-    }
     layer->divided = false;
 }
 

@@ -71,6 +71,7 @@ static bool moving_shape(const struct hrt_program *program, struct hrt_experts_s
         .sets = program->sets,
         .set = *set,
         .tokens = program->batch * program->positions,
+        .sequences = program->batch,
         .element = (size_t)hrt_element_bytes(program->precision),
     };
     return true;

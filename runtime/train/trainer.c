@@ -44,6 +44,12 @@ static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) 
                               tokens, unit, program->positions, unit / row, ranks, nearest);
     }
     trainer->batch = tokens < iteration ? tokens / row : program->batch;
+    const int64_t group = trainer->config->group, sequences = trainer->batch * ranks;
+    if (group && sequences % group)
+        return hrt_fail_usage(error,
+                              "train.tokens is %" PRId64 ", %" PRId64 " sequences, but train.group "
+                              "is %" PRId64 ": they have to be whole groups",
+                              tokens, sequences, group);
     trainer->iterations = tokens / (row * trainer->batch);
     trainer->tokens = tokens;
     trainer->targets = tokens / program->positions * trainer->data->targets;
@@ -251,20 +257,23 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
     const int64_t rank = state->comm ? state->comm->rank : 0;
     for (int64_t round = 0; round < windows; round += program->batch * ranks) {
         const int64_t first = round + rank * program->batch, left = windows - first;
+        const int64_t most = program->batch * ranks;
+        const int64_t all = windows - round < most ? windows - round : most;
         int64_t batch = left < program->batch ? left : program->batch;
         for (int64_t i = 0; sound && i < batch; i++)
             sound = hrt_data_window(data, first + i, state->ids + i * program->positions,
                                     state->targets + i * program->positions, error);
-        const bool idle = batch < 1;
-        if (idle) batch = set_blank(state); // Others still send rows to this rank's experts.
-        if (state->experts) hrt_experts_idle(state->experts, idle);
+        if (batch < 1) batch = set_blank(state); // Others still send rows to this rank's experts.
+        if (state->experts)
+            hrt_experts_tokens(state->experts, program->batch * program->positions,
+                               all * program->positions);
         if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
         sum[0] += program->forward(state->model, batch, state->ids, state->targets, scale, 0)
                       .cross_entropy;
     }
     sum[1] = !sound; // It went on, as the others waited for it.
     if (ranks > 1) hrt_comm_all_reduce(state->comm, sum, 2, HRT_DOUBLE);
-    if (state->experts) hrt_experts_idle(state->experts, false);
+    if (state->experts) hrt_experts_tokens(state->experts, 0, 0);
     *loss = sum[0];
     *targets = windows * data->targets;
     return sum[1] == 0 || (state->comm ? hrt_ranks_agree(state->comm, sound, error) : sound);

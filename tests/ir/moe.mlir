@@ -12,9 +12,11 @@
 !p = tensor<16xi32, ["rows"]>
 !r = tensor<16x6xf32, ["rows", "D"]>
 !g = tensor<16xf32, ["rows"]>
+!m = tensor<2x3xf32, ["batch", "E"]>
 !s = tensor<f32>
 
 module {
+  "moe.set"() {sym_name = "sparse", experts = 3, topk = 2, layers = 0} : () -> ()
   // Only weights flow back: no gradient of the scores. The bias takes part in the choice only.
   // CHECK-LABEL: func.func @router(
   // CHECK-SAME:    %[[L:[^:]*]]: tensor<2x4x3xf32
@@ -29,25 +31,16 @@ module {
     return %w : !w
   }
 
-  // Each sequence is balanced alone: the ids take the place of the loads.
-  // CHECK-LABEL: func.func @each_sequence(
-  // CHECK:         %[[R:.*]]:4 = "moe.router"
-  // CHECK:         "moe.aux_loss"(%[[R]]#0, %[[R]]#2)
-  // CHECK:         "moe.aux_loss_grad"(%{{.*}}, %[[R]]#0, %[[R]]#2) {coef = 2.0{{.*}}, score = "softmax", topk = 2 : i64}
-  func.func @each_sequence(%l: !l) -> !s {
-    %s, %w, %i, %n = "moe.router"(%l) {score = "softmax", weight = "scores", topk = 2, groups = 1, topk_groups = 1, scale = 1.0}
-      : (!l) -> (!l, !w, !i, !n)
-    %a = "moe.aux_loss"(%s, %i) {coef = 0.02, topk = 2, score = "softmax"} : (!l, !i) -> !s
-    return %a : !s
-  }
-
-  // The losses flow back through scores and logits; nothing reached the weights, so theirs is zero.
+  // The losses flow back through scores and logits; nothing reached the weights, so theirs is zero. Fractions
+  // are constants.
   // CHECK-LABEL: func.func @losses(
   // CHECK-SAME:    %[[L:[^:]*]]: tensor<2x4x3xf32
   // CHECK:         %[[R:.*]]:4 = "moe.router"(%[[L]])
+  // CHECK:         %[[F:.*]] = "moe.fractions"(%[[R]]#2) {group = 2 : i64, per_step = true, set = @sparse}
   // CHECK:         %[[D1:.*]] = "moe.fill"() {value = 1
   // CHECK:         %[[DZ:.*]] = "moe.z_loss_grad"(%[[D1]], %[[L]]) {coef = 1.0
-  // CHECK-NEXT:    %[[DS:.*]] = "moe.aux_loss_grad"(%[[D1]], %[[R]]#0, %[[R]]#3) {coef = 2.0{{.*}}, score = "softmax", topk = 2 : i64}
+  // CHECK-NEXT:    %[[DM:.*]] = "moe.aux_loss_grad"(%[[D1]], %[[F]]) {coef = 2.0
+  // CHECK-NEXT:    %[[DS:.*]] = "moe.mean_scores_grad"(%[[DM]], %[[R]]#0) {score = "softmax"}
   // CHECK-NEXT:    %[[DW:.*]] = "moe.fill"() {value = 0
   // CHECK-NEXT:    %[[DR:.*]] = "moe.router_grad"(%[[DW]], %[[R]]#0, %[[R]]#1, %[[R]]#2, %[[DS]])
   // CHECK-NEXT:    %[[D:.*]] = "moe.add"(%[[DZ]], %[[DR]])
@@ -55,7 +48,9 @@ module {
   func.func @losses(%l: !l) -> !s {
     %s, %w, %i, %n = "moe.router"(%l) {score = "softmax", weight = "scores", topk = 2, groups = 3, topk_groups = 2, scale = 1.0}
       : (!l) -> (!l, !w, !i, !n)
-    %a = "moe.aux_loss"(%s, %n) {coef = 0.02, topk = 2, score = "softmax"} : (!l, !n) -> !s
+    %m = "moe.mean_scores"(%s) {score = "softmax"} : (!l) -> !m
+    %f = "moe.fractions"(%i) {set = @sparse, group = 2, per_step = true} : (!i) -> !m
+    %a = "moe.aux_loss"(%m, %f) {coef = 0.02} : (!m, !m) -> !s
     %z = "moe.z_loss"(%l) {coef = 0.001} : (!l) -> !s
     %r = "moe.add"(%a, %z) : (!s, !s) -> !s
     return %r : !s

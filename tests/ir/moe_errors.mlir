@@ -14,6 +14,7 @@
 !r = tensor<16x6xf32, ["rows", "D"]>
 !g = tensor<16xf32, ["rows"]>
 !h = tensor<20xf32, ["rows"]>
+!m = tensor<2x3xf32, ["batch", "E"]>
 !s = tensor<f32>
 
 module {
@@ -22,7 +23,7 @@ module {
     return %x : !r
   }
 
-  func.func @router(%l: !l, %e: !e, %n: !n, %w: !w, %i: !i, %k: !k, %s: !s) {
+  func.func @router(%l: !l, %e: !e, %n: !n, %w: !w, %i: !i, %k: !k, %s: !s, %m: !m, %x: index) {
     // CHECK: moe_errors.mlir:[[@LINE+1]]:26: error: 'moe.router': score is "relu"
     %s0, %w0, %i0, %n0 = "moe.router"(%l) {score = "relu", weight = "scores", topk = 2, groups = 1, topk_groups = 1, scale = 1.0} : (!l) -> (!l, !w, !i, !n)
     // CHECK: :[[@LINE+1]]:26: error: 'moe.router': weight is "topk"
@@ -43,14 +44,24 @@ module {
     %8 = "moe.router_grad"(%w, %l, %w, %k) {score = "softmax", weight = "scores", topk = 2, groups = 1, topk_groups = 1, scale = 1.0} : (!w, !l, !w, !k) -> !l
     // CHECK: :[[@LINE+1]]:10: error: 'moe.router_grad': dscores is tensor<2x4x2xf32, ["batch", "T", "picks"]>
     %9 = "moe.router_grad"(%w, %l, %w, %i, %w) {score = "softmax", weight = "scores", topk = 2, groups = 1, topk_groups = 1, scale = 1.0} : (!w, !l, !w, !i, !w) -> !l
-    // CHECK: :[[@LINE+1]]:11: error: 'moe.aux_loss': loads is tensor<3xf32, ["E"]>, expected tensor<3xi32, ["E"]>
-    %10 = "moe.aux_loss"(%l, %e) {coef = 0.02, topk = 2, score = "softmax"} : (!l, !e) -> !s
-    // CHECK: :[[@LINE+1]]:12: error: 'moe.aux_loss': ids is tensor<2x4x3xi32, ["batch", "T", "picks"]>, expected tensor<2x4x2xi32, ["batch", "T", "picks"]>
-    %a10 = "moe.aux_loss"(%l, %k) {coef = 0.02, topk = 2, score = "softmax"} : (!l, !k) -> !s
-    // CHECK: :[[@LINE+1]]:11: error: 'moe.aux_loss': score is "none"
-    %11 = "moe.aux_loss"(%l, %n) {coef = 0.02, topk = 2, score = "none"} : (!l, !n) -> !s
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.mean_scores': score is "none"
+    %10 = "moe.mean_scores"(%l) {score = "none"} : (!l) -> !m
+    // CHECK: :[[@LINE+1]]:12: error: 'moe.mean_scores_grad': dmeans is tensor<3xf32, ["E"]>, expected tensor<2x3xf32, ["batch", "E"]>
+    %a10 = "moe.mean_scores_grad"(%e, %l) {score = "softmax"} : (!e, !l) -> !l
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.aux_loss': fractions is tensor<3xf32, ["E"]>, expected tensor<2x3xf32, ["batch", "E"]>
+    %11 = "moe.aux_loss"(%m, %e) {coef = 0.02} : (!m, !e) -> !s
     // CHECK: :[[@LINE+1]]:11: error: 'moe.aux_loss_grad': dloss is tensor<3xf32, ["E"]>, expected tensor<f32>
-    %12 = "moe.aux_loss_grad"(%e, %l, %n) {coef = 0.02, topk = 2, score = "softmax"} : (!e, !l, !n) -> !l
+    %12 = "moe.aux_loss_grad"(%e, %m) {coef = 0.02} : (!e, !m) -> !m
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.fractions': there is no moe.set @dense
+    %f0 = "moe.fractions"(%i) {set = @dense} : (!i) -> !m
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.fractions': the set has no layers
+    %f1 = "moe.fractions"(%i, %x) {set = @sparse} : (!i, index) -> !m
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.fractions': ids is tensor<2x4x3xi32, ["batch", "T", "picks"]>, expected the set's picks
+    %f2 = "moe.fractions"(%k) {set = @sparse} : (!k) -> !m
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.fractions': fractions is tensor<3xf32, ["E"]>, expected one of each expert for each sequence
+    %f3 = "moe.fractions"(%i) {set = @sparse} : (!i) -> !e
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.fractions': group is 0
+    %f4 = "moe.fractions"(%i) {set = @sparse, group = 0} : (!i) -> !m
     // CHECK: :[[@LINE+1]]:11: error: 'moe.z_loss': logits is tensor<3xf32, ["E"]>, expected at least 2 dimensions
     %13 = "moe.z_loss"(%e) {coef = 0.001} : (!e) -> !s
     // CHECK: :[[@LINE+1]]:11: error: 'moe.z_loss_grad': dloss is

@@ -9,9 +9,10 @@
 static const struct limit_shape {
     int64_t tokens, topk, experts;
     double capacity;
-    int64_t most; // ceil(capacity * tokens * topk / experts)
-} shapes[] = {{0, 2, 4, 1, 0},      {1, 1, 1, 1, 1},      {24, 2, 8, 1, 6}, {50, 3, 7, 0.5, 11},
-              {64, 4, 4, 1.25, 80}, {40, 2, 16, 0.01, 1}, {33, 1, 5, 9, 60}};
+    int64_t group; // Tokens; 0: all.
+} shapes[] = {{0, 2, 4, 1, 0},     {1, 1, 1, 1, 0},      {24, 2, 8, 1, 0},  {50, 3, 7, 0.5, 0},
+              {64, 4, 4, 1.25, 0}, {40, 2, 16, 0.01, 0}, {33, 1, 5, 9, 0},  {24, 2, 8, 1, 6},
+              {50, 3, 7, 0.5, 20}, {64, 4, 4, 0.75, 1},  {40, 2, 4, 1, 100}};
 
 struct limit_case {
     struct limit_shape shape;
@@ -28,7 +29,7 @@ static void run(const void *context, real *out) {
     int32_t *slot = test_ints(picks, 1, 0);
     HK(limit)
     (first, pair, slot, x->weights, x->first, x->pair, x->shape.tokens, x->shape.topk, experts,
-     x->shape.capacity, x->drop);
+     x->shape.group, x->shape.capacity, x->drop);
     for (int64_t e = 0; e <= experts; e++) *out++ = (real)first[e];
     for (int64_t p = 0; p < picks; p++) *out++ = (real)pair[p];
     for (int64_t p = 0; p < picks; p++) *out++ = (real)slot[p];
@@ -69,6 +70,30 @@ static int compare_index(const void *a, const void *b) {
     return *(const int32_t *)a - *(const int32_t *)b;
 }
 
+// ceil(capacity * tokens of the token's group * topk / experts), and where the group ends.
+static int64_t most_of(const struct limit_shape *shape, int64_t token, int64_t *end) {
+    const int64_t group = shape->group ? shape->group : shape->tokens;
+    const int64_t first = token / group * group;
+    *end = first + group < shape->tokens ? first + group : shape->tokens;
+    return (int64_t)ceil(shape->capacity * (double)((*end - first) * shape->topk) /
+                         (double)shape->experts);
+}
+
+// Of `rows` pairs of one expert and group, those that stay begin at `row`. Returns where they end.
+static int64_t check_group(const struct limit_case *x, const int32_t *pairs, int64_t rows,
+                           int64_t most, int64_t row, const real *pair, const real *slot) {
+    const int64_t kept = rows < most ? rows : most;
+    int32_t *order = test_ints(rows, 1, 0);
+    for (int64_t r = 0; r < rows; r++) order[r] = pairs[r];
+    if (x->drop == HK_LOWEST) qsort(order, (size_t)rows, sizeof *order, compare);
+    qsort(order, (size_t)kept, sizeof *order, compare_index);
+    for (int64_t r = 0; r < rows; r++) {
+        assert_int_equal((int64_t)slot[order[r]], r < kept ? row : -1);
+        if (r < kept) assert_int_equal((int64_t)pair[row++], order[r]);
+    }
+    return row;
+}
+
 static void check_limit(const struct limit_case *x) {
     const int64_t picks = x->shape.tokens * x->shape.topk, experts = x->shape.experts;
     const int64_t count = experts + 1 + 2 * picks;
@@ -76,18 +101,16 @@ static void check_limit(const struct limit_case *x) {
     run_with_threads(run, x, out, count);
     const real *first = out, *pair = first + experts + 1, *slot = pair + picks;
     int64_t row = 0;
+    ranked_weights = x->weights;
     for (int64_t e = 0; e < experts; e++) {
+        const int32_t *own = x->pair + x->first[e];
         const int64_t rows = x->first[e + 1] - x->first[e];
-        const int64_t kept = rows < x->shape.most ? rows : x->shape.most;
-        int32_t *order = test_ints(rows, 1, 0);
-        for (int64_t r = 0; r < rows; r++) order[r] = x->pair[x->first[e] + r];
-        ranked_weights = x->weights;
-        if (x->drop == HK_LOWEST) qsort(order, (size_t)rows, sizeof *order, compare);
-        qsort(order, (size_t)kept, sizeof *order, compare_index);
         assert_int_equal((int64_t)first[e], row);
-        for (int64_t r = 0; r < rows; r++) {
-            assert_int_equal((int64_t)slot[order[r]], r < kept ? row : -1);
-            if (r < kept) assert_int_equal((int64_t)pair[row++], order[r]);
+        for (int64_t r = 0, end = 0; r < rows; r = end) {
+            const int64_t most = most_of(&x->shape, own[r] / x->shape.topk, &end);
+            const int64_t limit = end * x->shape.topk;
+            for (end = r; end < rows && own[end] < limit;) end++;
+            row = check_group(x, own + r, end - r, most, row, pair, slot);
         }
     }
     assert_int_equal((int64_t)first[experts], row);

@@ -219,7 +219,7 @@ static void values_are_in_base_units(void **state) {
     assert_string_equal(hec_program_setting(p, "train.optimizer.clip"), "0");
     assert_string_equal(hec_program_setting(p, "train.tokens"), "4096");
     assert_string_equal(hec_program_setting(p, "parallel.microbatch"), "4");
-    assert_string_equal(hec_program_setting(p, "train.group"), "32");
+    assert_string_equal(hec_program_setting(p, "train.group"), "1");
     assert_string_equal(hec_program_setting(p, "data.train"), "a b.txt");
     assert_string_equal(hec_program_setting(p, "parallel.placement.memory"), "8589934592B");
     tear_down(&f);

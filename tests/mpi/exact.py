@@ -34,7 +34,7 @@ import cover
 import records
 
 HERE = pathlib.Path(__file__).resolve().parent
-SEQUENCES = 16  # Of an iteration, over all ranks.
+SEQUENCES = 16  # Over all ranks, of a step's iteration; with several microbatches, of that many.
 POSITIONS = 16
 CAPTURED = (0, 1, 3, 7)
 WRAPPED = ("hrt_optimizer_step", "hk_router_f32", "hk_router_f64")
@@ -48,13 +48,15 @@ BOUNDS = {"fp64": (1e-12, 1e-12, 1e-12, 1e-12), "fp32": (2e-6, 2e-5, 2e-6, 1e-5)
 DIMENSIONS = {
     "experts": ["ep", "replicate", "fssdp", "hecate", "quota", "fsdp", "fastermoe", "smartmoe",
                 "flexmoe", "laer", "llep", "ultraep", "eplb"],
-    "ranks": [2, 4, 8],
+    "ranks": [2, 4, 8, 1],
     "nodes": [1, 2, 4],
     "dense": ["replicate", "shard"],
     "bucket": [1048576, 1024],
     "accumulation": [1, 3],
     "capacity": ["none", "position", "lowest"],
-    "balance": ["layer", "batch"],
+    "balance": ["layer", "batch", "sequence"],
+    "group": [1, 4, "iteration"],  # Sequences.
+    "microbatches": [1, 2, 4],  # That stand for one of one rank.
     "waves": ["auto", 24],
     "precision": ["fp32", "fp64", "bf16"],
     "dispatch": ["quota", "even"],
@@ -63,8 +65,10 @@ DIMENSIONS = {
     "reshard": ["never", "every(5)"],
 }
 # What one rank's program depends on.
-OF_ONE = ("accumulation", "capacity", "balance", "precision")
+OF_ONE = ("accumulation", "capacity", "balance", "group", "precision")
 OF_MOVEMENT = ("dispatch", "calibrate", "rematerialize", "reshard")
+# What programs of one rank have not.
+OF_RANKS = ("experts", "nodes", "dense", "bucket", "waves", *OF_MOVEMENT)
 # Of the product; the other dimensions take turns.
 CORE = ("experts", "ranks", "nodes", "accumulation", *OF_MOVEMENT)
 STAY = ("ep", "replicate")  # Policies that move nothing.
@@ -73,6 +77,16 @@ STAY = ("ep", "replicate")  # Policies that move nothing.
 def valid(case):
     if case["nodes"] > case["ranks"]:
         return False
+    if case["ranks"] == 1:  # Another microbatch is all that can differ.
+        if case["microbatches"] == 1 or any(case[name] != DIMENSIONS[name][0] for name in OF_RANKS):
+            return False
+    sequences, left = divmod(SEQUENCES, case["microbatches"])
+    if left or sequences % case["ranks"]:
+        return False
+    if case["group"] == "iteration" and case["microbatches"] > 1:
+        return False  # Another iteration is another group.
+    if case["group"] != "iteration" and sequences % case["group"]:
+        return False
     stays = case["experts"] in STAY
     return not stays or all(case[name] == DIMENSIONS[name][0] for name in OF_MOVEMENT)
 
@@ -80,7 +94,10 @@ def valid(case):
 def settings(case):
     """What the case's program is compiled with."""
     ranks = case.get("ranks", 1)
-    chosen = {"parallel.microbatch": SEQUENCES // ranks, "train.precision": case["precision"]}
+    microbatch = SEQUENCES // ranks // case.get("microbatches", 1)
+    chosen = {"parallel.microbatch": microbatch, "train.precision": case["precision"]}
+    if case["group"] != DIMENSIONS["group"][0]:  # It is the default.
+        chosen["train.group"] = case["group"]
     if ranks > 1:
         nodes = case["nodes"]
         chosen |= {"cluster.nodes": nodes, "cluster.devices": ranks // nodes,

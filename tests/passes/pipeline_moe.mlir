@@ -22,7 +22,9 @@ module @moe attributes {hecate.source = "moe.moe", hecate.batch = 2 : i64, hecat
     %logits = "moe.contract"(%x, %router) : (tensor<2x8x6xf32, ["batch", "T", "D"]>, tensor<6x4xf32, ["D", "E"]>) -> tensor<2x8x4xf32, ["batch", "T", "E"]> loc("logits"("moe.moe":5:1))
     %scores, %weights, %ids, %loads = "moe.router"(%logits) {score = "softmax", weight = "renormalized", topk = 2 : i64, groups = 1 : i64, topk_groups = 1 : i64, scale = 1.0 : f64} : (tensor<2x8x4xf32, ["batch", "T", "E"]>) -> (tensor<2x8x4xf32, ["batch", "T", "E"]>, tensor<2x8x2xf32, ["batch", "T", "picks"]>, tensor<2x8x2xi32, ["batch", "T", "picks"]>, tensor<4xi32, ["E"]>) loc("moe.moe":5:1)
     "moe.stash"(%loads, %i) {slot = @sparse.loads} : (tensor<4xi32, ["E"]>, index) -> ()
-    %aux = "moe.aux_loss"(%scores, %loads) {coef = 0.02 : f64, topk = 2 : i64, score = "softmax"} : (tensor<2x8x4xf32, ["batch", "T", "E"]>, tensor<4xi32, ["E"]>) -> tensor<f32> loc("auxiliary"("moe.moe":5:1))
+    %means = "moe.mean_scores"(%scores) {score = "softmax"} : (tensor<2x8x4xf32, ["batch", "T", "E"]>) -> tensor<2x4xf32, ["batch", "E"]> loc("mean_scores"("moe.moe":5:1))
+    %fractions = "moe.fractions"(%ids, %i) {set = @sparse} : (tensor<2x8x2xi32, ["batch", "T", "picks"]>, index) -> tensor<2x4xf32, ["batch", "E"]> loc("fractions"("moe.moe":5:1))
+    %aux = "moe.aux_loss"(%means, %fractions) {coef = 0.02 : f64} : (tensor<2x4xf32, ["batch", "E"]>, tensor<2x4xf32, ["batch", "E"]>) -> tensor<f32> loc("auxiliary"("moe.moe":5:1))
     %y = "moe.experts"(%x, %weights, %ids, %i) {set = @sparse, expert = @sparse.expert} : (tensor<2x8x6xf32, ["batch", "T", "D"]>, tensor<2x8x2xf32, ["batch", "T", "picks"]>, tensor<2x8x2xi32, ["batch", "T", "picks"]>, index) -> tensor<2x8x6xf32, ["batch", "T", "D"]> loc("y"("moe.moe":5:1))
     return %y, %aux : tensor<2x8x6xf32, ["batch", "T", "D"]>, tensor<f32>
   }

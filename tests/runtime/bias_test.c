@@ -46,24 +46,9 @@ static void without_a_rate_nothing_moves(void **state) {
     check(-1, kept);
 }
 
-static void a_step_counts_its_iterations(void **state) {
-    (void)state;
-    const int32_t loads[][2] = {{3, 1}, {0, 4}, {2, 2}};
-    int32_t running[2] = {90, 90}, counts[2];
-    for (int step = 0; step < 2; step++) { // Every step begins anew.
-        for (int i = 0; i < 3; i++) hrt_count_step(counts, running, loads[i], 2, i + 1);
-        assert_int_equal(counts[0], 5);
-        assert_int_equal(counts[1], 7);
-    }
-    hrt_count_step(counts, running, loads[0], 2, 0); // Outside of steps nothing is kept.
-    assert_int_equal(counts[0], 3);
-    assert_int_equal(running[0], 5);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_busy_lose_and_the_idle_win),
-        cmocka_unit_test(a_step_counts_its_iterations),
         cmocka_unit_test(without_a_rate_nothing_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

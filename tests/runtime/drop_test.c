@@ -15,14 +15,15 @@ struct drop_case {
     size_t element;
     enum hk_drop rule;
     double capacity;
-    int steps; // Different weights; few of them are equal often.
-    bool idle; // The last rank's tokens are nobody's.
+    int steps;     // Different weights; few of them are equal often.
+    int64_t group; // Tokens; 0: all.
+    bool idle;     // The last rank's tokens are nobody's, and most of those of the one before.
 };
 
 // The picks of all ranks, rank 0's first: what one rank would have.
 struct picks {
-    int64_t tokens, first, mine; // All; this rank's first one, and how many it has.
-    int32_t ids[PAIRS_MAX], kept[PAIRS_MAX], loads[EXPERTS];
+    int64_t tokens, first, mine; // All; this rank's first one, and how many count of its own.
+    int32_t ids[PAIRS_MAX], kept[PAIRS_MAX];
     double weights[PAIRS_MAX];
     float narrow[PAIRS_MAX];
 };
@@ -32,25 +33,18 @@ static uint64_t draw(uint64_t *state) {
     return *state >> 33;
 }
 
-// Rank 1 has no tokens, the others fewer, the higher their number.
-static int64_t tokens_of(int rank) {
-    return rank == 1 ? 0 : TOKENS - 7 * rank;
-}
-
 static void make_picks(struct picks *all, const struct drop_case *c) {
     uint64_t state = 77;
-    *all = (struct picks){0};
-    for (int r = 0; r < world.size; r++) {
-        if (r == world.rank) all->first = all->tokens, all->mine = tokens_of(r);
-        if (c->idle && r == world.size - 1) continue;
-        for (int64_t p = all->tokens * PICKS; p < (all->tokens + tokens_of(r)) * PICKS; p++) {
-            const uint64_t drawn = draw(&state) % 12; // Most go to the first ones.
-            all->ids[p] = drawn < EXPERTS ? (int32_t)drawn : (int32_t)(drawn % 2);
-            all->weights[p] = (double)(draw(&state) % (uint64_t)c->steps) / 7 / c->steps;
-            all->narrow[p] = (float)all->weights[p];
-            all->loads[all->ids[p]]++;
-        }
-        all->tokens += tokens_of(r);
+    *all = (struct picks){.tokens = (int64_t)world.size * TOKENS};
+    if (c->idle) all->tokens -= TOKENS + TOKENS * 3 / 4;
+    all->first = (int64_t)world.rank * TOKENS;
+    const int64_t left = all->tokens - all->first;
+    all->mine = left < 0 ? 0 : left < TOKENS ? left : TOKENS;
+    for (int64_t p = 0; p < PAIRS_MAX; p++) {
+        const uint64_t drawn = draw(&state) % 12; // Most go to the first ones.
+        all->ids[p] = drawn < EXPERTS ? (int32_t)drawn : (int32_t)(drawn % 2);
+        all->weights[p] = (double)(draw(&state) % (uint64_t)c->steps) / 7 / c->steps;
+        all->narrow[p] = (float)all->weights[p];
     }
 }
 
@@ -59,10 +53,10 @@ static void drop_as_one(struct picks *all, const struct drop_case *c) {
     hk_route(first[0], pair[0], slot[0], all->ids, all->tokens, PICKS, EXPERTS);
     if (c->element == sizeof(float)) {
         hk_limit_f32(first[1], pair[1], slot[1], all->narrow, first[0], pair[0], all->tokens, PICKS,
-                     EXPERTS, c->capacity, c->rule);
+                     EXPERTS, c->group, c->capacity, c->rule);
     } else {
         hk_limit_f64(first[1], pair[1], slot[1], all->weights, first[0], pair[0], all->tokens,
-                     PICKS, EXPERTS, c->capacity, c->rule);
+                     PICKS, EXPERTS, c->group, c->capacity, c->rule);
     }
     for (int64_t p = 0; p < all->tokens * PICKS; p++)
         all->kept[p] = slot[1][p] < 0 ? -1 : all->ids[p];
@@ -81,53 +75,63 @@ static void drop_together(struct drop_case c) {
         .sets = 1, .set = &set, .tokens = TOKENS, .element = c.element};
     struct hrt_experts *experts;
     struct hrt_error error = {0};
-    int32_t kept[TOKENS * PICKS], loads[EXPERTS];
+    int32_t kept[TOKENS * PICKS];
     make_picks(&all, &c);
     drop_as_one(&all, &c);
     RANKS_CHECK(&world, hrt_experts_create(&experts, &shape, &world, &error));
-    const bool idle = c.idle && world.rank == world.size - 1;
-    const int64_t at = idle ? 0 : all.first * PICKS; // An idle rank's picks are any.
-    hrt_experts_idle(experts, idle);
-    hrt_drop(experts, 0, 0, kept, loads, all.ids + at,
+    if (c.idle) hrt_experts_tokens(experts, TOKENS, all.tokens);
+    const int64_t at = all.first * PICKS, tokens = c.idle && all.mine ? all.mine : TOKENS;
+    hrt_drop(experts, 0, 0, kept, all.ids + at,
              c.element == sizeof(float) ? (const void *)(all.narrow + at)
                                         : (const void *)(all.weights + at),
-             all.mine, c.capacity, c.rule);
-    for (int64_t p = 0; p < all.mine * PICKS; p++)
-        RANKS_CHECK(&world, kept[p] == (idle ? -1 : all.kept[at + p]));
-    for (int e = 0; e < EXPERTS; e++) RANKS_CHECK(&world, loads[e] == all.loads[e]);
+             tokens, c.group, c.capacity, c.rule);
+    for (int64_t p = 0; p < tokens * PICKS; p++)
+        RANKS_CHECK(&world, kept[p] == (p < all.mine * PICKS ? all.kept[at + p] : -1));
     hrt_experts_destroy(experts);
 }
 
 static void the_lowest_weights_go(void **state) {
     (void)state;
-    drop_together((struct drop_case){sizeof(float), HK_LOWEST, 1.0, 100000, false});
-    drop_together((struct drop_case){sizeof(double), HK_LOWEST, 0.7, 100000, false});
+    drop_together((struct drop_case){sizeof(float), HK_LOWEST, 1.0, 100000, 0, false});
+    drop_together((struct drop_case){sizeof(double), HK_LOWEST, 0.7, 100000, 0, false});
 }
 
 static void of_equal_weights_the_last_go(void **state) {
     (void)state;
-    drop_together((struct drop_case){sizeof(float), HK_LOWEST, 1.0, 3, false});
-    drop_together((struct drop_case){sizeof(double), HK_LOWEST, 0.7, 3, false});
-    drop_together((struct drop_case){sizeof(double), HK_LOWEST, 1.0, 1, false});
+    drop_together((struct drop_case){sizeof(float), HK_LOWEST, 1.0, 3, 0, false});
+    drop_together((struct drop_case){sizeof(double), HK_LOWEST, 0.7, 3, 0, false});
+    drop_together((struct drop_case){sizeof(double), HK_LOWEST, 1.0, 1, 0, false});
 }
 
 static void by_position_the_last_go(void **state) {
     (void)state;
-    drop_together((struct drop_case){sizeof(float), HK_POSITION, 1.1, 3, false});
-    drop_together((struct drop_case){sizeof(double), HK_POSITION, 0.001, 100, false});
+    drop_together((struct drop_case){sizeof(float), HK_POSITION, 1.1, 3, 0, false});
+    drop_together((struct drop_case){sizeof(double), HK_POSITION, 0.001, 100, 0, false});
 }
 
 static void with_room_for_all_nothing_goes(void **state) {
     (void)state;
-    drop_together((struct drop_case){sizeof(float), HK_LOWEST, 5.0, 100, false});
-    drop_together((struct drop_case){sizeof(float), HK_POSITION, 5.0, 100, false});
+    drop_together((struct drop_case){sizeof(float), HK_LOWEST, 5.0, 100, 0, false});
+    drop_together((struct drop_case){sizeof(float), HK_POSITION, 5.0, 100, 0, false});
 }
 
 static void an_idle_rank_takes_no_room(void **state) {
     (void)state;
     if (world.size == 1) skip();
-    drop_together((struct drop_case){sizeof(float), HK_LOWEST, 1.0, 50, true});
-    drop_together((struct drop_case){sizeof(float), HK_POSITION, 1.0, 50, true});
+    drop_together((struct drop_case){sizeof(float), HK_LOWEST, 1.0, 50, 0, true});
+    drop_together((struct drop_case){sizeof(float), HK_POSITION, 1.0, 50, 0, true});
+}
+
+// Inside a rank, over ranks, and neither.
+static void groups_drop_alone(void **state) {
+    (void)state;
+    const int64_t groups[] = {1, TOKENS / 4, TOKENS, 2 * TOKENS, TOKENS / 2 * 3, 8 * TOKENS};
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        drop_together((struct drop_case){sizeof(float), HK_LOWEST, 1.0, 50, groups[g], false});
+        drop_together((struct drop_case){sizeof(double), HK_POSITION, 0.7, 50, groups[g], false});
+        if (world.size == 1) continue;
+        drop_together((struct drop_case){sizeof(double), HK_LOWEST, 0.7, 50, groups[g], true});
+    }
 }
 
 int main(void) {
@@ -137,6 +141,7 @@ int main(void) {
         cmocka_unit_test(by_position_the_last_go),
         cmocka_unit_test(with_room_for_all_nothing_goes),
         cmocka_unit_test(an_idle_rank_takes_no_room),
+        cmocka_unit_test(groups_drop_alone),
     };
     ranks_open(&world, NULL);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,12 +9,11 @@ enum { EXPERTS = 6, LAYERS = 2, CHUNK = 300000 }; // A MiB and a bit: two segmen
 
 static void iterate(struct moving *m) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
-    int32_t loads[EXPERTS];
     hrt_fssdp_begin(fssdp, true);
     for (int64_t layer = 0; layer < LAYERS; layer++) {
         hrt_plan(fssdp, 0, layer);
         hrt_materialize(fssdp, 0, layer, false);
-        hrt_route(m->state.experts, 0, layer, loads, NULL, 0);
+        hrt_route(m->state.experts, 0, layer, NULL, 0);
         hrt_await(fssdp, 0, layer);
     }
     for (int64_t layer = LAYERS - 1; layer >= 0; layer--) {

@@ -167,13 +167,12 @@ static void check_sums(const struct moving *m, int64_t layer, int step) {
 
 static void forward(struct moving *m, int64_t layer, int step) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
-    int32_t loads[EXPERTS_MAX];
     double before = fssdp->moved.bytes;
     hrt_plan(fssdp, 0, layer);
     hrt_materialize(fssdp, 0, layer, false);
     const bool prefetched = layer > 0 && !m->movement.rematerialize;
     CHECK(!prefetched || fssdp->moved.bytes == before); // Nothing comes twice.
-    hrt_route(m->state.experts, 0, layer, loads, NULL, 0);
+    hrt_route(m->state.experts, 0, layer, NULL, 0);
     hrt_await(fssdp, 0, layer);
     check_params(m, layer, step);
     if (m->movement.rematerialize) {

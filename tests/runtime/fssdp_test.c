@@ -43,7 +43,7 @@ struct run {
 };
 
 static struct {
-    int32_t ids[TOKENS * PICKS], loads[EXPERTS_MAX], first[EXPERTS_MAX + 1];
+    int32_t ids[TOKENS * PICKS], first[EXPERTS_MAX + 1];
     float x[TOKENS * WIDTH], weights[TOKENS * PICKS], dy[TOKENS * WIDTH], out[TOKENS * WIDTH];
     float dweights[TOKENS * PICKS];
     float rows[TOKENS * PICKS * WIDTH], gate[TOKENS * PICKS], results[TOKENS * PICKS * WIDTH];
@@ -178,10 +178,10 @@ static void forward(struct run *run, int64_t layer) {
     struct hrt_experts *experts = run->m.state.experts;
     const bool exact = run->policy->when == HPL_WHEN_EXACT;
     fill_inputs(run, layer);
-    if (exact) hrt_route(experts, 0, layer, b.loads, b.ids, TOKENS);
+    if (exact) hrt_route(experts, 0, layer, b.ids, TOKENS);
     hrt_plan(fssdp, 0, layer);
     hrt_materialize(fssdp, 0, layer, false);
-    if (!exact) hrt_route(experts, 0, layer, b.loads, b.ids, TOKENS);
+    if (!exact) hrt_route(experts, 0, layer, b.ids, TOKENS);
     run->replicas = run->calibrated = 0;
     watch_plan(run, layer, false);
     if (!exact) hrt_calibrate(fssdp, 0, layer);

@@ -264,6 +264,12 @@ static void tokens_that_do_not_divide_are_refused(void **state) {
         "train.tokens is 8, which is not a multiple of 16 (positions 16 x microbatch 1 x ranks "
         "1); nearest: 16");
     f.config.tokens = 32;
+    f.config.group = 4;
+    test_expect_error(
+        hrt_trainer_create(&f.trainer, &f.config, &f.comm, &f.data, &f.state, &error), &error,
+        HRT_EXIT_USAGE,
+        "train.tokens is 32, 2 sequences, but train.group is 4: they have to be whole groups");
+    f.config.group = 2;
     assert_true(hrt_trainer_create(&f.trainer, &f.config, &f.comm, &f.data, &f.state, &error));
     assert_int_equal(f.trainer.batch, 2);
     assert_int_equal(f.trainer.iterations, 1);

@@ -73,6 +73,7 @@ struct small {
         float *sparse_experts_add[layers];          // [rows, F]
         float *sparse_layer_rows[layers];           // [rows, D]
         float *sparse_layer_logits[layers];         // [batch, T, E]
+        float *sparse_layer_fractions[layers];      // [batch, E]
         float *sparse_layer_router_scores[layers];  // [batch, T, E]
         float *sparse_layer_router_weights[layers]; // [batch, T, picks]
         int32_t *sparse_layer_router_ids[layers];   // [batch, T, picks]
@@ -102,7 +103,7 @@ struct small {
         float *x_wq, *x_wk;
     } attention;
     struct {
-        float *aux, *z, *auxiliary, *routed;
+        float *mean_scores, *aux, *z, *auxiliary, *routed;
     } sparse;
     struct {
         float *b1_rows, *gated, *grouped_contract;
@@ -114,7 +115,8 @@ struct small {
         float *dloss, *dnormed, *dx, *dnormed_2, *dattention_in, *fused;
     } backward;
     struct {
-        float *permute, *gate_rows_grad, *dnormed, *dlogits, *aux_loss_grad, *dlogits_2;
+        float *permute, *gate_rows_grad, *dnormed, *dlogits, *dmean_scores, *mean_scores_grad,
+            *dlogits_2;
     } sparse_backward;
     struct {
         float *contract, *fused, *dx_w1, *dnormed;
@@ -174,10 +176,10 @@ static void bind(void *model, void *params, void *grads, void *arena) {
     }
 
     for (int64_t i = 0; i < layers; i++) {
-        m->saved.sparse_loads[i] = (void *)(a + 171776 + i * 64);
+        m->saved.sparse_loads[i] = (void *)(a + 90112 + i * 64);
     }
     m->saved.logits = (void *)(a);
-    m->saved.cross_entropy_lse = (void *)(a + 90112);
+    m->saved.cross_entropy_lse = (void *)(a + 90240);
     m->saved.normed = (void *)(a + 86016);
     m->saved.normed_rstd = (void *)(a + 94208);
     for (int64_t i = 0; i < layers; i++) {
@@ -185,11 +187,12 @@ static void bind(void *model, void *params, void *grads, void *arena) {
         m->saved.normed_1[i] = (void *)(a + 98304 + i * 4096);
         m->saved.sparse_layer_route_pair[i] = (void *)(a + 167936 + i * 256);
         m->saved.sparse_layer_route_slot[i] = (void *)(a + 168448 + i * 256);
-        m->saved.sparse_layer_route_first[i] = (void *)(a + 171904 + i * 64);
+        m->saved.sparse_layer_route_first[i] = (void *)(a + 171776 + i * 64);
         m->saved.sparse_layer_gate[i] = (void *)(a + 168960 + i * 256);
         m->saved.sparse_experts_add[i] = (void *)(a + 32768 + i * 12288);
         m->saved.sparse_layer_rows[i] = (void *)(a + 57344 + i * 8192);
         m->saved.sparse_layer_logits[i] = (void *)(a + 165888 + i * 512);
+        m->saved.sparse_layer_fractions[i] = (void *)(a + 171904 + i * 64);
         m->saved.sparse_layer_router_scores[i] = (void *)(a + 166912 + i * 512);
         m->saved.sparse_layer_router_weights[i] = (void *)(a + 169472 + i * 256);
         m->saved.sparse_layer_router_ids[i] = (void *)(a + 169984 + i * 256);
@@ -211,12 +214,13 @@ static void bind(void *model, void *params, void *grads, void *arena) {
     }
     m->saved.gather = (void *)(a + 145408);
 
-    m->forward.auxiliary = (void *)(a + 90240);
-    m->forward.cross_entropy = (void *)(a + 90304);
-    m->forward.mul = (void *)(a + 90368);
-    m->forward.loss = (void *)(a + 90368);
+    m->forward.auxiliary = (void *)(a + 90368);
+    m->forward.cross_entropy = (void *)(a + 90432);
+    m->forward.mul = (void *)(a + 90496);
+    m->forward.loss = (void *)(a + 90496);
     m->attention.x_wq = (void *)(a);
     m->attention.x_wk = (void *)(a);
+    m->sparse.mean_scores = (void *)(a);
     m->sparse.aux = (void *)(a + 20480);
     m->sparse.z = (void *)(a);
     m->sparse.auxiliary = (void *)(a + 20480);
@@ -225,7 +229,7 @@ static void bind(void *model, void *params, void *grads, void *arena) {
     m->sparse_experts.gated = (void *)(a);
     m->sparse_experts.grouped_contract = (void *)(a + 12288);
     m->sparse_shared.fused = (void *)(a + 4096);
-    m->backward.dloss = (void *)(a + 90240);
+    m->backward.dloss = (void *)(a + 90368);
     m->backward.dnormed = (void *)(a + 90112);
     m->backward.dx = (void *)(a + 157696);
     m->backward.dnormed_2 = (void *)(a + 161792);
@@ -235,7 +239,8 @@ static void bind(void *model, void *params, void *grads, void *arena) {
     m->sparse_backward.gate_rows_grad = (void *)(a + 8448);
     m->sparse_backward.dnormed = (void *)(a + 161792);
     m->sparse_backward.dlogits = (void *)(a);
-    m->sparse_backward.aux_loss_grad = (void *)(a + 512);
+    m->sparse_backward.dmean_scores = (void *)(a + 1024);
+    m->sparse_backward.mean_scores_grad = (void *)(a + 512);
     m->sparse_backward.dlogits_2 = (void *)(a + 1024);
     m->sparse_shared_backward.contract = (void *)(a);
     m->sparse_shared_backward.fused = (void *)(a);
@@ -393,9 +398,13 @@ static void sparse_forward(struct small *m, int64_t i) {
                   m->routing.sparse[i].record, batch * T,
                   (struct hk_router_rule){.experts = E, .topk = picks, .score = HK_SOFTMAX,
                                           .weight = HK_RENORMALIZED, .scale = 1});
+    float *mean_scores = m->sparse.mean_scores; // [batch, E]
+    hk_mean_scores_f32(mean_scores, m->saved.sparse_layer_router_scores[i], batch, T, E,
+                       HK_SOFTMAX);
+    hk_fractions_f32(m->saved.sparse_layer_fractions[i], NULL, m->saved.sparse_layer_router_ids[i],
+                     batch, T, picks, E, 1, 0);
     float *aux = m->sparse.aux; // [1]
-    hk_aux_loss_f32(aux, m->saved.sparse_layer_router_scores[i], m->saved.sparse_loads[i],
-                    batch * T, E, picks, HK_SOFTMAX, 0.01);
+    hk_aux_loss_f32(aux, mean_scores, m->saved.sparse_layer_fractions[i], batch, E, 0.01);
     float *z = m->sparse.z; // [1]
     hk_z_loss_f32(z, m->saved.sparse_layer_logits[i], batch * T, E, 0.001);
     float *auxiliary = m->sparse.auxiliary; // [1]
@@ -574,11 +583,14 @@ static void sparse_backward(struct small *m, int64_t i) {
     float *dlogits = m->sparse_backward.dlogits; // [batch, T, E]
     hk_z_loss_grad_f32(dlogits, &m->share, m->saved.sparse_layer_logits[i], batch * T, E, 0.001,
                        HK_STORE);
-    float *aux_loss_grad = m->sparse_backward.aux_loss_grad; // [batch, T, E]
-    hk_aux_loss_grad_f32(aux_loss_grad, &m->share, m->saved.sparse_layer_router_scores[i],
-                         m->saved.sparse_loads[i], batch * T, E, picks, HK_SOFTMAX, 0.01);
+    float *dmean_scores = m->sparse_backward.dmean_scores; // [batch, E]
+    hk_aux_loss_grad_f32(dmean_scores, &m->share, m->saved.sparse_layer_fractions[i], batch, E,
+                         0.01);
+    float *mean_scores_grad = m->sparse_backward.mean_scores_grad; // [batch, T, E]
+    hk_mean_scores_grad_f32(mean_scores_grad, dmean_scores, m->saved.sparse_layer_router_scores[i],
+                            batch, T, E, HK_SOFTMAX);
     float *dlogits_2 = m->sparse_backward.dlogits_2; // [batch, T, E]
-    hk_router_grad_f32(dlogits_2, gate_rows_grad, aux_loss_grad,
+    hk_router_grad_f32(dlogits_2, gate_rows_grad, mean_scores_grad,
                        m->saved.sparse_layer_router_scores[i],
                        m->saved.sparse_layer_router_weights[i], m->saved.sparse_layer_router_ids[i],
                        batch * T,
@@ -771,7 +783,7 @@ static const struct hrt_param params[] = {
 };
 
 static const struct hrt_loads loads[] = {
-    {.set = 0, .arena_offset = 171776, .arena_stride = 64,
+    {.set = 0, .arena_offset = 90112, .arena_stride = 64,
      .routing_offset = offsetof(struct small, routing.sparse), .select_bias = -1, .bias_rate = 0},
 };
 
@@ -811,7 +823,7 @@ static const struct hrt_setting settings[] = {
     {"parallel.rows_max", "auto"},
     {"train.eval_every", "0"},
     {"train.eval_steps", "10"},
-    {"train.group", "2"},
+    {"train.group", "1"},
     {"train.objective", "next_token"},
     {"train.objective.rate", "0.15"},
     {"train.optimizer", "adamw"},
