@@ -26,6 +26,8 @@ const char *hec_prefix(struct hec_arena *arena) {
 
 struct command {
     struct hec_arena *arena;
+    const char *below_mpicc; // The compiler that mpicc is to call, or NULL.
+    bool silent;
     HEC_VEC(char *) word;
 };
 
@@ -44,11 +46,28 @@ static void add_words(struct command *c, const char *text) {
     }
 }
 
+// Whether a word of the command is an MPI wrapper itself: mpicc, /opt/openmpi/bin/mpicc, mpicc.openmpi.
+static bool is_wrapper(const char *cc) {
+    while (*cc) {
+        const size_t name = strcspn(cc, " /");
+        if (strncmp(cc, "mpi", 3) == 0 && cc[name] != '/') return true;
+        cc += name + (cc[name] != '\0');
+    }
+    return false;
+}
+
+// Programs of several ranks are compiled by mpicc, which knows where MPI is and calls the compiler that --cc names.
+static void add_compiler(struct command *c, const char *cc, bool ranks) {
+    const bool wrapped = ranks && !is_wrapper(cc);
+    if (wrapped && strcmp(cc, "gcc") != 0) c->below_mpicc = cc;
+    add_words(c, wrapped ? "mpicc" : cc);
+}
+
 static struct command command_of(struct hec_arena *arena, const struct hec_options *options,
                                  const char *prefix, bool ranks, const char *source,
                                  const char *output) {
     struct command c = {.arena = arena};
-    add_words(&c, ranks && !strcmp(options->cc, "gcc") ? "mpicc" : options->cc);
+    add_compiler(&c, options->cc, ranks);
     add(&c, "-std=gnu17");
     add(&c, options->optimize);
     add(&c, hec_arena_format(arena, "-march=%s", options->march));
@@ -79,28 +98,45 @@ static struct command command_of(struct hec_arena *arena, const struct hec_optio
     return c;
 }
 
+static void show_word(const char *word) {
+    const bool plain = *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyz"
+                                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                   "0123456789-_=+./,:@%")];
+    if (plain) {
+        fputs(word, stderr);
+        return;
+    }
+    fputc('\'', stderr);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", stderr);
+        else
+            fputc(*word, stderr);
+    }
+    fputc('\'', stderr);
+}
+
 // As a shell would read it back.
 static void show(const struct command *c) {
+    if (c->below_mpicc) {
+        fputs("OMPI_CC=", stderr);
+        show_word(c->below_mpicc);
+        fputc(' ', stderr);
+    }
     for (int i = 0; c->word.item[i]; i++) {
-        const char *word = c->word.item[i];
-        const bool plain = *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyz"
-                                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                       "0123456789-_=+./,:@%")];
         if (i) fputc(' ', stderr);
-        if (plain) {
-            fputs(word, stderr);
-            continue;
-        }
-        fputc('\'', stderr);
-        for (; *word; word++) {
-            if (*word == '\'')
-                fputs("'\\''", stderr);
-            else
-                fputc(*word, stderr);
-        }
-        fputc('\'', stderr);
+        show_word(c->word.item[i]);
     }
     fputc('\n', stderr);
+}
+
+// In the child: becomes the command. Returns when it cannot, with errno.
+static void become(const struct command *c, int channel) {
+    if (fcntl(channel, F_SETFD, FD_CLOEXEC) != 0) return;
+    if (c->below_mpicc && setenv("OMPI_CC", c->below_mpicc, 1) != 0) return;
+    const int nowhere = c->silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
+    execvp(c->word.item[0], c->word.item);
 }
 
 // Runs the command and waits. Returns its status as wait gives it, or -1 with errno when it could not
@@ -119,7 +155,7 @@ static int run(const struct command *c) {
     if (child == 0) {
         setpgid(0, 0); // A group of its own: a signal ends what it starts, too.
         close(channel[0]);
-        if (fcntl(channel[1], F_SETFD, FD_CLOEXEC) == 0) execvp(c->word.item[0], c->word.item);
+        become(c, channel[1]);
         reason = errno;
         const ssize_t sent = write(channel[1], &reason, sizeof reason);
         _exit(sent == sizeof reason ? 127 : 126);
@@ -160,6 +196,17 @@ static bool have_mpi(struct hec_arena *arena, const char *prefix) {
     return false;
 }
 
+// Whether the compiler finds OpenMP: an empty library that includes and links it.
+static bool has_openmp(struct hec_arena *arena, const char *cc) {
+    static const char *const words[] = {"-fopenmp",  "-include", "omp.h", "-shared",  "-o",
+                                        "/dev/null", "-x",       "c",     "/dev/null"};
+    struct command c = {.arena = arena, .silent = true};
+    add_words(&c, cc);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) add(&c, words[i]);
+    HEC_PUSH(arena, &c.word, NULL);
+    return run(&c) == 0;
+}
+
 int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, bool ranks,
                const char *source, const char *output) {
     const char *prefix = hec_prefix(arena);
@@ -197,10 +244,9 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, bool 
                 "hecatec: error: the C compiler '%s' failed with status %d; -v shows how "
                 "it was called, --save-temps keeps the C\n",
                 c.word.item[0], WEXITSTATUS(status));
-        if (strstr(options->cc, "clang"))
-            fprintf(stderr,
-                    "  clang brings no OpenMP along: where omp.h or -lomp is missing, install "
-                    "libomp-dev\n");
+        if (strstr(options->cc, "clang") && !has_openmp(arena, options->cc))
+            fprintf(stderr, "  it finds no OpenMP, which clang does not bring along: install "
+                            "libomp-dev\n");
     }
     return 3;
 }

@@ -8,8 +8,8 @@
 
 // Compiles `source` to `output`: a program, or an object file when `options->object`. Headers and
 // libraries are found relative to this executable: ../include and ../lib. Shows the command when
-// the options say so. Programs of several `ranks` are linked with MPI, by mpicc where the options
-// name no other compiler. Returns the exit status for hecatec: 0, or 3 after a complaint.
+// the options say so. Programs of several `ranks` are compiled by mpicc, which then calls the compiler
+// of the options, unless that is an MPI wrapper itself. Returns the exit status for hecatec: 0, or 3 after a complaint.
 int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, bool ranks,
                const char *source, const char *output);
 
