@@ -29,7 +29,7 @@ static void on_signal(int number) {
 }
 
 void hec_output_guard(void) {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
     atexit(remove_all);
     signal(SIGXFSZ, SIG_IGN); // A write beyond the limit then fails, and is complained of.
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
