@@ -158,12 +158,19 @@ static bool join(const struct hrt_run *run, struct hrt_program *program, int arg
                           program->world, comm->size, program->world);
 }
 
+// Whether the threads that it shall compute with are possible.
+static bool check_threads(const struct hrt_arguments *arguments, struct hrt_error *error) {
+    if (!arguments->threads && !hrt_openmp_check(error)) return false;
+    return hrt_stacks_check(arguments->threads ? (int)arguments->threads : omp_get_max_threads(),
+                            error);
+}
+
 // From the command line to ranks that have met.
 static bool start(const struct hrt_run *run, struct hrt_program *program, int argc, char **argv,
                   struct hrt_error *error) {
     const bool sound = check_processor(program, error) &&
                        hrt_options_parse(run->arguments, argc, argv, program, error) &&
-                       (!needs_ranks(run) || run->arguments->threads || hrt_openmp_check(error));
+                       (!needs_ranks(run) || check_threads(run->arguments, error));
     const bool others = has_others(program);
     if (!others && (!sound || !needs_ranks(run))) return sound;
     if (sound) hk_isa(); // One that HECATE_ISA ends is not waited for yet.

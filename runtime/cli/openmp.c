@@ -1,9 +1,12 @@
 // The environment of OpenMP.
-#define _GNU_SOURCE // sched_getaffinity
+#define _GNU_SOURCE // sched_getaffinity, pthread_getattr_np
 #include "runtime/cli/openmp.h"
 
+#include <omp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +21,30 @@ bool hrt_openmp_check(struct hrt_error *error) {
     if (threads >= 1 && threads <= HRT_THREADS_MOST && (!*end || *end == ',')) return true;
     return hrt_fail_usage(error, "OMP_NUM_THREADS is '%s'; it takes a number of threads, 1 to %d",
                           text, HRT_THREADS_MOST);
+}
+
+// Bytes of the calling thread's stack, or SIZE_MAX where they are not to be known.
+static size_t stack_bytes(void) {
+    pthread_attr_t attributes;
+    void *lowest;
+    size_t bytes = SIZE_MAX;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return bytes;
+    if (pthread_attr_getstack(&attributes, &lowest, &bytes) != 0) bytes = SIZE_MAX;
+    pthread_attr_destroy(&attributes);
+    return bytes;
+}
+
+bool hrt_stacks_check(int threads, struct hrt_error *error) {
+    const size_t own = stack_bytes();
+    size_t other = own;
+    // All threads but the first are alike.
+#pragma omp parallel num_threads(threads > 1 ? 2 : 1)
+    if (omp_get_thread_num() > 0) other = stack_bytes();
+    const size_t least = own < other ? own : other;
+    if (least >= HRT_STACK_LEAST) return true;
+    return hrt_fail_usage(error, "a thread has %zu KiB of stack, kernels take %d: raise %s",
+                          least >> 10, HRT_STACK_LEAST >> 10,
+                          own > other ? "OMP_STACKSIZE" : "ulimit -s");
 }
 
 int hrt_threads_of_rank(int cores, int all, int ranks) {

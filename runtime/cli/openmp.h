@@ -6,11 +6,18 @@
 
 #include "runtime/base/error.h"
 
-enum { HRT_THREADS_MOST = 4096 };
+enum {
+    HRT_THREADS_MOST = 4096,
+    HRT_STACK_LEAST = 1 << 20, // Bytes; the largest kernels hold 840 KiB of blocks there.
+};
 
 // Whether OMP_NUM_THREADS, where it is set, is a number of threads, or a list (of levels, of which programs
 // have one) that begins with one. Else a usage error. What OpenMP makes of other variables it tells itself.
 bool hrt_openmp_check(struct hrt_error *error);
+
+// Whether each of `threads` threads has a stack that kernels fit in (ulimit -s, OMP_STACKSIZE); beyond it they
+// would end by SIGSEGV. Else a usage error.
+bool hrt_stacks_check(int threads, struct hrt_error *error);
 
 // Threads for one rank: it may run on `cores` of `all` cores that the run has on this node, for
 // `ranks` ranks. Ranks that are not bound to cores, or bound to a socket that others are bound to as

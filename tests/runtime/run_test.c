@@ -121,6 +121,21 @@ static void threads_are_the_users_choice(void **state) {
     }
 }
 
+static void stacks_too_small_are_refused(void **state) {
+    (void)state;
+    struct result r = run_shell("ulimit -s 400; bigram_f32 train --data text --steps 1");
+    assert_int_equal(r.code, 2);
+    assert_non_null(strstr(r.err, "KiB of stack, kernels take 1024: raise ulimit -s\n"));
+    release(&r);
+    r = run_shell("OMP_STACKSIZE=400k bigram_f32 train --data text --steps 1 --threads 2");
+    assert_int_equal(r.code, 2);
+    assert_non_null(
+        strstr(r.err, "a thread has 400 KiB of stack, kernels take 1024: raise OMP_STACKSIZE\n"));
+    release(&r);
+    expect_success("OMP_STACKSIZE=400k bigram_f32 train --data text --steps 1 --threads 1");
+    expect_success("OMP_STACKSIZE=2M bigram_f32 train --data text --steps 1 --threads 2");
+}
+
 static void bad_numbers_of_threads_are_refused(void **state) {
     static const char *const bad[] = {"100000", "4097", "0", "-3", "abc", "2x", ",2", " "};
     static const char *const good[] = {"1", " 2 ", "2,1", "2, 1"};
@@ -385,6 +400,7 @@ int main(void) {
         cmocka_unit_test(equal_seeds_give_equal_bits),
         cmocka_unit_test(threads_are_the_users_choice),
         cmocka_unit_test(bad_numbers_of_threads_are_refused),
+        cmocka_unit_test(stacks_too_small_are_refused),
         cmocka_unit_test(training_goes_on_from_loaded_parameters),
         cmocka_unit_test(words_are_printed_as_ids),
         cmocka_unit_test(gradients_are_checked),
