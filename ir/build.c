@@ -10,6 +10,8 @@
 
 enum { TEXT_MAX = 512 };
 
+_Static_assert((int)HEC_EXPERTS_MAX == (int)HEC_IR_EXPERTS_MAX, "what is checked can be built");
+
 MlirLocation hec_build_location(struct hec_build *build, struct hec_span at, const char *name) {
     const MlirLocation place = at.file
                                    ? hec_loc_file(build->context, at.file->path, at.line, at.column)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ARGUMENTS_MAX = 12, CARRIED_MAX = 12 };
+enum { CARRIED_MAX = 12 };
 
 static bool body_has_auxiliary(const struct hec_body *body) {
     for (int i = 0; i < body->items; i++) {
@@ -84,10 +84,10 @@ struct hec_scope hec_build_begin(struct hec_scope *caller, const struct hec_unit
                                  const char *name, const struct hec_moe *expert_of) {
     struct hec_build *build = caller->build;
     struct hec_scope scope = {.build = build, .expert_of = expert_of};
-    MlirType type[ARGUMENTS_MAX + 2];
-    MlirLocation at[ARGUMENTS_MAX + 2];
+    MlirType type[HEC_OPERANDS_MAX + 2];
+    MlirLocation at[HEC_OPERANDS_MAX + 2];
     int count = 0;
-    assert(unit->arguments <= ARGUMENTS_MAX);
+    assert(unit->arguments <= HEC_OPERANDS_MAX);
     for (; count < unit->arguments; count++) {
         const struct hec_node *node = unit->argument[count];
         type[count] = hec_build_type(&scope, &node->shape, node->batched, node->integer);
@@ -154,7 +154,7 @@ struct hec_called hec_build_call(struct hec_scope *scope, const struct hec_unit 
     const int results = mlirValueIsNull(content.auxiliary) ? 1 : 2;
     hec_build_return(&inside.b, inside.func, results, returned);
 
-    MlirValue in[ARGUMENTS_MAX + 2];
+    MlirValue in[HEC_OPERANDS_MAX + 2];
     for (int i = 0; i < operands; i++) in[i] = operand[i];
     if (scope->expert_of) in[operands++] = scope->first;
     if (!mlirValueIsNull(scope->layer)) in[operands++] = scope->layer;

@@ -42,6 +42,7 @@ void hec_ir_print(MlirOperation op, void (*write)(MlirStringRef text, void *user
 enum { HEC_IR_RANK_MAX = 8 };
 #define HEC_IR_ELEMENTS_MAX ((int64_t)1 << 40) // So that sums of bytes over layers stay in range.
 #define HEC_IR_LAYERS_MAX ((int64_t)1 << 14)
+enum { HEC_IR_EXPERTS_MAX = 4096 }; // Of a set: what routers and the planner take.
 
 // A tensor type, taken apart. Names are borrowed from the context.
 struct hec_tensor {

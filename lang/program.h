@@ -11,7 +11,11 @@
 
 #include "lang/base/source.h" // struct hec_span: file, line, column, length
 
-enum { HEC_RANK_MAX = 6, HEC_OPERANDS_MAX = 4 };
+enum {
+    HEC_RANK_MAX = 6,
+    HEC_OPERANDS_MAX = 12,  // Arguments of a block, too.
+    HEC_EXPERTS_MAX = 4096, // Of a moe: what routers and the planner take.
+};
 
 struct hec_dim {
     const char *name;

@@ -7,6 +7,8 @@
 
 #include "runtime/plan/types.h"
 
+_Static_assert((int)HEC_IR_EXPERTS_MAX <= (int)HPL_EXPERTS_MAX, "the planner takes every set");
+
 static bool is_text(MlirStringRef text, const char *what) {
     return mlirStringRefEqual(text, HEC_STR(what));
 }

@@ -10,7 +10,8 @@ static bool check_ids(MlirOperation op, int operand) {
 static bool infer_gather(MlirOperation op, MlirType *result) {
     const struct hec_tensor table = hec_in(op, 0), ids = hec_in(op, 1);
     if (!hec_expect_real(op, "table", hec_operand(op, 0)) ||
-        !hec_expect_rank(op, "table", &table, 1) || !check_ids(op, 1)) {
+        !hec_expect_rank(op, "table", &table, 1) || !check_ids(op, 1) ||
+        !hec_expect_ids(op, "table", table.size[0])) {
         return false;
     }
     if (ids.rank + table.rank - 1 > HEC_IR_RANK_MAX) {
@@ -41,7 +42,8 @@ static struct hec_cost cost_gather(MlirOperation op) {
 static bool verify_gather_grad(MlirOperation op) {
     const struct hec_tensor ids = hec_in(op, 1), table = hec_out(op, 0);
     if (!hec_expect_real(op, "dtable", hec_result(op, 0)) ||
-        !hec_expect_rank(op, "dtable", &table, 1) || !check_ids(op, 1)) {
+        !hec_expect_rank(op, "dtable", &table, 1) || !check_ids(op, 1) ||
+        !hec_expect_ids(op, "dtable", table.size[0])) {
         return false;
     }
     if (ids.rank + table.rank - 1 > HEC_IR_RANK_MAX) {

@@ -11,7 +11,8 @@ static bool check(MlirOperation op, int logits_at, int targets_at, struct hec_te
     *lse = hec_slice(&logits, 0, logits.rank - 1);
     const struct hec_tensor targets = hec_with_element(lse, hec_i32(op));
     const struct hec_tensor scale = hec_scalar(logits.element);
-    return hec_expect(op, "targets", hec_operand(op, targets_at), &targets) &&
+    return hec_expect_ids(op, "logits", logits.size[logits.rank - 1]) &&
+           hec_expect(op, "targets", hec_operand(op, targets_at), &targets) &&
            hec_expect(op, "scale", hec_operand(op, targets_at + 1), &scale);
 }
 

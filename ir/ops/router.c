@@ -28,6 +28,10 @@ static bool check_rule(MlirOperation op, int64_t experts) {
     }
     const int64_t topk = hec_get_int(op, "topk"), groups = hec_get_int(op, "groups");
     const int64_t topk_groups = hec_get_int(op, "topk_groups");
+    if (experts > HEC_IR_EXPERTS_MAX) {
+        hec_ir_error(op, "%" PRId64 " experts are more than %d", experts, HEC_IR_EXPERTS_MAX);
+        return false;
+    }
     if (experts % groups != 0) {
         hec_ir_error(op, "%" PRId64 " experts do not divide into %" PRId64 " groups", experts,
                      groups);

@@ -102,6 +102,16 @@ bool hec_expect_int(MlirOperation op, const char *key, int64_t least) {
     return false;
 }
 
+bool hec_expect_ids(MlirOperation op, const char *what, int64_t size) {
+    const MlirOperation module = hec_module_of(op);
+    if (!hec_has_attr(module, "hecate.vocabulary")) return true;
+    const int64_t vocabulary = hec_get_int(module, "hecate.vocabulary");
+    if (size >= vocabulary) return true;
+    hec_ir_error(op, "%s takes token ids up to %" PRId64 ", they go up to %" PRId64, what, size - 1,
+                 vocabulary - 1);
+    return false;
+}
+
 MlirValue hec_rule_build(struct hec_gradient *g, enum hec_op id, int operands,
                          const MlirValue *operand) {
     const MlirOperation op = hec_build_inferred(g->builder, id, operands, operand, 0, NULL);

@@ -32,6 +32,8 @@ bool hec_expect_real(MlirOperation op, const char *what, MlirValue value);
 bool hec_expect_rank(MlirOperation op, const char *what, const struct hec_tensor *t, int least);
 // An integer attribute of at least `least`.
 bool hec_expect_int(MlirOperation op, const char *key, int64_t least);
+// `size` is what token ids index: at least hecate.vocabulary, where the module says it.
+bool hec_expect_ids(MlirOperation op, const char *what, int64_t size);
 
 // The attribute group, where there is one: at least one sequence.
 bool hec_check_group(MlirOperation op);

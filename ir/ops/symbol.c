@@ -121,11 +121,9 @@ static bool verify_param(MlirOperation op) {
     return !hec_has_attr(op, "set") || check_set(op, &t);
 }
 
-enum { EXPERTS_MAX = 1 << 20 };
-
 static bool verify_set(MlirOperation op) {
-    if (!check_top_level(op) || !check_count(op, "experts", 1, EXPERTS_MAX) ||
-        !check_count(op, "topk", 1, EXPERTS_MAX) || !check_layers(op)) {
+    if (!check_top_level(op) || !check_count(op, "experts", 1, HEC_IR_EXPERTS_MAX) ||
+        !check_count(op, "topk", 1, HEC_IR_EXPERTS_MAX) || !check_layers(op)) {
         return false;
     }
     if (hec_get_int(op, "topk") <= hec_get_int(op, "experts")) return true;

@@ -51,6 +51,7 @@ struct hec_checker {
     })
     imports;
 
+    int levels;      // Of hec_constant_of under way.
     bool incomplete; // Something was not understood or not found: names may be missing for it.
     struct hec_names symbols; // Taken symbols of units and parameters.
     HEC_VEC(const struct hec_param *) params;

@@ -6,6 +6,9 @@
 
 #include "lang/check/checker.h"
 
+// Of expressions inside others, through the names that they use: evaluation is recursive.
+enum { LEVELS_MAX = 4000 };
+
 static const double size_max = 0x1p40; // Of a dim: more than any machine holds.
 
 static struct hec_constant number(double value) {
@@ -224,7 +227,7 @@ static bool call(struct hec_checker *checker, const struct hec_env *env,
     return false;
 }
 
-bool hec_constant_of(struct hec_checker *checker, const struct hec_env *env,
+static bool evaluate(struct hec_checker *checker, const struct hec_env *env,
                      const struct hec_expr *expr, struct hec_constant *value) {
     bool broken = false;
     struct hec_constant left = {0}, right = {0};
@@ -253,6 +256,20 @@ bool hec_constant_of(struct hec_checker *checker, const struct hec_env *env,
                   hec_expr_text(checker->arena, expr));
         return false;
     }
+}
+
+bool hec_constant_of(struct hec_checker *checker, const struct hec_env *env,
+                     const struct hec_expr *expr, struct hec_constant *value) {
+    if (checker->levels == LEVELS_MAX) {
+        hec_error(checker, expr->at, "dims and lets are defined by others more than %d levels deep",
+                  LEVELS_MAX);
+        hec_note(checker, HEC_NOWHERE, "what is defined above its use does not count");
+        return false;
+    }
+    checker->levels++;
+    const bool good = evaluate(checker, env, expr, value);
+    checker->levels--;
+    return good;
 }
 
 bool hec_constant_integer(struct hec_checker *checker, const struct hec_env *env,

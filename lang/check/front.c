@@ -1,6 +1,4 @@
 // From a path to a checked program: load, define, elaborate, read settings.
-#include <string.h>
-
 #include "lang/check/settings.h"
 #include "lang/check/unit.h"
 #include "lang/parse.h"
@@ -52,23 +50,6 @@ static void fill_program(struct hec_checker *checker, const struct hec_unit *mod
     program->moe = checker->moes.item;
 }
 
-// The model sees what it has to predict: almost always a mistake.
-static void check_causal(struct hec_checker *checker, const struct hec_body *body) {
-    for (int i = 0; i < body->items; i++) {
-        const struct hec_node *node = body->item[i].node;
-        if (!node) {
-            check_causal(checker, &body->item[i].loop->body);
-        } else if (node->kind == HEC_NODE_CALL) {
-            check_causal(checker, &node->callee->body);
-        } else if (node->kind == HEC_NODE_BUILTIN && node->builtin == HEC_SDPA &&
-                   !node->attribute.causal) {
-            hec_warning(checker, node->at,
-                        "attention sees the tokens that `next_token` has to predict");
-            hec_note(checker, HEC_NOWHERE, "use `causal = true`, or another `train.objective`");
-        }
-    }
-}
-
 static void check_model(struct hec_checker *checker) {
     struct hec_setting_values values = {0};
     struct hec_entry *model = find_model(checker);
@@ -83,9 +64,7 @@ static void check_model(struct hec_checker *checker) {
     hec_elaborate_uncalled(checker);
     hec_read_settings(checker, &values);
     hec_resolve_settings(checker, &values);
-    if (checker->diag->errors == 0 && unit &&
-        !strcmp(hec_program_setting(checker->program, "train.objective"), "next_token"))
-        check_causal(checker, &unit->body);
+    if (checker->diag->errors == 0 && unit) hec_check_model(checker);
 }
 
 bool hec_front(const struct hec_front_options *options, struct hec_diag *diag,

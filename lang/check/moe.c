@@ -98,6 +98,11 @@ static void make_experts(struct hec_site *site, const struct hec_node *x, struct
         return;
     }
     if (!hec_dim_of(checker, site->env, body.count, &moe->experts)) return;
+    if (moe->experts.size > HEC_EXPERTS_MAX) {
+        hec_error(checker, body.count->at, "a moe has at most %d experts, `%s` is %lld",
+                  HEC_EXPERTS_MAX, moe->experts.name, (long long)moe->experts.size);
+        return;
+    }
     moe->expert = make_body(site, &body, x, "experts", "experts.{e}", moe);
 }
 

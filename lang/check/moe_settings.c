@@ -113,7 +113,7 @@ static void integer(struct reader *reader, const char *key, int64_t *value, stru
     if (!set) return;
     *at = set->value->at;
     const char *what = hec_arena_format(checker->arena, "`%s`", set->name);
-    hec_constant_integer(checker, reader->site->env, set->value, 1, 1 << 20, what, value);
+    hec_constant_integer(checker, reader->site->env, set->value, 1, HEC_EXPERTS_MAX, what, value);
 }
 
 static void read_balance(struct reader *reader, struct hec_moe *moe,

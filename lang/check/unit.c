@@ -30,6 +30,14 @@ static struct hec_site site_of(const struct hec_site *caller, const struct hec_d
 
 enum { CALLS_DEEP_MAX = 64, UNITS_MAX = 4000 }; // Bounds on time and memory for any input.
 
+static bool has_few_arguments(struct hec_checker *checker, const struct hec_declaration *code) {
+    if (code->arguments.count <= HEC_OPERANDS_MAX) return true;
+    hec_error(checker, code->arguments.item[HEC_OPERANDS_MAX].at,
+              "`%s` has %d arguments, more than %d", code->name, code->arguments.count,
+              HEC_OPERANDS_MAX);
+    return false;
+}
+
 // Reports a call that has no end, or is beyond all measure.
 static bool may_call(const struct hec_site *caller, const struct hec_declaration *code,
                      struct hec_span at) {
@@ -134,7 +142,8 @@ struct hec_unit *hec_elaborate(const struct hec_site *caller, const struct hec_d
                                const struct hec_env *env, const char *name,
                                const struct hec_node *const *arguments, struct hec_span at) {
     struct hec_checker *checker = caller->checker;
-    if (!may_call(caller, code, at)) return HEC_NEW(checker->arena, struct hec_unit);
+    if (!has_few_arguments(checker, code) || !may_call(caller, code, at))
+        return HEC_NEW(checker->arena, struct hec_unit);
     const char *symbol =
         hec_unique_symbol(checker, hec_arena_format(checker->arena, "%s%s", caller->symbol, name));
     struct hec_site site =

@@ -169,6 +169,12 @@ struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr, co
 struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr);
 struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr);
 
+// -- model.c
+
+// Checks the whole of a model without errors, settings included: reports tables that token ids
+// exceed, and warns of attention that sees what is to be predicted.
+void hec_check_model(struct hec_checker *checker);
+
 // -- moe.c
 
 void hec_elaborate_moe(struct hec_site *site, struct hec_unit *unit);

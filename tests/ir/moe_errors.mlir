@@ -23,8 +23,14 @@ module {
     return %x : !r
   }
 
+  func.func @wide_router(%l: tensor<2x4x4097xf32, ["batch", "T", "E"]>) {
+    // CHECK: moe_errors.mlir:[[@LINE+1]]:22: error: 'moe.router': 4097 experts are more than 4096
+    %s, %w, %i, %n = "moe.router"(%l) {score = "softmax", weight = "scores", topk = 2, groups = 1, topk_groups = 1, scale = 1.0} : (tensor<2x4x4097xf32, ["batch", "T", "E"]>) -> (tensor<2x4x4097xf32, ["batch", "T", "E"]>, !w, !i, tensor<4097xi32, ["E"]>)
+    return
+  }
+
   func.func @router(%l: !l, %e: !e, %n: !n, %w: !w, %i: !i, %k: !k, %s: !s, %m: !m, %x: index) {
-    // CHECK: moe_errors.mlir:[[@LINE+1]]:26: error: 'moe.router': score is "relu"
+    // CHECK: :[[@LINE+1]]:26: error: 'moe.router': score is "relu"
     %s0, %w0, %i0, %n0 = "moe.router"(%l) {score = "relu", weight = "scores", topk = 2, groups = 1, topk_groups = 1, scale = 1.0} : (!l) -> (!l, !w, !i, !n)
     // CHECK: :[[@LINE+1]]:26: error: 'moe.router': weight is "topk"
     %s1, %w1, %i1, %n1 = "moe.router"(%l) {score = "softmax", weight = "topk", topk = 2, groups = 1, topk_groups = 1, scale = 1.0} : (!l) -> (!l, !w, !i, !n)

@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
+#include "lang/program.h"
 #include "tests/kernels/kernel_case.h"
+
+_Static_assert((int)HEC_EXPERTS_MAX <= (int)HK_EXPERTS_MAX, "every model has its kernel");
 
 static const struct hk_router_rule rules[] = {
     {4, 1, 0, 0, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_AS_USUAL},
