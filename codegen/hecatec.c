@@ -7,6 +7,7 @@
 #include "codegen/driver/output.h"
 #include "codegen/driver/tune.h"
 #include "codegen/driver/version.h"
+#include "files/files.h"
 #include "lang/builtins.h"
 #include "lang/settings.h"
 #include "passes/pipeline.h"
@@ -53,6 +54,7 @@ static int run(struct hec_arena *arena, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    hf_hold_standard();
     hec_crash_guard(argc, argv);
     hec_output_guard();
     struct hec_arena arena = {0};

@@ -210,6 +210,7 @@ struct hec_program {
     const struct hec_moe *const *moe;
     int settings;
     const struct hec_setting *setting; // Sorted by key.
+    struct hec_sources sources;        // All that was read for it.
 };
 
 // The value of a setting; NULL when no such key exists.

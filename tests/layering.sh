@@ -9,7 +9,7 @@ may_include() { # FOLDER ALLOWED-PREFIX...
     folder=$1
     shift
     allowed=$(echo "$@" | tr ' ' '|')
-    found=$(grep -rnE '^#include "(hecate/)?(lang|ir|passes|codegen|runtime|kernels|tests)/' "$folder" \
+    found=$(grep -rnE '^#include "(hecate/)?(files|lang|ir|passes|codegen|runtime|kernels|tests)/' "$folder" \
         --include='*.[chly]' --include='*.cu' --include='*.def' |
         grep -vE '^codegen/(hecatec|driver)' | grep -vE "#include \"($allowed)" || true)
     if [ -n "$found" ]; then
@@ -18,12 +18,13 @@ may_include() { # FOLDER ALLOWED-PREFIX...
     fi
 }
 
-may_include lang         lang/
+may_include files        files/
+may_include lang         lang/ files/
 may_include ir           ir/ lang/
 may_include passes       passes/ ir/ lang/base/ runtime/plan/ runtime/loads/
 may_include codegen      codegen/ ir/ lang/base/ # The driver (hecatec*) alone sees every stage.
-may_include kernels      kernels/
+may_include kernels      kernels/ files/
 may_include runtime/plan runtime/plan/
-may_include runtime/loads runtime/loads/ runtime/plan/types.h
-may_include runtime      runtime/ kernels/
+may_include runtime/loads runtime/loads/ runtime/plan/types.h files/
+may_include runtime      runtime/ kernels/ files/
 exit $failed

@@ -6,7 +6,7 @@ root=$1
 
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r "$root/lang" "$root/ir" "$root/passes" "$root/codegen" "$root/kernels" "$root/runtime" "$copy"
+cp -r "$root/files" "$root/lang" "$root/ir" "$root/passes" "$root/codegen" "$root/kernels" "$root/runtime" "$copy"
 echo '#include "passes/pipeline.h"' > "$copy/ir/planted.c"
 if "$root/tests/layering.sh" "$copy" >/dev/null; then
     echo "a planted #include of passes/ in ir/ was not caught" >&2

@@ -202,9 +202,34 @@ static int finish_text(struct compilation *c, void (*print)(struct compilation *
     return write_text(c, path, print) ? HEC_EXIT_DONE : HEC_EXIT_INPUT;
 }
 
+// NULL after a complaint.
 static const char *temps_path(struct compilation *c, const char *suffix) {
     const char *folder = c->options->save_temps_folder ? c->options->save_temps_folder : ".";
-    return hec_arena_format(c->arena, "%s/%s%s", folder, c->name, suffix);
+    const char *path = hec_arena_format(c->arena, "%s/%s%s", folder, c->name, suffix);
+    return hec_output_note(true, "--save-temps", path) ? path : NULL;
+}
+
+// Where the program or its C goes: -o, or the model's name and `suffix`. NULL after a complaint.
+static const char *output_path(struct compilation *c, const char *suffix) {
+    if (c->options->output) return c->options->output;
+    const char *path = hec_arena_format(c->arena, "%s%s", c->name, suffix);
+    return hec_output_note(true, "the output", path) ? path : NULL;
+}
+
+// What the command line names.
+static bool note_files(const struct hec_options *o) {
+    return hec_output_note(false, "the input", o->input) &&
+           hec_output_note(false, "--plan", o->plan) &&
+           hec_output_note(false, "--profile", o->profile) &&
+           hec_output_note(true, "-o", o->output) &&
+           hec_output_note(true, "--emit-plan", o->emit_plan);
+}
+
+static bool note_imports(const struct hec_sources *sources) {
+    for (int i = 0; i < sources->all.count; i++) {
+        if (!hec_output_note(false, "the import", sources->all.item[i]->path)) return false;
+    }
+    return true;
 }
 
 static bool make_temps_folder(struct compilation *c) {
@@ -255,6 +280,7 @@ static bool run_front(struct compilation *c, int *status) {
     const bool sound = hec_front(&front, &c->diag, c->arena, &c->program) &&
                        hec_check_target(c->program, c->options->target, &c->diag);
     if (has_errors(c) || !sound) return false;
+    if (!note_imports(&c->program->sources)) return *status = HEC_EXIT_COMMAND_LINE, false;
     c->name = c->program->name;
     lap(c, "parse and check");
     const int64_t world = strtoll(hec_program_setting(c->program, "cluster.nodes"), NULL, 10) *
@@ -348,7 +374,8 @@ static void note_pass(struct compilation *c, const struct hec_step *step) {
 static void save_module(struct compilation *c, const char *stage, int number) {
     if (!c->options->save_temps || c->write_failed) return;
     const char *suffix = hec_arena_format(c->arena, ".%02d.%s.mlir", number, stage);
-    c->write_failed = !write_text(c, temps_path(c, suffix), print_module);
+    const char *path = temps_path(c, suffix);
+    c->write_failed = !path || !write_text(c, path, print_module);
 }
 
 static void crash_on_purpose(const struct compilation *c, const char *stage) {
@@ -470,9 +497,9 @@ static int write_c(struct compilation *c, const char *path) {
 }
 
 static int finish_c(struct compilation *c) {
-    const char *path = c->options->output;
-    if (!path) path = c->options->compile_to ? "-" : hec_arena_format(c->arena, "%s.c", c->name);
-    return write_c(c, path);
+    const bool shown = c->options->compile_to && !c->options->output;
+    const char *path = shown ? "-" : output_path(c, ".c");
+    return path ? write_c(c, path) : HEC_EXIT_COMMAND_LINE;
 }
 
 // Where the emitted C goes on its way to the C compiler.
@@ -493,13 +520,13 @@ static int finish_program(struct compilation *c) {
         fprintf(stderr, "hecatec: error: cannot read '%s': %s\n", source, strerror(errno));
         return HEC_EXIT_INPUT;
     }
+    const char *output = output_path(c, o->object ? ".o" : "");
+    if (!output) return HEC_EXIT_COMMAND_LINE;
     if (c->from < STAGE_C) {
         source = c_file(c);
         const int status = source ? write_c(c, source) : HEC_EXIT_INPUT;
         if (status != HEC_EXIT_DONE) return status;
     }
-    const char *output = o->output;
-    if (!output) output = hec_arena_format(c->arena, "%s%s", c->name, o->object ? ".o" : "");
     const char *made = o->dry_run ? output : hec_output_begin(c->arena, output);
     if (!made) return HEC_EXIT_INPUT;
     const bool ranks = c->from == STAGE_C ? hec_cc_needs_mpi(source) : c->several_ranks;
@@ -512,7 +539,7 @@ static int finish_program(struct compilation *c) {
 
 static int run(struct compilation *c) {
     int status;
-    if (!choose_stages(c)) return HEC_EXIT_COMMAND_LINE;
+    if (!note_files(c->options) || !choose_stages(c)) return HEC_EXIT_COMMAND_LINE;
     if (c->options->save_temps && !make_temps_folder(c)) return HEC_EXIT_INPUT;
     c->name = "model";
     if (c->from == STAGE_C) return c->to == STAGE_C ? HEC_EXIT_DONE : finish_program(c);

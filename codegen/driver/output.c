@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/files.h"
+
 // Read by the signal handler: an entry is there when its first byte is.
 enum { TEMPORARIES_MAX = 8, PATH_BYTES = 4096 };
 static char temporary[TEMPORARIES_MAX][PATH_BYTES];
@@ -62,6 +64,16 @@ static void forget(const char *path) {
     for (int i = 0; i < TEMPORARIES_MAX; i++) {
         if (strcmp(temporary[i], path) == 0) temporary[i][0] = '\0';
     }
+}
+
+static struct hf_files files; // Of this compilation.
+
+bool hec_output_note(bool written, const char *role, const char *path) {
+    char why[HF_WHY];
+    if (!path || strcmp(path, "-") == 0) return true;
+    if (hf_files_add(&files, written ? HF_WRITTEN : HF_READ, role, path, why)) return true;
+    fprintf(stderr, "hecatec: error: %s\n", why);
+    return false;
 }
 
 static bool is_special(const char *path) {

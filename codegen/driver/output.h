@@ -14,6 +14,11 @@ void hec_output_guard(void);
 // The process group to end as well when a signal comes; 0: none.
 void hec_output_child(pid_t child);
 
+// Notes a file that the compilation reads, or one that it writes; NULL and "-" are none. `role` names it in
+// messages and is borrowed. Returns false after a complaint when it is the same file as one noted before, and one of the
+// two is written. Note all files before the first is written.
+bool hec_output_note(bool written, const char *role, const char *path);
+
 // Writes `text` to `path`; "-" is standard output. Returns false after a complaint to stderr.
 bool hec_output_write(struct hec_arena *arena, const char *path, const char *text, size_t length);
 

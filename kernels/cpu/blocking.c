@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/files.h"
 #include "kernels/cpu/isa.h"
 
 static const char *const precisions[HK_PRECISIONS] = {"f32", "f64", "bf16"};
@@ -66,9 +67,10 @@ static bool read_entry(FILE *file, const char *path, int i, struct hk_blocking *
 }
 
 bool hk_blocking_read(const char *path, struct hk_blocking *table) {
-    FILE *file = fopen(path, "r");
+    const char *why;
+    FILE *file = hf_input(path, false, &why);
     if (!file) {
-        perror(path);
+        fprintf(stderr, "%s: %s\n", path, why);
         return false;
     }
     bool good = read_head(file, path);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "files/files.h"
 #include "kernels/cpu/blocking.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/matmul/matmul.h"
@@ -189,14 +190,16 @@ static bool read_command_line(int argc, char **argv, struct arrays *x) {
 int main(int argc, char **argv) {
     static struct hk_blocking table[HK_PRECISIONS];
     struct arrays x = {0};
+    hf_hold_standard();
     if (!read_command_line(argc, argv, &x)) {
         fprintf(stderr, "usage: hecate-tune FILE [ROUNDS [ROWS]], at most %d and %d of them\n",
                 rounds_max, rows_max);
         return 2;
     }
-    FILE *out = fopen(argv[1], "w");
+    const char *why;
+    FILE *out = hf_output(argv[1], &why);
     if (!out) {
-        perror(argv[1]);
+        fprintf(stderr, "%s: %s\n", argv[1], why);
         return 1;
     }
     if (!make_arrays(&x)) {

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "files/files.h"
 
 static const size_t bytes_max = 1 << 20; // A model is a few hundred lines; more is a mistake.
 
@@ -23,11 +24,6 @@ struct hec_source *hec_source_add(struct hec_sources *sources, const char *path,
 
 static bool read_all(FILE *file, struct hec_arena *scratch, char **text, size_t *length,
                      const char **why) {
-    struct stat info;
-    if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode)) {
-        *why = "it is a directory";
-        return false;
-    }
     *text = hec_arena_alloc(scratch, bytes_max + 1, 1);
     *length = fread(*text, 1, bytes_max + 1, file);
     if (ferror(file))
@@ -43,11 +39,8 @@ static bool read_all(FILE *file, struct hec_arena *scratch, char **text, size_t 
 
 struct hec_source *hec_source_read(struct hec_sources *sources, const char *path,
                                    const char **why) {
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        *why = strerror(errno);
-        return NULL;
-    }
+    FILE *file = hf_input(path, true, why);
+    if (!file) return NULL;
     struct hec_arena scratch = {0};
     struct hec_source *source = NULL;
     char *text = NULL;

@@ -79,6 +79,7 @@ bool hec_front(const struct hec_front_options *options, struct hec_diag *diag,
         check_model(&checker);
     }
     if (diag->errors != errors_before) return false;
+    checker.program->sources = checker.sources;
     *program = checker.program;
     return true;
 }

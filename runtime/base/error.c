@@ -25,3 +25,12 @@ bool hrt_fail_usage(struct hrt_error *error, const char *format, ...) {
     va_end(arguments);
     return false;
 }
+
+void hrt_warn(const char *program, const char *format, ...) {
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "%s: warning: %s\n", program, text);
+}

@@ -1,12 +1,15 @@
 // train: the loop over steps, with evaluation, logs, signals and what follows the last step.
+#include <errno.h>
 #include <inttypes.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "kernels/cpu/isa.h"
 #include "runtime/cli/command.h"
+#include "runtime/cli/files.h"
 #include "runtime/cli/pretend.h"
 #include "runtime/log/jsonl.h"
 #include "runtime/log/progress.h"
@@ -30,6 +33,14 @@ struct job {
     double seconds;
 };
 
+// What asks a run to stop after the step that it is in, as signals do. SIGPIPE stands for standard output that nobody
+// reads any more: it is seen when a line is written.
+static const struct stop {
+    int number;
+    const char *name;
+} stops[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGPIPE, "SIGPIPE"}};
+enum { STOPS = sizeof stops / sizeof *stops };
+
 static volatile sig_atomic_t stop_signal; // The signal that asked to stop, or 0.
 
 static void on_signal(int number) {
@@ -41,9 +52,12 @@ static void on_signal(int number) {
 // The first signal asks to stop after the step; a second one of the same kind ends the process.
 static void watch_signals(void) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    struct sigaction hangup;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, NULL, &hangup);
+    if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL); // As nohup wants.
 }
 
 static void print_data(const struct hrt_data *data) {
@@ -111,7 +125,7 @@ static bool leads(const struct hrt_run *run) {
 static bool open_inputs(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
-    if (!start_pretending(job, error)) return false;
+    if (!hrt_run_check_files(run, error) || !start_pretending(job, error)) return false;
     if (run->arguments->sample && !hrt_run_check_sample(run, error)) return false;
     if (save && leads(run) && !hrt_store_check_writable(save, error)) return false;
     if (!hrt_run_open_data(run, &job->data, error)) return false;
@@ -153,16 +167,39 @@ static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *e
     return true;
 }
 
+// What only watches ends no run: it is told once, and the run goes on without it.
+static void go_on_without(const struct job *job, const struct hrt_error *lost) {
+    hrt_warn(job->run->program->name, "%s; the run goes on without it", lost->text);
+}
+
+// Shows a step. From here on what is printed goes nowhere when nobody takes it; one who has gone away has also
+// asked to stop.
+static void show(struct job *job, const struct hrt_step *step) {
+    if (hrt_progress_step(&job->progress, step)) return;
+    const int reason = errno;
+    if (reason == EPIPE) {
+        if (!stop_signal) stop_signal = SIGPIPE;
+    } else {
+        hrt_warn(job->run->program->name,
+                 "cannot write to standard output: %s; the run goes on without it",
+                 strerror(reason));
+    }
+    if (!freopen("/dev/null", "w", stdout)) return; // It stays as it is.
+}
+
 static bool take_step(struct job *job, int64_t number, struct hrt_error *error) {
     const int64_t every = job->config->log_loads;
     struct hrt_step step;
     if (!hrt_trainer_step(&job->trainer, number, &step, error)) return false;
-    if (!evaluate(job, &step, error)) return false;
-    hrt_progress_step(&job->progress, &step);
-    const bool with_loads = every > 0 && step.step % every == 0;
     if (number == 0) job->first = step;
     job->last = step;
-    return hrt_jsonl_step(&job->log, &step, with_loads ? &job->trainer.loads : NULL, error);
+    if (!evaluate(job, &step, error)) return false;
+    show(job, &step);
+    struct hrt_error lost;
+    const bool with_loads = every > 0 && step.step % every == 0;
+    if (!hrt_jsonl_step(&job->log, &step, with_loads ? &job->trainer.loads : NULL, &lost))
+        go_on_without(job, &lost);
+    return true;
 }
 
 static void print_summary(const struct job *job) {
@@ -178,10 +215,15 @@ static void print_summary(const struct job *job) {
 // Ranks stop together, whichever of them was signalled.
 static bool is_stopped(const struct job *job) {
     if (!job->run->program->world) return stop_signal;
-    int64_t asked[] = {stop_signal == SIGINT, stop_signal == SIGTERM};
-    hrt_comm_all_reduce(job->run->comm, asked, 2, HRT_INT64);
-    if (asked[0] || asked[1]) stop_signal = asked[0] ? SIGINT : SIGTERM;
-    return asked[0] || asked[1];
+    int64_t asked[STOPS];
+    for (int i = 0; i < STOPS; i++) asked[i] = stop_signal == stops[i].number;
+    hrt_comm_all_reduce(job->run->comm, asked, STOPS, HRT_INT64);
+    for (int i = 0; i < STOPS; i++) {
+        if (!asked[i]) continue;
+        stop_signal = stops[i].number;
+        return true;
+    }
+    return false; // Whatever has come meanwhile: the others do not know of it.
 }
 
 static int threads_of_loops(void) {
@@ -213,21 +255,44 @@ static bool train(struct job *job, struct hrt_error *error) {
     return done;
 }
 
+// Writes the parameters of the last step that was taken, before anything else that can fail. All ranks.
+static bool save(struct job *job, struct hrt_error *error) {
+    const struct hrt_run *run = job->run;
+    const char *path = run->arguments->save;
+    if (!path || job->last.step == 0) return true; // Nothing is better than what is there.
+    const bool saved = hrt_store_gather(run->program, job->state.params, run->comm, path, error);
+    if (!hrt_ranks_agree(run->comm, saved, error)) return false;
+    printf("saved: %s\n", path);
+    return true;
+}
+
+// A run that failed keeps what it has learned, unless a rank failed alone: then the others do not come.
+static void rescue(struct job *job, const struct hrt_error *failed) {
+    struct hrt_error lost = {0};
+    if (job->run->comm->size > 1 && !failed->shared) return;
+    if (!save(job, &lost) && *lost.text) hrt_warn(job->run->program->name, "%s", lost.text);
+}
+
 static bool finish(struct job *job, struct hrt_error *error) {
     const struct hrt_arguments *arguments = job->run->arguments;
+    struct hrt_error lost;
     print_summary(job);
-    if (!hrt_jsonl_close(&job->log, error) || !hrt_route_finish(&job->route, error)) return false;
-    if (!hrt_profile_finish(job->trainer.profile, stdout, error)) return false;
-    if (arguments->save) {
-        if (!hrt_store_gather(job->run->program, job->state.params, job->run->comm, arguments->save,
-                              error))
-            return false;
-        printf("saved: %s\n", arguments->save);
-    }
+    const bool saved = save(job, error);
+    if (!hrt_jsonl_close(&job->log, &lost)) go_on_without(job, &lost);
+    hrt_route_finish(&job->route);
+    if (!hrt_profile_finish(job->trainer.profile, stdout, &lost)) go_on_without(job, &lost);
+    if (!saved) return false;
     if (!arguments->sample || stop_signal) return true;
     const struct hrt_sample_rule rule = {arguments->temperature, arguments->topk,
                                          (uint64_t)job->config->seed};
     return hrt_sample(&job->state, arguments->prompt, arguments->sample, rule, stdout, error);
+}
+
+static const char *stop_name(void) {
+    for (int i = 0; i < STOPS; i++) {
+        if (stops[i].number == stop_signal) return stops[i].name;
+    }
+    return "";
 }
 
 static int check_grad(const struct hrt_run *run, struct hrt_error *error) {
@@ -242,13 +307,15 @@ static int check_grad(const struct hrt_run *run, struct hrt_error *error) {
 
 int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     if (run->arguments->check_grad) return check_grad(run, error);
+    signal(SIGPIPE, SIG_IGN); // A write that nobody reads then fails.
     struct job job = {.run = run, .config = &run->arguments->config, .state.program = run->program};
-    const bool done = prepare(&job, error) && open_profile(&job, error) && train(&job, error) &&
-                      finish(&job, error);
+    const bool prepared = prepare(&job, error) && open_profile(&job, error);
+    const bool trained = prepared && train(&job, error);
+    if (prepared && !trained) rescue(&job, error);
+    const bool done = trained && finish(&job, error);
     int code = done ? HRT_EXIT_DONE : (int)error->code;
     if (done && stop_signal) {
-        printf("stopped by %s after step %" PRId64 "\n",
-               stop_signal == SIGINT ? "SIGINT" : "SIGTERM", job.last.step);
+        printf("stopped by %s after step %" PRId64 "\n", stop_name(), job.last.step);
         code = 128 + stop_signal;
     }
     if (!done) hrt_run_report(run, error);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/files.h"
 #include "kernels/cpu/isa.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/openmp.h"
@@ -37,6 +38,18 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
     return hrt_data_open(data, &request, error);
 }
 
+// Loaded parameters that are not finite, or of a model of another name, are warned of, or refused.
+static bool settle_doubts(const struct hrt_run *run, const struct hrt_store_doubts *doubts,
+                          struct hrt_error *error) {
+    const char *const doubt[] = {run->comm->rank == 0 ? doubts->model : "", doubts->values};
+    for (int i = 0; i < 2; i++) {
+        if (!*doubt[i]) continue;
+        if (run->arguments->strict) return hrt_fail(error, "%s (--strict)", doubt[i]);
+        hrt_warn(run->program->name, "%s", doubt[i]);
+    }
+    return true;
+}
+
 static bool create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
                          struct hrt_error *error) {
     if (!hrt_state_create(state, run->program, training, error)) return false;
@@ -48,7 +61,9 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state, boo
     bool filled = true;
     if (arguments->load) {
         hrt_init_tables(run->program, state->params);
-        filled = hrt_store_load(run->program, state->params, arguments->load, error);
+        struct hrt_store_doubts doubts;
+        filled = hrt_store_load(run->program, state->params, arguments->load, &doubts, error) &&
+                 settle_doubts(run, &doubts, error);
     } else {
         hrt_init_params(run->program, state->params, (uint64_t)arguments->config.seed);
     }
@@ -178,6 +193,7 @@ static bool start(const struct hrt_run *run, struct hrt_program *program, int ar
 }
 
 int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
+    hf_hold_standard();
     hrt_prepare_openmp(argv);
     signal(SIGXFSZ, SIG_IGN);              // A write beyond the limit then fails, and is told.
     struct hrt_program program = *emitted; // With this process's rank.

@@ -45,6 +45,8 @@ static const struct option_row {
     {"--seed", "N", DRAWS, "train.seed", SETTING, "of every random number"},
     {"--log", "FILE", HRT_TRAIN, "log.jsonl", SETTING, "write one JSON object per step"},
     {"--load", "FILE", RUNS, NULL, HRT_TEXT, AT(load), "parameters to start from (safetensors)"},
+    {"--strict", NULL, RUNS, NULL, HRT_FLAG, AT(strict),
+     "refuse parameters that are not finite, or another model's"},
     {"--save", "FILE", HRT_TRAIN, NULL, HRT_TEXT, AT(save),
      "write the parameters when training ends"},
     {"--sample", "N", HRT_TRAIN, NULL, HRT_INTEGER(1, 1e12), AT(sample),
@@ -210,7 +212,9 @@ static void print_program_help(FILE *out, const struct hrt_program *program) {
     for (int i = 0; i < COMMANDS; i++) print_row(out, commands[i].name, NULL, commands[i].doc);
     fprintf(out,
             "\n%s COMMAND --help lists a command's options. Exit codes: 0 done, 1 data, file "
-            "or run failed,\n2 bad command line, 130 and 143 stopped by SIGINT and SIGTERM.\n",
+            "or run failed,\n2 bad command line; 129, 130, 141 and 143 stopped by SIGHUP, SIGINT, "
+            "SIGPIPE (nobody "
+            "reads\nstandard output) and SIGTERM.\n",
             program->name);
 }
 

@@ -15,7 +15,7 @@ enum hrt_command { HRT_TRAIN = 1, HRT_EVAL = 2, HRT_SAMPLE = 4, HRT_INFO = 8 }; 
 
 struct hrt_arguments {
     enum hrt_command command; // 0: none given (only --help or --version).
-    bool help, version, params, profile;
+    bool help, version, params, profile, strict;
     struct hrt_config config;
     int64_t threads; // 0: OMP_NUM_THREADS or all cores.
     int64_t check_grad, sample, sequences, tokens, topk;

@@ -1,12 +1,13 @@
 // Reads what a device computes.
 #include "runtime/cli/pretend.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "files/files.h"
 
 static const struct row {
     const char *name;
@@ -47,8 +48,9 @@ static bool read_line(struct hk_pretence *pretence, char *line, unsigned *seen, 
 }
 
 bool hrt_pretend_read(struct hk_pretence *pretence, const char *path, struct hrt_error *error) {
-    FILE *file = fopen(path, "r");
-    if (!file) return hrt_fail(error, "cannot read %s: %s", path, strerror(errno));
+    const char *why;
+    FILE *file = hf_input(path, false, &why);
+    if (!file) return hrt_fail(error, "cannot read %s: %s", path, why);
     char line[256];
     unsigned seen = 0;
     bool sound = true;

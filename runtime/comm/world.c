@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/files.h"
+
 // Reads a number in [0, limit] that ends at a blank, a '-' or the end of the text.
 static bool read_number(const char *text, long limit, long *number, const char **end) {
     char *stop;
@@ -105,8 +107,9 @@ static bool read_line(const struct reader *reader, char *line, int *nodes) {
 bool hrt_topology_read(const char *path, int ranks, int32_t *node_of, int *nodes,
                        struct hrt_error *error) {
     struct reader reader = {.path = path, .ranks = ranks, .node_of = node_of, .error = error};
-    FILE *file = fopen(path, "r");
-    if (!file) return hrt_fail_usage(error, "cannot read %s: %s", path, strerror(errno));
+    const char *why;
+    FILE *file = hf_input(path, false, &why);
+    if (!file) return hrt_fail_usage(error, "cannot read %s: %s", path, why);
     for (int r = 0; r < ranks; r++) node_of[r] = -1;
     *nodes = 0;
     char *line = NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "files/files.h"
 #include "runtime/loads/loads.h"
 #include "runtime/plan/types.h"
 
@@ -21,8 +22,9 @@ static bool complain(char why[LOADS_WHY], const char *path, const char *what) {
 
 // The whole file; NULL after a message. Also for pipes, which do not tell their size.
 static unsigned char *read_file(const char *path, size_t *bytes, char why[LOADS_WHY]) {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    if (!file) return complain(why, path, strerror(errno)), NULL;
+    const char *reason;
+    FILE *file = strcmp(path, "-") == 0 ? stdin : hf_input(path, true, &reason);
+    if (!file) return complain(why, path, reason), NULL;
     unsigned char *text = NULL;
     size_t room = 0, used = 0, got = 0;
     do {
@@ -170,14 +172,15 @@ bool loads_write(const struct loads *loads, const char *path, char why[LOADS_WHY
         text = packed;
         bytes = used;
     }
-    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
+    const char *reason = NULL;
+    FILE *file = strcmp(path, "-") == 0 ? stdout : hf_output(path, &reason);
     bool written = file && fwrite(text, 1, bytes, file) == bytes;
     if (file && file != stdout)
         written = fclose(file) == 0 && written;
     else if (file)
         written = fflush(file) == 0 && written;
     free(text);
-    return written || complain(why, path, strerror(errno));
+    return written || complain(why, path, reason ? reason : strerror(errno));
 }
 
 void loads_free(struct loads *loads) {

@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdio_ext.h>
 #include <string.h>
+
+#include "files/files.h"
 
 bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, struct hrt_error *error) {
     *log = (struct hrt_jsonl){.path = path};
     if (!path) return true;
-    log->file = fopen(path, "we");
-    return log->file || hrt_fail(error, "cannot write '%s': %s", path, strerror(errno));
+    const char *why;
+    log->file = hf_output(path, &why);
+    return log->file || hrt_fail(error, "cannot write '%s': %s", path, why);
 }
 
 static json_t *layers_of(const struct hrt_load_counts *loads, int index) {
@@ -47,8 +51,13 @@ static json_t *line_of(const struct hrt_step *step, const struct hrt_load_counts
     return line;
 }
 
-static bool fail_write(const struct hrt_jsonl *log, struct hrt_error *error) {
-    return hrt_fail(error, "cannot write '%s': %s", log->path, strerror(errno));
+// Closes the log without writing what is left.
+static bool fail_write(struct hrt_jsonl *log, struct hrt_error *error) {
+    hrt_fail(error, "cannot write '%s': %s", log->path, strerror(errno));
+    __fpurge(log->file);
+    fclose(log->file);
+    log->file = NULL;
+    return false;
 }
 
 bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step *step,
@@ -67,5 +76,6 @@ bool hrt_jsonl_close(struct hrt_jsonl *log, struct hrt_error *error) {
     if (!log->file) return true;
     FILE *file = log->file;
     log->file = NULL;
-    return fclose(file) == 0 || fail_write(log, error);
+    return fclose(file) == 0 ||
+           hrt_fail(error, "cannot write '%s': %s", log->path, strerror(errno));
 }

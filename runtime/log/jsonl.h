@@ -17,10 +17,10 @@ struct hrt_jsonl {
     const char *path;
 };
 
-// Creates or truncates `path`; NULL: logs nothing.
+// Creates or truncates `path`, which may be a device or a pipe (hf_output); NULL: logs nothing.
 bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, struct hrt_error *error);
 
-// Writes and flushes one line. `loads` may be NULL.
+// Writes and flushes one line. `loads` may be NULL. On false the log is closed: what follows is not logged.
 bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step *step,
                     const struct hrt_load_counts *loads, struct hrt_error *error);
 

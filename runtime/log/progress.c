@@ -50,9 +50,9 @@ static void cut(char *line, FILE *out) {
     if (strlen(line) >= size.ws_col) line[size.ws_col - 1] = '\0';
 }
 
-void hrt_progress_step(struct hrt_progress *progress, const struct hrt_step *step) {
+bool hrt_progress_step(struct hrt_progress *progress, const struct hrt_step *step) {
     const bool kept = step->evaluated || step->step == progress->steps || step->step == 1;
-    if (!progress->terminal && !kept && step->step % progress->every != 0) return;
+    if (!progress->terminal && !kept && step->step % progress->every != 0) return true;
     char line[LINE_BYTES];
     hrt_progress_format(line, sizeof line, progress, step);
     if (progress->terminal) {
@@ -63,7 +63,7 @@ void hrt_progress_step(struct hrt_progress *progress, const struct hrt_step *ste
     } else {
         fprintf(progress->out, "%s\n", line);
     }
-    fflush(progress->out);
+    return fflush(progress->out) == 0;
 }
 
 void hrt_progress_end_line(struct hrt_progress *progress) {

@@ -21,8 +21,8 @@ struct hrt_progress {
 void hrt_progress_start(struct hrt_progress *progress, FILE *out, int64_t steps, int64_t every,
                         bool experts);
 
-// Shows a step. Steps that were evaluated, and the last, keep their line.
-void hrt_progress_step(struct hrt_progress *progress, const struct hrt_step *step);
+// Shows a step. Steps that were evaluated, and the last, keep their line. False: errno says why it could not be written.
+bool hrt_progress_step(struct hrt_progress *progress, const struct hrt_step *step);
 
 // Ends a line that would be redrawn, before something else is printed.
 void hrt_progress_end_line(struct hrt_progress *progress);

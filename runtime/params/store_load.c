@@ -4,25 +4,59 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "files/files.h"
 #include "runtime/params/tensor.h"
 
 enum { HEADER_MOST = 100000000, BLOCK = 4096 }; // Bytes a header may have; elements of a block.
 
+// ---- elements
+
+static double value_f64(const void *block, int64_t i) {
+    return ((const double *)block)[i];
+}
+
+static double value_f32(const void *block, int64_t i) {
+    return (double)((const float *)block)[i];
+}
+
+static double value_bf16(const void *block, int64_t i) {
+    const uint32_t bits = (uint32_t)((const uint16_t *)block)[i] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+// IEEE 754 binary16: sign, 5 bits of exponent, 10 of fraction.
+static double value_f16(const void *block, int64_t i) {
+    const uint16_t bits = ((const uint16_t *)block)[i];
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+    if (exponent == 31) size = fraction ? NAN : INFINITY;
+    return bits >> 15 ? -size : size;
+}
+
 static const struct dtype {
     const char *name;
     int bits;
+    double (*value)(const void *block, int64_t i); // Element i; NULL: such cannot be read.
 } dtypes[] = {
-    {"BOOL", 8},    {"U8", 8},          {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8},
-    {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F4", 4},      {"F6_E2M3", 6},
-    {"F6_E3M2", 6}, {"I16", 16},        {"U16", 16},        {"F16", 16},    {"BF16", 16},
-    {"I32", 32},    {"U32", 32},        {"F32", 32},        {"C64", 64},    {"F64", 64},
-    {"I64", 64},    {"U64", 64},
+    {"BOOL", 8, NULL},        {"U8", 8, NULL},          {"I8", 8, NULL},
+    {"F8_E5M2", 8, NULL},     {"F8_E4M3", 8, NULL},     {"F8_E8M0", 8, NULL},
+    {"F8_E4M3FNUZ", 8, NULL}, {"F8_E5M2FNUZ", 8, NULL}, {"F4", 4, NULL},
+    {"F6_E2M3", 6, NULL},     {"F6_E3M2", 6, NULL},     {"I16", 16, NULL},
+    {"U16", 16, NULL},        {"F16", 16, value_f16},   {"BF16", 16, value_bf16},
+    {"I32", 32, NULL},        {"U32", 32, NULL},        {"F32", 32, value_f32},
+    {"C64", 64, NULL},        {"F64", 64, value_f64},   {"I64", 64, NULL},
+    {"U64", 64, NULL},
 };
+
+// ---- the header
 
 struct entry {
     const char *name; // Borrowed from the header.
@@ -39,6 +73,7 @@ struct file {
     json_t *header;
     struct entry *entry; // In the order of the file.
     size_t entries;
+    struct hrt_store_doubts *doubts;
     struct hrt_error *error;
 };
 
@@ -56,8 +91,6 @@ static bool read_header(struct file *file) {
     struct stat status;
     if (fstat(fileno(file->stream), &status) != 0)
         return hrt_fail(file->error, "cannot read '%s': %s", file->path, strerror(errno));
-    if (!S_ISREG(status.st_mode))
-        return hrt_fail(file->error, "'%s' is not a regular file", file->path);
     file->bytes = status.st_size;
     if (fread(&length, sizeof length, 1, file->stream) != 1)
         return refuse(file, "it is shorter than 8 bytes");
@@ -207,8 +240,9 @@ static bool check_tensors(struct file *file, const struct hrt_program *program) 
             return hrt_fail(file->error, "'%s' is of another model: it has no tensor '%s'",
                             file->path, path);
         if (!same_shape(tensor.param, entry->shape)) return fail_shape(file, tensor.param, entry);
-        if (strcmp(entry->dtype->name, "F32") != 0 && strcmp(entry->dtype->name, "F64") != 0)
-            return hrt_fail(file->error, "'%s': tensor '%s' is %s; only F32 and F64 can be read",
+        if (!entry->dtype->value)
+            return hrt_fail(file->error,
+                            "'%s': tensor '%s' is %s; only F64, F32, BF16 and F16 can be read",
                             file->path, path, entry->dtype->name);
         wanted++;
     }
@@ -217,19 +251,32 @@ static bool check_tensors(struct file *file, const struct hrt_program *program) 
                     file->path, file->entries, wanted);
 }
 
+// Notes the first tensor of this rank, of those that no lower one has, that is not finite.
+static void doubt_value(struct file *file, const struct hrt_program *program,
+                        const struct hrt_tensor *tensor, const struct entry *entry, double value) {
+    struct hrt_store_doubts *doubts = file->doubts;
+    if (isfinite(value) || !doubts || *doubts->values) return;
+    if (hrt_tensor_rank(program, tensor) != program->rank) return;
+    snprintf(doubts->values, sizeof doubts->values,
+             "'%s': tensor '%s' has values that are not finite (%g)", file->path, entry->name,
+             value);
+}
+
 static bool read_tensor(struct file *file, const struct hrt_program *program,
                         const struct hrt_tensor *tensor, void *params, const struct entry *entry) {
-    const enum hrt_precision from = entry->dtype->bits == 64 ? HRT_FP64 : HRT_FP32;
-    const size_t bytes = (size_t)hrt_element_bytes(from);
+    const size_t bytes = (size_t)entry->dtype->bits / 8;
     const int64_t size = hrt_param_size(tensor->param);
-    double block[BLOCK]; // Holds floats, too.
+    double block[BLOCK]; // Holds all that is smaller, too.
     bool read = fseeko(file->stream, file->start + entry->begin, SEEK_SET) == 0;
     for (int64_t first = 0; read && first < size; first += BLOCK) {
         const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
         read = fread(block, bytes, (size_t)count, file->stream) == (size_t)count;
         for (int64_t i = 0; read && i < count; i++) {
             const int64_t at = tensor->offset + hrt_stored_index(tensor->param, first + i);
-            hrt_element_set(params, program->precision, at, hrt_element(block, from, i));
+            hrt_element_set(params, program->precision, at, entry->dtype->value(block, i));
+            // As it is here: an F64 may be too large for a float.
+            const double value = hrt_element(params, program->precision, at);
+            if (!isfinite(value)) doubt_value(file, program, tensor, entry, value);
         }
     }
     if (read) return true;
@@ -237,8 +284,19 @@ static bool read_tensor(struct file *file, const struct hrt_program *program,
                     ferror(file->stream) ? strerror(errno) : "it became shorter");
 }
 
+// Notes a file that was saved by a model of another name. Others' files name none.
+static void doubt_model(struct file *file, const struct hrt_program *program) {
+    json_t *metadata = json_object_get(file->header, "__metadata__");
+    const char *model = json_string_value(json_object_get(metadata, "model"));
+    if (!file->doubts || !model || strcmp(model, program->name) == 0) return;
+    snprintf(file->doubts->model, sizeof file->doubts->model,
+             "'%s' was saved by the model '%.64s', and this is '%s'", file->path, model,
+             program->name);
+}
+
 static bool load(struct file *file, const struct hrt_program *program, void *params) {
     if (!read_header(file) || !read_entries(file) || !check_tensors(file, program)) return false;
+    doubt_model(file, program);
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(program, &tensor)) {
         if (tensor.param->init == HRT_INIT_ROPE) continue;
@@ -251,9 +309,12 @@ static bool load(struct file *file, const struct hrt_program *program, void *par
 }
 
 bool hrt_store_load(const struct hrt_program *program, void *params, const char *path,
-                    struct hrt_error *error) {
-    struct file file = {.path = path, .stream = fopen(path, "re"), .error = error};
-    if (!file.stream) return hrt_fail(error, "cannot open '%s': %s", path, strerror(errno));
+                    struct hrt_store_doubts *doubts, struct hrt_error *error) {
+    const char *why;
+    struct file file = {
+        .path = path, .stream = hf_input(path, false, &why), .doubts = doubts, .error = error};
+    if (!file.stream) return hrt_fail(error, "cannot open '%s': %s", path, why);
+    if (doubts) *doubts = (struct hrt_store_doubts){0};
     const bool loaded = load(&file, program, params);
     fclose(file.stream);
     json_decref(file.header);

@@ -2,18 +2,21 @@
 #include "runtime/params/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/files.h"
 #include "runtime/comm/comm.h"
 #include "runtime/params/tensor.h"
 
-enum { ALIGNMENT = 64, BLOCK = 4096 };
+enum { ALIGNMENT = 64, BLOCK = 4096, LOCK_TRIES = 50, LOCK_PAUSE_US = 100000 };
 
 struct named_tensor {
     char path[HRT_PATH_MAX];
@@ -131,9 +134,12 @@ struct saving {
     const void *params;
     void *room; // For one tensor of another rank.
     struct listing list;
+    size_t brought; // Of the list.
 };
 
-static const void *bring(const struct saving *saving, const struct hrt_tensor *tensor) {
+// Brings the next tensor.
+static const void *bring(struct saving *saving) {
+    const struct hrt_tensor *tensor = &saving->list.entry[saving->brought++].tensor;
     const size_t element = (size_t)hrt_element_bytes(saving->program->precision);
     if (saving->comm)
         return move_tensor(saving->program, saving->comm, saving->params, tensor, saving->room);
@@ -141,37 +147,71 @@ static const void *bring(const struct saving *saving, const struct hrt_tensor *t
 }
 
 // Tensors of other ranks come one at a time.
-static bool write_all(FILE *file, const struct saving *saving, const char *header) {
+static bool write_all(FILE *file, struct saving *saving, const char *header) {
     const uint64_t length = strlen(header);
     if (fwrite(&length, sizeof length, 1, file) != 1) return false;
     if (fwrite(header, 1, length, file) != length) return false;
     for (size_t i = 0; i < saving->list.entries; i++) {
         const struct hrt_tensor *tensor = &saving->list.entry[i].tensor;
-        if (!write_tensor(file, saving->program, bring(saving, tensor), tensor)) return false;
+        if (!write_tensor(file, saving->program, bring(saving), tensor)) return false;
     }
     return fflush(file) == 0 && fsync(fileno(file)) == 0;
 }
 
-// Creates a file with a name of its own beside `path`, with the rights a new file gets.
-static FILE *open_temporary(const char *path, char temporary[PATH_MAX]) {
-    if (snprintf(temporary, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return NULL;
-    }
-    const int fd = mkstemp(temporary);
-    if (fd < 0) return NULL;
-    const mode_t mask = umask(0);
-    umask(mask);
-    fchmod(fd, 0666 & ~mask);
-    FILE *file = fdopen(fd, "w");
-    if (!file) {
+// The name under which a file is written before it replaces `target`: one name, so that what a killed run has left
+// is written over by the next.
+static bool temporary_name(const char *target, char temporary[PATH_MAX]) {
+    if (snprintf(temporary, PATH_MAX, "%s.hecate-partial", target) < PATH_MAX) return true;
+    errno = ENAMETOOLONG;
+    return false;
+}
+
+// Whether `fd` is what the name means: another run may have renamed it meanwhile.
+static bool is_named(int fd, const char *path) {
+    struct stat opened, named;
+    return fstat(fd, &opened) == 0 && lstat(path, &named) == 0 && S_ISREG(opened.st_mode) &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+// Opens the temporary file and locks it: so other runs keep away while this one writes; the lock ends with the
+// process. Whoever has it longer than a check takes is writing. -1: errno.
+static int open_locked(const char *temporary, mode_t mode) {
+    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        const int fd = open(temporary, flags, mode);
+        if (fd < 0) return -1;
+        const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+        if (locked && is_named(fd, temporary)) return fd;
         close(fd);
-        unlink(temporary);
+        usleep(LOCK_PAUSE_US);
     }
-    return file;
+    errno = EBUSY;
+    return -1;
+}
+
+// Opens the temporary file of `target`, empty, with the owner and rights of the file that it will replace.
+static FILE *open_temporary(const char *target, char temporary[PATH_MAX]) {
+    struct stat status;
+    if (!temporary_name(target, temporary)) return NULL;
+    const bool replaces = stat(target, &status) == 0;
+    const int fd = open_locked(temporary, replaces ? 0600 : 0666);
+    if (fd < 0) return NULL;
+    const int owned = replaces ? fchown(fd, status.st_uid, status.st_gid) : 0;
+    (void)owned; // As far as this user may.
+    const bool ready =
+        ftruncate(fd, 0) == 0 && (!replaces || fchmod(fd, status.st_mode & 07777) == 0);
+    FILE *file = ready ? fdopen(fd, "w") : NULL;
+    if (file) return file;
+    const int failure = errno;
+    unlink(temporary);
+    close(fd);
+    errno = failure;
+    return NULL;
 }
 
 static bool fail_write(const char *path, struct hrt_error *error) {
+    if (errno == EBUSY)
+        return hrt_fail(error, "cannot write '%s': another run is writing it", path);
     return hrt_fail(error, "cannot write '%s': %s", path, strerror(errno));
 }
 
@@ -199,21 +239,19 @@ static bool sync_directory(const char *path) {
     return synced;
 }
 
-static bool write_file(const struct saving *saving, const char *header, const char *path,
+// `path` may be a symbolic link: what it names is replaced.
+static bool write_file(struct saving *saving, const char *header, const char *path,
                        struct hrt_error *error) {
-    char temporary[PATH_MAX];
+    char temporary[PATH_MAX], target[PATH_MAX];
     if (!check_target(path, error)) return false;
-    FILE *file = open_temporary(path, temporary);
+    FILE *file = hf_target(path, target) ? open_temporary(target, temporary) : NULL;
     if (!file) return fail_write(path, error);
-    const bool written = write_all(file, saving, header);
+    const bool written = write_all(file, saving, header) && rename(temporary, target) == 0;
     const int failure = errno;
-    const bool closed = fclose(file) == 0;
+    if (!written) unlink(temporary);
+    const bool closed = fclose(file) == 0; // Not before: the lock ends with it.
     if (!written) errno = failure;
-    if (written && closed && rename(temporary, path) == 0)
-        return sync_directory(path) || fail_write(path, error);
-    fail_write(path, error);
-    unlink(temporary);
-    return false;
+    return (written && closed && sync_directory(target)) || fail_write(path, error);
 }
 
 // The largest tensor, stored.
@@ -229,13 +267,14 @@ static bool save(struct saving *saving, const char *path, struct hrt_error *erro
     if (!list_tensors(&saving->list, saving->program, error)) return false;
     bool saved = true;
     if (saving->comm && saving->comm->rank > 0) {
-        for (size_t i = 0; i < saving->list.entries; i++)
-            bring(saving, &saving->list.entry[i].tensor);
+        while (saving->brought < saving->list.entries) bring(saving);
     } else {
         if (saving->comm) saving->room = malloc(room_bytes(saving->program));
         char *header = header_text(saving->program, &saving->list);
         saved = header && (!saving->comm || saving->room) ? write_file(saving, header, path, error)
                                                           : hrt_fail(error, "out of memory");
+        // A file that cannot be written keeps no other rank waiting.
+        while (saving->room && saving->brought < saving->list.entries) bring(saving);
         free(header);
         free(saving->room);
     }
@@ -258,11 +297,11 @@ bool hrt_store_gather(const struct hrt_program *program, const void *params, str
 }
 
 bool hrt_store_check_writable(const char *path, struct hrt_error *error) {
-    char temporary[PATH_MAX];
+    char temporary[PATH_MAX], target[PATH_MAX];
     if (!check_target(path, error)) return false;
-    FILE *file = open_temporary(path, temporary);
+    FILE *file = hf_target(path, target) ? open_temporary(target, temporary) : NULL;
     if (!file) return fail_write(path, error);
-    fclose(file);
     unlink(temporary);
+    fclose(file);
     return true;
 }

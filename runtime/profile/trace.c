@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "files/files.h"
 
 const char *hrt_phase_name(enum hrt_phase phase) {
     static const char *const name[] = {
@@ -26,9 +29,10 @@ bool hrt_trace_open(struct hrt_trace *trace, const char *path, struct hrt_error 
         hrt_trace_close(trace);
         return hrt_fail(error, "out of memory");
     }
-    trace->file = fopen(path, "we");
+    const char *why;
+    trace->file = hf_output(path, &why);
     if (trace->file) return true;
-    hrt_fail(error, "cannot write '%s': %s", path, strerror(errno));
+    hrt_fail(error, "cannot write '%s': %s", path, why);
     hrt_trace_close(trace);
     return false;
 }
@@ -175,8 +179,13 @@ bool hrt_trace_write(struct hrt_trace *trace, const struct hrt_tally *tally,
                      struct hrt_error *error) {
     *written = (struct hrt_trace_written){0};
     const bool dumped = write_all(trace, tally, process, written);
+    const bool flushed = dumped && fflush(trace->file) == 0;
+    if (!flushed) {
+        hrt_fail(error, "cannot write '%s': %s", trace->path, strerror(errno));
+        __fpurge(trace->file); // Nobody takes the rest.
+    }
     const bool closed = fclose(trace->file) == 0;
     trace->file = NULL;
-    return (dumped && closed) ||
-           hrt_fail(error, "cannot write '%s': %s", trace->path, strerror(errno));
+    if (flushed && !closed) hrt_fail(error, "cannot write '%s': %s", trace->path, strerror(errno));
+    return flushed && closed;
 }

@@ -1,13 +1,12 @@
 // csv.c: every layer-step as a line, for one's own questions.
-#include <errno.h>
-#include <string.h>
-
+#include "files/files.h"
 #include "runtime/replay/replay.h"
 
 bool csv_report(const char *path, const struct series *series, int32_t count) {
-    FILE *out = fopen(path, "w");
+    const char *why;
+    FILE *out = hf_output(path, &why);
     if (!out) {
-        fprintf(stderr, "hecate-replay: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "hecate-replay: %s: %s\n", path, why);
         return false;
     }
     fprintf(out, "policy,iteration,layer,microbatch,max_over_mean,bound,rows,cross,cross_bound,"

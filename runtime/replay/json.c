@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "files/files.h"
 #include "runtime/replay/replay.h"
 
 static json_t *part_json(const char *name, const struct summary *s) {
@@ -45,10 +46,12 @@ bool json_report(const char *path, const struct loads *loads, const struct setti
         "window", (int)setting->window, "calibrated", (int)setting->calibrate, "policies", all);
     const bool to_stdout = strcmp(path, "-") == 0;
     const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(6);
-    const bool written = root && (to_stdout ? json_dumpf(root, stdout, flags) == 0
-                                            : json_dump_file(root, path, flags) == 0);
+    const char *why = NULL;
+    FILE *out = to_stdout ? stdout : hf_output(path, &why);
+    bool written = root && out && json_dumpf(root, out, flags) == 0;
     if (to_stdout) putchar('\n');
+    if (out && !to_stdout) written = fclose(out) == 0 && written;
     json_decref(root);
-    if (!written) fprintf(stderr, "hecate-replay: %s: %s\n", path, strerror(errno));
+    if (!written) fprintf(stderr, "hecate-replay: %s: %s\n", path, why ? why : strerror(errno));
     return written;
 }

@@ -1,6 +1,10 @@
 // hecate-replay: what would this policy have done on those loads?
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "files/files.h"
 #include "runtime/replay/options.h"
 
 static int write_drawn(const struct options *options) {
@@ -49,9 +53,34 @@ static int report(const struct options *options, const struct loads *loads,
     return fflush(stdout) == 0 ? REPLAY_OK : REPLAY_BAD_INPUT;
 }
 
+// Whether what is written is neither read nor written twice.
+static bool check_files(const struct options *o) {
+    const struct {
+        enum hf_use use;
+        const char *role, *path;
+    } used[] = {{HF_READ, "the loads", o->path},
+                {HF_WRITTEN, "--synthesize", o->synthesize},
+                {HF_WRITTEN, "--json", o->json},
+                {HF_WRITTEN, "--csv", o->csv},
+                {HF_WRITTEN, "--svg", o->picture}};
+    char why[HF_WHY];
+    struct hf_files files = {0};
+    bool sound = hf_files_add_open(&files, HF_WRITTEN, "standard output", STDOUT_FILENO, why);
+    for (size_t i = 0; sound && i < sizeof used / sizeof *used; i++) {
+        const bool file = used[i].path && strcmp(used[i].path, "-") != 0;
+        if (file && !hf_is_own(used[i].path))
+            sound = hf_files_add(&files, used[i].use, used[i].role, used[i].path, why);
+    }
+    hf_files_free(&files);
+    if (!sound) fprintf(stderr, "hecate-replay: %s\n", why);
+    return sound;
+}
+
 int main(int argc, char **argv) {
     static struct options options;
+    hf_hold_standard();
     options_parse(&options, argc, argv);
+    if (!check_files(&options)) return REPLAY_BAD_COMMAND;
     if (options.synthesize) return write_drawn(&options);
 
     struct loads loads;

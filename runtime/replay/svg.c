@@ -1,8 +1,8 @@
 // svg.c: every device's load over time, one band for each policy: rows are devices, columns are
 // time, colour is the load over the mean. Many steps share a column; it shows their largest.
-#include <errno.h>
 #include <string.h>
 
+#include "files/files.h"
 #include "runtime/replay/replay.h"
 
 enum { WIDTH = 960, LEFT = 90, TOP = 40, BAND_GAP = 46, COLUMNS_MAX = 240, HEIGHT_MAX = 160 };
@@ -89,9 +89,10 @@ static void legend(FILE *out, double top) {
 
 bool svg_report(const char *path, const struct setting *setting, const struct series *series,
                 int32_t count) {
-    FILE *out = fopen(path, "w");
+    const char *why;
+    FILE *out = hf_output(path, &why);
     if (!out) {
-        fprintf(stderr, "hecate-replay: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "hecate-replay: %s: %s\n", path, why);
         return false;
     }
     const int32_t devices = setting->topology.devices;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/files.h"
 #include "runtime/route/file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of ids are little-endian");
@@ -84,15 +85,17 @@ static bool read_head(struct hrt_ids_file *file, struct hrt_error *error) {
 }
 
 bool hrt_ids_file_open(struct hrt_ids_file *file, struct hrt_error *error) {
-    file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file->fd < 0) return hrt_file_fail(file->path, "open", error);
+    const char *why;
+    file->fd = hf_open_input(file->path, false, &why);
+    if (file->fd < 0) return hrt_fail(error, "cannot open '%s': %s", file->path, why);
     return read_head(file, error);
 }
 
 bool hrt_ids_file_create(struct hrt_ids_file *file, bool create, struct hrt_error *error) {
     file->created = create;
-    file->fd = open(file->path, O_WRONLY | O_CLOEXEC | (create ? O_CREAT | O_TRUNC : 0), 0666);
-    if (file->fd < 0) return hrt_file_fail(file->path, "write", error);
+    const char *why;
+    file->fd = hf_open_output(file->path, create ? O_CREAT | O_TRUNC : 0, &why);
+    if (file->fd < 0) return hrt_fail(error, "cannot write '%s': %s", file->path, why);
     if (!create) return true;
     const uint32_t word[] = {0, (uint32_t)file->positions, (uint32_t)file->layers};
     bool written = hrt_file_write(file->fd, magic, sizeof magic, 0) &&

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/files.h"
 #include "runtime/route/file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of loads are little-endian");
@@ -73,11 +74,11 @@ static bool read_head(struct hrt_loads_file *file, int64_t experts, struct hrt_e
 
 bool hrt_loads_file_open(struct hrt_loads_file *file, const char *path, int64_t experts,
                          struct hrt_error *error) {
-    *file =
-        (struct hrt_loads_file){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    const char *why;
+    *file = (struct hrt_loads_file){.path = path, .fd = hf_open_input(path, false, &why)};
     if (file->fd < 0) {
         *file = (struct hrt_loads_file){0};
-        return hrt_file_fail(path, "open", error);
+        return hrt_fail(error, "cannot open '%s': %s", path, why);
     }
     return read_head(file, experts, error);
 }
@@ -94,15 +95,16 @@ bool hrt_loads_file_read(struct hrt_loads_file *file, int64_t iteration, struct 
 
 bool hrt_loads_file_create(struct hrt_loads_file *file, const char *path,
                            struct hrt_loads_shape shape, struct hrt_error *error) {
+    const char *why;
     shape.iterations = 0;
     *file = (struct hrt_loads_file){
         .path = path,
-        .fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666),
+        .fd = hf_open_output(path, O_CREAT | O_TRUNC, &why),
         .shape = shape,
     };
     if (file->fd < 0) {
         *file = (struct hrt_loads_file){0};
-        return hrt_file_fail(path, "write", error);
+        return hrt_fail(error, "cannot write '%s': %s", path, why);
     }
     if (!measure_row(file, error) || !take_row(file, error)) return false;
     return (hrt_file_write(file->fd, magic, sizeof magic, 0) &&

@@ -279,44 +279,57 @@ bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first,
     return true;
 }
 
-bool hrt_route_record(struct hrt_route *route, int64_t iteration, int64_t first,
-                      struct hrt_error *error) {
+// A record that cannot be written: the run goes on without it.
+static void lose(const struct hrt_route *route, bool *lost, const struct hrt_error *error) {
+    hrt_warn(route->program->name, "%s; the run goes on without it", error->text);
+    *lost = true;
+}
+
+void hrt_route_record(struct hrt_route *route, int64_t iteration, int64_t first) {
+    struct hrt_error error;
     for (int i = 0; route->records_loads && i < route->layers; i++) {
         const int64_t experts = route->shape[0].experts;
         const int64_t device = i * route->comm->size + route->comm->rank;
         int64_t *count = route->count + (device * route->iterations + iteration) * experts;
         for (int64_t e = 0; e < experts; e++) count[e] = route->layer[i].loads[e];
     }
-    for (int64_t n = 0; route->records_ids && n < route->batch; n++) {
+    for (int64_t n = 0; route->records_ids && !route->lost_ids && n < route->batch; n++) {
         const int32_t *const *ids = (const int32_t *const *)ids_of(route, n);
-        if (!hrt_ids_file_write(&route->record, first + n, ids, error)) return false;
+        if (!hrt_ids_file_write(&route->record, first + n, ids, &error))
+            lose(route, &route->lost_ids, &error);
     }
-    return true;
 }
 
-bool hrt_route_end_step(struct hrt_route *route, struct hrt_error *error) {
+void hrt_route_end_step(struct hrt_route *route) {
+    struct hrt_error error;
     for (int i = 0; i < route->layers; i++) *route->layer[i].routing = (struct hrt_routing){0};
     route->steps++;
-    if (!route->records_loads) return true;
+    if (!route->records_loads) return;
     hrt_comm_all_reduce(route->comm, route->count, route->counts, HRT_INT64);
-    const bool writes = route->comm->rank == 0;
+    const bool writes = route->comm->rank == 0 && !route->lost_loads;
     for (int64_t i = 0; i < route->counts; i++) {
         if (writes) route->loads.row[i] = (uint16_t)route->count[i];
         route->count[i] = 0;
     }
-    return !writes || hrt_loads_file_append(&route->loads, error);
+    if (writes && !hrt_loads_file_append(&route->loads, &error))
+        lose(route, &route->lost_loads, &error);
 }
 
-bool hrt_route_finish(struct hrt_route *route, struct hrt_error *error) {
-    if (!route->records_ids && !route->records_loads) return true;
-    hrt_comm_barrier(route->comm); // Every rank has written its sequences.
-    if (route->comm->rank != 0) return true;
+void hrt_route_finish(struct hrt_route *route) {
+    struct hrt_error error;
+    if (!route->records_ids && !route->records_loads) return;
+    int64_t lost[] = {route->lost_ids, route->lost_loads};
+    hrt_comm_all_reduce(route->comm, lost, 2, HRT_INT64); // Every rank has written its sequences.
+    if (route->comm->rank != 0) return;
     const int64_t sequences = route->steps * route->iterations * route->batch * route->comm->size;
-    if (route->records_ids && (!hrt_ids_file_finish(&route->record, sequences, error) ||
-                               !hrt_ids_file_close(&route->record, error)))
-        return false;
-    return !route->records_loads || (hrt_loads_file_finish(&route->loads, error) &&
-                                     hrt_loads_file_close(&route->loads, error));
+    if (route->records_ids && !lost[0] &&
+        (!hrt_ids_file_finish(&route->record, sequences, &error) ||
+         !hrt_ids_file_close(&route->record, &error)))
+        lose(route, &route->lost_ids, &error);
+    if (route->records_loads && !lost[1] &&
+        (!hrt_loads_file_finish(&route->loads, &error) ||
+         !hrt_loads_file_close(&route->loads, &error)))
+        lose(route, &route->lost_loads, &error);
 }
 
 void hrt_route_close(struct hrt_route *route) {

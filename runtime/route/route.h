@@ -45,6 +45,7 @@ struct hrt_route {
     struct hrt_comm *comm;
     enum hrt_route_kind kind;
     bool records_ids, records_loads;
+    bool lost_ids, lost_loads; // This rank could not write its part.
     int64_t batch, iterations;
     int layers;
     struct hrt_route_layer *layer;
@@ -70,15 +71,15 @@ bool hrt_route_open(struct hrt_route *route, const struct hrt_route_request *req
 // `step`. It stays until the next call or the end of the step.
 bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first, struct hrt_error *error);
 
-// Records what that forward, call `iteration` of its step, has chosen.
-bool hrt_route_record(struct hrt_route *route, int64_t iteration, int64_t first,
-                      struct hrt_error *error);
+// Records what that forward, call `iteration` of its step, has chosen. A record that cannot be written is warned of
+// once, and left unfinished: it only watches.
+void hrt_route_record(struct hrt_route *route, int64_t iteration, int64_t first);
 
 // Ends a step: the routers are free again (evaluation, samples), loads are written. Of all ranks.
-bool hrt_route_end_step(struct hrt_route *route, struct hrt_error *error);
+void hrt_route_end_step(struct hrt_route *route);
 
-// Marks the records as complete. Call once, after the last step.
-bool hrt_route_finish(struct hrt_route *route, struct hrt_error *error);
+// Marks the records as complete that are. Call once, after the last step. Of all ranks.
+void hrt_route_finish(struct hrt_route *route);
 
 // Closes the files and frees. May be called on a zeroed struct.
 void hrt_route_close(struct hrt_route *route);

@@ -71,8 +71,10 @@ refuse 2 "'cluster.devices' is fixed at '1'" ./m train --data text --set cluster
 refuse 1 "cannot write '/no/x'" ./m train --data text --steps 2 --save /no/x
 refuse 1 "cannot write '.': Is a directory" ./m train --data text --steps 2 --save .
 refuse 1 "cannot write '/dev/full': it is not a regular file" ./m train --data text --steps 2 --save /dev/full
+for flag in --record-ids --record-loads; do
+    refuse 1 "cannot write '/dev/full': it is not a regular file" ./m train --data text --steps 2 $flag /dev/full
+done
 for flag in --log --record-ids --record-loads --trace; do
-    refuse 1 "cannot write '/dev/full': No space left" ./m train --data text --steps 2 $flag /dev/full
     refuse 1 "cannot write '/no/x'" ./m train --data text --steps 2 $flag /no/x
 done
 refuse 1 "cannot write to standard output" sh -c "./m info > /dev/full"

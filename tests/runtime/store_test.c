@@ -1,8 +1,11 @@
 // Unit test of runtime/params/store: round trips, and every way in which a file can be wrong.
 #include "runtime/params/store.h"
 
+#include <fcntl.h>
 #include <glob.h>
 #include <jansson.h>
+#include <math.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,7 +86,7 @@ static void what_is_saved_is_loaded(void **state) {
     struct hrt_error error = {0};
     fill(&single, saved);
     assert_true(hrt_store_save(&single, saved, "a.st", &error));
-    assert_true(hrt_store_load(&single, loaded, "a.st", &error));
+    assert_true(hrt_store_load(&single, loaded, "a.st", NULL, &error));
     assert_memory_equal(saved, loaded, sizeof saved);
 }
 
@@ -94,11 +97,99 @@ static void precisions_convert(void **state) {
     struct hrt_error error = {0};
     fill(&twice, saved);
     assert_true(hrt_store_save(&twice, saved, "b.st", &error));
-    assert_true(hrt_store_load(&single, rounded, "b.st", &error));
+    assert_true(hrt_store_load(&single, rounded, "b.st", NULL, &error));
     for (int i = 0; i < ELEMENTS; i++) assert_true(rounded[i] == (float)saved[i]);
     assert_true(hrt_store_save(&single, rounded, "c.st", &error));
-    assert_true(hrt_store_load(&twice, loaded, "c.st", &error));
+    assert_true(hrt_store_load(&twice, loaded, "c.st", NULL, &error));
     for (int i = 0; i < ELEMENTS; i++) assert_true(loaded[i] == (double)rounded[i]);
+}
+
+// Writes x.st: `dtype` tensors whose first bytes are `head`, the rest zero, saved by the model `model`.
+static void write_16(const char *dtype, const char *model, const uint16_t *head, size_t bytes) {
+    char text[512];
+    uint16_t data[214] = {0};
+    memcpy(data, head, bytes);
+    const uint64_t length = (uint64_t)snprintf(
+        text, sizeof text,
+        "{\"__metadata__\":{\"model\":\"%s\"},"
+        "\"w\":{\"dtype\":\"%s\",\"shape\":[3,70],\"data_offsets\":[0,420]},"
+        "\"layers.0.b\":{\"dtype\":\"%s\",\"shape\":[2],\"data_offsets\":[420,424]},"
+        "\"layers.1.b\":{\"dtype\":\"%s\",\"shape\":[2],\"data_offsets\":[424,428]}}",
+        model, dtype, dtype, dtype);
+    FILE *file = fopen("x.st", "w");
+    fwrite(&length, sizeof length, 1, file);
+    fwrite(text, 1, length, file);
+    fwrite(data, 1, sizeof data, file);
+    fclose(file);
+}
+
+static void half_precisions_are_read(void **state) {
+    (void)state;
+    static const uint16_t f16[] = {0x3C00, 0xC000, 0x0001, 0x0400, 0x7BFF, 0x8000, 0x3555};
+    static const uint16_t bf16[] = {0x3F80, 0xC000, 0x0001, 0x7F7F, 0x3EAB};
+    static const float halves[] = {1, -2, 0x1p-24F, 0x1p-14F, 65504, 0, 0x1.554p-2F};
+    static const float brains[] = {1, -2, 0x1p-133F, 0x1.FEp127F, 0x1.56p-2F};
+    float loaded[ELEMENTS] = {0};
+    struct hrt_error error = {0};
+    struct hrt_store_doubts doubts;
+    write_16("F16", "two", f16, sizeof f16);
+    assert_true(hrt_store_load(&single, loaded, "x.st", &doubts, &error));
+    for (int i = 0; i < 7; i++) assert_true(loaded[i] == halves[i]);
+    write_16("BF16", "two", bf16, sizeof bf16);
+    assert_true(hrt_store_load(&single, loaded, "x.st", &doubts, &error));
+    for (int i = 0; i < 5; i++) assert_true(loaded[i] == brains[i]);
+    assert_string_equal(doubts.model, "");
+    assert_string_equal(doubts.values, "");
+}
+
+static void what_is_odd_is_told(void **state) {
+    (void)state;
+    static const uint16_t odd[] = {0x3C00, 0x7E00, 0xFC00};
+    float loaded[ELEMENTS] = {0};
+    struct hrt_error error = {0};
+    struct hrt_store_doubts doubts;
+    write_16("F16", "another", odd, sizeof odd);
+    assert_true(hrt_store_load(&single, loaded, "x.st", &doubts, &error));
+    assert_string_equal(doubts.model, "'x.st' was saved by the model 'another', and this is 'two'");
+    assert_string_equal(doubts.values, "'x.st': tensor 'w' has values that are not finite (nan)");
+    assert_true(isnan(loaded[1]) && loaded[2] == -INFINITY);
+}
+
+static mode_t mode_of(const char *path) {
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    return status.st_mode & 07777;
+}
+
+static void a_save_keeps_links_and_rights(void **state) {
+    (void)state;
+    float saved[ELEMENTS] = {0};
+    struct hrt_error error = {0};
+    struct stat link;
+    fill(&single, saved);
+    mkdir("far", 0700);
+    assert_int_equal(symlink("far/real.st", "link.st"), 0); // Of a file that is not there yet.
+    assert_true(hrt_store_save(&single, saved, "link.st", &error));
+    assert_int_equal(chmod("far/real.st", 0600), 0);
+    assert_true(hrt_store_save(&single, saved, "link.st", &error));
+    assert_int_equal(lstat("link.st", &link), 0);
+    assert_true(S_ISLNK(link.st_mode));
+    assert_int_equal(mode_of("far/real.st"), 0600);
+}
+
+// A killed run leaves its temporary file; the next one takes it over. One that is alive keeps others away.
+static void one_temporary_file(void **state) {
+    (void)state;
+    float saved[ELEMENTS] = {0};
+    struct hrt_error error = {0};
+    const int fd = open("t.st.hecate-partial", O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(ftruncate(fd, 1 << 20), 0);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    test_expect_error(hrt_store_save(&single, saved, "t.st", &error), &error, HRT_EXIT_FAILED,
+                      "cannot write 't.st': another run is writing it");
+    close(fd);
+    assert_true(hrt_store_save(&single, saved, "t.st", &error));
+    assert_int_equal(access("t.st.hecate-partial", F_OK), -1);
 }
 
 // Read by hand as the format's description says, not by our own reader.
@@ -144,8 +235,8 @@ static void expect_refusal(const char *text) {
     float buffer[ELEMENTS] = {0};
     const float zeros[ELEMENTS] = {0};
     struct hrt_error error = {0};
-    test_expect_error(hrt_store_load(&single, buffer, "x.st", &error), &error, HRT_EXIT_FAILED,
-                      text);
+    test_expect_error(hrt_store_load(&single, buffer, "x.st", NULL, &error), &error,
+                      HRT_EXIT_FAILED, text);
     assert_memory_equal(buffer, zeros, sizeof buffer);
 }
 
@@ -221,7 +312,7 @@ static void other_models_are_refused(void **state) {
     expect_refusal(OTHER "it has 4 tensors, and this one 3");
     write_store("{\"w\":{\"dtype\":\"I32\",\"shape\":[3,70],\"data_offsets\":[0,840]}," LAYERS "}",
                 856);
-    expect_refusal("'x.st': tensor 'w' is I32; only F32 and F64 can be read");
+    expect_refusal("'x.st': tensor 'w' is I32; only F64, F32, BF16 and F16 can be read");
 }
 
 static void a_failed_save_leaves_the_old_file(void **state) {
@@ -253,6 +344,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
         cmocka_unit_test(precisions_convert),
+        cmocka_unit_test(half_precisions_are_read),
+        cmocka_unit_test(what_is_odd_is_told),
+        cmocka_unit_test(a_save_keeps_links_and_rights),
+        cmocka_unit_test(one_temporary_file),
         cmocka_unit_test(the_file_is_as_the_format_says),
         cmocka_unit_test(malformed_headers_are_refused),
         cmocka_unit_test(malformed_tensors_are_refused),
