@@ -73,6 +73,7 @@ const struct hec_setting_row hec_setting_rows[] = {
     {"parallel.placement.forecast", .type = CHOICE, .values = "window", .standard = "window",
      .text = "loads expected: the mean of the last iterations"},
     {"parallel.placement.forecast.iterations", .type = COUNT, .standard = "5", .smallest = 1,
+     .largest = 4096,
      .position = 1, .of = "window", .text = "length of the window"},
     {"parallel.placement.memory", .type = COUNT, .flags = AUTO, .measure = HEC_BYTES,
      .standard = "auto", .text = "m: slots for replicas per device and layer; or bytes"},

@@ -1,6 +1,8 @@
 // The form of a module: less than func, scf and arith allow.
 #include "passes/form.h"
 
+#include "passes/movement.h"
+
 enum { BOUNDS = 3, LAYERS_MAX = 1 << 16 }; // Of scf.for.
 
 static bool is_one_block(MlirOperation op) {
@@ -87,7 +89,7 @@ static MlirWalkResult visit(MlirOperation op, void *sound) {
 
 bool hec_check_form(MlirOperation module) {
     static const char *const entry[] = {"forward", "backward"};
-    bool sound = true;
+    bool sound = hec_movement_check(module);
     mlirOperationWalk(module, visit, &sound, MlirWalkPreOrder);
     for (int e = 0; e < 2 && sound; e++) {
         const MlirOperation op = hec_find_symbol(module, HEC_STR(entry[e]));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/plan/policy.h"
 #include "runtime/plan/types.h"
 
 _Static_assert((int)HEC_IR_EXPERTS_MAX <= (int)HPL_EXPERTS_MAX, "the planner takes every set");
@@ -32,26 +33,36 @@ const char *hec_calibrate_name(enum hec_calibrate calibrate) {
     return calibrate_names[calibrate];
 }
 
-#define NUMBER(name, limit)                                                                        \
-    { #name, offsetof(struct hec_movement, name), limit }
+bool hec_calibrate_find(MlirStringRef name, enum hec_calibrate *calibrate) {
+    for (int i = HEC_CALIBRATE_NEVER; i <= HEC_CALIBRATE_ALWAYS; i++) {
+        *calibrate = (enum hec_calibrate)i;
+        if (is_text(name, calibrate_names[i])) return true;
+    }
+    return false;
+}
+
+enum { WINDOW_MAX = 4096 }; // As parallel.placement.forecast.iterations: each takes memory.
+
+#define NUMBER(name, least, most)                                                                  \
+    { #name, offsetof(struct hec_movement, name), least, most }
 
 const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS] = {
-    NUMBER(overlap, HPL_EXPERTS_MAX),
-    NUMBER(slots, HPL_EXPERTS_MAX),
-    NUMBER(window, INT32_MAX),
-    NUMBER(reshard_every, INT64_MAX),
-    NUMBER(gather_hidden_first, INT32_MAX),
-    NUMBER(gather_hidden, INT32_MAX),
-    NUMBER(reduce_hidden_first, INT32_MAX),
-    NUMBER(reduce_hidden, INT32_MAX),
-    NUMBER(row_compute, HPL_PRICE_MAX),
-    NUMBER(row_send, HPL_PRICE_MAX),
-    NUMBER(row_cross, HPL_PRICE_MAX),
-    NUMBER(chunk_send, HPL_PRICE_MAX),
-    NUMBER(chunk_near, HPL_PRICE_MAX),
-    NUMBER(grad_send, HPL_PRICE_MAX),
-    NUMBER(chunk_bytes, INT64_MAX),
-    NUMBER(window_bytes, INT64_MAX),
+    NUMBER(overlap, 0, HPL_EXPERTS_MAX),
+    NUMBER(slots, 0, HPL_EXPERTS_MAX),
+    NUMBER(window, 1, WINDOW_MAX),
+    NUMBER(reshard_every, 0, INT64_MAX),
+    NUMBER(gather_hidden_first, 0, INT32_MAX),
+    NUMBER(gather_hidden, 0, INT32_MAX),
+    NUMBER(reduce_hidden_first, 0, INT32_MAX),
+    NUMBER(reduce_hidden, 0, INT32_MAX),
+    NUMBER(row_compute, 0, HPL_PRICE_MAX),
+    NUMBER(row_send, 0, HPL_PRICE_MAX),
+    NUMBER(row_cross, 0, HPL_PRICE_MAX),
+    NUMBER(chunk_send, 0, HPL_PRICE_MAX),
+    NUMBER(chunk_near, 0, HPL_PRICE_MAX),
+    NUMBER(grad_send, 0, HPL_PRICE_MAX),
+    NUMBER(chunk_bytes, 0, HPL_PRICE_MAX),
+    NUMBER(window_bytes, 0, HPL_PRICE_MAX),
 };
 
 int64_t *hec_movement_at(struct hec_movement *movement, int number) {
@@ -62,7 +73,7 @@ static bool read_number(MlirAttribute from, const char *key, int64_t *number) {
     const MlirAttribute value = mlirDictionaryAttrGetElementByName(from, HEC_STR(key));
     if (mlirAttributeIsNull(value) || !mlirAttributeIsAInteger(value)) return false;
     *number = mlirIntegerAttrGetValueInt(value);
-    return *number >= 0;
+    return true;
 }
 
 static bool read_flag(MlirAttribute from, const char *key, bool *flag) {
@@ -89,14 +100,34 @@ bool hec_movement_read(MlirOperation module, struct hec_movement *movement) {
     if (!read_flag(all, "even", &movement->even) ||
         !read_flag(all, "rematerialize", &movement->rematerialize))
         return false;
-    const MlirStringRef policy = text_of(all, "policy"), calibrate = text_of(all, "calibrate");
+    const MlirStringRef policy = text_of(all, "policy");
     if (policy.length == 0 || policy.length >= HEC_POLICY_NAME) return false;
     memcpy(movement->policy, policy.data, policy.length);
-    for (int i = 0; i < 3; i++) {
-        movement->calibrate = i;
-        if (is_text(calibrate, calibrate_names[i])) return true;
+    return hec_calibrate_find(text_of(all, "calibrate"), &movement->calibrate);
+}
+
+bool hec_movement_check(MlirOperation module) {
+    struct hec_movement movement;
+    if (!hec_has_attr(module, "hecate.movement")) return true;
+    if (!hec_movement_read(module, &movement)) {
+        hec_ir_error(module, "hecate.movement is not whole: pass shard writes it");
+        return false;
     }
-    return false;
+    if (!hpl_policy_find(movement.policy)) {
+        hec_ir_error(module, "hecate.movement: the planner has no policy '%s'", movement.policy);
+        return false;
+    }
+    bool sound = true;
+    for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {
+        const struct hec_movement_number *n = &hec_movement_numbers[i];
+        const int64_t value = *hec_movement_at(&movement, i);
+        if (value >= n->least && value <= n->most) continue;
+        hec_ir_error(module,
+                     "hecate.movement: %s must be from %" PRId64 " to %" PRId64 ", not %" PRId64,
+                     n->key, n->least, n->most, value);
+        sound = false;
+    }
+    return sound;
 }
 
 void hec_movement_write(MlirOperation module, const struct hec_movement *movement) {

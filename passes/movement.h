@@ -32,7 +32,7 @@ struct hec_movement {
 struct hec_movement_number {
     const char *key;
     size_t at;
-    int64_t limit; // The largest that a plan file may say.
+    int64_t least, most;
 };
 
 enum { HEC_MOVEMENT_NUMBERS = 16 };
@@ -40,9 +40,12 @@ extern const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBER
 int64_t *hec_movement_at(struct hec_movement *movement, int number);
 
 const char *hec_calibrate_name(enum hec_calibrate calibrate); // "never", "worth", "always"
+bool hec_calibrate_find(MlirStringRef name, enum hec_calibrate *calibrate);
 
 // False when the module has none, or not all of it: then nothing moves.
 bool hec_movement_read(MlirOperation module, struct hec_movement *movement);
+// Whether the module's hecate.movement, if it has one, is whole and in range; reports what is not.
+bool hec_movement_check(MlirOperation module);
 void hec_movement_write(MlirOperation module, const struct hec_movement *movement);
 
 // ---- places

@@ -1,11 +1,14 @@
 // Plan files, by jansson.
 #include "passes/plan_file.h"
 
+#include <errno.h>
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lang/base/arena.h"
+#include "passes/json_place.h"
 #include "runtime/plan/policy.h"
 
 enum { VERSION = 1 };
@@ -77,107 +80,223 @@ bool hec_plan_write(MlirOperation module, FILE *out) {
 
 // ---- reading
 
+enum { PATH_MAX_KEYS = 4 };
+
 struct reader {
     MlirOperation module;
-    const char *path;
+    const char *path; // Of the file.
+    const char *text;
+    const char *key[PATH_MAX_KEYS + 1]; // Of the object that is read; NULL ends them.
+    int keys;
     bool sound;
 };
 
-static void fail(struct reader *r, const char *what, const char *key) {
-    if (r->sound) hec_ir_error(r->module, "plan '%s': %s '%s'", r->path, what, key);
+// Reports the first fault only, at the value of `key` of the object that is read.
+static void __attribute__((format(printf, 3, 4)))
+fail(struct reader *r, const char *key, const char *format, ...) {
+    if (!r->sound) return;
     r->sound = false;
+    r->key[r->keys] = key;
+    const struct hec_json_place at = hec_json_find(r->text, r->key);
+    r->key[r->keys] = NULL;
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const MlirContext c = mlirOperationGetContext(r->module);
+    mlirEmitError(hec_loc_file(c, r->path, at.line, at.column), text);
 }
 
-static int64_t read_count(struct reader *r, json_t *from, const char *key, int64_t most) {
+// The object `key` of `from`; what is reported next belongs to it until `leave`.
+static json_t *enter(struct reader *r, json_t *from, const char *key) {
+    json_t *object = json_object_get(from, key);
+    if (!json_is_object(object)) fail(r, key, "expected an object `%s`", key);
+    r->key[r->keys++] = key;
+    return object;
+}
+
+static void leave(struct reader *r) {
+    r->key[--r->keys] = NULL;
+}
+
+static int64_t read_number(struct reader *r, json_t *from, const char *key, int64_t least,
+                           int64_t most) {
     json_t *value = json_object_get(from, key);
     if (!json_is_integer(value)) {
-        fail(r, "lacks the number", key);
-        return 0;
+        fail(r, key, "expected a whole number `%s`", key);
+        return least;
     }
-    const json_int_t count = json_integer_value(value);
-    if (count < 0 || count > most) fail(r, "is out of range:", key);
-    return count;
+    const json_int_t number = json_integer_value(value);
+    if (number < least || number > most)
+        fail(r, key, "`%s` must be from %" PRId64 " to %" PRId64 ", not %" PRId64, key, least, most,
+             (int64_t)number);
+    return number;
+}
+
+// A number that the program has, too.
+static void read_size(struct reader *r, json_t *from, const char *key, int64_t own,
+                      const char *whose) {
+    const int64_t size = read_number(r, from, key, 0, INT64_MAX);
+    if (size != own) fail(r, key, "`%s` is %" PRId64 ", %s has %" PRId64, key, size, whose, own);
 }
 
 static bool read_flag(struct reader *r, json_t *from, const char *key) {
     json_t *value = json_object_get(from, key);
-    if (!json_is_boolean(value)) fail(r, "lacks true or false at", key);
+    if (!json_is_boolean(value)) fail(r, key, "expected true or false at `%s`", key);
     return json_is_true(value);
 }
 
-static void read_movement(struct reader *r, json_t *from, struct hec_movement *m) {
+static void read_movement(struct reader *r, json_t *root, struct hec_movement *m) {
+    json_t *from = enter(r, root, "movement");
     const char *policy = json_string_value(json_object_get(from, "policy"));
     const char *calibrate = json_string_value(json_object_get(from, "calibrate"));
     if (!policy || strlen(policy) >= HEC_POLICY_NAME || !hpl_policy_find(policy)) {
-        fail(r, "names no policy of the planner:", policy ? policy : "");
-        return;
+        fail(r, "policy", "the planner has no policy '%.40s'", policy ? policy : "");
+    } else {
+        strcpy(m->policy, policy);
     }
-    strcpy(m->policy, policy);
-    m->calibrate = HEC_CALIBRATE_NEVER;
-    while (calibrate && m->calibrate < HEC_CALIBRATE_ALWAYS &&
-           strcmp(calibrate, hec_calibrate_name(m->calibrate)) != 0)
-        m->calibrate++;
-    if (!calibrate || strcmp(calibrate, hec_calibrate_name(m->calibrate)) != 0)
-        fail(r, "expected never, worth or always at", "calibrate");
+    if (!calibrate || !hec_calibrate_find(HEC_STR(calibrate), &m->calibrate))
+        fail(r, "calibrate", "`calibrate` is never, worth or always");
     m->even = read_flag(r, from, "even");
     m->rematerialize = read_flag(r, from, "rematerialize");
     for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {
         const struct hec_movement_number *number = &hec_movement_numbers[i];
-        *hec_movement_at(m, i) = read_count(r, from, number->key, number->limit);
+        *hec_movement_at(m, i) = read_number(r, from, number->key, number->least, number->most);
+    }
+    leave(r);
+}
+
+// What an array of a set holds.
+struct cells {
+    const char *key;
+    int64_t length[3]; // Layers, then what it has for each.
+    int depth;
+    int64_t most; // Of one number.
+};
+
+// Flattens nested arrays into `to`.
+static void flatten(struct reader *r, json_t *from, const struct cells *cells, int level,
+                    int32_t **to) {
+    if (level == cells->depth) {
+        const json_int_t number = json_integer_value(from);
+        if (!json_is_integer(from) || number < 0 || number > cells->most)
+            fail(r, cells->key, "`%s` holds whole numbers from 0 to %" PRId64, cells->key,
+                 cells->most);
+        *(*to)++ = (int32_t)number;
+        return;
+    }
+    const int64_t count = json_is_array(from) ? (int64_t)json_array_size(from) : -1;
+    if (count != cells->length[level]) {
+        fail(r, cells->key,
+             "`%s` has another number of layers, ranks or experts than the program: a list of "
+             "%" PRId64 " is expected",
+             cells->key, cells->length[level]);
+        return;
+    }
+    for (int64_t i = 0; i < count && r->sound; i++)
+        flatten(r, json_array_get(from, (size_t)i), cells, level + 1, to);
+}
+
+// The planner counts the rows of a layer with 32 bits.
+static void check_rows(struct reader *r, const struct cells *cells, const int32_t *number) {
+    const int64_t of_layer = cells->length[1] * cells->length[2];
+    for (int64_t l = 0; l < cells->length[0] && r->sound; l++) {
+        int64_t rows = 0;
+        for (int64_t i = 0; i < of_layer; i++) rows += number[l * of_layer + i];
+        if (rows > cells->most)
+            fail(r, cells->key,
+                 "`%s` of layer %" PRId64 " sums up to %" PRId64 ", more than %" PRId64, cells->key,
+                 l, rows, cells->most);
     }
 }
 
-// Flattens nested arrays of the given lengths into `to`; each number below `limit`.
-static void flatten(struct reader *r, json_t *from, const int64_t *length, int depth, int64_t limit,
-                    const char *key, int32_t **to) {
-    if (depth == 0) {
-        if (!json_is_integer(from) || json_integer_value(from) < 0 ||
-            json_integer_value(from) >= limit)
-            fail(r, "has a number out of range in", key);
-        *(*to)++ = (int32_t)json_integer_value(from);
-        return;
-    }
-    if (!json_is_array(from) || (int64_t)json_array_size(from) != length[0]) {
-        fail(r, "has another number of layers, ranks or experts than the program in", key);
-        return;
-    }
-    for (size_t i = 0; i < json_array_size(from) && r->sound; i++) {
-        flatten(r, json_array_get(from, i), length + 1, depth - 1, limit, key, to);
-    }
-}
-
-static void read_array(struct reader *r, json_t *from, MlirOperation set, const char *key,
-                       const int64_t *length, int depth, int64_t limit) {
-    json_t *array = json_object_get(from, key);
-    if (!array) return;
+static void read_array(struct reader *r, json_t *from, MlirOperation set,
+                       const struct cells *cells) {
+    json_t *array = json_object_get(from, cells->key);
+    if (!array || !r->sound) return;
     int64_t count = 1;
-    for (int i = 0; i < depth; i++) count *= length[i];
+    for (int i = 0; i < cells->depth; i++) count *= cells->length[i];
     struct hec_arena arena = {0};
     int32_t *number = hec_arena_alloc(&arena, (size_t)count, sizeof *number), *to = number;
-    flatten(r, array, length, depth, limit, key, &to);
+    flatten(r, array, cells, 0, &to);
+    if (r->sound && cells->depth == 3) check_rows(r, cells, number);
     const MlirContext c = mlirOperationGetContext(set);
-    if (r->sound) hec_set_attr(set, hec_attr(c, key, mlirDenseI32ArrayGet(c, count, number)));
+    if (r->sound)
+        hec_set_attr(set, hec_attr(c, cells->key, mlirDenseI32ArrayGet(c, count, number)));
     hec_arena_free(&arena);
 }
 
-static void read_sets(struct reader *r, json_t *sets, int64_t world) {
+static void read_set(struct reader *r, json_t *sets, MlirOperation set, int64_t world) {
+    const MlirStringRef name = hec_get_string(set, "sym_name");
+    struct hec_arena arena = {0};
+    const char *key = hec_arena_copy(&arena, name.data, name.length);
+    const int64_t layers = layers_of(set), experts = hec_get_int(set, "experts");
+    json_t *one = enter(r, sets, key);
+    read_size(r, one, "layers", layers, "the program's set");
+    read_size(r, one, "experts", experts, "the program's set");
+    const struct cells owner = {"owner", {layers, experts}, 2, world - 1};
+    const struct cells forecast = {"forecast", {layers, world, experts}, 3, HPL_ROWS_MAX};
+    read_array(r, one, set, &owner);
+    read_array(r, one, set, &forecast);
+    leave(r);
+    hec_arena_free(&arena);
+}
+
+static void read_sets(struct reader *r, json_t *root, int64_t world) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(r->module));
+    json_t *sets = enter(r, root, "sets"), *one;
     for (int i = 0; i < ops.count && r->sound; i++) {
-        const MlirOperation set = ops.op[i];
-        if (!hec_op_is(set, HEC_OP_set)) continue;
-        const MlirStringRef name = hec_get_string(set, "sym_name");
-        char key[256];
-        snprintf(key, sizeof key, "%.*s", (int)name.length, name.data);
-        json_t *one = json_object_get(sets, key);
-        if (!one) {
-            fail(r, "has no set", key);
-            continue;
-        }
-        const int64_t layers = layers_of(set), experts = hec_get_int(set, "experts");
-        read_array(r, one, set, "owner", (int64_t[]){layers, experts}, 2, world);
-        read_array(r, one, set, "forecast", (int64_t[]){layers, world, experts}, 3, INT32_MAX);
+        if (hec_op_is(ops.op[i], HEC_OP_set)) read_set(r, sets, ops.op[i], world);
     }
+    const char *key;
+    json_object_foreach(sets, key, one) {
+        const MlirOperation set = hec_find_symbol(r->module, HEC_STR(key));
+        if (!hec_op_is(set, HEC_OP_set)) fail(r, key, "the program has no set `%.60s`", key);
+    }
+    leave(r);
     free(ops.op);
+}
+
+static void read_root(struct reader *r, json_t *root) {
+    const int64_t world = hec_get_int(r->module, "hecate.world");
+    struct hec_movement movement = {0};
+    if (json_integer_value(json_object_get(root, "hecate_plan")) != VERSION)
+        fail(r, "hecate_plan", "'%s' is no plan of this version of hecatec", r->path);
+    read_size(r, root, "world", world, "the program");
+    read_movement(r, root, &movement);
+    if (r->sound) read_sets(r, root, world);
+    if (r->sound) hec_movement_write(r->module, &movement);
+}
+
+static void read_text(struct reader *r, char *text, size_t bytes) {
+    json_error_t error;
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    r->text = text;
+    if (root) {
+        read_root(r, root);
+    } else {
+        const MlirContext c = mlirOperationGetContext(r->module);
+        const unsigned column = error.column > 0 ? (unsigned)error.column : 1;
+        mlirEmitError(hec_loc_file(c, r->path, (unsigned)error.line, column), error.text);
+        r->sound = false;
+    }
+    json_decref(root);
+}
+
+// All bytes of a file, and a zero behind them; the caller frees them. NULL: errno says why.
+static char *load(const char *path, size_t *bytes) {
+    FILE *file = fopen(path, "rb");
+    if (!file) return NULL;
+    char *text = NULL;
+    size_t room = 0;
+    const ssize_t count = getdelim(&text, &room, EOF, file);
+    const bool failed = ferror(file);
+    fclose(file);
+    *bytes = count > 0 ? (size_t)count : 0;
+    if (!failed && text) return text;
+    free(text);
+    return NULL;
 }
 
 bool hec_plan_read(MlirOperation module) {
@@ -185,26 +304,15 @@ bool hec_plan_read(MlirOperation module) {
     struct hec_arena arena = {0};
     struct reader r = {.module = module, .sound = true};
     r.path = hec_arena_copy(&arena, name.data, name.length);
-    json_error_t error;
-    json_t *root = json_load_file(r.path, 0, &error);
-    const int64_t world = hec_get_int(module, "hecate.world");
-    struct hec_movement movement = {0};
-    if (!root) {
-        hec_ir_error(module, "plan '%s': %s", r.path, error.text);
-        r.sound = false;
-    } else if (json_integer_value(json_object_get(root, "hecate_plan")) != VERSION) {
-        hec_ir_error(module, "'%s' is no plan of this version of hecatec", r.path);
-        r.sound = false;
-    } else if (json_integer_value(json_object_get(root, "world")) != world) {
-        hec_ir_error(module, "plan '%s': of %" PRId64 " devices, the program has %" PRId64, r.path,
-                     (int64_t)json_integer_value(json_object_get(root, "world")), world);
-        r.sound = false;
+    size_t bytes = 0;
+    char *text = load(r.path, &bytes);
+    if (text) {
+        read_text(&r, text, bytes);
     } else {
-        read_movement(&r, json_object_get(root, "movement"), &movement);
-        if (r.sound) read_sets(&r, json_object_get(root, "sets"), world);
+        hec_ir_error(module, "plan '%s': %s", r.path, strerror(errno));
+        r.sound = false;
     }
-    if (r.sound) hec_movement_write(module, &movement);
-    json_decref(root);
+    free(text);
     hec_arena_free(&arena);
     return r.sound;
 }
