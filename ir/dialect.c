@@ -1,6 +1,7 @@
 // The context, and our dialects: their IRDL definition is generated from ops.def, so that the op
 // table and what MLIR checks cannot disagree.
 #include "ir/op.h"
+#include "ir/signature.h"
 #include "lang/base/arena.h"
 
 #include <assert.h>
@@ -15,76 +16,46 @@
 #include <mlir-c/Dialect/SCF.h>
 #include <mlir-c/Dialect/Vector.h>
 
-// One word of a signature: name[:kind][?|*]. Returns the text after it, NULL at the end.
-struct word {
-    char name[40];
-    char kind[12];
-    char repeat; // '?', '*' or 0.
-};
-
-static const char *next_word(const char *at, struct word *word) {
-    while (*at == ' ') at++;
-    if (!*at) return NULL;
-    size_t length = strcspn(at, " ");
-    const char *end = at + length;
-    *word = (struct word){0};
-    if (at[length - 1] == '?' || at[length - 1] == '*') word->repeat = at[--length];
-    const char *colon = memchr(at, ':', length);
-    const size_t name = colon ? (size_t)(colon - at) : length;
-    assert(name < sizeof word->name);
-    memcpy(word->name, at, name);
-    if (colon) memcpy(word->kind, colon + 1, length - name - 1);
-    return end;
-}
-
 static const char *constraint_of(const char *kind) {
-    static const char *const table[][2] = {
-        {"", "irdl.base \"!builtin.tensor\""},
-        {"index", "irdl.is index"},
-        {"int", "irdl.base \"#builtin.integer\""},
-        {"bool", "irdl.base \"#builtin.integer\""},
-        {"float", "irdl.base \"#builtin.float\""},
-        {"string", "irdl.base \"#builtin.string\""},
-        {"type", "irdl.base \"#builtin.type\""},
-        {"symbol", "irdl.base \"#builtin.symbol_ref\""},
-        {"strings", "irdl.base \"#builtin.array\""},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (strcmp(table[i][0], kind) == 0) return table[i][1];
-    }
-    assert(!"kind of ops.def");
-    return "";
+    if (!*kind) return "irdl.base \"!builtin.tensor\"";
+    if (strcmp(kind, "index") == 0) return "irdl.is index";
+    const struct hec_kind *found = hec_kind_of(kind);
+    assert(found); // ops.def
+    return found->irdl;
 }
 
 // Writes the constraint values of a list of words. A constraint used twice would mean "equal", so
 // every word gets its own. A variadic word accepts any type: over one constraint all would be equal.
 static void write_constraints(FILE *out, const char *words, char prefix) {
-    struct word word;
-    for (int i = 0; (words = next_word(words, &word)); i++) {
+    struct hec_word word;
+    for (int i = 0; (words = hec_next_word(words, &word)); i++) {
+        if (prefix == 'a' && word.repeat == '?') continue;
         const char *constraint = word.repeat == '*' ? "irdl.any" : constraint_of(word.kind);
         fprintf(out, "      %%%c%d = %s\n", prefix, i, constraint);
     }
 }
 
 static void write_values(FILE *out, const char *keyword, const char *words, char prefix) {
-    struct word word;
-    if (!next_word(words, &word)) return;
+    struct hec_word word;
+    if (!hec_next_word(words, &word)) return;
     fprintf(out, "      irdl.%s(", keyword);
-    for (int i = 0; (words = next_word(words, &word)); i++) {
+    for (int i = 0; (words = hec_next_word(words, &word)); i++) {
         const char *repeat = word.repeat == '*' ? "variadic " : word.repeat ? "optional " : "";
         fprintf(out, "%s%s: %s%%%c%d", i ? ", " : "", word.name, repeat, prefix, i);
     }
     fputs(")\n", out);
 }
 
+// IRDL's attributes are required; optional ones are the verifier's (ir/verify.c).
 static void write_attributes(FILE *out, const char *words) {
-    struct word word;
-    if (!next_word(words, &word)) return;
-    fputs("      irdl.attributes {", out);
-    for (int i = 0; (words = next_word(words, &word)); i++) {
-        fprintf(out, "%s\"%s\" = %%a%d", i ? ", " : "", word.name, i);
+    struct hec_word word;
+    int written = 0;
+    for (int i = 0; (words = hec_next_word(words, &word)); i++) {
+        if (word.repeat == '?') continue;
+        fprintf(out, "%s\"%s\" = %%a%d", written++ ? ", " : "      irdl.attributes {", word.name,
+                i);
     }
-    fputs("}\n", out);
+    if (written) fputs("}\n", out);
 }
 
 // IRDL's variadic operands are all of one type, but those of moe.fused are not. So it has many groups

@@ -3,60 +3,44 @@
 #include "ir/op.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/ops/rule.h"
+#include "ir/signature.h"
 
 enum { RESULTS_MAX = 16 };
 
-// Attributes any of our operations may carry besides those of its row; passes add them.
-static bool is_common(MlirStringRef name) {
-    // place-buffers, symbols, fssdp, moe.fused (ir/ops/fused.h)
-    static const char *const common[] = {
-        HEC_UNIT,      "home",
-        "capacity", // Of moe.experts that are not dropless.
-        "drop",
-        "group_score", // Of moe.router, where it is unusual.
-        "adds",        "argument_home", "offset",       "stride",         "rows",
-        "layout",      "matrix",        "elements",     "chunk_elements", "observed",
-        "set",         "index_first",   "index_stride", "bytes",          "hides_in",
-        "us",          "ahead",         "slots",        "slot_layers",    "owner",
-        "forecast",    "entries",       "window_us",    "exposed_us",     "operandSegmentSizes",
-        "bias_rate",   "select_bias",
-        "epilogue",    // Of moe.fused: runs for each finished block of the product before.
-        "rounds",      // Of products: operands become bf16.
-        "rounded",     // Of parameters: products read a bf16 copy.
-        "group",       // Of what counts picks: sequences of a group, which is counted alone.
-        "per_step",    // Of moe.fractions.
-        "grad_layers", // Of moe.set: materialize.
-        "limited",     // Of moe.set, as rows_max: distribute-experts.
-        "rows_max",
-        "holds",    // Of moe.slot: what the runtime reads there.
-        "mixture"}; // Of moe.set: the unit that calls its router and experts.
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
-        if (mlirStringRefEqual(name, HEC_STR(common[i]))) return true;
-    }
-    return false;
+// Attributes that a row need not list: of whatever was inlined, has results, can add, or has a
+// number of operands that differs. False: `name` is none of them.
+static bool find_implied(const struct hec_op_row *row, MlirStringRef name, struct hec_word *word) {
+    const bool groups = strpbrk(row->operands, "?*") != NULL;
+    char words[80];
+    snprintf(words, sizeof words, "unit:symbols %s %s", *row->results ? "home:strings" : "",
+             row->traits->adds ? "adds:bools" : "");
+    if (hec_find_word(words, name, word)) return true;
+    *word = (struct hec_word){0};
+    return groups && mlirStringRefEqual(name, HEC_STR("operandSegmentSizes"));
 }
 
-// Whether `name` is one of the words "name:kind name:kind ...".
-static bool is_listed(const char *words, MlirStringRef name) {
-    for (const char *at = words; *at;) {
-        while (*at == ' ') at++;
-        const size_t length = strcspn(at, ": ");
-        if (length == name.length && memcmp(at, name.data, length) == 0) return true;
-        at += strcspn(at, " ");
+static bool check_attribute(MlirOperation op, const struct hec_op_row *row,
+                            MlirNamedAttribute attribute) {
+    const MlirStringRef name = mlirIdentifierStr(attribute.name);
+    struct hec_word word;
+    if (!hec_find_word(row->attributes, name, &word) && !find_implied(row, name, &word)) {
+        hec_ir_error(op, "unknown attribute '%.*s'", (int)name.length, name.data);
+        return false;
     }
+    const struct hec_kind *kind = hec_kind_of(word.kind);
+    if (!kind || kind->is(attribute.attribute)) return true; // MLIR checks the sizes of groups.
+    hec_ir_error(op, "attribute '%.*s' must be %s", (int)name.length, name.data, kind->text);
     return false;
 }
 
 static bool check_attributes(MlirOperation op, const struct hec_op_row *row) {
     bool sound = true;
     for (intptr_t i = 0; i < mlirOperationGetNumAttributes(op); i++) {
-        const MlirStringRef name = mlirIdentifierStr(mlirOperationGetAttribute(op, i).name);
-        if (is_listed(row->attributes, name) || is_common(name)) continue;
-        hec_ir_error(op, "unknown attribute '%.*s'", (int)name.length, name.data);
-        sound = false;
+        sound &= check_attribute(op, row, mlirOperationGetAttribute(op, i));
     }
     return sound;
 }

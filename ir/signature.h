@@ -1,0 +1,27 @@
+// The signatures of ops.def, read word by word.
+#ifndef HECATE_IR_SIGNATURE_H
+#define HECATE_IR_SIGNATURE_H
+
+#include "ir/ir.h"
+
+// One word of operands, results or attributes: name[:kind][?|*].
+struct hec_word {
+    char name[40];
+    char kind[12]; // Empty: a ranked tensor.
+    char repeat;   // '?', '*' or 0.
+};
+
+// Reads the word at `at`. Returns the text behind it, NULL at the end.
+const char *hec_next_word(const char *at, struct hec_word *word);
+bool hec_find_word(const char *words, MlirStringRef name, struct hec_word *word);
+
+// What an attribute may be. ops.def lists the kinds.
+struct hec_kind {
+    const char *name;
+    const char *irdl; // As IRDL says it; it knows less.
+    const char *text; // As an error says it: "a list of strings".
+    bool (*is)(MlirAttribute value);
+};
+const struct hec_kind *hec_kind_of(const char *name); // NULL: there is none of that name.
+
+#endif
