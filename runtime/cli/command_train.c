@@ -42,15 +42,18 @@ static const struct stop {
 enum { STOPS = sizeof stops / sizeof *stops };
 
 static volatile sig_atomic_t stop_signal; // The signal that asked to stop, or 0.
+static bool tells;                        // One rank does, of those that are asked together.
 
 static void on_signal(int number) {
     static const char notice[] = "\nstopping after this step; once more stops at once\n";
     stop_signal = number;
+    if (!tells) return;
     if (write(STDERR_FILENO, notice, sizeof notice - 1) < 0) return; // Nothing to be done about it.
 }
 
 // The first signal asks to stop after the step; a second one of the same kind ends the process.
-static void watch_signals(void) {
+static void watch_signals(bool leads) {
+    tells = leads;
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     struct sigaction hangup;
     sigemptyset(&action.sa_mask);
@@ -212,7 +215,8 @@ static void print_summary(const struct job *job) {
            job->first.loss, job->last.loss);
 }
 
-// Ranks stop together, whichever of them was signalled.
+// Whether the run was asked to stop. Ranks stop together, whichever of them was signalled, and whenever: so all
+// of them ask at the same places, and nothing that they do together depends on stop_signal itself.
 static bool is_stopped(const struct job *job) {
     if (!job->run->program->world) return stop_signal;
     int64_t asked[STOPS];
@@ -243,7 +247,7 @@ static bool train(struct job *job, struct hrt_error *error) {
                        program->loads > 0);
     // A launcher gives ranks a terminal of its own, whatever its output goes to.
     if (trainer->comm->size > 1) job->progress.terminal = false;
-    watch_signals();
+    watch_signals(leads(job->run));
     hrt_comm_be_patient(trainer->comm, false);
     const double start = hrt_now();
     bool done = true;
@@ -282,7 +286,7 @@ static bool finish(struct job *job, struct hrt_error *error) {
     hrt_route_finish(&job->route);
     if (!hrt_profile_finish(job->trainer.profile, stdout, &lost)) go_on_without(job, &lost);
     if (!saved) return false;
-    if (!arguments->sample || stop_signal) return true;
+    if (!arguments->sample || is_stopped(job)) return true;
     const struct hrt_sample_rule rule = {arguments->temperature, arguments->topk,
                                          (uint64_t)job->config->seed};
     return hrt_sample(&job->state, arguments->prompt, arguments->sample, rule, stdout, error);
@@ -314,7 +318,7 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     if (prepared && !trained) rescue(&job, error);
     const bool done = trained && finish(&job, error);
     int code = done ? HRT_EXIT_DONE : (int)error->code;
-    if (done && stop_signal) {
+    if (done && is_stopped(&job)) {
         printf("stopped by %s after step %" PRId64 "\n", stop_name(), job.last.step);
         code = 128 + stop_signal;
     }

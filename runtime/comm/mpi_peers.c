@@ -135,7 +135,8 @@ static _Noreturn void end(struct hrt_mpi *own, int lost, enum seen seen, const c
     fflush(stdout);
     fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, sentence);
     if (own->heart) hrt_mpi_heart_alarm(own->heart, lost);
-    const bool alone = !own->heart || own->size == 2 || keeper_of(own, lost) < 0;
+    const bool gone = lost >= 0 && has_ended(own, lost), last = own->size == 2;
+    const bool alone = !own->heart || (!gone && (last || keeper_of(own, lost) < 0));
     if (!alone) clear_away(own, lost);
     leave(alone);
 }
