@@ -77,7 +77,7 @@ static const struct option table[] = {
     {"-fsanitize", AFTER_EQUALS, .field = FIELD(sanitize), .shown = "=LIST",
      .help = "Passed to the C compiler: address,undefined"},
     {"--cc", AFTER_EQUALS, .field = FIELD(cc), .shown = "=COMMAND",
-     .help = "The C compiler: gcc by default, or clang; mpicc calls it for several ranks"},
+     .help = "The C compiler, gcc or clang; mpicc calls it for several ranks"},
     {"--error-limit", AFTER_EQUALS, .field = FIELD(error_limit), .shown = "=N",
      .help = "Show at most N errors; 0: all; 20 by default"},
     {"--color", AFTER_EQUALS, .field = FIELD(color), .choices = "auto|always|never",
