@@ -1,5 +1,5 @@
 # How trainings of several ranks end that cannot go on, with sums and experts under way: exit code 1 and one
-# message, whether all ranks find it or one.
+# message, whether all ranks find it or one; the parameters of the last good step are saved.
 set -e
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -17,6 +17,8 @@ ended() {
     [ "$(grep -c 'error: ' err)" = 1 ] || fail "expected one error"
     grep -q "error: $2" err || fail "expected '$2'"
     ! grep -qi 'signal\|assert' err || fail "expected an orderly end"
+    [ -s kept ] && grep -q 'saved: kept' out || fail "expected parameters"
+    rm kept
 }
 
 for experts in ep fssdp; do
@@ -27,13 +29,15 @@ for experts in ep fssdp; do
     # All ranks know the sum of their losses.
     status=0
     timeout 60 sh "$RANKS" 2 ./$experts train --data "$TEXT" --steps 50 --set train.optimizer.lr=1000 \
-        --set train.optimizer.clip=0 --set train.schedule.warmup=0 > out 2> err || status=$?
+        --set train.optimizer.clip=0 --set train.schedule.warmup=0 --save kept \
+        > out 2> err || status=$?
     ended 1 "step [0-9]*: the loss is not finite"
 
     # What one rank reads is gone, at another moment than for the other.
     cp "$TEXT" data
     status=0
-    timeout 60 sh "$RANKS" 2 ./$experts train --data data --steps 1000000 > out 2> err &
+    timeout 60 sh "$RANKS" 2 ./$experts train --data data --steps 1000000 --save kept \
+        > out 2> err &
     job=$!
     until grep -q 'step *10' out; do sleep 0.1; done
     : > data
