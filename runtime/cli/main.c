@@ -10,6 +10,7 @@
 #include "files/files.h"
 #include "kernels/cpu/isa.h"
 #include "runtime/cli/command.h"
+#include "runtime/cli/crowd.h"
 #include "runtime/cli/openmp.h"
 #include "runtime/cli/same.h"
 #include "runtime/comm/backend.h"
@@ -81,6 +82,12 @@ bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
     return false;
 }
 
+// Whether it computes.
+static bool needs_ranks(const struct hrt_run *run) {
+    const struct hrt_arguments *arguments = run->arguments;
+    return !arguments->help && !arguments->version && arguments->command != HRT_INFO;
+}
+
 static int run_command(const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
     if (arguments->help) {
@@ -92,6 +99,7 @@ static int run_command(const struct hrt_run *run, struct hrt_error *error) {
         return HRT_EXIT_DONE;
     }
     if (arguments->threads) omp_set_num_threads((int)arguments->threads);
+    if (needs_ranks(run) && hrt_openmp_spins()) hrt_watch_cores();
     switch (arguments->command) {
     case HRT_TRAIN:
         return hrt_command_train(run, error);
@@ -103,12 +111,6 @@ static int run_command(const struct hrt_run *run, struct hrt_error *error) {
         return hrt_command_info(run, error);
     }
     return HRT_EXIT_USAGE;
-}
-
-// Whether it computes.
-static bool needs_ranks(const struct hrt_run *run) {
-    const struct hrt_arguments *arguments = run->arguments;
-    return !arguments->help && !arguments->version && arguments->command != HRT_INFO;
 }
 
 void hrt_run_report(const struct hrt_run *run, struct hrt_error *error) {

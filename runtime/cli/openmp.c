@@ -108,10 +108,18 @@ static bool set_binding(void) {
     return set("OMP_PROC_BIND", "true", other);
 }
 
+// What one process spins. OpenMP's own unit; some tenths of a millisecond.
+static const char spins[] = "30000";
+
+bool hrt_openmp_spins(void) {
+    const char *count = getenv("GOMP_SPINCOUNT");
+    return count && strcmp(count, spins) == 0;
+}
+
 static bool set_spinning(void) {
     static const char *const other[] = {"OMP_WAIT_POLICY", "KMP_BLOCKTIME", NULL};
     // Ranks have helper threads besides, which need the cores of those that wait.
-    if (!set("GOMP_SPINCOUNT", hrt_local_ranks() > 1 ? "1000" : "30000", other)) return false;
+    if (!set("GOMP_SPINCOUNT", hrt_local_ranks() > 1 ? "1000" : spins, other)) return false;
     return setenv("KMP_BLOCKTIME", "1", 1) == 0; // LLVM's OpenMP; milliseconds.
 }
 

@@ -40,9 +40,14 @@ int hrt_local_ranks(void);
 //   microseconds, 1,431 with tenths of a millisecond, 2,166 by default). Several ranks spin for ten
 //   microseconds: their helper threads need cores, too.
 //
+// While other programs want the cores of one process, the program's own default of spinning does not hold (crowd.h).
+//
 // OpenMP reads its environment when it is loaded, before any code of ours: so this starts the
 // program anew, once, when it has set something. Call it first in main; when it cannot, it returns
 // and nothing is lost.
 void hrt_prepare_openmp(char **argv);
+
+// Whether threads spin as hrt_prepare_openmp makes those of one process; false when the user's environment decides.
+bool hrt_openmp_spins(void);
 
 #endif
