@@ -42,7 +42,7 @@ def train(program, way, seconds, threads, log):
                           stderr=subprocess.DEVNULL) as run:
         time.sleep(seconds)
         run.kill()
-    lines = [line for line in log.read_text().split("\n")[:-1] if line]
+    lines = log.read_text().split("\n")[:-1] if log.exists() else []  # It may not have come so far.
     return [json.loads(line) for line in lines[2:]]
 
 
