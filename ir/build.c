@@ -217,6 +217,32 @@ static void build_symbols(struct hec_build *build) {
 
 // ---- @forward
 
+int64_t hec_build_joint(const struct hec_program *program, const struct hec_moe **moe) {
+    int64_t layers = 0;
+    for (int i = 0; i < program->moes; i++) {
+        const struct hec_moe *other = program->moe[i];
+        if (other->aux == 0 || other->aux_per != HEC_AUX_ALL_LAYERS) continue;
+        layers += other->layers > 0 ? other->layers : 1;
+        *moe = other;
+    }
+    return layers;
+}
+
+// The loss of all layers together: of their mean scores and fractions, whose sums are known now. Added to
+// those of single layers.
+static void build_joint_loss(struct hec_scope *scope) {
+    const struct hec_moe *moe = NULL;
+    const double layers = (double)hec_build_joint(scope->build->program, &moe);
+    if (!moe || mlirValueIsNull(scope->sums.of[HEC_SUM_MEANS])) return;
+    const MlirNamedAttribute coef =
+        hec_attr_float(scope->build->context, "coef", moe->aux / (layers * layers));
+    const MlirValue in[] = {scope->sums.of[HEC_SUM_MEANS], scope->sums.of[HEC_SUM_FRACTIONS]};
+    hec_build_at(scope, moe->at, "auxiliary");
+    const struct hec_sums joint = {
+        .of = {[HEC_SUM_AUXILIARY] = hec_build_one(scope, HEC_OP_aux_loss, 2, in, 1, &coef)}};
+    if (!scope->build->failed) hec_build_sum(scope, &scope->sums, &joint);
+}
+
 // loss = cross_entropy + share * auxiliary, and its parts.
 static void build_loss(struct hec_scope *scope, MlirValue logits, MlirValue targets,
                        MlirValue scale, MlirValue share) {
@@ -230,14 +256,16 @@ static void build_loss(struct hec_scope *scope, MlirValue logits, MlirValue targ
     const MlirValue in[] = {logits, targets, scale};
     MlirValue result[3];
     result[1] = hec_build_one(scope, HEC_OP_cross_entropy, 3, in, 0, NULL);
-    result[0] = result[1], result[2] = scope->auxiliary;
     if (build->failed) return;
-    if (mlirValueIsNull(scope->auxiliary)) {
+    build_joint_loss(scope);
+    const MlirValue auxiliary = scope->sums.of[HEC_SUM_AUXILIARY];
+    result[0] = result[1], result[2] = auxiliary;
+    if (mlirValueIsNull(auxiliary)) {
         hec_build_at(scope, at, "auxiliary");
         result[2] = hec_build_fill(&scope->b, mlirValueGetType(scale), 0);
     } else {
         hec_build_at(scope, at, NULL);
-        const MlirValue share_of[] = {share, scope->auxiliary};
+        const MlirValue share_of[] = {share, auxiliary};
         const MlirValue part = hec_build_one(scope, HEC_OP_mul, 2, share_of, 0, NULL);
         hec_build_at(scope, at, "loss");
         const MlirValue sum[] = {result[1], part};

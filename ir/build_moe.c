@@ -81,8 +81,9 @@ static MlirValue build_fractions(struct hec_scope *scope, const struct hec_moe *
                            attributes, attribute);
 }
 
-static MlirValue build_aux(struct hec_scope *scope, const struct hec_moe *moe,
-                           MlirOperation router) {
+// The auxiliary loss of this layer; or, where layers have one together, what it adds to that.
+static void build_aux(struct hec_scope *scope, const struct hec_moe *moe, MlirOperation router,
+                      struct hec_sums *sums) {
     const MlirNamedAttribute score = score_of(scope->build->context, moe);
     const MlirNamedAttribute coef = hec_attr_float(scope->build->context, "coef", moe->aux);
     const MlirValue scores = hec_result(router, 0);
@@ -90,25 +91,29 @@ static MlirValue build_aux(struct hec_scope *scope, const struct hec_moe *moe,
     const MlirValue means = hec_build_one(scope, HEC_OP_mean_scores, 1, &scores, 1, &score);
     const MlirType type = mlirValueGetType(means);
     const MlirValue in[] = {means, build_fractions(scope, moe, router, type)};
+    if (moe->aux_per == HEC_AUX_ALL_LAYERS) {
+        sums->of[HEC_SUM_MEANS] = in[0];
+        sums->of[HEC_SUM_FRACTIONS] = in[1];
+        return;
+    }
     hec_build_at(scope, moe->at, moe->z != 0 ? "aux" : "auxiliary");
-    return hec_build_one(scope, HEC_OP_aux_loss, 2, in, 1, &coef);
+    sums->of[HEC_SUM_AUXILIARY] = hec_build_one(scope, HEC_OP_aux_loss, 2, in, 1, &coef);
 }
 
-// Auxiliary loss plus z-loss; null when the moe has neither.
-static MlirValue build_losses(struct hec_scope *scope, const struct hec_moe *moe, MlirValue logits,
-                              MlirOperation router) {
-    const MlirContext c = scope->build->context;
-    MlirValue loss[2];
-    int losses = 0;
-    if (moe->aux != 0) loss[losses++] = build_aux(scope, moe, router);
+// Auxiliary loss plus z-loss.
+static struct hec_sums build_losses(struct hec_scope *scope, const struct hec_moe *moe,
+                                    MlirValue logits, MlirOperation router) {
+    struct hec_sums sums = {0}, z = {0};
+    if (moe->aux != 0) build_aux(scope, moe, router, &sums);
     if (moe->z != 0) {
-        const MlirNamedAttribute coef = hec_attr_float(c, "coef", moe->z);
-        hec_build_at(scope, moe->at, moe->aux != 0 ? "z" : "auxiliary");
-        loss[losses++] = hec_build_one(scope, HEC_OP_z_loss, 1, &logits, 1, &coef);
+        const MlirNamedAttribute coef = hec_attr_float(scope->build->context, "coef", moe->z);
+        const bool alone = mlirValueIsNull(sums.of[HEC_SUM_AUXILIARY]);
+        hec_build_at(scope, moe->at, alone ? "auxiliary" : "z");
+        z.of[HEC_SUM_AUXILIARY] = hec_build_one(scope, HEC_OP_z_loss, 1, &logits, 1, &coef);
     }
-    if (losses == 0) return (MlirValue){0};
-    hec_build_at(scope, moe->at, "auxiliary");
-    return losses == 1 ? loss[0] : hec_build_one(scope, HEC_OP_add, 2, loss, 0, NULL);
+    hec_build_at(scope, moe->at, NULL);
+    hec_build_sum(scope, &sums, &z);
+    return sums;
 }
 
 // The function of the experts' body, for the rows of all of them. Returns its symbol.
@@ -142,14 +147,14 @@ static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *mo
                          attributes, attribute);
 }
 
-// Adds the shared expert's output to `routed`, and its own auxiliary loss to the scope's.
+// Adds the shared expert's output to `routed`, and what its own layers add up to the scope's.
 static MlirValue build_shared(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x,
                               MlirValue routed) {
     hec_build_at(scope, moe->at, "shared");
     const struct hec_called called = hec_build_call(scope, moe->shared, 1, &x);
     MlirValue shared = called.value;
     if (scope->build->failed) return shared;
-    scope->auxiliary = called.auxiliary;
+    scope->sums = called.sums;
     if (moe->shared_gate) {
         const struct hec_span at = moe->shared_gate->at;
         hec_build_at(scope, at, moe->shared_gate->name);
@@ -206,14 +211,11 @@ struct hec_called hec_build_moe(struct hec_scope *scope, const struct hec_moe *m
     const MlirOperation router = build_router(scope, moe, logits);
     if (build->failed) return called;
     keep_loads(scope, moe, hec_result(router, 3));
-    const MlirValue losses = build_losses(scope, moe, logits, router);
+    called.sums = build_losses(scope, moe, logits, router);
     called.value = build_experts(scope, moe, x, router);
     if (moe->shared && !build->failed) called.value = build_shared(scope, moe, x, called.value);
-    const MlirValue parts[] = {losses, scope->auxiliary};
-    called.auxiliary = mlirValueIsNull(losses) ? scope->auxiliary : losses;
-    if (!mlirValueIsNull(parts[0]) && !mlirValueIsNull(parts[1])) {
-        hec_build_at(scope, moe->at, "auxiliary");
-        called.auxiliary = hec_build_one(scope, HEC_OP_add, 2, parts, 0, NULL);
-    }
+    if (build->failed) return called;
+    hec_build_at(scope, moe->at, NULL);
+    hec_build_sum(scope, &called.sums, &scope->sums);
     return called;
 }

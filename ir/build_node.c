@@ -176,13 +176,9 @@ static MlirValue call(struct hec_scope *scope, const struct hec_node *node,
                       const MlirValue *operand) {
     assert(!scope->expert_of || node->callee->kind != HEC_UNIT_MOE); // The checker refuses it.
     const struct hec_called called = hec_build_call(scope, node->callee, node->operands, operand);
-    if (scope->build->failed || mlirValueIsNull(called.auxiliary)) return called.value;
-    const MlirValue sum[] = {scope->auxiliary, called.auxiliary};
-    scope->auxiliary = called.auxiliary;
-    if (!mlirValueIsNull(sum[0])) {
-        hec_build_at(scope, node->at, "auxiliary");
-        scope->auxiliary = hec_build_one(scope, HEC_OP_add, 2, sum, 0, NULL);
-    }
+    if (scope->build->failed) return called.value;
+    hec_build_at(scope, node->at, NULL);
+    hec_build_sum(scope, &scope->sums, &called.sums);
     return called.value;
 }
 

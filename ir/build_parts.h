@@ -19,22 +19,35 @@ struct hec_build {
     bool failed;           // An error was reported; values may be null from there on.
 };
 
+// What layers add up for the loss. A null value: no layer has any.
+enum hec_sum {
+    HEC_SUM_AUXILIARY, // Losses of one layer.
+    HEC_SUM_MEANS,     // Mean scores and fractions of layers that have one loss together.
+    HEC_SUM_FRACTIONS,
+    HEC_SUMS
+};
+
+struct hec_sums {
+    MlirValue of[HEC_SUMS];
+};
+
 // The function that is being built, and the place in it.
 struct hec_scope {
     struct hec_build *build;
     struct hec_builder b;
     MlirOperation func;
-    MlirValue layer;     // Null when not under a repeat.
-    MlirValue auxiliary; // Sum of the layers' losses so far; null: none yet.
+    MlirValue layer;      // Null when not under a repeat.
+    struct hec_sums sums; // Of the layers so far.
 
     // Bodies of experts work on all rows of all experts: [rows, D] instead of [batch, T, D].
     const struct hec_moe *expert_of; // Or NULL.
     MlirValue first;
 };
 
-// Result of a call: the value, and the auxiliary loss when the unit has one (else null).
+// Result of a call: the value, and what the unit's layers add up.
 struct hec_called {
-    MlirValue value, auxiliary;
+    MlirValue value;
+    struct hec_sums sums;
 };
 
 // ---- build.c
@@ -52,7 +65,8 @@ MlirType hec_build_type(const struct hec_scope *scope, const struct hec_shape *s
 
 // ---- build_unit.c
 
-bool hec_build_has_auxiliary(const struct hec_unit *unit);
+// Adds `more` to `sums`, at the place of the builder.
+void hec_build_sum(struct hec_scope *scope, struct hec_sums *sums, const struct hec_sums *more);
 // Builds items into the scope; values are in build->value afterwards.
 void hec_build_body(struct hec_scope *scope, const struct hec_body *body);
 // Builds the function of `unit` and a call of it.
@@ -77,7 +91,9 @@ MlirValue hec_build_contract(struct hec_scope *scope, MlirValue a, MlirValue b);
 
 // ---- build_moe.c
 
-// Builds what a moe's unit computes from `x`, with the auxiliary loss of this layer.
+// Builds what a moe's unit computes from `x`, with what this layer adds to the sums.
 struct hec_called hec_build_moe(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x);
+// The layers that have one auxiliary loss together, and one of their mixtures; 0: there are none.
+int64_t hec_build_joint(const struct hec_program *program, const struct hec_moe **moe);
 
 #endif

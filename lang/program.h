@@ -162,7 +162,7 @@ enum hec_score { HEC_SCORE_SOFTMAX, HEC_SCORE_SIGMOID, HEC_SCORE_SQRTSOFTPLUS };
 enum hec_group_score { HEC_GROUP_BEST, HEC_GROUP_TWO_BEST };
 enum hec_weight { HEC_WEIGHT_SCORES, HEC_WEIGHT_RENORMALIZED, HEC_WEIGHT_SOFTMAX_OF_TOPK };
 enum hec_drop { HEC_DROP_LOWEST, HEC_DROP_POSITION };
-enum hec_aux_per { HEC_AUX_LAYER, HEC_AUX_SEQUENCE, HEC_AUX_BATCH };
+enum hec_aux_per { HEC_AUX_LAYER, HEC_AUX_SEQUENCE, HEC_AUX_BATCH, HEC_AUX_ALL_LAYERS };
 
 // A mixture-of-experts layer. Its unit has one argument x [T, D] and a result of the same shape.
 struct hec_moe {

@@ -117,7 +117,7 @@ static void print_moe(const struct hec_moe *moe, FILE *out) {
     static const char *const scores[] = {"softmax", "sigmoid", "sqrtsoftplus"};
     static const char *const group_scores[] = {"best", "two_best"};
     static const char *const weights[] = {"scores", "renormalized", "softmax_of_topk"};
-    static const char *const per[] = {"layer", "sequence", "batch"};
+    static const char *const per[] = {"layer", "sequence", "batch", "all_layers"};
     static const char *const drops[] = {"lowest", "position"};
     fprintf(out, "  experts %s = %" PRId64 " x %s", moe->experts.name, moe->experts.size,
             moe->expert->symbol);

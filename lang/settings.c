@@ -147,9 +147,10 @@ const struct hec_moe_row hec_moe_rows[] = {
     {"router.bias", "true, false", "false", "trained bias of the logits"},
     {"router.jitter", "number", "0", "input noise in training, uniform in 1 +- jitter"},
     {"balance.aux", "number", "0", "coefficient of the auxiliary loss"},
-    {"balance.per", "layer, sequence, batch", "layer", "what the auxiliary loss averages over"},
+    {"balance.per", "layer, sequence, batch, all_layers", "layer",
+     "what the auxiliary loss averages over; all_layers with normalize = hf"},
     {"balance.normalize", "switch, hf", "switch",
-     "value of the balanced loss: 1 (switch) or topk (hf)"},
+     "value of the balanced loss: 1 (switch), or topk, as in transformers (hf)"},
     {"balance.z", "number", "0", "coefficient of the z-loss"},
     {"balance.bias", "none, number", "none", "step of the selection bias, once per step"},
 };

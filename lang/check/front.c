@@ -1,4 +1,6 @@
 // From a path to a checked program: load, define, elaborate, read settings.
+#include <string.h>
+
 #include "lang/check/settings.h"
 #include "lang/check/unit.h"
 #include "lang/parse.h"
@@ -50,6 +52,25 @@ static void fill_program(struct hec_checker *checker, const struct hec_unit *mod
     program->moe = checker->moes.item;
 }
 
+// Mixtures whose layers have one auxiliary loss together have one f and one P.
+static void check_joint(struct hec_checker *checker) {
+    const struct hec_moe *first = NULL;
+    for (int i = 0; i < checker->moes.count; i++) {
+        const struct hec_moe *moe = checker->moes.item[i];
+        if (moe->aux == 0 || moe->aux_per != HEC_AUX_ALL_LAYERS) continue;
+        if (!first) first = moe;
+        if (!strcmp(moe->experts.name, first->experts.name) &&
+            moe->experts.size == first->experts.size && moe->topk == first->topk &&
+            moe->aux == first->aux)
+            continue;
+        hec_error(checker, moe->at,
+                  "`per = all_layers` averages over the layers of all mixtures: they need the same "
+                  "number of experts, topk and aux");
+        hec_note(checker, first->at, "the first of them");
+        return;
+    }
+}
+
 static void check_model(struct hec_checker *checker) {
     struct hec_setting_values values = {0};
     struct hec_entry *model = find_model(checker);
@@ -57,6 +78,7 @@ static void check_model(struct hec_checker *checker) {
     if (model) {
         unit = hec_elaborate_model(checker, model->unit);
         fill_program(checker, unit);
+        check_joint(checker);
     } else if (checker->diag->errors == 0) {
         hec_error(checker, HEC_NOWHERE, "%s declares no model", checker->options->path);
     }

@@ -118,13 +118,16 @@ static void integer(struct reader *reader, const char *key, int64_t *value, stru
 
 static void read_balance(struct reader *reader, struct hec_moe *moe,
                          struct hec_moe_settings *settings) {
-    static const char *const per[] = {"layer", "sequence", "batch"};
+    static const char *const per[] = {"layer", "sequence", "batch", "all_layers"};
     static const char *const normalizations[] = {"switch", "hf"};
     real(reader, "balance.aux", &moe->aux, 0);
     real(reader, "balance.z", &moe->z, 0);
     real(reader, "balance.bias", &moe->bias_rate, 0);
-    moe->aux_per = (enum hec_aux_per)choice(reader, "balance.per", per, 3);
-    if (choice(reader, "balance.normalize", normalizations, 2) == 1) moe->aux *= (double)moe->topk;
+    moe->aux_per = (enum hec_aux_per)choice(reader, "balance.per", per, 4);
+    if (choice(reader, "balance.normalize", normalizations, 2) == 1) {
+        moe->aux *= (double)moe->topk;
+        if (!find(reader, "balance.per")) moe->aux_per = HEC_AUX_ALL_LAYERS; // transformers' loss.
+    }
     const struct hec_set *bias = find(reader, "balance.bias");
     settings->select_bias = bias && !hec_moe_is_none(bias);
     if (bias) settings->select_bias_at = bias->at;

@@ -18,7 +18,8 @@
 #include "runtime/train/ranks.h"
 
 static const double step_size[] = {3e-4, 3e-5, 3e-6};
-static const double largest_error = 1e-5, floor_share = 1e-3, rounding_share = 1e6;
+static const double largest_error = 1e-5, floor_share = 1e-3, rounding_share = 1e6,
+                    rough_share = 0.1;
 enum { STEP_SIZES = sizeof step_size / sizeof *step_size };
 enum { REDRAWS = 20 }; // Elements tried before the check gives up.
 
@@ -85,13 +86,18 @@ static bool loss_at(struct check *check, struct element element, double delta, d
     return same_routing(check);
 }
 
-static bool difference_at(struct check *check, struct element element, double h,
-                          double *difference) {
+// A difference, and how far the loss is from a smooth one there: as far apart as its second differences of
+// two widths, per h. Of a smooth loss that vanishes like h^3; a kink or a jump between the four points
+// leaves at least as much as it adds to the difference, but for a narrow range of places.
+static bool difference_at(struct check *check, struct element element, double h, double *difference,
+                          double *rough) {
     double near[2], far[2];
     if (!loss_at(check, element, h, &near[0]) || !loss_at(check, element, -h, &near[1]) ||
         !loss_at(check, element, 2 * h, &far[0]) || !loss_at(check, element, -2 * h, &far[1]))
         return false;
     *difference = (8 * (near[0] - near[1]) - (far[0] - far[1])) / (12 * h);
+    const double twice = 2 * check->loss;
+    *rough = fabs((near[0] + near[1] - twice) - (far[0] + far[1] - twice) / 4) / h;
     return true;
 }
 
@@ -104,19 +110,21 @@ static double gradient_at(const struct check *check, struct element element, boo
     return gradient;
 }
 
-// Compares at an element; false when every step changes the routing. Loads may be equal though
-// two tokens have swapped their experts, so a bad comparison gets its chance at smaller steps.
+// Compares at an element; false when every step changes the routing or crosses a kink (of relu, maximum) or
+// a jump (of a pick that a capacity drops). Where neither is seen, a bad comparison gets its chance at
+// smaller steps.
 static bool compare_at(struct check *check, struct element element, bool owned,
                        struct finding *finding) {
     const double gradient = gradient_at(check, element, owned);
     *finding = (struct finding){.error = -1};
     for (int i = 0; i < STEP_SIZES; i++) {
-        double difference;
-        if (!difference_at(check, element, step_size[i], &difference)) continue;
+        double difference, rough;
+        if (!difference_at(check, element, step_size[i], &difference, &rough)) continue;
         const double rounding = DBL_EPSILON * fabs(check->loss) / step_size[i];
         const double floor = fmax(check->magnitude, rounding_share * rounding);
         const double size = fmax(floor, fmax(fabs(difference), fabs(gradient)));
         const double error = fabs(difference - gradient) / size;
+        if (error > largest_error && rough / size > rough_share * error) continue;
         if (finding->error == -1 || error < finding->error)
             *finding = (struct finding){error, gradient, difference};
         if (error <= largest_error) break;
@@ -128,7 +136,7 @@ static int64_t draw_below(struct check *check, int64_t count) {
     return (int64_t)hrt_draw_below(check->stream, check->drawn++, (uint64_t)count);
 }
 
-// Compares at a random element of (param, layer); false when every try changed the routing.
+// Compares at a random element of (param, layer); false when no try was of a smooth place.
 static bool check_element(struct check *check, const struct hrt_param *param, int64_t layer,
                           struct finding *finding) {
     const struct hrt_program *program = check->state->program;
@@ -190,7 +198,9 @@ static bool check_param(struct check *check, const struct hrt_param *param, int6
     for (int64_t n = 0; n < draws * param->layers; n++) {
         struct finding found;
         if (!check_element(check, param, n / draws, &found))
-            return hrt_fail(error, "%s: every small change of an element changes the routing",
+            return hrt_fail(error,
+                            "%s: every small change of an element changes the routing or "
+                            "crosses a kink",
                             param->symbol);
         if (worse(found.error, worst->error)) *worst = found;
     }

@@ -54,7 +54,7 @@ DIMENSIONS = {
     "bucket": [1048576, 1024],
     "accumulation": [1, 3],
     "capacity": ["none", "position", "lowest"],
-    "balance": ["layer", "batch", "sequence"],
+    "balance": ["layer", "batch", "sequence", "all_layers"],
     "group": [1, 4, "iteration"],  # Sequences.
     "microbatches": [1, 2, 4],  # That stand for one of one rank.
     "waves": ["auto", 24],
