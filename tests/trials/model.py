@@ -35,7 +35,7 @@ block attention(x[T, D]) -> [T, D] {{
 
 @dataclasses.dataclass
 class Model:
-    """A model's text; comparable: whether any number of ranks has the losses of one."""
+    """A model's text. iteration: its statistics follow the microbatch, so only one program has its losses."""
     text: str
     vocabulary: int
     positions: int
@@ -45,7 +45,7 @@ class Model:
     nodes: int
     precision: str
     masked: bool
-    comparable: bool
+    iteration: bool
 
     def data(self, random, tokens):
         """Token ids as an llm.c file."""
@@ -54,7 +54,7 @@ class Model:
         return head + struct.pack(f"<{tokens}H", *(random.randrange(self.vocabulary - mask) for _ in range(tokens)))
 
 
-def router(random, experts, balanced):
+def router(random, experts):
     """Sections router and balance that are allowed for `experts` experts."""
     groups = random.choice([g for g in (1, 1, 1, 2, 3, 4, 5, 8) if experts % g == 0])
     kept = random.randint(1, groups)
@@ -68,7 +68,7 @@ def router(random, experts, balanced):
     optional = [("scale", random.choice(["0.5", "2.5", "16"])), ("bias", "true"), ("jitter", random.choice(["0.01", "0.3"]))]
     lines += [f"{name} = {value}" for name, value in optional if random.random() < 0.3]
     balance = []
-    if balanced and random.random() < 0.7:
+    if random.random() < 0.7:
         balance += [f"aux = {random.choice(['0.01', '0.001', '1'])}",
                     f"per = {random.choice(['layer', 'sequence', 'batch'])}"]
     if random.random() < 0.3:
@@ -78,15 +78,15 @@ def router(random, experts, balanced):
     return f"  router {{ {', '.join(lines)} }}\n  balance {{ {', '.join(balance)} }}\n"
 
 
-def moe(random, name, count, size, free):
-    """One moe; free: its statistics may depend on how sequences are put together."""
+def moe(random, name, count, size):
+    """One moe, whose `count` experts are so many."""
     text = f"moe {name}(x[T, D]) -> [T, D] {{\n  experts = {count} * {random.choice(EXPERTS)}\n"
     if random.random() < 0.3:
         text += f"  shared = 1 * swiglu(F = {random.choice(WIDTHS)})\n"
         text += "  shared_gate = sigmoid\n" if random.random() < 0.5 else ""
-    if free and random.random() < 0.3:
+    if random.random() < 0.3:
         text += f"  capacity = {random.choice(['0.3', '1', '1.25', '4'])}\n  drop = {random.choice(['lowest', 'position'])}\n"
-    return text + router(random, size, free) + "}\n"
+    return text + router(random, size) + "}\n"
 
 
 def body(random, moes, layers, alternating):
@@ -114,6 +114,10 @@ def settings(random, model):
     """Sections train, parallel and cluster."""
     train = [f"steps = {random.randint(2, 5)}", f"tokens = {model.tokens}", f"precision = {model.precision}",
              f"seed = {random.randrange(1 << 31)}"]
+    if model.iteration:
+        train.append("group = iteration")
+    elif random.random() < 0.3:
+        train.append(f"group = {random.choice([n for n in (1, 2, 3) if model.microbatch % n == 0])}")
     optimizer = [("lr", random.choice(["1e-3", "1e-4", "0"])), ("betas", "[0.5, 0.9]"), ("decay", "0"), ("clip", "none"),
                  ("eps", "1e-6")]
     chosen = ", ".join(f"{name} = {value}" for name, value in optimizer if random.random() < 0.4)
@@ -139,7 +143,7 @@ def settings(random, model):
 
 
 def draw(random, ranks=1):
-    """A model that is right. `ranks`: what it is compiled for; its statistics are then such that one rank has the same."""
+    """A model that is right, for so many ranks."""
     heads = random.choice([1, 2, 3, 4, 6])
     rope = random.random() < 0.5
     sizes = {"V": random.choice([2, 3, 17, 64, 256, 257]), "T": random.choice([2, 3, 5, 8, 16, 17, 33]),
@@ -150,7 +154,7 @@ def draw(random, ranks=1):
     masked = random.random() < 0.15 and sizes["T"] > 2 and sizes["V"] > 2
     microbatch, iterations = random.choice([1, 1, 2, 3]), random.choice([1, 1, 2, 3])
     model = Model("", sizes["V"], sizes["T"], microbatch, sizes["T"] * microbatch * iterations * ranks, ranks,
-                  random.choice([1, ranks]), random.choice(["fp32", "fp32", "fp64", "bf16"]), masked, ranks > 1)
+                  random.choice([1, ranks]), random.choice(["fp32", "fp32", "fp64", "bf16"]), masked, random.random() < 0.1)
     window = f", window = {random.randint(1, 20)}" if random.random() < 0.2 and not masked else ""
     names = random.choice([["sparse"], ["sparse"], ["sparse", "other"]])
     lines = body(random, names, random.choice([1, 1, 2, 3, 4]), random.random() < 0.2)
@@ -161,7 +165,7 @@ def draw(random, ranks=1):
                            causal="false" if masked else "true", window=window)
     model.text = "dim " + ", ".join(f"{name} = {size}" for name, size in sizes.items()) + "\n" + blocks
     for name, count in zip(names, "EN"):
-        model.text += moe(random, name, count, sizes[count], ranks == 1)
+        model.text += moe(random, name, count, sizes[count])
     model.text += f"model m(ids[T]) -> [T, V] {{\n  param {', '.join(params)}\n  " + "\n  ".join(lines) + "\n}\n"
     model.text += "data { format = llmc }\n" + settings(random, model) + "\n"
     return model

@@ -56,7 +56,7 @@ def alone(trial, drawn, steps):
     check_losses(trial, read_log(trial, "one.jsonl"), steps, result)
     if result.status:
         return
-    chosen = trial.random.randrange(6)
+    chosen = trial.random.randrange(7)
     if chosen == 0:
         train(trial, "m", "two.jsonl", "--steps", str(steps), env={"OMP_NUM_THREADS": "2"})
         if read_log(trial, "one.jsonl") != read_log(trial, "two.jsonl"):
@@ -70,11 +70,30 @@ def alone(trial, drawn, steps):
         trial.allow("m.c")
     elif chosen == 4:
         read_back(trial, steps)
+    elif chosen == 5:
+        another_microbatch(trial, drawn, steps)
     else:
         result = trial.run(["./m", "eval", "--load", "m.st", "--val", "data.bin"], statuses=(0,))
         found = re.search(r"validation loss ([-\w.]+)", result.out)
         if result.status == 0 and not (found and math.isfinite(float(found.group(1)))):
             trial.fail("wrong", "no finite validation loss", result)
+
+
+def agree(trial, drawn, name, found, result):
+    """Any ranks and any microbatch have the losses of one."""
+    one = read_log(trial, "one.jsonl")
+    tolerance = {"fp64": 1e-9, "fp32": 1e-4, "bf16": 3e-2}[drawn.precision]
+    kept = len(one) if drawn.precision == "fp64" else 1  # Later, rounding may have sent a token elsewhere.
+    if result.status == 0 and not drawn.iteration and not same(one[:kept], found[:kept], tolerance):
+        trial.fail("wrong", f"one rank: {one}, {name}: {found}", result)
+
+
+def another_microbatch(trial, drawn, steps):
+    """The same model with microbatches of one sequence."""
+    text = re.sub(r"microbatch = \d+", "microbatch = 1", re.sub(r"\n  group = \d+", "", drawn.text))
+    if drawn.text.count("group = 1\n") == drawn.text.count("\n  group =") and compile_(trial, text, "single", "-O0").status == 0:
+        result = train(trial, "single", "single.jsonl", "--steps", str(steps))
+        agree(trial, drawn, "microbatch 1", read_log(trial, "single.jsonl"), result)
 
 
 def read_back(trial, steps):
@@ -103,11 +122,7 @@ def together(trial, drawn, steps):
     found = read_log(trial, "several.jsonl")
     check_losses(trial, found, steps, result)
     train(trial, "m", "one.jsonl", "--steps", str(steps))
-    one = read_log(trial, "one.jsonl")
-    tolerance = {"fp64": 1e-9, "fp32": 1e-4, "bf16": 3e-2}[drawn.precision]
-    kept = steps if drawn.precision == "fp64" else 1  # Later, rounding may have sent a token elsewhere.
-    if result.status == 0 and drawn.comparable and not same(one[:kept], found[:kept], tolerance):
-        trial.fail("wrong", f"one rank: {one}, {drawn.ranks} ranks: {found}", result)
+    agree(trial, drawn, f"{drawn.ranks} ranks", found, result)
     if result.status == 0 and trial.chance(0.3):
         trial.run(["./m", "eval", "--load", "several.st", "--val", "data.bin"], statuses=(0,))
 
