@@ -105,12 +105,12 @@ def situation(trial):
     if name == "topology":
         words["two"] = fixtures.two(tools)
     command = [word.format(**words) for word in trial.random.choice(commands)]
-    result = trial.run(command, env=env, statuses=(0, 1, 2), limit=60 if name == "topology" else 20)
+    result = trial.run(command, env=env, statuses=(0, 1, 2), limit=60 if name == "topology" else 10)
     if isinstance(held, int):
         os.close(held)
     for kind, sentence in rules.judge_words(result) if name in ("moe", "import", "plan") else []:
         trial.fail(kind, sentence, result)
-    if result.status in (1, 2) and not called not in result.err:
+    if result.status in (1, 2) and called not in result.err:
         trial.fail("unnamed", f"a spoilt {name}, and the message does not name the file", result)
     if result.status and (trial.folder / "out.c").exists():
         trial.fail("left", "out.c of a failed compilation", result)

@@ -92,7 +92,7 @@ def compiled(tools, name, *flags):
 def stage(tools, name, devices):
     """The IR after a stage, without most of its locations."""
     text = compiled(tools, f"{name}.{devices}", "--set", f"cluster.devices={devices}", f"--compile-to={name}", "-o")
-    text = re.sub(rb' loc\((?:"[^"]*"\()?(?:#loc\d*|unknown)\)?\)', b"", text)
+    text = re.sub(rb" loc\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", b"", text)
     return re.sub(rb"(?m)^#loc.*\n", b"", text)
 
 
