@@ -113,11 +113,28 @@ static int64_t record_at(const struct hrt_ids_file *file, int64_t sequence) {
 }
 
 // Whether the picks of one token are experts, all different.
-static bool is_valid(const int32_t *ids, struct hrt_ids_layer layer) {
+static bool is_valid(const uint16_t *ids, struct hrt_ids_layer layer) {
     for (int64_t j = 0; j < layer.topk; j++) {
         if (ids[j] >= layer.experts) return false;
         for (int64_t k = 0; k < j; k++) {
             if (ids[j] == ids[k]) return false;
+        }
+    }
+    return true;
+}
+
+static bool check_record(const struct hrt_ids_file *file, int64_t sequence,
+                         struct hrt_error *error) {
+    const uint16_t *from = file->record;
+    for (int i = 0; i < file->layers; i++) {
+        const struct hrt_ids_layer layer = file->layer[i];
+        for (int64_t t = 0; t < file->positions; t++, from += layer.topk) {
+            if (is_valid(from, layer)) continue;
+            return hrt_fail(error,
+                            "'%s' is damaged: the experts of sequence %" PRId64
+                            ", layer %d, position %" PRId64 " are not %" PRId64
+                            " different ones of %" PRId64,
+                            file->path, sequence, i, t, layer.topk, layer.experts);
         }
     }
     return true;
@@ -130,19 +147,11 @@ bool hrt_ids_file_read(struct hrt_ids_file *file, int64_t sequence, int32_t *con
                         file->path, file->sequences, sequence);
     if (!hrt_file_read(file->fd, file->record, file->record_bytes, record_at(file, sequence)))
         return hrt_file_fail(file->path, "read", error);
+    if (!check_record(file, sequence, error)) return false;
     const uint16_t *from = file->record;
     for (int i = 0; i < file->layers; i++) {
-        const struct hrt_ids_layer layer = file->layer[i];
-        for (int64_t t = 0; t < file->positions; t++, from += layer.topk) {
-            int32_t *to = ids[i] + t * layer.topk;
-            for (int64_t j = 0; j < layer.topk; j++) to[j] = from[j];
-            if (is_valid(to, layer)) continue;
-            return hrt_fail(error,
-                            "'%s' is damaged: the experts of sequence %" PRId64
-                            ", layer %d, position %" PRId64 " are not %" PRId64
-                            " different ones of %" PRId64,
-                            file->path, sequence, i, t, layer.topk, layer.experts);
-        }
+        const int64_t count = file->positions * file->layer[i].topk;
+        for (int64_t k = 0; k < count; k++) ids[i][k] = *from++;
     }
     return true;
 }

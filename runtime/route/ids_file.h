@@ -44,7 +44,7 @@ bool hrt_ids_file_open(struct hrt_ids_file *file, struct hrt_error *error);
 bool hrt_ids_file_create(struct hrt_ids_file *file, bool create, struct hrt_error *error);
 
 // Reads a sequence into ids[layer], [positions][topk] each. Every id is an expert of its layer and
-// those of a token are different, or `error` says where they are not.
+// those of a token are different, or `error` says where they are not, and `ids` stay as they were.
 bool hrt_ids_file_read(struct hrt_ids_file *file, int64_t sequence, int32_t *const *ids,
                        struct hrt_error *error);
 

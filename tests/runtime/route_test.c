@@ -403,6 +403,8 @@ static void ids_that_no_router_could_choose_are_refused(void **state) {
             forced, &f.error, HRT_EXIT_FAILED,
             "'ids' is damaged: the experts of sequence 0, layer 0, position 0 are not "
             "2 different ones of 4");
+        // They are not handed out: a rank whose data fails computes on until the others know.
+        assert_int_not_equal(f.route.layer[0].ids[0], wrong[k]);
         hrt_route_close(&f.route);
         free(file);
     }

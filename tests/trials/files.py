@@ -49,7 +49,7 @@ def kinds(tools):
 def no_file(trial, path, data):
     """Something that is no ordinary file. Returns what has to stay open."""
     kind = trial.random.choice(["folder", "fifo", "held fifo", "loop", "dangling", "socket", "sparse", "zero", "full", "null", "random",
-                                "link", "missing", "unreadable", "long", "stdin", "terminal"])
+                                "link", "missing", "unreadable", "long", "stdin"])
     if kind == "folder":
         path.mkdir()
     elif kind in ("fifo", "held fifo"):
@@ -66,7 +66,7 @@ def no_file(trial, path, data):
     elif kind == "sparse":
         with open(path, "wb") as file:
             file.write(data)
-            file.truncate(trial.random.choice([1 << 31, 5 << 30]))
+            file.truncate(1 << 31)
     elif kind == "link":
         (path.parent / "right").write_bytes(data)
         trial.protect("right")
@@ -76,7 +76,7 @@ def no_file(trial, path, data):
         path.chmod(0)
     elif kind != "missing":
         targets = {"zero": "/dev/zero", "full": "/dev/full", "null": "/dev/null", "random": "/dev/urandom", "stdin": "/dev/stdin",
-                   "terminal": "/dev/ptmx", "long": "/" + "x" * 300}
+                   "long": "/" + "x" * 300}
         path.symlink_to(targets[kind])
     return None
 
@@ -105,12 +105,15 @@ def situation(trial):
     if name == "topology":
         words["two"] = fixtures.two(tools)
     command = [word.format(**words) for word in trial.random.choice(commands)]
-    result = trial.run(command, env=env, statuses=(0, 1, 2), limit=60 if name == "topology" else 10)
+    result = trial.run(command, env=env, limit=60 if name == "topology" else 3 if name == "pretend" else 10, judge=False)
+    for kind, sentence in rules.judge(result, (0, 1, 2)):
+        if (name, kind) != ("pretend", "hang"):  # Of a device that computes a product a year.
+            trial.fail(kind, sentence, result)
     if isinstance(held, int):
         os.close(held)
     for kind, sentence in rules.judge_words(result) if name in ("moe", "import", "plan") else []:
         trial.fail(kind, sentence, result)
-    if result.status in (1, 2) and called not in result.err:
+    if result.status in (1, 2) and called not in result.err and not (name == "import" and "importing.moe" in result.err):
         trial.fail("unnamed", f"a spoilt {name}, and the message does not name the file", result)
     if result.status and (trial.folder / "out.c").exists():
         trial.fail("left", "out.c of a failed compilation", result)

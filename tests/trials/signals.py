@@ -24,7 +24,7 @@ def ends(name):
 def moment(trial, process, program):
     """Waits for a random moment: soon after the start, in the middle, or when a file is written."""
     kind = trial.random.choice(["start", "time", "time", "line", "saving"])
-    delay, limit = trial.random.random(), time.monotonic() + 20
+    delay, limit = trial.random.random(), time.monotonic() + 3
     if kind == "start":
         time.sleep(delay * 0.02)
     elif kind == "time":
