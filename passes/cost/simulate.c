@@ -148,8 +148,8 @@ static bool calibrate(struct stage *s, struct hpl_problem problem, double *added
     hpl_calibration_terms(&problem);
     struct hpl_calibration result = {0};
     const bool always = s->choice->calibrate == HEC_CALIBRATE_ALWAYS;
-    if (hpl_calibrate(&problem, s->choice->policy, split_of(s->choice), always, &s->plan, &result,
-                      &s->work) != HPL_OK)
+    if (hpl_calibrate(&problem, s->choice->policy, split_of(s->choice), always, &s->plan, s->share,
+                      &result, &s->work) != HPL_OK)
         return false;
     s->calibrated = result.taken;
     if (result.taken) *added += (double)result.wait / 1e6;
@@ -167,7 +167,7 @@ static bool make_plan(struct stage *s, int64_t layer, int64_t at, double *calibr
     struct hpl_problem problem = problem_of(s, layer, is_exact(c) ? &exact : &forecast);
     if (hpl_place(c->policy, &problem, &s->plan, s->share, &s->work) != HPL_OK) return false;
     problem.loads = &exact;
-    if (calibrates(c) && !calibrate(s, problem, calibrated_us)) return false;
+    if (calibrates(c)) return calibrate(s, problem, calibrated_us);
     struct hpl_level level;
     return split_of(c) != HPL_SPLIT_QUOTA ||
            hpl_share(&s->topology, &s->plan, &exact, SLACK, s->share, &level, &s->work) == HPL_OK;
@@ -176,7 +176,7 @@ static bool make_plan(struct stage *s, int64_t layer, int64_t at, double *calibr
 static bool route(struct stage *s, int32_t rank) {
     const struct hpl_loads exact = {s->topology.devices, s->scene->cost->experts, s->exact};
     const enum hpl_split split = split_of(s->choice);
-    if (split == HPL_SPLIT_QUOTA || split == HPL_SPLIT_PLANNED)
+    if (split == HPL_SPLIT_PLANNED)
         return hpl_route(&s->topology, &s->plan, &exact, s->share, rank, s->quota, &s->work) ==
                HPL_OK;
     hpl_route_even(&s->topology, &s->plan, &exact, hpl_split_even(split), rank, s->quota);
@@ -185,12 +185,9 @@ static bool route(struct stage *s, int32_t rank) {
 
 // ---- counting
 
-// Routes every rank; returns the rows that change node and device.
-static bool count_rows(struct stage *s, double *cross, double *intra) {
-    const int32_t devices = s->topology.devices;
-    memset(s->load, 0, sizeof *s->load * (size_t)(3 * devices)); // load, sent, got
-    memset(s->node_sent, 0, sizeof *s->node_sent * (size_t)(2 * s->topology.nodes));
-    for (int32_t rank = 0; rank < devices; rank++) {
+// Routes every rank.
+static bool count_routes(struct stage *s, int64_t *cross, int64_t *intra) {
+    for (int32_t rank = 0; rank < s->topology.devices; rank++) {
         if (!route(s, rank)) return false;
         const int32_t home = s->topology.node[rank];
         for (int32_t k = 0; k < s->plan.first[s->plan.experts]; k++) {
@@ -200,13 +197,62 @@ static bool count_rows(struct stage *s, double *cross, double *intra) {
             if (d == rank) continue;
             s->sent[rank] += rows;
             s->got[d] += rows;
-            *(node == home ? intra : cross) += (double)rows;
+            *(node == home ? intra : cross) += rows;
             if (node == home) continue;
             s->node_sent[home] += rows;
             s->node_got[node] += rows;
         }
     }
     return true;
+}
+
+// The same sums under quotas, which keep as many rows as shares allow on their device, then in their node:
+// what routing every rank would give.
+static void count_shares(struct stage *s, int64_t *cross, int64_t *intra) {
+    const int32_t experts = s->plan.experts, nodes = s->topology.nodes;
+    for (int32_t e = 0; e < experts; e++) {
+        memset(s->entered, 0, sizeof *s->entered * (size_t)nodes); // Rows that the nodes lack.
+        for (int32_t d = 0; d < s->topology.devices; d++) {
+            const int64_t rows = s->exact[(size_t)d * (size_t)experts + (size_t)e];
+            s->sent[d] += rows;
+            s->entered[s->topology.node[d]] -= rows;
+        }
+        for (int32_t k = s->plan.first[e]; k < s->plan.first[e + 1]; k++) {
+            const int32_t d = s->plan.holder[k];
+            const int64_t own = s->exact[(size_t)d * (size_t)experts + (size_t)e];
+            const int64_t kept = own < s->share[k] ? own : s->share[k];
+            s->load[d] += s->share[k];
+            s->sent[d] -= kept;
+            s->got[d] += s->share[k] - kept;
+            *intra += s->share[k] - kept;
+            s->entered[s->topology.node[d]] += s->share[k];
+        }
+        for (int32_t n = 0; n < nodes; n++) {
+            const int64_t more = s->entered[n];
+            if (more > 0) {
+                s->node_got[n] += more;
+                *cross += more;
+                *intra -= more;
+            } else {
+                s->node_sent[n] -= more;
+            }
+        }
+    }
+}
+
+// Counts all rows; returns those that change node, and device inside a node.
+static bool count_rows(struct stage *s, double *cross, double *intra) {
+    int64_t far = 0, near = 0;
+    bool sound = true;
+    memset(s->load, 0, sizeof *s->load * (size_t)(3 * s->topology.devices)); // load, sent, got
+    memset(s->node_sent, 0, sizeof *s->node_sent * (size_t)(2 * s->topology.nodes));
+    if (split_of(s->choice) == HPL_SPLIT_QUOTA)
+        count_shares(s, &far, &near);
+    else
+        sound = count_routes(s, &far, &near);
+    *cross = (double)far;
+    *intra = (double)near;
+    return sound;
 }
 
 // Whom the chunk comes from. A policy that places rarely has moved owners before: to the first holder.

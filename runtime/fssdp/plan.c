@@ -236,8 +236,8 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
     hpl_calibration_terms(&problem);
     hrt_planned(fssdp, set, at,
                 hpl_calibrate(&problem, fssdp->policy, fssdp->split,
-                              calibrate == HRT_CALIBRATE_ALWAYS, &fssdp->scratch, &result,
-                              &fssdp->work));
+                              calibrate == HRT_CALIBRATE_ALWAYS, &fssdp->scratch, fssdp->share,
+                              &result, &fssdp->work));
     if (!result.taken) return;
     const int32_t *owner = hrt_layer_owners(fssdp, set, at);
     hrt_plan_copy(&layer->placed, &fssdp->scratch);

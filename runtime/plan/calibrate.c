@@ -62,10 +62,9 @@ static enum hpl_status busiest_link(const struct hpl_problem *problem, const str
 }
 
 static enum hpl_status quota_level(const struct hpl_problem *problem, const struct hpl_plan *plan,
-                                   int64_t *level, int64_t *cross, struct hpl_work *work) {
-    int64_t *share = HPL_TAKE(work, plan->first[plan->experts], int64_t);
+                                   int64_t *share, int64_t *level, int64_t *cross,
+                                   struct hpl_work *work) {
     struct hpl_level fraction = {0, 1};
-    if (!share) return HPL_NO_ROOM;
     const enum hpl_status status = hpl_share(problem->topology, plan, problem->loads,
                                              problem->budget.slack, share, &fraction, work);
     *level = (fraction.num + fraction.den - 1) / fraction.den;
@@ -73,14 +72,15 @@ static enum hpl_status quota_level(const struct hpl_problem *problem, const stru
     return busiest_link(problem, plan, share, cross, work);
 }
 
-// The largest load of a device, and where it is weighed the rows of the busiest node's link.
+// The largest load of a device, and where it is weighed the rows of the busiest node's link. `share` gets
+// the shares of the plan's holders, under quotas.
 static enum hpl_status level_of(const struct hpl_problem *problem, const struct hpl_plan *plan,
-                                enum hpl_split split, int64_t *level, int64_t *cross,
-                                struct hpl_work *work) {
+                                enum hpl_split split, int64_t *share, int64_t *level,
+                                int64_t *cross, struct hpl_work *work) {
     const struct hpl_work before = *work;
     *cross = 0;
     const enum hpl_status status = split == HPL_SPLIT_QUOTA
-                                       ? quota_level(problem, plan, level, cross, work)
+                                       ? quota_level(problem, plan, share, level, cross, work)
                                        : even_level(problem, plan, split, level, work);
     *work = before;
     return status;
@@ -136,34 +136,54 @@ static enum hpl_status count_added(const struct hpl_problem *problem, const stru
     return HPL_OK;
 }
 
+// Sets the levels of the result: those of the present plan, and of the one that the policy makes of it.
+static enum hpl_status compare(const struct hpl_problem *problem, const struct hpl_policy *policy,
+                               enum hpl_split split, struct hpl_plan *plan, int64_t *share,
+                               int64_t *share_after, struct hpl_calibration *result,
+                               struct hpl_work *work) {
+    enum hpl_status status = level_of(problem, problem->present, split, share,
+                                      &result->level_before, &result->cross_before, work);
+    if (status == HPL_OK) status = hpl_place(policy, problem, plan, NULL, work);
+    if (status == HPL_OK)
+        status = level_of(problem, plan, split, share_after, &result->level_after,
+                          &result->cross_after, work);
+    return status;
+}
+
+static void weigh(const struct hpl_costs *costs, const struct added *added, bool always,
+                  struct hpl_calibration *result) {
+    const int64_t saved = result->level_before - result->level_after;
+    result->added = added->all;
+    result->gain = hpl_cost(saved, costs->row_compute) +
+                   hpl_cost(result->cross_before - result->cross_after, costs->row_cross);
+    result->wait = costs->chunk_near > 0 ? hpl_cost(added->node, costs->chunk_send) +
+                                               hpl_cost(added->device, costs->chunk_near)
+                                         : hpl_cost(added->device, costs->chunk_send);
+    result->price = result->wait + hpl_cost(added->late, costs->grad_send);
+    const bool saves = result->gain > 0 || (result->gain == 0 && saved > 0);
+    result->taken = saves && (always || result->gain > result->price);
+}
+
 enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hpl_policy *policy,
                               enum hpl_split split, bool always, struct hpl_plan *plan,
-                              struct hpl_calibration *result, struct hpl_work *work) {
+                              int64_t *share, struct hpl_calibration *result,
+                              struct hpl_work *work) {
     if (!problem->present || !policy->calibrates || split == HPL_SPLIT_PLANNED) {
         return HPL_BAD_ARGUMENT;
     }
     *result = (struct hpl_calibration){0};
-    const struct hpl_costs *costs = &problem->costs;
+    const struct hpl_work before = *work;
+    int64_t *after = HPL_TAKE(work, plan->capacity, int64_t);
+    if (!after) return HPL_NO_ROOM;
     struct added added = {0};
-    enum hpl_status status = level_of(problem, problem->present, split, &result->level_before,
-                                      &result->cross_before, work);
-    if (status == HPL_OK) status = hpl_place(policy, problem, plan, NULL, work);
-    if (status == HPL_OK)
-        status = level_of(problem, plan, split, &result->level_after, &result->cross_after, work);
+    enum hpl_status status = compare(problem, policy, split, plan, share, after, result, work);
     if (status == HPL_OK) status = count_added(problem, plan, &added, work);
+    *work = before;
     if (status != HPL_OK) return status;
-
-    const int64_t saved = result->level_before - result->level_after;
-    result->added = added.all;
-    result->gain = hpl_cost(saved, costs->row_compute) +
-                   hpl_cost(result->cross_before - result->cross_after, costs->row_cross);
-    result->wait = costs->chunk_near > 0 ? hpl_cost(added.node, costs->chunk_send) +
-                                               hpl_cost(added.device, costs->chunk_near)
-                                         : hpl_cost(added.device, costs->chunk_send);
-    result->price = result->wait + hpl_cost(added.late, costs->grad_send);
-    const bool saves = result->gain > 0 || (result->gain == 0 && saved > 0);
-    result->taken = saves && (always || result->gain > result->price);
-    return result->taken ? HPL_OK : copy_plan(plan, problem->present);
+    weigh(&problem->costs, &added, always, result);
+    if (!result->taken) return copy_plan(plan, problem->present);
+    for (int32_t k = 0; k < plan->first[plan->experts]; k++) share[k] = after[k];
+    return HPL_OK;
 }
 
 void hpl_calibration_terms(struct hpl_problem *problem) {

@@ -26,6 +26,8 @@ struct hpl_calibration {
 //
 //   problem  loads are the exact counts; present is the plan made before the gate, and is required
 //   plan     the calibrated plan when taken, else a copy of the present one
+//   share    [plan's capacity] the shares of its holders as hpl_share gives them, where the split is by
+//            quotas; else untouched
 //   policy   one with `calibrates` set
 //   split    how rows will be split, which decides what a plan is worth
 //   always   take it whenever it saves time (to see what the budget allows)
@@ -33,7 +35,8 @@ struct hpl_calibration {
 // Pure, so every rank decides alike. HPL_BAD_ARGUMENT, HPL_NO_ROOM.
 enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hpl_policy *policy,
                               enum hpl_split split, bool always, struct hpl_plan *plan,
-                              struct hpl_calibration *result, struct hpl_work *work);
+                              int64_t *share, struct hpl_calibration *result,
+                              struct hpl_work *work);
 
 // What changes in a problem behind the gate. Chunks are waited for, whatever the windows hide: so their
 // price limits them, not the entries, and only balance may ask for them, or rows across nodes where

@@ -13,7 +13,6 @@ struct exchange {
     struct hpl_quota *q;
     struct hpl_plan *plan;
     struct hpl_level level;
-    int64_t *share;       // [holders]
     unsigned char *full;  // [devices] at the best plan so far
     unsigned char *trial; // [devices]
     int32_t left;         // Evaluations.
@@ -30,8 +29,8 @@ static enum hpl_status evaluate(struct exchange *x, struct hpl_level *level,
     const enum hpl_status status = hpl_draft_finish(&x->q->draft, x->plan);
     if (status != HPL_OK) return status;
     x->left--;
-    return hpl_share_explained(problem->topology, x->plan, problem->loads, problem->budget.slack,
-                               x->share, level, x->trial, work);
+    return hpl_share_level(problem->topology, x->plan, problem->loads, problem->budget.slack, level,
+                           x->trial, work);
 }
 
 // Whether the expert has rows, and no holder on a device that is not full.
@@ -115,12 +114,11 @@ enum hpl_status hpl_quota_exchange(struct hpl_quota *q, struct hpl_plan *plan,
     struct exchange x = {
         .q = q,
         .plan = plan,
-        .share = HPL_TAKE(work, q->where.capacity, int64_t),
         .full = HPL_TAKE(work, devices, unsigned char),
         .trial = HPL_TAKE(work, devices, unsigned char),
         .left = EVALUATIONS,
     };
-    if (!x.share || !x.full || !x.trial) return HPL_NO_ROOM;
+    if (!x.full || !x.trial) return HPL_NO_ROOM;
     for (int32_t e = 0; e < experts; e++) {
         q->ids[e] = e;
         q->rest[e] = 0;

@@ -114,6 +114,7 @@ static enum hpl_status share_with(const struct hpl_topology *topology, const str
         .share = share,
     };
     t.full = full;
+    t.plain = full != NULL;
     for (int32_t d = 0; full && d < topology->devices; d++) full[d] = 0;
     index_devices(&net, topology->devices, plan);
     if (!hpl_transport_take(&t, work)) return HPL_NO_ROOM;
@@ -125,13 +126,14 @@ static enum hpl_status share_with(const struct hpl_topology *topology, const str
     return HPL_OK;
 }
 
-enum hpl_status hpl_share_explained(const struct hpl_topology *topology,
-                                    const struct hpl_plan *plan, const struct hpl_loads *loads,
-                                    int32_t slack, int64_t *share, struct hpl_level *level,
-                                    unsigned char *full, struct hpl_work *work) {
+enum hpl_status hpl_share_level(const struct hpl_topology *topology, const struct hpl_plan *plan,
+                                const struct hpl_loads *loads, int32_t slack,
+                                struct hpl_level *level, unsigned char *full,
+                                struct hpl_work *work) {
     const struct hpl_work before = *work;
+    int64_t *share = HPL_TAKE(work, plan->first[plan->experts], int64_t);
     const enum hpl_status status =
-        share_with(topology, plan, loads, slack, share, level, full, work);
+        share ? share_with(topology, plan, loads, slack, share, level, full, work) : HPL_NO_ROOM;
     *work = before;
     return status;
 }
@@ -139,5 +141,9 @@ enum hpl_status hpl_share_explained(const struct hpl_topology *topology,
 enum hpl_status hpl_share(const struct hpl_topology *topology, const struct hpl_plan *plan,
                           const struct hpl_loads *loads, int32_t slack, int64_t *share,
                           struct hpl_level *level, struct hpl_work *work) {
-    return hpl_share_explained(topology, plan, loads, slack, share, level, NULL, work);
+    const struct hpl_work before = *work;
+    const enum hpl_status status =
+        share_with(topology, plan, loads, slack, share, level, NULL, work);
+    *work = before;
+    return status;
 }

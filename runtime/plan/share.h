@@ -25,14 +25,14 @@ enum hpl_status hpl_share(const struct hpl_topology *topology, const struct hpl_
                           const struct hpl_loads *loads, int32_t slack, int64_t *share,
                           struct hpl_level *level, struct hpl_work *work);
 
-// hpl_share, and why the level is not lower.
+// The level of hpl_share alone, and why it is not lower.
 //
 //   full    [devices] 1 for devices that are full at `level` whatever the shares are, because some
 //           experts have all their holders among them; all 0 where the mean and slack set the level
-enum hpl_status hpl_share_explained(const struct hpl_topology *topology,
-                                    const struct hpl_plan *plan, const struct hpl_loads *loads,
-                                    int32_t slack, int64_t *share, struct hpl_level *level,
-                                    unsigned char *full, struct hpl_work *work);
+enum hpl_status hpl_share_level(const struct hpl_topology *topology, const struct hpl_plan *plan,
+                                const struct hpl_loads *loads, int32_t slack,
+                                struct hpl_level *level, unsigned char *full,
+                                struct hpl_work *work);
 
 // The rows of source device `rank` that go to each holder, when holders compute `share`: own rows
 // stay as far as the own share goes, then the node's, in device order beginning with device

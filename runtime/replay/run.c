@@ -233,7 +233,7 @@ static enum hpl_status calibrate(struct run *run, struct hpl_problem problem,
     struct hpl_calibration result;
     const enum hpl_status status =
         hpl_calibrate(&problem, run->policy, split_of(run), run->setting->calibrate_always,
-                      &run->plan, &result, work);
+                      &run->plan, run->share, &result, work);
     if (status == HPL_OK && result.taken) sample->exposed = result.added;
     return status;
 }
@@ -298,8 +298,9 @@ static enum hpl_status make_plan(struct run *run, const struct hpl_loads *foreca
     enum hpl_status status = policy->when == HPL_WHEN_PERIODIC
                                  ? place_periodic(run, &problem, sample, work)
                                  : hpl_place(policy, &problem, &run->plan, run->share, work);
-    if (status == HPL_OK && calibrates(run)) status = calibrate(run, problem, exact, sample, work);
-    if (status == HPL_OK && split_of(run) == HPL_SPLIT_QUOTA) {
+    if (status == HPL_OK && calibrates(run)) {
+        status = calibrate(run, problem, exact, sample, work);
+    } else if (status == HPL_OK && split_of(run) == HPL_SPLIT_QUOTA) {
         struct hpl_level level;
         status = hpl_share(&setting->topology, &run->plan, exact, setting->budget.slack, run->share,
                            &level, work);

@@ -109,7 +109,8 @@ static void calibration_weighs_rows_across_nodes(void **state) {
     hpl_calibration_terms(&problem);
     const struct hpl_policy *quota = hpl_policy_find("quota");
     assert_int_equal(
-        hpl_calibrate(&problem, quota, HPL_SPLIT_QUOTA, false, &after, &result, &c->work), HPL_OK);
+        hpl_calibrate(&problem, quota, HPL_SPLIT_QUOTA, false, &after, c->share, &result, &c->work),
+        HPL_OK);
     assert_false(result.taken);
     assert_int_equal(result.cross_before, 0); // Has no price.
 
@@ -120,7 +121,8 @@ static void calibration_weighs_rows_across_nodes(void **state) {
     struct hpl_problem dear = weighed;
     hpl_calibration_terms(&weighed);
     assert_int_equal(
-        hpl_calibrate(&weighed, quota, HPL_SPLIT_QUOTA, false, &after, &result, &c->work), HPL_OK);
+        hpl_calibrate(&weighed, quota, HPL_SPLIT_QUOTA, false, &after, c->share, &result, &c->work),
+        HPL_OK);
     assert_true(result.taken);
     assert_int_equal(result.cross_before, 540);
     assert_int_equal(result.cross_after, 0);
@@ -132,8 +134,9 @@ static void calibration_weighs_rows_across_nodes(void **state) {
     dear.costs.grad_send = 400;
     dear.budget.reduce_hidden = 2;
     hpl_calibration_terms(&dear);
-    assert_int_equal(hpl_calibrate(&dear, quota, HPL_SPLIT_QUOTA, false, &after, &result, &c->work),
-                     HPL_OK);
+    assert_int_equal(
+        hpl_calibrate(&dear, quota, HPL_SPLIT_QUOTA, false, &after, c->share, &result, &c->work),
+        HPL_OK);
     assert_int_equal(result.price, result.wait + 4 * 400);
     assert_false(result.taken);
     case_free(c);

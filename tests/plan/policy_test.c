@@ -139,6 +139,21 @@ static void a_small_workspace_is_refused(void **state) {
     case_free(c);
 }
 
+// What calibration leaves in c->share are the shares of the plan that it keeps; their level, found by itself.
+static void check_shares(struct plan_case *c, const struct hpl_plan *plan,
+                         const struct hpl_problem *problem) {
+    static int64_t share[CASE_HOLDERS];
+    static unsigned char full[CASE_DEVICES];
+    const int32_t slack = problem->budget.slack;
+    struct hpl_level level, alone;
+    assert_int_equal(hpl_share(&c->topology, plan, problem->loads, slack, share, &level, &c->work),
+                     HPL_OK);
+    assert_memory_equal(share, c->share, sizeof *share * (size_t)plan->first[plan->experts]);
+    assert_int_equal(
+        hpl_share_level(&c->topology, plan, problem->loads, slack, &alone, full, &c->work), HPL_OK);
+    assert_true(level.num * alone.den == alone.num * level.den);
+}
+
 // Calibration adds to the plan, within what is left, and never makes the largest load larger.
 static void calibration_only_adds(void **state) {
     const struct hpl_policy *policy = *state;
@@ -164,8 +179,10 @@ static void calibration_only_adds(void **state) {
         problem.present = &c->plan;
         problem.loads = &loads;
         assert_int_equal(
-            hpl_calibrate(&problem, policy, split, i % 2 == 0, &after, &result, &c->work), HPL_OK);
+            hpl_calibrate(&problem, policy, split, i % 2 == 0, &after, c->share, &result, &c->work),
+            HPL_OK);
         check_budget(c, &after, is_quota);
+        if (split == HPL_SPLIT_QUOTA) check_shares(c, &after, &problem);
         int32_t added = 0;
         for (int32_t e = 0; e < c->problem.experts; e++) {
             for (int32_t d = 0; d < c->topology.devices; d++) {
@@ -214,9 +231,9 @@ static void the_promised_workspace_suffices(void **state) {
                          HPL_OK);
         c->problem.present = &c->plan;
         assert_int_equal(hpl_bound(&c->problem, 0, &bound, &work), HPL_OK);
-        assert_int_equal(
-            hpl_calibrate(&c->problem, quota, HPL_SPLIT_QUOTA, true, &after, &result, &work),
-            HPL_OK);
+        assert_int_equal(hpl_calibrate(&c->problem, quota, HPL_SPLIT_QUOTA, true, &after, c->share,
+                                       &result, &work),
+                         HPL_OK);
         assert_int_equal(hpl_schedule_gather(&c->topology, c->owner, &c->plan, HPL_SEGMENTS_MAX,
                                              &schedule, &work),
                          HPL_OK);
