@@ -14,8 +14,9 @@ round to round. Prints a table and writes bench/results/<machine>-train.json and
 Without --peer or --newest those columns stay empty.
 
 All sides: byte tokens of /usr/share/common-licenses, the same model, batch, AdamW and clipping; a step is
-everything from drawing the batch to the update; the median of the steps after `--warm`. A run that other
-programs disturbed is repeated; what remains of that is in the results. Routing is forced to be balanced
+everything from drawing the batch to the update; the median of the steps after `--warm`. Every program gets the
+same time, --seconds: as many steps as fit, at least one, as a probe before the rounds tells; where one step takes
+longer, nothing is warmed up. A run that other programs disturbed is repeated; what remains of that is in the results. Routing is forced to be balanced
 on all sides (--route=balanced, --bal 1). Both PyTorches get the code paths of their best instruction set,
 which OpenBLAS and MKL would not choose on every processor."""
 import argparse
@@ -50,7 +51,7 @@ def arguments():
     p.add_argument("--models", default="small,medium")
     p.add_argument("--threads", default="1,2")
     p.add_argument("--rounds", type=int, default=3)
-    p.add_argument("--steps", type=int, default=10)
+    p.add_argument("--seconds", type=float, default=10, help="of each run, warming up apart")
     p.add_argument("--warm", type=int, default=3)
     p.add_argument("--set", action="append", default=[], help="of hecatec: train.precision=fp32")
     p.add_argument("--allowed", type=float, default=0.1, help="cores that others may use during a run")
@@ -149,18 +150,31 @@ def has_torch(python, what):
 
 
 def sides_of(options, programs, text, work):
-    """Name of each side and what runs it for a row."""
-    sides = {"ours": lambda row: run_ours(options, programs[row["model"], row["precision"]], text,
+    """Name of each side and what runs it for a row, given options with steps and warm."""
+    sides = {"ours": lambda options, row: run_ours(options, programs[row["model"], row["precision"]], text,
                                           row["threads"], work)}
     peer = options.peer and pathlib.Path(options.peer).exists()
     if peer and has_torch(options.python, "torch"):
-        sides["torch"] = lambda row: run_torch(options, row, options.python, {})
+        sides["torch"] = lambda options, row: run_torch(options, row, options.python, {})
     if has_torch(options.newest, "newest torch (--newest)"):
         if peer:
-            sides["again"] = lambda row: run_torch(options, row, options.newest, mkl_environment(work))
-        sides["eager"] = lambda row: run_newest(options, row, False, work)
-        sides["compile"] = lambda row: run_newest(options, row, True, work)
+            sides["again"] = lambda options, row: run_torch(options, row, options.newest, mkl_environment(work))
+        sides["eager"] = lambda options, row: run_newest(options, row, False, work)
+        sides["compile"] = lambda options, row: run_newest(options, row, True, work)
     return sides
+
+
+def with_counts(options, steps, warm):
+    return argparse.Namespace(**{**vars(options), "steps": steps, "warm": warm})
+
+
+def count_steps(options, run_side, row):
+    """The options for one side of a row, with as many steps as take --seconds. A first step says whether it is so slow
+    that it is all there is time for."""
+    if run_side(with_counts(options, 1, 0), row)["ms"] > options.seconds * 1000:
+        return with_counts(options, 1, 0)
+    ms = run_side(with_counts(options, 3, 1), row)["ms"]
+    return with_counts(options, max(1, round(options.seconds * 1000 / ms)), options.warm)
 
 
 def measure(options, work):
@@ -172,11 +186,13 @@ def measure(options, work):
     sides = sides_of(options, programs, text, work)
     rows = [{"model": m, "threads": t, "precision": p, **{side: [] for side in report.SIDES}}
             for m in models for t in threads for p in precisions]
+    counted = {(at, side): count_steps(options, sides[side], row) for at, row in enumerate(rows) for side in sides}
     for turn in range(options.rounds):
-        for row in rows:
+        for at, row in enumerate(rows):
             for side in list(sides)[:: 1 if turn % 2 == 0 else -1]:
-                result = machine.undisturbed(lambda: sides[side](row), options.allowed, options.patience)
-                row[side].append(result)
+                counts = counted[at, side]
+                result = machine.undisturbed(lambda: sides[side](counts, row), options.allowed, options.patience)
+                row[side].append({**result, "steps": counts.steps})
                 print(f"round {turn + 1}: {row['model']}, {row['threads']} threads, {row['precision']}, {side}: "
                       f"{result['tokens_per_s']:.0f} tokens/s, others {result['disturbed']} cores", flush=True)
     return rows
@@ -188,7 +204,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         rows = measure(options, pathlib.Path(work))
     result = {"machine": about, "hecatec": run([options.hecatec, "--version"]).strip(),
-              "settings": options.set, "rounds": options.rounds, "steps": options.steps,
+              "settings": options.set, "rounds": options.rounds, "seconds": options.seconds,
               "warm": options.warm, "rows": rows}
     name = f"{options.machine or machine.slug(about)}-train"
     report.write(result, pathlib.Path(options.out), name)

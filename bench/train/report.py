@@ -69,7 +69,7 @@ def markdown(result, summary):
     about = result["machine"]
     lines = [f"# Training on the CPU: {machine.title(about)}", "",
              f"Real: measured on this machine by bench/train/compare.py, all programs in turn, medians of "
-             f"{result['rounds']} rounds of {result['steps']} steps after {result['warm']}.", "",
+             f"{result['rounds']} rounds of {result['seconds']:g} s for each program, warming up apart.", "",
              table(summary), "",
              "Ratios are hecate's speed over the other's: to torch at the same precision (bf16 by autocast), with "
              "the rounds' least and most; to torch in fp32; to the newest torch at the same precision, the "
