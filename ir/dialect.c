@@ -167,7 +167,9 @@ void hec_ir_error(MlirOperation op, const char *format, ...) {
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return;
     const MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
-    fprintf(out, "'%.*s': ", (int)name.length, name.data);
+    // People know no name of the module: what is said of it is said of the model.
+    if (!mlirStringRefEqual(name, HEC_STR("builtin.module")))
+        fprintf(out, "'%.*s': ", (int)name.length, name.data);
     va_list arguments;
     va_start(arguments, format);
     vfprintf(out, format, arguments);

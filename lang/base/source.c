@@ -46,7 +46,9 @@ struct hec_source *hec_source_read(struct hec_sources *sources, const char *path
     char *text = NULL;
     size_t length = 0;
     if (read_all(file, &scratch, &text, &length, why)) {
-        source = hec_source_add(sources, path, text, length);
+        const size_t mark = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+        source =
+            hec_source_add(sources, path, text + mark, length - mark); // UTF-8, with or without.
     }
     fclose(file);
     hec_arena_free(&scratch);

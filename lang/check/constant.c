@@ -269,7 +269,10 @@ bool hec_constant_of(struct hec_checker *checker, const struct hec_env *env,
     checker->levels++;
     const bool good = evaluate(checker, env, expr, value);
     checker->levels--;
-    return good;
+    if (!good || value->kind != HEC_CONSTANT_NUMBER || isfinite(value->number.value)) return good;
+    hec_error(checker, expr->at, "`%s` is too large for a number",
+              hec_expr_text(checker->arena, expr));
+    return false;
 }
 
 bool hec_constant_integer(struct hec_checker *checker, const struct hec_env *env,
@@ -279,7 +282,7 @@ bool hec_constant_integer(struct hec_checker *checker, const struct hec_env *env
     if (!hec_constant_of(checker, env, expr, &constant)) return false;
     const double got = constant.number.value;
     const char *text = hec_constant_text(checker, &constant);
-    if (constant.kind != HEC_CONSTANT_NUMBER || !constant.number.integral) {
+    if (constant.kind != HEC_CONSTANT_NUMBER || got != floor(got)) {
         const bool literal = expr->kind == HEC_EXPR_NUMBER || expr->kind == HEC_EXPR_BOOL;
         const char *source = literal ? "this" : hec_expr_text(checker->arena, expr);
         hec_error(checker, expr->at, "%s must be a whole number, %s is %s", what,

@@ -101,7 +101,13 @@ static bool imported_before(struct hec_checker *checker, const char *path, struc
     for (int i = 0; i < checker->imports.count; i++) {
         const struct hec_import *import = &checker->imports.item[i];
         if (import->path != path) continue;
-        hec_error(checker, at, import->open ? "this file imports itself" : "imported twice");
+        if (!import->open)
+            hec_error(checker, at, "imported twice");
+        else if (identity(checker, at.file->path) == path)
+            hec_error(checker, at, "this file imports itself");
+        else
+            hec_error(checker, at,
+                      "imports go round in a circle: this file is imported by the other");
         if (import->at.file) {
             hec_note(checker, import->at, import->open ? "through this import" : "first here");
         }

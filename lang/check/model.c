@@ -1,4 +1,5 @@
 // What can be said of a model only when all of it has been elaborated.
+#include <stdlib.h>
 #include <string.h>
 
 #include "lang/check/unit.h"
@@ -33,6 +34,39 @@ static void look_at_table(struct hec_checker *checker, const struct hec_node *no
                (long long)rows.size, vocabulary.name, (long long)vocabulary.size);
 }
 
+// Elements of a value or a parameter: as the IR has it, so that sums of bytes stay in range.
+static const double elements_max = 0x1p40;
+
+static double elements_of(const struct hec_shape *shape) {
+    double elements = 1;
+    for (int i = 0; i < shape->rank; i++) elements *= (double)shape->dim[i].size;
+    return elements;
+}
+
+static void check_elements(struct hec_checker *checker, struct hec_span at,
+                           const struct hec_shape *shape, double times) {
+    const double elements = elements_of(shape) * times;
+    if (elements <= elements_max) return;
+    hec_error(checker, at, "this has %s elements, more than %s",
+              hec_number_text(checker->arena, elements),
+              hec_number_text(checker->arena, elements_max));
+    if (times > 1)
+        hec_detail(checker, "it is %s, times a microbatch of %s",
+                   hec_shape_text(checker->arena, shape), hec_number_text(checker->arena, times));
+}
+
+static void look_at_size(struct hec_checker *checker, const struct hec_node *node) {
+    const char *microbatch = hec_program_setting(checker->program, "parallel.microbatch");
+    check_elements(checker, node->at, &node->shape, node->batched ? atof(microbatch) : 1);
+}
+
+static void check_params(struct hec_checker *checker) {
+    for (int i = 0; i < checker->params.count; i++) {
+        const struct hec_param *param = checker->params.item[i];
+        check_elements(checker, param->at, &param->shape, 1);
+    }
+}
+
 // The model sees what it has to predict: almost always a mistake.
 static void look_at_attention(struct hec_checker *checker, const struct hec_node *node) {
     if (node->builtin != HEC_SDPA || node->attribute.causal) return;
@@ -42,6 +76,12 @@ static void look_at_attention(struct hec_checker *checker, const struct hec_node
 
 void hec_check_model(struct hec_checker *checker) {
     const struct hec_program *program = checker->program;
+    const struct hec_node *result = program->model->result;
+    if (!result->batched)
+        hec_error(checker, result->at, "`%s` returns the same for all tokens: use its ids",
+                  program->name);
+    check_params(checker);
+    look_in(checker, &program->model->body, look_at_size);
     look_in(checker, &program->model->body, look_at_table);
     if (!strcmp(hec_program_setting(program, "train.objective"), "next_token"))
         look_in(checker, &program->model->body, look_at_attention);

@@ -17,7 +17,12 @@ static bool find_block(struct hec_site *site, const struct hec_expr *expr,
     struct hec_checker *checker = site->checker;
     const bool call = expr->kind == HEC_EXPR_CALL && !expr->label;
     struct hec_entry *entry = hec_find_entry(checker, expr->text);
-    if ((!call && expr->kind != HEC_EXPR_NAME) || !entry || entry->kind != HEC_ITEM_BLOCK) {
+    if ((call || expr->kind == HEC_EXPR_NAME) && entry && entry->kind != HEC_ITEM_BLOCK) {
+        hec_error(checker, expr->at, "`%s` is not a block", expr->text);
+        hec_note(checker, entry->at, "it is defined here");
+        return false;
+    }
+    if ((!call && expr->kind != HEC_EXPR_NAME) || !entry) {
         HEC_VEC(const char *) blocks = {0};
         for (int i = 0; i < checker->entries.count; i++) {
             const struct hec_entry *known = checker->entries.item[i];
@@ -95,6 +100,14 @@ static void make_experts(struct hec_site *site, const struct hec_node *x, struct
     if (!body.count) {
         hec_error(checker, set->value->at, "say how many experts: `experts = E * %s`",
                   hec_expr_text(checker->arena, set->value));
+        return;
+    }
+    if (body.count->kind != HEC_EXPR_NAME) {
+        const char *count = hec_expr_text(checker->arena, body.count);
+        hec_error(checker, body.count->at, "experts are counted by a dim, `%s` is not a name",
+                  count);
+        hec_note(checker, HEC_NOWHERE, "define `dim N = %s`, and write `experts = N * %s`", count,
+                 body.block->name);
         return;
     }
     if (!hec_dim_of(checker, site->env, body.count, &moe->experts)) return;

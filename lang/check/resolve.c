@@ -35,7 +35,8 @@ static bool fits(struct choice choice, int64_t microbatch) {
     return choice.sequences % microbatch == 0 && microbatch % choice.unit == 0;
 }
 
-// The largest listed microbatch that fits, or the largest up to 8, or the smallest; 0 when none does.
+// The largest listed microbatch that fits, or the largest up to 8, or the smallest; 0 when none does; -1 when
+// the list is broken, which was reported.
 static int64_t largest_fitting(struct hec_checker *checker, struct hec_setting_values *values,
                                struct choice choice) {
     const struct hec_expr *expr = values->expr[index_of("parallel.microbatch")];
@@ -44,6 +45,7 @@ static int64_t largest_fitting(struct hec_checker *checker, struct hec_setting_v
         for (int64_t size = 1; size <= 8; size++) best = fits(choice, size) ? size : best;
         return best == 0 && fits(choice, choice.unit) ? choice.unit : best;
     }
+    if (!strcmp(values->value[index_of("parallel.microbatch")].value, "auto")) return -1;
     for (int i = 0; i < expr->arguments.count; i++) {
         struct hec_constant value;
         if (!hec_constant_of(checker, NULL, expr->arguments.item[i].value, &value)) continue;
@@ -136,6 +138,7 @@ static void resolve_tokens(struct hec_checker *checker, struct hec_setting_value
         .unit = group / greatest_divisor(group, devices),
     };
     if (free_microbatch) microbatch = largest_fitting(checker, values, choice);
+    if (microbatch < 0) return;
     if (microbatch == 0) {
         no_microbatch(checker, values, choice);
         return;

@@ -1,4 +1,5 @@
 // The value of one setting: its type, unit, range, and the settings inside its parentheses.
+#include <math.h>
 #include <string.h>
 
 #include "lang/check/settings.h"
@@ -29,6 +30,8 @@ static const char *expr_text(const struct value_of *of) {
     return hec_expr_text(of->checker->arena, of->expr);
 }
 
+static const double exact = 0x1p53; // Whole numbers up to it are told apart.
+
 static bool in_range(const struct value_of *of, double value) {
     const struct hec_setting_row *row = of->row;
     struct hec_arena *arena = of->checker->arena;
@@ -37,9 +40,12 @@ static bool in_range(const struct value_of *of, double value) {
                   hec_number_text(arena, row->smallest), hec_number_text(arena, value));
         return false;
     }
-    if (row->largest > 0 && value > row->largest) {
+    const double largest = row->largest > 0                 ? row->largest
+                           : row->type == HEC_SETTING_COUNT ? exact
+                                                            : value;
+    if (value > largest) {
         hec_error(of->checker, of->expr->at, "`%s` must be at most %s, not %s", row->key,
-                  hec_number_text(arena, row->largest), hec_number_text(arena, value));
+                  hec_number_text(arena, largest), hec_number_text(arena, value));
         return false;
     }
     return true;
@@ -62,7 +68,7 @@ static const char *read_number(const struct value_of *of) {
                   measure_text[row->measure], expr_text(of));
         return NULL;
     }
-    if (count && !number.integral) {
+    if (count && number.value != floor(number.value)) {
         hec_error(checker, of->expr->at, "`%s` is a whole number, not %s", row->key,
                   hec_number_text(checker->arena, number.value));
         return NULL;

@@ -454,8 +454,10 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
     if (!choose_owners(module, s, arena, overlap)) return false;
     find_candidates(module, s, overlap);
     if (s->count == 0 || !find_baselines(s)) {
-        hec_ir_error(module, "policy %s cannot place these experts on this cluster, with %s slots",
-                     s->policy->name, s->fixed_slots ? "so few" : "1 to 8");
+        hec_ir_error(
+            module,
+            "`parallel.experts = %s` cannot place these experts on this cluster, with %s slots",
+            s->policy->name, s->fixed_slots ? "so few" : "1 to 8");
         return false;
     }
     choose(s);

@@ -7,7 +7,7 @@
 // RUN: sed 's/hecate.arena_bytes = 4096 : i64, //' %t.mlir > %t.lacks.mlir
 // RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o - %t.lacks.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=LACKS
-// LACKS: error: 'builtin.module': lacks hecate.arena_bytes: run place-buffers first
+// LACKS: error: lacks hecate.arena_bytes: run place-buffers first
 // RUN: sed 's/stride = 256 : i64, //' %t.mlir > %t.stride.mlir
 // RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o - %t.stride.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=STRIDE

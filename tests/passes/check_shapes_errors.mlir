@@ -35,7 +35,7 @@ module {
 }
 
 //--- none.mlir
-// CHECK: error: 'builtin.module': there is no function @forward
+// CHECK: error: there is no function @forward
 module {
   func.func @backward() {
     return

@@ -5,7 +5,7 @@
 // RUN: not hecate-opt --passes=differentiate %t/call.mlir 2>&1 | FileCheck %t/call.mlir
 
 //--- none.mlir
-// CHECK: error: 'builtin.module': no function @forward to differentiate
+// CHECK: error: no function @forward to differentiate
 module {
 }
 

@@ -36,7 +36,7 @@ module {
     }
     return %x : !x
   }
-  // CHECK: _errors.mlir:[[@LINE+1]]:3: error: 'builtin.module': a module inside a module is not used
+  // CHECK: _errors.mlir:[[@LINE+1]]:3: error: a module inside a module is not used
   module @inner {
   }
 }

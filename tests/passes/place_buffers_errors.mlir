@@ -5,7 +5,7 @@
 // RUN: not hecate-opt --passes=place-buffers %t/arguments.mlir 2>&1 | FileCheck %t/arguments.mlir
 
 //--- none.mlir
-// CHECK: error: 'builtin.module': no function @forward to place
+// CHECK: error: no function @forward to place
 module {
 }
 
