@@ -2,7 +2,10 @@
 #include "codegen/ident.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <string.h>
+
+enum { BUCKETS_LEAST = 64 };
 
 // Keywords of C17 and of GNU C, what C23 adds, and macros and functions that the included headers
 // (or the compiler, without any header) define and a model may plausibly name something after.
@@ -43,17 +46,43 @@ static bool is_reserved(const char *name) {
     return false;
 }
 
+// The bucket of `name`: its own, or the empty one where it belongs.
+static int *bucket_of(const struct hec_idents *scope, const char *name) {
+    uint64_t hash = 0xcbf29ce484222325; // FNV-1a
+    for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+    uint64_t at = hash % (uint64_t)scope->buckets;
+    for (;; at = (at + 1) % (uint64_t)scope->buckets) {
+        const int index = scope->bucket[at];
+        if (index == 0 || strcmp(scope->taken.item[index - 1].name, name) == 0)
+            return &scope->bucket[at];
+    }
+}
+
+static struct hec_taken *find(const struct hec_idents *scope, const char *name) {
+    const int index = scope->buckets ? *bucket_of(scope, name) : 0;
+    return index ? &scope->taken.item[index - 1] : NULL;
+}
+
 static bool is_taken(const struct hec_idents *scope, const char *name) {
     for (; scope; scope = scope->outer) {
-        for (int i = 0; i < scope->taken.count; i++) {
-            if (strcmp(name, scope->taken.item[i]) == 0) return true;
-        }
+        if (find(scope, name)) return true;
     }
     return false;
 }
 
+static void grow(struct hec_idents *scope) {
+    scope->buckets = scope->buckets ? 2 * scope->buckets : BUCKETS_LEAST;
+    scope->bucket = hec_arena_alloc(scope->arena, (size_t)scope->buckets, sizeof *scope->bucket);
+    for (int i = 0; i < scope->taken.count; i++) {
+        *bucket_of(scope, scope->taken.item[i].name) = i + 1;
+    }
+}
+
 void hec_ident_reserve(struct hec_idents *scope, const char *name) {
-    HEC_PUSH(scope->arena, &scope->taken, name);
+    if (find(scope, name)) return;
+    if (2 * scope->taken.count >= scope->buckets) grow(scope);
+    HEC_PUSH(scope->arena, &scope->taken, (struct hec_taken){name, 2});
+    *bucket_of(scope, name) = scope->taken.count;
 }
 
 const char *hec_ident(struct hec_idents *scope, MlirStringRef text, const char *otherwise) {
@@ -69,8 +98,12 @@ const char *hec_ident(struct hec_idents *scope, MlirStringRef text, const char *
         base = hec_arena_format(scope->arena, enough ? "%s_" : "n_%s", base);
     }
     const char *name = base;
-    for (int k = 2; is_taken(scope, name); k++) {
-        name = hec_arena_format(scope->arena, "%s_%d", base, k);
+    if (is_taken(scope, base)) {
+        hec_ident_reserve(scope, base); // Of this scope from now on, which counts those like it.
+        int k = find(scope, base)->next;
+        do name = hec_arena_format(scope->arena, "%s_%d", base, k++);
+        while (is_taken(scope, name));
+        find(scope, base)->next = k;
     }
     hec_ident_reserve(scope, name);
     return name;

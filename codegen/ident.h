@@ -10,13 +10,20 @@
 #include "lang/base/arena.h"
 #include "lang/base/vec.h"
 
+// A name that is taken, and the number to try first for another one of its kind.
+struct hec_taken {
+    const char *name;
+    int next;
+};
+
 // The names of one scope. Zero-initialise, then set `arena`, and `outer` to the scope around it
 // whose names must stay visible, or NULL.
 struct hec_idents {
     struct hec_arena *arena;
     const struct hec_idents *outer;
     bool members; // Of a struct: they cannot clash with functions.
-    HEC_VEC(const char *) taken;
+    HEC_VEC(struct hec_taken) taken;
+    int *bucket, buckets; // A hash table: 1 + index of `taken`, 0: none.
 };
 
 // Takes `text` for a name: "attention.wq" becomes attention_wq, and attention_wq_2 where that is

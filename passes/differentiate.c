@@ -101,13 +101,15 @@ static MlirStringRef slot_name(struct differentiation *d, MlirValue v) {
     snprintf(text, sizeof text, "%.*s%s%s", (int)unit.length, unit.data, unit.length ? "." : "",
              own);
     snprintf(unique, sizeof unique, "%s", text);
-    for (int n = 1;; n++) {
+    const MlirIdentifier first = mlirIdentifierGet(d->builder.context, HEC_STR(text));
+    for (intptr_t n = hec_map_get(&d->taken, first.ptr);; n++) {
         const MlirIdentifier id = mlirIdentifierGet(d->builder.context, HEC_STR(unique));
         if (!hec_map_get(&d->taken, id.ptr)) {
             *hec_map_at(&d->taken, id.ptr) = 1;
+            *hec_map_at(&d->taken, first.ptr) = n > 1 ? n : 1;
             return mlirIdentifierStr(id);
         }
-        snprintf(unique, sizeof unique, "%s.%d", text, n);
+        snprintf(unique, sizeof unique, "%s.%d", text, (int)(n > 1 ? n : 1));
     }
 }
 
