@@ -47,7 +47,7 @@ static void check_elements(struct hec_checker *checker, struct hec_span at,
                            const struct hec_shape *shape, double times) {
     const double elements = elements_of(shape) * times;
     if (elements <= elements_max) return;
-    hec_error(checker, at, "this has %s elements, more than %s",
+    hec_error(checker, at, "too large: %s elements, more than %s",
               hec_number_text(checker->arena, elements),
               hec_number_text(checker->arena, elements_max));
     if (times > 1)
