@@ -1,4 +1,6 @@
 // hecate-replay: what would this policy have done on those loads?
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +52,9 @@ static int report(const struct options *options, const struct loads *loads,
     if (options->picture && !svg_report(options->picture, setting, series, count)) {
         return REPLAY_BAD_INPUT;
     }
-    return fflush(stdout) == 0 ? REPLAY_OK : REPLAY_BAD_INPUT;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return REPLAY_OK;
+    fprintf(stderr, "hecate-replay: cannot write to standard output: %s\n", strerror(errno));
+    return REPLAY_BAD_INPUT;
 }
 
 // Whether what is written is neither read nor written twice.
@@ -79,6 +83,7 @@ static bool check_files(const struct options *o) {
 int main(int argc, char **argv) {
     static struct options options;
     hf_hold_standard();
+    signal(SIGXFSZ, SIG_IGN); // A write beyond the limit then fails, and is told.
     options_parse(&options, argc, argv);
     if (!check_files(&options)) return REPLAY_BAD_COMMAND;
     if (options.synthesize) return write_drawn(&options);

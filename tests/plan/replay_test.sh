@@ -85,4 +85,13 @@ refuses 2 "policy=NAME" "$work/a.loads"
 refuses 2 "a file of loads" --policy=ep
 refuses 2 "layer and microbatch" "$work/a.loads" --policy=ep --print=1
 refuses 2 "one for each" "$work/a.loads" --policy=ep --devices=3 --speeds=1,2
+
+# A table that cannot be written: on a full device, or beyond the limit of a file's size.
+status=0
+"$replay" "$work/a.loads" --policy=ep --devices=3 >/dev/full 2>"$work/err" || status=$?
+[ "$status" -eq 1 ] || fail "a full standard output: status $status"
+grep -q "cannot write to standard output: No space" "$work/err" || fail "a full standard output: no message"
+status=0
+(ulimit -f 0 && "$replay" "$work/a.loads" --policy=ep --devices=3 >"$work/table") 2>/dev/null || status=$?
+[ "$status" -eq 1 ] || fail "a limit of file sizes: status $status"
 echo "replay_test: passed"
