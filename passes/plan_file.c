@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/files.h"
 #include "lang/base/arena.h"
 #include "passes/json_place.h"
 #include "runtime/plan/policy.h"
@@ -284,14 +285,15 @@ static void read_text(struct reader *r, char *text, size_t bytes) {
     json_decref(root);
 }
 
-// All bytes of a file, and a zero behind them; the caller frees them. NULL: errno says why.
-static char *load(const char *path, size_t *bytes) {
-    FILE *file = fopen(path, "rb");
+// All bytes of a file, and a zero behind them; the caller frees them. NULL: `why` says it.
+static char *load(const char *path, size_t *bytes, const char **why) {
+    FILE *file = hf_input(path, false, why);
     if (!file) return NULL;
     char *text = NULL;
     size_t room = 0;
     const ssize_t count = getdelim(&text, &room, EOF, file);
     const bool failed = ferror(file);
+    *why = strerror(errno);
     fclose(file);
     *bytes = count > 0 ? (size_t)count : 0;
     if (!failed && text) return text;
@@ -305,11 +307,12 @@ bool hec_plan_read(MlirOperation module) {
     struct reader r = {.module = module, .sound = true};
     r.path = hec_arena_copy(&arena, name.data, name.length);
     size_t bytes = 0;
-    char *text = load(r.path, &bytes);
+    const char *why;
+    char *text = load(r.path, &bytes, &why);
     if (text) {
         read_text(&r, text, bytes);
     } else {
-        hec_ir_error(module, "plan '%s': %s", r.path, strerror(errno));
+        hec_ir_error(module, "plan '%s': %s", r.path, why);
         r.sound = false;
     }
     free(text);
