@@ -76,6 +76,25 @@ bool hec_output_note(bool written, const char *role, const char *path) {
     return false;
 }
 
+// Makes a file of a new name from the template `made`, remembered unless it is `kept`. No signal comes between,
+// behind which the file would stay. Returns its descriptor, or -1: errno.
+static int make(char *made, int suffix, bool kept) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    int file = mkstemps(made, suffix);
+    if (file >= 0 && !kept && !remember(made)) {
+        unlink(made);
+        close(file);
+        errno = ENAMETOOLONG;
+        file = -1;
+    }
+    const int why = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return file;
+}
+
 static bool is_special(const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
@@ -90,18 +109,12 @@ const char *hec_output_begin(struct hec_arena *arena, const char *path) {
         return NULL;
     }
     char *made = hec_arena_format(arena, "%s.XXXXXX", path);
-    const int file = mkstemp(made);
+    const int file = make(made, 0, false);
     if (file < 0) {
         complain(path);
         return NULL;
     }
     close(file);
-    if (!remember(made)) {
-        unlink(made);
-        errno = ENAMETOOLONG;
-        complain(path);
-        return NULL;
-    }
     return made;
 }
 
@@ -141,9 +154,8 @@ const char *hec_output_temporary(struct hec_arena *arena, const char *suffix, bo
     const char *folder = getenv("TMPDIR");
     if (!folder || !*folder) folder = "/tmp";
     char *made = hec_arena_format(arena, "%s/hecatec-XXXXXX%s", folder, suffix);
-    const int file = mkstemps(made, (int)strlen(suffix));
-    if (file < 0 || (!kept && !remember(made))) {
-        if (file >= 0) unlink(made), close(file), errno = ENAMETOOLONG;
+    const int file = make(made, (int)strlen(suffix), kept);
+    if (file < 0) {
         complain(made);
         return NULL;
     }
