@@ -35,13 +35,14 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
 
 @dataclasses.dataclass
 class Result:
-    """What a command did: exit status (negative: the signal), both outputs, seconds; late: it was ended by us."""
+    """What a command did: exit status (negative: the signal), both outputs, seconds; late: it was ended by us, and so was `ended`."""
     argv: list
     status: int
     out: str
     err: str
     seconds: float
     late: bool
+    ended: list
     env: dict
 
     def shown(self):
@@ -217,16 +218,16 @@ class Trial:
 
     def finish(self, process, limit=20.0, *, leaves_processes=False):
         """Waits for a command; all that it started is gone afterwards."""
-        late = False
+        late, ended = False, []
         try:
             process.wait(limit * self.tools.patience)
         except subprocess.TimeoutExpired:
-            late = True
-            end_all(0)
+            late, ended = True, end_all(0)
             process.returncode = -signal.SIGKILL
         seconds = time.monotonic() - process.begun
         left = end_all(0 if late or leaves_processes else GRACE)
-        result = Result(process.args, process.returncode, self.text(process, "out"), self.text(process, "err"), seconds, late, process.changes)
+        result = Result(process.args, process.returncode, self.text(process, "out"), self.text(process, "err"), seconds, late, ended,
+                        process.changes)
         if left and not late and not leaves_processes:
             self.fail("left", f"still running: {left}", result)
         self.log.append(result)

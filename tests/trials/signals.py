@@ -129,7 +129,8 @@ def training(trial):
     allowed = {status for name in names for status in ends(name)} | {0, 143, -15}
     for judged, text in rules.judge(result, tuple(allowed)):
         # How mpirun itself takes a signal is its own affair, and it says of which signal a rank died.
-        if ranks == 1 or judged == "hang" or (judged == "crash" and "it says" in text and not killed):
+        stuck = judged == "hang" and any("slow" in name.split("mpirun")[0] for name in result.ended)
+        if ranks == 1 or stuck or (judged == "crash" and "it says" in text and not killed):
             trial.fail(judged, f"{text} ({what})", result)
     # A second signal, or one that cannot be handled, ends a save on its way; the next save takes its file.
     if killed or len(names) > 1 or ranks > 1 or kind == "start":
