@@ -24,7 +24,7 @@ def judge(result, statuses):
         yield "crash", f"exit status {result.status}: {CRASHES[result.status]}"
     elif result.status not in statuses:
         yield "status", f"exit status {result.status}, expected one of {statuses}"
-    elif trace := TRACES.search(result.err):
+    elif result.status != 3 and (trace := TRACES.search(result.err)):  # 3: that is the C compiler's own.
         yield "crash", f"it says {trace.group()!r}"
     if result.status > 0 and "error" not in said and not result.err.strip():
         yield "silent", f"exit status {result.status} without a message"
