@@ -160,6 +160,7 @@ bool hec_emit_c(MlirOperation module, const struct hec_emit_options *options,
     struct hec_emitter e = {.module = module, .options = options};
     struct hec_writer model = {.arena = &e.arena}, tables = {.arena = &e.arena};
     e.functions.arena = &e.arena;
+    hec_symbols_hold(module);
     if (check_module(&e) && find_real(&e)) {
         reserve_names(&e);
         hec_dims_collect(&e);
@@ -185,5 +186,6 @@ bool hec_emit_c(MlirOperation module, const struct hec_emit_options *options,
     }
     hec_map_free(&e.fields), hec_map_free(&e.owners), hec_map_free(&e.names);
     hec_arena_free(&e.arena);
+    hec_symbols_release();
     return !e.failed;
 }

@@ -94,7 +94,37 @@ MlirBlock hec_func_body(MlirOperation func) {
     return mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0));
 }
 
+// The symbols of a module that nothing changes meanwhile, by their names' attributes, which are unique in
+// a context. Without this a module with thousands of symbols is searched from the start for each use.
+static _Thread_local struct {
+    MlirOperation module;
+    struct hec_map symbol;
+} held;
+
+static const void *name_key(MlirOperation module, MlirStringRef name) {
+    return mlirStringAttrGet(mlirOperationGetContext(module), name).ptr;
+}
+
+void hec_symbols_hold(MlirOperation module) {
+    hec_symbols_release();
+    for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
+         !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+        const MlirStringRef own = hec_get_string(op, "sym_name");
+        intptr_t *symbol = own.length ? hec_map_at(&held.symbol, name_key(module, own)) : NULL;
+        if (symbol && !*symbol) *symbol = (intptr_t)op.ptr;
+    }
+    held.module = module;
+}
+
+void hec_symbols_release(void) {
+    hec_map_free(&held.symbol);
+    held.module = (MlirOperation){0};
+}
+
 MlirOperation hec_find_symbol(MlirOperation module, MlirStringRef name) {
+    if (held.module.ptr && mlirOperationEqual(held.module, module)) {
+        return (MlirOperation){(void *)hec_map_get(&held.symbol, name_key(module, name))};
+    }
     for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
          !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
         const MlirStringRef own = hec_get_string(op, "sym_name");

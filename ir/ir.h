@@ -153,6 +153,9 @@ MlirType hec_get_type(MlirOperation op, const char *key);
 void hec_set_attr(MlirOperation op, MlirNamedAttribute attribute);
 
 MlirOperation hec_find_symbol(MlirOperation module, MlirStringRef name); // Null when absent.
+// From hold to release hec_find_symbol looks up in a table: no symbol may be added, removed or renamed.
+void hec_symbols_hold(MlirOperation module);
+void hec_symbols_release(void);
 // The slot that holds "loads" of `set`, or the "logits" (`set` is null then). Null when absent.
 MlirOperation hec_find_slot(MlirOperation module, const char *holds, MlirOperation set);
 MlirOperation hec_module_of(MlirOperation op);

@@ -117,6 +117,8 @@ static MlirWalkResult verify_one(MlirOperation op, void *sound) {
 bool hec_ir_verify(MlirOperation module) {
     if (!mlirOperationVerify(module)) return false;
     bool sound = true;
+    hec_symbols_hold(module);
     mlirOperationWalk(module, verify_one, &sound, MlirWalkPreOrder);
+    hec_symbols_release();
     return sound;
 }

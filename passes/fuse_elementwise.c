@@ -23,7 +23,7 @@
 #include "passes/place/place.h"
 #include "passes/rewrite.h"
 
-enum { ARRAYS_MAX = 16, ROUNDS_MAX = 8 };
+enum { ARRAYS_MAX = 16, OPERATIONS_MAX = 256, ROUNDS_MAX = 8 };
 
 // Operations that become one; they stand next to each other in their block, in order.
 struct group {
@@ -111,9 +111,21 @@ static bool can_rise(const struct fusion *f, const struct group *early, const st
 
 // ---- moving
 
+// Moves `op` so that `second` follows `first`; one of the two is `op`. After a move MLIR numbers the
+// whole block anew, so that only what is elsewhere moves.
+static void put_behind(MlirOperation first, MlirOperation second, MlirOperation op) {
+    if (mlirOperationEqual(mlirOperationGetNextInBlock(first), second)) return;
+    if (mlirOperationEqual(op, first))
+        mlirOperationMoveBefore(op, second);
+    else
+        mlirOperationMoveAfter(op, first);
+}
+
 static void sink(const struct fusion *f, struct group *early, const struct group *late) {
-    for (int i = 0; i < early->ops.count; i++) {
-        mlirOperationMoveBefore(early->ops.item[i], first_of(late));
+    MlirOperation to = first_of(late);
+    for (int i = early->ops.count - 1; i >= 0; i--) {
+        put_behind(early->ops.item[i], to, early->ops.item[i]);
+        to = early->ops.item[i];
     }
     for (int i = early->ops.count - 1; i >= 0; i--) {
         const MlirValue v = hec_result(early->ops.item[i], 0);
@@ -142,7 +154,7 @@ static void rise(const struct fusion *f, const struct group *early, struct group
     MlirOperation after = last_of(early);
     for (int i = 0; i < late->ops.count; i++) {
         raise_operands(f, late->ops.item[i], first_of(early));
-        mlirOperationMoveAfter(late->ops.item[i], after);
+        put_behind(after, late->ops.item[i], late->ops.item[i]);
         after = late->ops.item[i];
     }
 }
@@ -190,8 +202,10 @@ static int count_outputs(const struct fusion *f, const struct group *g, const st
     return count;
 }
 
+// A loop of more operations than fit into registers gains nothing, and deciding about it takes long.
 static bool is_small(const struct fusion *f, const struct group *a, const struct group *b) {
     MlirValue input[ARRAYS_MAX];
+    if (a->ops.count + b->ops.count > OPERATIONS_MAX) return false;
     const int inputs = collect_inputs(f, b, a, input, collect_inputs(f, a, b, input, 0));
     return inputs + count_outputs(f, a, b) + count_outputs(f, b, a) <= ARRAYS_MAX;
 }

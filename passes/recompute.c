@@ -18,15 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/base/arena.h"
 #include "passes/rewrite.h"
 
 struct recompute {
     MlirOperation module;
-    bool movement;         // policy=cheap.
-    bool stays;            // Rows stay on their rank: moving them again is cheap, too.
-    struct hec_map stash;  // Value of @forward -> its stash.
-    struct hec_map slot;   // Symbol attribute of a slot -> its stash.
-    struct hec_map answer; // Value -> whether @backward can have it: 1 yes, -1 no.
+    bool movement;           // policy=cheap.
+    bool stays;              // Rows stay on their rank: moving them again is cheap, too.
+    struct hec_map stash;    // Value of @forward -> its stash.
+    struct hec_map slot;     // Symbol attribute of a slot -> its stash.
+    struct hec_map observed; // Symbol attribute of a slot that the runtime reads -> 1.
+    struct hec_map answer;   // Value -> whether @backward can have it: 1 yes, -1 no.
+    struct hec_map rebuild;  // Block of @backward -> its struct rebuild.
 };
 
 static const void *slot_key(MlirOperation op) { // Attributes are unique in a context.
@@ -92,13 +95,15 @@ static bool can_have(struct recompute *r, MlirValue v) {
 
 // A stashed value that is computed again instead.
 static bool is_dropped(struct recompute *r, MlirOperation stash) {
-    const MlirOperation slot = hec_find_symbol(r->module, hec_get_string(stash, "slot"));
     const MlirOperation op = hec_defining(hec_operand(stash, 0));
-    return may_compute_again(r, op) && !hec_get_bool(slot, "observed") && can_compute(r, op);
+    return may_compute_again(r, op) && !hec_map_get(&r->observed, slot_key(stash)) &&
+           can_compute(r, op);
 }
 
 // ---- building in @backward
 
+// What is built in one block. Fetches are replaced in order, so what stands there for an earlier one
+// serves the later ones, too: without it a chain of n values would be built n times.
 struct rebuild {
     struct recompute *r;
     struct hec_builder b;  // Before the fetch that is replaced.
@@ -149,18 +154,43 @@ static MlirValue have(struct rebuild *to, MlirValue v) {
     return found;
 }
 
+// The rebuild of the fetch's block; a new one when there is none for its layer.
+static struct rebuild *rebuild_at(struct recompute *r, MlirOperation fetch) {
+    intptr_t *known = hec_map_at(&r->rebuild, mlirOperationGetBlock(fetch).ptr);
+    MlirValue layer = {0};
+    if (mlirOperationGetNumOperands(fetch) > 0) layer = hec_operand(fetch, 0);
+    struct rebuild *to = (struct rebuild *)*known;
+    if (!to) *known = (intptr_t)(to = hec_checked(calloc(1, sizeof *to)));
+    if (to->layer.ptr != layer.ptr) hec_map_free(&to->values);
+    to->r = r;
+    to->layer = layer;
+    to->b = hec_builder_before(fetch);
+    return to;
+}
+
 static void replace_fetch(struct recompute *r, MlirOperation fetch, MlirOperation stash) {
-    struct rebuild to = {.r = r, .b = hec_builder_before(fetch)};
-    if (mlirOperationGetNumOperands(fetch) > 0) to.layer = hec_operand(fetch, 0);
-    const MlirValue value = clone(&to, hec_operand(stash, 0));
+    const MlirValue value = have(rebuild_at(r, fetch), hec_operand(stash, 0));
     mlirValueReplaceAllUsesOfWith(hec_result(fetch, 0), value);
     mlirOperationDestroy(fetch);
-    hec_map_free(&to.values);
+}
+
+static void free_rebuilds(struct recompute *r) {
+    for (int i = 0; i < r->rebuild.capacity; i++) {
+        struct rebuild *to = r->rebuild.key[i] ? (struct rebuild *)r->rebuild.value[i] : NULL;
+        if (to) hec_map_free(&to->values);
+        free(to);
+    }
+    hec_map_free(&r->rebuild);
 }
 
 static void recompute(struct recompute *r) {
     struct hec_ops ops = hec_ops_below(r->module);
     for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_slot) && hec_get_bool(ops.op[k], "observed")) {
+            const MlirStringRef name = hec_get_string(ops.op[k], "sym_name");
+            const MlirContext c = mlirOperationGetContext(r->module);
+            *hec_map_at(&r->observed, mlirFlatSymbolRefAttrGet(c, name).ptr) = 1;
+        }
         if (!hec_op_is(ops.op[k], HEC_OP_stash)) continue;
         hec_map_put(&r->stash, hec_operand(ops.op[k], 0), ops.op[k].ptr);
         *hec_map_at(&r->slot, slot_key(ops.op[k])) = (intptr_t)ops.op[k].ptr;
@@ -185,7 +215,9 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     recompute(&r);
     hec_map_free(&r.stash);
     hec_map_free(&r.slot);
+    hec_map_free(&r.observed);
     hec_map_free(&r.answer);
+    free_rebuilds(&r);
     return HEC_PASS_DONE;
 }
 
