@@ -221,7 +221,7 @@ static enum hec_pass_result run_step(struct hec_pipeline *pipeline, struct hec_s
     const bool sound = hec_ir_verify(module);
     if (hooks && hooks->after) hooks->after(hooks->user, step, module);
     if (sound) return HEC_PASS_DONE;
-    hec_ir_error(module, "internal error: pass %s left a module that does not verify", step->stage);
+    hec_ir_error(module, "pass %s left a module that does not verify", step->stage);
     return HEC_PASS_BROKEN;
 }
 

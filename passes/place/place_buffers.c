@@ -16,7 +16,7 @@
 //          products read a copy in bf16; offset and chunk_elements of every set;
 //          hecate.arena_bytes and hecate.param_elements of the module. moe.copy where a value is
 //          wanted in two places. prove-placement holds.
-// Reports  a layer that is neither constant nor the loop's; an internal error when the proof fails.
+// Reports  a layer that is neither constant nor the loop's; what the proof finds.
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static bool decide(struct hec_placement *p) {
         hec_place_repair(p);
         hec_live_free(&p->live);
     }
-    hec_ir_error(p->module, "internal error: placing does not come to an end");
+    hec_ir_error(p->module, "placement: does not come to an end");
     return false;
 }
 

@@ -11,7 +11,7 @@
 //          layers, each operation finds its operands' last values where their homes are, no result
 //          overlaps an operand except in place where the op table allows it, and observed slots
 //          hold their values when @forward has ended.
-// Reports  the first faults; they are internal errors, "an operand's bytes were overwritten".
+// Reports  the first faults; "placement: an operand's bytes were overwritten".
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ struct proof {
 };
 
 static void fault(struct proof *p, MlirOperation op, const char *text) {
-    if (p->faults++ < FAULTS_MAX) hec_ir_error(op, "internal error: %s", text);
+    if (p->faults++ < FAULTS_MAX) hec_ir_error(op, "placement: %s", text);
 }
 
 // ---- homes and regions

@@ -27,7 +27,7 @@
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
   %b = "moe.fill"() {value = 3.0 : f64, home = ["arena+0"]} : () -> !x
-  // CHECK: overwritten.mlir:[[@LINE+1]]:8: error: 'moe.add': internal error: an operand's bytes were overwritten
+  // CHECK: overwritten.mlir:[[@LINE+1]]:8: error: 'moe.add': placement: an operand's bytes were overwritten
   %c = "moe.add"(%a, %b) {home = ["arena+64"]} : (!x, !x) -> !x
   return
 }
@@ -36,7 +36,7 @@ func.func @forward() {
 !x = tensor<4x16xf32, ["T", "D"]>
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
-  // CHECK: in_place.mlir:[[@LINE+1]]:15: error: 'moe.rmsnorm': internal error: a result overlaps an operand
+  // CHECK: in_place.mlir:[[@LINE+1]]:15: error: 'moe.rmsnorm': placement: a result overlaps an operand
   %n, %rstd = "moe.rmsnorm"(%a) {eps = 1.0e-5 : f64, over = 1 : i64, home = ["arena+0", "arena+256"]} : (!x) -> (!x, tensor<4xf32, ["T"]>)
   return
 }
@@ -45,7 +45,7 @@ func.func @forward() {
 !x = tensor<16xf32, ["D"]>
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
-  // CHECK: partly.mlir:[[@LINE+1]]:8: error: 'moe.exp': internal error: a result overlaps an operand
+  // CHECK: partly.mlir:[[@LINE+1]]:8: error: 'moe.exp': placement: a result overlaps an operand
   %b = "moe.exp"(%a) {home = ["arena+32"]} : (!x) -> !x
   return
 }
@@ -54,7 +54,7 @@ func.func @forward() {
 !x = tensor<4x16xf32, ["T", "D"]>
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
-  // CHECK: results.mlir:[[@LINE+1]]:15: error: 'moe.rmsnorm': internal error: two results overlap
+  // CHECK: results.mlir:[[@LINE+1]]:15: error: 'moe.rmsnorm': placement: two results overlap
   %n, %rstd = "moe.rmsnorm"(%a) {eps = 1.0e-5 : f64, over = 1 : i64, home = ["arena+256", "arena+320"]} : (!x) -> (!x, tensor<4xf32, ["T"]>)
   return
 }
@@ -65,7 +65,7 @@ module {
   "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64, offset = 0 : i64, stride = 64 : i64, rows = 1 : i64} : () -> ()
   func.func @forward() {
     %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
-    // CHECK: stash.mlir:[[@LINE+1]]:5: error: 'moe.stash': internal error: the stashed value is not in its slot
+    // CHECK: stash.mlir:[[@LINE+1]]:5: error: 'moe.stash': placement: the stashed value is not in its slot
     "moe.stash"(%a) {slot = @x} : (!x) -> ()
     return
   }
@@ -82,7 +82,7 @@ module {
     return
   }
   func.func @backward() {
-    // CHECK: saved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': internal error: a saved value was overwritten
+    // CHECK: saved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': placement: a saved value was overwritten
     %a = "moe.fetch"() {slot = @x, home = ["slot @x"]} : () -> !x
     return
   }
@@ -93,7 +93,7 @@ module {
 module {
   "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64, offset = 0 : i64, stride = 64 : i64, rows = 1 : i64} : () -> ()
   func.func @forward() {
-    // CHECK: unsaved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': internal error: nothing was saved in what is fetched
+    // CHECK: unsaved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': placement: nothing was saved in what is fetched
     %a = "moe.fetch"() {slot = @x, home = ["slot @x"]} : () -> !x
     return
   }
@@ -106,7 +106,7 @@ func.func @forward() {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
-  // CHECK: carried.mlir:[[@LINE+1]]:8: error: 'scf.for': internal error: a carried value is not where it is read next
+  // CHECK: carried.mlir:[[@LINE+1]]:8: error: 'scf.for': placement: a carried value is not where it is read next
   %r = scf.for %i = %c0 to %c2 step %c1 iter_args(%x = %a) -> (!x) {
     %s = "moe.exp"(%x) {home = ["arena+64"]} : (!x) -> !x
     scf.yield %s : !x
@@ -124,7 +124,7 @@ func.func @forward() {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
   %r = scf.for %i = %c0 to %c2 step %c1 iter_args(%x = %a) -> (!x) {
-    // CHECK: second.mlir:[[@LINE+1]]:10: error: 'moe.mul': internal error: an operand's bytes were overwritten
+    // CHECK: second.mlir:[[@LINE+1]]:10: error: 'moe.mul': placement: an operand's bytes were overwritten
     %s = "moe.mul"(%x, %b) {home = ["arena+0"]} : (!x, !x) -> !x
     %t = "moe.exp"(%s) {home = ["arena+64"]} : (!x) -> !x
     scf.yield %s : !x
@@ -137,7 +137,7 @@ func.func @forward() {
 module {
   "moe.slot"() {sym_name = "x", type = !x, layers = 2 : i64, offset = 0 : i64, stride = 64 : i64, rows = 2 : i64} : () -> ()
   func.func @forward() {
-    // CHECK: row.mlir:[[@LINE+1]]:10: error: 'moe.fill': internal error: a row lies outside its slot
+    // CHECK: row.mlir:[[@LINE+1]]:10: error: 'moe.fill': placement: a row lies outside its slot
     %a = "moe.fill"() {value = 2.0 : f64, home = ["slot @x[2]"]} : () -> !x
     return
   }
@@ -146,7 +146,7 @@ module {
 //--- home.mlir
 !x = tensor<16xf32, ["D"]>
 func.func @forward() {
-  // CHECK: home.mlir:[[@LINE+1]]:8: error: 'moe.fill': internal error: a value has no home
+  // CHECK: home.mlir:[[@LINE+1]]:8: error: 'moe.fill': placement: a value has no home
   %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
   return
 }
@@ -154,7 +154,7 @@ func.func @forward() {
 //--- observed.mlir
 !x = tensor<16xf32, ["D"]>
 module {
-  // CHECK: observed.mlir:[[@LINE+1]]:3: error: 'moe.slot': internal error: an observed slot was overwritten
+  // CHECK: observed.mlir:[[@LINE+1]]:3: error: 'moe.slot': placement: an observed slot was overwritten
   "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64, observed = true, offset = 0 : i64, stride = 64 : i64, rows = 1 : i64} : () -> ()
   func.func @forward() {
     %a = "moe.fill"() {value = 2.0 : f64, home = ["slot @x"]} : () -> !x
@@ -172,7 +172,7 @@ func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
   %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
-  // CHECK: half_read.mlir:[[@LINE+1]]:8: error: 'moe.exp': internal error: half of a sum is read
+  // CHECK: half_read.mlir:[[@LINE+1]]:8: error: 'moe.exp': placement: half of a sum is read
   %c = "moe.exp"(%b) {home = ["arena+0"]} : (!y) -> !y
   return
 }
@@ -186,7 +186,7 @@ func.func @forward() {
   %a = "moe.exp"(%z) {home = ["arena+0"]} : (!y) -> !y
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
   %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
-  // CHECK: half_other.mlir:[[@LINE+1]]:8: error: 'moe.add': internal error: a sum in place is not where its parts are
+  // CHECK: half_other.mlir:[[@LINE+1]]:8: error: 'moe.add': placement: a sum in place is not where its parts are
   %c = "moe.add"(%z, %b) {home = ["arena+0"]} : (!y, !y) -> !y
   return
 }
@@ -197,7 +197,7 @@ func.func @forward() {
 !y = tensor<16xf32, ["D"]>
 func.func @forward() {
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
-  // CHECK: half_nothing.mlir:[[@LINE+1]]:8: error: 'moe.sum': internal error: adds to bytes that hold no value
+  // CHECK: half_nothing.mlir:[[@LINE+1]]:8: error: 'moe.sum': placement: adds to bytes that hold no value
   %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
   return
 }
@@ -210,7 +210,7 @@ func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
   %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
-  // CHECK: half_between.mlir:[[@LINE+1]]:8: error: 'moe.exp': internal error: an operand's bytes were overwritten
+  // CHECK: half_between.mlir:[[@LINE+1]]:8: error: 'moe.exp': placement: an operand's bytes were overwritten
   %e = "moe.exp"(%a) {home = ["arena+320"]} : (!y) -> !y
   %c = "moe.add"(%a, %b) {home = ["arena+0"]} : (!y, !y) -> !y
   return
@@ -227,7 +227,7 @@ module attributes {hecate.world = 2 : i64} {
     %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
     %n = "fssdp.waves"() {set = @s} : () -> index
     scf.for %w = %c0 to %n step %c1 {
-      // CHECK: waves.mlir:[[@LINE+1]]:12: error: 'moe.neg': internal error: an operand's bytes were overwritten
+      // CHECK: waves.mlir:[[@LINE+1]]:12: error: 'moe.neg': placement: an operand's bytes were overwritten
       %b = "moe.neg"(%a) {home = ["arena+64"]} : (!x) -> !x
       %c = "moe.neg"(%b) {home = ["arena+0"]} : (!x) -> !x
     }
@@ -244,7 +244,7 @@ func.func @forward() {
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
   %w = "moe.fill"() {value = 2.0 : f64, home = ["arena+256"]} : () -> !w
   %u = "moe.contract"(%x, %w) {home = ["arena+2048"]} : (!x, !w) -> !y
-  // CHECK: epilogue.mlir:[[@LINE+1]]:8: error: 'moe.fused': internal error: a result overlaps an operand of the product before
+  // CHECK: epilogue.mlir:[[@LINE+1]]:8: error: 'moe.fused': placement: a result overlaps an operand of the product before
   %h = "moe.fused"(%u) ({
   ^bb0(%p: !y):
     %s = "moe.silu"(%p) : (!y) -> !y
