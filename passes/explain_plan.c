@@ -239,6 +239,9 @@ static void print_others(const struct report *r) {
     int count = 0;
     fprintf(r->out, "\nCompared (%2d candidates) %44s %10s %7s\n", s->count, "iteration", "memory",
             "waits");
+    if (s->most < HEC_CANDIDATES_MAX)
+        fprintf(r->out, "  at most %d: each takes long with so many experts and devices\n",
+                s->most);
     if (r->predicted) print_candidate(r, "chosen", &r->chosen);
     if (s->second >= 0) print_candidate(r, "runner-up", &s->candidate[s->second]);
     for (int i = 0; i < s->count; i++) {

@@ -271,7 +271,7 @@ static void consider(struct hec_search *s, const struct hec_choice *choice, int 
             known->calibrate == choice->calibrate)
             return;
     }
-    if (!simulate(s, choice, &phases, us)) return;
+    if (s->count >= s->most || !simulate(s, choice, &phases, us)) return;
     for (int again = 0; again < 2; again++) {
         if ((rematerialize >= 0 && rematerialize != again) || s->count == HEC_CANDIDATES_MAX)
             continue;
@@ -385,6 +385,19 @@ static bool uses_slots(const struct hec_search *s) {
            hec_replica_bytes(&s->costs, s->policy, 2, true);
 }
 
+// A candidate takes time in proportion to experts times devices: with very many of both few are compared.
+static int most_candidates(const struct hec_search *s) {
+    enum { CELLS = 1 << 24, LEAST = 4 };
+    const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
+    int64_t cells = 1;
+    for (int i = 0; i < s->costs.count; i++) {
+        const int64_t own = s->costs.set[i].experts * devices;
+        if (own > cells) cells = own;
+    }
+    const int64_t most = CELLS / cells;
+    return (int)(most < LEAST ? LEAST : most > HEC_CANDIDATES_MAX ? HEC_CANDIDATES_MAX : most);
+}
+
 static void find_candidates(MlirOperation module, struct hec_search *s, int64_t overlap) {
     const bool calibrate =
         s->policy->calibrates && !hec_setting_is(module, "parallel.placement.calibrate", "false");
@@ -395,6 +408,7 @@ static void find_candidates(MlirOperation module, struct hec_search *s, int64_t 
     c.slots = fixed_count(module, "parallel.placement.memory");
     s->uses_overlap = s->policy->calibrates; // The planner's own two policies.
     s->uses_slots = uses_slots(s);
+    s->most = most_candidates(s);
     for (int round = 0; round < ROUNDS; round++) {
         const struct hec_choice before = c;
         if (s->fixed_slots || !s->uses_slots) {

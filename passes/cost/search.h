@@ -42,6 +42,7 @@ struct hec_search {
     int64_t fit_forward, fit_again, fit_early, fit_late;
     int64_t room_bytes; // Of a device, for replicas; negative: not even the rest fits.
     int count;
+    int most; // Candidates that are compared; fewer than HEC_CANDIDATES_MAX on a very large cluster.
     struct hec_candidate candidate[HEC_CANDIDATES_MAX];
     int chosen, second; // Of `candidate`; second -1: there is no other.
     struct hec_phases expert_parallel, balanced;
