@@ -15,7 +15,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of ids are little-endian");
 
-static const char magic[8] = "HROUTE1\n";
+static const char magic[8] = {'H', 'R', 'O', 'U', 'T', 'E', '1', '\n'};
 enum { SEQUENCES_AT = sizeof magic, WORDS_BEFORE_LAYERS = 3 };
 
 bool hrt_ids_file_shape(struct hrt_ids_file *file, const char *path, int64_t positions, int layers,

@@ -14,7 +14,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of loads are little-endian");
 
-static const char magic[8] = "HLOADS1\n";
+static const char magic[8] = {'H', 'L', 'O', 'A', 'D', 'S', '1', '\n'};
 static const unsigned char zstd_magic[4] = {0x28, 0xB5, 0x2F, 0xFD};
 enum { HEAD_BYTES = sizeof magic + sizeof(struct hrt_loads_shape) };
 static const uint64_t row_bytes_max = (uint64_t)1 << 32;
