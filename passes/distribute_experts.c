@@ -133,7 +133,9 @@ static MlirValue fetch(struct hec_builder *b, struct exchange *x, MlirOperation 
         hec_attr_symbol(b->context, "slot", hec_get_string(stash, "slot"));
     struct hec_builder at = *b;
     hec_builder_for_value(&at, hec_operand(stash, 0));
-    return hec_build_value(&at, HEC_OP_fetch, x->layer_back.ptr ? 1 : 0, &x->layer_back,
+    const bool layered =
+        mlirOperationGetNumOperands(stash) > 1; // What a loop reads may be made before it.
+    return hec_build_value(&at, HEC_OP_fetch, layered ? 1 : 0, &x->layer_back,
                            mlirValueGetType(hec_operand(stash, 0)), 1, &slot);
 }
 

@@ -11,7 +11,7 @@
 #include "runtime/loads/loads.h"
 #include "runtime/plan/types.h"
 
-static const char magic[8] = "HLOADS1\n";
+static const char magic[8] = {'H', 'L', 'O', 'A', 'D', 'S', '1', '\n'};
 enum { HEAD_BYTES = sizeof magic + 5 * 4 };
 static const uint64_t file_bytes_max = (uint64_t)1 << 32;
 
@@ -20,7 +20,18 @@ static bool complain(char why[LOADS_WHY], const char *path, const char *what) {
     return false;
 }
 
-// The whole file; NULL after a message. Also for pipes, which do not tell their size.
+static uint32_t u32_at(const unsigned char *at) {
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+// Whether `text` begins as loads do, packed or not. A device may give other bytes for ever.
+static bool may_be_loads(const unsigned char *text, size_t bytes) {
+    return bytes < sizeof magic || memcmp(text, magic, sizeof magic) == 0 ||
+           u32_at(text) == ZSTD_MAGICNUMBER;
+}
+
+// The whole file, or its beginning when that is not one of loads; NULL after a message. Also for pipes, which
+// do not tell their size.
 static unsigned char *read_file(const char *path, size_t *bytes, char why[LOADS_WHY]) {
     const char *reason;
     FILE *file = strcmp(path, "-") == 0 ? stdin : hf_input(path, true, &reason);
@@ -39,7 +50,7 @@ static unsigned char *read_file(const char *path, size_t *bytes, char why[LOADS_
         }
         got = fread(text + used, 1, room - used, file);
         used += got;
-    } while (got > 0);
+    } while (got > 0 && may_be_loads(text, used));
     if (ferror(file)) {
         complain(why, path, "read error");
         goto failed;
@@ -88,10 +99,6 @@ static unsigned char *decompress(const char *path, unsigned char *packed, size_t
     }
     *bytes = out.pos;
     return out.dst;
-}
-
-static uint32_t u32_at(const unsigned char *at) {
-    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
 // Checks the head and takes the rows over into host order.
