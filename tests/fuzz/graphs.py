@@ -54,8 +54,9 @@ def run(command, limit=120):
         raise Failed(f"{' '.join(command)}\nstill runs after {limit} s") from error
     if done.returncode == 1 and ": not yet: " in done.stdout:
         raise NotYet(done.stdout)
-    if done.returncode:
-        raise Failed(f"{' '.join(command)}\n{done.stdout[-SHOWN:]}exit code {done.returncode}")
+    if done.returncode:  # What went wrong may stand far before the end of a long table.
+        errors = "".join(line for line in done.stdout.splitlines(True) if ": error: " in line)
+        raise Failed(f"{' '.join(command)}\n{errors}{done.stdout[-SHOWN:]}exit code {done.returncode}")
     return done.stdout
 
 
