@@ -11,9 +11,17 @@
 #include <stdio.h>
 #include <time.h>
 
-// Other work costs at least a tenth of the time, housekeeping of the system a thousandth. Quiet must last: what
-// comes in bursts would else be met spinning each time.
-enum { PERIOD_MS = 50, CROWDED_PERCENT = 5, QUIET_PERIODS = 20, TEAM_MAX = 8 };
+// How long all threads together wait for cores, of the time. Other work makes it most of the time, housekeeping of the
+// system a thousandth; threads that sleep and are woken thousands of times a second wait for some percent even alone, so
+// that they go back to spinning at a higher share. Quiet must last: what comes in bursts would else be met spinning
+// each time.
+enum {
+    PERIOD_MS = 50,
+    SPINNING_PERCENT = 10,
+    SLEEPING_PERCENT = 40,
+    QUIET_PERIODS = 20,
+    TEAM_MAX = 8
+};
 
 long long hrt_waited_for_cores(void) {
     DIR *tasks = opendir("/proc/self/task");
@@ -72,7 +80,8 @@ static void *watch(void *argument) {
     for (int quiet = 0;;) {
         nanosleep(&(struct timespec){.tv_nsec = PERIOD_MS * 1000000L}, NULL);
         const long long waited_now = hrt_waited_for_cores(), at = now();
-        const bool crowded = (waited_now - waited) * 100 > (at - then) * CROWDED_PERCENT;
+        const int percent = sleeps ? SLEEPING_PERCENT : SPINNING_PERCENT;
+        const bool crowded = (waited_now - waited) * 100 > (at - then) * percent;
         waited = waited_now, then = at;
         quiet = crowded ? 0 : quiet < QUIET_PERIODS ? quiet + 1 : quiet;
         if (crowded && !sleeps) sleeps = begin(&team);
