@@ -23,7 +23,8 @@ enum {
     TEAM_MAX = 8
 };
 
-long long hrt_waited_for_cores(void) {
+// Nanoseconds that all threads of this process have waited for a core so far; -1 where the kernel does not tell.
+static long long waited_for_cores(void) {
     DIR *tasks = opendir("/proc/self/task");
     if (!tasks) return -1;
     long long sum = 0;
@@ -76,10 +77,10 @@ static void *watch(void *argument) {
     struct team team = {.threads = *(const int *)argument};
     bool sleeps = begin(&team); // Until a first second has been quiet.
     if (!sleeps) return NULL;
-    long long waited = hrt_waited_for_cores(), then = now();
+    long long waited = waited_for_cores(), then = now();
     for (int quiet = 0;;) {
         nanosleep(&(struct timespec){.tv_nsec = PERIOD_MS * 1000000L}, NULL);
-        const long long waited_now = hrt_waited_for_cores(), at = now();
+        const long long waited_now = waited_for_cores(), at = now();
         const int percent = sleeps ? SLEEPING_PERCENT : SPINNING_PERCENT;
         const bool crowded = (waited_now - waited) * 100 > (at - then) * percent;
         waited = waited_now, then = at;
@@ -91,7 +92,7 @@ static void *watch(void *argument) {
 
 void hrt_watch_cores(void) {
     static int threads; // Outlives this call; more than the cores together with the program's own.
-    if (omp_get_max_threads() < 2 || hrt_waited_for_cores() < 0) return;
+    if (omp_get_max_threads() < 2 || waited_for_cores() < 0) return;
     threads = omp_get_num_procs() - omp_get_max_threads() + 2;
     // There are too many already; or so few that other programs find cores enough.
     if (threads < 2 || threads > TEAM_MAX) return;

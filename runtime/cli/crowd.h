@@ -11,7 +11,4 @@
 // its own, which sleeps, and makes them too many. No result depends on any of it.
 void hrt_watch_cores(void);
 
-// Nanoseconds that all threads of this process have waited for a core so far; -1 where the kernel does not tell.
-long long hrt_waited_for_cores(void);
-
 #endif
