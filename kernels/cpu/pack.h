@@ -21,14 +21,17 @@ HK_INLINE void pack_panel(real *panel, const real *from, int64_t row, int64_t de
     }
 }
 
-// panel[p, j] = from[j * row + p], zeros from `columns` on: the transpose of `columns` rows.
+// panel[p, j] = from[j * row + p], zeros from `columns` on: the transpose of `columns` rows. `asks`: what
+// lies behind each square, as many rows, is brought into the cache.
 HK_INLINE void pack_turned(real *panel, const real *from, int64_t row, int64_t depth,
-                           int64_t columns) {
+                           int64_t columns, bool asks) {
     const int64_t whole_columns = columns / lanes * lanes;
     const int64_t whole_depth = depth / lanes * lanes;
     for (int64_t j = 0; j < whole_columns; j += lanes) {
         for (int64_t p = 0; p < whole_depth; p += lanes) {
-            turn_square(panel + p * HK_PANEL + j, HK_PANEL, from + j * row + p, row);
+            const real *square = from + j * row + p;
+            if (asks) ask_for_rows(square + lanes * row, row * (int64_t)sizeof *from, lanes);
+            turn_square(panel + p * HK_PANEL + j, HK_PANEL, square, row);
         }
     }
     for (int64_t p = 0; p < depth; p++) {

@@ -20,6 +20,14 @@ HK_INLINE hk_bf16 weight_at(const weight *b, const struct product *p, int64_t i,
     return ((const hk_bf16 *)at)[i % 2];
 }
 
+// Lines of as many rows of a panel as a square has, behind it.
+HK_INLINE void ask_for_square_below(const pair *square) {
+    const int64_t rows = lanes / stored_terms, width = lanes * terms * (int64_t)sizeof(pair);
+    for (int64_t at = 0; at < width; at += 64) {
+        ask_for_rows((const char *)(square + rows * HK_PANEL) + at, HK_PANEL * sizeof(pair), rows);
+    }
+}
+
 // Rows of B [64 j, ..) as columns, columns of B [begin, begin + width) as depth.
 static void turn_block(operand *packed, const weight *b, const struct product *p, int64_t j,
                        int64_t begin, int64_t width) {
@@ -31,8 +39,10 @@ static void turn_block(operand *packed, const weight *b, const struct product *p
         for (int64_t i = 0; i < whole_columns; i += lanes) {
             operand *to = packed + d * HK_PANEL + i;
             if (p->layout == HK_PANELS) {
-                const pair *panel = panel_at(b, p, column / HK_PANEL, (row + i) / stored_terms);
-                turn_paired_rows(to, HK_PANEL, panel + column % HK_PANEL, HK_PANEL);
+                const pair *square =
+                    panel_at(b, p, column / HK_PANEL, (row + i) / stored_terms) + column % HK_PANEL;
+                ask_for_square_below(square);
+                turn_paired_rows(to, HK_PANEL, square, HK_PANEL);
             } else {
                 turn_rows(to, HK_PANEL, b + (row + i) * p->n + column, p->n);
             }
@@ -55,12 +65,13 @@ static void turn_block(operand *packed, const weight *b, const struct product *p
                        int64_t begin, int64_t width) {
     const int64_t columns = smaller(p->k - j * HK_PANEL, HK_PANEL);
     if (p->layout == HK_ROWS) {
-        pack_turned(packed, b + j * HK_PANEL * p->n + begin, p->n, width, columns);
+        pack_turned(packed, b + j * HK_PANEL * p->n + begin, p->n, width, columns, true);
         return;
     }
     for (int64_t d = 0; d < width; d += HK_PANEL) { // `begin` is a multiple of HK_PANEL.
         const stored *from = panel_at(b, p, (begin + d) / HK_PANEL, j * HK_PANEL);
-        pack_turned(packed + d * HK_PANEL, from, HK_PANEL, smaller(width - d, HK_PANEL), columns);
+        pack_turned(packed + d * HK_PANEL, from, HK_PANEL, smaller(width - d, HK_PANEL), columns,
+                    true);
     }
 }
 

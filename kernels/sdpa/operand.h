@@ -16,7 +16,7 @@ HK_INLINE void pack_rows_turned(real *panel, const real *from, int64_t row, int6
                                 int64_t rows) {
     real rounded[HK_PANEL * width_max / terms] __attribute__((aligned(64)));
     left_rows(rounded, from, row, rows, width);
-    pack_turned(panel, rounded, steps(width), steps(width), rows);
+    pack_turned(panel, rounded, steps(width), steps(width), rows, false);
 }
 
 // One step of each lane from `terms` vectors.
@@ -34,7 +34,7 @@ HK_INLINE void store_along(operand *to, vec v) {
 
 HK_INLINE void pack_rows_turned(real *panel, const real *from, int64_t row, int64_t width,
                                 int64_t rows) {
-    pack_turned(panel, from, row, width, rows);
+    pack_turned(panel, from, row, width, rows, false);
     round_in_place(panel, width * HK_PANEL);
 }
 
