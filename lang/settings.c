@@ -14,6 +14,12 @@
 #define AUTO HEC_SETTING_AUTO
 #define NONE HEC_SETTING_NONE
 
+// Experts lie where a policy of the planner says, or one of its own, or everywhere.
+static const char placements[] = "fssdp|replicate"
+#define HPL_POLICY(name, ...) "|" #name
+#include "runtime/plan/policies.def"
+    ;
+
 // clang-format off
 const struct hec_setting_row hec_setting_rows[] = {
     {"checkpoint.dir", .type = TEXT, .flags = NONE, .standard = "", .later = "*",
@@ -64,8 +70,7 @@ const struct hec_setting_row hec_setting_rows[] = {
     {"parallel.dense", .type = CHOICE, .values = "replicate|shard", .standard = "replicate",
      .text = "parameters outside experts: on every device, or sharded"},
     {"parallel.experts", .type = CHOICE,
-     .values = "fssdp|ep|replicate|quota|hecate|fsdp|fastermoe|smartmoe|flexmoe|eplb|laer|llep|ultraep",
-     .standard = "fssdp",
+     .values = placements, .standard = "fssdp",
      .text = "who holds the experts, and when they move"},
     {"parallel.microbatch", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1, .largest = 1 << 20,
      .text = "sequences per device and iteration"},

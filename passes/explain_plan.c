@@ -84,7 +84,7 @@ static const char *slots_reason(const struct report *r, char *text, size_t size)
 }
 
 static const char *again_reason(const struct report *r) {
-    if (r->search.policy == hpl_policy_find("fsdp")) return "the policy cannot keep all experts";
+    if (hpl_gathers_all(r->search.policy)) return "the policy cannot keep all experts";
     if (r->search.policy->when == HPL_WHEN_PERIODIC) return "the policy's placement stays";
     if (r->search.fixed_rematerialize) return "given";
     return r->movement.rematerialize ? "gathered again for backward: less memory, hardly slower"

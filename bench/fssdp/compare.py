@@ -12,6 +12,7 @@ with replicas. Medians over steps of rank 0, who waits for all in every step. Ne
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -22,8 +23,9 @@ HERE = Path(__file__).resolve().parent
 CLUSTER = HERE.parent / "cluster" / "cluster.sh"
 ENV = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", CLUSTER=f"f{os.getpid() % 100000}",
            CLUSTER_TIMEOUT="600")
-POLICIES = ["ep", "fssdp", "hecate", "fsdp", "fastermoe", "smartmoe", "flexmoe", "eplb", "laer", "llep",
-            "ultraep"]
+# When each places experts; quota is what fssdp stands for.
+WHEN = dict(re.findall(r"^HPL_POLICY\((\w+), (\w+)", (HERE.parents[1] / "runtime/plan/policies.def").read_text(), re.MULTILINE))
+POLICIES = ["ep", "fssdp", *(policy for policy in WHEN if policy not in ("ep", "quota"))]
 QUARTER = ("-D D=128 -D T=344 --set cluster.link.inter.bandwidth=250Mbit/s --set cluster.link.intra.bandwidth=1500MB/s "
            "--set cluster.device.flops=93.2GFLOPS --set cluster.device.bandwidth=9GB/s")
 # What the compiler does for fssdp, one thing at a time left out.
@@ -38,7 +40,6 @@ ABLATION = {
     "no calibration": "--set parallel.placement.calibrate=false",
     "rows split evenly": "--set parallel.placement.dispatch=even",
 }
-PERIODIC = {"smartmoe", "flexmoe", "eplb"}  # They place anew every so many iterations.
 
 
 def run(*command, codes=(0,)):
@@ -52,7 +53,7 @@ def run(*command, codes=(0,)):
 
 def compile_model(options, policy, work, name=None, without=""):
     program = work / (name or policy)
-    more = ["--set", f"parallel.placement.reshard.iterations={options.period}"] * (policy in PERIODIC)
+    more = ["--set", f"parallel.placement.reshard.iterations={options.period}"] * (WHEN.get(policy) == "PERIODIC")
     run(options.hecatec, options.model, "-o", program, "--set", f"parallel.experts={policy}", "--set",
         f"cluster.nodes={options.nodes}", "--set", f"cluster.devices={options.ranks}", *more,
         *options.compile.split(), *without.split())
@@ -67,7 +68,7 @@ def sent_by_nodes(options):
 
 def measure(options, program, load, work):
     log = work / "log"
-    steps = options.steps * (2 if program.name in PERIODIC else 1)
+    steps = options.steps * (2 if WHEN.get(program.name) == "PERIODIC" else 1)
     log.unlink(missing_ok=True)
     before = sent_by_nodes(options)
     real = [] if options.real else ["--pretend", options.device]

@@ -345,10 +345,10 @@ static int64_t most_experts(const struct hec_search *s) {
     return most;
 }
 
-// Re-materialization where the policy leaves it open: fsdp cannot keep all experts of all layers,
+// Re-materialization where the policy leaves it open: nobody can keep all experts of all layers,
 // and what is placed for many iterations stays.
 static int rematerializes(MlirOperation module, const struct hec_search *s) {
-    if (s->policy == hpl_policy_find("fsdp")) return 1;
+    if (hpl_gathers_all(s->policy)) return 1;
     if (s->policy->when == HPL_WHEN_PERIODIC) return 0;
     if (!s->fixed_rematerialize) return -1;
     return hec_setting_is(module, "parallel.placement.rematerialize", "true");

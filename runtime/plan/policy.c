@@ -1,10 +1,17 @@
 // policy.c: the table of policies, calling them, and the check of what they are given.
 #include "runtime/plan/policies.h"
 
-const struct hpl_policy *const hpl_policies[] = {
-    &hpl_policy_quota,     &hpl_policy_hecate, &hpl_policy_eplb,    &hpl_policy_ultraep,
-    &hpl_policy_llep,      &hpl_policy_laer,   &hpl_policy_flexmoe, &hpl_policy_smartmoe,
-    &hpl_policy_fastermoe, &hpl_policy_fsdp,   &hpl_policy_ep,
+#define HPL_POLICY(id, when_, split_, replicas_, source, gate, text)                                \
+    {.name = #id,                                                                                  \
+     .summary = text,                                                                              \
+     .when = HPL_WHEN_##when_,                                                                     \
+     .split = HPL_SPLIT_##split_,                                                                  \
+     .replicas = HPL_REPLICAS_##replicas_,                                                         \
+     .from_shards = HPL_SOURCE_##source == HPL_SOURCE_SHARDS,                                      \
+     .calibrates = HPL_GATE_##gate == HPL_GATE_CALIBRATED,                                         \
+     .place = hpl_place_##id},
+const struct hpl_policy hpl_policies[] = {
+#include "runtime/plan/policies.def"
 };
 
 const int32_t hpl_policy_count = sizeof hpl_policies / sizeof *hpl_policies;
@@ -22,7 +29,7 @@ static bool same_text(const char *a, const char *b) {
 
 const struct hpl_policy *hpl_policy_find(const char *name) {
     for (int32_t i = 0; i < hpl_policy_count; i++) {
-        if (same_text(hpl_policies[i]->name, name)) return hpl_policies[i];
+        if (same_text(hpl_policies[i].name, name)) return &hpl_policies[i];
     }
     return NULL;
 }

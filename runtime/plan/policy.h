@@ -1,4 +1,4 @@
-// policy.h: the one interface of all placement policies, and the table of them.
+// policy.h: the one interface of all placement policies, and the table of them (policies.def).
 //
 // A policy is (sharding, loads, budget, topology) -> plan. Some plan before the gate from a
 // forecast, some after it from the exact counts, some rarely and by moving owners. How rows are
@@ -48,22 +48,42 @@ static inline enum hpl_even hpl_split_even(enum hpl_split split) {
     return split == HPL_SPLIT_ALL ? HPL_EVEN_ALL : HPL_EVEN_NEAREST;
 }
 
+// Replicas of one layer that a policy may ask of a device, at most.
+enum hpl_replicas {
+    HPL_REPLICAS_NONE,
+    HPL_REPLICAS_SLOTS, // The budget's.
+    HPL_REPLICAS_SHARE, // Its share of the experts, and the slots: none of them may be its own.
+    HPL_REPLICAS_OWNED, // As many as it owned at first, and the slots, likewise.
+    HPL_REPLICAS_EVERY, // Every expert.
+};
+
+// Who has a chunk before it is gathered; what the exact counts may do to a plan (policies.def).
+enum hpl_source { HPL_SOURCE_OWNER, HPL_SOURCE_SHARDS };
+enum hpl_gate { HPL_GATE_KEPT, HPL_GATE_CALIBRATED };
+
+// A policy's function: hpl_place calls it. It need not give the workspace back.
+typedef enum hpl_status hpl_place_fn(const struct hpl_problem *problem, struct hpl_plan *plan,
+                                     int64_t *share, struct hpl_work *work);
+
+// A row of policies.def.
 struct hpl_policy {
     const char *name;    // As on the command line.
     const char *summary; // One line.
     enum hpl_when when;
     enum hpl_split split;
-    bool calibrates;   // `place` can add to a present plan.
-    bool from_shards;  // Every chunk is cut over all devices: even its owner gathers it.
-    bool moves_states; // A chunk that changes its owner takes its optimizer states along.
-
-    // hpl_place calls it; it need not give the workspace back.
-    enum hpl_status (*place)(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work);
+    enum hpl_replicas replicas;
+    bool from_shards; // Every chunk is cut over all devices: even its owner gathers it.
+    bool calibrates;  // `place` can add to a present plan.
+    hpl_place_fn *place;
 };
 
-extern const struct hpl_policy *const hpl_policies[];
+extern const struct hpl_policy hpl_policies[];
 extern const int32_t hpl_policy_count;
+
+// Whether every device gathers every expert, more than it can keep of all layers.
+static inline bool hpl_gathers_all(const struct hpl_policy *policy) {
+    return policy->from_shards && policy->replicas == HPL_REPLICAS_EVERY;
+}
 
 // Makes the policy's plan of a problem that hpl_problem_check accepts. `share` [plan->capacity] is
 // written by policies that split as planned; others leave it alone, and it may be NULL. The same

@@ -40,7 +40,7 @@ static int32_t device_for(const struct eplb *p, int32_t expert) {
     return best;
 }
 
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_eplb(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share;
     struct eplb p;
@@ -75,12 +75,3 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     }
     return hpl_draft_finish(&p.draft, plan);
 }
-
-const struct hpl_policy hpl_policy_eplb = {
-    .name = "eplb",
-    .summary = "Redundant experts and balanced packing every --period microbatches",
-    .when = HPL_WHEN_PERIODIC,
-    .split = HPL_SPLIT_ALL,
-    .moves_states = true,
-    .place = place,
-};

@@ -19,7 +19,7 @@ static int32_t count_shadows(const struct hpl_view *view, int32_t experts,
     return count;
 }
 
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_fastermoe(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share;
     struct hpl_draft draft;
@@ -35,11 +35,3 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     }
     return hpl_draft_finish(&draft, plan);
 }
-
-const struct hpl_policy hpl_policy_fastermoe = {
-    .name = "fastermoe",
-    .summary = "Shadows hot experts on all devices, by a model of time (--costs)",
-    .when = HPL_WHEN_EXACT,
-    .split = HPL_SPLIT_NEAREST,
-    .place = place,
-};

@@ -132,7 +132,7 @@ static enum hpl_status begin(struct flexmoe *f, const struct hpl_problem *proble
     return HPL_OK;
 }
 
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_flexmoe(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share;
     struct flexmoe f = {0};
@@ -158,12 +158,3 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     }
     return hpl_draft_finish(&f.draft, plan);
 }
-
-const struct hpl_policy hpl_policy_flexmoe = {
-    .name = "flexmoe",
-    .summary = "Expands hot and shrinks cold experts every --period microbatches; states move",
-    .when = HPL_WHEN_PERIODIC,
-    .split = HPL_SPLIT_NODE,
-    .moves_states = true,
-    .place = place,
-};

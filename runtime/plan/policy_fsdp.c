@@ -3,7 +3,7 @@
 #include "runtime/plan/draft.h"
 #include "runtime/plan/policies.h"
 
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_fsdp(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share, (void)work;
     const int32_t devices = problem->topology->devices;
@@ -16,12 +16,3 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     plan->first[problem->experts] = problem->experts * devices;
     return HPL_OK;
 }
-
-const struct hpl_policy hpl_policy_fsdp = {
-    .name = "fsdp",
-    .summary = "Every device gathers every expert (ZeRO-3)",
-    .when = HPL_WHEN_FORECAST,
-    .split = HPL_SPLIT_NEAREST,
-    .from_shards = true,
-    .place = place,
-};

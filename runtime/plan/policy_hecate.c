@@ -81,7 +81,7 @@ static bool place_one(struct hecate *h, int32_t expert) {
     return true;
 }
 
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_hecate(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share;
     struct hecate h;
@@ -109,12 +109,3 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     }
     return hpl_draft_finish(&h.draft, plan);
 }
-
-const struct hpl_policy hpl_policy_hecate = {
-    .name = "hecate",
-    .summary = "The paper's sparse materialization; --entries is t, --slots is m; even split",
-    .when = HPL_WHEN_FORECAST,
-    .split = HPL_SPLIT_NEAREST,
-    .calibrates = true,
-    .place = place,
-};

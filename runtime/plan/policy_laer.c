@@ -96,7 +96,7 @@ static int64_t cost(struct laer *l, const struct hpl_costs *costs) {
     return hpl_cost(4 * comm, costs->row_send) + hpl_cost(4 * compute, costs->row_compute);
 }
 
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_laer(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share;
     struct laer l;
@@ -126,12 +126,3 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     }
     return hpl_draft_finish(&l.draft, plan);
 }
-
-const struct hpl_policy hpl_policy_laer = {
-    .name = "laer",
-    .summary = "Every device restores --slots experts from all devices' shards; even split",
-    .when = HPL_WHEN_FORECAST,
-    .split = HPL_SPLIT_NODE,
-    .from_shards = true,
-    .place = place,
-};

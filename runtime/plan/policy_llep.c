@@ -55,7 +55,7 @@ static bool is_balanced(const struct llep *l, const struct hpl_topology *topolog
     return true;
 }
 
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_llep(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     const struct hpl_topology *topology = problem->topology;
     const int32_t experts = problem->experts, devices = topology->devices;
@@ -89,11 +89,3 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     }
     return hpl_rival_pieces(problem, pieces, plan, share);
 }
-
-const struct hpl_policy hpl_policy_llep = {
-    .name = "llep",
-    .summary = "Spills rows above 1.1 times the mean to the least loaded devices; exact counts",
-    .when = HPL_WHEN_EXACT,
-    .split = HPL_SPLIT_PLANNED,
-    .place = place,
-};

@@ -251,7 +251,7 @@ static void count_entered(struct hpl_quota *q) {
     }
 }
 
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_quota(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share;
     struct hpl_quota q = {.problem = problem};
@@ -274,12 +274,3 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     }
     return status;
 }
-
-const struct hpl_policy hpl_policy_quota = {
-    .name = "quota",
-    .summary = "Replicas under budgets of slots, entries and bytes, exact quotas, topology first",
-    .when = HPL_WHEN_FORECAST,
-    .split = HPL_SPLIT_QUOTA,
-    .calibrates = true,
-    .place = place,
-};

@@ -39,7 +39,7 @@ static void permute(struct permutation *p, const struct hpl_problem *problem,
     }
 }
 
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_smartmoe(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     (void)share;
     const int32_t experts = problem->experts, devices = problem->topology->devices;
@@ -62,12 +62,3 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     for (int32_t e = 0; e < experts; e++) plan->holder[e] = adopt ? p.owner[e] : owner[e];
     return HPL_OK;
 }
-
-const struct hpl_policy hpl_policy_smartmoe = {
-    .name = "smartmoe",
-    .summary = "Permutes experts every --period microbatches; states move",
-    .when = HPL_WHEN_PERIODIC,
-    .split = HPL_SPLIT_NEAREST,
-    .moves_states = true,
-    .place = place,
-};

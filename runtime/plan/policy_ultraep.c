@@ -75,7 +75,7 @@ static bool fits(struct ultraep *u, struct hpl_level level) {
     return all;
 }
 
-static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_ultraep(const struct hpl_problem *problem, struct hpl_plan *plan,
                              int64_t *share, struct hpl_work *work) {
     const int32_t experts = problem->experts, devices = problem->topology->devices;
     struct ultraep u = {
@@ -108,11 +108,3 @@ static enum hpl_status place(const struct hpl_problem *problem, struct hpl_plan 
     fits(&u, high);
     return hpl_rival_pieces(problem, u.pieces, plan, share);
 }
-
-const struct hpl_policy hpl_policy_ultraep = {
-    .name = "ultraep",
-    .summary = "Replicas and quotas by the least feasible cap; exact counts, no network topology",
-    .when = HPL_WHEN_EXACT,
-    .split = HPL_SPLIT_PLANNED,
-    .place = place,
-};

@@ -1,7 +1,6 @@
 // slots.c: how many replicas a policy may ask of a device, and their bytes.
 #include "runtime/plan/slots.h"
 
-#include "runtime/plan/policies.h"
 #include "runtime/plan/schedule.h"
 #include "runtime/plan/work.h"
 
@@ -9,21 +8,16 @@
 // message.
 enum { SEGMENT_BYTES = 256 << 10, SEGMENT_LEAST = 16 << 10, SEGMENTS = 4, LINE = 64 };
 
-// Policies that replicate by need alone may fill a device with every expert. Those that place copies
-// anew give a device as many as its share, or as it owned at first, and its slots: none of them may be
-// its own.
 static int64_t most_replicas(const struct hpl_slots_request *request) {
-    const struct hpl_policy *policy = request->policy;
     const int64_t share = (request->experts + request->devices - 1) / request->devices;
-    const int64_t owned = hpl_max(share, request->owned);
-    if (policy == &hpl_policy_ep || policy == &hpl_policy_smartmoe) return 0;
-    if (policy == &hpl_policy_fsdp || policy == &hpl_policy_fastermoe ||
-        policy == &hpl_policy_llep) {
-        return request->experts;
+    switch (request->policy->replicas) {
+    case HPL_REPLICAS_NONE: return 0;
+    case HPL_REPLICAS_SLOTS: return request->slots;
+    case HPL_REPLICAS_SHARE: return share + request->slots;
+    case HPL_REPLICAS_OWNED: return hpl_max(share, request->owned) + request->slots;
+    case HPL_REPLICAS_EVERY: return request->experts;
     }
-    if (policy == &hpl_policy_eplb) return share + request->slots;
-    if (policy == &hpl_policy_flexmoe) return owned + request->slots;
-    return request->slots;
+    return request->experts;
 }
 
 static int64_t divide_up(int64_t count, int64_t by) {

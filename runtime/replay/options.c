@@ -26,7 +26,7 @@ static const char help[] =
     "forecast\n"
     "  --forecast-age=0     stored iterations between forecast and use; 0: the last microbatch\n"
     "  --window=1           microbatches whose mean is the forecast (4 when older)\n"
-    "  --period=4           microbatches between plans of smartmoe, flexmoe, eplb\n"
+    "  --period=4           microbatches between plans of policies that keep theirs\n"
     "  --calibrate=no       no, worth (when it saves more time than it takes) or always\n"
     "  --reserve=0          slots that the plan before the gate leaves to calibration\n"
     "  --dispatch=policy    how rows are split over holders: as the policy does it, quota "
@@ -109,7 +109,7 @@ static void add_policies(struct options *options, const char *names) {
 
 static _Noreturn void list_policies(void) {
     for (int32_t i = 0; i < hpl_policy_count; i++) {
-        printf("%-10s %s\n", hpl_policies[i]->name, hpl_policies[i]->summary);
+        printf("%-10s %s\n", hpl_policies[i].name, hpl_policies[i].summary);
     }
     exit(REPLAY_OK);
 }

@@ -24,6 +24,7 @@ import filecmp
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ import cover
 import records
 
 HERE = pathlib.Path(__file__).resolve().parent
+POLICIES = re.findall(r"^HPL_POLICY\((\w+)", (HERE.parents[1] / "runtime/plan/policies.def").read_text(), re.MULTILINE)
 SEQUENCES = 16  # Over all ranks, of a step's iteration; with several microbatches, of that many.
 POSITIONS = 16
 CAPTURED = (0, 1, 3, 7)
@@ -46,8 +48,7 @@ BOUNDS = {"fp64": (1e-12, 1e-12, 1e-12, 1e-12), "fp32": (2e-6, 2e-5, 2e-6, 1e-5)
 
 # Every dimension's first value is what cases have that the others make no difference to.
 DIMENSIONS = {
-    "experts": ["ep", "replicate", "fssdp", "hecate", "quota", "fsdp", "fastermoe", "smartmoe",
-                "flexmoe", "laer", "llep", "ultraep", "eplb"],
+    "experts": ["ep", "replicate", "fssdp", *(policy for policy in POLICIES if policy != "ep")],
     "ranks": [2, 4, 8, 1],
     "nodes": [1, 2, 4],
     "dense": ["replicate", "shard"],

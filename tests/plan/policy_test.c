@@ -283,10 +283,10 @@ int main(void) {
     for (size_t t = 0; t < sizeof each / sizeof *each; t++) {
         for (int32_t i = 0; i < hpl_policy_count; i++, count++) {
             snprintf(names[count], sizeof names[count], "%s(%s)", each[t].name,
-                     hpl_policies[i]->name);
+                     hpl_policies[i].name);
             tests[count] = (struct CMUnitTest){.name = names[count],
                                                .test_func = each[t].run,
-                                               .initial_state = (void *)hpl_policies[i]};
+                                               .initial_state = (void *)&hpl_policies[i]};
         }
     }
     tests[count++] = (struct CMUnitTest)cmocka_unit_test_prestate(calibration_only_adds,

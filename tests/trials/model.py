@@ -1,10 +1,13 @@
 """Random models: text that compiles, and what is to be known about it."""
 import dataclasses
+import re
 import struct
+from pathlib import Path
+
+TABLE = Path(__file__).resolve().parents[2] / "runtime" / "plan" / "policies.def"
 
 WIDTHS = [1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 24, 32, 33, 48]
-POLICIES = ["fssdp", "ep", "replicate", "quota", "hecate", "fsdp", "fastermoe", "smartmoe", "flexmoe", "eplb", "laer", "llep",
-            "ultraep"]
+POLICIES = ["fssdp", "replicate", *re.findall(r"^HPL_POLICY\((\w+)", TABLE.read_text(), re.MULTILINE)]
 ACTIVATIONS = ["silu", "gelu", "gelu_erf", "relu", "sigmoid", "tanh"]
 EXPERTS = ["swiglu", "plain", "biased", "alone"]
 BLOCKS = """
