@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "codegen/c/emit_c.h"
 #include "codegen/driver/cc.h"
 #include "codegen/driver/crash.h"
 #include "codegen/driver/output.h"
 #include "codegen/driver/report.h"
 #include "codegen/driver/version.h"
-#include "codegen/emit_c.h"
 #include "ir/build.h"
 #include "lang/base/str.h"
 #include "lang/check.h"

@@ -1,5 +1,5 @@
 // C identifiers from the names of a model.
-#include "codegen/ident.h"
+#include "codegen/text/ident.h"
 
 #include <ctype.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // The writer of emitted text: wrapping, comments, blank lines.
-#include "codegen/writer.h"
+#include "codegen/text/writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/emit_c.h"
+#include "codegen/c/emit_c.h"
 #include "passes/movement.h"
 #include "passes/pipeline.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,0 +1,91 @@
+// Sums and movement inside the arena: sum, copy, stash, accumulate.
+#include <string.h>
+
+#include "codegen/c/nest.h"
+#include "codegen/c/ops.h"
+#include "codegen/host/keyed.h"
+#include "ir/ops/fused.h"
+
+// A sum that is neither over the leading nor over the trailing dimensions: loops over what is
+// kept, around a loop over what is summed, in ascending order.
+static void emit_general_sum(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue a = hec_operand(op, 0), r = hec_result(op, 0);
+    const MlirType type[] = {mlirValueGetType(a), mlirValueGetType(r)};
+    const struct hec_tensor ta = hec_tensor_of(type[0]), tr = hec_tensor_of(type[1]);
+    struct hec_tensor order = tr; // What is kept, then what is summed.
+    for (int i = 0; i < ta.rank; i++) {
+        if (hec_tensor_find(&tr, ta.dim[i]) < 0) hec_tensor_append(&order, ta.dim[i], ta.size[i]);
+    }
+    struct hec_nest nest = hec_nest_of(order, 2, type);
+    struct hec_writer *body = &e->function->body;
+    const char *from = hec_element(e, a, hec_nest_index(e, &nest, type[0]));
+    const char *to = hec_element(e, r, hec_nest_index(e, &nest, type[1]));
+    int kept = 0;
+    while (kept < nest.loops && nest.first[kept] < tr.rank) kept++;
+    hec_nest_heads(e, &nest, 0, kept);
+    hec_statement(e, "%s sum = 0;", e->real);
+    hec_nest_heads(e, &nest, kept, nest.loops);
+    hec_statement(e, "sum += %s;", from);
+    for (int i = kept; i < nest.loops; i++) hec_close(body, "}");
+    hec_statement(e, "%s %s sum;", to, hec_value_home(e, r).adds ? "+=" : "=");
+    for (int i = 0; i < kept; i++) hec_close(body, "}");
+}
+
+// Whether r has the dimensions from .. of `a`, and no others.
+static bool is_part(const struct hec_tensor *a, const struct hec_tensor *r, int from) {
+    for (int i = 0; i < r->rank; i++) {
+        if (!mlirStringRefEqual(a->dim[from + i], r->dim[i])) return false;
+    }
+    return true;
+}
+
+void hec_emit_sum(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue a = hec_operand(op, 0), r = hec_result(op, 0);
+    const struct hec_tensor ta = hec_tensor_of(mlirValueGetType(a));
+    const struct hec_tensor tr = hec_tensor_of(mlirValueGetType(r));
+    if (hec_value_home(e, r).kind == HEC_HOME_NONE) return;
+    if (tr.rank > ta.rank) {
+        hec_emit_fault(e, op, "sums %d dimensions to %d", ta.rank, tr.rank);
+    } else if (is_part(&ta, &tr, 0)) {
+        hec_statement(e, "hk_sum_columns_%s(%s, %s, %s, %s, %s);", e->suffix, hec_ref(e, r),
+                      hec_ref(e, a), hec_product(e, &ta, 0, tr.rank),
+                      hec_product(e, &ta, tr.rank, ta.rank), hec_write_mode(e, op, 0));
+    } else if (is_part(&ta, &tr, ta.rank - tr.rank)) {
+        const int split = ta.rank - tr.rank;
+        hec_statement(e, "hk_sum_rows_%s(%s, %s, %s, %s, %s);", e->suffix, hec_ref(e, r),
+                      hec_ref(e, a), hec_product(e, &ta, 0, split),
+                      hec_product(e, &ta, split, ta.rank), hec_write_mode(e, op, 0));
+    } else {
+        emit_general_sum(e, op);
+    }
+}
+
+void hec_emit_copy(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue a = hec_operand(op, 0), r = hec_result(op, 0);
+    const struct hec_home home = hec_value_home(e, r);
+    if (home.kind == HEC_HOME_NONE) return;
+    hec_nest_copy(e, hec_ref(e, r), hec_ref(e, a), mlirValueGetType(r), home.adds);
+}
+
+// ---- stash and accumulate
+
+void hec_emit_stash(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_home target = hec_keyed_home(e, op);
+    const MlirValue value = hec_operand(op, 0);
+    if (mlirOperationIsNull(target.symbol)) {
+        hec_emit_fault(e, op, "stashes into a slot that does not exist");
+        return;
+    }
+    hec_nest_copy(e, hec_home_ref(e, &target), hec_ref(e, value), mlirValueGetType(value), false);
+}
+
+void hec_emit_accumulate(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_home target = hec_keyed_home(e, op);
+    const MlirValue value = hec_operand(op, 0);
+    if (mlirOperationIsNull(target.symbol) || hec_home_is_panels(&target) ||
+        !mlirOperationIsNull(hec_set_of(e, target.symbol))) {
+        hec_emit_fault(e, op, "adds a tensor to a gradient that is kept in another layout");
+        return;
+    }
+    hec_nest_copy(e, hec_home_ref(e, &target), hec_ref(e, value), mlirValueGetType(value), true);
+}

@@ -1,0 +1,298 @@
+// Elementwise operations, alone or fused: one loop nest, whose body is one expression per output.
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/c/nest.h"
+#include "codegen/c/ops.h"
+
+// How tightly the outermost operator of an expression binds.
+enum level { TERNARY, SUM, PRODUCT, UNARY, PRIMARY };
+
+struct expression {
+    const char *text;
+    enum level level;
+};
+
+static const struct {
+    enum hec_op op;
+    const char *text; // Of an operator: with its blanks. Of a function: its name without suffix.
+    enum level level;
+} forms[] = {
+    {HEC_OP_add, " + ", SUM},
+    {HEC_OP_sub, " - ", SUM},
+    {HEC_OP_mul, " * ", PRODUCT},
+    {HEC_OP_div, " / ", PRODUCT},
+    {HEC_OP_minimum, " < ", TERNARY},
+    {HEC_OP_maximum, " > ", TERNARY},
+    {HEC_OP_neg, "-", UNARY},
+    {HEC_OP_silu, "silu", PRIMARY},
+    {HEC_OP_gelu, "gelu", PRIMARY},
+    {HEC_OP_gelu_erf, "gelu_erf", PRIMARY},
+    {HEC_OP_relu, "relu", PRIMARY},
+    {HEC_OP_sigmoid, "sigmoid", PRIMARY},
+    {HEC_OP_tanh, "tanh", PRIMARY},
+    {HEC_OP_exp, "exp", PRIMARY},
+    {HEC_OP_silu_grad, "silu_grad", PRIMARY},
+    {HEC_OP_gelu_grad, "gelu_grad", PRIMARY},
+    {HEC_OP_gelu_erf_grad, "gelu_erf_grad", PRIMARY},
+    {HEC_OP_relu_grad, "relu_grad", PRIMARY},
+    {HEC_OP_sigmoid_grad, "sigmoid_grad", PRIMARY},
+    {HEC_OP_tanh_grad, "tanh_grad", PRIMARY},
+};
+
+// `x`, in brackets where an operator around it would take it apart. The right side of `-` and `/`
+// needs them at its own level, too; so does that of `+` and `*`, since rounding tells the order.
+static const char *at_least(struct hec_emitter *e, struct expression x, enum level level) {
+    return x.level >= level ? x.text : HEC_TEXT(e, "(%s)", x.text);
+}
+
+static struct expression apply(struct hec_emitter *e, MlirOperation op,
+                               const struct expression *x) {
+    const enum hec_op id = hec_op_of(op);
+    if (id == HEC_OP_fill) {
+        const double value = hec_get_float(op, "value");
+        return (struct expression){hec_real(e, value), value < 0 ? UNARY : PRIMARY};
+    }
+    if (id == HEC_OP_sqrt) {
+        const char *f = strcmp(e->suffix, "f32") == 0 ? "f" : "";
+        return (struct expression){HEC_TEXT(e, "sqrt%s(%s)", f, x[0].text), PRIMARY};
+    }
+    if (id == HEC_OP_select_less) {
+        return (struct expression){HEC_TEXT(e, "%s < %s ? %s : %s == %s ? %s * %s : %s", x[0].text,
+                                            x[1].text, x[2].text, x[0].text, x[1].text,
+                                            hec_real(e, 0.5), x[2].text, hec_real(e, 0)),
+                                   TERNARY};
+    }
+    size_t i = 0;
+    while (forms[i].op != id) i++; // hec_is_elementwise has seen it.
+    const char *text = forms[i].text;
+    const enum level level = forms[i].level;
+    switch (level) {
+    case TERNARY:
+        text = HEC_TEXT(e, "%s%s%s ? %s : %s", x[0].text, text, x[1].text, x[0].text, x[1].text);
+        break;
+    case SUM:
+    case PRODUCT:
+        text = HEC_TEXT(e, "%s%s%s", at_least(e, x[0], level), text, at_least(e, x[1], level + 1));
+        break;
+    case UNARY:
+        text = HEC_TEXT(e, "-%s", at_least(e, x[0], PRIMARY));
+        break;
+    case PRIMARY:
+        text = HEC_TEXT(e, "hk_%s_%s(%s%s%s)", text, e->suffix, x[0].text,
+                        mlirOperationGetNumOperands(op) > 1 ? ", " : "",
+                        mlirOperationGetNumOperands(op) > 1 ? x[1].text : "");
+        break;
+    }
+    return (struct expression){text, level};
+}
+
+static bool is_elementwise(MlirOperation op) {
+    const enum hec_op id = hec_op_of(op);
+    if (id == HEC_OP_fill || id == HEC_OP_sqrt || id == HEC_OP_select_less) return true;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (forms[i].op == id) return true;
+    }
+    return false;
+}
+
+// Operations that mention an operand twice need it as a name or an element.
+static bool mentions_twice(MlirOperation op) {
+    const enum hec_op id = hec_op_of(op);
+    return id == HEC_OP_select_less || id == HEC_OP_minimum || id == HEC_OP_maximum;
+}
+
+static void write_result(struct hec_emitter *e, const struct hec_nest *nest, MlirValue result,
+                         const char *text, bool alone) {
+    const struct hec_home home = hec_value_home(e, result);
+    if (home.kind == HEC_HOME_NONE) return;
+    const char *index = hec_nest_index(e, nest, mlirValueGetType(result));
+    const char *line =
+        HEC_TEXT(e, "%s %s %s;", hec_element(e, result, index), home.adds ? "+=" : "=", text);
+    if (alone) {
+        hec_nest_statement(e, nest, line);
+    } else {
+        hec_statement(e, "%s", line);
+    }
+}
+
+void hec_emit_elementwise(struct hec_emitter *e, MlirOperation op) {
+    MlirType type[5];
+    struct expression x[4];
+    const int operands = (int)mlirOperationGetNumOperands(op);
+    assert(operands <= 4);
+    const MlirValue result = hec_result(op, 0);
+    const struct hec_home home = hec_value_home(e, result);
+    if (home.kind == HEC_HOME_NONE) return;
+    for (int i = 0; i < operands; i++) type[i] = mlirValueGetType(hec_operand(op, i));
+    type[operands] = mlirValueGetType(result);
+    const struct hec_nest nest = hec_nest_of(hec_tensor_of(type[operands]), operands + 1, type);
+    for (int i = 0; i < operands; i++) {
+        const char *at = hec_nest_index(e, &nest, type[i]);
+        x[i] = (struct expression){hec_element(e, hec_operand(op, i), at), PRIMARY};
+    }
+    const char *index = hec_nest_index(e, &nest, type[operands]);
+    const char *to = hec_element(e, result, index);
+    if (hec_op_is(op, HEC_OP_add) && !home.adds && strcmp(to, x[0].text) == 0) {
+        hec_nest_statement(e, &nest, HEC_TEXT(e, "%s += %s;", to, x[1].text));
+    } else {
+        write_result(e, &nest, result, apply(e, op, x).text, true);
+    }
+}
+
+// ---- fused
+
+// What a value of the region stands for.
+struct fused {
+    struct hec_map number; // Value -> index + 1.
+    HEC_VEC(struct expression) expressions;
+};
+
+static void set_expression(struct hec_emitter *e, struct fused *fused, MlirValue value,
+                           struct expression x) {
+    HEC_PUSH(&e->arena, &fused->expressions, x);
+    *hec_map_at(&fused->number, value.ptr) = fused->expressions.count;
+}
+
+static struct expression get_expression(const struct fused *fused, MlirValue value) {
+    const intptr_t number = hec_map_get(&fused->number, value.ptr);
+    return number ? fused->expressions.item[number - 1] : (struct expression){"0", PRIMARY};
+}
+
+// How often a value is mentioned; an operation that mentions its operands twice counts so.
+static int mentions(MlirValue value) {
+    int count = 0;
+    for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use);
+         use = mlirOpOperandGetNextUse(use)) {
+        count += mentions_twice(mlirOpOperandGetOwner(use)) ? 2 : 1;
+    }
+    return count;
+}
+
+static void fuse_operation(struct hec_emitter *e, struct fused *fused, MlirOperation op) {
+    enum { LONGEST = 56 }; // Of an expression inside another one.
+    if (!is_elementwise(op)) {
+        hec_emit_fault(e, op, "cannot stand in moe.fused");
+        return;
+    }
+    struct expression x[4];
+    for (int i = 0; i < (int)mlirOperationGetNumOperands(op) && i < 4; i++) {
+        x[i] = get_expression(fused, hec_operand(op, i));
+    }
+    const MlirValue result = hec_result(op, 0);
+    struct expression made = apply(e, op, x);
+    if (hec_op_of(op) != HEC_OP_fill && (mentions(result) > 1 || strlen(made.text) > LONGEST)) {
+        const MlirStringRef name = hec_value_name(result);
+        const char *local = hec_ident(&e->function->names, name, "t");
+        hec_statement(e, "const %s %s = %s;", e->real, local, made.text);
+        made = (struct expression){local, PRIMARY};
+    }
+    set_expression(e, fused, result, made);
+}
+
+// The space of the loops: the largest output; every output must have all its dimensions.
+static bool fused_space(struct hec_emitter *e, MlirOperation op, struct hec_tensor *space) {
+    *space = hec_tensor_of(mlirValueGetType(hec_result(op, 0)));
+    for (int i = 1; i < (int)mlirOperationGetNumResults(op); i++) {
+        const struct hec_tensor t = hec_tensor_of(mlirValueGetType(hec_result(op, i)));
+        bool same = t.rank == space->rank;
+        for (int d = 0; same && d < t.rank; d++) same = hec_tensor_find(space, t.dim[d]) >= 0;
+        if (same) continue;
+        hec_emit_fault(e, op, "has outputs of different dimensions");
+        return false;
+    }
+    return true;
+}
+
+// Stores all outputs. An output may take the memory of an input, so no expression reads memory after
+// the first store.
+static void store_results(struct hec_emitter *e, const struct fused *fused,
+                          const struct hec_nest *nest, MlirOperation op, MlirOperation yield) {
+    enum { OUTPUTS_MAX = 64 };
+    const char *text[OUTPUTS_MAX];
+    const int results = (int)mlirOperationGetNumResults(op);
+    for (int i = 0; i < results; i++) {
+        const MlirValue value = hec_operand(yield, i);
+        text[i] = get_expression(fused, value).text;
+        if (i == 0 || !strchr(text[i], '[')) continue;
+        const char *local = hec_ident(&e->function->names, hec_value_name(value), "t");
+        hec_statement(e, "const %s %s = %s;", e->real, local, text[i]);
+        text[i] = local;
+    }
+    for (int i = 0; i < results; i++) write_result(e, nest, hec_result(op, i), text[i], false);
+}
+
+// Writes the loops of moe.fused over `nest`, which has been made for all its tensors.
+static void emit_loops(struct hec_emitter *e, MlirOperation op, const struct hec_nest *nest) {
+    const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+    const int operands = (int)mlirOperationGetNumOperands(op);
+    const int results = (int)mlirOperationGetNumResults(op);
+    struct fused fused = {0};
+    for (int i = 0; i < operands; i++) {
+        const char *index = hec_nest_index(e, nest, mlirValueGetType(hec_operand(op, i)));
+        const struct expression x = {hec_element(e, hec_operand(op, i), index), PRIMARY};
+        set_expression(e, &fused, mlirBlockGetArgument(body, i), x);
+    }
+    for (int i = 0; i < results; i++) hec_ref(e, hec_result(op, i)); // Declared before the loop.
+
+    // The body is written aside: where it is one statement, it goes on the line of its loop.
+    struct hec_writer *const text = &e->function->body;
+    struct hec_writer outside = *text;
+    *text = (struct hec_writer){.arena = &e->arena, .indent = outside.indent + nest->loops};
+    MlirOperation inner = mlirBlockGetFirstOperation(body);
+    for (; !mlirOperationIsNull(inner) && !hec_op_is(inner, HEC_OP_YIELD);
+         inner = mlirOperationGetNextInBlock(inner)) {
+        fuse_operation(e, &fused, inner);
+    }
+    if ((int)mlirOperationGetNumOperands(inner) != results) {
+        hec_emit_fault(e, op, "has %d outputs, which its vector.yield does not match", results);
+        return;
+    }
+    const bool single = results == 1 && text->length == 0;
+    if (!single) store_results(e, &fused, nest, op, inner);
+    const struct hec_writer statements = *text;
+    *text = outside;
+    if (single) {
+        const struct expression x = get_expression(&fused, hec_operand(inner, 0));
+        write_result(e, nest, hec_result(op, 0), x.text, true);
+    } else {
+        hec_nest_open(e, nest);
+        hec_append(text, &statements);
+        hec_nest_close(e, nest);
+    }
+    hec_map_free(&fused.number);
+}
+
+enum { VALUES_MAX = 64 };
+
+static bool check_fused(struct hec_emitter *e, MlirOperation op) {
+    const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+    const int operands = (int)mlirOperationGetNumOperands(op);
+    const int results = (int)mlirOperationGetNumResults(op);
+    if (operands + results <= VALUES_MAX && (int)mlirBlockGetNumArguments(body) == operands &&
+        results > 0)
+        return true;
+    hec_emit_fault(e, op, "has %d inputs and %d outputs, which its region does not match", operands,
+                   results);
+    return false;
+}
+
+void hec_emit_fused(struct hec_emitter *e, MlirOperation op) {
+    const int operands = (int)mlirOperationGetNumOperands(op);
+    const int results = (int)mlirOperationGetNumResults(op);
+    struct hec_tensor space;
+    if (!check_fused(e, op) || !fused_space(e, op, &space)) return;
+    MlirType type[VALUES_MAX];
+    for (int i = 0; i < operands; i++) type[i] = mlirValueGetType(hec_operand(op, i));
+    for (int i = 0; i < results; i++) type[operands + i] = mlirValueGetType(hec_result(op, i));
+    const struct hec_nest nest = hec_nest_of(space, operands + results, type);
+    emit_loops(e, op, &nest);
+}
+
+void hec_emit_fused_block(struct hec_emitter *e, MlirOperation op, int rows) {
+    struct hec_tensor space;
+    if (!check_fused(e, op) || !fused_space(e, op, &space)) return;
+    const struct hec_nest nest = hec_nest_of_block(space, rows);
+    emit_loops(e, op, &nest);
+}

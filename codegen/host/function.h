@@ -1,0 +1,39 @@
+// The C function being written: its local variables, and how values become expressions in it.
+#ifndef HECATE_CODEGEN_HOST_FUNCTION_H
+#define HECATE_CODEGEN_HOST_FUNCTION_H
+
+#include "codegen/host/emitter.h"
+#include "codegen/host/home.h"
+
+struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
+                                        MlirStringRef group);
+// A function whose temporaries are those of the current one: what a product does with a block.
+struct hec_function *hec_function_begin_block(struct hec_emitter *e);
+void hec_function_end(struct hec_emitter *e, const char *head);
+void hec_scope_enter(struct hec_emitter *e);
+void hec_scope_leave(struct hec_emitter *e);
+
+// Writes a statement or a line of the current function.
+#define hec_statement(e, ...) hec_line(&(e)->function->body, __VA_ARGS__)
+
+// The name that a temporary for the value has, made unique; empty: it has none.
+MlirStringRef hec_temporary_name(MlirValue value);
+// Makes a value a temporary of the current function, whoever mentions it first.
+void hec_own(struct hec_emitter *e, MlirValue value);
+// A pointer to the value's first element, declared first where it is a local variable. "NULL" for
+// a value without memory.
+const char *hec_ref(struct hec_emitter *e, MlirValue value);
+// The same for a place that is no value: a slot or a gradient.
+const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home);
+// The row of a home behind its symbol's member: "[i]", "[layers]"; "" for none.
+const char *hec_home_row(struct hec_emitter *e, const struct hec_home *home);
+// Element `index` of it.
+const char *hec_element(struct hec_emitter *e, MlirValue value, const char *index);
+// The table of chunk pointers a value of a set lives in, and the constant for its offset there.
+const char *hec_chunk(struct hec_emitter *e, MlirValue value);
+const char *hec_chunk_offset(struct hec_emitter *e, MlirValue value);
+// "HK_ADD" or "HK_STORE" for result `index`; "HK_PANELS" or "HK_ROWS".
+const char *hec_write_mode(struct hec_emitter *e, MlirOperation op, int index);
+const char *hec_layout(struct hec_emitter *e, MlirValue value);
+
+#endif

@@ -1,0 +1,21 @@
+// What a target prints.
+#ifndef HECATE_CODEGEN_HOST_PRINTER_H
+#define HECATE_CODEGEN_HOST_PRINTER_H
+
+#include "ir/op.h"
+
+struct hec_emitter;
+
+// Writes the statements of one operation into the current function.
+typedef void hec_emit_op(struct hec_emitter *e, MlirOperation op);
+
+// A target's part of the emitter. Everything else of a program is the same for all targets that emit
+// one (this folder).
+struct hec_printer {
+    const char *target; // "cpu"
+    // What prints operations of this kind; NULL: the target has nothing for them. Never asked for
+    // operations that this folder prints or that have no text (calls.h).
+    hec_emit_op *(*of)(enum hec_op op);
+};
+
+#endif

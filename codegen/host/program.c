@@ -1,0 +1,184 @@
+// The emitter: puts the parts of the program together.
+#include "codegen/host/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/host/body.h"
+#include "codegen/host/dims.h"
+#include "codegen/host/emitter.h"
+#include "codegen/host/model.h"
+#include "codegen/host/symbols.h"
+#include "codegen/host/tables.h"
+
+// The element type of the model's reals.
+static bool find_real(struct hec_emitter *e) {
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    for (int i = 0; i < all.count && !e->real; i++) {
+        if (!hec_op_is(all.op[i], HEC_OP_param)) continue;
+        const MlirType element = mlirShapedTypeGetElementType(hec_get_type(all.op[i], "type"));
+        e->real = mlirTypeIsAF64(element) ? "double" : "float";
+        e->suffix = mlirTypeIsAF64(element) ? "f64" : "f32";
+    }
+    free(all.op);
+    if (!e->real) hec_emit_fault(e, e->module, "has no parameters");
+    return e->real;
+}
+
+// What the attributes of `op` must be for the emitter to rely on them.
+static bool has_ints(struct hec_emitter *e, MlirOperation op, const char *const *keys) {
+    for (; *keys; keys++) {
+        const MlirAttribute value = mlirOperationGetAttributeByName(op, HEC_STR(*keys));
+        if (!mlirAttributeIsNull(value) && mlirAttributeIsAInteger(value) &&
+            mlirIntegerAttrGetValueInt(value) >= 0) {
+            continue;
+        }
+        hec_emit_fault(e, op, "lacks %s: run place-buffers first", *keys);
+        return false;
+    }
+    return true;
+}
+
+static bool check_module(struct hec_emitter *e) {
+    static const char *const of_module[] = {"hecate.arena_bytes", "hecate.param_elements",
+                                            "hecate.batch",       "hecate.vocabulary",
+                                            "hecate.positions",   NULL};
+    static const char *const of_param[] = {"offset", "elements", NULL};
+    static const char *const of_slot[] = {"offset", "stride", NULL};
+    static const char *const of_set[] = {"offset", "chunk_elements", NULL};
+    static const char *const of_ranks[] = {"hecate.world", "hecate.bucket", NULL};
+    bool sound = has_ints(e, e->module, of_module);
+    if (sound && hec_has_attr(e->module, "hecate.world")) sound = has_ints(e, e->module, of_ranks);
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    for (int i = 0; sound && i < all.count; i++) {
+        const MlirOperation op = all.op[i];
+        if (hec_op_is(op, HEC_OP_param)) sound = has_ints(e, op, of_param);
+        if (hec_op_is(op, HEC_OP_slot)) sound = has_ints(e, op, of_slot);
+        if (hec_op_is(op, HEC_OP_set)) sound = has_ints(e, op, of_set);
+        e->sends_rows |= hec_op_is(op, HEC_OP_set) && hec_has_attr(op, "rows_max");
+        if (sound && hec_op_is(op, HEC_OP_param) && hec_has_attr(op, "set") &&
+            mlirOperationIsNull(hec_set_of(e, op))) {
+            hec_emit_fault(e, op, "belongs to a set that does not exist");
+            sound = false;
+        }
+    }
+    free(all.op);
+    if (!sound) return false;
+    e->batch = hec_get_int(e->module, "hecate.batch");
+    e->positions = hec_get_int(e->module, "hecate.positions");
+    e->world = hec_has_attr(e->module, "hecate.world") ? hec_get_int(e->module, "hecate.world") : 1;
+    if (e->batch < 1 || e->positions < 1) {
+        hec_emit_fault(e, e->module, "has no tokens");
+        return false;
+    }
+    const MlirOperation forward = hec_find_symbol(e->module, HEC_STR("forward"));
+    if (mlirOperationIsNull(forward)) {
+        hec_emit_fault(e, e->module, "has no function @forward");
+        return false;
+    }
+    const struct hec_tensor ids =
+        hec_tensor_of(mlirValueGetType(mlirBlockGetArgument(hec_func_body(forward), 0)));
+    e->positions_dim = ids.dim[1];
+    return true;
+}
+
+static void reserve_names(struct hec_emitter *e) {
+    static const char *const own[] = {"backward", "begin",  "bind",    "bind_rounded", "forward",
+                                      "loads",    "params", "program", "sets",         "settings"};
+    static const char *const members[] = {
+        "batch",   "dense", "experts", "grad",  "ids",   "noise",   "param",     "rounded",
+        "routing", "rows",  "saved",   "scale", "share", "targets", "iteration", "step_loads"};
+    e->group_names.members = true;
+    e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        hec_ident_reserve(&e->globals, own[i]);
+    }
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        hec_ident_reserve(&e->group_names, members[i]);
+    }
+    if (hec_has_movement(e)) {
+        hec_ident_reserve(&e->globals, "movement");
+        hec_ident_reserve(&e->group_names, "fssdp");
+    }
+    e->name = hec_ident(&(struct hec_idents){.arena = &e->arena},
+                        hec_get_string(e->module, "sym_name"), "model");
+}
+
+static const char *mebibytes(struct hec_emitter *e, double bytes) {
+    return HEC_TEXT(e, "%.1f MiB", bytes / (1024 * 1024));
+}
+
+static void write_head(struct hec_emitter *e, struct hec_writer *out) {
+    const MlirStringRef source = hec_get_string(e->module, "hecate.source");
+    const MlirStringRef passes = hec_get_string(e->module, "hecate.passes");
+    const double size = strcmp(e->real, "float") == 0 ? 4 : 8;
+    const double params = size * (double)hec_get_int(e->module, "hecate.param_elements");
+    hec_comment(out, "Written by hecatec %s from %.*s.", e->options->version, (int)source.length,
+                source.data);
+    hec_comment(out, "Do not edit: change the model and compile again.");
+    hec_line(out, "//");
+    const char *precision = size == 8 ? "fp64" : hec_has_rounded(e) ? "bf16" : "fp32";
+    hec_comment(out, "  target   %s, %s%s", e->printer->target, precision,
+                e->world > 1 ? HEC_TEXT(e, ", %" PRId64 " ranks", e->world) : "");
+    hec_comment(out, "  memory   %s of parameters, as much for gradients, %s for everything else",
+                mebibytes(e, params),
+                mebibytes(e, (double)hec_get_int(e->module, "hecate.arena_bytes")));
+    // Pass names, as many on a line as fit.
+    const char *line = "  passes  ";
+    for (size_t i = 0; i < passes.length;) {
+        size_t end = i;
+        while (end < passes.length && passes.data[end] != ',') end++;
+        const int length = (int)(end - i);
+        if (strlen(line) + (size_t)length > HEC_COLUMNS - 8) {
+            hec_comment(out, "%s", line);
+            line = "          ";
+        }
+        line = HEC_TEXT(e, "%s %.*s", line, length, passes.data + i);
+        i = end + 1;
+    }
+    if (passes.length) hec_comment(out, "%s", line);
+    hec_line(out, "#include \"hecate/kernels/kernels.h\"");
+    if (e->world > 1) {
+        hec_line(out, "#include \"hecate/runtime/comm/backend.h\"");
+        hec_line(out, "#include \"hecate/runtime/experts/experts.h\"");
+        hec_line(out, "#include \"hecate/runtime/train/dense.h\"");
+    }
+    if (hec_has_movement(e)) hec_line(out, "#include \"hecate/runtime/fssdp/fssdp.h\"");
+    hec_line(out, "#include \"hecate/runtime/program.h\"");
+    hec_blank(out);
+}
+
+bool hec_emit_program(MlirOperation module, const struct hec_printer *printer,
+                      const struct hec_emit_options *options, struct hec_writer *out) {
+    struct hec_emitter e = {.module = module, .printer = printer, .options = options};
+    struct hec_writer model = {.arena = &e.arena}, tables = {.arena = &e.arena};
+    e.functions.arena = &e.arena;
+    hec_symbols_hold(module);
+    if (check_module(&e) && find_real(&e)) {
+        reserve_names(&e);
+        hec_dims_collect(&e);
+        hec_emit_functions(&e);
+        hec_model_struct(&e, &model);
+        hec_blank(&model);
+        hec_model_bind(&e, &model);
+        hec_model_bind_rounded(&e, &model);
+        hec_emit_tables(&e, &tables);
+    }
+    if (!e.failed) {
+        hec_align_comments(&model);
+        hec_align_comments(&e.functions);
+        write_head(&e, out);
+        hec_dims_print(&e, out);
+        hec_model_offsets(&e, out);
+        hec_blank(out);
+        hec_append(out, &model);
+        hec_blank(out);
+        hec_append(out, &e.functions);
+        hec_blank(out);
+        hec_append(out, &tables);
+    }
+    hec_map_free(&e.fields), hec_map_free(&e.owners), hec_map_free(&e.names);
+    hec_arena_free(&e.arena);
+    hec_symbols_release();
+    return !e.failed;
+}

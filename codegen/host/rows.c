@@ -1,0 +1,101 @@
+// Rows on their way to the ranks of their experts: calls of runtime/experts. Gradients that all ranks
+// sum: calls of runtime/train/dense.h.
+#include "codegen/host/rows.h"
+
+#include "codegen/host/dims.h"
+#include "codegen/host/function.h"
+#include "codegen/host/literal.h"
+#include "codegen/host/symbols.h"
+
+const char *hec_route_key(struct hec_emitter *e, MlirOperation op) {
+    const char *layer = e->function->layer ? e->function->layer : "0";
+    e->function->uses_layer = e->function->uses_layer || e->function->layer;
+    return HEC_TEXT(e, "m->experts, %d, %s", hec_set_index(e, hec_get_string(op, "set")), layer);
+}
+
+const char *hec_group_tokens(struct hec_emitter *e, MlirOperation op, MlirValue picks) {
+    if (!hec_has_attr(op, "group")) return "0";
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(picks));
+    const char *positions = hec_product(e, &t, 1, t.rank - 1);
+    const int64_t group = hec_get_int(op, "group");
+    return group == 1 ? positions : HEC_TEXT(e, "%" PRId64 " * %s", group, positions);
+}
+
+const char *hec_drop_rule(struct hec_emitter *e, MlirOperation op) {
+    static const struct hec_word drops[] = {
+        {"lowest", "HK_LOWEST"}, {"position", "HK_POSITION"}, {0}};
+    return hec_word(e, op, "drop", drops);
+}
+
+// A result that the runtime writes whether somebody reads it or not.
+static const char *written(struct hec_emitter *e, MlirOperation op, int index) {
+    const MlirValue v = hec_result(op, index);
+    if (hec_value_home(e, v).kind == HEC_HOME_NONE)
+        hec_emit_fault(e, op, "has a result that nobody reads, which is not supported yet");
+    return hec_ref(e, v);
+}
+
+// The rows of the wave, from where the experts' rows start.
+static void set_rows(struct hec_emitter *e, MlirOperation op, MlirValue first) {
+    const MlirOperation set = hec_find_symbol(e->module, hec_get_string(op, "set"));
+    hec_statement(e, "m->rows = %s;", hec_element(e, first, hec_experts(e, set)));
+}
+
+void hec_emit_drop(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue ids = hec_operand(op, 0);
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
+    hec_statement(e, "hrt_drop(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op),
+                  written(e, op, 0), hec_ref(e, ids), hec_ref(e, hec_operand(op, 1)),
+                  hec_product(e, &t, 0, t.rank - 1), hec_group_tokens(e, op, ids),
+                  hec_number(e, hec_get_float(op, "capacity")), hec_drop_rule(e, op));
+}
+
+void hec_emit_exchange(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue ids = hec_operand(op, 0);
+    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
+    hec_statement(e, "hrt_route(%s, %s, %s);", hec_route_key(e, op), hec_ref(e, ids),
+                  hec_product(e, &t, 0, t.rank - 1));
+}
+
+void hec_emit_dispatch(struct hec_emitter *e, MlirOperation op) {
+    const char *rows = written(e, op, 0), *gate = written(e, op, 1), *first = written(e, op, 2);
+    hec_statement(e, "hrt_dispatch(%s, wave, %s, %s, %s, %s, %s);", hec_route_key(e, op), rows,
+                  gate, first, hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)));
+    set_rows(e, op, hec_result(op, 2));
+}
+
+void hec_emit_give_back(struct hec_emitter *e, MlirOperation op) {
+    hec_statement(e, "hrt_give_back(%s, wave, %s);", hec_route_key(e, op),
+                  hec_ref(e, hec_operand(op, 0)));
+}
+
+void hec_emit_collect(struct hec_emitter *e, MlirOperation op) {
+    hec_statement(e, "hrt_combine(%s, %s);", hec_route_key(e, op), written(e, op, 0));
+}
+
+void hec_emit_dispatch_grad(struct hec_emitter *e, MlirOperation op) {
+    hec_statement(e, "hrt_dispatch_grad(%s, wave, %s, %s);", hec_route_key(e, op),
+                  written(e, op, 0), hec_ref(e, hec_operand(op, 0)));
+    set_rows(e, op, hec_operand(op, 1));
+}
+
+void hec_emit_give_back_grad(struct hec_emitter *e, MlirOperation op) {
+    hec_statement(e, "hrt_give_back_grad(%s, wave, %s, %s);", hec_route_key(e, op),
+                  hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)));
+}
+
+void hec_emit_collect_grad(struct hec_emitter *e, MlirOperation op) {
+    hec_statement(e, "hrt_combine_grad(%s, %s, %s);", hec_route_key(e, op), written(e, op, 0),
+                  written(e, op, 1));
+}
+
+void hec_emit_dense_ready(struct hec_emitter *e, MlirOperation op) {
+    const char *layer = "0";
+    if (mlirOperationGetNumOperands(op) > 0) {
+        const MlirOperation index = hec_defining(hec_operand(op, 0));
+        const bool fixed = hec_op_is(index, HEC_OP_CONSTANT);
+        layer = fixed ? HEC_TEXT(e, "%" PRId64, hec_get_int(index, "value")) : e->function->layer;
+        e->function->uses_layer |= !fixed;
+    }
+    hec_statement(e, "hrt_dense_ready(m->dense, %d, %s);", hec_bucket_index(e, op), layer);
+}

@@ -1,0 +1,166 @@
+// The symbols of the module: parameters, sets and slots; their names in the program, and what they say
+// of each other.
+#include "codegen/host/symbols.h"
+
+#include <stdlib.h>
+
+#include "codegen/host/dims.h"
+
+struct hec_ops hec_symbols(struct hec_emitter *e, enum hec_op kind) {
+    struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    int count = 0;
+    for (int i = 0; i < all.count; i++) {
+        if (hec_op_is(all.op[i], kind)) all.op[count++] = all.op[i];
+    }
+    all.count = count;
+    return all;
+}
+
+MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param) {
+    if (!hec_has_attr(param, "set")) return (MlirOperation){0};
+    return hec_find_symbol(e->module, hec_get_string(param, "set"));
+}
+
+bool hec_in_set(MlirOperation param) {
+    return hec_has_attr(param, "set");
+}
+
+bool hec_is_rounded(struct hec_emitter *e, MlirOperation symbol) {
+    if (hec_op_is(symbol, HEC_OP_param)) return hec_get_bool(symbol, "rounded");
+    const struct hec_ops params = hec_symbols(e, HEC_OP_param);
+    bool found = false;
+    for (int i = 0; i < params.count && !found; i++) {
+        found = hec_get_bool(params.op[i], "rounded") &&
+                mlirOperationEqual(hec_set_of(e, params.op[i]), symbol);
+    }
+    free(params.op);
+    return found;
+}
+
+bool hec_has_rounded(struct hec_emitter *e) {
+    const struct hec_ops params = hec_symbols(e, HEC_OP_param);
+    bool found = false;
+    for (int i = 0; i < params.count && !found; i++) found = hec_is_rounded(e, params.op[i]);
+    free(params.op);
+    return found;
+}
+
+// Members are named after their symbols; what lies in a chunk is named by a constant.
+static const char *name_symbol(struct hec_emitter *e, struct hec_idents *scope, MlirOperation op) {
+    intptr_t *at = hec_map_at(&e->names, op.ptr);
+    if (!*at) *at = (intptr_t)hec_ident(scope, hec_get_string(op, "sym_name"), "symbol");
+    return (const char *)*at;
+}
+
+static void name_all(struct hec_emitter *e) {
+    struct hec_idents params = {.arena = &e->arena, .members = true};
+    struct hec_idents slots = params;
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    for (int i = 0; i < all.count; i++) {
+        const MlirOperation op = all.op[i];
+        if (hec_op_is(op, HEC_OP_slot)) name_symbol(e, &slots, op);
+        if (hec_op_is(op, HEC_OP_set)) name_symbol(e, &params, op);
+        if (hec_op_is(op, HEC_OP_param)) name_symbol(e, hec_in_set(op) ? &e->globals : &params, op);
+    }
+    free(all.op);
+}
+
+const char *hec_member(struct hec_emitter *e, MlirOperation symbol) {
+    if (!e->names.count) name_all(e);
+    const intptr_t name = hec_map_get(&e->names, symbol.ptr);
+    if (!name) return "unknown";
+    if (hec_op_is(symbol, HEC_OP_param) && hec_in_set(symbol) &&
+        hec_get_int(symbol, "offset") > INT32_MAX) { // No enum constant is that large.
+        return HEC_TEXT(e, "INT64_C(%" PRId64 ")", hec_get_int(symbol, "offset"));
+    }
+    return (const char *)name;
+}
+
+const char *hec_experts(struct hec_emitter *e, MlirOperation set) {
+    const struct hec_ops params = hec_symbols(e, HEC_OP_param);
+    const char *text = HEC_TEXT(e, "%" PRId64, hec_get_int(set, "experts"));
+    for (int i = 0; i < params.count; i++) {
+        if (!mlirOperationEqual(hec_set_of(e, params.op[i]), set)) continue;
+        const struct hec_tensor t = hec_tensor_of(hec_get_type(params.op[i], "type"));
+        text = hec_dim(e, &t, 0);
+        break;
+    }
+    free(params.op);
+    return text;
+}
+
+MlirOperation hec_loads_of(struct hec_emitter *e, MlirOperation set) {
+    return hec_find_slot(e->module, "loads", set);
+}
+
+MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot) {
+    const bool loads = mlirStringRefEqual(hec_get_string(slot, "holds"), HEC_STR("loads"));
+    return loads ? hec_find_symbol(e->module, hec_get_string(slot, "set")) : (MlirOperation){0};
+}
+
+bool hec_has_noise(struct hec_emitter *e) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    bool found = false;
+    for (int i = 0; i < ops.count && !found; i++) found = hec_op_is(ops.op[i], HEC_OP_noise);
+    free(ops.op);
+    return found;
+}
+
+MlirOperation hec_step_loads_of(struct hec_emitter *e, MlirOperation set) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    MlirOperation found = {0};
+    for (int i = 0; i < ops.count; i++) {
+        if (!hec_op_is(ops.op[i], HEC_OP_fractions) || !hec_get_bool(ops.op[i], "per_step"))
+            continue;
+        const MlirOperation of = hec_find_symbol(e->module, hec_get_string(ops.op[i], "set"));
+        if (mlirOperationIsNull(set) || mlirOperationEqual(of, set)) found = ops.op[i];
+    }
+    free(ops.op);
+    return found;
+}
+
+bool hec_counts_steps(struct hec_emitter *e) {
+    return !mlirOperationIsNull(hec_step_loads_of(e, (MlirOperation){0}));
+}
+
+bool hec_has_movement(struct hec_emitter *e) {
+    const MlirAttribute all =
+        mlirOperationGetAttributeByName(e->module, HEC_STR("hecate.movement"));
+    return !mlirAttributeIsNull(all) && mlirAttributeIsADictionary(all);
+}
+
+// Where `name` stands among the symbols made by operations `op`; -1 when it does not.
+static int symbol_index(struct hec_emitter *e, enum hec_op op, MlirStringRef name) {
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    int index = 0, found = -1;
+    for (int i = 0; i < all.count && found < 0; i++) {
+        if (!hec_op_is(all.op[i], op)) continue;
+        if (mlirStringRefEqual(hec_get_string(all.op[i], "sym_name"), name)) found = index;
+        index++;
+    }
+    free(all.op);
+    return found;
+}
+
+int hec_set_index(struct hec_emitter *e, MlirStringRef name) {
+    return symbol_index(e, HEC_OP_set, name);
+}
+
+int hec_param_index(struct hec_emitter *e, MlirStringRef name) {
+    return symbol_index(e, HEC_OP_param, name);
+}
+
+// ---- buckets of gradients
+
+bool hec_is_bucket(MlirOperation op) {
+    return hec_op_is(op, HEC_OP_all_reduce) || hec_op_is(op, HEC_OP_reduce_scatter);
+}
+
+int hec_bucket_index(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    int index = 0;
+    for (int i = 0; i < ops.count && !mlirOperationEqual(ops.op[i], op); i++)
+        index += hec_is_bucket(ops.op[i]);
+    free(ops.op);
+    return index;
+}

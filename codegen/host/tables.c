@@ -1,0 +1,351 @@
+// The tables at the end of the emitted program: what the runtime knows of the model.
+#include "codegen/host/tables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/host/emit_options.h"
+#include "codegen/host/literal.h"
+#include "codegen/host/movement.h"
+#include "codegen/host/symbols.h"
+
+static const char *quote_attr(struct hec_emitter *e, MlirOperation op, const char *key) {
+    return hec_quote(e, hec_get_string(op, key));
+}
+
+static int64_t int_or(MlirOperation op, const char *key, int64_t otherwise) {
+    return hec_has_attr(op, key) ? hec_get_int(op, key) : otherwise;
+}
+
+static int64_t at_least_one(int64_t layers) {
+    return layers < 1 ? 1 : layers;
+}
+
+// "normal(0.02)" -> ".init = HRT_INIT_NORMAL, .init_value = 0.02".
+static const char *init_text(struct hec_emitter *e, MlirOperation op) {
+    const MlirStringRef init = hec_get_string(op, "init");
+    const char *text = hec_arena_copy(&e->arena, init.data, init.length);
+    const char *value = strchr(text, '(');
+    const size_t length = value ? (size_t)(value - text) : strlen(text);
+    static const char *const kinds[][2] = {{"normal", "HRT_INIT_NORMAL"},
+                                           {"zeros", "HRT_INIT_ZEROS"},
+                                           {"ones", "HRT_INIT_ONES"},
+                                           {"rope", "HRT_INIT_ROPE"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strlen(kinds[i][0]) != length || strncmp(kinds[i][0], text, length) != 0) continue;
+        const char *made = HEC_TEXT(e, ".init = %s, .init_value = %s", kinds[i][1],
+                                    hec_number(e, value ? strtod(value + 1, NULL) : 0));
+        double factor, low, high, amplitude;
+        if (!value ||
+            sscanf(value, "(%*f, %lf, %lf, %lf, %lf", &factor, &low, &high, &amplitude) != 4)
+            return made;
+        return HEC_TEXT(e, "%s, .rope = {%s, %s, %s, %s}", made, hec_number(e, factor),
+                        hec_number(e, low), hec_number(e, high), hec_number(e, amplitude));
+    }
+    hec_emit_fault(e, op, "has an unknown init \"%s\"", text);
+    return "";
+}
+
+// Elements of the rows that are sent to the experts of `set`.
+static int64_t row_width(struct hec_emitter *e, MlirOperation set) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    const MlirStringRef name = hec_get_string(set, "sym_name");
+    int64_t width = 0;
+    for (int i = 0; i < ops.count && !width; i++) {
+        if (!hec_op_is(ops.op[i], HEC_OP_dispatch) ||
+            !mlirStringRefEqual(hec_get_string(ops.op[i], "set"), name))
+            continue;
+        const MlirType type = mlirValueGetType(hec_result(ops.op[i], 0));
+        width = hec_type_elements(type) / mlirShapedTypeGetDimSize(type, 0);
+    }
+    free(ops.op);
+    return width;
+}
+
+// ", .owner = owner_0"; "" where the set has no such table.
+static const char *table_text(struct hec_emitter *e, MlirOperation set, const char *key) {
+    const char *table = hec_set_table(e, set, key);
+    return table ? HEC_TEXT(e, ", .%s = %s", key, table) : "";
+}
+
+// What the runtime needs to send rows to a set's experts: "" in programs of one rank.
+static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
+    if (!e->sends_rows) return "";
+    const char *name = hec_member(e, set);
+    const char *text = HEC_TEXT(
+        e,
+        ", .width = %" PRId64 ", .rows_max = %" PRId64
+        ", .chunks = offsetof(struct %s, param.%s), .chunk_grads = offsetof(struct %s, grad.%s)",
+        row_width(e, set), hec_get_int(set, "rows_max"), e->name, name, e->name, name);
+    if (!hec_is_rounded(e, set)) return text;
+    return HEC_TEXT(e, "%s, .chunk_rounded = offsetof(struct %s, rounded.%s)", text, e->name, name);
+}
+
+static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
+    hec_line(out,
+             "{.name = %s, .experts = %" PRId64 ", .topk = %" PRId64 ", .layers = %" PRId64
+             ", .offset = %" PRId64 ", .chunk_elements = %" PRId64 "%s%s},",
+             quote_attr(e, op, "sym_name"), hec_get_int(op, "experts"), hec_get_int(op, "topk"),
+             at_least_one(hec_get_int(op, "layers")), hec_get_int(op, "offset"),
+             hec_get_int(op, "chunk_elements"),
+             hec_get_bool(op, "limited") ? ", .limited = true" : "",
+
+             HEC_TEXT(e, "%s%s%s", sending_text(e, op), table_text(e, op, "owner"),
+                      table_text(e, op, "forecast")));
+}
+
+static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
+    const struct hec_tensor t = hec_tensor_of(hec_get_type(op, "type"));
+    const int first = hec_has_attr(op, "set") ? 1 : 0; // The chunk holds one expert's.
+    const char *dims = "", *shape = "";
+    int64_t elements = 1;
+    for (int i = first; i < t.rank; i++) {
+        const char *comma = i > first ? ", " : "";
+        dims = HEC_TEXT(e, "%s%s%s", dims, comma, hec_quote(e, t.dim[i]));
+        shape = HEC_TEXT(e, "%s%s%" PRId64, shape, comma, t.size[i]);
+        elements *= t.size[i];
+    }
+    const MlirAttribute matrix = mlirOperationGetAttributeByName(op, HEC_STR("matrix"));
+    int64_t rows = 1, columns = elements;
+    if (!mlirAttributeIsNull(matrix) && mlirAttributeIsAArray(matrix) &&
+        mlirArrayAttrGetNumElements(matrix) == 2) {
+        rows = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 0));
+        columns = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1));
+    }
+    const bool panels = mlirStringRefEqual(hec_get_string(op, "layout"), HEC_STR("panels"));
+    const int set = first ? hec_set_index(e, hec_get_string(op, "set")) : -1;
+    const char *text = HEC_TEXT(
+        e, "{.symbol = %s, .path = %s, .rank = %d, .dim = {%s}, .shape = {%s}, .layers = %" PRId64,
+        quote_attr(e, op, "sym_name"), quote_attr(e, op, "path"), t.rank - first,
+        t.rank > first ? dims : "NULL", t.rank > first ? shape : "0",
+        at_least_one(hec_get_int(op, "layers")));
+    text = HEC_TEXT(e,
+                    "%s, .index_first = %" PRId64 ", .index_stride = %" PRId64 ", %s, .decay = %s, "
+                    ".trainable = %s, .layout = %s",
+                    text, int_or(op, "index_first", -1), int_or(op, "index_stride", 0),
+                    init_text(e, op), hec_get_bool(op, "decay") ? "true" : "false",
+                    hec_get_bool(op, "trainable") ? "true" : "false",
+                    panels ? "HRT_PANELS" : "HRT_ROWS");
+    if (hec_is_rounded(e, op)) text = HEC_TEXT(e, "%s, .rounded = true", text);
+    hec_line(out,
+             "%s, .rows = %" PRId64 ", .columns = %" PRId64 ", .elements = %" PRId64
+             ", .set = %d, .offset = %" PRId64 "},",
+             text, rows, columns, hec_get_int(op, "elements"), set, hec_get_int(op, "offset"));
+}
+
+static void emit_loads(struct hec_emitter *e, struct hec_writer *out, MlirOperation set) {
+    const MlirOperation slot = hec_loads_of(e, set);
+    if (mlirOperationIsNull(slot)) return;
+    const bool biased = hec_has_attr(set, "select_bias");
+    hec_line(out,
+             "{.set = %d, .arena_offset = %" PRId64 ", .arena_stride = %" PRId64
+             ", .routing_offset = offsetof(struct %s, routing.%s), .select_bias = %d, "
+             ".bias_rate = %.17g},",
+             hec_set_index(e, hec_get_string(set, "sym_name")), hec_get_int(slot, "offset"),
+             int_or(slot, "stride", 0), e->name, hec_member(e, set),
+             biased ? hec_param_index(e, hec_get_string(set, "select_bias")) : -1,
+             biased ? hec_get_float(set, "bias_rate") : 0.0);
+}
+
+static int compare_settings(const void *a, const void *b) {
+    const MlirNamedAttribute *x = a, *y = b;
+    const MlirStringRef left = mlirIdentifierStr(x->name), right = mlirIdentifierStr(y->name);
+    const size_t shorter = left.length < right.length ? left.length : right.length;
+    const int order = memcmp(left.data, right.data, shorter);
+    if (order) return order;
+    return left.length < right.length ? -1 : left.length > right.length;
+}
+
+static int emit_settings(struct hec_emitter *e, struct hec_writer *out) {
+    const MlirAttribute all =
+        mlirOperationGetAttributeByName(e->module, HEC_STR("hecate.settings"));
+    if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return 0;
+    const int count = (int)mlirDictionaryAttrGetNumElements(all);
+    if (count == 0) return 0;
+    MlirNamedAttribute *entry = hec_arena_alloc(&e->arena, (size_t)count, sizeof *entry);
+    for (int i = 0; i < count; i++) entry[i] = mlirDictionaryAttrGetElement(all, i);
+    qsort(entry, (size_t)count, sizeof *entry, compare_settings);
+    hec_blank(out);
+    hec_open(out, "static const struct hrt_setting settings[] = {");
+    for (int i = 0; i < count; i++) {
+        if (!mlirAttributeIsAString(entry[i].attribute)) {
+            hec_emit_fault(e, e->module, "has a setting that is no string");
+            continue;
+        }
+        hec_line(out, "{%s, %s},", hec_quote(e, mlirIdentifierStr(entry[i].name)),
+                 hec_quote(e, mlirStringAttrGetValue(entry[i].attribute)));
+    }
+    hec_close(out, "};");
+    return count;
+}
+
+// One table of a kind of symbol; nothing when there is none of it. Returns how many there are.
+static int emit_table(struct hec_emitter *e, struct hec_writer *out, const char *head,
+                      enum hec_op kind,
+                      void (*row)(struct hec_emitter *, struct hec_writer *, MlirOperation)) {
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    struct hec_writer rows = {.arena = &e->arena, .indent = 1};
+    int count = 0;
+    for (int i = 0; i < all.count; i++) {
+        if (!hec_op_is(all.op[i], kind)) continue;
+        const size_t before = rows.length;
+        row(e, &rows, all.op[i]);
+        count += rows.length > before;
+    }
+    free(all.op);
+    if (!count) return 0;
+    hec_blank(out);
+    hec_line(out, "%s = {", head);
+    hec_append(out, &rows);
+    hec_line(out, "};");
+    return count;
+}
+
+// How often a loop runs its body. In waves, a rank computes as many rows as it sends, on average.
+static double times_of(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_for loop = hec_for_of(op);
+    if (loop.count != HEC_COUNT_AT_RUN_TIME) return (double)loop.count;
+    const MlirOperation count = hec_defining(hec_operand(op, 1));
+    if (hec_op_is(count, HEC_OP_again)) return 0;
+    const MlirOperation set = hec_find_symbol(e->module, hec_get_string(count, "set"));
+    const int64_t sent = e->batch * e->positions * hec_get_int(set, "topk");
+    return (double)sent / (double)hec_get_int(set, "rows_max");
+}
+
+// Products and attention, forward and backward, for one token.
+static double flops_per_token(struct hec_emitter *e) {
+    double flops = 0;
+    const struct hec_ops ops = hec_ops_below(e->module);
+    for (int i = 0; i < ops.count; i++) {
+        const enum hec_op id = hec_op_of(ops.op[i]);
+        if (id != HEC_OP_contract && id != HEC_OP_grouped_contract && id != HEC_OP_sdpa &&
+            id != HEC_OP_sdpa_grad) {
+            continue;
+        }
+        double times = 1;
+        for (MlirOperation up = mlirOperationGetParentOperation(ops.op[i]);
+             !mlirOperationIsNull(up); up = mlirOperationGetParentOperation(up)) {
+            if (hec_op_is(up, HEC_OP_FOR)) times *= times_of(e, up);
+        }
+        flops += times * hec_op_cost(ops.op[i]).flops;
+    }
+    free(ops.op);
+    return flops / (double)(e->batch * e->positions);
+}
+
+// ---- buckets of gradients
+
+static void emit_bucket(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
+    const MlirAttribute names = mlirOperationGetAttributeByName(op, HEC_STR("params"));
+    const char *list[2] = {"", ""}; // Parameters, sets.
+    int count[2] = {0};
+    int64_t layers = 1;
+    for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(names); i++) {
+        const MlirStringRef name = mlirStringAttrGetValue(mlirArrayAttrGetElement(names, i));
+        const MlirOperation symbol = hec_find_symbol(e->module, name);
+        const bool set = hec_op_is(symbol, HEC_OP_set);
+        const int index = set ? hec_set_index(e, name) : hec_param_index(e, name);
+        list[set] = HEC_TEXT(e, "%s%s%d", list[set], count[set] ? ", " : "", index);
+        count[set]++;
+        layers = at_least_one(hec_get_int(symbol, "layers"));
+    }
+    const char *text = HEC_TEXT(e, ".layers = %" PRId64, layers);
+    if (count[0])
+        text = HEC_TEXT(e, "%s, .params = %d, .param = (const int[]){%s}", text, count[0], list[0]);
+    if (count[1])
+        text = HEC_TEXT(e, "%s, .sets = %d, .set = (const int[]){%s}", text, count[1], list[1]);
+    hec_line(out, "{%s},", text);
+}
+
+// Returns how many there are.
+static int emit_buckets(struct hec_emitter *e, struct hec_writer *out) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    int buckets = 0;
+    for (int i = 0; i < ops.count; i++) {
+        if (!hec_is_bucket(ops.op[i])) continue;
+        if (buckets++ == 0) {
+            hec_blank(out);
+            hec_open(out, "static const struct hrt_bucket buckets[] = {");
+        }
+        emit_bucket(e, out, ops.op[i]);
+    }
+    if (buckets) hec_close(out, "};");
+    free(ops.op);
+    return buckets;
+}
+
+static void emit_program(struct hec_emitter *e, struct hec_writer *out, int params, int sets,
+                         int loads, int buckets, int settings) {
+    const MlirOperation m = e->module;
+    const MlirOperation logits = hec_find_slot(m, "logits", (MlirOperation){0});
+    hec_blank(out);
+    hec_open(out, "static const struct hrt_program program = {");
+    hec_line(out, ".name = %s,", quote_attr(e, m, "sym_name"));
+    hec_line(out, ".source = %s,", quote_attr(e, m, "hecate.source"));
+    hec_line(out, ".version = %s,", hec_quote(e, HEC_STR(e->options->version)));
+    hec_line(out, ".instructions = HRT_INSTRUCTIONS,");
+    hec_line(out, ".precision = %s,", strcmp(e->real, "float") == 0 ? "HRT_FP32" : "HRT_FP64");
+    hec_line(out, ".vocabulary = %" PRId64 ",", hec_get_int(m, "hecate.vocabulary"));
+    hec_line(out, ".positions = %" PRId64 ",", e->positions);
+    hec_line(out, ".batch = %" PRId64 ",", e->batch);
+    hec_line(out, ".param_elements = %" PRId64 ",", hec_get_int(m, "hecate.param_elements"));
+    hec_line(out, ".arena_bytes = %" PRId64 ",", hec_get_int(m, "hecate.arena_bytes"));
+    hec_line(out, ".flops_per_token = %s,", hec_number(e, flops_per_token(e)));
+    const struct {
+        const char *one, *many;
+        int count;
+    } tables[] = {{"param", "params", params},
+                  {"set", "sets", sets},
+                  {"load", "loads", loads},
+                  {"setting", "settings", settings}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (!tables[i].count) continue;
+        hec_line(out, ".%s = %d, .%s = %s,", tables[i].many, tables[i].count, tables[i].one,
+                 tables[i].many);
+    }
+    if (e->world > 1) {
+        const bool shard = mlirStringRefEqual(hec_get_string(m, "hecate.dense"), HEC_STR("shard"));
+        if (buckets)
+            hec_line(out, ".buckets = %d, .bucket = buckets, .bucket_bytes = %" PRId64 ",", buckets,
+                     hec_get_int(m, "hecate.bucket"));
+        hec_line(out, ".dense_offset = offsetof(struct %s, dense), .dense_shard = %s,", e->name,
+                 shard ? "true" : "false");
+        hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,
+                 e->sends_rows ? "true" : "false");
+        hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);
+        hec_line(out, ".backend = &hrt_comm_mpi,");
+    }
+    if (hec_has_movement(e))
+        hec_line(out, ".movement = &movement, .fssdp_offset = offsetof(struct %s, fssdp),",
+                 e->name);
+    hec_line(out, ".model_bytes = sizeof(struct %s),", e->name);
+    if (hec_counts_steps(e))
+        hec_line(out, ".iteration_offset = offsetof(struct %s, iteration),", e->name);
+    if (hec_has_noise(e)) hec_line(out, ".noise_offset = offsetof(struct %s, noise),", e->name);
+    if (mlirOperationIsNull(logits)) {
+        hec_emit_fault(e, m, "has no slot that holds the logits");
+    } else {
+        hec_line(out, ".logits_offset = %" PRId64 ",", hec_get_int(logits, "offset"));
+    }
+    hec_line(out, ".bind = bind,");
+    if (hec_has_rounded(e)) hec_line(out, ".bind_rounded = bind_rounded,");
+    hec_line(out, ".forward = forward,");
+    hec_line(out, ".backward = backward,");
+    hec_close(out, "};");
+}
+
+void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
+    hec_emit_movement(e, out);
+    const int sets = emit_table(e, out, "static const struct hrt_set sets[]", HEC_OP_set, emit_set);
+    const int params =
+        emit_table(e, out, "static const struct hrt_param params[]", HEC_OP_param, emit_param);
+    const int loads =
+        emit_table(e, out, "static const struct hrt_loads loads[]", HEC_OP_set, emit_loads);
+    const int settings = emit_settings(e, out);
+    emit_program(e, out, params, sets, loads, emit_buckets(e, out), settings);
+    hec_blank(out);
+    hec_open(out, "int main(int argc, char **argv) {");
+    hec_line(out, "return hrt_main(argc, argv, &program);");
+    hec_close(out, "}");
+}
