@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/comm/backend.h"
-#include "runtime/comm/mpi_own.h"
+#include "runtime/comm/mpi_backend.h"
 #include "runtime/comm/world.h"
 
 enum { PATIENCE = 300 }; // Seconds, where HECATE_COMM_PATIENCE says nothing.

@@ -6,7 +6,7 @@
 //
 // Silence is counted in this thread's own beats, not by the clock: a job that was stopped as a whole
 // and goes on (a suspended queue, a laptop's lid) does not take its ranks for lost.
-#include "runtime/comm/mpi_own.h"
+#include "runtime/comm/mpi_backend.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // Which machine a rank is on, and in which numbering of processes: containers give ranks of one machine
 // names and PID namespaces of their own.
-#include "runtime/comm/mpi_own.h"
+#include "runtime/comm/mpi_backend.h"
 
 #include <errno.h>
 #include <fcntl.h>

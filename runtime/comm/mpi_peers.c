@@ -5,7 +5,7 @@
 // that ends the job by itself, which takes mpirun 2 s, then prints the only message. Of the ranks of one
 // machine one prints; those of other machines wait a little longer than those before them. The one that
 // prints raises the alarm (mpi_heart.c), and all end.
-#include "runtime/comm/mpi_own.h"
+#include "runtime/comm/mpi_backend.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 //
 // Pieces of one message have its tag: MPI keeps the order of messages between two ranks with one
 // tag, so both sides cut alike and the pieces meet.
-#include "runtime/comm/mpi_own.h"
+#include "runtime/comm/mpi_backend.h"
 
 #include <errno.h>
 #include <sched.h>

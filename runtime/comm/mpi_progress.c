@@ -1,7 +1,7 @@
 // Transfers in the background: MPI advances only inside its calls, so a helper thread calls it while
 // the caller computes. It sleeps between two tests, and altogether when nothing is under way; one
 // that waits inside MPI would take a core from the computation.
-#include "runtime/comm/mpi_own.h"
+#include "runtime/comm/mpi_backend.h"
 
 #include <assert.h>
 #include <time.h>

@@ -4,7 +4,7 @@
 //
 // Little data goes to everybody at once, who all add it up alike: the same bits with one wait less.
 // Much data goes in rounds, so that scratch is bounded.
-#include "runtime/comm/mpi_own.h"
+#include "runtime/comm/mpi_backend.h"
 
 #include <string.h>
 

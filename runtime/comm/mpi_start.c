@@ -3,7 +3,7 @@
 // most launchers answer by ending everybody. Which rank is missing nobody can say.
 //
 // Seconds are counted by this thread, as in mpi_heart.c: a job that was stopped as a whole goes on.
-#include "runtime/comm/mpi_own.h"
+#include "runtime/comm/mpi_backend.h"
 
 #include <errno.h>
 #include <stdio.h>

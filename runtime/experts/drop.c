@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "runtime/comm/comm.h"
-#include "runtime/experts/own.h"
+#include "runtime/experts/layer.h"
 
 enum { DIGIT = 8, DIGITS = 1 << DIGIT };
 

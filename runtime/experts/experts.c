@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/error.h"
-#include "runtime/experts/own.h"
+#include "runtime/experts/layer.h"
 
 // Hands out the block front to back; without a base it only counts.
 struct carve {

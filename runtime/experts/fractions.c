@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "runtime/experts/own.h"
+#include "runtime/experts/layer.h"
 
 void hrt_experts_tokens(struct hrt_experts *experts, int64_t each, int64_t all) {
     experts->each = each;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/route/route.h"
-#include "runtime/experts/own.h"
+#include "runtime/experts/layer.h"
 
 // One movement. `gate` and `own_gate` are NULL where rows travel without.
 struct load {

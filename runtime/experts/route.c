@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "runtime/base/error.h"
-#include "runtime/experts/own.h"
+#include "runtime/experts/layer.h"
 
 // Orders the pairs by expert, a counting sort, and counts them into experts->mine.
 static void sort_pairs(const struct hrt_experts *experts, struct hrt_experts_layer *layer,

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "runtime/experts/own.h"
+#include "runtime/experts/layer.h"
 
 // The part of rows [at, at + rows) that lies in a wave: it begins `skip` rows behind `at`.
 struct part {

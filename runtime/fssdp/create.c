@@ -6,7 +6,7 @@
 
 #include "kernels/bf16.h"
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/own.h"
+#include "runtime/fssdp/moves.h"
 #include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
 #include "runtime/plan/reshard.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "kernels/cpu/observe.h"
-#include "runtime/fssdp/own.h"
+#include "runtime/fssdp/moves.h"
 
 enum { TAG_FIRST = 1 << 14, TAG_LAYERS = 1024 }; // Those of others are below.
 

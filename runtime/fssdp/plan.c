@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/own.h"
+#include "runtime/fssdp/moves.h"
 #include "runtime/params/tensor.h"
 #include "runtime/plan/calibrate.h"
 #include "runtime/plan/share.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/own.h"
+#include "runtime/fssdp/moves.h"
 
 static void start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move_kind kind) {
     struct hrt_moving_set *moving = &fssdp->set[set];

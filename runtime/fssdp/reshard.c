@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "kernels/bf16.h"
-#include "runtime/fssdp/own.h"
+#include "runtime/fssdp/moves.h"
 #include "runtime/params/tensor.h"
 #include "runtime/plan/reshard.h"
 

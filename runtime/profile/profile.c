@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/peak.h"
-#include "runtime/profile/own.h"
+#include "runtime/profile/record.h"
 
 static bool open_trace(struct hrt_profile *profile, const char *path, struct hrt_comm *comm,
                        struct hrt_error *error) {

@@ -1,6 +1,6 @@
 // The table: sections, their kernels, their shapes, each by falling time; then the other phases, and
 // what is not in products and attention.
-#include "runtime/profile/own.h"
+#include "runtime/profile/record.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

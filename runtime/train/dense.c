@@ -8,7 +8,7 @@
 #include "kernels/sum_squares/sum_squares.h"
 #include "runtime/base/error.h"
 #include "runtime/params/tensor.h"
-#include "runtime/train/dense_own.h"
+#include "runtime/train/dense_jobs.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
 

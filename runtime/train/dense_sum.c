@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "runtime/train/dense_own.h"
+#include "runtime/train/dense_jobs.h"
 
 int64_t hrt_dense_begin(const struct hrt_dense *dense, const struct hrt_dense_piece *piece,
                         int rank, int64_t *count) {

@@ -1,7 +1,7 @@
 // Moves experts to and fro until it is killed, for fssdp_lost.sh. Argument "differ": rank 1 comes to
 // expect other loads than the others.
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/own.h"
+#include "runtime/fssdp/moves.h"
 #include "tests/runtime/mpi_case.h"
 #include "tests/runtime/support/moving.h"
 

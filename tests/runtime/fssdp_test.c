@@ -4,7 +4,7 @@
 //
 // Expert: y = gate * (w * x), element by element; its chunk begins with w.
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/own.h"
+#include "runtime/fssdp/moves.h"
 #include "runtime/fssdp/reshard.h"
 #include "tests/runtime/mpi_case.h"
 #include "tests/runtime/support/moving.h"
@@ -347,8 +347,7 @@ static void every_policy(void **state) {
                               false,        false,       HRT_CALIBRATE_NEVER};
         int64_t moved;
         const int64_t replicas = train(shape, &moved);
-        const bool copies =
-            policy->replicas != HPL_REPLICAS_NONE;
+        const bool copies = policy->replicas != HPL_REPLICAS_NONE;
         if (comm.size > 1 && strcmp(policy->name, "llep") != 0) CHECK((replicas > 0) == copies);
         if (comm.size > 1 && comm.size <= 4 &&
             (policy->calibrates ||

@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "runtime/profile/own.h"
+#include "runtime/profile/record.h"
 #include "tests/runtime/support/case.h"
 
 static const char *const product_sizes = "m n k";

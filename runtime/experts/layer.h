@@ -1,6 +1,7 @@
-// What the files of runtime/experts share. Nobody else includes this.
-#ifndef HECATE_RUNTIME_EXPERTS_OWN_H
-#define HECATE_RUNTIME_EXPERTS_OWN_H
+// The plan and route of a layer, the rows of a wave, and the state that the files of runtime/experts work on. Nobody
+// else includes this.
+#ifndef HECATE_RUNTIME_EXPERTS_LAYER_H
+#define HECATE_RUNTIME_EXPERTS_LAYER_H
 
 #include "runtime/comm/comm.h"
 #include "runtime/experts/experts.h"

@@ -1,6 +1,7 @@
-// What the files of runtime/fssdp share. Nobody else includes this.
-#ifndef HECATE_RUNTIME_FSSDP_OWN_H
-#define HECATE_RUNTIME_FSSDP_OWN_H
+// Moves of chunks under way, the replicas of each layer and set, and the state that the files of runtime/fssdp work
+// on. Nobody else includes this.
+#ifndef HECATE_RUNTIME_FSSDP_MOVES_H
+#define HECATE_RUNTIME_FSSDP_MOVES_H
 
 #include "runtime/comm/job.h"
 #include "runtime/fssdp/fssdp.h"

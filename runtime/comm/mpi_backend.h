@@ -1,6 +1,6 @@
-// What the files of the MPI back end share. Nobody else includes this.
-#ifndef HECATE_RUNTIME_COMM_MPI_OWN_H
-#define HECATE_RUNTIME_COMM_MPI_OWN_H
+// The MPI back end: its state, and what its files do for each other. Nobody else includes this.
+#ifndef HECATE_RUNTIME_COMM_MPI_BACKEND_H
+#define HECATE_RUNTIME_COMM_MPI_BACKEND_H
 
 #include <mpi.h>
 #include <pthread.h>

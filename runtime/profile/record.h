@@ -1,6 +1,6 @@
-// What profile, its table and their test share.
-#ifndef HECATE_RUNTIME_PROFILE_OWN_H
-#define HECATE_RUNTIME_PROFILE_OWN_H
+// What a profile has counted so far: for profile.c, table.c and their test.
+#ifndef HECATE_RUNTIME_PROFILE_RECORD_H
+#define HECATE_RUNTIME_PROFILE_RECORD_H
 
 #include "runtime/profile/profile.h"
 #include "runtime/profile/trace.h"

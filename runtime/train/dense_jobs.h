@@ -1,6 +1,6 @@
-// What dense.c and dense_sum.c share. Nobody else includes this.
-#ifndef HECATE_RUNTIME_TRAIN_DENSE_OWN_H
-#define HECATE_RUNTIME_TRAIN_DENSE_OWN_H
+// The jobs that sum gradients of what all ranks have: for dense.c and dense_sum.c. Nobody else includes this.
+#ifndef HECATE_RUNTIME_TRAIN_DENSE_JOBS_H
+#define HECATE_RUNTIME_TRAIN_DENSE_JOBS_H
 
 #include "runtime/comm/comm.h"
 #include "runtime/comm/job.h"
