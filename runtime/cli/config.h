@@ -12,7 +12,7 @@
 #include "runtime/program.h"
 
 enum hrt_objective { HRT_NEXT_TOKEN, HRT_MASKED };
-enum hrt_schedule { HRT_SCHEDULE_COSINE, HRT_SCHEDULE_LINEAR, HRT_SCHEDULE_CONSTANT };
+enum hrt_lr_schedule { HRT_LR_COSINE, HRT_LR_LINEAR, HRT_LR_CONSTANT };
 
 struct hrt_config {
     int data_format; // enum hrt_data_format
@@ -25,7 +25,7 @@ struct hrt_config {
     double mask_rate;                      // Share of tokens masked.
     int optimizer;                         // AdamW is the only one.
     double lr, betas[2], eps, decay, clip; // clip 0: none.
-    int schedule;                          // enum hrt_schedule
+    int lr_schedule;                       // enum hrt_lr_schedule
     int64_t warmup;                        // Steps.
     double final;                          // Learning rate at the end, as a share of lr.
     int64_t eval_every, eval_steps; // Steps between evaluations (0: none); steps' tokens in each.

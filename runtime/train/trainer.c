@@ -14,7 +14,7 @@
 #include "runtime/train/bias.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
-#include "runtime/train/schedule.h"
+#include "runtime/train/learning_rate.h"
 
 double hrt_now(void) {
     struct timespec now;
@@ -219,7 +219,7 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     report->grad_norm = hrt_grad_norm(trainer->state);
     if (!isfinite(report->grad_norm)) return fail_not_finite(trainer, step, error);
 
-    report->lr = hrt_schedule_lr(trainer->config, step);
+    report->lr = hrt_learning_rate(trainer->config, step);
     hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
                        hrt_clip_scale(trainer->config->clip, report->grad_norm));
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);

@@ -1,4 +1,4 @@
-// Unit test of runtime/train: schedules, AdamW over a program's parameters, the norm, clipping.
+// Unit test of runtime/train: the learning rate, AdamW over a program's parameters, the norm, clipping.
 #include "runtime/train/optimizer.h"
 
 #include <float.h>
@@ -9,18 +9,18 @@
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/random/draw.h"
-#include "runtime/train/schedule.h"
+#include "runtime/train/learning_rate.h"
 #include "tests/runtime/support/case.h"
 
 static void expect_lr(const struct hrt_config *config, int64_t step, double expected) {
-    assert_true(fabs(hrt_schedule_lr(config, step) - expected) <= 1e-15);
+    assert_true(fabs(hrt_learning_rate(config, step) - expected) <= 1e-15);
 }
 
 static void warmup_rises_to_lr_at_its_end(void **state) {
     (void)state;
     for (int schedule = 0; schedule < 3; schedule++) {
         const struct hrt_config config = {
-            .steps = 20, .lr = 0.1, .schedule = schedule, .warmup = 4, .final = 0.2};
+            .steps = 20, .lr = 0.1, .lr_schedule = schedule, .warmup = 4, .final = 0.2};
         expect_lr(&config, 0, 0.025);
         expect_lr(&config, 3, 0.1);
         expect_lr(&config, 4, 0.1);
@@ -30,14 +30,14 @@ static void warmup_rises_to_lr_at_its_end(void **state) {
 static void schedules_fall_to_their_end(void **state) {
     (void)state;
     struct hrt_config config = {.steps = 20, .lr = 0.1, .warmup = 4, .final = 0.2};
-    config.schedule = HRT_SCHEDULE_COSINE;
+    config.lr_schedule = HRT_LR_COSINE;
     expect_lr(&config, 8, 0.1 * (0.2 + 0.8 * 0.5 * (1 + cos(acos(-1) / 4))));
     expect_lr(&config, 12, 0.06);
     expect_lr(&config, 20, 0.02);
-    config.schedule = HRT_SCHEDULE_LINEAR;
+    config.lr_schedule = HRT_LR_LINEAR;
     expect_lr(&config, 8, 0.08);
     expect_lr(&config, 20, 0.02);
-    config.schedule = HRT_SCHEDULE_CONSTANT;
+    config.lr_schedule = HRT_LR_CONSTANT;
     expect_lr(&config, 20, 0.1);
 }
 

@@ -1,6 +1,6 @@
 // Learning rate over the steps of a run.
-#ifndef HECATE_RUNTIME_TRAIN_SCHEDULE_H
-#define HECATE_RUNTIME_TRAIN_SCHEDULE_H
+#ifndef HECATE_RUNTIME_TRAIN_LEARNING_RATE_H
+#define HECATE_RUNTIME_TRAIN_LEARNING_RATE_H
 
 #include <stdint.h>
 
@@ -9,6 +9,6 @@
 // The learning rate of step `step`, counted from 0. The first `warmup` steps rise linearly and
 // reach lr at their end; then cosine or linear falls to final * lr at step `steps`, which is never
 // taken; constant stays.
-double hrt_schedule_lr(const struct hrt_config *config, int64_t step);
+double hrt_learning_rate(const struct hrt_config *config, int64_t step);
 
 #endif
