@@ -14,7 +14,7 @@
 //            }
 //            %y = fssdp.collect(%i)
 //            @backward: the waves in descending order. Slots hold what the last wave saved; for the
-//            others, fssdp.again says 1, and the rows are sent and computed once more.
+//            others, fssdp.overwritten says 1, and the rows are sent and computed once more.
 //            With a capacity, %kept = fssdp.drop(%ids, %weights, %i) comes first, over the
 //            tokens of all ranks, and the route is that of %kept.
 //
@@ -328,7 +328,7 @@ static bool bring(struct exchange *x, struct hec_builder *b, MlirOperation op,
 // `wave` once more, up to what it saves: its slots hold the values of a later wave.
 static void compute_again(struct exchange *x, struct hec_builder *b, MlirValue wave,
                           const MlirValue sent[2]) {
-    const MlirValue times = build_count(b, x, HEC_OP_again, wave, x->layer_back);
+    const MlirValue times = build_count(b, x, HEC_OP_overwritten, wave, x->layer_back);
     struct hec_for once = hec_build_repeat(b, times, false);
     hec_for_yield(&once, b->at, NULL);
     struct hec_builder in = hec_builder_before(mlirBlockGetTerminator(once.body));

@@ -58,7 +58,9 @@ static void print_set(const struct report *r, bool rematerialize) {
     if (rematerialize) // Behind the gradients, in what they leave of the window.
         print_row(r, "parameters again, backward", chunks, p->received * (double)c->chunk_bytes,
                   p->entries * (double)c->chunk_bytes, p->gather_us,
-                  c->again_window_us > p->reduce_us ? c->again_window_us - p->reduce_us : 0);
+                  c->rematerialize_window_us > p->reduce_us
+                      ? c->rematerialize_window_us - p->reduce_us
+                      : 0);
     if (p->calibrate_us > 0)
         print_row(r, "parameters, behind the router", 0, 0, 0, p->calibrate_us, -1);
 }

@@ -57,9 +57,9 @@ static void print_choice(const struct report *r, const char *what, const char *v
 
 static const char *overlap_reason(const struct report *r, char *text, size_t size) {
     const struct hec_search *s = &r->search;
-    const bool again = r->movement.rematerialize;
-    const int64_t there = again ? s->fit_forward : s->fit_early;
-    const int64_t back = again ? s->fit_again : s->fit_late;
+    const bool rematerialize = r->movement.rematerialize;
+    const int64_t there = rematerialize ? s->fit_forward : s->fit_early;
+    const int64_t back = rematerialize ? s->fit_rematerialized : s->fit_late;
     const int64_t fit = there < back ? there : back;
     snprintf(text, size, "%s; computation hides %" PRId64 " forward, %" PRId64 " backward%s",
              s->fixed_overlap ? "given" : "searched", there, back,
@@ -83,7 +83,7 @@ static const char *slots_reason(const struct report *r, char *text, size_t size)
     return text;
 }
 
-static const char *again_reason(const struct report *r) {
+static const char *rematerialize_reason(const struct report *r) {
     if (hpl_gathers_all(r->search.policy)) return "the policy cannot keep all experts";
     if (r->search.policy->when == HPL_WHEN_PERIODIC) return "the policy's placement stays";
     if (r->search.fixed_rematerialize) return "given";
@@ -116,7 +116,8 @@ static void print_choices(const struct report *r) {
                      number, overlap_reason(r, text, sizeof text));
     snprintf(number, sizeof number, s->uses_slots ? "m = %" PRId64 : "free", r->movement.slots);
     print_choice(r, "replicas of a device and layer", number, slots_reason(r, text, sizeof text));
-    print_choice(r, "re-materialize", r->movement.rematerialize ? "yes" : "no", again_reason(r));
+    print_choice(r, "re-materialize", r->movement.rematerialize ? "yes" : "no",
+                 rematerialize_reason(r));
     print_choice(r, "calibrate behind the router", hec_calibrate_name(r->movement.calibrate),
                  calibrate_reason(r));
     snprintf(text, sizeof text,
@@ -161,7 +162,7 @@ static void print_cost(const struct report *r, const char *what, double chosen, 
 static void print_costs(const struct report *r) {
     const struct hec_phases *c = &r->chosen.phases, *ep = &r->search.expert_parallel;
     const struct hec_phases *even = &r->search.balanced;
-    const bool again = r->movement.rematerialize;
+    const bool rematerialize = r->movement.rematerialize;
     fprintf(r->out, "\n%-44s %12s %12s %12s\n", "Predicted for a layer, busiest device",
             "this plan", "ep", "ep, balanced");
     print_cost(r, "largest load over the mean", c->imbalance, ep->imbalance, even->imbalance,
@@ -173,7 +174,8 @@ static void print_costs(const struct report *r) {
     print_cost(r, "rows there and back, forward and backward", c->rows_us, ep->rows_us,
                even->rows_us, NULL);
     print_cost(r, "chunks: waited for",
-               c->calibrate_us + (again ? c->exposed_again_us : c->exposed_us), 0, 0, NULL);
+               c->calibrate_us + (rematerialize ? c->exposed_rematerialized_us : c->exposed_us), 0,
+               0, NULL);
     print_cost(r, "whole iteration, all layers", r->chosen.iteration_us,
                r->search.expert_parallel_us, r->search.balanced_us, NULL);
     fputs("  (ep: every expert stays with its owner; balanced: if the router loaded all experts "
@@ -197,8 +199,8 @@ static void print_movement(const struct report *r) {
         struct hec_phases p;
         char what[96];
         if (!hec_search_phases(&r->search, i, &r->movement, &p)) return;
-        const bool again = r->movement.rematerialize;
-        const bool early = !again && !exact && cost->layers > 1;
+        const bool rematerialize = r->movement.rematerialize;
+        const bool early = !rematerialize && !exact && cost->layers > 1;
         snprintf(what, sizeof what, "parameters, %s a chunk, %.0f replicas",
                  hec_text_bytes((double)cost->chunk_bytes).text, p.replicas);
         print_transfer(r, what, p.gather_us,
@@ -207,10 +209,11 @@ static void print_movement(const struct report *r) {
                                : cost->window_us);
         if (early) print_transfer(r, "  of the first layer", p.gather_us, cost->window_us);
         snprintf(what, sizeof what, "gradients, %s a chunk%s",
-                 hec_text_bytes((double)cost->grad_bytes).text, again ? "; parameters again" : "");
-        print_transfer(r, what, p.reduce_us + (again ? p.gather_us : 0),
-                       again ? cost->again_window_us : hec_late_window_us(cost));
-        if (!again && cost->layers > 1)
+                 hec_text_bytes((double)cost->grad_bytes).text,
+                 rematerialize ? "; parameters again" : "");
+        print_transfer(r, what, p.reduce_us + (rematerialize ? p.gather_us : 0),
+                       rematerialize ? cost->rematerialize_window_us : hec_late_window_us(cost));
+        if (!rematerialize && cost->layers > 1)
             print_transfer(r, "  of the first layer", p.reduce_us, cost->reduce_window_us);
     }
 }

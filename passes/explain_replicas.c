@@ -5,7 +5,7 @@
 #include "passes/pipeline.h"
 #include "runtime/plan/slots.h"
 
-enum { EP, KEPT, AGAIN, COLUMNS };
+enum { EP, KEPT, REMATERIALIZED, COLUMNS };
 
 // Bytes of one device, all sets together.
 struct column {

@@ -32,7 +32,7 @@ static bool read_constant(MlirValue v, int64_t *value) {
 static bool is_repeat(MlirOperation op) {
     const MlirOperation count = hec_defining(hec_operand(op, 1));
     int64_t first, step;
-    return (hec_op_is(count, HEC_OP_waves) || hec_op_is(count, HEC_OP_again)) &&
+    return (hec_op_is(count, HEC_OP_waves) || hec_op_is(count, HEC_OP_overwritten)) &&
            mlirOperationGetNumResults(op) == 0 && read_constant(hec_operand(op, 0), &first) &&
            read_constant(hec_operand(op, 2), &step) && first == 0 && step == 1;
 }

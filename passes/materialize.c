@@ -2,12 +2,12 @@
 //
 //   before   fssdp.exchange ... fssdp.waves, loop over waves, fssdp.collect; @backward: fssdp.waves,
 //            loop over waves, fssdp.collect_grad
-//   after    fssdp.plan(%i), fssdp.materialize(%i) {again = false}
+//   after    fssdp.plan(%i), fssdp.materialize(%i) {rematerialize = false}
 //            fssdp.exchange; fssdp.calibrate(%i)
 //            fssdp.await(%i); fssdp.waves, loop, fssdp.collect
 //            fssdp.release(%i) {what = "parameters"}             when re-materializing
 //            @backward:
-//            fssdp.materialize(%i) {again = true}; fssdp.await(%i)     when re-materializing
+//            fssdp.materialize(%i) {rematerialize = true}; fssdp.await(%i)     when re-materializing
 //            fssdp.waves, loop, fssdp.collect_grad
 //            fssdp.reduce(%i)
 //            fssdp.release(%i) {what = "parameters"}, fssdp.release(%i) {what = "gradients"}
@@ -35,8 +35,10 @@ static MlirOperation build(struct hec_builder *b, const struct hec_site *site, M
 
 static const MlirNamedAttribute nothing = {{0}, {0}};
 
-static void start(struct hec_builder *b, const struct hec_site *site, MlirValue layer, bool again) {
-    build(b, site, layer, HEC_OP_materialize, hec_attr_bool(b->context, "again", again));
+static void start(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
+                  bool rematerialize) {
+    build(b, site, layer, HEC_OP_materialize,
+          hec_attr_bool(b->context, "rematerialize", rematerialize));
 }
 
 static void release(struct hec_builder *b, const struct hec_site *site, MlirValue layer,

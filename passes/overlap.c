@@ -131,7 +131,7 @@ static void start_again(struct hec_builder *b, const struct hec_site *site, Mlir
                         bool ahead) {
     const MlirNamedAttribute attribute[] = {
         hec_attr_symbol(b->context, "set", hec_get_string(site->set, "sym_name")),
-        hec_attr_bool(b->context, "again", true),
+        hec_attr_bool(b->context, "rematerialize", true),
         hec_attr_int(b->context, "ahead", 1),
     };
     hec_build_op(b, HEC_OP_materialize, layer.ptr ? 1 : 0, &layer, 0, NULL, ahead ? 3 : 2,

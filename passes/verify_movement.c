@@ -132,8 +132,9 @@ static void run_materialize(struct run *r, MlirOperation op, struct set_state *s
         state->prefetched = false;
     } else if (!state->planned) {
         fault(r, op, set, layer, "starts what was not planned");
-    } else if (hec_get_bool(op, "again") != r->backward) {
-        fault(r, op, set, layer, r->backward ? "is not marked `again`" : "is marked `again`");
+    } else if (hec_get_bool(op, "rematerialize") != r->backward) {
+        fault(r, op, set, layer,
+              r->backward ? "is not marked `rematerialize`" : "is marked `rematerialize`");
     } else {
         take_slots(r, op, set, layer);
     }
@@ -259,7 +260,7 @@ static bool run_index(struct run *r, MlirOperation op) {
     case HEC_OP_waves:
         value = WAVES;
         break;
-    case HEC_OP_again:
+    case HEC_OP_overwritten:
         value = number_of(r, hec_operand(op, 0)) < WAVES - 1;
         break;
     default:

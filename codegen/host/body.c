@@ -65,7 +65,7 @@ static void emit_waves(struct hec_emitter *e, const struct hec_for *loop, int de
     const MlirOperation count = hec_defining(hec_operand(loop->op, 1));
     const char *key = hec_route_key(e, count);
     hec_blank(out);
-    if (hec_op_is(count, HEC_OP_again)) {
+    if (hec_op_is(count, HEC_OP_overwritten)) {
         hec_open(out, "if (wave < hrt_waves(%s) - 1) { // Its slots hold a later wave.", key);
     } else if (loop->down) {
         hec_open(out, "for (int64_t wave = hrt_waves(%s) - 1; wave >= 0; wave--) {", key);

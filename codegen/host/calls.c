@@ -14,7 +14,7 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     [HEC_OP_SCF_YIELD] = hec_emit_nothing,
     [HEC_OP_RETURN] = hec_emit_nothing,
     [HEC_OP_waves] = hec_emit_nothing,
-    [HEC_OP_again] = hec_emit_nothing,
+    [HEC_OP_overwritten] = hec_emit_nothing,
     // Movement of experts.
     [HEC_OP_plan] = hec_emit_plan,
     [HEC_OP_materialize] = hec_emit_materialize,

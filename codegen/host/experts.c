@@ -36,7 +36,7 @@ void hec_emit_plan(struct hec_emitter *e, MlirOperation op) {
 
 void hec_emit_materialize(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_materialize(%s, %s);", key_text(e, op),
-                  hec_get_bool(op, "again") ? "true" : "false");
+                  hec_get_bool(op, "rematerialize") ? "true" : "false");
 }
 
 void hec_emit_prefetch(struct hec_emitter *e, MlirOperation op) {

@@ -147,7 +147,7 @@ static bool verify_waves(MlirOperation op) {
     return check_keys(op, 0, false);
 }
 
-static bool verify_again(MlirOperation op) {
+static bool verify_overwritten(MlirOperation op) {
     return check_keys(op, 0, true);
 }
 
@@ -199,7 +199,7 @@ static bool verify_collect_grad(MlirOperation op) {
 const struct hec_traits hec_traits_drop = {.verify = verify_drop};
 const struct hec_traits hec_traits_exchange = {.verify = verify_exchange};
 const struct hec_traits hec_traits_waves = {.verify = verify_waves};
-const struct hec_traits hec_traits_again = {.verify = verify_again};
+const struct hec_traits hec_traits_overwritten = {.verify = verify_overwritten};
 const struct hec_traits hec_traits_dispatch = {.verify = verify_dispatch};
 const struct hec_traits hec_traits_give_back = {.verify = verify_give_back};
 const struct hec_traits hec_traits_collect = {.verify = verify_collect};

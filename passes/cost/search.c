@@ -88,7 +88,7 @@ static int64_t fixed_count(MlirOperation module, const char *key) {
 // ---- what windows hide
 
 static void find_fits(struct hec_search *s) {
-    s->fit_forward = s->fit_early = s->fit_late = s->fit_again = INT32_MAX;
+    s->fit_forward = s->fit_early = s->fit_late = s->fit_rematerialized = INT32_MAX;
     for (int i = 0; i < s->costs.count; i++) {
         const struct hec_set_cost *c = &s->costs.set[i];
         const struct hec_machine *m = &s->costs.machine;
@@ -96,12 +96,12 @@ static void find_fits(struct hec_search *s) {
             hec_fitting(m, c->window_us, c->chunk_bytes),
             hec_fitting(m, hec_early_window_us(c), c->chunk_bytes),
             hec_fitting(m, hec_late_window_us(c), c->grad_bytes),
-            hec_fitting(m, c->again_window_us, c->chunk_bytes + c->grad_bytes),
+            hec_fitting(m, c->rematerialize_window_us, c->chunk_bytes + c->grad_bytes),
         };
         if (fit[0] < s->fit_forward) s->fit_forward = fit[0];
         if (fit[1] < s->fit_early) s->fit_early = fit[1];
         if (fit[2] < s->fit_late) s->fit_late = fit[2];
-        if (fit[3] < s->fit_again) s->fit_again = fit[3];
+        if (fit[3] < s->fit_rematerialized) s->fit_rematerialized = fit[3];
     }
 }
 
@@ -255,7 +255,8 @@ static bool simulate(const struct hec_search *s, const struct hec_choice *choice
             return false;
         }
         hec_phases_add(mean, &phases, count / (double)layers);
-        for (int again = 0; again < 2; again++) us[again] += count * hec_layer_us(&phases, again);
+        for (int remade = 0; remade < 2; remade++)
+            us[remade] += count * hec_layer_us(&phases, remade);
     }
     return true;
 }
@@ -272,19 +273,19 @@ static void consider(struct hec_search *s, const struct hec_choice *choice, int 
             return;
     }
     if (s->count >= s->most || !simulate(s, choice, &phases, us)) return;
-    for (int again = 0; again < 2; again++) {
-        if ((rematerialize >= 0 && rematerialize != again) || s->count == HEC_CANDIDATES_MAX)
+    for (int remade = 0; remade < 2; remade++) {
+        if ((rematerialize >= 0 && rematerialize != remade) || s->count == HEC_CANDIDATES_MAX)
             continue;
         struct hec_candidate *c = &s->candidate[s->count++];
-        const double all = phases.calibrate_us + phases.reduce_us + (1 + again) * phases.gather_us;
+        const double all = phases.calibrate_us + phases.reduce_us + (1 + remade) * phases.gather_us;
         const double waited =
-            phases.calibrate_us + (again ? phases.exposed_again_us : phases.exposed_us);
+            phases.calibrate_us + (remade ? phases.exposed_rematerialized_us : phases.exposed_us);
         *c = (struct hec_candidate){.choice = *choice,
-                                    .rematerialize = again,
+                                    .rematerialize = remade,
                                     .phases = phases,
-                                    .iteration_us = us[again],
+                                    .iteration_us = us[remade],
                                     .exposed = all > 0 ? waited / all : 0};
-        c->replica_bytes = hec_replica_bytes(&s->costs, s->policy, choice->slots, again);
+        c->replica_bytes = hec_replica_bytes(&s->costs, s->policy, choice->slots, remade);
         const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
         c->fits = room < 0 || c->replica_bytes <= room; // Less than nothing decides nothing.
     }
@@ -354,7 +355,8 @@ static int rematerializes(MlirOperation module, const struct hec_search *s) {
     return hec_setting_is(module, "parallel.placement.rematerialize", "true");
 }
 
-static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_choice c, int again) {
+static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_choice c,
+                       int rematerialize) {
     // Policies that keep nothing at owners need room for all experts.
     const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
     const int64_t share = (most_experts(s) + devices - 1) / devices;
@@ -363,19 +365,19 @@ static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_ch
     const int usual = s->policy->from_shards ? 11 : 8;
     for (int i = 0; i < (given ? given : usual); i++) {
         c.slots = value[i];
-        if (c.slots <= most_experts(s)) consider(s, &c, again);
+        if (c.slots <= most_experts(s)) consider(s, &c, rematerialize);
     }
 }
 
 static void vary_overlap(MlirOperation module, struct hec_search *s, struct hec_choice c,
-                         int again) {
+                         int rematerialize) {
     const int64_t t = c.overlap;
     int64_t value[LISTED_MAX] = {t / 4,     t / 2,     3 * t / 4, t + 1,
                                  5 * t / 4, 3 * t / 2, 2 * t,     4 * t};
     const int given = listed(module, "parallel.placement.overlap", value), usual = 8;
     for (int i = 0; i < (given ? given : usual); i++) {
         c.overlap = value[i] < most_experts(s) ? value[i] : most_experts(s);
-        consider(s, &c, again);
+        consider(s, &c, rematerialize);
     }
 }
 
@@ -401,7 +403,7 @@ static int most_candidates(const struct hec_search *s) {
 static void find_candidates(MlirOperation module, struct hec_search *s, int64_t overlap) {
     const bool calibrate =
         s->policy->calibrates && !hec_setting_is(module, "parallel.placement.calibrate", "false");
-    const int again = rematerializes(module, s);
+    const int rematerialize = rematerializes(module, s);
     struct hec_choice c = {.policy = s->policy, .even = s->even, .window = s->window};
     c.overlap = overlap;
     c.calibrate = calibrate ? HEC_CALIBRATE_WORTH : HEC_CALIBRATE_NEVER;
@@ -412,21 +414,21 @@ static void find_candidates(MlirOperation module, struct hec_search *s, int64_t 
     for (int round = 0; round < ROUNDS; round++) {
         const struct hec_choice before = c;
         if (s->fixed_slots || !s->uses_slots) {
-            consider(s, &c, again);
+            consider(s, &c, rematerialize);
         } else {
-            vary_slots(module, s, c, again);
+            vary_slots(module, s, c, rematerialize);
         }
         if (s->count == 0) return;
         choose(s);
         c.slots = s->candidate[s->chosen].choice.slots;
-        if (!s->fixed_overlap && s->uses_overlap) vary_overlap(module, s, c, again);
+        if (!s->fixed_overlap && s->uses_overlap) vary_overlap(module, s, c, rematerialize);
         choose(s);
         c = s->candidate[s->chosen].choice;
         if (c.overlap == before.overlap && c.slots == before.slots) break;
     }
     c = s->candidate[s->chosen].choice;
     c.calibrate = HEC_CALIBRATE_NEVER;
-    if (!s->fixed_calibrate && calibrate) consider(s, &c, again);
+    if (!s->fixed_calibrate && calibrate) consider(s, &c, rematerialize);
 }
 
 static bool find_baselines(struct hec_search *s) {
@@ -461,7 +463,7 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
                     hec_owned_bytes(&s->costs, s->policy->calibrates);
     int64_t overlap = s->fit_early < s->fit_late ? s->fit_early : s->fit_late;
     if (rematerializes(module, s) == 1)
-        overlap = s->fit_forward < s->fit_again ? s->fit_forward : s->fit_again;
+        overlap = s->fit_forward < s->fit_rematerialized ? s->fit_forward : s->fit_rematerialized;
     if (overlap > most_experts(s)) overlap = most_experts(s);
     if (s->fixed_overlap) overlap = fixed_count(module, "parallel.placement.overlap");
     overlap = among_listed(module, overlap);

@@ -39,7 +39,7 @@ struct hec_search {
     int32_t **owner;       // [sets] first owners, [layers][experts].
     bool sharded, spread; // Owners follow the profile; or all layers' chunks are dealt out in turn.
     // Chunks that windows hide: gather and, re-materialized, both; gather behind experts, and reduce.
-    int64_t fit_forward, fit_again, fit_early, fit_late;
+    int64_t fit_forward, fit_rematerialized, fit_early, fit_late;
     int64_t room_bytes; // Of a device, for replicas; negative: not even the rest fits.
     int count;
     int most; // Candidates that are compared; fewer than HEC_CANDIDATES_MAX on a very large cluster.

@@ -54,9 +54,10 @@ static void find_windows(const struct hec_machine *machine, const struct hec_sit
     block = mlirOperationGetBlock(site->collect_back);
     cost->reduce_window_us = hec_span_us(machine, block, site->collect_back, none);
     const MlirOperation before = last_before(site->waves_back, HEC_OP_collect_grad);
-    cost->again_window_us = hec_span_us(machine, block, before, site->waves_back);
+    cost->rematerialize_window_us = hec_span_us(machine, block, before, site->waves_back);
     if (before.ptr || !site->loop_back.ptr) return;
-    cost->again_window_us += hec_span_us(machine, block, last_in(block, HEC_OP_collect_grad), none);
+    cost->rematerialize_window_us +=
+        hec_span_us(machine, block, last_in(block, HEC_OP_collect_grad), none);
 }
 
 // The loop over waves behind `waves`, and the time of its body; what is computed again is not in it.

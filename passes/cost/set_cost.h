@@ -22,7 +22,7 @@ struct hec_set_cost {
     double row_forward_us, row_backward_us; // Computing a row.
     // Computation besides experts: between the start of the layer's parameters and their await;
     // behind reduce; between the start of a re-materialization and its await.
-    double window_us, reduce_window_us, again_window_us;
+    double window_us, reduce_window_us, rematerialize_window_us;
     double exact_window_us; // Of policies that plan on exact counts: behind the exchange.
 };
 

@@ -333,16 +333,17 @@ static void add_movement(struct stage *s, int64_t layer, struct hec_phases *step
     const double late = first ? cost->reduce_window_us : hec_late_window_us(cost);
     step->gather_us =
         chunks_us(s, s->calibrated ? &s->before : &s->plan, owner, cost->chunk_bytes, step);
-    const double again = chunks_us(s, &s->plan, owner, cost->chunk_bytes, step);
+    const double regather_us = chunks_us(s, &s->plan, owner, cost->chunk_bytes, step);
     step->reduce_us = chunks_us(s, &s->plan, owner, cost->grad_bytes, step);
     step->exposed_us = above(step->gather_us, early) + above(step->reduce_us, late);
-    step->exposed_again_us = above(step->gather_us, window);
+    step->exposed_rematerialized_us = above(step->gather_us, window);
     if (!first) {
-        step->exposed_again_us += above(step->reduce_us + again, cost->again_window_us);
+        step->exposed_rematerialized_us +=
+            above(step->reduce_us + regather_us, cost->rematerialize_window_us);
         return;
     }
     // The last layer's parameters come again at the start of backward, behind hardly anything.
-    step->exposed_again_us += again + above(step->reduce_us, cost->reduce_window_us);
+    step->exposed_rematerialized_us += regather_us + above(step->reduce_us, cost->reduce_window_us);
 }
 
 static bool simulate_step(struct stage *s, int64_t layer, int64_t at, struct hec_phases *step) {
@@ -359,14 +360,15 @@ static bool simulate_step(struct stage *s, int64_t layer, int64_t at, struct hec
     step->waves = scale * most > (double)cost->rows_max
                       ? scale * most / (double)(cost->rows_max > 0 ? cost->rows_max : 1)
                       : 1;
-    const double again = (step->waves - 1) / step->waves; // Computed again in backward.
-    step->experts_us = scale * most * ((1 + again) * cost->row_forward_us + cost->row_backward_us);
+    const double recomputed = (step->waves - 1) / step->waves; // Computed again in backward.
+    step->experts_us =
+        scale * most * ((1 + recomputed) * cost->row_forward_us + cost->row_backward_us);
     step->balanced_us = (double)cost->rows * (cost->row_forward_us + cost->row_backward_us);
     const int64_t got = largest(s->got, devices), sent = largest(s->sent, devices);
     const int64_t in = largest(s->node_got, nodes), out = largest(s->node_sent, nodes);
     step->device_rows = scale * (double)(got > sent ? got : sent);
     step->node_rows = scale * (double)(in > out ? in : out);
-    step->rows_us = (1 + again / 4) * rows_us(s->scene, step->device_rows, step->node_rows);
+    step->rows_us = (1 + recomputed / 4) * rows_us(s->scene, step->device_rows, step->node_rows);
     step->imbalance = most / mean;
     step->cross /= all;
     step->intra /= all;

@@ -19,27 +19,27 @@ struct hec_choice {
 // Microseconds of one layer and iteration, and what they come from: means over the layer-steps that
 // were simulated, of the busiest device or node in each.
 struct hec_phases {
-    double experts_us;       // Forward and backward; waves that are computed again included.
-    double balanced_us;      // The same if every device had the mean.
-    double rows_us;          // Rows there and back, forward and backward.
-    double gather_us;        // Parameters of replicas, once.
-    double reduce_us;        // Their gradients.
-    double exposed_us;       // What of gather and reduce no computation hides.
-    double exposed_again_us; // The same with re-materialization, which gathers twice.
-    double calibrate_us;     // Replicas added behind the gate, waited for.
-    double imbalance;        // Largest load of a device over the mean.
-    double cross, intra;     // Shares of rows that change node, and device inside a node.
-    double device_rows;      // Rows that the busiest device sends or gets, one way.
-    double node_rows;        // Across the link of the busiest node.
-    double entries;          // Chunks that enter the node that most enter.
-    double received;         // Chunks that the device that receives most receives.
-    double replicas;         // All replicas of the layer.
+    double experts_us;  // Forward and backward; waves that are computed again included.
+    double balanced_us; // The same if every device had the mean.
+    double rows_us;     // Rows there and back, forward and backward.
+    double gather_us;   // Parameters of replicas, once.
+    double reduce_us;   // Their gradients.
+    double exposed_us;  // What of gather and reduce no computation hides.
+    double exposed_rematerialized_us; // The same with re-materialization, which gathers twice.
+    double calibrate_us;              // Replicas added behind the gate, waited for.
+    double imbalance;                 // Largest load of a device over the mean.
+    double cross, intra;              // Shares of rows that change node, and device inside a node.
+    double device_rows;               // Rows that the busiest device sends or gets, one way.
+    double node_rows;                 // Across the link of the busiest node.
+    double entries;                   // Chunks that enter the node that most enter.
+    double received;                  // Chunks that the device that receives most receives.
+    double replicas;                  // All replicas of the layer.
     double waves;
 };
 
 static inline double hec_layer_us(const struct hec_phases *p, bool rematerialize) {
     return p->experts_us + p->rows_us + p->calibrate_us +
-           (rematerialize ? p->exposed_again_us : p->exposed_us);
+           (rematerialize ? p->exposed_rematerialized_us : p->exposed_us);
 }
 
 // Adds `factor` times `from`, field by field.

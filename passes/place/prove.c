@@ -365,7 +365,7 @@ static bool run_index(struct proof *p, MlirOperation op) {
     case HEC_OP_waves:
         value = p->waves;
         break;
-    case HEC_OP_again:
+    case HEC_OP_overwritten:
         value = row_at(p, op, 0) < p->waves - 1;
         break;
     default:

@@ -41,9 +41,9 @@ struct hrt_fssdp;
 // the program has a forecast.
 void hrt_plan(struct hrt_fssdp *fssdp, int set, int64_t layer);
 
-// Starts to bring the plan's replicas their parameters. `again`: of the plan as calibrated. A layer
+// Starts to bring the plan's replicas their parameters. `rematerialize`: of the plan as calibrated. A layer
 // that the set does not have: nothing.
-void hrt_materialize(struct hrt_fssdp *fssdp, int set, int64_t layer, bool again);
+void hrt_materialize(struct hrt_fssdp *fssdp, int set, int64_t layer, bool rematerialize);
 
 // Does both of these for a layer before its turn, once: its own hrt_plan and hrt_materialize then find
 // it done. Only where every layer has slots of its own, and not with policies that plan on exact counts.

@@ -17,11 +17,11 @@ static void start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move
         &(struct hrt_moving){adds ? &fssdp->mirror : &fssdp->schedule, set, layer, adds});
 }
 
-void hrt_materialize(struct hrt_fssdp *fssdp, int set, int64_t layer, bool again) {
+void hrt_materialize(struct hrt_fssdp *fssdp, int set, int64_t layer, bool rematerialize) {
     if (layer < 0 || layer >= fssdp->set[set].set->layers) return;
     struct hrt_moving_layer *moving = &fssdp->set[set].layer[layer];
     // Again: the plan is what it was, calibrated, and with the same slots.
-    if (again || !moving->prefetched) start(fssdp, set, layer, HRT_MOVE_GATHER);
+    if (rematerialize || !moving->prefetched) start(fssdp, set, layer, HRT_MOVE_GATHER);
     moving->prefetched = false;
 }
 

@@ -22,8 +22,8 @@ module {
     %n1 = "fssdp.waves"() {set = @s} : () -> index
     // CHECK: :[[@LINE+1]]:11: error: 'fssdp.waves': the set has no layers: 0 indices expected, 1 given
     %n2 = "fssdp.waves"(%n) {set = @one} : (index) -> index
-    // CHECK: :[[@LINE+1]]:11: error: 'fssdp.again': the set has several layers: 2 indices expected, 1 given
-    %n3 = "fssdp.again"(%n) {set = @s} : (index) -> index
+    // CHECK: :[[@LINE+1]]:11: error: 'fssdp.overwritten': the set has several layers: 2 indices expected, 1 given
+    %n3 = "fssdp.overwritten"(%n) {set = @s} : (index) -> index
     // CHECK: :[[@LINE+1]]:5: error: 'fssdp.exchange': ids is tensor<2x4x3xf32, ["batch", "T", "picks"]>, expected the tokens' dimensions and the set's picks
     "fssdp.exchange"(%v, %n) {set = @s} : (!v, index) -> ()
     // CHECK: :[[@LINE+1]]:11: error: 'fssdp.drop': kept is tensor<2x4x3xf32, ["batch", "T", "picks"]>, expected tensor<2x4x2xi32, ["batch", "T", "picks"]>

@@ -51,7 +51,7 @@ module {
   // CHECK-LABEL: func.func @move(
   func.func @move(%i: index) {
     "fssdp.plan"(%i) {set = @sparse} : (index) -> ()
-    "fssdp.materialize"(%i) {set = @sparse, again = false} : (index) -> ()
+    "fssdp.materialize"(%i) {set = @sparse, rematerialize = false} : (index) -> ()
     "fssdp.await"(%i) {set = @sparse} : (index) -> ()
     "fssdp.release"(%i) {set = @sparse, what = "parameters"} : (index) -> ()
     "fssdp.reduce"(%i) {set = @sparse} : (index) -> ()

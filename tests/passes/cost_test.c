@@ -37,7 +37,7 @@ static struct hec_set_cost cost_of(void) {
         .row_backward_us = 2,
         .window_us = 1e9,
         .reduce_window_us = 1e9,
-        .again_window_us = 1e9,
+        .rematerialize_window_us = 1e9,
     };
 }
 
@@ -140,19 +140,19 @@ static void test_windows(void **state) {
     const struct hec_phases hidden = simulate(&s, "quota", 2, 3);
     assert_true(hidden.exposed_us == 0);
     // One of two layers' parameters come again when backward begins.
-    near(hidden.exposed_again_us, hidden.gather_us / 2, 1e-9);
-    s.cost.window_us = s.cost.reduce_window_us = s.cost.again_window_us = 0;
+    near(hidden.exposed_rematerialized_us, hidden.gather_us / 2, 1e-9);
+    s.cost.window_us = s.cost.reduce_window_us = s.cost.rematerialize_window_us = 0;
     // The experts of one layer hide the other's: the next one's parameters, the one's above gradients.
     const struct hec_phases next = simulate(&s, "quota", 2, 3);
     near(next.exposed_us, (next.gather_us + next.reduce_us) / 2, 1e-9);
-    near(next.exposed_again_us, 2 * next.gather_us + next.reduce_us, 1e-9);
+    near(next.exposed_rematerialized_us, 2 * next.gather_us + next.reduce_us, 1e-9);
     s.cost.row_forward_us = s.cost.row_backward_us = 0;
     const struct hec_phases waited = simulate(&s, "quota", 2, 3);
     near(waited.exposed_us, waited.gather_us + waited.reduce_us, 1e-9);
-    near(waited.exposed_again_us, next.exposed_again_us, 1e-9);
+    near(waited.exposed_rematerialized_us, next.exposed_rematerialized_us, 1e-9);
     near(hec_layer_us(&waited, true) - hec_layer_us(&waited, false), waited.gather_us, 1e-9);
     // What is planned on exact counts comes behind attention, however long that takes.
-    s.cost.window_us = s.cost.reduce_window_us = s.cost.again_window_us = 1e9;
+    s.cost.window_us = s.cost.reduce_window_us = s.cost.rematerialize_window_us = 1e9;
     const struct hec_phases exact = simulate(&s, "llep", 2, 3);
     assert_true(exact.gather_us > 0);
     near(exact.exposed_us, exact.gather_us, 1e-9);

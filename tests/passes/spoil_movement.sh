@@ -21,7 +21,7 @@ expect() { # REASON SED-SCRIPT
 }
 
 first='0,/fssdp.await/' # Of @forward.
-again='/again = true/'
+back='/fssdp.materialize.*rematerialize = true/'
 
 expect 'reads experts before their await' "$first{/fssdp.await/d}"
 expect 'reads experts before their await' '/fssdp.collect_grad/,${/fssdp.await/d};/func @backward/,${/fssdp.await/d}'
@@ -29,12 +29,12 @@ expect 'reads experts before their await, or when released' '0,/what = "paramete
 expect 'starts while every slot is taken' "0,/what = \"parameters\"/{/what = \"parameters\"/d}"
 expect 'starts what was not planned' '/fssdp.plan/d'
 expect 'plans twice in one iteration' 's/"fssdp.plan"(%[a-z0-9]*)/"fssdp.plan"(%c0)/'
-expect 'awaits what was not started' '/again = false/d;/fssdp.calibrate/d'
-expect 'awaits what was not started' "$again{/ahead/!d}"
+expect 'awaits what was not started' '/fssdp.materialize.*rematerialize = false/d;/fssdp.calibrate/d'
+expect 'awaits what was not started' "$back{/ahead/!d}"
 expect 'awaits what was not started' '/ahead = 1/d'
 expect 'starts while every slot is taken' 's/slot_layers = 1/slot_layers = 0/'
-expect 'is marked .again' 's/again = false/again = true/'
-expect 'is not marked .again' 's/again = true, ahead/again = false, ahead/'
+expect 'is marked .rematerialize' '/fssdp.materialize/s/rematerialize = false/rematerialize = true/'
+expect 'is not marked .rematerialize' '/fssdp.materialize.*ahead/s/rematerialize = true/rematerialize = false/'
 expect 'releases gradients that are not being reduced' '/fssdp.reduce/d'
 expect 'reduces gradients that nobody computed, or twice' 's/^\( *\)"fssdp.reduce".*$/&\n&/'
 expect 'gradients while other layers' '/what = "gradients"/d'
@@ -42,14 +42,14 @@ expect 'gradients while other layers' 's/grad_layers = 2/grad_layers = 1/'
 expect 'releases gradients that are not being reduced' 's/ahead = -1/ahead = 0/'
 expect 'releases parameters that are not here' 's/^.*what = "parameters".*$/&\n&/'
 expect 'is not between the exchange of counts and the await' '/fssdp.exchange/,$b;s/^.*fssdp.materialize.*$/&\n"fssdp.calibrate"(%arg4) {set = @sparse} : (index) -> ()/'
-expect 'ends with parameters that were not released' '/func @backward/,$s/^ *return/"fssdp.materialize"(%c2) {again = true, set = @sparse} : (index) -> ()\n&/'
+expect 'ends with parameters that were not released' '/func @backward/,$s/^ *return/"fssdp.materialize"(%c2) {rematerialize = true, set = @sparse} : (index) -> ()\n&/'
 expect 'ends with gradients that did not reach their owners' '/moe.accumulate.*@sparse.w/d;/fssdp.reduce/d;/what = "gradients"/d'
 
 rm -f "$file.spoilt" "$file.answer"
 file=$2
 expect 'prefetches what was planned' 's/"fssdp.prefetch"(%[a-z0-9]*)/"fssdp.prefetch"(%c0)/'
 expect 'starts while every slot is taken' 's/slot_layers = 3/slot_layers = 1/'
-expect 'awaits what was not started' '/fssdp.prefetch/d;/again = false/d;/fssdp.calibrate/d'
+expect 'awaits what was not started' '/fssdp.prefetch/d;/fssdp.materialize.*rematerialize = false/d;/fssdp.calibrate/d'
 expect 'plans twice in one iteration' 's/"fssdp.plan"(%[a-z0-9]*)/"fssdp.plan"(%c0)/'
 
 rm -f "$file.spoilt" "$file.answer"
