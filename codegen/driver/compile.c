@@ -15,7 +15,7 @@
 #include "codegen/driver/output.h"
 #include "codegen/driver/report.h"
 #include "codegen/driver/version.h"
-#include "ir/build.h"
+#include "ir/build/build.h"
 #include "lang/base/str.h"
 #include "lang/check.h"
 #include "lang/settings.h"

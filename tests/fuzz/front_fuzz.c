@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/build.h"
+#include "ir/build/build.h"
 #include "lang/check.h"
 #include "passes/pipeline.h"
 #include "tests/fuzz/fuzz.h"

@@ -10,7 +10,7 @@
 //   hec-ir-tool --irdl                 prints the definition of the dialects
 //
 // Exit code: 0, or 1 when anything was reported.
-#include "ir/build.h"
+#include "ir/build/build.h"
 #include "ir/gradient.h"
 #include "lang/check.h"
 

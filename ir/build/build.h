@@ -1,6 +1,6 @@
 // From the checked program to the graph stage of the IR.
-#ifndef HECATE_IR_BUILD_H
-#define HECATE_IR_BUILD_H
+#ifndef HECATE_IR_BUILD_BUILD_H
+#define HECATE_IR_BUILD_BUILD_H
 
 #include "ir/ir.h"
 #include "lang/program.h"

@@ -1,7 +1,10 @@
 // One layer of a mixture of experts: router, losses that balance it, experts, shared expert.
-#include "ir/build_parts.h"
+#include "ir/build/moe.h"
 
-#include <assert.h>
+#include "ir/build/body.h"
+#include "ir/build/function.h"
+#include "ir/build/sums.h"
+#include "ir/build/value.h"
 
 static MlirNamedAttribute score_of(MlirContext c, const struct hec_moe *moe) {
     static const char *const scores[] = {
@@ -151,7 +154,7 @@ static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *mo
 static MlirValue build_shared(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x,
                               MlirValue routed) {
     hec_build_at(scope, moe->at, "shared");
-    const struct hec_called called = hec_build_call(scope, moe->shared, 1, &x);
+    const struct hec_called called = scope->build->call(scope, moe->shared, 1, &x);
     MlirValue shared = called.value;
     if (scope->build->failed) return shared;
     scope->sums = called.sums;

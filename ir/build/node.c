@@ -3,77 +3,15 @@
 //
 // In the body of an expert, rows of all experts are computed together: parameters have the experts
 // first, products are grouped, and what is broadcast along the rows is spread to them.
-#include "ir/build_parts.h"
+#include "ir/build/node.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static bool starts_with(MlirValue v, const char *dim) {
-    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
-    return t.rank > 0 && mlirStringRefEqual(t.dim[0], HEC_STR(dim));
-}
-
-static bool is_by_expert(const struct hec_scope *scope, MlirValue v) {
-    return scope->expert_of && starts_with(v, scope->expert_of->experts.name);
-}
-
-MlirValue hec_build_value_of(struct hec_scope *scope, const struct hec_node *node) {
-    const MlirValue v = {(void *)hec_map_get(&scope->build->value, node)};
-    assert(!mlirValueIsNull(v));
-    return v;
-}
-
-MlirValue hec_build_one(struct hec_scope *scope, int op, int operands, const MlirValue *operand,
-                        int attributes, const MlirNamedAttribute *attribute) {
-    if (scope->build->failed) return (MlirValue){0};
-    const MlirOperation built =
-        hec_build_inferred(&scope->b, op, operands, operand, attributes, attribute);
-    if (!mlirOperationIsNull(built)) return hec_result(built, 0);
-    scope->build->failed = true;
-    return (MlirValue){0};
-}
-
-MlirValue hec_build_get(struct hec_scope *scope, const struct hec_param *param) {
-    const MlirOperation symbol = {(void *)hec_map_get(&scope->build->symbol, param)};
-    assert(!mlirOperationIsNull(symbol));
-    assert(param->layers == 0 || !mlirValueIsNull(scope->layer));
-    const MlirNamedAttribute name =
-        hec_attr_symbol(scope->build->context, "param", hec_get_string(symbol, "sym_name"));
-    return hec_build_value(&scope->b, HEC_OP_get, param->layers > 0, &scope->layer,
-                           hec_get_type(symbol, "type"), 1, &name);
-}
-
-// ---- products
-
-// The dimensions that both have are summed (the checker refuses the tokens'); a's others come first.
-// `skip` of b's are the experts'.
-static MlirType product_type(MlirValue a, MlirValue b, int skip) {
-    const struct hec_tensor left = hec_tensor_of(mlirValueGetType(a));
-    const struct hec_tensor right = hec_tensor_of(mlirValueGetType(b));
-    struct hec_tensor r = {.element = left.element};
-    for (int i = 0; i < left.rank; i++) {
-        if (hec_tensor_find(&right, left.dim[i]) >= 0) continue;
-        hec_tensor_append(&r, left.dim[i], left.size[i]);
-    }
-    for (int i = skip; i < right.rank; i++) {
-        if (hec_tensor_find(&left, right.dim[i]) >= 0) continue;
-        hec_tensor_append(&r, right.dim[i], right.size[i]);
-    }
-    return hec_tensor_type(&r);
-}
-
-MlirValue hec_build_contract(struct hec_scope *scope, MlirValue a, MlirValue b) {
-    if (scope->build->failed) return (MlirValue){0};
-    const bool grouped = starts_with(a, "rows") && is_by_expert(scope, b);
-    const MlirValue in[] = {a, b, scope->first};
-    const MlirType type = product_type(a, b, grouped ? 1 : 0);
-    const enum hec_op op = grouped ? HEC_OP_grouped_contract : HEC_OP_contract;
-    const MlirOperation built = hec_build_op(&scope->b, op, grouped ? 3 : 2, in, 1, &type, 0, NULL);
-    if (!hec_op_verify(built)) scope->build->failed = true;
-    return hec_result(built, 0);
-}
+#include "ir/build/sums.h"
+#include "ir/build/value.h"
 
 // ---- elementwise
 
@@ -97,9 +35,9 @@ static MlirValue elementwise(struct hec_scope *scope, enum hec_op op, int operan
                              const MlirValue *operand) {
     MlirValue in[HEC_OPERANDS_MAX];
     bool by_rows = false;
-    for (int i = 0; i < operands; i++) by_rows |= starts_with(operand[i], "rows");
+    for (int i = 0; i < operands; i++) by_rows |= hec_build_has_rows(operand[i]);
     for (int i = 0; i < operands; i++) {
-        const bool apart = by_rows && is_by_expert(scope, operand[i]);
+        const bool apart = by_rows && hec_build_is_by_expert(scope, operand[i]);
         in[i] = apart ? spread(scope, operand[i]) : operand[i];
     }
     return hec_build_one(scope, op, operands, in, 0, NULL);
@@ -111,7 +49,7 @@ static MlirValue elementwise(struct hec_scope *scope, enum hec_op op, int operan
 static MlirValue norm(struct hec_scope *scope, const struct hec_node *node,
                       const MlirValue *operand) {
     const MlirContext c = scope->build->context;
-    const bool apart = node->operands > 1 && is_by_expert(scope, operand[1]);
+    const bool apart = node->operands > 1 && hec_build_is_by_expert(scope, operand[1]);
     const MlirNamedAttribute attribute[] = {
         hec_attr_float(c, "eps", node->attribute.eps),
         hec_attr_int(c, "over", node->attribute.over),
@@ -175,7 +113,8 @@ static MlirValue builtin(struct hec_scope *scope, const struct hec_node *node,
 static MlirValue call(struct hec_scope *scope, const struct hec_node *node,
                       const MlirValue *operand) {
     assert(!scope->expert_of || node->callee->kind != HEC_UNIT_MOE); // The checker refuses it.
-    const struct hec_called called = hec_build_call(scope, node->callee, node->operands, operand);
+    const struct hec_called called =
+        scope->build->call(scope, node->callee, node->operands, operand);
     if (scope->build->failed) return called.value;
     hec_build_at(scope, node->at, NULL);
     hec_build_sum(scope, &scope->sums, &called.sums);

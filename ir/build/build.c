@@ -1,0 +1,195 @@
+// The module: its attributes, and @forward with the loss.
+#include "ir/build/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/build/body.h"
+#include "ir/build/sums.h"
+#include "ir/build/symbols.h"
+#include "ir/build/unit.h"
+#include "ir/build/value.h"
+
+_Static_assert((int)HEC_EXPERTS_MAX == (int)HEC_IR_EXPERTS_MAX, "what is checked can be built");
+
+// ---- @forward
+
+// The loss of all layers together: of their mean scores and fractions, whose sums are known now. Added to
+// those of single layers.
+static void build_joint_loss(struct hec_scope *scope) {
+    const struct hec_moe *moe = NULL;
+    const double layers = (double)hec_build_joint(scope->build->program, &moe);
+    if (!moe || mlirValueIsNull(scope->sums.of[HEC_SUM_MEANS])) return;
+    const MlirNamedAttribute coef =
+        hec_attr_float(scope->build->context, "coef", moe->aux / (layers * layers));
+    const MlirValue in[] = {scope->sums.of[HEC_SUM_MEANS], scope->sums.of[HEC_SUM_FRACTIONS]};
+    hec_build_at(scope, moe->at, "auxiliary");
+    const struct hec_sums joint = {
+        .of = {[HEC_SUM_AUXILIARY] = hec_build_one(scope, HEC_OP_aux_loss, 2, in, 1, &coef)}};
+    if (!scope->build->failed) hec_build_sum(scope, &scope->sums, &joint);
+}
+
+// loss = cross_entropy + share * auxiliary, and its parts.
+static void build_loss(struct hec_scope *scope, MlirValue logits, MlirValue targets,
+                       MlirValue scale, MlirValue share) {
+    struct hec_build *build = scope->build;
+    const struct hec_span at = build->program->model->result->at;
+    hec_build_at(scope, at, NULL);
+    const MlirNamedAttribute slot = hec_attr_symbol(build->context, "slot", HEC_STR("logits"));
+    hec_build_op(&scope->b, HEC_OP_stash, 1, &logits, 0, NULL, 1, &slot);
+
+    hec_build_at(scope, at, "cross_entropy");
+    const MlirValue in[] = {logits, targets, scale};
+    MlirValue result[3];
+    result[1] = hec_build_one(scope, HEC_OP_cross_entropy, 3, in, 0, NULL);
+    if (build->failed) return;
+    build_joint_loss(scope);
+    const MlirValue auxiliary = scope->sums.of[HEC_SUM_AUXILIARY];
+    result[0] = result[1], result[2] = auxiliary;
+    if (mlirValueIsNull(auxiliary)) {
+        hec_build_at(scope, at, "auxiliary");
+        result[2] = hec_build_fill(&scope->b, mlirValueGetType(scale), 0);
+    } else {
+        hec_build_at(scope, at, NULL);
+        const MlirValue share_of[] = {share, auxiliary};
+        const MlirValue part = hec_build_one(scope, HEC_OP_mul, 2, share_of, 0, NULL);
+        hec_build_at(scope, at, "loss");
+        const MlirValue sum[] = {result[1], part};
+        result[0] = hec_build_one(scope, HEC_OP_add, 2, sum, 0, NULL);
+    }
+    hec_build_at(scope, at, NULL);
+    hec_build_return(&scope->b, scope->func, 3, result);
+}
+
+static void build_forward(struct hec_build *build) {
+    const struct hec_unit *model = build->program->model;
+    const struct hec_node *ids = model->argument[0];
+    struct hec_scope scope = {.build = build};
+    const MlirType tokens = hec_build_type(&scope, &ids->shape, true, true);
+    const struct hec_shape scalar = {0};
+    const MlirType real = hec_build_type(&scope, &scalar, false, false);
+    const MlirType type[] = {tokens, tokens, real, real};
+    const MlirLocation at[] = {
+        hec_build_location(build, ids->at, ids->name),
+        hec_build_location(build, ids->at, "targets"),
+        hec_build_location(build, model->at, "scale"),
+        hec_build_location(build, model->at, "share"),
+    };
+    const MlirLocation place = hec_build_location(build, model->at, NULL);
+    MlirBlock entry;
+    scope.func = hec_build_func(hec_module_body(build->module), (MlirOperation){0}, "forward", 4,
+                                type, at, place, &entry);
+    scope.b = hec_builder_end(entry, place);
+    MlirValue argument[4];
+    for (int i = 0; i < 4; i++) argument[i] = mlirBlockGetArgument(entry, i);
+    *hec_map_at(&build->value, ids) = (intptr_t)argument[0].ptr;
+    hec_build_body(&scope, &model->body);
+    if (build->failed) return;
+    build_loss(&scope, hec_build_value_of(&scope, model->result), argument[1], argument[2],
+               argument[3]);
+}
+
+// ---- the module
+
+static void set_attributes(struct hec_build *build) {
+    const struct hec_program *program = build->program;
+    const MlirContext c = build->context;
+    MlirNamedAttribute *setting =
+        hec_checked(calloc((size_t)program->settings + 1, sizeof *setting));
+    for (int i = 0; i < program->settings; i++) {
+        setting[i] = hec_attr_string(c, program->setting[i].key, program->setting[i].value);
+    }
+    const struct hec_source *source = program->model->at.file;
+    hec_set_attr(build->module, hec_attr_string(c, "sym_name", program->name));
+    hec_set_attr(build->module, hec_attr_string(c, "hecate.stage", "graph"));
+    hec_set_attr(build->module, hec_attr_string(c, "hecate.source", source ? source->path : ""));
+    hec_set_attr(build->module, hec_attr(c, "hecate.settings",
+                                         mlirDictionaryAttrGet(c, program->settings, setting)));
+    hec_set_attr(build->module, hec_attr_int(c, "hecate.batch", build->batch));
+    hec_set_attr(build->module, hec_attr_int(c, "hecate.vocabulary", program->vocabulary));
+    hec_set_attr(build->module, hec_attr_int(c, "hecate.positions", program->positions));
+    if (build->world > 1) {
+        const char *experts = hec_program_setting(program, "parallel.experts");
+        hec_set_attr(build->module, hec_attr_int(c, "hecate.world", build->world));
+        hec_set_attr(build->module, hec_attr_string(c, "hecate.experts", experts));
+        const char *bucket = hec_program_setting(program, "parallel.bucket");
+        hec_set_attr(build->module, hec_attr_int(c, "hecate.bucket", strtoll(bucket, NULL, 10)));
+        const char *dense = hec_program_setting(program, "parallel.dense");
+        hec_set_attr(build->module, hec_attr_string(c, "hecate.dense", dense));
+        const char *rows = hec_program_setting(program, "parallel.rows_max");
+        if (strcmp(rows, "auto") != 0)
+            hec_set_attr(build->module,
+                         hec_attr_int(c, "hecate.rows_max", strtoll(rows, NULL, 10)));
+    }
+    free(setting);
+}
+
+// 1 when it is not set.
+static int64_t count_of(const struct hec_build *build, const char *key) {
+    const char *text = hec_program_setting(build->program, key);
+    return text ? strtoll(text, NULL, 10) : 1;
+}
+
+// The settings that decide types.
+static bool read_settings(struct hec_build *build) {
+    const char *precision = hec_program_setting(build->program, "train.precision");
+    const char *batch = hec_program_setting(build->program, "parallel.microbatch");
+    const struct hec_span at = build->program->model->at;
+    build->i32 = mlirIntegerTypeGet(build->context, 32);
+    build->index = mlirIndexTypeGet(build->context);
+    if (precision && (strcmp(precision, "fp32") == 0 || strcmp(precision, "bf16") == 0)) {
+        build->real = mlirF32TypeGet(build->context); // bf16: pass use-bf16 says what is rounded.
+    } else if (precision && strcmp(precision, "fp64") == 0) {
+        build->real = mlirF64TypeGet(build->context);
+    } else {
+        hec_build_error(build, at, "not yet: train.precision = %s", precision ? precision : "none");
+    }
+    build->world = count_of(build, "cluster.nodes") * count_of(build, "cluster.devices");
+    build->group = count_of(build, "train.group"); // 0 of a word: iteration.
+    char *end = NULL;
+    build->batch = batch ? strtoll(batch, &end, 10) : 0;
+    if (build->batch < 1 || *end) {
+        hec_build_error(build, at, "parallel.microbatch is %s, expected a number",
+                        batch ? batch : "not set");
+    }
+    return !build->failed;
+}
+
+// Dimensions that the compiler makes itself must not be the user's.
+static void check_dims(struct hec_build *build, const struct hec_shape *shape, struct hec_span at) {
+    static const char *const made[] = {"batch", "rows", "picks", "first"};
+    for (int i = 0; i < shape->rank; i++) {
+        for (size_t k = 0; k < sizeof made / sizeof *made; k++) {
+            if (strcmp(shape->dim[i].name, made[k]) != 0) continue;
+            hec_build_error(build, at, "no dimension can be called %s: the compiler makes one",
+                            made[k]);
+        }
+    }
+}
+
+static bool check_names(struct hec_build *build) {
+    const struct hec_program *program = build->program;
+    const struct hec_node *ids = program->model->argument[0];
+    check_dims(build, &ids->shape, ids->at);
+    for (int i = 0; i < program->params; i++) {
+        check_dims(build, &program->param[i]->shape, program->param[i]->at);
+    }
+    return !build->failed;
+}
+
+MlirOperation hec_ir_build(MlirContext context, const struct hec_program *program) {
+    struct hec_build build = {.context = context, .program = program, .call = hec_build_call};
+    if (!read_settings(&build) || !check_names(&build)) return (MlirOperation){0};
+    const MlirLocation at = hec_build_location(&build, program->model->at, NULL);
+    build.module = mlirModuleGetOperation(mlirModuleCreateEmpty(at));
+    set_attributes(&build);
+    hec_build_symbols(&build);
+    build_forward(&build);
+    hec_map_free(&build.value);
+    hec_map_free(&build.loop);
+    hec_map_free(&build.symbol);
+    hec_map_free(&build.loads);
+    if (!build.failed) return build.module;
+    mlirOperationDestroy(build.module);
+    return (MlirOperation){0};
+}

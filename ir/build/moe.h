@@ -1,0 +1,10 @@
+// One layer of a mixture of experts.
+#ifndef HECATE_IR_BUILD_MOE_H
+#define HECATE_IR_BUILD_MOE_H
+
+#include "ir/build/scope.h"
+
+// Builds what a moe's unit computes from `x`, with what this layer adds to the sums.
+struct hec_called hec_build_moe(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x);
+
+#endif

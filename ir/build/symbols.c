@@ -1,0 +1,151 @@
+// Symbols of the module: sets, parameters, slots that the runtime reads.
+#include "ir/build/symbols.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 512 };
+
+static struct hec_builder top_builder(struct hec_build *build, struct hec_span at,
+                                      const char *name) {
+    return hec_builder_end(hec_module_body(build->module), hec_build_location(build, at, name));
+}
+
+// Short where that reads back as the same number.
+static void number_text(double value, char text[40]) {
+    snprintf(text, 40, "%.15g", value);
+    if (strtod(text, NULL) != value) snprintf(text, 40, "%.17g", value);
+}
+
+enum { INIT_ROOM = 256 };
+
+// "normal(0.02)", "rope(10000)", "rope(10000, 4, -1, 0, 1)".
+static void init_text(const struct hec_param *param, char text[INIT_ROOM]) {
+    const size_t room = INIT_ROOM;
+    const char *word = NULL;
+    switch (param->init) {
+    case HEC_INIT_ZEROS:
+        snprintf(text, room, "zeros");
+        return;
+    case HEC_INIT_ONES:
+        snprintf(text, room, "ones");
+        return;
+    case HEC_INIT_NORMAL:
+        word = "normal";
+        break;
+    case HEC_INIT_ROPE:
+        word = "rope";
+        break;
+    }
+    assert(word);
+    char number[5][40];
+    number_text(param->init_value, number[0]);
+    if (param->rope.factor == 0) {
+        snprintf(text, room, "%s(%s)", word, number[0]);
+        return;
+    }
+    const struct hec_rope *rope = &param->rope;
+    const double value[] = {rope->factor, rope->low, rope->high, rope->amplitude};
+    for (int i = 0; i < 4; i++) number_text(value[i], number[1 + i]);
+    snprintf(text, room, "%s(%s, %s, %s, %s, %s)", word, number[0], number[1], number[2], number[3],
+             number[4]);
+}
+
+static void build_param(struct hec_build *build, const struct hec_param *param) {
+    enum { FIXED = 7, MOST = 10 };
+    const MlirContext c = build->context;
+    const struct hec_scope top = {.build = build};
+    char *symbol = hec_build_symbol(build, param->symbol), init[INIT_ROOM];
+    init_text(param, init);
+    MlirNamedAttribute attribute[MOST] = {
+        hec_attr_string(c, "sym_name", symbol),
+        hec_attr_type(c, "type", hec_build_type(&top, &param->shape, false, false)),
+        hec_attr_int(c, "layers", param->layers),
+        hec_attr_string(c, "path", param->path),
+        hec_attr_string(c, "init", init),
+        hec_attr_bool(c, "decay", param->decay),
+        hec_attr_bool(c, "trainable", param->trainable),
+    };
+    int count = FIXED;
+    if (param->layers > 0) {
+        attribute[count++] = hec_attr_int(c, "index_first", param->index_first);
+        attribute[count++] = hec_attr_int(c, "index_stride", param->index_stride);
+    }
+    if (param->expert_of) {
+        const MlirOperation set = {(void *)hec_map_get(&build->symbol, param->expert_of)};
+        assert(!mlirOperationIsNull(set));
+        attribute[count++] = hec_attr_symbol(c, "set", hec_get_string(set, "sym_name"));
+    }
+    struct hec_builder b = top_builder(build, param->at, param->name);
+    const MlirOperation op = hec_build_op(&b, HEC_OP_param, 0, NULL, 0, NULL, count, attribute);
+    *hec_map_at(&build->symbol, param) = (intptr_t)op.ptr;
+    free(symbol);
+}
+
+static void build_set(struct hec_build *build, const struct hec_moe *moe) {
+    const MlirContext c = build->context;
+    char *symbol = hec_build_symbol(build, moe->symbol);
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_string(c, "sym_name", symbol),
+        hec_attr_int(c, "experts", moe->experts.size),
+        hec_attr_int(c, "topk", moe->topk),
+        hec_attr_int(c, "layers", moe->layers),
+    };
+    struct hec_builder b = top_builder(build, moe->at, NULL);
+    const MlirOperation op = hec_build_op(&b, HEC_OP_set, 0, NULL, 0, NULL, 4, attribute);
+    *hec_map_at(&build->symbol, moe) = (intptr_t)op.ptr;
+    free(symbol);
+}
+
+// Parameters are built after the sets that theirs belong to; a set's selection bias is named then.
+static void link_select_bias(struct hec_build *build, const struct hec_moe *moe) {
+    if (!moe->select_bias || moe->bias_rate == 0) return;
+    const MlirContext c = build->context;
+    const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
+    const MlirOperation bias = {(void *)hec_map_get(&build->symbol, moe->select_bias)};
+    hec_set_attr(set, hec_attr_float(c, "bias_rate", moe->bias_rate));
+    hec_set_attr(set, hec_attr_symbol(c, "select_bias", hec_get_string(bias, "sym_name")));
+}
+
+// A slot that the runtime reads. It holds "loads", of `set`, or "logits", for which `set` is null.
+static MlirOperation build_slot(struct hec_build *build, const char *symbol, MlirType type,
+                                int64_t layers, const char *holds, MlirOperation set,
+                                struct hec_span at) {
+    const MlirContext c = build->context;
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_string(c, "sym_name", symbol), hec_attr_type(c, "type", type),
+        hec_attr_int(c, "layers", layers),      hec_attr_bool(c, "observed", true),
+        hec_attr_string(c, "holds", holds),
+    };
+    struct hec_builder b = top_builder(build, at, NULL);
+    const MlirOperation slot = hec_build_op(&b, HEC_OP_slot, 0, NULL, 0, NULL, 5, attribute);
+    if (set.ptr) hec_set_attr(slot, hec_attr_symbol(c, "set", hec_get_string(set, "sym_name")));
+    return slot;
+}
+
+// Counts of tokens per expert, in every layer: the runtime reads them.
+static void build_loads(struct hec_build *build, const struct hec_moe *moe) {
+    const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
+    const MlirStringRef name = hec_get_string(set, "sym_name");
+    char symbol[TEXT_MAX];
+    snprintf(symbol, sizeof symbol, "%.*s.loads", (int)name.length, name.data);
+    struct hec_tensor loads = {.element = build->i32};
+    hec_tensor_append(&loads, HEC_STR(moe->experts.name), moe->experts.size);
+    const MlirOperation slot =
+        build_slot(build, symbol, hec_tensor_type(&loads), moe->layers, "loads", set, moe->at);
+    *hec_map_at(&build->loads, moe) = (intptr_t)slot.ptr;
+}
+
+void hec_build_symbols(struct hec_build *build) {
+    const struct hec_program *program = build->program;
+    for (int i = 0; i < program->moes; i++) build_set(build, program->moe[i]);
+    for (int i = 0; i < program->params; i++) build_param(build, program->param[i]);
+    for (int i = 0; i < program->moes; i++) link_select_bias(build, program->moe[i]);
+    for (int i = 0; i < program->moes; i++) build_loads(build, program->moe[i]);
+    const struct hec_node *logits = program->model->result;
+    const struct hec_scope top = {.build = build};
+    build_slot(build, "logits", hec_build_type(&top, &logits->shape, true, false), 0, "logits",
+               (MlirOperation){0}, logits->at);
+}
