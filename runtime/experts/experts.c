@@ -25,9 +25,13 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
+static int64_t holders_of(const struct hrt_experts_set *set, int64_t ranks) {
+    return set->holders ? set->holders : ranks * set->slots;
+}
+
 static void lay_out_layer(struct carve *carve, struct hrt_experts_layer *layer,
                           const struct hrt_experts_set *set, int64_t tokens, int64_t ranks) {
-    const int64_t holders = set->holders ? set->holders : ranks * set->slots;
+    const int64_t holders = holders_of(set, ranks);
     const int64_t pairs = tokens * set->picks;
     const struct hrt_experts_layer laid = {
         .set = set,
@@ -36,7 +40,8 @@ static void lay_out_layer(struct carve *carve, struct hrt_experts_layer *layer,
                  .first = take(carve, set->experts + 1, sizeof(int32_t)),
                  .holder = take(carve, holders, sizeof(int32_t))},
         .count = take(carve, ranks * set->experts, sizeof(uint32_t)),
-        .quota = take(carve, ranks * holders, sizeof(uint32_t)),
+        .to = take(carve, holders, sizeof(uint32_t)),
+        .here = take(carve, ranks * set->slots, sizeof(uint32_t)),
         .pair = take(carve, pairs, sizeof(int32_t)),
         .slot = take(carve, pairs, sizeof(int32_t)),
         .from = take(carve, holders, sizeof(int32_t)),
@@ -69,7 +74,7 @@ static void lay_out_layers(struct carve *carve, struct hrt_experts *experts,
 // What all sets and layers share, as large as the largest needs it.
 static void lay_out_wave(struct carve *carve, struct hrt_experts *experts,
                          const struct hrt_experts_shape *shape, int ranks) {
-    int64_t most = 0, slots = 0, rows = 0, pairs = 0;
+    int64_t most = 0, slots = 0, holders = 0, rows = 0, pairs = 0;
     size_t sent = 0, received = 0, result = 0;
     bool limited = false;
     for (int s = 0; s < shape->sets; s++) {
@@ -80,6 +85,7 @@ static void lay_out_wave(struct carve *carve, struct hrt_experts *experts,
         limited |= set->limited;
         most = larger(most, set->experts);
         slots = larger(slots, set->slots);
+        holders = larger(holders, holders_of(set, ranks));
         rows = larger(rows, set->rows_max);
         pairs = larger(pairs, shape->tokens * set->picks);
         if (set_pairs * with_gate > sent) sent = set_pairs * with_gate;
@@ -95,9 +101,10 @@ static void lay_out_wave(struct carve *carve, struct hrt_experts *experts,
         .cursor = take(carve, ranks, sizeof(int32_t)),
         .first = take(carve, slots + 1, sizeof(int32_t)),
         .next = take(carve, slots, sizeof(int32_t)),
-        .holder = take(carve, slots, sizeof(int32_t)),
     };
     experts->total = take(carve, ranks, sizeof *experts->total);
+    experts->row = take(carve, holders, sizeof *experts->row);
+    experts->sum = take(carve, holders, sizeof *experts->sum);
     experts->mine = take(carve, most, sizeof *experts->mine);
     experts->said = take(carve, most + 2, sizeof *experts->said);
     experts->heard = take(carve, ranks * (most + 2), sizeof *experts->heard);

@@ -64,10 +64,11 @@ struct hrt_experts_set {
     bool limited;     // Its experts have a capacity: hrt_drop will be called.
 };
 
-// Sets quota[r][k], [loads->devices][holders of the plan], so that those of an expert's holders sum
-// to what rank r has for it. Every rank calls it with the same numbers and must find the same.
+// Sets row[k], [holders of the plan], to the rows of rank `source` for each holder, so that those of an expert's
+// holders sum to what `source` has for it. Every rank calls it with the same numbers, for sources 0 ..
+// loads->devices - 1 in this order, and must find the same.
 typedef void hrt_quota_fn(void *context, int set, int64_t layer, const struct hpl_plan *plan,
-                          const struct hpl_loads *loads, uint32_t *quota);
+                          const struct hpl_loads *loads, int32_t source, uint32_t *row);
 
 struct hrt_experts_shape {
     int sets;

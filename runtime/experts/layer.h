@@ -13,7 +13,8 @@ struct hrt_experts_layer {
     struct hpl_plan plan;
     int64_t tokens;
     uint32_t *count; // [ranks][experts] rows of each source
-    uint32_t *quota; // [ranks][holders]
+    uint32_t *to;    // [holders] this rank's quotas
+    uint32_t *here;  // [ranks][slots] the quotas for this rank's holders
     bool divided;    // The quotas are those of the last route.
     uint64_t hash;   // Of all plans so far.
     int32_t *pair;   // [tokens * picks] the pairs by expert, then ascending: this rank's own rows
@@ -34,7 +35,6 @@ struct hrt_wave {
     int32_t *cursor;                  // [ranks]
     int32_t *first;                   // [slots + 1] as hrt_dispatch
     int32_t *next;                    // [slots]
-    int32_t *holder;                  // [slots] which holders of the plan are on this rank
 };
 
 struct hrt_experts {
@@ -43,6 +43,7 @@ struct hrt_experts {
     struct hrt_experts_layer **layer; // [sets][layers]
     struct hrt_wave wave;
     int64_t *total;                       // [ranks] rows of all sources
+    uint32_t *row, *sum;                  // [holders] quotas of one source, and of those before it
     uint32_t *mine;                       // [experts]
     uint32_t *said, *heard;               // [1, ranks][experts + 2] counts, and the hash of plans
     size_t *bytes[2], *offset[2], *zeros; // [ranks] of an exchange: sent and received ones, none.

@@ -69,33 +69,40 @@ void hrt_gather_counts(const struct hrt_experts *experts, struct hrt_experts_lay
 
 // Everything to the first holder.
 static void give_to_first(const struct hpl_plan *plan, const struct hpl_loads *loads,
-                          uint32_t *quota) {
-    const int32_t holders = plan->first[plan->experts];
-    memset(quota, 0, (size_t)loads->devices * (size_t)holders * sizeof *quota);
-    for (int64_t r = 0; r < loads->devices; r++) {
-        for (int32_t e = 0; e < plan->experts; e++)
-            quota[r * holders + plan->first[e]] = loads->rows[r * plan->experts + e];
-    }
+                          int64_t source, uint32_t *row) {
+    memset(row, 0, (size_t)plan->first[plan->experts] * sizeof *row);
+    for (int32_t e = 0; e < plan->experts; e++)
+        row[plan->first[e]] = loads->rows[source * plan->experts + e];
 }
 
-// Where this rank's rows for each holder begin, here and there, and how many waves that takes.
+// One source's quotas: this rank keeps its own, and those for its own holders.
+static void keep_quotas(struct hrt_experts *experts, struct hrt_experts_layer *layer, int source) {
+    const struct hpl_plan *plan = &layer->plan;
+    const int32_t holders = plan->first[plan->experts];
+    const int rank = experts->comm->rank;
+    uint32_t *here = layer->here + source * layer->set->slots;
+    for (int32_t k = 0; k < holders; k++) {
+        if (source == rank) layer->at[k] = (int32_t)experts->sum[k];
+        if (plan->holder[k] == rank) *here++ = experts->row[k];
+        experts->sum[k] += experts->row[k];
+    }
+    if (source == rank) memcpy(layer->to, experts->row, (size_t)holders * sizeof *layer->to);
+}
+
+// Where this rank's rows for each holder begin, here and there, and how many waves that takes. layer->at counts
+// the rows of the ranks before this one so far.
 static void place_rows(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
     const struct hpl_plan *plan = &layer->plan;
     const int ranks = experts->comm->size, rank = experts->comm->rank;
-    const int32_t holders = plan->first[plan->experts];
     int64_t *total = experts->total, own = 0;
     memset(total, 0, (size_t)ranks * sizeof *total);
     for (int32_t e = 0; e < plan->experts; e++) {
         int64_t given = own;
         for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
-            int64_t rows = 0;
-            for (int r = 0; r < ranks; r++) {
-                if (r == rank) layer->at[k] = (int32_t)(total[plan->holder[k]] + rows);
-                rows += layer->quota[(int64_t)r * holders + k];
-            }
-            total[plan->holder[k]] += rows;
+            layer->at[k] += (int32_t)total[plan->holder[k]];
+            total[plan->holder[k]] += experts->sum[k];
             layer->from[k] = (int32_t)given;
-            given += layer->quota[(int64_t)rank * holders + k];
+            given += layer->to[k];
         }
         own += layer->count[(int64_t)rank * plan->experts + e];
         assert(given == own); // The quotas of an expert sum to its rows.
@@ -121,10 +128,15 @@ static void divide(struct hrt_experts *experts, int set, int64_t at) {
     struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
     const struct hrt_experts_shape *shape = &experts->shape;
     const struct hpl_loads counts = {experts->comm->size, layer->plan.experts, layer->count};
-    if (shape->quota) {
-        shape->quota(shape->quota_context, set, at, &layer->plan, &counts, layer->quota);
-    } else {
-        give_to_first(&layer->plan, &counts, layer->quota);
+    const int32_t holders = layer->plan.first[layer->plan.experts];
+    memset(experts->sum, 0, (size_t)holders * sizeof *experts->sum);
+    for (int r = 0; r < experts->comm->size; r++) {
+        if (shape->quota) {
+            shape->quota(shape->quota_context, set, at, &layer->plan, &counts, r, experts->row);
+        } else {
+            give_to_first(&layer->plan, &counts, r, experts->row);
+        }
+        keep_quotas(experts, layer, r);
     }
     place_rows(experts, layer);
     layer->divided = true;

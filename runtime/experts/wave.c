@@ -21,16 +21,15 @@ static void list_sent(const struct hrt_experts *experts, struct hrt_wave *wave, 
     const struct hrt_experts_layer *layer = wave->layer;
     const int ranks = experts->comm->size;
     const int32_t holders = layer->plan.first[layer->plan.experts];
-    const uint32_t *quota = layer->quota + (int64_t)experts->comm->rank * holders;
     int32_t *first = wave->send_first;
     memset(first, 0, (size_t)(ranks + 1) * sizeof *first);
     for (int32_t k = 0; k < holders; k++)
         first[layer->plan.holder[k] + 1] +=
-            (int32_t)part_in(layer->at[k], quota[k], begin, end).rows;
+            (int32_t)part_in(layer->at[k], layer->to[k], begin, end).rows;
     for (int r = 0; r < ranks; r++) first[r + 1] += first[r];
     memcpy(wave->cursor, first, (size_t)ranks * sizeof *first);
     for (int32_t k = 0; k < holders; k++) {
-        const struct part part = part_in(layer->at[k], quota[k], begin, end);
+        const struct part part = part_in(layer->at[k], layer->to[k], begin, end);
         int32_t *to = wave->send + wave->cursor[layer->plan.holder[k]];
         for (int64_t i = 0; i < part.rows; i++) to[i] = (int32_t)(layer->from[k] + part.skip + i);
         wave->cursor[layer->plan.holder[k]] += (int32_t)part.rows;
@@ -48,11 +47,10 @@ static int list_experts(const struct hrt_experts *experts, struct hrt_wave *wave
     for (int32_t k = 0; k < holders; k++) {
         if (layer->plan.holder[k] != experts->comm->rank) continue;
         assert(used < slots);
-        wave->holder[used] = k;
+        const uint32_t *here = layer->here + used;
         wave->next[used] = (int32_t)rows;
         wave->first[used++] = (int32_t)part_in(0, rows, begin, end).rows;
-        for (int r = 0; r < experts->comm->size; r++)
-            rows += layer->quota[(int64_t)r * holders + k];
+        for (int r = 0; r < experts->comm->size; r++) rows += here[r * slots];
     }
     for (int64_t n = used; n <= slots; n++)
         wave->first[n] = (int32_t)part_in(0, rows, begin, end).rows;
@@ -62,13 +60,13 @@ static int list_experts(const struct hrt_experts *experts, struct hrt_wave *wave
 static void list_received(const struct hrt_experts *experts, struct hrt_wave *wave, int64_t begin,
                           int64_t end) {
     const struct hrt_experts_layer *layer = wave->layer;
-    const int32_t holders = layer->plan.first[layer->plan.experts];
+    const int64_t slots = layer->set->slots;
     const int used = list_experts(experts, wave, begin, end);
     int32_t count = 0;
     for (int r = 0; r < experts->comm->size; r++) {
         wave->recv_first[r] = count;
         for (int n = 0; n < used; n++) {
-            const uint32_t rows = layer->quota[(int64_t)r * holders + wave->holder[n]];
+            const uint32_t rows = layer->here[r * slots + n];
             const struct part part = part_in(wave->next[n], rows, begin, end);
             for (int64_t i = 0; i < part.rows; i++)
                 wave->recv[count++] = (int32_t)(wave->next[n] + part.skip + i - begin);

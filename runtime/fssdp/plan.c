@@ -253,23 +253,19 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
 // ---- rows
 
 void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
-                const struct hpl_loads *loads, uint32_t *quota) {
+                const struct hpl_loads *loads, int32_t source, uint32_t *row) {
     struct hrt_fssdp *fssdp = context;
     const struct hpl_topology *topology = &fssdp->topology;
     const bool shared = fssdp->split == HPL_SPLIT_QUOTA,
                planned = fssdp->split == HPL_SPLIT_PLANNED;
-    const int64_t holders = plan->first[plan->experts];
     struct hpl_level level;
-    if (shared)
+    if (shared && source == 0)
         hrt_planned(fssdp, set, layer,
                     hpl_share(topology, plan, loads, SLACK, fssdp->share, &level, &fssdp->work));
-    for (int32_t rank = 0; rank < loads->devices; rank++) {
-        uint32_t *rows = quota + rank * holders;
-        if (shared || planned) {
-            hrt_planned(fssdp, set, layer,
-                        hpl_route(topology, plan, loads, fssdp->share, rank, rows, &fssdp->work));
-        } else {
-            hpl_route_even(topology, plan, loads, hpl_split_even(fssdp->split), rank, rows);
-        }
+    if (shared || planned) {
+        hrt_planned(fssdp, set, layer,
+                    hpl_route(topology, plan, loads, fssdp->share, source, row, &fssdp->work));
+    } else {
+        hpl_route_even(topology, plan, loads, hpl_split_even(fssdp->split), source, row);
     }
 }

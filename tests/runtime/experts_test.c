@@ -91,17 +91,14 @@ static double get(const struct test_case *c, const void *array, int64_t i) {
 
 // Half to each of two holders, the odd row to the first.
 static void split_in_two(void *context, int set, int64_t layer, const struct hpl_plan *plan,
-                         const struct hpl_loads *loads, uint32_t *quota) {
+                         const struct hpl_loads *loads, int32_t source, uint32_t *row) {
     (void)context, (void)set, (void)layer;
-    const int32_t holders = plan->first[plan->experts];
-    for (int32_t r = 0; r < loads->devices; r++) {
-        for (int32_t e = 0; e < plan->experts; e++) {
-            const uint32_t rows = loads->rows[r * plan->experts + e];
-            const int32_t k = plan->first[e];
-            const bool two = plan->first[e + 1] - k == 2;
-            quota[r * holders + k] = two ? (rows + 1) / 2 : rows;
-            if (two) quota[r * holders + k + 1] = rows / 2;
-        }
+    for (int32_t e = 0; e < plan->experts; e++) {
+        const uint32_t rows = loads->rows[source * plan->experts + e];
+        const int32_t k = plan->first[e];
+        const bool two = plan->first[e + 1] - k == 2;
+        row[k] = two ? (rows + 1) / 2 : rows;
+        if (two) row[k + 1] = rows / 2;
     }
 }
 
@@ -413,8 +410,25 @@ static void too_many_rows_are_refused(void **state) {
     hrt_comm_close(&self);
 }
 
+static void memory_grows_with_ranks_not_with_their_square(void **state) {
+    (void)state;
+    const struct hrt_experts_set set = {.name = "sparse",
+                                        .layers = 4,
+                                        .experts = 64,
+                                        .picks = 2,
+                                        .width = 8,
+                                        .slots = 64,
+                                        .rows_max = 64};
+    const struct hrt_experts_shape shape = {
+        .sets = 1, .set = &set, .tokens = 64, .sequences = 1, .element = sizeof(float)};
+    const size_t none = hrt_experts_bytes(&shape, 64), few = hrt_experts_bytes(&shape, 512),
+                 many = hrt_experts_bytes(&shape, 1024);
+    assert_true(many - none < 3 * (few - none)); // The square would make it four times.
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_grows_with_ranks_not_with_their_square),
         cmocka_unit_test(rows_go_to_their_experts_and_back),
         cmocka_unit_test(experts_that_do_not_divide),
         cmocka_unit_test(more_ranks_than_experts),
