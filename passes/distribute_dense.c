@@ -17,6 +17,7 @@
 
 #include <stdlib.h>
 
+#include "passes/movement.h"
 #include "passes/rewrite.h"
 
 // What is complete behind operation `last` of `block`: `layer` of the parameter or set `symbol`.
@@ -151,7 +152,7 @@ static void announce(struct entries *all, int first, enum hec_op id) {
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
-    if (!hec_has_attr(module, "hecate.world") || !backward.ptr) return HEC_PASS_DONE;
+    if (!backward.ptr) return HEC_PASS_DONE;
     const bool shard = mlirStringRefEqual(hec_get_string(module, "hecate.dense"), HEC_STR("shard"));
     struct entries all = {0};
     const bool sound = collect(&all, module, backward);
@@ -166,5 +167,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 const struct hec_pass hec_pass_distribute_dense = {
     .flag = "distribute-dense",
     .summary = "Say where gradients that all ranks have are complete",
+    .applies = hec_has_ranks,
     .run = run,
 };

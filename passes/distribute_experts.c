@@ -34,6 +34,7 @@
 #include <stdlib.h>
 
 #include "passes/distribute.h"
+#include "passes/movement.h"
 #include "passes/rewrite.h"
 
 enum { OPERANDS_MAX = 8 };
@@ -520,7 +521,6 @@ static bool all_routed(MlirOperation module, const struct hec_ops *routes) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    if (!hec_has_attr(module, "hecate.world")) return HEC_PASS_DONE;
     const MlirStringRef experts = hec_get_string(module, "hecate.experts");
     const bool move = !mlirStringRefEqual(experts, HEC_STR("replicate"));
     struct hec_ops ops = hec_ops_below(module), routes = {0};
@@ -541,5 +541,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 const struct hec_pass hec_pass_distribute_experts = {
     .flag = "distribute-experts",
     .summary = "Send rows to the ranks of their experts, in waves",
+    .applies = hec_has_ranks,
     .run = run,
 };

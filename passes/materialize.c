@@ -90,7 +90,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     (void)options;
     struct hec_sites sites;
     struct hec_movement movement;
-    if (!hec_moves_experts(module)) return HEC_PASS_DONE;
     if (!hec_movement_read(module, &movement)) {
         hec_ir_error(module, "has no hecate.movement: run shard first");
         return HEC_PASS_REFUSED;
@@ -118,5 +117,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 const struct hec_pass hec_pass_materialize = {
     .flag = "materialize",
     .summary = "Insert where replicas of experts come, are read, and go",
+    .applies = hec_moves_experts,
     .run = run,
 };

@@ -14,8 +14,12 @@ static bool is_text(MlirStringRef text, const char *what) {
     return mlirStringRefEqual(text, HEC_STR(what));
 }
 
+bool hec_has_ranks(MlirOperation module) {
+    return hec_has_attr(module, "hecate.world");
+}
+
 bool hec_moves_experts(MlirOperation module) {
-    if (!hec_has_attr(module, "hecate.world")) return false;
+    if (!hec_has_ranks(module)) return false;
     const MlirStringRef experts = hec_get_string(module, "hecate.experts");
     if (is_text(experts, "ep") || is_text(experts, "replicate")) return false;
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));

@@ -5,6 +5,8 @@
 
 #include "ir/op.h"
 
+// Whether the module is for several ranks.
+bool hec_has_ranks(MlirOperation module);
 // Whether experts move: the module has some, is for several ranks, and parallel.experts is neither ep
 // nor replicate.
 bool hec_moves_experts(MlirOperation module);

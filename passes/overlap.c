@@ -353,7 +353,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     (void)options;
     struct hec_sites sites;
     struct hec_movement movement;
-    if (!hec_moves_experts(module) || !hec_movement_read(module, &movement)) return HEC_PASS_DONE;
+    if (!hec_movement_read(module, &movement)) return HEC_PASS_DONE;
     if (!hec_sites_find(module, &sites)) return HEC_PASS_REFUSED;
     for (int i = 0; i < sites.count; i++) {
         move_forward(&sites, i);
@@ -366,5 +366,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 const struct hec_pass hec_pass_overlap = {
     .flag = "overlap",
     .summary = "Start transfers of experts early and wait late; say what stays exposed",
+    .applies = hec_moves_experts,
     .run = run,
 };

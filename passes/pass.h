@@ -29,6 +29,10 @@ struct hec_pass {
     const char *summary;                  // One line, imperative, no full stop.
     const struct hec_pass_option *option; // Ended by a key of NULL; NULL: no options.
 
+    // Whether the pass has anything to do in `module`; NULL: in every module. Where it has not,
+    // pipelines pass it by.
+    bool (*applies)(MlirOperation module);
+
     // Changes `module` (a builtin.module). What is not HEC_PASS_DONE was reported through the
     // context's diagnostics, and the module is then only good for printing.
     enum hec_pass_result (*run)(MlirOperation module, const struct hec_pass_options *options);

@@ -211,14 +211,17 @@ static enum hec_pass_result run_upstream(struct hec_pipeline *pipeline, const ch
 
 static enum hec_pass_result run_step(struct hec_pipeline *pipeline, struct hec_step *step,
                                      MlirOperation module, const struct hec_pipeline_hooks *hooks) {
-    const double start = now();
-    enum hec_pass_result result = step->pass ? step->pass->run(module, &step->options)
-                                             : run_upstream(pipeline, step->text, module);
-    step->seconds = now() - start;
-    if (result != HEC_PASS_DONE) return result;
-
+    const struct hec_pass *pass = step->pass;
+    step->idle = pass && pass->applies && !pass->applies(module);
+    if (!step->idle) {
+        const double start = now();
+        const enum hec_pass_result result =
+            pass ? pass->run(module, &step->options) : run_upstream(pipeline, step->text, module);
+        step->seconds = now() - start;
+        if (result != HEC_PASS_DONE) return result;
+    }
     hec_set_attr(module, hec_attr_string(pipeline->context, "hecate.stage", step->stage));
-    const bool sound = hec_ir_verify(module);
+    const bool sound = step->idle || hec_ir_verify(module);
     if (hooks && hooks->after) hooks->after(hooks->user, step, module);
     if (sound) return HEC_PASS_DONE;
     hec_ir_error(module, "pass %s left a module that does not verify", step->stage);

@@ -10,17 +10,8 @@
 
 #include "passes/pass.h"
 
+// Of all programs: passes that do not apply to a module leave it as it is.
 #define HEC_PIPELINE_DEFAULT                                                                       \
-    "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
-    "fuse-elementwise,fuse-epilogue,place-buffers"
-
-// Of modules with hecate.world, that is for more than one rank.
-#define HEC_PIPELINE_RANKS                                                                         \
-    "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
-    "distribute-experts,fuse-elementwise,distribute-dense,fuse-epilogue,place-buffers"
-
-// Of modules for several ranks whose experts move (passes/movement.h).
-#define HEC_PIPELINE_MOVEMENT                                                                      \
     "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
     "distribute-experts,fuse-elementwise,distribute-dense,shard,materialize,overlap,"              \
     "fuse-epilogue,verify-movement,place-buffers"
@@ -32,6 +23,7 @@ struct hec_step {
     const char *text;  // As written: "recompute(policy=none)".
     const char *stage; // Name of what it leaves: the pass, "simplify-2" for its second use.
     double seconds;    // Of the last run, without verification; 0 when it did not run.
+    bool idle;         // In the last run the pass did not apply to the module.
 };
 
 struct hec_pipeline;
@@ -48,15 +40,16 @@ const struct hec_step *hec_pipeline_step(const struct hec_pipeline *pipeline, in
 int hec_pipeline_find(const struct hec_pipeline *pipeline, const char *stage);
 
 struct hec_pipeline_hooks {
-    // Called after each step that succeeded, and after the one that broke the module. May be NULL.
+    // Called after each step that succeeded, idle ones included, and after the one that broke the
+    // module. May be NULL.
     void (*after)(void *user, const struct hec_step *step, MlirOperation module);
     void *user;
 };
 
 // Runs the steps first, first + 1, ... before `end` (negative: to the last; `first`: none). Before
 // the first and after upstream steps the module's form is checked (form.h). After each step the
-// module is verified (hec_ir_verify) and its attribute hecate.stage set; a module that verified
-// before and does not after is the compiler's fault. Stops at the first step that is not done.
+// module is verified (hec_ir_verify) and its attribute hecate.stage set, also by steps whose pass
+// does not apply; a module that verified before and does not after is the compiler's fault. Stops at the first step that is not done.
 enum hec_pass_result hec_pipeline_run(struct hec_pipeline *pipeline, MlirOperation module,
                                       int first, int end, const struct hec_pipeline_hooks *hooks);
 

@@ -15,11 +15,11 @@ const struct hec_pass *const hec_passes[] = {
     &hec_pass_distribute_experts, // Of programs of several ranks.
     &hec_pass_fuse_elementwise,   //
     &hec_pass_distribute_dense,   // Of programs of several ranks.
-    &hec_pass_shard,              // Of programs whose experts move, up to verify-movement.
+    &hec_pass_shard,              // Of programs whose experts move: this one to overlap,
     &hec_pass_materialize,        //
     &hec_pass_overlap,            //
     &hec_pass_fuse_epilogue,      //
-    &hec_pass_verify_movement,    //
+    &hec_pass_verify_movement,    // and this one.
     &hec_pass_place_buffers,      //
     &hec_pass_prove_placement,    //
     NULL,

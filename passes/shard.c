@@ -52,7 +52,6 @@ static bool decide(MlirOperation module, struct hec_arena *arena) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    if (!hec_moves_experts(module)) return HEC_PASS_DONE;
     struct hec_arena arena = {0};
     const bool given = hec_has_attr(module, "hecate.plan");
     const bool sound = given ? hec_plan_read(module) : decide(module, &arena);
@@ -63,5 +62,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 const struct hec_pass hec_pass_shard = {
     .flag = "shard",
     .summary = "Choose the first owners of experts, and how replicas move",
+    .applies = hec_moves_experts,
     .run = run,
 };

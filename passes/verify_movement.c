@@ -325,7 +325,6 @@ static void find_sets(struct run *r) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    if (!hec_moves_experts(module)) return HEC_PASS_DONE;
     struct run r = {.module = module, .sound = true};
     find_sets(&r);
     const MlirOperation forward = hec_find_symbol(module, HEC_STR("forward"));
@@ -344,5 +343,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 const struct hec_pass hec_pass_verify_movement = {
     .flag = "verify-movement",
     .summary = "Prove that experts are there when they are read, and that slots suffice",
+    .applies = hec_moves_experts,
     .run = run,
 };

@@ -46,8 +46,7 @@ struct compilation {
     struct hec_reporter reporter;
     MlirContext context;
     struct hec_pipeline *pipeline;
-    bool one_rank, several_ranks; // What is compiled; neither: not known yet.
-    bool moves_experts;
+    bool several_ranks; // Known from the IR on.
     MlirOperation module;
     struct hec_program *program;
     int from, to;      // Stages.
@@ -82,8 +81,7 @@ void hec_stages_print(FILE *out) {
     for (int i = 0; i < FIXED_STAGES; i++) {
         if (fixed_stages[i].stage == STAGE_C) {
             fprintf(out, "and after each pass, by its name, the second use of one as NAME-2:\n  ");
-            fprintf(out, "%s\nfor several ranks, whose experts move:\n  %s\n", HEC_PIPELINE_DEFAULT,
-                    HEC_PIPELINE_MOVEMENT);
+            fprintf(out, "%s\n", HEC_PIPELINE_DEFAULT);
         }
         fprintf(out, "%-8s %s\n", fixed_stages[i].name, fixed_stages[i].text);
     }
@@ -96,13 +94,9 @@ static MlirContext context_of(struct compilation *c) {
     return c->context;
 }
 
-// Until the number of ranks is known, the longest pipeline stands for all.
 static bool make_pipeline(struct compilation *c) {
     if (c->pipeline) return true;
-    const char *text = HEC_PIPELINE_MOVEMENT;
-    if (c->several_ranks && !c->moves_experts) text = HEC_PIPELINE_RANKS;
-    if (c->one_rank) text = HEC_PIPELINE_DEFAULT;
-    if (c->options->passes) text = c->options->passes;
+    const char *text = c->options->passes ? c->options->passes : HEC_PIPELINE_DEFAULT;
     char *why = NULL;
     c->pipeline = hec_pipeline_parse(context_of(c), text, &why);
     if (!c->pipeline) fprintf(stderr, "hecatec: error: --passes: %s\n", why);
@@ -160,17 +154,6 @@ static bool choose_stages(struct compilation *c) {
     }
     if (o->passes && !make_pipeline(c)) return false;
     return true;
-}
-
-// Takes the pipeline for `world` ranks and the policy `experts`; stages that were chosen are looked
-// for in it.
-static bool settle_pipeline(struct compilation *c, int64_t world, const char *experts) {
-    c->one_rank = world == 1;
-    c->several_ranks = world > 1;
-    c->moves_experts = strcmp(experts, "ep") != 0 && strcmp(experts, "replicate") != 0;
-    hec_pipeline_free(c->pipeline);
-    c->pipeline = NULL;
-    return choose_stages(c);
 }
 
 // ---- printing
@@ -283,11 +266,6 @@ static bool run_front(struct compilation *c, int *status) {
     if (!note_imports(&c->program->sources)) return *status = HEC_EXIT_COMMAND_LINE, false;
     c->name = c->program->name;
     lap(c, "parse and check");
-    const int64_t world = strtoll(hec_program_setting(c->program, "cluster.nodes"), NULL, 10) *
-                          strtoll(hec_program_setting(c->program, "cluster.devices"), NULL, 10);
-    const char *experts = c->program->moes > 0 ? hec_program_setting(c->program, "parallel.experts")
-                                               : "replicate"; // There are none.
-    if (!settle_pipeline(c, world, experts)) return *status = HEC_EXIT_COMMAND_LINE, false;
     const char *explain = c->options->explain;
     if (c->options->syntax_only) return *status = HEC_EXIT_DONE, false;
     if (c->to == STAGE_CHECK || (explain && strcmp(explain, "shapes") == 0)) {
@@ -313,20 +291,19 @@ static bool read_module(struct compilation *c) {
     }
     const MlirStringRef name = hec_get_string(c->module, "sym_name");
     c->name = name.length ? hec_arena_copy(c->arena, name.data, name.length) : "model";
-    const bool several = hec_has_attr(c->module, "hecate.world");
-    const MlirStringRef experts = hec_get_string(c->module, "hecate.experts");
-    if (!settle_pipeline(c, several ? hec_get_int(c->module, "hecate.world") : 1,
-                         hec_arena_copy(c->arena, experts.data, experts.length)))
-        return false;
     return hec_ir_verify(c->module);
 }
 
 static bool make_module(struct compilation *c) {
     hec_crash_progress("building the IR", NULL);
-    if (c->from >= STAGE_GRAPH) return read_module(c) && !has_errors(c);
-    c->module = hec_ir_build(context_of(c), c->program);
-    if (has_errors(c) || mlirOperationIsNull(c->module)) return false;
-    lap(c, "build the graph");
+    if (c->from >= STAGE_GRAPH) {
+        if (!read_module(c) || has_errors(c)) return false;
+    } else {
+        c->module = hec_ir_build(context_of(c), c->program);
+        if (has_errors(c) || mlirOperationIsNull(c->module)) return false;
+        lap(c, "build the graph");
+    }
+    c->several_ranks = hec_has_ranks(c->module);
     return true;
 }
 
@@ -390,7 +367,7 @@ static const char *pass_phrase(struct compilation *c, int index) {
 static void after_step(void *user, const struct hec_step *step, MlirOperation module) {
     struct compilation *c = user;
     assert(mlirOperationEqual(module, c->module));
-    note_pass(c, step);
+    if (!step->idle) note_pass(c, step);
     if (is_printed(c, step)) {
         fprintf(stderr, "// ---- after %s\n", step->stage);
         print_module(c, stderr);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "codegen/c/emit_c.h"
-#include "passes/movement.h"
 #include "passes/pipeline.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -41,12 +40,8 @@ static void emit(MlirOperation module) {
 }
 
 static void compile(MlirContext context, MlirOperation module, unsigned from) {
-    const char *text = HEC_PIPELINE_DEFAULT;
-    if (hec_has_attr(module, "hecate.world") && hec_get_int(module, "hecate.world") > 1) {
-        text = hec_moves_experts(module) ? HEC_PIPELINE_MOVEMENT : HEC_PIPELINE_RANKS;
-    }
     char *why = NULL;
-    struct hec_pipeline *pipeline = hec_pipeline_parse(context, text, &why);
+    struct hec_pipeline *pipeline = hec_pipeline_parse(context, HEC_PIPELINE_DEFAULT, &why);
     const struct hec_pipeline_hooks hooks = {0};
     const int first = (int)(from % (unsigned)(hec_pipeline_steps(pipeline) + 1));
     const enum hec_pass_result result = hec_pipeline_run(pipeline, module, first, -1, &hooks);
