@@ -65,6 +65,9 @@ static inline const struct hec_traits *hec_op_traits(MlirOperation op) {
 
 struct hec_cost hec_op_cost(MlirOperation op);
 
+// The operand `layer` of `op`; null where it has none.
+MlirValue hec_layer_of(MlirOperation op);
+
 // Checks one operation against its row: operands, attributes (also that none is unknown), inferred
 // result types, its own verifier. Reports every fault. Upstream operations pass.
 bool hec_op_verify(MlirOperation op);

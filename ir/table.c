@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "ir/signature.h"
+
 #define HEC_OP(id, dialect, operands, results, attributes)                                         \
     extern const struct hec_traits hec_traits_##id;
 #include "ir/ops.def"
@@ -78,4 +80,14 @@ struct hec_cost hec_op_cost(MlirOperation op) {
         cost.bytes += (double)hec_type_bytes(mlirValueGetType(hec_result(op, i)));
     }
     return cost;
+}
+
+MlirValue hec_layer_of(MlirOperation op) {
+    const char *words = hec_op_row(hec_op_of(op))->operands;
+    struct hec_word word;
+    for (int i = 0; (words = hec_next_word(words, &word)) && i < mlirOperationGetNumOperands(op);
+         i++) {
+        if (strcmp(word.name, "layer") == 0) return hec_operand(op, i);
+    }
+    return (MlirValue){0};
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/home.h"
 #include "ir/ops/rule.h"
 #include "ir/signature.h"
 
@@ -102,9 +103,9 @@ static bool check_inferred(MlirOperation op, const struct hec_traits *traits) {
 bool hec_op_verify(MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
     if (!hec_unit_verify(op)) return false;
-    if (id >= HEC_OP_FUNC) return true;
+    if (id >= HEC_OP_FUNC) return hec_home_verify(op);
     const struct hec_op_row *row = hec_op_row(id);
-    if (!check_attributes(op, row) || !check_types(op)) return false;
+    if (!check_attributes(op, row) || !check_types(op) || !hec_home_verify(op)) return false;
     if (row->traits->infer && !check_inferred(op, row->traits)) return false;
     return !row->traits->verify || row->traits->verify(op);
 }

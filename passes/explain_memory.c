@@ -66,15 +66,6 @@ static void print_table(struct table *table, int64_t whole, FILE *out) {
 
 // ---- the placed module, read back
 
-static bool read_home(MlirValue v, struct hec_home *home) {
-    const MlirOperation op = hec_defining(v);
-    if (op.ptr) return hec_home_of(op, "home", (int)mlirOpResultGetResultNumber(v), home);
-    const MlirOperation parent = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
-    const int before = hec_op_is(parent, HEC_OP_FOR) ? 1 : 0;
-    const int index = (int)mlirBlockArgumentGetArgNumber(v) - before;
-    return index >= 0 && hec_home_of(parent, "argument_home", index, home);
-}
-
 static bool read_placement(struct hec_placement *p, MlirOperation module) {
     if (!hec_has_attr(module, "hecate.arena_bytes") ||
         !hec_has_attr(module, "hecate.param_elements")) {
@@ -88,7 +79,7 @@ static bool read_placement(struct hec_placement *p, MlirOperation module) {
     for (int i = 0; i < p->live.values.count; i++) {
         struct hec_placed *placed = &p->placed[i];
         placed->root = placed->next = i;
-        read_home(p->live.values.item[i].value, &placed->home);
+        hec_home_of(p->live.values.item[i].value, &placed->home);
         placed->pinned = placed->home.kind != HEC_HOME_ARENA;
     }
     hec_place_find_slots(p);

@@ -1,9 +1,9 @@
-// Sums and movement inside the arena: sum, copy, stash, accumulate.
+// Sums and movement inside the arena: sum, copy, accumulate.
 #include <string.h>
 
 #include "codegen/c/nest.h"
 #include "codegen/c/ops.h"
-#include "codegen/host/keyed.h"
+#include "codegen/host/gradient.h"
 #include "ir/ops/fused.h"
 
 // A sum that is neither over the leading nor over the trailing dimensions: loops over what is
@@ -27,7 +27,7 @@ static void emit_general_sum(struct hec_emitter *e, MlirOperation op) {
     hec_nest_heads(e, &nest, kept, nest.loops);
     hec_statement(e, "sum += %s;", from);
     for (int i = kept; i < nest.loops; i++) hec_close(body, "}");
-    hec_statement(e, "%s %s sum;", to, hec_value_home(e, r).adds ? "+=" : "=");
+    hec_statement(e, "%s %s sum;", to, hec_home_adds(r) ? "+=" : "=");
     for (int i = 0; i < kept; i++) hec_close(body, "}");
 }
 
@@ -62,28 +62,14 @@ void hec_emit_sum(struct hec_emitter *e, MlirOperation op) {
 
 void hec_emit_copy(struct hec_emitter *e, MlirOperation op) {
     const MlirValue a = hec_operand(op, 0), r = hec_result(op, 0);
-    const struct hec_home home = hec_value_home(e, r);
-    if (home.kind == HEC_HOME_NONE) return;
-    hec_nest_copy(e, hec_ref(e, r), hec_ref(e, a), mlirValueGetType(r), home.adds);
-}
-
-// ---- stash and accumulate
-
-void hec_emit_stash(struct hec_emitter *e, MlirOperation op) {
-    const struct hec_home target = hec_keyed_home(e, op);
-    const MlirValue value = hec_operand(op, 0);
-    if (mlirOperationIsNull(target.symbol)) {
-        hec_emit_fault(e, op, "stashes into a slot that does not exist");
-        return;
-    }
-    hec_nest_copy(e, hec_home_ref(e, &target), hec_ref(e, value), mlirValueGetType(value), false);
+    hec_nest_copy(e, hec_ref(e, r), hec_ref(e, a), mlirValueGetType(r), hec_home_adds(r));
 }
 
 void hec_emit_accumulate(struct hec_emitter *e, MlirOperation op) {
-    const struct hec_home target = hec_keyed_home(e, op);
+    const struct hec_home target = hec_gradient_home(op);
     const MlirValue value = hec_operand(op, 0);
-    if (mlirOperationIsNull(target.symbol) || hec_home_is_panels(&target) ||
-        !mlirOperationIsNull(hec_set_of(e, target.symbol))) {
+    if (hec_home_is_panels(e, &target) ||
+        !mlirOperationIsNull(hec_set_of(e, hec_home_symbol(e, &target)))) {
         hec_emit_fault(e, op, "adds a tensor to a gradient that is kept in another layout");
         return;
     }

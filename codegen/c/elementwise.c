@@ -105,11 +105,9 @@ static bool mentions_twice(MlirOperation op) {
 
 static void write_result(struct hec_emitter *e, const struct hec_nest *nest, MlirValue result,
                          const char *text, bool alone) {
-    const struct hec_home home = hec_value_home(e, result);
-    if (home.kind == HEC_HOME_NONE) return;
     const char *index = hec_nest_index(e, nest, mlirValueGetType(result));
-    const char *line =
-        HEC_TEXT(e, "%s %s %s;", hec_element(e, result, index), home.adds ? "+=" : "=", text);
+    const char *line = HEC_TEXT(e, "%s %s %s;", hec_element(e, result, index),
+                                hec_home_adds(result) ? "+=" : "=", text);
     if (alone) {
         hec_nest_statement(e, nest, line);
     } else {
@@ -123,8 +121,6 @@ void hec_emit_elementwise(struct hec_emitter *e, MlirOperation op) {
     const int operands = (int)mlirOperationGetNumOperands(op);
     assert(operands <= 4);
     const MlirValue result = hec_result(op, 0);
-    const struct hec_home home = hec_value_home(e, result);
-    if (home.kind == HEC_HOME_NONE) return;
     for (int i = 0; i < operands; i++) type[i] = mlirValueGetType(hec_operand(op, i));
     type[operands] = mlirValueGetType(result);
     const struct hec_nest nest = hec_nest_of(hec_tensor_of(type[operands]), operands + 1, type);
@@ -134,7 +130,7 @@ void hec_emit_elementwise(struct hec_emitter *e, MlirOperation op) {
     }
     const char *index = hec_nest_index(e, &nest, type[operands]);
     const char *to = hec_element(e, result, index);
-    if (hec_op_is(op, HEC_OP_add) && !home.adds && strcmp(to, x[0].text) == 0) {
+    if (hec_op_is(op, HEC_OP_add) && !hec_home_adds(result) && strcmp(to, x[0].text) == 0) {
         hec_nest_statement(e, &nest, HEC_TEXT(e, "%s += %s;", to, x[1].text));
     } else {
         write_result(e, &nest, result, apply(e, op, x).text, true);

@@ -61,8 +61,7 @@ void hec_emit_layernorm(struct hec_emitter *e, MlirOperation op) {
 void hec_emit_layernorm_grad(struct hec_emitter *e, MlirOperation op) {
     const struct matrix m = matrix_of(e, op, hec_operand(op, 1));
     const int results = (int)mlirOperationGetNumResults(op);
-    if (results == 3 &&
-        hec_value_home(e, hec_result(op, 1)).adds != hec_value_home(e, hec_result(op, 2)).adds) {
+    if (results == 3 && hec_home_adds(hec_result(op, 1)) != hec_home_adds(hec_result(op, 2))) {
         hec_emit_fault(e, op, "adds to one of dgain and dbias and stores the other");
         return;
     }

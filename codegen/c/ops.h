@@ -12,7 +12,7 @@
 
 hec_emit_op hec_emit_elementwise, hec_emit_fused;
 hec_emit_op hec_emit_contract, hec_emit_grouped_contract, hec_emit_spread, hec_emit_spread_grad;
-hec_emit_op hec_emit_sum, hec_emit_copy, hec_emit_stash, hec_emit_accumulate;
+hec_emit_op hec_emit_sum, hec_emit_copy, hec_emit_accumulate;
 hec_emit_op hec_emit_rmsnorm, hec_emit_rmsnorm_grad, hec_emit_layernorm, hec_emit_layernorm_grad;
 hec_emit_op hec_emit_rope, hec_emit_rope_grad, hec_emit_sdpa, hec_emit_sdpa_grad;
 hec_emit_op hec_emit_gather, hec_emit_gather_grad;

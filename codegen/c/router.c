@@ -48,8 +48,9 @@ static const char *rule_of(struct hec_emitter *e, MlirOperation op, MlirValue al
 // A router belongs to the set and layer whose loads it counts; one that counts for nobody has none.
 static const char *routing_of(struct hec_emitter *e, MlirValue loads) {
     const struct hec_home home = hec_value_home(e, loads);
-    const MlirOperation set =
-        home.kind == HEC_HOME_SLOT ? hec_set_of_loads(e, home.symbol) : (MlirOperation){0};
+    const MlirOperation set = home.kind == HEC_HOME_SLOT
+                                  ? hec_set_of_loads(e, hec_home_symbol(e, &home))
+                                  : (MlirOperation){0};
     if (mlirOperationIsNull(set)) return "NULL, NULL";
     const char *place = HEC_TEXT(e, "m->routing.%s%s", hec_member(e, set), hec_home_row(e, &home));
     return HEC_TEXT(e, "%s.forced, %s.record", place, place);

@@ -4,7 +4,6 @@
 
 static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     // Copies and sums.
-    [HEC_OP_stash] = hec_emit_stash,
     [HEC_OP_accumulate] = hec_emit_accumulate,
     [HEC_OP_copy] = hec_emit_copy,
     [HEC_OP_sum] = hec_emit_sum,

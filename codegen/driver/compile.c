@@ -21,6 +21,7 @@
 #include "lang/settings.h"
 #include "passes/movement.h"
 #include "passes/pipeline.h"
+#include "passes/place/prove.h"
 #include "passes/plan_file.h"
 
 // Stages in their order. Those of passes have the passes' names and lie between graph and c: stage
@@ -409,6 +410,19 @@ static bool run_passes(struct compilation *c, int *status) {
     return result == HEC_PASS_DONE && !errors && !c->write_failed;
 }
 
+// Homes that place-buffers has not just given are proven before anything is made of them.
+static bool prove_homes(struct compilation *c) {
+    const int steps = hec_pipeline_steps(c->pipeline), last = STAGE_PASS + steps - 1;
+    const bool placed =
+        steps > 0 && c->from < last &&
+        strcmp(hec_pipeline_step(c->pipeline, steps - 1)->stage, "place-buffers") == 0;
+    if (c->to < STAGE_C || placed) return true;
+    const bool proven = hec_prove_placement(c->module);
+    lap(c, "prove the placement");
+    if (!proven) is_text_at_fault(c);
+    return proven && !has_errors(c);
+}
+
 // ---- how experts move
 
 // The passes read files of their own: the module says which.
@@ -534,6 +548,7 @@ static int run(struct compilation *c) {
     if (c->to == STAGE_GRAPH) return finish_text(c, print_module);
     if (!name_files(c) || !stop_early(c)) return HEC_EXIT_COMMAND_LINE;
     if (!run_passes(c, &status)) return status;
+    if (!prove_homes(c)) return HEC_EXIT_INPUT;
     if (c->options->emit_plan && !write_text(c, c->options->emit_plan, print_plan_file))
         return HEC_EXIT_INPUT;
     if (report_of(c)) return finish_text(c, report_of(c));

@@ -10,8 +10,8 @@
 #include "codegen/host/dims.h"
 #include "codegen/host/emit_options.h"
 #include "codegen/host/function.h"
+#include "codegen/host/gradient.h"
 #include "codegen/host/home.h"
-#include "codegen/host/keyed.h"
 #include "codegen/host/printer.h"
 #include "codegen/host/rows.h"
 #include "ir/ops/fused.h"
@@ -116,21 +116,11 @@ static void emit_for(struct hec_emitter *e, MlirOperation op, int depth) {
     hec_close(&f->body, "}");
 }
 
-// Whether nothing reads what `op` computes, and computing is all it does.
-static bool is_unread(struct hec_emitter *e, MlirOperation op) {
-    const int results = (int)mlirOperationGetNumResults(op);
-    if (!results || !hec_op_traits(op)->pure) return false;
-    for (int i = 0; i < results; i++) {
-        if (hec_value_home(e, hec_result(op, i)).kind != HEC_HOME_NONE) return false;
-    }
-    return true;
-}
-
 // A sum whose one part was made by adding to the other one, in its place.
 static bool is_summed(struct hec_emitter *e, MlirOperation op) {
     for (int i = 0; i < 2; i++) {
-        const struct hec_home part = hec_value_home(e, hec_operand(op, i));
-        if (part.kind == HEC_HOME_ARENA && part.adds) return true;
+        const MlirValue part = hec_operand(op, i);
+        if (hec_value_home(e, part).kind == HEC_HOME_ARENA && hec_home_adds(part)) return true;
     }
     return false;
 }
@@ -140,7 +130,6 @@ static bool is_silent(struct hec_emitter *e, MlirOperation op) {
     switch (hec_op_of(op)) {
     case HEC_OP_add:
         return !hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_fused) && is_summed(e, op);
-    case HEC_OP_stash:
     case HEC_OP_accumulate:
         return hec_is_in_place(e, op);
     case HEC_OP_fused: // An epilogue is written with its product.
@@ -161,7 +150,7 @@ static void emit_one(struct hec_emitter *e, MlirOperation op, int depth) {
         hec_emit_fault(e, op, "is not supported yet by target %s", e->printer->target);
         return;
     }
-    if (is_silent(e, op) || is_unread(e, op)) return;
+    if (is_silent(e, op)) return;
     comment_line(e, op);
     declare(e, op);
     emit(e, op);

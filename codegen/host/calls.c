@@ -8,6 +8,7 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     // Symbols and values that have their memory already.
     [HEC_OP_get] = hec_emit_nothing,
     [HEC_OP_fetch] = hec_emit_nothing,
+    [HEC_OP_stash] = hec_emit_nothing,
     [HEC_OP_CONSTANT] = hec_emit_nothing,
     [HEC_OP_ADDI] = hec_emit_nothing,
     [HEC_OP_SUBI] = hec_emit_nothing,

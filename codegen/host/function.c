@@ -175,7 +175,7 @@ static const struct hec_field *field_of(struct hec_emitter *e, MlirValue value, 
 
 void hec_own(struct hec_emitter *e, MlirValue value) {
     const struct hec_home home = hec_value_home(e, value);
-    if (home.kind == HEC_HOME_ARENA) field_of(e, value, home.offset);
+    if (home.kind == HEC_HOME_ARENA) field_of(e, value, home.at);
 }
 
 static const char *type_name(struct hec_emitter *e, bool integer) {
@@ -208,20 +208,20 @@ static const char *alias_of(struct hec_emitter *e, const struct hec_field *field
 // ---- expressions
 
 const char *hec_home_row(struct hec_emitter *e, const struct hec_home *home) {
-    if (!home->layered) {
-        if (home->row < 0) return "";
-        if (home->row > 0 && home->row == hec_get_int(home->symbol, "layers")) {
-            return HEC_TEXT(e, "[%s]", hec_layers(e, home->row)); // What the last layer left.
+    if (home->row == HEC_ROW_ONLY) return "";
+    const MlirOperation symbol = hec_home_symbol(e, home);
+    if (home->row == HEC_ROW_FIXED) {
+        if (home->at > 0 && home->at == hec_get_int(symbol, "layers")) {
+            return HEC_TEXT(e, "[%s]", hec_layers(e, home->at)); // What the last layer left.
         }
-        return HEC_TEXT(e, "[%" PRId64 "]", home->row);
+        return HEC_TEXT(e, "[%" PRId64 "]", home->at);
     }
     if (!e->function->layer) {
-        hec_emit_fault(e, home->symbol, "is read by layer outside of a loop over layers");
+        hec_emit_fault(e, symbol, "is read by layer outside of a loop over layers");
         return "";
     }
     e->function->uses_layer = true;
-    if (!home->row) return HEC_TEXT(e, "[%s]", e->function->layer);
-    return HEC_TEXT(e, "[%s + %" PRId64 "]", e->function->layer, home->row);
+    return HEC_TEXT(e, home->row == HEC_ROW_NEXT ? "[%s + 1]" : "[%s]", e->function->layer);
 }
 
 static const char *member_text(struct hec_emitter *e, const char *part, MlirOperation symbol,
@@ -235,23 +235,20 @@ static const char *part_of(const struct hec_home *home, bool rounded) {
 }
 
 static const char *home_ref(struct hec_emitter *e, const struct hec_home *home, bool rounded) {
+    static const char *const argument[HEC_ARGUMENTS] = {"m->ids", "m->targets", "&m->scale",
+                                                        "&m->share"};
+    const MlirOperation symbol = hec_home_symbol(e, home);
     switch (home->kind) {
     case HEC_HOME_SLOT:
-        return member_text(e, "saved", home->symbol, home);
+        return member_text(e, "saved", symbol, home);
     case HEC_HOME_PARAM:
     case HEC_HOME_GRAD:
-        if (!mlirOperationIsNull(hec_set_of(e, home->symbol))) {
-            hec_emit_fault(e, home->symbol, "belongs to a set and is used as one tensor");
+        if (!mlirOperationIsNull(hec_set_of(e, symbol))) {
+            hec_emit_fault(e, symbol, "belongs to a set and is used as one tensor");
         }
-        return member_text(e, part_of(home, rounded), home->symbol, home);
-    case HEC_HOME_IDS:
-        return "m->ids";
-    case HEC_HOME_TARGETS:
-        return "m->targets";
-    case HEC_HOME_SCALE:
-        return "&m->scale";
-    case HEC_HOME_SHARE:
-        return "&m->share";
+        return member_text(e, part_of(home, rounded), symbol, home);
+    case HEC_HOME_ARGUMENT:
+        return argument[home->at];
     case HEC_HOME_ARENA:
         break; // Has a name only by its value.
     case HEC_HOME_NONE:
@@ -280,8 +277,8 @@ static const struct hec_field *added_to(struct hec_emitter *e, MlirValue value, 
 const char *hec_ref(struct hec_emitter *e, MlirValue value) {
     const struct hec_home home = hec_value_home(e, value);
     if (home.kind == HEC_HOME_ARENA) {
-        const struct hec_field *field = home.adds ? added_to(e, value, home.offset) : NULL;
-        return alias_of(e, field ? field : field_of(e, value, home.offset));
+        const struct hec_field *field = hec_home_adds(value) ? added_to(e, value, home.at) : NULL;
+        return alias_of(e, field ? field : field_of(e, value, home.at));
     }
     return home_ref(e, &home, hec_type_is_rounded(mlirValueGetType(value)));
 }
@@ -294,7 +291,7 @@ const char *hec_element(struct hec_emitter *e, MlirValue value, const char *inde
 const char *hec_chunk(struct hec_emitter *e, MlirValue value) {
     const struct hec_home home = hec_value_home(e, value);
     const bool kept = home.kind == HEC_HOME_PARAM || home.kind == HEC_HOME_GRAD;
-    const MlirOperation set = kept ? hec_set_of(e, home.symbol) : (MlirOperation){0};
+    const MlirOperation set = kept ? hec_set_of(e, hec_home_symbol(e, &home)) : (MlirOperation){0};
     if (mlirOperationIsNull(set)) {
         hec_emit_fault(e, hec_defining(value), "has a result or operand that lies in no set");
         return "NULL";
@@ -304,15 +301,16 @@ const char *hec_chunk(struct hec_emitter *e, MlirValue value) {
 
 const char *hec_chunk_offset(struct hec_emitter *e, MlirValue value) {
     const struct hec_home home = hec_value_home(e, value);
-    if (mlirOperationIsNull(home.symbol)) return "0"; // hec_chunk has complained.
-    return hec_member(e, home.symbol);
+    const MlirOperation symbol = hec_home_symbol(e, &home);
+    return mlirOperationIsNull(symbol) ? "0" : hec_member(e, symbol); // hec_chunk has complained.
 }
 
 const char *hec_write_mode(struct hec_emitter *e, MlirOperation op, int index) {
-    return hec_value_home(e, hec_result(op, index)).adds ? "HK_ADD" : "HK_STORE";
+    (void)e;
+    return hec_home_adds(hec_result(op, index)) ? "HK_ADD" : "HK_STORE";
 }
 
 const char *hec_layout(struct hec_emitter *e, MlirValue value) {
     const struct hec_home home = hec_value_home(e, value);
-    return hec_home_is_panels(&home) ? "HK_PANELS" : "HK_ROWS";
+    return hec_home_is_panels(e, &home) ? "HK_PANELS" : "HK_ROWS";
 }

@@ -27,14 +27,6 @@ const char *hec_drop_rule(struct hec_emitter *e, MlirOperation op) {
     return hec_word(e, op, "drop", drops);
 }
 
-// A result that the runtime writes whether somebody reads it or not.
-static const char *written(struct hec_emitter *e, MlirOperation op, int index) {
-    const MlirValue v = hec_result(op, index);
-    if (hec_value_home(e, v).kind == HEC_HOME_NONE)
-        hec_emit_fault(e, op, "has a result that nobody reads, which is not supported yet");
-    return hec_ref(e, v);
-}
-
 // The rows of the wave, from where the experts' rows start.
 static void set_rows(struct hec_emitter *e, MlirOperation op, MlirValue first) {
     const MlirOperation set = hec_find_symbol(e->module, hec_get_string(op, "set"));
@@ -45,7 +37,7 @@ void hec_emit_drop(struct hec_emitter *e, MlirOperation op) {
     const MlirValue ids = hec_operand(op, 0);
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
     hec_statement(e, "hrt_drop(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op),
-                  written(e, op, 0), hec_ref(e, ids), hec_ref(e, hec_operand(op, 1)),
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, ids), hec_ref(e, hec_operand(op, 1)),
                   hec_product(e, &t, 0, t.rank - 1), hec_group_tokens(e, op, ids),
                   hec_number(e, hec_get_float(op, "capacity")), hec_drop_rule(e, op));
 }
@@ -58,7 +50,8 @@ void hec_emit_exchange(struct hec_emitter *e, MlirOperation op) {
 }
 
 void hec_emit_dispatch(struct hec_emitter *e, MlirOperation op) {
-    const char *rows = written(e, op, 0), *gate = written(e, op, 1), *first = written(e, op, 2);
+    const char *rows = hec_ref(e, hec_result(op, 0)), *gate = hec_ref(e, hec_result(op, 1)),
+               *first = hec_ref(e, hec_result(op, 2));
     hec_statement(e, "hrt_dispatch(%s, wave, %s, %s, %s, %s, %s);", hec_route_key(e, op), rows,
                   gate, first, hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)));
     set_rows(e, op, hec_result(op, 2));
@@ -70,12 +63,12 @@ void hec_emit_give_back(struct hec_emitter *e, MlirOperation op) {
 }
 
 void hec_emit_collect(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_combine(%s, %s);", hec_route_key(e, op), written(e, op, 0));
+    hec_statement(e, "hrt_combine(%s, %s);", hec_route_key(e, op), hec_ref(e, hec_result(op, 0)));
 }
 
 void hec_emit_dispatch_grad(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_dispatch_grad(%s, wave, %s, %s);", hec_route_key(e, op),
-                  written(e, op, 0), hec_ref(e, hec_operand(op, 0)));
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)));
     set_rows(e, op, hec_operand(op, 1));
 }
 
@@ -85,8 +78,8 @@ void hec_emit_give_back_grad(struct hec_emitter *e, MlirOperation op) {
 }
 
 void hec_emit_collect_grad(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_combine_grad(%s, %s, %s);", hec_route_key(e, op), written(e, op, 0),
-                  written(e, op, 1));
+    hec_statement(e, "hrt_combine_grad(%s, %s, %s);", hec_route_key(e, op),
+                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_result(op, 1)));
 }
 
 void hec_emit_dense_ready(struct hec_emitter *e, MlirOperation op) {

@@ -186,7 +186,7 @@ static void pin_arguments(struct hec_placement *p, const char *name) {
     }
     for (int i = 0; i < mlirBlockGetNumArguments(body); i++) {
         pin(p, mlirBlockGetArgument(body, i),
-            (struct hec_home){.kind = HEC_HOME_ARGUMENT, .symbol = HEC_STR(hec_argument_homes[i])});
+            (struct hec_home){.kind = HEC_HOME_ARGUMENT, .at = i});
     }
 }
 

@@ -2,7 +2,7 @@
 #ifndef HECATE_PASSES_PLACE_PLACE_H
 #define HECATE_PASSES_PLACE_PLACE_H
 
-#include "passes/place/home.h"
+#include "ir/home.h"
 #include "passes/place/live.h"
 
 enum { HEC_ALIGN = 64 }; // Bytes: of everything in the arena.
@@ -94,11 +94,5 @@ void hec_place_slot_lives(struct hec_placement *place);
 // Sets layout, matrix, elements and offset of every moe.param, chunk_elements and offset of every
 // moe.set, and the module's hecate.param_elements, from the homes of gradients.
 void hec_place_parameters(struct hec_placement *place);
-
-// ---- prove.c
-
-// Runs the placed module on tokens instead of numbers: each write leaves the name of its value on
-// the bytes of its home, each read must find the name it wants there. Reports the first faults.
-bool hec_prove_placement(MlirOperation module);
 
 #endif

@@ -23,6 +23,7 @@
 
 #include "passes/pass.h"
 #include "passes/place/place.h"
+#include "passes/place/prove.h"
 
 enum { ROUNDS_MAX = 64, VALUES_MAX = 32 };
 

@@ -19,6 +19,8 @@
 #include "ir/ops/fused.h"
 #include "passes/pass.h"
 #include "passes/place/place.h"
+#include "passes/place/prove.h"
+#include "passes/rewrite.h"
 
 enum { FAULTS_MAX = 5, ROWS_MAX = 1 << 20 };
 
@@ -56,8 +58,9 @@ struct proof {
     struct hec_map users;  // Stash or fetch -> struct rows.
     struct hec_map halves; // Value that was added to another one -> id of that one.
     HEC_VEC(struct token) memory;
-    int64_t next_id, layer;
-    int64_t waves; // Of every route.
+    int64_t arena_bytes;    // No bound without the attribute.
+    int64_t next_id, layer; // The layer is -1 outside of loops.
+    int64_t waves;          // Of every route.
     int faults;
 };
 
@@ -71,9 +74,23 @@ static const void *name_key(struct proof *p, MlirStringRef name) {
     return mlirIdentifierGet(mlirOperationGetContext(p->module), name).ptr;
 }
 
+// Whether bytes [at, at + bytes) may be used: no faults of the arithmetic, aligned, below arena_bytes.
+static bool is_in_arena(const struct proof *p, int64_t at, int64_t bytes) {
+    int64_t end;
+    return at >= 0 && at % HEC_ALIGN == 0 && !__builtin_add_overflow(at, bytes, &end) &&
+           end <= p->arena_bytes;
+}
+
+static bool is_slot_sound(const struct proof *p, const struct rows *rows) {
+    int64_t all;
+    return rows->stride >= rows->bytes && rows->stride % HEC_ALIGN == 0 &&
+           !__builtin_mul_overflow(rows->stride, rows->count, &all) &&
+           is_in_arena(p, rows->offset, all);
+}
+
 static void read_slot(struct proof *p, MlirOperation op) {
     if (!hec_has_attr(op, "offset") || !hec_has_attr(op, "stride") || !hec_has_attr(op, "rows")) {
-        fault(p, op, "a slot has no place");
+        fault(p, op, "a slot has no place: run place-buffers first");
         return;
     }
     struct rows *rows = HEC_NEW(&p->arena, struct rows);
@@ -84,6 +101,11 @@ static void read_slot(struct proof *p, MlirOperation op) {
                           .bytes = hec_type_bytes(hec_get_type(op, "type"))};
     if (rows->count < 1 || rows->count > ROWS_MAX) {
         fault(p, op, "a slot has no rows, or too many");
+        return;
+    }
+    if (!is_slot_sound(p, rows)) {
+        fault(p, op,
+              "a slot's rows overlap, or lie outside the arena, or at no multiple of 64 bytes");
         return;
     }
     rows->saved = hec_arena_alloc(&p->arena, (size_t)rows->count, sizeof *rows->saved);
@@ -99,23 +121,15 @@ static struct region row_region(struct proof *p, MlirOperation op, const struct 
     return (struct region){0};
 }
 
-static bool find_home(MlirValue v, struct hec_home *home) {
-    if (mlirValueIsAOpResult(v)) {
-        return hec_home_of(hec_defining(v), "home", (int)mlirOpResultGetResultNumber(v), home);
-    }
-    const MlirOperation parent = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
-    const int index = (int)mlirBlockArgumentGetArgNumber(v);
-    const int before = hec_op_is(parent, HEC_OP_FOR) ? 1 : 0; // The loop's index has no home.
-    return hec_home_of(parent, "argument_home", index - before, home);
-}
-
 static const struct spot *spot_of(struct proof *p, MlirOperation op, MlirValue v) {
     struct spot *spot = (struct spot *)hec_map_get(&p->spots, v.ptr);
     if (spot) return spot;
     spot = HEC_NEW(&p->arena, struct spot);
     spot->bytes = hec_type_bytes(mlirValueGetType(v));
-    if (!find_home(v, &spot->home) || spot->home.kind == HEC_HOME_NONE)
-        fault(p, op, "a value has no home");
+    if (!hec_home_of(v, &spot->home) || spot->home.kind == HEC_HOME_NONE)
+        fault(p, op, "a value has no home: run place-buffers first");
+    if (spot->home.kind == HEC_HOME_ARENA && !is_in_arena(p, spot->home.at, spot->bytes))
+        fault(p, op, "a value lies outside the arena, or at no multiple of 64 bytes");
     if (spot->home.kind == HEC_HOME_SLOT) {
         spot->rows = (struct rows *)hec_map_get(&p->slots, name_key(p, spot->home.symbol));
         if (!spot->rows || spot->rows->bytes != spot->bytes)
@@ -134,7 +148,7 @@ static struct region region_of(struct proof *p, MlirOperation op, MlirValue v) {
     case HEC_ROW_FIXED:
         return row_region(p, op, spot->rows, spot->home.at);
     case HEC_ROW_NEXT:
-        return row_region(p, op, spot->rows, p->layer + 1);
+        return row_region(p, op, spot->rows, p->layer < 0 ? -1 : p->layer + 1);
     case HEC_ROW_LAYER:
         return row_region(p, op, spot->rows, p->layer);
     default:
@@ -217,6 +231,14 @@ static int64_t row_at(const struct proof *p, MlirOperation op, int operand) {
     return id_of(p, hec_operand(op, operand)) - 1;
 }
 
+// Whoever is of a layer is of the current one, or of one that a constant names.
+static void check_layer(struct proof *p, MlirOperation op) {
+    const MlirValue layer = hec_layer_of(op);
+    if (mlirValueIsNull(layer) || hec_op_is(hec_defining(layer), HEC_OP_CONSTANT)) return;
+    if (p->layer < 0 || id_of(p, layer) - 1 != p->layer)
+        fault(p, op, "the layer is neither a constant nor that of the loop around");
+}
+
 static struct rows *rows_of(struct proof *p, MlirOperation op) {
     intptr_t *rows = hec_map_at(&p->users, op.ptr);
     if (!*rows) *rows = hec_map_get(&p->slots, name_key(p, hec_get_string(op, "slot")));
@@ -226,6 +248,7 @@ static struct rows *rows_of(struct proof *p, MlirOperation op) {
 static void run_stash(struct proof *p, MlirOperation op) {
     struct rows *rows = rows_of(p, op);
     const int64_t row = row_at(p, op, 1), id = id_of(p, hec_operand(op, 0));
+    check_layer(p, op);
     const struct region region = row_region(p, op, rows, row);
     if (!region.bytes) return;
     expect_token(p, op, region, id, "the stashed value is not in its slot");
@@ -235,6 +258,7 @@ static void run_stash(struct proof *p, MlirOperation op) {
 static void run_fetch(struct proof *p, MlirOperation op) {
     const struct rows *rows = rows_of(p, op);
     const int64_t row = row_at(p, op, 0);
+    check_layer(p, op);
     const struct region region = row_region(p, op, rows, row);
     if (!region.bytes) return;
     if (!is_same(region, region_of(p, op, hec_result(op, 0))))
@@ -286,15 +310,57 @@ static void check_results(struct proof *p, MlirOperation op) {
     }
 }
 
+// ---- parameters and gradients
+
+// `op` reads a parameter or adds to its gradient, whose home is `home`.
+static void check_access(struct proof *p, MlirOperation op, const struct hec_home *home) {
+    const MlirValue layer = hec_layer_of(op);
+    const MlirStringRef name = hec_get_string(op, "param");
+    const MlirOperation param = hec_find_symbol(p->module, name);
+    const int64_t row = home->row == HEC_ROW_FIXED ? home->at : p->layer;
+    if (!mlirStringRefEqual(name, home->symbol) ||
+        (!mlirValueIsNull(layer) && row != id_of(p, layer) - 1)) {
+        fault(p, op, "a parameter or gradient is not at its home");
+        return;
+    }
+    if (!mlirValueIsNull(layer) && (row < 0 || row >= hec_get_int(param, "layers")))
+        fault(p, op, "a row lies outside its parameter");
+    const bool reads = hec_op_is(op, HEC_OP_get);
+    if (reads && hec_type_is_rounded(mlirValueGetType(hec_result(op, 0))) &&
+        !hec_get_bool(param, "rounded"))
+        fault(p, op, "reads a rounded copy of a parameter that has none");
+}
+
+static void run_accumulate(struct proof *p, MlirOperation op) {
+    const MlirValue value = hec_operand(op, 0);
+    const struct spot *spot = spot_of(p, op, value);
+    expect_value(p, op, value);
+    if (spot->home.kind == HEC_HOME_GRAD) check_access(p, op, &spot->home);
+}
+
+// Only moe.get gives what lies in parameters; what lies in gradients is added to them, for the
+// moe.accumulate behind it and for nobody else.
+static void check_kind(struct proof *p, MlirOperation op, int result) {
+    const MlirValue value = hec_result(op, result);
+    if (!mlirTypeIsARankedTensor(mlirValueGetType(value))) return;
+    const struct hec_home *home = &spot_of(p, op, value)->home;
+    const bool adds = hec_home_adds(value), gives = hec_op_is(op, HEC_OP_get);
+    if (gives) check_access(p, op, home);
+    if (gives != (home->kind == HEC_HOME_PARAM) || home->kind == HEC_HOME_ARGUMENT)
+        fault(p, op, "a result lies where it cannot");
+    if (adds && !(hec_op_traits(op)->adds >> result & 1)) fault(p, op, "cannot add to its result");
+    if (home->kind != HEC_HOME_GRAD) return;
+    const MlirOperation user =
+        hec_is_used_once(value) ? mlirOpOperandGetOwner(mlirValueGetFirstUse(value)) : op;
+    if (!adds || !hec_op_is(user, HEC_OP_accumulate) ||
+        !mlirBlockEqual(mlirOperationGetBlock(user), mlirOperationGetBlock(op)))
+        fault(p, op, "a value in a gradient is more than what is added to it");
+}
+
 // ---- sums in place
 
 static bool is_added(struct proof *p, MlirOperation op, int result) {
-    const MlirAttribute adds = mlirOperationGetAttributeByName(op, HEC_STR("adds"));
-    if (mlirAttributeIsNull(adds) || !mlirAttributeIsAArray(adds) ||
-        result >= mlirArrayAttrGetNumElements(adds))
-        return false;
-    const MlirAttribute flag = mlirArrayAttrGetElement(adds, result);
-    return mlirAttributeIsABool(flag) && mlirBoolAttrGetValue(flag) &&
+    return hec_home_adds(hec_result(op, result)) &&
            region_of(p, op, hec_result(op, result)).bytes > 0;
 }
 
@@ -336,10 +402,12 @@ static void run_plain(struct proof *p, MlirOperation op) {
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
         expect_value(p, op, hec_operand(op, i));
     }
+    check_layer(p, op);
     check_results(p, op);
     check_epilogue(p, op);
     for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
         const MlirValue result = hec_result(op, r);
+        check_kind(p, op, r);
         if (is_added(p, op, r)) {
             add_to_home(p, op, result);
             continue;
@@ -380,6 +448,7 @@ static void run_block(struct proof *p, MlirBlock block);
 // What is carried needs no code: it has to lie where the next reader looks.
 static void carry(struct proof *p, MlirOperation op, MlirValue to, int64_t id) {
     set_id(p, to, id);
+    if (!region_of(p, op, to).bytes) fault(p, op, "a carried value is not in the arena");
     expect_token(p, op, region_of(p, op, to), id, "a carried value is not where it is read next");
 }
 
@@ -416,6 +485,10 @@ static void run_block(struct proof *p, MlirBlock block) {
         case HEC_OP_fetch:
             run_fetch(p, op);
             break;
+        case HEC_OP_accumulate:
+            check_layer(p, op);
+            run_accumulate(p, op);
+            break;
         case HEC_OP_SCF_YIELD:
             break;
         default:
@@ -450,7 +523,9 @@ static void run_module(struct proof *p, const struct hec_ops *symbols) {
 }
 
 static bool prove(MlirOperation module, int64_t waves) {
-    struct proof p = {.module = module, .waves = waves};
+    struct proof p = {.module = module, .waves = waves, .layer = -1, .arena_bytes = INT64_MAX};
+    if (hec_has_attr(module, "hecate.arena_bytes"))
+        p.arena_bytes = hec_get_int(module, "hecate.arena_bytes");
     struct hec_ops symbols = hec_ops_in(hec_module_body(module));
     run_module(&p, &symbols);
     free(symbols.op);

@@ -1,44 +1,72 @@
-// Faults of a placed module are reported at their operation, all in one run.
+// Faults of a placed module are reported at their operation, and nothing is written.
 //
-// RUN: rm -f %t.c && sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o %t.c %s 2>&1 \
-// RUN:   | FileCheck %s
-// RUN: not test -e %t.c
-// RUN: sed '/MORE/d' %s > %t.mlir
-// RUN: sed 's/hecate.arena_bytes = 4096 : i64, //' %t.mlir > %t.lacks.mlir
-// RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o - %t.lacks.mlir 2>&1 \
+// RUN: split-file --no-leading-lines %s %t && cd %t
+// RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o no.c faults.mlir 2>&1 \
+// RUN:   | FileCheck faults.mlir
+// RUN: not test -e no.c
+// RUN: hecatec --compile-from=place-buffers -S -o - sound.mlir | FileCheck sound.mlir
+// RUN: sed 's/hecate.arena_bytes = 4096 : i64, //' sound.mlir > lacks.mlir
+// RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o - lacks.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=LACKS
 // LACKS: error: lacks hecate.arena_bytes: run place-buffers first
-// RUN: sed 's/stride = 256 : i64, //' %t.mlir > %t.stride.mlir
-// RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o - %t.stride.mlir 2>&1 \
+// RUN: sed 's/stride = 256 : i64, //' sound.mlir > stride.mlir
+// RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o - stride.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=STRIDE
-// STRIDE: error: 'moe.slot': lacks stride: run place-buffers first
+// STRIDE: error: 'moe.slot': placement: a slot has no place: run place-buffers first
+//
+// Each reads well; what is read is not what was written. No pass runs: the proof does.
+// RUN: sed 's/home = \["arena+512"\]//' sound.mlir > home.mlir
+// RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o - home.mlir 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=HOME
+// HOME: error: home.mlir: no program has this IR
+// HOME: home.mlir:14:10: error: 'moe.neg': placement: a value has no home: run place-buffers first
+// RUN: sed 's/arena+768/arena+512/' sound.mlir > over.mlir
+// RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o no.c over.mlir 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=OVER
+// OVER: over.mlir:16:10: error: 'moe.add': placement: an operand's bytes were overwritten
+// RUN: sed 's/arena+768/arena+4032/' sound.mlir > outside.mlir
+// RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o no.c outside.mlir 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=OUTSIDE
+// OUTSIDE: outside.mlir:15:10: error: 'moe.exp': placement: a value lies outside the arena
+// RUN: not test -e no.c
+// RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers --explain=memory outside.mlir 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=OUTSIDE
 
+//--- sound.mlir
 !bd = tensor<2x8x4xf32, ["batch", "T", "D"]>
 !d = tensor<4xf32, ["D"]>
 !ids = tensor<2x8xi32, ["batch", "T"]>
 !s = tensor<f32>
 
-module @faults attributes {hecate.arena_bytes = 4096 : i64, hecate.batch = 2 : i64, hecate.positions = 8 : i64, hecate.vocabulary = 4 : i64, hecate.param_elements = 16 : i64} {
-  "moe.param"() {sym_name = "w", type = !d, layers = 0 : i64, path = "w", init = "ones", decay = false, trainable = true, offset = 0 : i64, elements = 4 : i64, layout = "rows", matrix = [1, 4]} : () -> ()
-  "moe.slot"() {sym_name = "logits", type = !bd, layers = 0 : i64, offset = 0 : i64, stride = 256 : i64, rows = 1 : i64} : () -> ()
-  "moe.slot"() {sym_name = "deep", type = !bd, layers = 2 : i64, offset = 0 : i64, stride = 256 : i64, rows = 2 : i64} : () -> ()
-  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) -> (!s, !s, !s) {
-    // CHECK: errors.mlir:[[#@LINE+1]]:{{.*}}error: 'moe.fill': has no home for value 0: run place-buffers first
-    %a = "moe.fill"() {value = 0.5 : f64} : () -> !bd // MORE
-    // CHECK: [[#@LINE+1]]:{{.*}}error: 'moe.fill': has a home that cannot be read: "arena+1x"
-    %b = "moe.fill"() {value = 0.5 : f64, home = ["arena+1x"]} : () -> !bd // MORE
-    // CHECK: [[#@LINE+1]]:{{.*}}error: 'moe.fill': has a home that cannot be read: "arena+99999999999999999999"
-    %c = "moe.fill"() {value = 0.5 : f64, home = ["arena+99999999999999999999"]} : () -> !bd // MORE
-    // CHECK: [[#@LINE+1]]:{{.*}}error: 'moe.fill': has a home that cannot be read: "slot @w"
-    %d = "moe.fill"() {value = 0.5 : f64, home = ["slot @w"]} : () -> !bd // MORE
-    // CHECK: [[#@LINE+1]]:{{.*}}error: 'moe.fill': has a home that cannot be read: "slot @none[i]"
-    %e = "moe.fill"() {value = 0.5 : f64, home = ["slot @none[i]"]} : () -> !bd // MORE
-    // CHECK: [[#@LINE+1]]:{{.*}}error: 'moe.fill': has a home that cannot be read: "somewhere"
-    %f = "moe.fill"() {value = 0.5 : f64, home = ["somewhere"]} : () -> !bd // MORE
-    %g = "moe.fill"() {value = 0.5 : f64, home = ["slot @deep[i]"]} : () -> !bd // MORE
+module @sound attributes {hecate.arena_bytes = 4096 : i64, hecate.batch = 2 : i64, hecate.positions = 8 : i64, hecate.vocabulary = 4 : i64, hecate.param_elements = 16 : i64} {
+  "moe.param"() {sym_name = "w", type = !d, layers = 0 : i64, path = "w", init = "ones", decay = false, trainable = true, offset = 0 : i64, elements = 16 : i64, layout = "rows", matrix = [1, 4]} : () -> ()
+  "moe.slot"() {sym_name = "logits", type = !bd, layers = 0 : i64, holds = "logits", observed = true, offset = 0 : i64, stride = 256 : i64, rows = 1 : i64} : () -> ()
+  // CHECK: forward(
+  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) -> (!s, !s, !s) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
+    %x = "moe.fill"() {value = 0.5 : f64, home = ["slot @logits"]} : () -> !bd
+    "moe.stash"(%x) {slot = @logits} : (!bd) -> ()
+    // CHECK: m->forward
+    %a = "moe.neg"(%x) {home = ["arena+512"]} : (!bd) -> !bd
+    %b = "moe.exp"(%x) {home = ["arena+768"]} : (!bd) -> !bd
+    %c = "moe.add"(%a, %b) {home = ["arena+1024"]} : (!bd, !bd) -> !bd
     return %scale, %scale, %share : !s, !s, !s
   }
-  func.func @backward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) {
+  func.func @backward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
     return
+  }
+}
+
+//--- faults.mlir
+!bd = tensor<2x8x4xf32, ["batch", "T", "D"]>
+!ids = tensor<2x8xi32, ["batch", "T"]>
+!s = tensor<f32>
+module @faults attributes {hecate.arena_bytes = 4096 : i64, hecate.batch = 2 : i64, hecate.positions = 8 : i64, hecate.vocabulary = 4 : i64, hecate.param_elements = 16 : i64} {
+  "moe.slot"() {sym_name = "deep", type = !bd, layers = 2, offset = 0, stride = 256, rows = 3} : () -> ()
+  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) -> (!s, !s, !s) {
+    // CHECK: faults.mlir:[[#@LINE+1]]:{{.*}}error: 'moe.fill': has a home that cannot be read: "slot @deep[i+3]"
+    %a = "moe.fill"() {value = 0.5, home = ["slot @deep[i+3]"]} : () -> !bd
+    // CHECK: faults.mlir:[[#@LINE+1]]:{{.*}}error: 'moe.fill': has a home in a slot that does not exist: "slot @none[i]"
+    %b = "moe.fill"() {value = 0.5, home = ["slot @none[i]"]} : () -> !bd
+    return %scale, %scale, %share : !s, !s, !s
   }
 }

@@ -41,7 +41,7 @@ module @products attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64,
   "moe.slot"() {sym_name = "x", type = !x, layers = 3 : i64, offset = 2048 : i64, stride = 512 : i64, rows = 4 : i64} : () -> ()
 
   // CHECK-LABEL: static struct hrt_losses forward(
-  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) -> (!s, !s, !s) {
+  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) -> (!s, !s, !s) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
     %embed = "moe.get"() {param = @embed, home = ["param @embed"]} : () -> !emb
     %gain = "moe.get"() {param = @gain, home = ["param @gain"]} : () -> !g
     // CHECK: hk_gather_f64(m->saved.x[0], m->param.embed, m->ids, batch * T, D);
@@ -51,6 +51,7 @@ module @products attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64,
     %c1 = arith.constant 1 : index
     // CHECK: for (int64_t i = 0; i < layers; i++) {
     %x3 = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %x0) -> (!x) {
+      "moe.stash"(%x, %i) {slot = @x} : (!x, index) -> ()
       %wq = "moe.get"(%i) {param = @wq, home = ["param @wq[i]"]} : (index) -> !wq
       // CHECK: hk_matmul_nn_f64(q, m->saved.x[i], m->param.wq[i], HK_PANELS,
       // CHECK-NEXT: .m = batch * T, .n = H * A, .k = D}, HK_STORE,
@@ -81,8 +82,8 @@ module @products attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64,
     // CHECK-NEXT: (struct hk_router_rule){.experts = E, .topk = picks, .groups = 7,
     // CHECK-NEXT: .topk_groups = 3, .score = HK_SIGMOID,
     // CHECK-NEXT: .weight = HK_SCORES, .scale = 2.5});
-    %el = "moe.fill"() {value = 0.0 : f64, home = ["arena+70000"]} : () -> !el loc("el")
-    %scores, %weights, %choice, %loads = "moe.router"(%el) {score = "sigmoid", weight = "scores", topk = 2 : i64, groups = 7 : i64, topk_groups = 3 : i64, scale = 2.5 : f64, home = ["arena+71040", "arena+72000", "slot @choice", "arena+73000"]} : (!el) -> (!el, !weights, !picks, !loads) loc("scores")
+    %el = "moe.fill"() {value = 0.0 : f64, home = ["arena+70016"]} : () -> !el loc("el")
+    %scores, %weights, %choice, %loads = "moe.router"(%el) {score = "sigmoid", weight = "scores", topk = 2 : i64, groups = 7 : i64, topk_groups = 3 : i64, scale = 2.5 : f64, home = ["arena+71040", "arena+72000", "slot @choice", "arena+73024"]} : (!el) -> (!el, !weights, !picks, !loads) loc("scores")
     "moe.stash"(%choice) {slot = @choice} : (!picks) -> ()
     // CHECK-NOT: m->saved.choice[
     // CHECK: hk_route(first_2, pair, slot, m->saved.choice, batch * T, picks, E);
@@ -93,7 +94,7 @@ module @products attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64,
   }
   // CHECK-LABEL: static void backward(
   // CHECK: const int64_t rows = batch * T * picks;
-  func.func @backward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) {
+  func.func @backward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
     %c0 = arith.constant 0 : index
     %c3 = arith.constant 3 : index
     %c1 = arith.constant 1 : index

@@ -17,6 +17,20 @@
 // RUN: not hecate-opt --passes=prove-placement %t/half_between.mlir 2>&1 | FileCheck %t/half_between.mlir
 // RUN: not hecate-opt --passes=prove-placement %t/waves.mlir 2>&1 | FileCheck %t/waves.mlir
 // RUN: not hecate-opt --passes=prove-placement %t/epilogue.mlir 2>&1 | FileCheck %t/epilogue.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/arena.mlir 2>&1 | FileCheck %t/arena.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/aligned.mlir 2>&1 | FileCheck %t/aligned.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/slot_outside.mlir 2>&1 | FileCheck %t/slot_outside.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/slot_overlaps.mlir 2>&1 | FileCheck %t/slot_overlaps.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/slot_wraps.mlir 2>&1 | FileCheck %t/slot_wraps.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/no_loop.mlir 2>&1 | FileCheck %t/no_loop.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/other_layer.mlir 2>&1 | FileCheck %t/other_layer.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/few_layers.mlir 2>&1 | FileCheck %t/few_layers.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/get_elsewhere.mlir 2>&1 | FileCheck %t/get_elsewhere.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/write_param.mlir 2>&1 | FileCheck %t/write_param.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/read_grad.mlir 2>&1 | FileCheck %t/read_grad.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/store_grad.mlir 2>&1 | FileCheck %t/store_grad.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/other_grad.mlir 2>&1 | FileCheck %t/other_grad.mlir
+// RUN: not hecate-opt --passes=prove-placement %t/carries_param.mlir 2>&1 | FileCheck %t/carries_param.mlir
 // RUN: sed 's/epilogue = true, //' %t/epilogue.mlir | hecate-opt --passes=prove-placement
 // RUN: hecate-opt --passes=prove-placement %t/home.mlir 2>/dev/null; test $? = 70
 //
@@ -42,11 +56,11 @@ func.func @forward() {
 }
 
 //--- partly.mlir
-!x = tensor<16xf32, ["D"]>
+!x = tensor<32xf32, ["D"]>
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
   // CHECK: partly.mlir:[[@LINE+1]]:8: error: 'moe.exp': placement: a result overlaps an operand
-  %b = "moe.exp"(%a) {home = ["arena+32"]} : (!x) -> !x
+  %b = "moe.exp"(%a) {home = ["arena+64"]} : (!x) -> !x
   return
 }
 
@@ -251,4 +265,173 @@ func.func @forward() {
     vector.yield %s : !y
   }) {epilogue = true, home = ["arena+0"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (!y) -> !y
   return
+}
+
+//--- arena.mlir
+!x = tensor<16xf32, ["D"]>
+module attributes {hecate.arena_bytes = 100 : i64} {
+  func.func @forward() {
+    // CHECK: arena.mlir:[[@LINE+1]]:10: error: 'moe.fill': placement: a value lies outside the arena, or at no multiple of 64 bytes
+    %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
+    return
+  }
+}
+
+//--- aligned.mlir
+!x = tensor<16xf32, ["D"]>
+module attributes {hecate.arena_bytes = 1000 : i64} {
+  func.func @forward() {
+    // CHECK: aligned.mlir:[[@LINE+1]]:10: error: 'moe.fill': placement: a value lies outside the arena, or at no multiple of 64 bytes
+    %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+36"]} : () -> !x
+    return
+  }
+}
+
+//--- slot_outside.mlir
+!x = tensor<16xf32, ["D"]>
+module attributes {hecate.arena_bytes = 128 : i64} {
+  // CHECK: slot_outside.mlir:[[@LINE+1]]:3: error: 'moe.slot': placement: a slot's rows overlap, or lie outside the arena
+  "moe.slot"() {sym_name = "x", type = !x, layers = 2 : i64, offset = 0 : i64, stride = 64 : i64, rows = 3 : i64} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- slot_overlaps.mlir
+!x = tensor<32xf32, ["D"]>
+module {
+  // CHECK: slot_overlaps.mlir:[[@LINE+1]]:3: error: 'moe.slot': placement: a slot's rows overlap, or lie outside the arena
+  "moe.slot"() {sym_name = "x", type = !x, layers = 2 : i64, offset = 0 : i64, stride = 64 : i64, rows = 2 : i64} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- slot_wraps.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  // CHECK: slot_wraps.mlir:[[@LINE+1]]:3: error: 'moe.slot': placement: a slot's rows overlap, or lie outside the arena
+  "moe.slot"() {sym_name = "x", type = !x, layers = 4 : i64, offset = 0 : i64, stride = 4611686018427387904 : i64, rows = 4 : i64} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- no_loop.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  "moe.slot"() {sym_name = "x", type = !x, layers = 2 : i64, offset = 0 : i64, stride = 64 : i64, rows = 2 : i64} : () -> ()
+  func.func @forward() {
+    // CHECK: no_loop.mlir:[[@LINE+1]]:10: error: 'moe.fill': placement: a row lies outside its slot
+    %a = "moe.fill"() {value = 2.0 : f64, home = ["slot @x[i+1]"]} : () -> !x
+    return
+  }
+}
+
+//--- other_layer.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  func.func @forward() {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    scf.for %i = %c0 to %c2 step %c1 {
+      %j = arith.addi %i, %c1 : index
+      // CHECK: other_layer.mlir:[[@LINE+1]]:12: error: 'moe.get': placement: the layer is neither a constant nor that of the loop around
+      %w = "moe.get"(%j) {param = @w, home = ["param @w[i]"]} : (index) -> !x
+    }
+    return
+  }
+}
+
+//--- few_layers.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  func.func @forward() {
+    %c2 = arith.constant 2 : index
+    // CHECK: few_layers.mlir:[[@LINE+1]]:10: error: 'moe.get': placement: a row lies outside its parameter
+    %w = "moe.get"(%c2) {param = @w, home = ["param @w[2]"]} : (index) -> !x
+    return
+  }
+}
+
+//--- get_elsewhere.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  func.func @forward() {
+    %c1 = arith.constant 1 : index
+    // CHECK: get_elsewhere.mlir:[[@LINE+1]]:10: error: 'moe.get': placement: a parameter or gradient is not at its home
+    %w = "moe.get"(%c1) {param = @w, home = ["param @w[0]"]} : (index) -> !x
+    return
+  }
+}
+
+//--- write_param.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  func.func @forward() {
+    // CHECK: write_param.mlir:[[@LINE+1]]:10: error: 'moe.fill': placement: a result lies where it cannot
+    %a = "moe.fill"() {value = 2.0 : f64, home = ["param @w[0]"]} : () -> !x
+    return
+  }
+}
+
+//--- read_grad.mlir
+!x = tensor<16xf32, ["D"]>
+!y = tensor<4x16xf32, ["T", "D"]>
+module {
+  "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  func.func @forward() {
+    %c0 = arith.constant 0 : index
+    %y = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
+    // CHECK: read_grad.mlir:[[@LINE+1]]:10: error: 'moe.sum': placement: a value in a gradient is more than what is added to it
+    %g = "moe.sum"(%y) {home = ["grad @w[0]"], adds = [true]} : (!y) -> !x
+    %e = "moe.exp"(%g) {home = ["arena+0"]} : (!x) -> !x
+    "moe.accumulate"(%g, %c0) {param = @w} : (!x, index) -> ()
+    return
+  }
+}
+
+//--- store_grad.mlir
+!x = tensor<16xf32, ["D"]>
+!y = tensor<4x16xf32, ["T", "D"]>
+module {
+  "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  func.func @forward() {
+    %c0 = arith.constant 0 : index
+    %y = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
+    // CHECK: store_grad.mlir:[[@LINE+1]]:10: error: 'moe.sum': placement: a value in a gradient is more than what is added to it
+    %g = "moe.sum"(%y) {home = ["grad @w[0]"]} : (!y) -> !x
+    "moe.accumulate"(%g, %c0) {param = @w} : (!x, index) -> ()
+    return
+  }
+}
+
+//--- other_grad.mlir
+!x = tensor<16xf32, ["D"]>
+!y = tensor<4x16xf32, ["T", "D"]>
+module {
+  "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  func.func @forward() {
+    %c1 = arith.constant 1 : index
+    %y = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
+    %g = "moe.sum"(%y) {home = ["grad @w[0]"], adds = [true]} : (!y) -> !x
+    // CHECK: other_grad.mlir:[[@LINE+1]]:5: error: 'moe.accumulate': placement: a parameter or gradient is not at its home
+    "moe.accumulate"(%g, %c1) {param = @w} : (!x, index) -> ()
+    return
+  }
+}
+
+//--- carries_param.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+  "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  func.func @forward() {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %w = "moe.get"(%c0) {param = @w, home = ["param @w[0]"]} : (index) -> !x
+    // CHECK: carries_param.mlir:[[@LINE+1]]:10: error: 'scf.for': placement: a carried value is not in the arena
+    %r = scf.for %i = %c0 to %c1 step %c1 iter_args(%x = %w) -> (!x) {
+      scf.yield %x : !x
+    } {argument_home = ["param @w[0]"], home = ["param @w[0]"]}
+    return
+  }
 }
