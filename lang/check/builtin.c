@@ -1,4 +1,4 @@
-// Builtin functions: which there are, and the arguments of their calls.
+// Builtin functions: which there are, and their calls.
 #include <string.h>
 
 #include "lang/builtins.h"
@@ -39,67 +39,6 @@ bool hec_is_builtin(const char *name) {
         if (!strcmp(hec_builtin_rows[i].name, name)) return true;
     }
     return false;
-}
-
-const struct hec_argument *hec_argument(const struct hec_expr *call, const char *name) {
-    for (int i = 0; i < call->arguments.count; i++) {
-        const struct hec_argument *argument = &call->arguments.item[i];
-        if (argument->name && !strcmp(argument->name, name)) return argument;
-    }
-    return NULL;
-}
-
-bool hec_check_arguments(struct hec_checker *checker, const struct hec_expr *call, int positional,
-                         const char *const *allowed, int count) {
-    bool good = true;
-    int given = 0;
-    for (int i = 0; i < call->arguments.count; i++) {
-        const struct hec_argument *argument = &call->arguments.item[i];
-        if (!argument->name) {
-            if (given++ == i) continue;
-            hec_error(checker, argument->at, "an argument without a name stands before those with");
-            return false;
-        }
-        bool known = false;
-        for (int j = 0; j < count; j++) known |= !strcmp(allowed[j], argument->name);
-        if (!known) {
-            hec_unknown_of(checker, argument->at, "argument", argument->name, call->text, allowed,
-                           count);
-            good = false;
-        } else if (hec_argument(call, argument->name) != argument) {
-            hec_error(checker, argument->at, "`%s` is given twice", argument->name);
-            good = false;
-        }
-    }
-    if (given == positional) return good;
-    hec_error(checker, call->text_at, "`%s` takes %d argument%s by position, not %d", call->text,
-              positional, positional == 1 ? "" : "s", given);
-    return false;
-}
-
-bool hec_argument_real(struct hec_site *site, const struct hec_expr *call, const char *name,
-                       double *value) {
-    const struct hec_argument *argument = hec_argument(call, name);
-    if (!argument) return true;
-    const char *what = hec_arena_format(site->checker->arena, "`%s`", name);
-    return hec_constant_real(site->checker, site->env, argument->value, what, value);
-}
-
-bool hec_argument_bool(struct hec_site *site, const struct hec_expr *call, const char *name,
-                       bool *value) {
-    const struct hec_argument *argument = hec_argument(call, name);
-    if (!argument) return true;
-    const char *what = hec_arena_format(site->checker->arena, "`%s`", name);
-    return hec_constant_bool(site->checker, site->env, argument->value, what, value);
-}
-
-bool hec_argument_integer(struct hec_site *site, const struct hec_expr *call, const char *name,
-                          int64_t smallest, int64_t *value) {
-    const struct hec_argument *argument = hec_argument(call, name);
-    if (!argument) return true;
-    const char *what = hec_arena_format(site->checker->arena, "`%s`", name);
-    return hec_constant_integer(site->checker, site->env, argument->value, smallest,
-                                (int64_t)1 << 40, what, value);
 }
 
 static bool find_elementwise(const char *name, enum hec_builtin *builtin) {

@@ -38,6 +38,7 @@ struct hec_env {
 
 struct hec_checker {
     const struct hec_front_options *options;
+    const struct hec_walk *walk;
     struct hec_arena *arena;
     struct hec_names names;
     struct hec_sources sources;

@@ -7,8 +7,11 @@
 
 static struct hec_checker checker_of(const struct hec_front_options *options, struct hec_diag *diag,
                                      struct hec_arena *arena) {
+    static const struct hec_walk walk = {
+        .call = hec_call, .statements = hec_statements, .expert = hec_elaborate_expert};
     return (struct hec_checker){
         .options = options,
+        .walk = &walk,
         .arena = arena,
         .names = {.arena = arena},
         .sources = {.arena = arena},

@@ -84,7 +84,7 @@ static const struct hec_unit *make_body(struct hec_site *site, const struct repl
                                         const struct hec_node *x, const char *name,
                                         const char *path_name, const struct hec_moe *moe) {
     if (!fits_moe(site, body, x)) return NULL;
-    return hec_elaborate_expert(site, body->block->unit, body->env, name, path_name, moe, x);
+    return site->checker->walk->expert(site, body->block->unit, body->env, name, path_name, moe, x);
 }
 
 static void make_experts(struct hec_site *site, const struct hec_node *x, struct hec_moe *moe,

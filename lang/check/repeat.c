@@ -159,7 +159,7 @@ static void iterate(struct hec_site *site, const struct hec_stmt *stmt, int inde
     env.constant.number = (struct hec_number){.value = index, .integral = true};
     site->env = &env;
     site->taken = (struct hec_taken_names){0};
-    hec_statements(site, &stmt->body);
+    site->checker->walk->statements(site, &stmt->body);
     if (site->returned) {
         hec_error(site->checker, stmt->at, "a repeat cannot return");
         site->returned = false;

@@ -60,6 +60,69 @@ struct hec_site {
     const struct hec_expr *statement; // The expression of that statement.
 };
 
+// Statements have expressions, expressions calls, and a call has a body of statements. A file of this
+// folder knows only those below it; what closes the circle is reached by this (front.c).
+struct hec_walk {
+    struct hec_value (*call)(struct hec_site *site, const struct hec_expr *expr,
+                             const char *callee);                             // hec_call
+    void (*statements)(struct hec_site *site, const struct hec_stmts *stmts); // hec_statements
+    // hec_elaborate_expert
+    struct hec_unit *(*expert)(const struct hec_site *site, const struct hec_declaration *code,
+                               const struct hec_env *env, const char *name, const char *path_name,
+                               const struct hec_moe *moe, const struct hec_node *argument);
+};
+
+// -- node.c
+
+// The node of a value; numbers become nodes. NULL when broken.
+const struct hec_node *hec_node_of(struct hec_site *site, struct hec_value value,
+                                   struct hec_span at);
+// Adds a node to the body.
+const struct hec_node *hec_add_node(struct hec_site *site, struct hec_node node);
+struct hec_value hec_node_value(const struct hec_node *node);
+// Adds the lines "x is [T, D]" for two operands to an error.
+void hec_describe(struct hec_checker *checker, const struct hec_expr *left,
+                  const struct hec_node *a, const struct hec_expr *right, const struct hec_node *b);
+
+// -- name.c
+
+struct hec_local *hec_find_local(struct hec_site *site, const char *name);
+void hec_assign(struct hec_site *site, const char *name, struct hec_span at,
+                struct hec_value value);
+// Forgets the locals from `count` on, and warns of those never used.
+void hec_drop_locals(struct hec_site *site, int count);
+// Report an unknown name, or an unknown callee.
+void hec_unknown_name(struct hec_site *site, const struct hec_expr *expr);
+void hec_unknown_function(struct hec_site *site, const struct hec_expr *expr);
+
+// -- argument.c
+
+// The argument `name` of a call, or NULL.
+const struct hec_argument *hec_argument(const struct hec_expr *call, const char *name);
+// Reports arguments that are not among `allowed`, named twice, or positional beyond `positional`.
+bool hec_check_arguments(struct hec_checker *checker, const struct hec_expr *call, int positional,
+                         const char *const *allowed, int count);
+// Numbers and truths among a call's arguments; the default stays when it is not given.
+bool hec_argument_real(struct hec_site *site, const struct hec_expr *call, const char *name,
+                       double *value);
+bool hec_argument_bool(struct hec_site *site, const struct hec_expr *call, const char *name,
+                       bool *value);
+bool hec_argument_integer(struct hec_site *site, const struct hec_expr *call, const char *name,
+                          int64_t smallest, int64_t *value);
+
+// -- rebind.c
+
+// What is seen of `env` inside a call: not the variable of a repeat.
+const struct hec_env *hec_seen_inside(const struct hec_checker *checker, const struct hec_env *env);
+// Rebinds the dims and lets named by a call's arguments. Returns the environment inside it.
+const struct hec_env *hec_rebind(struct hec_checker *checker, const struct hec_env *env,
+                                 const struct hec_arguments *arguments, const char *callee);
+
+// -- call.c
+
+// `callee` as in hec_evaluate.
+struct hec_value hec_call(struct hec_site *site, const struct hec_expr *expr, const char *callee);
+
 // -- unit.c
 
 // Elaborates `code` for a call with `arguments`, which may hold NULL for broken ones: they then
@@ -69,9 +132,6 @@ struct hec_unit *hec_elaborate(const struct hec_site *caller, const struct hec_d
                                const struct hec_node *const *arguments, struct hec_span at);
 struct hec_value hec_call_unit(struct hec_site *site, const struct hec_expr *expr,
                                const struct hec_entry *entry);
-// Rebinds the dims and lets named by a call's arguments. Returns the environment inside it.
-const struct hec_env *hec_rebind(struct hec_checker *checker, const struct hec_env *env,
-                                 const struct hec_arguments *arguments, const char *callee);
 // Checks the model and every unit nobody called. Returns the model's unit, or NULL.
 struct hec_unit *hec_elaborate_model(struct hec_checker *checker,
                                      const struct hec_declaration *code);
@@ -99,12 +159,6 @@ void hec_declare_params(struct hec_site *site, const struct hec_stmt *stmt);
 // -- statement.c
 
 void hec_statements(struct hec_site *site, const struct hec_stmts *stmts);
-struct hec_local *hec_find_local(struct hec_site *site, const char *name);
-void hec_assign(struct hec_site *site, const char *name, struct hec_span at,
-                struct hec_value value);
-// Forgets the locals from `count` on, and warns of those never used.
-void hec_drop_locals(struct hec_site *site, int count);
-
 // -- untaken.c
 
 // Reports unknown names in a branch that is not taken.
@@ -119,19 +173,6 @@ void hec_repeat(struct hec_site *site, const struct hec_stmt *stmt);
 // `callee` is the name of the call whose argument `expr` directly is, or NULL.
 struct hec_value hec_evaluate(struct hec_site *site, const struct hec_expr *expr,
                               const char *callee);
-// Report an unknown name, or an unknown callee.
-void hec_unknown_name(struct hec_site *site, const struct hec_expr *expr);
-void hec_unknown_function(struct hec_site *site, const struct hec_expr *expr);
-// The node of a value; numbers become nodes. NULL when broken.
-const struct hec_node *hec_node_of(struct hec_site *site, struct hec_value value,
-                                   struct hec_span at);
-// Adds a node to the body.
-const struct hec_node *hec_add_node(struct hec_site *site, struct hec_node node);
-struct hec_value hec_node_value(const struct hec_node *node);
-// Adds the lines "x is [T, D]" for two operands to an error.
-void hec_describe(struct hec_checker *checker, const struct hec_expr *left,
-                  const struct hec_node *a, const struct hec_expr *right, const struct hec_node *b);
-
 // -- operators.c
 
 struct hec_value hec_elementwise(struct hec_site *site, enum hec_builtin builtin,
@@ -149,19 +190,6 @@ bool hec_is_builtin(const char *name);
 struct hec_value hec_call_builtin(struct hec_site *site, const struct hec_expr *expr,
                                   const char *callee);
 const char *hec_builtin_name(enum hec_builtin builtin);
-
-// The argument `name` of a call, or NULL.
-const struct hec_argument *hec_argument(const struct hec_expr *call, const char *name);
-// Reports arguments that are not among `allowed`, named twice, or positional beyond `positional`.
-bool hec_check_arguments(struct hec_checker *checker, const struct hec_expr *call, int positional,
-                         const char *const *allowed, int count);
-// Numbers and truths among a call's arguments; the default stays when it is not given.
-bool hec_argument_real(struct hec_site *site, const struct hec_expr *call, const char *name,
-                       double *value);
-bool hec_argument_bool(struct hec_site *site, const struct hec_expr *call, const char *name,
-                       bool *value);
-bool hec_argument_integer(struct hec_site *site, const struct hec_expr *call, const char *name,
-                          int64_t smallest, int64_t *value);
 
 // -- norm.c, attention.c
 

@@ -1,0 +1,107 @@
+"""circles.py ROOT FOLDER... -- OBJECT...: no files of a folder that need each other in a circle.
+
+What a file needs is what its object file refers to and another one defines, whichever header declares it;
+and the headers that it includes, and that those include. OBJECT are the object files of the libraries
+that FOLDERs belong to: .../NAME.dir/host/dims.c.o of a library in codegen/ is codegen/host/dims.c.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+
+def source_of(root, path):
+    """The source file of an object file, relative to ROOT; None for a generated one."""
+    before, _, inside = path.partition(".dir/")
+    parts = before.split("/CMakeFiles/")[0].split("/")
+    for start in range(len(parts)):  # The build folder mirrors ROOT from some level on.
+        name = os.path.normpath(os.path.join(*parts[start:], inside[: -len(".o")]))
+        if os.path.isfile(os.path.join(root, name)):
+            return name
+    return None
+
+
+def symbols_of(objects):
+    """What each object file defines for others, and what it refers to."""
+    text = subprocess.run(["nm", "-A", "-P", "-g", *objects], check=True, capture_output=True, text=True)
+    symbols = {path: (set(), set()) for path in objects}
+    for line in text.stdout.splitlines():
+        path, row = line.rsplit(": ", 1)
+        symbol, kind = row.split()[:2]
+        if kind not in "wv":
+            symbols[path][kind == "U"].add(symbol)
+    return symbols
+
+
+def headers_of(root, name):
+    with open(os.path.join(root, name), encoding="utf-8") as file:
+        found = re.findall(r'^#include "([^"]+)"', file.read(), re.MULTILINE)
+    return {header for header in found if os.path.isfile(os.path.join(root, header))}
+
+
+def needs_of(root, objects):
+    """File -> files that it needs -> why."""
+    symbols = {source_of(root, path): found for path, found in symbols_of(objects).items()}
+    symbols.pop(None, None)
+    owner = {symbol: name for name, (defined, _) in symbols.items() for symbol in defined}
+    needs = {}
+    for name, (_, used) in symbols.items():
+        for symbol in used:
+            if owner.get(symbol, name) != name:
+                needs.setdefault(name, {})[owner[symbol]] = symbol + "()"
+    left = list(symbols)
+    seen = set(left)
+    while left:
+        name = left.pop()
+        for header in headers_of(root, name):
+            needs.setdefault(name, {})[header] = "#include"
+            if header not in seen:
+                seen.add(header)
+                left.append(header)
+    return needs
+
+
+def circle_from(needs, start, folder):
+    """A shortest way from START back to it inside FOLDER; None: there is none."""
+    came = {start: None}
+    left = [start]
+    for name in left:
+        for other in sorted(needs.get(name, {})):
+            if other == start:
+                way = [start]
+                while name is not None:
+                    way.insert(0, name)
+                    name = came[name]
+                return way
+            if other not in came and other.startswith(folder + "/"):
+                came[other] = name
+                left.append(other)
+    return None
+
+
+def main():
+    root, *rest = sys.argv[1:]
+    cut = rest.index("--")
+    folders, objects = rest[:cut], rest[cut + 1:]
+    needs = needs_of(root, objects)
+    failed = False
+    for folder in folders:
+        files = sorted(name for name in needs if name.startswith(folder + "/"))
+        if not files:
+            print(f"{folder}: no object file of it is given")
+            failed = True
+        told = set()
+        for name in files:
+            way = circle_from(needs, name, folder) if name not in told else None
+            if not way:
+                continue
+            told.update(way)
+            failed = True
+            print(f"{folder}: files that need each other in a circle:")
+            for a, b in zip(way, way[1:]):
+                print(f"  {a} needs {b}: {needs[a][b]}")
+    sys.exit(failed)
+
+
+main()
