@@ -7,7 +7,8 @@
 
 #include "lang/base/arena.h"
 
-const char *const hec_argument_homes[HEC_ARGUMENTS] = {"ids", "targets", "scale", "share"};
+const char *const hec_argument_homes[HEC_ARGUMENTS] = {"ids", "targets", "scale",
+                                                       "auxiliary_scale"};
 
 static const char *const words[] = {
     [HEC_HOME_SLOT] = "slot", [HEC_HOME_PARAM] = "param", [HEC_HOME_GRAD] = "grad"};

@@ -2,7 +2,7 @@
 // their only writer.
 //
 //   "arena+4096"   "slot @h[i]"   "slot @x[i+1]"   "slot @x[4]"   "slot @logits"
-//   "param @w[i]"  "grad @w"      "ids" "targets" "scale" "share"   "none"
+//   "param @w[i]"  "grad @w"      "ids" "targets" "scale" "auxiliary_scale"   "none"
 #ifndef HECATE_IR_HOME_H
 #define HECATE_IR_HOME_H
 

@@ -7,7 +7,7 @@
 //          forms for which there are kernels, or that @forward has the arguments a program gets.
 // Needs    a module that MLIR's own verifier accepts.
 // Leaves   the module as it is. Every operation passes hec_op_verify; @forward takes ids, targets,
-//          scale and share and returns loss, cross entropy and auxiliary loss.
+//          scale and auxiliary_scale and returns loss, cross entropy and auxiliary loss.
 // Reports  every fault in one run; "not yet" for products that would need a transpose.
 #include "passes/pass.h"
 
@@ -34,7 +34,7 @@ static bool check_forward(MlirOperation module) {
         const MlirType type = mlirValueGetType(mlirBlockGetArgument(body, i));
         sound = i < 2 ? is_tokens(type) : is_scalar(type);
     }
-    if (!sound) hec_ir_error(forward, "@forward takes ids, targets, scale and share");
+    if (!sound) hec_ir_error(forward, "@forward takes ids, targets, scale and auxiliary_scale");
     const MlirOperation ret = mlirBlockGetTerminator(body);
     bool scalars = mlirOperationGetNumOperands(ret) == 3;
     for (int i = 0; i < 3 && scalars; i++) {

@@ -6,7 +6,7 @@
 
 // A rank's loss is its share of that over all `world` ranks: of a mean one part in `world`; of aux_loss,
 // with tokens squared below and the loads of all ranks above, one in its square.
-void hec_share_losses(MlirOperation module, double world);
+void hec_divide_losses(MlirOperation module, double world);
 
 // Gives `rows` room for the rows of a wave, and tells the sets (rows_max).
 void hec_resize_rows(MlirOperation module);

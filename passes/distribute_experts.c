@@ -532,7 +532,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     for (int k = 0; k < routes.count; k++) sound &= distribute(module, routes.op[k], move);
     free(routes.op);
     if (!sound) return HEC_PASS_REFUSED;
-    hec_share_losses(module, (double)hec_get_int(module, "hecate.world"));
+    hec_divide_losses(module, (double)hec_get_int(module, "hecate.world"));
     hec_simplify(module); // Routes and what was kept of them are no longer used.
     if (move) hec_resize_rows(module);
     return HEC_PASS_DONE;

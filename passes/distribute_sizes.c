@@ -7,7 +7,7 @@ enum { RANK_ROOM = 64 };
 
 // ---- losses
 
-void hec_share_losses(MlirOperation module, double world) {
+void hec_divide_losses(MlirOperation module, double world) {
     struct hec_ops ops = hec_ops_below(module);
     for (int k = 0; k < ops.count; k++) {
         const enum hec_op id = hec_op_of(ops.op[k]);

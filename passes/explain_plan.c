@@ -273,12 +273,12 @@ static void print_changes(const struct report *r) {
                           : m->assumed_links                    ? " (links assumed)"
                                                                 : "";
     fprintf(r->out, "  the cluster%s: %s at %.0f %%, memory %s at %.0f %%, links %s", assumed,
-            hec_text_rate(m->flops, "FLOPS").text, 100 * hec_share_of_flops,
-            hec_text_rate(m->memory_bandwidth, "B/s").text, 100 * hec_share_of_bandwidth,
+            hec_text_rate(m->flops, "FLOPS").text, 100 * hec_reached_of_flops,
+            hec_text_rate(m->memory_bandwidth, "B/s").text, 100 * hec_reached_of_bandwidth,
             hec_text_rate(m->intra_bandwidth, "B/s").text);
     if (m->nodes > 1)
         fprintf(r->out, ", of nodes %s,", hec_text_rate(m->inter_bandwidth, "B/s").text);
-    fprintf(r->out, " at %.0f %%\n", 100 * hec_share_of_link);
+    fprintf(r->out, " at %.0f %%\n", 100 * hec_reached_of_link);
     fputs("  settings: parallel.placement.overlap (t), .memory (m, or bytes), .rematerialize,"
           " .calibrate,\n    .dispatch, .forecast, .reshard;"
           " --emit-plan=FILE and --plan=FILE keep all of it as it is\n",

@@ -124,9 +124,10 @@ struct hrt_setting {
 };
 
 struct hrt_losses {
-    double loss; // What is differentiated: scale * sum of token losses + share * auxiliary.
+    double
+        loss; // What is differentiated: scale * sum of token losses + auxiliary_scale * auxiliary.
     double cross_entropy; // scale * sum of token losses.
-    double auxiliary;     // Sum over layers of auxiliary and z losses (not scaled by share).
+    double auxiliary; // Sum over layers of auxiliary and z losses (not scaled by auxiliary_scale).
 };
 
 // Gradients that are complete at one place of backward (fssdp.all_reduce): of parameters outside of
@@ -186,10 +187,10 @@ struct hrt_program {
     void (*bind_rounded)(void *model, const void *rounded);
     // ids, targets [batch, positions]; a negative target is ignored. 1 <= batch <= program->batch.
     struct hrt_losses (*forward)(void *model, int64_t batch, const int32_t *ids,
-                                 const int32_t *targets, double scale, double share);
+                                 const int32_t *targets, double scale, double auxiliary_scale);
     // Adds the gradients of the last forward's loss to grads. Same arguments as that forward.
     void (*backward)(void *model, int64_t batch, const int32_t *ids, const int32_t *targets,
-                     double scale, double share);
+                     double scale, double auxiliary_scale);
 };
 
 // Runs the command line of a training program: train, eval, sample, info, --help. Returns the exit

@@ -237,11 +237,11 @@ static void emit_entry(struct hec_emitter *e, const char *name) {
     e->backward = strcmp(name, "backward") == 0;
     e->function_names = (struct hec_idents){.arena = &e->arena};
     struct hec_function *f = hec_function_begin(e, name, HEC_STR(name));
-    static const char *const argument[] = {"ids", "targets", "scale", "share"};
+    static const char *const argument[] = {"ids", "targets", "scale", "auxiliary_scale"};
     for (size_t i = 0; i < sizeof argument / sizeof *argument; i++)
         hec_ident_reserve(&f->names, argument[i]);
     hec_statement(e, "struct %s *m = model;", e->name);
-    hec_statement(e, "begin(m, batch, ids, targets, scale, share);");
+    hec_statement(e, "begin(m, batch, ids, targets, scale, auxiliary_scale);");
     const struct hec_ops body = hec_ops_in(hec_func_body(func));
     emit_list(e, body.op, body.count, 0);
     free(body.op);
@@ -249,7 +249,7 @@ static void emit_entry(struct hec_emitter *e, const char *name) {
     f->uses_batch = false; // It is an argument here.
     hec_function_end(e, HEC_TEXT(e,
                                  "static %s %s(void *model, int64_t batch, const int32_t *ids, "
-                                 "const int32_t *targets, double scale, double share) {",
+                                 "const int32_t *targets, double scale, double auxiliary_scale) {",
                                  e->backward ? "void" : "struct hrt_losses", name));
 }
 
@@ -258,14 +258,14 @@ void hec_emit_functions(struct hec_emitter *e) {
     hec_comment(out, "Keeps the arguments of a call for the functions of the layers.");
     hec_open(out,
              "static void begin(struct %s *m, int64_t batch, const int32_t *ids, "
-             "const int32_t *targets, double scale, double share) {",
+             "const int32_t *targets, double scale, double auxiliary_scale) {",
              e->name);
     hec_line(out, "m->batch = batch;");
     hec_line(out, "m->ids = ids;");
     hec_line(out, "m->targets = targets;");
     const char *cast = strcmp(e->real, "float") == 0 ? "(float)" : "";
     hec_line(out, "m->scale = %sscale;", cast);
-    hec_line(out, "m->share = %sshare;", cast);
+    hec_line(out, "m->auxiliary_scale = %sauxiliary_scale;", cast);
     hec_close(out, "}");
     emit_entry(e, "forward");
     emit_entry(e, "backward");

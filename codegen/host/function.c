@@ -236,7 +236,7 @@ static const char *part_of(const struct hec_home *home, bool rounded) {
 
 static const char *home_ref(struct hec_emitter *e, const struct hec_home *home, bool rounded) {
     static const char *const argument[HEC_ARGUMENTS] = {"m->ids", "m->targets", "&m->scale",
-                                                        "&m->share"};
+                                                        "&m->auxiliary_scale"};
     const MlirOperation symbol = hec_home_symbol(e, home);
     switch (home->kind) {
     case HEC_HOME_SLOT:

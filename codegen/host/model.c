@@ -135,7 +135,7 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "const int32_t *ids; // %s", dims);
     hec_line(out, "const int32_t *targets; // %s; negative: ignored.", dims);
     hec_line(out, "%s scale; // Of the token losses.", e->real);
-    hec_line(out, "%s share; // Of the auxiliary losses.", e->real);
+    hec_line(out, "%s auxiliary_scale; // Of the auxiliary losses.", e->real);
     if (e->world > 1) {
         hec_line(out, "struct hrt_experts *experts; // Whom rows go to; the runtime's.");
         hec_line(out, "int64_t rows; // Of the current wave.");

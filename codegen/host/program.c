@@ -86,8 +86,9 @@ static void reserve_names(struct hec_emitter *e) {
     static const char *const own[] = {"backward", "begin",  "bind",    "bind_rounded", "forward",
                                       "loads",    "params", "program", "sets",         "settings"};
     static const char *const members[] = {
-        "batch",   "dense", "experts", "grad",  "ids",   "noise",   "param",     "rounded",
-        "routing", "rows",  "saved",   "scale", "share", "targets", "iteration", "step_loads"};
+        "batch",           "dense",   "experts",   "grad",      "ids",   "noise",
+        "param",           "rounded", "routing",   "rows",      "saved", "scale",
+        "auxiliary_scale", "targets", "iteration", "step_loads"};
     e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {

@@ -29,9 +29,9 @@ static void build_joint_loss(struct hec_scope *scope) {
     if (!scope->build->failed) hec_build_sum(scope, &scope->sums, &joint);
 }
 
-// loss = cross_entropy + share * auxiliary, and its parts.
+// loss = cross_entropy + auxiliary_scale * auxiliary, and its parts.
 static void build_loss(struct hec_scope *scope, MlirValue logits, MlirValue targets,
-                       MlirValue scale, MlirValue share) {
+                       MlirValue scale, MlirValue auxiliary_scale) {
     struct hec_build *build = scope->build;
     const struct hec_span at = build->program->model->result->at;
     hec_build_at(scope, at, NULL);
@@ -51,8 +51,8 @@ static void build_loss(struct hec_scope *scope, MlirValue logits, MlirValue targ
         result[2] = hec_build_fill(&scope->b, mlirValueGetType(scale), 0);
     } else {
         hec_build_at(scope, at, NULL);
-        const MlirValue share_of[] = {share, auxiliary};
-        const MlirValue part = hec_build_one(scope, HEC_OP_mul, 2, share_of, 0, NULL);
+        const MlirValue scaled[] = {auxiliary_scale, auxiliary};
+        const MlirValue part = hec_build_one(scope, HEC_OP_mul, 2, scaled, 0, NULL);
         hec_build_at(scope, at, "loss");
         const MlirValue sum[] = {result[1], part};
         result[0] = hec_build_one(scope, HEC_OP_add, 2, sum, 0, NULL);
@@ -73,7 +73,7 @@ static void build_forward(struct hec_build *build) {
         hec_build_location(build, ids->at, ids->name),
         hec_build_location(build, ids->at, "targets"),
         hec_build_location(build, model->at, "scale"),
-        hec_build_location(build, model->at, "share"),
+        hec_build_location(build, model->at, "auxiliary_scale"),
     };
     const MlirLocation place = hec_build_location(build, model->at, NULL);
     MlirBlock entry;

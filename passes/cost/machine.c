@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const double hec_share_of_flops = 0.5, hec_share_of_bandwidth = 0.7, hec_share_of_link = 0.95;
+const double hec_reached_of_flops = 0.5, hec_reached_of_bandwidth = 0.7, hec_reached_of_link = 0.95;
 
 // ---- settings
 
@@ -66,8 +66,8 @@ struct hec_machine hec_machine_of(MlirOperation module) {
 double hec_op_us(const struct hec_machine *machine, MlirOperation op) {
     if (hec_op_of(op) >= HEC_OP_FUNC) return 0; // Upstream's end blocks and compute indices.
     const struct hec_cost cost = hec_op_cost(op);
-    const double compute = cost.flops / (hec_share_of_flops * machine->flops);
-    const double memory = cost.bytes / (hec_share_of_bandwidth * machine->memory_bandwidth);
+    const double compute = cost.flops / (hec_reached_of_flops * machine->flops);
+    const double memory = cost.bytes / (hec_reached_of_bandwidth * machine->memory_bandwidth);
     return 1e6 * (compute > memory ? compute : memory);
 }
 

@@ -25,9 +25,9 @@ struct hec_machine {
 
 struct hec_machine hec_machine_of(MlirOperation module);
 
-// What products reach of `flops`, and loops over memory of `memory_bandwidth`: fixed shares, which a
+// What products reach of `flops`, and loops over memory of `memory_bandwidth`: fixed parts, which a
 // report names.
-extern const double hec_share_of_flops, hec_share_of_bandwidth, hec_share_of_link;
+extern const double hec_reached_of_flops, hec_reached_of_bandwidth, hec_reached_of_link;
 
 // Microseconds of one execution: arithmetic or memory, whichever takes longer.
 double hec_op_us(const struct hec_machine *machine, MlirOperation op);

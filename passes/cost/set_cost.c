@@ -183,7 +183,7 @@ static bool check_sizes(MlirOperation module, MlirOperation set) {
 
 int64_t hec_fitting(const struct hec_machine *m, double us, int64_t bytes) {
     const double link =
-        hec_share_of_link * (m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth);
+        hec_reached_of_link * (m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth);
     const double latency = m->nodes > 1 ? m->inter_latency : m->intra_latency;
     const double count = (1e-6 * us - latency) * link / (double)(bytes > 0 ? bytes : 1);
     if (count >= INT32_MAX) return INT32_MAX;

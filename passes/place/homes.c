@@ -180,7 +180,7 @@ static void pin_arguments(struct hec_placement *p, const char *name) {
     if (mlirOperationIsNull(func)) return;
     const MlirBlock body = hec_func_body(func);
     if (mlirBlockGetNumArguments(body) > HEC_ARGUMENTS) {
-        hec_ir_error(func, "has more than the arguments ids, targets, scale and share");
+        hec_ir_error(func, "has more than the arguments ids, targets, scale and auxiliary_scale");
         p->sound = false;
         return;
     }
@@ -218,7 +218,7 @@ static void pin_all(struct hec_placement *p) {
 
 // ---- classes of the arena
 
-bool hec_may_share(MlirOperation op, MlirValue operand, MlirValue result) {
+bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result) {
     if (!mlirTypeEqual(mlirValueGetType(operand), mlirValueGetType(result))) return false;
     const struct hec_traits *traits = hec_op_traits(op);
     const bool fused = hec_op_is(op, HEC_OP_fused); // Reads all inputs of an element, then writes.
@@ -234,7 +234,7 @@ bool hec_may_share(MlirOperation op, MlirValue operand, MlirValue result) {
 // Operation k reads x for the last time and makes y: whether y may be written where x lies.
 static bool hands_over(const struct hec_placement *p, int k, MlirValue x, MlirValue y) {
     const MlirOperation op = p->live.ops.item[k];
-    if (!hec_op_is(op, HEC_OP_FOR)) return mlirValueIsAOpResult(y) && hec_may_share(op, x, y);
+    if (!hec_op_is(op, HEC_OP_FOR)) return mlirValueIsAOpResult(y) && hec_may_reuse(op, x, y);
     const struct hec_for loop = hec_for_of(op);
     for (int i = 0; i < loop.carried; i++) {
         if (mlirValueEqual(y, hec_for_argument(&loop, i)))
@@ -328,7 +328,7 @@ static void join_in_place(struct hec_placement *p, int k) {
         for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
             const MlirValue operand = hec_operand(op, i);
             const int v = index_of(p, operand);
-            if (p->live.values.item[v].last != k || !hec_may_share(op, operand, result)) continue;
+            if (p->live.values.item[v].last != k || !hec_may_reuse(op, operand, result)) continue;
             if (p->placed[v].pinned ? take_slot(p, k, operand, result)
                                     : hec_place_join(p, operand, result))
                 break;

@@ -64,7 +64,7 @@ struct hec_home hec_place_home(struct hec_placement *place, MlirValue value);
 bool hec_place_join(struct hec_placement *place, MlirValue a, MlirValue b);
 
 // Whether `op` may write `result` over its operand `operand`, element by element.
-bool hec_may_share(MlirOperation op, MlirValue operand, MlirValue result);
+bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result);
 
 // ---- sums.c
 

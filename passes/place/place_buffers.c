@@ -9,7 +9,7 @@
 //          holds saved values and temporaries, and values that never live at once share its bytes.
 //          Saving and carrying cost no copy: values are computed where they are read next.
 // Needs    @forward, and @backward when it is to be placed with it; no calls; the arguments ids,
-//          targets, scale, share.
+//          targets, scale, auxiliary_scale.
 // Leaves   `home` on every operation with tensor results and every loop, `argument_home` on loops
 //          and functions, `adds` where a result is added to a gradient; offset, stride and rows of
 //          every slot; layout, matrix, elements and offset of every parameter, `rounded` where

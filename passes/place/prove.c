@@ -304,7 +304,7 @@ static void check_results(struct proof *p, MlirOperation op) {
             if (!mlirTypeIsARankedTensor(mlirValueGetType(operand))) continue;
             const struct region read = region_of(p, op, operand);
             if (!is_overlap(made, read)) continue;
-            if (!is_same(made, read) || !hec_may_share(op, operand, result))
+            if (!is_same(made, read) || !hec_may_reuse(op, operand, result))
                 fault(p, op, "a result overlaps an operand");
         }
     }

@@ -52,7 +52,7 @@ static inline enum hpl_even hpl_split_even(enum hpl_split split) {
 enum hpl_replicas {
     HPL_REPLICAS_NONE,
     HPL_REPLICAS_SLOTS, // The budget's.
-    HPL_REPLICAS_SHARE, // Its share of the experts, and the slots: none of them may be its own.
+    HPL_REPLICAS_EVEN,  // Its even part of the experts, and the slots: none of them may be its own.
     HPL_REPLICAS_OWNED, // As many as it owned at first, and the slots, likewise.
     HPL_REPLICAS_EVERY, // Every expert.
 };

@@ -9,13 +9,18 @@
 enum { SEGMENT_BYTES = 256 << 10, SEGMENT_LEAST = 16 << 10, SEGMENTS = 4, LINE = 64 };
 
 static int64_t most_replicas(const struct hpl_slots_request *request) {
-    const int64_t share = (request->experts + request->devices - 1) / request->devices;
+    const int64_t even = (request->experts + request->devices - 1) / request->devices;
     switch (request->policy->replicas) {
-    case HPL_REPLICAS_NONE: return 0;
-    case HPL_REPLICAS_SLOTS: return request->slots;
-    case HPL_REPLICAS_SHARE: return share + request->slots;
-    case HPL_REPLICAS_OWNED: return hpl_max(share, request->owned) + request->slots;
-    case HPL_REPLICAS_EVERY: return request->experts;
+    case HPL_REPLICAS_NONE:
+        return 0;
+    case HPL_REPLICAS_SLOTS:
+        return request->slots;
+    case HPL_REPLICAS_EVEN:
+        return even + request->slots;
+    case HPL_REPLICAS_OWNED:
+        return hpl_max(even, request->owned) + request->slots;
+    case HPL_REPLICAS_EVERY:
+        return request->experts;
     }
     return request->experts;
 }

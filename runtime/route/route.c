@@ -90,9 +90,10 @@ static bool create_layers(struct hrt_route *route, void *model, void *arena, uin
     route->layer = calloc((size_t)layers, sizeof *route->layer);
     route->shape = calloc((size_t)layers, sizeof *route->shape);
     route->sequence = calloc((size_t)layers, sizeof *route->sequence);
-    route->share = calloc((size_t)experts, sizeof *route->share);
+    route->popularity = calloc((size_t)experts, sizeof *route->popularity);
     route->order = calloc((size_t)program->positions, sizeof *route->order);
-    bool taken = route->layer && route->shape && route->sequence && route->share && route->order;
+    bool taken =
+        route->layer && route->shape && route->sequence && route->popularity && route->order;
     for (int i = 0; taken && i < program->loads; i++) {
         const struct hrt_loads *load = &program->load[i];
         const int64_t of_set = load->routing_offset ? program->set[load->set].layers : 0;
@@ -102,7 +103,7 @@ static bool create_layers(struct hrt_route *route, void *model, void *arena, uin
     return taken || hrt_fail(error, "out of memory");
 }
 
-// ---- shares
+// ---- popularity
 
 // r^-S for the experts of a layer, in an order of its own.
 static void set_zipf(struct hrt_route *route, uint64_t seed, double exponent) {
@@ -113,14 +114,14 @@ static void set_zipf(struct hrt_route *route, uint64_t seed, double exponent) {
         const struct hrt_stream stream = hrt_stream_make(seed, "route order", name);
         for (int64_t e = 0; e < layer->spread.experts; e++) {
             const int64_t other = (int64_t)hrt_draw_below(stream, (uint64_t)e, (uint64_t)e + 1);
-            route->share[e] = route->share[other];
-            route->share[other] = pow((double)(e + 1), -exponent);
+            route->popularity[e] = route->popularity[other];
+            route->popularity[other] = pow((double)(e + 1), -exponent);
         }
-        hrt_spread_masses(layer->mass, route->share, layer->spread);
+        hrt_spread_masses(layer->mass, route->popularity, layer->spread);
     }
 }
 
-// The shares of a step of the trace, summed over devices and microbatches.
+// The popularity of the experts in a step of the trace, summed over devices and microbatches.
 static bool read_trace(struct hrt_route *route, int64_t step, struct hrt_error *error) {
     const struct hrt_loads_shape shape = route->trace.shape;
     if (!hrt_loads_file_read(&route->trace, step, error)) return false;
@@ -130,10 +131,10 @@ static bool read_trace(struct hrt_route *route, int64_t step, struct hrt_error *
         const size_t at = (size_t)i % shape.layers * groups * shape.experts;
         const uint16_t *row = route->trace.row + at;
         for (uint32_t e = 0; e < shape.experts; e++) {
-            route->share[e] = 0;
-            for (size_t g = 0; g < groups; g++) route->share[e] += row[g * shape.experts + e];
+            route->popularity[e] = 0;
+            for (size_t g = 0; g < groups; g++) route->popularity[e] += row[g * shape.experts + e];
         }
-        hrt_spread_masses(layer->mass, route->share, layer->spread);
+        hrt_spread_masses(layer->mass, route->popularity, layer->spread);
     }
     return true;
 }
@@ -345,7 +346,7 @@ void hrt_route_close(struct hrt_route *route) {
     free(route->layer);
     free(route->shape);
     free(route->count);
-    free(route->share);
+    free(route->popularity);
     free(route->order);
     free(route->sequence);
     *route = (struct hrt_route){0};

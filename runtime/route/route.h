@@ -54,7 +54,7 @@ struct hrt_route {
     struct hrt_loads_file trace, loads; // `loads` is open on rank 0 only.
     int64_t *count; // [layers][ranks][iterations][experts] of the step; when recording loads.
     int64_t counts;
-    double *share;      // Scratch, the most experts of a layer.
+    double *popularity; // Scratch, the most experts of a layer.
     int32_t *order;     // Scratch, positions.
     int32_t **sequence; // Scratch, layers.
     int64_t steps;      // Taken.

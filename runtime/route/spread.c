@@ -6,23 +6,24 @@
 
 static const int64_t unit = 1 << 24;
 
-// What one unit of share gets; -1 when no open expert has a share.
-static double factor_of(const int64_t *mass, const double *share, int64_t experts, double left) {
+// What one unit of popularity gets; -1 when no open expert has any.
+static double factor_of(const int64_t *mass, const double *popularity, int64_t experts,
+                        double left) {
     double total = 0;
-    for (int64_t e = 0; e < experts; e++) total += mass[e] < 0 ? share[e] : 0;
+    for (int64_t e = 0; e < experts; e++) total += mass[e] < 0 ? popularity[e] : 0;
     return total > 0 ? left / total : -1;
 }
 
-// Fills up the experts whose share is too large, marking the others -1. Returns the picks left.
-static double fill_full(int64_t *mass, const double *share, struct hrt_spread spread) {
+// Fills up the experts whose popularity is too large, marking the others -1. Returns the picks left.
+static double fill_full(int64_t *mass, const double *popularity, struct hrt_spread spread) {
     double left = (double)(spread.positions * spread.topk);
     const double most = (double)spread.positions;
     for (int64_t e = 0; e < spread.experts; e++) mass[e] = -1;
     for (bool again = true; again;) {
-        const double factor = factor_of(mass, share, spread.experts, left);
+        const double factor = factor_of(mass, popularity, spread.experts, left);
         again = false;
         for (int64_t e = 0; e < spread.experts && left > 0; e++) {
-            if (mass[e] >= 0 || share[e] * factor < most) continue;
+            if (mass[e] >= 0 || popularity[e] * factor < most) continue;
             mass[e] = spread.positions * unit;
             left -= most;
             again = true;
@@ -31,16 +32,16 @@ static double fill_full(int64_t *mass, const double *share, struct hrt_spread sp
     return left;
 }
 
-void hrt_spread_masses(int64_t *mass, const double *share, struct hrt_spread spread) {
+void hrt_spread_masses(int64_t *mass, const double *popularity, struct hrt_spread spread) {
     assert(spread.topk <= spread.experts);
     const int64_t most = spread.positions * unit;
     int64_t open = 0, missing = most * spread.topk;
-    const double left = fill_full(mass, share, spread);
-    const double factor = factor_of(mass, share, spread.experts, left);
+    const double left = fill_full(mass, popularity, spread);
+    const double factor = factor_of(mass, popularity, spread.experts, left);
     for (int64_t e = 0; e < spread.experts; e++) open += mass[e] < 0;
     for (int64_t e = 0; e < spread.experts; e++) {
         if (mass[e] < 0) {
-            const double picks = factor < 0 ? left / (double)open : share[e] * factor;
+            const double picks = factor < 0 ? left / (double)open : popularity[e] * factor;
             mass[e] = (int64_t)(picks * (double)unit);
             if (mass[e] > most) mass[e] = most;
         }

@@ -1,4 +1,4 @@
-// Spreading the tokens of one sequence over experts by given shares: forced routing that has the
+// Spreading the tokens of one sequence over experts by their popularity: forced routing that has the
 // loads one asks for.
 #ifndef HECATE_RUNTIME_ROUTE_SPREAD_H
 #define HECATE_RUNTIME_ROUTE_SPREAD_H
@@ -13,10 +13,10 @@ struct hrt_spread {
 };
 
 // Stores in `mass` [experts] how many of the picks each expert gets, in units of 1 / 2^24: in the
-// proportion of `share` [experts] (finite, not negative), but no expert more than `positions`,
+// proportion of `popularity` [experts] (finite, not negative), but no expert more than `positions`,
 // since the experts of a token differ; what one cannot take goes to the others. The masses sum to
 // positions x topk exactly.
-void hrt_spread_masses(int64_t *mass, const double *share, struct hrt_spread spread);
+void hrt_spread_masses(int64_t *mass, const double *popularity, struct hrt_spread spread);
 
 // Stores ids [positions][topk], the experts of each token all different, such that expert e occurs
 // mass[e] times, rounded down or up. Which tokens, and which way it is rounded, depends on

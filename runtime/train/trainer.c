@@ -13,8 +13,8 @@
 #include "runtime/params/tensor.h"
 #include "runtime/train/bias.h"
 #include "runtime/train/dense.h"
-#include "runtime/train/ranks.h"
 #include "runtime/train/learning_rate.h"
+#include "runtime/train/ranks.h"
 
 double hrt_now(void) {
     struct timespec now;
@@ -131,7 +131,8 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
                        struct hrt_error *error) {
     const struct hrt_state *state = trainer->state;
     const struct hrt_program *program = state->program;
-    const double scale = 1 / (double)trainer->targets, share = 1 / (double)trainer->iterations;
+    const double scale = 1 / (double)trainer->targets,
+                 auxiliary_scale = 1 / (double)trainer->iterations;
     double sum[4] = {0}; // The last: ranks that failed.
     bool sound = true;
     hrt_loads_clear(&trainer->loads);
@@ -144,19 +145,20 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         hrt_profile_enter(trainer->profile, HRT_PHASE_FORWARD);
         if (state->fssdp) hrt_fssdp_begin(state->fssdp, true);
         const struct hrt_losses losses = program->forward(state->model, trainer->batch, state->ids,
-                                                          state->targets, scale, share);
+                                                          state->targets, scale, auxiliary_scale);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         hrt_loads_add(&trainer->loads, state->arena);
         if (trainer->route) hrt_route_record(trainer->route, i, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         hrt_dense_last(state->dense, i + 1 == trainer->iterations);
-        program->backward(state->model, trainer->batch, state->ids, state->targets, scale, share);
+        program->backward(state->model, trainer->batch, state->ids, state->targets, scale,
+                          auxiliary_scale);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         set_noise(trainer, false, 0);
         set_iteration(state, 0);
         sum[0] += losses.loss;
         sum[1] += losses.cross_entropy;
-        sum[2] += losses.auxiliary * share;
+        sum[2] += losses.auxiliary * auxiliary_scale;
     }
     if (trainer->route) hrt_route_end_step(trainer->route);
     hrt_profile_enter(trainer->profile, HRT_PHASE_RANKS);

@@ -17,7 +17,7 @@ module @loops attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64, he
   "moe.slot"() {sym_name = "logits", type = !bd, layers = 0 : i64, holds = "logits", observed = true, offset = 0 : i64, stride = 256 : i64, rows = 1 : i64} : () -> ()
 
 // CHECK-LABEL: static struct hrt_losses forward(
-  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) -> (!s, !s, !s) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
+  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %auxiliary_scale: !s) -> (!s, !s, !s) attributes {argument_home = ["ids", "targets", "scale", "auxiliary_scale"]} {
     %w = "moe.get"() {param = @w, home = ["param @w"]} : () -> !d
     %x = "moe.fill"() {value = 0.5 : f64, home = ["slot @logits"]} : () -> !bd
     "moe.stash"(%x) {slot = @logits} : (!bd) -> ()
@@ -94,15 +94,15 @@ module @loops attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64, he
     %big = "moe.fill"() {home = ["arena+8192"], value = 1.5 : f64} : () -> !big loc("big")
     // CHECK: big_2[j] = hk_gelu_erf_grad_f32(big[j], big[j]);
     %bg = "moe.gelu_erf_grad"(%big, %big) {home = ["arena+300032"]} : (!big, !big) -> !big loc("big")
-    // CHECK: l[0] = m->scale * m->share;
-    %l = "moe.mul"(%scale, %share) {home = ["arena+6144"]} : (!s, !s) -> !s loc("l")
+    // CHECK: l[0] = m->scale * m->auxiliary_scale;
+    %l = "moe.mul"(%scale, %auxiliary_scale) {home = ["arena+6144"]} : (!s, !s) -> !s loc("l")
     // CHECK: l[0] += m->scale;
     %l2 = "moe.add"(%l, %scale) {home = ["arena+6144"]} : (!s, !s) -> !s loc("l")
     // CHECK: return (struct hrt_losses){.loss = l[0], .cross_entropy = m->scale,
-    return %l2, %scale, %share : !s, !s, !s
+    return %l2, %scale, %auxiliary_scale : !s, !s, !s
   }
 // CHECK-LABEL: static void backward(
-  func.func @backward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
+  func.func @backward(%ids: !ids, %targets: !ids, %scale: !s, %auxiliary_scale: !s) attributes {argument_home = ["ids", "targets", "scale", "auxiliary_scale"]} {
     %x = "moe.fetch"() {slot = @logits, home = ["slot @logits"]} : () -> !bd
     // Straight into the gradient, and by way of a temporary.
     // CHECK: hk_sum_rows_f32(m->grad.w, m->saved.logits, batch * T, D, HK_ADD);

@@ -42,16 +42,16 @@ module @sound attributes {hecate.arena_bytes = 4096 : i64, hecate.batch = 2 : i6
   "moe.param"() {sym_name = "w", type = !d, layers = 0 : i64, path = "w", init = "ones", decay = false, trainable = true, offset = 0 : i64, elements = 16 : i64, layout = "rows", matrix = [1, 4]} : () -> ()
   "moe.slot"() {sym_name = "logits", type = !bd, layers = 0 : i64, holds = "logits", observed = true, offset = 0 : i64, stride = 256 : i64, rows = 1 : i64} : () -> ()
   // CHECK: forward(
-  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) -> (!s, !s, !s) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
+  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %auxiliary_scale: !s) -> (!s, !s, !s) attributes {argument_home = ["ids", "targets", "scale", "auxiliary_scale"]} {
     %x = "moe.fill"() {value = 0.5 : f64, home = ["slot @logits"]} : () -> !bd
     "moe.stash"(%x) {slot = @logits} : (!bd) -> ()
     // CHECK: m->forward
     %a = "moe.neg"(%x) {home = ["arena+512"]} : (!bd) -> !bd
     %b = "moe.exp"(%x) {home = ["arena+768"]} : (!bd) -> !bd
     %c = "moe.add"(%a, %b) {home = ["arena+1024"]} : (!bd, !bd) -> !bd
-    return %scale, %scale, %share : !s, !s, !s
+    return %scale, %scale, %auxiliary_scale : !s, !s, !s
   }
-  func.func @backward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
+  func.func @backward(%ids: !ids, %targets: !ids, %scale: !s, %auxiliary_scale: !s) attributes {argument_home = ["ids", "targets", "scale", "auxiliary_scale"]} {
     return
   }
 }
@@ -62,11 +62,11 @@ module @sound attributes {hecate.arena_bytes = 4096 : i64, hecate.batch = 2 : i6
 !s = tensor<f32>
 module @faults attributes {hecate.arena_bytes = 4096 : i64, hecate.batch = 2 : i64, hecate.positions = 8 : i64, hecate.vocabulary = 4 : i64, hecate.param_elements = 16 : i64} {
   "moe.slot"() {sym_name = "deep", type = !bd, layers = 2, offset = 0, stride = 256, rows = 3} : () -> ()
-  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) -> (!s, !s, !s) {
+  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %auxiliary_scale: !s) -> (!s, !s, !s) {
     // CHECK: faults.mlir:[[#@LINE+1]]:{{.*}}error: 'moe.fill': has a home that cannot be read: "slot @deep[i+3]"
     %a = "moe.fill"() {value = 0.5, home = ["slot @deep[i+3]"]} : () -> !bd
     // CHECK: faults.mlir:[[#@LINE+1]]:{{.*}}error: 'moe.fill': has a home in a slot that does not exist: "slot @none[i]"
     %b = "moe.fill"() {value = 0.5, home = ["slot @none[i]"]} : () -> !bd
-    return %scale, %scale, %share : !s, !s, !s
+    return %scale, %scale, %auxiliary_scale : !s, !s, !s
   }
 }

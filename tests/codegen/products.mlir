@@ -41,7 +41,7 @@ module @products attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64,
   "moe.slot"() {sym_name = "x", type = !x, layers = 3 : i64, offset = 2048 : i64, stride = 512 : i64, rows = 4 : i64} : () -> ()
 
   // CHECK-LABEL: static struct hrt_losses forward(
-  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) -> (!s, !s, !s) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
+  func.func @forward(%ids: !ids, %targets: !ids, %scale: !s, %auxiliary_scale: !s) -> (!s, !s, !s) attributes {argument_home = ["ids", "targets", "scale", "auxiliary_scale"]} {
     %embed = "moe.get"() {param = @embed, home = ["param @embed"]} : () -> !emb
     %gain = "moe.get"() {param = @gain, home = ["param @gain"]} : () -> !g
     // CHECK: hk_gather_f64(m->saved.x[0], m->param.embed, m->ids, batch * T, D);
@@ -94,7 +94,7 @@ module @products attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64,
   }
   // CHECK-LABEL: static void backward(
   // CHECK: const int64_t rows = batch * T * picks;
-  func.func @backward(%ids: !ids, %targets: !ids, %scale: !s, %share: !s) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
+  func.func @backward(%ids: !ids, %targets: !ids, %scale: !s, %auxiliary_scale: !s) attributes {argument_home = ["ids", "targets", "scale", "auxiliary_scale"]} {
     %c0 = arith.constant 0 : index
     %c3 = arith.constant 3 : index
     %c1 = arith.constant 1 : index

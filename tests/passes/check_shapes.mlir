@@ -7,7 +7,7 @@
 // CHECK-NEXT: return
 !ids = tensor<2x8xi32, ["batch", "T"]>
 module {
-  func.func @forward(%ids: !ids, %targets: !ids, %scale: tensor<f32>, %share: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
-    return %scale, %scale, %share : tensor<f32>, tensor<f32>, tensor<f32>
+  func.func @forward(%ids: !ids, %targets: !ids, %scale: tensor<f32>, %auxiliary_scale: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
+    return %scale, %scale, %auxiliary_scale : tensor<f32>, tensor<f32>, tensor<f32>
   }
 }

@@ -6,7 +6,7 @@
 // RUN: not hecate-opt --passes=check-shapes %t/transpose.mlir 2>&1 | FileCheck %t/transpose.mlir
 
 //--- arguments.mlir
-// CHECK: arguments.mlir:[[@LINE+2]]:3: error: 'func.func': @forward takes ids, targets, scale and share
+// CHECK: arguments.mlir:[[@LINE+2]]:3: error: 'func.func': @forward takes ids, targets, scale and auxiliary_scale
 module {
   func.func @forward(%ids: tensor<2x8xi32, ["batch", "T"]>, %scale: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
     return %scale, %scale, %scale : tensor<f32>, tensor<f32>, tensor<f32>
@@ -19,8 +19,8 @@ module {
 !ids = tensor<2x8xi32, ["batch", "T"]>
 !s = tensor<f32>
 module {
-  // CHECK: types.mlir:[[@LINE+1]]:3: error: 'func.func': @forward takes ids, targets, scale and share
-  func.func @forward(%ids: !ids, %targets: !s, %scale: !s, %share: !s) -> (!s, !s, !s) {
+  // CHECK: types.mlir:[[@LINE+1]]:3: error: 'func.func': @forward takes ids, targets, scale and auxiliary_scale
+  func.func @forward(%ids: !ids, %targets: !s, %scale: !s, %auxiliary_scale: !s) -> (!s, !s, !s) {
     return %scale, %scale, %scale : !s, !s, !s
   }
 }
@@ -28,7 +28,7 @@ module {
 //--- results.mlir
 !ids = tensor<2x8xi32, ["batch", "T"]>
 module {
-  func.func @forward(%ids: !ids, %targets: !ids, %scale: tensor<f32>, %share: tensor<f32>) -> tensor<f32> {
+  func.func @forward(%ids: !ids, %targets: !ids, %scale: tensor<f32>, %auxiliary_scale: tensor<f32>) -> tensor<f32> {
     // CHECK: results.mlir:[[@LINE+1]]:5: error: 'func.return': @forward returns loss, cross entropy and auxiliary loss
     return %scale : tensor<f32>
   }

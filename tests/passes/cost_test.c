@@ -89,9 +89,9 @@ static struct hec_phases simulate(struct scene *s, const char *policy, int64_t s
 static void test_transfer(void **state) {
     (void)state;
     // 2 chunks of 10,000 bytes over 1e8 bytes/s: 200 us; 5 over 1e9: 50 us. The longer, both delays.
-    near(hec_transfer_us(&machine, 2, 5, 10000), 200 / hec_share_of_link + 10 + 1, 1e-9);
-    near(hec_transfer_us(&machine, 0, 5, 10000), 50 / hec_share_of_link + 1, 1e-9);
-    near(hec_transfer_us(&machine, 2, 50, 10000), 500 / hec_share_of_link + 10 + 1, 1e-9);
+    near(hec_transfer_us(&machine, 2, 5, 10000), 200 / hec_reached_of_link + 10 + 1, 1e-9);
+    near(hec_transfer_us(&machine, 0, 5, 10000), 50 / hec_reached_of_link + 1, 1e-9);
+    near(hec_transfer_us(&machine, 2, 50, 10000), 500 / hec_reached_of_link + 10 + 1, 1e-9);
     assert_true(hec_transfer_us(&machine, 0, 0, 10000) == 0);
 }
 
@@ -112,7 +112,7 @@ static void test_balanced(void **state) {
     near(ep.cross, 0.5, 1e-9);
     near(ep.intra, 3.0 / 8, 1e-9);
     // Four times half of a node's rows over its link.
-    near(even.rows_us, 4 * (1e6 * DEVICES * ROWS * 0.5 * 100 / (hec_share_of_link * 1e8) + 11),
+    near(even.rows_us, 4 * (1e6 * DEVICES * ROWS * 0.5 * 100 / (hec_reached_of_link * 1e8) + 11),
          1e-9);
     loads_free(&s.loads);
 }

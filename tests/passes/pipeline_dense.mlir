@@ -20,7 +20,7 @@ module @dense attributes {hecate.source = "dense.moe", hecate.batch = 2 : i64, h
     %y = "moe.contract"(%h, %w2) : (tensor<2x8x10xf32, ["batch", "T", "F"]>, tensor<10x6xf32, ["F", "D"]>) -> tensor<2x8x6xf32, ["batch", "T", "D"]> loc("y"("dense.moe":4:4))
     return %y : tensor<2x8x6xf32, ["batch", "T", "D"]>
   }
-  func.func @forward(%ids: tensor<2x8xi32, ["batch", "T"]> loc("ids"("dense.moe":6:1)), %targets: tensor<2x8xi32, ["batch", "T"]> loc("targets"("dense.moe":6:1)), %scale: tensor<f32> loc("scale"("dense.moe":6:1)), %share: tensor<f32> loc("share"("dense.moe":6:1))) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
+  func.func @forward(%ids: tensor<2x8xi32, ["batch", "T"]> loc("ids"("dense.moe":6:1)), %targets: tensor<2x8xi32, ["batch", "T"]> loc("targets"("dense.moe":6:1)), %scale: tensor<f32> loc("scale"("dense.moe":6:1)), %auxiliary_scale: tensor<f32> loc("auxiliary_scale"("dense.moe":6:1))) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
     %embed = "moe.get"() {param = @embed} : () -> tensor<11x6xf32, ["V", "D"]>
     %x0 = "moe.gather"(%embed, %ids) : (tensor<11x6xf32, ["V", "D"]>, tensor<2x8xi32, ["batch", "T"]>) -> tensor<2x8x6xf32, ["batch", "T", "D"]> loc("x"("dense.moe":8:3))
     %none = "moe.fill"() {value = 0.0 : f64} : () -> tensor<f32> loc("auxiliary"("dense.moe":8:3))
@@ -38,7 +38,7 @@ module @dense attributes {hecate.source = "dense.moe", hecate.batch = 2 : i64, h
     %logits = "moe.contract"(%xl, %head) : (tensor<2x8x6xf32, ["batch", "T", "D"]>, tensor<6x11xf32, ["D", "V"]>) -> tensor<2x8x11xf32, ["batch", "T", "V"]> loc("logits"("dense.moe":12:3))
     "moe.stash"(%logits) {slot = @logits} : (tensor<2x8x11xf32, ["batch", "T", "V"]>) -> ()
     %ce:2 = "moe.cross_entropy"(%logits, %targets, %scale) : (tensor<2x8x11xf32, ["batch", "T", "V"]>, tensor<2x8xi32, ["batch", "T"]>, tensor<f32>) -> (tensor<f32>, tensor<2x8xf32, ["batch", "T"]>) loc("cross_entropy"("dense.moe":12:3))
-    %part = "moe.mul"(%share, %none) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %part = "moe.mul"(%auxiliary_scale, %none) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %loss = "moe.add"(%ce#0, %part) : (tensor<f32>, tensor<f32>) -> tensor<f32> loc("loss"("dense.moe":12:3))
     return %loss, %ce#0, %none : tensor<f32>, tensor<f32>, tensor<f32>
   }

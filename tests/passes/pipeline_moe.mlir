@@ -28,7 +28,7 @@ module @moe attributes {hecate.source = "moe.moe", hecate.batch = 2 : i64, hecat
     %y = "moe.experts"(%x, %weights, %ids, %i) {set = @sparse, expert = @sparse.expert} : (tensor<2x8x6xf32, ["batch", "T", "D"]>, tensor<2x8x2xf32, ["batch", "T", "picks"]>, tensor<2x8x2xi32, ["batch", "T", "picks"]>, index) -> tensor<2x8x6xf32, ["batch", "T", "D"]> loc("y"("moe.moe":5:1))
     return %y, %aux : tensor<2x8x6xf32, ["batch", "T", "D"]>, tensor<f32>
   }
-  func.func @forward(%ids: tensor<2x8xi32, ["batch", "T"]> loc("ids"("moe.moe":6:1)), %targets: tensor<2x8xi32, ["batch", "T"]> loc("targets"("moe.moe":6:1)), %scale: tensor<f32> loc("scale"("moe.moe":6:1)), %share: tensor<f32> loc("share"("moe.moe":6:1))) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
+  func.func @forward(%ids: tensor<2x8xi32, ["batch", "T"]> loc("ids"("moe.moe":6:1)), %targets: tensor<2x8xi32, ["batch", "T"]> loc("targets"("moe.moe":6:1)), %scale: tensor<f32> loc("scale"("moe.moe":6:1)), %auxiliary_scale: tensor<f32> loc("auxiliary_scale"("moe.moe":6:1))) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
     %embed = "moe.get"() {param = @embed} : () -> tensor<11x6xf32, ["V", "D"]> loc("embed"("moe.moe":7:3))
     %x0 = "moe.gather"(%embed, %ids) : (tensor<11x6xf32, ["V", "D"]>, tensor<2x8xi32, ["batch", "T"]>) -> tensor<2x8x6xf32, ["batch", "T", "D"]> loc("x"("moe.moe":8:3))
     %none = "moe.fill"() {value = 0.0 : f64} : () -> tensor<f32> loc("auxiliary"("moe.moe":8:3))
@@ -45,7 +45,7 @@ module @moe attributes {hecate.source = "moe.moe", hecate.batch = 2 : i64, hecat
     %logits = "moe.contract"(%xl, %embed) : (tensor<2x8x6xf32, ["batch", "T", "D"]>, tensor<11x6xf32, ["V", "D"]>) -> tensor<2x8x11xf32, ["batch", "T", "V"]> loc("logits"("moe.moe":12:3))
     "moe.stash"(%logits) {slot = @logits} : (tensor<2x8x11xf32, ["batch", "T", "V"]>) -> ()
     %ce:2 = "moe.cross_entropy"(%logits, %targets, %scale) : (tensor<2x8x11xf32, ["batch", "T", "V"]>, tensor<2x8xi32, ["batch", "T"]>, tensor<f32>) -> (tensor<f32>, tensor<2x8xf32, ["batch", "T"]>) loc("cross_entropy"("moe.moe":12:3))
-    %part = "moe.mul"(%share, %auxiliary) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %part = "moe.mul"(%auxiliary_scale, %auxiliary) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %loss = "moe.add"(%ce#0, %part) : (tensor<f32>, tensor<f32>) -> tensor<f32> loc("loss"("moe.moe":12:3))
     return %loss, %ce#0, %auxiliary : tensor<f32>, tensor<f32>, tensor<f32>
   }

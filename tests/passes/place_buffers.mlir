@@ -80,7 +80,7 @@ module {
   "moe.slot"() {sym_name = "fix", type = !s, layers = 0 : i64} : () -> ()
   "moe.slot"() {sym_name = "again", type = !x, layers = 3 : i64} : () -> ()
   // CHECK-LABEL: func.func @forward(
-  // CHECK-SAME:    argument_home = ["ids", "targets", "scale", "share"]
+  // CHECK-SAME:    argument_home = ["ids", "targets", "scale", "auxiliary_scale"]
   // CHECK:         %[[FIX:.*]] = "moe.copy"(%{{.*}}) {home = ["slot @fix"]}
   // CHECK-NEXT:    "moe.stash"(%[[FIX]]) {slot = @fix}
   // CHECK:         "moe.fill"() {home = ["slot @x[0]"]
@@ -90,7 +90,7 @@ module {
   // CHECK:         } {argument_home = ["slot @x[i]"], home = ["slot @x[3]"]}
   // CHECK-NOT:     slot = @last
   // CHECK:         return
-  func.func @forward(%ids: !i, %targets: !i, %scale: !s, %share: !s) -> !x {
+  func.func @forward(%ids: !i, %targets: !i, %scale: !s, %auxiliary_scale: !s) -> !x {
     "moe.stash"(%scale) {slot = @fix} : (!s) -> ()
     %x0 = "moe.fill"() {value = 2.0 : f64} : () -> !x
     %c0 = arith.constant 0 : index
@@ -112,7 +112,7 @@ module {
   // CHECK:           "moe.fetch"{{.*}}{home = ["slot @x[i]"], slot = @x}
   // CHECK:           "moe.sum"{{.*}}{adds = [true], home = ["grad @w[i]"]}
   // CHECK:         "moe.sum"{{.*}}{home = ["arena+{{[0-9]+}}"]}
-  func.func @backward(%ids: !i, %targets: !i, %scale: !s, %share: !s) -> !g {
+  func.func @backward(%ids: !i, %targets: !i, %scale: !s, %auxiliary_scale: !s) -> !g {
     %s = "moe.fetch"() {slot = @fix} : () -> !s
     %d0 = "moe.fetch"() {slot = @last} : () -> !x
     %m = "moe.mul"(%d0, %s) : (!x, !s) -> !x

@@ -35,7 +35,7 @@ module {
 
 //--- arguments.mlir
 module {
-  // CHECK: arguments.mlir:[[@LINE+1]]:3: error: 'func.func': has more than the arguments ids, targets, scale and share
+  // CHECK: arguments.mlir:[[@LINE+1]]:3: error: 'func.func': has more than the arguments ids, targets, scale and auxiliary_scale
   func.func @forward(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>, %e: tensor<f32>) {
     return
   }

@@ -21,7 +21,7 @@ from draw import hashed  # noqa: E402
 from mathematics import Parameters  # noqa: E402
 from models import MODELS, T, V  # noqa: E402
 
-BATCH, SHARE, SAMPLES = 2, 0.5, 8
+BATCH, AUXILIARY_SCALE, SAMPLES = 2, 0.5, 8
 NEAR = 4e-3  # Smallest distance to another choice that we accept.
 
 
@@ -49,11 +49,11 @@ def evaluate(name, salt):
     losses = torch.nn.functional.cross_entropy(logits.view(-1, V), torch.from_numpy(targets),
                                                ignore_index=-1, reduction="sum")
     cross_entropy = scale * losses
-    loss = cross_entropy + SHARE * p.auxiliary
+    loss = cross_entropy + AUXILIARY_SCALE * p.auxiliary
     loss.backward()
     result = {
         "model": name, "salt": salt, "near": p.near if math.isfinite(p.near) else None,
-        "batch": BATCH, "scale": scale, "share": SHARE, "ids": ids.tolist(), "targets": targets.tolist(),
+        "batch": BATCH, "scale": scale, "auxiliary_scale": AUXILIARY_SCALE, "ids": ids.tolist(), "targets": targets.tolist(),
         "loss": float(loss), "cross_entropy": float(cross_entropy), "auxiliary": float(p.auxiliary),
         "loads": p.loads, "logits": summary("logits", logits),
         "gradients": {path: summary(path, torch.zeros_like(t) if t.grad is None else t.grad)

@@ -109,7 +109,7 @@ static void prepare(struct harness *h) {
     const size_t bytes = (size_t)(program->param_elements * hrt_element_bytes(program->precision));
     h->batch = json_integer_value(json_object_get(h->stored, "batch"));
     h->scale = json_number_value(json_object_get(h->stored, "scale"));
-    h->share = json_number_value(json_object_get(h->stored, "share"));
+    h->share = json_number_value(json_object_get(h->stored, "auxiliary_scale"));
     if (h->batch < 1 || h->batch > program->batch) {
         fprintf(stderr, "batch %" PRId64 " stored, the program takes %" PRId64 "\n", h->batch,
                 program->batch);

@@ -21,8 +21,8 @@ static void bind(void *model, void *params, void *grads, void *arena) {
 }
 
 static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
-                                 const int32_t *targets, double scale, double share) {
-    (void)batch, (void)ids, (void)targets, (void)scale, (void)share;
+                                 const int32_t *targets, double scale, double auxiliary_scale) {
+    (void)batch, (void)ids, (void)targets, (void)scale, (void)auxiliary_scale;
     const struct model *m = model;
     const double p = m->params[0], q = m->params[1];
     const double bent = p > behaviour.kink ? behaviour.slope * (p - behaviour.kink) : 0;
@@ -35,8 +35,8 @@ static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
 }
 
 static void backward(void *model, int64_t batch, const int32_t *ids, const int32_t *targets,
-                     double scale, double share) {
-    (void)batch, (void)ids, (void)targets, (void)scale, (void)share;
+                     double scale, double auxiliary_scale) {
+    (void)batch, (void)ids, (void)targets, (void)scale, (void)auxiliary_scale;
     const struct model *m = model;
     for (int i = 0; i < 2; i++)
         m->grads[i] += behaviour.wrong * (3 * m->params[i] * m->params[i] + 1);

@@ -18,7 +18,7 @@ struct small {
     const int32_t *ids;     // [batch, T]
     const int32_t *targets; // [batch, T]; negative: ignored.
     float scale;            // Of the token losses.
-    float share;            // Of the auxiliary losses.
+    float auxiliary_scale;  // Of the auxiliary losses.
 
     // Parameters, as the runtime stores them.
     struct {
@@ -264,12 +264,12 @@ static void bind(void *model, void *params, void *grads, void *arena) {
 
 // Keeps the arguments of a call for the functions of the layers.
 static void begin(struct small *m, int64_t batch, const int32_t *ids, const int32_t *targets,
-                  double scale, double share) {
+                  double scale, double auxiliary_scale) {
     m->batch = batch;
     m->ids = ids;
     m->targets = targets;
     m->scale = (float)scale;
-    m->share = (float)share;
+    m->auxiliary_scale = (float)auxiliary_scale;
 }
 
 static void attention_x_block(void *model, int64_t i, struct hk_block block) {
@@ -425,9 +425,9 @@ static void sparse_forward(struct small *m, int64_t i) {
 }
 
 static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
-                                 const int32_t *targets, double scale, double share) {
+                                 const int32_t *targets, double scale, double auxiliary_scale) {
     struct small *m = model;
-    begin(m, batch, ids, targets, scale, share);
+    begin(m, batch, ids, targets, scale, auxiliary_scale);
 
     // small.moe:25   x = embed[ids] * scale
     hk_gather_f32(m->saved.gather, m->param.embed, m->ids, batch * T, D);
@@ -466,7 +466,7 @@ static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
     hk_cross_entropy_f32(cross_entropy, m->saved.cross_entropy_lse, m->saved.logits, m->targets,
                          &m->scale, batch * T, V);
     float *mul = m->forward.mul; // [1]
-    mul[0] = m->share * auxiliary[0];
+    mul[0] = m->auxiliary_scale * auxiliary[0];
     float *loss = m->forward.loss; // [1]
     loss[0] = cross_entropy[0] + mul[0];
 
@@ -581,11 +581,11 @@ static void sparse_backward(struct small *m, int64_t i) {
     hk_combine_f32(dnormed, drows, m->saved.sparse_layer_route_slot[i], batch * T, picks, D,
                    HK_ADD);
     float *dlogits = m->sparse_backward.dlogits; // [batch, T, E]
-    hk_z_loss_grad_f32(dlogits, &m->share, m->saved.sparse_layer_logits[i], batch * T, E, 0.001,
-                       HK_STORE);
+    hk_z_loss_grad_f32(dlogits, &m->auxiliary_scale, m->saved.sparse_layer_logits[i], batch * T, E,
+                       0.001, HK_STORE);
     float *dmean_scores = m->sparse_backward.dmean_scores; // [batch, E]
-    hk_aux_loss_grad_f32(dmean_scores, &m->share, m->saved.sparse_layer_fractions[i], batch, E,
-                         0.01);
+    hk_aux_loss_grad_f32(dmean_scores, &m->auxiliary_scale, m->saved.sparse_layer_fractions[i],
+                         batch, E, 0.01);
     float *mean_scores_grad = m->sparse_backward.mean_scores_grad; // [batch, T, E]
     hk_mean_scores_grad_f32(mean_scores_grad, dmean_scores, m->saved.sparse_layer_router_scores[i],
                             batch, T, E, HK_SOFTMAX);
@@ -650,9 +650,9 @@ static void attention_backward(struct small *m, int64_t i) {
 }
 
 static void backward(void *model, int64_t batch, const int32_t *ids, const int32_t *targets,
-                     double scale, double share) {
+                     double scale, double auxiliary_scale) {
     struct small *m = model;
-    begin(m, batch, ids, targets, scale, share);
+    begin(m, batch, ids, targets, scale, auxiliary_scale);
 
     // small.moe:23   model small(ids[T]) -> [T, V] {
     float *dloss = m->backward.dloss; // [1]

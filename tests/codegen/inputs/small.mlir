@@ -17,7 +17,7 @@
 #loc46 = loc("ids"(#loc23))
 #loc47 = loc("targets"(#loc23))
 #loc48 = loc("scale"(#loc))
-#loc49 = loc("share"(#loc))
+#loc49 = loc("auxiliary_scale"(#loc))
 #loc50 = loc("x"(#loc22))
 #loc53 = loc("x"(#loc17))
 #loc66 = loc("dx"(#loc24))
@@ -87,7 +87,7 @@ module @small attributes {hecate.arena_bytes = 172032 : i64, hecate.batch = 2 : 
   "moe.slot"() {layers = 2 : i64, offset = 73728 : i64, rows = 3 : i64, stride = 4096 : i64, sym_name = "x.1", type = tensor<2x16x32xf32, ["batch", "T", "D"]>} : () -> () loc(#loc22)
   "moe.slot"() {layers = 2 : i64, offset = 171520 : i64, rows = 2 : i64, stride = 128 : i64, sym_name = "attention_in.rstd", type = tensor<2x16xf32, ["batch", "T"]>} : () -> () loc(#loc4)
   "moe.slot"() {layers = 0 : i64, offset = 145408 : i64, rows = 1 : i64, stride = 4096 : i64, sym_name = "gather", type = tensor<2x16x32xf32, ["batch", "T", "D"]>} : () -> () loc(#loc22)
-  func.func @forward(%ids: tensor<2x16xi32, ["batch", "T"]> loc("ids"(#loc23)), %targets: tensor<2x16xi32, ["batch", "T"]> loc("targets"(#loc23)), %scale: tensor<f32> loc("scale"(#loc)), %share: tensor<f32> loc("share"(#loc))) -> (tensor<f32>, tensor<f32>, tensor<f32>) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
+  func.func @forward(%ids: tensor<2x16xi32, ["batch", "T"]> loc("ids"(#loc23)), %targets: tensor<2x16xi32, ["batch", "T"]> loc("targets"(#loc23)), %scale: tensor<f32> loc("scale"(#loc)), %auxiliary_scale: tensor<f32> loc("auxiliary_scale"(#loc))) -> (tensor<f32>, tensor<f32>, tensor<f32>) attributes {argument_home = ["ids", "targets", "scale", "auxiliary_scale"]} {
     %embed = "moe.get"() {home = ["param @embed"], param = @embed} : () -> tensor<256x32xf32, ["V", "D"]> loc(#loc29)
     %scale_0 = "moe.get"() {home = ["param @scale"], param = @scale} : () -> tensor<32xf32, ["D"]> loc(#loc30)
     %0 = "moe.gather"(%embed, %ids) {home = ["slot @gather"]} : (tensor<256x32xf32, ["V", "D"]>, tensor<2x16xi32, ["batch", "T"]>) -> tensor<2x16x32xf32, ["batch", "T", "D"]> loc(#loc22)
@@ -198,11 +198,11 @@ module @small attributes {hecate.arena_bytes = 172032 : i64, hecate.batch = 2 : 
     "moe.stash"(%logits) {slot = @logits} : (tensor<2x16x256xf32, ["batch", "T", "V"]>) -> () loc(#loc14)
     %cross_entropy:2 = "moe.cross_entropy"(%logits, %targets, %scale) {home = ["arena+90432", "slot @cross_entropy.lse"]} : (tensor<2x16x256xf32, ["batch", "T", "V"]>, tensor<2x16xi32, ["batch", "T"]>, tensor<f32>) -> (tensor<f32>, tensor<2x16xf32, ["batch", "T"]>) loc(#loc59)
     "moe.stash"(%cross_entropy#1) {slot = @cross_entropy.lse} : (tensor<2x16xf32, ["batch", "T"]>) -> () loc(#loc14)
-    %2 = "moe.mul"(%share, %1#1) {home = ["arena+90496"]} : (tensor<f32>, tensor<f32>) -> tensor<f32> loc(#loc14)
+    %2 = "moe.mul"(%auxiliary_scale, %1#1) {home = ["arena+90496"]} : (tensor<f32>, tensor<f32>) -> tensor<f32> loc(#loc14)
     %loss = "moe.add"(%cross_entropy#0, %2) {home = ["arena+90496"]} : (tensor<f32>, tensor<f32>) -> tensor<f32> loc(#loc60)
     return %loss, %cross_entropy#0, %1#1 : tensor<f32>, tensor<f32>, tensor<f32> loc(#loc14)
   } loc(#loc)
-  func.func @backward(%ids: tensor<2x16xi32, ["batch", "T"]> loc("ids"(#loc23)), %targets: tensor<2x16xi32, ["batch", "T"]> loc("targets"(#loc23)), %scale: tensor<f32> loc("scale"(#loc)), %share: tensor<f32> loc("share"(#loc))) attributes {argument_home = ["ids", "targets", "scale", "share"]} {
+  func.func @backward(%ids: tensor<2x16xi32, ["batch", "T"]> loc("ids"(#loc23)), %targets: tensor<2x16xi32, ["batch", "T"]> loc("targets"(#loc23)), %scale: tensor<f32> loc("scale"(#loc)), %auxiliary_scale: tensor<f32> loc("auxiliary_scale"(#loc))) attributes {argument_home = ["ids", "targets", "scale", "auxiliary_scale"]} {
     %dloss = "moe.fill"() {home = ["arena+90368"], value = 1.000000e+00 : f64} : () -> tensor<f32> loc(#loc61)
     %logits = "moe.fetch"() {home = ["slot @logits"], slot = @logits} : () -> tensor<2x16x256xf32, ["batch", "T", "V"]> loc(#loc58)
     %cross_entropy = "moe.fetch"() {home = ["slot @cross_entropy.lse"], slot = @cross_entropy.lse} : () -> tensor<2x16xf32, ["batch", "T"]> loc(#loc59)
@@ -272,9 +272,9 @@ module @small attributes {hecate.arena_bytes = 172032 : i64, hecate.batch = 2 : 
       %dnormed_19 = "moe.combine"(%drows, %sparse.layer, %sparse.layer_9) {adds = [true], home = ["arena+161792"], unit = [@sparse.layer]} : (tensor<64x32xf32, ["rows", "D"]>, tensor<64xi32, ["rows"]>, tensor<2x16x2xi32, ["batch", "T", "picks"]>) -> tensor<2x16x32xf32, ["batch", "T", "D"]> loc(#loc106)
       %dnormed_20 = "moe.add"(%dnormed_7, %dnormed_19) {home = ["arena+161792"], unit = [@sparse.layer]} : (tensor<2x16x32xf32, ["batch", "T", "D"]>, tensor<2x16x32xf32, ["batch", "T", "D"]>) -> tensor<2x16x32xf32, ["batch", "T", "D"]> loc(#loc106)
       %logits_21 = "moe.fetch"(%i) {home = ["slot @sparse.layer.logits[i]"], slot = @sparse.layer.logits, unit = [@sparse.layer]} : (index) -> tensor<2x16x4xf32, ["batch", "T", "E"]> loc(#loc96)
-      %dlogits_22 = "moe.z_loss_grad"(%share, %logits_21) {coef = 1.000000e-03 : f64, home = ["arena+0"], unit = [@sparse.layer]} : (tensor<f32>, tensor<2x16x4xf32, ["batch", "T", "E"]>) -> tensor<2x16x4xf32, ["batch", "T", "E"]> loc(#loc107)
+      %dlogits_22 = "moe.z_loss_grad"(%auxiliary_scale, %logits_21) {coef = 1.000000e-03 : f64, home = ["arena+0"], unit = [@sparse.layer]} : (tensor<f32>, tensor<2x16x4xf32, ["batch", "T", "E"]>) -> tensor<2x16x4xf32, ["batch", "T", "E"]> loc(#loc107)
       %fractions = "moe.fetch"(%i) {home = ["slot @sparse.layer.fractions[i]"], slot = @sparse.layer.fractions, unit = [@sparse.layer]} : (index) -> tensor<2x4xf32, ["batch", "E"]> loc(#loc98)
-      %dmean_scores = "moe.aux_loss_grad"(%share, %fractions) {coef = 1.000000e-02 : f64, home = ["arena+1024"], unit = [@sparse.layer]} : (tensor<f32>, tensor<2x4xf32, ["batch", "E"]>) -> tensor<2x4xf32, ["batch", "E"]> loc(#loc108)
+      %dmean_scores = "moe.aux_loss_grad"(%auxiliary_scale, %fractions) {coef = 1.000000e-02 : f64, home = ["arena+1024"], unit = [@sparse.layer]} : (tensor<f32>, tensor<2x4xf32, ["batch", "E"]>) -> tensor<2x4xf32, ["batch", "E"]> loc(#loc108)
       %sparse.layer_23 = "moe.fetch"(%i) {home = ["slot @sparse.layer.router.scores[i]"], slot = @sparse.layer.router.scores, unit = [@sparse.layer]} : (index) -> tensor<2x16x4xf32, ["batch", "T", "E"]> loc(#loc72)
       %sparse.layer_24 = "moe.mean_scores_grad"(%dmean_scores, %sparse.layer_23) {home = ["arena+512"], score = "softmax", unit = [@sparse.layer]} : (tensor<2x4xf32, ["batch", "E"]>, tensor<2x16x4xf32, ["batch", "T", "E"]>) -> tensor<2x16x4xf32, ["batch", "T", "E"]> loc(#loc72)
       %sparse.layer_25 = "moe.fetch"(%i) {home = ["slot @sparse.layer.router.weights[i]"], slot = @sparse.layer.router.weights, unit = [@sparse.layer]} : (index) -> tensor<2x16x2xf32, ["batch", "T", "picks"]> loc(#loc72)

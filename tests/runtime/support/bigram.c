@@ -71,7 +71,7 @@ static double token_forward(struct bigram *m, int32_t id, real *logits) {
 }
 
 static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
-                                 const int32_t *targets, double scale, double share) {
+                                 const int32_t *targets, double scale, double auxiliary_scale) {
     struct bigram *m = model;
     double sum = 0, squares = 0;
     memset(m->loads, 0, LAYERS * EXPERTS * sizeof *m->loads);
@@ -86,12 +86,12 @@ static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
     if (++m->forwards >= 3) sum = NAN;
 #endif
     const struct hrt_losses losses = {.cross_entropy = scale * sum, .auxiliary = 0.01 * squares};
-    return (struct hrt_losses){losses.cross_entropy + share * losses.auxiliary,
+    return (struct hrt_losses){losses.cross_entropy + auxiliary_scale * losses.auxiliary,
                                losses.cross_entropy, losses.auxiliary};
 }
 
 static void backward(void *model, int64_t batch, const int32_t *ids, const int32_t *targets,
-                     double scale, double share) {
+                     double scale, double auxiliary_scale) {
     struct bigram *m = model;
     for (int64_t t = 0; t < batch * T; t++) {
         if (targets[t] < 0) continue;
@@ -108,7 +108,8 @@ static void backward(void *model, int64_t batch, const int32_t *ids, const int32
             for (int64_t l = 0; l < LAYERS; l++) m->grads[bias_at(l, ids[t], v)] += dz;
         }
     }
-    for (int64_t i = SET; i < ELEMENTS; i++) m->grads[i] += (real)(share * 0.02) * m->params[i];
+    for (int64_t i = SET; i < ELEMENTS; i++)
+        m->grads[i] += (real)(auxiliary_scale * 0.02) * m->params[i];
 }
 
 static const struct hrt_param params[] = {
