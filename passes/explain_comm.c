@@ -1,7 +1,7 @@
 // --explain=comm: what travels between devices for each layer, and what of it computation hides.
 #include <string.h>
 
-#include "passes/cost/profile.h"
+#include "passes/cost/recorded.h"
 #include "passes/explain.h"
 #include "passes/pipeline.h"
 #include "runtime/plan/slots.h"
@@ -99,11 +99,11 @@ bool hec_explain_comm(MlirOperation module, FILE *out) {
                     "device and node get or send.\n",
                     s->costs.machine.nodes * s->costs.machine.devices, s->costs.machine.nodes,
                     s->costs.machine.nodes == 1 ? "" : "s",
-                    s->profile ? s->profile : "assumed loads (see --explain=plan)");
+                    s->recorded ? s->recorded : "assumed loads (see --explain=plan)");
         print_set(&r, movement.rematerialize);
         if (i + 1 == s->costs.count) print_dense(&r);
     }
-    hec_profile_free(s);
+    hec_recorded_free(s);
     hec_arena_free(&arena);
     return sound;
 }

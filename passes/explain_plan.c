@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes/cost/profile.h"
+#include "passes/cost/recorded.h"
 #include "passes/explain.h"
 #include "passes/pipeline.h"
 
@@ -135,7 +135,8 @@ static void print_choices(const struct report *r) {
         print_choice(r, "iterations of a placement", number, "then experts move with their states");
     } else if (s->policy->when == HPL_WHEN_FORECAST) {
         print_choice(r, "iterations that forecast", number,
-                     s->profile ? "the first one by the profile" : "the first one has no replicas");
+                     s->recorded ? "the first one by recorded loads"
+                                 : "the first one has no replicas");
     }
     if (hec_has_attr(r->module, "hecate.plan")) {
         const MlirStringRef plan = hec_get_string(r->module, "hecate.plan");
@@ -258,9 +259,9 @@ static void print_changes(const struct report *r) {
     const struct hec_search *s = &r->search;
     const struct hec_machine *m = &s->costs.machine;
     fputs("\nWhat would change it\n", r->out);
-    if (s->profile) {
+    if (s->recorded) {
         fprintf(r->out, "  other loads: these are %" PRId64 " recorded microbatches of %s\n",
-                s->profile_times, s->profile);
+                s->recorded_times, s->recorded);
     } else {
         fprintf(
             r->out,
@@ -324,7 +325,7 @@ bool hec_explain_plan(MlirOperation module, FILE *out) {
         print_others(r);
         print_changes(r);
     }
-    hec_profile_free(&r->search);
+    hec_recorded_free(&r->search);
     hec_arena_free(&arena);
     return sound;
 }

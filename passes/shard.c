@@ -1,6 +1,6 @@
 // shard: who owns which expert first, and all choices of movement.
 //
-//   before   moe.set, hecate.settings; hecate.profile and hecate.plan, files, where they were given
+//   before   moe.set, hecate.settings; hecate.recorded_loads and hecate.plan, files, where they were given
 //   after    hecate.movement of the module; `owner` and `forecast` of each set, where they are not
 //            the usual ones
 //
@@ -9,10 +9,10 @@
 //          plan of an earlier build can take the place of the search.
 // Needs    experts distributed (distribute-experts); elementwise chains joined, as the cost of what
 //          hides transfers is that of the emitted loops.
-// Leaves   hecate.movement (passes/movement.h). With a profile, owners by heterogeneous sharding
+// Leaves   hecate.movement (passes/movement.h). With recorded loads, owners by heterogeneous sharding
 //          (hpl_reshard: the paper's algorithm 2), and the mean of its loads as first forecast.
-// Reports  a policy that does not exist; a profile or plan that cannot be read or does not fit.
-#include "passes/cost/profile.h"
+// Reports  a policy that does not exist; recorded loads or a plan that cannot be read or does not fit.
+#include "passes/cost/recorded.h"
 #include "passes/cost/search.h"
 #include "passes/pass.h"
 #include "passes/plan_file.h"
@@ -21,7 +21,7 @@ static MlirOperation set_of(MlirOperation module, const struct hec_set_cost *cos
     return hec_find_symbol(module, HEC_STR(cost->name));
 }
 
-// First owners that are not the usual ones, and what the profile expects.
+// First owners that are not the usual ones, and what recorded loads lead to expect.
 static void write_sets(MlirOperation module, const struct hec_search *s, struct hec_arena *arena) {
     const MlirContext c = mlirOperationGetContext(module);
     const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
@@ -31,9 +31,9 @@ static void write_sets(MlirOperation module, const struct hec_search *s, struct 
         const MlirOperation set = set_of(module, cost);
         if (s->sharded || s->spread)
             hec_set_attr(set, hec_attr(c, "owner", mlirDenseI32ArrayGet(c, chunks, s->owner[i])));
-        if (!s->profile) continue;
+        if (!s->recorded) continue;
         int32_t *forecast = hec_arena_alloc(arena, (size_t)cells, sizeof *forecast);
-        hec_profile_mean(s, i, forecast);
+        hec_recorded_mean(s, i, forecast);
         hec_set_attr(set, hec_attr(c, "forecast", mlirDenseI32ArrayGet(c, cells, forecast)));
     }
 }
@@ -46,7 +46,7 @@ static bool decide(MlirOperation module, struct hec_arena *arena) {
         hec_movement_write(module, &movement);
         write_sets(module, search, arena);
     }
-    hec_profile_free(search);
+    hec_recorded_free(search);
     return sound;
 }
 

@@ -430,7 +430,7 @@ static bool name_files(struct compilation *c) {
     const struct hec_options *o = c->options;
     const char *const file[] = {o->profile, o->plan, o->emit_plan};
     const char *const flag[] = {"--profile", "--plan", "--emit-plan"};
-    const char *const key[] = {"hecate.profile", "hecate.plan", NULL};
+    const char *const key[] = {"hecate.recorded_loads", "hecate.plan", NULL};
     for (int i = 0; i < 3; i++) {
         if (!file[i]) continue;
         if (!hec_moves_experts(c->module)) {

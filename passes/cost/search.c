@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes/cost/profile.h"
+#include "passes/cost/recorded.h"
 #include "runtime/plan/reshard.h"
 #include "runtime/plan/slots.h"
 
@@ -176,7 +176,7 @@ static bool reshard(struct hec_search *s, int set, struct hec_arena *arena, int6
     int64_t *rows = hec_arena_alloc(arena, (size_t)chunks, sizeof *rows);
     int32_t *even = hec_arena_alloc(arena, (size_t)chunks, sizeof *even);
     memcpy(even, s->owner[set], (size_t)chunks * sizeof *even);
-    hec_profile_totals(s, set, rows);
+    hec_recorded_totals(s, set, rows);
     const size_t bytes =
         hpl_reshard_work_bytes((int32_t)c->layers, c->experts, (int32_t)devices, (int32_t)m->nodes);
     struct hpl_work work = {.at = hec_arena_alloc(arena, bytes, 1)};
@@ -185,13 +185,13 @@ static bool reshard(struct hec_search *s, int set, struct hec_arena *arena, int6
                        s->owner[set], &work) == HPL_OK;
 }
 
-// First owners: consecutive experts, or after the profile. Where owners may be anything, every device
+// First owners: consecutive experts, or after recorded loads. Where owners may be anything, every device
 // gets equally many chunks over all layers.
 static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec_arena *arena,
                           int64_t overlap) {
     const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
     s->owner = hec_arena_alloc(arena, (size_t)s->costs.count, sizeof *s->owner);
-    s->sharded = s->profile && s->policy->calibrates;
+    s->sharded = s->recorded && s->policy->calibrates;
     for (int i = 0; i < s->costs.count; i++) {
         const struct hec_set_cost *c = &s->costs.set[i];
         s->owner[i] = hec_arena_alloc(arena, (size_t)(c->layers * c->experts), sizeof **s->owner);
@@ -204,7 +204,7 @@ static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec
         if (!s->sharded) continue;
         const int64_t most = overlap < c->experts ? overlap : c->experts;
         if (reshard(s, i, arena, most)) continue;
-        hec_ir_error(module, "the planner refuses the loads of '%s'", s->profile);
+        hec_ir_error(module, "the planner refuses the loads of '%s'", s->recorded);
         return false;
     }
     return true;
@@ -214,13 +214,13 @@ static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec
 
 static struct hec_scene scene_of(const struct hec_search *s, int set) {
     const struct hec_set_cost *c = &s->costs.set[set];
-    const int64_t layers = s->profile ? c->layers : s->loads[set].layers;
+    const int64_t layers = s->recorded ? c->layers : s->loads[set].layers;
     const int64_t pairs = s->costs.machine.nodes * s->costs.machine.devices * c->experts;
     const int64_t steps = pairs > PAIRS ? STEPS * PAIRS / pairs : STEPS;
     return (struct hec_scene){.machine = &s->costs.machine,
                               .cost = c,
                               .loads = &s->loads[set],
-                              .layer = hec_profile_layer(s, set),
+                              .layer = hec_recorded_layer(s, set),
                               .layers = layers,
                               .owner = s->owner[set],
                               .steps = steps > STEPS_LEAST ? steps : STEPS_LEAST};
@@ -322,7 +322,7 @@ static int best_of(const struct hec_search *s, int except) {
 // forecast better than those of a model that begins to learn. Real ones need no such allowance.
 static int with_calibration(const struct hec_search *s, int chosen) {
     const struct hec_candidate *c = &s->candidate[chosen];
-    for (int i = 0; i < s->count && !s->profile; i++) {
+    for (int i = 0; i < s->count && !s->recorded; i++) {
         const struct hec_candidate *other = &s->candidate[i];
         if (other->choice.calibrate != HEC_CALIBRATE_NEVER &&
             other->choice.overlap == c->choice.overlap && other->choice.slots == c->choice.slots &&
@@ -458,7 +458,7 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
     if (!hec_costs_of(module, &s->costs) || !read_policy(module, s)) return false;
     read_settings(module, s);
     find_fits(s);
-    if (!hec_profile_read(module, arena, s)) return false;
+    if (!hec_recorded_read(module, arena, s)) return false;
     s->room_bytes = (int64_t)s->costs.machine.memory - s->costs.dense_bytes - s->costs.saved_bytes -
                     hec_owned_bytes(&s->costs, s->policy->calibrates);
     int64_t overlap = s->fit_early < s->fit_late ? s->fit_early : s->fit_late;

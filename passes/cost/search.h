@@ -9,7 +9,7 @@
 
 enum { HEC_CANDIDATES_MAX = 128 };
 
-// What is assumed of loads without a profile: popularity by Zipf's law, a random walk of its
+// What is assumed where no loads were recorded: popularity by Zipf's law, a random walk of its
 // logarithm, a preference of each device.
 extern const double hec_assumed_skew, hec_assumed_drift, hec_assumed_bias;
 
@@ -33,11 +33,12 @@ struct hec_search {
     bool fixed_overlap, fixed_slots, fixed_calibrate, fixed_rematerialize;
     int64_t slot_bytes; // placement.memory in bytes; 0: not given so.
     int64_t window, reshard_every;
-    const char *profile;   // Path; NULL: loads are assumed.
-    int64_t profile_times; // Iterations in it, microbatches counted.
-    struct loads *loads;   // [sets] one for all with a profile.
-    int32_t **owner;       // [sets] first owners, [layers][experts].
-    bool sharded, spread; // Owners follow the profile; or all layers' chunks are dealt out in turn.
+    const char *recorded;   // Path; NULL: loads are assumed.
+    int64_t recorded_times; // Iterations in it, microbatches counted.
+    struct loads *loads;    // [sets] one for all with recorded loads.
+    int32_t **owner;        // [sets] first owners, [layers][experts].
+    bool sharded,
+        spread; // Owners follow recorded loads; or all layers' chunks are dealt out in turn.
     // Chunks that windows hide: gather and, re-materialized, both; gather behind experts, and reduce.
     int64_t fit_forward, fit_rematerialized, fit_early, fit_late;
     int64_t room_bytes; // Of a device, for replicas; negative: not even the rest fits.

@@ -1,5 +1,5 @@
 // Loads from a file, regrouped to the devices of the program; or drawn.
-#include "passes/cost/profile.h"
+#include "passes/cost/recorded.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,18 +58,18 @@ static bool check_shape(MlirOperation module, const struct hec_search *search,
         const struct hec_set_cost *cost = &search->costs.set[i];
         layers += cost->layers;
         if (cost->experts == (int32_t)l->experts) continue;
-        hec_ir_error(module, "%s: %u experts, @%s has %d", search->profile, l->experts, cost->name,
+        hec_ir_error(module, "%s: %u experts, @%s has %d", search->recorded, l->experts, cost->name,
                      cost->experts);
         return false;
     }
     const int64_t devices = devices_of(search);
     if (layers != l->layers) {
-        hec_ir_error(module, "%s: %u layers of experts, the program has %" PRId64, search->profile,
+        hec_ir_error(module, "%s: %u layers of experts, the program has %" PRId64, search->recorded,
                      l->layers, layers);
     } else if (l->devices % devices != 0 && devices % l->devices != 0) {
         hec_ir_error(module,
                      "%s: recorded on %u devices, which the program's %" PRId64 " do not divide",
-                     search->profile, l->devices, devices);
+                     search->recorded, l->devices, devices);
     } else {
         return true;
     }
@@ -79,7 +79,7 @@ static bool check_shape(MlirOperation module, const struct hec_search *search,
 static bool read_file(MlirOperation module, struct hec_search *search) {
     char why[LOADS_WHY];
     struct loads loads;
-    if (!loads_read(&loads, search->profile, why)) {
+    if (!loads_read(&loads, search->recorded, why)) {
         hec_ir_error(module, "%s", why);
         return false;
     }
@@ -87,11 +87,11 @@ static bool read_file(MlirOperation module, struct hec_search *search) {
     if (!check_shape(module, search, &loads)) return false;
     if (loads.devices != devices_of(search) &&
         !regroup(&search->loads[0], (uint32_t)devices_of(search))) {
-        hec_ir_error(module, "%s: out of memory", search->profile);
+        hec_ir_error(module, "%s: out of memory", search->recorded);
         return false;
     }
     for (int i = 1; i < search->costs.count; i++) search->loads[i] = search->loads[0];
-    search->profile_times = (int64_t)loads.iterations * loads.microbatches;
+    search->recorded_times = (int64_t)loads.iterations * loads.microbatches;
     return true;
 }
 
@@ -114,11 +114,11 @@ static bool draw(struct hec_search *search, int set) {
     return synthesize(&wanted, &search->loads[set]);
 }
 
-bool hec_profile_read(MlirOperation module, struct hec_arena *arena, struct hec_search *search) {
-    const MlirStringRef path = hec_get_string(module, "hecate.profile");
+bool hec_recorded_read(MlirOperation module, struct hec_arena *arena, struct hec_search *search) {
+    const MlirStringRef path = hec_get_string(module, "hecate.recorded_loads");
     search->loads = hec_arena_alloc(arena, (size_t)search->costs.count, sizeof *search->loads);
     if (path.length) {
-        search->profile = hec_arena_copy(arena, path.data, path.length);
+        search->recorded = hec_arena_copy(arena, path.data, path.length);
         return read_file(module, search);
     }
     for (int i = 0; i < search->costs.count; i++) {
@@ -129,23 +129,24 @@ bool hec_profile_read(MlirOperation module, struct hec_arena *arena, struct hec_
     return true;
 }
 
-void hec_profile_free(struct hec_search *search) {
+void hec_recorded_free(struct hec_search *search) {
     if (!search->loads) return;
-    const int own = search->profile ? 1 : search->costs.count; // A profile is one for all sets.
+    const int own =
+        search->recorded ? 1 : search->costs.count; // What is recorded is one for all sets.
     for (int i = 0; i < own; i++) loads_free(&search->loads[i]);
 }
 
 // ---- summed up
 
-int64_t hec_profile_layer(const struct hec_search *search, int set) {
+int64_t hec_recorded_layer(const struct hec_search *search, int set) {
     int64_t layer = 0;
-    for (int i = 0; i < set && search->profile; i++) layer += search->costs.set[i].layers;
+    for (int i = 0; i < set && search->recorded; i++) layer += search->costs.set[i].layers;
     return layer;
 }
 
-void hec_profile_totals(const struct hec_search *search, int set, int64_t *rows) {
+void hec_recorded_totals(const struct hec_search *search, int set, int64_t *rows) {
     const struct loads *l = &search->loads[set];
-    const size_t first = (size_t)hec_profile_layer(search, set);
+    const size_t first = (size_t)hec_recorded_layer(search, set);
     const size_t layers = (size_t)search->costs.set[set].layers;
     memset(rows, 0, layers * l->experts * sizeof *rows);
     for (size_t i = 0; i < l->iterations; i++) {
@@ -158,9 +159,9 @@ void hec_profile_totals(const struct hec_search *search, int set, int64_t *rows)
     }
 }
 
-void hec_profile_mean(const struct hec_search *search, int set, int32_t *forecast) {
+void hec_recorded_mean(const struct hec_search *search, int set, int32_t *forecast) {
     const struct loads *l = &search->loads[set];
-    const size_t first = (size_t)hec_profile_layer(search, set);
+    const size_t first = (size_t)hec_recorded_layer(search, set);
     const size_t layers = (size_t)search->costs.set[set].layers;
     const int64_t times = (int64_t)l->iterations * l->microbatches;
     for (size_t layer = 0; layer < layers; layer++) {
