@@ -5,6 +5,8 @@
 #include "codegen/driver/compile.h"
 #include "codegen/driver/crash.h"
 #include "codegen/driver/output.h"
+#include "codegen/driver/stages.h"
+#include "codegen/driver/status.h"
 #include "codegen/driver/tune.h"
 #include "codegen/driver/version.h"
 #include "files/files.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "codegen/driver/cc.h"
-#include "codegen/driver/compile.h"
+#include "codegen/driver/status.h"
 
 int hec_tune_run(struct hec_arena *arena, const struct hec_options *options) {
     const char *prefix = hec_prefix(arena);

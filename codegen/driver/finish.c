@@ -1,0 +1,92 @@
+// What a compilation ends with: a report, C, or a program.
+#include "codegen/driver/finish.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codegen/c/emit_c.h"
+#include "codegen/driver/cc.h"
+#include "codegen/driver/output.h"
+#include "codegen/driver/version.h"
+#include "passes/movement.h"
+
+static void print_memory(struct hec_compilation *c, FILE *out) {
+    hec_explain_memory(c->module, out);
+}
+
+static void print_plan(struct hec_compilation *c, FILE *out) {
+    hec_explain_plan(c->module, out);
+}
+
+static void print_comm(struct hec_compilation *c, FILE *out) {
+    hec_explain_comm(c->module, out);
+}
+
+void (*hec_report_of(const struct hec_compilation *c))(struct hec_compilation *c, FILE *out) {
+    static const struct {
+        const char *name;
+        void (*print)(struct hec_compilation *c, FILE *out);
+    } reports[] = {{"memory", print_memory}, {"plan", print_plan}, {"comm", print_comm}};
+    for (size_t i = 0; c->options->explain && i < sizeof reports / sizeof *reports; i++) {
+        if (strcmp(c->options->explain, reports[i].name) == 0) return reports[i].print;
+    }
+    return NULL;
+}
+
+// ---- C
+
+// Emits the program to `path`.
+static int write_c(struct hec_compilation *c, const char *path) {
+    const struct hec_emit_options emit = {
+        .version = HECATE_VERSION, .source_line = hec_report_line, .user = &c->reporter};
+    struct hec_writer text = {.arena = c->arena};
+    const bool emitted = hec_emit_c(c->module, &emit, &text);
+    if (hec_driver_failed(c) || !emitted) return HEC_EXIT_INPUT;
+    hec_crash_after(c, "c");
+    hec_driver_lap(c, "emit C");
+    if (c->options->dry_run) return HEC_EXIT_DONE;
+    return hec_output_write(c->arena, path, text.text, text.length) ? HEC_EXIT_DONE
+                                                                    : HEC_EXIT_INPUT;
+}
+
+int hec_finish_c(struct hec_compilation *c) {
+    const bool shown = c->options->compile_to && !c->options->output;
+    const char *path = shown ? "-" : hec_output_path(c, ".c");
+    return path ? write_c(c, path) : HEC_EXIT_COMMAND_LINE;
+}
+
+// Where the emitted C goes on its way to the C compiler.
+static const char *c_file(struct hec_compilation *c) {
+    if (c->options->save_temps) return hec_temps_path(c, ".c");
+    if (c->options->dry_run) return hec_arena_format(c->arena, "/tmp/%s.c", c->name);
+    return hec_output_temporary(c->arena, ".c", false);
+}
+
+int hec_finish_program(struct hec_compilation *c) {
+    const struct hec_options *o = c->options;
+    const char *source = o->input;
+    if (o->output && strcmp(o->output, "-") == 0) {
+        fprintf(stderr, "hecatec: error: -o -: only text can go to standard output (-S)\n");
+        return HEC_EXIT_COMMAND_LINE;
+    }
+    if (c->from == STAGE_C && access(source, R_OK) != 0) {
+        fprintf(stderr, "hecatec: error: cannot read '%s': %s\n", source, strerror(errno));
+        return HEC_EXIT_INPUT;
+    }
+    const char *output = hec_output_path(c, o->object ? ".o" : "");
+    if (!output) return HEC_EXIT_COMMAND_LINE;
+    if (c->from < STAGE_C) {
+        source = c_file(c);
+        const int status = source ? write_c(c, source) : HEC_EXIT_INPUT;
+        if (status != HEC_EXIT_DONE) return status;
+    }
+    const char *made = o->dry_run ? output : hec_output_begin(c->arena, output);
+    if (!made) return HEC_EXIT_INPUT;
+    const bool ranks = c->from == STAGE_C ? hec_cc_needs_mpi(source) : c->several_ranks;
+    const int status = hec_cc_run(c->arena, o, ranks, source, made);
+    hec_driver_lap(c, "C compiler");
+    if (status != HEC_EXIT_DONE || o->dry_run) return status;
+    return hec_output_commit(made, output, o->object ? 0666 : 0777) ? HEC_EXIT_DONE
+                                                                    : HEC_EXIT_INPUT;
+}
