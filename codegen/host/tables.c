@@ -22,29 +22,24 @@ static int64_t at_least_one(int64_t layers) {
     return layers < 1 ? 1 : layers;
 }
 
-// "normal(0.02)" -> ".init = HRT_INIT_NORMAL, .init_value = 0.02".
+// ".init = HRT_INIT_NORMAL, .init_value = 0.02".
 static const char *init_text(struct hec_emitter *e, MlirOperation op) {
-    const MlirStringRef init = hec_get_string(op, "init");
-    const char *text = hec_arena_copy(&e->arena, init.data, init.length);
-    const char *value = strchr(text, '(');
-    const size_t length = value ? (size_t)(value - text) : strlen(text);
-    static const char *const kinds[][2] = {{"normal", "HRT_INIT_NORMAL"},
-                                           {"zeros", "HRT_INIT_ZEROS"},
-                                           {"ones", "HRT_INIT_ONES"},
-                                           {"rope", "HRT_INIT_ROPE"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strlen(kinds[i][0]) != length || strncmp(kinds[i][0], text, length) != 0) continue;
-        const char *made = HEC_TEXT(e, ".init = %s, .init_value = %s", kinds[i][1],
-                                    hec_number(e, value ? strtod(value + 1, NULL) : 0));
-        double factor, low, high, amplitude;
-        if (!value ||
-            sscanf(value, "(%*f, %lf, %lf, %lf, %lf", &factor, &low, &high, &amplitude) != 4)
-            return made;
-        return HEC_TEXT(e, "%s, .rope = {%s, %s, %s, %s}", made, hec_number(e, factor),
-                        hec_number(e, low), hec_number(e, high), hec_number(e, amplitude));
-    }
-    hec_emit_fault(e, op, "has an unknown init \"%s\"", text);
-    return "";
+    static const struct {
+        const char *init, *constant, *value;
+    } kinds[] = {{"normal", "HRT_INIT_NORMAL", "deviation"},
+                 {"zeros", "HRT_INIT_ZEROS", NULL},
+                 {"ones", "HRT_INIT_ONES", NULL},
+                 {"rope", "HRT_INIT_ROPE", "theta"}};
+    size_t k = 0;
+    while (!mlirStringRefEqual(hec_get_string(op, "init"), HEC_STR(kinds[k].init))) k++;
+    const double value = kinds[k].value ? hec_get_float(op, kinds[k].value) : 0;
+    const char *made =
+        HEC_TEXT(e, ".init = %s, .init_value = %s", kinds[k].constant, hec_number(e, value));
+    if (!hec_has_attr(op, "factor")) return made;
+    return HEC_TEXT(
+        e, "%s, .rope = {%s, %s, %s, %s}", made, hec_number(e, hec_get_float(op, "factor")),
+        hec_number(e, hec_get_float(op, "low")), hec_number(e, hec_get_float(op, "high")),
+        hec_number(e, hec_get_float(op, "amplitude")));
 }
 
 // Elements of the rows that are sent to the experts of `set`.

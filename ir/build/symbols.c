@@ -13,62 +13,42 @@ static struct hec_builder top_builder(struct hec_build *build, struct hec_span a
     return hec_builder_end(hec_module_body(build->module), hec_build_location(build, at, name));
 }
 
-// Short where that reads back as the same number.
-static void number_text(double value, char text[40]) {
-    snprintf(text, 40, "%.15g", value);
-    if (strtod(text, NULL) != value) snprintf(text, 40, "%.17g", value);
-}
-
-enum { INIT_ROOM = 256 };
-
-// "normal(0.02)", "rope(10000)", "rope(10000, 4, -1, 0, 1)".
-static void init_text(const struct hec_param *param, char text[INIT_ROOM]) {
-    const size_t room = INIT_ROOM;
-    const char *word = NULL;
-    switch (param->init) {
-    case HEC_INIT_ZEROS:
-        snprintf(text, room, "zeros");
-        return;
-    case HEC_INIT_ONES:
-        snprintf(text, room, "ones");
-        return;
-    case HEC_INIT_NORMAL:
-        word = "normal";
-        break;
-    case HEC_INIT_ROPE:
-        word = "rope";
-        break;
-    }
-    assert(word);
-    char number[5][40];
-    number_text(param->init_value, number[0]);
-    if (param->rope.factor == 0) {
-        snprintf(text, room, "%s(%s)", word, number[0]);
-        return;
-    }
+// init and the numbers that it needs. Returns how many attributes.
+static int init_attributes(MlirContext c, const struct hec_param *param,
+                           MlirNamedAttribute *attribute) {
+    static const char *const words[] = {[HEC_INIT_ZEROS] = "zeros",
+                                        [HEC_INIT_ONES] = "ones",
+                                        [HEC_INIT_NORMAL] = "normal",
+                                        [HEC_INIT_ROPE] = "rope"};
+    int count = 0;
+    attribute[count++] = hec_attr_string(c, "init", words[param->init]);
+    if (param->init == HEC_INIT_NORMAL)
+        attribute[count++] = hec_attr_float(c, "deviation", param->init_value);
+    if (param->init != HEC_INIT_ROPE) return count;
     const struct hec_rope *rope = &param->rope;
-    const double value[] = {rope->factor, rope->low, rope->high, rope->amplitude};
-    for (int i = 0; i < 4; i++) number_text(value[i], number[1 + i]);
-    snprintf(text, room, "%s(%s, %s, %s, %s, %s)", word, number[0], number[1], number[2], number[3],
-             number[4]);
+    attribute[count++] = hec_attr_float(c, "theta", param->init_value);
+    if (rope->factor == 0) return count; // They are not scaled.
+    attribute[count++] = hec_attr_float(c, "factor", rope->factor);
+    attribute[count++] = hec_attr_float(c, "low", rope->low);
+    attribute[count++] = hec_attr_float(c, "high", rope->high);
+    attribute[count++] = hec_attr_float(c, "amplitude", rope->amplitude);
+    return count;
 }
 
 static void build_param(struct hec_build *build, const struct hec_param *param) {
-    enum { FIXED = 7, MOST = 10 };
+    enum { FIXED = 6, MOST = 15 };
     const MlirContext c = build->context;
     const struct hec_scope top = {.build = build};
-    char *symbol = hec_build_symbol(build, param->symbol), init[INIT_ROOM];
-    init_text(param, init);
+    char *symbol = hec_build_symbol(build, param->symbol);
     MlirNamedAttribute attribute[MOST] = {
         hec_attr_string(c, "sym_name", symbol),
         hec_attr_type(c, "type", hec_build_type(&top, &param->shape, false, false)),
         hec_attr_int(c, "layers", param->layers),
         hec_attr_string(c, "path", param->path),
-        hec_attr_string(c, "init", init),
         hec_attr_bool(c, "decay", param->decay),
         hec_attr_bool(c, "trainable", param->trainable),
     };
-    int count = FIXED;
+    int count = FIXED + init_attributes(c, param, attribute + FIXED);
     if (param->layers > 0) {
         attribute[count++] = hec_attr_int(c, "index_first", param->index_first);
         attribute[count++] = hec_attr_int(c, "index_stride", param->index_stride);

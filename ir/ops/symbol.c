@@ -4,7 +4,6 @@
 #include "ir/ops/rule.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static bool check_top_level(MlirOperation op) {
@@ -48,29 +47,55 @@ static bool check_layers(MlirOperation op) {
     return check_count(op, "layers", 0, HEC_IR_LAYERS_MAX);
 }
 
-// zeros | ones | normal(deviation) | rope(theta) | rope(theta, factor, low, high, amplitude)
+// What each initializer needs, and the scaling of rope, which it may have.
+static const struct {
+    const char *init, *needs[2];
+    bool scales;
+} initializers[] = {{"zeros", {0}, false},
+                    {"ones", {0}, false},
+                    {"normal", {"deviation"}, false},
+                    {"rope", {"theta"}, true}};
+static const char *const scaling[] = {"factor", "low", "high", "amplitude"};
+static const char *const numbers[] = {"deviation", "theta", "factor", "low", "high", "amplitude"};
+
+static bool is_listed(const char *key, const char *const *keys, int count) {
+    for (int i = 0; i < count; i++) {
+        if (keys[i] && strcmp(key, keys[i]) == 0) return true;
+    }
+    return false;
+}
+
+// Exactly the numbers in `needs` and, when it `scales`, all of rope's scaling; finite ones.
+static bool check_numbers(MlirOperation op, const char *init, const char *const *needs,
+                          bool scales) {
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const bool wanted =
+            is_listed(numbers[i], needs, 2) || (scales && is_listed(numbers[i], scaling, 4));
+        if (wanted != hec_has_attr(op, numbers[i])) {
+            hec_ir_error(op, wanted ? "init is %s, which needs %s" : "init is %s, which has no %s",
+                         init, numbers[i]);
+            return false;
+        }
+        if (!wanted || isfinite(hec_get_float(op, numbers[i]))) continue;
+        hec_ir_error(op, "%s is no finite number", numbers[i]);
+        return false;
+    }
+    if (!scales ||
+        (hec_get_float(op, "factor") > 0 && hec_get_float(op, "low") < hec_get_float(op, "high")))
+        return true;
+    hec_ir_error(op, "factor must be positive, low less than high");
+    return false;
+}
+
 static bool check_init(MlirOperation op) {
     const MlirStringRef init = hec_get_string(op, "init");
-    if (mlirStringRefEqual(init, HEC_STR("zeros")) || mlirStringRefEqual(init, HEC_STR("ones"))) {
-        return true;
+    for (size_t i = 0; i < sizeof initializers / sizeof *initializers; i++) {
+        if (!mlirStringRefEqual(init, HEC_STR(initializers[i].init))) continue;
+        const bool scales = initializers[i].scales && hec_has_attr(op, "factor");
+        return check_numbers(op, initializers[i].init, initializers[i].needs, scales);
     }
-    char text[160];
-    snprintf(text, sizeof text, "%.*s", (int)init.length, init.data);
-    double value, rope[4];
-    int end = 0;
-    if (sscanf(text, "rope(%lf, %lf, %lf, %lf, %lf)%n", &value, &rope[0], &rope[1], &rope[2],
-               &rope[3], &end) == 5 &&
-        end > 0 && (size_t)end == init.length && isfinite(value) && isfinite(rope[3]) &&
-        rope[0] > 0 && isfinite(rope[0]) && rope[1] < rope[2]) {
-        return true;
-    }
-    if ((sscanf(text, "normal(%lf)%n", &value, &end) == 1 ||
-         sscanf(text, "rope(%lf)%n", &value, &end) == 1) &&
-        end > 0 && (size_t)end == init.length && isfinite(value)) {
-        return true;
-    }
-    hec_ir_error(op, "init is \"%.*s\", expected zeros, ones, normal(x) or rope(x)",
-                 (int)init.length, init.data);
+    hec_ir_error(op, "init is \"%.*s\", expected zeros, ones, normal or rope", (int)init.length,
+                 init.data);
     return false;
 }
 

@@ -9,9 +9,9 @@
 
 module {
   "moe.set"() {sym_name = "sparse", experts = 3, topk = 2, layers = 5} : () -> ()
-  "moe.param"() {sym_name = "w", type = !w, layers = 5, path = "layers.{}.w", init = "normal(0.02)", decay = true, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  "moe.param"() {sym_name = "w", type = !w, layers = 5, path = "layers.{}.w", init = "normal", deviation = 0.02, decay = true, trainable = true, index_first = 0, index_stride = 1} : () -> ()
   "moe.param"() {sym_name = "head", type = !w, layers = 0, path = "head", init = "zeros", decay = true, trainable = true} : () -> ()
-  "moe.param"() {sym_name = "table", type = !w, layers = 0, path = "table", init = "rope(10000)", decay = false, trainable = false} : () -> ()
+  "moe.param"() {sym_name = "table", type = !w, layers = 0, path = "table", init = "rope", theta = 10000.0, decay = false, trainable = false} : () -> ()
   "moe.param"() {sym_name = "sparse.w", type = !e, layers = 5, path = "layers.{}.sparse.experts.{e}.w", init = "ones", decay = true, trainable = true, index_first = 3, index_stride = 2, set = @sparse} : () -> ()
   "moe.slot"() {sym_name = "kept", type = !x, layers = 5} : () -> ()
 

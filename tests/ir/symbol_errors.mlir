@@ -7,19 +7,31 @@ module {
   "moe.set"() {sym_name = "sparse", experts = 3, topk = 2, layers = 5} : () -> ()
   "moe.slot"() {sym_name = "slot", type = !w, layers = 0} : () -> ()
   "moe.param"() {sym_name = "w", type = !w, layers = 5, path = "layers.{}.w", init = "zeros", decay = true, trainable = true, index_first = 0, index_stride = 1} : () -> ()
-  "moe.param"() {sym_name = "c", type = !w, layers = 0, path = "c", init = "rope(1e4)", decay = false, trainable = false} : () -> ()
+  "moe.param"() {sym_name = "c", type = !w, layers = 0, path = "c", init = "rope", theta = 10000.0, decay = false, trainable = false} : () -> ()
   "moe.param"() {sym_name = "d", type = tensor<6x4xf64, ["D", "F"]>, layers = 0, path = "d", init = "zeros", decay = true, trainable = true} : () -> ()
 
   // CHECK: symbol_errors.mlir:[[@LINE+1]]:3: error: 'moe.set': topk is 4 of 3 experts
   "moe.set"() {sym_name = "s0", experts = 3, topk = 4, layers = 5} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.set': experts is 0, expected at least 1
   "moe.set"() {sym_name = "s1", experts = 0, topk = 4, layers = 5} : () -> ()
-  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is "uniform(1)", expected zeros, ones, normal(x) or rope(x)
-  "moe.param"() {sym_name = "p0", type = !w, layers = 0, path = "p", init = "uniform(1)", decay = true, trainable = true} : () -> ()
-  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is "normal(1)x"
-  "moe.param"() {sym_name = "p1", type = !w, layers = 0, path = "p", init = "normal(1)x", decay = true, trainable = true} : () -> ()
-  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is "normal(inf)"
-  "moe.param"() {sym_name = "p2", type = !w, layers = 0, path = "p", init = "normal(inf)", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is "uniform", expected zeros, ones, normal or rope
+  "moe.param"() {sym_name = "p0", type = !w, layers = 0, path = "p", init = "uniform", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is normal, which needs deviation
+  "moe.param"() {sym_name = "p1", type = !w, layers = 0, path = "p", init = "normal", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is normal, which has no theta
+  "moe.param"() {sym_name = "p1a", type = !w, layers = 0, path = "p", init = "normal", deviation = 1.0, theta = 1.0, decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is zeros, which has no deviation
+  "moe.param"() {sym_name = "p1b", type = !w, layers = 0, path = "p", init = "zeros", deviation = 1.0, decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is rope, which needs low
+  "moe.param"() {sym_name = "p1c", type = !w, layers = 0, path = "p", init = "rope", theta = 1.0, factor = 1.0, decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is rope, which has no high
+  "moe.param"() {sym_name = "p1d", type = !w, layers = 0, path = "p", init = "rope", theta = 1.0, high = 1.0, decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': factor must be positive, low less than high
+  "moe.param"() {sym_name = "p1e", type = !w, layers = 0, path = "p", init = "rope", theta = 1.0, factor = 1.0, low = 1.0, high = 1.0, amplitude = 1.0, decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': attribute 'deviation' must be a floating-point number
+  "moe.param"() {sym_name = "p1f", type = !w, layers = 0, path = "p", init = "normal", deviation = 1, decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': deviation is no finite number
+  "moe.param"() {sym_name = "p2", type = !w, layers = 0, path = "p", init = "normal", deviation = 0x7FF0000000000000 : f64, decay = true, trainable = true} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': path is "p"; {} stands for the layer, {e} for the expert
   "moe.param"() {sym_name = "p3", type = !w, layers = 2, path = "p", init = "zeros", decay = true, trainable = true} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': path is "p.{e}";

@@ -2,12 +2,12 @@
 // CHECK: hecate.arena_bytes
 // CHECK: func.func @backward
 module @dense attributes {hecate.source = "dense.moe", hecate.batch = 2 : i64, hecate.positions = 8 : i64, hecate.vocabulary = 11 : i64, hecate.stage = "graph"} {
-  "moe.param"() {sym_name = "embed", type = tensor<11x6xf32, ["V", "D"]>, layers = 0 : i64, path = "embed", init = "normal(0.02)", decay = true, trainable = true} : () -> ()
+  "moe.param"() {sym_name = "embed", type = tensor<11x6xf32, ["V", "D"]>, layers = 0 : i64, path = "embed", init = "normal", deviation = 0.02, decay = true, trainable = true} : () -> ()
   "moe.param"() {sym_name = "gain", type = tensor<6xf32, ["D"]>, layers = 3 : i64, path = "layers.{}.gain", init = "ones", decay = false, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
-  "moe.param"() {sym_name = "mlp.w1", type = tensor<6x10xf32, ["D", "F"]>, layers = 3 : i64, path = "layers.{}.mlp.w1", init = "normal(0.02)", decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
-  "moe.param"() {sym_name = "mlp.w3", type = tensor<6x10xf32, ["D", "F"]>, layers = 3 : i64, path = "layers.{}.mlp.w3", init = "normal(0.02)", decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
-  "moe.param"() {sym_name = "mlp.w2", type = tensor<10x6xf32, ["F", "D"]>, layers = 3 : i64, path = "layers.{}.mlp.w2", init = "normal(0.02)", decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
-  "moe.param"() {sym_name = "head", type = tensor<6x11xf32, ["D", "V"]>, layers = 0 : i64, path = "head", init = "normal(0.02)", decay = true, trainable = true} : () -> ()
+  "moe.param"() {sym_name = "mlp.w1", type = tensor<6x10xf32, ["D", "F"]>, layers = 3 : i64, path = "layers.{}.mlp.w1", init = "normal", deviation = 0.02, decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  "moe.param"() {sym_name = "mlp.w3", type = tensor<6x10xf32, ["D", "F"]>, layers = 3 : i64, path = "layers.{}.mlp.w3", init = "normal", deviation = 0.02, decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  "moe.param"() {sym_name = "mlp.w2", type = tensor<10x6xf32, ["F", "D"]>, layers = 3 : i64, path = "layers.{}.mlp.w2", init = "normal", deviation = 0.02, decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  "moe.param"() {sym_name = "head", type = tensor<6x11xf32, ["D", "V"]>, layers = 0 : i64, path = "head", init = "normal", deviation = 0.02, decay = true, trainable = true} : () -> ()
   "moe.slot"() {sym_name = "logits", type = tensor<2x8x11xf32, ["batch", "T", "V"]>, layers = 0 : i64, holds = "logits", observed = true} : () -> ()
   func.func private @mlp(%x: tensor<2x8x6xf32, ["batch", "T", "D"]>, %i: index) -> tensor<2x8x6xf32, ["batch", "T", "D"]> {
     %w1 = "moe.get"(%i) {param = @mlp.w1} : (index) -> tensor<6x10xf32, ["D", "F"]>

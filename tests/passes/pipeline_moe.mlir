@@ -3,10 +3,10 @@
 // CHECK: func.func @backward
 module @moe attributes {hecate.source = "moe.moe", hecate.batch = 2 : i64, hecate.positions = 8 : i64, hecate.vocabulary = 11 : i64, hecate.stage = "graph"} {
   "moe.set"() {sym_name = "sparse", experts = 4 : i64, topk = 2 : i64, layers = 3 : i64} : () -> ()
-  "moe.param"() {sym_name = "embed", type = tensor<11x6xf32, ["V", "D"]>, layers = 0 : i64, path = "embed", init = "normal(0.02)", decay = true, trainable = true} : () -> ()
-  "moe.param"() {sym_name = "sparse.router", type = tensor<6x4xf32, ["D", "E"]>, layers = 3 : i64, path = "layers.{}.sparse.router", init = "normal(0.02)", decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
-  "moe.param"() {sym_name = "sparse.w1", type = tensor<4x6x10xf32, ["E", "D", "F"]>, layers = 3 : i64, path = "layers.{}.sparse.experts.{e}.w1", init = "normal(0.02)", decay = true, trainable = true, set = @sparse, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
-  "moe.param"() {sym_name = "sparse.w2", type = tensor<4x10x6xf32, ["E", "F", "D"]>, layers = 3 : i64, path = "layers.{}.sparse.experts.{e}.w2", init = "normal(0.02)", decay = true, trainable = true, set = @sparse, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  "moe.param"() {sym_name = "embed", type = tensor<11x6xf32, ["V", "D"]>, layers = 0 : i64, path = "embed", init = "normal", deviation = 0.02, decay = true, trainable = true} : () -> ()
+  "moe.param"() {sym_name = "sparse.router", type = tensor<6x4xf32, ["D", "E"]>, layers = 3 : i64, path = "layers.{}.sparse.router", init = "normal", deviation = 0.02, decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  "moe.param"() {sym_name = "sparse.w1", type = tensor<4x6x10xf32, ["E", "D", "F"]>, layers = 3 : i64, path = "layers.{}.sparse.experts.{e}.w1", init = "normal", deviation = 0.02, decay = true, trainable = true, set = @sparse, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
+  "moe.param"() {sym_name = "sparse.w2", type = tensor<4x10x6xf32, ["E", "F", "D"]>, layers = 3 : i64, path = "layers.{}.sparse.experts.{e}.w2", init = "normal", deviation = 0.02, decay = true, trainable = true, set = @sparse, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
   "moe.slot"() {sym_name = "sparse.loads", type = tensor<4xi32, ["E"]>, layers = 3 : i64, holds = "loads", observed = true, set = @sparse} : () -> ()
   "moe.slot"() {sym_name = "logits", type = tensor<2x8x11xf32, ["batch", "T", "V"]>, layers = 0 : i64, holds = "logits", observed = true} : () -> ()
   func.func private @sparse.expert(%x: tensor<32x6xf32, ["rows", "D"]>, %first: tensor<5xi32, ["first"]>, %i: index) -> tensor<32x6xf32, ["rows", "D"]> {
