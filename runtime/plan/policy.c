@@ -1,7 +1,7 @@
 // policy.c: the table of policies, calling them, and the check of what they are given.
 #include "runtime/plan/policies.h"
 
-#define HPL_POLICY(id, when_, split_, replicas_, source, gate, text)                                \
+#define HPL_POLICY(id, when_, split_, replicas_, source, gate, text)                               \
     {.name = #id,                                                                                  \
      .summary = text,                                                                              \
      .when = HPL_WHEN_##when_,                                                                     \

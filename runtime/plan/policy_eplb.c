@@ -41,7 +41,7 @@ static int32_t device_for(const struct eplb *p, int32_t expert) {
 }
 
 enum hpl_status hpl_place_eplb(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
+                               int64_t *share, struct hpl_work *work) {
     (void)share;
     struct eplb p;
     const int32_t experts = problem->experts, devices = problem->topology->devices;

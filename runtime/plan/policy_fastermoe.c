@@ -20,7 +20,7 @@ static int32_t count_shadows(const struct hpl_view *view, int32_t experts,
 }
 
 enum hpl_status hpl_place_fastermoe(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
+                                    int64_t *share, struct hpl_work *work) {
     (void)share;
     struct hpl_draft draft;
     struct hpl_view view;

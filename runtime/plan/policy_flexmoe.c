@@ -133,7 +133,7 @@ static enum hpl_status begin(struct flexmoe *f, const struct hpl_problem *proble
 }
 
 enum hpl_status hpl_place_flexmoe(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
+                                  int64_t *share, struct hpl_work *work) {
     (void)share;
     struct flexmoe f = {0};
     const enum hpl_status status = begin(&f, problem, work);

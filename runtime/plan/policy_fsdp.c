@@ -4,7 +4,7 @@
 #include "runtime/plan/policies.h"
 
 enum hpl_status hpl_place_fsdp(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
+                               int64_t *share, struct hpl_work *work) {
     (void)share, (void)work;
     const int32_t devices = problem->topology->devices;
     if ((int64_t)plan->capacity < (int64_t)problem->experts * devices) return HPL_NO_ROOM;

@@ -82,7 +82,7 @@ static bool place_one(struct hecate *h, int32_t expert) {
 }
 
 enum hpl_status hpl_place_hecate(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
+                                 int64_t *share, struct hpl_work *work) {
     (void)share;
     struct hecate h;
     const int32_t devices = problem->topology->devices;

@@ -97,7 +97,7 @@ static int64_t cost(struct laer *l, const struct hpl_costs *costs) {
 }
 
 enum hpl_status hpl_place_laer(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
+                               int64_t *share, struct hpl_work *work) {
     (void)share;
     struct laer l;
     const int32_t experts = problem->experts, devices = problem->topology->devices;

@@ -56,7 +56,7 @@ static bool is_balanced(const struct llep *l, const struct hpl_topology *topolog
 }
 
 enum hpl_status hpl_place_llep(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
+                               int64_t *share, struct hpl_work *work) {
     const struct hpl_topology *topology = problem->topology;
     const int32_t experts = problem->experts, devices = topology->devices;
     struct llep l = {

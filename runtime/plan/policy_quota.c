@@ -252,7 +252,7 @@ static void count_entered(struct hpl_quota *q) {
 }
 
 enum hpl_status hpl_place_quota(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
+                                int64_t *share, struct hpl_work *work) {
     (void)share;
     struct hpl_quota q = {.problem = problem};
     enum hpl_status status = hpl_draft_begin(&q.draft, problem, work);

@@ -40,7 +40,7 @@ static void permute(struct permutation *p, const struct hpl_problem *problem,
 }
 
 enum hpl_status hpl_place_smartmoe(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
+                                   int64_t *share, struct hpl_work *work) {
     (void)share;
     const int32_t experts = problem->experts, devices = problem->topology->devices;
     const int32_t *owner = problem->present ? problem->present->holder : problem->owner;

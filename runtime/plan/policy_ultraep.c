@@ -76,7 +76,7 @@ static bool fits(struct ultraep *u, struct hpl_level level) {
 }
 
 enum hpl_status hpl_place_ultraep(const struct hpl_problem *problem, struct hpl_plan *plan,
-                             int64_t *share, struct hpl_work *work) {
+                                  int64_t *share, struct hpl_work *work) {
     const int32_t experts = problem->experts, devices = problem->topology->devices;
     struct ultraep u = {
         .problem = problem,
