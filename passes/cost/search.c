@@ -219,6 +219,7 @@ static struct hec_scene scene_of(const struct hec_search *s, int set) {
     const int64_t steps = pairs > PAIRS ? STEPS * PAIRS / pairs : STEPS;
     return (struct hec_scene){.machine = &s->costs.machine,
                               .cost = c,
+                              .prices = &s->costs.prices,
                               .loads = &s->loads[set],
                               .layer = hec_recorded_layer(s, set),
                               .layers = layers,
@@ -234,7 +235,8 @@ bool hec_search_phases(const struct hec_search *s, int set, const struct hec_mov
                                       .overlap = movement->overlap,
                                       .slots = movement->slots,
                                       .calibrate = movement->calibrate,
-                                      .window = movement->window};
+                                      .window = movement->window,
+                                      .reshard_every = movement->reshard_every};
     return hec_simulate(&scene, &choice, phases);
 }
 
@@ -404,7 +406,10 @@ static void find_candidates(MlirOperation module, struct hec_search *s, int64_t 
     const bool calibrate =
         s->policy->calibrates && !hec_setting_is(module, "parallel.placement.calibrate", "false");
     const int rematerialize = rematerializes(module, s);
-    struct hec_choice c = {.policy = s->policy, .even = s->even, .window = s->window};
+    struct hec_choice c = {.policy = s->policy,
+                           .even = s->even,
+                           .window = s->window,
+                           .reshard_every = s->reshard_every};
     c.overlap = overlap;
     c.calibrate = calibrate ? HEC_CALIBRATE_WORTH : HEC_CALIBRATE_NEVER;
     c.slots = fixed_count(module, "parallel.placement.memory");
@@ -480,17 +485,9 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
     return true;
 }
 
-static int64_t most(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 struct hec_movement hec_search_movement(const struct hec_search *s) {
     const struct hec_candidate *c = &s->candidate[s->chosen];
-    const struct hec_machine *m = &s->costs.machine;
+    const struct hec_prices *prices = &s->costs.prices;
     struct hec_movement movement = {
         .even = s->even,
         .overlap = c->choice.overlap,
@@ -499,24 +496,18 @@ struct hec_movement hec_search_movement(const struct hec_search *s) {
         .rematerialize = c->rematerialize,
         .window = s->window,
         .reshard_every = s->reshard_every,
+        .gather_hidden_first = prices->hidden.gather_first,
+        .gather_hidden = prices->hidden.gather,
+        .reduce_hidden_first = prices->hidden.reduce_first,
+        .reduce_hidden = prices->hidden.reduce,
+        .row_compute = prices->costs.row_compute,
+        .row_send = prices->costs.row_send,
+        .row_cross = prices->costs.row_cross,
+        .chunk_send = prices->costs.chunk_send,
+        .grad_send = prices->costs.grad_send,
+        .chunk_near = prices->costs.chunk_near,
+        .chunk_bytes = prices->chunk_bytes,
     };
     strncpy(movement.policy, s->policy->name, HEC_POLICY_NAME - 1);
-    movement.gather_hidden_first = movement.gather_hidden = INT32_MAX;
-    movement.reduce_hidden_first = movement.reduce_hidden = INT32_MAX;
-    for (int i = 0; i < s->costs.count; i++) { // Prices are those of the dearest set.
-        const struct hec_hidden hidden = hec_hidden_of(m, &s->costs.set[i]);
-        const struct hpl_costs price = hec_prices_of(m, &s->costs.set[i]);
-        movement.row_compute = most(movement.row_compute, price.row_compute);
-        movement.row_send = most(movement.row_send, price.row_send);
-        movement.row_cross = most(movement.row_cross, price.row_cross);
-        movement.chunk_send = most(movement.chunk_send, price.chunk_send);
-        movement.grad_send = most(movement.grad_send, price.grad_send);
-        movement.chunk_near = most(movement.chunk_near, price.chunk_near);
-        movement.chunk_bytes = most(movement.chunk_bytes, s->costs.set[i].chunk_bytes);
-        movement.gather_hidden_first = least(movement.gather_hidden_first, hidden.gather_first);
-        movement.gather_hidden = least(movement.gather_hidden, hidden.gather);
-        movement.reduce_hidden_first = least(movement.reduce_hidden_first, hidden.reduce_first);
-        movement.reduce_hidden = least(movement.reduce_hidden, hidden.reduce);
-    }
     return movement;
 }

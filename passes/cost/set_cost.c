@@ -190,8 +190,8 @@ int64_t hec_fitting(const struct hec_machine *m, double us, int64_t bytes) {
     return count > 0 ? (int64_t)count : 0;
 }
 
-struct hec_hidden hec_hidden_of(const struct hec_machine *machine,
-                                const struct hec_set_cost *cost) {
+static struct hec_hidden hidden_of(const struct hec_machine *machine,
+                                   const struct hec_set_cost *cost) {
     return (struct hec_hidden){
         .gather_first = hec_fitting(machine, cost->window_us, cost->chunk_bytes),
         .gather = hec_fitting(machine, hec_early_window_us(cost), cost->chunk_bytes),
@@ -205,7 +205,7 @@ static int64_t price_of(double picoseconds) {
     return picoseconds < (double)HPL_PRICE_MAX ? (int64_t)picoseconds + 1 : HPL_PRICE_MAX;
 }
 
-struct hpl_costs hec_prices_of(const struct hec_machine *m, const struct hec_set_cost *cost) {
+static struct hpl_costs costs_of(const struct hec_machine *m, const struct hec_set_cost *cost) {
     const bool several = m->nodes > 1;
     const double near = 1e12 / m->intra_bandwidth; // Of a byte.
     const double far = several ? 1e12 / m->inter_bandwidth : near;
@@ -219,6 +219,35 @@ struct hpl_costs hec_prices_of(const struct hec_machine *m, const struct hec_set
     };
 }
 
+static void raise(int64_t *to, int64_t value) {
+    if (value > *to) *to = value;
+}
+
+static void lower(int64_t *to, int64_t value) {
+    if (value < *to) *to = value;
+}
+
+struct hec_prices hec_prices_of(const struct hec_machine *machine, const struct hec_set_cost *set,
+                                int count) {
+    struct hec_prices all = {.hidden = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX}};
+    for (int i = 0; i < count; i++) {
+        const struct hec_hidden hidden = hidden_of(machine, &set[i]);
+        const struct hpl_costs costs = costs_of(machine, &set[i]);
+        lower(&all.hidden.gather_first, hidden.gather_first);
+        lower(&all.hidden.gather, hidden.gather);
+        lower(&all.hidden.reduce_first, hidden.reduce_first);
+        lower(&all.hidden.reduce, hidden.reduce);
+        raise(&all.costs.row_compute, costs.row_compute);
+        raise(&all.costs.row_send, costs.row_send);
+        raise(&all.costs.row_cross, costs.row_cross);
+        raise(&all.costs.chunk_send, costs.chunk_send);
+        raise(&all.costs.grad_send, costs.grad_send);
+        raise(&all.costs.chunk_near, costs.chunk_near);
+        raise(&all.chunk_bytes, set[i].chunk_bytes);
+    }
+    return all;
+}
+
 bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
     struct hec_sites sites;
     *costs = (struct hec_costs){.machine = hec_machine_of(module)};
@@ -228,6 +257,7 @@ bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
         if (!check_sizes(module, sites.site[i].set)) return false;
         find_set(module, &costs->machine, &sites.site[i], &costs->set[i]);
     }
+    costs->prices = hec_prices_of(&costs->machine, costs->set, costs->count);
     static const char *const entry[] = {"forward", "backward"};
     for (int i = 0; i < 2; i++) {
         const MlirOperation func = hec_find_symbol(module, HEC_STR(entry[i]));

@@ -47,15 +47,22 @@ struct hec_hidden {
 // How many of `bytes` each fit over the network of a node, or of the only node, in a time.
 int64_t hec_fitting(const struct hec_machine *machine, double us, int64_t bytes);
 
-struct hec_hidden hec_hidden_of(const struct hec_machine *machine, const struct hec_set_cost *cost);
+// What a program's planner is told, one for all sets: what windows hide is that of the set that hides
+// least, and prices, in picoseconds, are those of the dearest.
+struct hec_prices {
+    struct hec_hidden hidden;
+    struct hpl_costs costs;
+    int64_t chunk_bytes;
+};
 
-// What the planner weighs, in picoseconds.
-struct hpl_costs hec_prices_of(const struct hec_machine *machine, const struct hec_set_cost *cost);
+struct hec_prices hec_prices_of(const struct hec_machine *machine, const struct hec_set_cost *set,
+                                int count);
 
 struct hec_costs {
     struct hec_machine machine;
     int count;
     struct hec_set_cost set[HEC_SITES_MAX];
+    struct hec_prices prices;
     double dense_us;     // All computation that is no expert's, forward and backward.
     int64_t dense_bytes; // Parameters, gradients and states that every device has.
     int64_t saved_bytes; // Kept from forward to backward: most of the arena.

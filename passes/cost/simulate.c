@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "lang/base/arena.h"
-#include "runtime/plan/calibrate.h"
-#include "runtime/plan/slots.h"
-
-enum { SLACK = 10 }; // Thousandths of the mean that balance leaves: the planner's usual.
+#include "runtime/plan/episode.h"
+#include "runtime/plan/plan.h"
 
 // Everything of one simulation.
 struct stage {
@@ -16,15 +14,16 @@ struct stage {
     const struct hec_choice *choice;
     struct hec_arena arena;
     struct hpl_topology topology;
-    struct hpl_work work;
+    struct hpl_episode episode;
+    int64_t now;                  // What the episode knows came before.
     struct hpl_plan plan, before; // The second, where there is one, before it was calibrated.
     bool calibrated;
-    int64_t *share;
-    uint32_t *forecast, *exact, *step; // [devices][experts]
-    uint32_t *quota;                   // [holders]
-    int64_t *load, *sent, *got;        // [devices] rows computed, sent to and got from others
-    int64_t *node_sent, *node_got;     // [nodes] rows across
-    int64_t *chunks, *entered;         // [devices] received; [nodes] entered
+    uint32_t *exact, *step;        // [devices][experts]
+    uint32_t *quota;               // [holders]
+    int32_t *owner;                // [experts] of the layer at hand
+    int64_t *load, *sent, *got;    // [devices] rows computed, sent to and got from others
+    int64_t *node_sent, *node_got; // [nodes] rows across
+    int64_t *chunks, *entered;     // [devices] received; [nodes] entered
     double count;
 };
 
@@ -51,31 +50,6 @@ static void set_topology(struct stage *s) {
     s->topology = (struct hpl_topology){(int32_t)devices, (int32_t)nodes, first, node, speed};
 }
 
-static void begin(struct stage *s) {
-    set_topology(s);
-    const int32_t experts = s->scene->cost->experts, devices = s->topology.devices;
-    const int32_t nodes = s->topology.nodes, holders = experts * devices;
-    const size_t cells = (size_t)experts * (size_t)devices;
-    s->plan = take_plan(&s->arena, experts, holders);
-    s->before = take_plan(&s->arena, experts, holders);
-    s->share = hec_arena_alloc(&s->arena, (size_t)holders, sizeof *s->share);
-    s->quota = hec_arena_alloc(&s->arena, (size_t)holders, sizeof *s->quota);
-    s->forecast = hec_arena_alloc(&s->arena, cells, sizeof *s->forecast);
-    s->exact = hec_arena_alloc(&s->arena, cells, sizeof *s->exact);
-    s->step = hec_arena_alloc(&s->arena, cells, sizeof *s->step);
-    int64_t *numbers =
-        hec_arena_alloc(&s->arena, (size_t)(4 * devices + 3 * nodes), sizeof *numbers);
-    s->load = numbers, s->sent = s->load + devices, s->got = s->sent + devices;
-    s->chunks = s->got + devices;
-    s->node_sent = s->chunks + devices, s->node_got = s->node_sent + nodes;
-    s->entered = s->node_got + nodes;
-    const size_t bytes = hpl_work_bytes(experts, devices, nodes, holders);
-    s->work.at = hec_arena_alloc(&s->arena, bytes, 1);
-    s->work.end = s->work.at + bytes;
-}
-
-// ---- loads
-
 // Iterations and their microbatches, one after the other: time `at` of the file.
 static void step_of(struct stage *s, int64_t layer, int64_t at, uint32_t *rows) {
     const struct loads *l = s->scene->loads;
@@ -83,104 +57,110 @@ static void step_of(struct stage *s, int64_t layer, int64_t at, uint32_t *rows) 
                (uint32_t)(at % l->microbatches), rows);
 }
 
-// The mean of the `window` times before `at`.
-static void form_forecast(struct stage *s, int64_t layer, int64_t at) {
-    const size_t cells = (size_t)s->topology.devices * (size_t)s->scene->cost->experts;
-    const int64_t from = at > s->choice->window ? at - s->choice->window : 0;
-    memset(s->forecast, 0, cells * sizeof *s->forecast);
-    for (int64_t t = from; t < at; t++) {
-        step_of(s, layer, t, s->step);
-        for (size_t i = 0; i < cells; i++) s->forecast[i] += s->step[i];
-    }
-    for (size_t i = 0; i < cells && at > from; i++) {
-        s->forecast[i] = (uint32_t)((s->forecast[i] + (at - from) / 2) / (at - from));
-    }
+static const uint32_t *counts(void *context, int32_t layer, int32_t back) {
+    struct stage *s = context;
+    if (back > s->now) return NULL;
+    step_of(s, layer, s->now - back, s->step);
+    return s->step;
 }
 
-// ---- plan and quotas
+static void begin_episode(struct stage *s, int32_t holders) {
+    const struct hec_set_cost *cost = s->scene->cost;
+    const struct hec_choice *choice = s->choice;
+    const struct hec_prices *prices = s->scene->prices;
+    s->episode = (struct hpl_episode){
+        .topology = &s->topology,
+        .policy = choice->policy,
+        .split = hpl_episode_split(choice->policy, choice->even),
+        .calibrates = (enum hpl_calibrates)choice->calibrate,
+        .layers = (int32_t)s->scene->layers,
+        .experts = cost->experts,
+        .window = (int32_t)choice->window,
+        .counts = counts,
+        .context = s,
+        .owner = s->scene->owner,
+    };
+    hpl_episode_terms(&s->episode,
+                      &(struct hpl_stakes){
+                          .slots = choice->slots,
+                          .entries = choice->overlap,
+                          .chunk_bytes = prices->chunk_bytes,
+                          .param_bytes = cost->chunk_bytes,
+                          .grad_bytes = cost->grad_bytes,
+                          .row_bytes = cost->row_bytes,
+                          .gather_hidden = {prices->hidden.gather_first, prices->hidden.gather},
+                          .reduce_hidden = {prices->hidden.reduce_first, prices->hidden.reduce},
+                          .costs = prices->costs,
+                      });
+    const size_t bytes = hpl_episode_bytes(&s->episode, holders);
+    struct hpl_work work = {.at = hec_arena_alloc(&s->arena, bytes, 1)};
+    work.end = work.at + bytes;
+    hpl_episode_begin(&s->episode, work, holders); // As many bytes as it wants.
+}
+
+static void begin(struct stage *s) {
+    set_topology(s);
+    const int32_t experts = s->scene->cost->experts, devices = s->topology.devices;
+    const int32_t nodes = s->topology.nodes, holders = experts * devices;
+    const size_t cells = (size_t)experts * (size_t)devices;
+    s->plan = take_plan(&s->arena, experts, holders);
+    s->before = take_plan(&s->arena, experts, holders);
+    s->quota = hec_arena_alloc(&s->arena, (size_t)holders, sizeof *s->quota);
+    s->exact = hec_arena_alloc(&s->arena, cells, sizeof *s->exact);
+    s->step = hec_arena_alloc(&s->arena, cells, sizeof *s->step);
+    s->owner = hec_arena_alloc(&s->arena, (size_t)experts, sizeof *s->owner);
+    int64_t *numbers =
+        hec_arena_alloc(&s->arena, (size_t)(4 * devices + 3 * nodes), sizeof *numbers);
+    s->load = numbers, s->sent = s->load + devices, s->got = s->sent + devices;
+    s->chunks = s->got + devices;
+    s->node_sent = s->chunks + devices, s->node_got = s->node_sent + nodes;
+    s->entered = s->node_got + nodes;
+    begin_episode(s, holders);
+}
+
+// ---- plan
 
 static bool is_exact(const struct hec_choice *choice) {
     return choice->policy->when == HPL_WHEN_EXACT;
 }
 
-static enum hpl_split split_of(const struct hec_choice *choice) {
-    const enum hpl_split own = choice->policy->split;
-    if (!choice->even) return own == HPL_SPLIT_PLANNED ? own : HPL_SPLIT_QUOTA;
-    return own == HPL_SPLIT_QUOTA ? HPL_SPLIT_NEAREST : own;
+// A placement that is kept for many iterations, in the middle of its time; owners have moved with it. The
+// file may begin later.
+static enum hpl_status place_rarely(struct stage *s, int32_t layer, int64_t at) {
+    const int64_t made = at - s->choice->reshard_every / 2;
+    const int32_t *owner = s->scene->owner + (int64_t)layer * s->plan.experts;
+    enum hpl_status status = hpl_plan_of_owners(&s->plan, s->plan.experts, owner);
+    s->now = made > 1 ? made : 1;
+    if (status == HPL_OK && s->choice->reshard_every > 0 && at > 0)
+        status = hpl_episode_place_anew(&s->episode, layer, &s->plan);
+    s->now = at;
+    memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->topology.devices);
+    if (status == HPL_OK) hpl_episode_follow(&s->episode, layer, &s->plan, s->chunks, s->owner);
+    return status;
 }
 
-static bool calibrates(const struct hec_choice *choice) {
-    return choice->calibrate != HEC_CALIBRATE_NEVER && choice->policy->calibrates;
+static enum hpl_status place(struct stage *s, int32_t layer, int64_t at) {
+    const int32_t experts = s->plan.experts;
+    if (s->choice->policy->when == HPL_WHEN_PERIODIC) return place_rarely(s, layer, at);
+    memcpy(s->owner, s->scene->owner + (int64_t)layer * experts,
+           (size_t)experts * sizeof *s->owner);
+    return hpl_episode_plan(&s->episode, layer, s->exact, &s->plan);
 }
 
-static struct hpl_problem problem_of(struct stage *s, int64_t layer,
-                                     const struct hpl_loads *loads) {
-    const struct hec_set_cost *cost = s->scene->cost;
-    const struct hec_machine *m = s->scene->machine;
-    const struct hec_hidden hidden = hec_hidden_of(m, cost);
-    const bool first = layer == 0;
-    const int32_t paying = hpl_paying_rows(cost->chunk_bytes, cost->grad_bytes, cost->row_bytes);
-    return (struct hpl_problem){
-        .topology = &s->topology,
-        .experts = cost->experts,
-        .owner = s->scene->owner + layer * cost->experts,
-        .loads = loads,
-        .budget = {.slots = (int32_t)s->choice->slots,
-                   .entries = (int32_t)s->choice->overlap,
-                   .chunk_bytes = cost->chunk_bytes,
-                   .slack = SLACK,
-                   .replica_rows = calibrates(s->choice) ? INT32_MAX : paying,
-                   .import_rows = 1,
-                   .gather_hidden = (int32_t)(first ? hidden.gather_first : hidden.gather),
-                   .reduce_hidden = (int32_t)(first ? hidden.reduce_first : hidden.reduce),
-                   .gather_rows = hpl_paying_rows(cost->chunk_bytes, 0, cost->row_bytes),
-                   .reduce_rows = hpl_paying_rows(0, cost->grad_bytes, cost->row_bytes)},
-        .costs = hec_prices_of(m, cost),
-    };
-}
-
-// Adds replicas behind the gate where they pay; `added` counts those of the busiest receiver.
-static bool calibrate(struct stage *s, struct hpl_problem problem, double *added) {
-    const struct hpl_plan first = s->plan;
-    s->plan = s->before;
-    s->before = first;
-    problem.present = &s->before;
-    hpl_calibration_terms(&problem);
+// The plan of the layer at time `at`, calibrated where it may be, and the shares of its holders; adds what
+// replicas of the device that gets most wait behind the gate.
+static bool make_plan(struct stage *s, int64_t at_layer, int64_t at, double *calibrated_us) {
+    const int32_t layer = (int32_t)at_layer;
     struct hpl_calibration result = {0};
-    const bool always = s->choice->calibrate == HEC_CALIBRATE_ALWAYS;
-    if (hpl_calibrate(&problem, s->choice->policy, split_of(s->choice), always, &s->plan, s->share,
-                      &result, &s->work) != HPL_OK)
-        return false;
-    s->calibrated = result.taken;
-    if (result.taken) *added += (double)result.wait / 1e6;
-    return true;
-}
-
-// The plan of the layer at time `at`, calibrated where it may be, and the shares of its holders.
-static bool make_plan(struct stage *s, int64_t layer, int64_t at, double *calibrated_us) {
-    const struct hec_choice *c = s->choice;
-    const struct hpl_loads forecast = {s->topology.devices, s->scene->cost->experts, s->forecast};
-    const struct hpl_loads exact = {s->topology.devices, s->scene->cost->experts, s->exact};
-    s->calibrated = false;
-    form_forecast(s, layer, at);
+    s->now = at;
     step_of(s, layer, at, s->exact);
-    struct hpl_problem problem = problem_of(s, layer, is_exact(c) ? &exact : &forecast);
-    if (hpl_place(c->policy, &problem, &s->plan, s->share, &s->work) != HPL_OK) return false;
-    problem.loads = &exact;
-    if (calibrates(c)) return calibrate(s, problem, calibrated_us);
-    struct hpl_level level;
-    return split_of(c) != HPL_SPLIT_QUOTA ||
-           hpl_share(&s->topology, &s->plan, &exact, SLACK, s->share, &level, &s->work) == HPL_OK;
-}
-
-static bool route(struct stage *s, int32_t rank) {
-    const struct hpl_loads exact = {s->topology.devices, s->scene->cost->experts, s->exact};
-    const enum hpl_split split = split_of(s->choice);
-    if (split == HPL_SPLIT_PLANNED)
-        return hpl_route(&s->topology, &s->plan, &exact, s->share, rank, s->quota, &s->work) ==
-               HPL_OK;
-    hpl_route_even(&s->topology, &s->plan, &exact, hpl_split_even(split), rank, s->quota);
-    return true;
+    enum hpl_status status = place(s, layer, at);
+    if (status == HPL_OK) status = hpl_plan_copy(&s->before, &s->plan);
+    if (status == HPL_OK)
+        status = hpl_episode_calibrate(&s->episode, layer, s->exact, &s->plan, &result);
+    s->calibrated = result.taken;
+    if (result.taken) *calibrated_us += (double)result.wait / 1e6;
+    return status == HPL_OK && hpl_episode_divide(&s->episode, layer, s->exact, &s->plan) == HPL_OK;
 }
 
 // ---- counting
@@ -188,7 +168,8 @@ static bool route(struct stage *s, int32_t rank) {
 // Routes every rank.
 static bool count_routes(struct stage *s, int64_t *cross, int64_t *intra) {
     for (int32_t rank = 0; rank < s->topology.devices; rank++) {
-        if (!route(s, rank)) return false;
+        if (hpl_episode_route(&s->episode, s->exact, &s->plan, rank, s->quota) != HPL_OK)
+            return false;
         const int32_t home = s->topology.node[rank];
         for (int32_t k = 0; k < s->plan.first[s->plan.experts]; k++) {
             const int32_t d = s->plan.holder[k], node = s->topology.node[d];
@@ -220,12 +201,12 @@ static void count_shares(struct stage *s, int64_t *cross, int64_t *intra) {
         for (int32_t k = s->plan.first[e]; k < s->plan.first[e + 1]; k++) {
             const int32_t d = s->plan.holder[k];
             const int64_t own = s->exact[(size_t)d * (size_t)experts + (size_t)e];
-            const int64_t kept = own < s->share[k] ? own : s->share[k];
-            s->load[d] += s->share[k];
+            const int64_t kept = own < s->episode.share[k] ? own : s->episode.share[k];
+            s->load[d] += s->episode.share[k];
             s->sent[d] -= kept;
-            s->got[d] += s->share[k] - kept;
-            *intra += s->share[k] - kept;
-            s->entered[s->topology.node[d]] += s->share[k];
+            s->got[d] += s->episode.share[k] - kept;
+            *intra += s->episode.share[k] - kept;
+            s->entered[s->topology.node[d]] += s->episode.share[k];
         }
         for (int32_t n = 0; n < nodes; n++) {
             const int64_t more = s->entered[n];
@@ -246,7 +227,7 @@ static bool count_rows(struct stage *s, double *cross, double *intra) {
     bool sound = true;
     memset(s->load, 0, sizeof *s->load * (size_t)(3 * s->topology.devices)); // load, sent, got
     memset(s->node_sent, 0, sizeof *s->node_sent * (size_t)(2 * s->topology.nodes));
-    if (split_of(s->choice) == HPL_SPLIT_QUOTA)
+    if (s->episode.split == HPL_SPLIT_QUOTA)
         count_shares(s, &far, &near);
     else
         sound = count_routes(s, &far, &near);
@@ -255,24 +236,14 @@ static bool count_rows(struct stage *s, double *cross, double *intra) {
     return sound;
 }
 
-// Whom the chunk comes from. A policy that places rarely has moved owners before: to the first holder.
-static int32_t source_of(const struct stage *s, const struct hpl_plan *plan, const int32_t *owner,
-                         int32_t expert) {
-    if (s->choice->policy->when != HPL_WHEN_PERIODIC) return owner[expert];
-    for (int32_t k = plan->first[expert]; k < plan->first[expert + 1]; k++) {
-        if (plan->holder[k] == owner[expert]) return owner[expert];
-    }
-    return plan->holder[plan->first[expert]];
-}
-
 // Chunks that enter nodes and devices. Where chunks are cut over all devices, holders get all parts
 // but their own.
-static double count_chunks(struct stage *s, const struct hpl_plan *plan, const int32_t *owner) {
+static double count_chunks(struct stage *s, const struct hpl_plan *plan) {
     double replicas = 0;
     memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->topology.devices);
     memset(s->entered, 0, sizeof *s->entered * (size_t)s->topology.nodes);
     for (int32_t e = 0; e < plan->experts; e++) {
-        const int32_t source = source_of(s, plan, owner, e);
+        const int32_t source = s->owner[e];
         int32_t last = -1;
         for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
             const int32_t d = plan->holder[k], n = s->topology.node[d];
@@ -314,9 +285,9 @@ static double above(double us, double window) {
 }
 
 // Sets entries and received to those of `plan`; returns the time its chunks take.
-static double chunks_us(struct stage *s, const struct hpl_plan *plan, const int32_t *owner,
-                        int64_t bytes, struct hec_phases *step) {
-    step->replicas = count_chunks(s, plan, owner);
+static double chunks_us(struct stage *s, const struct hpl_plan *plan, int64_t bytes,
+                        struct hec_phases *step) {
+    step->replicas = count_chunks(s, plan);
     step->entries = (double)largest(s->entered, s->topology.nodes);
     step->received = (double)largest(s->chunks, s->topology.devices);
     return hec_transfer_us(s->scene->machine, step->entries, step->received, bytes);
@@ -327,15 +298,13 @@ static double chunks_us(struct stage *s, const struct hpl_plan *plan, const int3
 // calibration adds comes by itself, and has been waited for.
 static void add_movement(struct stage *s, int64_t layer, struct hec_phases *step) {
     const struct hec_set_cost *cost = s->scene->cost;
-    const int32_t *owner = s->scene->owner + layer * cost->experts;
     const bool exact = is_exact(s->choice), first = layer == 0;
     const double window = exact ? cost->exact_window_us : cost->window_us;
     const double early = exact || first ? window : hec_early_window_us(cost);
     const double late = first ? cost->reduce_window_us : hec_late_window_us(cost);
-    step->gather_us =
-        chunks_us(s, s->calibrated ? &s->before : &s->plan, owner, cost->chunk_bytes, step);
-    const double regather_us = chunks_us(s, &s->plan, owner, cost->chunk_bytes, step);
-    step->reduce_us = chunks_us(s, &s->plan, owner, cost->grad_bytes, step);
+    step->gather_us = chunks_us(s, s->calibrated ? &s->before : &s->plan, cost->chunk_bytes, step);
+    const double regather_us = chunks_us(s, &s->plan, cost->chunk_bytes, step);
+    step->reduce_us = chunks_us(s, &s->plan, cost->grad_bytes, step);
     step->exposed_us = above(step->gather_us, early) + above(step->reduce_us, late);
     step->exposed_rematerialized_us = above(step->gather_us, window);
     if (!first) {

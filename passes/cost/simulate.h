@@ -1,5 +1,5 @@
 // One iteration of one layer's experts, as phases: who computes how many rows, what travels, what is
-// waited for. The planner's own functions make the plans, so what is predicted is what a program does.
+// waited for. Plans are those of the episode that a program runs, so what is predicted is what it does.
 #ifndef HECATE_PASSES_COST_SIMULATE_H
 #define HECATE_PASSES_COST_SIMULATE_H
 
@@ -10,10 +10,12 @@
 // Choices that are compared.
 struct hec_choice {
     const struct hpl_policy *policy;
-    bool even; // Rows are split evenly over holders.
+    bool even; // Rows are split evenly over holders, where a policy of ours places them.
     int64_t overlap, slots;
     enum hec_calibrate calibrate;
     int64_t window;
+    int64_t
+        reshard_every; // Iterations that a placement is kept, of policies that keep theirs; 0: all.
 };
 
 // Microseconds of one layer and iteration, and what they come from: means over the layer-steps that
@@ -50,6 +52,7 @@ void hec_phases_add(struct hec_phases *to, const struct hec_phases *from, double
 struct hec_scene {
     const struct hec_machine *machine;
     const struct hec_set_cost *cost;
+    const struct hec_prices *prices;
     const struct loads *loads;
     int64_t layer, layers;
     const int32_t *owner;

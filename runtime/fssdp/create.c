@@ -9,7 +9,7 @@
 #include "runtime/fssdp/moves.h"
 #include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
-#include "runtime/plan/reshard.h"
+#include "runtime/plan/plan.h"
 
 // ---- where chunks are
 
@@ -168,8 +168,10 @@ static bool create_layers(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, i
                   take_plan(&layer->placed, experts, holders);
         if (!created) break;
         memset(layer->slot, -1, (size_t)experts * sizeof *layer->slot);
-        hrt_plan_of_owners(&layer->plan, hrt_layer_owners(fssdp, index, i));
-        hrt_plan_copy(&layer->placed, &layer->plan);
+        const int32_t *owner = hrt_layer_owners(fssdp, index, i);
+        if (hpl_plan_of_owners(&layer->plan, (int32_t)experts, owner) != HPL_OK ||
+            hpl_plan_copy(&layer->placed, &layer->plan) != HPL_OK)
+            return false;
         hrt_experts_place(fssdp->state->experts, index, i, &layer->placed);
     }
     return created;
@@ -215,14 +217,9 @@ static bool create_set(struct hrt_fssdp *fssdp, int index) {
     struct hrt_moving_set *set = &fssdp->set[index];
     set->set = &fssdp->program->set[index];
     set->slots = slots_of(fssdp->program, fssdp->policy, index);
-    if (fssdp->policy->when == HPL_WHEN_PERIODIC) {
-        const size_t chunks = (size_t)(set->set->layers * set->set->experts);
-        set->first_owner = malloc(chunks * sizeof *set->first_owner);
-        if (!set->first_owner) return false;
-        memcpy(set->first_owner, fssdp->program->owners[index], chunks * sizeof *set->first_owner);
-    }
     return create_pieces(fssdp, set, index) && create_moves(fssdp, set, index) &&
-           create_layers(fssdp, set, index) && reserve_slots(fssdp, set);
+           create_layers(fssdp, set, index) && reserve_slots(fssdp, set) &&
+           hrt_episode_create(fssdp, index, most_holders(set, fssdp->comm->size));
 }
 
 static bool create_topology(struct hrt_fssdp *fssdp) {
@@ -246,45 +243,25 @@ static bool create_topology(struct hrt_fssdp *fssdp) {
 
 // Scratch as large as the largest set needs it.
 static bool create_scratch(struct hrt_fssdp *fssdp) {
-    const int devices = fssdp->comm->size;
-    const int nodes = fssdp->comm->nodes;
-    int64_t experts = 1, holders = 1, transfers = 1, chunks = devices;
-    size_t bytes = 0;
+    const size_t ranks = (size_t)fssdp->comm->size;
+    int64_t experts = 1, holders = 1, transfers = 1, chunks = fssdp->comm->size;
     for (int i = 0; i < fssdp->program->sets; i++) {
         const struct hrt_moving_set *set = &fssdp->set[i];
-        const int64_t here = most_holders(set, devices);
+        const int64_t here = most_holders(set, fssdp->comm->size);
+        const int64_t all = set->set->layers * set->set->experts;
         if (set->set->experts > experts) experts = set->set->experts;
         if (here > holders) holders = here;
         if (here * set->slots.segments > transfers) transfers = here * set->slots.segments;
-        const int32_t here_experts = (int32_t)set->set->experts;
-        const size_t owners =
-            hpl_reshard_work_bytes((int32_t)set->set->layers, here_experts, devices, nodes);
-        const size_t plan = hpl_work_bytes(here_experts, devices, nodes, (int32_t)here);
-        if (owners > bytes) bytes = owners;
-        if (plan > bytes) bytes = plan;
-        if (set->set->layers * set->set->experts > chunks)
-            chunks = set->set->layers * set->set->experts;
+        if (all > chunks) chunks = all;
     }
-    fssdp->rows = malloc((size_t)chunks * sizeof *fssdp->rows);
+    fssdp->order = malloc((size_t)chunks * sizeof *fssdp->order);
+    fssdp->cursor = malloc(ranks * sizeof *fssdp->cursor);
     fssdp->next_owner = malloc((size_t)chunks * sizeof *fssdp->next_owner);
-    fssdp->memory = malloc(bytes);
-    fssdp->work = (struct hpl_work){fssdp->memory, (unsigned char *)fssdp->memory + bytes};
-    fssdp->forecast = malloc((size_t)(devices * experts) * sizeof *fssdp->forecast);
-    fssdp->share = malloc((size_t)holders * sizeof *fssdp->share);
     fssdp->schedule.capacity = fssdp->mirror.capacity = (int32_t)transfers;
     fssdp->schedule.transfer = malloc((size_t)transfers * sizeof *fssdp->schedule.transfer);
     fssdp->mirror.transfer = malloc((size_t)transfers * sizeof *fssdp->mirror.transfer);
-    return fssdp->rows && fssdp->next_owner && fssdp->memory && fssdp->forecast && fssdp->share &&
-           fssdp->schedule.transfer && fssdp->mirror.transfer &&
-           take_plan(&fssdp->scratch, experts, holders);
-}
-
-// How rows are divided: by quota, or as evenly as the policy does it; rivals do it in their own way.
-static enum hpl_split split_of(const struct hrt_movement *movement,
-                               const struct hpl_policy *policy) {
-    if (!policy->calibrates) return policy->split;
-    if (!movement->even) return HPL_SPLIT_QUOTA;
-    return policy->split == HPL_SPLIT_QUOTA ? HPL_SPLIT_NEAREST : policy->split;
+    return fssdp->order && fssdp->cursor && fssdp->next_owner && fssdp->schedule.transfer &&
+           fssdp->mirror.transfer && take_plan(&fssdp->scratch, experts, holders);
 }
 
 static bool create_all(struct hrt_fssdp *fssdp) {
@@ -309,7 +286,6 @@ bool hrt_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
         .program = state->program,
         .movement = movement,
         .policy = policy,
-        .split = split_of(movement, policy),
         .comm = state->comm,
     };
     if (!create_all(fssdp)) {
@@ -317,7 +293,7 @@ bool hrt_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
         return hrt_fail(error, "not enough memory for replicas of experts");
     }
     for (int i = 0; i < state->program->sets; i++) {
-        if (hrt_plan_nothing(fssdp, i) == HPL_OK) continue;
+        if (hpl_episode_try(&fssdp->set[i].episode) == HPL_OK) continue;
         hrt_fail(error,
                  "'%s' cannot place the %" PRId64 " experts of '%s' on %d ranks with %" PRId64
                  " slots each (parallel.placement.memory)",
@@ -343,7 +319,7 @@ static void destroy_set(struct hrt_moving_set *set) {
     }
     for (int kind = 0; kind < HRT_MOVES; kind++) hrt_move_destroy(&set->move[kind]);
     free(set->layer);
-    free(set->first_owner);
+    free(set->memory);
     free(set->param_piece);
     free(set->grad_piece);
 }
@@ -358,10 +334,8 @@ void hrt_fssdp_destroy(struct hrt_fssdp *fssdp) {
     free(fssdp->set);
     free(fssdp->node_first);
     free(fssdp->speed);
-    free(fssdp->memory);
-    free(fssdp->forecast);
-    free(fssdp->share);
-    free(fssdp->rows);
+    free(fssdp->order);
+    free(fssdp->cursor);
     free(fssdp->next_owner);
     free(fssdp->schedule.transfer);
     free(fssdp->mirror.transfer);

@@ -6,7 +6,7 @@
 #include "runtime/comm/job.h"
 #include "runtime/fssdp/fssdp.h"
 #include "runtime/fssdp/run.h"
-#include "runtime/plan/policy.h"
+#include "runtime/plan/episode.h"
 #include "runtime/plan/schedule.h"
 #include "runtime/plan/slots.h"
 #include "runtime/program.h"
@@ -73,7 +73,8 @@ struct hrt_moving_layer {
 
 struct hrt_moving_set {
     const struct hrt_set *set;
-    int32_t *first_owner; // [layers][experts] where the policy began, if it is periodic.
+    struct hpl_episode episode;
+    void *memory; // The episode's.
     struct hpl_slots slots;
     struct hrt_piece *param_piece, *grad_piece;
     int param_pieces; // The first `slots.segments` follow the schedule's; the rest go with segment 0.
@@ -88,7 +89,6 @@ struct hrt_fssdp {
     const struct hrt_program *program;
     const struct hrt_movement *movement;
     const struct hpl_policy *policy;
-    enum hpl_split split;
     struct hrt_comm *comm;
     struct hpl_topology topology;
     int32_t *node_first, *speed;
@@ -98,13 +98,10 @@ struct hrt_fssdp {
     struct hrt_moved moved;
 
     // Scratch of one call.
-    struct hpl_work work;
-    void *memory;
     struct hpl_schedule schedule, mirror;
     struct hpl_plan scratch;
-    uint32_t *forecast;  // [ranks][experts]
-    int64_t *share;      // [holders] as the policy decided them; from a plan to its waves.
-    int64_t *rows;       // [layers][experts], or [ranks]
+    int64_t *order;      // [layers][experts] chunks that move, or [ranks] how many each owns
+    uint32_t *cursor;    // [ranks]
     int32_t *next_owner; // [layers][experts]
 };
 
@@ -120,22 +117,8 @@ void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *pl
 // Ends the job when the planner refused, which only our own fault can make it do.
 void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl_status status);
 
-// Sets to->holder to those of `plan`, and the owners where they are not among them.
-void hrt_plan_with_owners(struct hpl_plan *to, const struct hpl_plan *plan, const int32_t *owner);
-
-// Whether the policy can place a set of which nobody has rows.
-enum hpl_status hrt_plan_nothing(struct hrt_fssdp *fssdp, int set);
-
-// Places a layer of a periodic policy anew, by the forecast.
-void hrt_place_anew(struct hrt_fssdp *fssdp, int set, int64_t layer);
-
-// A plan in which every expert has its owner alone.
-void hrt_plan_of_owners(struct hpl_plan *plan, const int32_t *owner);
-
-void hrt_plan_copy(struct hpl_plan *to, const struct hpl_plan *from);
-
-// Counts of the layer's last iterations, rounded means; false: there are none.
-bool hrt_forecast(struct hrt_fssdp *fssdp, int set, int64_t layer);
+// Begins the episode of a set whose layers are there: [holders] of a layer, at most. False: no memory.
+bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders);
 
 // move.c: begins a schedule. `adds`: what arrives is added to gradients, in the schedule's order.
 struct hrt_moving {

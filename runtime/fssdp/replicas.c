@@ -10,7 +10,7 @@ static void start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move
     hrt_planned(fssdp, set, layer,
                 hpl_schedule_gather(&fssdp->topology, hrt_layer_owners(fssdp, set, layer),
                                     &moving->layer[layer].plan, moving->slots.segments,
-                                    &fssdp->schedule, &fssdp->work));
+                                    &fssdp->schedule, &moving->episode.work));
     if (adds) hpl_schedule_mirror(&fssdp->schedule, &fssdp->mirror);
     hrt_move_start(
         fssdp, &moving->move[kind],

@@ -9,77 +9,34 @@
 #include "kernels/bf16.h"
 #include "runtime/fssdp/moves.h"
 #include "runtime/params/tensor.h"
-#include "runtime/plan/reshard.h"
 
 // ---- new owners
-
-// What the iterations of the window sent to each expert, [layers][experts]. False: there were none.
-static bool sum_loads(struct hrt_fssdp *fssdp, int index) {
-    const struct hrt_moving_set *set = &fssdp->set[index];
-    const int64_t experts = set->set->experts;
-    for (int64_t layer = 0; layer < set->set->layers; layer++) {
-        if (!hrt_forecast(fssdp, index, layer)) return false;
-        for (int64_t e = 0; e < experts; e++) {
-            int64_t *rows = &fssdp->rows[layer * experts + e];
-            *rows = 0;
-            for (int r = 0; r < fssdp->comm->size; r++) *rows += fssdp->forecast[r * experts + e];
-        }
-    }
-    return true;
-}
-
-// Among the holders the one that owns fewest of the chunks so far.
-static int32_t new_owner(const struct hpl_plan *plan, int32_t expert, const int64_t *owned) {
-    int32_t best = plan->holder[plan->first[expert]];
-    for (int32_t k = plan->first[expert]; k < plan->first[expert + 1]; k++) {
-        if (owned[plan->holder[k]] < owned[best]) best = plan->holder[k];
-    }
-    return best;
-}
-
-static bool is_among(const struct hpl_plan *plan, int32_t expert, int32_t rank) {
-    for (int32_t k = plan->first[expert]; k < plan->first[expert + 1]; k++) {
-        if (plan->holder[k] == rank) return true;
-    }
-    return false;
-}
 
 // A periodic policy's new placement of every layer, and owners that are part of it.
 static void place_anew(struct hrt_fssdp *fssdp, int index, int32_t *next) {
     struct hrt_moving_set *set = &fssdp->set[index];
-    const int64_t experts = set->set->experts;
-    int64_t *owned = fssdp->rows; // By rank; the sums are not needed here.
+    int64_t *owned = fssdp->order;
     memset(owned, 0, (size_t)fssdp->comm->size * sizeof *owned);
-    for (int64_t layer = 0; layer < set->set->layers; layer++) {
-        hrt_place_anew(fssdp, index, layer);
-        for (int32_t e = 0; e < experts; e++) {
-            int32_t *owner = &next[layer * experts + e];
-            if (!is_among(&set->layer[layer].placed, e, *owner))
-                *owner = new_owner(&set->layer[layer].placed, e, owned);
-            owned[*owner]++;
-        }
+    for (int64_t at = 0; at < set->set->layers; at++) {
+        struct hpl_plan *placed = &set->layer[at].placed;
+        hrt_planned(fssdp, index, at, hpl_episode_place_anew(&set->episode, (int32_t)at, placed));
+        hpl_episode_follow(&set->episode, (int32_t)at, placed, owned,
+                           next + at * set->set->experts);
     }
 }
 
 // Writes the owners that a set is to have. False: they stay.
 static bool find_owners(struct hrt_fssdp *fssdp, int index, int32_t *next) {
-    const struct hrt_set *set = fssdp->set[index].set;
-    const int32_t *owner = fssdp->program->owners[index];
-    const int64_t chunks = set->layers * set->experts;
-    if (fssdp->policy->when == HPL_WHEN_PERIODIC) {
-        memcpy(next, owner, (size_t)chunks * sizeof *next);
-        if (fssdp->set[index].layer[0].seen == 0) return false;
+    struct hrt_moving_set *set = &fssdp->set[index];
+    const int64_t chunks = set->set->layers * set->set->experts;
+    if (fssdp->policy->when != HPL_WHEN_PERIODIC) {
+        hrt_planned(fssdp, index, 0, hpl_episode_spread(&set->episode, next));
+    } else if (set->layer[0].seen > 0) {
         place_anew(fssdp, index, next);
     } else {
-        if (!fssdp->policy->calibrates || !sum_loads(fssdp, index)) return false;
-        const int64_t overlap = fssdp->movement->overlap;
-        hrt_planned(fssdp, index, 0,
-                    hpl_reshard(&fssdp->topology, (int32_t)set->layers, (int32_t)set->experts,
-                                fssdp->rows,
-                                (int32_t)(overlap < set->experts ? overlap : set->experts), owner,
-                                next, &fssdp->work));
+        return false;
     }
-    return memcmp(next, owner, (size_t)chunks * sizeof *next) != 0;
+    return memcmp(next, fssdp->program->owners[index], (size_t)chunks * sizeof *next) != 0;
 }
 
 // ---- moving
@@ -143,7 +100,7 @@ static int64_t order_moves(const struct hrt_fssdp *fssdp, int index, const int32
     const struct hrt_set *set = fssdp->set[index].set;
     const int32_t *owner = fssdp->program->owners[index];
     const int64_t chunks = set->layers * set->experts;
-    uint32_t *cursor = fssdp->forecast; // [ranks]
+    uint32_t *cursor = fssdp->cursor;
     int64_t count = 0;
     memset(cursor, 0, (size_t)fssdp->comm->size * sizeof *cursor);
     for (int32_t first = 0; first < fssdp->comm->size; first++) {
@@ -197,12 +154,12 @@ static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
 static void move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *next) {
     struct way way = {.comm = fssdp->comm};
     int32_t *owner = fssdp->program->owners[index];
-    const int64_t count = order_moves(fssdp, index, next, fssdp->rows);
+    const int64_t count = order_moves(fssdp, index, next, fssdp->order);
     drop_gradients(fssdp, index);
     for (int64_t i = 0; i < count; i++)
-        move_chunk(fssdp, index, fssdp->rows[i], next[fssdp->rows[i]], &way);
+        move_chunk(fssdp, index, fssdp->order[i], next[fssdp->order[i]], &way);
     while (way.done < way.posted) finish_one(&way);
-    for (int64_t i = 0; i < count; i++) owner[fssdp->rows[i]] = next[fssdp->rows[i]];
+    for (int64_t i = 0; i < count; i++) owner[fssdp->order[i]] = next[fssdp->order[i]];
 }
 
 bool hrt_fssdp_end_step(struct hrt_fssdp *fssdp) {

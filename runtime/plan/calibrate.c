@@ -1,18 +1,10 @@
 // calibrate.c: the second half of the paper's section 4.2.
 #include "runtime/plan/calibrate.h"
 
+#include "runtime/plan/plan.h"
 #include "runtime/plan/share.h"
 #include "runtime/plan/tally.h"
 #include "runtime/plan/work.h"
-
-static enum hpl_status copy_plan(struct hpl_plan *to, const struct hpl_plan *from) {
-    const int32_t holders = from->first[from->experts];
-    if (to->capacity < holders) return HPL_NO_ROOM;
-    to->experts = from->experts;
-    for (int32_t e = 0; e <= from->experts; e++) to->first[e] = from->first[e];
-    for (int32_t k = 0; k < holders; k++) to->holder[k] = from->holder[k];
-    return HPL_OK;
-}
 
 // The largest device load under an even split, by routing every rank.
 static enum hpl_status even_level(const struct hpl_problem *problem, const struct hpl_plan *plan,
@@ -181,7 +173,7 @@ enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hp
     *work = before;
     if (status != HPL_OK) return status;
     weigh(&problem->costs, &added, always, result);
-    if (!result->taken) return copy_plan(plan, problem->present);
+    if (!result->taken) return hpl_plan_copy(plan, problem->present);
     for (int32_t k = 0; k < plan->first[plan->experts]; k++) share[k] = after[k];
     return HPL_OK;
 }

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "runtime/plan/bound.h"
-#include "runtime/plan/calibrate.h"
-#include "runtime/plan/reshard.h"
+#include "runtime/plan/episode.h"
+#include "runtime/plan/plan.h"
 #include "runtime/replay/replay.h"
 
 // Everything a run allocates, once.
@@ -14,17 +14,18 @@ struct run {
     const struct loads *loads;
     const struct setting *setting;
     const struct hpl_policy *policy;
-    int32_t *owner, *owners, *next; // Of a layer; [layers][experts] of all, and after re-sharding.
-    int64_t *layer_rows;            // [layers][experts]
-    uint32_t *forecast, *exact;     // [devices][experts]
-    uint32_t *sum;                  // [devices][experts], while a forecast is averaged
-    struct hpl_plan plan, before;   // The plan, and what it was before calibration.
-    struct hpl_plan *layers;        // layers[l]: the present placement of a periodic policy.
-    int64_t *share;
-    uint32_t *quota; // [holders]
-    int64_t *load;   // [devices]
-    void *memory;
-    size_t memory_bytes;
+    struct hpl_episode episode;
+    uint32_t end;           // Microbatches that the forecast knows, all counted from the beginning.
+    uint32_t *past;         // [window][devices][experts] counts of some of them,
+    int64_t *known;         // [window] and of which: (microbatch, layer); -1: none.
+    int32_t *owners, *next; // [layers][experts], and after re-sharding.
+    const int32_t *owner;   // Of the layer at hand.
+    uint32_t *exact;        // [devices][experts]
+    struct hpl_plan plan, before; // The plan, and what it was before calibration.
+    struct hpl_plan *layers;      // layers[l]: the present placement of a periodic policy.
+    uint32_t *quota;              // [holders]
+    int64_t *load;                // [devices]
+    void *memory;                 // The episode's.
 };
 
 static int64_t now_ns(void) {
@@ -55,69 +56,96 @@ static void end_run(struct run *run) {
     free(run->layers);
     free(run->owners);
     free(run->next);
-    free(run->layer_rows);
-    free(run->forecast);
+    free(run->past);
+    free(run->known);
     free(run->exact);
-    free(run->sum);
-    free(run->share);
     free(run->quota);
     free(run->load);
     free(run->memory);
+}
+
+// What a layer's experts got `back` microbatches before the end of what the forecast knows.
+static const uint32_t *counts(void *context, int32_t layer, int32_t back) {
+    struct run *run = context;
+    const struct loads *loads = run->loads;
+    if ((uint32_t)back > run->end) return NULL;
+    const uint32_t time = run->end - (uint32_t)back, slot = time % run->setting->window;
+    uint32_t *rows = run->past + (size_t)slot * loads->devices * loads->experts;
+    const int64_t wanted = (int64_t)time * loads->layers + layer;
+    if (run->known[slot] != wanted)
+        loads_step(loads, time / loads->microbatches, (uint32_t)layer, time % loads->microbatches,
+                   rows);
+    run->known[slot] = wanted;
+    return rows;
+}
+
+// Before the gate what balance does not need is left to calibration, and so are slots; behind it, where
+// chunks are waited for, only balance may ask for some.
+static void set_terms(struct run *run) {
+    const struct setting *setting = run->setting;
+    struct hpl_terms plan = {setting->budget, setting->costs}, late = plan;
+    if (hpl_episode_calibrates(&run->episode)) {
+        plan.budget.replica_rows = INT32_MAX;
+        plan.budget.slots -= (int32_t)setting->reserve;
+        if (plan.budget.slots < 0) plan.budget.slots = 0;
+    }
+    late.budget.replica_rows = late.budget.import_rows = INT32_MAX;
+    for (int other = 0; other < 2; other++) {
+        run->episode.plan[other] = plan;
+        run->episode.late[other] = late;
+    }
+}
+
+static bool begin_episode(struct run *run, int32_t holders) {
+    const struct setting *setting = run->setting;
+    run->episode = (struct hpl_episode){
+        .topology = &setting->topology,
+        .policy = run->policy,
+        .split = setting->dispatch < 0 ? run->policy->split : (enum hpl_split)setting->dispatch,
+        .calibrates = !setting->calibrate         ? HPL_CALIBRATES_NEVER
+                      : setting->calibrate_always ? HPL_CALIBRATES_ALWAYS
+                                                  : HPL_CALIBRATES_WORTH,
+        .layers = (int32_t)run->loads->layers,
+        .experts = (int32_t)run->loads->experts,
+        .window = (int32_t)setting->window,
+        .counts = counts,
+        .context = run,
+        .owner = run->owners,
+    };
+    set_terms(run);
+    const size_t bytes = hpl_episode_bytes(&run->episode, holders);
+    run->memory = malloc(bytes);
+    const struct hpl_work work = {run->memory, (unsigned char *)run->memory + bytes};
+    return run->memory && hpl_episode_begin(&run->episode, work, holders) == HPL_OK;
 }
 
 // Even sharding: expert e with device e * D / E, or with more devices than experts on every D/E-th.
 static bool begin_run(struct run *run) {
     const int32_t experts = (int32_t)run->loads->experts;
     const int32_t devices = run->setting->topology.devices;
-    const size_t cells = (size_t)experts * (size_t)devices;
+    const size_t cells = (size_t)experts * (size_t)devices, window = run->setting->window;
     const int32_t holders = experts * devices; // fsdp holds everything everywhere.
-    const int32_t nodes = run->setting->topology.nodes, layers = (int32_t)run->loads->layers;
-    const size_t chunks = (size_t)layers * (size_t)experts;
-    run->memory_bytes = hpl_work_bytes(experts, devices, nodes, holders) +
-                        hpl_reshard_work_bytes(layers, experts, devices, nodes);
+    const size_t chunks = (size_t)run->loads->layers * (size_t)experts;
     run->owners = malloc(chunks * sizeof *run->owners);
     run->next = malloc(chunks * sizeof *run->next);
-    run->layer_rows = malloc(chunks * sizeof *run->layer_rows);
-    run->forecast = malloc(cells * sizeof *run->forecast);
+    run->past = malloc(window * cells * sizeof *run->past);
+    run->known = malloc(window * sizeof *run->known);
     run->exact = malloc(cells * sizeof *run->exact);
-    run->sum = malloc(cells * sizeof *run->sum);
-    run->share = malloc((size_t)holders * sizeof *run->share);
     run->quota = malloc((size_t)holders * sizeof *run->quota);
     run->load = malloc((size_t)devices * sizeof *run->load);
-    run->memory = malloc(run->memory_bytes);
     run->layers = calloc(run->loads->layers, sizeof *run->layers);
-    bool taken = run->owners && run->next && run->layer_rows && run->forecast && run->exact &&
-                 run->sum && run->share && run->quota && run->load && run->memory && run->layers &&
-                 take_plan(&run->plan, experts, holders) &&
+    bool taken = run->owners && run->next && run->past && run->known && run->exact && run->quota &&
+                 run->load && run->layers && take_plan(&run->plan, experts, holders) &&
                  take_plan(&run->before, experts, holders);
     for (size_t i = 0; taken && i < chunks; i++) {
         run->owners[i] = (int32_t)((int64_t)(i % (size_t)experts) * devices / experts);
     }
-    run->owner = run->owners;
+    for (size_t i = 0; taken && i < window; i++) run->known[i] = -1;
     for (uint32_t l = 0; taken && l < run->loads->layers; l++) {
-        struct hpl_plan *present = &run->layers[l];
-        taken = take_plan(present, experts, holders);
-        for (int32_t e = 0; taken && e < experts; e++) {
-            present->holder[e] = run->owner[e];
-            present->first[e + 1] = e + 1;
-        }
+        taken = take_plan(&run->layers[l], experts, holders) &&
+                hpl_plan_of_owners(&run->layers[l], experts, run->owners) == HPL_OK;
     }
-    return taken;
-}
-
-// The mean, rounded to nearest, of the window of microbatches that ends before `end`, all
-// microbatches counted from the beginning.
-static void average(struct run *run, uint32_t layer, uint32_t end) {
-    const uint32_t per = run->loads->microbatches;
-    const uint32_t begin = end > run->setting->window ? end - run->setting->window : 0;
-    const size_t cells = (size_t)run->loads->devices * run->loads->experts;
-    memset(run->sum, 0, cells * sizeof *run->sum);
-    for (uint32_t at = begin; at < end; at++) {
-        loads_step(run->loads, at / per, layer, at % per, run->forecast);
-        for (size_t i = 0; i < cells; i++) run->sum[i] += run->forecast[i];
-    }
-    const uint32_t count = end - begin;
-    for (size_t i = 0; i < cells; i++) run->forecast[i] = (run->sum[i] + count / 2) / count;
+    return taken && begin_episode(run, holders);
 }
 
 // Where the forecast's window for a layer-step ends: before it, or after the last microbatch of an
@@ -130,40 +158,21 @@ static uint32_t forecast_end(const struct run *run, uint32_t iteration, uint32_t
 
 // False when there is no forecast. The first microbatch of a stored iteration has none of age 0:
 // what was stored before it lies many steps back.
-static bool form_forecast(struct run *run, uint32_t iteration, uint32_t layer,
-                          uint32_t microbatch) {
-    const uint32_t end = forecast_end(run, iteration, microbatch);
-    if (end == 0 || (run->setting->forecast_age == 0 && microbatch == 0)) return false;
-    average(run, layer, end);
-    return true;
+static bool find_forecast(struct run *run, uint32_t iteration, uint32_t microbatch) {
+    run->end = forecast_end(run, iteration, microbatch);
+    return run->end > 0 && (run->setting->forecast_age > 0 || microbatch > 0);
 }
 
-static enum hpl_split split_of(const struct run *run) {
-    return run->setting->dispatch < 0 ? run->policy->split : (enum hpl_split)run->setting->dispatch;
-}
-
-static bool calibrates(const struct run *run) {
-    return run->setting->calibrate && run->policy->calibrates;
-}
-
-static enum hpl_status route(struct run *run, const struct hpl_loads *exact, int32_t rank,
-                             struct hpl_work *work) {
-    const enum hpl_split split = split_of(run);
-    const struct hpl_topology *topology = &run->setting->topology;
-    if (split == HPL_SPLIT_QUOTA || split == HPL_SPLIT_PLANNED) {
-        return hpl_route(topology, &run->plan, exact, run->share, rank, run->quota, work);
-    }
-    hpl_route_even(topology, &run->plan, exact, hpl_split_even(split), rank, run->quota);
-    return HPL_OK;
+static enum hpl_status route(struct run *run, int32_t rank) {
+    return hpl_episode_route(&run->episode, run->exact, &run->plan, rank, run->quota);
 }
 
 // Routes every rank and counts where rows go.
-static enum hpl_status measure(struct run *run, const struct hpl_loads *exact,
-                               struct sample *sample, struct hpl_work *work) {
+static enum hpl_status measure(struct run *run, struct sample *sample) {
     const struct hpl_topology *topology = &run->setting->topology;
     memset(run->load, 0, (size_t)topology->devices * sizeof *run->load);
     for (int32_t rank = 0; rank < topology->devices; rank++) {
-        const enum hpl_status status = route(run, exact, rank, work);
+        const enum hpl_status status = route(run, rank);
         if (status != HPL_OK) return status;
         for (int32_t k = 0; k < run->plan.first[run->plan.experts]; k++) {
             const int32_t d = run->plan.holder[k];
@@ -218,105 +227,53 @@ static void count_movement(const struct run *run, struct sample *sample) {
         run->setting->budget.chunk_bytes * (received + (1 + STATE_FACTOR) * sample->states);
 }
 
-// Plans again on the exact counts, from the plan made before the gate.
-static enum hpl_status calibrate(struct run *run, struct hpl_problem problem,
-                                 const struct hpl_loads *exact, struct sample *sample,
-                                 struct hpl_work *work) {
-    const struct hpl_plan first = run->plan;
-    run->plan = run->before;
-    run->before = first;
-    problem.present = &run->before;
-    problem.loads = exact;
-    problem.budget = run->setting->budget;
-    problem.budget.replica_rows = INT32_MAX; // Exposed: only what balance asks for.
-    problem.budget.import_rows = INT32_MAX;
-    struct hpl_calibration result;
-    const enum hpl_status status =
-        hpl_calibrate(&problem, run->policy, split_of(run), run->setting->calibrate_always,
-                      &run->plan, run->share, &result, work);
-    if (status == HPL_OK && result.taken) sample->exposed = result.added;
-    return status;
-}
-
-static void copy_plan(struct hpl_plan *to, const struct hpl_plan *from) {
-    const int32_t holders = from->first[from->experts];
-    memcpy(to->first, from->first, ((size_t)from->experts + 1) * sizeof *to->first);
-    memcpy(to->holder, from->holder, (size_t)holders * sizeof *to->holder);
-}
-
-static bool holds(const struct hpl_plan *plan, int32_t expert, int32_t device) {
-    for (int32_t k = plan->first[expert]; k < plan->first[expert + 1]; k++) {
-        if (plan->holder[k] == device) return true;
-    }
-    return false;
-}
-
 // A periodic policy keeps its placement, and changes it every so often; what is new then arrives
 // with its states.
-static enum hpl_status place_periodic(struct run *run, struct hpl_problem *problem,
-                                      struct sample *sample, struct hpl_work *work) {
+static enum hpl_status place_periodic(struct run *run, struct sample *sample) {
     struct hpl_plan *present = &run->layers[sample->layer];
     const uint32_t time = sample->iteration * run->loads->microbatches + sample->microbatch;
     const uint32_t first =
         run->setting->forecast_age > 0 ? run->setting->forecast_age * run->loads->microbatches : 1;
+    enum hpl_status status = HPL_OK;
     if ((time - first) % run->setting->period == 0) {
-        problem->present = present;
-        const enum hpl_status status =
-            hpl_place(run->policy, problem, &run->plan, run->share, work);
-        if (status != HPL_OK) return status;
-        for (int32_t e = 0; e < run->plan.experts; e++) {
-            for (int32_t k = run->plan.first[e]; k < run->plan.first[e + 1]; k++) {
-                sample->states += !holds(present, e, run->plan.holder[k]);
-            }
+        status = hpl_plan_copy(&run->before, present);
+        if (status == HPL_OK)
+            status = hpl_episode_place_anew(&run->episode, (int32_t)sample->layer, present);
+        for (int32_t e = 0; status == HPL_OK && e < present->experts; e++) {
+            for (int32_t k = present->first[e]; k < present->first[e + 1]; k++)
+                sample->states += !hpl_plan_holds(&run->before, e, present->holder[k]);
         }
-        copy_plan(present, &run->plan);
     }
-    copy_plan(&run->plan, present);
-    return HPL_OK;
+    return status == HPL_OK ? hpl_plan_copy(&run->plan, present) : status;
 }
 
 // The plan of one layer-step and its shares: what is timed.
-static enum hpl_status make_plan(struct run *run, const struct hpl_loads *forecast,
-                                 const struct hpl_loads *exact, struct sample *sample,
-                                 struct hpl_work *work) {
-    const struct setting *setting = run->setting;
-    const struct hpl_policy *policy = run->policy;
-    struct hpl_problem problem = {
-        .topology = &setting->topology,
-        .experts = exact->experts,
-        .owner = run->owner,
-        .loads = policy->when == HPL_WHEN_EXACT ? exact : forecast,
-        .budget = setting->budget,
-        .costs = setting->costs,
-    };
-    // What balance does not need before the gate is left to calibration.
-    if (calibrates(run)) {
-        problem.budget.replica_rows = INT32_MAX;
-        problem.budget.slots -= (int32_t)setting->reserve;
-        if (problem.budget.slots < 0) problem.budget.slots = 0;
+static enum hpl_status make_plan(struct run *run, struct sample *sample) {
+    struct hpl_episode *episode = &run->episode;
+    const int32_t layer = (int32_t)sample->layer;
+    enum hpl_status status = run->policy->when == HPL_WHEN_PERIODIC
+                                 ? place_periodic(run, sample)
+                                 : hpl_episode_plan(episode, layer, run->exact, &run->plan);
+    if (status == HPL_OK && hpl_episode_calibrates(episode)) {
+        struct hpl_calibration result;
+        status = hpl_plan_copy(&run->before, &run->plan);
+        if (status == HPL_OK)
+            status = hpl_episode_calibrate(episode, layer, run->exact, &run->plan, &result);
+        if (status == HPL_OK && result.taken) sample->exposed = result.added;
     }
-    enum hpl_status status = policy->when == HPL_WHEN_PERIODIC
-                                 ? place_periodic(run, &problem, sample, work)
-                                 : hpl_place(policy, &problem, &run->plan, run->share, work);
-    if (status == HPL_OK && calibrates(run)) {
-        status = calibrate(run, problem, exact, sample, work);
-    } else if (status == HPL_OK && split_of(run) == HPL_SPLIT_QUOTA) {
-        struct hpl_level level;
-        status = hpl_share(&setting->topology, &run->plan, exact, setting->budget.slack, run->share,
-                           &level, work);
-    }
-    return status == HPL_OK ? route(run, exact, 0, work) : status;
+    if (status == HPL_OK) status = hpl_episode_divide(episode, layer, run->exact, &run->plan);
+    return status == HPL_OK ? route(run, 0) : status;
 }
 
 // The lower bounds for the budget, over all plans that add to the sharding; with calibration, over
 // all that add to the plan made before the gate.
-static enum hpl_status find_bound(const struct run *run, const struct hpl_loads *exact,
-                                  struct sample *sample, struct hpl_work *work) {
+static enum hpl_status find_bound(struct run *run, const struct hpl_loads *exact,
+                                  struct sample *sample) {
     const struct hpl_problem problem = {
         .topology = &run->setting->topology,
         .experts = exact->experts,
         .owner = run->owner,
-        .present = calibrates(run) ? &run->before : NULL,
+        .present = hpl_episode_calibrates(&run->episode) ? &run->before : NULL,
         .loads = exact,
         .budget = run->setting->budget,
     };
@@ -325,7 +282,7 @@ static enum hpl_status find_bound(const struct run *run, const struct hpl_loads 
     struct hpl_bound bound = {0};
     const double mean = (double)sample->rows / (double)speed;
     const int64_t level = (int64_t)(sample->imbalance * mean * 1000) + 1;
-    const enum hpl_status status = hpl_bound(&problem, level, &bound, work);
+    const enum hpl_status status = hpl_bound(&problem, level, &bound, &run->episode.work);
     sample->bound = sample->rows ? (double)bound.load / 1000 / mean : 1;
     if (sample->bound < 1) sample->bound = 1; // Rounded down to a thousandth of a row.
     sample->cross_bound = bound.cross;
@@ -334,13 +291,13 @@ static enum hpl_status find_bound(const struct run *run, const struct hpl_loads 
 
 // Prints the step if it is the one that was asked for.
 static enum hpl_status print(struct run *run, const struct hpl_loads *exact,
-                             const struct sample *sample, struct hpl_work *work) {
+                             const struct sample *sample) {
     const struct setting *setting = run->setting;
     if (!setting->prints || sample->iteration != setting->print_iteration ||
         sample->layer != setting->print_layer || sample->microbatch != setting->print_microbatch) {
         return HPL_OK;
     }
-    const enum hpl_status status = route(run, exact, 0, work);
+    const enum hpl_status status = route(run, 0);
     if (status != HPL_OK) return status;
     const struct printed printed = {.topology = &setting->topology,
                                     .owner = run->owner,
@@ -349,15 +306,13 @@ static enum hpl_status print(struct run *run, const struct hpl_loads *exact,
                                     .rows = run->quota};
     printf("# policy %s, iteration %u, layer %u, microbatch %u\n", run->policy->name,
            sample->iteration, sample->layer, sample->microbatch);
-    return print_step(stdout, &printed, work) ? HPL_OK : HPL_NO_ROOM;
+    return print_step(stdout, &printed, &run->episode.work) ? HPL_OK : HPL_NO_ROOM;
 }
 
 static enum hpl_status step(struct run *run, struct sample *sample) {
     const int32_t experts = (int32_t)run->loads->experts;
     const int32_t devices = run->setting->topology.devices;
-    const struct hpl_loads forecast = {devices, experts, run->forecast};
     const struct hpl_loads exact = {devices, experts, run->exact};
-    struct hpl_work work = {run->memory, (unsigned char *)run->memory + run->memory_bytes};
     loads_step(run->loads, sample->iteration, sample->layer, sample->microbatch, run->exact);
 
     const struct hpl_problem problem = {.topology = &run->setting->topology,
@@ -367,40 +322,27 @@ static enum hpl_status step(struct run *run, struct sample *sample) {
                                         .budget = run->setting->budget};
     if (hpl_problem_check(&problem) != HPL_OK) return HPL_BAD_ARGUMENT;
     const int64_t begin = now_ns();
-    enum hpl_status status = make_plan(run, &forecast, &exact, sample, &work);
+    enum hpl_status status = make_plan(run, sample);
     sample->plan_ns = now_ns() - begin;
-    if (status == HPL_OK) status = measure(run, &exact, sample, &work);
+    if (status == HPL_OK) status = measure(run, sample);
     if (status == HPL_OK) count_movement(run, sample);
-    if (status == HPL_OK) status = print(run, &exact, sample, &work);
-    if (status == HPL_OK) status = find_bound(run, &exact, sample, &work);
+    if (status == HPL_OK) status = print(run, &exact, sample);
+    if (status == HPL_OK) status = find_bound(run, &exact, sample);
     return status;
 }
 
-// Algorithm 2 on the forecast of all layers, every so many microbatches. Sets `states` to how many
+// New owners by the forecast of all layers, every so many microbatches. Sets `states` to how many
 // chunks move with their states.
 static enum hpl_status reshard(struct run *run, uint32_t iteration, uint32_t microbatch,
                                int64_t *states) {
     const struct setting *setting = run->setting;
     const uint32_t time = iteration * run->loads->microbatches + microbatch;
-    const int32_t layers = (int32_t)run->loads->layers, experts = (int32_t)run->loads->experts;
+    const size_t chunks = (size_t)run->loads->layers * run->loads->experts;
     *states = 0;
-    const uint32_t end = forecast_end(run, iteration, microbatch);
-    if (setting->reshard == 0 || end == 0 || time % setting->reshard != 0) return HPL_OK;
-    for (int32_t l = 0; l < layers; l++) {
-        average(run, (uint32_t)l, end);
-        for (int32_t e = 0; e < experts; e++) {
-            int64_t *sum = &run->layer_rows[l * experts + e];
-            *sum = 0;
-            for (uint32_t d = 0; d < run->loads->devices; d++) {
-                *sum += run->forecast[d * (uint32_t)experts + (uint32_t)e];
-            }
-        }
-    }
-    struct hpl_work work = {run->memory, (unsigned char *)run->memory + run->memory_bytes};
-    const enum hpl_status status =
-        hpl_reshard(&setting->topology, layers, experts, run->layer_rows, setting->budget.entries,
-                    run->owners, run->next, &work);
-    for (int32_t i = 0; status == HPL_OK && i < layers * experts; i++) {
+    run->end = forecast_end(run, iteration, microbatch);
+    if (setting->reshard == 0 || run->end == 0 || time % setting->reshard != 0) return HPL_OK;
+    const enum hpl_status status = hpl_episode_spread(&run->episode, run->next);
+    for (size_t i = 0; status == HPL_OK && i < chunks; i++) {
         *states += run->owners[i] != run->next[i];
         run->owners[i] = run->next[i];
     }
@@ -425,7 +367,7 @@ static bool run_all(struct run *run, struct series *series) {
             if (status != HPL_OK) return fail(run, i, status);
             for (uint32_t l = 0; l < loads->layers; l++) {
                 run->owner = run->owners + (size_t)l * loads->experts;
-                if (!form_forecast(run, i, l, m)) continue;
+                if (!find_forecast(run, i, m)) continue;
                 struct sample *sample = &series->samples[series->count++];
                 *sample = (struct sample){.iteration = i, .layer = l, .microbatch = m};
                 sample->states = states; // Of a re-sharding since the last sample.

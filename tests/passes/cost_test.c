@@ -81,7 +81,9 @@ static struct hec_phases simulate(struct scene *s, const char *policy, int64_t s
                                   int64_t entries) {
     const struct hec_choice choice = {
         .policy = hpl_policy_find(policy), .overlap = entries, .slots = slots, .window = 3};
+    const struct hec_prices prices = hec_prices_of(&machine, &s->cost, 1);
     struct hec_phases phases;
+    s->scene.prices = &prices;
     assert_true(hec_simulate(&s->scene, &choice, &phases));
     return phases;
 }
@@ -175,11 +177,39 @@ static void test_waves(void **state) {
     loads_free(&s.loads);
 }
 
+// What is placed for many iterations grows old, and owners move with it: balance is worse, and an expert
+// with one holder is never gathered.
+static void test_placement_grows_old(void **state) {
+    (void)state;
+    struct scene s;
+    begin(&s, 1.2);
+    for (uint32_t i = 0; i < 6; i++) { // Another expert is popular in every iteration.
+        uint16_t *rows = s.loads.rows + (size_t)i * 2 * NODES * DEVICES * EXPERTS;
+        for (int32_t k = 0; k < 2 * NODES * DEVICES * EXPERTS; k++)
+            rows[k] = k % EXPERTS == (int32_t)i / 2 ? 800 : 10;
+    }
+    struct hec_choice choice = {.policy = hpl_policy_find("eplb"), .slots = 2, .window = 1};
+    const struct hec_prices prices = hec_prices_of(&machine, &s.cost, 1);
+    struct hec_phases never, always, rarely;
+    s.scene.prices = &prices;
+    assert_true(hec_simulate(&s.scene, &choice, &never));
+    assert_true(never.replicas == 0 && never.gather_us == 0);
+    choice.reshard_every = 1;
+    assert_true(hec_simulate(&s.scene, &choice, &always));
+    choice.reshard_every = 8;
+    assert_true(hec_simulate(&s.scene, &choice, &rarely));
+    assert_true(always.imbalance < 0.9 * rarely.imbalance);
+    choice.policy = hpl_policy_find("smartmoe");
+    assert_true(hec_simulate(&s.scene, &choice, &rarely));
+    assert_true(rarely.gather_us == 0);
+    loads_free(&s.loads);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transfer), cmocka_unit_test(test_balanced),
         cmocka_unit_test(test_replicas), cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_waves),
+        cmocka_unit_test(test_waves),    cmocka_unit_test(test_placement_grows_old),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

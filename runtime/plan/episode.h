@@ -1,0 +1,132 @@
+// episode.h: a policy over iterations. From counts to a forecast, to a plan, to a larger one behind the
+// gate, to quotas; and now and then to new owners. Programs, the compiler's cost model and
+// hecate-replay run policies through it alone: they differ in where counts come from, and in what they
+// do with plans.
+//
+// Pure: numbers in, numbers out. Whoever runs the same episode on the same counts gets the same plans.
+#ifndef HECATE_RUNTIME_PLAN_EPISODE_H
+#define HECATE_RUNTIME_PLAN_EPISODE_H
+
+#include "runtime/plan/calibrate.h"
+#include "runtime/plan/policy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum hpl_calibrates { HPL_CALIBRATES_NEVER, HPL_CALIBRATES_WORTH, HPL_CALIBRATES_ALWAYS };
+
+// What a policy may spend, and what things cost.
+struct hpl_terms {
+    struct hpl_budget budget;
+    struct hpl_costs costs;
+};
+
+// The same in the words of a program.
+struct hpl_stakes {
+    int64_t slots, entries;            // m and t; more than there are experts: as many.
+    int64_t chunk_bytes, window_bytes; // As in the budget.
+    int64_t param_bytes, grad_bytes;   // Of a chunk as they travel.
+    int64_t row_bytes;
+    // Entries that computation hides: in the first layer, which has attention alone before it, and in
+    // others.
+    int64_t gather_hidden[2], reduce_hidden[2];
+    struct hpl_costs costs;
+};
+
+// Counts that `layer` had `back` iterations ago, 1: in the last one; [devices][experts], valid until the
+// next call. NULL: there are none as old.
+typedef const uint32_t *hpl_counts_fn(void *context, int32_t layer, int32_t back);
+
+struct hpl_episode {
+    // Given by the caller; pointers are borrowed.
+    const struct hpl_topology *topology;
+    const struct hpl_policy *policy;
+    enum hpl_split split;
+    enum hpl_calibrates calibrates; // Where the policy can.
+    int32_t layers, experts;
+    int32_t window;           // Iterations whose mean is the forecast.
+    struct hpl_terms plan[2]; // Before the gate: of the first layer, of others.
+    struct hpl_terms late[2]; // Behind it.
+    hpl_counts_fn *counts;
+    void *context;
+    const uint32_t
+        *given; // [layers][devices][experts] the first iteration's forecast; NULL: it has none.
+    const int32_t *owner; // [layers][experts] who owns the chunks now.
+
+    // Its own.
+    int32_t *began; // [layers][experts] owners at the beginning: where periodic policies start from
+    uint32_t *forecast; // [devices][experts]
+    uint64_t *sum;      // [devices][experts]
+    int64_t *share; // [holders] rows of each holder of the plan at hand, where the split has shares
+    int64_t *rows;  // [layers][experts]
+    struct hpl_plan spare;
+    int32_t shared;       // The layer whose shares calibration has found; -1: none.
+    struct hpl_work work; // For any function of the planner, between calls.
+};
+
+// Bytes that hpl_episode_begin takes. `holders`: of one layer, at most.
+size_t hpl_episode_bytes(const struct hpl_episode *episode, int32_t holders);
+
+// Takes the episode's own arrays, for good. Topology, sizes, policy and owners are set. HPL_NO_ROOM.
+enum hpl_status hpl_episode_begin(struct hpl_episode *episode, struct hpl_work memory,
+                                  int32_t holders);
+
+// How rows are split: our own policies by exact quotas, or evenly where that is wanted; others in their
+// way.
+enum hpl_split hpl_episode_split(const struct hpl_policy *policy, bool even);
+
+// Sets the terms of an episode whose policy and `calibrates` are set. Before the gate a replica that
+// balance does not need has to pay by rows, or is left to calibration.
+void hpl_episode_terms(struct hpl_episode *episode, const struct hpl_stakes *stakes);
+
+// Whether plans grow behind the gate.
+bool hpl_episode_calibrates(const struct hpl_episode *episode);
+
+// Sets episode->forecast: the mean of the last counts, rounded to the nearest; where there are none the
+// given ones, or zeros. False: zeros.
+bool hpl_episode_forecast(struct hpl_episode *episode, int32_t layer);
+
+// Makes the layer's plan: from the forecast, owners alone where there is none, or from `exact`
+// [devices][experts] with policies that plan behind the gate; others may get NULL. What is placed for
+// many iterations stays as it is. Errors as hpl_place.
+enum hpl_status hpl_episode_plan(struct hpl_episode *episode, int32_t layer, const uint32_t *exact,
+                                 struct hpl_plan *placed);
+
+// Adds replicas to the layer's plan where exact counts say that it pays. `result` says what was weighed;
+// all 0 where nothing calibrates. Errors as hpl_calibrate.
+enum hpl_status hpl_episode_calibrate(struct hpl_episode *episode, int32_t layer,
+                                      const uint32_t *exact, struct hpl_plan *placed,
+                                      struct hpl_calibration *result);
+
+// Prepares hpl_episode_route of the layer's plan: the shares of its holders. Errors as hpl_share.
+enum hpl_status hpl_episode_divide(struct hpl_episode *episode, int32_t layer,
+                                   const uint32_t *exact, const struct hpl_plan *placed);
+
+// The rows of `rank` that go to each holder of the plan, after hpl_episode_divide of it. Errors as
+// hpl_route.
+enum hpl_status hpl_episode_route(struct hpl_episode *episode, const uint32_t *exact,
+                                  const struct hpl_plan *placed, int32_t rank, uint32_t *rows);
+
+// ---- between steps
+
+// Places a layer of a periodic policy anew, from what it is and the forecast. Errors as hpl_place.
+enum hpl_status hpl_episode_place_anew(struct hpl_episode *episode, int32_t layer,
+                                       struct hpl_plan *placed);
+
+// The owners of a layer placed anew: as they were where they hold their expert still, else that holder
+// which owns fewest chunks. `owned` [devices] counts them, from layer to layer; next [experts].
+void hpl_episode_follow(const struct hpl_episode *episode, int32_t layer,
+                        const struct hpl_plan *placed, int64_t *owned, int32_t *next);
+
+// New owners of all layers after the forecasts, with policies of ours; `next` [layers][experts] are those
+// of now with others, or where a layer has no forecast. Errors as hpl_reshard.
+enum hpl_status hpl_episode_spread(struct hpl_episode *episode, int32_t *next);
+
+// Whether the policy can place a layer of which nobody has rows. Errors as hpl_problem_check, hpl_place.
+enum hpl_status hpl_episode_try(struct hpl_episode *episode);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
