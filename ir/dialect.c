@@ -120,13 +120,13 @@ static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
     mlirDiagnosticPrint(diagnostic, append, out);
     fclose(out);
 
-    struct hec_place place;
+    struct hec_location location;
     char file[4096] = "";
-    if (hec_loc_place(mlirDiagnosticGetLocation(diagnostic), &place)) {
-        snprintf(file, sizeof file, "%.*s", (int)place.file.length, place.file.data);
+    if (hec_loc_resolve(mlirDiagnosticGetLocation(diagnostic), &location)) {
+        snprintf(file, sizeof file, "%.*s", (int)location.file.length, location.file.data);
     }
-    to->report(to->user, file, place.line, place.column, mlirDiagnosticGetSeverity(diagnostic),
-               text);
+    to->report(to->user, file, location.line, location.column,
+               mlirDiagnosticGetSeverity(diagnostic), text);
     free(text);
     for (intptr_t i = 0; i < mlirDiagnosticGetNumNotes(diagnostic); i++) {
         on_diagnostic(mlirDiagnosticGetNote(diagnostic, i), user);

@@ -112,7 +112,7 @@ static bool read_home(MlirStringRef text, struct hec_home *home) {
 
 // ---- homes of values
 
-// The list that holds the home of `value`, and its place there.
+// The list that holds the home of `value`, and its position there.
 static MlirAttribute list_of(MlirValue value, const char *key, int *index) {
     if (mlirValueIsAOpResult(value)) {
         *index = (int)mlirOpResultGetResultNumber(value);

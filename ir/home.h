@@ -45,7 +45,7 @@ bool hec_home_equal(const struct hec_home *a, const struct hec_home *b);
 
 // Checks `home`, `argument_home` and `adds` of `op`, where it has them: one for each value, each readable,
 // in a symbol that exists, with a row where the symbol has rows. Reports the first fault. Whether the
-// bytes exist, and hold what is read, is proven by passes/place/prove.c.
+// bytes exist, and hold what is read, is proven by passes/homes/prove.c.
 bool hec_home_verify(MlirOperation op);
 
 #endif

@@ -173,11 +173,11 @@ MlirStringRef hec_value_name(MlirValue value);
 MlirLocation hec_value_location(MlirValue v);
 // Where a location points: the innermost file:line:col. False when it has no file. Locations are for
 // people: nothing that a program computes may depend on them.
-struct hec_place {
+struct hec_location {
     MlirStringRef file;
     unsigned line, column;
 };
-bool hec_loc_place(MlirLocation at, struct hec_place *place);
+bool hec_loc_resolve(MlirLocation at, struct hec_location *location);
 
 // ---- units: the calls an operation came from (unit.c)
 

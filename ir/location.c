@@ -61,13 +61,13 @@ void hec_builder_for_value(struct hec_builder *b, MlirValue v) {
     b->unit = made.ptr ? hec_unit_of(made) : (MlirAttribute){0};
 }
 
-bool hec_loc_place(MlirLocation at, struct hec_place *place) {
-    *place = (struct hec_place){0};
+bool hec_loc_resolve(MlirLocation at, struct hec_location *location) {
+    *location = (struct hec_location){0};
     at = hec_loc_strip(at);
     while (mlirLocationIsACallSite(at)) at = hec_loc_strip(mlirLocationCallSiteGetCallee(at));
     if (!mlirLocationIsAFileLineColRange(at)) return false;
-    place->file = mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(at));
-    place->line = (unsigned)mlirLocationFileLineColRangeGetStartLine(at);
-    place->column = (unsigned)mlirLocationFileLineColRangeGetStartColumn(at);
+    location->file = mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(at));
+    location->line = (unsigned)mlirLocationFileLineColRangeGetStartLine(at);
+    location->column = (unsigned)mlirLocationFileLineColRangeGetStartColumn(at);
     return true;
 }

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/homes/homes.h"
 #include "passes/pipeline.h"
-#include "passes/place/place.h"
 #include "passes/rewrite.h"
 
 enum { SHOWN_MAX = 24, TEXT_MAX = 96 };
@@ -66,7 +66,7 @@ static void print_table(struct table *table, int64_t whole, FILE *out) {
 
 // ---- the placed module, read back
 
-static bool read_placement(struct hec_placement *p, MlirOperation module) {
+static bool read_placement(struct hec_homes *p, MlirOperation module) {
     if (!hec_has_attr(module, "hecate.arena_bytes") ||
         !hec_has_attr(module, "hecate.param_elements")) {
         hec_ir_error(module, "has no homes: place-buffers did not run");
@@ -77,30 +77,30 @@ static bool read_placement(struct hec_placement *p, MlirOperation module) {
     hec_live_find(&p->live, &p->arena, module);
     p->placed = hec_arena_alloc(&p->arena, (size_t)p->live.values.count, sizeof *p->placed);
     for (int i = 0; i < p->live.values.count; i++) {
-        struct hec_placed *placed = &p->placed[i];
+        struct hec_homes_value *placed = &p->placed[i];
         placed->root = placed->next = i;
         hec_home_of(p->live.values.item[i].value, &placed->home);
         placed->pinned = placed->home.kind != HEC_HOME_ARENA;
     }
-    hec_place_find_slots(p);
+    hec_homes_find_slots(p);
     for (int i = 0; i < p->slots.count; i++) {
         struct hec_slot *slot = &p->slots.item[i];
         slot->rows = hec_get_int(slot->op, "rows");
         slot->offset = hec_get_int(slot->op, "offset");
     }
-    hec_place_slot_lives(p);
+    hec_homes_slot_lives(p);
     return true;
 }
 
 // ---- the arena
 
-static bool is_alive(const struct hec_placement *p, int value, int at) {
+static bool is_alive(const struct hec_homes *p, int value, int at) {
     const struct hec_live_value *v = &p->live.values.item[value];
     return p->placed[value].home.kind == HEC_HOME_ARENA && v->first <= at && at <= v->last;
 }
 
 // What lives at operation `at`; `table` NULL: only the sum. What is made in place counts once.
-static int64_t live_bytes(const struct hec_placement *p, int at, struct table *table) {
+static int64_t live_bytes(const struct hec_homes *p, int at, struct table *table) {
     int64_t sum = 0;
     for (int i = 0; i < p->slots.count; i++) {
         const struct hec_slot *slot = &p->slots.item[i];
@@ -136,7 +136,7 @@ static int64_t live_bytes(const struct hec_placement *p, int at, struct table *t
     return sum;
 }
 
-static void explain_arena(struct hec_placement *p, FILE *out) {
+static void explain_arena(struct hec_homes *p, FILE *out) {
     int64_t most = -1;
     int peak = 0;
     for (int k = 1; k < p->live.ops.count; k++) {
@@ -155,10 +155,10 @@ static void explain_arena(struct hec_placement *p, FILE *out) {
     write_bytes(p->arena_bytes, 0, out);
     fprintf(out, " in use, in @%.*s at %s", (int)in.length, in.data,
             hec_op_row(hec_op_of(op))->name);
-    struct hec_place place;
-    if (hec_loc_place(mlirOperationGetLocation(op), &place)) {
-        fprintf(out, " (%.*s:%u:%u)", (int)place.file.length, place.file.data, place.line,
-                place.column);
+    struct hec_location location;
+    if (hec_loc_resolve(mlirOperationGetLocation(op), &location)) {
+        fprintf(out, " (%.*s:%u:%u)", (int)location.file.length, location.file.data, location.line,
+                location.column);
     }
     fputs("\n", out);
     print_table(&table, p->arena_bytes, out);
@@ -179,7 +179,7 @@ static int64_t element_bytes(MlirOperation module) {
     return bytes;
 }
 
-static void explain_parameters(struct hec_placement *p, int64_t whole, FILE *out) {
+static void explain_parameters(struct hec_homes *p, int64_t whole, FILE *out) {
     const int64_t element = element_bytes(p->module);
     struct table table = {.arena = &p->arena};
     struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
@@ -281,7 +281,7 @@ static int64_t rounded_bytes(MlirOperation module) {
 }
 
 bool hec_explain_memory(MlirOperation module, FILE *out) {
-    struct hec_placement p = {.sound = true};
+    struct hec_homes p = {.sound = true};
     const bool placed = read_placement(&p, module);
     if (placed) {
         const int64_t whole = hec_get_int(module, "hecate.param_elements") * element_bytes(module);

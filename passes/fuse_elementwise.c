@@ -20,7 +20,7 @@
 
 #include "ir/ops/fused.h"
 #include "lang/base/vec.h"
-#include "passes/place/place.h"
+#include "passes/homes/homes.h"
 #include "passes/rewrite.h"
 
 enum { ARRAYS_MAX = 16, OPERATIONS_MAX = 256, ROUNDS_MAX = 8 };

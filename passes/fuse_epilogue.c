@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 #include "ir/ops/fused.h"
-#include "passes/place/place.h"
+#include "passes/homes/homes.h"
 #include "passes/rewrite.h"
 
 enum {

@@ -58,6 +58,6 @@ extern const struct hec_pass hec_pass_overlap;
 extern const struct hec_pass hec_pass_fuse_epilogue;
 extern const struct hec_pass hec_pass_verify_movement;
 extern const struct hec_pass hec_pass_place_buffers;
-extern const struct hec_pass hec_pass_prove_placement;
+extern const struct hec_pass hec_pass_prove_homes;
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "files/files.h"
 #include "lang/base/arena.h"
-#include "passes/json_place.h"
+#include "passes/json_location.h"
 #include "runtime/plan/policy.h"
 
 enum { VERSION = 1 };
@@ -98,7 +98,7 @@ fail(struct reader *r, const char *key, const char *format, ...) {
     if (!r->sound) return;
     r->sound = false;
     r->key[r->keys] = key;
-    const struct hec_json_place at = hec_json_find(r->text, r->key);
+    const struct hec_json_location at = hec_json_find(r->text, r->key);
     r->key[r->keys] = NULL;
     char text[512];
     va_list arguments;

@@ -6,7 +6,7 @@
 
 #include "codegen/driver/crash.h"
 #include "codegen/driver/stages.h"
-#include "passes/place/prove.h"
+#include "passes/homes/prove.h"
 
 static bool is_printed(const struct hec_compilation *c, const struct hec_step *step) {
     const struct hec_texts *lists = &c->options->print_after;
@@ -112,7 +112,7 @@ bool hec_prove_homes(struct hec_compilation *c) {
         steps > 0 && c->from < last &&
         strcmp(hec_pipeline_step(c->pipeline, steps - 1)->stage, "place-buffers") == 0;
     if (c->to < STAGE_C || placed) return true;
-    const bool proven = hec_prove_placement(c->module);
+    const bool proven = hec_homes_prove(c->module);
     hec_driver_lap(c, "prove the placement");
     if (!proven) is_text_at_fault(c);
     return proven && !hec_driver_failed(c);

@@ -25,20 +25,20 @@ static const char *base_name(const char *path) {
 
 // Says from which line of the source what follows comes, where that changes.
 static void comment_line(struct hec_emitter *e, MlirOperation op) {
-    struct hec_place place;
-    if (!hec_loc_place(mlirOperationGetLocation(op), &place) || place.line == 0) return;
+    struct hec_location location;
+    if (!hec_loc_resolve(mlirOperationGetLocation(op), &location) || location.line == 0) return;
     struct hec_function *f = e->function;
-    if (f->line == place.line) return;
-    f->line = place.line;
+    if (f->line == location.line) return;
+    f->line = location.line;
 
-    const char *file = hec_arena_copy(&e->arena, place.file.data, place.file.length);
+    const char *file = hec_arena_copy(&e->arena, location.file.data, location.file.length);
     size_t length = 0;
     const char *text = e->options->source_line
-                           ? e->options->source_line(e->options->user, file, place.line, &length)
+                           ? e->options->source_line(e->options->user, file, location.line, &length)
                            : NULL;
     while (length && strchr(" \t", *text)) text++, length--;
     hec_blank(&f->body);
-    hec_comment(&f->body, "%s:%u%s%.*s", base_name(file), place.line, length ? "   " : "",
+    hec_comment(&f->body, "%s:%u%s%.*s", base_name(file), location.line, length ? "   " : "",
                 (int)length, length ? text : "");
 }
 

@@ -75,11 +75,11 @@ static void build_forward(struct hec_build *build) {
         hec_build_location(build, model->at, "scale"),
         hec_build_location(build, model->at, "auxiliary_scale"),
     };
-    const MlirLocation place = hec_build_location(build, model->at, NULL);
+    const MlirLocation location = hec_build_location(build, model->at, NULL);
     MlirBlock entry;
     scope.func = hec_build_func(hec_module_body(build->module), (MlirOperation){0}, "forward", 4,
-                                type, at, place, &entry);
-    scope.b = hec_builder_end(entry, place);
+                                type, at, location, &entry);
+    scope.b = hec_builder_end(entry, location);
     MlirValue argument[4];
     for (int i = 0; i < 4; i++) argument[i] = mlirBlockGetArgument(entry, i);
     *hec_map_at(&build->value, ids) = (intptr_t)argument[0].ptr;

@@ -29,13 +29,13 @@ struct hec_scope hec_build_begin(struct hec_scope *caller, const struct hec_unit
         at[count++] = hec_build_location(build, unit->at, "i");
     }
     char *symbol = hec_build_symbol(build, name);
-    const MlirLocation place = hec_build_location(build, unit->at, NULL);
+    const MlirLocation location = hec_build_location(build, unit->at, NULL);
     MlirBlock entry;
     scope.func = hec_build_func(hec_module_body(build->module), caller->func, symbol, count, type,
-                                at, place, &entry);
+                                at, location, &entry);
     free(symbol);
     hec_set_attr(scope.func, hec_attr_string(build->context, "sym_visibility", "private"));
-    scope.b = hec_builder_end(entry, place);
+    scope.b = hec_builder_end(entry, location);
     for (int i = 0; i < unit->arguments; i++) {
         *hec_map_at(&build->value, unit->argument[i]) =
             (intptr_t)mlirBlockGetArgument(entry, i).ptr;

@@ -9,10 +9,10 @@
 enum { TEXT_MAX = 512 };
 
 MlirLocation hec_build_location(struct hec_build *build, struct hec_span at, const char *name) {
-    const MlirLocation place = at.file
-                                   ? hec_loc_file(build->context, at.file->path, at.line, at.column)
-                                   : mlirLocationUnknownGet(build->context);
-    return hec_loc_named(name, place);
+    const MlirLocation location =
+        at.file ? hec_loc_file(build->context, at.file->path, at.line, at.column)
+                : mlirLocationUnknownGet(build->context);
+    return hec_loc_named(name, location);
 }
 
 void hec_build_at(struct hec_scope *scope, struct hec_span at, const char *name) {

@@ -12,22 +12,22 @@
 // RUN: sed 's/stride = 256 : i64, //' sound.mlir > stride.mlir
 // RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o - stride.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=STRIDE
-// STRIDE: error: 'moe.slot': placement: a slot has no place: run place-buffers first
+// STRIDE: error: 'moe.slot': homes: a slot has no place: run place-buffers first
 //
 // Each reads well; what is read is not what was written. No pass runs: the proof does.
 // RUN: sed 's/home = \["arena+512"\]//' sound.mlir > home.mlir
 // RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o - home.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=HOME
 // HOME: error: home.mlir: no program has this IR
-// HOME: home.mlir:14:10: error: 'moe.neg': placement: a value has no home: run place-buffers first
+// HOME: home.mlir:14:10: error: 'moe.neg': homes: a value has no home: run place-buffers first
 // RUN: sed 's/arena+768/arena+512/' sound.mlir > over.mlir
 // RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o no.c over.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OVER
-// OVER: over.mlir:16:10: error: 'moe.add': placement: an operand's bytes were overwritten
+// OVER: over.mlir:16:10: error: 'moe.add': homes: an operand's bytes were overwritten
 // RUN: sed 's/arena+768/arena+4032/' sound.mlir > outside.mlir
 // RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o no.c outside.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OUTSIDE
-// OUTSIDE: outside.mlir:15:10: error: 'moe.exp': placement: a value lies outside the arena
+// OUTSIDE: outside.mlir:15:10: error: 'moe.exp': homes: a value lies outside the arena
 // RUN: not test -e no.c
 // RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers --explain=memory outside.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OUTSIDE

@@ -1,14 +1,14 @@
 // What the files of place-buffers share. The pass itself is place_buffers.c.
-#ifndef HECATE_PASSES_PLACE_PLACE_H
-#define HECATE_PASSES_PLACE_PLACE_H
+#ifndef HECATE_PASSES_HOMES_HOMES_H
+#define HECATE_PASSES_HOMES_HOMES_H
 
 #include "ir/home.h"
-#include "passes/place/live.h"
+#include "passes/homes/live.h"
 
 enum { HEC_ALIGN = 64 }; // Bytes: of everything in the arena.
 
 // A value and its class: values that share one buffer of the arena.
-struct hec_placed {
+struct hec_homes_value {
     struct hec_home home; // Of an arena class: at its root.
     bool pinned; // Lives elsewhere, or in a given row of a slot; not in a class of the arena.
     bool adds;   // Made by adding to what is there.
@@ -36,11 +36,11 @@ struct hec_repair {
     struct hec_home home;
 };
 
-struct hec_placement {
+struct hec_homes {
     MlirOperation module;
     struct hec_arena arena;
     struct hec_live live;
-    struct hec_placed *placed; // By number of the value.
+    struct hec_homes_value *placed; // By number of the value.
     HEC_VEC(struct hec_slot) slots;
     HEC_VEC(struct hec_repair) repairs;
     int64_t arena_bytes;
@@ -53,15 +53,15 @@ struct hec_placement {
 
 // Decides every home but the offsets in the arena. Leaves repairs when the module must change
 // first.
-void hec_place_decide(struct hec_placement *place);
-void hec_place_find_slots(struct hec_placement *place); // All moe.slot, with the rows they declare.
-int hec_place_root(struct hec_placement *place, int value);
-struct hec_slot *hec_place_slot(struct hec_placement *place,
+void hec_homes_decide(struct hec_homes *homes);
+void hec_homes_find_slots(struct hec_homes *homes); // All moe.slot, with the rows they declare.
+int hec_homes_root(struct hec_homes *homes, int value);
+struct hec_slot *hec_homes_slot(struct hec_homes *homes,
                                 MlirStringRef name); // NULL when unknown.
-struct hec_home hec_place_home(struct hec_placement *place, MlirValue value);
+struct hec_home hec_homes_home(struct hec_homes *homes, MlirValue value);
 
 // Lets `a` and `b` share a buffer of the arena. False when they cannot.
-bool hec_place_join(struct hec_placement *place, MlirValue a, MlirValue b);
+bool hec_homes_join(struct hec_homes *homes, MlirValue a, MlirValue b);
 
 // Whether `op` may write `result` over its operand `operand`, element by element.
 bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result);
@@ -73,26 +73,26 @@ bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result);
 int hec_sum_operand(MlirOperation op);
 
 // Lets every such operand be made so, where the other one and the result can share a buffer.
-void hec_place_sums(struct hec_placement *place);
+void hec_homes_sums(struct hec_homes *homes);
 
 // ---- repair.c
-void hec_place_repair(struct hec_placement *place);
+void hec_homes_repair(struct hec_homes *homes);
 // Gradients of experts lie in chunks, where only the operation that makes one can add to them: makes
 // one that two parameters share (the sum of two products, say) once for each.
-void hec_place_separate(MlirOperation module);
+void hec_homes_separate(MlirOperation module);
 
 // ---- offsets.c
 
 // Gives slots and classes of the arena their offsets; sets arena_bytes.
-void hec_place_offsets(struct hec_placement *place);
+void hec_homes_offsets(struct hec_homes *homes);
 
 // The live range of every slot, from the homes in it.
-void hec_place_slot_lives(struct hec_placement *place);
+void hec_homes_slot_lives(struct hec_homes *homes);
 
 // ---- layout.c
 
 // Sets layout, matrix, elements and offset of every moe.param, chunk_elements and offset of every
 // moe.set, and the module's hecate.param_elements, from the homes of gradients.
-void hec_place_parameters(struct hec_placement *place);
+void hec_homes_parameters(struct hec_homes *homes);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes/place/place.h"
+#include "passes/homes/homes.h"
 
 struct item {
     int slot, root; // One of them; the other is -1.
@@ -17,7 +17,7 @@ static void cover(struct hec_slot *slot, int first, int last) {
 }
 
 // A slot lives from its first stash to its last fetch; what happens in a loop happens in all of it.
-void hec_place_slot_lives(struct hec_placement *p) {
+void hec_homes_slot_lives(struct hec_homes *p) {
     const struct hec_live *live = &p->live;
     for (int i = 0; i < live->values.count; i++) {
         const struct hec_home home = p->placed[i].home;
@@ -26,7 +26,7 @@ void hec_place_slot_lives(struct hec_placement *p) {
         const int from = live->outermost.item[first], to = live->outermost.item[last];
         if (from >= 0) first = live->loops.item[from].start;
         if (to >= 0) last = live->loops.item[to].end;
-        cover(hec_place_slot(p, home.symbol), first, last);
+        cover(hec_homes_slot(p, home.symbol), first, last);
     }
     for (int i = 0; i < p->slots.count; i++) { // The runtime reads it before @backward.
         if (p->slots.item[i].observed) cover(&p->slots.item[i], live->backward, live->backward);
@@ -38,7 +38,7 @@ static bool is_overlap(int a_first, int a_last, int b_first, int b_last) {
 }
 
 // Whether any member of the class `root` lives between `first` and `last`.
-static bool class_lives(const struct hec_placement *p, int root, int first, int last) {
+static bool class_lives(const struct hec_homes *p, int root, int first, int last) {
     int i = root;
     do {
         const struct hec_live_value *v = &p->live.values.item[i];
@@ -48,7 +48,7 @@ static bool class_lives(const struct hec_placement *p, int root, int first, int 
     return false;
 }
 
-static bool is_together(const struct hec_placement *p, const struct item *a, const struct item *b) {
+static bool is_together(const struct hec_homes *p, const struct item *a, const struct item *b) {
     if (a->slot >= 0) {
         const struct hec_slot *slot = &p->slots.item[a->slot];
         if (b->root >= 0) return class_lives(p, b->root, slot->first, slot->last);
@@ -72,7 +72,7 @@ static int by_size(const void *left, const void *right) {
     return a->root - b->root;
 }
 
-static int collect(struct hec_placement *p, struct item *item) {
+static int collect(struct hec_homes *p, struct item *item) {
     int count = 0;
     for (int i = 0; i < p->slots.count; i++) {
         const struct hec_slot *slot = &p->slots.item[i];
@@ -80,7 +80,7 @@ static int collect(struct hec_placement *p, struct item *item) {
         item[count++] = (struct item){i, -1, slot->first, slot->rows * slot->stride, 0};
     }
     for (int i = 0; i < p->live.values.count; i++) {
-        if (p->placed[i].pinned || hec_place_root(p, i) != i) continue;
+        if (p->placed[i].pinned || hec_homes_root(p, i) != i) continue;
         const struct hec_live_value *v = &p->live.values.item[i];
         const int64_t bytes = hec_type_bytes(mlirValueGetType(v->value));
         item[count++] =
@@ -91,7 +91,7 @@ static int collect(struct hec_placement *p, struct item *item) {
 }
 
 // The lowest offset for item[at] beside the items before it; `near` is scratch.
-static int64_t fit(const struct hec_placement *p, const struct item *item, int at,
+static int64_t fit(const struct hec_homes *p, const struct item *item, int at,
                    const struct item **near) {
     int count = 0; // Placed items alive at the same time, by offset.
     for (int i = 0; i < at; i++) {
@@ -108,8 +108,8 @@ static int64_t fit(const struct hec_placement *p, const struct item *item, int a
     return offset;
 }
 
-void hec_place_offsets(struct hec_placement *p) {
-    hec_place_slot_lives(p);
+void hec_homes_offsets(struct hec_homes *p) {
+    hec_homes_slot_lives(p);
     const size_t most = (size_t)(p->slots.count + p->live.values.count);
     struct item *item = hec_arena_alloc(&p->arena, most, sizeof *item);
     const struct item **near = hec_arena_alloc(&p->arena, most, sizeof *near);

@@ -1,4 +1,4 @@
-// prove-placement: the homes are right, or the compiler stops.
+// prove-homes: the homes are right, or the compiler stops.
 //
 //   before   a module that place-buffers has gone over, or text that claims to be one
 //   after    the same
@@ -11,15 +11,15 @@
 //          layers, each operation finds its operands' last values where their homes are, no result
 //          overlaps an operand except in place where the op table allows it, and observed slots
 //          hold their values when @forward has ended.
-// Reports  the first faults; "placement: an operand's bytes were overwritten".
+// Reports  the first faults; "homes: an operand's bytes were overwritten".
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/ops/fused.h"
+#include "passes/homes/homes.h"
+#include "passes/homes/prove.h"
 #include "passes/pass.h"
-#include "passes/place/place.h"
-#include "passes/place/prove.h"
 #include "passes/rewrite.h"
 
 enum { FAULTS_MAX = 5, ROWS_MAX = 1 << 20 };
@@ -65,7 +65,7 @@ struct proof {
 };
 
 static void fault(struct proof *p, MlirOperation op, const char *text) {
-    if (p->faults++ < FAULTS_MAX) hec_ir_error(op, "placement: %s", text);
+    if (p->faults++ < FAULTS_MAX) hec_ir_error(op, "homes: %s", text);
 }
 
 // ---- homes and regions
@@ -539,17 +539,17 @@ static bool prove(MlirOperation module, int64_t waves) {
 }
 
 // All waves but the last one run alike: what holds for one and for two holds for any number.
-bool hec_prove_placement(MlirOperation module) {
+bool hec_homes_prove(MlirOperation module) {
     return prove(module, 1) && (!hec_has_attr(module, "hecate.world") || prove(module, 2));
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    return hec_prove_placement(module) ? HEC_PASS_DONE : HEC_PASS_BROKEN;
+    return hec_homes_prove(module) ? HEC_PASS_DONE : HEC_PASS_BROKEN;
 }
 
-const struct hec_pass hec_pass_prove_placement = {
-    .flag = "prove-placement",
+const struct hec_pass hec_pass_prove_homes = {
+    .flag = "prove-homes",
     .summary = "Prove by simulation that no value is overwritten before it is read",
     .run = run,
 };

@@ -5,8 +5,8 @@
 // loop that is read inside lives to the loop's end. So, a value needs its bytes from `first` to
 // `last`, both included, and not in between: what a loop carries is two values, the argument at the
 // start and the yielded one at the end. What a product reads lives until its epilogue, too.
-#ifndef HECATE_PASSES_PLACE_LIVE_H
-#define HECATE_PASSES_PLACE_LIVE_H
+#ifndef HECATE_PASSES_HOMES_LIVE_H
+#define HECATE_PASSES_HOMES_LIVE_H
 
 #include "ir/op.h"
 #include "lang/base/vec.h"

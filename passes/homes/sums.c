@@ -1,7 +1,7 @@
 // Sums in place: %b = moe.contract(...); %r = moe.add(%a, %b) needs no loop for the addition when the
 // product adds to %a. Then %a, %b and %r have one home, `adds` of the product says so, and the
 // moe.add stands for what has been done already. (fuse-elementwise leaves such a moe.add alone.)
-#include "passes/place/place.h"
+#include "passes/homes/homes.h"
 #include "passes/rewrite.h"
 
 static bool is_stashed(MlirValue v) {
@@ -51,7 +51,7 @@ int hec_sum_operand(MlirOperation op) {
     return -1;
 }
 
-void hec_place_sums(struct hec_placement *p) {
+void hec_homes_sums(struct hec_homes *p) {
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];
         const int operand = hec_sum_operand(op);
@@ -60,7 +60,7 @@ void hec_place_sums(struct hec_placement *p) {
         const int summand = hec_live_index(&p->live, b), to = hec_live_index(&p->live, a);
         if (p->placed[summand].pinned || p->placed[summand].next != summand ||
             p->placed[to].pinned || p->live.values.item[to].last != k ||
-            !hec_place_join(p, a, hec_result(op, 0)))
+            !hec_homes_join(p, a, hec_result(op, 0)))
             continue;
         p->placed[summand].pinned = true; // Has no buffer of its own.
         p->placed[summand].onto = to + 1;

@@ -1,12 +1,12 @@
-// The proof of a placement, for whoever relies on one.
-#ifndef HECATE_PASSES_PLACE_PROVE_H
-#define HECATE_PASSES_PLACE_PROVE_H
+// The proof of homes, for all that rely on them.
+#ifndef HECATE_PASSES_HOMES_PROVE_H
+#define HECATE_PASSES_HOMES_PROVE_H
 
 #include "ir/ir.h"
 
 // Runs the placed module, which must verify, on tokens instead of numbers: each write leaves the name of
 // its value on the bytes of its home, each read must find the name it wants there. Reports the first
 // faults. The same module gives the same answer. Without hecate.arena_bytes the arena has no end.
-bool hec_prove_placement(MlirOperation module);
+bool hec_homes_prove(MlirOperation module);
 
 #endif

@@ -1,8 +1,8 @@
-// RUN: hecate-opt --passes=prove-placement %s | FileCheck %s
+// RUN: hecate-opt --passes=prove-homes %s | FileCheck %s
 //
 // Hand-placed, and right: a carried value with its history, a gradient in place, a buffer used twice.
 
-// CHECK: hecate.stage = "prove-placement"
+// CHECK: hecate.stage = "prove-homes"
 !x = tensor<16xf32, ["D"]>
 module {
   "moe.slot"() {sym_name = "x", type = !x, layers = 2 : i64, offset = 0 : i64, stride = 64 : i64, rows = 3 : i64} : () -> ()

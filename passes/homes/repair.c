@@ -1,5 +1,5 @@
 // Repairs: copies and aliases that let every value have a home.
-#include "passes/place/place.h"
+#include "passes/homes/homes.h"
 #include "passes/rewrite.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void separate(MlirOperation accumulate) {
     hec_map_free(&none);
 }
 
-void hec_place_separate(MlirOperation module) {
+void hec_homes_separate(MlirOperation module) {
     struct hec_ops ops = hec_ops_below(module);
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_accumulate)) continue;
@@ -61,7 +61,7 @@ void hec_place_separate(MlirOperation module) {
     free(ops.op);
 }
 
-void hec_place_repair(struct hec_placement *p) {
+void hec_homes_repair(struct hec_homes *p) {
     for (int i = 0; i < p->repairs.count; i++) {
         if (p->repairs.item[i].alias) {
             read_alias(p->module, &p->repairs.item[i]);

@@ -1,5 +1,5 @@
 // Live ranges: one recursive walk.
-#include "passes/place/live.h"
+#include "passes/homes/live.h"
 
 #include <assert.h>
 

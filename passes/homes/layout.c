@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "ir/ops/contract.h"
-#include "passes/place/place.h"
+#include "passes/homes/homes.h"
 
 enum { PANEL = 64, ALIGN_BYTES = 64 };
 
@@ -64,10 +64,10 @@ static void see_reads(struct layout *layout, MlirOperation get) {
 }
 
 // A gradient that is added: a product of form TN must make it in place.
-static void see_gradient(struct hec_placement *p, struct layout *layout, MlirOperation accumulate) {
+static void see_gradient(struct hec_homes *p, struct layout *layout, MlirOperation accumulate) {
     const MlirValue v = hec_operand(accumulate, 0);
     struct hec_contract c;
-    if (hec_place_home(p, v).kind != HEC_HOME_GRAD || !is_product(hec_defining(v)) ||
+    if (hec_homes_home(p, v).kind != HEC_HOME_GRAD || !is_product(hec_defining(v)) ||
         !hec_contract_of(hec_defining(v), &c) || c.form != HEC_CONTRACT_TN) {
         layout->panels = false;
     } else {
@@ -75,7 +75,7 @@ static void see_gradient(struct hec_placement *p, struct layout *layout, MlirOpe
     }
 }
 
-static void see_uses(struct hec_placement *p, struct layout *layout) {
+static void see_uses(struct hec_homes *p, struct layout *layout) {
     const MlirStringRef name = hec_get_string(layout->param, "sym_name");
     layout->panels = true;
     for (int k = 1; k < p->live.ops.count; k++) {
@@ -94,7 +94,7 @@ static void see_uses(struct hec_placement *p, struct layout *layout) {
 }
 
 // Elements of the smallest type that a tensor is stored in.
-static int64_t align_elements(const struct hec_placement *p) {
+static int64_t align_elements(const struct hec_homes *p) {
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];
         if (hec_op_is(op, HEC_OP_get) && hec_type_is_rounded(mlirValueGetType(hec_result(op, 0))))
@@ -104,7 +104,7 @@ static int64_t align_elements(const struct hec_placement *p) {
 }
 
 // Sets layout, matrix, elements and rounded; returns the elements of one layer (of one expert).
-static int64_t set_layout(struct hec_placement *p, MlirOperation param, int64_t align) {
+static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t align) {
     struct layout layout = {.param = param};
     see_uses(p, &layout);
     const MlirContext c = mlirOperationGetContext(param);
@@ -151,7 +151,7 @@ static int64_t place_set(const struct hec_ops *ops, MlirOperation set, int64_t o
     return layers_of(set) * hec_get_int(set, "experts") * chunk;
 }
 
-void hec_place_parameters(struct hec_placement *p) {
+void hec_homes_parameters(struct hec_homes *p) {
     const MlirContext c = mlirOperationGetContext(p->module);
     struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
     const int64_t align = align_elements(p);

@@ -14,19 +14,19 @@
 #include <stdlib.h>
 
 #include "ir/ops/fused.h"
-#include "passes/place/place.h"
+#include "passes/homes/homes.h"
 #include "passes/rewrite.h"
 
 enum { BOUNDS = 3 }; // Operands of scf.for before the initial values.
 
-static int index_of(const struct hec_placement *p, MlirValue v) {
+static int index_of(const struct hec_homes *p, MlirValue v) {
     const int index = hec_live_index(&p->live, v);
     assert(index >= 0);
     return index;
 }
 
-int hec_place_root(struct hec_placement *p, int value) {
-    struct hec_placed *placed = p->placed;
+int hec_homes_root(struct hec_homes *p, int value) {
+    struct hec_homes_value *placed = p->placed;
     while (placed[value].root != value) {
         placed[value].root = placed[placed[value].root].root;
         value = placed[value].root;
@@ -34,23 +34,23 @@ int hec_place_root(struct hec_placement *p, int value) {
     return value;
 }
 
-struct hec_slot *hec_place_slot(struct hec_placement *p, MlirStringRef name) {
+struct hec_slot *hec_homes_slot(struct hec_homes *p, MlirStringRef name) {
     for (int i = 0; i < p->slots.count; i++) {
         if (mlirStringRefEqual(p->slots.item[i].name, name)) return &p->slots.item[i];
     }
     return NULL;
 }
 
-struct hec_home hec_place_home(struct hec_placement *p, MlirValue value) {
+struct hec_home hec_homes_home(struct hec_homes *p, MlirValue value) {
     int index = index_of(p, value);
     if (p->placed[index].onto) index = p->placed[index].onto - 1;
-    return p->placed[hec_place_root(p, index)].home;
+    return p->placed[hec_homes_root(p, index)].home;
 }
 
 // ---- homes fixed from outside
 
-static void pin(struct hec_placement *p, MlirValue v, struct hec_home home) {
-    struct hec_placed *placed = &p->placed[index_of(p, v)];
+static void pin(struct hec_homes *p, MlirValue v, struct hec_home home) {
+    struct hec_homes_value *placed = &p->placed[index_of(p, v)];
     assert(!placed->pinned);
     placed->home = home;
     placed->pinned = true;
@@ -67,7 +67,7 @@ static bool is_layer_around(MlirOperation op, MlirValue layer) {
 }
 
 // The home that an access to `symbol` at operand `at` names: no layer, a constant one, the loop's.
-static struct hec_home home_at(struct hec_placement *p, enum hec_home_kind kind, const char *key,
+static struct hec_home home_at(struct hec_homes *p, enum hec_home_kind kind, const char *key,
                                MlirOperation op, int at) {
     struct hec_home home = {.kind = kind, .symbol = hec_get_string(op, key)};
     if (mlirOperationGetNumOperands(op) <= at) return home;
@@ -84,23 +84,23 @@ static struct hec_home home_at(struct hec_placement *p, enum hec_home_kind kind,
     return home;
 }
 
-static void ask_copy(struct hec_placement *p, MlirOperation user, int index, MlirOperation before) {
+static void ask_copy(struct hec_homes *p, MlirOperation user, int index, MlirOperation before) {
     HEC_PUSH(&p->arena, &p->repairs,
              (struct hec_repair){.user = user, .index = index, .before = before});
 }
 
-static bool is_free_result(const struct hec_placement *p, MlirValue v) {
+static bool is_free_result(const struct hec_homes *p, MlirValue v) {
     const MlirOperation op = hec_defining(v);
     return op.ptr && !hec_op_is(op, HEC_OP_FOR) && !p->placed[index_of(p, v)].pinned;
 }
 
 // A carried value that is stashed at its layer: rows 0 .. layers of the slot hold its whole
 // history.
-static void pin_history(struct hec_placement *p, MlirOperation stash, const struct hec_for *loop,
+static void pin_history(struct hec_homes *p, MlirOperation stash, const struct hec_for *loop,
                         int index) {
     struct hec_home home = {.kind = HEC_HOME_SLOT, .symbol = hec_get_string(stash, "slot")};
     const MlirValue init = hec_for_init(loop, index), yielded = hec_for_yielded(loop, index);
-    hec_place_slot(p, home.symbol)->rows = loop->count + 1;
+    hec_homes_slot(p, home.symbol)->rows = loop->count + 1;
 
     home.row = HEC_ROW_LAYER;
     pin(p, hec_operand(stash, 0), home);
@@ -122,11 +122,11 @@ static void pin_history(struct hec_placement *p, MlirOperation stash, const stru
     pin(p, hec_result(loop->op, index), home);
 }
 
-static void pin_stash(struct hec_placement *p, MlirOperation op) {
+static void pin_stash(struct hec_homes *p, MlirOperation op) {
     const MlirValue v = hec_operand(op, 0);
     const MlirOperation parent = mlirOperationGetParentOperation(op);
     const struct hec_home home = home_at(p, HEC_HOME_SLOT, "slot", op, 1);
-    const struct hec_placed *placed = &p->placed[index_of(p, v)];
+    const struct hec_homes_value *placed = &p->placed[index_of(p, v)];
     if (is_free_result(p, v)) {
         pin(p, v, home);
         return;
@@ -135,14 +135,14 @@ static void pin_stash(struct hec_placement *p, MlirOperation op) {
         const struct hec_for loop = hec_for_of(parent);
         const int index = (int)mlirBlockArgumentGetArgNumber(v) - 1;
         if (mlirBlockEqual(hec_block_of(v), loop.body) && home.row == HEC_ROW_LAYER && !loop.down &&
-            hec_place_slot(p, home.symbol)->rows == loop.count) {
+            hec_homes_slot(p, home.symbol)->rows == loop.count) {
             pin_history(p, op, &loop, index);
             return;
         }
     }
     const bool last_row = placed->pinned && placed->home.kind == HEC_HOME_SLOT &&
                           placed->home.row == HEC_ROW_FIXED && home.row == HEC_ROW_ONLY;
-    if (last_row && !hec_place_slot(p, home.symbol)->observed) {
+    if (last_row && !hec_homes_slot(p, home.symbol)->observed) {
         HEC_PUSH(&p->arena, &p->repairs,
                  (struct hec_repair){.user = op, .alias = true, .home = placed->home});
     } else {
@@ -150,7 +150,7 @@ static void pin_stash(struct hec_placement *p, MlirOperation op) {
     }
 }
 
-static void pin_gradient(struct hec_placement *p, MlirOperation op) {
+static void pin_gradient(struct hec_homes *p, MlirOperation op) {
     const MlirValue v = hec_operand(op, 0);
     const MlirOperation made_by = hec_defining(v);
     if (!is_free_result(p, v) || !hec_is_used_once(v) ||
@@ -162,12 +162,12 @@ static void pin_gradient(struct hec_placement *p, MlirOperation op) {
 }
 
 // A product whose result only its epilogue reads is computed where the epilogue's result will be.
-static void pin_products(struct hec_placement *p) {
+static void pin_products(struct hec_homes *p) {
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k], product = hec_epilogue_product(op);
         if (mlirOperationIsNull(product)) continue;
         const MlirValue made = hec_result(product, 0);
-        const struct hec_placed *placed = &p->placed[index_of(p, hec_result(op, 0))];
+        const struct hec_homes_value *placed = &p->placed[index_of(p, hec_result(op, 0))];
         if (!hec_is_used_once(made) || p->placed[index_of(p, made)].pinned || !placed->pinned ||
             placed->home.kind != HEC_HOME_SLOT)
             continue;
@@ -175,7 +175,7 @@ static void pin_products(struct hec_placement *p) {
     }
 }
 
-static void pin_arguments(struct hec_placement *p, const char *name) {
+static void pin_arguments(struct hec_homes *p, const char *name) {
     const MlirOperation func = hec_find_symbol(p->module, HEC_STR(name));
     if (mlirOperationIsNull(func)) return;
     const MlirBlock body = hec_func_body(func);
@@ -190,7 +190,7 @@ static void pin_arguments(struct hec_placement *p, const char *name) {
     }
 }
 
-static void pin_all(struct hec_placement *p) {
+static void pin_all(struct hec_homes *p) {
     const struct hec_live *live = &p->live;
     pin_arguments(p, "forward");
     pin_arguments(p, "backward");
@@ -232,7 +232,7 @@ bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result) {
 }
 
 // Operation k reads x for the last time and makes y: whether y may be written where x lies.
-static bool hands_over(const struct hec_placement *p, int k, MlirValue x, MlirValue y) {
+static bool hands_over(const struct hec_homes *p, int k, MlirValue x, MlirValue y) {
     const MlirOperation op = p->live.ops.item[k];
     if (!hec_op_is(op, HEC_OP_FOR)) return mlirValueIsAOpResult(y) && hec_may_reuse(op, x, y);
     const struct hec_for loop = hec_for_of(op);
@@ -245,7 +245,7 @@ static bool hands_over(const struct hec_placement *p, int k, MlirValue x, MlirVa
     return false;
 }
 
-static bool is_conflict(const struct hec_placement *p, int a, int b) {
+static bool is_conflict(const struct hec_homes *p, int a, int b) {
     const struct hec_live_value *x = &p->live.values.item[a], *y = &p->live.values.item[b];
     if (x->first > y->first) {
         const struct hec_live_value *swap = x;
@@ -257,9 +257,9 @@ static bool is_conflict(const struct hec_placement *p, int a, int b) {
     return true;
 }
 
-bool hec_place_join(struct hec_placement *p, MlirValue a, MlirValue b) {
-    struct hec_placed *placed = p->placed;
-    const int x = hec_place_root(p, index_of(p, a)), y = hec_place_root(p, index_of(p, b));
+bool hec_homes_join(struct hec_homes *p, MlirValue a, MlirValue b) {
+    struct hec_homes_value *placed = p->placed;
+    const int x = hec_homes_root(p, index_of(p, a)), y = hec_homes_root(p, index_of(p, b));
     if (x == y) return true;
     if (placed[x].pinned || placed[y].pinned) return false;
     int i = x;
@@ -278,26 +278,26 @@ bool hec_place_join(struct hec_placement *p, MlirValue a, MlirValue b) {
     return true;
 }
 
-static void join_carried(struct hec_placement *p, MlirOperation op) {
+static void join_carried(struct hec_homes *p, MlirOperation op) {
     const struct hec_for loop = hec_for_of(op);
     const MlirOperation yield = mlirBlockGetTerminator(loop.body);
     for (int i = 0; i < loop.carried; i++) {
         const MlirValue argument = hec_for_argument(&loop, i);
         if (p->placed[index_of(p, argument)].pinned) continue;
-        if (!hec_place_join(p, argument, hec_for_init(&loop, i))) ask_copy(p, op, BOUNDS + i, op);
-        if (!hec_place_join(p, argument, hec_for_yielded(&loop, i))) {
+        if (!hec_homes_join(p, argument, hec_for_init(&loop, i))) ask_copy(p, op, BOUNDS + i, op);
+        if (!hec_homes_join(p, argument, hec_for_yielded(&loop, i))) {
             ask_copy(p, yield, i, yield);
-        } else if (!hec_place_join(p, argument, hec_result(op, i))) {
+        } else if (!hec_homes_join(p, argument, hec_result(op, i))) {
             assert(!"the result of a loop follows its yielded value");
         }
     }
 }
 
 // The last read of a slot outside loops.
-static int last_read(const struct hec_placement *p, MlirStringRef slot) {
+static int last_read(const struct hec_homes *p, MlirStringRef slot) {
     int last = 0;
     for (int i = 0; i < p->live.values.count; i++) {
-        const struct hec_placed *placed = &p->placed[i];
+        const struct hec_homes_value *placed = &p->placed[i];
         if (!placed->pinned || placed->home.kind != HEC_HOME_SLOT ||
             !mlirStringRefEqual(placed->home.symbol, slot))
             continue;
@@ -308,9 +308,9 @@ static int last_read(const struct hec_placement *p, MlirStringRef slot) {
 
 // A saved value of the top level that is read for the last time gives its slot to the result: the
 // gradient of the logits lies where the logits were.
-static bool take_slot(struct hec_placement *p, int k, MlirValue operand, MlirValue result) {
+static bool take_slot(struct hec_homes *p, int k, MlirValue operand, MlirValue result) {
     const int r = index_of(p, result);
-    const struct hec_placed *from = &p->placed[index_of(p, operand)];
+    const struct hec_homes_value *from = &p->placed[index_of(p, operand)];
     if (from->home.kind != HEC_HOME_SLOT || from->home.row != HEC_ROW_ONLY ||
         k < p->live.backward || p->placed[r].next != r || p->live.outermost.item[k] >= 0 ||
         last_read(p, from->home.symbol) != k)
@@ -319,7 +319,7 @@ static bool take_slot(struct hec_placement *p, int k, MlirValue operand, MlirVal
     return true;
 }
 
-static void join_in_place(struct hec_placement *p, int k) {
+static void join_in_place(struct hec_homes *p, int k) {
     const MlirOperation op = p->live.ops.item[k];
     if (!hec_op_traits(op)->in_place || p->new_homes) return;
     for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
@@ -330,13 +330,13 @@ static void join_in_place(struct hec_placement *p, int k) {
             const int v = index_of(p, operand);
             if (p->live.values.item[v].last != k || !hec_may_reuse(op, operand, result)) continue;
             if (p->placed[v].pinned ? take_slot(p, k, operand, result)
-                                    : hec_place_join(p, operand, result))
+                                    : hec_homes_join(p, operand, result))
                 break;
         }
     }
 }
 
-void hec_place_find_slots(struct hec_placement *p) {
+void hec_homes_find_slots(struct hec_homes *p) {
     struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
     p->slots.count = 0;
     for (int k = 0; k < ops.count; k++) {
@@ -355,21 +355,22 @@ void hec_place_find_slots(struct hec_placement *p) {
     free(ops.op);
 }
 
-void hec_place_decide(struct hec_placement *p) {
+void hec_homes_decide(struct hec_homes *p) {
     const struct hec_live *live = &p->live;
     p->placed = hec_arena_alloc(&p->arena, (size_t)live->values.count, sizeof *p->placed);
     p->repairs.count = 0;
     for (int i = 0; i < live->values.count; i++) {
         const bool tensor = mlirTypeIsARankedTensor(mlirValueGetType(live->values.item[i].value));
-        p->placed[i] = (struct hec_placed){.home.kind = tensor ? HEC_HOME_ARENA : HEC_HOME_NONE,
-                                           .pinned = !tensor,
-                                           .root = i,
-                                           .next = i};
+        p->placed[i] =
+            (struct hec_homes_value){.home.kind = tensor ? HEC_HOME_ARENA : HEC_HOME_NONE,
+                                     .pinned = !tensor,
+                                     .root = i,
+                                     .next = i};
     }
-    hec_place_find_slots(p);
+    hec_homes_find_slots(p);
     pin_all(p);
     if (!p->sound) return;
     for (int i = 0; i < live->loops.count; i++) join_carried(p, live->loops.item[i].op);
-    if (!p->apart) hec_place_sums(p);
+    if (!p->apart) hec_homes_sums(p);
     for (int k = 1; k < live->ops.count; k++) join_in_place(p, k);
 }

@@ -1,38 +1,38 @@
 // RUN: split-file %s %t
-// RUN: not hecate-opt --passes=prove-placement %t/overwritten.mlir 2>&1 | FileCheck %t/overwritten.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/in_place.mlir 2>&1 | FileCheck %t/in_place.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/partly.mlir 2>&1 | FileCheck %t/partly.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/results.mlir 2>&1 | FileCheck %t/results.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/stash.mlir 2>&1 | FileCheck %t/stash.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/saved.mlir 2>&1 | FileCheck %t/saved.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/unsaved.mlir 2>&1 | FileCheck %t/unsaved.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/carried.mlir 2>&1 | FileCheck %t/carried.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/second.mlir 2>&1 | FileCheck %t/second.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/row.mlir 2>&1 | FileCheck %t/row.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/home.mlir 2>&1 | FileCheck %t/home.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/observed.mlir 2>&1 | FileCheck %t/observed.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/half_read.mlir 2>&1 | FileCheck %t/half_read.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/half_other.mlir 2>&1 | FileCheck %t/half_other.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/half_nothing.mlir 2>&1 | FileCheck %t/half_nothing.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/half_between.mlir 2>&1 | FileCheck %t/half_between.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/waves.mlir 2>&1 | FileCheck %t/waves.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/epilogue.mlir 2>&1 | FileCheck %t/epilogue.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/arena.mlir 2>&1 | FileCheck %t/arena.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/aligned.mlir 2>&1 | FileCheck %t/aligned.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/slot_outside.mlir 2>&1 | FileCheck %t/slot_outside.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/slot_overlaps.mlir 2>&1 | FileCheck %t/slot_overlaps.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/slot_wraps.mlir 2>&1 | FileCheck %t/slot_wraps.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/no_loop.mlir 2>&1 | FileCheck %t/no_loop.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/other_layer.mlir 2>&1 | FileCheck %t/other_layer.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/few_layers.mlir 2>&1 | FileCheck %t/few_layers.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/get_elsewhere.mlir 2>&1 | FileCheck %t/get_elsewhere.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/write_param.mlir 2>&1 | FileCheck %t/write_param.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/read_grad.mlir 2>&1 | FileCheck %t/read_grad.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/store_grad.mlir 2>&1 | FileCheck %t/store_grad.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/other_grad.mlir 2>&1 | FileCheck %t/other_grad.mlir
-// RUN: not hecate-opt --passes=prove-placement %t/carries_param.mlir 2>&1 | FileCheck %t/carries_param.mlir
-// RUN: sed 's/epilogue = true, //' %t/epilogue.mlir | hecate-opt --passes=prove-placement
-// RUN: hecate-opt --passes=prove-placement %t/home.mlir 2>/dev/null; test $? = 70
+// RUN: not hecate-opt --passes=prove-homes %t/overwritten.mlir 2>&1 | FileCheck %t/overwritten.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/in_place.mlir 2>&1 | FileCheck %t/in_place.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/partly.mlir 2>&1 | FileCheck %t/partly.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/results.mlir 2>&1 | FileCheck %t/results.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/stash.mlir 2>&1 | FileCheck %t/stash.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/saved.mlir 2>&1 | FileCheck %t/saved.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/unsaved.mlir 2>&1 | FileCheck %t/unsaved.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/carried.mlir 2>&1 | FileCheck %t/carried.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/second.mlir 2>&1 | FileCheck %t/second.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/row.mlir 2>&1 | FileCheck %t/row.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/home.mlir 2>&1 | FileCheck %t/home.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/observed.mlir 2>&1 | FileCheck %t/observed.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/half_read.mlir 2>&1 | FileCheck %t/half_read.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/half_other.mlir 2>&1 | FileCheck %t/half_other.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/half_nothing.mlir 2>&1 | FileCheck %t/half_nothing.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/half_between.mlir 2>&1 | FileCheck %t/half_between.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/waves.mlir 2>&1 | FileCheck %t/waves.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/epilogue.mlir 2>&1 | FileCheck %t/epilogue.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/arena.mlir 2>&1 | FileCheck %t/arena.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/aligned.mlir 2>&1 | FileCheck %t/aligned.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/slot_outside.mlir 2>&1 | FileCheck %t/slot_outside.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/slot_overlaps.mlir 2>&1 | FileCheck %t/slot_overlaps.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/slot_wraps.mlir 2>&1 | FileCheck %t/slot_wraps.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/no_loop.mlir 2>&1 | FileCheck %t/no_loop.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/other_layer.mlir 2>&1 | FileCheck %t/other_layer.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/few_layers.mlir 2>&1 | FileCheck %t/few_layers.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/get_elsewhere.mlir 2>&1 | FileCheck %t/get_elsewhere.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/write_param.mlir 2>&1 | FileCheck %t/write_param.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/read_grad.mlir 2>&1 | FileCheck %t/read_grad.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/store_grad.mlir 2>&1 | FileCheck %t/store_grad.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/other_grad.mlir 2>&1 | FileCheck %t/other_grad.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/carries_param.mlir 2>&1 | FileCheck %t/carries_param.mlir
+// RUN: sed 's/epilogue = true, //' %t/epilogue.mlir | hecate-opt --passes=prove-homes
+// RUN: hecate-opt --passes=prove-homes %t/home.mlir 2>/dev/null; test $? = 70
 //
 // One planted fault each; all are the compiler's own, exit code 70.
 
@@ -41,7 +41,7 @@
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
   %b = "moe.fill"() {value = 3.0 : f64, home = ["arena+0"]} : () -> !x
-  // CHECK: overwritten.mlir:[[@LINE+1]]:8: error: 'moe.add': placement: an operand's bytes were overwritten
+  // CHECK: overwritten.mlir:[[@LINE+1]]:8: error: 'moe.add': homes: an operand's bytes were overwritten
   %c = "moe.add"(%a, %b) {home = ["arena+64"]} : (!x, !x) -> !x
   return
 }
@@ -50,7 +50,7 @@ func.func @forward() {
 !x = tensor<4x16xf32, ["T", "D"]>
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
-  // CHECK: in_place.mlir:[[@LINE+1]]:15: error: 'moe.rmsnorm': placement: a result overlaps an operand
+  // CHECK: in_place.mlir:[[@LINE+1]]:15: error: 'moe.rmsnorm': homes: a result overlaps an operand
   %n, %rstd = "moe.rmsnorm"(%a) {eps = 1.0e-5 : f64, over = 1 : i64, home = ["arena+0", "arena+256"]} : (!x) -> (!x, tensor<4xf32, ["T"]>)
   return
 }
@@ -59,7 +59,7 @@ func.func @forward() {
 !x = tensor<32xf32, ["D"]>
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
-  // CHECK: partly.mlir:[[@LINE+1]]:8: error: 'moe.exp': placement: a result overlaps an operand
+  // CHECK: partly.mlir:[[@LINE+1]]:8: error: 'moe.exp': homes: a result overlaps an operand
   %b = "moe.exp"(%a) {home = ["arena+64"]} : (!x) -> !x
   return
 }
@@ -68,7 +68,7 @@ func.func @forward() {
 !x = tensor<4x16xf32, ["T", "D"]>
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
-  // CHECK: results.mlir:[[@LINE+1]]:15: error: 'moe.rmsnorm': placement: two results overlap
+  // CHECK: results.mlir:[[@LINE+1]]:15: error: 'moe.rmsnorm': homes: two results overlap
   %n, %rstd = "moe.rmsnorm"(%a) {eps = 1.0e-5 : f64, over = 1 : i64, home = ["arena+256", "arena+320"]} : (!x) -> (!x, tensor<4xf32, ["T"]>)
   return
 }
@@ -79,7 +79,7 @@ module {
   "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64, offset = 0 : i64, stride = 64 : i64, rows = 1 : i64} : () -> ()
   func.func @forward() {
     %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
-    // CHECK: stash.mlir:[[@LINE+1]]:5: error: 'moe.stash': placement: the stashed value is not in its slot
+    // CHECK: stash.mlir:[[@LINE+1]]:5: error: 'moe.stash': homes: the stashed value is not in its slot
     "moe.stash"(%a) {slot = @x} : (!x) -> ()
     return
   }
@@ -96,7 +96,7 @@ module {
     return
   }
   func.func @backward() {
-    // CHECK: saved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': placement: a saved value was overwritten
+    // CHECK: saved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': homes: a saved value was overwritten
     %a = "moe.fetch"() {slot = @x, home = ["slot @x"]} : () -> !x
     return
   }
@@ -107,7 +107,7 @@ module {
 module {
   "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64, offset = 0 : i64, stride = 64 : i64, rows = 1 : i64} : () -> ()
   func.func @forward() {
-    // CHECK: unsaved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': placement: nothing was saved in what is fetched
+    // CHECK: unsaved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': homes: nothing was saved in what is fetched
     %a = "moe.fetch"() {slot = @x, home = ["slot @x"]} : () -> !x
     return
   }
@@ -120,7 +120,7 @@ func.func @forward() {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
-  // CHECK: carried.mlir:[[@LINE+1]]:8: error: 'scf.for': placement: a carried value is not where it is read next
+  // CHECK: carried.mlir:[[@LINE+1]]:8: error: 'scf.for': homes: a carried value is not where it is read next
   %r = scf.for %i = %c0 to %c2 step %c1 iter_args(%x = %a) -> (!x) {
     %s = "moe.exp"(%x) {home = ["arena+64"]} : (!x) -> !x
     scf.yield %s : !x
@@ -138,7 +138,7 @@ func.func @forward() {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
   %r = scf.for %i = %c0 to %c2 step %c1 iter_args(%x = %a) -> (!x) {
-    // CHECK: second.mlir:[[@LINE+1]]:10: error: 'moe.mul': placement: an operand's bytes were overwritten
+    // CHECK: second.mlir:[[@LINE+1]]:10: error: 'moe.mul': homes: an operand's bytes were overwritten
     %s = "moe.mul"(%x, %b) {home = ["arena+0"]} : (!x, !x) -> !x
     %t = "moe.exp"(%s) {home = ["arena+64"]} : (!x) -> !x
     scf.yield %s : !x
@@ -151,7 +151,7 @@ func.func @forward() {
 module {
   "moe.slot"() {sym_name = "x", type = !x, layers = 2 : i64, offset = 0 : i64, stride = 64 : i64, rows = 2 : i64} : () -> ()
   func.func @forward() {
-    // CHECK: row.mlir:[[@LINE+1]]:10: error: 'moe.fill': placement: a row lies outside its slot
+    // CHECK: row.mlir:[[@LINE+1]]:10: error: 'moe.fill': homes: a row lies outside its slot
     %a = "moe.fill"() {value = 2.0 : f64, home = ["slot @x[2]"]} : () -> !x
     return
   }
@@ -160,7 +160,7 @@ module {
 //--- home.mlir
 !x = tensor<16xf32, ["D"]>
 func.func @forward() {
-  // CHECK: home.mlir:[[@LINE+1]]:8: error: 'moe.fill': placement: a value has no home
+  // CHECK: home.mlir:[[@LINE+1]]:8: error: 'moe.fill': homes: a value has no home
   %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
   return
 }
@@ -168,7 +168,7 @@ func.func @forward() {
 //--- observed.mlir
 !x = tensor<16xf32, ["D"]>
 module {
-  // CHECK: observed.mlir:[[@LINE+1]]:3: error: 'moe.slot': placement: an observed slot was overwritten
+  // CHECK: observed.mlir:[[@LINE+1]]:3: error: 'moe.slot': homes: an observed slot was overwritten
   "moe.slot"() {sym_name = "x", type = !x, layers = 0 : i64, observed = true, offset = 0 : i64, stride = 64 : i64, rows = 1 : i64} : () -> ()
   func.func @forward() {
     %a = "moe.fill"() {value = 2.0 : f64, home = ["slot @x"]} : () -> !x
@@ -186,7 +186,7 @@ func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
   %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
-  // CHECK: half_read.mlir:[[@LINE+1]]:8: error: 'moe.exp': placement: half of a sum is read
+  // CHECK: half_read.mlir:[[@LINE+1]]:8: error: 'moe.exp': homes: half of a sum is read
   %c = "moe.exp"(%b) {home = ["arena+0"]} : (!y) -> !y
   return
 }
@@ -200,7 +200,7 @@ func.func @forward() {
   %a = "moe.exp"(%z) {home = ["arena+0"]} : (!y) -> !y
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
   %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
-  // CHECK: half_other.mlir:[[@LINE+1]]:8: error: 'moe.add': placement: a sum in place is not where its parts are
+  // CHECK: half_other.mlir:[[@LINE+1]]:8: error: 'moe.add': homes: a sum in place is not where its parts are
   %c = "moe.add"(%z, %b) {home = ["arena+0"]} : (!y, !y) -> !y
   return
 }
@@ -211,7 +211,7 @@ func.func @forward() {
 !y = tensor<16xf32, ["D"]>
 func.func @forward() {
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
-  // CHECK: half_nothing.mlir:[[@LINE+1]]:8: error: 'moe.sum': placement: adds to bytes that hold no value
+  // CHECK: half_nothing.mlir:[[@LINE+1]]:8: error: 'moe.sum': homes: adds to bytes that hold no value
   %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
   return
 }
@@ -224,7 +224,7 @@ func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
   %b = "moe.sum"(%x) {home = ["arena+0"], adds = [true]} : (!x) -> !y
-  // CHECK: half_between.mlir:[[@LINE+1]]:8: error: 'moe.exp': placement: an operand's bytes were overwritten
+  // CHECK: half_between.mlir:[[@LINE+1]]:8: error: 'moe.exp': homes: an operand's bytes were overwritten
   %e = "moe.exp"(%a) {home = ["arena+320"]} : (!y) -> !y
   %c = "moe.add"(%a, %b) {home = ["arena+0"]} : (!y, !y) -> !y
   return
@@ -241,7 +241,7 @@ module attributes {hecate.world = 2 : i64} {
     %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
     %n = "fssdp.waves"() {set = @s} : () -> index
     scf.for %w = %c0 to %n step %c1 {
-      // CHECK: waves.mlir:[[@LINE+1]]:12: error: 'moe.neg': placement: an operand's bytes were overwritten
+      // CHECK: waves.mlir:[[@LINE+1]]:12: error: 'moe.neg': homes: an operand's bytes were overwritten
       %b = "moe.neg"(%a) {home = ["arena+64"]} : (!x) -> !x
       %c = "moe.neg"(%b) {home = ["arena+0"]} : (!x) -> !x
     }
@@ -258,7 +258,7 @@ func.func @forward() {
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
   %w = "moe.fill"() {value = 2.0 : f64, home = ["arena+256"]} : () -> !w
   %u = "moe.contract"(%x, %w) {home = ["arena+2048"]} : (!x, !w) -> !y
-  // CHECK: epilogue.mlir:[[@LINE+1]]:8: error: 'moe.fused': placement: a result overlaps an operand of the product before
+  // CHECK: epilogue.mlir:[[@LINE+1]]:8: error: 'moe.fused': homes: a result overlaps an operand of the product before
   %h = "moe.fused"(%u) ({
   ^bb0(%p: !y):
     %s = "moe.silu"(%p) : (!y) -> !y
@@ -271,7 +271,7 @@ func.func @forward() {
 !x = tensor<16xf32, ["D"]>
 module attributes {hecate.arena_bytes = 100 : i64} {
   func.func @forward() {
-    // CHECK: arena.mlir:[[@LINE+1]]:10: error: 'moe.fill': placement: a value lies outside the arena, or at no multiple of 64 bytes
+    // CHECK: arena.mlir:[[@LINE+1]]:10: error: 'moe.fill': homes: a value lies outside the arena, or at no multiple of 64 bytes
     %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
     return
   }
@@ -281,7 +281,7 @@ module attributes {hecate.arena_bytes = 100 : i64} {
 !x = tensor<16xf32, ["D"]>
 module attributes {hecate.arena_bytes = 1000 : i64} {
   func.func @forward() {
-    // CHECK: aligned.mlir:[[@LINE+1]]:10: error: 'moe.fill': placement: a value lies outside the arena, or at no multiple of 64 bytes
+    // CHECK: aligned.mlir:[[@LINE+1]]:10: error: 'moe.fill': homes: a value lies outside the arena, or at no multiple of 64 bytes
     %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+36"]} : () -> !x
     return
   }
@@ -290,7 +290,7 @@ module attributes {hecate.arena_bytes = 1000 : i64} {
 //--- slot_outside.mlir
 !x = tensor<16xf32, ["D"]>
 module attributes {hecate.arena_bytes = 128 : i64} {
-  // CHECK: slot_outside.mlir:[[@LINE+1]]:3: error: 'moe.slot': placement: a slot's rows overlap, or lie outside the arena
+  // CHECK: slot_outside.mlir:[[@LINE+1]]:3: error: 'moe.slot': homes: a slot's rows overlap, or lie outside the arena
   "moe.slot"() {sym_name = "x", type = !x, layers = 2 : i64, offset = 0 : i64, stride = 64 : i64, rows = 3 : i64} : () -> ()
   func.func @forward() { return }
 }
@@ -298,7 +298,7 @@ module attributes {hecate.arena_bytes = 128 : i64} {
 //--- slot_overlaps.mlir
 !x = tensor<32xf32, ["D"]>
 module {
-  // CHECK: slot_overlaps.mlir:[[@LINE+1]]:3: error: 'moe.slot': placement: a slot's rows overlap, or lie outside the arena
+  // CHECK: slot_overlaps.mlir:[[@LINE+1]]:3: error: 'moe.slot': homes: a slot's rows overlap, or lie outside the arena
   "moe.slot"() {sym_name = "x", type = !x, layers = 2 : i64, offset = 0 : i64, stride = 64 : i64, rows = 2 : i64} : () -> ()
   func.func @forward() { return }
 }
@@ -306,7 +306,7 @@ module {
 //--- slot_wraps.mlir
 !x = tensor<16xf32, ["D"]>
 module {
-  // CHECK: slot_wraps.mlir:[[@LINE+1]]:3: error: 'moe.slot': placement: a slot's rows overlap, or lie outside the arena
+  // CHECK: slot_wraps.mlir:[[@LINE+1]]:3: error: 'moe.slot': homes: a slot's rows overlap, or lie outside the arena
   "moe.slot"() {sym_name = "x", type = !x, layers = 4 : i64, offset = 0 : i64, stride = 4611686018427387904 : i64, rows = 4 : i64} : () -> ()
   func.func @forward() { return }
 }
@@ -316,7 +316,7 @@ module {
 module {
   "moe.slot"() {sym_name = "x", type = !x, layers = 2 : i64, offset = 0 : i64, stride = 64 : i64, rows = 2 : i64} : () -> ()
   func.func @forward() {
-    // CHECK: no_loop.mlir:[[@LINE+1]]:10: error: 'moe.fill': placement: a row lies outside its slot
+    // CHECK: no_loop.mlir:[[@LINE+1]]:10: error: 'moe.fill': homes: a row lies outside its slot
     %a = "moe.fill"() {value = 2.0 : f64, home = ["slot @x[i+1]"]} : () -> !x
     return
   }
@@ -332,7 +332,7 @@ module {
     %c2 = arith.constant 2 : index
     scf.for %i = %c0 to %c2 step %c1 {
       %j = arith.addi %i, %c1 : index
-      // CHECK: other_layer.mlir:[[@LINE+1]]:12: error: 'moe.get': placement: the layer is neither a constant nor that of the loop around
+      // CHECK: other_layer.mlir:[[@LINE+1]]:12: error: 'moe.get': homes: the layer is neither a constant nor that of the loop around
       %w = "moe.get"(%j) {param = @w, home = ["param @w[i]"]} : (index) -> !x
     }
     return
@@ -345,7 +345,7 @@ module {
   "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
   func.func @forward() {
     %c2 = arith.constant 2 : index
-    // CHECK: few_layers.mlir:[[@LINE+1]]:10: error: 'moe.get': placement: a row lies outside its parameter
+    // CHECK: few_layers.mlir:[[@LINE+1]]:10: error: 'moe.get': homes: a row lies outside its parameter
     %w = "moe.get"(%c2) {param = @w, home = ["param @w[2]"]} : (index) -> !x
     return
   }
@@ -357,7 +357,7 @@ module {
   "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
   func.func @forward() {
     %c1 = arith.constant 1 : index
-    // CHECK: get_elsewhere.mlir:[[@LINE+1]]:10: error: 'moe.get': placement: a parameter or gradient is not at its home
+    // CHECK: get_elsewhere.mlir:[[@LINE+1]]:10: error: 'moe.get': homes: a parameter or gradient is not at its home
     %w = "moe.get"(%c1) {param = @w, home = ["param @w[0]"]} : (index) -> !x
     return
   }
@@ -368,7 +368,7 @@ module {
 module {
   "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
   func.func @forward() {
-    // CHECK: write_param.mlir:[[@LINE+1]]:10: error: 'moe.fill': placement: a result lies where it cannot
+    // CHECK: write_param.mlir:[[@LINE+1]]:10: error: 'moe.fill': homes: a result lies where it cannot
     %a = "moe.fill"() {value = 2.0 : f64, home = ["param @w[0]"]} : () -> !x
     return
   }
@@ -382,7 +382,7 @@ module {
   func.func @forward() {
     %c0 = arith.constant 0 : index
     %y = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
-    // CHECK: read_grad.mlir:[[@LINE+1]]:10: error: 'moe.sum': placement: a value in a gradient is more than what is added to it
+    // CHECK: read_grad.mlir:[[@LINE+1]]:10: error: 'moe.sum': homes: a value in a gradient is more than what is added to it
     %g = "moe.sum"(%y) {home = ["grad @w[0]"], adds = [true]} : (!y) -> !x
     %e = "moe.exp"(%g) {home = ["arena+0"]} : (!x) -> !x
     "moe.accumulate"(%g, %c0) {param = @w} : (!x, index) -> ()
@@ -398,7 +398,7 @@ module {
   func.func @forward() {
     %c0 = arith.constant 0 : index
     %y = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
-    // CHECK: store_grad.mlir:[[@LINE+1]]:10: error: 'moe.sum': placement: a value in a gradient is more than what is added to it
+    // CHECK: store_grad.mlir:[[@LINE+1]]:10: error: 'moe.sum': homes: a value in a gradient is more than what is added to it
     %g = "moe.sum"(%y) {home = ["grad @w[0]"]} : (!y) -> !x
     "moe.accumulate"(%g, %c0) {param = @w} : (!x, index) -> ()
     return
@@ -414,7 +414,7 @@ module {
     %c1 = arith.constant 1 : index
     %y = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
     %g = "moe.sum"(%y) {home = ["grad @w[0]"], adds = [true]} : (!y) -> !x
-    // CHECK: other_grad.mlir:[[@LINE+1]]:5: error: 'moe.accumulate': placement: a parameter or gradient is not at its home
+    // CHECK: other_grad.mlir:[[@LINE+1]]:5: error: 'moe.accumulate': homes: a parameter or gradient is not at its home
     "moe.accumulate"(%g, %c1) {param = @w} : (!x, index) -> ()
     return
   }
@@ -428,7 +428,7 @@ module {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %w = "moe.get"(%c0) {param = @w, home = ["param @w[0]"]} : (index) -> !x
-    // CHECK: carries_param.mlir:[[@LINE+1]]:10: error: 'scf.for': placement: a carried value is not in the arena
+    // CHECK: carries_param.mlir:[[@LINE+1]]:10: error: 'scf.for': homes: a carried value is not in the arena
     %r = scf.for %i = %c0 to %c1 step %c1 iter_args(%x = %w) -> (!x) {
       scf.yield %x : !x
     } {argument_home = ["param @w[0]"], home = ["param @w[0]"]}

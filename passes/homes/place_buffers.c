@@ -15,15 +15,15 @@
 //          every slot; layout, matrix, elements and offset of every parameter, `rounded` where
 //          products read a copy in bf16; offset and chunk_elements of every set;
 //          hecate.arena_bytes and hecate.param_elements of the module. moe.copy where a value is
-//          wanted in two places. prove-placement holds.
+//          wanted in two places. prove-homes holds.
 // Reports  a layer that is neither constant nor the loop's; what the proof finds.
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/homes/homes.h"
+#include "passes/homes/prove.h"
 #include "passes/pass.h"
-#include "passes/place/place.h"
-#include "passes/place/prove.h"
 
 enum { ROUNDS_MAX = 64, VALUES_MAX = 32 };
 
@@ -34,14 +34,14 @@ static bool has_tensors(MlirOperation op) {
     return false;
 }
 
-static void write_results(struct hec_placement *p, MlirOperation op) {
+static void write_results(struct hec_homes *p, MlirOperation op) {
     const MlirContext c = mlirOperationGetContext(op);
     const int results = (int)mlirOperationGetNumResults(op);
     MlirAttribute home[VALUES_MAX], adds[VALUES_MAX];
     bool any = false;
     assert(results <= VALUES_MAX);
     for (int i = 0; i < results; i++) {
-        const struct hec_home where = hec_place_home(p, hec_result(op, i));
+        const struct hec_home where = hec_homes_home(p, hec_result(op, i));
         const int index = hec_live_index(&p->live, hec_result(op, i));
         home[i] = hec_home_attribute(c, &where);
         adds[i] = mlirBoolAttrGet(c, p->placed[index].adds);
@@ -52,19 +52,19 @@ static void write_results(struct hec_placement *p, MlirOperation op) {
 }
 
 // Homes of the arguments of `block`, which belongs to `op`, from argument `first` on.
-static void write_arguments(struct hec_placement *p, MlirOperation op, MlirBlock block, int first) {
+static void write_arguments(struct hec_homes *p, MlirOperation op, MlirBlock block, int first) {
     const MlirContext c = mlirOperationGetContext(op);
     const int count = (int)mlirBlockGetNumArguments(block) - first;
     MlirAttribute home[VALUES_MAX];
     assert(count <= VALUES_MAX);
     for (int i = 0; i < count; i++) {
-        const struct hec_home where = hec_place_home(p, mlirBlockGetArgument(block, first + i));
+        const struct hec_home where = hec_homes_home(p, mlirBlockGetArgument(block, first + i));
         home[i] = hec_home_attribute(c, &where);
     }
     hec_set_attr(op, hec_attr(c, "argument_home", mlirArrayAttrGet(c, count, home)));
 }
 
-static void write_slots(struct hec_placement *p) {
+static void write_slots(struct hec_homes *p) {
     const MlirContext c = mlirOperationGetContext(p->module);
     for (int i = 0; i < p->slots.count; i++) {
         const struct hec_slot *slot = &p->slots.item[i];
@@ -74,7 +74,7 @@ static void write_slots(struct hec_placement *p) {
     }
 }
 
-static void write_attributes(struct hec_placement *p) {
+static void write_attributes(struct hec_homes *p) {
     static const char *const entry[] = {"forward", "backward"};
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];
@@ -108,31 +108,31 @@ static bool check(MlirOperation module) {
 }
 
 // A repair changes the module, and with it every live range: decide again.
-static bool decide(struct hec_placement *p) {
+static bool decide(struct hec_homes *p) {
     for (int round = 0; round < ROUNDS_MAX; round++) {
         hec_live_find(&p->live, &p->arena, p->module);
-        hec_place_decide(p);
+        hec_homes_decide(p);
         if (!p->sound) return false;
         if (p->repairs.count == 0) return true;
-        hec_place_repair(p);
+        hec_homes_repair(p);
         hec_live_free(&p->live);
     }
-    hec_ir_error(p->module, "placement: does not come to an end");
+    hec_ir_error(p->module, "homes: does not come to an end");
     return false;
 }
 
-static enum hec_pass_result place(struct hec_placement *p) {
+static enum hec_pass_result place(struct hec_homes *p) {
     if (!decide(p)) return p->sound ? HEC_PASS_BROKEN : HEC_PASS_REFUSED;
-    hec_place_offsets(p);
-    hec_place_parameters(p);
+    hec_homes_offsets(p);
+    hec_homes_parameters(p);
     write_attributes(p);
-    return hec_prove_placement(p->module) ? HEC_PASS_DONE : HEC_PASS_BROKEN;
+    return hec_homes_prove(p->module) ? HEC_PASS_DONE : HEC_PASS_BROKEN;
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     if (!check(module)) return HEC_PASS_REFUSED;
-    hec_place_separate(module);
-    struct hec_placement p = {
+    hec_homes_separate(module);
+    struct hec_homes p = {
         .module = module,
         .sound = true,
         .apart = strcmp(hec_pass_option(options, "sums", "in-place"), "apart") == 0,

@@ -1,18 +1,18 @@
 // A walk over JSON that is known to be sound.
-#include "passes/json_place.h"
+#include "passes/json_location.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 struct walk {
     const char *at;
-    struct hec_json_place place;
+    struct hec_json_location location;
 };
 
 static void step(struct walk *w) {
     if (!*w->at) return;
-    w->place.column++;
-    if (*w->at++ == '\n') w->place = (struct hec_json_place){w->place.line + 1, 1};
+    w->location.column++;
+    if (*w->at++ == '\n') w->location = (struct hec_json_location){w->location.line + 1, 1};
 }
 
 // Over blanks, and what separates members.
@@ -59,12 +59,12 @@ static bool enter(struct walk *w, const char *key) {
     return false;
 }
 
-struct hec_json_place hec_json_find(const char *text, const char *const *path) {
+struct hec_json_location hec_json_find(const char *text, const char *const *path) {
     struct walk w = {text, {1, 1}};
     skip_blanks(&w);
     for (; *path; path++) {
-        const struct hec_json_place object = w.place;
+        const struct hec_json_location object = w.location;
         if (!enter(&w, *path)) return object;
     }
-    return w.place;
+    return w.location;
 }
