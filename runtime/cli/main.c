@@ -63,7 +63,7 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state, boo
     if (arguments->load) {
         hrt_init_tables(run->program, state->params);
         struct hrt_store_doubts doubts;
-        filled = hrt_store_load(run->program, state->params, arguments->load, &doubts, error) &&
+        filled = hrt_store_restore(run->program, state->params, arguments->load, &doubts, error) &&
                  settle_doubts(run, &doubts, error);
     } else {
         hrt_init_params(run->program, state->params, (uint64_t)arguments->config.seed);

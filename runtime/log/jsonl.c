@@ -18,7 +18,7 @@ bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, struct hrt_error *e
 
 static json_t *layers_of(const struct hrt_load_counts *loads, int index) {
     const struct hrt_set *set = &loads->program->set[loads->program->load[index].set];
-    const int64_t *count = hrt_loads_of(loads, index);
+    const int64_t *count = hrt_load_counts_of(loads, index);
     json_t *layers = json_array();
     for (int64_t layer = 0; layer < set->layers; layer++) {
         json_t *experts = json_array();

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "runtime/base/error.h"
-#include "runtime/train/loads.h"
+#include "runtime/train/load_counts.h"
 #include "runtime/train/trainer.h"
 
 struct hrt_jsonl {

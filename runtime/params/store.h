@@ -32,8 +32,8 @@ struct hrt_store_doubts {
 // Reads all parameters of the program that are on this rank, F64, F32, BF16 or F16, block by block, rounding to its
 // precision. The header is checked whole before the first parameter is changed: a malformed one, or one with other
 // tensors than the program's, is refused with what is wrong. `doubts` is filled in when that is not NULL.
-bool hrt_store_load(const struct hrt_program *program, void *params, const char *path,
-                    struct hrt_store_doubts *doubts, struct hrt_error *error);
+bool hrt_store_restore(const struct hrt_program *program, void *params, const char *path,
+                       struct hrt_store_doubts *doubts, struct hrt_error *error);
 
 // Tries whether `path` could be written, and leaves nothing behind.
 bool hrt_store_check_writable(const char *path, struct hrt_error *error);

@@ -24,7 +24,7 @@ void hrt_bias_update(const struct hrt_state *state, const struct hrt_load_counts
         if (load->select_bias < 0) continue;
         const struct hrt_set *set = &program->set[load->set];
         const struct hrt_param *bias = &program->param[load->select_bias];
-        const int64_t *count = hrt_loads_of(loads, i);
+        const int64_t *count = hrt_load_counts_of(loads, i);
         for (int64_t layer = 0; layer < set->layers; layer++) {
             update_layer(state, bias->offset + layer * bias->elements, count + layer * set->experts,
                          set->experts, load->bias_rate);

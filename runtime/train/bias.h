@@ -2,7 +2,7 @@
 #ifndef HECATE_RUNTIME_TRAIN_BIAS_H
 #define HECATE_RUNTIME_TRAIN_BIAS_H
 
-#include "runtime/train/loads.h"
+#include "runtime/train/load_counts.h"
 #include "runtime/train/state.h"
 
 // bias[e] += rate * sign(mean load - load[e]), for every layer of every mixture that has a rate.

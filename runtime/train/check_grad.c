@@ -13,7 +13,7 @@
 #include "runtime/params/tensor.h"
 #include "runtime/random/draw.h"
 #include "runtime/train/dense.h"
-#include "runtime/train/loads.h"
+#include "runtime/train/load_counts.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/ranks.h"
 
@@ -56,8 +56,8 @@ static double loss_now(struct check *check, bool training) {
                       ->forward(state->model, state->program->batch, state->ids, state->targets,
                                 scale_of(check), 1)
                       .loss;
-    hrt_loads_clear(&check->loads);
-    hrt_loads_add(&check->loads, state->arena);
+    hrt_load_counts_clear(&check->loads);
+    hrt_load_counts_add(&check->loads, state->arena);
     if (state->comm) hrt_comm_all_reduce(state->comm, &loss, 1, HRT_DOUBLE);
     return loss;
 }
@@ -240,7 +240,7 @@ bool hrt_check_grad(struct hrt_state *state, int64_t draws, uint64_t seed, FILE 
         return fail_once(state, error);
     }
     struct check check = {.state = state, .stream = hrt_stream_make(seed, "check", "")};
-    if (!hrt_loads_create(&check.loads, state->program, error)) return false;
+    if (!hrt_load_counts_create(&check.loads, state->program, error)) return false;
     check.routed = calloc((size_t)check.loads.counts + 1, sizeof *check.routed);
     bool done = check.routed || hrt_fail(error, "out of memory");
     if (done) {
@@ -248,6 +248,6 @@ bool hrt_check_grad(struct hrt_state *state, int64_t draws, uint64_t seed, FILE 
         done = check_params(&check, draws, out, error) || fail_once(state, error);
     }
     free(check.routed);
-    hrt_loads_destroy(&check.loads);
+    hrt_load_counts_destroy(&check.loads);
     return done;
 }

@@ -64,7 +64,7 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
         hrt_optimizer_create(&trainer->optimizer, state->program, error) &&
         (!state->program->dense_shard || !state->dense ||
          hrt_optimizer_share(&trainer->optimizer, state->program, state->dense, error)) &&
-        hrt_loads_create(&trainer->loads, state->program, error))
+        hrt_load_counts_create(&trainer->loads, state->program, error))
         return true;
     hrt_trainer_destroy(trainer);
     return false;
@@ -72,7 +72,7 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
 
 void hrt_trainer_destroy(struct hrt_trainer *trainer) {
     hrt_optimizer_destroy(&trainer->optimizer);
-    hrt_loads_destroy(&trainer->loads);
+    hrt_load_counts_destroy(&trainer->loads);
 }
 
 // The global number of this rank's first sequence; numbers run over steps, iterations, ranks.
@@ -135,7 +135,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
                  auxiliary_scale = 1 / (double)trainer->iterations;
     double sum[4] = {0}; // The last: ranks that failed.
     bool sound = true;
-    hrt_loads_clear(&trainer->loads);
+    hrt_load_counts_clear(&trainer->loads);
     for (int64_t i = 0; i < trainer->iterations; i++) {
         const int64_t first = first_sequence(trainer, step, i);
         hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
@@ -147,7 +147,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         const struct hrt_losses losses = program->forward(state->model, trainer->batch, state->ids,
                                                           state->targets, scale, auxiliary_scale);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
-        hrt_loads_add(&trainer->loads, state->arena);
+        hrt_load_counts_add(&trainer->loads, state->arena);
         if (trainer->route) hrt_route_record(trainer->route, i, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         hrt_dense_last(state->dense, i + 1 == trainer->iterations);
@@ -228,7 +228,7 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     hrt_bias_update(trainer->state, &trainer->loads);
     if (trainer->state->fssdp && hrt_fssdp_end_step(trainer->state->fssdp))
         hrt_optimizer_collect(&trainer->optimizer, trainer->state->program);
-    report->imbalance = hrt_loads_imbalance(&trainer->loads);
+    report->imbalance = hrt_load_counts_imbalance(&trainer->loads);
     hrt_profile_end_step(trainer->profile);
     report->seconds = hrt_now() - start;
     report->tokens_per_s = (double)trainer->tokens / report->seconds;

@@ -12,7 +12,7 @@
 #include "runtime/fssdp/run.h"
 #include "runtime/profile/profile.h"
 #include "runtime/route/route.h"
-#include "runtime/train/loads.h"
+#include "runtime/train/load_counts.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
 

@@ -106,7 +106,7 @@ static void a_json_line_holds_the_step(void **state) {
     struct hrt_step evaluated = step;
     evaluated.evaluated = true;
     evaluated.validation_loss = 3.5;
-    assert_true(hrt_loads_create(&loads, &bigram, &error));
+    assert_true(hrt_load_counts_create(&loads, &bigram, &error));
     memcpy(loads.count, ((int64_t[]){1, 2, 3, 4}), 4 * sizeof *loads.count);
     assert_true(hrt_jsonl_open(&log, "log", &error));
     assert_true(hrt_jsonl_step(&log, &step, NULL, &error));
@@ -135,7 +135,7 @@ static void a_json_line_holds_the_step(void **state) {
     assert_true(loss == 3.5);
     json_decref(line);
     free(text);
-    hrt_loads_destroy(&loads);
+    hrt_load_counts_destroy(&loads);
 }
 
 static void a_full_disk_is_an_error(void **state) {

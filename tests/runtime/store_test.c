@@ -86,7 +86,7 @@ static void what_is_saved_is_loaded(void **state) {
     struct hrt_error error = {0};
     fill(&single, saved);
     assert_true(hrt_store_save(&single, saved, "a.st", &error));
-    assert_true(hrt_store_load(&single, loaded, "a.st", NULL, &error));
+    assert_true(hrt_store_restore(&single, loaded, "a.st", NULL, &error));
     assert_memory_equal(saved, loaded, sizeof saved);
 }
 
@@ -97,10 +97,10 @@ static void precisions_convert(void **state) {
     struct hrt_error error = {0};
     fill(&twice, saved);
     assert_true(hrt_store_save(&twice, saved, "b.st", &error));
-    assert_true(hrt_store_load(&single, rounded, "b.st", NULL, &error));
+    assert_true(hrt_store_restore(&single, rounded, "b.st", NULL, &error));
     for (int i = 0; i < ELEMENTS; i++) assert_true(rounded[i] == (float)saved[i]);
     assert_true(hrt_store_save(&single, rounded, "c.st", &error));
-    assert_true(hrt_store_load(&twice, loaded, "c.st", NULL, &error));
+    assert_true(hrt_store_restore(&twice, loaded, "c.st", NULL, &error));
     for (int i = 0; i < ELEMENTS; i++) assert_true(loaded[i] == (double)rounded[i]);
 }
 
@@ -133,10 +133,10 @@ static void half_precisions_are_read(void **state) {
     struct hrt_error error = {0};
     struct hrt_store_doubts doubts;
     write_16("F16", "two", f16, sizeof f16);
-    assert_true(hrt_store_load(&single, loaded, "x.st", &doubts, &error));
+    assert_true(hrt_store_restore(&single, loaded, "x.st", &doubts, &error));
     for (int i = 0; i < 7; i++) assert_true(loaded[i] == halves[i]);
     write_16("BF16", "two", bf16, sizeof bf16);
-    assert_true(hrt_store_load(&single, loaded, "x.st", &doubts, &error));
+    assert_true(hrt_store_restore(&single, loaded, "x.st", &doubts, &error));
     for (int i = 0; i < 5; i++) assert_true(loaded[i] == brains[i]);
     assert_string_equal(doubts.model, "");
     assert_string_equal(doubts.values, "");
@@ -149,7 +149,7 @@ static void what_is_odd_is_told(void **state) {
     struct hrt_error error = {0};
     struct hrt_store_doubts doubts;
     write_16("F16", "another", odd, sizeof odd);
-    assert_true(hrt_store_load(&single, loaded, "x.st", &doubts, &error));
+    assert_true(hrt_store_restore(&single, loaded, "x.st", &doubts, &error));
     assert_string_equal(doubts.model, "'x.st' was saved by the model 'another', and this is 'two'");
     assert_string_equal(doubts.values, "'x.st': tensor 'w' has values that are not finite (nan)");
     assert_true(isnan(loaded[1]) && loaded[2] == -INFINITY);
@@ -235,7 +235,7 @@ static void expect_refusal(const char *text) {
     float buffer[ELEMENTS] = {0};
     const float zeros[ELEMENTS] = {0};
     struct hrt_error error = {0};
-    test_expect_error(hrt_store_load(&single, buffer, "x.st", NULL, &error), &error,
+    test_expect_error(hrt_store_restore(&single, buffer, "x.st", NULL, &error), &error,
                       HRT_EXIT_FAILED, text);
     assert_memory_equal(buffer, zeros, sizeof buffer);
 }

@@ -86,7 +86,8 @@ static void a_step_averages_over_all_targets_of_all_iterations(void **state) {
     assert_true(fabs(step.loss - loss) < 1e-12); // Biases are zero: no auxiliary loss yet.
     assert_true(fabs(step.grad_norm / norm - 1) < 1e-12);
     assert_int_equal(step.step, 1);
-    assert_int_equal(hrt_loads_of(&f.trainer.loads, 0)[0] + hrt_loads_of(&f.trainer.loads, 0)[1],
+    assert_int_equal(hrt_load_counts_of(&f.trainer.loads, 0)[0] +
+                         hrt_load_counts_of(&f.trainer.loads, 0)[1],
                      12 * 16);
     close_fixture(&f);
 }
@@ -125,7 +126,7 @@ static void every_step_draws_its_own_sequences(void **state) {
     assert_true(first.loss != second.loss);
     assert_true(hrt_trainer_step(&f.trainer, 0, &again, &error));
     assert_true(first.loss == again.loss && first.grad_norm == again.grad_norm);
-    const int64_t *loads = hrt_loads_of(&f.trainer.loads, 0);
+    const int64_t *loads = hrt_load_counts_of(&f.trainer.loads, 0);
     assert_int_equal(loads[0] + loads[1], 2 * 4 * 16); // Of the last step alone.
     close_fixture(&f);
 }
@@ -298,11 +299,11 @@ static void imbalance_is_the_worst_layers(void **state) {
     (void)state;
     struct hrt_error error = {0};
     struct hrt_load_counts loads;
-    assert_true(hrt_loads_create(&loads, &bigram, &error));
-    assert_true(hrt_loads_imbalance(&loads) == 0);
+    assert_true(hrt_load_counts_create(&loads, &bigram, &error));
+    assert_true(hrt_load_counts_imbalance(&loads) == 0);
     memcpy(loads.count, ((int64_t[]){5, 5, 9, 1}), 4 * sizeof *loads.count);
-    assert_true(hrt_loads_imbalance(&loads) == 1.8);
-    hrt_loads_destroy(&loads);
+    assert_true(hrt_load_counts_imbalance(&loads) == 1.8);
+    hrt_load_counts_destroy(&loads);
 }
 
 int main(void) {

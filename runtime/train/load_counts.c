@@ -1,5 +1,5 @@
 // Counting tokens per expert.
-#include "runtime/train/loads.h"
+#include "runtime/train/load_counts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,24 +9,24 @@ static int64_t size_of(const struct hrt_program *program, int index) {
     return set->layers * set->experts;
 }
 
-bool hrt_loads_create(struct hrt_load_counts *loads, const struct hrt_program *program,
-                      struct hrt_error *error) {
+bool hrt_load_counts_create(struct hrt_load_counts *loads, const struct hrt_program *program,
+                            struct hrt_error *error) {
     *loads = (struct hrt_load_counts){.program = program};
     for (int i = 0; i < program->loads; i++) loads->counts += size_of(program, i);
     loads->count = calloc((size_t)loads->counts + 1, sizeof *loads->count);
     return loads->count || hrt_fail(error, "out of memory");
 }
 
-void hrt_loads_destroy(struct hrt_load_counts *loads) {
+void hrt_load_counts_destroy(struct hrt_load_counts *loads) {
     free(loads->count);
     *loads = (struct hrt_load_counts){0};
 }
 
-void hrt_loads_clear(struct hrt_load_counts *loads) {
+void hrt_load_counts_clear(struct hrt_load_counts *loads) {
     memset(loads->count, 0, (size_t)loads->counts * sizeof *loads->count);
 }
 
-void hrt_loads_add(struct hrt_load_counts *loads, const void *arena) {
+void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena) {
     int64_t *count = loads->count;
     for (int i = 0; i < loads->program->loads; i++) {
         const struct hrt_loads *load = &loads->program->load[i];
@@ -39,7 +39,7 @@ void hrt_loads_add(struct hrt_load_counts *loads, const void *arena) {
     }
 }
 
-const int64_t *hrt_loads_of(const struct hrt_load_counts *loads, int index) {
+const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index) {
     const int64_t *count = loads->count;
     for (int i = 0; i < index; i++) count += size_of(loads->program, i);
     return count;
@@ -54,11 +54,11 @@ static double layer_imbalance(const int64_t *count, int64_t experts) {
     return sum > 0 ? (double)most * (double)experts / (double)sum : 0;
 }
 
-double hrt_loads_imbalance(const struct hrt_load_counts *loads) {
+double hrt_load_counts_imbalance(const struct hrt_load_counts *loads) {
     double worst = 0;
     for (int i = 0; i < loads->program->loads; i++) {
         const struct hrt_set *set = &loads->program->set[loads->program->load[i].set];
-        const int64_t *count = hrt_loads_of(loads, i);
+        const int64_t *count = hrt_load_counts_of(loads, i);
         for (int64_t layer = 0; layer < set->layers; layer++) {
             const double imbalance = layer_imbalance(count + layer * set->experts, set->experts);
             if (imbalance > worst) worst = imbalance;

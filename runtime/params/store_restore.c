@@ -308,8 +308,8 @@ static bool load(struct file *file, const struct hrt_program *program, void *par
     return true;
 }
 
-bool hrt_store_load(const struct hrt_program *program, void *params, const char *path,
-                    struct hrt_store_doubts *doubts, struct hrt_error *error) {
+bool hrt_store_restore(const struct hrt_program *program, void *params, const char *path,
+                       struct hrt_store_doubts *doubts, struct hrt_error *error) {
     const char *why;
     struct file file = {
         .path = path, .stream = hf_input(path, false, &why), .doubts = doubts, .error = error};

@@ -1,0 +1,33 @@
+// Tokens per expert, counted over a step.
+#ifndef HECATE_RUNTIME_TRAIN_LOAD_COUNTS_H
+#define HECATE_RUNTIME_TRAIN_LOAD_COUNTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+#include "runtime/program.h"
+
+struct hrt_load_counts {
+    const struct hrt_program *program;
+    int64_t *count; // Of program->load[0], [layers][experts]; then of load[1]; ...
+    int64_t counts;
+};
+
+bool hrt_load_counts_create(struct hrt_load_counts *loads, const struct hrt_program *program,
+                            struct hrt_error *error);
+void hrt_load_counts_destroy(struct hrt_load_counts *loads);
+
+void hrt_load_counts_clear(struct hrt_load_counts *loads);
+
+// Adds what the last forward left in the arena.
+void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena);
+
+// The counts of load `index`, [layers][experts].
+const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index);
+
+// The largest load of an expert divided by the mean of its layer: the worst layer's. 1: all equal.
+// 0 when the program has no experts.
+double hrt_load_counts_imbalance(const struct hrt_load_counts *loads);
+
+#endif
