@@ -33,14 +33,6 @@ const struct hec_pass *hec_pass_find(const char *flag, size_t length) {
     return NULL;
 }
 
-const char *hec_pass_option(const struct hec_pass_options *options, const char *key,
-                            const char *fallback) {
-    for (int i = 0; i < options->count; i++) {
-        if (strcmp(options->key[i], key) == 0) return options->value[i];
-    }
-    return fallback;
-}
-
 void hec_passes_print(FILE *out) {
     for (int i = 0; hec_passes[i]; i++) {
         fprintf(out, "%-18s %s\n", hec_passes[i]->flag, hec_passes[i]->summary);

@@ -19,21 +19,6 @@
 
 enum { BOUNDS = 3 }; // Operands of scf.for before the initial values.
 
-static int index_of(const struct hec_homes *p, MlirValue v) {
-    const int index = hec_live_index(&p->live, v);
-    assert(index >= 0);
-    return index;
-}
-
-int hec_homes_root(struct hec_homes *p, int value) {
-    struct hec_homes_value *placed = p->placed;
-    while (placed[value].root != value) {
-        placed[value].root = placed[placed[value].root].root;
-        value = placed[value].root;
-    }
-    return value;
-}
-
 struct hec_slot *hec_homes_slot(struct hec_homes *p, MlirStringRef name) {
     for (int i = 0; i < p->slots.count; i++) {
         if (mlirStringRefEqual(p->slots.item[i].name, name)) return &p->slots.item[i];
@@ -41,16 +26,10 @@ struct hec_slot *hec_homes_slot(struct hec_homes *p, MlirStringRef name) {
     return NULL;
 }
 
-struct hec_home hec_homes_home(struct hec_homes *p, MlirValue value) {
-    int index = index_of(p, value);
-    if (p->placed[index].onto) index = p->placed[index].onto - 1;
-    return p->placed[hec_homes_root(p, index)].home;
-}
-
 // ---- homes fixed from outside
 
 static void pin(struct hec_homes *p, MlirValue v, struct hec_home home) {
-    struct hec_homes_value *placed = &p->placed[index_of(p, v)];
+    struct hec_homes_value *placed = &p->placed[hec_homes_index(p, v)];
     assert(!placed->pinned);
     placed->home = home;
     placed->pinned = true;
@@ -91,7 +70,7 @@ static void ask_copy(struct hec_homes *p, MlirOperation user, int index, MlirOpe
 
 static bool is_free_result(const struct hec_homes *p, MlirValue v) {
     const MlirOperation op = hec_defining(v);
-    return op.ptr && !hec_op_is(op, HEC_OP_FOR) && !p->placed[index_of(p, v)].pinned;
+    return op.ptr && !hec_op_is(op, HEC_OP_FOR) && !p->placed[hec_homes_index(p, v)].pinned;
 }
 
 // A carried value that is stashed at its layer: rows 0 .. layers of the slot hold its whole
@@ -126,7 +105,7 @@ static void pin_stash(struct hec_homes *p, MlirOperation op) {
     const MlirValue v = hec_operand(op, 0);
     const MlirOperation parent = mlirOperationGetParentOperation(op);
     const struct hec_home home = home_at(p, HEC_HOME_SLOT, "slot", op, 1);
-    const struct hec_homes_value *placed = &p->placed[index_of(p, v)];
+    const struct hec_homes_value *placed = &p->placed[hec_homes_index(p, v)];
     if (is_free_result(p, v)) {
         pin(p, v, home);
         return;
@@ -158,7 +137,7 @@ static void pin_gradient(struct hec_homes *p, MlirOperation op) {
         return;
     if (!(hec_op_traits(made_by)->adds >> mlirOpResultGetResultNumber(v) & 1)) return;
     pin(p, v, home_at(p, HEC_HOME_GRAD, "param", op, 1));
-    p->placed[index_of(p, v)].adds = true;
+    p->placed[hec_homes_index(p, v)].adds = true;
 }
 
 // A product whose result only its epilogue reads is computed where the epilogue's result will be.
@@ -167,9 +146,9 @@ static void pin_products(struct hec_homes *p) {
         const MlirOperation op = p->live.ops.item[k], product = hec_epilogue_product(op);
         if (mlirOperationIsNull(product)) continue;
         const MlirValue made = hec_result(product, 0);
-        const struct hec_homes_value *placed = &p->placed[index_of(p, hec_result(op, 0))];
-        if (!hec_is_used_once(made) || p->placed[index_of(p, made)].pinned || !placed->pinned ||
-            placed->home.kind != HEC_HOME_SLOT)
+        const struct hec_homes_value *placed = &p->placed[hec_homes_index(p, hec_result(op, 0))];
+        if (!hec_is_used_once(made) || p->placed[hec_homes_index(p, made)].pinned ||
+            !placed->pinned || placed->home.kind != HEC_HOME_SLOT)
             continue;
         pin(p, made, placed->home);
     }
@@ -218,72 +197,12 @@ static void pin_all(struct hec_homes *p) {
 
 // ---- classes of the arena
 
-bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result) {
-    if (!mlirTypeEqual(mlirValueGetType(operand), mlirValueGetType(result))) return false;
-    const struct hec_traits *traits = hec_op_traits(op);
-    const bool fused = hec_op_is(op, HEC_OP_fused); // Reads all inputs of an element, then writes.
-    bool reads = false;
-    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
-        if (!mlirValueEqual(hec_operand(op, i), operand)) continue;
-        if (!fused && (i >= 32 || !(traits->in_place >> i & 1))) return false;
-        reads = true;
-    }
-    return reads && (fused || mlirOpResultGetResultNumber(result) == 0);
-}
-
-// Operation k reads x for the last time and makes y: whether y may be written where x lies.
-static bool hands_over(const struct hec_homes *p, int k, MlirValue x, MlirValue y) {
-    const MlirOperation op = p->live.ops.item[k];
-    if (!hec_op_is(op, HEC_OP_FOR)) return mlirValueIsAOpResult(y) && hec_may_reuse(op, x, y);
-    const struct hec_for loop = hec_for_of(op);
-    for (int i = 0; i < loop.carried; i++) {
-        if (mlirValueEqual(y, hec_for_argument(&loop, i)))
-            return mlirValueEqual(x, hec_for_init(&loop, i));
-        if (mlirValueEqual(y, hec_result(op, i)))
-            return mlirValueEqual(x, hec_for_yielded(&loop, i));
-    }
-    return false;
-}
-
-static bool is_conflict(const struct hec_homes *p, int a, int b) {
-    const struct hec_live_value *x = &p->live.values.item[a], *y = &p->live.values.item[b];
-    if (x->first > y->first) {
-        const struct hec_live_value *swap = x;
-        x = y, y = swap;
-    }
-    if (x->last < y->first) return false;
-    if (x->last == y->first && x->first < y->first)
-        return !hands_over(p, x->last, x->value, y->value);
-    return true;
-}
-
-bool hec_homes_join(struct hec_homes *p, MlirValue a, MlirValue b) {
-    struct hec_homes_value *placed = p->placed;
-    const int x = hec_homes_root(p, index_of(p, a)), y = hec_homes_root(p, index_of(p, b));
-    if (x == y) return true;
-    if (placed[x].pinned || placed[y].pinned) return false;
-    int i = x;
-    do {
-        int j = y;
-        do {
-            if (is_conflict(p, i, j)) return false;
-            j = placed[j].next;
-        } while (j != y);
-        i = placed[i].next;
-    } while (i != x);
-    placed[y].root = x;
-    const int next = placed[x].next;
-    placed[x].next = placed[y].next;
-    placed[y].next = next;
-    return true;
-}
-
 static void join_carried(struct hec_homes *p, MlirOperation op) {
     const struct hec_for loop = hec_for_of(op);
     const MlirOperation yield = mlirBlockGetTerminator(loop.body);
     for (int i = 0; i < loop.carried; i++) {
         const MlirValue argument = hec_for_argument(&loop, i);
-        if (p->placed[index_of(p, argument)].pinned) continue;
+        if (p->placed[hec_homes_index(p, argument)].pinned) continue;
         if (!hec_homes_join(p, argument, hec_for_init(&loop, i))) ask_copy(p, op, BOUNDS + i, op);
         if (!hec_homes_join(p, argument, hec_for_yielded(&loop, i))) {
             ask_copy(p, yield, i, yield);
@@ -309,8 +228,8 @@ static int last_read(const struct hec_homes *p, MlirStringRef slot) {
 // A saved value of the top level that is read for the last time gives its slot to the result: the
 // gradient of the logits lies where the logits were.
 static bool take_slot(struct hec_homes *p, int k, MlirValue operand, MlirValue result) {
-    const int r = index_of(p, result);
-    const struct hec_homes_value *from = &p->placed[index_of(p, operand)];
+    const int r = hec_homes_index(p, result);
+    const struct hec_homes_value *from = &p->placed[hec_homes_index(p, operand)];
     if (from->home.kind != HEC_HOME_SLOT || from->home.row != HEC_ROW_ONLY ||
         k < p->live.backward || p->placed[r].next != r || p->live.outermost.item[k] >= 0 ||
         last_read(p, from->home.symbol) != k)
@@ -324,10 +243,10 @@ static void join_in_place(struct hec_homes *p, int k) {
     if (!hec_op_traits(op)->in_place || p->new_homes) return;
     for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
         const MlirValue result = hec_result(op, r);
-        if (p->placed[index_of(p, result)].pinned) continue;
+        if (p->placed[hec_homes_index(p, result)].pinned) continue;
         for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
             const MlirValue operand = hec_operand(op, i);
-            const int v = index_of(p, operand);
+            const int v = hec_homes_index(p, operand);
             if (p->live.values.item[v].last != k || !hec_may_reuse(op, operand, result)) continue;
             if (p->placed[v].pinned ? take_slot(p, k, operand, result)
                                     : hec_homes_join(p, operand, result))

@@ -49,15 +49,10 @@ struct hec_homes {
     bool new_homes; // No result takes the buffer of an operand.
 };
 
-// ---- homes.c
+// ---- classes.c
 
-// Decides every home but the offsets in the arena. Leaves repairs when the module must change
-// first.
-void hec_homes_decide(struct hec_homes *homes);
-void hec_homes_find_slots(struct hec_homes *homes); // All moe.slot, with the rows they declare.
+int hec_homes_index(const struct hec_homes *homes, MlirValue value); // Its number.
 int hec_homes_root(struct hec_homes *homes, int value);
-struct hec_slot *hec_homes_slot(struct hec_homes *homes,
-                                MlirStringRef name); // NULL when unknown.
 struct hec_home hec_homes_home(struct hec_homes *homes, MlirValue value);
 
 // Lets `a` and `b` share a buffer of the arena. False when they cannot.
@@ -65,6 +60,15 @@ bool hec_homes_join(struct hec_homes *homes, MlirValue a, MlirValue b);
 
 // Whether `op` may write `result` over its operand `operand`, element by element.
 bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result);
+
+// ---- homes.c
+
+// Decides every home but the offsets in the arena. Leaves repairs when the module must change
+// first.
+void hec_homes_decide(struct hec_homes *homes);
+void hec_homes_find_slots(struct hec_homes *homes); // All moe.slot, with the rows they declare.
+struct hec_slot *hec_homes_slot(struct hec_homes *homes,
+                                MlirStringRef name); // NULL when unknown.
 
 // ---- sums.c
 
