@@ -1,19 +1,24 @@
-// The builtin functions, for people: --print-builtins and the language reference show this table.
+// The table of builtin functions, made from lang/builtins.def: what the checker looks calls up in, and what
+// --print-builtins and the language reference show.
 #ifndef HECATE_LANG_BUILTINS_H
 #define HECATE_LANG_BUILTINS_H
 
 #include <stdio.h>
 
+#include "lang/program.h"
+
 struct hec_builtin_row {
     const char *name;
-    const char *call; // How it is called, with defaults.
+    const char *call; // How it is called, with defaults; NULL: it is an operator.
     const char *text; // What it computes.
 };
 
-extern const struct hec_builtin_row hec_builtin_rows[];
-extern const int hec_builtin_rows_count;
+extern const struct hec_builtin_row hec_builtin_rows[HEC_BUILTIN_COUNT];
 
-// Prints one line for each.
+// The function of that name; false: there is none. Operators have no name.
+bool hec_builtin_find(const char *name, enum hec_builtin *builtin);
+
+// Prints one line for each function.
 void hec_builtins_print(FILE *out);
 
 #endif

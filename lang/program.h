@@ -64,31 +64,12 @@ enum hec_node_kind {
     HEC_NODE_CARRIED, // Value `index` that `loop` leaves behind.
 };
 
-// Operations of the language. Operators are builtins, too.
+// Operations of the language: its functions, and its operators, too.
 enum hec_builtin {
-    // Elementwise; operands are matched by dimension name, missing ones broadcast.
-    HEC_ADD,
-    HEC_SUB,
-    HEC_MUL,
-    HEC_DIV,
-    HEC_NEG,
-    HEC_SILU,
-    HEC_GELU,
-    HEC_GELU_ERF,
-    HEC_RELU,
-    HEC_SIGMOID,
-    HEC_TANH,
-    HEC_EXP,
-    HEC_SQRT,
-    HEC_MINIMUM,
-    HEC_MAXIMUM,
-    HEC_CONTRACT,  // x @ w: sums the dims both have, never T or the batch.
-    HEC_GATHER,    // table[ids]: operands table, ids.
-    HEC_RMSNORM,   // operands x, gain (optional); eps, over = trailing dims normalised together.
-    HEC_LAYERNORM, // operands x, gain, bias (optional, in this order); eps, over.
-    HEC_ROPE,      // operands x [T, heads, A], table [T, A] (a constant parameter).
-    HEC_SDPA,      // operands q [T, H, A], k [T, G, A], v [T, G, U]; causal, window, scale.
-    HEC_BUILTIN_COUNT,
+#define HEC_OPERATOR(id, rule, text) HEC_BUILTIN_##id,
+#define HEC_FUNCTION(id, rule, call, text) HEC_BUILTIN_##id,
+#include "lang/builtins.def"
+    HEC_BUILTIN_COUNT
 };
 
 struct hec_node {

@@ -9,8 +9,8 @@
 
 #include "lang/base/str.h"
 #include "lang/base/vec.h"
+#include "lang/builtins.h"
 #include "lang/check.h"
-#include "lang/check/unit.h"
 
 // Numbers of the nodes of one unit, in order of appearance.
 struct numbering {
@@ -40,9 +40,9 @@ static void print_reference(const struct numbering *numbers, const struct hec_no
 }
 
 static void print_attributes(const struct hec_node *node, FILE *out) {
-    if (node->builtin == HEC_RMSNORM || node->builtin == HEC_LAYERNORM) {
+    if (node->builtin == HEC_BUILTIN_rmsnorm || node->builtin == HEC_BUILTIN_layernorm) {
         fprintf(out, " {eps = %g, over = %" PRId64 "}", node->attribute.eps, node->attribute.over);
-    } else if (node->builtin == HEC_SDPA) {
+    } else if (node->builtin == HEC_BUILTIN_sdpa) {
         fprintf(out, " {causal = %s", node->attribute.causal ? "true" : "false");
         if (node->attribute.window) fprintf(out, ", window = %" PRId64, node->attribute.window);
         if (node->attribute.scale > 0) fprintf(out, ", scale = %g", node->attribute.scale);
@@ -62,7 +62,7 @@ static void print_node(struct numbering *numbers, const struct hec_node *node, i
         fprintf(out, "number %.17g", node->number);
         break;
     case HEC_NODE_BUILTIN:
-        fputs(hec_builtin_name(node->builtin), out);
+        fputs(hec_builtin_rows[node->builtin].name, out);
         break;
     case HEC_NODE_CALL:
         fprintf(out, "call %s", node->callee->symbol);

@@ -43,18 +43,22 @@ static MlirValue elementwise(struct hec_scope *scope, enum hec_op op, int operan
     return hec_build_one(scope, op, operands, in, 0, NULL);
 }
 
+static MlirValue build_elementwise(struct hec_scope *scope, const struct hec_node *node,
+                                   enum hec_op op, const MlirValue *operand) {
+    return elementwise(scope, op, node->operands, operand);
+}
+
 // ---- norms, attention
 
 // Gain and bias of an expert cannot be operands of the norm: every row has another.
-static MlirValue norm(struct hec_scope *scope, const struct hec_node *node,
-                      const MlirValue *operand) {
+static MlirValue build_norm(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                            const MlirValue *operand) {
     const MlirContext c = scope->build->context;
     const bool apart = node->operands > 1 && hec_build_is_by_expert(scope, operand[1]);
     const MlirNamedAttribute attribute[] = {
         hec_attr_float(c, "eps", node->attribute.eps),
         hec_attr_int(c, "over", node->attribute.over),
     };
-    const enum hec_op op = node->builtin == HEC_RMSNORM ? HEC_OP_rmsnorm : HEC_OP_layernorm;
     MlirValue y = hec_build_one(scope, op, apart ? 1 : node->operands, operand, 2, attribute);
     for (int i = 1; apart && i < node->operands && !scope->build->failed; i++) {
         const MlirValue in[] = {y, operand[i]};
@@ -63,8 +67,13 @@ static MlirValue norm(struct hec_scope *scope, const struct hec_node *node,
     return y;
 }
 
-static MlirValue sdpa(struct hec_scope *scope, const struct hec_node *node,
-                      const MlirValue *operand) {
+static MlirValue build_rope(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                            const MlirValue *operand) {
+    return hec_build_one(scope, op, node->operands, operand, 0, NULL);
+}
+
+static MlirValue build_sdpa(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                            const MlirValue *operand) {
     const MlirContext c = scope->build->context;
     const struct hec_tensor q = hec_tensor_of(mlirValueGetType(operand[0]));
     const double given = node->attribute.scale;
@@ -74,40 +83,38 @@ static MlirValue sdpa(struct hec_scope *scope, const struct hec_node *node,
         hec_attr_int(c, "window", node->attribute.window),
         hec_attr_float(c, "scale", scale),
     };
-    return hec_build_one(scope, HEC_OP_sdpa, 3, operand, 3, attribute);
+    return hec_build_one(scope, op, node->operands, operand, 3, attribute);
+}
+
+// ---- operators that are not elementwise
+
+static MlirValue build_contract(struct hec_scope *scope, const struct hec_node *node,
+                                enum hec_op op, const MlirValue *operand) {
+    (void)node, (void)op; // Grouped, where rows of several experts meet.
+    return hec_build_contract(scope, operand[0], operand[1]);
+}
+
+static MlirValue build_gather(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                              const MlirValue *operand) {
+    return hec_build_one(scope, op, node->operands, operand, 0, NULL);
 }
 
 // ---- nodes
 
+typedef MlirValue build_fn(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                           const MlirValue *operand);
+
 static MlirValue builtin(struct hec_scope *scope, const struct hec_node *node,
                          const MlirValue *operand) {
-    static const enum hec_op op[HEC_BUILTIN_COUNT] = {
-        [HEC_ADD] = HEC_OP_add,         [HEC_SUB] = HEC_OP_sub,
-        [HEC_MUL] = HEC_OP_mul,         [HEC_DIV] = HEC_OP_div,
-        [HEC_NEG] = HEC_OP_neg,         [HEC_SILU] = HEC_OP_silu,
-        [HEC_GELU] = HEC_OP_gelu,       [HEC_GELU_ERF] = HEC_OP_gelu_erf,
-        [HEC_RELU] = HEC_OP_relu,       [HEC_SIGMOID] = HEC_OP_sigmoid,
-        [HEC_TANH] = HEC_OP_tanh,       [HEC_EXP] = HEC_OP_exp,
-        [HEC_SQRT] = HEC_OP_sqrt,       [HEC_MINIMUM] = HEC_OP_minimum,
-        [HEC_MAXIMUM] = HEC_OP_maximum,
+    static const struct {
+        enum hec_op op;
+        build_fn *build;
+    } table[HEC_BUILTIN_COUNT] = {
+#define HEC_OPERATOR(id, rule, text) [HEC_BUILTIN_##id] = {HEC_OP_##id, build_##rule},
+#define HEC_FUNCTION(id, rule, call, text) [HEC_BUILTIN_##id] = {HEC_OP_##id, build_##rule},
+#include "lang/builtins.def"
     };
-    switch (node->builtin) {
-    case HEC_CONTRACT:
-        return hec_build_contract(scope, operand[0], operand[1]);
-    case HEC_GATHER:
-        return hec_build_one(scope, HEC_OP_gather, 2, operand, 0, NULL);
-    case HEC_ROPE:
-        return hec_build_one(scope, HEC_OP_rope, 2, operand, 0, NULL);
-    case HEC_SDPA:
-        return sdpa(scope, node, operand);
-    case HEC_RMSNORM:
-    case HEC_LAYERNORM:
-        return norm(scope, node, operand);
-    default:
-        break;
-    }
-    assert(op[node->builtin]);
-    return elementwise(scope, op[node->builtin], node->operands, operand);
+    return table[node->builtin].build(scope, node, table[node->builtin].op, operand);
 }
 
 static MlirValue call(struct hec_scope *scope, const struct hec_node *node,
@@ -142,14 +149,14 @@ static void build_at_node(struct hec_scope *scope, const struct hec_node *node,
         snprintf(text, sizeof text, "logits");
     } else if (node->kind == HEC_NODE_CALL) {
         snprintf(text, sizeof text, "%s", node->callee->name);
-    } else if (node->kind == HEC_NODE_BUILTIN && node->builtin == HEC_CONTRACT) {
+    } else if (node->kind == HEC_NODE_BUILTIN && node->builtin == HEC_BUILTIN_contract) {
         const MlirStringRef a = hec_value_name(operand[0]), b = hec_value_name(operand[1]);
         if (a.length && b.length && a.length + b.length < sizeof text / 4) {
             snprintf(text, sizeof text, "%.*s_%.*s", (int)a.length, a.data, (int)b.length, b.data);
         }
     }
-    const bool is_norm = node->kind == HEC_NODE_BUILTIN &&
-                         (node->builtin == HEC_RMSNORM || node->builtin == HEC_LAYERNORM);
+    const bool is_norm = node->kind == HEC_NODE_BUILTIN && (node->builtin == HEC_BUILTIN_rmsnorm ||
+                                                            node->builtin == HEC_BUILTIN_layernorm);
     if (is_norm && node->operands > 1 && node->operand[1]->kind == HEC_NODE_PARAM) {
         norm_name(node->operand[1]->param, text, sizeof text);
     }

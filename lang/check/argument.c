@@ -1,6 +1,7 @@
 // Arguments of calls: which there are, and the numbers and truths among them.
 #include <string.h>
 
+#include "lang/builtins.h"
 #include "lang/check/unit.h"
 
 const struct hec_argument *hec_argument(const struct hec_expr *call, const char *name) {
@@ -37,6 +38,39 @@ bool hec_check_arguments(struct hec_checker *checker, const struct hec_expr *cal
     hec_error(checker, call->text_at, "`%s` takes %d argument%s by position, not %d", call->text,
               positional, positional == 1 ? "" : "s", given);
     return false;
+}
+
+// Takes `call` of a row apart, "rope(x, theta = 10000, scaling = none)": how many operands there are, and
+// the names of the other arguments, of the checker's arena.
+static int signature_of(struct hec_checker *checker, const char *call, const char **names, int most,
+                        int *operands) {
+    int count = 0;
+    *operands = 0;
+    for (const char *at = strchr(call, '('); at && *at != ')';) {
+        at += *at == '(' ? 1 : 2; // Behind "(" or ", ".
+        const size_t word = strcspn(at, " ,)");
+        if (at[word] != ' ') {
+            ++*operands;
+        } else if (count < most) {
+            names[count++] = hec_arena_copy(checker->arena, at, word);
+        }
+        int depth = 0; // `1 / sqrt(A)`
+        while (*at && (depth > 0 || (*at != ',' && *at != ')'))) {
+            depth += (*at == '(') - (*at == ')');
+            at++;
+        }
+    }
+    return count;
+}
+
+bool hec_check_builtin(struct hec_checker *checker, const struct hec_expr *expr,
+                       enum hec_builtin builtin) {
+    enum { NAMES_MAX = 8 };
+    const char *names[NAMES_MAX];
+    int operands;
+    const int count =
+        signature_of(checker, hec_builtin_rows[builtin].call, names, NAMES_MAX, &operands);
+    return hec_check_arguments(checker, expr, operands, names, count);
 }
 
 bool hec_argument_real(struct hec_site *site, const struct hec_expr *call, const char *name,

@@ -131,9 +131,8 @@ static const struct hec_node *table_node(struct hec_site *site, const struct hec
 }
 
 struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr) {
-    static const char *const allowed[] = {"theta", "scaling"};
     struct hec_checker *checker = site->checker;
-    if (!allowed_here(site, expr) || !hec_check_arguments(checker, expr, 1, allowed, 2))
+    if (!allowed_here(site, expr) || !hec_check_builtin(checker, expr, HEC_BUILTIN_rope))
         return broken;
     const struct hec_expr *input = expr->arguments.item[0].value;
     const struct hec_node *x = hec_node_of(site, hec_evaluate(site, input, NULL), input->at);
@@ -155,7 +154,7 @@ struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr) {
     const struct hec_shape shape = {.rank = 2, .dim = {x->shape.dim[0], width}};
     const struct hec_param *table = rope_table(site, &shape, theta, &rope, expr->text_at);
     struct hec_node node = {.kind = HEC_NODE_BUILTIN,
-                            .builtin = HEC_ROPE,
+                            .builtin = HEC_BUILTIN_rope,
                             .shape = x->shape,
                             .batched = true,
                             .at = expr->at,
@@ -212,14 +211,13 @@ static bool read_mask(struct hec_site *site, const struct hec_expr *expr, struct
 }
 
 struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr) {
-    static const char *const allowed[] = {"causal", "window", "scale"};
     static const char *const wanted[] = {"queries [T, heads, width]", "keys [T, heads, width]",
                                          "values [T, heads, width]"};
     struct hec_checker *checker = site->checker;
-    if (!allowed_here(site, expr) || !hec_check_arguments(checker, expr, 3, allowed, 3))
+    if (!allowed_here(site, expr) || !hec_check_builtin(checker, expr, HEC_BUILTIN_sdpa))
         return broken;
     struct hec_node node = {.kind = HEC_NODE_BUILTIN,
-                            .builtin = HEC_SDPA,
+                            .builtin = HEC_BUILTIN_sdpa,
                             .batched = true,
                             .at = expr->at,
                             .operands = 3};

@@ -1,4 +1,5 @@
 // Calls: of builtin functions, blocks and moes.
+#include "lang/builtins.h"
 #include "lang/check/unit.h"
 
 static const struct hec_value broken = {.broken = true};
@@ -6,7 +7,9 @@ static const struct hec_value broken = {.broken = true};
 struct hec_value hec_call(struct hec_site *site, const struct hec_expr *expr, const char *callee) {
     struct hec_checker *checker = site->checker;
     struct hec_entry *entry = hec_find_entry(checker, expr->text);
-    if (!entry && hec_is_builtin(expr->text)) return hec_call_builtin(site, expr, callee);
+    enum hec_builtin builtin;
+    if (!entry && hec_builtin_find(expr->text, &builtin))
+        return hec_call_builtin(site, expr, builtin, callee);
     if (!entry) {
         hec_unknown_function(site, expr);
         for (int i = 0; i < expr->arguments.count; i++) // For their own errors.

@@ -54,16 +54,16 @@ static struct hec_value unary(struct hec_site *site, const struct hec_expr *expr
         return value;
     }
     if (expr->operation == HEC_OP_NEG)
-        return hec_elementwise(site, HEC_NEG, expr, expr->right, right.node, NULL, NULL);
+        return hec_elementwise(site, HEC_BUILTIN_neg, expr, expr->right, right.node, NULL, NULL);
     hec_error(site->checker, expr->text_at, "`not` works on what is known when compiling");
     return broken;
 }
 
 static struct hec_value binary(struct hec_site *site, const struct hec_expr *expr) {
-    static const enum hec_builtin builtins[] = {[HEC_OP_ADD] = HEC_ADD,
-                                                [HEC_OP_SUB] = HEC_SUB,
-                                                [HEC_OP_MUL] = HEC_MUL,
-                                                [HEC_OP_DIV] = HEC_DIV};
+    static const enum hec_builtin builtins[] = {[HEC_OP_ADD] = HEC_BUILTIN_add,
+                                                [HEC_OP_SUB] = HEC_BUILTIN_sub,
+                                                [HEC_OP_MUL] = HEC_BUILTIN_mul,
+                                                [HEC_OP_DIV] = HEC_BUILTIN_div};
     const struct hec_value left = hec_evaluate(site, expr->left, NULL);
     const struct hec_value right = hec_evaluate(site, expr->right, NULL);
     if (left.broken || right.broken) return broken;

@@ -23,7 +23,7 @@ static void look_in(struct hec_checker *checker, const struct hec_body *body, he
 // Every index is one of the model's ids, which are those of its logits: tables have at least as many
 // rows. Further rows are padding.
 static void look_at_table(struct hec_checker *checker, const struct hec_node *node) {
-    if (node->builtin != HEC_GATHER) return;
+    if (node->builtin != HEC_BUILTIN_gather) return;
     const struct hec_dim rows = node->operand[0]->shape.dim[0];
     const struct hec_shape *logits = &checker->program->model->result->shape;
     const struct hec_dim vocabulary = logits->dim[logits->rank - 1];
@@ -69,7 +69,7 @@ static void check_params(struct hec_checker *checker) {
 
 // The model sees what it has to predict: almost always a mistake.
 static void look_at_attention(struct hec_checker *checker, const struct hec_node *node) {
-    if (node->builtin != HEC_SDPA || node->attribute.causal) return;
+    if (node->builtin != HEC_BUILTIN_sdpa || node->attribute.causal) return;
     hec_warning(checker, node->at, "attention sees the tokens that `next_token` has to predict");
     hec_note(checker, HEC_NOWHERE, "use `causal = true`, or another `train.objective`");
 }

@@ -65,7 +65,8 @@ void hec_unknown_function(struct hec_site *site, const struct hec_expr *expr) {
         if (checker->entries.item[i]->unit)
             HEC_PUSH(checker->arena, &known, checker->entries.item[i]->name);
     }
-    for (int i = 0; i < hec_builtin_rows_count; i++)
-        HEC_PUSH(checker->arena, &known, hec_builtin_rows[i].name);
+    for (int i = 0; i < HEC_BUILTIN_COUNT; i++) {
+        if (hec_builtin_rows[i].call) HEC_PUSH(checker->arena, &known, hec_builtin_rows[i].name);
+    }
     hec_unknown(checker, expr->text_at, "block or function", expr->text, known.item, known.count);
 }

@@ -76,7 +76,7 @@ static void add_parameters(struct hec_site *site, const struct hec_expr *expr, c
     if (!gain && !bias) return;
     const char *name = norm_name(site, expr, callee);
     hec_take_name(site, name, expr->label ? expr->label_at : expr->text_at);
-    if (node->builtin == HEC_RMSNORM) {
+    if (node->builtin == HEC_BUILTIN_rmsnorm) {
         node->operand[node->operands++] =
             add_vector(site, name, expr->text_at, &shape, HEC_INIT_ONES);
         return;
@@ -116,18 +116,18 @@ static bool check_input(struct hec_site *site, const struct hec_expr *expr,
     return false;
 }
 
-struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr, const char *callee) {
-    static const char *const allowed[] = {"eps", "over", "gain", "bias"};
+struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
+                          enum hec_builtin builtin, const char *callee) {
     struct hec_checker *checker = site->checker;
-    const bool rms = !strcmp(expr->text, "rmsnorm");
-    const bool good = hec_check_arguments(checker, expr, 1, allowed, rms ? 3 : 4);
+    const bool rms = builtin == HEC_BUILTIN_rmsnorm;
+    const bool good = hec_check_builtin(checker, expr, builtin);
     if (expr->arguments.count == 0 || expr->arguments.item[0].name) return broken;
     const struct hec_expr *input = expr->arguments.item[0].value;
     const struct hec_node *x = hec_node_of(site, hec_evaluate(site, input, NULL), input->at);
     if (!x || !good) return broken;
 
     struct hec_node node = {.kind = HEC_NODE_BUILTIN,
-                            .builtin = rms ? HEC_RMSNORM : HEC_LAYERNORM,
+                            .builtin = builtin,
                             .shape = x->shape,
                             .batched = x->batched,
                             .at = expr->at,

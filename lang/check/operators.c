@@ -205,7 +205,7 @@ struct hec_value hec_contract(struct hec_site *site, const struct hec_expr *expr
         }
         result.dim[result.rank++] = kept.item[i];
     }
-    return add_elementwise(site, HEC_CONTRACT, expr, a, b, &result);
+    return add_elementwise(site, HEC_BUILTIN_contract, expr, a, b, &result);
 }
 
 struct hec_value hec_gather(struct hec_site *site, const struct hec_expr *expr,
@@ -233,5 +233,5 @@ struct hec_value hec_gather(struct hec_site *site, const struct hec_expr *expr,
         }
         shape.dim[shape.rank++] = table->shape.dim[i];
     }
-    return add_elementwise(site, HEC_GATHER, expr, table, ids, &shape);
+    return add_elementwise(site, HEC_BUILTIN_gather, expr, table, ids, &shape);
 }

@@ -102,6 +102,9 @@ const struct hec_argument *hec_argument(const struct hec_expr *call, const char 
 // Reports arguments that are not among `allowed`, named twice, or positional beyond `positional`.
 bool hec_check_arguments(struct hec_checker *checker, const struct hec_expr *call, int positional,
                          const char *const *allowed, int count);
+// The same of a builtin function's call, by its row.
+bool hec_check_builtin(struct hec_checker *checker, const struct hec_expr *expr,
+                       enum hec_builtin builtin);
 // Numbers and truths among a call's arguments; the default stays when it is not given.
 bool hec_argument_real(struct hec_site *site, const struct hec_expr *call, const char *name,
                        double *value);
@@ -186,14 +189,13 @@ struct hec_value hec_gather(struct hec_site *site, const struct hec_expr *expr,
 
 // -- builtin.c
 
-bool hec_is_builtin(const char *name);
 struct hec_value hec_call_builtin(struct hec_site *site, const struct hec_expr *expr,
-                                  const char *callee);
-const char *hec_builtin_name(enum hec_builtin builtin);
+                                  enum hec_builtin builtin, const char *callee);
 
 // -- norm.c, attention.c
 
-struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr, const char *callee);
+struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
+                          enum hec_builtin builtin, const char *callee);
 struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr);
 struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr);
 

@@ -32,7 +32,8 @@ static void check_expr(struct hec_site *site, const struct hec_expr *expr);
 
 static void check_call(struct hec_site *site, const struct hec_expr *expr) {
     struct hec_entry *entry = hec_find_entry(site->checker, expr->text);
-    if (!entry && !hec_is_builtin(expr->text)) hec_unknown_function(site, expr);
+    enum hec_builtin builtin;
+    if (!entry && !hec_builtin_find(expr->text, &builtin)) hec_unknown_function(site, expr);
     for (int i = 0; i < expr->arguments.count; i++) {
         const struct hec_expr *value = expr->arguments.item[i].value;
         const bool word = value->kind == HEC_EXPR_NAME && !strcmp(value->text, "none");
