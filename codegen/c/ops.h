@@ -23,9 +23,6 @@ hec_emit_op hec_emit_aux_loss, hec_emit_aux_loss_grad, hec_emit_z_loss, hec_emit
 hec_emit_op hec_emit_route, hec_emit_limit, hec_emit_permute, hec_emit_combine;
 hec_emit_op hec_emit_gate_rows, hec_emit_gate_rows_grad;
 
-// The row of the table; NULL: nothing stands for these operations.
-hec_emit_op *hec_c_op(enum hec_op op);
-
 // The loops of a moe.fused over `block`, a part of its first `rows` dimensions and of the others.
 void hec_emit_fused_block(struct hec_emitter *e, MlirOperation op, int rows);
 

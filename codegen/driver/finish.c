@@ -5,10 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/c/emit_c.h"
 #include "codegen/driver/cc.h"
 #include "codegen/driver/output.h"
+#include "codegen/driver/targets.h"
 #include "codegen/driver/version.h"
+#include "codegen/host/program.h"
 #include "passes/movement.h"
 
 static void print_memory(struct hec_compilation *c, FILE *out) {
@@ -41,7 +42,8 @@ static int write_c(struct hec_compilation *c, const char *path) {
     const struct hec_emit_options emit = {
         .version = HECATE_VERSION, .source_line = hec_report_line, .user = &c->reporter};
     struct hec_writer text = {.arena = c->arena};
-    const bool emitted = hec_emit_c(c->module, &emit, &text);
+    const bool emitted =
+        hec_emit_program(c->module, hec_target_printer(c->options->target), &emit, &text);
     if (hec_driver_failed(c) || !emitted) return HEC_EXIT_INPUT;
     hec_crash_after(c, "c");
     hec_driver_lap(c, "emit C");

@@ -7,6 +7,7 @@
 #include "codegen/driver/output.h"
 #include "codegen/driver/stages.h"
 #include "codegen/driver/status.h"
+#include "codegen/driver/targets.h"
 #include "codegen/driver/tune.h"
 #include "codegen/driver/version.h"
 #include "files/files.h"
@@ -14,18 +15,12 @@
 #include "lang/settings.h"
 #include "passes/pipeline.h"
 
-static void print_targets(void) {
-    printf("cpu    C with OpenMP, one process (default)\n"
-           "cuda   not yet\n"
-           "sim    not yet\n");
-}
-
 // Options that ask for information instead of a compilation. Returns whether there was one.
 static bool inform(const struct hec_options *o) {
     const bool settings = o->explain && strcmp(o->explain, "settings") == 0;
     if (o->help) hec_options_help(stdout);
     if (o->version) printf("hecatec %s\n", HECATE_VERSION);
-    if (o->print_targets) print_targets();
+    if (o->print_targets) hec_targets_print(stdout);
     if (o->print_stages) hec_stages_print(stdout);
     if (o->print_passes) hec_passes_print(stdout);
     if (o->print_builtins) hec_builtins_print(stdout);
@@ -43,7 +38,7 @@ static int run(struct hec_arena *arena, int argc, char **argv) {
         return HEC_EXIT_INPUT;
     }
     if (options.tune) return hec_tune_run(arena, &options);
-    if (strcmp(options.target, "cpu") != 0) {
+    if (!hec_target_printer(options.target)) {
         fprintf(stderr, "hecatec: error: target '%s' is not supported yet\n", options.target);
         return HEC_EXIT_COMMAND_LINE;
     }

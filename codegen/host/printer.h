@@ -12,7 +12,8 @@ typedef void hec_emit_op(struct hec_emitter *e, MlirOperation op);
 // A target's part of the emitter. Everything else of a program is the same for all targets that emit
 // one (this folder).
 struct hec_printer {
-    const char *target; // "cpu"
+    const char *target;         // "cpu"
+    const char *const *headers; // That its statements need; ended by NULL.
     // What prints operations of this kind; NULL: the target has nothing for them. Never asked for
     // operations that this folder prints or that have no text (calls.h).
     hec_emit_op *(*of)(enum hec_op op);

@@ -138,7 +138,8 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
         i = end + 1;
     }
     if (passes.length) hec_comment(out, "%s", line);
-    hec_line(out, "#include \"hecate/kernels/kernels.h\"");
+    for (const char *const *header = e->printer->headers; *header; header++)
+        hec_line(out, "#include \"%s\"", *header);
     if (e->world > 1) {
         hec_line(out, "#include \"hecate/runtime/comm/backend.h\"");
         hec_line(out, "#include \"hecate/runtime/experts/experts.h\"");

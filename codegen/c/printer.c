@@ -1,5 +1,7 @@
 // What stands for each operation in C: one row per operation that a kernel or a loop computes. A new
 // operation gets its row here.
+#include "codegen/c/printer.h"
+
 #include "codegen/c/ops.h"
 
 static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
@@ -71,6 +73,12 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     [HEC_OP_gate_rows_grad] = hec_emit_gate_rows_grad,
 };
 
-hec_emit_op *hec_c_op(enum hec_op op) {
+static hec_emit_op *find(enum hec_op op) {
     return table[op];
 }
+
+const struct hec_printer hec_c_printer = {
+    .target = "cpu",
+    .headers = (const char *const[]){"hecate/kernels/kernels.h", NULL},
+    .of = find,
+};
