@@ -53,7 +53,8 @@ def evaluate(name, salt):
     loss.backward()
     result = {
         "model": name, "salt": salt, "near": p.near if math.isfinite(p.near) else None,
-        "batch": BATCH, "scale": scale, "auxiliary_scale": AUXILIARY_SCALE, "ids": ids.tolist(), "targets": targets.tolist(),
+        "batch": BATCH, "scale": scale, "auxiliary_scale": AUXILIARY_SCALE, "ids": ids.tolist(),
+        "targets": targets.tolist(),
         "loss": float(loss), "cross_entropy": float(cross_entropy), "auxiliary": float(p.auxiliary),
         "loads": p.loads, "logits": summary("logits", logits),
         "gradients": {path: summary(path, torch.zeros_like(t) if t.grad is None else t.grad)
