@@ -1,0 +1,163 @@
+// Rotations by position, and attention.
+#include <math.h>
+
+#include "tests/interpret/machine.h"
+
+// Pairs (j, j + A/2) turn by the angle of their position; `sign` -1 turns back.
+static void rotate(struct machine *m, MlirOperation op, double sign) {
+    const struct tensor *x = in(m, op, 0), *table = in(m, op, 1);
+    struct tensor *y = out(m, op, 0);
+    const int64_t width = x->shape.size[x->shape.rank - 1], half = width / 2;
+    const int64_t positions = x->shape.size[1], each = x->count / x->shape.size[0] / positions;
+    for (int64_t e = 0; e < x->count; e++) {
+        const int64_t position = e / each % positions, j = e % width, k = j % half;
+        const double c = table->at[position * width + k];
+        const double s = table->at[position * width + half + k] * sign;
+        y->at[e] =
+            j < half ? x->at[e] * c - x->at[e + half] * s : x->at[e] * c + x->at[e - half] * s;
+    }
+}
+
+void run_rope(struct machine *m, MlirOperation op) {
+    rotate(m, op, 1);
+}
+
+void run_rope_grad(struct machine *m, MlirOperation op) {
+    rotate(m, op, -1);
+}
+
+// ---- attention
+
+struct attention {
+    int64_t batch, positions, heads, groups, width, vwidth, window;
+    bool causal, rounds;
+    double scale;
+    const struct tensor *q, *k, *v;
+};
+
+static struct attention attention_of(struct machine *m, MlirOperation op, int q) {
+    struct attention a = {.q = rounded(m, op, in(m, op, q)),
+                          .k = rounded(m, op, in(m, op, q + 1)),
+                          .v = rounded(m, op, in(m, op, q + 2)),
+                          .window = hec_get_int(op, "window"),
+                          .causal = hec_get_bool(op, "causal"),
+                          .rounds = hec_get_bool(op, "rounds"),
+                          .scale = hec_get_float(op, "scale")};
+    a.batch = a.q->shape.size[0], a.positions = a.q->shape.size[1];
+    a.heads = a.q->shape.size[2], a.width = a.q->shape.size[3];
+    a.groups = a.k->shape.size[2], a.vwidth = a.v->shape.size[3];
+    spend(m, op, a.batch * a.heads * a.positions * a.positions * (a.width + a.vwidth));
+    return a;
+}
+
+static bool is_seen(const struct attention *a, int64_t query, int64_t key) {
+    return (!a->causal || key <= query) && (a->window <= 0 || query - key < a->window);
+}
+
+// Where the vector of a sequence, position and head begins; of keys, the group of the head.
+static int64_t query_at(const struct attention *a, int64_t b, int64_t t, int64_t h, int64_t width) {
+    return ((b * a->positions + t) * a->heads + h) * width;
+}
+
+static int64_t key_at(const struct attention *a, int64_t b, int64_t t, int64_t h, int64_t width) {
+    return ((b * a->positions + t) * a->groups + h / (a->heads / a->groups)) * width;
+}
+
+static double dot(const double *a, const double *b, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+static double score(const struct attention *a, int64_t b, int64_t query, int64_t key, int64_t h) {
+    return a->scale * dot(a->q->at + query_at(a, b, query, h, a->width),
+                          a->k->at + key_at(a, b, key, h, a->width), a->width);
+}
+
+static double log_sum(const struct attention *a, int64_t b, int64_t query, int64_t h) {
+    double most = -INFINITY, sum = 0;
+    for (int64_t key = 0; key < a->positions; key++) {
+        if (is_seen(a, query, key)) most = fmax(most, score(a, b, query, key, h));
+    }
+    for (int64_t key = 0; key < a->positions; key++) {
+        if (is_seen(a, query, key)) sum += exp(score(a, b, query, key, h) - most);
+    }
+    return most + log(sum);
+}
+
+static double read_as(const struct attention *a, double value) {
+    return a->rounds ? to_bf16(value) : value;
+}
+
+// Calls `each` for every sequence, head, query and key that the query sees.
+typedef void each_pair(const struct attention *a, void *user, int64_t b, int64_t query, int64_t key,
+                       int64_t h);
+static void for_pairs(const struct attention *a, each_pair *each, void *user) {
+    for (int64_t b = 0; b < a->batch; b++) {
+        for (int64_t h = 0; h < a->heads; h++) {
+            for (int64_t query = 0; query < a->positions; query++) {
+                for (int64_t key = 0; key < a->positions; key++) {
+                    if (is_seen(a, query, key)) each(a, user, b, query, key, h);
+                }
+            }
+        }
+    }
+}
+
+struct forward {
+    struct tensor *out, *lse;
+};
+
+static void attend(const struct attention *a, void *user, int64_t b, int64_t query, int64_t key,
+                   int64_t h) {
+    const struct forward *f = user;
+    const double lse = f->lse->at[(b * a->heads + h) * a->positions + query];
+    const double weight = read_as(a, exp(score(a, b, query, key, h) - lse));
+    double *to = f->out->at + query_at(a, b, query, h, a->vwidth);
+    const double *v = a->v->at + key_at(a, b, key, h, a->vwidth);
+    for (int64_t i = 0; i < a->vwidth; i++) to[i] += weight * v[i];
+}
+
+void run_sdpa(struct machine *m, MlirOperation op) {
+    const struct attention a = attention_of(m, op, 0);
+    struct forward f = {out(m, op, 0), out(m, op, 1)};
+    fill(f.out, 0);
+    for (int64_t i = 0; i < f.lse->count; i++) {
+        const int64_t query = i % a.positions, h = i / a.positions % a.heads;
+        f.lse->at[i] = log_sum(&a, i / a.positions / a.heads, query, h);
+    }
+    for_pairs(&a, attend, &f);
+}
+
+struct backward {
+    const struct tensor *dout, *exact, *out, *lse; // dout as products read it, and as it is.
+    struct tensor *dq, *dk, *dv;
+};
+
+static void attend_back(const struct attention *a, void *user, int64_t b, int64_t query,
+                        int64_t key, int64_t h) {
+    const struct backward *g = user;
+    const int64_t at_q = query_at(a, b, query, h, a->width), at_k = key_at(a, b, key, h, a->width);
+    const int64_t at_o = query_at(a, b, query, h, a->vwidth);
+    const int64_t at_v = key_at(a, b, key, h, a->vwidth);
+    const double lse = g->lse->at[(b * a->heads + h) * a->positions + query];
+    const double weight = exp(score(a, b, query, key, h) - lse);
+    const double delta = dot(g->exact->at + at_o, g->out->at + at_o, a->vwidth);
+    const double dweight = dot(g->dout->at + at_o, a->v->at + at_v, a->vwidth);
+    const double dscore = read_as(a, weight * (dweight - delta)) * a->scale;
+    for (int64_t i = 0; i < a->vwidth; i++)
+        g->dv->at[at_v + i] += read_as(a, weight) * g->dout->at[at_o + i];
+    for (int64_t i = 0; i < a->width; i++) {
+        g->dq->at[at_q + i] += dscore * a->k->at[at_k + i];
+        g->dk->at[at_k + i] += dscore * a->q->at[at_q + i];
+    }
+}
+
+void run_sdpa_grad(struct machine *m, MlirOperation op) {
+    const struct attention a = attention_of(m, op, 1);
+    const struct tensor *dout = in(m, op, 0);
+    struct backward g = {rounded(m, op, dout), dout,          in(m, op, 4), in(m, op, 5),
+                         out(m, op, 0),        out(m, op, 1), out(m, op, 2)};
+    fill(g.dq, 0), fill(g.dk, 0), fill(g.dv, 0);
+    for_pairs(&a, attend_back, &g);
+}

@@ -1,0 +1,107 @@
+// Embedding, and the loss of a language model.
+#include <math.h>
+
+#include "tests/interpret/machine.h"
+
+static int64_t row_of(struct machine *m, MlirOperation op, double id, int64_t rows) {
+    if (!(id >= 0 && id < (double)rows)) fault(m, op, "id %g of %" PRId64, id, rows);
+    return (int64_t)id;
+}
+
+void run_gather(struct machine *m, MlirOperation op) {
+    const struct tensor *table = in(m, op, 0), *ids = in(m, op, 1);
+    struct tensor *r = out(m, op, 0);
+    const int64_t rows = table->shape.size[0], width = table->count / rows;
+    for (int64_t t = 0; t < ids->count; t++) {
+        const int64_t row = row_of(m, op, ids->at[t], rows);
+        for (int64_t i = 0; i < width; i++) r->at[t * width + i] = table->at[row * width + i];
+    }
+}
+
+void run_gather_grad(struct machine *m, MlirOperation op) {
+    const struct tensor *dr = in(m, op, 0), *ids = in(m, op, 1);
+    struct tensor *dtable = out(m, op, 0);
+    const int64_t rows = dtable->shape.size[0], width = dtable->count / rows;
+    fill(dtable, 0);
+    for (int64_t t = 0; t < ids->count; t++) {
+        const int64_t row = row_of(m, op, ids->at[t], rows);
+        for (int64_t i = 0; i < width; i++) dtable->at[row * width + i] += dr->at[t * width + i];
+    }
+}
+
+static double log_sum(const double *x, int64_t count) {
+    double most = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < count; i++) most = fmax(most, x[i]);
+    for (int64_t i = 0; i < count; i++) sum += exp(x[i] - most);
+    return most + log(sum);
+}
+
+void run_cross_entropy(struct machine *m, MlirOperation op) {
+    const struct tensor *logits = in(m, op, 0), *targets = in(m, op, 1), *scale = in(m, op, 2);
+    struct tensor *loss = out(m, op, 0), *lse = out(m, op, 1);
+    const int64_t words = logits->shape.size[logits->shape.rank - 1];
+    double sum = 0;
+    for (int64_t t = 0; t < targets->count; t++) {
+        lse->at[t] = log_sum(logits->at + t * words, words);
+        if (targets->at[t] < 0) continue;
+        sum += lse->at[t] - logits->at[t * words + row_of(m, op, targets->at[t], words)];
+    }
+    loss->at[0] = scale->at[0] * sum;
+}
+
+void run_cross_entropy_grad(struct machine *m, MlirOperation op) {
+    const struct tensor *dloss = in(m, op, 0), *logits = in(m, op, 1), *lse = in(m, op, 2);
+    const struct tensor *targets = in(m, op, 3), *scale = in(m, op, 4);
+    struct tensor *dlogits = out(m, op, 0);
+    const int64_t words = logits->shape.size[logits->shape.rank - 1];
+    for (int64_t e = 0; e < logits->count; e++) {
+        const double target = targets->at[e / words];
+        const double hit = (double)(e % words) == target;
+        dlogits->at[e] = target < 0 ? 0
+                                    : dloss->at[0] * scale->at[0] *
+                                          (exp(logits->at[e] - lse->at[e / words]) - hit);
+    }
+}
+
+// ---- losses of a router
+
+void run_z_loss(struct machine *m, MlirOperation op) {
+    const struct tensor *logits = in(m, op, 0);
+    struct tensor *loss = out(m, op, 0);
+    const int64_t experts = logits->shape.size[logits->shape.rank - 1];
+    const int64_t tokens = logits->count / experts;
+    double sum = 0;
+    for (int64_t t = 0; t < tokens; t++)
+        sum += pow(log_sum(logits->at + t * experts, experts), 2) / (double)tokens;
+    loss->at[0] = m->options->shares * hec_get_float(op, "coef") * sum;
+}
+
+void run_z_loss_grad(struct machine *m, MlirOperation op) {
+    const struct tensor *dloss = in(m, op, 0), *logits = in(m, op, 1);
+    struct tensor *d = out(m, op, 0);
+    const int64_t experts = logits->shape.size[logits->shape.rank - 1];
+    const int64_t tokens = logits->count / experts;
+    const double coef = m->options->shares * hec_get_float(op, "coef") / (double)tokens;
+    for (int64_t e = 0; e < logits->count; e++) {
+        const double lse = log_sum(logits->at + e / experts * experts, experts);
+        d->at[e] = dloss->at[0] * coef * 2 * lse * exp(logits->at[e] - lse);
+    }
+}
+
+void run_aux_loss(struct machine *m, MlirOperation op) {
+    const struct tensor *means = in(m, op, 0), *fractions = in(m, op, 1);
+    struct tensor *loss = out(m, op, 0);
+    const double sequences = (double)means->shape.size[0];
+    const double experts = (double)means->count / sequences;
+    double sum = 0;
+    for (int64_t i = 0; i < means->count; i++) sum += means->at[i] * fractions->at[i] / sequences;
+    loss->at[0] = m->options->shares * hec_get_float(op, "coef") * experts * sum;
+}
+
+void run_aux_loss_grad(struct machine *m, MlirOperation op) {
+    const struct tensor *dloss = in(m, op, 0), *fractions = in(m, op, 1);
+    struct tensor *d = out(m, op, 0);
+    const double sequences = (double)d->shape.size[0], experts = (double)d->count / sequences;
+    const double coef = m->options->shares * hec_get_float(op, "coef") * experts / sequences;
+    for (int64_t i = 0; i < d->count; i++) d->at[i] = dloss->at[0] * coef * fractions->at[i];
+}

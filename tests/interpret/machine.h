@@ -1,0 +1,101 @@
+// Inside the interpreter: values, symbols, and the table of operations.
+#ifndef HECATE_TESTS_INTERPRET_MACHINE_H
+#define HECATE_TESTS_INTERPRET_MACHINE_H
+
+#include <setjmp.h>
+
+#include "tests/interpret/interpret.h"
+
+// A value. Reals, counts and indices are all doubles; an index has rank 0. Never changed once made,
+// but for the sums of gradients.
+struct tensor {
+    struct hec_tensor shape;
+    int64_t count;
+    double *at;
+};
+
+// What is known of a symbol, by layer.
+struct symbol {
+    int64_t layers; // At least 1; of slots that place-buffers gave a row more, with that one.
+    struct tensor **value;
+    struct tensor **gradient;
+    struct routed **routed; // Of sets: rows_ranks.c.
+};
+
+struct machine {
+    MlirOperation module;
+    const struct interpret_options *options;
+    struct hec_arena *arena;
+    struct hec_map value;  // MlirValue to struct tensor *.
+    struct hec_map symbol; // MlirOperation to struct symbol *.
+    int64_t work;          // Elements and multiplications so far.
+    jmp_buf end;
+    const char *fault;
+};
+
+// Ends the run: what `op` does has no meaning.
+_Noreturn void fault(struct machine *m, MlirOperation op, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// Counts work before it is done; too much of it is a fault.
+void spend(struct machine *m, MlirOperation op, int64_t work);
+
+// A tensor of NaN; the value itself for an operand; the number of an index.
+struct tensor *new_tensor(struct machine *m, MlirOperation op, const struct hec_tensor *shape);
+const struct tensor *in(struct machine *m, MlirOperation op, int operand);
+int64_t index_in(struct machine *m, MlirOperation op, int operand);
+bool has_in(MlirOperation op, int operand);
+// The result, made: NaN everywhere.
+struct tensor *out(struct machine *m, MlirOperation op, int result);
+void set_index(struct machine *m, MlirOperation op, double value);
+void bind(struct machine *m, MlirValue to, const struct tensor *value);
+const struct tensor *value_of(struct machine *m, MlirOperation op, MlirValue v);
+
+// The symbol that attribute `key` names, and the layer: that of operand `operand`, 0 where it is absent.
+struct symbol *symbol_of(struct machine *m, MlirOperation op, const char *key);
+struct symbol *symbol_named(struct machine *m, MlirOperation op, MlirStringRef name);
+int64_t layer_of(struct machine *m, MlirOperation op, const struct symbol *symbol, int operand);
+
+// Strides of the dimensions of `over` in `t`, 0 for those it lacks.
+void strides_of(const struct hec_tensor *t, const struct hec_tensor *over, int64_t *stride);
+// The offset of element `i` of `over` by these strides.
+int64_t offset_of(const struct hec_tensor *over, const int64_t *stride, int64_t i);
+int64_t elements(const struct hec_tensor *shape);
+void fill(struct tensor *t, double value);
+double to_bf16(double value);
+// `t`, rounded to bf16 where op has `rounds`.
+const struct tensor *rounded(struct machine *m, MlirOperation op, const struct tensor *t);
+
+// Uniform in -1 .. 1, from a text and numbers alone.
+double random_unit(uint64_t seed, const char *text, int64_t a, int64_t b);
+
+// Runs the block up to its terminator, which is returned.
+MlirOperation run_block(struct machine *m, MlirBlock block);
+// Calls a function with arguments by what they are: rows, where the rows of each expert start, layer.
+const struct tensor *call_experts(struct machine *m, MlirOperation op, const char *key,
+                                  const struct tensor *rows, const struct tensor *first,
+                                  int64_t layer);
+
+typedef void run_op(struct machine *m, MlirOperation op);
+extern run_op run_elementwise, run_fused, run_fill, run_sum, run_copy;
+extern run_op run_contract, run_grouped_contract, run_spread, run_spread_grad;
+extern run_op run_rmsnorm, run_rmsnorm_grad, run_layernorm, run_layernorm_grad;
+extern run_op run_rope, run_rope_grad, run_sdpa, run_sdpa_grad;
+extern run_op run_gather, run_gather_grad, run_cross_entropy, run_cross_entropy_grad;
+extern run_op run_noise, run_router, run_router_grad, run_fractions, run_mean_scores,
+    run_mean_scores_grad, run_aux_loss, run_aux_loss_grad, run_z_loss, run_z_loss_grad;
+extern run_op run_experts, run_route, run_limit, run_permute, run_combine, run_gate_rows,
+    run_gate_rows_grad, run_drop;
+extern run_op run_exchange, run_waves, run_overwritten, run_dispatch, run_give_back, run_collect,
+    run_dispatch_grad, run_give_back_grad, run_collect_grad;
+
+// What routing by `ids` gives: first[e], the pairs in the order of rows, and the row of each pair (-1:
+// dropped). `ids` [.., picks]; rows by expert, then token, then pick; behind them the dropped pairs.
+struct routing {
+    int64_t pairs, topk, experts;
+    int64_t *first, *pair, *slot;
+};
+struct routing route_rows(struct machine *m, MlirOperation op, const struct tensor *ids,
+                          int64_t experts);
+
+#endif
