@@ -179,13 +179,15 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
     *experts = (struct hrt_experts *)block;
     (*experts)->comm = comm;
     hrt_experts_tokens(*experts, 0, 0);
+    (*experts)->word = 0;
+    (*experts)->compared = 0;
+    hrt_experts_watch(*experts, NULL, NULL);
     memset((*experts)->zeros, 0, (size_t)comm->size * sizeof(size_t));
     for (int s = 0; s < shape->sets; s++) {
         for (int64_t i = 0; i < shape->set[s].layers; i++) {
             struct hrt_experts_layer *layer = hrt_layer(*experts, s, i);
             place_owners(&layer->plan, comm->size);
             layer->divided = false;
-            layer->hash = 0;
         }
     }
     return true;
@@ -193,12 +195,6 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
 
 void hrt_experts_destroy(struct hrt_experts *experts) {
     free(experts);
-}
-
-// FNV-1a, 32 bits at a time.
-static uint64_t hashed(uint64_t hash, const int32_t *word, int64_t words) {
-    for (int64_t i = 0; i < words; i++) hash = (hash ^ (uint32_t)word[i]) * 0x100000001b3;
-    return hash;
 }
 
 void hrt_experts_place(struct hrt_experts *experts, int set, int64_t at,
@@ -209,8 +205,6 @@ void hrt_experts_place(struct hrt_experts *experts, int set, int64_t at,
     assert(plan->experts == own->experts && holders <= own->capacity);
     memcpy(own->first, plan->first, (size_t)(plan->experts + 1) * sizeof *plan->first);
     memcpy(own->holder, plan->holder, (size_t)holders * sizeof *plan->holder);
-    layer->hash = hashed(layer->hash ^ 0xcbf29ce484222325, plan->first, plan->experts + 1);
-    layer->hash = hashed(layer->hash, plan->holder, holders);
 }
 
 void hrt_experts_divide(struct hrt_experts *experts, hrt_quota_fn *quota, void *context) {

@@ -33,8 +33,8 @@
 // holder, its owner (expert parallelism). Quotas are derived at the first hrt_waves after a route, so
 // that the plan may still change once the counts are known.
 //
-// The ranks plan alike, each for itself; a hash of all plans so far travels with the counts. When two
-// ranks differ the job ends with one message that names both.
+// What ranks decide alike, each for itself, they vouch for: a word, a hash of it all, travels with all
+// counts and is compared before these are used.
 //
 // Elements are floats or doubles, as the shape says. Nothing is allocated after creation. On one
 // rank (back end self) nothing but local copies happens.
@@ -123,6 +123,21 @@ void hrt_drop(struct hrt_experts *experts, int set, int64_t layer, int32_t *kept
 void hrt_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
                    int32_t *running, const int32_t *ids, int64_t sequences, int64_t positions,
                    int64_t group, int64_t iteration);
+
+// The word of the next exchanges of counts. Where ranks' words differ, all of them call `differ` at the same
+// place, which must not return; without one it is not compared.
+typedef void hrt_differ_fn(void *context);
+void hrt_experts_vouch(struct hrt_experts *experts, uint64_t word);
+void hrt_experts_watch(struct hrt_experts *experts, hrt_differ_fn *differ, void *context);
+
+// Exchanges, and compares, the words alone.
+void hrt_experts_compare(struct hrt_experts *experts);
+
+// How often words have been compared, counts or not.
+int64_t hrt_experts_compared(const struct hrt_experts *experts);
+
+// Every rank's `word`: all [ranks].
+void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *all);
 
 // Rows are divided by `quota` from the next hrt_waves on, as if the shape had said so.
 void hrt_experts_divide(struct hrt_experts *experts, hrt_quota_fn *quota, void *context);

@@ -16,7 +16,6 @@ struct hrt_experts_layer {
     uint32_t *to;    // [holders] this rank's quotas
     uint32_t *here;  // [ranks][slots] the quotas for this rank's holders
     bool divided;    // The quotas are those of the last route.
-    uint64_t hash;   // Of all plans so far.
     int32_t *pair;   // [tokens * picks] the pairs by expert, then ascending: this rank's own rows
     int32_t *slot;   // [tokens * picks] where a pair is in `pair`; -1: dropped
     int32_t *from;   // [holders] the first own row for a holder
@@ -45,13 +44,17 @@ struct hrt_experts {
     int64_t *total;                       // [ranks] rows of all sources
     uint32_t *row, *sum;                  // [holders] quotas of one source, and of those before it
     uint32_t *mine;                       // [experts]
-    uint32_t *said, *heard;               // [1, ranks][experts + 2] counts, and the hash of plans
+    uint32_t *said, *heard;               // [1, ranks][experts + 2] the word, and counts
     size_t *bytes[2], *offset[2], *zeros; // [ranks] of an exchange: sent and received ones, none.
     char *sent, *received;                // [tokens * picks][width + 1], [rows_max][width + 1]
     char *result;      // [tokens * picks][width] given back, in the order of `pair`
     char *result_gate; // [tokens * picks]
     int64_t each, all; // As hrt_experts_tokens.
-    int64_t *counts;   // [ranks * sequences][experts] picks of a group.
+    uint64_t word;     // That is compared, how often it was, and what is called where ranks differ.
+    int64_t compared;
+    hrt_differ_fn *differ;
+    void *differ_context;
+    int64_t *counts; // [ranks * sequences][experts] picks of a group.
     // Of hrt_drop, where a set is limited.
     int64_t *digits; // [experts][256] picks by a digit of their weights
     uint64_t *least; // [experts]
@@ -75,7 +78,7 @@ struct hrt_part hrt_part_of(const struct hrt_experts *experts, int64_t tokens);
 bool hrt_group_is_alone(const struct hrt_part *part, int64_t group);
 
 // Tells all ranks experts->mine: layer->count is that of each of them.
-void hrt_gather_counts(const struct hrt_experts *experts, struct hrt_experts_layer *layer);
+void hrt_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer);
 
 // Prepares experts->wave for a wave of the layer.
 const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,

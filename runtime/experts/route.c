@@ -1,11 +1,7 @@
 // The route of a layer: counts are exchanged, and from them every rank derives the same numbers.
-#define _GNU_SOURCE // The program's name.
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "runtime/base/error.h"
 #include "runtime/experts/layer.h"
 
 // Orders the pairs by expert, a counting sort, and counts them into experts->mine.
@@ -31,26 +27,12 @@ static void sort_pairs(const struct hrt_experts *experts, struct hrt_experts_lay
     for (int64_t e = count - 1; e > 0; e--) mine[e] -= mine[e - 1];
 }
 
-// All ranks find the same difference; the first one says so.
-static _Noreturn void fail_to_agree(const struct hrt_experts *experts,
-                                    const struct hrt_experts_layer *layer, int rank) {
-    struct hrt_comm *comm = experts->comm;
-    int set = 0;
-    while (experts->layer[set]->set != layer->set) set++;
-    if (comm->rank > 0) hrt_comm_barrier(comm); // Rank 0 ends the wait, and the job.
-    fprintf(stderr, "%s: error: ranks 0 and %d have planned differently for layer %d of set '%s'\n",
-            program_invocation_short_name, rank, (int)(layer - experts->layer[set]),
-            layer->set->name);
-    hrt_comm_abort(comm, HRT_EXIT_FAILED);
-}
+// ---- what all ranks learn
 
-void hrt_gather_counts(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+// Tells all ranks the first `words` of experts->said: experts->heard has those of each.
+static void tell(struct hrt_experts *experts, size_t words) {
     const int ranks = experts->comm->size;
-    const size_t count = (size_t)layer->set->experts, words = count + 2;
     const size_t bytes = words * sizeof *experts->said;
-    experts->said[0] = (uint32_t)layer->hash;
-    experts->said[1] = (uint32_t)(layer->hash >> 32);
-    memcpy(experts->said + 2, experts->mine, count * sizeof *experts->mine);
     for (int r = 0; r < ranks; r++) {
         experts->bytes[0][r] = bytes;
         experts->offset[0][r] = (size_t)r * bytes;
@@ -60,12 +42,53 @@ void hrt_gather_counts(const struct hrt_experts *experts, struct hrt_experts_lay
                                           .recv_bytes = experts->bytes[0],
                                           .recv_offset = experts->offset[0]};
     hrt_comm_all_to_all(experts->comm, experts->heard, experts->said, &exchange);
-    for (int r = 0; r < ranks; r++) {
+}
+
+// The word goes first.
+static void compare(struct hrt_experts *experts, size_t words) {
+    memcpy(experts->said, &experts->word, sizeof experts->word);
+    tell(experts, words);
+    experts->compared++;
+    for (int r = 1; r < experts->comm->size; r++) {
         const uint32_t *heard = experts->heard + (size_t)r * words;
-        if (memcmp(heard, experts->heard, 2 * sizeof *heard) != 0) fail_to_agree(experts, layer, r);
-        memcpy(layer->count + (size_t)r * count, heard + 2, count * sizeof *heard);
+        if (experts->differ && memcmp(heard, experts->heard, sizeof experts->word) != 0)
+            experts->differ(experts->differ_context);
     }
 }
+
+void hrt_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+    const size_t count = (size_t)layer->set->experts, words = count + 2;
+    memcpy(experts->said + 2, experts->mine, count * sizeof *experts->mine);
+    compare(experts, words);
+    for (int r = 0; r < experts->comm->size; r++)
+        memcpy(layer->count + (size_t)r * count, experts->heard + (size_t)r * words + 2,
+               count * sizeof *experts->heard);
+}
+
+void hrt_experts_vouch(struct hrt_experts *experts, uint64_t word) {
+    experts->word = word;
+}
+
+void hrt_experts_watch(struct hrt_experts *experts, hrt_differ_fn *differ, void *context) {
+    experts->differ = differ;
+    experts->differ_context = context;
+}
+
+void hrt_experts_compare(struct hrt_experts *experts) {
+    compare(experts, 2);
+}
+
+int64_t hrt_experts_compared(const struct hrt_experts *experts) {
+    return experts->compared;
+}
+
+void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *all) {
+    memcpy(experts->said, &word, sizeof word);
+    tell(experts, 2);
+    memcpy(all, experts->heard, (size_t)experts->comm->size * sizeof word);
+}
+
+// ---- quotas
 
 // Everything to the first holder.
 static void give_to_first(const struct hpl_plan *plan, const struct hpl_loads *loads,

@@ -165,7 +165,8 @@ static bool create_layers(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, i
         layer->slot = malloc((size_t)experts * sizeof *layer->slot);
         layer->window = calloc((size_t)(fssdp->movement->window * cells), sizeof *layer->window);
         created = layer->slot && layer->window && take_plan(&layer->plan, experts, holders) &&
-                  take_plan(&layer->placed, experts, holders);
+                  take_plan(&layer->placed, experts, holders) &&
+                  take_plan(&layer->ahead, experts, holders);
         if (!created) break;
         memset(layer->slot, -1, (size_t)experts * sizeof *layer->slot);
         const int32_t *owner = hrt_layer_owners(fssdp, index, i);
@@ -270,7 +271,7 @@ static bool create_all(struct hrt_fssdp *fssdp) {
     for (int i = 0; i < fssdp->program->sets; i++) {
         if (!create_set(fssdp, i)) return false;
     }
-    return create_scratch(fssdp);
+    return create_scratch(fssdp) && hrt_agreement_create(fssdp);
 }
 
 bool hrt_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
@@ -311,6 +312,7 @@ static void destroy_set(struct hrt_moving_set *set) {
     for (int64_t i = 0; set->layer && i < set->set->layers; i++) {
         drop_plan(&set->layer[i].plan);
         drop_plan(&set->layer[i].placed);
+        drop_plan(&set->layer[i].ahead);
         free(set->layer[i].slot);
         free(set->layer[i].window);
     }
@@ -331,6 +333,7 @@ void hrt_fssdp_destroy(struct hrt_fssdp *fssdp) {
         if (fssdp->set[i].set) destroy_set(&fssdp->set[i]);
     }
     drop_plan(&fssdp->scratch);
+    hrt_agreement_destroy(fssdp);
     free(fssdp->set);
     free(fssdp->node_first);
     free(fssdp->speed);

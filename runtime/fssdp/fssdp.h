@@ -56,7 +56,7 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t layer);
 // that this rank holds, by number.
 void hrt_await(struct hrt_fssdp *fssdp, int set, int64_t layer);
 
-// Starts to add the replicas' gradients to their owners'. The layer's counts enter the forecast.
+// Starts to add the replicas' gradients to their owners'.
 void hrt_reduce(struct hrt_fssdp *fssdp, int set, int64_t layer);
 
 // Gives the replicas' slots back: parameters once they have been passed on, gradients, zeroed, once

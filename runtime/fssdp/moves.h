@@ -64,6 +64,9 @@ struct hrt_move {
 struct hrt_moving_layer {
     struct hpl_plan plan;   // Who holds what; the owners do.
     struct hpl_plan placed; // Who computes what, as the policy said.
+    struct hpl_plan ahead;  // What it says for the next iteration, of a forecast.
+    bool is_ahead;          // It does.
+    int64_t told;           // Words that had been compared when it said so.
     int32_t *slot;          // [experts] of this rank's replicas; -1: it has none.
     int32_t used;           // Slots.
     bool prefetched;        // Planned and started before its turn.
@@ -84,6 +87,24 @@ struct hrt_moving_set {
     struct hrt_move move[HRT_MOVES];
 };
 
+// What ranks decide, each for itself.
+enum hrt_decided { HRT_DECIDED_PLAN, HRT_DECIDED_ROWS, HRT_DECIDED_OWNERS };
+
+struct hrt_decision {
+    enum hrt_decided what;
+    int set;
+    int64_t layer, iteration; // Of training, from 1 on.
+    uint64_t word;
+};
+
+// All of it in one word, and what of it no rank has heard of the others yet (agree.c).
+struct hrt_agreement {
+    uint64_t word;
+    struct hrt_decision *open;
+    int count, room;
+    int64_t compared; // When `open` began.
+};
+
 struct hrt_fssdp {
     struct hrt_state *state;
     const struct hrt_program *program;
@@ -95,6 +116,7 @@ struct hrt_fssdp {
     struct hrt_moving_set *set; // [program->sets]
     bool training;
     int64_t iterations; // Of training, since owners last changed.
+    struct hrt_agreement agreement;
     struct hrt_moved moved;
 
     // Scratch of one call.
@@ -119,6 +141,20 @@ void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl
 
 // Begins the episode of a set whose layers are there: [holders] of a layer, at most. False: no memory.
 bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders);
+
+// A layer's counts enter its forecast, which makes what was planned ahead old.
+void hrt_remember(struct hrt_fssdp *fssdp, int set, int64_t layer);
+
+// agree.c: every rank takes part in each decision, and the next exchange tells whether they are alike; or
+// hrt_agree_now does, before it returns. Where they are not, the job ends.
+bool hrt_agreement_create(struct hrt_fssdp *fssdp);
+void hrt_agreement_destroy(struct hrt_fssdp *fssdp);
+void hrt_decide(struct hrt_fssdp *fssdp, struct hrt_decision decision);
+void hrt_decide_plan(struct hrt_fssdp *fssdp, int set, int64_t layer, const struct hpl_plan *plan);
+void hrt_agree_now(struct hrt_fssdp *fssdp);
+
+// FNV-1a of bytes, from a hash before them or 0.
+uint64_t hrt_hash(uint64_t hash, const void *data, size_t bytes);
 
 // move.c: begins a schedule. `adds`: what arrives is added to gradients, in the schedule's order.
 struct hrt_moving {

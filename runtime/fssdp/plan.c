@@ -107,6 +107,52 @@ static void adopt(struct hrt_fssdp *fssdp, int set, int64_t at) {
     for (int32_t e = 0; e < layer->plan.experts; e++) take_slot(fssdp, moving, layer, owner, e);
 }
 
+void hrt_remember(struct hrt_fssdp *fssdp, int set, int64_t at) {
+    const struct hrt_moving_set *moving = &fssdp->set[set];
+    struct hrt_moving_layer *layer = &moving->layer[at];
+    const int64_t cells = fssdp->comm->size * moving->set->experts;
+    const int64_t place = layer->seen++ % fssdp->movement->window; // The oldest.
+    memcpy(layer->window + place * cells, hrt_experts_counts(fssdp->state->experts, set, at),
+           (size_t)cells * sizeof *layer->window);
+    layer->is_ahead = false;
+}
+
+// Plans all layers whose forecast is complete, and has not been planned with: in the steady state that is
+// the layer before, for its next iteration. So the ranks' plans are compared, with the next counts, long
+// before they are needed.
+static void plan_ahead(struct hrt_fssdp *fssdp) {
+    for (int set = 0; set < fssdp->program->sets; set++) {
+        struct hrt_moving_set *moving = &fssdp->set[set];
+        for (int64_t at = 0; at < moving->set->layers; at++) {
+            struct hrt_moving_layer *layer = &moving->layer[at];
+            if (layer->is_ahead) continue;
+            hrt_planned(fssdp, set, at,
+                        hpl_episode_plan(&moving->episode, (int32_t)at, NULL, &layer->ahead));
+            layer->is_ahead = true;
+            hrt_decide_plan(fssdp, set, at, &layer->ahead);
+            layer->told = hrt_experts_compared(fssdp->state->experts);
+        }
+    }
+}
+
+// Sets layer->placed: to what was planned ahead, by the counts, or not at all.
+static void place(struct hrt_fssdp *fssdp, int set, int64_t at) {
+    struct hrt_moving_set *moving = &fssdp->set[set];
+    struct hrt_moving_layer *layer = &moving->layer[at];
+    struct hrt_experts *experts = fssdp->state->experts;
+    if (fssdp->policy->when == HPL_WHEN_PERIODIC) return;
+    if (fssdp->policy->when == HPL_WHEN_EXACT) {
+        hrt_planned(fssdp, set, at,
+                    hpl_episode_plan(&moving->episode, (int32_t)at,
+                                     hrt_experts_counts(experts, set, at), &layer->placed));
+        hrt_decide_plan(fssdp, set, at, &layer->placed);
+        return;
+    }
+    plan_ahead(fssdp);
+    if (layer->told == hrt_experts_compared(experts)) hrt_agree_now(fssdp);
+    hrt_planned(fssdp, set, at, hpl_plan_copy(&layer->placed, &layer->ahead));
+}
+
 void hrt_plan(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hrt_moving_set *moving = &fssdp->set[set];
     struct hrt_moving_layer *layer = &moving->layer[at];
@@ -114,10 +160,7 @@ void hrt_plan(struct hrt_fssdp *fssdp, int set, int64_t at) {
     hrt_release_params(fssdp, set, at); // Of an evaluation, which has no backward to do it.
     layer->used = 0;
     memset(layer->slot, -1, (size_t)moving->set->experts * sizeof *layer->slot);
-    hrt_planned(fssdp, set, at,
-                hpl_episode_plan(&moving->episode, (int32_t)at,
-                                 hrt_experts_counts(fssdp->state->experts, set, at),
-                                 &layer->placed));
+    place(fssdp, set, at);
     adopt(fssdp, set, at);
 }
 
@@ -129,6 +172,8 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
                 hpl_episode_calibrate(&moving->episode, (int32_t)at,
                                       hrt_experts_counts(fssdp->state->experts, set, at),
                                       &layer->placed, &result));
+    if (hpl_episode_calibrates(&moving->episode))
+        hrt_decide_plan(fssdp, set, at, &layer->placed); // Not taken: that, too.
     if (!result.taken) return;
     const int32_t *owner = hrt_layer_owners(fssdp, set, at);
     hrt_planned(fssdp, set, at,
@@ -144,12 +189,23 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
 
 // ---- rows
 
+// Shares of holders, which quotas follow from; and once in an iteration the counts are seen.
+static void begin_division(struct hrt_fssdp *fssdp, int set, int64_t at,
+                           const struct hpl_plan *plan, const struct hpl_loads *loads) {
+    struct hpl_episode *episode = &fssdp->set[set].episode;
+    const size_t holders = (size_t)plan->first[plan->experts];
+    hrt_planned(fssdp, set, at, hpl_episode_divide(episode, (int32_t)at, loads->rows, plan));
+    if (episode->split == HPL_SPLIT_QUOTA || episode->split == HPL_SPLIT_PLANNED)
+        hrt_decide(fssdp, (struct hrt_decision){
+                              HRT_DECIDED_ROWS, set, at, fssdp->set[set].layer[at].seen + 1,
+                              hrt_hash(0, episode->share, holders * sizeof *episode->share)});
+    if (fssdp->training) hrt_remember(fssdp, set, at);
+}
+
 void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
                 const struct hpl_loads *loads, int32_t source, uint32_t *row) {
     struct hrt_fssdp *fssdp = context;
     struct hpl_episode *episode = &fssdp->set[set].episode;
-    if (source == 0)
-        hrt_planned(fssdp, set, layer,
-                    hpl_episode_divide(episode, (int32_t)layer, loads->rows, plan));
+    if (source == 0) begin_division(fssdp, set, layer, plan, loads);
     hrt_planned(fssdp, set, layer, hpl_episode_route(episode, loads->rows, plan, source, row));
 }

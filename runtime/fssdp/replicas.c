@@ -81,18 +81,7 @@ void hrt_await(struct hrt_fssdp *fssdp, int set, int64_t layer) {
     point(fssdp, set, layer);
 }
 
-// The counts of the layer's route take the oldest place of its window.
-static void remember(struct hrt_fssdp *fssdp, int set, int64_t at) {
-    const struct hrt_moving_set *moving = &fssdp->set[set];
-    struct hrt_moving_layer *layer = &moving->layer[at];
-    const int64_t cells = fssdp->comm->size * moving->set->experts;
-    const int64_t place = layer->seen++ % fssdp->movement->window;
-    memcpy(layer->window + place * cells, hrt_experts_counts(fssdp->state->experts, set, at),
-           (size_t)cells * sizeof *layer->window);
-}
-
 void hrt_reduce(struct hrt_fssdp *fssdp, int set, int64_t layer) {
-    if (fssdp->training) remember(fssdp, set, layer);
     start(fssdp, set, layer, HRT_MOVE_REDUCE);
 }
 

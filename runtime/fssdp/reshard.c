@@ -34,9 +34,24 @@ static bool find_owners(struct hrt_fssdp *fssdp, int index, int32_t *next) {
     } else if (set->layer[0].seen > 0) {
         place_anew(fssdp, index, next);
     } else {
-        return false;
+        memcpy(next, fssdp->program->owners[index], (size_t)chunks * sizeof *next);
     }
     return memcmp(next, fssdp->program->owners[index], (size_t)chunks * sizeof *next) != 0;
+}
+
+// Before anything moves: all ranks have the same owners in mind, of placements that are the same.
+static void compare_owners(struct hrt_fssdp *fssdp, int index, const int32_t *next) {
+    const struct hrt_moving_set *set = &fssdp->set[index];
+    const int64_t experts = set->set->experts;
+    for (int64_t at = 0; at < set->set->layers; at++) {
+        const struct hrt_moving_layer *layer = &set->layer[at];
+        if (fssdp->policy->when == HPL_WHEN_PERIODIC)
+            hrt_decide_plan(fssdp, index, at, &layer->placed);
+        hrt_decide(fssdp, (struct hrt_decision){
+                              HRT_DECIDED_OWNERS, index, at, layer->seen + 1,
+                              hrt_hash(0, next + at * experts, (size_t)experts * sizeof *next)});
+    }
+    hrt_agree_now(fssdp);
 }
 
 // ---- moving
@@ -162,6 +177,12 @@ static void move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *ne
     for (int64_t i = 0; i < count; i++) owner[fssdp->order[i]] = next[fssdp->order[i]];
 }
 
+// Plans with the owners before are of no use.
+static void forget_plans(struct hrt_fssdp *fssdp, int index) {
+    for (int64_t at = 0; at < fssdp->set[index].set->layers; at++)
+        fssdp->set[index].layer[at].is_ahead = false;
+}
+
 bool hrt_fssdp_end_step(struct hrt_fssdp *fssdp) {
     const int64_t every = fssdp->movement->reshard_every;
     bool changed = false;
@@ -169,8 +190,11 @@ bool hrt_fssdp_end_step(struct hrt_fssdp *fssdp) {
     fssdp->iterations = 0;
     hrt_moves_finish(fssdp);
     for (int i = 0; i < fssdp->program->sets; i++) {
-        if (!find_owners(fssdp, i, fssdp->next_owner)) continue;
+        const bool found = find_owners(fssdp, i, fssdp->next_owner);
+        compare_owners(fssdp, i, fssdp->next_owner);
+        if (!found) continue;
         move_set(fssdp, i, fssdp->next_owner);
+        forget_plans(fssdp, i);
         changed = true;
     }
     return changed;

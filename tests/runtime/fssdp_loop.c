@@ -1,52 +1,87 @@
-// Moves experts to and fro until it is killed, for fssdp_lost.sh. Argument "differ": rank 1 comes to
-// expect other loads than the others.
+// Moves experts to and fro until it is killed, for fssdp_lost.sh. "differ WHAT LAYER LAYERS": in its third
+// iteration rank 1 comes to another plan than the others for a layer of so many: WHAT is "plan", "rows" or
+// "owners". Then whatever moves of that layer says so.
+#include <stdlib.h>
+
 #include "runtime/experts/experts.h"
 #include "runtime/fssdp/moves.h"
+#include "runtime/fssdp/reshard.h"
 #include "tests/runtime/mpi_case.h"
 #include "tests/runtime/support/moving.h"
 
-enum { EXPERTS = 6, LAYERS = 2, CHUNK = 300000 }; // A MiB and a bit: two segments.
+enum { EXPERTS = 6, CHUNK = 300000, PLANTED = 3 }; // A MiB and a bit: two segments.
+
+static struct {
+    const char *what; // NULL: nothing.
+    int64_t layer, layers;
+    int iteration;
+    bool planted;
+} run = {.layers = 2};
+
+static bool differs(const char *what) {
+    return run.what && strcmp(run.what, what) == 0;
+}
+
+// Enough rows for some experts that they are worth replicas, or another owner.
+static void plant(struct moving *m, uint32_t *counts, int64_t layer) {
+    if (run.iteration != PLANTED || layer != run.layer) return;
+    for (int i = 0; m->comm->rank == 1 && i < m->comm->size * EXPERTS; i++)
+        counts[i] = 1000u >> i % EXPERTS;
+    run.planted = true;
+}
+
+static void moves(int64_t layer) {
+    if (!run.planted || layer != run.layer) return;
+    printf("moves\n");
+    fflush(stdout);
+}
 
 static void iterate(struct moving *m) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
+    struct hrt_experts *experts = m->state.experts;
+    run.iteration++;
     hrt_fssdp_begin(fssdp, true);
-    for (int64_t layer = 0; layer < LAYERS; layer++) {
+    for (int64_t layer = 0; layer < run.layers; layer++) {
         hrt_plan(fssdp, 0, layer);
+        moves(layer);
         hrt_materialize(fssdp, 0, layer, false);
-        hrt_route(m->state.experts, 0, layer, NULL, 0);
+        hrt_route(experts, 0, layer, NULL, 0);
+        if (differs("rows")) plant(m, (uint32_t *)hrt_experts_counts(experts, 0, layer), layer);
         hrt_await(fssdp, 0, layer);
+        hrt_waves(experts, 0, layer);
+        if (differs("plan")) plant(m, fssdp->set[0].layer[layer].window, layer);
     }
-    for (int64_t layer = LAYERS - 1; layer >= 0; layer--) {
+    for (int64_t layer = run.layers - 1; layer >= 0; layer--) {
         hrt_reduce(fssdp, 0, layer);
         hrt_release_params(fssdp, 0, layer);
         hrt_release_grads(fssdp, 0, layer);
     }
-}
-
-// Enough rows for expert 0 that it is worth replicas.
-static void differ(struct moving *m) {
-    uint32_t *counts = m->state.fssdp->set[0].layer[1].window;
-    for (int r = 0; r < m->comm->size; r++) counts[r * EXPERTS] = 1000;
+    if (differs("owners")) plant(m, fssdp->set[0].layer[run.layer].window, run.layer);
+    if (hrt_fssdp_end_step(fssdp)) moves(run.layer);
 }
 
 int main(int argc, char **argv) {
-    const bool differs = argc > 1 && strcmp(argv[1], "differ") == 0;
     static struct hrt_comm comm;
     static struct moving m;
-    const struct hrt_movement movement = {
-        .policy = differs ? "quota" : "fsdp", .overlap = EXPERTS, .slots = 2, .window = 1};
+    if (argc == 5 && strcmp(argv[1], "differ") == 0) {
+        run.what = argv[2];
+        run.layer = atoi(argv[3]);
+        run.layers = atoi(argv[4]);
+    }
+    const struct hrt_movement movement = {.policy = run.what ? "quota" : "fsdp",
+                                          .overlap = 2,
+                                          .slots = 2,
+                                          .window = 1,
+                                          .reshard_every = differs("owners") ? PLANTED : 0};
     ranks_open(&comm, NULL);
     moving_open(&m, &comm, &movement,
                 (struct moving_sizes){.experts = EXPERTS,
                                       .topk = 1,
-                                      .layers = LAYERS,
+                                      .layers = run.layers,
                                       .chunk = CHUNK,
                                       .width = 1,
                                       .tokens = 1});
     printf("moving\n");
     fflush(stdout);
-    for (int i = 0;; i++) {
-        iterate(&m);
-        if (differs && i == 2 && comm.rank == 1) differ(&m);
-    }
+    for (;;) iterate(&m);
 }

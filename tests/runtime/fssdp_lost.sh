@@ -47,11 +47,21 @@ export HECATE_COMM_TIMEOUT=3
 killed STOP 0.2
 said_once 'error: lost rank [0-9] \(process [0-9]+ on .*\)'
 
-# Ranks that plan differently say so and stop.
-timeout 40 "$here/ranks.sh" 3 "$program" differ >"$out/said" 2>&1
-code=$?
-[ $code -eq 1 ] || fail "ended with $code"
-said_once "error: ranks 0 and 1 have planned differently for layer 1 of set 'sparse'"
+# Ranks that plan differently say so and stop, before anything of that plan moves; those that divide rows
+# differently with the next counts.
+differ() { # WHAT LAYER LAYERS SAID
+    timeout 40 "$here/ranks.sh" 3 "$program" differ "$1" "$2" "$3" >"$out/said" 2>&1
+    code=$?
+    [ $code -eq 1 ] || fail "differ $*: ended with $code"
+    said_once "error: ranks 0 and 1 have $4"
+    ! grep -q moves "$out/said" || fail "differ $*: it moved"
+}
+
+differ plan 0 2 "planned differently for layer 0 of set 'sparse', iteration 4"
+differ plan 1 2 "planned differently for layer 1 of set 'sparse', iteration 4"
+differ plan 0 1 "planned differently for layer 0 of set 'sparse', iteration 4"
+differ owners 1 2 "chosen other owners for layer [01] of set 'sparse', iteration 4"
+differ rows 0 2 "divided rows differently for layer 0 of set 'sparse', iteration 3"
 
 # A launcher that lets the others run on.
 export OMPI_MCA_orte_enable_recovery=1

@@ -402,6 +402,7 @@ static void the_first_iteration_has_replicas_only_with_a_profile(void **state) {
     for (int with = 0; with < 2; with++) {
         const struct hpl_plan *plan = &m.state.fssdp->set[0].layer[1].plan;
         m.state.fssdp->set[0].episode.given = with ? forecast : NULL;
+        m.state.fssdp->set[0].layer[1].is_ahead = false;
         hrt_fssdp_begin(m.state.fssdp, true);
         hrt_plan(m.state.fssdp, 0, 1);
         CHECK((plan->first[EXPERTS_MAX] > EXPERTS_MAX) == (with && comm.size > 1));
