@@ -9,6 +9,7 @@
 
 #include "files/files.h"
 #include "lang/base/arena.h"
+#include "passes/cost/set_cost.h"
 #include "passes/json_location.h"
 #include "runtime/plan/policy.h"
 
@@ -148,8 +149,38 @@ static bool read_flag(struct reader *r, json_t *from, const char *key) {
     return json_is_true(value);
 }
 
+// That the object has no keys but those of `known`, which NULL ends: a misspelt one would go unnoticed.
+static void check_keys(struct reader *r, json_t *object, const char *const *known) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value) {
+        int i = 0;
+        while (known[i] && strcmp(known[i], key) != 0) i++;
+        if (!known[i]) fail(r, key, "a plan has no `%.60s` here", key);
+    }
+}
+
+static void check_movement_keys(struct reader *r, json_t *movement) {
+    const char *known[5 + HEC_MOVEMENT_NUMBERS] = {"policy", "even", "calibrate", "rematerialize"};
+    for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) known[4 + i] = hec_movement_numbers[i].key;
+    check_keys(r, movement, known);
+}
+
+// A budget in bytes was found for chunks of this program.
+static void check_chunk(struct reader *r, json_t *movement) {
+    struct hec_costs costs;
+    if (!r->sound) return;
+    if (hec_costs_of(r->module, &costs)) {
+        read_size(r, movement, "chunk_bytes", costs.prices.chunk_bytes,
+                  "the program's largest chunk");
+    } else {
+        r->sound = false;
+    }
+}
+
 static void read_movement(struct reader *r, json_t *root, struct hec_movement *m) {
     json_t *from = enter(r, root, "movement");
+    check_movement_keys(r, from);
     const char *policy = json_string_value(json_object_get(from, "policy"));
     const char *calibrate = json_string_value(json_object_get(from, "calibrate"));
     if (!policy || strlen(policy) >= HEC_POLICY_NAME || !hpl_policy_find(policy)) {
@@ -165,6 +196,7 @@ static void read_movement(struct reader *r, json_t *root, struct hec_movement *m
         const struct hec_movement_number *number = &hec_movement_numbers[i];
         *hec_movement_at(m, i) = read_number(r, from, number->key, number->least, number->most);
     }
+    check_chunk(r, from);
     leave(r);
 }
 
@@ -234,6 +266,7 @@ static void read_set(struct reader *r, json_t *sets, MlirOperation set, int64_t 
     const char *key = hec_arena_copy(&arena, name.data, name.length);
     const int64_t layers = layers_of(set), experts = hec_get_int(set, "experts");
     json_t *one = enter(r, sets, key);
+    check_keys(r, one, (const char *const[]){"layers", "experts", "owner", "forecast", NULL});
     read_size(r, one, "layers", layers, "the program's set");
     read_size(r, one, "experts", experts, "the program's set");
     const struct cells owner = {"owner", {layers, experts}, 2, world - 1};
@@ -264,6 +297,7 @@ static void read_root(struct reader *r, json_t *root) {
     struct hec_movement movement = {0};
     if (json_integer_value(json_object_get(root, "hecate_plan")) != VERSION)
         fail(r, "hecate_plan", "'%s' is no plan of this version of hecatec", r->path);
+    check_keys(r, root, (const char *const[]){"hecate_plan", "world", "movement", "sets", NULL});
     read_size(r, root, "world", world, "the program");
     read_movement(r, root, &movement);
     if (r->sound) read_sets(r, root, world);
