@@ -31,14 +31,6 @@ MlirNamedAttribute hec_attr_type(MlirContext c, const char *key, MlirType type) 
     return hec_attr(c, key, mlirTypeAttrGet(type));
 }
 
-int hec_attrs_of(MlirOperation op, MlirNamedAttribute *attribute, int most) {
-    const int count = (int)mlirOperationGetNumAttributes(op);
-    assert(count <= most);
-    (void)most;
-    for (int i = 0; i < count; i++) attribute[i] = mlirOperationGetAttribute(op, i);
-    return count;
-}
-
 static MlirAttribute get(MlirOperation op, const char *key) {
     return mlirOperationGetAttributeByName(op, HEC_STR(key));
 }

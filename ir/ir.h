@@ -140,8 +140,6 @@ MlirNamedAttribute hec_attr_bool(MlirContext c, const char *key, bool value);
 MlirNamedAttribute hec_attr_string(MlirContext c, const char *key, const char *value);
 MlirNamedAttribute hec_attr_symbol(MlirContext c, const char *key, MlirStringRef symbol);
 MlirNamedAttribute hec_attr_type(MlirContext c, const char *key, MlirType type);
-// All attributes of `op`, for building one like it. Returns how many; at most `most`.
-int hec_attrs_of(MlirOperation op, MlirNamedAttribute *attribute, int most);
 
 bool hec_has_attr(MlirOperation op, const char *key);
 // The attribute must be there; 0 when it is of another kind, as text may say.

@@ -185,19 +185,13 @@ struct hec_tree {
     HEC_VEC(struct hec_declaration) declarations;
 };
 
-// How tightly an operator binds, 1 loosest; equal ones group to the left.
-int hec_operator_level(enum hec_operator operation);
-
 // As written: "@", "and".
 const char *hec_operator_text(enum hec_operator operation);
 
 // Writes `tree` as .moe text that parses to the same tree: one style, no comments.
 void hec_tree_print(const struct hec_tree *tree, FILE *out);
 
-// Writes one expression on one line.
-void hec_expr_print(const struct hec_expr *expr, FILE *out);
-
-// The same as text in `arena`.
+// One expression on one line, as text in `arena`.
 const char *hec_expr_text(struct hec_arena *arena, const struct hec_expr *expr);
 
 #endif

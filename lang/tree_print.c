@@ -17,10 +17,6 @@ static const struct {
 
 enum { LEVEL_POSTFIX = 9 };
 
-int hec_operator_level(enum hec_operator operation) {
-    return operators[operation].level;
-}
-
 const char *hec_operator_text(enum hec_operator operation) {
     return operators[operation].text;
 }
@@ -34,12 +30,15 @@ static void print_string(const char *text, FILE *out) {
     fputc('"', out);
 }
 
+// Writes one expression on one line.
+static void print_expr(const struct hec_expr *expr, FILE *out);
+
 static void print_arguments(const struct hec_arguments *arguments, FILE *out) {
     for (int i = 0; i < arguments->count; i++) {
         const struct hec_argument *argument = &arguments->item[i];
         if (i) fputs(", ", out);
         if (argument->name) fprintf(out, "%s = ", argument->name);
-        hec_expr_print(argument->value, out);
+        print_expr(argument->value, out);
     }
 }
 
@@ -52,7 +51,7 @@ static int level_of(const struct hec_expr *expr) {
 static void print_operand(const struct hec_expr *operand, int level, FILE *out) {
     const bool wrapped = level_of(operand) < level;
     if (wrapped) fputc('(', out);
-    hec_expr_print(operand, out);
+    print_expr(operand, out);
     if (wrapped) fputc(')', out);
 }
 
@@ -73,7 +72,7 @@ static void print_operation(const struct hec_expr *expr, FILE *out) {
     print_operand(expr->right, level + 1, out);
 }
 
-void hec_expr_print(const struct hec_expr *expr, FILE *out) {
+static void print_expr(const struct hec_expr *expr, FILE *out) {
     switch (expr->kind) {
     case HEC_EXPR_NAME:
     case HEC_EXPR_NUMBER:
@@ -118,7 +117,7 @@ const char *hec_expr_text(struct hec_arena *arena, const struct hec_expr *expr) 
     size_t bytes = 0;
     FILE *out = open_memstream(&printed, &bytes);
     if (!out) return "";
-    hec_expr_print(expr, out);
+    print_expr(expr, out);
     fclose(out);
     const char *text = hec_arena_copy(arena, printed, bytes);
     free(printed);
@@ -146,7 +145,7 @@ static void print_statements(const struct hec_stmts *stmts, int depth, FILE *out
 
 static void print_if(const struct hec_stmt *stmt, int depth, FILE *out) {
     fputs("if ", out);
-    hec_expr_print(stmt->value, out);
+    print_expr(stmt->value, out);
     fputs(" {\n", out);
     print_statements(&stmt->body, depth + 1, out);
     indent(depth, out);
@@ -174,17 +173,17 @@ static void print_statement(const struct hec_stmt *stmt, int depth, FILE *out) {
         break;
     case HEC_STMT_ASSIGN:
         fprintf(out, "%s = ", stmt->name);
-        hec_expr_print(stmt->value, out);
+        print_expr(stmt->value, out);
         fputc('\n', out);
         break;
     case HEC_STMT_RETURN:
         fputs("return ", out);
-        hec_expr_print(stmt->value, out);
+        print_expr(stmt->value, out);
         fputc('\n', out);
         break;
     case HEC_STMT_REPEAT:
         fprintf(out, "repeat %s < ", stmt->name);
-        hec_expr_print(stmt->value, out);
+        print_expr(stmt->value, out);
         fputs(" {\n", out);
         print_statements(&stmt->body, depth + 1, out);
         indent(depth, out);
@@ -207,7 +206,7 @@ static void print_sets(const struct hec_sets *sets, int depth, FILE *out) {
         fputs(set->name, out);
         if (set->kind == HEC_SET_VALUE) {
             fputs(" = ", out);
-            hec_expr_print(set->value, out);
+            print_expr(set->value, out);
             fputc('\n', out);
             continue;
         }
@@ -228,7 +227,7 @@ static void print_definitions(const char *keyword, const struct hec_definitions 
     fputs(keyword, out);
     for (int i = 0; i < definitions->count; i++) {
         fprintf(out, "%s%s = ", i ? ", " : " ", definitions->item[i].name);
-        hec_expr_print(definitions->item[i].value, out);
+        print_expr(definitions->item[i].value, out);
     }
     fputc('\n', out);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# layering_test.sh ROOT: layering.sh accepts the project, and catches a planted fault in a copy.
+# layering_test.sh ROOT: layering.sh and rules.py accept the project, and catch planted faults in a copy.
 set -eu
 root=$1
 "$root/tests/layering.sh" "$root"
@@ -21,3 +21,25 @@ planted codegen/host/planted.c codegen/c/nest.h
 planted codegen/text/planted.c codegen/host/dims.h
 planted codegen/c/planted.c codegen/driver/options.h
 "$root/tests/layering.sh" "$copy"
+
+# Rules of the house (rules.py).
+breach() { # WHAT TEXT: what was just planted is seen.
+    if python3 "$root/tests/rules.py" "$copy" >"$copy/log"; then
+        echo "$1 was not caught" >&2
+        exit 1
+    fi
+    if ! grep -qF "$2" "$copy/log"; then
+        echo "$1: the report lacks \"$2\":" >&2
+        cat "$copy/log" >&2
+        exit 1
+    fi
+}
+cp -r "$root/tests" "$root/bench" "$copy"
+python3 "$root/tests/rules.py" "$copy"
+seq 1 600 | sed 's/.*/\/\/ &/' >"$copy/ir/planted.c"
+breach 'a long file' 'ir/planted.c: 600 lines'
+{ echo 'void hec_planted(void) {'; seq 1 69 | sed 's/.*/    f(&);/'; echo '}'; } >"$copy/ir/planted.c"
+breach 'a long function' 'ir/planted.c:1: a function of 71 lines'
+echo 'void hec_planted(void) {}' >"$copy/ir/planted.c"
+echo 'void hec_planted(void);' >"$copy/ir/planted.h"
+breach 'a function that nobody uses' 'ir/planted.h: hec_planted() is used by no other file'

@@ -21,11 +21,6 @@ static int runs_of(int inputs, const MlirValue *input, int32_t length[HEC_FUSED_
     return runs;
 }
 
-int hec_fused_runs(int inputs, const MlirValue *input) {
-    int32_t length[HEC_FUSED_RUNS];
-    return runs_of(inputs, input, length);
-}
-
 // A block with an argument for each input.
 static MlirBlock block_for(int inputs, const MlirValue *input) {
     MlirType *type = hec_checked(calloc((size_t)inputs + 1, sizeof *type));

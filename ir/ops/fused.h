@@ -8,9 +8,6 @@
 // to be of one type; the attribute operandSegmentSizes says how long each of the groups is.
 enum { HEC_FUSED_RUNS = 24 };
 
-// How many runs `inputs` form; with more than HEC_FUSED_RUNS they cannot be fused in this order.
-int hec_fused_runs(int inputs, const MlirValue *input);
-
 // Builds a moe.fused whose region has one empty block with an argument for each input (named like
 // it); the caller fills it and ends it with vector.yield. All `outputs` have one type.
 MlirOperation hec_build_fused(struct hec_builder *b, int inputs, const MlirValue *input,

@@ -129,9 +129,11 @@ static struct hec_unit *elaborate_in(struct hec_site *site, const char *symbol,
     return unit;
 }
 
-struct hec_unit *hec_elaborate(const struct hec_site *caller, const struct hec_declaration *code,
-                               const struct hec_env *env, const char *name,
-                               const struct hec_node *const *arguments, struct hec_span at) {
+// Elaborates `code` for a call with `arguments`, which may hold NULL for broken ones: they then
+// look as declared. Never NULL; the result has the declared shape even when the body is broken.
+static struct hec_unit *elaborate(const struct hec_site *caller, const struct hec_declaration *code,
+                                  const struct hec_env *env, const char *name,
+                                  const struct hec_node *const *arguments, struct hec_span at) {
     struct hec_checker *checker = caller->checker;
     if (!has_few_arguments(checker, code) || !may_call(caller, code, at))
         return HEC_NEW(checker->arena, struct hec_unit);
@@ -214,7 +216,7 @@ struct hec_value hec_call_unit(struct hec_site *site, const struct hec_expr *exp
     node.operands = code->arguments.count;
     if (given != code->arguments.count) wrong_count(checker, expr, code, given);
 
-    node.callee = hec_elaborate(site, code, env, name, arguments, expr->text_at);
+    node.callee = elaborate(site, code, env, name, arguments, expr->text_at);
     if (!hec_shape_of(checker, env, &code->result, code->result_at, &node.shape))
         return (struct hec_value){.broken = true};
     return hec_node_value(hec_add_node(site, node));
@@ -272,7 +274,7 @@ void hec_elaborate_uncalled(struct hec_checker *checker) {
         const int params = checker->params.count, moes = checker->moes.count;
         const struct hec_site nobody = {.checker = checker, .symbol = "", .path = ""};
         entry->elaborated = true;
-        hec_elaborate(&nobody, entry->unit, NULL, entry->name, NULL, entry->at);
+        elaborate(&nobody, entry->unit, NULL, entry->name, NULL, entry->at);
         checker->params.count = params;
         checker->moes.count = moes;
     }

@@ -128,11 +128,6 @@ struct hec_value hec_call(struct hec_site *site, const struct hec_expr *expr, co
 
 // -- unit.c
 
-// Elaborates `code` for a call with `arguments`, which may hold NULL for broken ones: they then
-// look as declared. Never NULL; the result has the declared shape even when the body is broken.
-struct hec_unit *hec_elaborate(const struct hec_site *caller, const struct hec_declaration *code,
-                               const struct hec_env *env, const char *name,
-                               const struct hec_node *const *arguments, struct hec_span at);
 struct hec_value hec_call_unit(struct hec_site *site, const struct hec_expr *expr,
                                const struct hec_entry *entry);
 // Checks the model and every unit nobody called. Returns the model's unit, or NULL.

@@ -264,7 +264,7 @@ static bool start(struct hrt_comm *comm, const char *topology, struct hrt_error 
     return true;
 }
 
-bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
+static bool open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
     struct hrt_mpi_vigil vigil;
     struct hrt_error ignored = {0}; // read_settings tells.
     int patience = PATIENCE;
@@ -275,4 +275,4 @@ bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_e
     return started;
 }
 
-const struct hrt_comm_backend hrt_comm_mpi = {.name = "mpi", .open = hrt_comm_open_mpi};
+const struct hrt_comm_backend hrt_comm_mpi = {.name = "mpi", .open = open_mpi};

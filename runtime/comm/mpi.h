@@ -17,16 +17,12 @@
 #ifndef HECATE_RUNTIME_COMM_MPI_H
 #define HECATE_RUNTIME_COMM_MPI_H
 
-#include <stdbool.h>
+#include "runtime/comm/backend.h"
 
-#include "runtime/base/error.h"
-#include "runtime/comm/comm.h"
-
-// Starts MPI and joins the ranks. `topology` names a file that says which ranks share a node
-// (runtime/comm/world.h); NULL: those that share memory. Once per process. Every rank returns the
-// same; on false, `error` says why: the launcher's rank count is not MPI's (a launcher that MPI does
-// not know), or the topology or a variable is wrong; all that is left to do is to
-// print it and to close `comm`, which every rank does.
-bool hrt_comm_open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_error *error);
+// `open` of hrt_comm_mpi (backend.h) starts MPI and joins the ranks. `topology` names a file that says which
+// ranks share a node (runtime/comm/world.h); NULL: those that share memory. Once per process. Every rank
+// returns the same; on false, `error` says why: the launcher's rank count is not MPI's (a launcher that MPI
+// does not know), or the topology or a variable is wrong; all that is left to do is to print it and to close
+// `comm`, which every rank does.
 
 #endif

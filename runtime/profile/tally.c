@@ -70,7 +70,8 @@ void hrt_tally_clear(struct hrt_tally *tally) {
     }
 }
 
-int hrt_tally_dims(const struct hrt_tally_row *row) {
+// How many sizes a row has.
+static int dims_of(const struct hrt_tally_row *row) {
     if (!row->sizes) return 0;
     int dims = 1;
     for (const char *at = row->sizes; *at; at++) dims += *at == ' ';
@@ -79,7 +80,7 @@ int hrt_tally_dims(const struct hrt_tally_row *row) {
 
 void hrt_tally_shape(char out[HRT_SHAPE_MAX], const struct hrt_tally_row *row, int64_t varying) {
     const bool varies = hrt_tally_varies(row);
-    const int dims = hrt_tally_dims(row);
+    const int dims = dims_of(row);
     int used = 0;
     out[0] = '\0';
     for (int i = 0; i < dims; i++) {

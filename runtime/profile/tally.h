@@ -69,9 +69,6 @@ void hrt_tally_clear(struct hrt_tally *tally);
 enum { HRT_SHAPE_MAX = 160 };
 void hrt_tally_shape(char out[HRT_SHAPE_MAX], const struct hrt_tally_row *row, int64_t varying);
 
-// How many sizes a row has.
-int hrt_tally_dims(const struct hrt_tally_row *row);
-
 static inline bool hrt_tally_varies(const struct hrt_tally_row *row) {
     return row->sizes && row->sizes[0] == '~';
 }

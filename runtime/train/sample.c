@@ -17,7 +17,8 @@ struct candidate {
     int32_t id;
 };
 
-bool hrt_tokens_are_bytes(const struct hrt_program *program) {
+// Whether tokens are bytes, and so are printed as text: the vocabulary is 256.
+static bool tokens_are_bytes(const struct hrt_program *program) {
     return program->vocabulary == 256;
 }
 
@@ -49,7 +50,7 @@ static bool append_ids(struct hrt_state *state, int64_t *length, const char *pro
 
 static bool read_prompt(struct hrt_state *state, int64_t *length, const char *prompt,
                         struct hrt_error *error) {
-    const bool bytes = hrt_tokens_are_bytes(state->program);
+    const bool bytes = tokens_are_bytes(state->program);
     if (!prompt) prompt = bytes ? "\n" : "0";
     if (!bytes) return append_ids(state, length, prompt, error);
     for (; *prompt; prompt++) append(state, length, (unsigned char)*prompt);
@@ -57,7 +58,7 @@ static bool read_prompt(struct hrt_state *state, int64_t *length, const char *pr
 }
 
 static void print_token(FILE *out, const struct hrt_program *program, int32_t id) {
-    if (hrt_tokens_are_bytes(program)) {
+    if (tokens_are_bytes(program)) {
         fputc(id, out);
     } else {
         fprintf(out, "%" PRId32 " ", id);
@@ -131,7 +132,7 @@ bool hrt_sample(struct hrt_state *state, const char *prompt, int64_t count,
     struct candidate *candidate = malloc((size_t)program->vocabulary * sizeof *candidate);
     if (!candidate) return hrt_fail(error, "out of memory");
 
-    if (prompt) fprintf(out, "%s%s", prompt, hrt_tokens_are_bytes(program) ? "" : " ");
+    if (prompt) fprintf(out, "%s%s", prompt, tokens_are_bytes(program) ? "" : " ");
     const bool done = sample_tokens(state, length, count, rule, candidate, out, error);
     fputc('\n', out);
     free(candidate);

@@ -15,9 +15,6 @@ struct hrt_sample_rule {
     uint64_t seed;
 };
 
-// Whether tokens are bytes, and so are printed as text: the vocabulary is 256.
-bool hrt_tokens_are_bytes(const struct hrt_program *program);
-
 // Prints `prompt` and `count` tokens after it to `out`: as text, or as ids with blanks between
 // them. The model sees the last T tokens. The prompt is text or ids in the same form; NULL: a
 // newline, or id 0. Token n comes from (seed, n): the same words for the same parameters.

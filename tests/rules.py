@@ -1,0 +1,85 @@
+"""rules.py ROOT: rules of the house that a script can see. Prints each breach; exit status 1 if there is any.
+
+Files are shorter than 600 lines and functions than 70, so that they can be read at once. What a header
+offers is used by a file that does not define it, or by one of its macros: else it is private or dead.
+"""
+
+import os
+import re
+import sys
+
+FOLDERS = ("bench", "codegen", "files", "ir", "kernels", "lang", "passes", "runtime", "tests")
+FILE_LINES = 600
+FUNCTION_LINES = 70
+NAME = re.compile(r"\b(?:hec|hf|hpl|hrt)_\w+")
+
+
+def sources(root):
+    """Path -> text of the C files and headers that people write."""
+    texts = {}
+    for top in FOLDERS:
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in names:
+                if not name.endswith((".c", ".h", ".l", ".y", ".def")) or ".golden." in name:
+                    continue
+                path = os.path.join(folder, name)
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    texts[os.path.relpath(path, root)] = file.read()
+    return texts
+
+
+def long_functions(text):
+    """(line, lines) of every function that is too long."""
+    start = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"[A-Za-z_].*[^=] \{$", line) and not re.match(r"(struct|enum|union) \w* ?\{", line):
+            start = number
+        elif re.match(r"[A-Za-z_].*[^;{}]$", line) and start is None:
+            continue
+        elif line == "}" and start:
+            if number - start >= FUNCTION_LINES:
+                yield start, number - start + 1
+            start = None
+        elif line.startswith("}"):
+            start = None
+
+
+def declared(text):
+    """The functions that a header declares."""
+    text = re.sub(r"//.*|/\*.*?\*/", "", text)
+    text = re.sub(r"^ *#(?:.*\\\n)*.*", "", text, flags=re.MULTILINE)
+    for statement in re.split(r"[;{}]", text):
+        if "typedef" in statement or "static" in statement.split():
+            continue
+        found = re.match(r"[\w\s*]*?\b(\w+)\(", statement.strip())
+        if found and NAME.fullmatch(found.group(1)):
+            yield found.group(1)
+
+
+def main():
+    texts = sources(sys.argv[1])
+    users = {}
+    for path, text in texts.items():
+        if path.endswith(".h"):  # Of a header, only what its macros and inline functions use.
+            macros = re.findall(r"^#define(?:.*\\\n)*.*", text, re.MULTILINE)
+            bodies = re.findall(r"^static inline .*?^}", text, re.MULTILINE | re.DOTALL)
+            text = "\n".join(macros + bodies)
+        for name in set(NAME.findall(text)):
+            users.setdefault(name, set()).add(path)
+    breaches = []
+    for path, text in sorted(texts.items()):
+        lines = text.count("\n")
+        if lines >= FILE_LINES:
+            breaches.append(f"{path}: {lines} lines, {FILE_LINES} are too many")
+        if path.endswith(".c"):
+            for start, lines in long_functions(text):
+                breaches.append(f"{path}:{start}: a function of {lines} lines, {FUNCTION_LINES} are too many")
+        if path.endswith(".h") and not path.startswith("tests/"):
+            for name in declared(text):
+                if len(users.get(name, set())) < 2:
+                    breaches.append(f"{path}: {name}() is used by no other file")
+    print("\n".join(breaches), end="\n" if breaches else "")
+    sys.exit(bool(breaches))
+
+
+main()
