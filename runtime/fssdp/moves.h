@@ -142,9 +142,6 @@ void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl
 // Begins the episode of a set whose layers are there: [holders] of a layer, at most. False: no memory.
 bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders);
 
-// A layer's counts enter its forecast, which makes what was planned ahead old.
-void hrt_remember(struct hrt_fssdp *fssdp, int set, int64_t layer);
-
 // agree.c: every rank takes part in each decision, and the next exchange tells whether they are alike; or
 // hrt_agree_now does, before it returns. Where they are not, the job ends.
 bool hrt_agreement_create(struct hrt_fssdp *fssdp);

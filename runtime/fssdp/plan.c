@@ -107,7 +107,8 @@ static void adopt(struct hrt_fssdp *fssdp, int set, int64_t at) {
     for (int32_t e = 0; e < layer->plan.experts; e++) take_slot(fssdp, moving, layer, owner, e);
 }
 
-void hrt_remember(struct hrt_fssdp *fssdp, int set, int64_t at) {
+// A layer's counts enter its forecast, which makes what was planned ahead old.
+static void remember(struct hrt_fssdp *fssdp, int set, int64_t at) {
     const struct hrt_moving_set *moving = &fssdp->set[set];
     struct hrt_moving_layer *layer = &moving->layer[at];
     const int64_t cells = fssdp->comm->size * moving->set->experts;
@@ -199,7 +200,7 @@ static void begin_division(struct hrt_fssdp *fssdp, int set, int64_t at,
         hrt_decide(fssdp, (struct hrt_decision){
                               HRT_DECIDED_ROWS, set, at, fssdp->set[set].layer[at].seen + 1,
                               hrt_hash(0, episode->share, holders * sizeof *episode->share)});
-    if (fssdp->training) hrt_remember(fssdp, set, at);
+    if (fssdp->training) remember(fssdp, set, at);
 }
 
 void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
