@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "runtime/train/ranks.h"
+#include "runtime/transport/transport.h"
 
 enum { PIECE = 4096, READ_MOST = 16 << 20 };
 
@@ -145,17 +146,21 @@ static char *broadcast(struct hrt_comm *comm, const struct facts *own, int64_t *
     hrt_comm_all_reduce(comm, bytes, 1, HRT_INT64);
     char *all = malloc((size_t)*bytes + 1);
     size_t *count = calloc(3 * ranks, sizeof *count);
-    if (all && count) {
+    struct hrt_steps steps = {.step = calloc(2 * ranks, sizeof(struct hrt_step)),
+                              .room = 2 * comm->size};
+    if (all && count && steps.step) {
         size_t *send = count, *recv = count + ranks, *offset = count + 2 * ranks;
         for (size_t r = 0; comm->rank == 0 && r < ranks; r++) send[r] = own->bytes;
         recv[0] = (size_t)*bytes;
         const struct hrt_exchange exchange = {send, offset, recv, offset};
-        hrt_comm_all_to_all(comm, all, own->text, &exchange);
+        hrt_exchange_on(comm, HRT_LANE_SAVE, &steps, all, own->text, &exchange,
+                        "how rank 0 was started");
     } else {
         free(all);
         all = NULL;
     }
     free(count);
+    free(steps.step);
     return all;
 }
 

@@ -1,4 +1,5 @@
-// The ranks of a run, and how they talk. One interface; a back end fills in struct hrt_comm_ops.
+// The ranks of a run, and how they sum up what all of them have. What else moves between them is transport's
+// (transport/transport.h). One interface; a back end fills in struct hrt_comm_ops.
 //
 // Collectives are called by every rank in the same order. A failure of the back end (a lost peer, a
 // refused call) ends the whole job with one message through hrt_comm_abort, so nothing here returns
@@ -12,35 +13,16 @@
 
 enum hrt_number { HRT_FLOAT, HRT_DOUBLE, HRT_INT64 };
 
-// A message under way. Owned by the caller, who keeps it and the buffer in place until
-// hrt_comm_test says that it is done.
-struct hrt_request {
-    bool done;
-    int peer, tag;
-    void *data;
-    size_t bytes;
-    struct hrt_request *next; // Of the back end.
-    int pieces;               // Of the back end: parts of the message that are under way.
-};
-
-// What one rank sends to and receives from each peer: bytes and byte offsets, `size` entries each.
-struct hrt_exchange {
-    const size_t *send_bytes, *send_offset, *recv_bytes, *recv_offset;
-};
-
 struct hrt_comm;
-struct hrt_job; // comm/job.h
+struct hrt_mark;  // transport/transport.h
+struct hrt_step;  // transport/steps.h
+struct hrt_steps; // transport/steps.h
 
 struct hrt_comm_ops {
     const char *name; // "self"
-    void (*isend)(struct hrt_comm *comm, struct hrt_request *request);
-    void (*irecv)(struct hrt_comm *comm, struct hrt_request *request);
-    bool (*test)(struct hrt_comm *comm, struct hrt_request *request);
-    void (*start)(struct hrt_comm *comm, struct hrt_job *job);
-    bool (*finished)(struct hrt_comm *comm, struct hrt_job *job);
-    void (*wait)(struct hrt_comm *comm, struct hrt_job *job, const char *what);
-    void (*all_to_all)(struct hrt_comm *comm, void *recv, const void *send,
-                       const struct hrt_exchange *exchange);
+    void (*submit)(struct hrt_comm *comm, int lane, struct hrt_steps *steps);
+    bool (*reached)(struct hrt_comm *comm, const struct hrt_mark *mark);
+    void (*join)(struct hrt_comm *comm, const struct hrt_mark *mark, const char *why);
     void (*all_reduce)(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type);
     void (*barrier)(struct hrt_comm *comm);
     void (*be_patient)(struct hrt_comm *comm, bool patient);
@@ -50,26 +32,12 @@ struct hrt_comm_ops {
 
 struct hrt_comm {
     const struct hrt_comm_ops *ops;
-    int rank, size;                    // This process, of how many.
-    int node, nodes;                   // The machine it runs on, of how many.
-    const int32_t *node_of;            // [size] Of every rank; the ranks of a node are consecutive.
-    struct hrt_request *sends, *recvs; // Not yet matched (back ends that match themselves).
-    void *own;                         // Of the back end.
+    int rank, size;         // This process, of how many.
+    int node, nodes;        // The machine it runs on, of how many.
+    const int32_t *node_of; // [size] Of every rank; the ranks of a node are consecutive.
+    void (*run)(const struct hrt_step *step); // Copies and adds of transport, hrt_step_run.
+    void *own;                                // Of the back end.
 };
-
-// Starts to send `bytes` at `data` to rank `peer`, or to receive them from it. Messages between two
-// ranks with one tag arrive in the order sent; both sides give the same number of bytes.
-void hrt_comm_isend(struct hrt_comm *comm, struct hrt_request *request, int peer, int tag,
-                    const void *data, size_t bytes);
-void hrt_comm_irecv(struct hrt_comm *comm, struct hrt_request *request, int peer, int tag,
-                    void *data, size_t bytes);
-
-// Whether the message has been sent (received); lets the back end make progress.
-bool hrt_comm_test(struct hrt_comm *comm, struct hrt_request *request);
-
-// Sends send + send_offset[p] to every rank p and receives at recv + recv_offset[p].
-void hrt_comm_all_to_all(struct hrt_comm *comm, void *recv, const void *send,
-                         const struct hrt_exchange *exchange);
 
 // data[i] becomes the sum over ranks, added in the order of ranks: every rank gets the same bits,
 // and gets them again in every run.
@@ -88,7 +56,7 @@ _Noreturn void hrt_comm_abort(struct hrt_comm *comm, int exit_code);
 
 void hrt_comm_close(struct hrt_comm *comm);
 
-// Back end `self`: one rank, which may send to itself.
+// Back end `self`: one rank.
 void hrt_comm_open_self(struct hrt_comm *comm);
 
 #endif

@@ -1,7 +1,6 @@
 // Back end `mpi`: opening, closing, and the collectives that move data.
 #include "runtime/comm/mpi.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,41 +13,13 @@
 
 enum { PATIENCE = 300 }; // Seconds, where HECATE_COMM_PATIENCE says nothing.
 
-static void post(struct hrt_mpi *own, bool send, int peer, char *data, size_t bytes) {
-    const struct hrt_mpi_post post = {
-        .comm = own->collectives, .send = send, .peer = peer, .data = data, .bytes = bytes};
-    hrt_mpi_start(own, &own->collective, &post);
-}
-
-static void mpi_all_to_all(struct hrt_comm *comm, void *recv, const void *send,
-                           const struct hrt_exchange *exchange) {
-    struct hrt_mpi *own = comm->own;
-    const int size = own->size, rank = own->rank;
-    char *from = (char *)send, *to = recv; // A send only reads.
-    for (int i = 1; i < size; i++) {
-        const int peer = (rank + size - i) % size;
-        const size_t bytes = exchange->recv_bytes[peer];
-        if (bytes) post(own, false, peer, to + exchange->recv_offset[peer], bytes);
-    }
-    // Behind this rank first, so that not all send to the same one first.
-    for (int i = 1; i < size; i++) {
-        const int peer = (rank + i) % size;
-        const size_t bytes = exchange->send_bytes[peer];
-        if (bytes) post(own, true, peer, from + exchange->send_offset[peer], bytes);
-    }
-    assert(exchange->send_bytes[rank] == exchange->recv_bytes[rank]);
-    if (exchange->send_bytes[rank])
-        memcpy(to + exchange->recv_offset[rank], from + exchange->send_offset[rank],
-               exchange->send_bytes[rank]);
-    hrt_mpi_finish(own, "all_to_all");
-}
-
 // Everybody tells everybody: a rank that waits knows for whom.
 static void mpi_barrier(struct hrt_comm *comm) {
     struct hrt_mpi *own = comm->own;
     for (int i = 1; i < own->size; i++)
-        post(own, false, (own->rank + own->size - i) % own->size, NULL, 0);
-    for (int i = 1; i < own->size; i++) post(own, true, (own->rank + i) % own->size, NULL, 0);
+        hrt_mpi_start(own, false, (own->rank + own->size - i) % own->size, NULL, 0);
+    for (int i = 1; i < own->size; i++)
+        hrt_mpi_start(own, true, (own->rank + i) % own->size, NULL, 0);
     hrt_mpi_finish(own, "barrier");
 }
 
@@ -68,7 +39,7 @@ static void mpi_abort(struct hrt_comm *comm, int exit_code) {
 static void release(struct hrt_mpi *own) {
     if (!own) return;
     hrt_mpi_pieces_free(&own->collective);
-    hrt_mpi_pieces_free(&own->background);
+    hrt_mpi_lanes_free(own);
     free(own->peer);
     free(own->watch);
     free(own->node_of);
@@ -79,6 +50,7 @@ static void release(struct hrt_mpi *own) {
 static void mpi_close(struct hrt_comm *comm) {
     struct hrt_mpi *own = comm->own;
     hrt_mpi_helper_stop(own);
+    hrt_mpi_lanes_drain(own);
     hrt_mpi_heart_closing(own->heart);
     mpi_barrier(comm);
     hrt_mpi_heart_stop(own->heart);
@@ -139,6 +111,15 @@ static bool check_launcher(int size, struct hrt_error *error) {
                           world.launcher, world.size, size, world.size);
 }
 
+// A lane has two tags, so they stay far below what MPI promises to allow.
+static bool check_tags(struct hrt_error *error) {
+    int *bound, known;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &known);
+    if (!known || *bound >= 2 * HRT_LANES - 1) return true;
+    return hrt_fail(error, "this MPI allows tags up to %d only; %d are needed", *bound,
+                    2 * HRT_LANES - 1);
+}
+
 // The node of every rank: of those that share memory, numbered by their first rank.
 static void find_nodes(int rank, int32_t *node_of, int size, int *nodes) {
     MPI_Comm machine;
@@ -166,7 +147,7 @@ static bool join(struct hrt_comm *comm, struct hrt_mpi *own, const char *topolog
     int launched, nodes;
     MPI_Comm_rank(MPI_COMM_WORLD, &launched);
     find_nodes(launched, own->node_of, own->size, &nodes);
-    bool sound = read_settings(own, error) && check_launcher(own->size, error);
+    bool sound = read_settings(own, error) && check_launcher(own->size, error) && check_tags(error);
     if (sound && topology && launched == 0)
         sound = hrt_topology_read(topology, own->size, own->node_of, &nodes, error);
     if (!agree(launched, own->size, sound, error)) return false;
@@ -177,6 +158,8 @@ static bool join(struct hrt_comm *comm, struct hrt_mpi *own, const char *topolog
     MPI_Comm_split(MPI_COMM_WORLD, 0, node * own->size + launched, &own->collectives);
     MPI_Comm_set_errhandler(own->collectives, MPI_ERRORS_RETURN);
     MPI_Comm_dup(own->collectives, &own->messages);
+    own->collective.comm = own->collectives;
+    for (int i = 0; i < HRT_LANES; i++) own->lane[i].pieces.comm = own->messages;
     MPI_Comm_rank(own->collectives, &own->rank);
     MPI_Allgather(&node, 1, MPI_INT32_T, own->node_of, 1, MPI_INT32_T, own->collectives);
     comm->node = node;
@@ -201,7 +184,9 @@ static struct hrt_mpi *reserve(int size) {
     own->watch = calloc(ranks, sizeof *own->watch);
     own->node_of = calloc(ranks, sizeof *own->node_of);
     own->scratch = malloc(HRT_MPI_SCRATCH); // Committed where it is touched.
-    if (own->peer && own->watch && own->node_of && own->scratch) return own;
+    own->collective.name = "a collective";
+    if (hrt_mpi_lanes_open(own) && own->peer && own->watch && own->node_of && own->scratch)
+        return own;
     release(own);
     return NULL;
 }
@@ -222,13 +207,9 @@ static void set_open_mpi(void) {
 static bool start(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
     static const struct hrt_comm_ops ops = {
         .name = "mpi",
-        .isend = hrt_mpi_send_behind,
-        .irecv = hrt_mpi_receive_behind,
-        .test = hrt_mpi_test,
-        .start = hrt_mpi_job_start,
-        .finished = hrt_mpi_job_finished,
-        .wait = hrt_mpi_job_wait,
-        .all_to_all = mpi_all_to_all,
+        .submit = hrt_mpi_submit,
+        .reached = hrt_mpi_reached,
+        .join = hrt_mpi_join,
         .all_reduce = hrt_mpi_all_reduce,
         .barrier = mpi_barrier,
         .be_patient = mpi_be_patient,
@@ -241,7 +222,7 @@ static bool start(struct hrt_comm *comm, const char *topology, struct hrt_error 
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         return hrt_fail(error, "MPI does not start");
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    struct hrt_comm joined = {.ops = &ops, .size = size};
+    struct hrt_comm joined = {.ops = &ops, .size = size, .run = hrt_step_run};
 
     struct hrt_mpi *own = reserve(size);
     if (!own) {

@@ -11,9 +11,9 @@
 // seconds (300), unless all are patient (hrt_comm_be_patient). One rank then prints who was lost and raises an alarm; all that hear it exit with
 // code 1 (HRT_EXIT_FAILED), and end a process of their machine that hangs.
 //
-// Transfers started by hrt_comm_isend and hrt_comm_irecv advance while the caller computes: a helper
-// thread tests them every 200 us (1 ms where ranks share cores) and sleeps when there are none.
-// HECATE_COMM_PROGRESS=poll leaves it out: they then advance in hrt_comm_test and collectives only.
+// Lanes (transport/transport.h) advance while the caller computes: a helper thread turns them every 200 us (1 ms
+// where ranks share cores) and sleeps when nothing is under way. HECATE_COMM_PROGRESS=poll leaves it out: they
+// then advance where the program joins one, and in collectives.
 #ifndef HECATE_RUNTIME_COMM_MPI_H
 #define HECATE_RUNTIME_COMM_MPI_H
 

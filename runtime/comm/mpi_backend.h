@@ -8,20 +8,58 @@
 
 #include "runtime/base/error.h"
 #include "runtime/comm/comm.h"
-#include "runtime/comm/job.h"
+#include "runtime/transport/transport.h"
 
 enum { HRT_MPI_PIECE = 1 << 20 }; // Bytes of one MPI message: TCP sends these eagerly.
 
-// MPI messages under way. `request` and `of` are parallel; finished ones are taken out.
+// One MPI message, and what it is a piece of.
+struct hrt_mpi_piece {
+    enum {
+        HRT_MPI_SENT,
+        HRT_MPI_RECEIVED,
+        HRT_MPI_GIVEN,
+        HRT_MPI_GOT
+    } what; // The last two: of windows.
+    int peer, tag, bytes;
+    struct hrt_steps *steps; // NULL: of a collective.
+    struct hrt_step *step;
+};
+
+// MPI messages under way. `request` and `of` are parallel; finished ones are taken out, into `through`.
 struct hrt_mpi_pieces {
+    const char *name; // Of what moves, in messages.
+    MPI_Comm comm;
     MPI_Request *request;
-    struct hrt_mpi_piece {
-        struct hrt_request *message; // NULL: of a collective.
-        int peer;
-    } * of;
+    struct hrt_mpi_piece *of, *through;
     int *finished;
     MPI_Status *status;
     int count, room;
+};
+
+// What a lane has sent to and received from a rank. Room is given back by empty messages, one for every `half` bytes
+// received.
+struct hrt_mpi_flow {
+    uint64_t sent, received;
+    uint64_t got, given; // Halves of the window, by the other side and by this one.
+    bool listening;      // For the next one.
+    uint64_t blocked;    // The scan in which a send to it had to wait: those behind it do, too.
+};
+
+struct hrt_mpi_lane {
+    int number;
+    bool behind; // The helper turns it; others are joined at once.
+    size_t piece, half;
+
+    pthread_mutex_t turning; // Held by who turns the lane; of what follows.
+    struct hrt_mpi_pieces pieces;
+    struct hrt_mpi_flow *flow; // [size]
+    struct hrt_steps *first;   // In the order submitted.
+    uint64_t scans;
+    bool again; // Steps could be run.
+
+    struct hrt_steps *inbox, *newest; // Under own->lock: submitted, and not taken in yet.
+    uint64_t submitted;               // Likewise.
+    atomic_uint_least64_t arrived, done;
 };
 
 // What is known of every rank.
@@ -47,14 +85,13 @@ struct hrt_mpi {
     long interval_ns; // Between two tests of the helper thread.
 
     struct hrt_mpi_pieces collective; // Only the caller's thread touches these.
+    struct hrt_mpi_lane lane[HRT_LANES];
+    atomic_uint_least64_t progress; // Of all lanes, by either thread.
 
-    pthread_mutex_t lock; // Of what follows.
+    pthread_mutex_t lock; // Held for a few instructions only. Of what follows.
     pthread_cond_t work;
-    struct hrt_mpi_pieces background;
-    struct hrt_job *jobs; // In the order started.
-    bool in_job;          // Calls come from a job's advance, by the thread that holds the lock.
+    int64_t under_way; // Lists of lanes that the helper turns.
     bool threaded, leave;
-    uint64_t progress; // Pieces finished by either thread.
     pthread_t helper;
 
     // Of the wait that the caller is in; only its thread touches these.
@@ -99,20 +136,15 @@ bool hrt_mpi_is_apart(void);
 atomic_int *hrt_mpi_flag_open(const struct hrt_mpi *own);
 void hrt_mpi_flag_close(atomic_int *flag);
 
-// mpi_pieces.c: posts `bytes` at `data` as one or more MPI messages to or from `peer`. An error of
-// MPI ends the job.
-struct hrt_mpi_post {
-    MPI_Comm comm;
-    bool send;
-    int peer, tag;
-    char *data;
-    size_t bytes;
-    struct hrt_request *message;
-};
-void hrt_mpi_start(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces,
-                   const struct hrt_mpi_post *post);
+// mpi_pieces.c: posts one message of `piece.bytes` at `data`. An error of MPI ends the job.
+void hrt_mpi_post(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces, struct hrt_mpi_piece piece,
+                  void *data);
 
-// Takes out what has finished; returns how many.
+// Posts `bytes` at `data` of a collective as one or more messages.
+void hrt_mpi_start(struct hrt_mpi *own, bool send, int peer, char *data, size_t bytes);
+
+// Takes out what has finished, into pieces->through; returns how many. Ends the job when less or more came than
+// was expected.
 int hrt_mpi_advance(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces);
 
 // Between two polls of a wait.
@@ -123,15 +155,22 @@ void hrt_mpi_finish(struct hrt_mpi *own, const char *what);
 
 void hrt_mpi_pieces_free(struct hrt_mpi_pieces *pieces);
 
-// mpi_progress.c: the helper thread, and transfers in the background.
+// transport/mpi_turn.c: does what can be done on a lane, by who holds lane->turning; false: nothing moved. Steps are
+// run only if `runs`.
+bool hrt_mpi_turn(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs);
+
+// For whom the oldest list of a lane waits; -1: for nobody else.
+int hrt_mpi_awaited(const struct hrt_mpi_lane *lane);
+
+// transport/mpi_lanes.c: the lanes, and the helper thread that turns them.
+bool hrt_mpi_lanes_open(struct hrt_mpi *own);
 void hrt_mpi_helper_start(struct hrt_mpi *own);
 void hrt_mpi_helper_stop(struct hrt_mpi *own);
-void hrt_mpi_send_behind(struct hrt_comm *comm, struct hrt_request *request);
-void hrt_mpi_receive_behind(struct hrt_comm *comm, struct hrt_request *request);
-bool hrt_mpi_test(struct hrt_comm *comm, struct hrt_request *request);
-void hrt_mpi_job_start(struct hrt_comm *comm, struct hrt_job *job);
-bool hrt_mpi_job_finished(struct hrt_comm *comm, struct hrt_job *job);
-void hrt_mpi_job_wait(struct hrt_comm *comm, struct hrt_job *job, const char *what);
+void hrt_mpi_lanes_drain(struct hrt_mpi *own); // Collective: what is left of windows.
+void hrt_mpi_lanes_free(struct hrt_mpi *own);
+void hrt_mpi_submit(struct hrt_comm *comm, int lane, struct hrt_steps *steps);
+bool hrt_mpi_reached(struct hrt_comm *comm, const struct hrt_mark *mark);
+void hrt_mpi_join(struct hrt_comm *comm, const struct hrt_mark *mark, const char *why);
 
 // Of a collective that waits: where there is no helper thread, does what it would do.
 void hrt_mpi_help(struct hrt_mpi *own);
@@ -140,9 +179,9 @@ void hrt_mpi_help(struct hrt_mpi *own);
 void hrt_mpi_peers_open(struct hrt_mpi *own, int launched);
 void hrt_mpi_peers_close(struct hrt_mpi *own);
 
-// Called when the caller waits for `count` pieces and nothing advanced: ends the job when a peer of
-// theirs is lost. `what` names the wait.
-void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_piece *of, int count,
+// Called when the caller waits for `pieces`, above all those of `peer`, and nothing advanced: ends the job when one
+// of their ranks is lost. `what` names the wait.
+void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_pieces *pieces, int peer,
                    const char *what);
 
 // Called when something advanced, and when a wait begins.
@@ -170,6 +209,10 @@ void hrt_mpi_heart_follow(struct hrt_mpi_heart *heart);
 
 // Ends this rank because of an alarm.
 _Noreturn void hrt_mpi_follow(struct hrt_mpi *own, int lost);
+
+// Ends the job because of what ranks sent each other.
+_Noreturn void hrt_mpi_disagree(struct hrt_mpi *own, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 // Ends the job because of an error of MPI; `peer` is -1 when it is not known.
 _Noreturn void hrt_mpi_fail(struct hrt_mpi *own, int code, int peer, const char *what);

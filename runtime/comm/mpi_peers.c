@@ -164,6 +164,15 @@ void hrt_mpi_fail(struct hrt_mpi *own, int code, int peer, const char *what) {
     end(own, -1, BY_LAUNCHER, "%s failed on rank %d: %s", what, own->rank, text);
 }
 
+void hrt_mpi_disagree(struct hrt_mpi *own, const char *format, ...) {
+    char sentence[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    end(own, -1, BY_US, "%s", sentence);
+}
+
 void hrt_mpi_busy(struct hrt_mpi *own) {
     own->idle = 0;
 }
@@ -182,7 +191,7 @@ void hrt_mpi_silent(struct hrt_mpi *own, int rank) {
         label_of(own, rank).text, own->timeout);
 }
 
-void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_piece *of, int count,
+void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_pieces *pieces, int peer,
                    const char *what) {
     enum { PATIENT_POLLS = 1000 }; // A caller that computes between two polls is not waiting.
     if (own->idle++ % 64) return;  // The clock costs more than a poll.
@@ -193,15 +202,15 @@ void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_piece *of, int coun
     }
     if (time < own->look_at) return;
     own->look_at = time + 0.5;
-    for (int i = 0; i < count; i++) {
-        if (has_ended(own, of[i].peer))
-            end(own, of[i].peer, BY_LAUNCHER,
+    for (int i = 0; i < pieces->count; i++) {
+        if (has_ended(own, pieces->of[i].peer))
+            end(own, pieces->of[i].peer, BY_LAUNCHER,
                 "lost %s: its process ended while rank %d waited for it in %s",
-                label_of(own, of[i].peer).text, own->rank, what);
+                label_of(own, pieces->of[i].peer).text, own->rank, what);
     }
     if (!own->patient && own->idle > PATIENT_POLLS && time - own->idle_from > own->patience)
-        end(own, of[0].peer, BY_US,
+        end(own, peer, BY_US,
             "lost %s: nothing came from it for %d s while rank %d waited for it in %s "
             "(HECATE_COMM_PATIENCE=SECONDS allows more)",
-            label_of(own, of[0].peer).text, own->patience, own->rank, what);
+            label_of(own, peer).text, own->patience, own->rank, what);
 }

@@ -25,33 +25,35 @@ static void make_room(struct hrt_mpi_pieces *pieces) {
     const size_t room = (size_t)pieces->room;
     pieces->request = grown(pieces->request, room, sizeof *pieces->request);
     pieces->of = grown(pieces->of, room, sizeof *pieces->of);
+    pieces->through = grown(pieces->through, room, sizeof *pieces->through);
     pieces->finished = grown(pieces->finished, room, sizeof *pieces->finished);
     pieces->status = grown(pieces->status, room, sizeof *pieces->status);
 }
 
-static void start_piece(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces,
-                        const struct hrt_mpi_post *post, size_t at, int bytes) {
+void hrt_mpi_post(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces, struct hrt_mpi_piece piece,
+                  void *data) {
     make_room(pieces);
     MPI_Request *request = &pieces->request[pieces->count];
-    const int code = post->send ? MPI_Isend(post->data + at, bytes, MPI_BYTE, post->peer, post->tag,
-                                            post->comm, request)
-                                : MPI_Irecv(post->data + at, bytes, MPI_BYTE, post->peer, post->tag,
-                                            post->comm, request);
-    if (code != MPI_SUCCESS)
-        hrt_mpi_fail(own, code, post->peer, post->send ? "sending" : "receiving");
-    pieces->of[pieces->count++] = (struct hrt_mpi_piece){post->message, post->peer};
-    if (post->message) post->message->pieces++;
+    const bool send = piece.what == HRT_MPI_SENT || piece.what == HRT_MPI_GIVEN;
+    const int code =
+        send ? MPI_Isend(data, piece.bytes, MPI_BYTE, piece.peer, piece.tag, pieces->comm, request)
+             : MPI_Irecv(data, piece.bytes, MPI_BYTE, piece.peer, piece.tag, pieces->comm, request);
+    if (code != MPI_SUCCESS) hrt_mpi_fail(own, code, piece.peer, send ? "sending" : "receiving");
+    pieces->of[pieces->count++] = piece;
 }
 
-void hrt_mpi_start(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces,
-                   const struct hrt_mpi_post *post) {
+void hrt_mpi_start(struct hrt_mpi *own, bool send, int peer, char *data, size_t bytes) {
     size_t at = 0;
     do {
-        const size_t left = post->bytes - at;
-        const size_t bytes = left < HRT_MPI_PIECE ? left : HRT_MPI_PIECE;
-        start_piece(own, pieces, post, at, (int)bytes);
-        at += bytes;
-    } while (at < post->bytes);
+        const size_t left = bytes - at;
+        const size_t piece = left < HRT_MPI_PIECE ? left : HRT_MPI_PIECE;
+        hrt_mpi_post(own, &own->collective,
+                     (struct hrt_mpi_piece){.what = send ? HRT_MPI_SENT : HRT_MPI_RECEIVED,
+                                            .peer = peer,
+                                            .bytes = (int)piece},
+                     data + at);
+        at += piece;
+    } while (at < bytes);
 }
 
 // Fails with the first piece whose status is an error.
@@ -59,10 +61,26 @@ static _Noreturn void fail_among(struct hrt_mpi *own, const struct hrt_mpi_piece
                                  int finished) {
     for (int i = 0; code == MPI_ERR_IN_STATUS && i < finished; i++) {
         const int error = pieces->status[i].MPI_ERROR;
-        if (error != MPI_SUCCESS && error != MPI_ERR_PENDING)
-            hrt_mpi_fail(own, error, pieces->of[pieces->finished[i]].peer, "exchanging data");
+        const struct hrt_mpi_piece *piece = &pieces->of[pieces->finished[i]];
+        int kind = MPI_SUCCESS;
+        if (error != MPI_SUCCESS && error != MPI_ERR_PENDING) MPI_Error_class(error, &kind);
+        if (kind == MPI_ERR_TRUNCATE)
+            hrt_mpi_disagree(own, "rank %d sent more than the %d bytes of %s that rank %d expected",
+                             piece->peer, piece->bytes, pieces->name, own->rank);
+        if (kind != MPI_SUCCESS) hrt_mpi_fail(own, error, piece->peer, "exchanging data");
     }
     hrt_mpi_fail(own, code, -1, "exchanging data");
+}
+
+// What came must be as long as both sides know it to be.
+static void compare_size(struct hrt_mpi *own, const struct hrt_mpi_pieces *pieces,
+                         const struct hrt_mpi_piece *piece, const MPI_Status *status) {
+    int bytes = 0;
+    if (piece->what != HRT_MPI_RECEIVED) return;
+    MPI_Get_count(status, MPI_BYTE, &bytes);
+    if (bytes != piece->bytes)
+        hrt_mpi_disagree(own, "rank %d sent %d bytes of %s where rank %d expected %d", piece->peer,
+                         bytes, pieces->name, own->rank, piece->bytes);
 }
 
 int hrt_mpi_advance(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces) {
@@ -72,8 +90,8 @@ int hrt_mpi_advance(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces) {
     if (code != MPI_SUCCESS) fail_among(own, pieces, code, finished);
     if (finished == MPI_UNDEFINED || finished == 0) return 0;
     for (int i = 0; i < finished; i++) {
-        const struct hrt_mpi_piece *piece = &pieces->of[pieces->finished[i]];
-        if (piece->message) piece->message->pieces--;
+        pieces->through[i] = pieces->of[pieces->finished[i]];
+        compare_size(own, pieces, &pieces->through[i], &pieces->status[i]);
     }
     int kept = 0;
     for (int i = 0; i < pieces->count; i++) {
@@ -105,7 +123,7 @@ void hrt_mpi_finish(struct hrt_mpi *own, const char *what) {
             hrt_mpi_busy(own);
         } else {
             hrt_mpi_help(own);
-            hrt_mpi_watch(own, pieces->of, pieces->count, what);
+            hrt_mpi_watch(own, pieces, pieces->of[0].peer, what);
             hrt_mpi_nap(own);
         }
     }
@@ -114,6 +132,7 @@ void hrt_mpi_finish(struct hrt_mpi *own, const char *what) {
 void hrt_mpi_pieces_free(struct hrt_mpi_pieces *pieces) {
     free(pieces->request);
     free(pieces->of);
+    free(pieces->through);
     free(pieces->finished);
     free(pieces->status);
 }

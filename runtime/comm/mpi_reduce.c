@@ -53,10 +53,7 @@ static void add_up(struct hrt_mpi *own, char *mine, size_t stride, int64_t count
 }
 
 static void post(struct hrt_mpi *own, bool send, int peer, char *data, size_t bytes) {
-    if (bytes == 0) return;
-    const struct hrt_mpi_post post = {
-        .comm = own->collectives, .send = send, .peer = peer, .data = data, .bytes = bytes};
-    hrt_mpi_start(own, &own->collective, &post);
+    if (bytes > 0) hrt_mpi_start(own, send, peer, data, bytes);
 }
 
 // Exchanges with every other rank r: `send[r]` there, `recv[r]` from there. Peers in an order that

@@ -1,83 +1,28 @@
-// Back end `self`: a run of one rank. Messages to itself are copied when both sides are posted.
+// Back end `self`: a run of one rank, which sends nothing: steps are copies and run when they are submitted.
 #include "runtime/comm/comm.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "runtime/comm/backend.h"
-#include "runtime/comm/job.h"
 #include "runtime/comm/world.h"
+#include "runtime/transport/transport.h"
 
-// Takes the oldest request with `tag` out of the list, or returns NULL.
-static struct hrt_request *take(struct hrt_request **list, int tag) {
-    for (; *list; list = &(*list)->next) {
-        struct hrt_request *found = *list;
-        if (found->tag != tag) continue;
-        *list = found->next;
-        return found;
-    }
-    return NULL;
+// Nobody else has to do anything first.
+static void self_submit(struct hrt_comm *comm, int lane, struct hrt_steps *steps) {
+    (void)lane;
+    do {
+        for (int32_t i = 0; i < steps->count; i++) comm->run(&steps->step[i]);
+    } while (steps->next && steps->next(steps));
+    steps->number = 1;
 }
 
-static void append(struct hrt_request **list, struct hrt_request *request) {
-    while (*list) list = &(*list)->next;
-    *list = request;
+static bool self_reached(struct hrt_comm *comm, const struct hrt_mark *mark) {
+    (void)comm, (void)mark;
+    return true;
 }
 
-static void deliver(struct hrt_request *send, struct hrt_request *recv) {
-    assert(send->bytes == recv->bytes);
-    if (send->bytes) memcpy(recv->data, send->data, send->bytes);
-    send->done = recv->done = true;
-}
-
-static void self_isend(struct hrt_comm *comm, struct hrt_request *request) {
-    struct hrt_request *recv = take(&comm->recvs, request->tag);
-    if (recv) {
-        deliver(request, recv);
-    } else {
-        append(&comm->sends, request);
-    }
-}
-
-static void self_irecv(struct hrt_comm *comm, struct hrt_request *request) {
-    struct hrt_request *send = take(&comm->sends, request->tag);
-    if (send) {
-        deliver(send, request);
-    } else {
-        append(&comm->recvs, request);
-    }
-}
-
-static bool self_test(struct hrt_comm *comm, struct hrt_request *request) {
-    (void)comm;
-    return request->done;
-}
-
-// Nobody else has to do anything first, so that each turn gets it further.
-static void self_start(struct hrt_comm *comm, struct hrt_job *job) {
-    while (!job->advance(job, comm)) {
-    }
-    job->done = true;
-}
-
-static bool self_finished(struct hrt_comm *comm, struct hrt_job *job) {
-    (void)comm;
-    return job->done;
-}
-
-static void self_wait(struct hrt_comm *comm, struct hrt_job *job, const char *what) {
-    (void)comm, (void)job, (void)what;
-    assert(job->done);
-}
-
-static void self_all_to_all(struct hrt_comm *comm, void *recv, const void *send,
-                            const struct hrt_exchange *exchange) {
-    (void)comm;
-    assert(exchange->send_bytes[0] == exchange->recv_bytes[0]);
-    if (exchange->send_bytes[0] == 0) return;
-    memcpy((char *)recv + exchange->recv_offset[0], (const char *)send + exchange->send_offset[0],
-           exchange->send_bytes[0]);
+static void self_join(struct hrt_comm *comm, const struct hrt_mark *mark, const char *why) {
+    (void)comm, (void)mark, (void)why;
 }
 
 // The sum over one rank is what it has.
@@ -100,19 +45,15 @@ static void self_abort(struct hrt_comm *comm, int exit_code) {
 }
 
 static void self_close(struct hrt_comm *comm) {
-    assert(!comm->sends && !comm->recvs); // Nobody may leave with a message under way.
+    (void)comm;
 }
 
 void hrt_comm_open_self(struct hrt_comm *comm) {
     static const struct hrt_comm_ops ops = {
         .name = "self",
-        .isend = self_isend,
-        .irecv = self_irecv,
-        .test = self_test,
-        .start = self_start,
-        .finished = self_finished,
-        .wait = self_wait,
-        .all_to_all = self_all_to_all,
+        .submit = self_submit,
+        .reached = self_reached,
+        .join = self_join,
         .all_reduce = self_all_reduce,
         .barrier = self_barrier,
         .be_patient = self_be_patient,
@@ -120,8 +61,13 @@ void hrt_comm_open_self(struct hrt_comm *comm) {
         .close = self_close,
     };
     static const int32_t node_of[1] = {0};
-    *comm = (struct hrt_comm){
-        .ops = &ops, .rank = 0, .size = 1, .node = 0, .nodes = 1, .node_of = node_of};
+    *comm = (struct hrt_comm){.ops = &ops,
+                              .rank = 0,
+                              .size = 1,
+                              .node = 0,
+                              .nodes = 1,
+                              .node_of = node_of,
+                              .run = hrt_step_run};
 }
 
 static bool open_alone(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {

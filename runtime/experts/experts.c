@@ -114,6 +114,8 @@ static void lay_out_wave(struct carve *carve, struct hrt_experts *experts,
     }
     experts->counts = take(carve, ranks * shape->sequences * most, sizeof *experts->counts);
     experts->zeros = take(carve, ranks, sizeof(size_t));
+    experts->steps = (struct hrt_steps){.step = take(carve, 2 * ranks, sizeof(struct hrt_step)),
+                                        .room = 2 * ranks};
     experts->sent = take(carve, 1, sent);
     experts->received = take(carve, 1, received);
     experts->result = take(carve, 1, result);

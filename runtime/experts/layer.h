@@ -3,9 +3,9 @@
 #ifndef HECATE_RUNTIME_EXPERTS_LAYER_H
 #define HECATE_RUNTIME_EXPERTS_LAYER_H
 
-#include "runtime/comm/comm.h"
 #include "runtime/experts/experts.h"
 #include "runtime/plan/types.h"
+#include "runtime/transport/transport.h"
 
 // The plan and the route of one layer.
 struct hrt_experts_layer {
@@ -41,6 +41,7 @@ struct hrt_experts {
     struct hrt_experts_shape shape;   // With a copy of the sets.
     struct hrt_experts_layer **layer; // [sets][layers]
     struct hrt_wave wave;
+    struct hrt_steps steps;               // Of an exchange.
     int64_t *total;                       // [ranks] rows of all sources
     uint32_t *row, *sum;                  // [holders] quotas of one source, and of those before it
     uint32_t *mine;                       // [experts]

@@ -48,8 +48,9 @@ static void exchange(struct hrt_experts *experts, const struct load *load, bool 
                                      .send_offset = experts->offset[back],
                                      .recv_bytes = experts->bytes[!back],
                                      .recv_offset = experts->offset[!back]};
-    hrt_comm_all_to_all(experts->comm, back ? experts->sent : experts->received,
-                        back ? experts->received : experts->sent, &way);
+    hrt_exchange_on(experts->comm, HRT_LANE_ROWS, &experts->steps,
+                    back ? experts->sent : experts->received,
+                    back ? experts->received : experts->sent, &way, "the exchange of rows");
 }
 
 // Copies a row and, if `to_gate`, its weight.

@@ -41,7 +41,8 @@ static void tell(struct hrt_experts *experts, size_t words) {
                                           .send_offset = experts->zeros,
                                           .recv_bytes = experts->bytes[0],
                                           .recv_offset = experts->offset[0]};
-    hrt_comm_all_to_all(experts->comm, experts->heard, experts->said, &exchange);
+    hrt_exchange_on(experts->comm, HRT_LANE_COUNTS, &experts->steps, experts->heard, experts->said,
+                    &exchange, "the counts of rows");
 }
 
 // The word goes first.

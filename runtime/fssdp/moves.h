@@ -3,13 +3,13 @@
 #ifndef HECATE_RUNTIME_FSSDP_MOVES_H
 #define HECATE_RUNTIME_FSSDP_MOVES_H
 
-#include "runtime/comm/job.h"
 #include "runtime/fssdp/fssdp.h"
 #include "runtime/fssdp/run.h"
 #include "runtime/plan/episode.h"
 #include "runtime/plan/schedule.h"
 #include "runtime/plan/slots.h"
 #include "runtime/program.h"
+#include "runtime/transport/transport.h"
 
 // Where chunks lie: at their places in the state's buffers, or in the slots of replicas.
 enum hrt_chunk_kind { HRT_CHUNK_PARAMS, HRT_CHUNK_ROUNDED, HRT_CHUNK_GRADS, HRT_CHUNK_KINDS };
@@ -20,45 +20,19 @@ struct hrt_piece {
     size_t at, bytes;
 };
 
-// One message of this rank.
-struct hrt_transfer {
-    struct hrt_request request;
-    char *data; // Of a receive that adds: what it is added to.
-    size_t bytes;
-    int32_t peer;
-    int32_t after; // Of a send: the receive that must be done first; -1: none.
-    int32_t next;  // Of a send: the next one to the same peer; -1: none.
-    enum { HRT_WAITS, HRT_POSTED, HRT_ARRIVED, HRT_DONE } state;
-};
-
 enum hrt_move_kind { HRT_MOVE_GATHER, HRT_MOVE_ADDED, HRT_MOVE_REDUCE, HRT_MOVES };
 
 // A schedule under way, as far as this rank takes part (move.c).
 struct hrt_move {
-    struct hrt_job job;            // All of it.
-    struct hrt_job arrival;        // What this rank receives.
-    struct hrt_transfer *transfer; // Receives from the front, sends from the back.
-    int32_t room, recvs, sends;
-    int32_t head, posted; // Receives before them are done, posted.
-    int32_t sent;         // Sends that are done.
-    int32_t *queue;       // [ranks] the next send to each; -1: none.
-    int32_t *tail;        // [ranks] the last one, while the queues are made.
-    int32_t *brought;     // [experts][pieces] the last receive of a piece, likewise.
-    char *staging;        // HPL_STAGED pieces; NULL: data is received where it belongs.
-    size_t staged;        // Bytes of one.
-    struct hrt_notice {
-        struct hrt_request request;
-        bool wanted;
-    } * notice; // [2 ranks] to each, then from each: that a rank has begun, ahead of what it sends.
-    enum { HRT_UNHEARD, HRT_LISTENING, HRT_HEARD } hearing;
-    enum hrt_precision precision;
-    int ranks, rank, kind, tag;
+    struct hrt_steps steps;
+    struct hrt_mark mark;
+    int32_t *brought; // [experts][pieces]
+    uint64_t *heard;  // [ranks]
+    char *staging;    // HPL_STAGED pieces; NULL: data is received where it belongs.
+    size_t staged;    // Bytes of one.
+    enum hrt_move_kind kind;
     bool under_way;
     int64_t layer; // Whose.
-
-    // Times, nanoseconds of hk_clock: when this rank began, when all that send to it had begun, too, and
-    // the end. The job's own are read only once it has finished.
-    int64_t started, heard, ended;
 };
 
 struct hrt_moving_layer {

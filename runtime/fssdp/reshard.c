@@ -60,18 +60,7 @@ static void compare_owners(struct hrt_fssdp *fssdp, int index, const int32_t *ne
 // from owner to owner, few at a time; what has been sent is given back at once, and gradients, which are
 // zero now, before all.
 
-enum { BUFFERS = 4, UNDER_WAY = 2 * BUFFERS, TAG = (1 << 14) - 1 };
-
-// Messages of this rank, at most UNDER_WAY at a time. All ranks post theirs in one order, so the first
-// one that is left can always go on.
-struct way {
-    struct hrt_comm *comm;
-    struct message {
-        struct hrt_request request;
-        bool send;
-    } message[UNDER_WAY];
-    int64_t posted, done;
-};
+enum { BUFFERS = 4, UNDER_WAY = 2 * BUFFERS };
 
 // The whole pages of what went away; what shares a page with others stays.
 static void give_back(char *begin, size_t bytes) {
@@ -79,23 +68,6 @@ static void give_back(char *begin, size_t bytes) {
     const uintptr_t from = ((uintptr_t)begin + page - 1) / page * page;
     const uintptr_t to = ((uintptr_t)begin + bytes) / page * page;
     if (from < to) madvise((void *)from, to - from, MADV_DONTNEED);
-}
-
-static void finish_one(struct way *way) {
-    struct message *message = &way->message[way->done++ % UNDER_WAY];
-    while (!hrt_comm_test(way->comm, &message->request)) continue;
-    if (message->send) give_back(message->request.data, message->request.bytes);
-}
-
-static void post(struct way *way, bool send, int peer, void *data, size_t bytes) {
-    if (way->posted - way->done == UNDER_WAY) finish_one(way);
-    struct message *message = &way->message[way->posted++ % UNDER_WAY];
-    message->send = send;
-    if (send) {
-        hrt_comm_isend(way->comm, &message->request, peer, TAG, data, bytes);
-    } else {
-        hrt_comm_irecv(way->comm, &message->request, peer, TAG, data, bytes);
-    }
 }
 
 // The next chunk, from *cursor on, that leaves the rank; -1: none.
@@ -135,24 +107,54 @@ struct buffer {
     int64_t element;
 };
 
-static void move_chunk(const struct hrt_fssdp *fssdp, int index, int64_t chunk, int32_t to,
-                       struct way *way) {
+// Messages of this rank, at most UNDER_WAY at a time. All ranks list theirs in one order, so the first
+// one that is left can always go on.
+struct way {
+    struct hrt_steps steps; // The first member.
+    const struct hrt_fssdp *fssdp;
+    int set;
+    const int32_t *next;
+    const int64_t *order; // [count] chunks.
+    int64_t at, count;
+    struct hrt_step step[UNDER_WAY];
+};
+
+static void list_chunk(struct way *way, int64_t chunk) {
+    const struct hrt_fssdp *fssdp = way->fssdp;
     const struct hrt_state *state = fssdp->state;
-    const struct hrt_set *set = fssdp->set[index].set;
+    const struct hrt_set *set = fssdp->set[way->set].set;
     const int64_t element = hrt_element_bytes(fssdp->program->precision);
     const struct buffer buffer[BUFFERS] = {{state->params, element},
                                            {state->rounded, sizeof(hk_bf16)},
                                            {state->mean, element},
                                            {state->variance, element}};
-    const int32_t from = fssdp->program->owners[index][chunk];
+    const int32_t from = fssdp->program->owners[way->set][chunk], to = way->next[chunk];
     const int64_t at = set->offset + chunk * set->chunk_elements;
-    if (from != way->comm->rank && to != way->comm->rank) return;
+    if (from != fssdp->comm->rank && to != fssdp->comm->rank) return;
     for (int i = 0; i < BUFFERS; i++) {
         const int64_t size = buffer[i].element;
         if (!buffer[i].base) continue;
-        post(way, from == way->comm->rank, from == way->comm->rank ? to : from,
-             buffer[i].base + at * size, (size_t)(set->chunk_elements * size));
+        char *data = buffer[i].base + at * size;
+        const size_t bytes = (size_t)(set->chunk_elements * size);
+        if (from == fssdp->comm->rank) {
+            hrt_steps_send(&way->steps, to, data, bytes, -1);
+        } else {
+            hrt_steps_receive(&way->steps, from, data, bytes, -1);
+        }
     }
+}
+
+// Gives back what has been sent, and goes on with the next chunks.
+static bool next_chunks(struct hrt_steps *steps) {
+    struct way *way = (struct way *)steps;
+    for (int32_t i = 0; i < steps->count; i++) {
+        if (way->step[i].kind == HRT_SEND)
+            give_back((char *)way->step[i].from, way->step[i].bytes); // Its owner's, till now.
+    }
+    hrt_steps_clear(steps);
+    while (way->at < way->count && steps->count + BUFFERS <= UNDER_WAY)
+        list_chunk(way, way->order[way->at++]);
+    return steps->count > 0;
 }
 
 static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
@@ -167,13 +169,18 @@ static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
 }
 
 static void move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *next) {
-    struct way way = {.comm = fssdp->comm};
     int32_t *owner = fssdp->program->owners[index];
     const int64_t count = order_moves(fssdp, index, next, fssdp->order);
+    struct way way = {.steps = {.room = UNDER_WAY, .next = next_chunks},
+                      .fssdp = fssdp,
+                      .set = index,
+                      .next = next,
+                      .order = fssdp->order,
+                      .count = count};
+    way.steps.step = way.step;
     drop_gradients(fssdp, index);
-    for (int64_t i = 0; i < count; i++)
-        move_chunk(fssdp, index, fssdp->order[i], next[fssdp->order[i]], &way);
-    while (way.done < way.posted) finish_one(&way);
+    hrt_join(fssdp->comm, hrt_submit(fssdp->comm, HRT_LANE_SAVE, &way.steps),
+             "the experts' new owners");
     for (int64_t i = 0; i < count; i++) owner[fssdp->order[i]] = next[fssdp->order[i]];
 }
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "files/files.h"
-#include "runtime/comm/comm.h"
 #include "runtime/params/tensor.h"
+#include "runtime/transport/transport.h"
 
 enum { ALIGNMENT = 64, BLOCK = 4096, LOCK_TRIES = 50, LOCK_PAUSE_US = 100000 };
 
@@ -97,16 +97,17 @@ static const void *move_tensor(const struct hrt_program *program, struct hrt_com
     const size_t bytes = (size_t)tensor->param->elements * element;
     const char *own = (const char *)params + (size_t)tensor->offset * element;
     const int owner = hrt_tensor_rank(program, tensor);
-    struct hrt_request request;
+    struct hrt_step step;
+    struct hrt_steps steps = {.step = &step, .room = 1};
     if (owner == 0) return own;
     if (comm->rank == 0) {
-        hrt_comm_irecv(comm, &request, owner, 0, room, bytes);
+        hrt_steps_receive(&steps, owner, room, bytes, -1);
     } else if (comm->rank == owner) {
-        hrt_comm_isend(comm, &request, 0, 0, own, bytes);
+        hrt_steps_send(&steps, 0, own, bytes, -1);
     } else {
         return NULL;
     }
-    while (!hrt_comm_test(comm, &request)) continue;
+    hrt_join(comm, hrt_submit(comm, HRT_LANE_SAVE, &steps), "the parameters to be saved");
     return room;
 }
 

@@ -21,6 +21,7 @@ struct trees {
     int32_t *placed; // Holders of a node that have the segment, in order.
     int32_t *ready;  // Nodes that have it: their entries, in order.
     int32_t *node;   // Nodes that lack it: their first holders, senders first.
+    int32_t *round;  // In which a holder gets it; 0: the owner.
 };
 
 static bool take_trees(struct trees *t, struct hpl_work *work) {
@@ -40,8 +41,9 @@ static bool take_trees(struct trees *t, struct hpl_work *work) {
     t->placed = HPL_TAKE(work, most, int32_t);
     t->ready = HPL_TAKE(work, most, int32_t);
     t->node = HPL_TAKE(work, most, int32_t);
+    t->round = HPL_TAKE(work, most, int32_t);
     return t->senders.inside && t->senders.across && t->inside_start && t->across_start &&
-           t->received && t->inside && t->across && t->placed && t->ready && t->node;
+           t->received && t->inside && t->across && t->placed && t->ready && t->node && t->round;
 }
 
 static int32_t node_of(const struct trees *t, int32_t holder) {
@@ -96,8 +98,10 @@ static int32_t of_segment(int64_t start, int64_t count, int32_t segments, int32_
 }
 
 static void emit(struct trees *t, int32_t expert, int32_t segment, int32_t from, int32_t to) {
+    const int32_t base = t->plan->first[expert], round = t->round[from - base] + 1;
+    t->round[to - base] = round;
     t->schedule->transfer[t->schedule->count++] =
-        (struct hpl_transfer){expert, segment, t->plan->holder[from], t->plan->holder[to]};
+        (struct hpl_transfer){expert, segment, t->plan->holder[from], t->plan->holder[to], round};
 }
 
 // From the holder `entry` to all of its node. Leaves the node's holders in `placed`, in the order
@@ -167,6 +171,7 @@ static void build_tree(struct trees *t, int32_t expert, int32_t segment, int32_t
     list_nodes(t, expert, own);
     int32_t ready = 0, next = 0;
     t->ready[ready++] = own;
+    t->round[own - base] = 0;
     for (int32_t i = 0; i < ready; i++) {
         const int32_t placed = spread_inside(t, expert, segment, t->ready[i]);
         for (int32_t p = 0; p < placed; p++) {
@@ -239,9 +244,13 @@ enum hpl_status hpl_schedule_gather(const struct hpl_topology *topology, const i
 void hpl_schedule_mirror(const struct hpl_schedule *gather, struct hpl_schedule *reduce) {
     reduce->segments = gather->segments;
     reduce->count = gather->count;
+    int32_t rounds = 0;
+    for (int32_t i = 0; i < gather->count; i++)
+        rounds = (int32_t)hpl_max(rounds, gather->transfer[i].round);
     for (int32_t i = 0; i < gather->count; i++) {
         const struct hpl_transfer t = gather->transfer[gather->count - 1 - i];
-        reduce->transfer[i] = (struct hpl_transfer){t.expert, t.segment, t.to, t.from};
+        reduce->transfer[i] =
+            (struct hpl_transfer){t.expert, t.segment, t.to, t.from, rounds - t.round + 1};
     }
 }
 

@@ -20,6 +20,7 @@ struct hpl_transfer {
     int32_t segment;
     int32_t from;
     int32_t to;
+    int32_t round; // From 1: later than those of all transfers that it follows.
 };
 
 struct hpl_schedule {

@@ -128,10 +128,10 @@ bool hrt_dense_create(struct hrt_dense **created, const struct hrt_state *state,
         .stride = stride_of(program),
         .sent = malloc(stride_of(program) * ranks), // Touched where messages need it.
         .received = malloc(stride_of(program) * ranks),
-        .request = calloc(2 * ranks, sizeof *dense->request),
+        .step = calloc(2 * ranks, sizeof *dense->step),
     };
     if (!dense->tensor || !dense->param_tensor || !dense->set_tensor || !dense->queue ||
-        !dense->job || !dense->sent || !dense->received || !dense->request) {
+        !dense->job || !dense->sent || !dense->received || !dense->step) {
         hrt_dense_destroy(dense);
         *created = NULL;
         return hrt_fail(error, "out of memory");
@@ -151,7 +151,7 @@ void hrt_dense_destroy(struct hrt_dense *dense) {
     free(dense->job);
     free(dense->sent);
     free(dense->received);
-    free(dense->request);
+    free(dense->step);
     free(dense);
 }
 

@@ -2,11 +2,10 @@
 #ifndef HECATE_RUNTIME_TRAIN_DENSE_JOBS_H
 #define HECATE_RUNTIME_TRAIN_DENSE_JOBS_H
 
-#include "runtime/comm/comm.h"
-#include "runtime/comm/job.h"
 #include "runtime/train/dense.h"
+#include "runtime/transport/transport.h"
 
-enum { HRT_DENSE_TAG = 3 << 20, HRT_DENSE_PIECES = 64 };
+enum { HRT_DENSE_PIECES = 64 };
 
 // Elements [offset, offset + count) of the buffers.
 struct hrt_dense_tensor {
@@ -20,12 +19,11 @@ struct hrt_dense_piece {
     int64_t low, high;
 };
 
-// The sum of some tensors, or the way of their parts to everybody. One after the other: a job waits
-// until its number is up.
+// The sum of some tensors, or the way of their parts to everybody. One after the other, as the lane takes them.
 struct hrt_dense_job {
-    struct hrt_job job;
+    struct hrt_steps steps; // The first member.
     struct hrt_dense *dense;
-    int64_t number, first, end; // Of the queue.
+    int64_t end; // Of the queue.
     void *buffer;
     bool reduce, gather;
     // While it runs.
@@ -45,13 +43,14 @@ struct hrt_dense {
     int64_t *queue; // [tensors] Of this step, in the order in which they were complete.
     int64_t queued, started;
     struct hrt_dense_job *job; // [tensors]
-    int64_t jobs, turn;        // Jobs of this step; the number of the one that runs.
+    int64_t jobs;              // Of this step.
+    struct hrt_mark last_sum;
     // Of the round that is under way.
     int pieces;
     struct hrt_dense_piece piece[HRT_DENSE_PIECES];
-    size_t stride;               // Bytes of a message, at most.
-    char *sent, *received;       // [ranks][stride]
-    struct hrt_request *request; // [2][ranks] Sent, received.
+    size_t stride;         // Bytes of a message, at most.
+    char *sent, *received; // [ranks][stride]
+    struct hrt_step *step; // [2 ranks] Of the job that runs.
 };
 
 // Where a rank's share of a piece begins, and how many elements it has.

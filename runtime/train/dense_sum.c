@@ -1,5 +1,5 @@
-// Sums and gathers in rounds, in the background: a job posts the messages of a round, adds up or copies
-// when they are there, and posts the next. A round takes pieces of as many tensors as there is room for.
+// Sums and gathers in rounds, in the background: a list has the messages of a round; when they are there they are
+// added up or copied, and the list goes on with the next. A round takes pieces of as many tensors as there is room for.
 #include <assert.h>
 #include <string.h>
 
@@ -65,51 +65,40 @@ static void unpack(const struct hrt_dense *dense, char *buffer, int rank, const 
     }
 }
 
-static void post(struct hrt_dense *dense, int peer, const char *out, size_t out_bytes,
-                 size_t in_bytes) {
-    struct hrt_request *send = &dense->request[peer];
-    struct hrt_request *receive = &dense->request[dense->comm->size + peer];
-    char *in = dense->received + (size_t)peer * dense->stride;
-    send->done = receive->done = true;
-    if (in_bytes) hrt_comm_irecv(dense->comm, receive, peer, HRT_DENSE_TAG, in, in_bytes);
-    if (out_bytes) hrt_comm_isend(dense->comm, send, peer, HRT_DENSE_TAG, out, out_bytes);
+// Receives come first in a list, so that they are posted before anything is sent.
+static void receive_all(struct hrt_dense *dense, struct hrt_dense_job *job, bool parts) {
+    const int rank = dense->comm->rank, size = dense->comm->size;
+    for (int i = 1; i < size; i++) {
+        const int peer = (rank + size - i) % size;
+        const size_t bytes = message_bytes(dense, parts ? peer : rank);
+        char *in = dense->received + (size_t)peer * dense->stride;
+        if (bytes) hrt_steps_receive(&job->steps, peer, in, bytes, -1);
+    }
 }
 
 // Everybody's shares of everybody's parts. Peers in an order that begins behind this rank, so that not
 // all send to the same one first.
-static void post_shares(struct hrt_dense *dense, char *buffer) {
+static void list_shares(struct hrt_dense *dense, struct hrt_dense_job *job) {
     const int rank = dense->comm->rank, size = dense->comm->size;
-    const size_t mine = message_bytes(dense, rank);
+    receive_all(dense, job, false);
     for (int i = 1; i < size; i++) {
         const int peer = (rank + i) % size;
+        const size_t bytes = message_bytes(dense, peer);
         char *out = dense->sent + (size_t)peer * dense->stride;
-        pack(dense, buffer, peer, out);
-        post(dense, peer, out, message_bytes(dense, peer), mine);
+        pack(dense, job->buffer, peer, out);
+        if (bytes) hrt_steps_send(&job->steps, peer, out, bytes, -1);
     }
 }
 
 // This rank's part to everybody.
-static void post_parts(struct hrt_dense *dense, char *buffer) {
+static void list_parts(struct hrt_dense *dense, struct hrt_dense_job *job) {
     const int rank = dense->comm->rank, size = dense->comm->size;
+    const size_t bytes = message_bytes(dense, rank);
     char *out = dense->sent + (size_t)rank * dense->stride;
-    const size_t mine = message_bytes(dense, rank);
-    pack(dense, buffer, rank, out);
-    for (int i = 1; i < size; i++) {
-        const int peer = (rank + i) % size;
-        post(dense, peer, out, mine, message_bytes(dense, peer));
-    }
-}
-
-static bool have_arrived(struct hrt_dense *dense) {
-    bool all = true;
-    for (int r = 0; r < dense->comm->size; r++) {
-        if (r == dense->comm->rank) continue;
-        for (int way = 0; way < 2; way++) {
-            struct hrt_request *request = &dense->request[way * dense->comm->size + r];
-            all &= request->done || hrt_comm_test(dense->comm, request);
-        }
-    }
-    return all;
+    receive_all(dense, job, true);
+    pack(dense, job->buffer, rank, out);
+    for (int i = 1; i < size && bytes; i++)
+        hrt_steps_send(&job->steps, (rank + i) % size, out, bytes, -1);
 }
 
 // mine[i] = term of rank 0 [i] + term of rank 1 [i] + ..., where this rank's term is `mine` itself.
@@ -151,7 +140,10 @@ static void take_parts(struct hrt_dense *dense, char *buffer) {
 }
 
 // Goes on with what has arrived. False: nothing is left to do.
-static bool next_messages(struct hrt_dense *dense, struct hrt_dense_job *job) {
+static bool next_messages(struct hrt_steps *steps) {
+    struct hrt_dense_job *job = (struct hrt_dense_job *)steps;
+    struct hrt_dense *dense = job->dense;
+    hrt_steps_clear(steps);
     if (job->started && job->gathering) {
         take_parts(dense, job->buffer);
     } else if (job->started) {
@@ -159,50 +151,37 @@ static bool next_messages(struct hrt_dense *dense, struct hrt_dense_job *job) {
     }
     if (job->started && !job->gathering && job->gather) {
         job->gathering = true;
-        post_parts(dense, job->buffer);
+        list_parts(dense, job);
         return true;
     }
     job->started = take_pieces(dense, job);
     if (!job->started) return false;
     job->gathering = !job->reduce;
     if (job->reduce) {
-        post_shares(dense, job->buffer);
+        list_shares(dense, job);
     } else {
-        post_parts(dense, job->buffer);
+        list_parts(dense, job);
     }
     return true;
-}
-
-static bool advance(struct hrt_job *turned, struct hrt_comm *comm) {
-    struct hrt_dense_job *job = (struct hrt_dense_job *)turned;
-    struct hrt_dense *dense = job->dense;
-    (void)comm;
-    if (dense->turn != job->number) return false;
-    while (!job->started || have_arrived(dense)) {
-        if (next_messages(dense, job)) continue;
-        dense->turn++;
-        return true;
-    }
-    return false;
 }
 
 void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *buffer, bool reduce,
                      bool gather) {
     assert(dense->jobs <= dense->tensors);
     struct hrt_dense_job *job = &dense->job[dense->jobs];
-    *job = (struct hrt_dense_job){.job = {.advance = advance},
-                                  .dense = dense,
-                                  .number = dense->jobs++,
-                                  .first = first,
-                                  .end = end,
-                                  .at = first,
-                                  .buffer = buffer,
-                                  .reduce = reduce,
-                                  .gather = gather};
-    hrt_comm_start(dense->comm, &job->job);
+    *job = (struct hrt_dense_job){
+        .steps = {.step = dense->step, .room = 2 * dense->comm->size, .next = next_messages},
+        .dense = dense,
+        .end = end,
+        .at = first,
+        .buffer = buffer,
+        .reduce = reduce,
+        .gather = gather};
+    dense->jobs++;
+    dense->last_sum = hrt_submit(dense->comm, HRT_LANE_DENSE, &job->steps);
 }
 
 void hrt_dense_wait(struct hrt_dense *dense, const char *what) {
-    for (int64_t i = 0; i < dense->jobs; i++) hrt_comm_wait(dense->comm, &dense->job[i].job, what);
-    dense->jobs = dense->turn = 0;
+    hrt_join(dense->comm, dense->last_sum, what);
+    dense->jobs = 0;
 }

@@ -1,6 +1,8 @@
 // Talks to the other ranks until it is killed, for mpi_lost.sh: mpi_loop RANK SIGNAL MILLISECONDS.
 // RANK sends itself the signal after so long, wherever it then is. MILLISECONDS "end": all end well
-// after 50 rounds. SIGNAL "busy": they do, but RANK talks to nobody for so long in between.
+// after 50 rounds. SIGNAL "busy": they do, but RANK talks to nobody for so long in between. SIGNAL "less" or "more":
+// RANK sends a byte less or more than is expected.
+#include "runtime/transport/transport.h"
 #include "tests/runtime/mpi_case.h"
 
 #include <pthread.h>
@@ -28,30 +30,37 @@ static void *strike(void *argument) {
     return NULL;
 }
 
-static void talk(void) {
+static void talk(size_t less) {
     enum { COUNT = 300000 };
     static float sums[COUNT];
-    static char out[COUNT], in[COUNT];
-    struct hrt_request send, recv;
-    hrt_comm_irecv(&comm, &recv, (comm.rank + comm.size - 1) % comm.size, 1, in, COUNT);
-    hrt_comm_isend(&comm, &send, (comm.rank + 1) % comm.size, 1, out, COUNT);
-    hrt_comm_all_reduce(&comm, sums, COUNT, HRT_FLOAT);
-    while (!hrt_comm_test(&comm, &send) || !hrt_comm_test(&comm, &recv)) {
+    static char out[COUNT + 1], in[COUNT];
+    struct hrt_step step[2];
+    struct hrt_steps steps = {.step = step, .room = 2};
+    if (comm.size > 1) {
+        hrt_steps_receive(&steps, (comm.rank + comm.size - 1) % comm.size, in, COUNT, -1);
+        hrt_steps_send(&steps, (comm.rank + 1) % comm.size, out, COUNT - less, -1);
     }
+    const struct hrt_mark mark = hrt_submit(&comm, HRT_LANE_GATHER, &steps);
+    hrt_comm_all_reduce(&comm, sums, COUNT, HRT_FLOAT);
+    hrt_join(&comm, mark, "a transfer");
     hrt_comm_barrier(&comm);
 }
 
 int main(int argc, char **argv) {
     if (argc != 4) return 2;
+    const size_t less = strcmp(argv[2], "less") == 0   ? 1
+                        : strcmp(argv[2], "more") == 0 ? (size_t)-1
+                                                       : 0;
     const bool busy = strcmp(argv[2], "busy") == 0, ends = busy || strcmp(argv[3], "end") == 0;
     ranks_open(&comm, getenv("HECATE_TOPOLOGY"));
     struct blow blow = {atoi(argv[2]), atol(argv[3])};
     pthread_t thread;
-    if (!ends && comm.rank == atoi(argv[1])) pthread_create(&thread, NULL, strike, &blow);
+    if (!ends && less == 0 && comm.rank == atoi(argv[1]))
+        pthread_create(&thread, NULL, strike, &blow);
     printf("talking, %d nodes\n", comm.nodes);
     fflush(stdout);
     for (int round = 0; !ends || round < 50; round++) {
-        talk();
+        talk(comm.rank == atoi(argv[1]) ? less : 0);
         if (busy && round == 25 && comm.rank == atoi(argv[1])) rest(atol(argv[3]));
     }
     hrt_comm_close(&comm);

@@ -56,6 +56,12 @@ ended 15 1 busy 50000
 said_once 'mpi_loop: error: lost rank 1 \(process [0-9]+ on .*\): nothing came from it for 2 s while'
 unset HECATE_COMM_TIMEOUT HECATE_COMM_PATIENCE
 
+# One that sends less or more than the other side expects.
+ended 15 1 less 0
+said_once 'mpi_loop: error: rank 1 sent 37855 bytes of experts where rank 2 expected 37856'
+ended 15 1 more 0
+said_once 'mpi_loop: error: rank 1 sent more than the 37856 bytes of experts that rank 2 expected'
+
 # One that hangs before MPI has started: the first of those that wait for it says so.
 export HECATE_COMM_PATIENCE=3
 timeout 30 "$here/ranks.sh" 3 sh -c '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || kill -s STOP $$; exec "$0" "$@"' \

@@ -1,0 +1,25 @@
+// The calls of transport.h: they hand over to the back end.
+#include "runtime/transport/transport.h"
+
+#include "kernels/cpu/observe.h"
+
+struct hrt_mark hrt_submit(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps) {
+    steps->begun = steps->heard = steps->ended = hk_clock();
+    if (steps->count == 0 && !steps->next) return (struct hrt_mark){.lane = lane};
+    comm->ops->submit(comm, lane, steps);
+    return (struct hrt_mark){.lane = lane, .number = steps->number};
+}
+
+bool hrt_reached(struct hrt_comm *comm, struct hrt_mark mark) {
+    return mark.number == 0 || comm->ops->reached(comm, &mark);
+}
+
+void hrt_join(struct hrt_comm *comm, struct hrt_mark mark, const char *why) {
+    if (mark.number > 0) comm->ops->join(comm, &mark, why);
+}
+
+void hrt_exchange_on(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps, void *recv,
+                     const void *send, const struct hrt_exchange *exchange, const char *why) {
+    hrt_steps_exchange(steps, comm, recv, send, exchange);
+    hrt_join(comm, hrt_submit(comm, lane, steps), why);
+}

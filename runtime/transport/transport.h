@@ -1,0 +1,61 @@
+// Transport: steps (steps.h) run on lanes, behind the computation.
+//
+// A lane is a queue. Every rank submits the same lists to a lane in the same order; one on which a rank has nothing
+// to do it may leave out. Messages of a lane between two ranks keep that order, and those of different
+// lanes pass each other: counts and rows never wait behind more than a few pieces of chunks.
+//
+// What is under way is bounded: a rank sends another at most a window of bytes of each lane that have not been
+// received there, and the rest when room is given back. So MPI never has to keep more than that.
+//
+// Adds and copies are run in the order of the list by whoever turns the lane, and under no lock that submit, reached
+// or join need. Same lists, same bits.
+//
+//     mark = hrt_submit(comm, HRT_LANE_GATHER, &steps);
+//     ... compute ...
+//     hrt_join(comm, hrt_arrival(mark), "the gathering of experts");
+#ifndef HECATE_RUNTIME_TRANSPORT_TRANSPORT_H
+#define HECATE_RUNTIME_TRANSPORT_TRANSPORT_H
+
+#include "runtime/comm/comm.h"
+#include "runtime/transport/steps.h"
+
+enum hrt_lane {
+    HRT_LANE_COUNTS, // Of rows; waited for at once, as rows are.
+    HRT_LANE_ROWS,
+    HRT_LANE_GATHER, // Parameters of experts, ahead of their layer.
+    HRT_LANE_ADDED,  // Those that the counts ask for besides.
+    HRT_LANE_REDUCE, // Gradients of experts.
+    HRT_LANE_DENSE,  // Sums of what every rank has.
+    HRT_LANE_SAVE,   // What moves between steps: new owners, files.
+    HRT_LANES
+};
+
+// A place in a lane: all lists up to it are done. Number 0: always reached.
+struct hrt_mark {
+    enum hrt_lane lane;
+    bool arrival; // What these lists receive is there; what they send may still be read.
+    uint64_t number;
+};
+
+// Hands a list to a lane. Never waits, and returns the mark behind it. A list without steps and without
+// `next` is done.
+struct hrt_mark hrt_submit(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps);
+
+// The mark of what a list receives.
+static inline struct hrt_mark hrt_arrival(struct hrt_mark mark) {
+    mark.arrival = true;
+    return mark;
+}
+
+// Whether a mark is reached. Neither waits nor moves anything.
+bool hrt_reached(struct hrt_comm *comm, struct hrt_mark mark);
+
+// Returns when the mark is reached: the only place at which this rank waits for a lane. A lost peer ends the run
+// as it does in collectives; `why` names the wait in the message.
+void hrt_join(struct hrt_comm *comm, struct hrt_mark mark, const char *why);
+
+// Submits an exchange to a lane and joins it. `steps` has room for 2 * ranks.
+void hrt_exchange_on(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps, void *recv,
+                     const void *send, const struct hrt_exchange *exchange, const char *why);
+
+#endif
