@@ -160,10 +160,8 @@ struct hrt_program {
     // 0 in programs of one rank. Others run with exactly this many, which all make the same calls:
     // forward and backward talk.
     int64_t world;
-    int rank;         // This process's, filled in by the runtime (in its copy of this struct).
-    int32_t **owners; // Likewise: [sets] of [layers][experts], the rank that owns each chunk now
-                      // (params/owners.h). NULL: hrt_expert_owner's.
-    bool owned;       // Each expert lives on one rank; else every rank has all experts.
+    bool
+        owned; // Each expert lives on one rank (params/placement.h); else every rank has all experts.
     size_t experts_offset; // Bytes into the model: the struct hrt_experts * that it calls.
     const struct hrt_movement *movement; // NULL: experts stay (ep, replicate, one rank).
     size_t fssdp_offset;                 // Bytes into the model: struct hrt_fssdp *. 0: none.

@@ -11,6 +11,7 @@
 
 struct hrt_run {
     const struct hrt_program *program;
+    struct hrt_placement *placement; // Once ranks have met.
     struct hrt_arguments *arguments;
     struct hrt_comm *comm;
 };

@@ -16,7 +16,7 @@
 #include "runtime/comm/backend.h"
 #include "runtime/comm/world.h"
 #include "runtime/params/init.h"
-#include "runtime/params/owners.h"
+#include "runtime/params/placement.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/store.h"
 #include "runtime/train/ranks.h"
@@ -53,7 +53,7 @@ static bool settle_doubts(const struct hrt_run *run, const struct hrt_store_doub
 
 static bool create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
                          struct hrt_error *error) {
-    if (!hrt_state_create(state, run->program, training, error)) return false;
+    if (!hrt_state_create(state, run->placement, training, error)) return false;
     if (!hrt_ranks_join(state, run->comm, error)) {
         hrt_state_destroy(state);
         return false;
@@ -63,12 +63,13 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state, boo
     if (arguments->load) {
         hrt_init_tables(run->program, state->params);
         struct hrt_store_doubts doubts;
-        filled = hrt_store_restore(run->program, state->params, arguments->load, &doubts, error) &&
-                 settle_doubts(run, &doubts, error);
+        filled =
+            hrt_store_restore(run->placement, state->params, arguments->load, &doubts, error) &&
+            settle_doubts(run, &doubts, error);
     } else {
-        hrt_init_params(run->program, state->params, (uint64_t)arguments->config.seed);
+        hrt_init_params(run->placement, state->params, (uint64_t)arguments->config.seed);
     }
-    hrt_round_params(run->program, state->params, state->rounded);
+    hrt_round_params(run->placement, state->params, state->rounded);
     if (!filled) hrt_state_destroy(state);
     return filled;
 }
@@ -151,8 +152,9 @@ static bool has_others(const struct hrt_program *program) {
 
 // Joins the ranks, those too that cannot run (`sound` false): so one that was started differently is told from
 // all others, and nobody waits for it. Only rank 0 is heard: what the others would print goes nowhere.
-static bool join(const struct hrt_run *run, struct hrt_program *program, int argc, char **argv,
-                 bool sound, struct hrt_error *error) {
+static bool join(const struct hrt_run *run, int argc, char **argv, bool sound,
+                 struct hrt_error *error) {
+    const struct hrt_program *program = run->program;
     struct hrt_comm *comm = run->comm;
     const struct hrt_comm_backend *backend = program->backend ? program->backend : &hrt_comm_self;
     struct hrt_error failed = {0};
@@ -160,15 +162,15 @@ static bool join(const struct hrt_run *run, struct hrt_program *program, int arg
         if (sound) *error = failed;
         return false;
     }
-    if (!program->world) return true;
-    program->rank = comm->rank;
+    if (!program->world) return hrt_placement_create(run->placement, program, 0, error);
     hrt_comm_be_patient(comm, true); // Training alone is in a hurry.
     if (sound && comm->rank > 0 && !freopen("/dev/null", "w", stdout))
         sound = hrt_fail(error, "cannot open /dev/null: %s", strerror(errno));
     if (!hrt_ranks_agree(comm, sound, error) || !hrt_same_start(run, argc, argv, error))
         return false;
     if (!needs_ranks(run)) return true;
-    if (comm->size == program->world) return hrt_owners_create(program, error);
+    if (comm->size == program->world)
+        return hrt_placement_create(run->placement, program, comm->rank, error);
     return hrt_fail_usage(error,
                           "compiled for %" PRId64 " ranks (cluster.nodes x cluster.devices), but "
                           "%d run; start it with mpirun -n %" PRId64,
@@ -183,29 +185,29 @@ static bool check_threads(const struct hrt_arguments *arguments, struct hrt_erro
 }
 
 // From the command line to ranks that have met.
-static bool start(const struct hrt_run *run, struct hrt_program *program, int argc, char **argv,
-                  struct hrt_error *error) {
+static bool start(const struct hrt_run *run, int argc, char **argv, struct hrt_error *error) {
+    const struct hrt_program *program = run->program;
     const bool sound = check_processor(program, error) &&
                        hrt_options_parse(run->arguments, argc, argv, program, error) &&
                        (!needs_ranks(run) || check_threads(run->arguments, error));
     const bool others = has_others(program);
     if (!others && (!sound || !needs_ranks(run))) return sound;
     if (sound) hk_isa(); // One that HECATE_ISA ends is not waited for yet.
-    return join(run, program, argc, argv, sound, error);
+    return join(run, argc, argv, sound, error);
 }
 
-int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
+int hrt_main(int argc, char **argv, const struct hrt_program *program) {
     hf_hold_standard();
     hrt_prepare_openmp(argv);
-    signal(SIGXFSZ, SIG_IGN);              // A write beyond the limit then fails, and is told.
-    struct hrt_program program = *emitted; // With this process's rank.
+    signal(SIGXFSZ, SIG_IGN); // A write beyond the limit then fails, and is told.
+    struct hrt_placement placement = {.program = program};
     struct hrt_error error = {0};
     struct hrt_arguments arguments;
     struct hrt_comm comm;
-    const struct hrt_run run = {&program, &arguments, &comm};
+    const struct hrt_run run = {program, &placement, &arguments, &comm};
     hrt_comm_open_self(&comm);
 
-    const bool started = start(&run, &program, argc, argv, &error);
+    const bool started = start(&run, argc, argv, &error);
     int code = started ? run_command(&run, &error) : (int)error.code;
     if (fflush(stdout) != 0 && !error.code) {
         hrt_fail(&error, "cannot write to standard output: %s", strerror(errno));
@@ -213,6 +215,6 @@ int hrt_main(int argc, char **argv, const struct hrt_program *emitted) {
     }
     hrt_run_report(&run, &error);
     hrt_comm_close(&comm);
-    hrt_owners_destroy(&program);
+    hrt_placement_destroy(&placement);
     return code;
 }

@@ -7,7 +7,7 @@
 #include "kernels/bf16.h"
 #include "runtime/experts/experts.h"
 #include "runtime/fssdp/moves.h"
-#include "runtime/params/owners.h"
+#include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "runtime/plan/plan.h"
 
@@ -22,7 +22,7 @@ char *hrt_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t e
                 enum hrt_chunk_kind kind) {
     const struct hrt_moving_set *moving = &fssdp->set[set];
     const struct hrt_state *state = fssdp->state;
-    if (hrt_owner(fssdp->program, set, layer, expert) == fssdp->comm->rank) {
+    if (hrt_owner(fssdp->state->placement, set, layer, expert) == fssdp->comm->rank) {
         char *const buffer[] = {state->params, state->rounded, state->grads};
         const int64_t chunk = layer * moving->set->experts + expert;
         const int64_t at = moving->set->offset + chunk * moving->set->chunk_elements;

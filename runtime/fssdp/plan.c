@@ -22,7 +22,7 @@ void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl
 }
 
 const int32_t *hrt_layer_owners(const struct hrt_fssdp *fssdp, int set, int64_t layer) {
-    return fssdp->program->owners[set] + layer * fssdp->program->set[set].experts;
+    return fssdp->state->placement->owner[set] + layer * fssdp->program->set[set].experts;
 }
 
 // ---- what a policy is given
@@ -73,7 +73,7 @@ bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders) {
         .counts = remembered,
         .context = moving,
         .given = moving->set->forecast,
-        .owner = fssdp->program->owners[set],
+        .owner = fssdp->state->placement->owner[set],
     };
     set_terms(fssdp, moving);
     const size_t bytes = hpl_episode_bytes(episode, (int32_t)holders);

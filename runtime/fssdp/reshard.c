@@ -34,9 +34,9 @@ static bool find_owners(struct hrt_fssdp *fssdp, int index, int32_t *next) {
     } else if (set->layer[0].seen > 0) {
         place_anew(fssdp, index, next);
     } else {
-        memcpy(next, fssdp->program->owners[index], (size_t)chunks * sizeof *next);
+        memcpy(next, fssdp->state->placement->owner[index], (size_t)chunks * sizeof *next);
     }
-    return memcmp(next, fssdp->program->owners[index], (size_t)chunks * sizeof *next) != 0;
+    return memcmp(next, fssdp->state->placement->owner[index], (size_t)chunks * sizeof *next) != 0;
 }
 
 // Before anything moves: all ranks have the same owners in mind, of placements that are the same.
@@ -85,7 +85,7 @@ static int64_t next_to_leave(const int32_t *owner, const int32_t *next, int64_t 
 static int64_t order_moves(const struct hrt_fssdp *fssdp, int index, const int32_t *next,
                            int64_t *order) {
     const struct hrt_set *set = fssdp->set[index].set;
-    const int32_t *owner = fssdp->program->owners[index];
+    const int32_t *owner = fssdp->state->placement->owner[index];
     const int64_t chunks = set->layers * set->experts;
     uint32_t *cursor = fssdp->cursor;
     int64_t count = 0;
@@ -128,7 +128,7 @@ static void list_chunk(struct way *way, int64_t chunk) {
                                            {state->rounded, sizeof(hk_bf16)},
                                            {state->mean, element},
                                            {state->variance, element}};
-    const int32_t from = fssdp->program->owners[way->set][chunk], to = way->next[chunk];
+    const int32_t from = fssdp->state->placement->owner[way->set][chunk], to = way->next[chunk];
     const int64_t at = set->offset + chunk * set->chunk_elements;
     if (from != fssdp->comm->rank && to != fssdp->comm->rank) return;
     for (int i = 0; i < BUFFERS; i++) {
@@ -163,13 +163,13 @@ static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
     char *grads = fssdp->state->grads;
     grads += set->offset * hrt_element_bytes(fssdp->program->precision);
     for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++) {
-        if (fssdp->program->owners[index][chunk] == fssdp->comm->rank)
+        if (fssdp->state->placement->owner[index][chunk] == fssdp->comm->rank)
             give_back(grads + chunk * bytes, (size_t)bytes);
     }
 }
 
 static void move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *next) {
-    int32_t *owner = fssdp->program->owners[index];
+    int32_t *owner = fssdp->state->placement->owner[index];
     const int64_t count = order_moves(fssdp, index, next, fssdp->order);
     struct way way = {.steps = {.room = UNDER_WAY, .next = next_chunks},
                       .fssdp = fssdp,

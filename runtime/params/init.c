@@ -7,9 +7,8 @@
 #include "runtime/params/tensor.h"
 #include "runtime/random/draw.h"
 
-// `at` points at the tensor's first element.
 static void init_normal(const struct hrt_program *program, const struct hrt_tensor *tensor,
-                        void *at, uint64_t seed) {
+                        void *params, uint64_t seed) {
     char path[HRT_PATH_MAX];
     hrt_tensor_path(tensor, path);
     const struct hrt_stream stream = hrt_stream_make(seed, "init", path);
@@ -20,23 +19,26 @@ static void init_normal(const struct hrt_program *program, const struct hrt_tens
     for (int64_t block = 0; block < blocks; block++) {
         double normal[4];
         hrt_draw_normals(stream, (uint64_t)block, normal);
-        for (int64_t i = 4 * block; i < 4 * block + 4 && i < size; i++) {
-            hrt_element_set(at, program->precision, hrt_stored_index(param, i),
-                            param->init_value * normal[i - 4 * block]);
-        }
+        double elements[4]; // Holds floats, too.
+        for (int i = 0; i < 4; i++)
+            hrt_element_set(elements, program->precision, i, param->init_value * normal[i]);
+        const int64_t left = size - 4 * block;
+        hrt_tensor_write(program, params, tensor, 4 * block, left < 4 ? left : 4, elements);
     }
 }
 
 static void init_ones(const struct hrt_program *program, const struct hrt_tensor *tensor,
-                      void *at) {
+                      void *params) {
     const int64_t size = hrt_param_size(tensor->param);
-    for (int64_t i = 0; i < size; i++)
-        hrt_element_set(at, program->precision, hrt_stored_index(tensor->param, i), 1);
+    double one; // Holds a float, too.
+    hrt_element_set(&one, program->precision, 0, 1);
+    for (int64_t i = 0; i < size; i++) hrt_tensor_write(program, params, tensor, i, 1, &one);
 }
 
 static void init_rope(const struct hrt_program *program, const struct hrt_tensor *tensor,
-                      void *at) {
+                      void *params) {
     const struct hrt_param *param = tensor->param;
+    void *at = (char *)params + tensor->offset * hrt_element_bytes(program->precision);
     assert(param->rank == 2 && param->layout == HRT_ROWS);
     const struct hk_rope_rule rule = {
         .theta = param->init_value,
@@ -52,18 +54,12 @@ static void init_rope(const struct hrt_program *program, const struct hrt_tensor
     }
 }
 
-static void *first_element(const struct hrt_program *program, const struct hrt_tensor *tensor,
-                           void *params) {
-    return (char *)params + tensor->offset * hrt_element_bytes(program->precision);
-}
-
-void hrt_init_params(const struct hrt_program *program, void *params, uint64_t seed) {
+void hrt_init_params(const struct hrt_placement *placement, void *params, uint64_t seed) {
+    const struct hrt_program *program = placement->program;
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(program, &tensor)) {
-        if (!hrt_tensor_is_here(program, &tensor)) continue;
-        void *at = first_element(program, &tensor, params);
-        if (tensor.param->init == HRT_INIT_NORMAL) init_normal(program, &tensor, at, seed);
-        if (tensor.param->init == HRT_INIT_ONES) init_ones(program, &tensor, at);
+    while (hrt_tensor_next_here(placement, &tensor)) {
+        if (tensor.param->init == HRT_INIT_NORMAL) init_normal(program, &tensor, params, seed);
+        if (tensor.param->init == HRT_INIT_ONES) init_ones(program, &tensor, params);
     }
     hrt_init_tables(program, params);
 }
@@ -71,7 +67,6 @@ void hrt_init_params(const struct hrt_program *program, void *params, uint64_t s
 void hrt_init_tables(const struct hrt_program *program, void *params) {
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(program, &tensor)) {
-        if (tensor.param->init == HRT_INIT_ROPE)
-            init_rope(program, &tensor, first_element(program, &tensor, params));
+        if (tensor.param->init == HRT_INIT_ROPE) init_rope(program, &tensor, params);
     }
 }

@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "kernels/bf16.h"
-#include "runtime/params/owners.h"
 #include "runtime/params/tensor.h"
 
 void hrt_round_tensor(const struct hrt_param *param, int64_t offset, const void *params,
@@ -18,12 +17,12 @@ void hrt_round_tensor(const struct hrt_param *param, int64_t offset, const void 
     }
 }
 
-void hrt_round_params(const struct hrt_program *program, const void *params, void *rounded) {
+void hrt_round_params(const struct hrt_placement *placement, const void *params, void *rounded) {
     struct hrt_tensor tensor = {0};
-    if (!program->bind_rounded) return;
-    assert(program->precision == HRT_FP32);
-    while (hrt_tensor_next(program, &tensor)) {
-        if (!tensor.param->rounded || !hrt_tensor_is_here(program, &tensor)) continue;
+    if (!placement->program->bind_rounded) return;
+    assert(placement->program->precision == HRT_FP32);
+    while (hrt_tensor_next_here(placement, &tensor)) {
+        if (!tensor.param->rounded) continue;
         hrt_round_tensor(tensor.param, tensor.offset, params, rounded);
     }
 }

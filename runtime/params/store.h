@@ -9,18 +9,19 @@
 
 #include "runtime/base/error.h"
 #include "runtime/comm/comm.h"
+#include "runtime/params/placement.h"
 #include "runtime/program.h"
 
 // Writes to `path`.hecate-partial, syncs, and renames: `path` is either as it was or whole. A symbolic link stays
 // one, and what it names is replaced; rights and owner of a file that is replaced stay. What a killed run has left
 // under the temporary name is written over; while a run writes there, others fail.
-bool hrt_store_save(const struct hrt_program *program, const void *params, const char *path,
+bool hrt_store_save(const struct hrt_placement *placement, const void *params, const char *path,
                     struct hrt_error *error);
 
 // The same on several ranks, all of which call it: rank 0 writes, and gets from the others the
 // experts that it does not hold, one tensor at a time. On false only rank 0 has the error.
-bool hrt_store_gather(const struct hrt_program *program, const void *params, struct hrt_comm *comm,
-                      const char *path, struct hrt_error *error);
+bool hrt_store_gather(const struct hrt_placement *placement, const void *params,
+                      struct hrt_comm *comm, const char *path, struct hrt_error *error);
 
 // What a file that can be loaded has that it should not have.
 struct hrt_store_doubts {
@@ -32,7 +33,7 @@ struct hrt_store_doubts {
 // Reads all parameters of the program that are on this rank, F64, F32, BF16 or F16, block by block, rounding to its
 // precision. The header is checked whole before the first parameter is changed: a malformed one, or one with other
 // tensors than the program's, is refused with what is wrong. `doubts` is filled in when that is not NULL.
-bool hrt_store_restore(const struct hrt_program *program, void *params, const char *path,
+bool hrt_store_restore(const struct hrt_placement *placement, void *params, const char *path,
                        struct hrt_store_doubts *doubts, struct hrt_error *error);
 
 // Tries whether `path` could be written, and leaves nothing behind.

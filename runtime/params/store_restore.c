@@ -252,32 +252,33 @@ static bool check_tensors(struct file *file, const struct hrt_program *program) 
 }
 
 // Notes the first tensor of this rank, of those that no lower one has, that is not finite.
-static void doubt_value(struct file *file, const struct hrt_program *program,
+static void doubt_value(struct file *file, const struct hrt_placement *placement,
                         const struct hrt_tensor *tensor, const struct entry *entry, double value) {
     struct hrt_store_doubts *doubts = file->doubts;
     if (isfinite(value) || !doubts || *doubts->values) return;
-    if (hrt_tensor_rank(program, tensor) != program->rank) return;
+    if (hrt_tensor_rank(placement, tensor) != placement->rank) return;
     snprintf(doubts->values, sizeof doubts->values,
              "'%s': tensor '%s' has values that are not finite (%g)", file->path, entry->name,
              value);
 }
 
-static bool read_tensor(struct file *file, const struct hrt_program *program,
+static bool read_tensor(struct file *file, const struct hrt_placement *placement,
                         const struct hrt_tensor *tensor, void *params, const struct entry *entry) {
+    const struct hrt_program *program = placement->program;
     const size_t bytes = (size_t)entry->dtype->bits / 8;
     const int64_t size = hrt_param_size(tensor->param);
-    double block[BLOCK]; // Holds all that is smaller, too.
+    double block[BLOCK], elements[BLOCK]; // They hold all that is smaller, too.
     bool read = fseeko(file->stream, file->start + entry->begin, SEEK_SET) == 0;
     for (int64_t first = 0; read && first < size; first += BLOCK) {
         const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
         read = fread(block, bytes, (size_t)count, file->stream) == (size_t)count;
         for (int64_t i = 0; read && i < count; i++) {
-            const int64_t at = tensor->offset + hrt_stored_index(tensor->param, first + i);
-            hrt_element_set(params, program->precision, at, entry->dtype->value(block, i));
+            hrt_element_set(elements, program->precision, i, entry->dtype->value(block, i));
             // As it is here: an F64 may be too large for a float.
-            const double value = hrt_element(params, program->precision, at);
-            if (!isfinite(value)) doubt_value(file, program, tensor, entry, value);
+            const double value = hrt_element(elements, program->precision, i);
+            if (!isfinite(value)) doubt_value(file, placement, tensor, entry, value);
         }
+        if (read) hrt_tensor_write(program, params, tensor, first, count, elements);
     }
     if (read) return true;
     return hrt_fail(file->error, "cannot read '%s': %s", file->path,
@@ -294,28 +295,28 @@ static void doubt_model(struct file *file, const struct hrt_program *program) {
              program->name);
 }
 
-static bool load(struct file *file, const struct hrt_program *program, void *params) {
+static bool load(struct file *file, const struct hrt_placement *placement, void *params) {
+    const struct hrt_program *program = placement->program;
     if (!read_header(file) || !read_entries(file) || !check_tensors(file, program)) return false;
     doubt_model(file, program);
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(program, &tensor)) {
+    while (hrt_tensor_next_here(placement, &tensor)) {
         if (tensor.param->init == HRT_INIT_ROPE) continue;
-        if (!hrt_tensor_is_here(program, &tensor)) continue;
         char path[HRT_PATH_MAX];
         hrt_tensor_path(&tensor, path);
-        if (!read_tensor(file, program, &tensor, params, find_entry(file, path))) return false;
+        if (!read_tensor(file, placement, &tensor, params, find_entry(file, path))) return false;
     }
     return true;
 }
 
-bool hrt_store_restore(const struct hrt_program *program, void *params, const char *path,
+bool hrt_store_restore(const struct hrt_placement *placement, void *params, const char *path,
                        struct hrt_store_doubts *doubts, struct hrt_error *error) {
     const char *why;
     struct file file = {
         .path = path, .stream = hf_input(path, false, &why), .doubts = doubts, .error = error};
     if (!file.stream) return hrt_fail(error, "cannot open '%s': %s", path, why);
     if (doubts) *doubts = (struct hrt_store_doubts){0};
-    const bool loaded = load(&file, program, params);
+    const bool loaded = load(&file, placement, params);
     fclose(file.stream);
     json_decref(file.header);
     free(file.entry);

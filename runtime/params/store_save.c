@@ -91,12 +91,12 @@ static char *header_text(const struct hrt_program *program, const struct listing
 }
 
 // Sends a tensor of this rank to rank 0, or receives it there; returns where it lies then.
-static const void *move_tensor(const struct hrt_program *program, struct hrt_comm *comm,
+static const void *move_tensor(const struct hrt_placement *placement, struct hrt_comm *comm,
                                const void *params, const struct hrt_tensor *tensor, void *room) {
-    const size_t element = (size_t)hrt_element_bytes(program->precision);
+    const size_t element = (size_t)hrt_element_bytes(placement->program->precision);
     const size_t bytes = (size_t)tensor->param->elements * element;
     const char *own = (const char *)params + (size_t)tensor->offset * element;
-    const int owner = hrt_tensor_rank(program, tensor);
+    const int owner = hrt_tensor_rank(placement, tensor);
     struct hrt_step step;
     struct hrt_steps steps = {.step = &step, .room = 1};
     if (owner == 0) return own;
@@ -116,13 +116,12 @@ static bool write_tensor(FILE *file, const struct hrt_program *program, const vo
                          const struct hrt_tensor *tensor) {
     const size_t bytes = (size_t)hrt_element_bytes(program->precision);
     const int64_t size = hrt_param_size(tensor->param);
+    struct hrt_tensor here = *tensor;
     double block[BLOCK]; // Holds floats, too.
+    here.offset = 0;
     for (int64_t first = 0; first < size; first += BLOCK) {
         const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
-        for (int64_t i = 0; i < count; i++) {
-            const size_t from = (size_t)hrt_stored_index(tensor->param, first + i);
-            memcpy((char *)block + (size_t)i * bytes, (const char *)at + from * bytes, bytes);
-        }
+        hrt_tensor_read(program, at, &here, first, count, block);
         if (fwrite(block, bytes, (size_t)count, file) != (size_t)count) return false;
     }
     return true;
@@ -130,8 +129,9 @@ static bool write_tensor(FILE *file, const struct hrt_program *program, const vo
 
 // What is written, and by whom.
 struct saving {
-    const struct hrt_program *program;
-    struct hrt_comm *comm; // NULL: everything is here.
+    const struct hrt_placement *placement;
+    const struct hrt_program *program; // Of that.
+    struct hrt_comm *comm;             // NULL: everything is here.
     const void *params;
     void *room; // For one tensor of another rank.
     struct listing list;
@@ -143,7 +143,7 @@ static const void *bring(struct saving *saving) {
     const struct hrt_tensor *tensor = &saving->list.entry[saving->brought++].tensor;
     const size_t element = (size_t)hrt_element_bytes(saving->program->precision);
     if (saving->comm)
-        return move_tensor(saving->program, saving->comm, saving->params, tensor, saving->room);
+        return move_tensor(saving->placement, saving->comm, saving->params, tensor, saving->room);
     return (const char *)saving->params + (size_t)tensor->offset * element;
 }
 
@@ -283,17 +283,19 @@ static bool save(struct saving *saving, const char *path, struct hrt_error *erro
     return saved;
 }
 
-bool hrt_store_save(const struct hrt_program *program, const void *params, const char *path,
+bool hrt_store_save(const struct hrt_placement *placement, const void *params, const char *path,
                     struct hrt_error *error) {
-    struct saving saving = {.program = program, .params = params};
+    struct saving saving = {
+        .placement = placement, .program = placement->program, .params = params};
     return save(&saving, path, error);
 }
 
-bool hrt_store_gather(const struct hrt_program *program, const void *params, struct hrt_comm *comm,
-                      const char *path, struct hrt_error *error) {
-    struct saving saving = {.program = program, .params = params};
-    if (program->owned) saving.comm = comm;
-    if (!program->owned && comm->rank > 0) return true; // Rank 0 has everything.
+bool hrt_store_gather(const struct hrt_placement *placement, const void *params,
+                      struct hrt_comm *comm, const char *path, struct hrt_error *error) {
+    struct saving saving = {
+        .placement = placement, .program = placement->program, .params = params};
+    if (placement->owner) saving.comm = comm;
+    if (!placement->owner && comm->rank > 0) return true; // Rank 0 has everything.
     return save(&saving, path, error);
 }
 

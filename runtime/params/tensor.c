@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/types.h"
-#include "runtime/params/owners.h"
+#include "runtime/params/placement.h"
 
 static int64_t experts_of(const struct hrt_program *program, const struct hrt_param *param) {
     return param->set < 0 ? 1 : program->set[param->set].experts;
@@ -38,15 +38,17 @@ bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tenso
     return true;
 }
 
-int hrt_tensor_rank(const struct hrt_program *program, const struct hrt_tensor *tensor) {
+int hrt_tensor_rank(const struct hrt_placement *placement, const struct hrt_tensor *tensor) {
     const int set = tensor->param->set;
-    if (!program->owned || set < 0) return 0;
-    return hrt_owner(program, set, tensor->layer, tensor->expert);
+    return set < 0 ? 0 : hrt_owner(placement, set, tensor->layer, tensor->expert);
 }
 
-bool hrt_tensor_is_here(const struct hrt_program *program, const struct hrt_tensor *tensor) {
-    if (!program->owned || tensor->param->set < 0) return true;
-    return hrt_tensor_rank(program, tensor) == program->rank;
+bool hrt_tensor_next_here(const struct hrt_placement *placement, struct hrt_tensor *tensor) {
+    while (hrt_tensor_next(placement->program, tensor)) {
+        const int set = tensor->param->set;
+        if (set < 0 || hrt_owns(placement, set, tensor->layer, tensor->expert)) return true;
+    }
+    return false;
 }
 
 int64_t hrt_param_size(const struct hrt_param *param) {
@@ -81,6 +83,38 @@ int64_t hrt_stored_index(const struct hrt_param *param, int64_t logical) {
     if (param->layout == HRT_ROWS) return logical;
     const int64_t row = logical / param->columns, column = logical % param->columns;
     return column / HK_PANEL * (param->rows * HK_PANEL) + row * HK_PANEL + column % HK_PANEL;
+}
+
+// How many elements from `logical` on, at most `count`, are stored side by side.
+static int64_t run_from(const struct hrt_param *param, int64_t logical, int64_t count) {
+    if (param->layout == HRT_ROWS) return count;
+    const int64_t column = logical % param->columns, panel = HK_PANEL - column % HK_PANEL;
+    const int64_t row = param->columns - column, run = panel < row ? panel : row;
+    return run < count ? run : count;
+}
+
+void hrt_tensor_read(const struct hrt_program *program, const void *values,
+                     const struct hrt_tensor *tensor, int64_t first, int64_t count,
+                     void *elements) {
+    const int64_t bytes = hrt_element_bytes(program->precision);
+    const char *from = (const char *)values + tensor->offset * bytes;
+    char *to = elements;
+    for (int64_t run; count > 0; first += run, count -= run, to += run * bytes) {
+        run = run_from(tensor->param, first, count);
+        memcpy(to, from + hrt_stored_index(tensor->param, first) * bytes, (size_t)(run * bytes));
+    }
+}
+
+void hrt_tensor_write(const struct hrt_program *program, void *values,
+                      const struct hrt_tensor *tensor, int64_t first, int64_t count,
+                      const void *elements) {
+    const int64_t bytes = hrt_element_bytes(program->precision);
+    const char *from = elements;
+    char *to = (char *)values + tensor->offset * bytes;
+    for (int64_t run; count > 0; first += run, count -= run, from += run * bytes) {
+        run = run_from(tensor->param, first, count);
+        memcpy(to + hrt_stored_index(tensor->param, first) * bytes, from, (size_t)(run * bytes));
+    }
 }
 
 double hrt_element(const void *buffer, enum hrt_precision precision, int64_t index) {

@@ -8,6 +8,8 @@
 
 #include "runtime/program.h"
 
+struct hrt_placement; // params/placement.h
+
 enum { HRT_PATH_MAX = 256 }; // Bytes of a tensor's path, with its end.
 
 struct hrt_tensor {
@@ -20,11 +22,11 @@ struct hrt_tensor {
 // with a zeroed tensor. Returns false after the last.
 bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor);
 
-// Whether this rank holds the tensor: it is no expert's, or that of a chunk that it owns.
-bool hrt_tensor_is_here(const struct hrt_program *program, const struct hrt_tensor *tensor);
+// The same of the tensors that this rank holds: those of no expert, and of chunks that it owns.
+bool hrt_tensor_next_here(const struct hrt_placement *placement, struct hrt_tensor *tensor);
 
-// The rank that does, the lowest where several do.
-int hrt_tensor_rank(const struct hrt_program *program, const struct hrt_tensor *tensor);
+// The rank that holds the tensor, the lowest where several do.
+int hrt_tensor_rank(const struct hrt_placement *placement, const struct hrt_tensor *tensor);
 
 // Elements without padding.
 int64_t hrt_param_size(const struct hrt_param *param);
@@ -34,6 +36,14 @@ int64_t hrt_param_tensors(const struct hrt_program *program, const struct hrt_pa
 
 // Writes the tensor's path, "layers.3.sparse.experts.7.w1", cut at HRT_PATH_MAX bytes.
 void hrt_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]);
+
+// Copies elements first .. first + count - 1, row major over the shape, of the tensor in `values` (a buffer as
+// the parameters') to or from `elements`, of the program's precision. Padding is never touched.
+void hrt_tensor_read(const struct hrt_program *program, const void *values,
+                     const struct hrt_tensor *tensor, int64_t first, int64_t count, void *elements);
+void hrt_tensor_write(const struct hrt_program *program, void *values,
+                      const struct hrt_tensor *tensor, int64_t first, int64_t count,
+                      const void *elements);
 
 // Where element `logical` (row major over the shape) is stored, relative to the tensor's offset.
 int64_t hrt_stored_index(const struct hrt_param *param, int64_t logical);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "runtime/fssdp/run.h"
-#include "runtime/params/owners.h"
+#include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "runtime/random/draw.h"
 #include "runtime/train/dense.h"
@@ -146,7 +146,7 @@ static bool check_element(struct check *check, const struct hrt_param *param, in
         if (set) {
             const int64_t expert = draw_below(check, set->experts);
             element.at += set->offset + (layer * set->experts + expert) * set->chunk_elements;
-            element.here = hrt_owns(program, param->set, layer, expert);
+            element.here = hrt_owns(check->state->placement, param->set, layer, expert);
         } else {
             element.at += layer * param->elements;
         }

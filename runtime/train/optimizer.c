@@ -8,7 +8,7 @@
 #include "kernels/adamw/adamw.h"
 #include "kernels/sum_squares/sum_squares.h"
 #include "runtime/comm/comm.h"
-#include "runtime/params/owners.h"
+#include "runtime/params/placement.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
@@ -41,8 +41,9 @@ static int64_t join(struct hrt_span *span, int64_t spans) {
     return joined;
 }
 
-bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_program *program,
+bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
                           struct hrt_error *error) {
+    const struct hrt_program *program = placement->program;
     int64_t tensors = 0;
     for (int i = 0; i < program->params; i++)
         tensors += hrt_param_tensors(program, &program->param[i]);
@@ -51,28 +52,28 @@ bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_prog
         .room = tensors,
     };
     if (!optimizer->all) return hrt_fail(error, "out of memory");
-    hrt_optimizer_collect(optimizer, program);
+    hrt_optimizer_collect(optimizer, placement);
     return true;
 }
 
-bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_program *program,
+bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
                          const struct hrt_dense *dense, struct hrt_error *error) {
     const int64_t room = optimizer->room + hrt_dense_cuts(dense) + 1;
     struct hrt_span *span = malloc((size_t)room * sizeof *span);
     if (!span) return hrt_fail(error, "out of memory");
     optimizer->dense = dense;
     optimizer->span = span;
-    hrt_optimizer_collect(optimizer, program);
+    hrt_optimizer_collect(optimizer, placement);
     return true;
 }
 
-void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_program *program) {
+void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_placement *placement) {
     struct hrt_tensor tensor = {0};
     struct hrt_span *all = optimizer->all;
     int64_t spans = 0;
-    while (hrt_tensor_next(program, &tensor)) {
+    while (hrt_tensor_next_here(placement, &tensor)) {
         const struct hrt_param *param = tensor.param;
-        if (!param->trainable || !hrt_tensor_is_here(program, &tensor)) continue;
+        if (!param->trainable) continue;
         // Of shared parts no rank has the whole before all have sent theirs.
         const enum hrt_copy copy = optimizer->dense ? HRT_COPY_NONE : copy_of(param);
         all[spans++] = (struct hrt_span){tensor.offset, param->elements, param->decay, copy, param};
@@ -130,7 +131,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_
         update(state, &optimizer->span[i], &rule);
     }
     if (state->dense) hrt_dense_publish(state->dense);
-    if (optimizer->dense) hrt_round_params(state->program, state->params, state->rounded);
+    if (optimizer->dense) hrt_round_params(state->placement, state->params, state->rounded);
 }
 
 static double sum_squares(const struct hrt_state *state, int64_t offset, int64_t count) {
@@ -145,7 +146,8 @@ static void sum_chunks(const struct hrt_state *state, double *sum) {
     for (int i = 0; i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
         for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++, sum++) {
-            if (!hrt_owns(program, i, chunk / set->experts, chunk % set->experts)) continue;
+            if (!hrt_owns(state->placement, i, chunk / set->experts, chunk % set->experts))
+                continue;
             *sum =
                 sum_squares(state, set->offset + chunk * set->chunk_elements, set->chunk_elements);
         }
@@ -171,7 +173,7 @@ static double sum_ranks(const struct hrt_state *state) {
     const int64_t sums = program->world + (program->owned ? hrt_ranks_chunks(program) : 0);
     double *all = state->chunk_sums, sum = 0;
     memset(all, 0, (size_t)sums * sizeof *all);
-    all[program->rank] = hrt_dense_own_squares(state->dense);
+    all[state->comm->rank] = hrt_dense_own_squares(state->dense);
     if (program->owned) sum_chunks(state, all + program->world);
     hrt_comm_all_reduce(state->comm, all, sums, HRT_DOUBLE);
     for (int64_t i = 0; i < sums; i++) sum += all[i];

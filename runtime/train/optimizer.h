@@ -35,14 +35,14 @@ struct hrt_optimizer {
 };
 
 // Collects the spans of trainable parameters; constants (rope tables, selection biases) are in none.
-bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_program *program,
+bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
                           struct hrt_error *error);
 
 // Collects them again, after experts have changed their owners.
-void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_program *program);
+void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_placement *placement);
 
 // From now on this rank updates its part of what all ranks have (dense.h, dense = shard).
-bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_program *program,
+bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
                          const struct hrt_dense *dense, struct hrt_error *error);
 
 void hrt_optimizer_destroy(struct hrt_optimizer *optimizer);

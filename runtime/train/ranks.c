@@ -6,7 +6,7 @@
 #include "kernels/bf16.h"
 #include "runtime/experts/experts.h"
 #include "runtime/fssdp/run.h"
-#include "runtime/params/owners.h"
+#include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
 
@@ -30,7 +30,7 @@ static void point_at_chunks(struct hrt_state *state, int index) {
         int64_t n = layer * set->experts;
         const int64_t end = n + set->experts;
         for (int64_t e = 0; e < set->experts; e++) {
-            if (!hrt_owns(program, index, layer, e)) continue;
+            if (!hrt_owns(state->placement, index, layer, e)) continue;
             const int64_t chunk = layer * set->experts + e;
             const int64_t at = set->offset + chunk * set->chunk_elements;
             if (set->chunk_rounded) rounded[n] = (const hk_bf16 *)state->rounded + at;

@@ -80,9 +80,10 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
     return reserved;
 }
 
-bool hrt_state_create(struct hrt_state *state, const struct hrt_program *program, bool training,
+bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, bool training,
                       struct hrt_error *error) {
-    *state = (struct hrt_state){.program = program};
+    const struct hrt_program *program = placement->program;
+    *state = (struct hrt_state){.program = program, .placement = placement};
     if (!reserve_all(state, training, error)) {
         hrt_state_destroy(state);
         return false;

@@ -8,10 +8,12 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
+#include "runtime/params/placement.h"
 #include "runtime/program.h"
 
 struct hrt_state {
     const struct hrt_program *program;
+    struct hrt_placement *placement;        // Borrowed; of this program.
     void *model;                            // The emitted struct, bound to the buffers below.
     void *params, *grads, *mean, *variance; // param_elements each; the last two only in training.
     void *rounded; // Copies of parameters in bf16 (params/rounded.h), or NULL.
@@ -26,8 +28,8 @@ struct hrt_state {
 };
 
 // Reserves zeroed memory and binds the model. Pages are only taken when they are touched: a run
-// that never computes gradients does not pay for them.
-bool hrt_state_create(struct hrt_state *state, const struct hrt_program *program, bool training,
+// that never computes gradients does not pay for them. `placement` is borrowed until hrt_state_destroy.
+bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, bool training,
                       struct hrt_error *error);
 
 void hrt_state_destroy(struct hrt_state *state);

@@ -61,9 +61,9 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
                         struct hrt_error *error) {
     *trainer = (struct hrt_trainer){.config = config, .comm = comm, .data = data, .state = state};
     if (divide_tokens(trainer, error) &&
-        hrt_optimizer_create(&trainer->optimizer, state->program, error) &&
+        hrt_optimizer_create(&trainer->optimizer, state->placement, error) &&
         (!state->program->dense_shard || !state->dense ||
-         hrt_optimizer_share(&trainer->optimizer, state->program, state->dense, error)) &&
+         hrt_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
         hrt_load_counts_create(&trainer->loads, state->program, error))
         return true;
     hrt_trainer_destroy(trainer);
@@ -175,8 +175,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
 // Names the first tensor of this rank whose gradient is not finite. False, and no error: none.
 static bool find_not_finite(const struct hrt_state *state, int64_t step, struct hrt_error *error) {
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(state->program, &tensor)) {
-        if (!hrt_tensor_is_here(state->program, &tensor)) continue;
+    while (hrt_tensor_next_here(state->placement, &tensor)) {
         const int64_t size = hrt_param_size(tensor.param);
         for (int64_t i = 0; i < size; i++) {
             const int64_t at = tensor.offset + hrt_stored_index(tensor.param, i);
@@ -227,7 +226,7 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
     hrt_bias_update(trainer->state, &trainer->loads);
     if (trainer->state->fssdp && hrt_fssdp_end_step(trainer->state->fssdp))
-        hrt_optimizer_collect(&trainer->optimizer, trainer->state->program);
+        hrt_optimizer_collect(&trainer->optimizer, trainer->state->placement);
     report->imbalance = hrt_load_counts_imbalance(&trainer->loads);
     hrt_profile_end_step(trainer->profile);
     report->seconds = hrt_now() - start;

@@ -24,8 +24,8 @@ static void write_gradients(const struct hrt_state *state, const char *prefix, i
         hrt_dense_gather(state->dense, state->grads); // Ranks have parts (dense = shard).
     snprintf(path, sizeof path, "%s.%" PRId64, prefix, step);
     const bool written =
-        state->comm ? hrt_store_gather(state->program, state->grads, state->comm, path, &error)
-                    : hrt_store_save(state->program, state->grads, path, &error);
+        state->comm ? hrt_store_gather(state->placement, state->grads, state->comm, path, &error)
+                    : hrt_store_save(state->placement, state->grads, path, &error);
     if (written) return;
     fprintf(stderr, "capture: %s\n", error.text);
     exit(1);

@@ -69,7 +69,8 @@ static void *allocate(size_t bytes, int byte) {
 // generate.py's `fill`. The rotary table is a parameter that only the runtime fills.
 static void fill(struct harness *h) {
     const int64_t salt = json_integer_value(json_object_get(h->stored, "salt"));
-    hrt_init_params(h->program, h->params, 1);
+    const struct hrt_placement here = {.program = h->program};
+    hrt_init_params(&here, h->params, 1);
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(h->program, &tensor)) {
         const struct hrt_param *param = tensor.param;
@@ -125,7 +126,8 @@ static void prepare(struct harness *h) {
     program->bind(h->model, h->params, h->grads, h->arena);
     if (!program->bind_rounded) return;
     h->rounded = allocate(hrt_rounded_bytes(program), 0);
-    hrt_round_params(program, h->params, h->rounded);
+    const struct hrt_placement here = {.program = program};
+    hrt_round_params(&here, h->params, h->rounded);
     program->bind_rounded(h->model, h->rounded);
 }
 

@@ -57,7 +57,6 @@ static struct hrt_program program_of(enum hrt_precision precision, bool shard, i
                                 .sets = 1,
                                 .set = sets,
                                 .world = world.size,
-                                .rank = world.rank,
                                 .buckets = 3,
                                 .bucket = buckets,
                                 .bucket_bytes = bytes,

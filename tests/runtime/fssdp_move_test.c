@@ -28,7 +28,7 @@ static float grad_of(int rank, int64_t layer, int64_t expert, int64_t i, int ste
 static void draw_plan(struct moving *m, int64_t layer, uint64_t *sequence, uint32_t density) {
     struct hrt_moving_layer *at = &m->state.fssdp->set[0].layer[layer];
     const int64_t experts = m->set.experts;
-    int32_t *owner = m->program.owners[0] + layer * experts, count = 0;
+    int32_t *owner = m->placement.owner[0] + layer * experts, count = 0;
     for (int32_t e = 0; e < experts; e++) {
         owner[e] = (int32_t)moving_draw(sequence, (uint32_t)comm.size);
         at->placed.first[e] = count;
@@ -49,7 +49,7 @@ static bool computes(const struct moving *m, int64_t layer, int64_t expert, int3
 }
 
 static bool owns(const struct moving *m, int64_t layer, int64_t expert) {
-    return m->program.owners[0][layer * m->set.experts + expert] == comm.rank;
+    return m->placement.owner[0][layer * m->set.experts + expert] == comm.rank;
 }
 
 // ---- parameters
@@ -128,7 +128,7 @@ static void add_grads(const struct moving *m, int64_t layer, int step) {
 static float reduced(const struct moving *m, const struct hpl_schedule *reduce, int64_t layer,
                      int64_t expert, int64_t i, int step) {
     const struct hrt_fssdp *fssdp = m->state.fssdp;
-    const int32_t owner = m->program.owners[0][layer * m->set.experts + expert];
+    const int32_t owner = m->placement.owner[0][layer * m->set.experts + expert];
     float part[RANKS_MAX] = {0};
     int32_t segment = 0;
     const struct hrt_piece *piece = fssdp->set[0].grad_piece;
@@ -147,7 +147,7 @@ static float reduced(const struct moving *m, const struct hpl_schedule *reduce, 
 
 static void check_sums(const struct moving *m, int64_t layer, int step) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
-    const int32_t *owner = m->program.owners[0] + layer * m->set.experts;
+    const int32_t *owner = m->placement.owner[0] + layer * m->set.experts;
     CHECK(hpl_schedule_gather(&fssdp->topology, owner, &fssdp->set[0].layer[layer].plan,
                               fssdp->set[0].slots.segments, &fssdp->schedule,
                               &fssdp->set[0].episode.work) == HPL_OK);

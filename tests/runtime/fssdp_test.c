@@ -221,7 +221,7 @@ static void backward(struct run *run, int64_t layer) {
 // ---- steps
 
 static bool owns(const struct run *run, int64_t layer, int64_t e) {
-    return run->m.program.owners[0][layer * run->shape.experts + e] == comm.rank;
+    return run->m.placement.owner[0][layer * run->shape.experts + e] == comm.rank;
 }
 
 // The owners have the step's gradients; they update as gradient descent would, with the sum of all

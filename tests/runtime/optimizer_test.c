@@ -47,12 +47,14 @@ static void warmup_may_be_longer_than_the_run(void **state) {
     expect_lr(&config, 1, 0.02);
 }
 
+static struct hrt_placement bigram_here = {.program = &bigram};
+
 // A state of the bigram model with drawn gradients.
 static void create(struct hrt_state *state, struct hrt_optimizer *optimizer) {
     struct hrt_error error = {0};
-    assert_true(hrt_state_create(state, &bigram, true, &error));
-    assert_true(hrt_optimizer_create(optimizer, &bigram, &error));
-    hrt_init_params(&bigram, state->params, 1);
+    assert_true(hrt_state_create(state, &bigram_here, true, &error));
+    assert_true(hrt_optimizer_create(optimizer, &bigram_here, &error));
+    hrt_init_params(&bigram_here, state->params, 1);
 }
 
 static void draw_gradients(const struct hrt_state *state, const char *name) {
@@ -116,7 +118,7 @@ static void neighbours_of_one_group_are_one_span(void **state) {
     (void)state;
     struct hrt_error error = {0};
     struct hrt_optimizer optimizer;
-    assert_true(hrt_optimizer_create(&optimizer, &bigram, &error));
+    assert_true(hrt_optimizer_create(&optimizer, &bigram_here, &error));
     assert_int_equal(optimizer.spans, 3); // table | gain | all chunks; the rope table is in none.
     assert_int_equal(optimizer.span[2].count, 4 * 256);
     hrt_optimizer_destroy(&optimizer);
@@ -214,7 +216,9 @@ static void copies_follow_their_parameters(void **state) {
         params[i] = (float)hrt_draw_uniform(stream, (uint64_t)i);
         grads[i] = (float)hrt_draw_uniform(stream, (uint64_t)(elements + i)) - 0.5f;
     }
+    struct hrt_placement here = {.program = &program};
     const struct hrt_state all = {.program = &program,
+                                  .placement = &here,
                                   .params = params,
                                   .grads = grads,
                                   .mean = mean,
@@ -223,10 +227,10 @@ static void copies_follow_their_parameters(void **state) {
     const struct hrt_config config = {.betas = {0.9, 0.95}, .eps = 1e-8};
     struct hrt_optimizer optimizer;
     struct hrt_error error = {0};
-    assert_true(hrt_optimizer_create(&optimizer, &program, &error));
+    assert_true(hrt_optimizer_create(&optimizer, &here, &error));
     assert_int_equal(optimizer.spans, 4); // Both layers of `even` are one.
     hrt_optimizer_step(&optimizer, &all, &config, 0, 0.1, 1);
-    hrt_round_params(&program, params, want);
+    hrt_round_params(&here, params, want);
     assert_memory_equal(rounded, want, sizeof want);
     hrt_optimizer_destroy(&optimizer);
 }

@@ -62,11 +62,13 @@ static void panels_hold_64_columns(void **state) {
     assert_int_equal(hrt_stored_index(&param, 2 * 70 + 69), 5 * 64 + 5);
 }
 
+static struct hrt_placement bigram_here = {.program = &bigram};
+
 // Fills a buffer with the initial parameters of the bigram model.
 static float *initialized(uint64_t seed) {
     float *params = calloc((size_t)bigram.param_elements, sizeof *params);
     assert_non_null(params);
-    hrt_init_params(&bigram, params, seed);
+    hrt_init_params(&bigram_here, params, seed);
     return params;
 }
 
@@ -128,7 +130,8 @@ static void padding_stays_zero(void **state) {
                                     .set = -1};
     const struct hrt_program program = {.precision = HRT_FP32, .params = 1, .param = &param};
     float params[2 * 64 * 3] = {0};
-    hrt_init_params(&program, params, 1);
+    const struct hrt_placement here = {.program = &program};
+    hrt_init_params(&here, params, 1);
     for (int row = 0; row < 3; row++) {
         for (int column = 0; column < 128; column++) {
             const float value = params[column / 64 * 192 + row * 64 + column % 64];

@@ -10,6 +10,8 @@
 #include "runtime/params/tensor.h"
 #include "tests/runtime/support/case.h"
 
+static struct hrt_placement bigram_here = {.program = &bigram};
+
 struct fixture {
     struct hrt_config config;
     struct hrt_comm comm;
@@ -42,8 +44,8 @@ static void open_masked(struct fixture *f, int64_t tokens, double mask_rate) {
                                              .mask_rate = mask_rate};
     hrt_comm_open_self(&f->comm);
     assert_true(hrt_data_open(&f->data, &request, &error));
-    assert_true(hrt_state_create(&f->state, &bigram, true, &error));
-    hrt_init_params(&bigram, f->state.params, 1);
+    assert_true(hrt_state_create(&f->state, &bigram_here, true, &error));
+    hrt_init_params(&bigram_here, f->state.params, 1);
     assert_true(hrt_trainer_create(&f->trainer, &f->config, &f->comm, &f->data, &f->state, &error));
 }
 

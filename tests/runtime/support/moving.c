@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/params/owners.h"
+#include "runtime/params/placement.h"
 #include "runtime/train/ranks.h"
 
 struct model {
@@ -63,7 +63,6 @@ static void describe(struct moving *moving, struct moving_sizes sizes) {
         .param = moving->param,
         .set = &moving->set,
         .world = moving->comm->size,
-        .rank = moving->comm->rank,
         .owned = true,
         .experts_offset = offsetof(struct model, experts),
         .movement = &moving->movement,
@@ -79,8 +78,8 @@ void moving_open(struct moving *moving, struct hrt_comm *comm, const struct hrt_
     struct hrt_error error = {0};
     *moving = (struct moving){.comm = comm, .movement = *movement};
     describe(moving, sizes);
-    if (hrt_owners_create(&moving->program, &error) &&
-        hrt_state_create(&moving->state, &moving->program, true, &error) &&
+    if (hrt_placement_create(&moving->placement, &moving->program, comm->rank, &error) &&
+        hrt_state_create(&moving->state, &moving->placement, true, &error) &&
         hrt_ranks_join(&moving->state, comm, &error))
         return;
     fprintf(stderr, "%s\n", error.text);
@@ -89,7 +88,7 @@ void moving_open(struct moving *moving, struct hrt_comm *comm, const struct hrt_
 
 void moving_close(struct moving *moving) {
     hrt_state_destroy(&moving->state);
-    hrt_owners_destroy(&moving->program);
+    hrt_placement_destroy(&moving->placement);
 }
 
 static float **table(const struct moving *moving, size_t offset, int64_t layer) {

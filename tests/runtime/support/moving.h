@@ -13,6 +13,7 @@ struct moving {
     struct hrt_set set;
     struct hrt_param param[2]; // All but the last PLAIN elements of a chunk, and those.
     struct hrt_program program;
+    struct hrt_placement placement;
     struct hrt_state state;
 };
 
