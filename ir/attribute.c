@@ -1,5 +1,5 @@
 // Attributes, symbols and names.
-#include "ir/ir.h"
+#include "ir/op.h"
 
 #include <assert.h>
 
@@ -31,46 +31,44 @@ MlirNamedAttribute hec_attr_type(MlirContext c, const char *key, MlirType type) 
     return hec_attr(c, key, mlirTypeAttrGet(type));
 }
 
-static MlirAttribute get(MlirOperation op, const char *key) {
+MlirAttribute hec_get_attr(MlirOperation op, const char *key) {
     return mlirOperationGetAttributeByName(op, HEC_STR(key));
 }
 
 bool hec_has_attr(MlirOperation op, const char *key) {
-    return !mlirAttributeIsNull(get(op, key));
+    return !mlirAttributeIsNull(hec_get_attr(op, key));
 }
 
 int64_t hec_get_int(MlirOperation op, const char *key) {
-    const MlirAttribute value = get(op, key);
-    assert(!mlirAttributeIsNull(value));
-    if (!mlirAttributeIsAInteger(value)) return 0;
-    const MlirType type = mlirAttributeGetType(value);
-    const bool wide = mlirTypeIsAInteger(type) && mlirIntegerTypeGetWidth(type) > 64;
-    return wide ? 0 : mlirIntegerAttrGetValueInt(value);
+    const MlirAttribute value = hec_get_attr(op, key);
+    assert(!mlirAttributeIsNull(value) && mlirAttributeIsAInteger(value));
+    return mlirIntegerAttrGetValueInt(value);
 }
 
 double hec_get_float(MlirOperation op, const char *key) {
-    const MlirAttribute value = get(op, key);
-    assert(!mlirAttributeIsNull(value));
-    return mlirAttributeIsAFloat(value) ? mlirFloatAttrGetValueDouble(value) : 0;
+    const MlirAttribute value = hec_get_attr(op, key);
+    assert(!mlirAttributeIsNull(value) && mlirAttributeIsAFloat(value));
+    return mlirFloatAttrGetValueDouble(value);
 }
 
 bool hec_get_bool(MlirOperation op, const char *key) {
-    const MlirAttribute value = get(op, key);
-    return !mlirAttributeIsNull(value) && mlirAttributeIsABool(value) &&
-           mlirBoolAttrGetValue(value);
+    const MlirAttribute value = hec_get_attr(op, key);
+    assert(mlirAttributeIsNull(value) || mlirAttributeIsABool(value));
+    return !mlirAttributeIsNull(value) && mlirBoolAttrGetValue(value);
 }
 
 MlirStringRef hec_get_string(MlirOperation op, const char *key) {
-    const MlirAttribute value = get(op, key);
+    const MlirAttribute value = hec_get_attr(op, key);
     if (mlirAttributeIsNull(value)) return mlirStringRefCreate("", 0);
     if (mlirAttributeIsAFlatSymbolRef(value)) return mlirFlatSymbolRefAttrGetValue(value);
-    return mlirAttributeIsAString(value) ? mlirStringAttrGetValue(value)
-                                         : mlirStringRefCreate("", 0);
+    assert(mlirAttributeIsAString(value));
+    return mlirStringAttrGetValue(value);
 }
 
 MlirType hec_get_type(MlirOperation op, const char *key) {
-    const MlirAttribute value = get(op, key);
+    const MlirAttribute value = hec_get_attr(op, key);
     assert(!mlirAttributeIsNull(value));
+    assert(mlirAttributeIsAType(value));
     return mlirTypeAttrGetValue(value);
 }
 
@@ -93,6 +91,13 @@ static _Thread_local struct {
     struct hec_map symbol;
 } held;
 
+// Empty where it has none; an operation of another dialect may have anything.
+static MlirStringRef symbol_name(MlirOperation op) {
+    const MlirAttribute name = hec_get_attr(op, "sym_name");
+    const bool named = !mlirAttributeIsNull(name) && mlirAttributeIsAString(name);
+    return named ? mlirStringAttrGetValue(name) : HEC_STR("");
+}
+
 static const void *name_key(MlirOperation module, MlirStringRef name) {
     return mlirStringAttrGet(mlirOperationGetContext(module), name).ptr;
 }
@@ -101,7 +106,7 @@ void hec_symbols_hold(MlirOperation module) {
     hec_symbols_release();
     for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
          !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
-        const MlirStringRef own = hec_get_string(op, "sym_name");
+        const MlirStringRef own = symbol_name(op);
         intptr_t *symbol = own.length ? hec_map_at(&held.symbol, name_key(module, own)) : NULL;
         if (symbol && !*symbol) *symbol = (intptr_t)op.ptr;
     }
@@ -119,7 +124,7 @@ MlirOperation hec_find_symbol(MlirOperation module, MlirStringRef name) {
     }
     for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
          !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
-        const MlirStringRef own = hec_get_string(op, "sym_name");
+        const MlirStringRef own = symbol_name(op);
         if (own.length && mlirStringRefEqual(own, name)) return op;
     }
     return (MlirOperation){0};
@@ -130,7 +135,7 @@ MlirOperation hec_find_slot(MlirOperation module, const char *holds, MlirOperati
         mlirOperationIsNull(set) ? HEC_STR("") : hec_get_string(set, "sym_name");
     for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
          !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
-        if (hec_has_attr(op, "holds") &&
+        if (hec_op_is(op, HEC_OP_slot) &&
             mlirStringRefEqual(hec_get_string(op, "holds"), HEC_STR(holds)) &&
             mlirStringRefEqual(hec_get_string(op, "set"), of))
             return op;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "lang/base/arena.h"
 
 const char *const hec_argument_homes[HEC_ARGUMENTS] = {"ids", "targets", "scale",
@@ -165,7 +166,7 @@ static bool check_symbol(MlirOperation op, const struct hec_home *home, MlirStri
         return refuse(op,
                       slot ? "in a slot that does not exist" : "in a parameter that does not exist",
                       text);
-    if ((home->row == HEC_ROW_ONLY) != (hec_get_int(symbol, "layers") == 0))
+    if ((home->row == HEC_ROW_ONLY) != (hec_any_layers(symbol) == 0))
         return refuse(
             op, home->row == HEC_ROW_ONLY ? "without its layer" : "in a layer of what has none",
             text);

@@ -142,7 +142,9 @@ MlirNamedAttribute hec_attr_symbol(MlirContext c, const char *key, MlirStringRef
 MlirNamedAttribute hec_attr_type(MlirContext c, const char *key, MlirType type);
 
 bool hec_has_attr(MlirOperation op, const char *key);
-// The attribute must be there; 0 when it is of another kind, as text may say.
+// Attributes by name and kind, for what looks at operations of any kind; ir/accessors.h has a function for
+// each. It must be there, where nothing else is said, and of that kind: hec_ir_verify sees to it.
+MlirAttribute hec_get_attr(MlirOperation op, const char *key);
 int64_t hec_get_int(MlirOperation op, const char *key);
 double hec_get_float(MlirOperation op, const char *key);
 bool hec_get_bool(MlirOperation op, const char *key);            // False when absent.

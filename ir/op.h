@@ -68,11 +68,13 @@ struct hec_cost hec_op_cost(MlirOperation op);
 // The operand `layer` of `op`; null where it has none.
 MlirValue hec_layer_of(MlirOperation op);
 
-// Checks one operation against its row: operands, attributes (also that none is unknown), inferred
-// result types, its own verifier. Reports every fault. Upstream operations pass.
+// Checks one operation's attributes, then its types, homes and rules. Reports faults of the first of these
+// that finds one. The kinds of what it names must have been checked.
 bool hec_op_verify(MlirOperation op);
 
-// Checks a whole module: MLIR's own verifier, then hec_op_verify of every operation.
+// Checks a whole module: MLIR's own verifier; then that no attribute is unknown or of another kind than
+// ops.def and module.def say; then each operation's types, homes and rules. Reports every fault of the
+// first of these that finds one.
 bool hec_ir_verify(MlirOperation module);
 
 #endif

@@ -1,23 +1,7 @@
 // The signatures of ops.def, word by word, and the kinds of their attributes.
 #include "ir/signature.h"
 
-#include <assert.h>
 #include <string.h>
-
-const char *hec_next_word(const char *at, struct hec_word *word) {
-    while (*at == ' ') at++;
-    if (!*at) return NULL;
-    size_t length = strcspn(at, " ");
-    const char *end = at + length;
-    *word = (struct hec_word){0};
-    if (at[length - 1] == '?' || at[length - 1] == '*') word->repeat = at[--length];
-    const char *colon = memchr(at, ':', length);
-    const size_t name = colon ? (size_t)(colon - at) : length;
-    assert(name < sizeof word->name);
-    memcpy(word->name, at, name);
-    if (colon) memcpy(word->kind, colon + 1, length - name - 1);
-    return end;
-}
 
 bool hec_find_word(const char *words, MlirStringRef name, struct hec_word *word) {
     while ((words = hec_next_word(words, word))) {
@@ -68,6 +52,8 @@ const struct hec_kind *hec_kind_of(const char *name) {
         {"symbols", "irdl.base \"#builtin.array\"", "a list of symbols", is_symbols},
         {"ints", "irdl.base \"#builtin.array\"", "a list of integers", is_numbers},
         {"bools", "irdl.base \"#builtin.array\"", "a list of true and false", is_bools},
+        {"dictionary", "irdl.base \"#builtin.dictionary\"", "a dictionary",
+         mlirAttributeIsADictionary},
         {"table", "irdl.base \"#builtin.dense_array\"", "array<i32: ...>",
          mlirAttributeIsADenseI32Array},
     };

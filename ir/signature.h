@@ -3,16 +3,8 @@
 #define HECATE_IR_SIGNATURE_H
 
 #include "ir/ir.h"
+#include "ir/word.h"
 
-// One word of operands, results or attributes: name[:kind][?|*].
-struct hec_word {
-    char name[40];
-    char kind[12]; // Empty: a ranked tensor.
-    char repeat;   // '?', '*' or 0.
-};
-
-// Reads the word at `at`. Returns the text behind it, NULL at the end.
-const char *hec_next_word(const char *at, struct hec_word *word);
 bool hec_find_word(const char *words, MlirStringRef name, struct hec_word *word);
 
 // What an attribute may be. ops.def lists the kinds.

@@ -19,15 +19,19 @@ static const struct hec_op_row rows[HEC_OP_OTHER + 1] = {
     [HEC_OP_##id] = {#dialect "." #id, operands, results, attributes, &hec_traits_##id},
 #include "ir/ops.def"
 #undef HEC_OP
-    [HEC_OP_FUNC] = {"func.func", "", "", "", &traits_upstream},
+    [HEC_OP_FUNC] =
+        {"func.func", "", "",
+         "sym_name:string function_type:type sym_visibility:string? argument_home:strings? "
+         "arg_attrs:any? res_attrs:any?",
+         &traits_upstream},
     [HEC_OP_RETURN] = {"func.return", "", "", "", &traits_upstream},
-    [HEC_OP_CALL] = {"func.call", "", "", "", &traits_upstream},
-    [HEC_OP_FOR] = {"scf.for", "", "", "", &traits_upstream},
+    [HEC_OP_CALL] = {"func.call", "", "", "callee:symbol", &traits_upstream},
+    [HEC_OP_FOR] = {"scf.for", "", "", "home:strings? argument_home:strings?", &traits_upstream},
     [HEC_OP_SCF_YIELD] = {"scf.yield", "", "", "", &traits_upstream},
     [HEC_OP_YIELD] = {"vector.yield", "", "", "", &traits_upstream},
-    [HEC_OP_CONSTANT] = {"arith.constant", "", "", "", &traits_arith},
-    [HEC_OP_ADDI] = {"arith.addi", "", "", "", &traits_arith},
-    [HEC_OP_SUBI] = {"arith.subi", "", "", "", &traits_arith},
+    [HEC_OP_CONSTANT] = {"arith.constant", "", "", "value:any", &traits_arith},
+    [HEC_OP_ADDI] = {"arith.addi", "", "", "overflowFlags:any?", &traits_arith},
+    [HEC_OP_SUBI] = {"arith.subi", "", "", "overflowFlags:any?", &traits_arith},
     [HEC_OP_MODULE] = {"builtin.module", "", "", "", &traits_upstream},
     [HEC_OP_OTHER] = {"?", "", "", "", &traits_upstream},
 };

@@ -17,7 +17,7 @@ enum { RESULTS_MAX = 16 };
 static bool find_implied(const struct hec_op_row *row, MlirStringRef name, struct hec_word *word) {
     const bool groups = strpbrk(row->operands, "?*") != NULL;
     char words[80];
-    snprintf(words, sizeof words, "unit:symbols %s %s", *row->results ? "home:strings" : "",
+    snprintf(words, sizeof words, "unit:any %s %s", *row->results ? "home:strings" : "",
              row->traits->adds ? "adds:bools" : "");
     if (hec_find_word(words, name, word)) return true;
     *word = (struct hec_word){0};
@@ -38,10 +38,37 @@ static bool check_attribute(MlirOperation op, const struct hec_op_row *row,
     return false;
 }
 
-static bool check_attributes(MlirOperation op, const struct hec_op_row *row) {
-    bool sound = true;
+// hecate.NAME of the module, as module.def has it; attributes of others' dialects pass.
+static bool check_module_attribute(MlirOperation module, MlirNamedAttribute attribute) {
+    static const struct {
+        const char *name, *kind;
+    } known[] = {
+#define HEC_MODULE(name, kind) {"hecate." #name, #kind},
+#include "ir/module.def"
+#undef HEC_MODULE
+    };
+    const MlirStringRef name = mlirIdentifierStr(attribute.name);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!mlirStringRefEqual(name, HEC_STR(known[i].name))) continue;
+        const struct hec_kind *kind = hec_kind_of(known[i].kind);
+        if (kind->is(attribute.attribute)) return true;
+        hec_ir_error(module, "attribute '%s' must be %s", known[i].name, kind->text);
+        return false;
+    }
+    if (name.length < 7 || memcmp(name.data, "hecate.", 7) != 0) return true;
+    hec_ir_error(module, "unknown attribute '%.*s'", (int)name.length, name.data);
+    return false;
+}
+
+static bool check_attributes(MlirOperation op) {
+    const enum hec_op id = hec_op_of(op);
+    const struct hec_op_row *row = hec_op_row(id);
+    bool sound = hec_unit_verify(op);
+    if (id == HEC_OP_OTHER) return sound; // Passes refuse it.
     for (intptr_t i = 0; i < mlirOperationGetNumAttributes(op); i++) {
-        sound &= check_attribute(op, row, mlirOperationGetAttribute(op, i));
+        const MlirNamedAttribute attribute = mlirOperationGetAttribute(op, i);
+        sound &= id == HEC_OP_MODULE ? check_module_attribute(op, attribute)
+                                     : check_attribute(op, row, attribute);
     }
     return sound;
 }
@@ -100,26 +127,36 @@ static bool check_inferred(MlirOperation op, const struct hec_traits *traits) {
     return true;
 }
 
-bool hec_op_verify(MlirOperation op) {
+static bool check_rules(MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
-    if (!hec_unit_verify(op)) return false;
     if (id >= HEC_OP_FUNC) return hec_home_verify(op);
     const struct hec_op_row *row = hec_op_row(id);
-    if (!check_attributes(op, row) || !check_types(op) || !hec_home_verify(op)) return false;
+    if (!check_types(op) || !hec_home_verify(op)) return false;
     if (row->traits->infer && !check_inferred(op, row->traits)) return false;
     return !row->traits->verify || row->traits->verify(op);
 }
 
-static MlirWalkResult verify_one(MlirOperation op, void *sound) {
-    if (!hec_op_verify(op)) *(bool *)sound = false;
+bool hec_op_verify(MlirOperation op) {
+    return check_attributes(op) && check_rules(op);
+}
+
+static MlirWalkResult check_attributes_of(MlirOperation op, void *sound) {
+    if (!check_attributes(op)) *(bool *)sound = false;
+    return MlirWalkResultAdvance;
+}
+
+static MlirWalkResult check_rules_of(MlirOperation op, void *sound) {
+    if (!check_rules(op)) *(bool *)sound = false;
     return MlirWalkResultAdvance;
 }
 
 bool hec_ir_verify(MlirOperation module) {
     if (!mlirOperationVerify(module)) return false;
     bool sound = true;
+    mlirOperationWalk(module, check_attributes_of, &sound, MlirWalkPreOrder);
+    if (!sound) return false; // Rules rely on the kinds of attributes, their own and symbols'.
     hec_symbols_hold(module);
-    mlirOperationWalk(module, verify_one, &sound, MlirWalkPreOrder);
+    mlirOperationWalk(module, check_rules_of, &sound, MlirWalkPreOrder);
     hec_symbols_release();
     return sound;
 }

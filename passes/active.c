@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "ir/accessors.h"
 #include "passes/rewrite.h"
 
 struct search {
@@ -55,8 +56,8 @@ static bool search_op(struct search *s, MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
     bool news = false;
     if (id == HEC_OP_get) {
-        const MlirOperation param = hec_find_symbol(s->module, hec_get_string(op, "param"));
-        return hec_op_is(param, HEC_OP_param) && hec_get_bool(param, "trainable") &&
+        const MlirOperation param = hec_find_symbol(s->module, hec_any_param(op));
+        return hec_op_is(param, HEC_OP_param) && hec_param_trainable(param) &&
                mark(s, hec_result(op, 0));
     }
     if (id == HEC_OP_FOR) return search_loop(s, op);

@@ -13,6 +13,7 @@
 //          The gradient of %h is called %dh. Parameters with trainable = false get none.
 // Reports  no @forward, one that returns no scalar, a call, an operation of an unknown dialect that
 //          a gradient would have to pass.
+#include "ir/accessors.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -143,7 +144,7 @@ static MlirOperation make_slot(struct differentiation *d, MlirValue v) {
     b.block = block;
     b.before = definition.ptr ? mlirOperationGetNextInBlock(definition)
                               : mlirBlockGetFirstOperation(block);
-    const MlirNamedAttribute symbol = hec_attr_symbol(c, "slot", hec_get_string(slot, "sym_name"));
+    const MlirNamedAttribute symbol = hec_attr_symbol(c, "slot", hec_slot_sym_name(slot));
     const MlirValue operand[] = {v, loop.layer};
     hec_build_op(&b, HEC_OP_stash, around.ptr ? 2 : 1, operand, 0, NULL, 1, &symbol);
     return slot;
@@ -172,7 +173,7 @@ static MlirValue fetch(struct differentiation *d, MlirValue v) {
     MlirValue layer = {0};
     if (around.ptr) layer = primal(&d->rules, hec_for_of(around).layer);
     const MlirNamedAttribute symbol =
-        hec_attr_symbol(d->builder.context, "slot", hec_get_string(slot, "sym_name"));
+        hec_attr_symbol(d->builder.context, "slot", hec_slot_sym_name(slot));
     struct hec_builder b = d->builder;
     hec_builder_for_value(&b, v);
     return hec_build_value(&b, HEC_OP_fetch, around.ptr ? 1 : 0, &layer, mlirValueGetType(v), 1,
@@ -216,7 +217,7 @@ static void accumulate(struct differentiation *d, MlirValue v, MlirValue gradien
     MlirValue operand[2] = {gradient};
     if (layered) operand[1] = primal(&d->rules, hec_operand(get, 0));
     const MlirNamedAttribute symbol =
-        hec_attr_symbol(d->builder.context, "param", hec_get_string(get, "param"));
+        hec_attr_symbol(d->builder.context, "param", hec_any_param(get));
     hec_build_op(&d->builder, HEC_OP_accumulate, 1 + layered, operand, 0, NULL, 1, &symbol);
 }
 
@@ -411,7 +412,7 @@ static bool check(MlirOperation module, MlirOperation forward) {
 static void collect_names(struct differentiation *d) {
     struct hec_ops ops = hec_ops_in(hec_module_body(d->module));
     for (int k = 0; k < ops.count; k++) {
-        const MlirStringRef name = hec_get_string(ops.op[k], "sym_name");
+        const MlirStringRef name = hec_any_sym_name(ops.op[k]);
         if (!name.length) continue;
         *hec_map_at(&d->taken, mlirIdentifierGet(d->builder.context, name).ptr) = 1;
         // A value that was stashed before, as the logits are, keeps its slot.
@@ -420,7 +421,7 @@ static void collect_names(struct differentiation *d) {
     ops = hec_ops_below(d->forward);
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_stash)) continue;
-        const MlirStringRef name = hec_get_string(ops.op[k], "slot");
+        const MlirStringRef name = hec_any_slot(ops.op[k]);
         hec_map_put(&d->slot, hec_operand(ops.op[k], 0), hec_find_symbol(d->module, name).ptr);
     }
     free(ops.op);

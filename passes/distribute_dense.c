@@ -13,6 +13,7 @@
 //          and after each loop over layers. Sets of which every rank has all experts are in it as a
 //          whole, by the set's name. The order is the same on every rank, as the program is.
 // Reports  a parameter that two loops over layers accumulate.
+#include "ir/accessors.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
@@ -50,10 +51,10 @@ static struct entry *find(struct entries *all, MlirOperation symbol, MlirValue l
 // The parameter that `op` accumulates, its set where every rank has all experts; null: an expert's
 // that has an owner.
 static MlirOperation symbol_of(MlirOperation module, MlirOperation op) {
-    const MlirOperation param = hec_find_symbol(module, hec_get_string(op, "param"));
-    if (!hec_has_attr(param, "set")) return param;
-    const MlirOperation set = hec_find_symbol(module, hec_get_string(param, "set"));
-    return hec_has_attr(set, "rows_max") ? (MlirOperation){0} : set;
+    const MlirOperation param = hec_find_symbol(module, hec_any_param(op));
+    if (!hec_param_has_set(param)) return param;
+    const MlirOperation set = hec_find_symbol(module, hec_param_set(param));
+    return hec_set_has_rows_max(set) ? (MlirOperation){0} : set;
 }
 
 // Whether `v` is made in the body of a loop: the layer of that loop.
@@ -110,14 +111,13 @@ static bool belong_together(const struct entry *a, const struct entry *b) {
 
 // Bytes of the gradient of one layer of a parameter, or of all parameters of a set.
 static int64_t bytes_of(MlirOperation symbol) {
-    if (hec_op_is(symbol, HEC_OP_param)) return hec_type_bytes(hec_get_type(symbol, "type"));
-    const MlirStringRef set = hec_get_string(symbol, "sym_name");
+    if (hec_op_is(symbol, HEC_OP_param)) return hec_type_bytes(hec_any_type(symbol));
+    const MlirStringRef set = hec_any_sym_name(symbol);
     struct hec_ops ops = hec_ops_in(mlirOperationGetBlock(symbol));
     int64_t bytes = 0;
     for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_param) &&
-            mlirStringRefEqual(hec_get_string(ops.op[k], "set"), set))
-            bytes += hec_type_bytes(hec_get_type(ops.op[k], "type"));
+        if (hec_op_is(ops.op[k], HEC_OP_param) && mlirStringRefEqual(hec_any_set(ops.op[k]), set))
+            bytes += hec_type_bytes(hec_any_type(ops.op[k]));
     }
     free(ops.op);
     return bytes;
@@ -135,7 +135,7 @@ static void announce(struct entries *all, int first, enum hec_op id) {
     for (int i = first; i < all->count; i++) {
         struct entry *e = &all->entry[i];
         if (!e->symbol.ptr || !belong_together(&lead, e)) continue;
-        name[names++] = mlirStringAttrGet(c, hec_get_string(e->symbol, "sym_name"));
+        name[names++] = mlirStringAttrGet(c, hec_any_sym_name(e->symbol));
         if (mlirOperationIsBeforeInBlock(last, e->last)) last = e->last;
         bytes += bytes_of(e->symbol);
         e->symbol.ptr = NULL;
@@ -153,7 +153,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     (void)options;
     const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
     if (!backward.ptr) return HEC_PASS_DONE;
-    const bool shard = mlirStringRefEqual(hec_get_string(module, "hecate.dense"), HEC_STR("shard"));
+    const bool shard = mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard"));
     struct entries all = {0};
     const bool sound = collect(&all, module, backward);
     for (int i = 0; sound && i < all.count; i++) {

@@ -28,6 +28,7 @@
 //          Auxiliary losses are this rank's share of the whole.
 //          With hecate.experts = "replicate", nothing else changes: every rank computes its rows.
 // Reports  experts of which a value is used outside of their waves; mixtures whose result nothing uses.
+#include "ir/accessors.h"
 #include "passes/pass.h"
 
 #include <stdio.h>
@@ -85,8 +86,7 @@ static MlirOperation build(struct hec_builder *b, struct exchange *x, int id, in
     for (int i = 0; i < operands; i++) all[count++] = operand[i];
     if (wave.ptr) all[count++] = wave;
     if (layer.ptr) all[count++] = layer;
-    const MlirNamedAttribute set =
-        hec_attr_symbol(b->context, "set", hec_get_string(x->set, "sym_name"));
+    const MlirNamedAttribute set = hec_attr_symbol(b->context, "set", hec_set_sym_name(x->set));
     return hec_build_op(b, id, count, all, results, result, 1, &set);
 }
 
@@ -110,7 +110,7 @@ static MlirOperation stash_of(MlirValue v) {
 static MlirOperation make_slot(struct exchange *x, MlirValue v, const char *what,
                                MlirOperation after) {
     const MlirContext c = mlirOperationGetContext(x->module);
-    const MlirStringRef set = hec_get_string(x->set, "sym_name");
+    const MlirStringRef set = hec_set_sym_name(x->set);
     char name[256];
     snprintf(name, sizeof name, "%.*s.%s", (int)set.length, set.data, what);
     struct hec_builder b = hec_builder_before(x->set);
@@ -118,7 +118,7 @@ static MlirOperation make_slot(struct exchange *x, MlirValue v, const char *what
     const MlirNamedAttribute attribute[] = {
         hec_attr_string(c, "sym_name", name),
         hec_attr_type(c, "type", mlirValueGetType(v)),
-        hec_attr_int(c, "layers", hec_get_int(x->set, "layers")),
+        hec_attr_int(c, "layers", hec_set_layers(x->set)),
     };
     hec_build_op(&b, HEC_OP_slot, 0, NULL, 0, NULL, 3, attribute);
     b = hec_builder_before(mlirOperationGetNextInBlock(after));
@@ -130,8 +130,7 @@ static MlirOperation make_slot(struct exchange *x, MlirValue v, const char *what
 }
 
 static MlirValue fetch(struct hec_builder *b, struct exchange *x, MlirOperation stash) {
-    const MlirNamedAttribute slot =
-        hec_attr_symbol(b->context, "slot", hec_get_string(stash, "slot"));
+    const MlirNamedAttribute slot = hec_attr_symbol(b->context, "slot", hec_any_slot(stash));
     struct hec_builder at = *b;
     hec_builder_for_value(&at, hec_operand(stash, 0));
     const bool layered =
@@ -450,12 +449,10 @@ static MlirOperation drop_together(struct exchange *x, struct hec_builder *b, Ml
         fail(x, limit, "not yet: drops by weights that are not the router's");
     const MlirType type = mlirValueGetType(in[0]);
     const MlirOperation drop = build(b, x, HEC_OP_drop, 2, in, (MlirValue){0}, x->layer, 1, &type);
-    hec_set_attr(drop, hec_attr_float(b->context, "capacity", hec_get_float(limit, "capacity")));
-    hec_set_attr(drop, hec_attr(b->context, "drop",
-                                mlirOperationGetAttributeByName(limit, HEC_STR("drop"))));
-    if (hec_has_attr(limit, "group"))
-        hec_set_attr(drop, hec_attr_int(b->context, "group", hec_get_int(limit, "group")));
-    hec_set_attr(x->set, hec_attr_bool(b->context, "limited", true));
+    hec_any_put_capacity(drop, hec_limit_capacity(limit));
+    hec_set_attr(drop, hec_attr(b->context, "drop", hec_get_attr(limit, "drop")));
+    if (hec_limit_has_group(limit)) hec_drop_put_group(drop, hec_limit_group(limit));
+    hec_set_put_limited(x->set, true);
     mlirOperationSetOperand(x->route, 0, hec_result(drop, 0));
     for (int i = 0; i < 3; i++)
         mlirValueReplaceAllUsesOfWith(hec_result(limit, i), hec_result(x->route, i));
@@ -479,7 +476,7 @@ static void exchange_ids(struct exchange *x, MlirOperation router) {
 static bool distribute(MlirOperation module, MlirOperation route, bool move) {
     const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
     struct exchange x = {.module = module, .route = route, .move = move, .sound = true};
-    x.set = hec_find_symbol(module, hec_get_string(route, "set"));
+    x.set = hec_find_symbol(module, hec_any_set(route));
     x.layer = layer_around(route);
     const MlirOperation router = hec_defining(hec_operand(route, 0));
     if (!hec_op_is(x.set, HEC_OP_set)) {
@@ -507,8 +504,7 @@ static bool all_routed(MlirOperation module, const struct hec_ops *routes) {
         if (!hec_op_is(ops.op[k], HEC_OP_set)) continue;
         bool routed = false;
         for (int i = 0; i < routes->count && !routed; i++) {
-            routed = mlirStringRefEqual(hec_get_string(routes->op[i], "set"),
-                                        hec_get_string(ops.op[k], "sym_name"));
+            routed = mlirStringRefEqual(hec_any_set(routes->op[i]), hec_any_sym_name(ops.op[k]));
         }
         if (!routed)
             hec_ir_error(ops.op[k],
@@ -521,7 +517,7 @@ static bool all_routed(MlirOperation module, const struct hec_ops *routes) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    const MlirStringRef experts = hec_get_string(module, "hecate.experts");
+    const MlirStringRef experts = hec_module_experts(module);
     const bool move = !mlirStringRefEqual(experts, HEC_STR("replicate"));
     struct hec_ops ops = hec_ops_below(module), routes = {0};
     for (int k = 0; k < ops.count; k++) {
@@ -532,7 +528,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     for (int k = 0; k < routes.count; k++) sound &= distribute(module, routes.op[k], move);
     free(routes.op);
     if (!sound) return HEC_PASS_REFUSED;
-    hec_divide_losses(module, (double)hec_get_int(module, "hecate.world"));
+    hec_divide_losses(module, (double)hec_module_world(module));
     hec_simplify(module); // Routes and what was kept of them are no longer used.
     if (move) hec_resize_rows(module);
     return HEC_PASS_DONE;

@@ -1,4 +1,5 @@
 // What distribute-experts changes in numbers: coefficients of losses, and sizes.
+#include "ir/accessors.h"
 #include "passes/distribute.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ void hec_divide_losses(MlirOperation module, double world) {
         if (id != HEC_OP_z_loss && id != HEC_OP_z_loss_grad && id != HEC_OP_aux_loss &&
             id != HEC_OP_aux_loss_grad)
             continue;
-        const double coef = hec_get_float(ops.op[k], "coef") / world;
+        const double coef = hec_any_coef(ops.op[k]) / world;
         hec_set_attr(ops.op[k], hec_attr_float(mlirOperationGetContext(module), "coef", coef));
     }
     free(ops.op);
@@ -35,8 +36,8 @@ static MlirType resized(MlirType type, int64_t rows_max) {
 
 void hec_resize_rows(MlirOperation module) {
     const MlirContext c = mlirOperationGetContext(module);
-    const bool given = hec_has_attr(module, "hecate.rows_max");
-    const int64_t rows_max = given ? hec_get_int(module, "hecate.rows_max") : 0;
+    const bool given = hec_module_has_rows_max(module);
+    const int64_t rows_max = given ? hec_module_rows_max(module) : 0;
     struct hec_ops ops = hec_ops_below(module);
     for (int k = 0; k < ops.count; k++) {
         for (int i = 0; i < mlirOperationGetNumResults(ops.op[k]); i++) {
@@ -44,12 +45,12 @@ void hec_resize_rows(MlirOperation module) {
             mlirValueSetType(v, resized(mlirValueGetType(v), rows_max));
             const bool sends = i == 0 && hec_op_is(ops.op[k], HEC_OP_dispatch);
             if (!sends) continue;
-            const MlirOperation set = hec_find_symbol(module, hec_get_string(ops.op[k], "set"));
+            const MlirOperation set = hec_find_symbol(module, hec_any_set(ops.op[k]));
             const int64_t rows = hec_tensor_of(mlirValueGetType(v)).size[0];
-            hec_set_attr(set, hec_attr_int(c, "rows_max", rows));
+            hec_set_put_rows_max(set, rows);
         }
         if (!hec_op_is(ops.op[k], HEC_OP_slot)) continue;
-        const MlirType type = hec_get_type(ops.op[k], "type");
+        const MlirType type = hec_any_type(ops.op[k]);
         hec_set_attr(ops.op[k], hec_attr_type(c, "type", resized(type, rows_max)));
     }
     free(ops.op);

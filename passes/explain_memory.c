@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "passes/homes/homes.h"
 #include "passes/pipeline.h"
 #include "passes/rewrite.h"
@@ -67,13 +68,12 @@ static void print_table(struct table *table, int64_t whole, FILE *out) {
 // ---- the placed module, read back
 
 static bool read_placement(struct hec_homes *p, MlirOperation module) {
-    if (!hec_has_attr(module, "hecate.arena_bytes") ||
-        !hec_has_attr(module, "hecate.param_elements")) {
+    if (!hec_module_has_arena_bytes(module) || !hec_module_has_param_elements(module)) {
         hec_ir_error(module, "has no homes: place-buffers did not run");
         return false;
     }
     p->module = module;
-    p->arena_bytes = hec_get_int(module, "hecate.arena_bytes");
+    p->arena_bytes = hec_module_arena_bytes(module);
     hec_live_find(&p->live, &p->arena, module);
     p->placed = hec_arena_alloc(&p->arena, (size_t)p->live.values.count, sizeof *p->placed);
     for (int i = 0; i < p->live.values.count; i++) {
@@ -85,8 +85,8 @@ static bool read_placement(struct hec_homes *p, MlirOperation module) {
     hec_homes_find_slots(p);
     for (int i = 0; i < p->slots.count; i++) {
         struct hec_slot *slot = &p->slots.item[i];
-        slot->rows = hec_get_int(slot->op, "rows");
-        slot->offset = hec_get_int(slot->op, "offset");
+        slot->rows = hec_any_rows(slot->op);
+        slot->offset = hec_any_offset(slot->op);
     }
     hec_homes_slot_lives(p);
     return true;
@@ -110,7 +110,7 @@ static int64_t live_bytes(const struct hec_homes *p, int at, struct table *table
         struct entry e = {.bytes = slot->rows * slot->stride, .kind = "saved"};
         if (slot->observed) e.kind = "observed";
         snprintf(e.what, sizeof e.what, "%.*s", (int)slot->name.length, slot->name.data);
-        write_shape(e.shape, slot->rows > 1 ? slot->rows : 0, hec_get_type(slot->op, "type"));
+        write_shape(e.shape, slot->rows > 1 ? slot->rows : 0, hec_any_type(slot->op));
         HEC_PUSH(table->arena, &table->entries, e);
     }
     for (int i = 0; i < p->live.values.count; i++) {
@@ -148,7 +148,7 @@ static void explain_arena(struct hec_homes *p, FILE *out) {
     live_bytes(p, peak, &table);
     const MlirOperation op = p->live.ops.item[peak];
     const MlirOperation func = hec_func_of(op);
-    const MlirStringRef in = hec_get_string(func, "sym_name");
+    const MlirStringRef in = hec_any_sym_name(func);
     fputs("\narena at its fullest: ", out);
     write_bytes(most, 0, out);
     fputs(" of ", out);
@@ -171,7 +171,7 @@ static int64_t element_bytes(MlirOperation module) {
     int64_t bytes = 4;
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_param)) continue;
-        const MlirType type = hec_get_type(ops.op[k], "type");
+        const MlirType type = hec_any_type(ops.op[k]);
         bytes = hec_type_bytes(type) / hec_type_elements(type);
         break;
     }
@@ -186,15 +186,15 @@ static void explain_parameters(struct hec_homes *p, int64_t whole, FILE *out) {
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_param)) continue;
         const MlirOperation param = ops.op[k];
-        const MlirOperation set = hec_find_symbol(p->module, hec_get_string(param, "set"));
-        const int64_t layers = hec_get_int(param, "layers");
-        const int64_t copies = (layers ? layers : 1) * (set.ptr ? hec_get_int(set, "experts") : 1);
-        const MlirStringRef name = hec_get_string(param, "sym_name");
-        const bool panels = mlirStringRefEqual(hec_get_string(param, "layout"), HEC_STR("panels"));
-        struct entry e = {.bytes = copies * hec_get_int(param, "elements") * element,
+        const MlirOperation set = hec_find_symbol(p->module, hec_param_set(param));
+        const int64_t layers = hec_param_layers(param);
+        const int64_t copies = (layers ? layers : 1) * (set.ptr ? hec_set_experts(set) : 1);
+        const MlirStringRef name = hec_param_sym_name(param);
+        const bool panels = mlirStringRefEqual(hec_param_layout(param), HEC_STR("panels"));
+        struct entry e = {.bytes = copies * hec_param_elements(param) * element,
                           .kind = panels ? "panels" : "rows"};
         snprintf(e.what, sizeof e.what, "%.*s", (int)name.length, name.data);
-        write_shape(e.shape, layers, hec_get_type(param, "type"));
+        write_shape(e.shape, layers, hec_param_type(param));
         HEC_PUSH(table.arena, &table.entries, e);
     }
     free(ops.op);
@@ -209,10 +209,10 @@ static void print_line(const char *what, int64_t bytes, const char *note, FILE *
 
 // Chunks of a set that the fullest rank owns: of a table of owners, or of each layer its share.
 static int64_t chunks_of_rank(MlirOperation module, MlirOperation set) {
-    const int64_t experts = hec_get_int(set, "experts"), layers = hec_get_int(set, "layers");
+    const int64_t experts = hec_set_experts(set), layers = hec_set_layers(set);
     const int64_t all = experts * (layers ? layers : 1);
-    if (!hec_has_attr(set, "rows_max")) return all;
-    const int64_t world = hec_get_int(module, "hecate.world");
+    if (!hec_set_has_rows_max(set)) return all;
+    const int64_t world = hec_module_world(module);
     const MlirAttribute owner = mlirOperationGetAttributeByName(set, HEC_STR("owner"));
     if (mlirAttributeIsNull(owner) || !mlirAttributeIsADenseI32Array(owner))
         return all / experts * ((experts + world - 1) / world);
@@ -227,14 +227,13 @@ static int64_t chunks_of_rank(MlirOperation module, MlirOperation set) {
 
 // Elements that the fullest rank holds: all that is no expert's, and its chunks of each set.
 static int64_t elements_of_rank(MlirOperation module) {
-    int64_t elements = hec_get_int(module, "hecate.param_elements");
+    int64_t elements = hec_module_param_elements(module);
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_set) || !hec_has_attr(ops.op[k], "rows_max")) continue;
-        const int64_t layers = hec_get_int(ops.op[k], "layers");
-        const int64_t all = hec_get_int(ops.op[k], "experts") * (layers ? layers : 1);
-        elements -=
-            (all - chunks_of_rank(module, ops.op[k])) * hec_get_int(ops.op[k], "chunk_elements");
+        if (!hec_op_is(ops.op[k], HEC_OP_set) || !hec_any_has_rows_max(ops.op[k])) continue;
+        const int64_t layers = hec_any_layers(ops.op[k]);
+        const int64_t all = hec_any_experts(ops.op[k]) * (layers ? layers : 1);
+        elements -= (all - chunks_of_rank(module, ops.op[k])) * hec_any_chunk_elements(ops.op[k]);
     }
     free(ops.op);
     return elements;
@@ -244,20 +243,18 @@ static int64_t elements_of_rank(MlirOperation module) {
 // of what every rank has.
 static int64_t state_elements(MlirOperation module) {
     int64_t elements = elements_of_rank(module);
-    if (!mlirStringRefEqual(hec_get_string(module, "hecate.dense"), HEC_STR("shard")))
-        return elements;
-    const int64_t world = hec_get_int(module, "hecate.world");
+    if (!mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard"))) return elements;
+    const int64_t world = hec_module_world(module);
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation op = ops.op[k];
         int64_t count = 0;
-        if (hec_op_is(op, HEC_OP_param) && !hec_has_attr(op, "set") &&
-            hec_get_bool(op, "trainable"))
-            count = hec_get_int(op, "elements");
-        if (hec_op_is(op, HEC_OP_set) && !hec_has_attr(op, "rows_max"))
-            count = hec_get_int(op, "experts") * hec_get_int(op, "chunk_elements");
+        if (hec_op_is(op, HEC_OP_param) && !hec_any_has_set(op) && hec_any_trainable(op))
+            count = hec_any_elements(op);
+        if (hec_op_is(op, HEC_OP_set) && !hec_any_has_rows_max(op))
+            count = hec_any_experts(op) * hec_any_chunk_elements(op);
         if (!count) continue;
-        const int64_t layers = hec_get_int(op, "layers");
+        const int64_t layers = hec_any_layers(op);
         elements -= (layers ? layers : 1) * (count - (count + world - 1) / world);
     }
     free(ops.op);
@@ -270,11 +267,11 @@ static int64_t rounded_bytes(MlirOperation module) {
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation param = ops.op[k];
-        if (!hec_op_is(param, HEC_OP_param) || !hec_get_bool(param, "rounded")) continue;
-        const MlirOperation set = hec_find_symbol(module, hec_get_string(param, "set"));
-        const int64_t layers = hec_get_int(param, "layers");
+        if (!hec_op_is(param, HEC_OP_param) || !hec_param_rounded(param)) continue;
+        const MlirOperation set = hec_find_symbol(module, hec_param_set(param));
+        const int64_t layers = hec_param_layers(param);
         const int64_t copies = set.ptr ? chunks_of_rank(module, set) : layers ? layers : 1;
-        bytes += 2 * copies * hec_get_int(param, "elements");
+        bytes += 2 * copies * hec_param_elements(param);
     }
     free(ops.op);
     return bytes;
@@ -284,11 +281,11 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
     struct hec_homes p = {.sound = true};
     const bool placed = read_placement(&p, module);
     if (placed) {
-        const int64_t whole = hec_get_int(module, "hecate.param_elements") * element_bytes(module);
+        const int64_t whole = hec_module_param_elements(module) * element_bytes(module);
         const int64_t parameters = elements_of_rank(module) * element_bytes(module);
         const int64_t states = state_elements(module) * element_bytes(module);
         const int64_t rounded = rounded_bytes(module);
-        const bool ranks = hec_has_attr(module, "hecate.world");
+        const bool ranks = hec_module_has_world(module);
         print_line("parameters", parameters, ranks ? "on one rank, with its experts" : "", out);
         if (rounded) print_line("rounded copies", rounded, "in bf16, that products read", out);
         print_line("gradients", parameters, "of the same layout", out);

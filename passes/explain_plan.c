@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "passes/cost/recorded.h"
 #include "passes/explain.h"
 #include "passes/pipeline.h"
@@ -27,7 +28,7 @@ static const char *plural(int64_t count) {
 static void print_head(const struct report *r) {
     const struct hec_costs *costs = &r->search.costs;
     const struct hec_machine *m = &costs->machine;
-    const MlirStringRef name = hec_get_string(r->module, "sym_name");
+    const MlirStringRef name = hec_any_sym_name(r->module);
     fprintf(r->out, "%.*s on %" PRId64 " node%s x %" PRId64 " device%s: ", (int)name.length,
             name.data, m->nodes, plural(m->nodes), m->devices, plural(m->devices));
     for (int i = 0; i < costs->count; i++) {
@@ -102,7 +103,7 @@ static const char *calibrate_reason(const struct report *r) {
 static void print_choices(const struct report *r) {
     char number[32], text[160];
     const struct hec_search *s = &r->search;
-    const MlirStringRef experts = hec_get_string(r->module, "hecate.experts");
+    const MlirStringRef experts = hec_module_experts(r->module);
     fprintf(r->out, "Chosen%*s because\n", 35, "");
     snprintf(text, sizeof text, "parallel.experts = %.*s; %s", (int)experts.length, experts.data,
              r->movement.even                        ? "rows split evenly over holders"
@@ -138,8 +139,8 @@ static void print_choices(const struct report *r) {
                      s->recorded ? "the first one by recorded loads"
                                  : "the first one has no replicas");
     }
-    if (hec_has_attr(r->module, "hecate.plan")) {
-        const MlirStringRef plan = hec_get_string(r->module, "hecate.plan");
+    if (hec_module_has_plan(r->module)) {
+        const MlirStringRef plan = hec_module_plan(r->module);
         fprintf(r->out, "  All of it is read from %.*s.\n", (int)plan.length, plan.data);
     }
 }
@@ -307,10 +308,9 @@ bool hec_explain_plan(MlirOperation module, FILE *out) {
     struct report *r = HEC_NEW(&arena, struct report);
     *r = (struct report){.out = out, .module = module};
     if (!hec_moves_experts(module) || !hec_movement_read(module, &r->movement)) {
-        const MlirStringRef experts = hec_get_string(module, "hecate.experts");
+        const MlirStringRef experts = hec_module_experts(module);
         fprintf(out, "No experts move: %s%.*s.\n",
-                hec_has_attr(module, "hecate.world") ? "parallel.experts = "
-                                                     : "one process has all",
+                hec_module_has_world(module) ? "parallel.experts = " : "one process has all",
                 (int)experts.length, experts.data);
         hec_arena_free(&arena);
         return true;

@@ -14,6 +14,7 @@
 //          with their own epilogues, too. An elementwise operation that stood alone becomes a
 //          moe.fused. The same numbers: no operation changes.
 // Reports  nothing.
+#include "ir/accessors.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
@@ -138,7 +139,7 @@ static MlirOperation wrap(MlirOperation op) {
 }
 
 static bool is_candidate(MlirOperation op) {
-    if (hec_op_is(op, HEC_OP_fused)) return !hec_get_bool(op, "epilogue");
+    if (hec_op_is(op, HEC_OP_fused)) return !hec_any_epilogue(op);
     return hec_op_traits(op)->elementwise && mlirOperationGetNumResults(op) == 1 &&
            !hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_fused) && hec_sum_operand(op) < 0;
 }
@@ -150,7 +151,7 @@ static void attach(const struct hec_map *stored, MlirOperation op) {
         return;
     const MlirOperation fused = hec_op_is(op, HEC_OP_fused) ? op : wrap(op);
     mlirOperationMoveAfter(fused, product);
-    hec_set_attr(fused, hec_attr_bool(mlirOperationGetContext(fused), "epilogue", true));
+    hec_any_put_epilogue(fused, true);
 }
 
 static void run_on(MlirOperation func) {

@@ -16,6 +16,7 @@
 // Leaves   no moe.experts. The function has one argument more, the gate weights, when its result is
 //          a moe.grouped_contract; else the weights are multiplied with its result.
 // Reports  a function with other arguments, or of two moe.experts.
+#include "ir/accessors.h"
 #include "passes/pass.h"
 
 #include <assert.h>
@@ -78,21 +79,20 @@ static void take_gate(MlirOperation func, MlirOperation product, MlirValue gate)
 static MlirValue call(struct hec_builder *b, MlirOperation func, int operands,
                       const MlirValue *operand) {
     const MlirOperation ret = mlirBlockGetTerminator(hec_func_body(func));
-    const MlirNamedAttribute callee =
-        hec_attr_symbol(b->context, "callee", hec_get_string(func, "sym_name"));
+    const MlirNamedAttribute callee = hec_attr_symbol(b->context, "callee", hec_any_sym_name(func));
     return hec_build_value(b, HEC_OP_CALL, operands, operand, mlirValueGetType(hec_operand(ret, 0)),
                            1, &callee);
 }
 
 // The route, or what the experts' capacity keeps of it.
 static MlirOperation limit(struct hec_builder *b, MlirOperation experts, MlirOperation route) {
-    if (!hec_has_attr(experts, "capacity")) return route;
-    const MlirStringRef drop = hec_get_string(experts, "drop");
-    const bool grouped = hec_has_attr(experts, "group");
+    if (!hec_any_has_capacity(experts)) return route;
+    const MlirStringRef drop = hec_any_drop(experts);
+    const bool grouped = hec_any_has_group(experts);
     const MlirNamedAttribute attribute[] = {
-        hec_attr_float(b->context, "capacity", hec_get_float(experts, "capacity")),
+        hec_attr_float(b->context, "capacity", hec_any_capacity(experts)),
         hec_attr(b->context, "drop", mlirStringAttrGet(b->context, drop)),
-        hec_attr_int(b->context, "group", grouped ? hec_get_int(experts, "group") : 0),
+        hec_attr_int(b->context, "group", grouped ? hec_any_group(experts) : 0),
     };
     const MlirValue in[] = {hec_operand(experts, 1), hec_result(route, 0), hec_result(route, 1),
                             hec_result(route, 2)};
@@ -103,18 +103,16 @@ static MlirOperation limit(struct hec_builder *b, MlirOperation experts, MlirOpe
 }
 
 static void group(MlirOperation experts, MlirOperation func) {
-    const MlirOperation set =
-        hec_find_symbol(hec_module_of(experts), hec_get_string(experts, "set"));
+    const MlirOperation set = hec_find_symbol(hec_module_of(experts), hec_any_set(experts));
     struct hec_builder b = hec_builder_before(experts);
     const MlirLocation named = b.at;
     b.at = hec_loc_strip(named);
-    const MlirNamedAttribute count =
-        hec_attr_int(b.context, "experts", hec_get_int(set, "experts"));
+    const MlirNamedAttribute count = hec_attr_int(b.context, "experts", hec_set_experts(set));
     const MlirValue ids = hec_operand(experts, 2);
     const MlirOperation route = hec_build_inferred(&b, HEC_OP_route, 1, &ids, 1, &count);
     assert(!mlirOperationIsNull(route)); // Its operand passed the verifier of moe.experts.
-    if (hec_has_attr(hec_module_of(experts), "hecate.world")) { // distribute-experts needs it.
-        hec_set_attr(route, hec_attr_symbol(b.context, "set", hec_get_string(set, "sym_name")));
+    if (hec_module_has_world(hec_module_of(experts))) { // distribute-experts needs it.
+        hec_any_put_set(route, hec_set_sym_name(set));
     }
     const MlirOperation kept = limit(&b, experts, route);
     const MlirValue first = hec_result(kept, 0);
@@ -154,7 +152,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     bool sound = true;
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_experts)) continue;
-        const MlirOperation func = hec_find_symbol(module, hec_get_string(ops.op[k], "expert"));
+        const MlirOperation func = hec_find_symbol(module, hec_any_expert(ops.op[k]));
         if (hec_map_get(&taken, func.ptr)) {
             hec_ir_error(ops.op[k], "its experts' function belongs to another moe.experts");
             sound = false;

@@ -10,6 +10,7 @@
 //          from, outermost first: [@attention]. Its location tells where they are written:
 //          "h"(callsite("m.moe":4:3 at "attention"("m.moe":12:9))).
 // Reports  a function that calls itself, experts that are not grouped yet.
+#include "ir/accessors.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -60,7 +61,7 @@ static void inline_call(MlirOperation call) {
     for (int i = 0; i < mlirOperationGetNumOperands(call); i++) {
         hec_map_put(&map, mlirBlockGetArgument(body, i), hec_operand(call, i).ptr);
     }
-    const MlirStringRef callee = hec_get_string(func, "sym_name");
+    const MlirStringRef callee = hec_any_sym_name(func);
     const MlirAttribute unit = hec_unit_called(call, callee);
     struct hec_ops ops = hec_ops_in(body);
     for (int k = 0; k < ops.count - 1; k++) {

@@ -20,6 +20,7 @@
 //          layers whose replicas of parameters, and their gradients, are held at a time:
 //          verify-movement proves it.
 // Reports  Nothing.
+#include "ir/accessors.h"
 #include "passes/movement.h"
 #include "passes/pass.h"
 #include "runtime/plan/policy.h"
@@ -28,7 +29,7 @@
 static MlirOperation build(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
                            enum hec_op id, MlirNamedAttribute extra) {
     const MlirNamedAttribute attribute[] = {
-        hec_attr_symbol(b->context, "set", hec_get_string(site->set, "sym_name")), extra};
+        hec_attr_symbol(b->context, "set", hec_set_sym_name(site->set)), extra};
     const int attributes = mlirAttributeIsNull(extra.attribute) ? 1 : 2;
     return hec_build_op(b, id, layer.ptr ? 1 : 0, &layer, 0, NULL, attributes, attribute);
 }
@@ -100,14 +101,13 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
         return HEC_PASS_REFUSED;
     }
     if (!hec_sites_find(module, &sites)) return HEC_PASS_REFUSED;
-    const MlirContext c = mlirOperationGetContext(module);
     for (int i = 0; i < sites.count; i++) {
         const struct hec_site *site = &sites.site[i];
-        const int64_t layers = hec_get_int(site->set, "layers");
+        const int64_t layers = hec_set_layers(site->set);
         const int64_t held = movement.rematerialize || layers < 1 ? 1 : layers;
-        hec_set_attr(site->set, hec_attr_int(c, "slots", movement.slots));
-        hec_set_attr(site->set, hec_attr_int(c, "slot_layers", held));
-        hec_set_attr(site->set, hec_attr_int(c, "grad_layers", layers > 1 ? 2 : 1));
+        hec_set_put_slots(site->set, movement.slots);
+        hec_set_put_slot_layers(site->set, held);
+        hec_set_put_grad_layers(site->set, layers > 1 ? 2 : 1);
         move_forward(site, &movement, policy);
         if (site->collect_back.ptr) move_backward(site, &movement);
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "runtime/plan/policy.h"
 #include "runtime/plan/types.h"
 
@@ -15,12 +16,12 @@ static bool is_text(MlirStringRef text, const char *what) {
 }
 
 bool hec_has_ranks(MlirOperation module) {
-    return hec_has_attr(module, "hecate.world");
+    return hec_module_has_world(module);
 }
 
 bool hec_moves_experts(MlirOperation module) {
     if (!hec_has_ranks(module)) return false;
-    const MlirStringRef experts = hec_get_string(module, "hecate.experts");
+    const MlirStringRef experts = hec_module_experts(module);
     if (is_text(experts, "ep") || is_text(experts, "replicate")) return false;
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     bool found = false;
@@ -112,7 +113,7 @@ bool hec_movement_read(MlirOperation module, struct hec_movement *movement) {
 
 bool hec_movement_check(MlirOperation module) {
     struct hec_movement movement;
-    if (!hec_has_attr(module, "hecate.movement")) return true;
+    if (!hec_module_has_movement(module)) return true;
     if (!hec_movement_read(module, &movement)) {
         hec_ir_error(module, "hecate.movement is not whole: pass shard writes it");
         return false;
@@ -146,13 +147,13 @@ void hec_movement_write(MlirOperation module, const struct hec_movement *movemen
     entry[count++] = hec_attr_bool(c, "rematerialize", movement->rematerialize);
     entry[count++] = hec_attr_string(c, "policy", movement->policy);
     entry[count++] = hec_attr_string(c, "calibrate", hec_calibrate_name(movement->calibrate));
-    hec_set_attr(module, hec_attr(c, "hecate.movement", mlirDictionaryAttrGet(c, count, entry)));
+    hec_module_put_movement(module, mlirDictionaryAttrGet(c, count, entry));
 }
 
 // ---- places
 
 static struct hec_site *site_of(MlirOperation module, struct hec_sites *sites, MlirOperation op) {
-    const MlirOperation set = hec_find_symbol(module, hec_get_string(op, "set"));
+    const MlirOperation set = hec_find_symbol(module, hec_any_set(op));
     for (int i = 0; i < sites->count; i++) {
         if (mlirOperationEqual(sites->site[i].set, set)) return &sites->site[i];
     }
@@ -231,7 +232,7 @@ bool hec_sites_find(MlirOperation module, struct hec_sites *sites) {
 
 struct hec_ops hec_independent(const struct hec_site *site) {
     struct hec_ops found = hec_ops_in(mlirOperationGetBlock(site->collect));
-    const MlirStringRef mixture = hec_get_string(site->set, "mixture");
+    const MlirStringRef mixture = hec_set_mixture(site->set);
     struct hec_map behind = {0}; // Results of what stays behind the experts.
     bool passed = false;
     int count = 0;

@@ -22,6 +22,7 @@
 // Reports  Nothing.
 #include <stdlib.h>
 
+#include "ir/accessors.h"
 #include "passes/cost/search.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -31,10 +32,10 @@
 // The operation `id` on the site's set in `block`, with `key` = `value` where a key is given.
 static MlirOperation find(MlirBlock block, const struct hec_site *site, enum hec_op id,
                           const char *key, const char *value) {
-    const MlirStringRef set = hec_get_string(site->set, "sym_name");
+    const MlirStringRef set = hec_set_sym_name(site->set);
     for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
          op = mlirOperationGetNextInBlock(op)) {
-        if (!hec_op_is(op, id) || !mlirStringRefEqual(hec_get_string(op, "set"), set)) continue;
+        if (!hec_op_is(op, id) || !mlirStringRefEqual(hec_any_set(op), set)) continue;
         if (!key || mlirStringRefEqual(hec_get_string(op, key), HEC_STR(value))) return op;
     }
     return (MlirOperation){0};
@@ -111,16 +112,15 @@ static MlirOperation dispatch_of(const struct hec_site *site) {
 
 // The next mixture of the set is that of the next layer, and has slots of its own.
 static void prefetch(const struct hec_site *site) {
-    if (!site->loop.ptr || hec_get_int(site->set, "layers") < 2 ||
-        hec_get_int(site->set, "slot_layers") != hec_get_int(site->set, "layers"))
+    if (!site->loop.ptr || hec_set_layers(site->set) < 2 ||
+        hec_set_slot_layers(site->set) != hec_set_layers(site->set))
         return;
     const MlirOperation dispatch = dispatch_of(site);
     const MlirOperation plan = find(block_of(site->exchange), site, HEC_OP_plan, NULL, NULL);
     if (!dispatch.ptr || !plan.ptr || !mlirOperationIsBeforeInBlock(plan, site->exchange)) return;
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(dispatch));
     hec_builder_for(&b, dispatch);
-    const MlirNamedAttribute set =
-        hec_attr_symbol(b.context, "set", hec_get_string(site->set, "sym_name"));
+    const MlirNamedAttribute set = hec_attr_symbol(b.context, "set", hec_set_sym_name(site->set));
     hec_build_op(&b, HEC_OP_prefetch, 1, &site->layer, 0, NULL, 1, &set);
 }
 
@@ -130,7 +130,7 @@ static void prefetch(const struct hec_site *site) {
 static void start_again(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
                         bool ahead) {
     const MlirNamedAttribute attribute[] = {
-        hec_attr_symbol(b->context, "set", hec_get_string(site->set, "sym_name")),
+        hec_attr_symbol(b->context, "set", hec_set_sym_name(site->set)),
         hec_attr_bool(b->context, "rematerialize", true),
         hec_attr_int(b->context, "ahead", 1),
     };
@@ -178,7 +178,7 @@ static bool is_first_in_loop(const struct hec_sites *sites, int back) {
 static void release_gradients(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
                               int64_t ahead) {
     const MlirNamedAttribute attribute[] = {
-        hec_attr_symbol(b->context, "set", hec_get_string(site->set, "sym_name")),
+        hec_attr_symbol(b->context, "set", hec_set_sym_name(site->set)),
         hec_attr_string(b->context, "what", "gradients"),
         hec_attr_int(b->context, "ahead", ahead),
     };
@@ -189,7 +189,7 @@ static void release_gradients(struct hec_builder *b, const struct hec_site *site
 static void delay_gradients(const struct hec_site *site) {
     const MlirBlock block = block_of(site->collect_back);
     const MlirOperation release = find(block, site, HEC_OP_release, "what", "gradients");
-    if (!site->loop_back.ptr || hec_get_int(site->set, "grad_layers") < 2) {
+    if (!site->loop_back.ptr || hec_set_grad_layers(site->set) < 2) {
         mlirOperationMoveBefore(release, mlirBlockGetTerminator(block));
         move_to_call(release, site);
         return;
@@ -211,7 +211,7 @@ static void move_backward(const struct hec_sites *sites, int back) {
     if (!start.ptr) return;
     struct hec_builder b;
     if (site->loop_back.ptr && is_first_in_loop(sites, back)) {
-        const int64_t layers = hec_get_int(site->set, "layers");
+        const int64_t layers = hec_set_layers(site->set);
         b = behind_earlier(sites, back, site->loop_back);
         belong_to_call(&b, site);
         start_again(&b, site, hec_build_index(&b, layers - 1), false);
@@ -303,8 +303,8 @@ static void annotate(const struct hec_machine *machine, const struct most *most,
     const double us =
         hec_transfer_us(machine, (double)most->entries, (double)most->received, bytes);
     const double all = before + us, exposed = all > window ? all - window : 0;
-    hec_set_attr(op, hec_attr_int(c, "bytes", most->received * bytes));
-    hec_set_attr(op, hec_attr_int(c, "entries", most->entries));
+    hec_any_put_bytes(op, most->received * bytes);
+    hec_any_put_entries(op, most->entries);
     set_us(op, "us", us);
     set_us(op, "window_us", window);
     set_us(op, "exposed_us", exposed < us ? exposed : us);
@@ -321,17 +321,17 @@ static void annotate_site(const struct hec_costs *costs, const struct hec_site *
     const struct most most = most_of(costs, cost, movement);
     const double reduce =
         hec_transfer_us(m, (double)most.entries, (double)most.received, cost->grad_bytes);
-    const MlirStringRef set = hec_get_string(site->set, "sym_name");
+    const MlirStringRef set = hec_set_sym_name(site->set);
     for (int k = 0; k < ops->count; k++) {
         const MlirOperation op = ops->op[k];
-        if (!mlirStringRefEqual(hec_get_string(op, "set"), set)) continue;
+        if (!mlirStringRefEqual(hec_any_set(op), set)) continue;
         if (hec_op_is(op, HEC_OP_reduce)) {
             const double more = hec_late_window_us(cost) - cost->reduce_window_us;
             annotate(m, &most, op, cost->grad_bytes, window_us(m, op, site) + more, 0);
         } else if (hec_op_is(op, HEC_OP_prefetch)) {
             annotate(m, &most, op, cost->chunk_bytes, hec_early_window_us(cost), 0);
         } else if (hec_op_is(op, HEC_OP_materialize)) {
-            const bool ahead = hec_has_attr(op, "ahead");
+            const bool ahead = hec_any_has_ahead(op);
             annotate(m, &most, op, cost->chunk_bytes, window_us(m, op, site), ahead ? reduce : 0);
         }
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ir/accessors.h"
 #include "lang/base/arena.h"
 #include "lang/base/vec.h"
 #include "passes/form.h"
@@ -220,7 +221,7 @@ static enum hec_pass_result run_step(struct hec_pipeline *pipeline, struct hec_s
         step->seconds = now() - start;
         if (result != HEC_PASS_DONE) return result;
     }
-    hec_set_attr(module, hec_attr_string(pipeline->context, "hecate.stage", step->stage));
+    hec_module_put_stage(module, step->stage);
     const bool sound = step->idle || hec_ir_verify(module);
     if (hooks && hooks->after) hooks->after(hooks->user, step, module);
     if (sound) return HEC_PASS_DONE;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "files/files.h"
+#include "ir/accessors.h"
 #include "lang/base/arena.h"
 #include "passes/cost/set_cost.h"
 #include "passes/json_location.h"
@@ -36,7 +37,7 @@ static void put_array(json_t *to, MlirOperation set, const char *key, const int6
 }
 
 static int64_t layers_of(MlirOperation set) {
-    const int64_t layers = hec_get_int(set, "layers");
+    const int64_t layers = hec_set_layers(set);
     return layers > 0 ? layers : 1;
 }
 
@@ -46,13 +47,12 @@ static json_t *sets_json(MlirOperation module) {
     for (int i = 0; i < ops.count; i++) {
         const MlirOperation set = ops.op[i];
         if (!hec_op_is(set, HEC_OP_set)) continue;
-        const int64_t layers = layers_of(set), experts = hec_get_int(set, "experts");
+        const int64_t layers = layers_of(set), experts = hec_set_experts(set);
         json_t *one =
             json_pack("{s:I, s:I}", "layers", (json_int_t)layers, "experts", (json_int_t)experts);
         put_array(one, set, "owner", (int64_t[]){layers, experts}, 2);
-        put_array(one, set, "forecast",
-                  (int64_t[]){layers, hec_get_int(module, "hecate.world"), experts}, 3);
-        const MlirStringRef name = hec_get_string(set, "sym_name");
+        put_array(one, set, "forecast", (int64_t[]){layers, hec_module_world(module), experts}, 3);
+        const MlirStringRef name = hec_set_sym_name(set);
         char key[256];
         snprintf(key, sizeof key, "%.*s", (int)name.length, name.data);
         json_object_set_new(sets, key, one);
@@ -72,8 +72,8 @@ bool hec_plan_write(MlirOperation module, FILE *out) {
                             json_integer((json_int_t)*hec_movement_at(&m, i)));
     }
     json_t *root = json_pack("{s:i, s:I, s:o, s:o}", "hecate_plan", VERSION, "world",
-                             (json_int_t)hec_get_int(module, "hecate.world"), "movement", movement,
-                             "sets", sets_json(module));
+                             (json_int_t)hec_module_world(module), "movement", movement, "sets",
+                             sets_json(module));
     const bool written = root && json_dumpf(root, out, JSON_INDENT(1)) == 0;
     fputc('\n', out);
     json_decref(root);
@@ -261,10 +261,10 @@ static void read_array(struct reader *r, json_t *from, MlirOperation set,
 }
 
 static void read_set(struct reader *r, json_t *sets, MlirOperation set, int64_t world) {
-    const MlirStringRef name = hec_get_string(set, "sym_name");
+    const MlirStringRef name = hec_set_sym_name(set);
     struct hec_arena arena = {0};
     const char *key = hec_arena_copy(&arena, name.data, name.length);
-    const int64_t layers = layers_of(set), experts = hec_get_int(set, "experts");
+    const int64_t layers = layers_of(set), experts = hec_set_experts(set);
     json_t *one = enter(r, sets, key);
     check_keys(r, one, (const char *const[]){"layers", "experts", "owner", "forecast", NULL});
     read_size(r, one, "layers", layers, "the program's set");
@@ -293,7 +293,7 @@ static void read_sets(struct reader *r, json_t *root, int64_t world) {
 }
 
 static void read_root(struct reader *r, json_t *root) {
-    const int64_t world = hec_get_int(r->module, "hecate.world");
+    const int64_t world = hec_module_world(r->module);
     struct hec_movement movement = {0};
     if (json_integer_value(json_object_get(root, "hecate_plan")) != VERSION)
         fail(r, "hecate_plan", "'%s' is no plan of this version of hecatec", r->path);
@@ -336,7 +336,7 @@ static char *load(const char *path, size_t *bytes, const char **why) {
 }
 
 bool hec_plan_read(MlirOperation module) {
-    const MlirStringRef name = hec_get_string(module, "hecate.plan");
+    const MlirStringRef name = hec_module_plan(module);
     struct hec_arena arena = {0};
     struct reader r = {.module = module, .sound = true};
     r.path = hec_arena_copy(&arena, name.data, name.length);

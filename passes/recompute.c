@@ -13,6 +13,7 @@
 //          norms, for less memory and more time. Rows that other ranks' experts get are kept: having
 //          them again would take another exchange. policy=none: nothing.
 // Reports  nothing.
+#include "ir/accessors.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
@@ -121,8 +122,7 @@ static MlirValue clone(struct rebuild *to, MlirValue v) {
 }
 
 static MlirValue fetch(struct rebuild *to, MlirValue v, MlirOperation stash) {
-    const MlirNamedAttribute slot =
-        hec_attr_symbol(to->b.context, "slot", hec_get_string(stash, "slot"));
+    const MlirNamedAttribute slot = hec_attr_symbol(to->b.context, "slot", hec_any_slot(stash));
     const bool layered = mlirOperationGetNumOperands(stash) > 1;
     struct hec_builder b = to->b;
     hec_builder_for_value(&b, v);
@@ -186,8 +186,8 @@ static void free_rebuilds(struct recompute *r) {
 static void recompute(struct recompute *r) {
     struct hec_ops ops = hec_ops_below(r->module);
     for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_slot) && hec_get_bool(ops.op[k], "observed")) {
-            const MlirStringRef name = hec_get_string(ops.op[k], "sym_name");
+        if (hec_op_is(ops.op[k], HEC_OP_slot) && hec_any_observed(ops.op[k])) {
+            const MlirStringRef name = hec_any_sym_name(ops.op[k]);
             const MlirContext c = mlirOperationGetContext(r->module);
             *hec_map_at(&r->observed, mlirFlatSymbolRefAttrGet(c, name).ptr) = 1;
         }
@@ -207,9 +207,9 @@ static void recompute(struct recompute *r) {
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     const char *policy = hec_pass_option(options, "policy", "elementwise");
     if (strcmp(policy, "none") == 0) return HEC_PASS_DONE;
-    const MlirStringRef experts = hec_get_string(module, "hecate.experts");
+    const MlirStringRef experts = hec_module_experts(module);
     const bool stays =
-        !hec_has_attr(module, "hecate.world") || mlirStringRefEqual(experts, HEC_STR("replicate"));
+        !hec_module_has_world(module) || mlirStringRefEqual(experts, HEC_STR("replicate"));
     struct recompute r = {
         .module = module, .movement = strcmp(policy, "cheap") == 0, .stays = stays};
     recompute(&r);

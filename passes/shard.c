@@ -12,6 +12,7 @@
 // Leaves   hecate.movement (passes/movement.h). With recorded loads, owners by heterogeneous sharding
 //          (hpl_reshard: the paper's algorithm 2), and the mean of its loads as first forecast.
 // Reports  a policy that does not exist; recorded loads or a plan that cannot be read or does not fit.
+#include "ir/accessors.h"
 #include "passes/cost/recorded.h"
 #include "passes/cost/search.h"
 #include "passes/pass.h"
@@ -30,11 +31,11 @@ static void write_sets(MlirOperation module, const struct hec_search *s, struct 
         const int64_t chunks = cost->layers * cost->experts, cells = chunks * devices;
         const MlirOperation set = set_of(module, cost);
         if (s->sharded || s->spread)
-            hec_set_attr(set, hec_attr(c, "owner", mlirDenseI32ArrayGet(c, chunks, s->owner[i])));
+            hec_set_put_owner(set, mlirDenseI32ArrayGet(c, chunks, s->owner[i]));
         if (!s->recorded) continue;
         int32_t *forecast = hec_arena_alloc(arena, (size_t)cells, sizeof *forecast);
         hec_recorded_mean(s, i, forecast);
-        hec_set_attr(set, hec_attr(c, "forecast", mlirDenseI32ArrayGet(c, cells, forecast)));
+        hec_set_put_forecast(set, mlirDenseI32ArrayGet(c, cells, forecast));
     }
 }
 
@@ -53,7 +54,7 @@ static bool decide(MlirOperation module, struct hec_arena *arena) {
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     struct hec_arena arena = {0};
-    const bool given = hec_has_attr(module, "hecate.plan");
+    const bool given = hec_module_has_plan(module);
     const bool sound = given ? hec_plan_read(module) : decide(module, &arena);
     hec_arena_free(&arena);
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;

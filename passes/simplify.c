@@ -10,6 +10,7 @@
 //          product with 1 or sum with 0, no loop-carried value that is its own successor or is
 //          never read, no slot (unless `observed`) and no stash that nothing fetches.
 // Reports  nothing.
+#include "ir/accessors.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -248,12 +249,11 @@ static bool drop_slots(MlirOperation module) {
     struct hec_map wanted = {0}; // Slot symbol -> 1.
     bool changed = false;
     for (int k = 0; k < ops.count; k++) {
-        const bool observed =
-            hec_op_is(ops.op[k], HEC_OP_slot) && hec_get_bool(ops.op[k], "observed");
+        const bool observed = hec_op_is(ops.op[k], HEC_OP_slot) && hec_any_observed(ops.op[k]);
         const MlirContext c = mlirOperationGetContext(module);
         if (hec_op_is(ops.op[k], HEC_OP_fetch)) *hec_map_at(&wanted, slot_key(ops.op[k])) = 1;
         if (!observed) continue;
-        const MlirStringRef name = hec_get_string(ops.op[k], "sym_name");
+        const MlirStringRef name = hec_any_sym_name(ops.op[k]);
         *hec_map_at(&wanted, mlirFlatSymbolRefAttrGet(c, name).ptr) = 1;
     }
     for (int k = ops.count - 1; k >= 0; k--) {

@@ -12,6 +12,7 @@
 //          Gradients of such operations round, too. Products of the router stay as they are, unless
 //          train.precision.router = bf16. Elementwise operations, norms, losses, gathers read f32.
 // Reports  nothing.
+#include "ir/accessors.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
@@ -50,15 +51,14 @@ static bool reads_parameter(MlirOperation op) {
 }
 
 static void set_rounds(MlirOperation op) {
-    hec_set_attr(op, hec_attr_bool(mlirOperationGetContext(op), "rounds", true));
+    hec_any_put_rounds(op, true);
 }
 
 static void read_rounded(MlirOperation product) {
     const MlirValue b = hec_operand(product, 1);
     const MlirOperation get = hec_defining(b);
     struct hec_builder builder = hec_builder_before(get);
-    const MlirNamedAttribute param =
-        hec_attr_symbol(builder.context, "param", hec_get_string(get, "param"));
+    const MlirNamedAttribute param = hec_attr_symbol(builder.context, "param", hec_any_param(get));
     const int layered = (int)mlirOperationGetNumOperands(get);
     MlirValue layer = {0};
     if (layered) layer = hec_operand(get, 0);

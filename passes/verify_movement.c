@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "lang/base/arena.h"
 #include "lang/base/vec.h"
 #include "passes/movement.h"
@@ -57,7 +58,7 @@ struct run {
 
 static void fault(struct run *r, MlirOperation op, const struct set_state *set, int64_t layer,
                   const char *text) {
-    const MlirStringRef name = hec_get_string(set->op, "sym_name");
+    const MlirStringRef name = hec_any_sym_name(set->op);
     hec_ir_error(op, "%s (experts of @%.*s, layer %" PRId64 ")", text, (int)name.length, name.data,
                  layer);
     r->sound = false;
@@ -83,7 +84,7 @@ static int64_t number_of(const struct run *r, MlirValue v) {
 static struct set_state *set_of(struct run *r, MlirStringRef name) {
     for (int i = 0; i < r->sets.count; i++) {
         struct set_state *set = r->sets.item[i];
-        if (mlirStringRefEqual(hec_get_string(set->op, "sym_name"), name)) return set;
+        if (mlirStringRefEqual(hec_any_sym_name(set->op), name)) return set;
     }
     return NULL;
 }
@@ -91,14 +92,14 @@ static struct set_state *set_of(struct run *r, MlirStringRef name) {
 // The layer an operation is keyed with: its last operand where the set has layers.
 static int64_t layer_of(const struct run *r, const struct set_state *set, MlirOperation op) {
     const int operands = (int)mlirOperationGetNumOperands(op);
-    const bool keyed = hec_get_int(set->op, "layers") > 0 && operands > 0;
+    const bool keyed = hec_any_layers(set->op) > 0 && operands > 0;
     return keyed ? number_of(r, hec_operand(op, operands - 1)) : 0;
 }
 
 // ---- movement
 
 static int64_t ahead_of(MlirOperation op) {
-    return hec_has_attr(op, "ahead") ? hec_get_int(op, "ahead") : 0;
+    return hec_any_has_ahead(op) ? hec_any_ahead(op) : 0;
 }
 
 static void take_slots(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
@@ -132,7 +133,7 @@ static void run_materialize(struct run *r, MlirOperation op, struct set_state *s
         state->prefetched = false;
     } else if (!state->planned) {
         fault(r, op, set, layer, "starts what was not planned");
-    } else if (hec_get_bool(op, "rematerialize") != r->backward) {
+    } else if (hec_any_rematerialize(op) != r->backward) {
         fault(r, op, set, layer,
               r->backward ? "is not marked `rematerialize`" : "is marked `rematerialize`");
     } else {
@@ -144,7 +145,7 @@ static void run_release(struct run *r, MlirOperation op, struct set_state *set, 
     layer -= ahead_of(op);
     if (layer < 0 || layer >= set->layers) return;
     struct layer_state *state = &set->layer[layer];
-    if (mlirStringRefEqual(hec_get_string(op, "what"), HEC_STR("parameters"))) {
+    if (mlirStringRefEqual(hec_any_what(op), HEC_STR("parameters"))) {
         if (state->parameters != HERE) {
             fault(r, op, set, layer, "releases parameters that are not here");
             return;
@@ -165,7 +166,7 @@ static bool run_movement(struct run *r, MlirOperation op) {
         id != HEC_OP_calibrate && id != HEC_OP_await && id != HEC_OP_reduce &&
         id != HEC_OP_release && id != HEC_OP_exchange)
         return false;
-    struct set_state *set = set_of(r, hec_get_string(op, "set"));
+    struct set_state *set = set_of(r, hec_any_set(op));
     if (!set) return true;
     const int64_t layer = layer_of(r, set, op);
     if (layer < 0 || layer >= set->layers) {
@@ -203,9 +204,9 @@ static bool run_movement(struct run *r, MlirOperation op) {
 
 // The set whose experts have the parameter that `op` names, and the layer; NULL: none has.
 static struct set_state *set_of_param(struct run *r, MlirOperation op, int64_t *layer) {
-    const MlirOperation param = hec_find_symbol(r->module, hec_get_string(op, "param"));
-    if (!param.ptr || !hec_has_attr(param, "set")) return NULL;
-    struct set_state *set = set_of(r, hec_get_string(param, "set"));
+    const MlirOperation param = hec_find_symbol(r->module, hec_any_param(op));
+    if (!param.ptr || !hec_param_has_set(param)) return NULL;
+    struct set_state *set = set_of(r, hec_param_set(param));
     if (!set) return NULL;
     *layer = layer_of(r, set, op);
     if (*layer >= 0 && *layer < set->layers) return set;
@@ -305,7 +306,7 @@ static void find_sets(struct run *r) {
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_set)) continue;
         struct set_state *set = HEC_NEW(&r->arena, struct set_state);
-        const int64_t layers = hec_get_int(ops.op[k], "layers");
+        const int64_t layers = hec_any_layers(ops.op[k]);
         if (layers > LAYERS_MAX) {
             hec_ir_error(ops.op[k], "has more than %d layers", LAYERS_MAX);
             r->sound = false;
@@ -313,10 +314,8 @@ static void find_sets(struct run *r) {
         }
         set->op = ops.op[k];
         set->layers = layers > 0 ? layers : 1;
-        set->slot_layers =
-            hec_has_attr(set->op, "slot_layers") ? hec_get_int(set->op, "slot_layers") : 0;
-        set->grad_layers =
-            hec_has_attr(set->op, "grad_layers") ? hec_get_int(set->op, "grad_layers") : 1;
+        set->slot_layers = hec_any_has_slot_layers(set->op) ? hec_any_slot_layers(set->op) : 0;
+        set->grad_layers = hec_any_has_grad_layers(set->op) ? hec_any_grad_layers(set->op) : 1;
         set->layer = hec_arena_alloc(&r->arena, (size_t)set->layers, sizeof *set->layer);
         HEC_PUSH(&r->arena, &r->sets, set);
     }

@@ -6,6 +6,7 @@
 
 #include "codegen/driver/crash.h"
 #include "codegen/driver/stages.h"
+#include "ir/accessors.h"
 #include "passes/homes/prove.h"
 
 static bool is_printed(const struct hec_compilation *c, const struct hec_step *step) {
@@ -43,10 +44,10 @@ static bool check_printed(struct hec_compilation *c) {
 
 // The module says which passes went over it: the emitted program's first lines tell.
 static void note_pass(struct hec_compilation *c, const struct hec_step *step) {
-    const MlirStringRef before = hec_get_string(c->module, "hecate.passes");
+    const MlirStringRef before = hec_module_passes(c->module);
     const char *text = hec_arena_format(c->arena, "%.*s%s%s", (int)before.length, before.data,
                                         before.length ? "," : "", step->text);
-    hec_set_attr(c->module, hec_attr_string(c->context, "hecate.passes", text));
+    hec_module_put_passes(c->module, text);
 }
 
 static void save_module(struct hec_compilation *c, const char *stage, int number) {

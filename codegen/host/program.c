@@ -10,6 +10,7 @@
 #include "codegen/host/model.h"
 #include "codegen/host/symbols.h"
 #include "codegen/host/tables.h"
+#include "ir/accessors.h"
 
 // The element type of the model's reals.
 static bool find_real(struct hec_emitter *e) {
@@ -48,7 +49,7 @@ static bool check_module(struct hec_emitter *e) {
     static const char *const of_set[] = {"offset", "chunk_elements", NULL};
     static const char *const of_ranks[] = {"hecate.world", "hecate.bucket", NULL};
     bool sound = has_ints(e, e->module, of_module);
-    if (sound && hec_has_attr(e->module, "hecate.world")) sound = has_ints(e, e->module, of_ranks);
+    if (sound && hec_module_has_world(e->module)) sound = has_ints(e, e->module, of_ranks);
     const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     for (int i = 0; sound && i < all.count; i++) {
         const MlirOperation op = all.op[i];
@@ -64,9 +65,9 @@ static bool check_module(struct hec_emitter *e) {
     }
     free(all.op);
     if (!sound) return false;
-    e->batch = hec_get_int(e->module, "hecate.batch");
-    e->positions = hec_get_int(e->module, "hecate.positions");
-    e->world = hec_has_attr(e->module, "hecate.world") ? hec_get_int(e->module, "hecate.world") : 1;
+    e->batch = hec_module_batch(e->module);
+    e->positions = hec_module_positions(e->module);
+    e->world = hec_module_has_world(e->module) ? hec_module_world(e->module) : 1;
     if (e->batch < 1 || e->positions < 1) {
         hec_emit_fault(e, e->module, "has no tokens");
         return false;
@@ -110,10 +111,10 @@ static const char *mebibytes(struct hec_emitter *e, double bytes) {
 }
 
 static void write_head(struct hec_emitter *e, struct hec_writer *out) {
-    const MlirStringRef source = hec_get_string(e->module, "hecate.source");
-    const MlirStringRef passes = hec_get_string(e->module, "hecate.passes");
+    const MlirStringRef source = hec_module_source(e->module);
+    const MlirStringRef passes = hec_module_passes(e->module);
     const double size = strcmp(e->real, "float") == 0 ? 4 : 8;
-    const double params = size * (double)hec_get_int(e->module, "hecate.param_elements");
+    const double params = size * (double)hec_module_param_elements(e->module);
     hec_comment(out, "Written by hecatec %s from %.*s.", e->options->version, (int)source.length,
                 source.data);
     hec_comment(out, "Do not edit: change the model and compile again.");
@@ -122,8 +123,7 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
     hec_comment(out, "  target   %s, %s%s", e->printer->target, precision,
                 e->world > 1 ? HEC_TEXT(e, ", %" PRId64 " ranks", e->world) : "");
     hec_comment(out, "  memory   %s of parameters, as much for gradients, %s for everything else",
-                mebibytes(e, params),
-                mebibytes(e, (double)hec_get_int(e->module, "hecate.arena_bytes")));
+                mebibytes(e, params), mebibytes(e, (double)hec_module_arena_bytes(e->module)));
     // Pass names, as many on a line as fit.
     const char *line = "  passes  ";
     for (size_t i = 0; i < passes.length;) {

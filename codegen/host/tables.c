@@ -9,6 +9,7 @@
 #include "codegen/host/literal.h"
 #include "codegen/host/movement.h"
 #include "codegen/host/symbols.h"
+#include "ir/accessors.h"
 
 static const char *quote_attr(struct hec_emitter *e, MlirOperation op, const char *key) {
     return hec_quote(e, hec_get_string(op, key));
@@ -281,11 +282,11 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
     hec_line(out, ".version = %s,", hec_quote(e, HEC_STR(e->options->version)));
     hec_line(out, ".instructions = HRT_INSTRUCTIONS,");
     hec_line(out, ".precision = %s,", strcmp(e->real, "float") == 0 ? "HRT_FP32" : "HRT_FP64");
-    hec_line(out, ".vocabulary = %" PRId64 ",", hec_get_int(m, "hecate.vocabulary"));
+    hec_line(out, ".vocabulary = %" PRId64 ",", hec_module_vocabulary(m));
     hec_line(out, ".positions = %" PRId64 ",", e->positions);
     hec_line(out, ".batch = %" PRId64 ",", e->batch);
-    hec_line(out, ".param_elements = %" PRId64 ",", hec_get_int(m, "hecate.param_elements"));
-    hec_line(out, ".arena_bytes = %" PRId64 ",", hec_get_int(m, "hecate.arena_bytes"));
+    hec_line(out, ".param_elements = %" PRId64 ",", hec_module_param_elements(m));
+    hec_line(out, ".arena_bytes = %" PRId64 ",", hec_module_arena_bytes(m));
     hec_line(out, ".flops_per_token = %s,", hec_number(e, flops_per_token(e)));
     const struct {
         const char *one, *many;
@@ -300,10 +301,10 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
                  tables[i].many);
     }
     if (e->world > 1) {
-        const bool shard = mlirStringRefEqual(hec_get_string(m, "hecate.dense"), HEC_STR("shard"));
+        const bool shard = mlirStringRefEqual(hec_module_dense(m), HEC_STR("shard"));
         if (buckets)
             hec_line(out, ".buckets = %d, .bucket = buckets, .bucket_bytes = %" PRId64 ",", buckets,
-                     hec_get_int(m, "hecate.bucket"));
+                     hec_module_bucket(m));
         hec_line(out, ".dense_offset = offsetof(struct %s, dense), .dense_shard = %s,", e->name,
                  shard ? "true" : "false");
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,

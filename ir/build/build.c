@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "ir/build/body.h"
 #include "ir/build/sums.h"
 #include "ir/build/symbols.h"
@@ -101,25 +102,23 @@ static void set_attributes(struct hec_build *build) {
     }
     const struct hec_source *source = program->model->at.file;
     hec_set_attr(build->module, hec_attr_string(c, "sym_name", program->name));
-    hec_set_attr(build->module, hec_attr_string(c, "hecate.stage", "graph"));
-    hec_set_attr(build->module, hec_attr_string(c, "hecate.source", source ? source->path : ""));
-    hec_set_attr(build->module, hec_attr(c, "hecate.settings",
-                                         mlirDictionaryAttrGet(c, program->settings, setting)));
-    hec_set_attr(build->module, hec_attr_int(c, "hecate.batch", build->batch));
-    hec_set_attr(build->module, hec_attr_int(c, "hecate.vocabulary", program->vocabulary));
-    hec_set_attr(build->module, hec_attr_int(c, "hecate.positions", program->positions));
+    hec_module_put_stage(build->module, "graph");
+    hec_module_put_source(build->module, source ? source->path : "");
+    hec_module_put_settings(build->module, mlirDictionaryAttrGet(c, program->settings, setting));
+    hec_module_put_batch(build->module, build->batch);
+    hec_module_put_vocabulary(build->module, program->vocabulary);
+    hec_module_put_positions(build->module, program->positions);
     if (build->world > 1) {
         const char *experts = hec_program_setting(program, "parallel.experts");
-        hec_set_attr(build->module, hec_attr_int(c, "hecate.world", build->world));
-        hec_set_attr(build->module, hec_attr_string(c, "hecate.experts", experts));
+        hec_module_put_world(build->module, build->world);
+        hec_module_put_experts(build->module, experts);
         const char *bucket = hec_program_setting(program, "parallel.bucket");
-        hec_set_attr(build->module, hec_attr_int(c, "hecate.bucket", strtoll(bucket, NULL, 10)));
+        hec_module_put_bucket(build->module, strtoll(bucket, NULL, 10));
         const char *dense = hec_program_setting(program, "parallel.dense");
-        hec_set_attr(build->module, hec_attr_string(c, "hecate.dense", dense));
+        hec_module_put_dense(build->module, dense);
         const char *rows = hec_program_setting(program, "parallel.rows_max");
         if (strcmp(rows, "auto") != 0)
-            hec_set_attr(build->module,
-                         hec_attr_int(c, "hecate.rows_max", strtoll(rows, NULL, 10)));
+            hec_module_put_rows_max(build->module, strtoll(rows, NULL, 10));
     }
     free(setting);
 }

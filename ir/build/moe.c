@@ -1,6 +1,7 @@
 // One layer of a mixture of experts: router, losses that balance it, experts, shared expert.
 #include "ir/build/moe.h"
 
+#include "ir/accessors.h"
 #include "ir/build/body.h"
 #include "ir/build/function.h"
 #include "ir/build/sums.h"
@@ -53,7 +54,7 @@ static void keep_loads(struct hec_scope *scope, const struct hec_moe *moe, MlirV
     const struct hec_build *build = scope->build;
     const MlirOperation slot = {(void *)hec_map_get(&build->loads, moe)};
     const MlirNamedAttribute name =
-        hec_attr_symbol(build->context, "slot", hec_get_string(slot, "sym_name"));
+        hec_attr_symbol(build->context, "slot", hec_slot_sym_name(slot));
     const MlirValue in[] = {loads, scope->layer};
     hec_build_op(&scope->b, HEC_OP_stash, moe->layers > 0 ? 2 : 1, in, 0, NULL, 1, &name);
 }
@@ -70,7 +71,7 @@ static MlirValue build_fractions(struct hec_scope *scope, const struct hec_moe *
     const struct hec_build *build = scope->build;
     const MlirContext c = build->context;
     const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
-    MlirNamedAttribute attribute[3] = {hec_attr_symbol(c, "set", hec_get_string(set, "sym_name"))};
+    MlirNamedAttribute attribute[3] = {hec_attr_symbol(c, "set", hec_set_sym_name(set))};
     int attributes = 1;
     if (moe->aux_per == HEC_AUX_SEQUENCE) {
         attribute[attributes++] = hec_attr_int(c, "group", 1);
@@ -128,7 +129,7 @@ static MlirStringRef build_expert(struct hec_scope *scope, const struct hec_moe 
         const MlirValue result = hec_build_value_of(&inside, unit->result);
         hec_build_return(&inside.b, inside.func, 1, &result);
     }
-    return hec_get_string(inside.func, "sym_name");
+    return hec_any_sym_name(inside.func);
 }
 
 static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x,
@@ -138,7 +139,7 @@ static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *mo
     const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
     const MlirContext c = build->context;
     MlirNamedAttribute attribute[5] = {
-        hec_attr_symbol(c, "set", hec_get_string(set, "sym_name")),
+        hec_attr_symbol(c, "set", hec_set_sym_name(set)),
         hec_attr_symbol(c, "expert", expert),
         hec_attr_float(c, "capacity", moe->capacity),
         hec_attr_string(c, "drop", moe->drop == HEC_DROP_POSITION ? "position" : "lowest"),

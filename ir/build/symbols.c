@@ -1,6 +1,8 @@
 // Symbols of the module: sets, parameters, slots that the runtime reads.
 #include "ir/build/symbols.h"
 
+#include "ir/accessors.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +58,7 @@ static void build_param(struct hec_build *build, const struct hec_param *param) 
     if (param->expert_of) {
         const MlirOperation set = {(void *)hec_map_get(&build->symbol, param->expert_of)};
         assert(!mlirOperationIsNull(set));
-        attribute[count++] = hec_attr_symbol(c, "set", hec_get_string(set, "sym_name"));
+        attribute[count++] = hec_attr_symbol(c, "set", hec_set_sym_name(set));
     }
     struct hec_builder b = top_builder(build, param->at, param->name);
     const MlirOperation op = hec_build_op(&b, HEC_OP_param, 0, NULL, 0, NULL, count, attribute);
@@ -82,11 +84,10 @@ static void build_set(struct hec_build *build, const struct hec_moe *moe) {
 // Parameters are built after the sets that theirs belong to; a set's selection bias is named then.
 static void link_select_bias(struct hec_build *build, const struct hec_moe *moe) {
     if (!moe->select_bias || moe->bias_rate == 0) return;
-    const MlirContext c = build->context;
     const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
     const MlirOperation bias = {(void *)hec_map_get(&build->symbol, moe->select_bias)};
-    hec_set_attr(set, hec_attr_float(c, "bias_rate", moe->bias_rate));
-    hec_set_attr(set, hec_attr_symbol(c, "select_bias", hec_get_string(bias, "sym_name")));
+    hec_set_put_bias_rate(set, moe->bias_rate);
+    hec_set_put_select_bias(set, hec_any_sym_name(bias));
 }
 
 // A slot that the runtime reads. It holds "loads", of `set`, or "logits", for which `set` is null.
@@ -101,14 +102,14 @@ static MlirOperation build_slot(struct hec_build *build, const char *symbol, Mli
     };
     struct hec_builder b = top_builder(build, at, NULL);
     const MlirOperation slot = hec_build_op(&b, HEC_OP_slot, 0, NULL, 0, NULL, 5, attribute);
-    if (set.ptr) hec_set_attr(slot, hec_attr_symbol(c, "set", hec_get_string(set, "sym_name")));
+    if (set.ptr) hec_slot_put_set(slot, hec_set_sym_name(set));
     return slot;
 }
 
 // Counts of tokens per expert, in every layer: the runtime reads them.
 static void build_loads(struct hec_build *build, const struct hec_moe *moe) {
     const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
-    const MlirStringRef name = hec_get_string(set, "sym_name");
+    const MlirStringRef name = hec_set_sym_name(set);
     char symbol[TEXT_MAX];
     snprintf(symbol, sizeof symbol, "%.*s.loads", (int)name.length, name.data);
     struct hec_tensor loads = {.element = build->i32};

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "ir/accessors.h"
 #include "ir/build/body.h"
 #include "ir/build/function.h"
 #include "ir/build/moe.h"
@@ -25,7 +26,7 @@ static void function_name(const struct hec_unit *unit, char *name, size_t room) 
 
 static void name_mixture(struct hec_build *build, const struct hec_moe *moe, MlirOperation func) {
     const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
-    hec_set_attr(set, hec_attr_symbol(build->context, "mixture", hec_get_string(func, "sym_name")));
+    hec_set_put_mixture(set, hec_any_sym_name(func));
 }
 
 struct hec_called hec_build_call(struct hec_scope *scope, const struct hec_unit *unit, int operands,
@@ -51,7 +52,7 @@ struct hec_called hec_build_call(struct hec_scope *scope, const struct hec_unit 
     MlirType type[1 + HEC_SUMS];
     for (int i = 0; i < results; i++) type[i] = mlirValueGetType(returned[i]);
     const MlirNamedAttribute callee =
-        hec_attr_symbol(build->context, "callee", hec_get_string(inside.func, "sym_name"));
+        hec_attr_symbol(build->context, "callee", hec_any_sym_name(inside.func));
     const MlirOperation call =
         hec_build_op(&scope->b, HEC_OP_CALL, operands, in, results, type, 1, &callee);
     struct hec_called called = {.value = hec_result(call, 0)};

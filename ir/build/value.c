@@ -1,6 +1,8 @@
 // Values of the scope: of nodes, parameters, operations and products.
 #include "ir/build/value.h"
 
+#include "ir/accessors.h"
+
 #include <assert.h>
 
 static bool starts_with(MlirValue v, const char *dim) {
@@ -37,9 +39,9 @@ MlirValue hec_build_get(struct hec_scope *scope, const struct hec_param *param) 
     assert(!mlirOperationIsNull(symbol));
     assert(param->layers == 0 || !mlirValueIsNull(scope->layer));
     const MlirNamedAttribute name =
-        hec_attr_symbol(scope->build->context, "param", hec_get_string(symbol, "sym_name"));
+        hec_attr_symbol(scope->build->context, "param", hec_any_sym_name(symbol));
     return hec_build_value(&scope->b, HEC_OP_get, param->layers > 0, &scope->layer,
-                           hec_get_type(symbol, "type"), 1, &name);
+                           hec_any_type(symbol), 1, &name);
 }
 
 // ---- products

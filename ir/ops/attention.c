@@ -1,4 +1,5 @@
 // Rotary embedding and attention. Sequences are [batch, T, heads, width].
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 #include <math.h>
@@ -75,16 +76,16 @@ static bool check_heads(MlirOperation op, int at, struct hec_tensor *out, struct
 
 static bool check_window(MlirOperation op) {
     if (!hec_expect_int(op, "window", 0)) return false;
-    if (hec_get_int(op, "window") > 0 && !hec_get_bool(op, "causal")) {
+    if (hec_any_window(op) > 0 && !hec_any_causal(op)) {
         hec_ir_error(op, "a window needs causal attention");
         return false;
     }
-    if (!isfinite(hec_get_float(op, "scale"))) {
+    if (!isfinite(hec_any_scale(op))) {
         hec_ir_error(op, "scale is not finite");
         return false;
     }
     const struct hec_tensor q = hec_in(op, 0);
-    if (!hec_get_bool(op, "rounds") || mlirTypeIsAF32(q.element)) return true;
+    if (!hec_any_rounds(op) || mlirTypeIsAF32(q.element)) return true;
     hec_ir_error(op, "rounds is for operands of f32");
     return false;
 }
@@ -113,7 +114,7 @@ static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
     static const char *const keys[] = {"causal", "window", "scale", NULL};
     MlirNamedAttribute attribute[4];
     int attributes = hec_rule_attributes(op, keys, attribute);
-    if (hec_get_bool(op, "rounds"))
+    if (hec_any_rounds(op))
         attribute[attributes++] = hec_attr_bool(g->builder->context, "rounds", true);
     MlirValue in[6] = {g->of_result(g, op, 0, true)};
     for (int i = 0; i < 3; i++) in[1 + i] = g->primal(g, hec_operand(op, i));
@@ -127,9 +128,9 @@ static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
 // causal, at most `window`.
 static double flops_sdpa(MlirOperation op, int at) {
     const struct hec_tensor q = hec_in(op, at), v = hec_in(op, at + 2);
-    const double positions = (double)q.size[1], window = (double)hec_get_int(op, "window");
+    const double positions = (double)q.size[1], window = (double)hec_any_window(op);
     double pairs = positions * positions;
-    if (hec_get_bool(op, "causal")) pairs /= 2;
+    if (hec_any_causal(op)) pairs /= 2;
     if (window > 0 && window * positions < pairs) pairs = window * positions;
     const double heads = (double)(q.size[0] * q.size[2]);
     return 2 * heads * pairs * (double)(q.size[3] + v.size[3]);

@@ -3,6 +3,7 @@
 // a grouped product is the same thing.
 #include "ir/ops/contract.h"
 
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 static bool is_dim(const struct hec_tensor *t, int index, const char *name) {
@@ -93,7 +94,7 @@ static bool check_dims(MlirOperation op, const struct hec_tensor t[3]) {
 // a parameter is read as the copy that has been rounded already; TN multiplies no parameter.
 static bool check_elements(MlirOperation op, const struct hec_tensor t[3],
                            enum hec_contract_form form) {
-    const bool rounds = hec_get_bool(op, "rounds");
+    const bool rounds = hec_any_rounds(op);
     const MlirType real = t[0].element;
     const MlirType b =
         rounds && form != HEC_CONTRACT_TN ? mlirBF16TypeGet(mlirOperationGetContext(op)) : real;
@@ -179,7 +180,7 @@ static void add_product(struct hec_gradient *g, MlirOperation op, MlirValue v, M
     MlirValue in[3] = {swap ? q : p, swap ? p : q};
     if (grouped) in[2] = g->primal(g, hec_operand(op, 2));
     const enum hec_op id = grouped ? HEC_OP_grouped_contract : HEC_OP_contract;
-    const bool rounds = hec_get_bool(op, "rounds"); // Then all three products do.
+    const bool rounds = hec_any_rounds(op); // Then all three products do.
     const MlirNamedAttribute attribute = hec_attr_bool(g->builder->context, "rounds", true);
     g->add(g, v,
            hec_build_value(g->builder, id, grouped ? 3 : 2, in, type, rounds ? 1 : 0, &attribute));

@@ -1,4 +1,5 @@
 // Epilogues: a moe.fused with `epilogue` is computed for each finished block of the product before it.
+#include "ir/accessors.h"
 #include "ir/ops/contract.h"
 #include "ir/ops/fused.h"
 #include "ir/ops/rule.h"
@@ -43,7 +44,7 @@ bool hec_fits_epilogue(MlirOperation product, MlirOperation op) {
 }
 
 MlirOperation hec_epilogue_product(MlirOperation op) {
-    if (!hec_op_is(op, HEC_OP_fused) || !hec_get_bool(op, "epilogue")) return (MlirOperation){0};
+    if (!hec_op_is(op, HEC_OP_fused) || !hec_any_epilogue(op)) return (MlirOperation){0};
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
         const MlirOperation made = hec_defining(hec_operand(op, i));
         if (is_product(made) && mlirOperationEqual(mlirOperationGetNextInBlock(made), op))
@@ -60,7 +61,7 @@ MlirOperation hec_epilogue_of(MlirOperation product) {
 }
 
 bool hec_verify_epilogue(MlirOperation op) {
-    if (!hec_get_bool(op, "epilogue")) return true;
+    if (!hec_any_epilogue(op)) return true;
     const MlirOperation product = hec_epilogue_product(op);
     if (mlirOperationIsNull(product)) {
         hec_ir_error(op, "an epilogue must stand right behind a product whose result it reads");

@@ -1,5 +1,6 @@
 // Experts as one operation, and what group-experts makes of it: rows of tokens ordered by expert,
 // and the way there and back. Movement is its own gradient in the other direction.
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 // ids and weights [tokens.., picks]; x [tokens.., width..].
@@ -33,10 +34,10 @@ static bool infer_experts(MlirOperation op, MlirType *result) {
 }
 
 bool hec_check_capacity(MlirOperation op) {
-    const MlirStringRef drop = hec_get_string(op, "drop");
+    const MlirStringRef drop = hec_any_drop(op);
     if (!hec_check_group(op)) return false;
-    if (!(hec_get_float(op, "capacity") > 0)) {
-        hec_ir_error(op, "capacity is %g", hec_get_float(op, "capacity"));
+    if (!(hec_any_capacity(op) > 0)) {
+        hec_ir_error(op, "capacity is %g", hec_any_capacity(op));
         return false;
     }
     if (mlirStringRefEqual(drop, HEC_STR("lowest")) ||
@@ -49,7 +50,7 @@ bool hec_check_capacity(MlirOperation op) {
 
 static bool verify_experts(MlirOperation op) {
     const MlirOperation module = hec_module_of(op);
-    const MlirStringRef set = hec_get_string(op, "set"), expert = hec_get_string(op, "expert");
+    const MlirStringRef set = hec_any_set(op), expert = hec_any_expert(op);
     const MlirOperation of_set = hec_find_symbol(module, set);
     if (!hec_op_is(of_set, HEC_OP_set)) {
         hec_ir_error(op, "there is no moe.set @%.*s", (int)set.length, set.data);
@@ -60,12 +61,12 @@ static bool verify_experts(MlirOperation op) {
         return false;
     }
     const struct hec_tensor weights = hec_in(op, 1);
-    if (weights.size[weights.rank - 1] != hec_get_int(of_set, "topk")) {
+    if (weights.size[weights.rank - 1] != hec_any_topk(of_set)) {
         hec_ir_error(op, "%" PRId64 " picks, but the set's topk is %" PRId64,
-                     weights.size[weights.rank - 1], hec_get_int(of_set, "topk"));
+                     weights.size[weights.rank - 1], hec_any_topk(of_set));
         return false;
     }
-    return !hec_has_attr(op, "capacity") || hec_check_capacity(op);
+    return !hec_any_has_capacity(op) || hec_check_capacity(op);
 }
 
 static void gradient_experts(struct hec_gradient *g, MlirOperation op) {
@@ -84,7 +85,7 @@ static bool infer_route(MlirOperation op, MlirType *result) {
     }
     const int64_t rows = hec_type_elements(mlirValueGetType(hec_operand(op, 0)));
     const struct hec_tensor first =
-        hec_vector(hec_i32(op), HEC_STR("first"), hec_get_int(op, "experts") + 1);
+        hec_vector(hec_i32(op), HEC_STR("first"), hec_any_experts(op) + 1);
     const struct hec_tensor pair = hec_vector(hec_i32(op), HEC_STR("rows"), rows);
     result[0] = hec_tensor_type(&first);
     result[1] = hec_tensor_type(&pair);

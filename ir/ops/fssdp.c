@@ -1,13 +1,14 @@
 // Movement: of experts, keyed by set and layer, asynchronous, without values of their own; and of
 // rows to the ranks that hold their experts, wave by wave.
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 static MlirOperation set_of(MlirOperation op) {
-    return hec_find_symbol(hec_module_of(op), hec_get_string(op, "set"));
+    return hec_find_symbol(hec_module_of(op), hec_any_set(op));
 }
 
 static bool verify(MlirOperation op) {
-    const MlirStringRef name = hec_get_string(op, "set");
+    const MlirStringRef name = hec_any_set(op);
     if (hec_op_is(set_of(op), HEC_OP_set)) return true;
     hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
     return false;
@@ -17,7 +18,7 @@ static bool verify(MlirOperation op) {
 static bool check_keys(MlirOperation op, int first, bool waves) {
     if (!verify(op)) return false;
     const int keys = (int)mlirOperationGetNumOperands(op) - first;
-    const int wanted = waves + (hec_get_int(set_of(op), "layers") > 0);
+    const int wanted = waves + (hec_any_layers(set_of(op)) > 0);
     if (keys == wanted) return true;
     hec_ir_error(op, "the set has %s layers: %d indices expected, %d given",
                  wanted > waves ? "several" : "no", wanted, keys);
@@ -33,15 +34,15 @@ static bool verify_key(MlirOperation op) {
 // `ahead`, of a layer that the set may have.
 static bool verify_ahead(MlirOperation op) {
     if (!check_keys(op, 0, false)) return false;
-    if (!hec_has_attr(op, "ahead")) return true;
-    const int64_t ahead = hec_get_int(op, "ahead"), layers = hec_get_int(set_of(op), "layers");
+    if (!hec_any_has_ahead(op)) return true;
+    const int64_t ahead = hec_any_ahead(op), layers = hec_any_layers(set_of(op));
     if (ahead == 0 || (ahead > -layers && ahead < layers)) return true;
     hec_ir_error(op, "is %" PRId64 " layers ahead, of a set of %" PRId64, ahead, layers);
     return false;
 }
 
 static bool verify_release(MlirOperation op) {
-    const MlirStringRef what = hec_get_string(op, "what");
+    const MlirStringRef what = hec_any_what(op);
     if (!verify_ahead(op)) return false;
     if (mlirStringRefEqual(what, HEC_STR("parameters")) ||
         mlirStringRefEqual(what, HEC_STR("gradients")))
@@ -77,7 +78,7 @@ static bool check_member(MlirOperation op, MlirAttribute name) {
         return false;
     }
     const bool layered = mlirOperationGetNumOperands(op) > 0;
-    if ((hec_get_int(symbol, "layers") > 0) == layered) return true;
+    if ((hec_any_layers(symbol) > 0) == layered) return true;
     hec_ir_error(op, "@%.*s has %s", (int)text.length, text.data,
                  layered ? "no layers" : "layers: an index is expected");
     return false;
@@ -99,7 +100,7 @@ const struct hec_traits hec_traits_reduce_scatter = {.verify = verify_dense, .co
 // `first` has an entry for each expert, and one more.
 static bool check_first(MlirOperation op, MlirValue first) {
     const struct hec_tensor want =
-        hec_vector(hec_i32(op), HEC_STR("first"), hec_get_int(set_of(op), "experts") + 1);
+        hec_vector(hec_i32(op), HEC_STR("first"), hec_any_experts(set_of(op)) + 1);
     return hec_expect(op, "first", first, &want);
 }
 
@@ -123,7 +124,7 @@ static bool check_gate(MlirOperation op, const char *what, MlirValue gate, MlirV
 static bool check_picks(MlirOperation op, const char *what, MlirValue v) {
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
     const bool picks = t.rank >= 2 && mlirStringRefEqual(t.dim[t.rank - 1], HEC_STR("picks"));
-    if (picks && t.size[t.rank - 1] == hec_get_int(set_of(op), "topk")) return true;
+    if (picks && t.size[t.rank - 1] == hec_any_topk(set_of(op))) return true;
     hec_ir_error(op, "%s is %s, expected the tokens' dimensions and the set's picks", what,
                  hec_type_text(mlirValueGetType(v)).text);
     return false;

@@ -1,12 +1,13 @@
 // Norms over the last `over` dimensions of x. Their statistics, one per row, are results, because
 // the gradients need them.
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 // Splits x into rows and what is normalised; false when `over` does not fit.
 static bool split(MlirOperation op, int x_operand, struct hec_tensor *rows,
                   struct hec_tensor *width) {
     const struct hec_tensor x = hec_in(op, x_operand);
-    const int64_t over = hec_get_int(op, "over");
+    const int64_t over = hec_any_over(op);
     if (!hec_expect_real(op, "x", hec_operand(op, x_operand))) return false;
     if (over < 1 || over > x.rank) {
         hec_ir_error(op, "over is %" PRId64 ", but x has %d dimensions", over, x.rank);
@@ -21,7 +22,7 @@ static bool split(MlirOperation op, int x_operand, struct hec_tensor *rows,
 static bool infer_norm(MlirOperation op, MlirType *result, int statistics, int affine_most) {
     struct hec_tensor rows, width;
     if (!split(op, 0, &rows, &width)) return false;
-    if (!(hec_get_float(op, "eps") >= 0)) {
+    if (!(hec_any_eps(op) >= 0)) {
         hec_ir_error(op, "eps must not be negative");
         return false;
     }
@@ -95,8 +96,7 @@ static void gradient(struct hec_gradient *g, MlirOperation op, enum hec_op id, i
         type[i] = mlirValueGetType(hec_operand(op, i));
         if (g->wants(g, hec_operand(op, i))) results = i + 1;
     }
-    const MlirNamedAttribute over =
-        hec_attr_int(g->builder->context, "over", hec_get_int(op, "over"));
+    const MlirNamedAttribute over = hec_attr_int(g->builder->context, "over", hec_any_over(op));
     const MlirOperation grad = hec_build_op(g->builder, id, operands, in, results, type, 1, &over);
     for (int i = 0; i < results; i++) {
         hec_rule_add(g, hec_operand(op, i), hec_result(grad, i));

@@ -1,4 +1,5 @@
 // The router: scores of the experts, the choice of `topk` of them, gate weights, counts.
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 // The last dimension of `t` is the experts'; the others are the tokens'.
@@ -26,8 +27,8 @@ static bool check_rule(MlirOperation op, int64_t experts) {
         !hec_expect_int(op, "groups", 1) || !hec_expect_int(op, "topk_groups", 1)) {
         return false;
     }
-    const int64_t topk = hec_get_int(op, "topk"), groups = hec_get_int(op, "groups");
-    const int64_t topk_groups = hec_get_int(op, "topk_groups");
+    const int64_t topk = hec_any_topk(op), groups = hec_any_groups(op);
+    const int64_t topk_groups = hec_any_topk_groups(op);
     if (experts > HEC_IR_EXPERTS_MAX) {
         hec_ir_error(op, "%" PRId64 " experts are more than %d", experts, HEC_IR_EXPERTS_MAX);
         return false;
@@ -50,10 +51,10 @@ static bool check_rule(MlirOperation op, int64_t experts) {
 }
 
 static bool verify_noise(MlirOperation op) {
-    const double amount = hec_get_float(op, "amount");
+    const double amount = hec_any_amount(op);
     const struct hec_tensor y = hec_tensor_of(mlirValueGetType(hec_result(op, 0)));
-    if (!(amount > 0) || hec_get_int(op, "number") < 0) {
-        hec_ir_error(op, "amount is %g, number %" PRId64, amount, hec_get_int(op, "number"));
+    if (!(amount > 0) || hec_any_number(op) < 0) {
+        hec_ir_error(op, "amount is %g, number %" PRId64, amount, hec_any_number(op));
         return false;
     }
     return hec_expect_real(op, "the result", hec_result(op, 0)) &&
@@ -77,7 +78,7 @@ static bool infer_router(MlirOperation op, MlirType *result) {
     static const char *const group_scores[] = {"best", "two_best", NULL};
     const struct hec_tensor experts = hec_slice(&logits, logits.rank - 1, logits.rank);
     if (!check_rule(op, experts.size[0])) return false;
-    if (hec_has_attr(op, "group_score") && !check_word(op, "group_score", group_scores)) {
+    if (hec_any_has_group_score(op) && !check_word(op, "group_score", group_scores)) {
         return false;
     }
     if (mlirOperationGetNumOperands(op) > 1 &&
@@ -85,7 +86,7 @@ static bool infer_router(MlirOperation op, MlirType *result) {
         return false;
     }
     struct hec_tensor weights = tokens_of(&logits);
-    hec_tensor_append(&weights, HEC_STR("picks"), hec_get_int(op, "topk"));
+    hec_tensor_append(&weights, HEC_STR("picks"), hec_any_topk(op));
     const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
     const struct hec_tensor loads = hec_with_element(&experts, hec_i32(op));
     result[0] = mlirValueGetType(hec_operand(op, 0));
@@ -103,7 +104,7 @@ static bool infer_router_grad(MlirOperation op, MlirType *result) {
         return false;
     }
     struct hec_tensor weights = tokens_of(&scores);
-    hec_tensor_append(&weights, HEC_STR("picks"), hec_get_int(op, "topk"));
+    hec_tensor_append(&weights, HEC_STR("picks"), hec_any_topk(op));
     const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
     if (!hec_expect(op, "dweights", hec_operand(op, 0), &weights) ||
         !hec_expect(op, "weights", hec_operand(op, 2), &weights) ||
@@ -163,20 +164,20 @@ static struct hec_tensor of_sequences(const struct hec_tensor *scores) {
 }
 
 bool hec_check_group(MlirOperation op) {
-    if (!hec_has_attr(op, "group") || hec_get_int(op, "group") > 0) return true;
-    hec_ir_error(op, "group is %" PRId64, hec_get_int(op, "group"));
+    if (!hec_any_has_group(op) || hec_any_group(op) > 0) return true;
+    hec_ir_error(op, "group is %" PRId64, hec_any_group(op));
     return false;
 }
 
 static bool verify_fractions(MlirOperation op) {
-    const MlirStringRef name = hec_get_string(op, "set");
+    const MlirStringRef name = hec_any_set(op);
     const MlirOperation set = hec_find_symbol(hec_module_of(op), name);
     if (!hec_op_is(set, HEC_OP_set)) {
         hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
         return false;
     }
     const bool layered = mlirOperationGetNumOperands(op) > 1;
-    if (layered != (hec_get_int(set, "layers") > 0)) {
+    if (layered != (hec_set_layers(set) > 0)) {
         hec_ir_error(op, "the set has %s layers", layered ? "no" : "several");
         return false;
     }
@@ -186,14 +187,12 @@ static bool verify_fractions(MlirOperation op) {
         !hec_expect_real(op, "fractions", hec_result(op, 0)))
         return false;
     const struct hec_tensor lead = hec_slice(&ids, 0, 1), batch = hec_slice(&out, 0, 1);
-    if (ids.size[ids.rank - 1] != hec_get_int(set, "topk") ||
-        !mlirTypeEqual(ids.element, hec_i32(op))) {
+    if (ids.size[ids.rank - 1] != hec_set_topk(set) || !mlirTypeEqual(ids.element, hec_i32(op))) {
         hec_ir_error(op, "ids is %s, expected the set's picks",
                      hec_type_text(hec_tensor_type(&ids)).text);
         return false;
     }
-    if (out.rank != 2 || !hec_same_dims(&lead, &batch) ||
-        out.size[1] != hec_get_int(set, "experts")) {
+    if (out.rank != 2 || !hec_same_dims(&lead, &batch) || out.size[1] != hec_set_experts(set)) {
         hec_ir_error(op, "fractions is %s, expected one of each expert for each sequence",
                      hec_type_text(hec_tensor_type(&out)).text);
         return false;
@@ -282,8 +281,7 @@ static bool infer_aux_loss_grad(MlirOperation op, MlirType *result) {
 static void gradient_aux_loss(struct hec_gradient *g, MlirOperation op) {
     const MlirValue means = hec_operand(op, 0);
     if (!g->wants(g, means)) return;
-    const MlirNamedAttribute coef =
-        hec_attr_float(g->builder->context, "coef", hec_get_float(op, "coef"));
+    const MlirNamedAttribute coef = hec_attr_float(g->builder->context, "coef", hec_any_coef(op));
     const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1))};
     const MlirOperation grad =
         hec_build_inferred(g->builder, HEC_OP_aux_loss_grad, 2, in, 1, &coef);
@@ -319,8 +317,7 @@ static bool infer_z_loss_grad(MlirOperation op, MlirType *result) {
 static void gradient_z_loss(struct hec_gradient *g, MlirOperation op) {
     const MlirValue logits = hec_operand(op, 0);
     if (!g->wants(g, logits)) return;
-    const MlirNamedAttribute coef =
-        hec_attr_float(g->builder->context, "coef", hec_get_float(op, "coef"));
+    const MlirNamedAttribute coef = hec_attr_float(g->builder->context, "coef", hec_any_coef(op));
     const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, logits)};
     const MlirOperation grad = hec_build_inferred(g->builder, HEC_OP_z_loss_grad, 2, in, 1, &coef);
     hec_rule_add(g, logits, hec_result(grad, 0));

@@ -1,6 +1,8 @@
 // Shared parts of the operation families.
 #include "ir/ops/rule.h"
 
+#include "ir/accessors.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -104,8 +106,8 @@ bool hec_expect_int(MlirOperation op, const char *key, int64_t least) {
 
 bool hec_expect_ids(MlirOperation op, const char *what, int64_t size) {
     const MlirOperation module = hec_module_of(op);
-    if (!hec_has_attr(module, "hecate.vocabulary")) return true;
-    const int64_t vocabulary = hec_get_int(module, "hecate.vocabulary");
+    if (!hec_module_has_vocabulary(module)) return true;
+    const int64_t vocabulary = hec_module_vocabulary(module);
     if (size >= vocabulary) return true;
     hec_ir_error(op, "%s takes token ids up to %" PRId64 ", they go up to %" PRId64, what, size - 1,
                  vocabulary - 1);

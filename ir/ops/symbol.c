@@ -1,6 +1,7 @@
 // Symbols of the module (parameters, sets of experts, slots) and what reads and writes them, keyed by
 // symbol and layer.
 #define _GNU_SOURCE // memmem
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@ static bool check_top_level(MlirOperation op) {
 }
 
 static bool check_tensor(MlirOperation op, struct hec_tensor *t) {
-    const MlirType type = hec_get_type(op, "type");
+    const MlirType type = hec_any_type(op);
     if (!mlirTypeIsARankedTensor(type) || mlirShapedTypeGetRank(type) > HEC_IR_RANK_MAX ||
         !mlirShapedTypeHasStaticShape(type)) {
         hec_ir_error(op, "type is %s, expected a tensor of at most %d dimensions with sizes",
@@ -80,18 +81,16 @@ static bool check_numbers(MlirOperation op, const char *init, const char *const 
         hec_ir_error(op, "%s is no finite number", numbers[i]);
         return false;
     }
-    if (!scales ||
-        (hec_get_float(op, "factor") > 0 && hec_get_float(op, "low") < hec_get_float(op, "high")))
-        return true;
+    if (!scales || (hec_any_factor(op) > 0 && hec_any_low(op) < hec_any_high(op))) return true;
     hec_ir_error(op, "factor must be positive, low less than high");
     return false;
 }
 
 static bool check_init(MlirOperation op) {
-    const MlirStringRef init = hec_get_string(op, "init");
+    const MlirStringRef init = hec_any_init(op);
     for (size_t i = 0; i < sizeof initializers / sizeof *initializers; i++) {
         if (!mlirStringRefEqual(init, HEC_STR(initializers[i].init))) continue;
-        const bool scales = initializers[i].scales && hec_has_attr(op, "factor");
+        const bool scales = initializers[i].scales && hec_any_has_factor(op);
         return check_numbers(op, initializers[i].init, initializers[i].needs, scales);
     }
     hec_ir_error(op, "init is \"%.*s\", expected zeros, ones, normal or rope", (int)init.length,
@@ -104,20 +103,20 @@ static bool is_in(MlirStringRef text, const char *part) {
 }
 
 static bool check_set(MlirOperation op, const struct hec_tensor *t) {
-    const MlirStringRef name = hec_get_string(op, "set");
+    const MlirStringRef name = hec_any_set(op);
     const MlirOperation set = hec_find_symbol(hec_module_of(op), name);
     if (!hec_op_is(set, HEC_OP_set)) {
         hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
         return false;
     }
-    if (t->rank == 0 || t->size[0] != hec_get_int(set, "experts")) {
+    if (t->rank == 0 || t->size[0] != hec_set_experts(set)) {
         hec_ir_error(op, "type does not start with the %" PRId64 " experts of @%.*s",
-                     hec_get_int(set, "experts"), (int)name.length, name.data);
+                     hec_set_experts(set), (int)name.length, name.data);
         return false;
     }
-    if (hec_get_int(op, "layers") == hec_get_int(set, "layers")) return true;
-    hec_ir_error(op, "%" PRId64 " layers, but @%.*s has %" PRId64, hec_get_int(op, "layers"),
-                 (int)name.length, name.data, hec_get_int(set, "layers"));
+    if (hec_any_layers(op) == hec_set_layers(set)) return true;
+    hec_ir_error(op, "%" PRId64 " layers, but @%.*s has %" PRId64, hec_any_layers(op),
+                 (int)name.length, name.data, hec_set_layers(set));
     return false;
 }
 
@@ -126,24 +125,23 @@ static bool verify_param(MlirOperation op) {
     if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op) || !check_init(op)) {
         return false;
     }
-    if (!hec_type_is_real(hec_get_type(op, "type"))) {
+    if (!hec_type_is_real(hec_any_type(op))) {
         hec_ir_error(op, "type is %s, expected a tensor of f32 or f64",
-                     hec_type_text(hec_get_type(op, "type")).text);
+                     hec_type_text(hec_any_type(op)).text);
         return false;
     }
-    const MlirStringRef path = hec_get_string(op, "path");
-    if ((hec_get_int(op, "layers") > 0) != is_in(path, "{}") ||
-        hec_has_attr(op, "set") != is_in(path, "{e}")) {
+    const MlirStringRef path = hec_any_path(op);
+    if ((hec_any_layers(op) > 0) != is_in(path, "{}") ||
+        hec_any_has_set(op) != is_in(path, "{e}")) {
         hec_ir_error(op, "path is \"%.*s\"; {} stands for the layer, {e} for the expert",
                      (int)path.length, path.data);
         return false;
     }
-    if (hec_get_int(op, "layers") > 0 &&
-        (!hec_has_attr(op, "index_first") || !hec_has_attr(op, "index_stride"))) {
+    if (hec_any_layers(op) > 0 && (!hec_any_has_index_first(op) || !hec_any_has_index_stride(op))) {
         hec_ir_error(op, "a parameter with layers needs index_first and index_stride");
         return false;
     }
-    return !hec_has_attr(op, "set") || check_set(op, &t);
+    return !hec_any_has_set(op) || check_set(op, &t);
 }
 
 static bool verify_set(MlirOperation op) {
@@ -151,9 +149,9 @@ static bool verify_set(MlirOperation op) {
         !check_count(op, "topk", 1, HEC_IR_EXPERTS_MAX) || !check_layers(op)) {
         return false;
     }
-    if (hec_get_int(op, "topk") <= hec_get_int(op, "experts")) return true;
-    hec_ir_error(op, "topk is %" PRId64 " of %" PRId64 " experts", hec_get_int(op, "topk"),
-                 hec_get_int(op, "experts"));
+    if (hec_any_topk(op) <= hec_any_experts(op)) return true;
+    hec_ir_error(op, "topk is %" PRId64 " of %" PRId64 " experts", hec_any_topk(op),
+                 hec_any_experts(op));
     return false;
 }
 
@@ -163,16 +161,16 @@ static bool is_text(MlirStringRef text, const char *what) {
 
 // What the runtime reads: the loads of a set in each layer, or the logits.
 static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
-    const MlirStringRef holds = hec_get_string(op, "holds");
-    const bool real = hec_type_is_real(hec_get_type(op, "type"));
-    if (!hec_get_bool(op, "observed")) {
+    const MlirStringRef holds = hec_any_holds(op);
+    const bool real = hec_type_is_real(hec_any_type(op));
+    if (!hec_any_observed(op)) {
         hec_ir_error(op, "holds what the runtime reads, but is not observed");
         return false;
     }
     if (is_text(holds, "logits")) {
-        if (real && t->rank == 3 && !hec_get_int(op, "layers")) return true;
+        if (real && t->rank == 3 && !hec_any_layers(op)) return true;
         hec_ir_error(op, "type is %s, expected logits of all tokens, without layers",
-                     hec_type_text(hec_get_type(op, "type")).text);
+                     hec_type_text(hec_any_type(op)).text);
         return false;
     }
     if (!is_text(holds, "loads")) {
@@ -182,18 +180,18 @@ static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
     }
     if (!real && t->rank == 1) return check_set(op, t);
     hec_ir_error(op, "type is %s, expected a count for each expert",
-                 hec_type_text(hec_get_type(op, "type")).text);
+                 hec_type_text(hec_any_type(op)).text);
     return false;
 }
 
 // Whether another slot holds the same: the runtime would read one of them.
 static bool check_alone(MlirOperation op) {
-    const MlirStringRef holds = hec_get_string(op, "holds"), set = hec_get_string(op, "set");
+    const MlirStringRef holds = hec_any_holds(op), set = hec_any_set(op);
     for (MlirOperation other = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(other);
          other = mlirOperationGetNextInBlock(other)) {
-        if (!hec_op_is(other, HEC_OP_slot) || !hec_has_attr(other, "holds") ||
-            !mlirStringRefEqual(hec_get_string(other, "holds"), holds) ||
-            !mlirStringRefEqual(hec_get_string(other, "set"), set))
+        if (!hec_op_is(other, HEC_OP_slot) || !hec_any_has_holds(other) ||
+            !mlirStringRefEqual(hec_any_holds(other), holds) ||
+            !mlirStringRefEqual(hec_any_set(other), set))
             continue;
         hec_ir_error(other, "another slot holds the same %.*s", (int)holds.length, holds.data);
         return false;
@@ -204,7 +202,7 @@ static bool check_alone(MlirOperation op) {
 static bool verify_slot(MlirOperation op) {
     struct hec_tensor t;
     if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op)) return false;
-    return !hec_has_attr(op, "holds") || (check_holds(op, &t) && check_alone(op));
+    return !hec_any_has_holds(op) || (check_holds(op, &t) && check_alone(op));
 }
 
 // `found` is the type that `op` reads from or writes to the symbol named by `key`; `layered` says
@@ -218,13 +216,13 @@ static bool check_access(MlirOperation op, const char *key, enum hec_op kind, Ml
                      name.data);
         return false;
     }
-    const MlirType type = hec_get_type(symbol, "type");
+    const MlirType type = hec_any_type(symbol);
     if (!mlirTypeEqual(type, found)) {
         hec_ir_error(op, "the value is %s, but @%.*s is %s", hec_type_text(found).text,
                      (int)name.length, name.data, hec_type_text(type).text);
         return false;
     }
-    if ((hec_get_int(symbol, "layers") > 0) == layered) return true;
+    if ((hec_any_layers(symbol) > 0) == layered) return true;
     hec_ir_error(op, layered ? "@%.*s has no layers" : "@%.*s has layers: which one?",
                  (int)name.length, name.data);
     return false;
@@ -252,8 +250,8 @@ static bool verify_accumulate(MlirOperation op) {
                       mlirOperationGetNumOperands(op) > 1)) {
         return false;
     }
-    const MlirStringRef name = hec_get_string(op, "param");
-    if (hec_get_bool(hec_find_symbol(hec_module_of(op), name), "trainable")) return true;
+    const MlirStringRef name = hec_any_param(op);
+    if (hec_any_trainable(hec_find_symbol(hec_module_of(op), name))) return true;
     hec_ir_error(op, "@%.*s is not trainable", (int)name.length, name.data);
     return false;
 }
@@ -261,8 +259,8 @@ static bool verify_accumulate(MlirOperation op) {
 // The gradient of reading a parameter is adding to its gradient, as soon as it is known: that ends
 // the value's life, and lets a reduction start.
 static void gradient_get(struct hec_gradient *g, MlirOperation op) {
-    const MlirStringRef name = hec_get_string(op, "param");
-    if (!hec_get_bool(hec_find_symbol(hec_module_of(op), name), "trainable")) return;
+    const MlirStringRef name = hec_any_param(op);
+    if (!hec_any_trainable(hec_find_symbol(hec_module_of(op), name))) return;
     const MlirValue d = g->of_result(g, op, 0, false);
     if (mlirValueIsNull(d)) return;
     const bool layered = mlirOperationGetNumOperands(op) > 0;

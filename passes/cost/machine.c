@@ -1,6 +1,8 @@
 // The machine, from settings; time of operations by a roofline.
 #include "passes/cost/machine.h"
 
+#include "ir/accessors.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +46,7 @@ static double rate(MlirOperation module, const char *key, double otherwise, bool
 struct hec_machine hec_machine_of(MlirOperation module) {
     struct hec_machine m = {0};
     m.nodes = (int64_t)hec_setting_number(module, "cluster.nodes", 1);
-    const int64_t world =
-        hec_has_attr(module, "hecate.world") ? hec_get_int(module, "hecate.world") : 1;
+    const int64_t world = hec_module_has_world(module) ? hec_module_world(module) : 1;
     if (m.nodes < 1 || world % m.nodes != 0) m.nodes = 1;
     m.devices = world / m.nodes;
     const MlirStringRef name = hec_setting(module, "cluster.device");

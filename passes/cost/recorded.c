@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "runtime/loads/synthesize.h"
 
 const double hec_assumed_skew = 1.2, hec_assumed_drift = 0.05, hec_assumed_bias = 0.2;
@@ -115,7 +116,7 @@ static bool draw(struct hec_search *search, int set) {
 }
 
 bool hec_recorded_read(MlirOperation module, struct hec_arena *arena, struct hec_search *search) {
-    const MlirStringRef path = hec_get_string(module, "hecate.recorded_loads");
+    const MlirStringRef path = hec_module_recorded_loads(module);
     search->loads = hec_arena_alloc(arena, (size_t)search->costs.count, sizeof *search->loads);
     if (path.length) {
         search->recorded = hec_arena_copy(arena, path.data, path.length);

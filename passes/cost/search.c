@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "passes/cost/recorded.h"
 #include "runtime/plan/reshard.h"
 #include "runtime/plan/slots.h"
@@ -44,7 +45,7 @@ static int listed(MlirOperation module, const char *key, int64_t value[LISTED_MA
 }
 
 static bool read_policy(MlirOperation module, struct hec_search *s) {
-    const MlirStringRef experts = hec_get_string(module, "hecate.experts");
+    const MlirStringRef experts = hec_module_experts(module);
     char name[HEC_POLICY_NAME] = "quota";
     s->even = hec_setting_is(module, "parallel.placement.dispatch", "even");
     if (mlirStringRefEqual(experts, HEC_STR("fssdp"))) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "passes/rewrite.h"
 #include "runtime/plan/types.h"
 
@@ -78,7 +79,7 @@ static bool is_rounded(MlirOperation module, MlirStringRef param) {
     for (int k = 0; k < ops.count && !found; k++) {
         found = hec_op_is(ops.op[k], HEC_OP_get) &&
                 hec_type_is_rounded(mlirValueGetType(hec_result(ops.op[k], 0))) &&
-                (!param.length || mlirStringRefEqual(hec_get_string(ops.op[k], "param"), param));
+                (!param.length || mlirStringRefEqual(hec_any_param(ops.op[k]), param));
     }
     free(ops.op);
     return found;
@@ -88,38 +89,35 @@ static bool is_rounded(MlirOperation module, MlirStringRef param) {
 // is known (place-buffers).
 static int64_t chunk_elements(MlirOperation module, MlirOperation set, int64_t *plain) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    const MlirStringRef name = hec_get_string(set, "sym_name");
+    const MlirStringRef name = hec_set_sym_name(set);
     int64_t elements = 0;
     *plain = 0;
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation param = ops.op[k];
-        if (!hec_op_is(param, HEC_OP_param) ||
-            !mlirStringRefEqual(hec_get_string(param, "set"), name))
+        if (!hec_op_is(param, HEC_OP_param) || !mlirStringRefEqual(hec_param_set(param), name))
             continue;
-        const int64_t own =
-            hec_has_attr(param, "elements")
-                ? hec_get_int(param, "elements")
-                : hec_type_elements(hec_get_type(param, "type")) / hec_get_int(set, "experts");
+        const int64_t own = hec_param_has_elements(param)
+                                ? hec_param_elements(param)
+                                : hec_type_elements(hec_param_type(param)) / hec_set_experts(set);
         elements += own;
-        if (!is_rounded(module, hec_get_string(param, "sym_name"))) *plain += own;
+        if (!is_rounded(module, hec_param_sym_name(param))) *plain += own;
     }
     free(ops.op);
-    return hec_has_attr(set, "chunk_elements") ? hec_get_int(set, "chunk_elements") : elements;
+    return hec_set_has_chunk_elements(set) ? hec_set_chunk_elements(set) : elements;
 }
 
 static void find_set(MlirOperation module, const struct hec_machine *machine,
                      const struct hec_site *site, struct hec_set_cost *cost) {
-    const MlirStringRef name = hec_get_string(site->set, "sym_name");
+    const MlirStringRef name = hec_set_sym_name(site->set);
     const size_t length = name.length < HEC_SET_NAME ? name.length : HEC_SET_NAME - 1;
     memcpy(cost->name, name.data, length);
-    const int64_t layers = hec_get_int(site->set, "layers");
-    cost->experts = (int32_t)hec_get_int(site->set, "experts");
+    const int64_t layers = hec_set_layers(site->set);
+    cost->experts = (int32_t)hec_set_experts(site->set);
     cost->layers = layers > 0 ? layers : 1;
-    cost->rows = hec_get_int(module, "hecate.batch") * hec_get_int(module, "hecate.positions") *
-                 hec_get_int(site->set, "topk");
-    cost->rows_max = hec_get_int(site->set, "rows_max");
+    cost->rows = hec_module_batch(module) * hec_module_positions(module) * hec_set_topk(site->set);
+    cost->rows_max = hec_set_rows_max(site->set);
     const MlirType y = mlirValueGetType(hec_result(site->collect, 0));
-    const int64_t tokens = cost->rows / hec_get_int(site->set, "topk");
+    const int64_t tokens = cost->rows / hec_set_topk(site->set);
     cost->row_bytes = hec_type_bytes(y) / tokens;
     const int64_t real = hec_type_bytes(y) / hec_type_elements(y);
     int64_t plain;
@@ -138,18 +136,16 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
 static void find_memory(MlirOperation module, struct hec_costs *costs) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     const bool rounded = is_rounded(module, HEC_STR(""));
-    const bool shard = mlirStringRefEqual(hec_get_string(module, "hecate.dense"), HEC_STR("shard"));
-    const int64_t parts = shard ? hec_get_int(module, "hecate.world") : 1; // Of their states.
+    const bool shard = mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard"));
+    const int64_t parts = shard ? hec_module_world(module) : 1; // Of their states.
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation op = ops.op[k];
         if (hec_op_is(op, HEC_OP_slot)) {
-            const int64_t layers = hec_get_int(op, "layers");
-            costs->saved_bytes +=
-                (layers > 0 ? layers : 1) * hec_type_bytes(hec_get_type(op, "type"));
-        } else if (hec_op_is(op, HEC_OP_param) && !hec_has_attr(op, "set")) {
-            const int64_t layers = hec_get_int(op, "layers");
-            const int64_t bytes =
-                (layers > 0 ? layers : 1) * hec_type_bytes(hec_get_type(op, "type"));
+            const int64_t layers = hec_any_layers(op);
+            costs->saved_bytes += (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(op));
+        } else if (hec_op_is(op, HEC_OP_param) && !hec_any_has_set(op)) {
+            const int64_t layers = hec_any_layers(op);
+            const int64_t bytes = (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(op));
             costs->dense_bytes += 2 * bytes + 2 * bytes / parts + (rounded ? bytes / 2 : 0);
         }
     }
@@ -170,12 +166,12 @@ static bool check_numbers(MlirOperation module) {
 // Limits of the planner, and of what a search may take.
 static bool check_sizes(MlirOperation module, MlirOperation set) {
     enum { LAYERS_MAX = 10000 };
-    const int64_t world = hec_get_int(module, "hecate.world");
-    const int64_t experts = hec_get_int(set, "experts"), topk = hec_get_int(set, "topk");
-    const double rows = (double)world * (double)hec_get_int(module, "hecate.batch") *
-                        (double)hec_get_int(module, "hecate.positions") * (double)topk;
+    const int64_t world = hec_module_world(module);
+    const int64_t experts = hec_set_experts(set), topk = hec_set_topk(set);
+    const double rows = (double)world * (double)hec_module_batch(module) *
+                        (double)hec_module_positions(module) * (double)topk;
     if (world >= 1 && world <= HPL_DEVICES_MAX && experts >= 1 && experts <= HPL_EXPERTS_MAX &&
-        topk >= 1 && hec_get_int(set, "layers") <= LAYERS_MAX && rows >= 1 && rows < HPL_ROWS_MAX)
+        topk >= 1 && hec_set_layers(set) <= LAYERS_MAX && rows >= 1 && rows < HPL_ROWS_MAX)
         return true;
     hec_ir_error(set, "has more experts, layers, devices or rows than the planner takes");
     return false;

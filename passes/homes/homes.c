@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "ir/accessors.h"
 #include "ir/ops/fused.h"
 #include "passes/homes/homes.h"
 #include "passes/rewrite.h"
@@ -77,7 +78,7 @@ static bool is_free_result(const struct hec_homes *p, MlirValue v) {
 // history.
 static void pin_history(struct hec_homes *p, MlirOperation stash, const struct hec_for *loop,
                         int index) {
-    struct hec_home home = {.kind = HEC_HOME_SLOT, .symbol = hec_get_string(stash, "slot")};
+    struct hec_home home = {.kind = HEC_HOME_SLOT, .symbol = hec_any_slot(stash)};
     const MlirValue init = hec_for_init(loop, index), yielded = hec_for_yielded(loop, index);
     hec_homes_slot(p, home.symbol)->rows = loop->count + 1;
 
@@ -260,16 +261,16 @@ void hec_homes_find_slots(struct hec_homes *p) {
     p->slots.count = 0;
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_slot)) continue;
-        const int64_t layers = hec_get_int(ops.op[k], "layers");
-        const int64_t bytes = hec_type_bytes(hec_get_type(ops.op[k], "type"));
+        const int64_t layers = hec_any_layers(ops.op[k]);
+        const int64_t bytes = hec_type_bytes(hec_any_type(ops.op[k]));
         HEC_PUSH(&p->arena, &p->slots,
                  (struct hec_slot){.op = ops.op[k],
-                                   .name = hec_get_string(ops.op[k], "sym_name"),
+                                   .name = hec_any_sym_name(ops.op[k]),
                                    .bytes = bytes,
                                    .stride = (bytes + HEC_ALIGN - 1) / HEC_ALIGN * HEC_ALIGN,
                                    .rows = layers ? layers : 1,
                                    .last = -1,
-                                   .observed = hec_get_bool(ops.op[k], "observed")});
+                                   .observed = hec_any_observed(ops.op[k])});
     }
     free(ops.op);
 }

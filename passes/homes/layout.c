@@ -7,6 +7,7 @@
 // a multiple of 64 bytes.
 #include <stdlib.h>
 
+#include "ir/accessors.h"
 #include "ir/ops/contract.h"
 #include "passes/homes/homes.h"
 
@@ -76,13 +77,13 @@ static void see_gradient(struct hec_homes *p, struct layout *layout, MlirOperati
 }
 
 static void see_uses(struct hec_homes *p, struct layout *layout) {
-    const MlirStringRef name = hec_get_string(layout->param, "sym_name");
+    const MlirStringRef name = hec_param_sym_name(layout->param);
     layout->panels = true;
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];
         const bool get = hec_op_is(op, HEC_OP_get);
         if (!get && !hec_op_is(op, HEC_OP_accumulate)) continue;
-        if (!mlirStringRefEqual(hec_get_string(op, "param"), name)) continue;
+        if (!mlirStringRefEqual(hec_any_param(op), name)) continue;
         if (get) {
             layout->rounded |= hec_type_is_rounded(mlirValueGetType(hec_result(op, 0)));
             see_reads(layout, op);
@@ -108,8 +109,8 @@ static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t alig
     struct layout layout = {.param = param};
     see_uses(p, &layout);
     const MlirContext c = mlirOperationGetContext(param);
-    const struct hec_tensor t = hec_tensor_of(hec_get_type(param, "type"));
-    const int first = hec_has_attr(param, "set") ? 1 : 0; // The experts' dimension is not stored.
+    const struct hec_tensor t = hec_tensor_of(hec_param_type(param));
+    const int first = hec_param_has_set(param) ? 1 : 0; // The experts' dimension is not stored.
     int64_t all = 1;
     for (int i = first; i < t.rank; i++) all *= t.size[i];
     if (!layout.panels) {
@@ -122,50 +123,48 @@ static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t alig
     const MlirType i64 = mlirIntegerTypeGet(c, 64);
     const MlirAttribute matrix[] = {mlirIntegerAttrGet(i64, layout.rows),
                                     mlirIntegerAttrGet(i64, layout.columns)};
-    hec_set_attr(param, hec_attr_string(c, "layout", layout.panels ? "panels" : "rows"));
-    hec_set_attr(param, hec_attr(c, "matrix", mlirArrayAttrGet(c, 2, matrix)));
-    hec_set_attr(param, hec_attr_int(c, "elements", elements));
-    if (layout.rounded) hec_set_attr(param, hec_attr_bool(c, "rounded", true));
+    hec_param_put_layout(param, layout.panels ? "panels" : "rows");
+    hec_param_put_matrix(param, mlirArrayAttrGet(c, 2, matrix));
+    hec_param_put_elements(param, elements);
+    if (layout.rounded) hec_param_put_rounded(param, true);
     return elements;
 }
 
 static int64_t layers_of(MlirOperation symbol) {
-    const int64_t layers = hec_get_int(symbol, "layers");
+    const int64_t layers = hec_any_layers(symbol);
     return layers > 0 ? layers : 1;
 }
 
 // Parameters of a set lie together, expert by expert: a chunk is what moves between devices.
 static int64_t place_set(const struct hec_ops *ops, MlirOperation set, int64_t offset) {
-    const MlirContext c = mlirOperationGetContext(set);
-    const MlirStringRef name = hec_get_string(set, "sym_name");
+    const MlirStringRef name = hec_set_sym_name(set);
     int64_t chunk = 0;
     for (int k = 0; k < ops->count; k++) {
         if (!hec_op_is(ops->op[k], HEC_OP_param) ||
-            !mlirStringRefEqual(hec_get_string(ops->op[k], "set"), name))
+            !mlirStringRefEqual(hec_any_set(ops->op[k]), name))
             continue;
-        hec_set_attr(ops->op[k], hec_attr_int(c, "offset", chunk));
-        chunk += hec_get_int(ops->op[k], "elements");
+        hec_any_put_offset(ops->op[k], chunk);
+        chunk += hec_any_elements(ops->op[k]);
     }
-    hec_set_attr(set, hec_attr_int(c, "offset", offset));
-    hec_set_attr(set, hec_attr_int(c, "chunk_elements", chunk));
-    return layers_of(set) * hec_get_int(set, "experts") * chunk;
+    hec_set_put_offset(set, offset);
+    hec_set_put_chunk_elements(set, chunk);
+    return layers_of(set) * hec_set_experts(set) * chunk;
 }
 
 void hec_homes_parameters(struct hec_homes *p) {
-    const MlirContext c = mlirOperationGetContext(p->module);
     struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
     const int64_t align = align_elements(p);
     int64_t offset = 0;
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_param)) continue;
         const int64_t elements = set_layout(p, ops.op[k], align);
-        if (hec_has_attr(ops.op[k], "set")) continue;
-        hec_set_attr(ops.op[k], hec_attr_int(c, "offset", offset));
+        if (hec_any_has_set(ops.op[k])) continue;
+        hec_any_put_offset(ops.op[k], offset);
         offset += layers_of(ops.op[k]) * elements;
     }
     for (int k = 0; k < ops.count; k++) {
         if (hec_op_is(ops.op[k], HEC_OP_set)) offset += place_set(&ops, ops.op[k], offset);
     }
-    hec_set_attr(p->module, hec_attr_int(c, "hecate.param_elements", offset));
+    hec_module_put_param_elements(p->module, offset);
     free(ops.op);
 }

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "passes/homes/homes.h"
 #include "passes/homes/prove.h"
 #include "passes/pass.h"
@@ -65,12 +66,11 @@ static void write_arguments(struct hec_homes *p, MlirOperation op, MlirBlock blo
 }
 
 static void write_slots(struct hec_homes *p) {
-    const MlirContext c = mlirOperationGetContext(p->module);
     for (int i = 0; i < p->slots.count; i++) {
         const struct hec_slot *slot = &p->slots.item[i];
-        hec_set_attr(slot->op, hec_attr_int(c, "offset", slot->offset));
-        hec_set_attr(slot->op, hec_attr_int(c, "stride", slot->stride));
-        hec_set_attr(slot->op, hec_attr_int(c, "rows", slot->rows));
+        hec_any_put_offset(slot->op, slot->offset);
+        hec_any_put_stride(slot->op, slot->stride);
+        hec_any_put_rows(slot->op, slot->rows);
     }
 }
 
@@ -86,8 +86,7 @@ static void write_attributes(struct hec_homes *p) {
         if (!mlirOperationIsNull(func)) write_arguments(p, func, hec_func_body(func), 0);
     }
     write_slots(p);
-    const MlirContext c = mlirOperationGetContext(p->module);
-    hec_set_attr(p->module, hec_attr_int(c, "hecate.arena_bytes", p->arena_bytes));
+    hec_module_put_arena_bytes(p->module, p->arena_bytes);
 }
 
 static bool check(MlirOperation module) {

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "ir/ops/fused.h"
 #include "passes/homes/homes.h"
 #include "passes/homes/prove.h"
@@ -89,16 +90,16 @@ static bool is_slot_sound(const struct proof *p, const struct rows *rows) {
 }
 
 static void read_slot(struct proof *p, MlirOperation op) {
-    if (!hec_has_attr(op, "offset") || !hec_has_attr(op, "stride") || !hec_has_attr(op, "rows")) {
+    if (!hec_any_has_offset(op) || !hec_any_has_stride(op) || !hec_any_has_rows(op)) {
         fault(p, op, "a slot has no place: run place-buffers first");
         return;
     }
     struct rows *rows = HEC_NEW(&p->arena, struct rows);
     *rows = (struct rows){.op = op,
-                          .offset = hec_get_int(op, "offset"),
-                          .stride = hec_get_int(op, "stride"),
-                          .count = hec_get_int(op, "rows"),
-                          .bytes = hec_type_bytes(hec_get_type(op, "type"))};
+                          .offset = hec_any_offset(op),
+                          .stride = hec_any_stride(op),
+                          .count = hec_any_rows(op),
+                          .bytes = hec_type_bytes(hec_any_type(op))};
     if (rows->count < 1 || rows->count > ROWS_MAX) {
         fault(p, op, "a slot has no rows, or too many");
         return;
@@ -109,7 +110,7 @@ static void read_slot(struct proof *p, MlirOperation op) {
         return;
     }
     rows->saved = hec_arena_alloc(&p->arena, (size_t)rows->count, sizeof *rows->saved);
-    *hec_map_at(&p->slots, name_key(p, hec_get_string(op, "sym_name"))) = (intptr_t)rows;
+    *hec_map_at(&p->slots, name_key(p, hec_any_sym_name(op))) = (intptr_t)rows;
 }
 
 // The bytes of one row; none, and a fault, when there is no such row.
@@ -241,7 +242,7 @@ static void check_layer(struct proof *p, MlirOperation op) {
 
 static struct rows *rows_of(struct proof *p, MlirOperation op) {
     intptr_t *rows = hec_map_at(&p->users, op.ptr);
-    if (!*rows) *rows = hec_map_get(&p->slots, name_key(p, hec_get_string(op, "slot")));
+    if (!*rows) *rows = hec_map_get(&p->slots, name_key(p, hec_any_slot(op)));
     return (struct rows *)*rows;
 }
 
@@ -315,7 +316,7 @@ static void check_results(struct proof *p, MlirOperation op) {
 // `op` reads a parameter or adds to its gradient, whose home is `home`.
 static void check_access(struct proof *p, MlirOperation op, const struct hec_home *home) {
     const MlirValue layer = hec_layer_of(op);
-    const MlirStringRef name = hec_get_string(op, "param");
+    const MlirStringRef name = hec_any_param(op);
     const MlirOperation param = hec_find_symbol(p->module, name);
     const int64_t row = home->row == HEC_ROW_FIXED ? home->at : p->layer;
     if (!mlirStringRefEqual(name, home->symbol) ||
@@ -323,11 +324,11 @@ static void check_access(struct proof *p, MlirOperation op, const struct hec_hom
         fault(p, op, "a parameter or gradient is not at its home");
         return;
     }
-    if (!mlirValueIsNull(layer) && (row < 0 || row >= hec_get_int(param, "layers")))
+    if (!mlirValueIsNull(layer) && (row < 0 || row >= hec_param_layers(param)))
         fault(p, op, "a row lies outside its parameter");
     const bool reads = hec_op_is(op, HEC_OP_get);
     if (reads && hec_type_is_rounded(mlirValueGetType(hec_result(op, 0))) &&
-        !hec_get_bool(param, "rounded"))
+        !hec_param_rounded(param))
         fault(p, op, "reads a rounded copy of a parameter that has none");
 }
 
@@ -498,7 +499,7 @@ static void run_block(struct proof *p, MlirBlock block) {
 }
 
 static void check_observed(struct proof *p, const struct rows *rows) {
-    if (!rows || !hec_get_bool(rows->op, "observed")) return;
+    if (!rows || !hec_any_observed(rows->op)) return;
     for (int64_t row = 0; row < rows->count; row++) {
         if (rows->saved[row] == 0) continue;
         expect_token(p, rows->op, row_region(p, rows->op, rows, row), rows->saved[row],
@@ -516,7 +517,7 @@ static void run_module(struct proof *p, const struct hec_ops *symbols) {
         if (hec_op_is(func, HEC_OP_FUNC)) run_block(p, hec_func_body(func));
         for (int k = 0; k < symbols->count && e == 0 && p->faults == 0; k++) {
             if (!hec_op_is(symbols->op[k], HEC_OP_slot)) continue;
-            const MlirStringRef name = hec_get_string(symbols->op[k], "sym_name");
+            const MlirStringRef name = hec_any_sym_name(symbols->op[k]);
             check_observed(p, (struct rows *)hec_map_get(&p->slots, name_key(p, name)));
         }
     }
@@ -524,8 +525,7 @@ static void run_module(struct proof *p, const struct hec_ops *symbols) {
 
 static bool prove(MlirOperation module, int64_t waves) {
     struct proof p = {.module = module, .waves = waves, .layer = -1, .arena_bytes = INT64_MAX};
-    if (hec_has_attr(module, "hecate.arena_bytes"))
-        p.arena_bytes = hec_get_int(module, "hecate.arena_bytes");
+    if (hec_module_has_arena_bytes(module)) p.arena_bytes = hec_module_arena_bytes(module);
     struct hec_ops symbols = hec_ops_in(hec_module_body(module));
     run_module(&p, &symbols);
     free(symbols.op);
@@ -540,7 +540,7 @@ static bool prove(MlirOperation module, int64_t waves) {
 
 // All waves but the last one run alike: what holds for one and for two holds for any number.
 bool hec_homes_prove(MlirOperation module) {
-    return prove(module, 1) && (!hec_has_attr(module, "hecate.world") || prove(module, 2));
+    return prove(module, 1) && (!hec_module_has_world(module) || prove(module, 2));
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {

@@ -1,4 +1,5 @@
 // Repairs: copies and aliases that let every value have a home.
+#include "ir/accessors.h"
 #include "passes/homes/homes.h"
 #include "passes/rewrite.h"
 
@@ -16,11 +17,11 @@ static void insert_copy(const struct hec_repair *repair) {
 
 // The stashed value lies in a row of another slot already: its fetches read that row.
 static void read_alias(MlirOperation module, const struct hec_repair *repair) {
-    const MlirStringRef old = hec_get_string(repair->user, "slot");
+    const MlirStringRef old = hec_any_slot(repair->user);
     struct hec_ops ops = hec_ops_below(module);
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_fetch) ||
-            !mlirStringRefEqual(hec_get_string(ops.op[k], "slot"), old))
+            !mlirStringRefEqual(hec_any_slot(ops.op[k]), old))
             continue;
         struct hec_builder b = hec_builder_before(ops.op[k]);
         b.at = hec_loc_strip(b.at);
@@ -55,8 +56,8 @@ void hec_homes_separate(MlirOperation module) {
     struct hec_ops ops = hec_ops_below(module);
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_accumulate)) continue;
-        const MlirOperation param = hec_find_symbol(module, hec_get_string(ops.op[k], "param"));
-        if (!mlirOperationIsNull(param) && hec_has_attr(param, "set")) separate(ops.op[k]);
+        const MlirOperation param = hec_find_symbol(module, hec_any_param(ops.op[k]));
+        if (!mlirOperationIsNull(param) && hec_param_has_set(param)) separate(ops.op[k]);
     }
     free(ops.op);
 }

@@ -26,19 +26,6 @@ module {
     %6 = "moe.exp"(%n) : (tensor<3xf32>) -> tensor<3xf32>
     // CHECK: :[[@LINE+1]]:10: error: 'moe.sqrt': operand 0 has the dimension D twice
     %7 = "moe.sqrt"(%y) : (tensor<3x3xf32, ["D", "D"]>) -> tensor<3x3xf32, ["D", "D"]>
-    // CHECK: :[[@LINE+1]]:10: error: 'moe.neg': unknown attribute 'eps'
-    %8 = "moe.neg"(%x) {eps = 1.0} : (!x) -> !x
-    // What another operation may have is unknown here.
-    // CHECK: :[[@LINE+1]]:11: error: 'moe.neg': unknown attribute 'capacity'
-    %20 = "moe.neg"(%x) {capacity = 3.0} : (!x) -> !x
-    // CHECK: :[[@LINE+1]]:11: error: 'moe.neg': unknown attribute 'adds'
-    %21 = "moe.neg"(%x) {adds = [true]} : (!x) -> !x
-    // CHECK: :[[@LINE+1]]:11: error: 'moe.neg': 'unit' must be a list of 1 to 64 symbols
-    %22 = "moe.neg"(%x) {unit = ["block"]} : (!x) -> !x
-    // CHECK: :[[@LINE+1]]:11: error: 'moe.sum': attribute 'adds' must be a list of true and false
-    %23 = "moe.sum"(%x) {adds = [1]} : (!x) -> !b
-    // CHECK: :[[@LINE+1]]:11: error: 'moe.fill': attribute 'home' must be a list of strings
-    %24 = "moe.fill"() {value = 0.0, home = "arena+0"} : () -> !x
     // CHECK: :[[@LINE+1]]:10: error: 'moe.fill': the result is tensor<3xi32, ["D"]>, expected a tensor of f32 or f64
     %9 = "moe.fill"() {value = 0.0} : () -> tensor<3xi32, ["D"]>
     // CHECK: :[[@LINE+1]]:11: error: 'moe.sum': the result's dimension F is not in its place in the operand

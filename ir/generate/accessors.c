@@ -1,0 +1,131 @@
+// Writes ir/accessors.h from ops.def and module.def: a function for each operand, result and attribute, so
+// that a wrong name or kind is an error of the C compiler. Runs while hecatec is built.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/word.h"
+
+struct op {
+    const char *id, *operands, *results, *attributes;
+};
+
+static const struct op ops[] = {
+#define HEC_OP(id, dialect, operands, results, attributes) {#id, operands, results, attributes},
+#include "ir/ops.def"
+#undef HEC_OP
+};
+
+static const struct hec_word module_words[] = {
+#define HEC_MODULE(name, kind) {#name, #kind, '?'},
+#include "ir/module.def"
+#undef HEC_MODULE
+};
+
+enum { OPS = sizeof ops / sizeof *ops, WORDS_MAX = 256 };
+
+// How an attribute of a kind is read and made in C.
+static const struct kind {
+    const char *name, *type, *get, *given, *make;
+} kinds[] = {
+    {"int", "int64_t", "hec_get_int", "int64_t", "hec_attr_int"},
+    {"bool", "bool", "hec_get_bool", "bool", "hec_attr_bool"},
+    {"float", "double", "hec_get_float", "double", "hec_attr_float"},
+    {"string", "MlirStringRef", "hec_get_string", "const char *", "hec_attr_string"},
+    {"symbol", "MlirStringRef", "hec_get_string", "MlirStringRef", "hec_attr_symbol"},
+    {"type", "MlirType", "hec_get_type", "MlirType", "hec_attr_type"},
+    {"", "MlirAttribute", "hec_get_attr", "MlirAttribute", "hec_attr"}, // Lists and the like.
+};
+
+static const struct kind *kind_of(const char *name) {
+    const struct kind *kind = kinds;
+    while (*kind->name && strcmp(kind->name, name) != 0) kind++;
+    return kind;
+}
+
+// Functions hec_PREFIX_NAME, hec_PREFIX_has_NAME and hec_PREFIX_put_NAME for one attribute.
+static void write_attribute(const char *prefix, const char *check, const struct hec_word *word,
+                            const char *key) {
+    const struct kind *kind = kind_of(word->kind);
+    printf("static inline %s hec_%s_%s(MlirOperation op) {\n", kind->type, prefix, word->name);
+    printf("%s    return %s(op, \"%s\");\n}\n", check, kind->get, key);
+    if (word->repeat != '?') return;
+    printf("static inline bool hec_%s_has_%s(MlirOperation op) {\n", prefix, word->name);
+    printf("%s    return hec_has_attr(op, \"%s\");\n}\n", check, key);
+    printf("static inline void hec_%s_put_%s(MlirOperation op, %s value) {\n", prefix, word->name,
+           kind->given);
+    printf("%s    hec_set_attr(op, %s(mlirOperationGetContext(op), \"%s\", value));\n}\n", check,
+           kind->make, key);
+}
+
+// Functions for the operands or the results of an operation, up to one that is variadic.
+static void write_values(const char *id, const char *words, const char *get, const char *count,
+                         const char *check) {
+    struct hec_word word;
+    for (int i = 0; (words = hec_next_word(words, &word)) && word.repeat != '*'; i++) {
+        printf("static inline MlirValue hec_%s_%s(MlirOperation op) {\n%s", id, word.name, check);
+        if (word.repeat) printf("    if (%s(op) <= %d) return (MlirValue){0};\n", count, i);
+        printf("    return %s(op, %d);\n}\n", get, i);
+    }
+}
+
+static void write_op(const struct op *op) {
+    char check[120];
+    snprintf(check, sizeof check, "    assert(hec_op_is(op, HEC_OP_%s));\n", op->id);
+    write_values(op->id, op->operands, "hec_operand", "mlirOperationGetNumOperands", check);
+    write_values(op->id, op->results, "hec_result", "mlirOperationGetNumResults", check);
+    struct hec_word word;
+    for (const char *at = op->attributes; (at = hec_next_word(at, &word));) {
+        write_attribute(op->id, check, &word, word.name);
+    }
+}
+
+// The attributes of all operations, each once. Optional where one operation may lack it.
+static int collect(struct hec_word *all) {
+    int count = 0;
+    for (int k = 0; k < OPS; k++) {
+        struct hec_word word;
+        for (const char *at = ops[k].attributes; (at = hec_next_word(at, &word));) {
+            int i = 0;
+            while (i < count && strcmp(all[i].name, word.name) != 0) i++;
+            if (i == count && count == WORDS_MAX) exit(1);
+            if (i == count) all[count++] = word;
+            if (word.repeat) all[i].repeat = word.repeat;
+            if (strcmp(all[i].kind, word.kind) == 0) continue;
+            fprintf(stderr, "ir/ops.def: %s is of two kinds, %s and %s\n", word.name, word.kind,
+                    all[i].kind);
+            exit(1);
+        }
+    }
+    return count;
+}
+
+int main(void) {
+    static struct hec_word all[WORDS_MAX];
+    const int count = collect(all);
+    puts(
+        "// Written by ir/generate/accessors.c from ir/ops.def and ir/module.def.\n"
+        "//\n"
+        "//   hec_OP_NAME(op)             operand, result or attribute NAME of an operation OP. An "
+        "optional\n"
+        "//                               operand or result that it lacks is null; an optional "
+        "attribute\n"
+        "//                               must be there, but for bool (false) and string (empty).\n"
+        "//   hec_OP_has_NAME, put_NAME   of optional attributes: is it there; set it\n"
+        "//   hec_any_NAME, has, put      the attribute of any operation that may have it\n"
+        "//   hec_module_NAME, has, put   the module's attribute hecate.NAME\n"
+        "#ifndef HECATE_IR_ACCESSORS_H\n"
+        "#define HECATE_IR_ACCESSORS_H\n\n"
+        "#include <assert.h>\n\n"
+        "#include \"ir/op.h\"\n");
+    for (int k = 0; k < OPS; k++) write_op(&ops[k]);
+    for (int i = 0; i < count; i++) write_attribute("any", "", &all[i], all[i].name);
+    for (size_t i = 0; i < sizeof module_words / sizeof *module_words; i++) {
+        char key[60];
+        snprintf(key, sizeof key, "hecate.%.40s", module_words[i].name);
+        write_attribute("module", "    assert(hec_op_is(op, HEC_OP_MODULE));\n", &module_words[i],
+                        key);
+    }
+    puts("\n#endif");
+    return ferror(stdout) || fflush(stdout) ? 1 : 0;
+}
