@@ -184,6 +184,7 @@ static struct hrt_mpi *reserve(int size) {
     own->watch = calloc(ranks, sizeof *own->watch);
     own->node_of = calloc(ranks, sizeof *own->node_of);
     own->scratch = malloc(HRT_MPI_SCRATCH); // Committed where it is touched.
+    atomic_init(&own->awaits, -1);
     own->collective.name = "a collective";
     if (hrt_mpi_lanes_open(own) && own->peer && own->watch && own->node_of && own->scratch)
         return own;

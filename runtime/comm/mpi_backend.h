@@ -60,6 +60,7 @@ struct hrt_mpi_lane {
     struct hrt_steps *inbox, *newest; // Under own->lock: submitted, and not taken in yet.
     uint64_t submitted;               // Likewise.
     atomic_uint_least64_t arrived, done;
+    atomic_int awaited; // The rank for which its oldest list waits; -1: for nobody else.
 };
 
 // What is known of every rank.
@@ -100,6 +101,8 @@ struct hrt_mpi {
     double idle_from; // Time of the first of them.
     double look_at;   // Time at which to look at processes and the clock again.
     bool patient;     // It waits as long as the others live.
+    atomic_int
+        awaits; // (lane + 1) * size + the rank that it waits for; lane -1: a collective. -1: for nobody.
 
     struct hrt_mpi_heart *heart; // NULL: nobody watches.
     int32_t *node_of;
@@ -159,9 +162,6 @@ void hrt_mpi_pieces_free(struct hrt_mpi_pieces *pieces);
 // run only if `runs`.
 bool hrt_mpi_turn(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs);
 
-// For whom the oldest list of a lane waits; -1: for nobody else.
-int hrt_mpi_awaited(const struct hrt_mpi_lane *lane);
-
 // transport/mpi_lanes.c: the lanes, and the helper thread that turns them.
 bool hrt_mpi_lanes_open(struct hrt_mpi *own);
 void hrt_mpi_helper_start(struct hrt_mpi *own);
@@ -179,9 +179,9 @@ void hrt_mpi_help(struct hrt_mpi *own);
 void hrt_mpi_peers_open(struct hrt_mpi *own, int launched);
 void hrt_mpi_peers_close(struct hrt_mpi *own);
 
-// Called when the caller waits for `pieces`, above all those of `peer`, and nothing advanced: ends the job when one
-// of their ranks is lost. `what` names the wait.
-void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_pieces *pieces, int peer,
+// Called when the caller waits for `pieces`, above all those of `peer`, on `lane` (-1: in a collective), and nothing
+// advanced: ends the job when one of their ranks is lost. `what` names the wait.
+void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_pieces *pieces, int peer, int lane,
                    const char *what);
 
 // Called when something advanced, and when a wait begins.
@@ -206,6 +206,10 @@ void hrt_mpi_heart_alarm(struct hrt_mpi_heart *heart, int lost);
 
 // On the heart's own thread: looks for an alarm. Elsewhere nothing: that thread does.
 void hrt_mpi_heart_follow(struct hrt_mpi_heart *heart);
+
+// Called when this rank has waited too long for `peer` on `lane` (-1: in a collective): who keeps all waiting. It may
+// be another, for whom `peer` waits in turn: every rank's heart tells whom it waits for, until one waits for nobody.
+int hrt_mpi_heart_blame(struct hrt_mpi_heart *heart, int peer, int lane);
 
 // Ends this rank because of an alarm.
 _Noreturn void hrt_mpi_follow(struct hrt_mpi *own, int lost);

@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum { ALIVE = 1, LEAVES = 2 };
-enum { SIGN_TAG, ALARM_TAG };
+enum { SIGN_TAG, ALARM_TAG, ASK_TAG, ANSWER_TAG };
 
 struct hrt_mpi_heart {
     struct hrt_mpi *own;
@@ -26,6 +26,8 @@ struct hrt_mpi_heart {
     bool left;    // `before` has said that it leaves.
     MPI_Request alarm;
     int32_t lost; // Of the alarm.
+    MPI_Request question, answer;
+    int32_t asked, answered; // A lane + 1; as own->awaits.
 
     pthread_t thread;
     pthread_mutex_t lock;
@@ -82,6 +84,70 @@ void hrt_mpi_heart_follow(struct hrt_mpi_heart *heart) {
     if (raised) hrt_mpi_follow(heart->own, heart->lost);
 }
 
+// ---- whom a rank waits for
+
+static void listen_to_questions(struct hrt_mpi_heart *heart) {
+    check(heart,
+          MPI_Irecv(&heart->asked, 1, MPI_INT32_T, MPI_ANY_SOURCE, ASK_TAG, heart->comm,
+                    &heart->question),
+          -1);
+}
+
+// Of a lane: whom its own list waits for; else whom this rank waits for, and so has not come to that list.
+static int32_t awaits(const struct hrt_mpi *own, int32_t asked) {
+    const int peer = asked > 0 ? atomic_load(&own->lane[asked - 1].awaited) : -1;
+    return peer >= 0 ? asked * own->size + peer : atomic_load(&own->awaits);
+}
+
+static void answer_questions(struct hrt_mpi_heart *heart) {
+    for (;;) {
+        int came, gone;
+        MPI_Status status;
+        check(heart, MPI_Test(&heart->answer, &gone, MPI_STATUS_IGNORE), -1);
+        if (!gone) return;
+        check(heart, MPI_Test(&heart->question, &came, &status), -1);
+        if (!came) return;
+        heart->answered = awaits(heart->own, heart->asked);
+        check(heart,
+              MPI_Isend(&heart->answered, 1, MPI_INT32_T, status.MPI_SOURCE, ANSWER_TAG,
+                        heart->comm, &heart->answer),
+              status.MPI_SOURCE);
+        listen_to_questions(heart);
+    }
+}
+
+// False: no answer.
+static bool ask(struct hrt_mpi_heart *heart, int peer, int32_t lane, int32_t *answer) {
+    enum { TRIES = 400 };           // Four seconds: a heart beats once in one.
+    static int32_t question, heard; // MPI may come back to them when nobody waits any longer.
+    MPI_Request request[2];
+    int done = 0;
+    question = lane;
+    if (MPI_Irecv(&heard, 1, MPI_INT32_T, peer, ANSWER_TAG, heart->comm, &request[0]) !=
+            MPI_SUCCESS ||
+        MPI_Isend(&question, 1, MPI_INT32_T, peer, ASK_TAG, heart->comm, &request[1]) !=
+            MPI_SUCCESS)
+        return false;
+    for (int i = 0; i < TRIES && !done; i++) {
+        if (MPI_Testall(2, request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) return false;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    *answer = heard;
+    return done;
+}
+
+int hrt_mpi_heart_blame(struct hrt_mpi_heart *heart, int peer, int lane) {
+    const int size = heart->own->size;
+    int32_t on = lane + 1;
+    for (int i = 0; i < size && peer != heart->own->rank; i++) {
+        int32_t answer;
+        if (!ask(heart, peer, on, &answer) || answer < 0) return peer;
+        peer = answer % size;
+        on = answer / size;
+    }
+    return peer;
+}
+
 void hrt_mpi_heart_alarm(struct hrt_mpi_heart *heart, int lost) {
     enum { TRIES = 100 }; // A second: to a lost rank it may never arrive.
     static int32_t rank;  // Outlives this call.
@@ -125,6 +191,7 @@ static void *beat(void *argument) {
         hrt_mpi_heart_follow(heart);
         say(heart, ALIVE);
         hear(heart);
+        answer_questions(heart);
         if (heart->silent >= heart->limit) hrt_mpi_silent(heart->own, heart->before);
         if (!closing) hrt_mpi_look(heart->own);
     }
@@ -160,6 +227,8 @@ struct hrt_mpi_heart *hrt_mpi_heart_start(struct hrt_mpi *own, int timeout) {
     MPI_Comm_dup(own->collectives, &heart->comm);
     listen(heart);
     await_alarm(heart);
+    heart->answer = MPI_REQUEST_NULL;
+    listen_to_questions(heart);
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
@@ -187,6 +256,9 @@ void hrt_mpi_heart_stop(struct hrt_mpi_heart *heart) {
     pthread_join(heart->thread, NULL);
     MPI_Cancel(&heart->alarm);
     MPI_Wait(&heart->alarm, MPI_STATUS_IGNORE);
+    MPI_Cancel(&heart->question);
+    MPI_Wait(&heart->question, MPI_STATUS_IGNORE);
+    MPI_Wait(&heart->answer, MPI_STATUS_IGNORE);
     take_leave(heart);
     pthread_cond_destroy(&heart->wake);
     pthread_mutex_destroy(&heart->lock);

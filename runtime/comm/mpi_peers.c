@@ -175,6 +175,8 @@ void hrt_mpi_disagree(struct hrt_mpi *own, const char *format, ...) {
 
 void hrt_mpi_busy(struct hrt_mpi *own) {
     own->idle = 0;
+    if (atomic_load_explicit(&own->awaits, memory_order_relaxed) >= 0)
+        atomic_store(&own->awaits, -1);
 }
 
 void hrt_mpi_look(struct hrt_mpi *own) {
@@ -191,7 +193,21 @@ void hrt_mpi_silent(struct hrt_mpi *own, int rank) {
         label_of(own, rank).text, own->timeout);
 }
 
-void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_pieces *pieces, int peer,
+// Nobody else has come to where others wait. `peer` may itself wait.
+static _Noreturn void lose_patience(struct hrt_mpi *own, int peer, int lane, const char *what) {
+    const int lost = own->heart ? hrt_mpi_heart_blame(own->heart, peer, lane) : peer;
+    if (lost != peer)
+        end(own, lost, BY_US,
+            "lost %s: others wait for it, and rank %d for them, in %s, for %d s "
+            "(HECATE_COMM_PATIENCE=SECONDS allows more)",
+            label_of(own, lost).text, own->rank, what, own->patience);
+    end(own, lost, BY_US,
+        "lost %s: nothing came from it for %d s while rank %d waited for it in %s "
+        "(HECATE_COMM_PATIENCE=SECONDS allows more)",
+        label_of(own, lost).text, own->patience, own->rank, what);
+}
+
+void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_pieces *pieces, int peer, int lane,
                    const char *what) {
     enum { PATIENT_POLLS = 1000 }; // A caller that computes between two polls is not waiting.
     if (own->idle++ % 64) return;  // The clock costs more than a poll.
@@ -208,9 +224,8 @@ void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_pieces *pieces, int
                 "lost %s: its process ended while rank %d waited for it in %s",
                 label_of(own, pieces->of[i].peer).text, own->rank, what);
     }
+    if (peer < 0) return;
+    atomic_store(&own->awaits, (lane + 1) * own->size + peer);
     if (!own->patient && own->idle > PATIENT_POLLS && time - own->idle_from > own->patience)
-        end(own, peer, BY_US,
-            "lost %s: nothing came from it for %d s while rank %d waited for it in %s "
-            "(HECATE_COMM_PATIENCE=SECONDS allows more)",
-            label_of(own, peer).text, own->patience, own->rank, what);
+        lose_patience(own, peer, lane, what);
 }

@@ -31,6 +31,7 @@ bool hrt_mpi_lanes_open(struct hrt_mpi *own) {
         lane->piece = lanes[i].piece;
         lane->half = lanes[i].window / 2;
         lane->pieces.name = lanes[i].name;
+        atomic_init(&lane->awaited, -1);
         lane->flow = calloc((size_t)own->size, sizeof *lane->flow);
         sound = sound && lane->flow;
         pthread_mutex_init(&lane->turning, NULL);
@@ -131,7 +132,7 @@ void hrt_mpi_join(struct hrt_comm *comm, const struct hrt_mark *mark, const char
         const uint64_t before = atomic_load(&own->progress);
         if (pthread_mutex_trylock(&lane->turning) == 0) {
             if (!hrt_mpi_turn(own, lane, true) && !hrt_mpi_reached(comm, mark))
-                hrt_mpi_watch(own, &lane->pieces, hrt_mpi_awaited(lane), why);
+                hrt_mpi_watch(own, &lane->pieces, atomic_load(&lane->awaited), lane->number, why);
             pthread_mutex_unlock(&lane->turning);
         }
         hrt_mpi_help(own);

@@ -187,6 +187,17 @@ static void publish(struct hrt_mpi *own, struct hrt_mpi_lane *lane) {
     pthread_mutex_unlock(&own->lock);
 }
 
+// The first message that is left in the order of the list can go on as soon as the other side does its part.
+static int awaited(const struct hrt_mpi_lane *lane) {
+    const struct hrt_steps *steps = lane->first;
+    for (int32_t i = steps ? steps->head : 0; steps && i < steps->count; i++) {
+        const struct hrt_step *step = &steps->step[i];
+        const bool message = step->kind == HRT_SEND || step->kind == HRT_RECV;
+        if (message && !step->done && is_ready(steps, step)) return step->peer;
+    }
+    return -1;
+}
+
 static void scan(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs) {
     bool receives = true;
     lane->again = false;
@@ -198,6 +209,7 @@ static void scan(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs) {
         if (steps->next && !steps->over) break; // What it goes on with comes before all others.
     }
     publish(own, lane);
+    atomic_store(&lane->awaited, awaited(lane));
 }
 
 bool hrt_mpi_turn(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs) {
@@ -209,16 +221,4 @@ bool hrt_mpi_turn(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs) {
     scan(own, lane, runs);
     atomic_fetch_add(&own->progress, 1);
     return true;
-}
-
-int hrt_mpi_awaited(const struct hrt_mpi_lane *lane) {
-    const struct hrt_steps *steps = lane->first;
-    int peer = -1;
-    for (int32_t i = steps ? steps->head : 0; steps && i < steps->count; i++) {
-        const struct hrt_step *step = &steps->step[i];
-        if (step->done || step->posted == 0) continue;
-        if (step->kind == HRT_RECV) return step->peer;
-        if (peer < 0) peer = step->peer;
-    }
-    return peer;
 }

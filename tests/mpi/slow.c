@@ -1,4 +1,5 @@
-// Preloaded: opening SLOW_OPEN for reading, and bringing what was written to the disk, take SLOW_SECONDS.
+// Preloaded: opening SLOW_OPEN for reading, and bringing what was written to the disk, take SLOW_SECONDS. So does, with
+// SLOW_FLUSH, each time that a line of the log is written.
 #define _GNU_SOURCE // RTLD_NEXT
 #include <dlfcn.h>
 #include <stdio.h>
@@ -18,6 +19,12 @@ FILE *fopen(const char *path, const char *mode) {
     const char *slow = getenv("SLOW_OPEN");
     if (slow && strcmp(path, slow) == 0) be_slow();
     return real(path, mode);
+}
+
+int fflush(FILE *file) {
+    int (*real)(FILE *) = (int (*)(FILE *))dlsym(RTLD_NEXT, "fflush");
+    if (file && file != stdout && file != stderr && getenv("SLOW_FLUSH")) be_slow();
+    return real(file);
 }
 
 int fsync(int fd) {

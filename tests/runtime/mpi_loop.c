@@ -1,10 +1,11 @@
 // Talks to the other ranks until it is killed, for mpi_lost.sh: mpi_loop RANK SIGNAL MILLISECONDS.
 // RANK sends itself the signal after so long, wherever it then is. MILLISECONDS "end": all end well
 // after 50 rounds. SIGNAL "busy": they do, but RANK talks to nobody for so long in between. SIGNAL "less" or "more":
-// RANK sends a byte less or more than is expected.
+// RANK sends a byte less or more than is expected. SIGNAL "chain": rank 0 waits for rank 2 by way of rank 1, see below.
 #include "runtime/transport/transport.h"
 #include "tests/runtime/mpi_case.h"
 
+#include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -16,6 +17,27 @@ struct blow {
     int signal;
     long milliseconds;
 };
+
+// What this MPI says that it allows is TAG_BOUND, if that is set; nobody uses more.
+static int tag_bound(void) {
+    const char *bound = getenv("TAG_BOUND");
+    return bound ? atoi(bound) : 32767;
+}
+
+int MPI_Comm_get_attr(MPI_Comm of, int key, void *value, int *known) {
+    static int bound;
+    if (key != MPI_TAG_UB) return PMPI_Comm_get_attr(of, key, value, known);
+    bound = tag_bound();
+    *(int **)value = &bound;
+    *known = 1;
+    return MPI_SUCCESS;
+}
+
+int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm on,
+              MPI_Request *request) {
+    if (tag > tag_bound()) fprintf(stderr, "tag %d is too large\n", tag);
+    return PMPI_Isend(data, count, type, to, tag, on, request);
+}
 
 static void rest(long milliseconds) {
     nanosleep(
@@ -46,6 +68,20 @@ static void talk(size_t less) {
     hrt_comm_barrier(&comm);
 }
 
+// Rank 0 waits for what rank 1 passes on. Rank 2, who is to send it, hangs. Rank 1 waits for it, too ("joins"), or does
+// something else.
+static void wait_in_a_chain(bool joins) {
+    static char data[100];
+    struct hrt_step step[2];
+    struct hrt_steps steps = {.step = step, .room = 2};
+    if (comm.rank == 2) rest(1000000);
+    const int32_t first = hrt_steps_receive(&steps, comm.rank + 1, data, sizeof data, -1);
+    if (comm.rank == 1) hrt_steps_send(&steps, 0, data, sizeof data, first);
+    const struct hrt_mark mark = hrt_submit(&comm, HRT_LANE_GATHER, &steps);
+    if (comm.rank == 1 && !joins) rest(1000000);
+    hrt_join(&comm, mark, "a chain");
+}
+
 int main(int argc, char **argv) {
     if (argc != 4) return 2;
     const size_t less = strcmp(argv[2], "less") == 0   ? 1
@@ -57,6 +93,7 @@ int main(int argc, char **argv) {
     pthread_t thread;
     if (!ends && less == 0 && comm.rank == atoi(argv[1]))
         pthread_create(&thread, NULL, strike, &blow);
+    if (strcmp(argv[2], "chain") == 0) wait_in_a_chain(strcmp(argv[3], "joins") == 0);
     printf("talking, %d nodes\n", comm.nodes);
     fflush(stdout);
     for (int round = 0; !ends || round < 50; round++) {

@@ -54,6 +54,12 @@ timeout 30 "$here/ranks.sh" 3 "$program" 1 busy 5000 >"$out/said" 2>&1 || fail "
 export HECATE_COMM_PATIENCE=2
 ended 15 1 busy 50000
 said_once 'mpi_loop: error: lost rank 1 \(process [0-9]+ on .*\): nothing came from it for 2 s while'
+# The one to blame is the one that hangs, not who waits for it: whether or not the others' programs wait themselves.
+for ways in joins computes; do
+    ended 20 1 chain $ways
+    said_once 'mpi_loop: error: lost rank 2 \(process'
+    ! grep -q 'lost rank [01]' "$out/said" || fail "the wrong rank is named"
+done
 unset HECATE_COMM_TIMEOUT HECATE_COMM_PATIENCE
 
 # One that sends less or more than the other side expects.
@@ -61,6 +67,12 @@ ended 15 1 less 0
 said_once 'mpi_loop: error: rank 1 sent 37855 bytes of experts where rank 2 expected 37856'
 ended 15 1 more 0
 said_once 'mpi_loop: error: rank 1 sent more than the 37856 bytes of experts that rank 2 expected'
+
+# An MPI that allows few tags.
+TAG_BOUND=13 timeout 30 "$here/ranks.sh" 3 "$program" 0 9 end >"$out/said" 2>&1 || fail "ended with $?"
+! grep -q 'too large' "$out/said" || fail "tags are too large"
+TAG_BOUND=12 timeout 30 "$here/ranks.sh" 3 "$program" 0 9 end >"$out/said" 2>&1 && fail "ended well"
+grep -q 'this MPI allows tags up to 12 only; 13 are needed' "$out/said" || fail "no such error"
 
 # One that hangs before MPI has started: the first of those that wait for it says so.
 export HECATE_COMM_PATIENCE=3
