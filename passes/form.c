@@ -1,6 +1,9 @@
 // The form of a module: less than func, scf and arith allow.
 #include "passes/form.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "passes/movement.h"
 
 enum { BOUNDS = 3, LAYERS_MAX = 1 << 16 }; // Of scf.for.
@@ -87,9 +90,62 @@ static MlirWalkResult visit(MlirOperation op, void *sound) {
     return MlirWalkResultAdvance;
 }
 
+// ---- paths of parameters: what files call them
+
+// The layers' iterations of a parameter: first, first + stride, ... `layers` of them; one without layers.
+struct iterations {
+    int64_t first, stride, layers;
+};
+
+static struct iterations iterations_of(MlirOperation param) {
+    const int64_t layers = hec_get_int(param, "layers");
+    if (layers < 1) return (struct iterations){.layers = 1};
+    return (struct iterations){hec_get_int(param, "index_first"),
+                               hec_get_int(param, "index_stride"), layers};
+}
+
+static bool share_path(MlirOperation a, MlirOperation b) {
+    const struct iterations one = iterations_of(a), other = iterations_of(b);
+    for (int64_t i = 0; i < one.layers; i++) {
+        const __int128 from = (__int128)i * one.stride + one.first - other.first;
+        if (other.stride == 0 ? from == 0
+                              : from % other.stride == 0 && from / other.stride >= 0 &&
+                                    from / other.stride < other.layers)
+            return true;
+    }
+    return false;
+}
+
+static int by_path(const void *a, const void *b) {
+    const MlirStringRef x = hec_get_string(*(const MlirOperation *)a, "path");
+    const MlirStringRef y = hec_get_string(*(const MlirOperation *)b, "path");
+    const int order = memcmp(x.data, y.data, x.length < y.length ? x.length : y.length);
+    return order ? order : (x.length > y.length) - (x.length < y.length);
+}
+
+static bool check_paths(MlirOperation module) {
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    int params = 0;
+    bool sound = true;
+    for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_param)) ops.op[params++] = ops.op[k];
+    }
+    if (params > 0) qsort(ops.op, (size_t)params, sizeof *ops.op, by_path);
+    for (int k = 1; k < params; k++) {
+        for (int i = k - 1; i >= 0 && by_path(&ops.op[i], &ops.op[k]) == 0; i--) {
+            if (!share_path(ops.op[i], ops.op[k])) continue;
+            hec_ir_error(ops.op[k], "has the path of another parameter");
+            sound = false;
+            break;
+        }
+    }
+    free(ops.op);
+    return sound;
+}
+
 bool hec_check_form(MlirOperation module) {
     static const char *const entry[] = {"forward", "backward"};
-    bool sound = hec_movement_check(module);
+    bool sound = hec_movement_check(module) && check_paths(module);
     mlirOperationWalk(module, visit, &sound, MlirWalkPreOrder);
     for (int e = 0; e < 2 && sound; e++) {
         const MlirOperation op = hec_find_symbol(module, HEC_STR(entry[e]));

@@ -141,6 +141,12 @@ static bool verify_param(MlirOperation op) {
         hec_ir_error(op, "a parameter with layers needs index_first and index_stride");
         return false;
     }
+    if (hec_get_int(op, "layers") > 0 &&
+        (hec_get_int(op, "index_first") < 0 || hec_get_int(op, "index_stride") < 1)) {
+        hec_ir_error(op, "iterations go from %" PRId64 " in steps of %" PRId64,
+                     hec_get_int(op, "index_first"), hec_get_int(op, "index_stride"));
+        return false;
+    }
     return !hec_any_has_set(op) || check_set(op, &t);
 }
 

@@ -36,6 +36,8 @@ module {
   "moe.param"() {sym_name = "p4", type = !w, layers = 0, path = "p.{e}", init = "zeros", decay = true, trainable = true} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': a parameter with layers needs index_first and index_stride
   "moe.param"() {sym_name = "p5", type = !w, layers = 2, path = "p.{}", init = "zeros", decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': iterations go from 0 in steps of 0
+  "moe.param"() {sym_name = "p5b", type = !w, layers = 2, path = "p.{}", init = "zeros", decay = true, trainable = true, index_first = 0, index_stride = 0} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': layers is -1, expected at least 0
   "moe.param"() {sym_name = "p6", type = !w, layers = -1, path = "p", init = "zeros", decay = true, trainable = true} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': type is i32, expected a tensor of at most 8 dimensions with sizes
