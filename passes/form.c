@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/accessors.h"
 #include "passes/movement.h"
 
 enum { BOUNDS = 3, LAYERS_MAX = 1 << 16 }; // Of scf.for.
@@ -98,10 +99,9 @@ struct iterations {
 };
 
 static struct iterations iterations_of(MlirOperation param) {
-    const int64_t layers = hec_get_int(param, "layers");
+    const int64_t layers = hec_any_layers(param);
     if (layers < 1) return (struct iterations){.layers = 1};
-    return (struct iterations){hec_get_int(param, "index_first"),
-                               hec_get_int(param, "index_stride"), layers};
+    return (struct iterations){hec_any_index_first(param), hec_any_index_stride(param), layers};
 }
 
 static bool share_path(MlirOperation a, MlirOperation b) {
@@ -117,8 +117,8 @@ static bool share_path(MlirOperation a, MlirOperation b) {
 }
 
 static int by_path(const void *a, const void *b) {
-    const MlirStringRef x = hec_get_string(*(const MlirOperation *)a, "path");
-    const MlirStringRef y = hec_get_string(*(const MlirOperation *)b, "path");
+    const MlirStringRef x = hec_any_path(*(const MlirOperation *)a);
+    const MlirStringRef y = hec_any_path(*(const MlirOperation *)b);
     const int order = memcmp(x.data, y.data, x.length < y.length ? x.length : y.length);
     return order ? order : (x.length > y.length) - (x.length < y.length);
 }

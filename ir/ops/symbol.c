@@ -141,10 +141,9 @@ static bool verify_param(MlirOperation op) {
         hec_ir_error(op, "a parameter with layers needs index_first and index_stride");
         return false;
     }
-    if (hec_get_int(op, "layers") > 0 &&
-        (hec_get_int(op, "index_first") < 0 || hec_get_int(op, "index_stride") < 1)) {
+    if (hec_any_layers(op) > 0 && (hec_any_index_first(op) < 0 || hec_any_index_stride(op) < 1)) {
         hec_ir_error(op, "iterations go from %" PRId64 " in steps of %" PRId64,
-                     hec_get_int(op, "index_first"), hec_get_int(op, "index_stride"));
+                     hec_any_index_first(op), hec_any_index_stride(op));
         return false;
     }
     return !hec_any_has_set(op) || check_set(op, &t);

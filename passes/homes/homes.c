@@ -102,6 +102,18 @@ static void pin_history(struct hec_homes *p, MlirOperation stash, const struct h
     pin(p, hec_result(loop->op, index), home);
 }
 
+// Whether nothing but `op` stashes in its slot.
+static bool is_only_stash(const struct hec_homes *p, MlirOperation op) {
+    const MlirStringRef slot = hec_get_string(op, "slot");
+    for (int k = 1; k < p->live.ops.count; k++) {
+        const MlirOperation other = p->live.ops.item[k];
+        if (hec_op_is(other, HEC_OP_stash) && !mlirOperationEqual(other, op) &&
+            mlirStringRefEqual(hec_get_string(other, "slot"), slot))
+            return false;
+    }
+    return true;
+}
+
 static void pin_stash(struct hec_homes *p, MlirOperation op) {
     const MlirValue v = hec_operand(op, 0);
     const MlirOperation parent = mlirOperationGetParentOperation(op);
@@ -122,7 +134,7 @@ static void pin_stash(struct hec_homes *p, MlirOperation op) {
     }
     const bool last_row = placed->pinned && placed->home.kind == HEC_HOME_SLOT &&
                           placed->home.row == HEC_ROW_FIXED && home.row == HEC_ROW_ONLY;
-    if (last_row && !hec_homes_slot(p, home.symbol)->observed) {
+    if (last_row && !hec_homes_slot(p, home.symbol)->observed && is_only_stash(p, op)) {
         HEC_PUSH(&p->arena, &p->repairs,
                  (struct hec_repair){.user = op, .alias = true, .home = placed->home});
     } else {

@@ -313,7 +313,8 @@ static MlirOperation run_func(struct machine *m, const char *name) {
 
 static void put(struct machine *m, struct interpret_outcome *o, const char *name,
                 const struct tensor *t) {
-    if (o->count == INTERPRET_ITEMS_MAX) fault(m, m->module, "too many numbers");
+    if (o->count == INTERPRET_ITEMS_MAX)
+        m->too_large = true, fault(m, m->module, "too many numbers");
     o->item[o->count++] = (struct interpret_item){name, t->count, t->at};
 }
 
@@ -395,6 +396,7 @@ void interpret(MlirOperation module, const struct interpret_options *options,
     }
     hec_symbols_release();
     outcome->fault = m->fault;
+    outcome->too_large = m->too_large;
     hec_map_free(&m->value);
     hec_map_free(&m->symbol);
 }

@@ -32,6 +32,7 @@ struct interpret_item {
 enum { INTERPRET_ITEMS_MAX = 4096 };
 struct interpret_outcome {
     const char *fault; // Why the module computes nothing; NULL: it does.
+    bool too_large;    // It might, but this interpreter does not want to.
     int count;
     struct interpret_item item[INTERPRET_ITEMS_MAX];
 };

@@ -311,6 +311,7 @@ static const char *try_module(struct hec_pipeline *pipeline, MlirOperation modul
         return *first_error ? hec_arena_format(arena, "unproven %s", first_error) : "SILENT";
     if (before.fault) return hec_arena_format(arena, "meaningless: %s", before.fault);
     interpret(module, &options, arena, &after);
+    if (after.too_large) return "meaningless: too large";
     if (after.fault) return hec_arena_format(arena, "DIFFERENT: then %s", after.fault);
     if (!emits(module, arena))
         return *first_error ? hec_arena_format(arena, "refused %s", first_error) : "SILENT";

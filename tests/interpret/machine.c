@@ -20,7 +20,7 @@ void fault(struct machine *m, MlirOperation op, const char *format, ...) {
 
 void spend(struct machine *m, MlirOperation op, int64_t work) {
     if (work < 0 || work > WORK_MAX || (m->work += work) > WORK_MAX)
-        fault(m, op, "more work than this interpreter wants");
+        m->too_large = true, fault(m, op, "more work than this interpreter wants");
 }
 
 int64_t elements(const struct hec_tensor *shape) {

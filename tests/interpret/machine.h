@@ -31,6 +31,7 @@ struct machine {
     int64_t work;          // Elements and multiplications so far.
     jmp_buf end;
     const char *fault;
+    bool too_large;
 };
 
 // Ends the run: what `op` does has no meaning.

@@ -3,6 +3,7 @@
 // RUN: hecate-opt '--passes=place-buffers(sums=apart)' %t/sharing.mlir | FileCheck %t/sharing.mlir --check-prefix=APART
 // RUN: hecate-opt '--passes=place-buffers(results=apart)' %t/sharing.mlir | FileCheck %t/sharing.mlir --check-prefix=NEW
 // RUN: hecate-opt --passes=place-buffers %t/history.mlir | FileCheck %t/history.mlir
+// RUN: sed 's/"moe.stash"(%r) {slot = @last} : (!x) -> ()/&\n&/' %t/history.mlir | hecate-opt --passes=place-buffers | FileCheck %t/history.mlir --check-prefix=TWICE
 // RUN: hecate-opt --passes=place-buffers %t/swap.mlir | FileCheck %t/swap.mlir
 // RUN: hecate-opt --passes=place-buffers %t/outside.mlir | FileCheck %t/outside.mlir
 // RUN: hecate-opt --passes=place-buffers %t/slot.mlir | FileCheck %t/slot.mlir
@@ -74,6 +75,8 @@ module {
   "moe.param"() {sym_name = "v", type = !g, layers = 0 : i64, path = "v", init = "ones", decay = true, trainable = true} : () -> ()
   // CHECK-DAG: moe.slot{{.*}}layers = 3 : i64, offset = {{[0-9]+}} : i64, rows = 4 : i64, stride = 256 : i64, sym_name = "x"
   // CHECK-NOT: sym_name = "last"
+  // A slot that is stashed in twice stays one of its own.
+  // TWICE:     sym_name = "last"
   // CHECK-DAG: moe.slot{{.*}}rows = 1 : i64, stride = 64 : i64, sym_name = "fix"
   "moe.slot"() {sym_name = "x", type = !x, layers = 3 : i64} : () -> ()
   "moe.slot"() {sym_name = "last", type = !x, layers = 0 : i64} : () -> ()
