@@ -23,8 +23,8 @@ static bool infer_rope(MlirOperation op, MlirType *result) {
 }
 
 static void gradient_rope(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1))};
-    hec_rule_add(g, hec_operand(op, 0), hec_rule_build(g, HEC_OP_rope_grad, 2, in));
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_rope_table(op))};
+    hec_rule_add(g, hec_rope_x(op), hec_rule_build(g, HEC_OP_rope_grad, 2, in));
 }
 
 static struct hec_cost cost_rope(MlirOperation op) {
@@ -101,9 +101,9 @@ static bool infer_sdpa(MlirOperation op, MlirType *result) {
 static bool infer_sdpa_grad(MlirOperation op, MlirType *result) {
     struct hec_tensor out, lse;
     if (!check_heads(op, 1, &out, &lse) || !check_window(op) ||
-        !hec_expect(op, "dout", hec_operand(op, 0), &out) ||
-        !hec_expect(op, "out", hec_operand(op, 4), &out) ||
-        !hec_expect(op, "lse", hec_operand(op, 5), &lse)) {
+        !hec_expect(op, "dout", hec_sdpa_grad_dout(op), &out) ||
+        !hec_expect(op, "out", hec_sdpa_grad_out(op), &out) ||
+        !hec_expect(op, "lse", hec_sdpa_grad_lse(op), &lse)) {
         return false;
     }
     for (int i = 0; i < 3; i++) result[i] = mlirValueGetType(hec_operand(op, 1 + i));

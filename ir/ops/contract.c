@@ -145,7 +145,7 @@ static bool verify_grouped(MlirOperation op) {
     if (!hec_expect_rank(op, to_experts ? "r" : "b", by_expert, 1)) return false;
     const struct hec_tensor first =
         hec_vector(hec_i32(op), HEC_STR("first"), by_expert->size[0] + 1);
-    if (!hec_expect(op, "first", hec_operand(op, 2), &first)) return false;
+    if (!hec_expect(op, "first", hec_grouped_contract_first(op), &first)) return false;
     if (hec_tensor_find(&a, by_expert->dim[0]) >= 0 ||
         hec_tensor_find(to_experts ? &b : &r, by_expert->dim[0]) >= 0) {
         hec_ir_error(op, "the expert dimension %.*s may be in one tensor only",

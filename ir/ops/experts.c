@@ -13,7 +13,7 @@ static bool check_picks(MlirOperation op, const char *what, const struct hec_ten
 
 static bool infer_experts(MlirOperation op, MlirType *result) {
     const struct hec_tensor x = hec_in(op, 0), weights = hec_in(op, 1);
-    if (!hec_expect_real(op, "x", hec_operand(op, 0)) || !check_picks(op, "weights", &weights)) {
+    if (!hec_expect_real(op, "x", hec_experts_x(op)) || !check_picks(op, "weights", &weights)) {
         return false;
     }
     const struct hec_tensor tokens = hec_slice(&weights, 0, weights.rank - 1);
@@ -25,11 +25,11 @@ static bool infer_experts(MlirOperation op, MlirType *result) {
                      hec_type_text(hec_tensor_type(&x)).text);
         return false;
     }
-    if (!hec_expect(op, "weights", hec_operand(op, 1), &real) ||
-        !hec_expect(op, "ids", hec_operand(op, 2), &ids)) {
+    if (!hec_expect(op, "weights", hec_experts_weights(op), &real) ||
+        !hec_expect(op, "ids", hec_experts_ids(op), &ids)) {
         return false;
     }
-    result[0] = mlirValueGetType(hec_operand(op, 0));
+    result[0] = mlirValueGetType(hec_experts_x(op));
     return true;
 }
 
@@ -79,17 +79,17 @@ const struct hec_traits hec_traits_experts = {
 
 static bool infer_route(MlirOperation op, MlirType *result) {
     const struct hec_tensor ids = hec_in(op, 0), want = hec_with_element(&ids, hec_i32(op));
-    if (!hec_expect(op, "ids", hec_operand(op, 0), &want) || !check_picks(op, "ids", &ids) ||
+    if (!hec_expect(op, "ids", hec_route_ids(op), &want) || !check_picks(op, "ids", &ids) ||
         !hec_expect_int(op, "experts", 1)) {
         return false;
     }
-    const int64_t rows = hec_type_elements(mlirValueGetType(hec_operand(op, 0)));
+    const int64_t rows = hec_type_elements(mlirValueGetType(hec_route_ids(op)));
     const struct hec_tensor first =
         hec_vector(hec_i32(op), HEC_STR("first"), hec_any_experts(op) + 1);
     const struct hec_tensor pair = hec_vector(hec_i32(op), HEC_STR("rows"), rows);
     result[0] = hec_tensor_type(&first);
     result[1] = hec_tensor_type(&pair);
-    result[2] = mlirValueGetType(hec_operand(op, 0));
+    result[2] = mlirValueGetType(hec_route_ids(op));
     return true;
 }
 
@@ -114,11 +114,11 @@ static bool infer_limit(MlirOperation op, MlirType *result) {
         hec_vector(hec_i32(op), HEC_STR("first"), first.rank ? first.size[0] : 0);
     const struct hec_tensor pair =
         hec_vector(hec_i32(op), HEC_STR("rows"), hec_type_elements(hec_tensor_type(&ids)));
-    if (!hec_expect_real(op, "weights", hec_operand(op, 0)) ||
+    if (!hec_expect_real(op, "weights", hec_limit_weights(op)) ||
         !check_picks(op, "weights", &weights) ||
-        !hec_expect(op, "first", hec_operand(op, 1), &want) ||
-        !hec_expect(op, "pair", hec_operand(op, 2), &pair) ||
-        !hec_expect(op, "slot", hec_operand(op, 3), &ids) || !hec_check_capacity(op)) {
+        !hec_expect(op, "first", hec_limit_first(op), &want) ||
+        !hec_expect(op, "pair", hec_limit_pair(op), &pair) ||
+        !hec_expect(op, "slot", hec_limit_slot(op), &ids) || !hec_check_capacity(op)) {
         return false;
     }
     for (int i = 0; i < 3; i++) result[i] = mlirValueGetType(hec_operand(op, i + 1));
@@ -130,7 +130,7 @@ const struct hec_traits hec_traits_limit = {.pure = true, .infer = infer_limit};
 static bool infer_permute(MlirOperation op, MlirType *result) {
     const struct hec_tensor x = hec_in(op, 0);
     struct hec_tensor pair, slot;
-    if (!hec_expect_real(op, "x", hec_operand(op, 0)) || !check_route(op, &pair, &slot)) {
+    if (!hec_expect_real(op, "x", hec_permute_x(op)) || !check_route(op, &pair, &slot)) {
         return false;
     }
     const struct hec_tensor tokens = hec_slice(&slot, 0, slot.rank - 1);
@@ -150,7 +150,7 @@ static bool infer_permute(MlirOperation op, MlirType *result) {
 static bool infer_combine(MlirOperation op, MlirType *result) {
     const struct hec_tensor rows = hec_in(op, 0);
     struct hec_tensor pair, slot;
-    if (!hec_expect_real(op, "rows", hec_operand(op, 0)) || !check_route(op, &pair, &slot) ||
+    if (!hec_expect_real(op, "rows", hec_combine_rows(op)) || !check_route(op, &pair, &slot) ||
         !hec_expect_rank(op, "rows", &rows, 1)) {
         return false;
     }
@@ -174,12 +174,13 @@ static bool infer_combine(MlirOperation op, MlirType *result) {
 
 static bool infer_gate_rows(MlirOperation op, MlirType *result) {
     struct hec_tensor pair, slot;
-    if (!hec_expect_real(op, "weights", hec_operand(op, 0)) || !check_route(op, &pair, &slot)) {
+    if (!hec_expect_real(op, "weights", hec_gate_rows_weights(op)) ||
+        !check_route(op, &pair, &slot)) {
         return false;
     }
     const struct hec_tensor given = hec_in(op, 0);
     const struct hec_tensor weights = hec_with_element(&slot, given.element);
-    if (!hec_expect(op, "weights", hec_operand(op, 0), &weights)) return false;
+    if (!hec_expect(op, "weights", hec_gate_rows_weights(op), &weights)) return false;
     const struct hec_tensor g = hec_with_element(&pair, given.element);
     result[0] = hec_tensor_type(&g);
     return true;
@@ -187,12 +188,12 @@ static bool infer_gate_rows(MlirOperation op, MlirType *result) {
 
 static bool infer_gate_rows_grad(MlirOperation op, MlirType *result) {
     struct hec_tensor pair, slot;
-    if (!hec_expect_real(op, "dg", hec_operand(op, 0)) || !check_route(op, &pair, &slot)) {
+    if (!hec_expect_real(op, "dg", hec_gate_rows_grad_dg(op)) || !check_route(op, &pair, &slot)) {
         return false;
     }
     const struct hec_tensor given = hec_in(op, 0);
     const struct hec_tensor dg = hec_with_element(&pair, given.element);
-    if (!hec_expect(op, "dg", hec_operand(op, 0), &dg)) return false;
+    if (!hec_expect(op, "dg", hec_gate_rows_grad_dg(op), &dg)) return false;
     const struct hec_tensor dweights = hec_with_element(&slot, given.element);
     result[0] = hec_tensor_type(&dweights);
     return true;

@@ -134,14 +134,14 @@ static bool check_picks(MlirOperation op, const char *what, MlirValue v) {
 static bool verify_drop(MlirOperation op) {
     const struct hec_tensor weights = hec_in(op, 1);
     const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
-    return check_keys(op, 2, false) && hec_expect_real(op, "weights", hec_operand(op, 1)) &&
-           check_picks(op, "weights", hec_operand(op, 1)) &&
-           hec_expect(op, "ids", hec_operand(op, 0), &ids) &&
-           hec_expect(op, "kept", hec_result(op, 0), &ids) && hec_check_capacity(op);
+    return check_keys(op, 2, false) && hec_expect_real(op, "weights", hec_drop_weights(op)) &&
+           check_picks(op, "weights", hec_drop_weights(op)) &&
+           hec_expect(op, "ids", hec_drop_ids(op), &ids) &&
+           hec_expect(op, "kept", hec_drop_kept(op), &ids) && hec_check_capacity(op);
 }
 
 static bool verify_exchange(MlirOperation op) {
-    return check_keys(op, 1, false) && check_picks(op, "ids", hec_operand(op, 0));
+    return check_keys(op, 1, false) && check_picks(op, "ids", hec_exchange_ids(op));
 }
 
 static bool verify_waves(MlirOperation op) {
@@ -153,11 +153,11 @@ static bool verify_overwritten(MlirOperation op) {
 }
 
 static bool verify_dispatch(MlirOperation op) {
-    if (!check_keys(op, 2, true) || !hec_expect_real(op, "x", hec_operand(op, 0)) ||
-        !check_picks(op, "weights", hec_operand(op, 1)) ||
-        !check_rows(op, "rows", hec_result(op, 0)) ||
-        !check_gate(op, "gate", hec_result(op, 1), hec_result(op, 0)) ||
-        !check_first(op, hec_result(op, 2)))
+    if (!check_keys(op, 2, true) || !hec_expect_real(op, "x", hec_dispatch_x(op)) ||
+        !check_picks(op, "weights", hec_dispatch_weights(op)) ||
+        !check_rows(op, "rows", hec_dispatch_rows(op)) ||
+        !check_gate(op, "gate", hec_dispatch_gate(op), hec_dispatch_rows(op)) ||
+        !check_first(op, hec_dispatch_first(op)))
         return false;
     const struct hec_tensor x = hec_in(op, 0), weights = hec_in(op, 1), rows = hec_out(op, 0);
     const int tokens = weights.rank - 1;
@@ -174,26 +174,27 @@ static bool verify_dispatch(MlirOperation op) {
 }
 
 static bool verify_give_back(MlirOperation op) {
-    return check_keys(op, 1, true) && check_rows(op, "rows", hec_operand(op, 0));
+    return check_keys(op, 1, true) && check_rows(op, "rows", hec_give_back_rows(op));
 }
 
 static bool verify_collect(MlirOperation op) {
-    return check_keys(op, 0, false) && hec_expect_real(op, "y", hec_result(op, 0));
+    return check_keys(op, 0, false) && hec_expect_real(op, "y", hec_collect_y(op));
 }
 
 static bool verify_dispatch_grad(MlirOperation op) {
-    return check_keys(op, 2, true) && hec_expect_real(op, "dy", hec_operand(op, 0)) &&
-           check_first(op, hec_operand(op, 1)) && check_rows(op, "drows", hec_result(op, 0));
+    return check_keys(op, 2, true) && hec_expect_real(op, "dy", hec_dispatch_grad_dy(op)) &&
+           check_first(op, hec_dispatch_grad_first(op)) &&
+           check_rows(op, "drows", hec_dispatch_grad_drows(op));
 }
 
 static bool verify_give_back_grad(MlirOperation op) {
-    return check_keys(op, 2, true) && check_rows(op, "drows", hec_operand(op, 0)) &&
-           check_gate(op, "dgate", hec_operand(op, 1), hec_operand(op, 0));
+    return check_keys(op, 2, true) && check_rows(op, "drows", hec_give_back_grad_drows(op)) &&
+           check_gate(op, "dgate", hec_give_back_grad_dgate(op), hec_give_back_grad_drows(op));
 }
 
 static bool verify_collect_grad(MlirOperation op) {
-    return check_keys(op, 0, false) && hec_expect_real(op, "dx", hec_result(op, 0)) &&
-           check_picks(op, "dweights", hec_result(op, 1));
+    return check_keys(op, 0, false) && hec_expect_real(op, "dx", hec_collect_grad_dx(op)) &&
+           check_picks(op, "dweights", hec_collect_grad_dweights(op));
 }
 
 // Not pure: they talk to other ranks, and what they give depends on the route of the layer.

@@ -1,4 +1,5 @@
 // moe.gather: rows of a table by index; moe.gather_grad adds up what each row received.
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 static bool check_ids(MlirOperation op, int operand) {
@@ -9,7 +10,7 @@ static bool check_ids(MlirOperation op, int operand) {
 
 static bool infer_gather(MlirOperation op, MlirType *result) {
     const struct hec_tensor table = hec_in(op, 0), ids = hec_in(op, 1);
-    if (!hec_expect_real(op, "table", hec_operand(op, 0)) ||
+    if (!hec_expect_real(op, "table", hec_gather_table(op)) ||
         !hec_expect_rank(op, "table", &table, 1) || !check_ids(op, 1) ||
         !hec_expect_ids(op, "table", table.size[0])) {
         return false;
@@ -26,22 +27,22 @@ static bool infer_gather(MlirOperation op, MlirType *result) {
 }
 
 static void gradient_gather(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue table = hec_operand(op, 0);
+    const MlirValue table = hec_gather_table(op);
     if (!g->wants(g, table)) return;
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1))};
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_gather_ids(op))};
     const MlirType type = mlirValueGetType(table);
     g->add(g, table, hec_build_value(g->builder, HEC_OP_gather_grad, 2, in, type, 0, NULL));
 }
 
 // The rows read and written, not the table.
 static struct hec_cost cost_gather(MlirOperation op) {
-    const double rows = (double)hec_type_bytes(mlirValueGetType(hec_result(op, 0)));
+    const double rows = (double)hec_type_bytes(mlirValueGetType(hec_gather_r(op)));
     return (struct hec_cost){.bytes = 2 * rows};
 }
 
 static bool verify_gather_grad(MlirOperation op) {
     const struct hec_tensor ids = hec_in(op, 1), table = hec_out(op, 0);
-    if (!hec_expect_real(op, "dtable", hec_result(op, 0)) ||
+    if (!hec_expect_real(op, "dtable", hec_gather_grad_dtable(op)) ||
         !hec_expect_rank(op, "dtable", &table, 1) || !check_ids(op, 1) ||
         !hec_expect_ids(op, "dtable", table.size[0])) {
         return false;
@@ -53,11 +54,11 @@ static bool verify_gather_grad(MlirOperation op) {
     const struct hec_tensor row = hec_slice(&table, 1, table.rank);
     struct hec_tensor dr = hec_join(&ids, &row);
     dr.element = table.element;
-    return hec_expect(op, "dr", hec_operand(op, 0), &dr);
+    return hec_expect(op, "dr", hec_gather_grad_dr(op), &dr);
 }
 
 static struct hec_cost cost_gather_grad(MlirOperation op) {
-    const MlirType rows = mlirValueGetType(hec_operand(op, 0));
+    const MlirType rows = mlirValueGetType(hec_gather_grad_dr(op));
     return (struct hec_cost){.flops = (double)hec_type_elements(rows),
                              .bytes = 3 * (double)hec_type_bytes(rows)};
 }

@@ -1,4 +1,5 @@
 // Cross-entropy, fused with the softmax: scale times the sum of the tokens' losses.
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 // logits [tokens.., V], targets [tokens..], a scale; `lse` gets the dimensions of the tokens.
@@ -29,26 +30,26 @@ static bool infer_cross_entropy_grad(MlirOperation op, MlirType *result) {
     struct hec_tensor lse;
     if (!check(op, 1, 3, &lse)) return false;
     const struct hec_tensor loss = hec_scalar(lse.element);
-    if (!hec_expect(op, "dloss", hec_operand(op, 0), &loss) ||
-        !hec_expect(op, "lse", hec_operand(op, 2), &lse)) {
+    if (!hec_expect(op, "dloss", hec_cross_entropy_grad_dloss(op), &loss) ||
+        !hec_expect(op, "lse", hec_cross_entropy_grad_lse(op), &lse)) {
         return false;
     }
-    result[0] = mlirValueGetType(hec_operand(op, 1));
+    result[0] = mlirValueGetType(hec_cross_entropy_grad_logits(op));
     return true;
 }
 
 static void gradient(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue logits = hec_operand(op, 0);
+    const MlirValue logits = hec_cross_entropy_logits(op);
     if (!g->wants(g, logits)) return;
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, logits),
-                            g->primal(g, hec_result(op, 1)), g->primal(g, hec_operand(op, 1)),
-                            g->primal(g, hec_operand(op, 2))};
+    const MlirValue in[] = {
+        g->of_result(g, op, 0, true), g->primal(g, logits), g->primal(g, hec_cross_entropy_lse(op)),
+        g->primal(g, hec_cross_entropy_targets(op)), g->primal(g, hec_cross_entropy_scale(op))};
     hec_rule_add(g, logits, hec_rule_build(g, HEC_OP_cross_entropy_grad, 5, in));
 }
 
 // Per logit: subtract the maximum, exponential, add.
 static struct hec_cost cost(MlirOperation op) {
-    const MlirType logits = mlirValueGetType(hec_operand(op, 0));
+    const MlirType logits = mlirValueGetType(hec_cross_entropy_logits(op));
     return (struct hec_cost){.flops = 3 * (double)hec_type_elements(logits),
                              .bytes = hec_io_bytes(op)};
 }

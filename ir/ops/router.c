@@ -52,17 +52,17 @@ static bool check_rule(MlirOperation op, int64_t experts) {
 
 static bool verify_noise(MlirOperation op) {
     const double amount = hec_any_amount(op);
-    const struct hec_tensor y = hec_tensor_of(mlirValueGetType(hec_result(op, 0)));
+    const struct hec_tensor y = hec_tensor_of(mlirValueGetType(hec_noise_y(op)));
     if (!(amount > 0) || hec_any_number(op) < 0) {
         hec_ir_error(op, "amount is %g, number %" PRId64, amount, hec_any_number(op));
         return false;
     }
-    return hec_expect_real(op, "the result", hec_result(op, 0)) &&
+    return hec_expect_real(op, "the result", hec_noise_y(op)) &&
            hec_expect_rank(op, "the result", &y, 3);
 }
 
 static struct hec_cost cost_noise(MlirOperation op) {
-    const double elements = (double)hec_type_elements(mlirValueGetType(hec_result(op, 0)));
+    const double elements = (double)hec_type_elements(mlirValueGetType(hec_noise_y(op)));
     return (struct hec_cost){.flops = 4 * elements, .bytes = hec_io_bytes(op)};
 }
 
@@ -71,7 +71,7 @@ const struct hec_traits hec_traits_noise = {
 
 static bool infer_router(MlirOperation op, MlirType *result) {
     const struct hec_tensor logits = hec_in(op, 0);
-    if (!hec_expect_real(op, "logits", hec_operand(op, 0)) ||
+    if (!hec_expect_real(op, "logits", hec_router_logits(op)) ||
         !hec_expect_rank(op, "logits", &logits, 2)) {
         return false;
     }
@@ -82,14 +82,14 @@ static bool infer_router(MlirOperation op, MlirType *result) {
         return false;
     }
     if (mlirOperationGetNumOperands(op) > 1 &&
-        !hec_expect(op, "bias", hec_operand(op, 1), &experts)) {
+        !hec_expect(op, "bias", hec_router_bias(op), &experts)) {
         return false;
     }
     struct hec_tensor weights = tokens_of(&logits);
     hec_tensor_append(&weights, HEC_STR("picks"), hec_any_topk(op));
     const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
     const struct hec_tensor loads = hec_with_element(&experts, hec_i32(op));
-    result[0] = mlirValueGetType(hec_operand(op, 0));
+    result[0] = mlirValueGetType(hec_router_logits(op));
     result[1] = hec_tensor_type(&weights);
     result[2] = hec_tensor_type(&ids);
     result[3] = hec_tensor_type(&loads);
@@ -98,7 +98,7 @@ static bool infer_router(MlirOperation op, MlirType *result) {
 
 static bool infer_router_grad(MlirOperation op, MlirType *result) {
     const struct hec_tensor scores = hec_in(op, 1);
-    if (!hec_expect_real(op, "scores", hec_operand(op, 1)) ||
+    if (!hec_expect_real(op, "scores", hec_router_grad_scores(op)) ||
         !hec_expect_rank(op, "scores", &scores, 2) ||
         !check_rule(op, scores.size[scores.rank - 1])) {
         return false;
@@ -106,16 +106,16 @@ static bool infer_router_grad(MlirOperation op, MlirType *result) {
     struct hec_tensor weights = tokens_of(&scores);
     hec_tensor_append(&weights, HEC_STR("picks"), hec_any_topk(op));
     const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
-    if (!hec_expect(op, "dweights", hec_operand(op, 0), &weights) ||
-        !hec_expect(op, "weights", hec_operand(op, 2), &weights) ||
-        !hec_expect(op, "ids", hec_operand(op, 3), &ids)) {
+    if (!hec_expect(op, "dweights", hec_router_grad_dweights(op), &weights) ||
+        !hec_expect(op, "weights", hec_router_grad_weights(op), &weights) ||
+        !hec_expect(op, "ids", hec_router_grad_ids(op), &ids)) {
         return false;
     }
     if (mlirOperationGetNumOperands(op) > 4 &&
-        !hec_expect(op, "dscores", hec_operand(op, 4), &scores)) {
+        !hec_expect(op, "dscores", hec_router_grad_dscores(op), &scores)) {
         return false;
     }
-    result[0] = mlirValueGetType(hec_operand(op, 1));
+    result[0] = mlirValueGetType(hec_router_grad_scores(op));
     return true;
 }
 
@@ -124,7 +124,7 @@ static bool infer_router_grad(MlirOperation op, MlirType *result) {
 static void gradient_router(struct hec_gradient *g, MlirOperation op) {
     static const char *const keys[] = {"score",       "weight", "topk", "groups",
                                        "topk_groups", "scale",  NULL};
-    const MlirValue logits = hec_operand(op, 0);
+    const MlirValue logits = hec_router_logits(op);
     if (!g->wants(g, logits)) return;
     const MlirValue dscores = g->of_result(g, op, 0, false);
     MlirNamedAttribute attribute[6];
@@ -146,9 +146,9 @@ const struct hec_traits hec_traits_router = {
     .pure = true, .infer = infer_router, .gradient = gradient_router, .cost = cost};
 
 static struct hec_cost cost_router_grad(MlirOperation op) {
-    return (struct hec_cost){.flops =
-                                 4 * (double)hec_type_elements(mlirValueGetType(hec_result(op, 0))),
-                             .bytes = hec_io_bytes(op)};
+    return (struct hec_cost){
+        .flops = 4 * (double)hec_type_elements(mlirValueGetType(hec_router_grad_dlogits(op))),
+        .bytes = hec_io_bytes(op)};
 }
 
 const struct hec_traits hec_traits_router_grad = {
@@ -184,7 +184,7 @@ static bool verify_fractions(MlirOperation op) {
     struct hec_tensor ids = hec_in(op, 0);
     const struct hec_tensor out = hec_out(op, 0);
     if (!hec_expect_rank(op, "ids", &ids, 3) ||
-        !hec_expect_real(op, "fractions", hec_result(op, 0)))
+        !hec_expect_real(op, "fractions", hec_fractions_fractions(op)))
         return false;
     const struct hec_tensor lead = hec_slice(&ids, 0, 1), batch = hec_slice(&out, 0, 1);
     if (ids.size[ids.rank - 1] != hec_set_topk(set) || !mlirTypeEqual(ids.element, hec_i32(op))) {
@@ -219,13 +219,13 @@ static bool infer_mean_scores(MlirOperation op, MlirType *result) {
 static bool infer_mean_scores_grad(MlirOperation op, MlirType *result) {
     if (!check_scores(op, 1)) return false;
     const struct hec_tensor scores = hec_in(op, 1), means = of_sequences(&scores);
-    result[0] = mlirValueGetType(hec_operand(op, 1));
-    return hec_expect(op, "dmeans", hec_operand(op, 0), &means);
+    result[0] = mlirValueGetType(hec_mean_scores_grad_scores(op));
+    return hec_expect(op, "dmeans", hec_mean_scores_grad_dmeans(op), &means);
 }
 
 static void gradient_mean_scores(struct hec_gradient *g, MlirOperation op) {
     static const char *const keys[] = {"score", NULL};
-    const MlirValue scores = hec_operand(op, 0);
+    const MlirValue scores = hec_mean_scores_scores(op);
     if (!g->wants(g, scores)) return;
     MlirNamedAttribute attribute[1];
     const int attributes = hec_rule_attributes(op, keys, attribute);
@@ -253,9 +253,9 @@ static MlirType scalar_like(MlirOperation op, int operand) {
 
 static bool infer_aux_loss(MlirOperation op, MlirType *result) {
     const struct hec_tensor means = hec_in(op, 0);
-    if (!hec_expect_real(op, "means", hec_operand(op, 0)) ||
+    if (!hec_expect_real(op, "means", hec_aux_loss_means(op)) ||
         !hec_expect_rank(op, "means", &means, 2) ||
-        !hec_expect(op, "fractions", hec_operand(op, 1), &means)) {
+        !hec_expect(op, "fractions", hec_aux_loss_fractions(op), &means)) {
         return false;
     }
     result[0] = scalar_like(op, 0);
@@ -269,20 +269,20 @@ static bool check_dloss(MlirOperation op) {
 
 static bool infer_aux_loss_grad(MlirOperation op, MlirType *result) {
     const struct hec_tensor fractions = hec_in(op, 1);
-    if (!hec_expect_real(op, "fractions", hec_operand(op, 1)) ||
+    if (!hec_expect_real(op, "fractions", hec_aux_loss_grad_fractions(op)) ||
         !hec_expect_rank(op, "fractions", &fractions, 2) || !check_dloss(op)) {
         return false;
     }
-    result[0] = mlirValueGetType(hec_operand(op, 1));
+    result[0] = mlirValueGetType(hec_aux_loss_grad_fractions(op));
     return true;
 }
 
 // Fractions are constants to the derivative.
 static void gradient_aux_loss(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue means = hec_operand(op, 0);
+    const MlirValue means = hec_aux_loss_means(op);
     if (!g->wants(g, means)) return;
     const MlirNamedAttribute coef = hec_attr_float(g->builder->context, "coef", hec_any_coef(op));
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1))};
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_aux_loss_fractions(op))};
     const MlirOperation grad =
         hec_build_inferred(g->builder, HEC_OP_aux_loss_grad, 2, in, 1, &coef);
     hec_rule_add(g, means, hec_result(grad, 0));
@@ -296,7 +296,7 @@ const struct hec_traits hec_traits_aux_loss_grad = {
 
 static bool infer_z_loss(MlirOperation op, MlirType *result) {
     const struct hec_tensor logits = hec_in(op, 0);
-    if (!hec_expect_real(op, "logits", hec_operand(op, 0)) ||
+    if (!hec_expect_real(op, "logits", hec_z_loss_logits(op)) ||
         !hec_expect_rank(op, "logits", &logits, 2)) {
         return false;
     }
@@ -306,16 +306,16 @@ static bool infer_z_loss(MlirOperation op, MlirType *result) {
 
 static bool infer_z_loss_grad(MlirOperation op, MlirType *result) {
     const struct hec_tensor logits = hec_in(op, 1);
-    if (!hec_expect_real(op, "logits", hec_operand(op, 1)) ||
+    if (!hec_expect_real(op, "logits", hec_z_loss_grad_logits(op)) ||
         !hec_expect_rank(op, "logits", &logits, 2) || !check_dloss(op)) {
         return false;
     }
-    result[0] = mlirValueGetType(hec_operand(op, 1));
+    result[0] = mlirValueGetType(hec_z_loss_grad_logits(op));
     return true;
 }
 
 static void gradient_z_loss(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue logits = hec_operand(op, 0);
+    const MlirValue logits = hec_z_loss_logits(op);
     if (!g->wants(g, logits)) return;
     const MlirNamedAttribute coef = hec_attr_float(g->builder->context, "coef", hec_any_coef(op));
     const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, logits)};

@@ -1,4 +1,5 @@
 // moe.spread and moe.spread_grad: a vector per expert, to and from the rows of that expert.
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 // `experts` [E, F...] and `rows` [rows, F...] must fit, and `first` be [first] with E + 1 entries.
@@ -23,18 +24,19 @@ static bool check(MlirOperation op, const struct hec_tensor *experts, const stru
 
 static bool verify_spread(MlirOperation op) {
     const struct hec_tensor a = hec_in(op, 0), r = hec_out(op, 0);
-    return hec_expect_real(op, "a", hec_operand(op, 0)) && check(op, &a, &r, hec_operand(op, 1));
+    return hec_expect_real(op, "a", hec_spread_a(op)) && check(op, &a, &r, hec_spread_first(op));
 }
 
 static bool verify_spread_grad(MlirOperation op) {
     const struct hec_tensor dr = hec_in(op, 0), da = hec_out(op, 0);
-    return hec_expect_real(op, "dr", hec_operand(op, 0)) && check(op, &da, &dr, hec_operand(op, 1));
+    return hec_expect_real(op, "dr", hec_spread_grad_dr(op)) &&
+           check(op, &da, &dr, hec_spread_grad_first(op));
 }
 
 static void gradient(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue a = hec_operand(op, 0);
+    const MlirValue a = hec_spread_a(op);
     if (!g->wants(g, a)) return;
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1))};
+    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_spread_first(op))};
     g->add(g, a,
            hec_build_value(g->builder, HEC_OP_spread_grad, 2, in, mlirValueGetType(a), 0, NULL));
 }

@@ -1,9 +1,10 @@
 // moe.sum and moe.copy.
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 static bool verify_sum(MlirOperation op) {
     const struct hec_tensor a = hec_in(op, 0), r = hec_out(op, 0);
-    if (!hec_expect_real(op, "the operand", hec_operand(op, 0))) return false;
+    if (!hec_expect_real(op, "the operand", hec_sum_a(op))) return false;
     if (!mlirTypeEqual(a.element, r.element)) {
         hec_ir_error(op, "operand and result differ in their element type");
         return false;
@@ -23,7 +24,7 @@ static bool verify_sum(MlirOperation op) {
 
 // Every summand gets the gradient of the sum.
 static void gradient_sum(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue a = hec_operand(op, 0);
+    const MlirValue a = hec_sum_a(op);
     const MlirValue zero = hec_build_fill(g->builder, mlirValueGetType(a), 0);
     const MlirValue in[] = {zero, g->of_result(g, op, 0, true)};
     hec_rule_add(g, a, hec_rule_build(g, HEC_OP_add, 2, in));
@@ -37,7 +38,7 @@ const struct hec_traits hec_traits_sum = {
     .pure = true, .adds = 1, .verify = verify_sum, .gradient = gradient_sum, .cost = cost_sum};
 
 static bool infer_copy(MlirOperation op, MlirType *result) {
-    result[0] = mlirValueGetType(hec_operand(op, 0));
+    result[0] = mlirValueGetType(hec_copy_a(op));
     return true;
 }
 

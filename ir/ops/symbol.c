@@ -236,22 +236,22 @@ static bool check_access(MlirOperation op, const char *key, enum hec_op kind, Ml
 // A parameter of f32 may be read as its copy rounded to bf16.
 static bool verify_get(MlirOperation op) {
     return check_access(op, "param", HEC_OP_param,
-                        hec_type_unrounded(mlirValueGetType(hec_result(op, 0))),
+                        hec_type_unrounded(mlirValueGetType(hec_get_value(op))),
                         mlirOperationGetNumOperands(op) > 0);
 }
 
 static bool verify_fetch(MlirOperation op) {
-    return check_access(op, "slot", HEC_OP_slot, mlirValueGetType(hec_result(op, 0)),
+    return check_access(op, "slot", HEC_OP_slot, mlirValueGetType(hec_fetch_value(op)),
                         mlirOperationGetNumOperands(op) > 0);
 }
 
 static bool verify_stash(MlirOperation op) {
-    return check_access(op, "slot", HEC_OP_slot, mlirValueGetType(hec_operand(op, 0)),
+    return check_access(op, "slot", HEC_OP_slot, mlirValueGetType(hec_stash_value(op)),
                         mlirOperationGetNumOperands(op) > 1);
 }
 
 static bool verify_accumulate(MlirOperation op) {
-    if (!check_access(op, "param", HEC_OP_param, mlirValueGetType(hec_operand(op, 0)),
+    if (!check_access(op, "param", HEC_OP_param, mlirValueGetType(hec_accumulate_value(op)),
                       mlirOperationGetNumOperands(op) > 1)) {
         return false;
     }
@@ -270,7 +270,7 @@ static void gradient_get(struct hec_gradient *g, MlirOperation op) {
     if (mlirValueIsNull(d)) return;
     const bool layered = mlirOperationGetNumOperands(op) > 0;
     MlirValue in[2] = {d};
-    if (layered) in[1] = g->primal(g, hec_operand(op, 0));
+    if (layered) in[1] = g->primal(g, hec_get_layer(op));
     const MlirNamedAttribute param = hec_attr_symbol(g->builder->context, "param", name);
     const MlirOperation add =
         hec_build_op(g->builder, HEC_OP_accumulate, layered ? 2 : 1, in, 0, NULL, 1, &param);
@@ -294,7 +294,7 @@ static struct hec_cost cost_free(MlirOperation op) {
 }
 
 static struct hec_cost cost_accumulate(MlirOperation op) {
-    const MlirType type = mlirValueGetType(hec_operand(op, 0));
+    const MlirType type = mlirValueGetType(hec_accumulate_value(op));
     return (struct hec_cost){.flops = (double)hec_type_elements(type),
                              .bytes = 3 * (double)hec_type_bytes(type)};
 }
