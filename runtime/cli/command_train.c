@@ -264,7 +264,8 @@ static bool save(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *path = run->arguments->save;
     if (!path || job->last.step == 0) return true; // Nothing is better than what is there.
-    const bool saved = hrt_store_gather(run->placement, job->state.params, run->comm, path, error);
+    const bool saved =
+        hrt_store_gather(run->placement, job->state.values[HRT_PARAMETERS], run->comm, path, error);
     if (!hrt_ranks_agree(run->comm, saved, error)) return false;
     printf("saved: %s\n", path);
     return true;

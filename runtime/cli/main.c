@@ -61,15 +61,16 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state, boo
     const struct hrt_arguments *arguments = run->arguments;
     bool filled = true;
     if (arguments->load) {
-        hrt_init_tables(run->program, state->params);
+        hrt_init_tables(run->program, state->values[HRT_PARAMETERS]);
         struct hrt_store_doubts doubts;
-        filled =
-            hrt_store_restore(run->placement, state->params, arguments->load, &doubts, error) &&
-            settle_doubts(run, &doubts, error);
+        filled = hrt_store_restore(run->placement, state->values[HRT_PARAMETERS], arguments->load,
+                                   &doubts, error) &&
+                 settle_doubts(run, &doubts, error);
     } else {
-        hrt_init_params(run->placement, state->params, (uint64_t)arguments->config.seed);
+        hrt_init_params(run->placement, state->values[HRT_PARAMETERS],
+                        (uint64_t)arguments->config.seed);
     }
-    hrt_round_params(run->placement, state->params, state->rounded);
+    hrt_round_params(run->placement, state->values[HRT_PARAMETERS], state->rounded);
     if (!filled) hrt_state_destroy(state);
     return filled;
 }

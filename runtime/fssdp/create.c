@@ -23,9 +23,9 @@ char *hrt_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t e
     const struct hrt_moving_set *moving = &fssdp->set[set];
     const struct hrt_state *state = fssdp->state;
     if (hrt_owner(fssdp->state->placement, set, layer, expert) == fssdp->comm->rank) {
-        char *const buffer[] = {state->params, state->rounded, state->grads};
-        const int64_t chunk = layer * moving->set->experts + expert;
-        const int64_t at = moving->set->offset + chunk * moving->set->chunk_elements;
+        char *const buffer[] = {state->values[HRT_PARAMETERS], state->rounded,
+                                state->values[HRT_GRADIENTS]};
+        const int64_t at = hrt_chunk_offset(moving->set, layer, expert);
         return buffer[kind] + at * element_bytes(fssdp->program, kind);
     }
     const int64_t own = kind == HRT_CHUNK_GRADS          ? layer % moving->slots.grad_layers

@@ -49,9 +49,9 @@ static struct tables tables_of(const struct hrt_fssdp *fssdp, int set, int64_t l
                   [HRT_CHUNK_ROUNDED] =
                       of->chunk_rounded ? (char **)(model + of->chunk_rounded) + first : NULL,
                   [HRT_CHUNK_GRADS] = (char **)(model + of->chunk_grads) + first},
-        .rest = {[HRT_CHUNK_PARAMS] = fssdp->state->params,
+        .rest = {[HRT_CHUNK_PARAMS] = fssdp->state->values[HRT_PARAMETERS],
                  [HRT_CHUNK_ROUNDED] = fssdp->state->rounded,
-                 [HRT_CHUNK_GRADS] = fssdp->state->grads},
+                 [HRT_CHUNK_GRADS] = fssdp->state->values[HRT_GRADIENTS]},
     };
     return tables;
 }

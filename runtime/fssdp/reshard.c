@@ -124,12 +124,12 @@ static void list_chunk(struct way *way, int64_t chunk) {
     const struct hrt_state *state = fssdp->state;
     const struct hrt_set *set = fssdp->set[way->set].set;
     const int64_t element = hrt_element_bytes(fssdp->program->precision);
-    const struct buffer buffer[BUFFERS] = {{state->params, element},
+    const struct buffer buffer[BUFFERS] = {{state->values[HRT_PARAMETERS], element},
                                            {state->rounded, sizeof(hk_bf16)},
-                                           {state->mean, element},
-                                           {state->variance, element}};
+                                           {state->values[HRT_MEANS], element},
+                                           {state->values[HRT_VARIANCES], element}};
     const int32_t from = fssdp->state->placement->owner[way->set][chunk], to = way->next[chunk];
-    const int64_t at = set->offset + chunk * set->chunk_elements;
+    const int64_t at = hrt_chunk_offset(set, chunk / set->experts, chunk % set->experts);
     if (from != fssdp->comm->rank && to != fssdp->comm->rank) return;
     for (int i = 0; i < BUFFERS; i++) {
         const int64_t size = buffer[i].element;
@@ -160,7 +160,7 @@ static bool next_chunks(struct hrt_steps *steps) {
 static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
     const struct hrt_set *set = fssdp->set[index].set;
     const int64_t bytes = set->chunk_elements * hrt_element_bytes(fssdp->program->precision);
-    char *grads = fssdp->state->grads;
+    char *grads = fssdp->state->values[HRT_GRADIENTS];
     grads += set->offset * hrt_element_bytes(fssdp->program->precision);
     for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++) {
         if (fssdp->state->placement->owner[index][chunk] == fssdp->comm->rank)

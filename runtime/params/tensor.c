@@ -13,12 +13,15 @@ static int64_t experts_of(const struct hrt_program *program, const struct hrt_pa
     return param->set < 0 ? 1 : program->set[param->set].experts;
 }
 
+int64_t hrt_chunk_offset(const struct hrt_set *set, int64_t layer, int64_t expert) {
+    return set->offset + (layer * set->experts + expert) * set->chunk_elements;
+}
+
 static int64_t offset_of(const struct hrt_program *program, const struct hrt_tensor *tensor) {
     const struct hrt_param *param = tensor->param;
     if (param->set < 0) return param->offset + tensor->layer * param->elements;
-    const struct hrt_set *set = &program->set[param->set];
-    const int64_t chunk = tensor->layer * set->experts + tensor->expert;
-    return set->offset + chunk * set->chunk_elements + param->offset;
+    return hrt_chunk_offset(&program->set[param->set], tensor->layer, tensor->expert) +
+           param->offset;
 }
 
 bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor) {
@@ -43,10 +46,21 @@ int hrt_tensor_rank(const struct hrt_placement *placement, const struct hrt_tens
     return set < 0 ? 0 : hrt_owner(placement, set, tensor->layer, tensor->expert);
 }
 
+struct hrt_tensor hrt_tensor_at(const struct hrt_program *program, const struct hrt_param *param,
+                                int64_t layer, int64_t expert) {
+    struct hrt_tensor tensor = {.param = param, .layer = layer, .expert = expert};
+    tensor.offset = offset_of(program, &tensor);
+    return tensor;
+}
+
+bool hrt_tensor_is_here(const struct hrt_placement *placement, const struct hrt_tensor *tensor) {
+    const int set = tensor->param->set;
+    return set < 0 || hrt_owns(placement, set, tensor->layer, tensor->expert);
+}
+
 bool hrt_tensor_next_here(const struct hrt_placement *placement, struct hrt_tensor *tensor) {
     while (hrt_tensor_next(placement->program, tensor)) {
-        const int set = tensor->param->set;
-        if (set < 0 || hrt_owns(placement, set, tensor->layer, tensor->expert)) return true;
+        if (hrt_tensor_is_here(placement, tensor)) return true;
     }
     return false;
 }

@@ -18,12 +18,25 @@ struct hrt_tensor {
     int64_t offset;                // Elements into the parameter buffer.
 };
 
+// What belongs to every parameter, in buffers with the parameters' places (struct hrt_state, values).
+enum hrt_values { HRT_PARAMETERS, HRT_GRADIENTS, HRT_MEANS, HRT_VARIANCES, HRT_VALUES };
+
 // Steps to the next tensor: parameters in the order of the table, then layers, then experts. Start
 // with a zeroed tensor. Returns false after the last.
 bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor);
 
 // The same of the tensors that this rank holds: those of no expert, and of chunks that it owns.
 bool hrt_tensor_next_here(const struct hrt_placement *placement, struct hrt_tensor *tensor);
+
+// One of them by name; `expert` is 0 outside a set.
+struct hrt_tensor hrt_tensor_at(const struct hrt_program *program, const struct hrt_param *param,
+                                int64_t layer, int64_t expert);
+
+// Where the chunk of an expert begins: elements into a buffer.
+int64_t hrt_chunk_offset(const struct hrt_set *set, int64_t layer, int64_t expert);
+
+// Whether this rank holds the tensor.
+bool hrt_tensor_is_here(const struct hrt_placement *placement, const struct hrt_tensor *tensor);
 
 // The rank that holds the tensor, the lowest where several do.
 int hrt_tensor_rank(const struct hrt_placement *placement, const struct hrt_tensor *tensor);
@@ -37,8 +50,7 @@ int64_t hrt_param_tensors(const struct hrt_program *program, const struct hrt_pa
 // Writes the tensor's path, "layers.3.sparse.experts.7.w1", cut at HRT_PATH_MAX bytes.
 void hrt_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]);
 
-// Copies elements first .. first + count - 1, row major over the shape, of the tensor in `values` (a buffer as
-// the parameters') to or from `elements`, of the program's precision. Padding is never touched.
+// Copies elements first .. first + count - 1, row major over the shape, of the tensor in `values` to or from `elements`, of the program's precision. Padding is never touched.
 void hrt_tensor_read(const struct hrt_program *program, const void *values,
                      const struct hrt_tensor *tensor, int64_t first, int64_t count, void *elements);
 void hrt_tensor_write(const struct hrt_program *program, void *values,

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "runtime/fssdp/run.h"
-#include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "runtime/random/draw.h"
 #include "runtime/train/dense.h"
@@ -78,7 +77,7 @@ struct element {
 
 // The loss with `delta` added to the element; false when tokens went to other experts.
 static bool loss_at(struct check *check, struct element element, double delta, double *loss) {
-    double *param = (double *)check->state->params + element.at;
+    double *param = (double *)check->state->values[HRT_PARAMETERS] + element.at;
     const double kept = element.here ? *param : 0;
     if (element.here) *param = kept + delta;
     *loss = loss_now(check, false);
@@ -105,7 +104,7 @@ static bool difference_at(struct check *check, struct element element, double h,
 static double gradient_at(const struct check *check, struct element element, bool owned) {
     const struct hrt_comm *comm = check->state->comm;
     const bool tells = element.here && (owned || !comm || comm->rank == 0);
-    double gradient = tells ? ((const double *)check->state->grads)[element.at] : 0;
+    double gradient = tells ? ((const double *)check->state->values[HRT_GRADIENTS])[element.at] : 0;
     if (comm) hrt_comm_all_reduce(check->state->comm, &gradient, 1, HRT_DOUBLE);
     return gradient;
 }
@@ -142,15 +141,11 @@ static bool check_element(struct check *check, const struct hrt_param *param, in
     const struct hrt_program *program = check->state->program;
     const struct hrt_set *set = param->set < 0 ? NULL : &program->set[param->set];
     for (int try = 0; try < REDRAWS; try++) {
-        struct element element = {param->offset, true};
-        if (set) {
-            const int64_t expert = draw_below(check, set->experts);
-            element.at += set->offset + (layer * set->experts + expert) * set->chunk_elements;
-            element.here = hrt_owns(check->state->placement, param->set, layer, expert);
-        } else {
-            element.at += layer * param->elements;
-        }
-        element.at += hrt_stored_index(param, draw_below(check, hrt_param_size(param)));
+        const int64_t expert = set ? draw_below(check, set->experts) : 0;
+        const struct hrt_tensor tensor = hrt_tensor_at(program, param, layer, expert);
+        const int64_t drawn = draw_below(check, hrt_param_size(param));
+        const struct element element = {tensor.offset + hrt_stored_index(param, drawn),
+                                        hrt_tensor_is_here(check->state->placement, &tensor)};
         if (compare_at(check, element, set && program->owned, finding)) return true;
         check->redrawn++;
     }
@@ -184,7 +179,8 @@ static void compute_gradients(struct check *check) {
     program->backward(state->model, program->batch, state->ids, state->targets, scale_of(check), 1);
     hrt_ranks_sum_gradients(state);
     check->magnitude = floor_share * hrt_grad_norm(state) / sqrt((double)program->param_elements);
-    if (state->dense) hrt_dense_gather(state->dense, state->grads); // Ranks may have parts.
+    if (state->dense)
+        hrt_dense_gather(state->dense, state->values[HRT_GRADIENTS]); // Ranks may have parts.
 }
 
 static bool worse(double error, double than) {

@@ -98,12 +98,14 @@ static void update(const struct hrt_state *state, const struct hrt_span *span,
                    const struct hk_adamw_rule *rule) {
     const int64_t at = span->offset;
     if (state->program->precision == HRT_FP64) {
-        hk_adamw_f64((double *)state->params + at, (double *)state->grads + at,
-                     (double *)state->mean + at, (double *)state->variance + at, span->count, rule);
+        double *const *values = (double *const *)state->values;
+        hk_adamw_f64(values[HRT_PARAMETERS] + at, values[HRT_GRADIENTS] + at,
+                     values[HRT_MEANS] + at, values[HRT_VARIANCES] + at, span->count, rule);
         return;
     }
-    float *param = (float *)state->params + at, *grad = (float *)state->grads + at;
-    float *mean = (float *)state->mean + at, *variance = (float *)state->variance + at;
+    float *const *values = (float *const *)state->values;
+    float *param = values[HRT_PARAMETERS] + at, *grad = values[HRT_GRADIENTS] + at;
+    float *mean = values[HRT_MEANS] + at, *variance = values[HRT_VARIANCES] + at;
     if (span->copy == HRT_COPY_ROWS || span->copy == HRT_COPY_PAIRS) {
         hk_adamw_rounded_f32(param, (hk_bf16 *)state->rounded + at, grad, mean, variance,
                              span->count, span->copy == HRT_COPY_ROWS ? HK_ROWS : HK_PANELS, rule);
@@ -111,7 +113,7 @@ static void update(const struct hrt_state *state, const struct hrt_span *span,
     }
     hk_adamw_f32(param, grad, mean, variance, span->count, rule);
     if (span->copy == HRT_COPY_APART) // While it is in cache.
-        hrt_round_tensor(span->param, at, state->params, state->rounded);
+        hrt_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
 }
 
 void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_state *state,
@@ -131,13 +133,15 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_
         update(state, &optimizer->span[i], &rule);
     }
     if (state->dense) hrt_dense_publish(state->dense);
-    if (optimizer->dense) hrt_round_params(state->placement, state->params, state->rounded);
+    if (optimizer->dense)
+        hrt_round_params(state->placement, state->values[HRT_PARAMETERS], state->rounded);
 }
 
 static double sum_squares(const struct hrt_state *state, int64_t offset, int64_t count) {
+    const void *grads = state->values[HRT_GRADIENTS];
     return state->program->precision == HRT_FP64
-               ? hk_sum_squares_f64((const double *)state->grads + offset, count)
-               : hk_sum_squares_f32((const float *)state->grads + offset, count);
+               ? hk_sum_squares_f64((const double *)grads + offset, count)
+               : hk_sum_squares_f32((const float *)grads + offset, count);
 }
 
 // The chunks' sums of squares, [chunks] in global order; a rank fills in those that it holds.
@@ -146,23 +150,20 @@ static void sum_chunks(const struct hrt_state *state, double *sum) {
     for (int i = 0; i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
         for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++, sum++) {
-            if (!hrt_owns(state->placement, i, chunk / set->experts, chunk % set->experts))
-                continue;
-            *sum =
-                sum_squares(state, set->offset + chunk * set->chunk_elements, set->chunk_elements);
+            const int64_t layer = chunk / set->experts, expert = chunk % set->experts;
+            if (!hrt_owns(state->placement, i, layer, expert)) continue;
+            *sum = sum_squares(state, hrt_chunk_offset(set, layer, expert), set->chunk_elements);
         }
     }
 }
 
 // Of the tensors outside sets, on one rank.
 static double sum_tensors(const struct hrt_state *state) {
-    const struct hrt_program *program = state->program;
+    struct hrt_tensor tensor = {0};
     double sum = 0;
-    for (int i = 0; i < program->params; i++) {
-        const struct hrt_param *param = &program->param[i];
-        if (param->set >= 0 || !param->trainable) continue;
-        for (int64_t layer = 0; layer < param->layers; layer++)
-            sum += sum_squares(state, param->offset + layer * param->elements, param->elements);
+    while (hrt_tensor_next(state->program, &tensor)) {
+        if (tensor.param->set >= 0 || !tensor.param->trainable) continue;
+        sum += sum_squares(state, tensor.offset, tensor.param->elements);
     }
     return sum;
 }

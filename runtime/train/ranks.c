@@ -31,16 +31,15 @@ static void point_at_chunks(struct hrt_state *state, int index) {
         const int64_t end = n + set->experts;
         for (int64_t e = 0; e < set->experts; e++) {
             if (!hrt_owns(state->placement, index, layer, e)) continue;
-            const int64_t chunk = layer * set->experts + e;
-            const int64_t at = set->offset + chunk * set->chunk_elements;
+            const int64_t at = hrt_chunk_offset(set, layer, e);
             if (set->chunk_rounded) rounded[n] = (const hk_bf16 *)state->rounded + at;
-            chunks[n] = (char *)state->params + at * bytes;
-            grads[n++] = (char *)state->grads + at * bytes;
+            chunks[n] = (char *)state->values[HRT_PARAMETERS] + at * bytes;
+            grads[n++] = (char *)state->values[HRT_GRADIENTS] + at * bytes;
         }
         for (; n < end; n++) {
             if (set->chunk_rounded) rounded[n] = state->rounded;
-            chunks[n] = state->params;
-            grads[n] = state->grads;
+            chunks[n] = state->values[HRT_PARAMETERS];
+            grads[n] = state->values[HRT_GRADIENTS];
         }
     }
 }

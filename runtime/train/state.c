@@ -7,7 +7,6 @@
 #include "runtime/experts/experts.h"
 #include "runtime/fssdp/run.h"
 #include "runtime/params/rounded.h"
-#include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 
@@ -63,8 +62,8 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
     const size_t rounded = hrt_rounded_bytes(program);
     bool reserved =
         reserve(&state->model, program->model_bytes, false, "the model's tables", error) &&
-        reserve(&state->params, params, own, "parameters", error) &&
-        reserve(&state->grads, params, own, "gradients", error) &&
+        reserve(&state->values[HRT_PARAMETERS], params, own, "parameters", error) &&
+        reserve(&state->values[HRT_GRADIENTS], params, own, "gradients", error) &&
         reserve(&state->arena, program->arena_bytes, false, "the arena's values", error) &&
         reserve(&ids, batch, false, "token ids", error) &&
         reserve(&targets, batch, false, "target ids", error) &&
@@ -72,8 +71,10 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
     if (reserved && rounded)
         reserved = reserve(&state->rounded, rounded, own, "parameters rounded to bf16", error);
     if (reserved && training)
-        reserved = reserve(&state->mean, params, part, "the optimizer's means", error) &&
-                   reserve(&state->variance, params, part, "the optimizer's variances", error);
+        reserved =
+            reserve(&state->values[HRT_MEANS], params, part, "the optimizer's means", error) &&
+            reserve(&state->values[HRT_VARIANCES], params, part, "the optimizer's variances",
+                    error);
     state->ids = ids;
     state->targets = targets;
     state->chunk_sums = sums;
@@ -88,7 +89,8 @@ bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, 
         hrt_state_destroy(state);
         return false;
     }
-    program->bind(state->model, state->params, state->grads, state->arena);
+    program->bind(state->model, state->values[HRT_PARAMETERS], state->values[HRT_GRADIENTS],
+                  state->arena);
     if (program->bind_rounded) program->bind_rounded(state->model, state->rounded);
     return true;
 }
@@ -99,10 +101,7 @@ void hrt_state_destroy(struct hrt_state *state) {
     hrt_fssdp_destroy(state->fssdp); // Chunks may still be on their way to other ranks,
     hrt_dense_destroy(state->dense); // and gradients.
     release(state->model, program->model_bytes);
-    release(state->params, params);
-    release(state->grads, params);
-    release(state->mean, params);
-    release(state->variance, params);
+    for (int i = 0; i < HRT_VALUES; i++) release(state->values[i], params);
     release(state->rounded, hrt_rounded_bytes(program));
     release(state->arena, program->arena_bytes);
     release(state->ids, batch_bytes(program));

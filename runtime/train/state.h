@@ -9,14 +9,15 @@
 
 #include "runtime/base/error.h"
 #include "runtime/params/placement.h"
+#include "runtime/params/tensor.h"
 #include "runtime/program.h"
 
 struct hrt_state {
     const struct hrt_program *program;
-    struct hrt_placement *placement;        // Borrowed; of this program.
-    void *model;                            // The emitted struct, bound to the buffers below.
-    void *params, *grads, *mean, *variance; // param_elements each; the last two only in training.
-    void *rounded; // Copies of parameters in bf16 (params/rounded.h), or NULL.
+    struct hrt_placement *placement; // Borrowed; of this program.
+    void *model;                     // The emitted struct, bound to the buffers below.
+    void *values[HRT_VALUES];        // param_elements each; means and variances only in training.
+    void *rounded;                   // Copies of parameters in bf16 (params/rounded.h), or NULL.
     void *arena;
     int32_t *ids, *targets; // [batch, positions]
     double *chunk_sums;     // One per chunk of all sets, and per rank: scratch of hrt_grad_norm.

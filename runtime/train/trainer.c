@@ -179,7 +179,8 @@ static bool find_not_finite(const struct hrt_state *state, int64_t step, struct 
         const int64_t size = hrt_param_size(tensor.param);
         for (int64_t i = 0; i < size; i++) {
             const int64_t at = tensor.offset + hrt_stored_index(tensor.param, i);
-            const double value = hrt_element(state->grads, state->program->precision, at);
+            const double value =
+                hrt_element(state->values[HRT_GRADIENTS], state->program->precision, at);
             if (isfinite(value)) continue;
             char path[HRT_PATH_MAX];
             hrt_tensor_path(&tensor, path);

@@ -21,11 +21,13 @@ static void write_gradients(const struct hrt_state *state, const char *prefix, i
     struct hrt_error error = {0};
     char path[4096];
     if (state->dense)
-        hrt_dense_gather(state->dense, state->grads); // Ranks have parts (dense = shard).
+        hrt_dense_gather(state->dense,
+                         state->values[HRT_GRADIENTS]); // Ranks have parts (dense = shard).
     snprintf(path, sizeof path, "%s.%" PRId64, prefix, step);
     const bool written =
-        state->comm ? hrt_store_gather(state->placement, state->grads, state->comm, path, &error)
-                    : hrt_store_save(state->placement, state->grads, path, &error);
+        state->comm ? hrt_store_gather(state->placement, state->values[HRT_GRADIENTS], state->comm,
+                                       path, &error)
+                    : hrt_store_save(state->placement, state->values[HRT_GRADIENTS], path, &error);
     if (written) return;
     fprintf(stderr, "capture: %s\n", error.text);
     exit(1);

@@ -7,8 +7,13 @@ enum { LAYERS = 2, EXPERTS = 4, PADDING = 16 };
 
 static const struct hrt_set set = {
     .name = "s", .experts = EXPERTS, .topk = 1, .layers = LAYERS, .chunk_elements = 1};
-static const struct hrt_param param = {
-    .symbol = "s.select_bias", .layers = LAYERS, .elements = PADDING, .set = -1, .offset = 3};
+static const struct hrt_param param = {.symbol = "s.select_bias",
+                                       .layers = LAYERS,
+                                       .rows = 1,
+                                       .columns = EXPERTS,
+                                       .elements = PADDING,
+                                       .set = -1,
+                                       .offset = 3};
 
 static void check(int select_bias, const double (*expected)[EXPERTS]) {
     const struct hrt_loads load = {.select_bias = select_bias, .bias_rate = 0.25};
@@ -21,7 +26,7 @@ static void check(int select_bias, const double (*expected)[EXPERTS]) {
                                         .load = &load};
     double params[3 + LAYERS * PADDING] = {0};
     params[3] = 1;
-    const struct hrt_state state = {.program = &program, .params = params};
+    const struct hrt_state state = {.program = &program, .values = {params}};
     int64_t count[LAYERS * EXPERTS] = {9, 5, 2, 4, 7, 7, 7, 7}; // Means 5 and 7.
     const struct hrt_load_counts loads = {
         .program = &program, .count = count, .counts = LAYERS * EXPERTS};

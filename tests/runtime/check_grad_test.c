@@ -81,7 +81,7 @@ static bool check(struct hrt_error *error) {
     struct hrt_state state;
     *error = (struct hrt_error){0};
     assert_true(hrt_state_create(&state, &here, false, error));
-    for (int i = 0; i < 2; i++) ((double *)state.params)[i] = 0.5;
+    for (int i = 0; i < 2; i++) ((double *)state.values[HRT_PARAMETERS])[i] = 0.5;
     FILE *out = fopen("/dev/null", "w");
     const bool right = hrt_check_grad(&state, 16, 1, out, error);
     fclose(out);

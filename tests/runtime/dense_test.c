@@ -117,26 +117,28 @@ static void sum_up(enum hrt_precision precision, bool shard, int64_t bytes, int6
     struct hrt_state state = {.program = &program, .comm = &world};
     struct hrt_error error = {0};
     struct hrt_dense *dense;
-    state.grads = filled(precision, world.rank);
-    state.params = filled(precision, world.rank);
+    state.values[HRT_GRADIENTS] = filled(precision, world.rank);
+    state.values[HRT_PARAMETERS] = filled(precision, world.rank);
     RANKS_CHECK(&world, hrt_dense_create(&dense, &state, &error));
     char *own = own_elements(dense, shard);
     complete(dense, layers);
     for (int64_t i = 0; i < ELEMENTS; i++) {
         if (!own[i]) continue;
-        const double sum = hrt_element(state.grads, precision, i);
+        const double sum = hrt_element(state.values[HRT_GRADIENTS], precision, i);
         RANKS_CHECK(&world, sum == sum_of(precision, i));
-        hrt_element_set(state.params, precision, i, 2 * sum); // An optimizer of its part.
+        hrt_element_set(state.values[HRT_PARAMETERS], precision, i,
+                        2 * sum); // An optimizer of its part.
     }
     hrt_dense_publish(dense);
     for (int64_t i = 0; i < ELEMENTS; i++) {
-        RANKS_CHECK(&world, hrt_element(state.params, precision, i) == 2 * sum_of(precision, i));
-        RANKS_CHECK(&world, !shard || hrt_element(state.grads, precision, i) == 0);
+        RANKS_CHECK(&world, hrt_element(state.values[HRT_PARAMETERS], precision, i) ==
+                                2 * sum_of(precision, i));
+        RANKS_CHECK(&world, !shard || hrt_element(state.values[HRT_GRADIENTS], precision, i) == 0);
     }
     hrt_dense_destroy(dense);
     free(own);
-    free(state.grads);
-    free(state.params);
+    free(state.values[HRT_GRADIENTS]);
+    free(state.values[HRT_PARAMETERS]);
 }
 
 static void sums_are_those_of_all_ranks_in_order(void **state) {
@@ -168,15 +170,16 @@ static void before_the_last_iteration_nothing_is_summed(void **state) {
     struct hrt_state held = {.program = &program, .comm = &world};
     struct hrt_error error = {0};
     struct hrt_dense *dense;
-    held.grads = filled(HRT_FP32, world.rank);
+    held.values[HRT_GRADIENTS] = filled(HRT_FP32, world.rank);
     RANKS_CHECK(&world, hrt_dense_create(&dense, &held, &error));
     hrt_dense_ready(dense, 0, 0);
-    RANKS_CHECK(&world, hrt_element(held.grads, HRT_FP32, AT_LARGE) ==
+    RANKS_CHECK(&world, hrt_element(held.values[HRT_GRADIENTS], HRT_FP32, AT_LARGE) ==
                             (double)(float)gradient(world.rank, AT_LARGE));
     complete(dense, LAYERS); // And a step later, everything once.
-    RANKS_CHECK(&world, hrt_element(held.grads, HRT_FP32, AT_LARGE) == sum_of(HRT_FP32, AT_LARGE));
+    RANKS_CHECK(&world, hrt_element(held.values[HRT_GRADIENTS], HRT_FP32, AT_LARGE) ==
+                            sum_of(HRT_FP32, AT_LARGE));
     hrt_dense_destroy(dense);
-    free(held.grads);
+    free(held.values[HRT_GRADIENTS]);
 }
 
 int main(void) {

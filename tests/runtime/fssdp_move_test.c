@@ -107,7 +107,8 @@ static void check_params(const struct moving *m, int64_t layer, int step) {
         for (int64_t i = 0; i < m->set.chunk_elements; i++)
             CHECK(chunk[i] == param_of(layer, e, i, step));
     }
-    for (; n < m->set.experts; n++) CHECK(moving_chunk(m, layer, n) == m->state.params);
+    for (; n < m->set.experts; n++)
+        CHECK(moving_chunk(m, layer, n) == m->state.values[HRT_PARAMETERS]);
 }
 
 // ---- gradients

@@ -230,8 +230,8 @@ static void update(struct run *run) {
     for (int64_t layer = 0; layer < LAYERS; layer++) {
         for (int64_t e = 0; e < run->shape.experts; e++) {
             float *w = moving_own_chunk(&run->m, layer, e), *g = moving_own_grad(&run->m, layer, e);
-            const ptrdiff_t at = w - (float *)run->m.state.params;
-            float *mean = (float *)run->m.state.mean + at;
+            const ptrdiff_t at = w - (float *)run->m.state.values[HRT_PARAMETERS];
+            float *mean = (float *)run->m.state.values[HRT_MEANS] + at;
             for (int64_t i = 0; i < WIDTH; i++) {
                 const float expected = run->g[layer][e][i];
                 run->w[layer][e][i] -= expected;
@@ -253,10 +253,11 @@ static void check_owned(const struct run *run) {
             if (!owns(run, layer, e)) continue;
             const float *w = moving_own_chunk(&run->m, layer, e);
             const float *g = moving_own_grad(&run->m, layer, e);
-            const ptrdiff_t at = w - (const float *)run->m.state.params;
+            const ptrdiff_t at = w - (const float *)run->m.state.values[HRT_PARAMETERS];
             for (int64_t i = 0; i < WIDTH; i++) {
                 CHECK(w[i] == run->w[layer][e][i]);
-                CHECK(((const float *)run->m.state.mean)[at + i] == run->mean[layer][e][i]);
+                CHECK(((const float *)run->m.state.values[HRT_MEANS])[at + i] ==
+                      run->mean[layer][e][i]);
             }
             CHECK(w[CHUNK - 1] == (float)(layer * 100 + e));
             for (int64_t i = 0; i < CHUNK; i++) CHECK(g[i] == 0);

@@ -54,13 +54,13 @@ static void create(struct hrt_state *state, struct hrt_optimizer *optimizer) {
     struct hrt_error error = {0};
     assert_true(hrt_state_create(state, &bigram_here, true, &error));
     assert_true(hrt_optimizer_create(optimizer, &bigram_here, &error));
-    hrt_init_params(&bigram_here, state->params, 1);
+    hrt_init_params(&bigram_here, state->values[HRT_PARAMETERS], 1);
 }
 
 static void draw_gradients(const struct hrt_state *state, const char *name) {
     const struct hrt_stream stream = hrt_stream_make(1, "test", name);
     for (int64_t i = 0; i < bigram.param_elements; i++)
-        hrt_element_set(state->grads, bigram.precision, i,
+        hrt_element_set(state->values[HRT_GRADIENTS], bigram.precision, i,
                         hrt_draw_uniform(stream, (uint64_t)i) - 0.5);
 }
 
@@ -93,8 +93,8 @@ static void adamw_treats_each_parameter_by_its_group(void **state) {
         tensor = (struct hrt_tensor){0};
         for (int i = 0; hrt_tensor_next(&bigram, &tensor); i++) {
             const int64_t at = tensor.offset + tensor.param->elements - 1;
-            gradient[i] = hrt_element(s.grads, bigram.precision, at);
-            if (step == 0) initial[i] = hrt_element(s.params, bigram.precision, at);
+            gradient[i] = hrt_element(s.values[HRT_GRADIENTS], bigram.precision, at);
+            if (step == 0) initial[i] = hrt_element(s.values[HRT_PARAMETERS], bigram.precision, at);
             if (step == 0) plain[i] = (struct plain){.param = initial[i]};
             plain_step(&plain[i], 0.5 * gradient[i], &config, tensor.param->decay ? 0.1 : 0,
                        step + 1);
@@ -104,10 +104,10 @@ static void adamw_treats_each_parameter_by_its_group(void **state) {
     tensor = (struct hrt_tensor){0};
     for (int i = 0; hrt_tensor_next(&bigram, &tensor); i++) {
         const int64_t at = tensor.offset + tensor.param->elements - 1;
-        const double got = hrt_element(s.params, bigram.precision, at);
+        const double got = hrt_element(s.values[HRT_PARAMETERS], bigram.precision, at);
         const double expected = tensor.param->trainable ? plain[i].param : initial[i];
         assert_true(fabs(got - expected) <= 8 * DBL_EPSILON);
-        const double left = hrt_element(s.grads, bigram.precision, at);
+        const double left = hrt_element(s.values[HRT_GRADIENTS], bigram.precision, at);
         assert_true(left == (tensor.param->trainable ? 0 : gradient[i]));
     }
     hrt_optimizer_destroy(&optimizer);
@@ -134,7 +134,8 @@ static void the_norm_is_over_trainable_gradients(void **state) {
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(&bigram, &tensor)) {
         for (int64_t i = 0; tensor.param->trainable && i < tensor.param->elements; i++)
-            sum += pow(hrt_element(s.grads, bigram.precision, tensor.offset + i), 2);
+            sum +=
+                pow(hrt_element(s.values[HRT_GRADIENTS], bigram.precision, tensor.offset + i), 2);
     }
     assert_true(fabs(hrt_grad_norm(&s) / sqrt(sum) - 1) < 1e-12);
     hrt_optimizer_destroy(&optimizer);
@@ -219,10 +220,7 @@ static void copies_follow_their_parameters(void **state) {
     struct hrt_placement here = {.program = &program};
     const struct hrt_state all = {.program = &program,
                                   .placement = &here,
-                                  .params = params,
-                                  .grads = grads,
-                                  .mean = mean,
-                                  .variance = variance,
+                                  .values = {params, grads, mean, variance},
                                   .rounded = rounded};
     const struct hrt_config config = {.betas = {0.9, 0.95}, .eps = 1e-8};
     struct hrt_optimizer optimizer;

@@ -12,7 +12,7 @@ static struct hrt_placement bigram_here = {.program = &bigram};
 static void create(struct hrt_state *state) {
     struct hrt_error error = {0};
     assert_true(hrt_state_create(state, &bigram_here, false, &error));
-    float *params = state->params;
+    float *params = state->values[HRT_PARAMETERS];
     for (int i = 0; i < 256; i++) {
         params[bigram.param[1].offset + i] = 1;
         params[hrt_stored_index(&bigram.param[0], i * 256 + (i + 1) % 256)] = 8;
@@ -110,7 +110,7 @@ static void scores_that_are_not_finite_are_an_error(void **state) {
     struct hrt_error error = {0};
     struct hrt_state s;
     create(&s);
-    ((float *)s.params)[0] = NAN;
+    ((float *)s.values[HRT_PARAMETERS])[0] = NAN;
     FILE *out = fopen("/dev/null", "w");
     const bool done = hrt_sample(&s, NULL, 300, (struct hrt_sample_rule){0}, out, &error);
     test_expect_error(done, &error, HRT_EXIT_FAILED,

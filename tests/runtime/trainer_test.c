@@ -45,7 +45,7 @@ static void open_masked(struct fixture *f, int64_t tokens, double mask_rate) {
     hrt_comm_open_self(&f->comm);
     assert_true(hrt_data_open(&f->data, &request, &error));
     assert_true(hrt_state_create(&f->state, &bigram_here, true, &error));
-    hrt_init_params(&bigram_here, f->state.params, 1);
+    hrt_init_params(&bigram_here, f->state.values[HRT_PARAMETERS], 1);
     assert_true(hrt_trainer_create(&f->trainer, &f->config, &f->comm, &f->data, &f->state, &error));
 }
 
@@ -83,7 +83,7 @@ static void a_step_averages_over_all_targets_of_all_iterations(void **state) {
     assert_int_equal(f.trainer.iterations, 3);
     assert_int_equal(f.trainer.batch, 4);
     const double loss = loss_of_sequences(&f, 12), norm = hrt_grad_norm(&f.state);
-    memset(f.state.grads, 0, hrt_state_params_bytes(&bigram));
+    memset(f.state.values[HRT_GRADIENTS], 0, hrt_state_params_bytes(&bigram));
     assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
     assert_true(fabs(step.loss - loss) < 1e-12); // Biases are zero: no auxiliary loss yet.
     assert_true(fabs(step.grad_norm / norm - 1) < 1e-12);
@@ -102,7 +102,7 @@ static void a_masked_step_averages_over_masked_tokens(void **state) {
     open_masked(&f, 3 * 4 * 16, 0.25);
     assert_int_equal(f.trainer.targets, 12 * 4);
     const double loss = loss_of_sequences(&f, 12), norm = hrt_grad_norm(&f.state);
-    memset(f.state.grads, 0, hrt_state_params_bytes(&bigram));
+    memset(f.state.values[HRT_GRADIENTS], 0, hrt_state_params_bytes(&bigram));
     assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
     assert_true(fabs(step.loss - loss) < 1e-12);
     assert_true(fabs(step.loss - log(256)) < 0.1); // A mean over tokens, whatever their share.
@@ -142,7 +142,7 @@ static void the_auxiliary_loss_is_shared_by_iterations(void **state) {
         struct hrt_step step;
         struct hrt_error error = {0};
         open_fixture(&f, (i ? 3 : 1) * 4 * 16);
-        double *biases = (double *)f.state.params + bigram.set[0].offset;
+        double *biases = (double *)f.state.values[HRT_PARAMETERS] + bigram.set[0].offset;
         for (int k = 0; k < 4 * 256; k++) biases[k] = 0.1;
         assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
         assert_true(fabs(step.loss - step.cross_entropy - step.auxiliary) < 1e-12);
@@ -172,7 +172,7 @@ static void train_with_threads(int threads, void *params) {
     omp_set_num_threads(threads);
     open_fixture(&f, 0);
     for (int i = 0; i < 5; i++) assert_true(hrt_trainer_step(&f.trainer, i, &step, &error));
-    memcpy(params, f.state.params, hrt_state_params_bytes(&bigram));
+    memcpy(params, f.state.values[HRT_PARAMETERS], hrt_state_params_bytes(&bigram));
     close_fixture(&f);
     omp_set_num_threads(before);
 }
@@ -221,11 +221,11 @@ static void evaluation_changes_nothing(void **state) {
     void *params = malloc(bytes), *zeros = calloc(1, bytes);
     open_fixture(&f, 0);
     assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
-    memcpy(params, f.state.params, bytes);
+    memcpy(params, f.state.values[HRT_PARAMETERS], bytes);
     assert_true(hrt_evaluate(&f.state, &f.data, 0, &loss, &tokens, &error));
     assert_int_equal(tokens, 199 / 16 * 16); // 200 tokens: twelve windows, three batches.
-    assert_memory_equal(f.state.params, params, bytes);
-    assert_memory_equal(f.state.grads, zeros, bytes);
+    assert_memory_equal(f.state.values[HRT_PARAMETERS], params, bytes);
+    assert_memory_equal(f.state.values[HRT_GRADIENTS], zeros, bytes);
     assert_true(hrt_evaluate(&f.state, &f.data, 12, &again, &tokens, &error));
     assert_true(loss == again && tokens == 192);
     assert_true(hrt_evaluate(&f.state, &f.data, 5, &again, &tokens, &error));
@@ -242,7 +242,8 @@ static void evaluation_is_the_mean_over_targets(void **state) {
     double loss;
     int64_t tokens;
     open_fixture(&f, 0);
-    memset(f.state.params, 0, hrt_state_params_bytes(&bigram)); // Every token is equally likely.
+    memset(f.state.values[HRT_PARAMETERS], 0,
+           hrt_state_params_bytes(&bigram)); // Every token is equally likely.
     assert_true(hrt_evaluate(&f.state, &f.data, 6, &loss, &tokens, &error));
     assert_true(fabs(loss - log(256)) < 1e-12);
     close_fixture(&f);
@@ -287,12 +288,12 @@ static void a_gradient_that_is_not_finite_is_named(void **state) {
     open_fixture(&f, 0);
     const size_t bytes = hrt_state_params_bytes(&bigram);
     void *params = malloc(bytes);
-    memcpy(params, f.state.params, bytes);
-    ((double *)f.state.grads)[bigram.set[0].offset + 3 * 256 + 7] = INFINITY;
+    memcpy(params, f.state.values[HRT_PARAMETERS], bytes);
+    ((double *)f.state.values[HRT_GRADIENTS])[bigram.set[0].offset + 3 * 256 + 7] = INFINITY;
     test_expect_error(hrt_trainer_step(&f.trainer, 4, &step, &error), &error, HRT_EXIT_FAILED,
                       "step 5: the gradient of layers.1.sparse.experts.1.bias is not finite "
                       "(inf); training stops");
-    assert_memory_equal(f.state.params, params, bytes);
+    assert_memory_equal(f.state.values[HRT_PARAMETERS], params, bytes);
     free(params);
     close_fixture(&f);
 }

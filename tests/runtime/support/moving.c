@@ -112,11 +112,11 @@ static float *place(const struct moving *moving, void *buffer, int64_t layer, in
 }
 
 float *moving_own_chunk(const struct moving *moving, int64_t layer, int64_t expert) {
-    return place(moving, moving->state.params, layer, expert);
+    return place(moving, moving->state.values[HRT_PARAMETERS], layer, expert);
 }
 
 float *moving_own_grad(const struct moving *moving, int64_t layer, int64_t expert) {
-    return place(moving, moving->state.grads, layer, expert);
+    return place(moving, moving->state.values[HRT_GRADIENTS], layer, expert);
 }
 
 uint32_t moving_draw(uint64_t *sequence, uint32_t limit) {
