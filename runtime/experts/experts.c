@@ -104,6 +104,7 @@ static void lay_out_wave(struct carve *carve, struct hrt_experts *experts,
     };
     experts->total = take(carve, ranks, sizeof *experts->total);
     experts->row = take(carve, holders, sizeof *experts->row);
+    experts->before = take(carve, holders, sizeof *experts->before);
     experts->sum = take(carve, holders, sizeof *experts->sum);
     experts->mine = take(carve, most, sizeof *experts->mine);
     experts->said = take(carve, most + 2, sizeof *experts->said);

@@ -48,6 +48,7 @@
 #include "kernels/limit/limit.h"
 
 struct hpl_loads;
+struct hpl_part;
 struct hpl_plan;
 struct hrt_comm;
 struct hrt_error;
@@ -64,11 +65,10 @@ struct hrt_experts_set {
     bool limited;     // Its experts have a capacity: hrt_drop will be called.
 };
 
-// Sets row[k], [holders of the plan], to the rows of rank `source` for each holder, so that those of an expert's
-// holders sum to what `source` has for it. Every rank calls it with the same numbers, for sources 0 ..
-// loads->devices - 1 in this order, and must find the same.
+// Sets this rank's part of the quotas, those of an expert's holders summing to what each rank has for it. Every
+// rank calls it with the same numbers and must find parts of the same quotas.
 typedef void hrt_quota_fn(void *context, int set, int64_t layer, const struct hpl_plan *plan,
-                          const struct hpl_loads *loads, int32_t source, uint32_t *row);
+                          const struct hpl_loads *loads, const struct hpl_part *part);
 
 struct hrt_experts_shape {
     int sets;

@@ -43,7 +43,8 @@ struct hrt_experts {
     struct hrt_wave wave;
     struct hrt_steps steps;               // Of an exchange.
     int64_t *total;                       // [ranks] rows of all sources
-    uint32_t *row, *sum;                  // [holders] quotas of one source, and of those before it
+    uint32_t *row;                        // [holders] quotas of one source
+    uint32_t *before, *sum;               // [holders] quotas of ranks before this one; of all
     uint32_t *mine;                       // [experts]
     uint32_t *said, *heard;               // [1, ranks][experts + 2] the word, and counts
     size_t *bytes[2], *offset[2], *zeros; // [ranks] of an exchange: sent and received ones, none.

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/experts/layer.h"
+#include "runtime/plan/share.h"
 
 // Orders the pairs by expert, a counting sort, and counts them into experts->mine.
 static void sort_pairs(const struct hrt_experts *experts, struct hrt_experts_layer *layer,
@@ -92,29 +93,19 @@ void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *al
 // ---- quotas
 
 // Everything to the first holder.
-static void give_to_first(const struct hpl_plan *plan, const struct hpl_loads *loads,
-                          int64_t source, uint32_t *row) {
-    memset(row, 0, (size_t)plan->first[plan->experts] * sizeof *row);
-    for (int32_t e = 0; e < plan->experts; e++)
-        row[plan->first[e]] = loads->rows[source * plan->experts + e];
-}
-
-// One source's quotas: this rank keeps its own, and those for its own holders.
-static void keep_quotas(struct hrt_experts *experts, struct hrt_experts_layer *layer, int source) {
-    const struct hpl_plan *plan = &layer->plan;
-    const int32_t holders = plan->first[plan->experts];
-    const int rank = experts->comm->rank;
-    uint32_t *here = layer->here + source * layer->set->slots;
-    for (int32_t k = 0; k < holders; k++) {
-        if (source == rank) layer->at[k] = (int32_t)experts->sum[k];
-        if (plan->holder[k] == rank) *here++ = experts->row[k];
-        experts->sum[k] += experts->row[k];
+static void give_to_first(const struct hpl_plan *plan, const struct hpl_loads *loads, int rank,
+                          uint32_t *row, const struct hpl_part *part) {
+    hpl_part_begin(part, plan);
+    for (int32_t source = 0; source < loads->devices; source++) {
+        memset(row, 0, (size_t)plan->first[plan->experts] * sizeof *row);
+        for (int32_t e = 0; e < plan->experts; e++)
+            row[plan->first[e]] = loads->rows[(int64_t)source * plan->experts + e];
+        hpl_part_add(part, plan, rank, source, row);
     }
-    if (source == rank) memcpy(layer->to, experts->row, (size_t)holders * sizeof *layer->to);
 }
 
-// Where this rank's rows for each holder begin, here and there, and how many waves that takes. layer->at counts
-// the rows of the ranks before this one so far.
+// Where this rank's rows for each holder begin, here and there, and how many waves that takes: experts->before
+// counts the rows of ranks before this one.
 static void place_rows(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
     const struct hpl_plan *plan = &layer->plan;
     const int ranks = experts->comm->size, rank = experts->comm->rank;
@@ -123,7 +114,7 @@ static void place_rows(const struct hrt_experts *experts, struct hrt_experts_lay
     for (int32_t e = 0; e < plan->experts; e++) {
         int64_t given = own;
         for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
-            layer->at[k] += (int32_t)total[plan->holder[k]];
+            layer->at[k] = (int32_t)(experts->before[k] + total[plan->holder[k]]);
             total[plan->holder[k]] += experts->sum[k];
             layer->from[k] = (int32_t)given;
             given += layer->to[k];
@@ -152,15 +143,15 @@ static void divide(struct hrt_experts *experts, int set, int64_t at) {
     struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
     const struct hrt_experts_shape *shape = &experts->shape;
     const struct hpl_loads counts = {experts->comm->size, layer->plan.experts, layer->count};
-    const int32_t holders = layer->plan.first[layer->plan.experts];
-    memset(experts->sum, 0, (size_t)holders * sizeof *experts->sum);
-    for (int r = 0; r < experts->comm->size; r++) {
-        if (shape->quota) {
-            shape->quota(shape->quota_context, set, at, &layer->plan, &counts, r, experts->row);
-        } else {
-            give_to_first(&layer->plan, &counts, r, experts->row);
-        }
-        keep_quotas(experts, layer, r);
+    const struct hpl_part part = {.to = layer->to,
+                                  .before = experts->before,
+                                  .sum = experts->sum,
+                                  .here = layer->here,
+                                  .stride = (int32_t)layer->set->slots};
+    if (shape->quota) {
+        shape->quota(shape->quota_context, set, at, &layer->plan, &counts, &part);
+    } else {
+        give_to_first(&layer->plan, &counts, experts->comm->rank, experts->row, &part);
     }
     place_rows(experts, layer);
     layer->divided = true;

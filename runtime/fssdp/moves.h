@@ -108,7 +108,7 @@ char *hrt_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t e
 // plan.c: the owners of a layer, and the quota function of the exchange of rows.
 const int32_t *hrt_layer_owners(const struct hrt_fssdp *fssdp, int set, int64_t layer);
 void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
-                const struct hpl_loads *loads, int32_t source, uint32_t *row);
+                const struct hpl_loads *loads, const struct hpl_part *part);
 
 // Ends the job when the planner refused, which only our own fault can make it do.
 void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl_status status);

@@ -204,9 +204,10 @@ static void begin_division(struct hrt_fssdp *fssdp, int set, int64_t at,
 }
 
 void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
-                const struct hpl_loads *loads, int32_t source, uint32_t *row) {
+                const struct hpl_loads *loads, const struct hpl_part *part) {
     struct hrt_fssdp *fssdp = context;
     struct hpl_episode *episode = &fssdp->set[set].episode;
-    if (source == 0) begin_division(fssdp, set, layer, plan, loads);
-    hrt_planned(fssdp, set, layer, hpl_episode_route(episode, loads->rows, plan, source, row));
+    begin_division(fssdp, set, layer, plan, loads);
+    hrt_planned(fssdp, set, layer,
+                hpl_episode_route_part(episode, loads->rows, plan, fssdp->comm->rank, part));
 }

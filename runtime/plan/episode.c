@@ -173,6 +173,23 @@ enum hpl_status hpl_episode_route(struct hpl_episode *e, const uint32_t *exact,
     return HPL_OK;
 }
 
+enum hpl_status hpl_episode_route_part(struct hpl_episode *e, const uint32_t *exact,
+                                       const struct hpl_plan *placed, int32_t rank,
+                                       const struct hpl_part *part) {
+    const struct hpl_loads loads = loads_of(e, exact);
+    if (e->split == HPL_SPLIT_QUOTA || e->split == HPL_SPLIT_PLANNED)
+        return hpl_route_part(e->topology, placed, &loads, e->share, rank, part, &e->work);
+    struct hpl_work work = e->work;
+    uint32_t *rows = HPL_TAKE(&work, placed->first[placed->experts], uint32_t);
+    if (!rows) return HPL_NO_ROOM;
+    hpl_part_begin(part, placed);
+    for (int32_t source = 0; source < loads.devices; source++) {
+        hpl_route_even(e->topology, placed, &loads, hpl_split_even(e->split), source, rows);
+        hpl_part_add(part, placed, rank, source, rows);
+    }
+    return HPL_OK;
+}
+
 // ---- between steps
 
 enum hpl_status hpl_episode_place_anew(struct hpl_episode *e, int32_t layer,

@@ -108,6 +108,11 @@ enum hpl_status hpl_episode_divide(struct hpl_episode *episode, int32_t layer,
 enum hpl_status hpl_episode_route(struct hpl_episode *episode, const uint32_t *exact,
                                   const struct hpl_plan *placed, int32_t rank, uint32_t *rows);
 
+// The part of all quotas that `rank` has to know, after hpl_episode_divide. Errors as hpl_route.
+enum hpl_status hpl_episode_route_part(struct hpl_episode *episode, const uint32_t *exact,
+                                       const struct hpl_plan *placed, int32_t rank,
+                                       const struct hpl_part *part);
+
 // ---- between steps
 
 // Places a layer of a periodic policy anew, from what it is and the forecast. Errors as hpl_place.

@@ -43,6 +43,28 @@ enum hpl_status hpl_route(const struct hpl_topology *topology, const struct hpl_
                           const struct hpl_loads *loads, const int64_t *share, int32_t rank,
                           uint32_t *rows, struct hpl_work *work);
 
+// What a rank has to know of all quotas: a row, its columns, and sums. All of the plan's holders, rows
+// that none has are 0.
+struct hpl_part {
+    uint32_t *to; // [holders] its own rows for each
+    uint32_t
+        *before;   // [holders] rows of the ranks before it for each; where `to` is 0 it need not be
+    uint32_t *sum; // [holders] rows of all ranks for each
+    uint32_t *here; // [devices][stride] rows of each rank for the n-th holder that is on this one
+    int32_t stride; // Holders on this rank, at least.
+};
+
+// As hpl_route of all devices, of which `rank` keeps its part: in time that grows with devices and
+// holders, not with their product.
+enum hpl_status hpl_route_part(const struct hpl_topology *topology, const struct hpl_plan *plan,
+                               const struct hpl_loads *loads, const int64_t *share, int32_t rank,
+                               const struct hpl_part *part, struct hpl_work *work);
+
+// The same from quotas of one source after the other: begins with none, adds those of `source`.
+void hpl_part_begin(const struct hpl_part *part, const struct hpl_plan *plan);
+void hpl_part_add(const struct hpl_part *part, const struct hpl_plan *plan, int32_t rank,
+                  int32_t source, const uint32_t *rows);
+
 // Which holders count as near when rows are split evenly.
 enum hpl_even {
     HPL_EVEN_NEAREST, // Own device, else the node's holders, else all (the paper's section 4.4).

@@ -2,7 +2,7 @@
 // ranks, works out alone which rows it must get and what must come back, and compares bits.
 #include "runtime/experts/experts.h"
 
-#include "runtime/plan/types.h"
+#include "runtime/plan/share.h"
 #include "tests/runtime/mpi_case.h"
 
 enum { WIDTH = 5, RANKS_MAX = 8, EXPERTS_MAX = 16, ROWS = 1024 };
@@ -91,14 +91,21 @@ static double get(const struct test_case *c, const void *array, int64_t i) {
 
 // Half to each of two holders, the odd row to the first.
 static void split_in_two(void *context, int set, int64_t layer, const struct hpl_plan *plan,
-                         const struct hpl_loads *loads, int32_t source, uint32_t *row) {
-    (void)context, (void)set, (void)layer;
-    for (int32_t e = 0; e < plan->experts; e++) {
-        const uint32_t rows = loads->rows[source * plan->experts + e];
-        const int32_t k = plan->first[e];
-        const bool two = plan->first[e + 1] - k == 2;
-        row[k] = two ? (rows + 1) / 2 : rows;
-        if (two) row[k + 1] = rows / 2;
+                         const struct hpl_loads *loads, const struct hpl_part *part) {
+    const struct test_case *c = context;
+    uint32_t row[64];
+    (void)set, (void)layer;
+    CHECK(plan->first[plan->experts] <= 64);
+    hpl_part_begin(part, plan);
+    for (int32_t source = 0; source < loads->devices; source++) {
+        for (int32_t e = 0; e < plan->experts; e++) {
+            const uint32_t rows = loads->rows[source * plan->experts + e];
+            const int32_t k = plan->first[e];
+            const bool two = plan->first[e + 1] - k == 2;
+            row[k] = two ? (rows + 1) / 2 : rows;
+            if (two) row[k + 1] = rows / 2;
+        }
+        hpl_part_add(part, plan, c->comm->rank, source, row);
     }
 }
 
@@ -301,7 +308,8 @@ static void run(struct test_case *c) {
                                             .set = &set,
                                             .tokens = c->tokens,
                                             .element = c->element,
-                                            .quota = c->replicas ? split_in_two : NULL};
+                                            .quota = c->replicas ? split_in_two : NULL,
+                                            .quota_context = (void *)c};
     struct hrt_experts *experts;
     struct hrt_error error = {0};
     CHECK(ranks <= RANKS_MAX && c->tokens * c->picks * ranks <= ROWS);
