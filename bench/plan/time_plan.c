@@ -1,16 +1,20 @@
-// plan-time: how long one thread takes for a plan and its own quotas, step by step.
+// plan-time: how long one thread takes for what a rank plans in one layer and iteration, step by step,
+// and the bytes that it keeps.
 //
 // usage: plan-time EXPERTS NODES DEVICES_PER_NODE SLOTS ENTRIES [SKEW [BIAS]]
-// Drawn loads; the plan is made for one microbatch and its quotas for the next one. Prints the
+// Drawn loads; the plan is made for one microbatch and its quotas for the next one. "quotas" are those of
+// one source, "part" is what a rank keeps of all. Prints the
 // median, in the thread's own processor time, and the 95th percentile of 200 layer-steps.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "runtime/loads/synthesize.h"
+#include "runtime/plan/episode.h"
+#include "runtime/plan/schedule.h"
 #include "runtime/replay/replay.h"
 
-enum { STEPS = 200, PARTS = 4, SLACK = 10 };
+enum { STEPS = 200, PARTS = 6, SLACK = 10, WINDOW = 5, SEGMENTS = 4 };
 
 static double now_us(void) {
     struct timespec t;
@@ -31,6 +35,8 @@ struct bench {
     struct hpl_problem problem;
     struct hpl_plan plan;
     uint32_t *rows, *quotas;
+    struct hpl_part part;
+    struct hpl_schedule schedule;
     int64_t *share;
     unsigned char *memory;
     size_t bytes;
@@ -42,11 +48,14 @@ static bool set_up(struct bench *b, const struct synthesis *wanted, int32_t node
     const int32_t holders = experts + devices * slots;
     const size_t cells = (size_t)devices * (size_t)experts;
     int32_t *ints = calloc((size_t)(4 * devices + 2 * experts + holders + 8), sizeof *ints);
-    b->rows = calloc(2 * cells + (size_t)holders, sizeof *b->rows);
+    b->rows = calloc(3 * cells + 4 * (size_t)holders, sizeof *b->rows);
+    b->schedule.capacity = holders * SEGMENTS;
+    b->schedule.transfer = calloc((size_t)b->schedule.capacity, sizeof *b->schedule.transfer);
     b->share = calloc((size_t)holders, sizeof *b->share);
     b->bytes = hpl_work_bytes(experts, devices, nodes, holders);
     b->memory = malloc(b->bytes);
-    if (!synthesize(wanted, &b->loads) || !ints || !b->rows || !b->share || !b->memory) {
+    if (!synthesize(wanted, &b->loads) || !ints || !b->rows || !b->share || !b->memory ||
+        !b->schedule.transfer) {
         return false;
     }
     int32_t *first = ints, *node = first + devices + 1, *speed = node + devices;
@@ -55,6 +64,8 @@ static bool set_up(struct bench *b, const struct synthesis *wanted, int32_t node
     for (int32_t d = 0; d < devices; d++) node[d] = d / (devices / nodes), speed[d] = 1;
     for (int32_t e = 0; e < experts; e++) owner[e] = (int32_t)((int64_t)e * devices / experts);
     b->quotas = b->rows + 2 * cells;
+    uint32_t *const to = b->quotas + holders;
+    b->part = (struct hpl_part){to, to + holders, to + 2 * holders, to + 3 * holders, experts};
     b->topology = (struct hpl_topology){devices, nodes, first, node, speed};
     b->plan = (struct hpl_plan){experts, holders, owner + experts, owner + 2 * experts + 1};
     b->before = (struct hpl_loads){devices, experts, b->rows};
@@ -88,8 +99,33 @@ static bool measure(struct bench *b, int32_t step, double times[PARTS]) {
         return false;
     }
     const double t3 = now_us();
-    times[0] = t1 - t0, times[1] = t2 - t1, times[2] = t3 - t2, times[3] = t3 - t0;
+    if (hpl_route_part(&b->topology, &b->plan, &b->exact, b->share, step % b->topology.devices,
+                       &b->part, &work)) {
+        return false;
+    }
+    const double t4 = now_us();
+    if (hpl_schedule_gather(&b->topology, b->problem.owner, &b->plan, SEGMENTS, &b->schedule,
+                            &work)) {
+        return false;
+    }
+    const double t5 = now_us();
+    times[0] = t1 - t0, times[1] = t2 - t1, times[2] = t3 - t2, times[3] = t4 - t3;
+    times[4] = t5 - t4, times[5] = t5 - t3 + t2 - t0; // Quotas of one source are in its part.
     return true;
+}
+
+// What programs keep for planning: for each set, and for each of its layers.
+static void print_bytes(const struct bench *b) {
+    const struct hpl_episode episode = {
+        .topology = &b->topology, .layers = 1, .experts = b->problem.experts};
+    const size_t counts = (size_t)b->topology.devices * (size_t)b->problem.experts * 4;
+    const size_t plans = 5 * ((size_t)b->plan.capacity + (size_t)b->problem.experts) * 4;
+    printf(
+        "bytes   of a set %.1f MB; of a layer %.1f MB: counts %.1f, of %d iterations %.1f, plans "
+        "%.2f\n",
+        1e-6 * (double)hpl_episode_bytes(&episode, b->plan.capacity),
+        1e-6 * (double)((WINDOW + 1) * counts + plans), 1e-6 * (double)counts, WINDOW,
+        1e-6 * (double)(WINDOW * counts), 1e-6 * (double)plans);
 }
 
 int main(int argc, char **argv) {
@@ -119,11 +155,12 @@ int main(int argc, char **argv) {
         if (!measure(&bench, s, parts)) return REPLAY_INTERNAL;
         for (int i = 0; i < PARTS; i++) times[i][s] = parts[i];
     }
-    static const char *names[PARTS] = {"plan", "shares", "quotas", "all"};
+    static const char *names[PARTS] = {"plan", "shares", "quotas", "part", "schedule", "all"};
     for (int i = 0; i < PARTS; i++) {
         qsort(times[i], STEPS, sizeof(double), by_value);
-        printf("%-7s median %8.1f us, 95th percentile %8.1f us\n", names[i], times[i][STEPS / 2],
+        printf("%-8s median %8.1f us, 95th percentile %8.1f us\n", names[i], times[i][STEPS / 2],
                times[i][STEPS * 95 / 100]);
     }
+    print_bytes(&bench);
     return 0;
 }
