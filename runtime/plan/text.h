@@ -8,9 +8,9 @@
 //   (speeds of the node's devices)  (holders of an expert)  (rows of each expert)
 //
 //   route rank=1 experts=2          schedule segments=2 transfers=2
-//   0: 0=10 2=5                     0: 3.0 0>4
-//   1: 1=7                          1: 3.0 4>5
-//   (rows for each holder)          (expert.segment sender>receiver)
+//   0: 0=10 2=5                     0: 3.0 0>4 1
+//   1: 1=7                          1: 3.0 4>5 2
+//   (rows for each holder)          (expert.segment sender>receiver round)
 //
 // A sharding is a plan with one holder each. Blank lines and lines that begin with # are skipped;
 // keys may come in any order, and holders too: reading gives the one canonical form.

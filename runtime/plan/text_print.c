@@ -108,6 +108,7 @@ size_t hpl_print_schedule(const struct hpl_schedule *schedule, char *out, size_t
         put_item(&p, t->from);
         put_char(&p, '>');
         put_number(&p, t->to);
+        put_item(&p, t->round);
     }
     put_char(&p, '\n');
     return finish(&p);

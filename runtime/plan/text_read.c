@@ -216,6 +216,8 @@ enum hpl_status hpl_read_schedule(const char *text, struct hpl_schedule *schedul
         t->from = take_int(&r);
         if (!r.failed) take(&r, ">");
         t->to = take_int(&r);
+        skip_blanks(&r);
+        t->round = take_int(&r);
         if (!r.failed && !at_line_end(&r)) r.failed = true;
     }
     if (!r.failed && next_line(&r)) r.failed = true;
