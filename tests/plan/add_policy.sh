@@ -11,7 +11,7 @@ fail() {
     exit 1
 }
 
-rows=$(sed -n 's/^HPL_POLICY(\([a-z]*\),.*/\1/p' "$root/runtime/plan/policies.def" | sort)
+rows=$(sed -n 's/^HPL_POLICY(\([^, ]*\),.*/\1/p' "$root/runtime/plan/policies.def" | sort)
 [ "$(echo "$rows" | wc -l)" -ge 11 ] || fail "the table has lost rows: $rows"
 # policy_quota.c has company (quota_*.c), policy.c is the table.
 files=$(ls "$root"/runtime/plan/policy_*.c | sed 's/.*policy_\(.*\)\.c/\1/' | sort)

@@ -7,7 +7,7 @@ TRACES = re.compile(r"Sanitizer|Assertion|assert|runtime error:|internal error|s
                     r"malloc\(\): |corrupted|Segmentation fault|Floating point exception|terminate called|core dumped|"
                     r"Aborted|Fatal error in|LLVM ERROR|PLEASE submit a bug|Stack dump")
 # Words of the IR: a model's author has never seen them.
-INSIDE = re.compile(r"\b(?:tensor|memref)<|'?\bmoe\.[a-z_]+' op|\bscf\.[a-z]+|\bfunc\.func|\bMLIR\b|operand #|"
+INSIDE = re.compile(r"\b(?:tensor|memref)<|'?\bmoe\.[a-z0-9_]+' op|\bscf\.[a-z]+|\bfunc\.func|\bMLIR\b|operand #|"
                     r"requires attribute|\bdoes not verify|<unknown>|\(null\)|-nan\b(?=.*bytes)|\b0x[0-9a-f]{6,}")
 PLACED = re.compile(r"^\S.*?:\d+:\d+: (?:error|warning|note): ", re.M)
 
