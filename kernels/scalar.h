@@ -89,6 +89,16 @@ HK_SCALAR float hk_tanh_grad_f32(float dy, float x) {
     return dy * (4.0f * hk_sigmoid_slope_f32(2.0f * x));
 }
 
+// One unit more than the others: cap * tanh(x / cap).
+HK_SCALAR float hk_softcap_f32(float x, float cap) {
+    return cap * hk_tanh_f32(x / cap);
+}
+
+// With respect to x.
+HK_SCALAR float hk_softcap_grad_f32(float dy, float x, float cap) {
+    return hk_tanh_grad_f32(dy, x / cap);
+}
+
 HK_SCALAR float hk_relu_f32(float x) {
     return x < 0.0f ? 0.0f : x; // NaN stays.
 }
@@ -188,6 +198,14 @@ HK_SCALAR double hk_tanh_f64(double x) {
 
 HK_SCALAR double hk_tanh_grad_f64(double dy, double x) {
     return dy * (4.0 * hk_sigmoid_slope_f64(2.0 * x));
+}
+
+HK_SCALAR double hk_softcap_f64(double x, double cap) {
+    return cap * hk_tanh_f64(x / cap);
+}
+
+HK_SCALAR double hk_softcap_grad_f64(double dy, double x, double cap) {
+    return hk_tanh_grad_f64(dy, x / cap);
 }
 
 HK_SCALAR double hk_relu_f64(double x) {

@@ -14,37 +14,53 @@ struct expression {
     enum level level;
 };
 
+// Operators, with their blanks. What is neither here nor in `apply` is a function of kernels/scalar.h, which has
+// the operation's name.
 static const struct {
     enum hec_op op;
-    const char *text; // Of an operator: with its blanks. Of a function: its name without suffix.
+    const char *text;
     enum level level;
-} forms[] = {
-    {HEC_OP_add, " + ", SUM},
-    {HEC_OP_sub, " - ", SUM},
-    {HEC_OP_mul, " * ", PRODUCT},
-    {HEC_OP_div, " / ", PRODUCT},
-    {HEC_OP_minimum, " < ", TERNARY},
-    {HEC_OP_maximum, " > ", TERNARY},
+} operators[] = {
+    {HEC_OP_add, " + ", SUM},         {HEC_OP_sub, " - ", SUM},
+    {HEC_OP_mul, " * ", PRODUCT},     {HEC_OP_div, " / ", PRODUCT},
+    {HEC_OP_minimum, " < ", TERNARY}, {HEC_OP_maximum, " > ", TERNARY},
     {HEC_OP_neg, "-", UNARY},
-    {HEC_OP_silu, "silu", PRIMARY},
-    {HEC_OP_gelu, "gelu", PRIMARY},
-    {HEC_OP_gelu_erf, "gelu_erf", PRIMARY},
-    {HEC_OP_relu, "relu", PRIMARY},
-    {HEC_OP_sigmoid, "sigmoid", PRIMARY},
-    {HEC_OP_tanh, "tanh", PRIMARY},
-    {HEC_OP_exp, "exp", PRIMARY},
-    {HEC_OP_silu_grad, "silu_grad", PRIMARY},
-    {HEC_OP_gelu_grad, "gelu_grad", PRIMARY},
-    {HEC_OP_gelu_erf_grad, "gelu_erf_grad", PRIMARY},
-    {HEC_OP_relu_grad, "relu_grad", PRIMARY},
-    {HEC_OP_sigmoid_grad, "sigmoid_grad", PRIMARY},
-    {HEC_OP_tanh_grad, "tanh_grad", PRIMARY},
 };
 
 // `x`, in brackets where an operator around it would take it apart. The right side of `-` and `/`
 // needs them at its own level, too; so does that of `+` and `*`, since rounding tells the order.
 static const char *at_least(struct hec_emitter *e, struct expression x, enum level level) {
     return x.level >= level ? x.text : HEC_TEXT(e, "(%s)", x.text);
+}
+
+static struct expression operate(struct hec_emitter *e, const char *operator, enum level level,
+                                 const struct expression *x) {
+    const char *text = NULL;
+    switch (level) {
+    case TERNARY:
+        text =
+            HEC_TEXT(e, "%s%s%s ? %s : %s", x[0].text, operator, x[1].text, x[0].text, x[1].text);
+        break;
+    case SUM:
+    case PRODUCT:
+        text =
+            HEC_TEXT(e, "%s%s%s", at_least(e, x[0], level), operator, at_least(e, x[1], level + 1));
+        break;
+    case UNARY:
+    case PRIMARY:
+        text = HEC_TEXT(e, "%s%s", operator, at_least(e, x[0], PRIMARY));
+        break;
+    }
+    return (struct expression){text, level};
+}
+
+// moe.silu_grad -> hk_silu_grad_f32(dr, a)
+static struct expression call(struct hec_emitter *e, MlirOperation op, const struct expression *x) {
+    const char *name = strchr(hec_op_row(hec_op_of(op))->name, '.') + 1, *arguments = x[0].text;
+    for (int i = 1; i < (int)mlirOperationGetNumOperands(op); i++) {
+        arguments = HEC_TEXT(e, "%s, %s", arguments, x[i].text);
+    }
+    return (struct expression){HEC_TEXT(e, "hk_%s_%s(%s)", name, e->suffix, arguments), PRIMARY};
 }
 
 static struct expression apply(struct hec_emitter *e, MlirOperation op,
@@ -64,37 +80,10 @@ static struct expression apply(struct hec_emitter *e, MlirOperation op,
                                             hec_real(e, 0.5), x[2].text, hec_real(e, 0)),
                                    TERNARY};
     }
-    size_t i = 0;
-    while (forms[i].op != id) i++; // hec_is_elementwise has seen it.
-    const char *text = forms[i].text;
-    const enum level level = forms[i].level;
-    switch (level) {
-    case TERNARY:
-        text = HEC_TEXT(e, "%s%s%s ? %s : %s", x[0].text, text, x[1].text, x[0].text, x[1].text);
-        break;
-    case SUM:
-    case PRODUCT:
-        text = HEC_TEXT(e, "%s%s%s", at_least(e, x[0], level), text, at_least(e, x[1], level + 1));
-        break;
-    case UNARY:
-        text = HEC_TEXT(e, "-%s", at_least(e, x[0], PRIMARY));
-        break;
-    case PRIMARY:
-        text = HEC_TEXT(e, "hk_%s_%s(%s%s%s)", text, e->suffix, x[0].text,
-                        mlirOperationGetNumOperands(op) > 1 ? ", " : "",
-                        mlirOperationGetNumOperands(op) > 1 ? x[1].text : "");
-        break;
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        if (operators[i].op == id) return operate(e, operators[i].text, operators[i].level, x);
     }
-    return (struct expression){text, level};
-}
-
-static bool is_elementwise(MlirOperation op) {
-    const enum hec_op id = hec_op_of(op);
-    if (id == HEC_OP_fill || id == HEC_OP_sqrt || id == HEC_OP_select_less) return true;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (forms[i].op == id) return true;
-    }
-    return false;
+    return call(e, op, x);
 }
 
 // Operations that mention an operand twice need it as a name or an element.
@@ -168,7 +157,7 @@ static int mentions(MlirValue value) {
 
 static void fuse_operation(struct hec_emitter *e, struct fused *fused, MlirOperation op) {
     enum { LONGEST = 56 }; // Of an expression inside another one.
-    if (!is_elementwise(op)) {
+    if (!hec_op_traits(op)->elementwise) {
         hec_emit_fault(e, op, "cannot stand in moe.fused");
         return;
     }

@@ -1,5 +1,4 @@
-// What stands for each operation in C: one row per operation that a kernel or a loop computes. A new
-// operation gets its row here.
+// What stands for each operation in C. A new operation gets its row here, unless it is elementwise.
 #include "codegen/c/printer.h"
 
 #include "codegen/c/ops.h"
@@ -9,30 +8,6 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
     [HEC_OP_accumulate] = hec_emit_accumulate,
     [HEC_OP_copy] = hec_emit_copy,
     [HEC_OP_sum] = hec_emit_sum,
-    // Elementwise.
-    [HEC_OP_add] = hec_emit_elementwise,
-    [HEC_OP_sub] = hec_emit_elementwise,
-    [HEC_OP_mul] = hec_emit_elementwise,
-    [HEC_OP_div] = hec_emit_elementwise,
-    [HEC_OP_minimum] = hec_emit_elementwise,
-    [HEC_OP_maximum] = hec_emit_elementwise,
-    [HEC_OP_neg] = hec_emit_elementwise,
-    [HEC_OP_silu] = hec_emit_elementwise,
-    [HEC_OP_gelu] = hec_emit_elementwise,
-    [HEC_OP_gelu_erf] = hec_emit_elementwise,
-    [HEC_OP_relu] = hec_emit_elementwise,
-    [HEC_OP_sigmoid] = hec_emit_elementwise,
-    [HEC_OP_tanh] = hec_emit_elementwise,
-    [HEC_OP_exp] = hec_emit_elementwise,
-    [HEC_OP_sqrt] = hec_emit_elementwise,
-    [HEC_OP_silu_grad] = hec_emit_elementwise,
-    [HEC_OP_gelu_grad] = hec_emit_elementwise,
-    [HEC_OP_gelu_erf_grad] = hec_emit_elementwise,
-    [HEC_OP_relu_grad] = hec_emit_elementwise,
-    [HEC_OP_sigmoid_grad] = hec_emit_elementwise,
-    [HEC_OP_tanh_grad] = hec_emit_elementwise,
-    [HEC_OP_select_less] = hec_emit_elementwise,
-    [HEC_OP_fill] = hec_emit_elementwise,
     [HEC_OP_fused] = hec_emit_fused,
     // Products.
     [HEC_OP_contract] = hec_emit_contract,
@@ -74,6 +49,7 @@ static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
 };
 
 static hec_emit_op *find(enum hec_op op) {
+    if (hec_op_row(op)->traits->elementwise) return hec_emit_elementwise;
     return table[op];
 }
 

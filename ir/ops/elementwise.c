@@ -136,6 +136,18 @@ static void gradient_sqrt(struct hec_gradient *g, MlirOperation op) {
     hec_rule_add(g, hec_operand(op, 0), build2(g, HEC_OP_div, result_gradient(g, op), twice));
 }
 
+// r = b tanh(a / b): da = dr (1 - tanh(a / b)^2), db = (dr r - da a) / b.
+static void gradient_softcap(struct hec_gradient *g, MlirOperation op) {
+    const MlirValue a = hec_operand(op, 0), b = hec_operand(op, 1), dr = result_gradient(g, op);
+    const MlirValue in[] = {dr, g->primal(g, a), g->primal(g, b)};
+    const MlirValue da = hec_rule_build(g, HEC_OP_softcap_grad, 3, in);
+    hec_rule_add(g, a, da);
+    if (!g->wants(g, b)) return;
+    const MlirValue r = build2(g, HEC_OP_mul, dr, g->primal(g, hec_result(op, 0)));
+    const MlirValue db = build2(g, HEC_OP_sub, r, build2(g, HEC_OP_mul, da, in[1]));
+    hec_rule_add(g, b, build2(g, HEC_OP_div, db, in[2]));
+}
+
 #define BINARY(id)                                                                                 \
     const struct hec_traits hec_traits_##id = {.pure = true,                                       \
                                                .elementwise = true,                                \
@@ -149,6 +161,7 @@ BINARY(mul);
 BINARY(div);
 BINARY(minimum);
 BINARY(maximum);
+BINARY(softcap);
 
 #define UNARY(id)                                                                                  \
     const struct hec_traits hec_traits_##id = {.pure = true,                                       \
@@ -177,8 +190,11 @@ ACTIVATION(relu);
 ACTIVATION(sigmoid);
 ACTIVATION(tanh);
 
-const struct hec_traits hec_traits_select_less = {
-    .pure = true, .elementwise = true, .in_place = 7, .infer = infer, .cost = cost};
+#define OF_THREE(id)                                                                               \
+    const struct hec_traits hec_traits_##id = {                                                    \
+        .pure = true, .elementwise = true, .in_place = 7, .infer = infer, .cost = cost}
+OF_THREE(select_less);
+OF_THREE(softcap_grad);
 
 static bool verify_fill(MlirOperation op) {
     return hec_expect_real(op, "the result", hec_result(op, 0));

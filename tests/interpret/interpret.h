@@ -1,5 +1,5 @@
 // The reference interpreter of the IR: what a module computes, in double precision, one small function
-// per operation, written from docs/ir.md. It knows nothing of homes, layouts, threads or kernels.
+// per operation, written from docs/ir.md. It knows nothing of homes, layouts, threads or kernels but scalar functions.
 //
 // It runs @forward, and @backward where there is one, on random inputs and parameters. Parameters are
 // keyed by their path, so that a module has the same ones at every stage. What is undefined (rows behind

@@ -12,9 +12,9 @@ for model in "$here"/models/*.moe; do
         "$HECATEC" -w --compile-to=$stage -o - "$model" >> "$work/ir"
     done
 done
-sed -n 's/^HEC_OP(\([^, ]*\), moe,.*/moe.\1/p' "$ops" | sort > "$work/known"
+sed -n 's/^HEC_OP(\([^, ]*\), moe,.*/moe.\1/p; s/^HEC_SCALAR(\([^, ]*\),.*/moe.\1/p' "$ops" | sort > "$work/known"
 grep -oE '"?moe\.[A-Za-z0-9_]+' "$work/ir" | tr -d '"' | sort -u > "$work/used"
-test "$(wc -l < "$work/known")" = "$(grep -c 'HEC_OP(.*, moe, "' "$ops")"
+test "$(wc -l < "$work/known")" = "$(grep -cE '^ *HEC_(OP\(.*, moe|SCALAR\(.*), "' "$ops")"
 comm -23 "$work/known" "$work/used" > "$work/missing"
 if test -s "$work/missing"; then
     echo "no model of tests/reference has:" >&2

@@ -50,14 +50,14 @@ void harness_layer_path(const struct hrt_program *program, int set, int64_t laye
 }
 
 struct hrt_losses harness_forward(struct harness *h) {
-    return h->program->forward(h->model, h->batch, h->ids, h->targets, h->scale, h->share);
+    return h->program->forward(h->model, h->batch, h->ids, h->targets, h->scale, h->auxiliary_scale);
 }
 
 void harness_backward(struct harness *h) {
     const int64_t bytes = h->program->param_elements * hrt_element_bytes(h->program->precision);
     memset(h->grads, 0, (size_t)bytes);
     harness_forward(h);
-    h->program->backward(h->model, h->batch, h->ids, h->targets, h->scale, h->share);
+    h->program->backward(h->model, h->batch, h->ids, h->targets, h->scale, h->auxiliary_scale);
 }
 
 static void *allocate(size_t bytes, int byte) {
@@ -110,7 +110,7 @@ static void prepare(struct harness *h) {
     const size_t bytes = (size_t)(program->param_elements * hrt_element_bytes(program->precision));
     h->batch = json_integer_value(json_object_get(h->stored, "batch"));
     h->scale = json_number_value(json_object_get(h->stored, "scale"));
-    h->share = json_number_value(json_object_get(h->stored, "auxiliary_scale"));
+    h->auxiliary_scale = json_number_value(json_object_get(h->stored, "auxiliary_scale"));
     if (h->batch < 1 || h->batch > program->batch) {
         fprintf(stderr, "batch %" PRId64 " stored, the program takes %" PRId64 "\n", h->batch,
                 program->batch);

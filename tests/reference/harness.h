@@ -16,7 +16,7 @@ struct harness {
     void *model, *params, *grads, *arena;
     void *rounded; // NULL where products read no copies.
     int64_t batch;
-    double scale, share;
+    double scale, auxiliary_scale;
     int32_t *ids, *targets; // [batch, positions]
     int checks, failures;
     double worst; // Largest error as a share of its bound.

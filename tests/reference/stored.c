@@ -109,7 +109,7 @@ static void check_logits(struct harness *h) {
     check_summary(h, "logits", logits, size, json_object_get(h->stored, "logits"), 0);
 
     const bool compete = json_is_true(json_object_get(h->stored, "compete"));
-    h->program->forward(h->model, 1, h->ids, h->targets, h->scale, h->share);
+    h->program->forward(h->model, 1, h->ids, h->targets, h->scale, h->auxiliary_scale);
     double *alone = read_logits(h, one);
     for (int64_t i = 0; !compete && i < one; i++) {
         harness_check(h, "logit of one sequence alone", alone[i], logits[i], 0);
@@ -165,6 +165,6 @@ void hec_test_stored(struct harness *h) {
     harness_backward(h);
     check_gradients(h, 1);
     harness_forward(h);
-    h->program->backward(h->model, h->batch, h->ids, h->targets, h->scale, h->share);
+    h->program->backward(h->model, h->batch, h->ids, h->targets, h->scale, h->auxiliary_scale);
     check_gradients(h, 2);
 }
