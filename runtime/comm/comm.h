@@ -30,13 +30,22 @@ struct hrt_comm_ops {
     void (*close)(struct hrt_comm *comm);
 };
 
+// The waits for one purpose so far (hrt_join).
+struct hrt_wait {
+    const char *why;
+    int64_t calls, ns;
+};
+
+enum { HRT_WAITS = 24 }; // Purposes; what finds no place is counted with the last one.
+
 struct hrt_comm {
     const struct hrt_comm_ops *ops;
     int rank, size;         // This process, of how many.
     int node, nodes;        // The machine it runs on, of how many.
     const int32_t *node_of; // [size] Of every rank; the ranks of a node are consecutive.
     void (*run)(const struct hrt_step *step); // Copies and adds of transport, hrt_step_run.
-    void *own;                                // Of the back end.
+    struct hrt_wait wait[HRT_WAITS];
+    void *own; // Of the back end.
 };
 
 // data[i] becomes the sum over ranks, added in the order of ranks: every rank gets the same bits,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/peak.h"
@@ -29,6 +30,7 @@ bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_req
     p->table = request->table;
     p->tokens = request->tokens;
     p->ranks = comm->size;
+    p->comm = comm;
     p->threads = omp_get_max_threads();
     p->isa = hk_isa_name(hk_isa());
     hrt_tally_init(&p->tally);
@@ -117,6 +119,7 @@ static void end_phase(struct hrt_profile *p, int64_t now) {
 static void forget_first(struct hrt_profile *p) {
     hrt_tally_clear(&p->tally);
     for (int i = 0; i < HRT_PHASES; i++) p->phase_ns[i] = 0;
+    memset(p->wait, 0, sizeof p->wait);
     p->step_ns = p->steps = 0;
     p->warm = true;
 }
@@ -125,6 +128,7 @@ void hrt_profile_begin_step_at(struct hrt_profile *p, int64_t number, int64_t no
     if (p->steps == 1 && !p->warm) forget_first(p);
     p->number = number;
     p->step_start = now;
+    memcpy(p->waited, p->comm->wait, sizeof p->waited);
     begin_phase(p, HRT_PHASE_OTHER, now);
 }
 
@@ -138,6 +142,12 @@ void hrt_profile_end_step_at(struct hrt_profile *p, int64_t now) {
     if (p->steps++ == 0) p->first_step = p->number;
     p->last_step = p->number;
     p->step_ns += now - p->step_start;
+    for (int i = 0; i < HRT_WAITS; i++) {
+        const struct hrt_wait *wait = &p->comm->wait[i];
+        p->wait[i].why = wait->why;
+        p->wait[i].calls += wait->calls - p->waited[i].calls;
+        p->wait[i].ns += wait->ns - p->waited[i].ns;
+    }
     const struct hrt_trace_event event = {.start = p->step_start,
                                           .ns = now - p->step_start,
                                           .number = p->number,

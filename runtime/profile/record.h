@@ -16,15 +16,18 @@ struct hrt_profile {
     double peak;      // hk_peak of the program's precision; 0: not measured.
     double peak_bf16; // The same of kernels whose operands are bf16; 0: the program has none.
     int threads, ranks;
+    const struct hrt_comm *comm;
     const char *isa;
     int64_t tokens;
 
     // Summed over the counted steps. When there are several, the first is not counted.
     int64_t steps, first_step, last_step;
     int64_t step_ns, phase_ns[HRT_PHASES];
-    bool warm; // A step is left out.
+    bool warm;                       // A step is left out.
+    struct hrt_wait wait[HRT_WAITS]; // As comm->wait.
 
     // Of the running step.
+    struct hrt_wait waited[HRT_WAITS]; // As comm->wait was.
     int64_t number, step_start, phase_start;
     enum hrt_phase phase;
     int64_t kernel_end; // Of the last kernel of this phase, or where the phase began.

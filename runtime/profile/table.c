@@ -179,6 +179,23 @@ static void print_outside(FILE *out, const struct hrt_profile *p, const struct s
             step > optimizer ? 100 * (outside - optimizer) / (step - optimizer) : 0);
 }
 
+// They are part of what stands above: of what is between kernels, mostly.
+static void print_waits(FILE *out, const struct hrt_profile *p) {
+    struct sum all = {0};
+    for (int i = 0; i < HRT_WAITS; i++) {
+        all.calls += p->wait[i].calls;
+        all.ns += p->wait[i].ns;
+    }
+    if (p->ranks == 1 || all.calls == 0) return;
+    print_line(out, p, "of it waits for other ranks", &all);
+    for (int i = 0; i < HRT_WAITS; i++) {
+        char line[HRT_SHAPE_MAX];
+        const struct sum sum = {.calls = p->wait[i].calls, .ns = p->wait[i].ns};
+        snprintf(line, sizeof line, "  %s", p->wait[i].why);
+        if (sum.calls) print_line(out, p, line, &sum);
+    }
+}
+
 void hrt_profile_print(FILE *out, const struct hrt_profile *p) {
     if (p->steps == 0 || p->step_ns == 0) {
         fprintf(out, "profile: no step was taken\n");
@@ -200,5 +217,6 @@ void hrt_profile_print(FILE *out, const struct hrt_profile *p) {
     }
     print_line(out, p, hrt_phase_name(HRT_PHASE_OTHER), &rest);
     print_line(out, p, "step", &(struct sum){.ns = p->step_ns});
+    print_waits(out, p);
     print_outside(out, p, section);
 }

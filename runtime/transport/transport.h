@@ -51,7 +51,7 @@ static inline struct hrt_mark hrt_arrival(struct hrt_mark mark) {
 bool hrt_reached(struct hrt_comm *comm, struct hrt_mark mark);
 
 // Returns when the mark is reached: the only place at which this rank waits for a lane. A lost peer ends the run
-// as it does in collectives; `why` names the wait in the message.
+// as it does in collectives; `why`, which stays in place, names the wait in the message and in comm->wait, where it is counted.
 void hrt_join(struct hrt_comm *comm, struct hrt_mark mark, const char *why);
 
 // Submits an exchange to a lane and joins it. `steps` has room for 2 * ranks.

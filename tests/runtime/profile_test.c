@@ -8,6 +8,8 @@
 
 static const char *const product_sizes = "m n k";
 
+static struct hrt_comm comm; // One rank, but where a test says otherwise.
+
 static struct hrt_profile *new_profile(void) {
     struct hrt_profile *p = calloc(1, sizeof *p);
     assert_non_null(p);
@@ -15,6 +17,7 @@ static struct hrt_profile *new_profile(void) {
     p->isa = "avx2";
     p->threads = 2;
     p->ranks = 1;
+    p->comm = &comm;
     p->tokens = 64;
     p->peak = 4;
     hrt_tally_init(&p->tally);
@@ -125,6 +128,31 @@ static void the_table_says_what_was_counted(void **state) {
         "not in products and attention: 64.0 % of a step; optimizer apart, 52.0 %\n");
     free(text);
     free(p);
+}
+
+// Waits between steps, and those of the first step, are not counted.
+static void waits_for_other_ranks_are_counted_by_purpose(void **state) {
+    (void)state;
+    struct hrt_profile *p = new_profile();
+    p->ranks = 2;
+    for (int step = 1; step <= 2; step++) {
+        comm.wait[0] = (struct hrt_wait){"rows", comm.wait[0].calls + 7, comm.wait[0].ns + 77000};
+        hrt_profile_begin_step_at(p, step, step * 1000000);
+        comm.wait[0].calls += 2;
+        comm.wait[0].ns += 5000 * step;
+        comm.wait[1] = (struct hrt_wait){"counts", comm.wait[1].calls + 1, comm.wait[1].ns + 4000};
+        hrt_profile_end_step_at(p, step * 1000000 + 100000);
+    }
+    char *text = printed(p);
+    assert_non_null(strstr(text, "of it waits for other ranks                          3     0.014"
+                                 "  14.0 %\n"
+                                 "  rows                                               2     0.010"
+                                 "  10.0 %\n"
+                                 "  counts                                             1     0.004"
+                                 "   4.0 %\n"));
+    free(text);
+    free(p);
+    memset(&comm, 0, sizeof comm);
 }
 
 // 1000 flops in 1000 ns each: a quarter of 4 GFLOP/s and an eighth of 8, together 3/16.
@@ -377,6 +405,7 @@ static void what_is_not_asked_for_does_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_for_other_ranks_are_counted_by_purpose),
         cmocka_unit_test(the_table_says_what_was_counted),
         cmocka_unit_test(bf16_kernels_have_their_own_peak),
         cmocka_unit_test(epilogues_are_counted_apart),
