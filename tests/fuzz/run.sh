@@ -10,8 +10,20 @@ corpus=$folder/corpus/$name
 mkdir -p "$corpus" "$folder/failures"
 found=
 [ -d "$here/found/$name" ] && found=$here/found/$name
+# Its words, and the names of the lists of functions and operations.
+root=$here/../..
+names() {
+    case $name in
+    front) sed -n 's/^HEC_FUNCTION(\([^, ]*\),.*/"\1"/p' "$root/lang/builtins.def" ;;
+    module) sed -n 's/^HEC_OP(\([^, ]*\), \([^, ]*\),.*/"\\"\2.\1\\""/p; s/^HEC_SCALAR(\([^, ]*\),.*/"\\"moe.\1\\""/p' \
+        "$root/ir/ops.def" ;;
+    esac
+}
 dictionary=
-[ -f "$here/$name.dict" ] && dictionary=-dict=$here/$name.dict
+if [ -f "$here/$name.dict" ]; then
+    names | cat "$here/$name.dict" - >"$folder/$name.dict"
+    dictionary=-dict=$folder/$name.dict
+fi
 # Memory that the C library of MLIR keeps until exit is no leak of ours.
 export ASAN_OPTIONS="detect_leaks=${FUZZ_LEAKS:-0}:allocator_may_return_null=1"
 export UBSAN_OPTIONS=print_stacktrace=1
