@@ -10,8 +10,8 @@
 //          an epilogue stands right behind its product, and before verify-movement, which proves that
 //          what has risen finds the experts it reads.
 // Leaves   `epilogue` on loops that read a product's result element by element and need nothing else
-//          that is computed from it; they rise to it, and what else they wait for before it: products
-//          with their own epilogues, too. An elementwise operation that stood alone becomes a
+//          that is computed from it. Such a loop moves up to its product, and what it needs besides moves
+//          before the product, also products with their own epilogues. An elementwise operation that stood alone becomes a
 //          moe.fused. The same numbers: no operation changes.
 // Reports  nothing.
 #include "ir/accessors.h"
@@ -42,7 +42,7 @@ static MlirOperation last_product(MlirOperation op) {
     return last;
 }
 
-// Not before `product`, but in its block: the product itself, too.
+// Whether `op` is `product`, or stands behind it in its block.
 static bool stands_behind(MlirOperation op, MlirOperation product) {
     return !mlirOperationIsNull(op) &&
            mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(product)) &&

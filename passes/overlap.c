@@ -5,7 +5,7 @@
 //            them; they hide behind attention. Not for policies that plan on exact counts. A shared
 //            expert is computed before the await, not behind the experts. In a loop over layers that
 //            each have their own slots the next layer is prefetched behind the rows of the first wave:
-//            the network is idle, too, while experts compute.
+//            while experts compute, the network would otherwise be idle.
 //            @backward: a re-materialization starts behind the mixture that comes before it: the last
 //            one of the loop starts the first one of the next iteration ({ahead = 1}: layer %i - 1;
 //            nothing below layer 0), and what comes before the loop starts the first iteration's.

@@ -136,7 +136,7 @@ static int64_t read_number(struct reader *r, json_t *from, const char *key, int6
     return number;
 }
 
-// A number that the program has, too.
+// A number that must be the program's.
 static void read_size(struct reader *r, json_t *from, const char *key, int64_t own,
                       const char *whose) {
     const int64_t size = read_number(r, from, key, 0, INT64_MAX);

@@ -103,8 +103,8 @@ static bool is_dropped(struct recompute *r, MlirOperation stash) {
 
 // ---- building in @backward
 
-// What is built in one block. Fetches are replaced in order, so what stands there for an earlier one
-// serves the later ones, too: without it a chain of n values would be built n times.
+// What is built in one block. Fetches are replaced in order, and what was built for an earlier one is
+// used for the later ones. Otherwise a chain of n values would be built n times.
 struct rebuild {
     struct recompute *r;
     struct hec_builder b;  // Before the fetch that is replaced.

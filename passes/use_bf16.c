@@ -62,7 +62,7 @@ static void read_rounded(MlirOperation product) {
     const int layered = (int)mlirOperationGetNumOperands(get);
     MlirValue layer = {0};
     if (layered) layer = hec_operand(get, 0);
-    // The name of `get`, too: it stands for the same parameter.
+    // It has the name of `get`, as it stands for the same parameter.
     const MlirType type = hec_type_rounded(mlirValueGetType(b));
     mlirOperationSetOperand(
         product, 1, hec_build_value(&builder, HEC_OP_get, layered, &layer, type, 1, &param));

@@ -3,7 +3,7 @@
 // In this order, so that what is fixed from outside comes first:
 //   get, fetch and arguments live where they are read from;
 //   a stashed value is computed in its slot;
-//   one that is carried, too, in a slot with one row more: layer i reads row i and makes row i + 1;
+//   a stashed value that a loop carries gets a slot with one row more: layer i reads row i, makes row i + 1;
 //   a product's result lies where its epilogue writes, if nothing else reads it;
 //   an accumulated value is added straight to the gradient when its kernel can;
 //   the four values of a carried one (initial, argument, yielded, result) share a buffer;

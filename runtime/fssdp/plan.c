@@ -174,7 +174,7 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
                                       hrt_experts_counts(fssdp->state->experts, set, at),
                                       &layer->placed, &result));
     if (hpl_episode_calibrates(&moving->episode))
-        hrt_decide_plan(fssdp, set, at, &layer->placed); // Not taken: that, too.
+        hrt_decide_plan(fssdp, set, at, &layer->placed); // Also where it is not taken.
     if (!result.taken) return;
     const int32_t *owner = hrt_layer_owners(fssdp, set, at);
     hrt_planned(fssdp, set, at,

@@ -19,7 +19,7 @@ static void init_normal(const struct hrt_program *program, const struct hrt_tens
     for (int64_t block = 0; block < blocks; block++) {
         double normal[4];
         hrt_draw_normals(stream, (uint64_t)block, normal);
-        double elements[4]; // Holds floats, too.
+        double elements[4]; // Or as many floats.
         for (int i = 0; i < 4; i++)
             hrt_element_set(elements, program->precision, i, param->init_value * normal[i]);
         const int64_t left = size - 4 * block;
@@ -30,7 +30,7 @@ static void init_normal(const struct hrt_program *program, const struct hrt_tens
 static void init_ones(const struct hrt_program *program, const struct hrt_tensor *tensor,
                       void *params) {
     const int64_t size = hrt_param_size(tensor->param);
-    double one; // Holds a float, too.
+    double one; // Or a float.
     hrt_element_set(&one, program->precision, 0, 1);
     for (int64_t i = 0; i < size; i++) hrt_tensor_write(program, params, tensor, i, 1, &one);
 }

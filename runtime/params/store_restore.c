@@ -267,7 +267,7 @@ static bool read_tensor(struct file *file, const struct hrt_placement *placement
     const struct hrt_program *program = placement->program;
     const size_t bytes = (size_t)entry->dtype->bits / 8;
     const int64_t size = hrt_param_size(tensor->param);
-    double block[BLOCK], elements[BLOCK]; // They hold all that is smaller, too.
+    double block[BLOCK], elements[BLOCK]; // Or elements of a smaller type.
     bool read = fseeko(file->stream, file->start + entry->begin, SEEK_SET) == 0;
     for (int64_t first = 0; read && first < size; first += BLOCK) {
         const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;

@@ -117,7 +117,7 @@ static bool write_tensor(FILE *file, const struct hrt_program *program, const vo
     const size_t bytes = (size_t)hrt_element_bytes(program->precision);
     const int64_t size = hrt_param_size(tensor->param);
     struct hrt_tensor here = *tensor;
-    double block[BLOCK]; // Holds floats, too.
+    double block[BLOCK]; // Or floats.
     here.offset = 0;
     for (int64_t first = 0; first < size; first += BLOCK) {
         const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;

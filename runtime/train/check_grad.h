@@ -13,7 +13,7 @@
 // random experts) with differences of the loss on random tokens, and prints the worst relative
 // error of each parameter. Difference: four points at +-h and +-2h. h is 3e-4; where one of the
 // points would route tokens to other experts the loss has a step, so h is cut to 3e-5 and 3e-6, and
-// then another element is drawn. A bad comparison is made again with a smaller h, too.
+// then another element is drawn. A bad comparison is also made again with a smaller h.
 //
 // Relative error: |difference - gradient| / the largest of |difference|, |gradient|, 1e-3 of the
 // root mean square gradient, and 1e6 times the rounding error of the difference (so rounding alone

@@ -1,7 +1,7 @@
 // From a transfer schedule to the steps of one rank.
 //
-// Whatever comes first in the schedule of all that is left can always go on: it waits for nothing behind it. That
-// holds with bounded staging, too, since receives are in that order.
+// Of the transfers that are left, the first one in the schedule's order can always go on, as no transfer waits for
+// a later one. Bounded staging does not change that, since receives take their room in the same order.
 #include <assert.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 // The lanes over MPI. MPI advances only inside its calls, so a helper thread turns the lanes of what moves behind the
-// computation; who waits for a lane turns it, too. The helper sleeps between two turns, and altogether when
-// nothing is under way; one that waits inside MPI would take a core from the computation.
+// computation: it posts, tests and adds what is next in them ("a turn"). A thread that waits for a lane turns it
+// itself meanwhile. The helper sleeps between two turns, and until the next submit when nothing is under way: a
+// thread that waits inside MPI would take a core from the computation.
 #include <assert.h>
 #include <stdlib.h>
 #include <time.h>
