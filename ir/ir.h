@@ -220,5 +220,6 @@ struct hec_ops {
 };
 struct hec_ops hec_ops_below(MlirOperation root);
 struct hec_ops hec_ops_in(MlirBlock block); // Not below.
+void hec_ops_push(struct hec_ops *ops, MlirOperation op);
 
 #endif

@@ -51,7 +51,7 @@ void hec_map_free(struct hec_map *map) {
     *map = (struct hec_map){0};
 }
 
-static void push(struct hec_ops *ops, MlirOperation op) {
+void hec_ops_push(struct hec_ops *ops, MlirOperation op) {
     if (ops->count == ops->capacity) {
         ops->capacity = ops->capacity ? 2 * ops->capacity : 256;
         ops->op = hec_checked(realloc(ops->op, sizeof *ops->op * (size_t)ops->capacity));
@@ -60,7 +60,7 @@ static void push(struct hec_ops *ops, MlirOperation op) {
 }
 
 static MlirWalkResult collect(MlirOperation op, void *ops) {
-    push(ops, op);
+    hec_ops_push(ops, op);
     return MlirWalkResultAdvance;
 }
 
@@ -74,7 +74,7 @@ struct hec_ops hec_ops_in(MlirBlock block) {
     struct hec_ops ops = {0};
     for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
          op = mlirOperationGetNextInBlock(op)) {
-        push(&ops, op);
+        hec_ops_push(&ops, op);
     }
     return ops;
 }

@@ -1,6 +1,6 @@
-// The parts of distribute-experts. The pass itself is distribute_experts.c.
-#ifndef HECATE_PASSES_DISTRIBUTE_H
-#define HECATE_PASSES_DISTRIBUTE_H
+// What distribute-experts changes in numbers: coefficients of losses, and sizes.
+#ifndef HECATE_PASSES_DISTRIBUTE_SIZES_H
+#define HECATE_PASSES_DISTRIBUTE_SIZES_H
 
 #include "ir/op.h"
 

@@ -1,8 +1,8 @@
-// What distribute-experts changes in numbers: coefficients of losses, and sizes.
-#include "ir/accessors.h"
-#include "passes/distribute.h"
+#include "passes/distribute/sizes.h"
 
 #include <stdlib.h>
+
+#include "ir/accessors.h"
 
 enum { RANK_ROOM = 64 };
 

@@ -1,0 +1,175 @@
+#include "passes/distribute/backward.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ir/accessors.h"
+#include "passes/rewrite.h"
+
+// Makes the slot `set.what` for `v` and keeps it there, right behind `after`.
+static MlirOperation make_slot(struct hec_routed *x, MlirValue v, const char *what,
+                               MlirOperation after) {
+    const MlirContext c = mlirOperationGetContext(x->module);
+    const MlirStringRef set = hec_set_sym_name(x->set);
+    char name[256];
+    snprintf(name, sizeof name, "%.*s.%s", (int)set.length, set.data, what);
+    struct hec_builder b = hec_builder_before(x->set);
+    b.at = hec_loc_strip(hec_value_location(v));
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_string(c, "sym_name", name),
+        hec_attr_type(c, "type", mlirValueGetType(v)),
+        hec_attr_int(c, "layers", hec_set_layers(x->set)),
+    };
+    hec_build_op(&b, HEC_OP_slot, 0, NULL, 0, NULL, 3, attribute);
+    b = hec_builder_before(mlirOperationGetNextInBlock(after));
+    hec_builder_for_value(&b, v);
+    b.at = hec_loc_strip(b.at);
+    const MlirNamedAttribute slot = hec_attr_symbol(c, "slot", HEC_STR(name));
+    const MlirValue operand[] = {v, x->layer};
+    return hec_build_op(&b, HEC_OP_stash, x->layer.ptr ? 2 : 1, operand, 0, NULL, 1, &slot);
+}
+
+static MlirValue fetch(struct hec_builder *b, struct hec_routed *x, MlirOperation stash) {
+    const MlirNamedAttribute slot = hec_attr_symbol(b->context, "slot", hec_stash_slot(stash));
+    struct hec_builder at = *b;
+    hec_builder_for_value(&at, hec_stash_value(stash));
+    const bool layered =
+        mlirOperationGetNumOperands(stash) > 1; // What a loop reads may be made before it.
+    return hec_build_value(&at, HEC_OP_fetch, layered ? 1 : 0, &x->layer_back,
+                           mlirValueGetType(hec_stash_value(stash)), 1, &slot);
+}
+
+// What `op` reads and the region does not make: parameters and constants, made again here.
+static bool bring(struct hec_routed *x, struct hec_builder *b, MlirOperation op,
+                  struct hec_map *map) {
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        const MlirValue v = hec_operand(op, i);
+        if (hec_map_find(map, v)) continue;
+        const MlirOperation made = hec_defining(v);
+        const bool cheap = hec_op_is(made, HEC_OP_get) || hec_op_is(made, HEC_OP_fill) ||
+                           hec_op_is(made, HEC_OP_CONSTANT);
+        if (!cheap) {
+            hec_routed_fail(x, op,
+                            "not yet: experts that read more than their rows and parameters");
+            return false;
+        }
+        if (!bring(x, b, made, map)) return false;
+        hec_clone_mapped(b, made, map);
+    }
+    return true;
+}
+
+// `wave` once more, up to what it saves: its slots hold the values of a later wave.
+static void compute_again(struct hec_routed *x, struct hec_builder *b, MlirValue wave,
+                          const MlirValue sent[2]) {
+    const MlirValue times = hec_routed_count(b, x, HEC_OP_overwritten, wave, x->layer_back);
+    struct hec_for once = hec_build_repeat(b, times, false);
+    hec_for_yield(&once, b->at, NULL);
+    struct hec_builder in = hec_builder_before(mlirBlockGetTerminator(once.body));
+    hec_builder_for(&in, x->dispatch);
+    MlirType type[3];
+    for (int i = 0; i < 3; i++) type[i] = mlirValueGetType(hec_result(x->dispatch, i));
+    const MlirOperation dispatch =
+        hec_routed_build(&in, x, HEC_OP_dispatch, 2, sent, wave, x->layer_back, 3, type);
+    struct hec_map map = {0};
+    if (x->layer.ptr) hec_map_put(&map, x->layer, x->layer_back.ptr);
+    for (int i = 0; i < 3; i++) {
+        hec_map_put(&map, hec_result(x->dispatch, i), hec_result(dispatch, i).ptr);
+    }
+    for (int k = 0; k < x->region.count && x->sound; k++) {
+        if (bring(x, &in, x->region.op[k], &map)) hec_clone_mapped(&in, x->region.op[k], &map);
+    }
+    hec_map_free(&map);
+}
+
+// Moves what the region reads, and `anchor` does not see, in front of it.
+static void hoist(struct hec_routed *x, MlirOperation op, MlirOperation anchor,
+                  const struct hec_map *inside) {
+    const MlirBlock block = mlirOperationGetBlock(anchor);
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        const MlirOperation made = hec_defining(hec_operand(op, i));
+        if (mlirOperationIsNull(made) || !mlirBlockEqual(mlirOperationGetBlock(made), block) ||
+            hec_map_get(inside, made.ptr) || mlirOperationIsBeforeInBlock(made, anchor))
+            continue;
+        if (mlirOperationEqual(made, x->to) || mlirOperationEqual(made, x->to_gate)) {
+            hec_routed_fail(x, op, "reads the gradient of what its own rows are");
+            return;
+        }
+        hoist(x, made, anchor, inside);
+        mlirOperationMoveBefore(made, anchor);
+    }
+}
+
+static MlirOperation find_anchor(struct hec_routed *x) {
+    const bool gate_first = mlirOperationIsBeforeInBlock(x->to_gate, x->to);
+    const MlirOperation anchor = gate_first ? x->to_gate : x->to;
+    struct hec_map inside = {0};
+    for (int k = 0; k < x->back.count; k++) *hec_map_at(&inside, x->back.op[k].ptr) = 1;
+    for (int k = 0; k < x->back.count; k++) hoist(x, x->back.op[k], anchor, &inside);
+    hoist(x, x->from, anchor, &inside);
+    hec_map_free(&inside);
+    return anchor;
+}
+
+// What was sent in @forward, to be sent again.
+static void find_sent(struct hec_routed *x, struct hec_builder *b, MlirValue sent[2]) {
+    static const char *const what[] = {"sent", "sent_weights"};
+    for (int i = 0; i < 2; i++) {
+        const MlirValue v =
+            i == 0 ? hec_dispatch_x(x->dispatch) : hec_dispatch_weights(x->dispatch);
+        MlirOperation stash = hec_routed_stash(v);
+        if (!stash.ptr) {
+            const MlirOperation made = hec_defining(v);
+            if (!made.ptr || hec_op_is(made, HEC_OP_get) || hec_op_is(made, HEC_OP_FOR)) {
+                hec_routed_fail(x, x->dispatch, "not yet: experts of what a block was given");
+                return;
+            }
+            stash = make_slot(x, v, what[i], made);
+        }
+        sent[i] = fetch(b, x, stash);
+    }
+}
+
+void hec_distribute_backward(struct hec_routed *x) {
+    const MlirOperation anchor = find_anchor(x);
+    struct hec_builder b = hec_builder_before(anchor);
+    hec_builder_for(&b, x->from);
+    b.at = hec_loc_strip(b.at);
+    MlirValue sent[2] = {{0}};
+    find_sent(x, &b, sent);
+    const MlirOperation first = hec_routed_stash(hec_dispatch_first(x->dispatch));
+    if (!first.ptr) hec_routed_fail(x, x->route, "not yet: experts without products");
+    if (!x->sound) return;
+    const MlirValue waves = hec_routed_count(&b, x, HEC_OP_waves, (MlirValue){0}, x->layer_back);
+    struct hec_for loop = hec_build_repeat(&b, waves, true);
+    hec_for_yield(&loop, b.at, NULL);
+
+    const MlirOperation yield = mlirBlockGetTerminator(loop.body);
+    struct hec_builder in = hec_builder_before(yield);
+    in.at = b.at;
+    in.unit = b.unit;
+    compute_again(x, &in, loop.layer, sent);
+    const MlirValue operand[] = {hec_permute_x(x->from), fetch(&in, x, first)};
+    const MlirType rows = mlirValueGetType(hec_permute_rows(x->from));
+    hec_builder_for(&in, x->from);
+    const MlirOperation dispatch = hec_routed_build(&in, x, HEC_OP_dispatch_grad, 2, operand,
+                                                    loop.layer, x->layer_back, 1, &rows);
+    for (int k = 0; k < x->back.count; k++) mlirOperationMoveBefore(x->back.op[k], yield);
+    mlirValueReplaceAllUsesOfWith(hec_permute_rows(x->from), hec_dispatch_grad_drows(dispatch));
+    in.at = b.at;
+    in.unit = b.unit;
+    const MlirValue given[] = {hec_combine_rows(x->to), hec_gate_rows_grad_dg(x->to_gate)};
+    hec_routed_build(&in, x, HEC_OP_give_back_grad, 2, given, loop.layer, x->layer_back, 0, NULL);
+
+    hec_builder_for(&b, x->to);
+    const MlirType type[] = {mlirValueGetType(hec_combine_y(x->to)),
+                             mlirValueGetType(hec_gate_rows_grad_dweights(x->to_gate))};
+    const MlirOperation collect = hec_routed_build(&b, x, HEC_OP_collect_grad, 0, NULL,
+                                                   (MlirValue){0}, x->layer_back, 2, type);
+    mlirValueReplaceAllUsesOfWith(hec_combine_y(x->to), hec_collect_grad_dx(collect));
+    mlirValueReplaceAllUsesOfWith(hec_gate_rows_grad_dweights(x->to_gate),
+                                  hec_collect_grad_dweights(collect));
+    mlirOperationDestroy(x->to);
+    mlirOperationDestroy(x->to_gate);
+    mlirOperationDestroy(x->from);
+}

@@ -1,0 +1,35 @@
+#include "passes/distribute/picks.h"
+
+#include "ir/accessors.h"
+
+// A capacity is one over the tokens of all ranks: behind the router they drop picks together, in place
+// of `limit`, and the route is that of the others.
+static MlirOperation drop_together(struct hec_routed *x, struct hec_builder *b,
+                                   MlirOperation router, MlirOperation limit) {
+    const MlirValue in[] = {hec_router_ids(router), hec_router_weights(router)};
+    if (!mlirValueEqual(hec_limit_weights(limit), in[1]))
+        hec_routed_fail(x, limit, "not yet: drops by weights that are not the router's");
+    const MlirType type = mlirValueGetType(in[0]);
+    const MlirOperation drop =
+        hec_routed_build(b, x, HEC_OP_drop, 2, in, (MlirValue){0}, x->layer, 1, &type);
+    hec_any_put_capacity(drop, hec_limit_capacity(limit));
+    hec_set_attr(drop, hec_attr(b->context, "drop", hec_get_attr(limit, "drop")));
+    if (hec_limit_has_group(limit)) hec_drop_put_group(drop, hec_limit_group(limit));
+    hec_set_put_limited(x->set, true);
+    mlirOperationSetOperand(x->route, 0, hec_drop_kept(drop));
+    for (int i = 0; i < 3; i++)
+        mlirValueReplaceAllUsesOfWith(hec_result(limit, i), hec_result(x->route, i));
+    mlirOperationDestroy(limit);
+    return drop;
+}
+
+void hec_settle_picks(struct hec_routed *x, MlirOperation router) {
+    struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(router));
+    hec_builder_for(&b, router);
+    b.at = hec_loc_strip(b.at);
+    const MlirOperation limit = hec_routed_user(x, hec_route_pair(x->route), HEC_OP_limit);
+    MlirValue ids = hec_router_ids(router);
+    if (limit.ptr) ids = hec_result(drop_together(x, &b, router, limit), 0);
+    if (x->move)
+        hec_routed_build(&b, x, HEC_OP_exchange, 1, &ids, (MlirValue){0}, x->layer, 0, NULL);
+}
