@@ -41,6 +41,16 @@ static void check_uses(struct hec_routed *x, const struct hec_ops *region,
     hec_map_free(&inside);
 }
 
+// `op` moves rows by a pair and a slot: both have to be the route's.
+static void check_order(struct hec_routed *x, MlirOperation op, bool pair, bool slot) {
+    if (!pair || !slot) hec_routed_fail(x, op, "moves rows by two routes at once");
+}
+
+static void check_forward(struct hec_routed *x, MlirOperation op) {
+    check_order(x, op, mlirValueEqual(hec_operand(op, 1), hec_route_pair(x->route)),
+                mlirValueEqual(hec_operand(op, 2), hec_route_slot(x->route)));
+}
+
 void hec_find_rows_forward(struct hec_routed *x) {
     const MlirValue pair = hec_route_pair(x->route);
     x->permute = hec_routed_user(x, pair, HEC_OP_permute);
@@ -52,6 +62,9 @@ void hec_find_rows_forward(struct hec_routed *x) {
         hec_routed_fail(x, x->route, "its rows are not permuted, weighted and combined");
         return;
     }
+    check_forward(x, x->permute);
+    check_forward(x, x->gate);
+    check_forward(x, x->combine);
     struct hec_map tainted = {0};
     hec_map_put(&tainted, hec_route_first(x->route), x->route.ptr);
     taint(&tainted, x->permute);
@@ -93,6 +106,14 @@ static void find_back_ends(struct hec_routed *x, const struct hec_ops *ops) {
     }
 }
 
+// Whether operand `index` of `op` is what the route has saved of its result `index`.
+static bool is_saved(const struct hec_routed *x, MlirOperation op, int index) {
+    const MlirOperation fetch = hec_defining(hec_operand(op, index));
+    const MlirOperation stash = hec_routed_stash(hec_result(x->route, index));
+    return hec_op_is(fetch, HEC_OP_fetch) && stash.ptr &&
+           hec_routed_slot_key(fetch) == hec_routed_slot_key(stash);
+}
+
 void hec_find_rows_backward(struct hec_routed *x, MlirOperation backward) {
     struct hec_ops ops = hec_ops_below(backward);
     find_back_ends(x, &ops);
@@ -101,6 +122,9 @@ void hec_find_rows_backward(struct hec_routed *x, MlirOperation backward) {
         hec_routed_fail(x, x->route, "not yet: experts whose gradients stop at their rows");
         return;
     }
+    const MlirOperation ends[] = {x->from, x->to, x->to_gate};
+    for (int i = 0; i < 3; i++)
+        check_order(x, ends[i], is_saved(x, ends[i], 1), is_saved(x, ends[i], 2));
     x->layer_back = hec_routed_layer(x->from);
     struct hec_map tainted = {0};
     taint(&tainted, x->from);

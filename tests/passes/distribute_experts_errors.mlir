@@ -28,6 +28,12 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
     %o3 = "moe.combine"(%y3, %p3, %s3) : (!r, !pair, !i) -> !x
     // CHECK: _errors.mlir:[[@LINE+1]]:13: error: 'moe.neg': reads rows of experts behind their combine
     %late = "moe.neg"(%y3) : (!r) -> !r
+    %f4, %p4, %s4 = "moe.route"(%picked) {experts = 4 : i64, set = @s} : (!i) -> (!first, !pair, !i)
+    %r4 = "moe.permute"(%x, %p4, %s4) : (!x, !pair, !i) -> !r
+    %g4 = "moe.gate_rows"(%weights, %p4, %s4) : (!w, !pair, !i) -> !g
+    %y4 = "moe.mul"(%r4, %g4) : (!r, !g) -> !r
+    // CHECK: _errors.mlir:[[@LINE+1]]:11: error: 'moe.combine': moves rows by two routes at once
+    %o4 = "moe.combine"(%y4, %p4, %s3) : (!r, !pair, !i) -> !x
     return %x, %x, %o3 : !x, !x, !x
   }
 }
