@@ -22,6 +22,7 @@
 #include "passes/movement.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
+#include "passes/walk.h"
 
 enum { WAVES = 2, LAYERS_MAX = 10000 };
 
@@ -42,9 +43,9 @@ struct set_state {
     int64_t held, summed; // Layers with replicas, and with gradients of replicas.
 };
 
-// What a value stands for: an index, or parameters of a set in one layer.
+// What a value stands for: parameters of a set in one layer.
 struct value_state {
-    int64_t number;
+    int64_t layer;
     struct set_state *set;
 };
 
@@ -53,7 +54,8 @@ struct run {
     MlirOperation module;
     HEC_VEC(struct set_state *) sets;
     struct hec_map values; // Value -> struct value_state
-    bool backward, sound;
+    struct hec_walk walk;
+    bool backward;
 };
 
 static void fault(struct run *r, MlirOperation op, const struct set_state *set, int64_t layer,
@@ -61,24 +63,19 @@ static void fault(struct run *r, MlirOperation op, const struct set_state *set, 
     const MlirStringRef name = hec_any_sym_name(set->op);
     hec_ir_error(op, "%s (experts of @%.*s, layer %" PRId64 ")", text, (int)name.length, name.data,
                  layer);
-    r->sound = false;
+    r->walk.stop = true;
 }
 
 // ---- values
 
-static void put(struct run *r, MlirValue v, int64_t number, struct set_state *set) {
+static void put(struct run *r, MlirValue v, int64_t layer, struct set_state *set) {
     struct value_state *state = HEC_NEW(&r->arena, struct value_state);
-    *state = (struct value_state){number, set};
+    *state = (struct value_state){layer, set};
     hec_map_put(&r->values, v, state);
 }
 
 static const struct value_state *get(const struct run *r, MlirValue v) {
     return hec_map_find(&r->values, v);
-}
-
-static int64_t number_of(const struct run *r, MlirValue v) {
-    const struct value_state *state = get(r, v);
-    return state ? state->number : 0;
 }
 
 static struct set_state *set_of(struct run *r, MlirStringRef name) {
@@ -93,7 +90,7 @@ static struct set_state *set_of(struct run *r, MlirStringRef name) {
 static int64_t layer_of(const struct run *r, const struct set_state *set, MlirOperation op) {
     const int operands = (int)mlirOperationGetNumOperands(op);
     const bool keyed = hec_any_layers(set->op) > 0 && operands > 0;
-    return keyed ? number_of(r, hec_operand(op, operands - 1)) : 0;
+    return keyed ? hec_walk_number(&r->walk, hec_operand(op, operands - 1)) : 0;
 }
 
 // ---- movement
@@ -232,13 +229,13 @@ static void run_accumulate(struct run *r, MlirOperation op) {
 }
 
 static void run_plain(struct run *r, MlirOperation op) {
-    for (int i = 0; i < mlirOperationGetNumOperands(op) && r->sound; i++) {
+    for (int i = 0; i < mlirOperationGetNumOperands(op) && !r->walk.stop; i++) {
         const struct value_state *state = get(r, hec_operand(op, i));
-        if (!state || !state->set || state->set->layer[state->number].parameters == HERE) continue;
-        fault(r, op, state->set, state->number,
+        if (!state || !state->set || state->set->layer[state->layer].parameters == HERE) continue;
+        fault(r, op, state->set, state->layer,
               "reads experts before their await, or when released");
     }
-    if (hec_op_is(op, HEC_OP_accumulate) && r->sound) run_accumulate(r, op);
+    if (hec_op_is(op, HEC_OP_accumulate) && !r->walk.stop) run_accumulate(r, op);
     int64_t layer;
     struct set_state *set = hec_op_is(op, HEC_OP_get) ? set_of_param(r, op, &layer) : NULL;
     if (set) put(r, hec_result(op, 0), layer, set);
@@ -246,51 +243,15 @@ static void run_plain(struct run *r, MlirOperation op) {
 
 // ---- the walk
 
-static bool run_index(struct run *r, MlirOperation op) {
-    int64_t value = 0;
-    switch (hec_op_of(op)) {
-    case HEC_OP_CONSTANT:
-        value = hec_get_int(op, "value");
-        break;
-    case HEC_OP_ADDI:
-        value = number_of(r, hec_operand(op, 0)) + number_of(r, hec_operand(op, 1));
-        break;
-    case HEC_OP_SUBI:
-        value = number_of(r, hec_operand(op, 0)) - number_of(r, hec_operand(op, 1));
-        break;
-    case HEC_OP_waves:
-        value = WAVES;
-        break;
-    case HEC_OP_overwritten:
-        value = number_of(r, hec_operand(op, 0)) < WAVES - 1;
-        break;
-    default:
-        return false;
-    }
-    put(r, hec_result(op, 0), value, NULL);
-    return true;
-}
-
-static void run_block(struct run *r, MlirBlock block) {
-    for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op) && r->sound;
-         op = mlirOperationGetNextInBlock(op)) {
-        if (!hec_op_is(op, HEC_OP_FOR)) {
-            if (!run_index(r, op) && !run_movement(r, op)) run_plain(r, op);
-            continue;
-        }
-        const struct hec_for loop = hec_for_of(op);
-        const int64_t count = number_of(r, hec_operand(op, 1));
-        for (int64_t step = 0; step < count && r->sound; step++) {
-            put(r, mlirBlockGetArgument(loop.body, 0), step, NULL);
-            run_block(r, loop.body);
-        }
-    }
+static void run_op(struct hec_walk *walk, MlirOperation op) {
+    struct run *r = walk->domain;
+    if (!run_movement(r, op)) run_plain(r, op);
 }
 
 static void check_end(struct run *r, MlirOperation func) {
-    for (int i = 0; i < r->sets.count && r->sound; i++) {
+    for (int i = 0; i < r->sets.count && !r->walk.stop; i++) {
         const struct set_state *set = r->sets.item[i];
-        for (int64_t layer = 0; layer < set->layers && r->sound; layer++) {
+        for (int64_t layer = 0; layer < set->layers && !r->walk.stop; layer++) {
             const struct layer_state *state = &set->layer[layer];
             if (state->parameters != AT_OWNERS) {
                 fault(r, func, set, layer, "ends with parameters that were not released");
@@ -309,7 +270,7 @@ static void find_sets(struct run *r) {
         const int64_t layers = hec_any_layers(ops.op[k]);
         if (layers > LAYERS_MAX) {
             hec_ir_error(ops.op[k], "has more than %d layers", LAYERS_MAX);
-            r->sound = false;
+            r->walk.stop = true;
             continue;
         }
         set->op = ops.op[k];
@@ -324,19 +285,19 @@ static void find_sets(struct run *r) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    struct run r = {.module = module, .sound = true};
+    struct run r = {.module = module, .walk = {.waves = WAVES, .op = run_op}};
+    r.walk.domain = &r;
     find_sets(&r);
-    const MlirOperation forward = hec_find_symbol(module, HEC_STR("forward"));
-    const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
-    if (hec_op_is(forward, HEC_OP_FUNC) && r.sound) run_block(&r, hec_func_body(forward));
+    hec_walk_func(&r.walk, module, "forward");
     r.backward = true;
-    if (hec_op_is(backward, HEC_OP_FUNC) && r.sound) {
-        run_block(&r, hec_func_body(backward));
-        if (r.sound) check_end(&r, backward);
-    }
+    hec_walk_func(&r.walk, module, "backward");
+    const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
+    if (hec_op_is(backward, HEC_OP_FUNC)) check_end(&r, backward);
+    const bool sound = !r.walk.stop;
+    hec_walk_free(&r.walk);
     hec_map_free(&r.values);
     hec_arena_free(&r.arena);
-    return r.sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
+    return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
 const struct hec_pass hec_pass_verify_movement = {

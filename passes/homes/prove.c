@@ -22,6 +22,7 @@
 #include "passes/homes/prove.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
+#include "passes/walk.h"
 
 enum { FAULTS_MAX = 5, ROWS_MAX = 1 << 20 };
 
@@ -53,20 +54,22 @@ struct spot {
 struct proof {
     struct hec_arena arena;
     MlirOperation module;
-    struct hec_map env;    // Tensor -> id of its current token; index -> its value plus 1.
+    struct hec_map env;    // Tensor -> id of its current token.
     struct hec_map slots;  // Name of a slot -> struct rows.
     struct hec_map spots;  // Value -> struct spot.
     struct hec_map users;  // Stash or fetch -> struct rows.
     struct hec_map halves; // Value that was added to another one -> id of that one.
     HEC_VEC(struct token) memory;
-    int64_t arena_bytes;    // No bound without the attribute.
-    int64_t next_id, layer; // The layer is -1 outside of loops.
-    int64_t waves;          // Of every route.
+    HEC_VEC(int64_t) carried; // Ids on the edge of a loop.
+    int64_t arena_bytes;      // No bound without the attribute.
+    int64_t next_id;
+    struct hec_walk walk;
     int faults;
 };
 
 static void fault(struct proof *p, MlirOperation op, const char *text) {
     if (p->faults++ < FAULTS_MAX) hec_ir_error(op, "homes: %s", text);
+    p->walk.stop = true;
 }
 
 // ---- homes and regions
@@ -149,9 +152,9 @@ static struct region region_of(struct proof *p, MlirOperation op, MlirValue v) {
     case HEC_ROW_FIXED:
         return row_region(p, op, spot->rows, spot->home.at);
     case HEC_ROW_NEXT:
-        return row_region(p, op, spot->rows, p->layer < 0 ? -1 : p->layer + 1);
+        return row_region(p, op, spot->rows, p->walk.layer < 0 ? -1 : p->walk.layer + 1);
     case HEC_ROW_LAYER:
-        return row_region(p, op, spot->rows, p->layer);
+        return row_region(p, op, spot->rows, p->walk.layer);
     default:
         return row_region(p, op, spot->rows, 0);
     }
@@ -229,14 +232,14 @@ static void expect_value(struct proof *p, MlirOperation op, MlirValue v) {
 
 static int64_t row_at(const struct proof *p, MlirOperation op, int operand) {
     if (mlirOperationGetNumOperands(op) <= operand) return 0;
-    return id_of(p, hec_operand(op, operand)) - 1;
+    return hec_walk_number(&p->walk, hec_operand(op, operand));
 }
 
 // Whoever is of a layer is of the current one, or of one that a constant names.
 static void check_layer(struct proof *p, MlirOperation op) {
     const MlirValue layer = hec_layer_of(op);
     if (mlirValueIsNull(layer) || hec_op_is(hec_defining(layer), HEC_OP_CONSTANT)) return;
-    if (p->layer < 0 || id_of(p, layer) - 1 != p->layer)
+    if (p->walk.layer < 0 || hec_walk_number(&p->walk, layer) != p->walk.layer)
         fault(p, op, "the layer is neither a constant nor that of the loop around");
 }
 
@@ -273,7 +276,7 @@ static void run_fetch(struct proof *p, MlirOperation op) {
 static void remember_row(struct proof *p, MlirOperation op, MlirValue v, int64_t id) {
     const struct spot *spot = spot_of(p, op, v);
     if (spot->home.kind != HEC_HOME_SLOT || spot->home.row != HEC_ROW_NEXT || p->faults > 0) return;
-    spot->rows->saved[p->layer + 1] = id;
+    spot->rows->saved[p->walk.layer + 1] = id;
 }
 
 // What an epilogue writes, its product may still read.
@@ -318,9 +321,9 @@ static void check_access(struct proof *p, MlirOperation op, const struct hec_hom
     const MlirValue layer = hec_layer_of(op);
     const MlirStringRef name = hec_any_param(op);
     const MlirOperation param = hec_find_symbol(p->module, name);
-    const int64_t row = home->row == HEC_ROW_FIXED ? home->at : p->layer;
+    const int64_t row = home->row == HEC_ROW_FIXED ? home->at : p->walk.layer;
     if (!mlirStringRefEqual(name, home->symbol) ||
-        (!mlirValueIsNull(layer) && row != id_of(p, layer) - 1)) {
+        (!mlirValueIsNull(layer) && row != hec_walk_number(&p->walk, layer))) {
         fault(p, op, "a parameter or gradient is not at its home");
         return;
     }
@@ -419,82 +422,50 @@ static void run_plain(struct proof *p, MlirOperation op) {
     }
 }
 
-static bool run_index(struct proof *p, MlirOperation op) {
-    int64_t value;
-    switch (hec_op_of(op)) {
-    case HEC_OP_CONSTANT:
-        value = hec_get_int(op, "value");
-        break;
-    case HEC_OP_ADDI:
-        value = row_at(p, op, 0) + row_at(p, op, 1);
-        break;
-    case HEC_OP_SUBI:
-        value = row_at(p, op, 0) - row_at(p, op, 1);
-        break;
-    case HEC_OP_waves:
-        value = p->waves;
-        break;
-    case HEC_OP_overwritten:
-        value = row_at(p, op, 0) < p->waves - 1;
-        break;
-    default:
-        return false;
-    }
-    set_id(p, hec_result(op, 0), value + 1);
-    return true;
-}
-
-static void run_block(struct proof *p, MlirBlock block);
+// ---- the walk
 
 // What is carried needs no code: it has to lie where the next reader looks.
-static void carry(struct proof *p, MlirOperation op, MlirValue to, int64_t id) {
+static void carry_value(struct proof *p, MlirOperation op, MlirValue to, int64_t id) {
     set_id(p, to, id);
     if (!region_of(p, op, to).bytes) fault(p, op, "a carried value is not in the arena");
     expect_token(p, op, region_of(p, op, to), id, "a carried value is not where it is read next");
 }
 
-static void run_loop(struct proof *p, MlirOperation op) {
-    const struct hec_for loop = hec_for_of(op);
-    const bool waves = loop.count == HEC_COUNT_AT_RUN_TIME;
-    const int64_t outer = p->layer, count = waves ? row_at(p, op, 1) : loop.count;
-    int64_t *id = hec_arena_alloc(&p->arena, (size_t)loop.carried, sizeof *id);
-    for (int i = 0; i < loop.carried; i++) id[i] = id_of(p, hec_for_init(&loop, i));
-    for (int64_t step = 0; step < count && p->faults == 0; step++) {
-        if (!waves) p->layer = loop.down ? count - 1 - step : step;
-        set_id(p, mlirBlockGetArgument(loop.body, 0), step + 1);
-        for (int i = 0; i < loop.carried; i++) carry(p, op, hec_for_argument(&loop, i), id[i]);
-        run_block(p, loop.body);
-        for (int i = 0; i < loop.carried; i++) {
-            expect_value(p, op, hec_for_yielded(&loop, i));
-            id[i] = id_of(p, hec_for_yielded(&loop, i));
-        }
+static void take(struct hec_walk *walk, const struct hec_for *loop, bool again) {
+    struct proof *p = walk->domain;
+    p->carried.count = 0;
+    for (int i = 0; i < loop->carried; i++) {
+        const MlirValue from = again ? hec_for_yielded(loop, i) : hec_for_init(loop, i);
+        if (again) expect_value(p, loop->op, from);
+        HEC_PUSH(&p->arena, &p->carried, id_of(p, from));
     }
-    p->layer = outer;
-    for (int i = 0; i < loop.carried; i++) carry(p, op, hec_result(op, i), id[i]);
 }
 
-static void run_block(struct proof *p, MlirBlock block) {
-    for (MlirOperation op = mlirBlockGetFirstOperation(block);
-         !mlirOperationIsNull(op) && p->faults == 0; op = mlirOperationGetNextInBlock(op)) {
-        switch (hec_op_of(op)) {
-        case HEC_OP_FOR:
-            run_loop(p, op);
-            break;
-        case HEC_OP_stash:
-            run_stash(p, op);
-            break;
-        case HEC_OP_fetch:
-            run_fetch(p, op);
-            break;
-        case HEC_OP_accumulate:
-            check_layer(p, op);
-            run_accumulate(p, op);
-            break;
-        case HEC_OP_SCF_YIELD:
-            break;
-        default:
-            if (!run_index(p, op)) run_plain(p, op);
-        }
+static void carry(struct hec_walk *walk, const struct hec_for *loop, bool out) {
+    struct proof *p = walk->domain;
+    for (int i = 0; i < loop->carried; i++) {
+        const MlirValue to = out ? hec_result(loop->op, i) : hec_for_argument(loop, i);
+        carry_value(p, loop->op, to, p->carried.item[i]);
+    }
+}
+
+static void run_op(struct hec_walk *walk, MlirOperation op) {
+    struct proof *p = walk->domain;
+    switch (hec_op_of(op)) {
+    case HEC_OP_stash:
+        run_stash(p, op);
+        break;
+    case HEC_OP_fetch:
+        run_fetch(p, op);
+        break;
+    case HEC_OP_accumulate:
+        check_layer(p, op);
+        run_accumulate(p, op);
+        break;
+    case HEC_OP_SCF_YIELD:
+        break;
+    default:
+        run_plain(p, op);
     }
 }
 
@@ -513,8 +484,7 @@ static void run_module(struct proof *p, const struct hec_ops *symbols) {
         if (hec_op_is(symbols->op[k], HEC_OP_slot)) read_slot(p, symbols->op[k]);
     }
     for (int e = 0; e < 2 && p->faults == 0; e++) {
-        const MlirOperation func = hec_find_symbol(p->module, HEC_STR(entry[e]));
-        if (hec_op_is(func, HEC_OP_FUNC)) run_block(p, hec_func_body(func));
+        hec_walk_func(&p->walk, p->module, entry[e]);
         for (int k = 0; k < symbols->count && e == 0 && p->faults == 0; k++) {
             if (!hec_op_is(symbols->op[k], HEC_OP_slot)) continue;
             const MlirStringRef name = hec_any_sym_name(symbols->op[k]);
@@ -524,11 +494,17 @@ static void run_module(struct proof *p, const struct hec_ops *symbols) {
 }
 
 static bool prove(MlirOperation module, int64_t waves) {
-    struct proof p = {.module = module, .waves = waves, .layer = -1, .arena_bytes = INT64_MAX};
+    struct proof p = {
+        .module = module,
+        .arena_bytes = INT64_MAX,
+        .walk = {.waves = waves, .op = run_op, .take = take, .carry = carry},
+    };
+    p.walk.domain = &p;
     if (hec_module_has_arena_bytes(module)) p.arena_bytes = hec_module_arena_bytes(module);
     struct hec_ops symbols = hec_ops_in(hec_module_body(module));
     run_module(&p, &symbols);
     free(symbols.op);
+    hec_walk_free(&p.walk);
     hec_map_free(&p.env);
     hec_map_free(&p.slots);
     hec_map_free(&p.spots);
