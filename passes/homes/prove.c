@@ -10,7 +10,7 @@
 // Leaves   the module as it is, and a certainty: on every run of @forward, then @backward, with all
 //          layers, each operation finds its operands' last values where their homes are, no result
 //          overlaps an operand except in place where the op table allows it, and observed slots
-//          hold their values when @forward has ended.
+//          hold their values when @forward has ended. Parameters lie apart, with room for theirs.
 // Reports  the first faults; "homes: an operand's bytes were overwritten".
 #include <assert.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@
 #include "ir/ops/fused.h"
 #include "passes/homes/homes.h"
 #include "passes/homes/prove.h"
+#include "passes/homes/prove_params.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 #include "passes/walk.h"
@@ -516,7 +517,8 @@ static bool prove(MlirOperation module, int64_t waves) {
 
 // All waves but the last one run alike: what holds for one and for two holds for any number.
 bool hec_homes_prove(MlirOperation module) {
-    return prove(module, 1) && (!hec_module_has_world(module) || prove(module, 2));
+    return hec_prove_params(module) && prove(module, 1) &&
+           (!hec_module_has_world(module) || prove(module, 2));
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {

@@ -31,6 +31,16 @@
 // RUN: not hecate-opt --passes=prove-homes %t/store_grad.mlir 2>&1 | FileCheck %t/store_grad.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/other_grad.mlir 2>&1 | FileCheck %t/other_grad.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/carries_param.mlir 2>&1 | FileCheck %t/carries_param.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/param_outside.mlir 2>&1 | FileCheck %t/param_outside.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/param_aligned.mlir 2>&1 | FileCheck %t/param_aligned.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/param_over.mlir 2>&1 | FileCheck %t/param_over.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/param_matrix.mlir 2>&1 | FileCheck %t/param_matrix.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/param_panels.mlir 2>&1 | FileCheck %t/param_panels.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/param_layout.mlir 2>&1 | FileCheck %t/param_layout.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/param_none.mlir 2>&1 | FileCheck %t/param_none.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/set_over.mlir 2>&1 | FileCheck %t/set_over.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/set_outside.mlir 2>&1 | FileCheck %t/set_outside.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/chunk_outside.mlir 2>&1 | FileCheck %t/chunk_outside.mlir
 // RUN: sed 's/epilogue = true, //' %t/epilogue.mlir | hecate-opt --passes=prove-homes
 // RUN: hecate-opt --passes=prove-homes %t/home.mlir 2>/dev/null; test $? = 70
 //
@@ -434,4 +444,98 @@ module {
     } {argument_home = ["param @w[0]"], home = ["param @w[0]"]}
     return
   }
+}
+
+//--- param_outside.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+!e = tensor<2x4x16xf32, ["E", "T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  "moe.param"() {sym_name = "a", type = !y, layers = 0 : i64, path = "a", init = "ones", decay = false, trainable = true, offset = 0 : i64, elements = 64 : i64, layout = "rows", matrix = [4, 16]} : () -> ()
+  // CHECK: param_outside.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: lies outside of the parameters, or is not aligned
+  "moe.param"() {sym_name = "b", type = !y, layers = 0 : i64, path = "b", init = "ones", decay = false, trainable = true, offset = 80 : i64, elements = 64 : i64, layout = "rows", matrix = [4, 16]} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- param_aligned.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+!e = tensor<2x4x16xf32, ["E", "T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  // CHECK: param_aligned.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: lies outside of the parameters, or is not aligned
+  "moe.param"() {sym_name = "b", type = !y, layers = 0 : i64, path = "b", init = "ones", decay = false, trainable = true, offset = 8 : i64, elements = 64 : i64, layout = "rows", matrix = [4, 16]} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- param_over.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+!e = tensor<2x4x16xf32, ["E", "T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  "moe.param"() {sym_name = "a", type = !y, layers = 0 : i64, path = "a", init = "ones", decay = false, trainable = true, offset = 0 : i64, elements = 64 : i64, layout = "rows", matrix = [4, 16]} : () -> ()
+  // CHECK: param_over.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: lies where another parameter does
+  "moe.param"() {sym_name = "b", type = !y, layers = 0 : i64, path = "b", init = "ones", decay = false, trainable = true, offset = 48 : i64, elements = 64 : i64, layout = "rows", matrix = [4, 16]} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- param_matrix.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+!e = tensor<2x4x16xf32, ["E", "T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  // CHECK: param_matrix.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: its matrix has another size than its type
+  "moe.param"() {sym_name = "a", type = !y, layers = 0 : i64, path = "a", init = "ones", decay = false, trainable = true, offset = 0 : i64, elements = 64 : i64, layout = "rows", matrix = [4, 15]} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- param_panels.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+!e = tensor<2x4x16xf32, ["E", "T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  // CHECK: param_panels.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: its elements do not hold its matrix
+  "moe.param"() {sym_name = "a", type = !y, layers = 0 : i64, path = "a", init = "ones", decay = false, trainable = true, offset = 0 : i64, elements = 64 : i64, layout = "panels", matrix = [4, 16]} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- param_layout.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+!e = tensor<2x4x16xf32, ["E", "T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  // CHECK: param_layout.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: its layout is neither rows nor panels
+  "moe.param"() {sym_name = "a", type = !y, layers = 0 : i64, path = "a", init = "ones", decay = false, trainable = true, offset = 0 : i64, elements = 64 : i64, layout = "columns", matrix = [4, 16]} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- param_none.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+!e = tensor<2x4x16xf32, ["E", "T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  // CHECK: param_none.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: a parameter has no place: run place-buffers first
+  "moe.param"() {sym_name = "a", type = !y, layers = 0 : i64, path = "a", init = "ones", decay = false, trainable = true, elements = 64 : i64, layout = "rows", matrix = [4, 16]} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- set_over.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+!e = tensor<2x4x16xf32, ["E", "T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  "moe.set"() {sym_name = "s", experts = 2 : i64, topk = 1 : i64, layers = 0 : i64, offset = 0 : i64, chunk_elements = 64 : i64} : () -> ()
+  // CHECK: set_over.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: lies where another parameter does
+  "moe.param"() {sym_name = "a", type = !y, layers = 0 : i64, path = "a", init = "ones", decay = false, trainable = true, offset = 64 : i64, elements = 64 : i64, layout = "rows", matrix = [4, 16]} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- set_outside.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+!e = tensor<2x4x16xf32, ["E", "T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  // CHECK: set_outside.mlir:[[@LINE+1]]:3: error: 'moe.set': homes: lies outside of the parameters, or is not aligned
+  "moe.set"() {sym_name = "s", experts = 2 : i64, topk = 1 : i64, layers = 0 : i64, offset = 64 : i64, chunk_elements = 64 : i64} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- chunk_outside.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+!e = tensor<2x4x16xf32, ["E", "T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  "moe.set"() {sym_name = "s", experts = 2 : i64, topk = 1 : i64, layers = 0 : i64, offset = 0 : i64, chunk_elements = 64 : i64} : () -> ()
+  // CHECK: chunk_outside.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: lies outside of the parameters, or is not aligned
+  "moe.param"() {sym_name = "a", type = !e, layers = 0 : i64, path = "p.{e}", set = @s, init = "ones", decay = false, trainable = true, offset = 16 : i64, elements = 64 : i64, layout = "rows", matrix = [4, 16]} : () -> ()
+  func.func @forward() { return }
 }
