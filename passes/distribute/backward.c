@@ -111,6 +111,12 @@ static MlirOperation find_anchor(struct hec_routed *x) {
     return anchor;
 }
 
+// Whether what is stashed can be fetched where the rows go back: not if another loop keeps it by its layers.
+static bool is_within_reach(const struct hec_routed *x, MlirOperation stash) {
+    const int operands = (int)mlirOperationGetNumOperands(stash);
+    return operands < 2 || mlirValueEqual(hec_operand(stash, 1), x->layer);
+}
+
 // What was sent in @forward, to be sent again.
 static void find_sent(struct hec_routed *x, struct hec_builder *b, MlirValue sent[2]) {
     static const char *const what[] = {"sent", "sent_weights"};
@@ -118,7 +124,7 @@ static void find_sent(struct hec_routed *x, struct hec_builder *b, MlirValue sen
         const MlirValue v =
             i == 0 ? hec_dispatch_x(x->dispatch) : hec_dispatch_weights(x->dispatch);
         MlirOperation stash = hec_routed_stash(v);
-        if (!stash.ptr) {
+        if (!stash.ptr || !is_within_reach(x, stash)) {
             const MlirOperation made = hec_defining(v);
             if (!made.ptr || hec_op_is(made, HEC_OP_get) || hec_op_is(made, HEC_OP_FOR)) {
                 hec_routed_fail(x, x->dispatch, "not yet: experts of what a block was given");

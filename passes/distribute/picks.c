@@ -2,6 +2,19 @@
 
 #include "ir/accessors.h"
 
+// Whether `limit` takes all that the route gives, and nothing else does.
+static bool takes_all(const struct hec_routed *x, MlirOperation limit) {
+    for (int i = 0; i < 3; i++) {
+        const MlirValue v = hec_result(x->route, i);
+        if (!mlirValueEqual(hec_operand(limit, 1 + i), v)) return false;
+        MlirOpOperand use = mlirValueGetFirstUse(v);
+        for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+            if (!mlirOperationEqual(mlirOpOperandGetOwner(use), limit)) return false;
+        }
+    }
+    return true;
+}
+
 // A capacity is one over the tokens of all ranks: behind the router they drop picks together, in place
 // of `limit`, and the route is that of the others.
 static MlirOperation drop_together(struct hec_routed *x, struct hec_builder *b,
@@ -9,6 +22,7 @@ static MlirOperation drop_together(struct hec_routed *x, struct hec_builder *b,
     const MlirValue in[] = {hec_router_ids(router), hec_router_weights(router)};
     if (!mlirValueEqual(hec_limit_weights(limit), in[1]))
         hec_routed_fail(x, limit, "not yet: drops by weights that are not the router's");
+    if (!takes_all(x, limit)) hec_routed_fail(x, limit, "limits some of the route's rows");
     const MlirType type = mlirValueGetType(in[0]);
     const MlirOperation drop =
         hec_routed_build(b, x, HEC_OP_drop, 2, in, (MlirValue){0}, x->layer, 1, &type);

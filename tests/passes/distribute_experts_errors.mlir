@@ -34,6 +34,13 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
     %y4 = "moe.mul"(%r4, %g4) : (!r, !g) -> !r
     // CHECK: _errors.mlir:[[@LINE+1]]:11: error: 'moe.combine': moves rows by two routes at once
     %o4 = "moe.combine"(%y4, %p4, %s3) : (!r, !pair, !i) -> !x
+    %f5, %p5, %s5 = "moe.route"(%picked) {experts = 4 : i64, set = @s} : (!i) -> (!first, !pair, !i)
+    // CHECK: _errors.mlir:[[@LINE+1]]:24: error: 'moe.limit': limits some of the route's rows
+    %kf5, %kp5, %ks5 = "moe.limit"(%weights, %f5, %p5, %s5) {capacity = 1.0 : f64, drop = "lowest"} : (!w, !first, !pair, !i) -> (!first, !pair, !i)
+    %r5 = "moe.permute"(%x, %p5, %ks5) : (!x, !pair, !i) -> !r
+    %g5 = "moe.gate_rows"(%weights, %kp5, %ks5) : (!w, !pair, !i) -> !g
+    %y5 = "moe.mul"(%r5, %g5) : (!r, !g) -> !r
+    %o5 = "moe.combine"(%y5, %kp5, %ks5) : (!r, !pair, !i) -> !x
     return %x, %x, %o3 : !x, !x, !x
   }
 }
