@@ -159,11 +159,11 @@ static bool join(struct hrt_comm *comm, struct hrt_mpi *own, const char *topolog
     MPI_Comm_set_errhandler(own->collectives, MPI_ERRORS_RETURN);
     MPI_Comm_dup(own->collectives, &own->messages);
     own->collective.comm = own->collectives;
-    for (int i = 0; i < HRT_LANES; i++) own->lane[i].pieces.comm = own->messages;
     MPI_Comm_rank(own->collectives, &own->rank);
     MPI_Allgather(&node, 1, MPI_INT32_T, own->node_of, 1, MPI_INT32_T, own->collectives);
     comm->node = node;
     comm->nodes = nodes;
+    hrt_mpi_lanes_join(own);
     hrt_mpi_peers_open(own, launched);
 
     int machine = 0; // Ranks of this machine, whatever the topology says.

@@ -39,6 +39,7 @@ struct hrt_mpi_pieces {
 // What a lane has sent to and received from a rank. Room is given back by empty messages, one for every `half` bytes
 // received.
 struct hrt_mpi_flow {
+    uint64_t half; // Of the window, bytes; the same on both sides.
     uint64_t sent, received;
     uint64_t got, given; // Halves of the window, by the other side and by this one.
     bool listening;      // For the next one.
@@ -48,7 +49,7 @@ struct hrt_mpi_flow {
 struct hrt_mpi_lane {
     int number;
     bool behind; // The helper turns it; others are joined at once.
-    size_t piece, half;
+    size_t piece;
 
     pthread_mutex_t turning; // Held by who turns the lane; of what follows.
     struct hrt_mpi_pieces pieces;
@@ -164,6 +165,7 @@ bool hrt_mpi_turn(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs);
 
 // transport/mpi_lanes.c: the lanes, and the helper thread that turns them.
 bool hrt_mpi_lanes_open(struct hrt_mpi *own);
+void hrt_mpi_lanes_join(struct hrt_mpi *own); // When the nodes are known: the windows.
 void hrt_mpi_helper_start(struct hrt_mpi *own);
 void hrt_mpi_helper_stop(struct hrt_mpi *own);
 void hrt_mpi_lanes_drain(struct hrt_mpi *own); // Collective: what is left of windows.

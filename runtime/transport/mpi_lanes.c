@@ -8,19 +8,20 @@
 
 #include "runtime/comm/mpi_backend.h"
 
-// A count waits at most for the pieces of each lane that have been handed to MPI: two windows.
+// A count waits at most for the window of each lane of chunks: on a network of 1 GB/s a millisecond. Inside a node it takes
+// larger ones to keep memory busy between two turns of the helper.
 static const struct {
     const char *name;
     bool behind;
-    size_t piece, window;
+    size_t piece, near, far; // Windows to ranks of this node, and of others.
 } lanes[HRT_LANES] = {
-    [HRT_LANE_COUNTS] = {"counts of rows", false, 1 << 20, 4 << 20},
-    [HRT_LANE_ROWS] = {"rows", false, 1 << 20, 4 << 20},
-    [HRT_LANE_GATHER] = {"experts", true, 256 << 10, 1 << 20},
-    [HRT_LANE_ADDED] = {"added experts", true, 256 << 10, 1 << 20},
-    [HRT_LANE_REDUCE] = {"gradients of experts", true, 256 << 10, 1 << 20},
-    [HRT_LANE_DENSE] = {"gradients", true, 256 << 10, 1 << 20},
-    [HRT_LANE_SAVE] = {"parameters", true, 256 << 10, 1 << 20},
+    [HRT_LANE_COUNTS] = {"counts of rows", false, 1 << 20, 4 << 20, 4 << 20},
+    [HRT_LANE_ROWS] = {"rows", false, 1 << 20, 4 << 20, 4 << 20},
+    [HRT_LANE_GATHER] = {"experts", true, 256 << 10, 4 << 20, 1 << 20},
+    [HRT_LANE_ADDED] = {"added experts", true, 256 << 10, 4 << 20, 1 << 20},
+    [HRT_LANE_REDUCE] = {"gradients of experts", true, 256 << 10, 4 << 20, 1 << 20},
+    [HRT_LANE_DENSE] = {"gradients", true, 256 << 10, 4 << 20, 1 << 20},
+    [HRT_LANE_SAVE] = {"parameters", true, 256 << 10, 4 << 20, 1 << 20},
 };
 
 bool hrt_mpi_lanes_open(struct hrt_mpi *own) {
@@ -30,7 +31,6 @@ bool hrt_mpi_lanes_open(struct hrt_mpi *own) {
         lane->number = i;
         lane->behind = lanes[i].behind;
         lane->piece = lanes[i].piece;
-        lane->half = lanes[i].window / 2;
         lane->pieces.name = lanes[i].name;
         atomic_init(&lane->awaited, -1);
         lane->flow = calloc((size_t)own->size, sizeof *lane->flow);
@@ -40,6 +40,17 @@ bool hrt_mpi_lanes_open(struct hrt_mpi *own) {
     pthread_mutex_init(&own->lock, NULL);
     pthread_cond_init(&own->work, NULL);
     return sound;
+}
+
+void hrt_mpi_lanes_join(struct hrt_mpi *own) {
+    for (int i = 0; i < HRT_LANES; i++) {
+        struct hrt_mpi_lane *lane = &own->lane[i];
+        lane->pieces.comm = own->messages;
+        for (int r = 0; r < own->size; r++) {
+            const bool near = own->node_of[r] == own->node_of[own->rank];
+            lane->flow[r].half = (near ? lanes[i].near : lanes[i].far) / 2;
+        }
+    }
 }
 
 void hrt_mpi_lanes_free(struct hrt_mpi *own) {
@@ -152,7 +163,7 @@ void hrt_mpi_lanes_drain(struct hrt_mpi *own) {
         struct hrt_mpi_lane *lane = &own->lane[i];
         for (int peer = 0; peer < own->size; peer++) {
             struct hrt_mpi_flow *flow = &lane->flow[peer];
-            for (; flow->got < flow->sent / lane->half; flow->got++)
+            for (; flow->got < flow->sent / flow->half; flow->got++)
                 hrt_mpi_post(
                     own, &lane->pieces,
                     (struct hrt_mpi_piece){.what = HRT_MPI_GOT, .peer = peer, .tag = HRT_LANES + i},

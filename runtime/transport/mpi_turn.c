@@ -70,7 +70,7 @@ static bool send_on(struct hrt_mpi *own, struct hrt_mpi_lane *lane, struct hrt_s
     struct hrt_mpi_flow *flow = &lane->flow[step->peer];
     while (step->posted < step->bytes) {
         const size_t bytes = next_piece(lane, step);
-        if (flow->sent + bytes > (flow->got + 2) * lane->half) {
+        if (flow->sent + bytes > (flow->got + 2) * flow->half) {
             if (!flow->listening)
                 hrt_mpi_post(own, &lane->pieces,
                              (struct hrt_mpi_piece){.what = HRT_MPI_GOT,
@@ -88,7 +88,7 @@ static bool send_on(struct hrt_mpi *own, struct hrt_mpi_lane *lane, struct hrt_s
 
 static void give_room(struct hrt_mpi *own, struct hrt_mpi_lane *lane, int peer) {
     struct hrt_mpi_flow *flow = &lane->flow[peer];
-    for (; flow->given < flow->received / lane->half; flow->given++)
+    for (; flow->given < flow->received / flow->half; flow->given++)
         hrt_mpi_post(own, &lane->pieces,
                      (struct hrt_mpi_piece){
                          .what = HRT_MPI_GIVEN, .peer = peer, .tag = HRT_LANES + lane->number},
