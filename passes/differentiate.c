@@ -213,12 +213,12 @@ static MlirValue of_result(struct hec_gradient *rules, MlirOperation op, int ind
 // its rounded copy is its own: rounding counts as the identity.
 static void accumulate(struct differentiation *d, MlirValue v, MlirValue gradient) {
     const MlirOperation get = hec_defining(v);
-    const int layered = (int)mlirOperationGetNumOperands(get);
+    const MlirValue layer = hec_get_layer(get);
     MlirValue operand[2] = {gradient};
-    if (layered) operand[1] = primal(&d->rules, hec_operand(get, 0));
+    if (layer.ptr) operand[1] = primal(&d->rules, layer);
     const MlirNamedAttribute symbol =
-        hec_attr_symbol(d->builder.context, "param", hec_any_param(get));
-    hec_build_op(&d->builder, HEC_OP_accumulate, 1 + layered, operand, 0, NULL, 1, &symbol);
+        hec_attr_symbol(d->builder.context, "param", hec_get_param(get));
+    hec_build_op(&d->builder, HEC_OP_accumulate, layer.ptr ? 2 : 1, operand, 0, NULL, 1, &symbol);
 }
 
 static void add(struct hec_gradient *rules, MlirValue v, MlirValue gradient) {

@@ -72,8 +72,7 @@ static bool collect(struct entries *all, MlirOperation module, MlirOperation bac
         if (!hec_op_is(op, HEC_OP_accumulate)) continue;
         const MlirOperation symbol = symbol_of(module, op);
         if (!symbol.ptr) continue;
-        const bool layered = mlirOperationGetNumOperands(op) > 1;
-        const MlirValue layer = layered ? hec_operand(op, 1) : (MlirValue){0};
+        const MlirValue layer = hec_accumulate_layer(op);
         const MlirBlock block = is_of_loop(layer) ? hec_block_of(layer) : hec_func_body(backward);
         struct entry *e = find(all, symbol, layer);
         e->block = block;

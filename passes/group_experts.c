@@ -86,16 +86,16 @@ static MlirValue call(struct hec_builder *b, MlirOperation func, int operands,
 
 // The route, or what the experts' capacity keeps of it.
 static MlirOperation limit(struct hec_builder *b, MlirOperation experts, MlirOperation route) {
-    if (!hec_any_has_capacity(experts)) return route;
-    const MlirStringRef drop = hec_any_drop(experts);
-    const bool grouped = hec_any_has_group(experts);
+    if (!hec_experts_has_capacity(experts)) return route;
+    const MlirStringRef drop = hec_experts_drop(experts);
+    const bool grouped = hec_experts_has_group(experts);
     const MlirNamedAttribute attribute[] = {
-        hec_attr_float(b->context, "capacity", hec_any_capacity(experts)),
+        hec_attr_float(b->context, "capacity", hec_experts_capacity(experts)),
         hec_attr(b->context, "drop", mlirStringAttrGet(b->context, drop)),
-        hec_attr_int(b->context, "group", grouped ? hec_any_group(experts) : 0),
+        hec_attr_int(b->context, "group", grouped ? hec_experts_group(experts) : 0),
     };
-    const MlirValue in[] = {hec_operand(experts, 1), hec_result(route, 0), hec_result(route, 1),
-                            hec_result(route, 2)};
+    const MlirValue in[] = {hec_experts_weights(experts), hec_route_first(route),
+                            hec_route_pair(route), hec_route_slot(route)};
     const MlirOperation kept =
         hec_build_inferred(b, HEC_OP_limit, 4, in, grouped ? 3 : 2, attribute);
     assert(!mlirOperationIsNull(kept));
@@ -103,42 +103,43 @@ static MlirOperation limit(struct hec_builder *b, MlirOperation experts, MlirOpe
 }
 
 static void group(MlirOperation experts, MlirOperation func) {
-    const MlirOperation set = hec_find_symbol(hec_module_of(experts), hec_any_set(experts));
+    const MlirOperation set = hec_find_symbol(hec_module_of(experts), hec_experts_set(experts));
     struct hec_builder b = hec_builder_before(experts);
     const MlirLocation named = b.at;
     b.at = hec_loc_strip(named);
     const MlirNamedAttribute count = hec_attr_int(b.context, "experts", hec_set_experts(set));
-    const MlirValue ids = hec_operand(experts, 2);
+    const MlirValue ids = hec_experts_ids(experts);
     const MlirOperation route = hec_build_inferred(&b, HEC_OP_route, 1, &ids, 1, &count);
     assert(!mlirOperationIsNull(route)); // Its operand passed the verifier of moe.experts.
     if (hec_module_has_world(hec_module_of(experts))) { // distribute-experts needs it.
-        hec_any_put_set(route, hec_set_sym_name(set));
+        hec_route_put_set(route, hec_set_sym_name(set));
     }
     const MlirOperation kept = limit(&b, experts, route);
     const MlirValue first = hec_result(kept, 0);
-    const MlirValue x[] = {hec_operand(experts, 0), hec_result(kept, 1), hec_result(kept, 2)};
-    const MlirValue w[] = {hec_operand(experts, 1), hec_result(kept, 1), hec_result(kept, 2)};
+    const MlirValue x[] = {hec_experts_x(experts), hec_result(kept, 1), hec_result(kept, 2)};
+    const MlirValue w[] = {hec_experts_weights(experts), hec_result(kept, 1), hec_result(kept, 2)};
     b.at = hec_loc_named("rows", hec_loc_strip(named));
     const MlirOperation permute = hec_build_inferred(&b, HEC_OP_permute, 3, x, 0, NULL);
     b.at = hec_loc_named("gate", hec_loc_strip(named));
     const MlirOperation gate = hec_build_inferred(&b, HEC_OP_gate_rows, 3, w, 0, NULL);
     assert(!mlirOperationIsNull(permute) && !mlirOperationIsNull(gate));
 
-    MlirValue operand[4] = {hec_result(permute, 0), first};
+    MlirValue operand[4] = {hec_permute_rows(permute), first};
     int operands = 2;
-    if (mlirOperationGetNumOperands(experts) > 3) operand[operands++] = hec_operand(experts, 3);
+    const MlirValue layer = hec_experts_layer(experts);
+    if (layer.ptr) operand[operands++] = layer;
     const MlirOperation product = last_product(func);
     if (product.ptr) {
-        take_gate(func, product, hec_result(gate, 0));
-        operand[operands++] = hec_result(gate, 0);
+        take_gate(func, product, hec_gate_rows_g(gate));
+        operand[operands++] = hec_gate_rows_g(gate);
     }
     b.at = hec_loc_strip(named);
     MlirValue rows = call(&b, func, operands, operand);
     b.at = hec_loc_named("gated", b.at);
-    if (!product.ptr) rows = multiply(&b, rows, hec_result(gate, 0));
+    if (!product.ptr) rows = multiply(&b, rows, hec_gate_rows_g(gate));
     b.at = named;
     const MlirValue back[] = {rows, hec_result(kept, 1), hec_result(kept, 2)};
-    const MlirValue result = hec_result(experts, 0);
+    const MlirValue result = hec_experts_y(experts);
     const MlirValue y =
         hec_build_value(&b, HEC_OP_combine, 3, back, mlirValueGetType(result), 0, NULL);
     mlirValueReplaceAllUsesOfWith(result, y);

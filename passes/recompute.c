@@ -96,7 +96,7 @@ static bool can_have(struct recompute *r, MlirValue v) {
 
 // A stashed value that is computed again instead.
 static bool is_dropped(struct recompute *r, MlirOperation stash) {
-    const MlirOperation op = hec_defining(hec_operand(stash, 0));
+    const MlirOperation op = hec_defining(hec_stash_value(stash));
     return may_compute_again(r, op) && !hec_map_get(&r->observed, slot_key(stash)) &&
            can_compute(r, op);
 }
@@ -157,8 +157,7 @@ static MlirValue have(struct rebuild *to, MlirValue v) {
 // The rebuild of the fetch's block; a new one when there is none for its layer.
 static struct rebuild *rebuild_at(struct recompute *r, MlirOperation fetch) {
     intptr_t *known = hec_map_at(&r->rebuild, mlirOperationGetBlock(fetch).ptr);
-    MlirValue layer = {0};
-    if (mlirOperationGetNumOperands(fetch) > 0) layer = hec_operand(fetch, 0);
+    const MlirValue layer = hec_fetch_layer(fetch);
     struct rebuild *to = (struct rebuild *)*known;
     if (!to) *known = (intptr_t)(to = hec_checked(calloc(1, sizeof *to)));
     if (to->layer.ptr != layer.ptr) hec_map_free(&to->values);
@@ -169,8 +168,8 @@ static struct rebuild *rebuild_at(struct recompute *r, MlirOperation fetch) {
 }
 
 static void replace_fetch(struct recompute *r, MlirOperation fetch, MlirOperation stash) {
-    const MlirValue value = have(rebuild_at(r, fetch), hec_operand(stash, 0));
-    mlirValueReplaceAllUsesOfWith(hec_result(fetch, 0), value);
+    const MlirValue value = have(rebuild_at(r, fetch), hec_stash_value(stash));
+    mlirValueReplaceAllUsesOfWith(hec_fetch_value(fetch), value);
     mlirOperationDestroy(fetch);
 }
 
@@ -192,7 +191,7 @@ static void recompute(struct recompute *r) {
             *hec_map_at(&r->observed, mlirFlatSymbolRefAttrGet(c, name).ptr) = 1;
         }
         if (!hec_op_is(ops.op[k], HEC_OP_stash)) continue;
-        hec_map_put(&r->stash, hec_operand(ops.op[k], 0), ops.op[k].ptr);
+        hec_map_put(&r->stash, hec_stash_value(ops.op[k]), ops.op[k].ptr);
         *hec_map_at(&r->slot, slot_key(ops.op[k])) = (intptr_t)ops.op[k].ptr;
     }
     for (int k = 0; k < ops.count; k++) {

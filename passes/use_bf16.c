@@ -58,14 +58,13 @@ static void read_rounded(MlirOperation product) {
     const MlirValue b = hec_operand(product, 1);
     const MlirOperation get = hec_defining(b);
     struct hec_builder builder = hec_builder_before(get);
-    const MlirNamedAttribute param = hec_attr_symbol(builder.context, "param", hec_any_param(get));
-    const int layered = (int)mlirOperationGetNumOperands(get);
-    MlirValue layer = {0};
-    if (layered) layer = hec_operand(get, 0);
+    const MlirNamedAttribute param = hec_attr_symbol(builder.context, "param", hec_get_param(get));
+    const MlirValue layer = hec_get_layer(get);
     // It has the name of `get`, as it stands for the same parameter.
     const MlirType type = hec_type_rounded(mlirValueGetType(b));
     mlirOperationSetOperand(
-        product, 1, hec_build_value(&builder, HEC_OP_get, layered, &layer, type, 1, &param));
+        product, 1,
+        hec_build_value(&builder, HEC_OP_get, layer.ptr ? 1 : 0, &layer, type, 1, &param));
     set_rounds(product);
 }
 
@@ -76,7 +75,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     struct hec_ops ops = hec_ops_below(module);
     struct hec_map kept = {0};
     for (int k = 0; k < ops.count && !router; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_router)) keep_products(hec_operand(ops.op[k], 0), &kept);
+        if (hec_op_is(ops.op[k], HEC_OP_router)) keep_products(hec_router_logits(ops.op[k]), &kept);
     }
     for (int k = 0; k < ops.count; k++) {
         if (hec_op_is(ops.op[k], HEC_OP_sdpa)) set_rounds(ops.op[k]);

@@ -116,7 +116,7 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     cost->layers = layers > 0 ? layers : 1;
     cost->rows = hec_module_batch(module) * hec_module_positions(module) * hec_set_topk(site->set);
     cost->rows_max = hec_set_rows_max(site->set);
-    const MlirType y = mlirValueGetType(hec_result(site->collect, 0));
+    const MlirType y = mlirValueGetType(hec_collect_y(site->collect));
     const int64_t tokens = cost->rows / hec_set_topk(site->set);
     cost->row_bytes = hec_type_bytes(y) / tokens;
     const int64_t real = hec_type_bytes(y) / hec_type_elements(y);

@@ -46,12 +46,12 @@ static bool is_layer_around(MlirOperation op, MlirValue layer) {
     return false;
 }
 
-// The home that an access to `symbol` at operand `at` names: no layer, a constant one, the loop's.
-static struct hec_home home_at(struct hec_homes *p, enum hec_home_kind kind, const char *key,
-                               MlirOperation op, int at) {
-    struct hec_home home = {.kind = kind, .symbol = hec_get_string(op, key)};
-    if (mlirOperationGetNumOperands(op) <= at) return home;
-    const MlirValue layer = hec_operand(op, at);
+// The home in `symbol` that `op` names: no layer, a constant one, the loop's.
+static struct hec_home home_at(struct hec_homes *p, enum hec_home_kind kind, MlirStringRef symbol,
+                               MlirOperation op) {
+    struct hec_home home = {.kind = kind, .symbol = symbol};
+    const MlirValue layer = hec_layer_of(op);
+    if (mlirValueIsNull(layer)) return home;
     if (hec_op_is(hec_defining(layer), HEC_OP_CONSTANT)) {
         home.row = HEC_ROW_FIXED;
         home.at = hec_get_int(hec_defining(layer), "value");
@@ -83,7 +83,7 @@ static void pin_history(struct hec_homes *p, MlirOperation stash, const struct h
     hec_homes_slot(p, home.symbol)->rows = loop->count + 1;
 
     home.row = HEC_ROW_LAYER;
-    pin(p, hec_operand(stash, 0), home);
+    pin(p, hec_stash_value(stash), home);
     home.row = HEC_ROW_NEXT;
     const bool inside = mlirBlockEqual(hec_block_of(yielded), loop->body);
     if (inside && is_free_result(p, yielded)) {
@@ -115,9 +115,9 @@ static bool is_only_stash(const struct hec_homes *p, MlirOperation op) {
 }
 
 static void pin_stash(struct hec_homes *p, MlirOperation op) {
-    const MlirValue v = hec_operand(op, 0);
+    const MlirValue v = hec_stash_value(op);
     const MlirOperation parent = mlirOperationGetParentOperation(op);
-    const struct hec_home home = home_at(p, HEC_HOME_SLOT, "slot", op, 1);
+    const struct hec_home home = home_at(p, HEC_HOME_SLOT, hec_stash_slot(op), op);
     const struct hec_homes_value *placed = &p->placed[hec_homes_index(p, v)];
     if (is_free_result(p, v)) {
         pin(p, v, home);
@@ -143,13 +143,13 @@ static void pin_stash(struct hec_homes *p, MlirOperation op) {
 }
 
 static void pin_gradient(struct hec_homes *p, MlirOperation op) {
-    const MlirValue v = hec_operand(op, 0);
+    const MlirValue v = hec_accumulate_value(op);
     const MlirOperation made_by = hec_defining(v);
     if (!is_free_result(p, v) || !hec_is_used_once(v) ||
         !mlirBlockEqual(mlirOperationGetBlock(made_by), mlirOperationGetBlock(op)))
         return;
     if (!(hec_op_traits(made_by)->adds >> mlirOpResultGetResultNumber(v) & 1)) return;
-    pin(p, v, home_at(p, HEC_HOME_GRAD, "param", op, 1));
+    pin(p, v, home_at(p, HEC_HOME_GRAD, hec_accumulate_param(op), op));
     p->placed[hec_homes_index(p, v)].adds = true;
 }
 
@@ -190,10 +190,10 @@ static void pin_all(struct hec_homes *p) {
         const MlirOperation op = live->ops.item[k];
         switch (hec_op_of(op)) {
         case HEC_OP_get:
-            pin(p, hec_result(op, 0), home_at(p, HEC_HOME_PARAM, "param", op, 0));
+            pin(p, hec_get_value(op), home_at(p, HEC_HOME_PARAM, hec_get_param(op), op));
             break;
         case HEC_OP_fetch:
-            pin(p, hec_result(op, 0), home_at(p, HEC_HOME_SLOT, "slot", op, 0));
+            pin(p, hec_fetch_value(op), home_at(p, HEC_HOME_SLOT, hec_fetch_slot(op), op));
             break;
         default:
             break;

@@ -51,7 +51,7 @@ static void see(struct layout *layout, MlirOperation op) {
 
 // A parameter that is read: each use must be as the right operand of a product, form NN or NT.
 static void see_reads(struct layout *layout, MlirOperation get) {
-    MlirOpOperand use = mlirValueGetFirstUse(hec_result(get, 0));
+    MlirOpOperand use = mlirValueGetFirstUse(hec_get_value(get));
     for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         struct hec_contract c;
@@ -66,7 +66,7 @@ static void see_reads(struct layout *layout, MlirOperation get) {
 
 // A gradient that is added: a product of form TN must make it in place.
 static void see_gradient(struct hec_homes *p, struct layout *layout, MlirOperation accumulate) {
-    const MlirValue v = hec_operand(accumulate, 0);
+    const MlirValue v = hec_accumulate_value(accumulate);
     struct hec_contract c;
     if (hec_homes_home(p, v).kind != HEC_HOME_GRAD || !is_product(hec_defining(v)) ||
         !hec_contract_of(hec_defining(v), &c) || c.form != HEC_CONTRACT_TN) {
@@ -85,7 +85,7 @@ static void see_uses(struct hec_homes *p, struct layout *layout) {
         if (!get && !hec_op_is(op, HEC_OP_accumulate)) continue;
         if (!mlirStringRefEqual(hec_any_param(op), name)) continue;
         if (get) {
-            layout->rounded |= hec_type_is_rounded(mlirValueGetType(hec_result(op, 0)));
+            layout->rounded |= hec_type_is_rounded(mlirValueGetType(hec_get_value(op)));
             see_reads(layout, op);
         } else {
             see_gradient(p, layout, op);
@@ -98,7 +98,7 @@ static void see_uses(struct hec_homes *p, struct layout *layout) {
 static int64_t align_elements(const struct hec_homes *p) {
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];
-        if (hec_op_is(op, HEC_OP_get) && hec_type_is_rounded(mlirValueGetType(hec_result(op, 0))))
+        if (hec_op_is(op, HEC_OP_get) && hec_type_is_rounded(mlirValueGetType(hec_get_value(op))))
             return ALIGN_BYTES / 2;
     }
     return ALIGN_BYTES / 4;

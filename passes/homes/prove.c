@@ -252,7 +252,7 @@ static struct rows *rows_of(struct proof *p, MlirOperation op) {
 
 static void run_stash(struct proof *p, MlirOperation op) {
     struct rows *rows = rows_of(p, op);
-    const int64_t row = row_at(p, op, 1), id = id_of(p, hec_operand(op, 0));
+    const int64_t row = row_at(p, op, 1), id = id_of(p, hec_stash_value(op));
     check_layer(p, op);
     const struct region region = row_region(p, op, rows, row);
     if (!region.bytes) return;
@@ -266,10 +266,10 @@ static void run_fetch(struct proof *p, MlirOperation op) {
     check_layer(p, op);
     const struct region region = row_region(p, op, rows, row);
     if (!region.bytes) return;
-    if (!is_same(region, region_of(p, op, hec_result(op, 0))))
+    if (!is_same(region, region_of(p, op, hec_fetch_value(op))))
         fault(p, op, "a fetched value does not live in its slot");
     if (rows->saved[row] == 0) fault(p, op, "nothing was saved in what is fetched");
-    set_id(p, hec_result(op, 0), rows->saved[row]);
+    set_id(p, hec_fetch_value(op), rows->saved[row]);
     expect_token(p, op, region, rows->saved[row], "a saved value was overwritten");
 }
 
@@ -331,13 +331,13 @@ static void check_access(struct proof *p, MlirOperation op, const struct hec_hom
     if (!mlirValueIsNull(layer) && (row < 0 || row >= hec_param_layers(param)))
         fault(p, op, "a row lies outside its parameter");
     const bool reads = hec_op_is(op, HEC_OP_get);
-    if (reads && hec_type_is_rounded(mlirValueGetType(hec_result(op, 0))) &&
+    if (reads && hec_type_is_rounded(mlirValueGetType(hec_get_value(op))) &&
         !hec_param_rounded(param))
         fault(p, op, "reads a rounded copy of a parameter that has none");
 }
 
 static void run_accumulate(struct proof *p, MlirOperation op) {
-    const MlirValue value = hec_operand(op, 0);
+    const MlirValue value = hec_accumulate_value(op);
     const struct spot *spot = spot_of(p, op, value);
     expect_value(p, op, value);
     if (spot->home.kind == HEC_HOME_GRAD) check_access(p, op, &spot->home);

@@ -27,7 +27,7 @@ static void read_alias(MlirOperation module, const struct hec_repair *repair) {
         b.at = hec_loc_strip(b.at);
         const MlirValue layer = hec_build_index(&b, repair->home.at);
         b.at = mlirOperationGetLocation(ops.op[k]);
-        const MlirValue value = hec_result(ops.op[k], 0);
+        const MlirValue value = hec_fetch_value(ops.op[k]);
         const MlirNamedAttribute slot = hec_attr_symbol(b.context, "slot", repair->home.symbol);
         const MlirValue fetch =
             hec_build_value(&b, HEC_OP_fetch, 1, &layer, mlirValueGetType(value), 1, &slot);
@@ -41,7 +41,7 @@ static void read_alias(MlirOperation module, const struct hec_repair *repair) {
 
 // %g; accumulate %g @a; accumulate %g @b  ->  each accumulate gets a %g of its own.
 static void separate(MlirOperation accumulate) {
-    const MlirValue value = hec_operand(accumulate, 0);
+    const MlirValue value = hec_accumulate_value(accumulate);
     const MlirOperation maker = hec_defining(value);
     if (mlirOperationIsNull(maker) || hec_is_used_once(value) ||
         mlirOperationGetNumResults(maker) != 1 || !hec_op_traits(maker)->pure)
