@@ -18,6 +18,7 @@
 
 static const char *constraint_of(const char *kind) {
     if (!*kind) return "irdl.base \"!builtin.tensor\"";
+    if (strcmp(kind, "any") == 0) return "irdl.any";
     if (strcmp(kind, "index") == 0) return "irdl.is index";
     const struct hec_kind *found = hec_kind_of(kind);
     assert(found); // ops.def
@@ -59,23 +60,37 @@ static void write_attributes(FILE *out, const char *words) {
 }
 
 // IRDL's variadic operands are all of one type, but those of moe.fused are not. So it has many groups
-// of operands, each for a run of inputs of one type (ir/ops/fused.h).
-static const char fused_operands[] =
-    "run0* run1* run2* run3* run4* run5* run6* run7* run8* run9* run10* run11* run12* run13* "
-    "run14* run15* run16* run17* run18* run19* run20* run21* run22* run23*";
+// of operands, each for a run of inputs of one type (ir/ops/fused.h), and hk.call, whose epilogue is
+// such a region, has the same behind what its kernel reads (ir/kernel.h).
+#define RUNS                                                                                       \
+    "run0* run1* run2* run3* run4* run5* run6* run7* run8* run9* run10* run11* run12* run13* "     \
+    "run14* run15* run16* run17* run18* run19* run20* run21* run22* run23*"
+
+struct signature {
+    const char *operands, *results;
+    bool region;
+};
+
+static struct signature signature_of(const struct hec_op_row *row) {
+    if (row == hec_op_row(HEC_OP_fused)) return (struct signature){RUNS, row->results, true};
+    if (row != hec_op_row(HEC_OP_call))
+        return (struct signature){row->operands, row->results, false};
+    return (struct signature){
+        "a0:any? a1:any? a2:any? a3:any? a4:any? a5:any? a6:any? a7:any? onto? " RUNS,
+        "r0? r1? r2? r3? outputs*", true};
+}
 
 static void write_operation(FILE *out, const char *id, const struct hec_op_row *row) {
-    const bool region = strcmp(row->name, "moe.fused") == 0;
-    const char *operands = region ? fused_operands : row->operands;
+    const struct signature is = signature_of(row);
     fprintf(out, "    irdl.operation @%s {\n", id);
-    write_constraints(out, operands, 'o');
-    write_constraints(out, row->results, 'r');
+    write_constraints(out, is.operands, 'o');
+    write_constraints(out, is.results, 'r');
     write_constraints(out, row->attributes, 'a');
-    if (region) fputs("      %body = irdl.region\n", out);
-    write_values(out, "operands", operands, 'o');
-    write_values(out, "results", row->results, 'r');
+    if (is.region) fputs("      %body = irdl.region\n", out);
+    write_values(out, "operands", is.operands, 'o');
+    write_values(out, "results", is.results, 'r');
     write_attributes(out, row->attributes);
-    if (region) fputs("      irdl.regions(body: %body)\n", out);
+    if (is.region) fputs("      irdl.regions(body: %body)\n", out);
     fputs("    }\n", out);
 }
 
@@ -97,6 +112,7 @@ char *hec_ir_irdl(void) {
     fputs("module {\n", out);
     write_dialect(out, "moe");
     write_dialect(out, "fssdp");
+    write_dialect(out, "hk");
     fputs("}\n", out);
     fclose(out);
     return text;

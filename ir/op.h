@@ -11,7 +11,7 @@ enum hec_op {
     // Upstream operations the passes look at.
     HEC_OP_FUNC,
     HEC_OP_RETURN,
-    HEC_OP_CALL,
+    HEC_OP_FUNC_CALL,
     HEC_OP_FOR,
     HEC_OP_SCF_YIELD,
     HEC_OP_YIELD, // vector.yield ends the region of moe.fused.
@@ -59,10 +59,13 @@ enum hec_op hec_op_of(MlirOperation op);
 static inline bool hec_op_is(MlirOperation op, enum hec_op id) {
     return !mlirOperationIsNull(op) && hec_op_of(op) == id;
 }
+// What `op` computes: of an hk.call the operation its kernel stands for, of others their own kind.
+enum hec_op hec_op_computes(MlirOperation op);
 static inline const struct hec_traits *hec_op_traits(MlirOperation op) {
-    return hec_op_row(hec_op_of(op))->traits;
+    return hec_op_row(hec_op_computes(op))->traits;
 }
 
+// Of an hk.call: that of what it computes.
 struct hec_cost hec_op_cost(MlirOperation op);
 
 // The operand `layer` of `op`; null where it has none.

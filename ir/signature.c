@@ -10,6 +10,16 @@ bool hec_find_word(const char *words, MlirStringRef name, struct hec_word *word)
     return false;
 }
 
+bool hec_fits_signature(const char *words, int count) {
+    struct hec_word word;
+    int least = 0, most = 0;
+    while ((words = hec_next_word(words, &word))) {
+        if (!word.repeat) least++;
+        most = word.repeat == '*' ? count : most + 1;
+    }
+    return least <= count && count <= most;
+}
+
 static bool is_number(MlirAttribute a) {
     if (!mlirAttributeIsAInteger(a)) return false;
     const MlirType type = mlirAttributeGetType(a);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "ir/kernel.h"
 #include "ir/signature.h"
 
 #define HEC_OP(id, dialect, operands, results, attributes)                                         \
@@ -25,7 +26,7 @@ static const struct hec_op_row rows[HEC_OP_OTHER + 1] = {
          "arg_attrs:any? res_attrs:any?",
          &traits_upstream},
     [HEC_OP_RETURN] = {"func.return", "", "", "", &traits_upstream},
-    [HEC_OP_CALL] = {"func.call", "", "", "callee:symbol", &traits_upstream},
+    [HEC_OP_FUNC_CALL] = {"func.call", "", "", "callee:symbol", &traits_upstream},
     [HEC_OP_FOR] = {"scf.for", "", "", "home:strings? argument_home:strings?", &traits_upstream},
     [HEC_OP_SCF_YIELD] = {"scf.yield", "", "", "", &traits_upstream},
     [HEC_OP_YIELD] = {"vector.yield", "", "", "", &traits_upstream},
@@ -73,7 +74,16 @@ enum hec_op hec_op_of(MlirOperation op) {
     return HEC_OP_OTHER;
 }
 
+// What a call costs is told by the operation that it computes.
+static struct hec_cost call_cost(MlirOperation call) {
+    const MlirOperation operation = hec_call_operation(call);
+    const struct hec_cost cost = hec_op_cost(operation);
+    mlirOperationDestroy(operation);
+    return cost;
+}
+
 struct hec_cost hec_op_cost(MlirOperation op) {
+    if (hec_op_is(op, HEC_OP_call)) return call_cost(op);
     const struct hec_traits *traits = hec_op_traits(op);
     if (traits->cost) return traits->cost(op);
     struct hec_cost cost = {0};

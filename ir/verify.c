@@ -7,28 +7,37 @@
 #include <string.h>
 
 #include "ir/home.h"
+#include "ir/kernel.h"
 #include "ir/ops/rule.h"
 #include "ir/signature.h"
 
 enum { RESULTS_MAX = 16 };
 
-// Attributes that a row need not list: of whatever was inlined, has results, can add, or has a
-// number of operands that differs. False: `name` is none of them.
-static bool find_implied(const struct hec_op_row *row, MlirStringRef name, struct hec_word *word) {
-    const bool groups = strpbrk(row->operands, "?*") != NULL;
+// Attributes that a row need not list: of whatever was inlined, has results, can add, has a number of
+// operands or results that differs, or calls a kernel. False: `name` is none of them.
+static bool find_implied(MlirOperation op, const struct hec_op_row *row, MlirStringRef name,
+                         struct hec_word *word) {
     char words[80];
     snprintf(words, sizeof words, "unit:any %s %s", *row->results ? "home:strings" : "",
-             row->traits->adds ? "adds:bools" : "");
+             hec_op_traits(op)->adds ? "adds:bools" : "");
     if (hec_find_word(words, name, word)) return true;
+    const struct hec_kernel *kernel = hec_kernel_of(op);
+    if (kernel && hec_find_word(hec_op_row(kernel->computes)->attributes, name, word)) return true;
+    if (kernel && hec_find_word(kernel->sizes, name, word)) {
+        strcpy(word->kind, "strings");
+        return true;
+    }
     *word = (struct hec_word){0};
-    return groups && mlirStringRefEqual(name, HEC_STR("operandSegmentSizes"));
+    return (strpbrk(row->operands, "?*") &&
+            mlirStringRefEqual(name, HEC_STR("operandSegmentSizes"))) ||
+           (kernel && mlirStringRefEqual(name, HEC_STR("resultSegmentSizes")));
 }
 
 static bool check_attribute(MlirOperation op, const struct hec_op_row *row,
                             MlirNamedAttribute attribute) {
     const MlirStringRef name = mlirIdentifierStr(attribute.name);
     struct hec_word word;
-    if (!hec_find_word(row->attributes, name, &word) && !find_implied(row, name, &word)) {
+    if (!hec_find_word(row->attributes, name, &word) && !find_implied(op, row, name, &word)) {
         hec_ir_error(op, "unknown attribute '%.*s'", (int)name.length, name.data);
         return false;
     }
@@ -65,6 +74,10 @@ static bool check_attributes(MlirOperation op) {
     const struct hec_op_row *row = hec_op_row(id);
     bool sound = hec_unit_verify(op);
     if (id == HEC_OP_OTHER) return sound; // Passes refuse it.
+    if (id == HEC_OP_call && !hec_kernel_of(op)) {
+        hec_ir_error(op, "there is no such kernel");
+        return false;
+    }
     for (intptr_t i = 0; i < mlirOperationGetNumAttributes(op); i++) {
         const MlirNamedAttribute attribute = mlirOperationGetAttribute(op, i);
         sound &= id == HEC_OP_MODULE ? check_module_attribute(op, attribute)

@@ -61,7 +61,7 @@ static bool search_op(struct search *s, MlirOperation op) {
                mark(s, hec_result(op, 0));
     }
     if (id == HEC_OP_FOR) return search_loop(s, op);
-    if (id == HEC_OP_CALL || (id == HEC_OP_OTHER && reads_active(s, op))) {
+    if (id == HEC_OP_FUNC_CALL || (id == HEC_OP_OTHER && reads_active(s, op))) {
         if (s->sound) hec_ir_error(op, "cannot be differentiated");
         s->sound = false;
     }

@@ -129,7 +129,8 @@ static int64_t live_bytes(const struct hec_homes *p, int at, struct table *table
         struct entry e = {.bytes = bytes, .kind = "temporary"};
         snprintf(e.what, sizeof e.what, "%.*s", (int)name.length, name.data);
         if (!name.length)
-            snprintf(e.what, sizeof e.what, "(%s)", op.ptr ? hec_op_row(hec_op_of(op))->name : "");
+            snprintf(e.what, sizeof e.what, "(%s)",
+                     op.ptr ? hec_op_row(hec_op_computes(op))->name : "");
         write_shape(e.shape, 0, mlirValueGetType(v));
         HEC_PUSH(table->arena, &table->entries, e);
     }
@@ -154,7 +155,7 @@ static void explain_arena(struct hec_homes *p, FILE *out) {
     fputs(" of ", out);
     write_bytes(p->arena_bytes, 0, out);
     fprintf(out, " in use, in @%.*s at %s", (int)in.length, in.data,
-            hec_op_row(hec_op_of(op))->name);
+            hec_op_row(hec_op_computes(op))->name);
     struct hec_location location;
     if (hec_loc_resolve(mlirOperationGetLocation(op), &location)) {
         fprintf(out, " (%.*s:%u:%u)", (int)location.file.length, location.file.data, location.line,

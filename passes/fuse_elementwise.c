@@ -20,8 +20,8 @@
 
 #include "ir/ops/fused.h"
 #include "lang/base/vec.h"
-#include "passes/homes/homes.h"
 #include "passes/rewrite.h"
+#include "passes/sums.h"
 
 enum { ARRAYS_MAX = 16, OPERATIONS_MAX = 256, ROUNDS_MAX = 8 };
 

@@ -20,8 +20,8 @@
 #include <stdlib.h>
 
 #include "ir/ops/fused.h"
-#include "passes/homes/homes.h"
 #include "passes/rewrite.h"
+#include "passes/sums.h"
 
 enum {
     OPERANDS_MAX = 4, // Of an elementwise operation.

@@ -80,8 +80,8 @@ static MlirValue call(struct hec_builder *b, MlirOperation func, int operands,
                       const MlirValue *operand) {
     const MlirOperation ret = mlirBlockGetTerminator(hec_func_body(func));
     const MlirNamedAttribute callee = hec_attr_symbol(b->context, "callee", hec_any_sym_name(func));
-    return hec_build_value(b, HEC_OP_CALL, operands, operand, mlirValueGetType(hec_operand(ret, 0)),
-                           1, &callee);
+    return hec_build_value(b, HEC_OP_FUNC_CALL, operands, operand,
+                           mlirValueGetType(hec_operand(ret, 0)), 1, &callee);
 }
 
 // The route, or what the experts' capacity keeps of it.

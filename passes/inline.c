@@ -31,7 +31,7 @@ static bool ends(MlirOperation func, int depth) {
             hec_ir_error(ops.op[k], "group-experts has to run before inline");
             sound = false;
         }
-        if (!hec_op_is(ops.op[k], HEC_OP_CALL)) continue;
+        if (!hec_op_is(ops.op[k], HEC_OP_FUNC_CALL)) continue;
         if (depth == DEPTH_MAX) {
             hec_ir_error(ops.op[k], "calls more than %d deep: a function calls itself", DEPTH_MAX);
             sound = false;
@@ -92,7 +92,7 @@ static bool inline_round(MlirOperation func) {
     struct hec_ops ops = hec_ops_below(func);
     bool any = false;
     for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_CALL)) continue;
+        if (!hec_op_is(ops.op[k], HEC_OP_FUNC_CALL)) continue;
         inline_call(ops.op[k]);
         any = true;
     }

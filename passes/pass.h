@@ -57,6 +57,7 @@ extern const struct hec_pass hec_pass_materialize;
 extern const struct hec_pass hec_pass_overlap;
 extern const struct hec_pass hec_pass_fuse_epilogue;
 extern const struct hec_pass hec_pass_verify_movement;
+extern const struct hec_pass hec_pass_select_kernels;
 extern const struct hec_pass hec_pass_place_buffers;
 extern const struct hec_pass hec_pass_prove_homes;
 

@@ -14,7 +14,7 @@
 #define HEC_PIPELINE_DEFAULT                                                                       \
     "check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,"        \
     "distribute-experts,fuse-elementwise,distribute-dense,shard,materialize,overlap,"              \
-    "fuse-epilogue,verify-movement,place-buffers"
+    "fuse-epilogue,verify-movement,select-kernels,place-buffers"
 
 // One step. A step that is none of our passes is an upstream pipeline: `pass` is NULL.
 struct hec_step {

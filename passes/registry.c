@@ -20,6 +20,7 @@ const struct hec_pass *const hec_passes[] = {
     &hec_pass_overlap,            //
     &hec_pass_fuse_epilogue,      //
     &hec_pass_verify_movement,    // and this one.
+    &hec_pass_select_kernels,     //
     &hec_pass_place_buffers,      //
     &hec_pass_prove_homes,        //
     NULL,

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "bench/train"))
 import machine  # noqa: E402
 
 FRONT = "check-shapes,group-experts,inline"
-BACK = "recompute", "fuse-elementwise", "fuse-epilogue", "place-buffers"
+BACK = "recompute", "fuse-elementwise", "fuse-epilogue", "select-kernels,place-buffers"
 
 
 def pipeline(simplify=True, recompute=BACK[0], fuse=BACK[1], epilogue=BACK[2], place=BACK[3]):
@@ -39,10 +39,10 @@ VARIANTS = (  # What is changed, and the passes.
     ("no simplify", pipeline(simplify=False)),
     ("recompute(policy=none)", pipeline(recompute="recompute(policy=none)")),
     ("recompute(policy=cheap)", pipeline(recompute="recompute(policy=cheap)")),
-    ("place-buffers(sums=apart)", pipeline(place="place-buffers(sums=apart)")),
-    ("place-buffers(results=apart)", pipeline(place="place-buffers(results=apart)")),
+    ("select-kernels(sums=apart)", pipeline(place="select-kernels(sums=apart),place-buffers")),
+    ("place-buffers(results=apart)", pipeline(place="select-kernels,place-buffers(results=apart)")),
     ("all of them off", pipeline(False, "recompute(policy=none)", None, None,
-                                 "place-buffers(sums=apart,results=apart)")),
+                                 "select-kernels(sums=apart),place-buffers(results=apart)")),
 )
 
 

@@ -30,7 +30,7 @@ QUARTER = ("-D D=128 -D T=344 --set cluster.link.inter.bandwidth=250Mbit/s --set
            "--set cluster.device.flops=93.2GFLOPS --set cluster.device.bandwidth=9GB/s")
 # What the compiler does for fssdp, one thing at a time left out.
 PASSES = ("check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,distribute-experts,"
-          "fuse-elementwise,distribute-dense,shard,materialize,{}verify-movement,place-buffers")
+          "fuse-elementwise,distribute-dense,shard,materialize,{}verify-movement,select-kernels,place-buffers")
 ABLATION = {
     "everything": "",
     "no pass overlap: every transfer is waited for": "--passes=" + PASSES.format(""),

@@ -1,14 +1,11 @@
 // Sums and movement inside the arena: sum, copy, accumulate.
-#include <string.h>
-
 #include "codegen/c/nest.h"
 #include "codegen/c/ops.h"
 #include "codegen/host/gradient.h"
-#include "ir/ops/fused.h"
 
 // A sum that is neither over the leading nor over the trailing dimensions: loops over what is
-// kept, around a loop over what is summed, in ascending order.
-static void emit_general_sum(struct hec_emitter *e, MlirOperation op) {
+// kept, around a loop over what is summed, in ascending order. (For the others there are kernels.)
+void hec_emit_sum(struct hec_emitter *e, MlirOperation op) {
     const MlirValue a = hec_operand(op, 0), r = hec_result(op, 0);
     const MlirType type[] = {mlirValueGetType(a), mlirValueGetType(r)};
     const struct hec_tensor ta = hec_tensor_of(type[0]), tr = hec_tensor_of(type[1]);
@@ -29,35 +26,6 @@ static void emit_general_sum(struct hec_emitter *e, MlirOperation op) {
     for (int i = kept; i < nest.loops; i++) hec_close(body, "}");
     hec_statement(e, "%s %s sum;", to, hec_home_adds(r) ? "+=" : "=");
     for (int i = 0; i < kept; i++) hec_close(body, "}");
-}
-
-// Whether r has the dimensions from .. of `a`, and no others.
-static bool is_part(const struct hec_tensor *a, const struct hec_tensor *r, int from) {
-    for (int i = 0; i < r->rank; i++) {
-        if (!mlirStringRefEqual(a->dim[from + i], r->dim[i])) return false;
-    }
-    return true;
-}
-
-void hec_emit_sum(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue a = hec_operand(op, 0), r = hec_result(op, 0);
-    const struct hec_tensor ta = hec_tensor_of(mlirValueGetType(a));
-    const struct hec_tensor tr = hec_tensor_of(mlirValueGetType(r));
-    if (hec_value_home(e, r).kind == HEC_HOME_NONE) return;
-    if (tr.rank > ta.rank) {
-        hec_emit_fault(e, op, "sums %d dimensions to %d", ta.rank, tr.rank);
-    } else if (is_part(&ta, &tr, 0)) {
-        hec_statement(e, "hk_sum_columns_%s(%s, %s, %s, %s, %s);", e->suffix, hec_ref(e, r),
-                      hec_ref(e, a), hec_product(e, &ta, 0, tr.rank),
-                      hec_product(e, &ta, tr.rank, ta.rank), hec_write_mode(e, op, 0));
-    } else if (is_part(&ta, &tr, ta.rank - tr.rank)) {
-        const int split = ta.rank - tr.rank;
-        hec_statement(e, "hk_sum_rows_%s(%s, %s, %s, %s, %s);", e->suffix, hec_ref(e, r),
-                      hec_ref(e, a), hec_product(e, &ta, 0, split),
-                      hec_product(e, &ta, split, ta.rank), hec_write_mode(e, op, 0));
-    } else {
-        emit_general_sum(e, op);
-    }
 }
 
 void hec_emit_copy(struct hec_emitter *e, MlirOperation op) {

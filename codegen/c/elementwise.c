@@ -5,6 +5,7 @@
 
 #include "codegen/c/nest.h"
 #include "codegen/c/ops.h"
+#include "ir/ops/fused.h"
 
 // How tightly the outermost operator of an expression binds.
 enum level { TERNARY, SUM, PRODUCT, UNARY, PRIMARY };
@@ -176,28 +177,13 @@ static void fuse_operation(struct hec_emitter *e, struct fused *fused, MlirOpera
     set_expression(e, fused, result, made);
 }
 
-// The space of the loops: the largest output; every output must have all its dimensions.
-static bool fused_space(struct hec_emitter *e, MlirOperation op, struct hec_tensor *space) {
-    *space = hec_tensor_of(mlirValueGetType(hec_result(op, 0)));
-    for (int i = 1; i < (int)mlirOperationGetNumResults(op); i++) {
-        const struct hec_tensor t = hec_tensor_of(mlirValueGetType(hec_result(op, i)));
-        bool same = t.rank == space->rank;
-        for (int d = 0; same && d < t.rank; d++) same = hec_tensor_find(space, t.dim[d]) >= 0;
-        if (same) continue;
-        hec_emit_fault(e, op, "has outputs of different dimensions");
-        return false;
-    }
-    return true;
-}
-
 // Stores all outputs. An output may take the memory of an input, so no expression reads memory after
 // the first store.
 static void store_results(struct hec_emitter *e, const struct fused *fused,
-                          const struct hec_nest *nest, MlirOperation op, MlirOperation yield) {
-    enum { OUTPUTS_MAX = 64 };
-    const char *text[OUTPUTS_MAX];
-    const int results = (int)mlirOperationGetNumResults(op);
-    for (int i = 0; i < results; i++) {
+                          const struct hec_nest *nest, const struct hec_fused *of) {
+    const MlirOperation yield = mlirBlockGetTerminator(of->body);
+    const char *text[HEC_FUSED_VALUES];
+    for (int i = 0; i < of->outputs; i++) {
         const MlirValue value = hec_operand(yield, i);
         text[i] = get_expression(fused, value).text;
         if (i == 0 || !strchr(text[i], '[')) continue;
@@ -205,42 +191,35 @@ static void store_results(struct hec_emitter *e, const struct fused *fused,
         hec_statement(e, "const %s %s = %s;", e->real, local, text[i]);
         text[i] = local;
     }
-    for (int i = 0; i < results; i++) write_result(e, nest, hec_result(op, i), text[i], false);
+    for (int i = 0; i < of->outputs; i++) write_result(e, nest, of->output[i], text[i], false);
 }
 
-// Writes the loops of moe.fused over `nest`, which has been made for all its tensors.
-static void emit_loops(struct hec_emitter *e, MlirOperation op, const struct hec_nest *nest) {
-    const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
-    const int operands = (int)mlirOperationGetNumOperands(op);
-    const int results = (int)mlirOperationGetNumResults(op);
+// Writes the loops over `nest`, which has been made for all tensors that go in and out.
+static void emit_loops(struct hec_emitter *e, const struct hec_fused *of,
+                       const struct hec_nest *nest) {
     struct fused fused = {0};
-    for (int i = 0; i < operands; i++) {
-        const char *index = hec_nest_index(e, nest, mlirValueGetType(hec_operand(op, i)));
-        const struct expression x = {hec_element(e, hec_operand(op, i), index), PRIMARY};
-        set_expression(e, &fused, mlirBlockGetArgument(body, i), x);
+    for (int i = 0; i < of->inputs; i++) {
+        const char *index = hec_nest_index(e, nest, mlirValueGetType(of->input[i]));
+        const struct expression x = {hec_element(e, of->input[i], index), PRIMARY};
+        set_expression(e, &fused, mlirBlockGetArgument(of->body, i), x);
     }
-    for (int i = 0; i < results; i++) hec_ref(e, hec_result(op, i)); // Declared before the loop.
+    for (int i = 0; i < of->outputs; i++) hec_ref(e, of->output[i]); // Declared before the loop.
 
     // The body is written aside: where it is one statement, it goes on the line of its loop.
     struct hec_writer *const text = &e->function->body;
     struct hec_writer outside = *text;
     *text = (struct hec_writer){.arena = &e->arena, .indent = outside.indent + nest->loops};
-    MlirOperation inner = mlirBlockGetFirstOperation(body);
-    for (; !mlirOperationIsNull(inner) && !hec_op_is(inner, HEC_OP_YIELD);
-         inner = mlirOperationGetNextInBlock(inner)) {
+    MlirOperation inner = mlirBlockGetFirstOperation(of->body);
+    for (; !hec_op_is(inner, HEC_OP_YIELD); inner = mlirOperationGetNextInBlock(inner)) {
         fuse_operation(e, &fused, inner);
     }
-    if ((int)mlirOperationGetNumOperands(inner) != results) {
-        hec_emit_fault(e, op, "has %d outputs, which its vector.yield does not match", results);
-        return;
-    }
-    const bool single = results == 1 && text->length == 0;
-    if (!single) store_results(e, &fused, nest, op, inner);
+    const bool single = of->outputs == 1 && text->length == 0;
+    if (!single) store_results(e, &fused, nest, of);
     const struct hec_writer statements = *text;
     *text = outside;
     if (single) {
         const struct expression x = get_expression(&fused, hec_operand(inner, 0));
-        write_result(e, nest, hec_result(op, 0), x.text, true);
+        write_result(e, nest, of->output[0], x.text, true);
     } else {
         hec_nest_open(e, nest);
         hec_append(text, &statements);
@@ -249,35 +228,19 @@ static void emit_loops(struct hec_emitter *e, MlirOperation op, const struct hec
     hec_map_free(&fused.number);
 }
 
-enum { VALUES_MAX = 64 };
-
-static bool check_fused(struct hec_emitter *e, MlirOperation op) {
-    const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
-    const int operands = (int)mlirOperationGetNumOperands(op);
-    const int results = (int)mlirOperationGetNumResults(op);
-    if (operands + results <= VALUES_MAX && (int)mlirBlockGetNumArguments(body) == operands &&
-        results > 0)
-        return true;
-    hec_emit_fault(e, op, "has %d inputs and %d outputs, which its region does not match", operands,
-                   results);
-    return false;
-}
-
 void hec_emit_fused(struct hec_emitter *e, MlirOperation op) {
-    const int operands = (int)mlirOperationGetNumOperands(op);
-    const int results = (int)mlirOperationGetNumResults(op);
-    struct hec_tensor space;
-    if (!check_fused(e, op) || !fused_space(e, op, &space)) return;
-    MlirType type[VALUES_MAX];
-    for (int i = 0; i < operands; i++) type[i] = mlirValueGetType(hec_operand(op, i));
-    for (int i = 0; i < results; i++) type[operands + i] = mlirValueGetType(hec_result(op, i));
-    const struct hec_nest nest = hec_nest_of(space, operands + results, type);
-    emit_loops(e, op, &nest);
+    const struct hec_fused of = hec_fused_of(op);
+    MlirType type[2 * HEC_FUSED_VALUES];
+    for (int i = 0; i < of.inputs; i++) type[i] = mlirValueGetType(of.input[i]);
+    for (int i = 0; i < of.outputs; i++) type[of.inputs + i] = mlirValueGetType(of.output[i]);
+    const struct hec_tensor space = hec_tensor_of(type[of.inputs]);
+    const struct hec_nest nest = hec_nest_of(space, of.inputs + of.outputs, type);
+    emit_loops(e, &of, &nest);
 }
 
-void hec_emit_fused_block(struct hec_emitter *e, MlirOperation op, int rows) {
-    struct hec_tensor space;
-    if (!check_fused(e, op) || !fused_space(e, op, &space)) return;
+void hec_emit_epilogue_loops(struct hec_emitter *e, MlirOperation call, int rows) {
+    const struct hec_fused of = hec_fused_of(call);
+    const struct hec_tensor space = hec_tensor_of(mlirValueGetType(of.output[0]));
     const struct hec_nest nest = hec_nest_of_block(space, rows);
-    emit_loops(e, op, &nest);
+    emit_loops(e, &of, &nest);
 }

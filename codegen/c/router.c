@@ -140,36 +140,6 @@ void hec_emit_mean_scores_grad(struct hec_emitter *e, MlirOperation op) {
                   hec_word(e, op, "score", scores));
 }
 
-void hec_emit_aux_loss(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue means = hec_operand(op, 0);
-    hec_statement(e, "hk_aux_loss_%s(%s, %s, %s, %s, %s, %s);", e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, means), hec_ref(e, hec_operand(op, 1)),
-                  leading(e, means), last(e, means), hec_number(e, hec_get_float(op, "coef")));
-}
-
-void hec_emit_aux_loss_grad(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue fractions = hec_operand(op, 1);
-    hec_statement(e, "hk_aux_loss_grad_%s(%s, %s, %s, %s, %s, %s);", e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)),
-                  hec_ref(e, fractions), leading(e, fractions), last(e, fractions),
-                  hec_number(e, hec_get_float(op, "coef")));
-}
-
-void hec_emit_z_loss(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue logits = hec_operand(op, 0);
-    hec_statement(e, "hk_z_loss_%s(%s, %s, %s, %s, %s);", e->suffix, hec_ref(e, hec_result(op, 0)),
-                  hec_ref(e, logits), leading(e, logits), last(e, logits),
-                  hec_number(e, hec_get_float(op, "coef")));
-}
-
-void hec_emit_z_loss_grad(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue logits = hec_operand(op, 1);
-    hec_statement(e, "hk_z_loss_grad_%s(%s, %s, %s, %s, %s, %s, %s);", e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)), hec_ref(e, logits),
-                  leading(e, logits), last(e, logits), hec_number(e, hec_get_float(op, "coef")),
-                  hec_write_mode(e, op, 0));
-}
-
 // ---- rows by expert
 
 // The constant of the first set with this many experts; routing is not tied to a set in the IR.
@@ -205,36 +175,4 @@ void hec_emit_limit(struct hec_emitter *e, MlirOperation op) {
                   leading(e, weights), last(e, weights), experts_text(e, first.size[0] - 1),
                   hec_group_tokens(e, op, weights), hec_number(e, hec_get_float(op, "capacity")),
                   hec_drop_rule(e, op));
-}
-
-// Between [batch, T, D] and [rows, D]; `slot` is [batch, T, picks].
-static void emit_move(struct hec_emitter *e, MlirOperation op, const char *name, int by,
-                      const char *mode) {
-    const MlirValue x = hec_operand(op, 0), slot = hec_operand(op, 2);
-    const struct hec_tensor rows = hec_tensor_of(mlirValueGetType(by == 1 ? hec_result(op, 0) : x));
-    hec_statement(e, "hk_%s_%s(%s, %s, %s, %s, %s, %s%s);", name, e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, x), hec_ref(e, hec_operand(op, by)),
-                  leading(e, slot), last(e, slot), hec_product(e, &rows, 1, rows.rank), mode);
-}
-
-void hec_emit_permute(struct hec_emitter *e, MlirOperation op) {
-    emit_move(e, op, "permute", 1, "");
-}
-
-void hec_emit_combine(struct hec_emitter *e, MlirOperation op) {
-    emit_move(e, op, "combine", 2, HEC_TEXT(e, ", %s", hec_write_mode(e, op, 0)));
-}
-
-void hec_emit_gate_rows(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue g = hec_result(op, 0);
-    hec_statement(e, "hk_gate_rows_%s(%s, %s, %s, %s);", e->suffix, hec_ref(e, g),
-                  hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)),
-                  hec_elements(e, mlirValueGetType(g)));
-}
-
-void hec_emit_gate_rows_grad(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue dg = hec_operand(op, 0);
-    hec_statement(e, "hk_gate_rows_grad_%s(%s, %s, %s, %s);", e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, dg), hec_ref(e, hec_operand(op, 2)),
-                  hec_elements(e, mlirValueGetType(dg)));
 }

@@ -14,7 +14,7 @@
 #include "codegen/host/home.h"
 #include "codegen/host/printer.h"
 #include "codegen/host/rows.h"
-#include "ir/ops/fused.h"
+#include "ir/kernel.h"
 
 // ---- where an operation comes from
 
@@ -46,16 +46,18 @@ static void comment_line(struct hec_emitter *e, MlirOperation op) {
 
 static void emit_list(struct hec_emitter *e, const MlirOperation *op, int count, int depth);
 
-// Declares the temporaries of an operation in a fixed order, before its statement mentions them.
+// Declares the temporaries of an operation in a fixed order, before its statement mentions them. Those of an
+// epilogue are its function's, and what is added to is the result.
 static void declare(struct hec_emitter *e, MlirOperation op) {
-    for (int i = 0; i < (int)mlirOperationGetNumOperands(op); i++) {
+    const struct hec_call call = hec_call_of(op);
+    for (int i = 0; i < call.operands; i++) {
         const MlirValue v = hec_operand(op, i);
         if (!mlirTypeIsARankedTensor(mlirValueGetType(v))) continue;
         if (hec_value_home(e, v).kind == HEC_HOME_ARENA) hec_ref(e, v);
     }
-    for (int i = 0; i < (int)mlirOperationGetNumResults(op); i++) {
+    for (int i = 0; i < call.results; i++) {
         const MlirValue v = hec_result(op, i);
-        if (hec_value_home(e, v).kind == HEC_HOME_ARENA) hec_ref(e, v);
+        if (hec_value_home(e, v).kind == HEC_HOME_ARENA) hec_result_ref(e, op, i);
     }
 }
 
@@ -116,24 +118,11 @@ static void emit_for(struct hec_emitter *e, MlirOperation op, int depth) {
     hec_close(&f->body, "}");
 }
 
-// A sum whose one part was made by adding to the other one, in its place.
-static bool is_summed(struct hec_emitter *e, MlirOperation op) {
-    for (int i = 0; i < 2; i++) {
-        const MlirValue part = hec_operand(op, i);
-        if (hec_value_home(e, part).kind == HEC_HOME_ARENA && hec_home_adds(part)) return true;
-    }
-    return false;
-}
-
 // Writes nothing: where it stands does not matter to the text.
 static bool is_silent(struct hec_emitter *e, MlirOperation op) {
     switch (hec_op_of(op)) {
-    case HEC_OP_add:
-        return !hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_fused) && is_summed(e, op);
     case HEC_OP_accumulate:
         return hec_is_in_place(e, op);
-    case HEC_OP_fused: // An epilogue is written with its product.
-        return !mlirOperationIsNull(hec_epilogue_product(op));
     default:
         return hec_host_op(hec_op_of(op)) == hec_emit_nothing;
     }
@@ -199,7 +188,7 @@ static void emit_list(struct hec_emitter *e, const MlirOperation *op, int count,
         for (int k = i; k < count; k++) {
             if (is_silent(e, op[k])) continue;
             if (!mlirStringRefEqual(hec_unit_at(op[k], depth), call)) break;
-            loud += mlirOperationIsNull(hec_epilogue_of(op[k])) ? 1 : 2;
+            loud += hec_call_of(op[k]).outputs ? 2 : 1;
             end = k + 1;
         }
         if (loud >= FEWEST) {

@@ -138,11 +138,6 @@ const char *hec_factor(struct hec_emitter *e, const struct hec_tensor *t, int fr
     return to - from > 1 ? HEC_TEXT(e, "(%s)", text) : text;
 }
 
-const char *hec_elements(struct hec_emitter *e, MlirType type) {
-    const struct hec_tensor t = hec_tensor_of(type);
-    return hec_product(e, &t, 0, t.rank);
-}
-
 const char *hec_dims_text(struct hec_emitter *e, MlirType type) {
     const struct hec_tensor t = hec_tensor_of(type);
     const char *text = "[";

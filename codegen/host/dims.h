@@ -14,7 +14,6 @@ const char *hec_layers(struct hec_emitter *e, int64_t count);
 // brackets around what has several factors.
 const char *hec_product(struct hec_emitter *e, const struct hec_tensor *t, int from, int to);
 const char *hec_factor(struct hec_emitter *e, const struct hec_tensor *t, int from, int to);
-const char *hec_elements(struct hec_emitter *e, MlirType type);
 const char *hec_dims_text(struct hec_emitter *e, MlirType type); // "[batch, T, D]"
 void hec_dims_print(struct hec_emitter *e, struct hec_writer *out);
 

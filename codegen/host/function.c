@@ -8,6 +8,8 @@
 #include "codegen/host/dims.h"
 #include "codegen/host/literal.h"
 #include "codegen/host/symbols.h"
+#include "ir/kernel.h"
+#include "ir/ops/fused.h"
 
 // A local pointer that stands for a temporary.
 struct hec_alias {
@@ -117,20 +119,19 @@ MlirStringRef hec_temporary_name(MlirValue value) {
         const struct hec_for loop = hec_for_of(maker);
         return hec_temporary_name(hec_for_init(&loop, index));
     }
-    if (hec_op_is(maker, HEC_OP_fused)) {
-        const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(maker, 0));
-        const MlirOperation yield = mlirBlockGetTerminator(body);
-        if (index < (int)mlirOperationGetNumOperands(yield)) {
-            return hec_value_name(hec_operand(yield, index));
-        }
+    const struct hec_fused fused = hec_fused_of(maker);
+    for (int i = 0; i < fused.outputs; i++) {
+        if (mlirValueEqual(fused.output[i], value))
+            return hec_value_name(hec_operand(mlirBlockGetTerminator(fused.body), i));
     }
-    if (index > 0) return result_word(hec_op_row(hec_op_of(maker))->results, index);
+    if (index > 0) return result_word(hec_op_row(hec_op_computes(maker))->results, index);
     return name;
 }
 
-// "moe.rmsnorm" -> "rmsnorm"
-static const char *operation_name(MlirOperation op) {
-    const char *dot = strrchr(hec_op_row(hec_op_of(op))->name, '.');
+// What a value without a name is called: "moe.rmsnorm" -> "rmsnorm"; "fused" for the result of an epilogue.
+static const char *operation_name(MlirOperation op, int result) {
+    const enum hec_op id = result >= hec_call_of(op).results ? HEC_OP_fused : hec_op_computes(op);
+    const char *dot = strrchr(hec_op_row(id)->name, '.');
     return dot ? dot + 1 : NULL;
 }
 
@@ -141,7 +142,9 @@ static struct hec_field *make_field(struct hec_emitter *e, MlirValue value, int6
     const MlirType type = mlirValueGetType(value);
     const MlirStringRef name = hec_temporary_name(value);
     const MlirOperation maker = hec_defining(value);
-    const char *otherwise = mlirOperationIsNull(maker) ? NULL : operation_name(maker);
+    const char *otherwise = mlirOperationIsNull(maker)
+                                ? NULL
+                                : operation_name(maker, (int)mlirOpResultGetResultNumber(value));
     if (!otherwise) otherwise = "value";
     const char *base = name.length ? hec_arena_copy(&e->arena, name.data, name.length) : otherwise;
     const char *dims = hec_dims_text(e, type);
@@ -261,26 +264,21 @@ const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home) {
     return home_ref(e, home, false);
 }
 
-// What is added to a temporary in its place is written under the temporary's name, if that belongs
-// to this function, too. Only a moe.add reads such a value; its other operand is the temporary.
-static const struct hec_field *added_to(struct hec_emitter *e, MlirValue value, int64_t offset) {
-    const MlirOpOperand use = mlirValueGetFirstUse(value);
-    if (mlirOpOperandIsNull(use)) return NULL;
-    const MlirOperation sum = mlirOpOperandGetOwner(use);
-    if (!hec_op_is(sum, HEC_OP_add)) return NULL;
-    const MlirValue onto = hec_operand(sum, 1 - (int)mlirOpOperandGetOperandNumber(use));
-    const struct hec_field *field = field_of(e, onto, offset);
-    const bool own = hec_map_get(&e->owners, field) == (intptr_t)e->function->group;
-    return own ? field : NULL;
-}
-
 const char *hec_ref(struct hec_emitter *e, MlirValue value) {
     const struct hec_home home = hec_value_home(e, value);
-    if (home.kind == HEC_HOME_ARENA) {
-        const struct hec_field *field = hec_home_adds(value) ? added_to(e, value, home.at) : NULL;
-        return alias_of(e, field ? field : field_of(e, value, home.at));
-    }
+    if (home.kind == HEC_HOME_ARENA) return alias_of(e, field_of(e, value, home.at));
     return home_ref(e, &home, hec_type_is_rounded(mlirValueGetType(value)));
+}
+
+// What is added to a temporary of this function is written under the temporary's name.
+const char *hec_result_ref(struct hec_emitter *e, MlirOperation op, int index) {
+    const MlirValue onto = hec_call_of(op).onto;
+    if (index > 0 || mlirValueIsNull(onto)) return hec_ref(e, hec_result(op, index));
+    const struct hec_home home = hec_value_home(e, onto);
+    if (home.kind != HEC_HOME_ARENA) return hec_ref(e, hec_result(op, index));
+    const struct hec_field *field = field_of(e, onto, home.at);
+    const bool own = hec_map_get(&e->owners, field) == (intptr_t)e->function->group;
+    return own ? alias_of(e, field) : hec_ref(e, hec_result(op, index));
 }
 
 const char *hec_element(struct hec_emitter *e, MlirValue value, const char *index) {
@@ -307,7 +305,8 @@ const char *hec_chunk_offset(struct hec_emitter *e, MlirValue value) {
 
 const char *hec_write_mode(struct hec_emitter *e, MlirOperation op, int index) {
     (void)e;
-    return hec_home_adds(hec_result(op, index)) ? "HK_ADD" : "HK_STORE";
+    const bool onto = index == 0 && !mlirValueIsNull(hec_call_of(op).onto);
+    return onto || hec_home_adds(hec_result(op, index)) ? "HK_ADD" : "HK_STORE";
 }
 
 const char *hec_layout(struct hec_emitter *e, MlirValue value) {

@@ -23,6 +23,8 @@ void hec_own(struct hec_emitter *e, MlirValue value);
 // A pointer to the value's first element, declared first where it is a local variable. "NULL" for
 // a value without memory.
 const char *hec_ref(struct hec_emitter *e, MlirValue value);
+// The same for result `index` of `op`, where `op` writes it.
+const char *hec_result_ref(struct hec_emitter *e, MlirOperation op, int index);
 // The same for a place that is no value: a slot or a gradient.
 const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home);
 // The row of a home behind its symbol's member: "[i]", "[layers]"; "" for none.

@@ -214,7 +214,7 @@ static double flops_per_token(struct hec_emitter *e) {
     double flops = 0;
     const struct hec_ops ops = hec_ops_below(e->module);
     for (int i = 0; i < ops.count; i++) {
-        const enum hec_op id = hec_op_of(ops.op[i]);
+        const enum hec_op id = hec_op_computes(ops.op[i]);
         if (id != HEC_OP_contract && id != HEC_OP_grouped_contract && id != HEC_OP_sdpa &&
             id != HEC_OP_sdpa_grad) {
             continue;

@@ -54,7 +54,7 @@ struct hec_called hec_build_call(struct hec_scope *scope, const struct hec_unit 
     const MlirNamedAttribute callee =
         hec_attr_symbol(build->context, "callee", hec_any_sym_name(inside.func));
     const MlirOperation call =
-        hec_build_op(&scope->b, HEC_OP_CALL, operands, in, results, type, 1, &callee);
+        hec_build_op(&scope->b, HEC_OP_FUNC_CALL, operands, in, results, type, 1, &callee);
     struct hec_called called = {.value = hec_result(call, 0)};
     for (int i = 0, k = 1; i < HEC_SUMS; i++) {
         if (!mlirValueIsNull(content.sums.of[i])) called.sums.of[i] = hec_result(call, k++);

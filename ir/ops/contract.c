@@ -53,9 +53,15 @@ static bool match(const struct hec_tensor *a, const struct hec_tensor *b,
 // a, b and r of `op`, without the expert dimension when rows are grouped by expert.
 static void operands_of(MlirOperation op, struct hec_tensor t[3]) {
     t[0] = hec_in(op, 0), t[1] = hec_in(op, 1), t[2] = hec_out(op, 0);
-    if (hec_op_is(op, HEC_OP_contract)) return;
+    if (hec_op_computes(op) == HEC_OP_contract) return;
     const int experts_in = is_dim(&t[2], 0, "rows") ? 1 : 2;
     if (t[experts_in].rank > 0) t[experts_in] = hec_slice(&t[experts_in], 1, t[experts_in].rank);
+}
+
+bool hec_is_product(MlirOperation op) {
+    if (mlirOperationIsNull(op)) return false;
+    const enum hec_op computes = hec_op_computes(op);
+    return computes == HEC_OP_contract || computes == HEC_OP_grouped_contract;
 }
 
 bool hec_contract_of(MlirOperation op, struct hec_contract *contract) {

@@ -18,7 +18,10 @@ struct hec_contract {
     struct hec_tensor m, n, k;
 };
 
-// Takes apart a moe.contract or moe.grouped_contract. False when its dimensions are in no such
+// Whether `op` is moe.contract or moe.grouped_contract, or a call of a kernel that computes one.
+bool hec_is_product(MlirOperation op);
+
+// Takes apart such a product. False when its dimensions are in no such
 // order; the verifier refuses those.
 bool hec_contract_of(MlirOperation op, struct hec_contract *contract);
 

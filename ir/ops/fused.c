@@ -1,15 +1,14 @@
 // moe.fused: a run of elementwise operations of one iteration space, computed by one loop.
 #include "ir/ops/fused.h"
 
+#include "ir/kernel.h"
 #include "ir/ops/rule.h"
 #include "lang/base/arena.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-// Writes the length of each run of inputs of one type; returns how many runs there are, counting
-// those beyond the last length, too.
-static int runs_of(int inputs, const MlirValue *input, int32_t length[HEC_FUSED_RUNS]) {
+int hec_fused_runs(int inputs, const MlirValue *input, int32_t length[HEC_FUSED_RUNS]) {
     int runs = 0;
     for (int i = 0; i < HEC_FUSED_RUNS; i++) length[i] = 0;
     for (int i = 0; i < inputs; i++) {
@@ -38,7 +37,7 @@ static MlirBlock block_for(int inputs, const MlirValue *input) {
 MlirOperation hec_build_fused(struct hec_builder *b, int inputs, const MlirValue *input,
                               int outputs, const MlirType *type, MlirBlock *body) {
     int32_t length[HEC_FUSED_RUNS];
-    const int runs = runs_of(inputs, input, length);
+    const int runs = hec_fused_runs(inputs, input, length);
     assert(runs <= HEC_FUSED_RUNS);
     (void)runs;
     *body = block_for(inputs, input);
@@ -70,16 +69,32 @@ static bool check_body(MlirOperation op, MlirBlock body) {
     return true;
 }
 
-static bool check_inputs(MlirOperation op, MlirBlock body) {
-    const int inputs = (int)mlirOperationGetNumOperands(op);
-    if (mlirBlockGetNumArguments(body) != inputs) {
+struct hec_fused hec_fused_of(MlirOperation op) {
+    struct hec_fused fused = {0};
+    const struct hec_call call = hec_call_of(op);
+    const bool epilogue = hec_op_is(op, HEC_OP_call);
+    if (!epilogue && !hec_op_is(op, HEC_OP_fused)) return fused;
+    fused.body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+    if (mlirBlockIsNull(fused.body)) return fused;
+    if (epilogue) fused.input[fused.inputs++] = hec_result(op, 0);
+    for (int i = epilogue ? call.first_input : 0; i < mlirOperationGetNumOperands(op); i++) {
+        if (fused.inputs < HEC_FUSED_VALUES) fused.input[fused.inputs++] = hec_operand(op, i);
+    }
+    for (int i = epilogue ? call.results : 0; i < mlirOperationGetNumResults(op); i++) {
+        if (fused.outputs < HEC_FUSED_VALUES) fused.output[fused.outputs++] = hec_result(op, i);
+    }
+    return fused;
+}
+
+static bool check_inputs(MlirOperation op, const struct hec_fused *fused) {
+    if (mlirBlockGetNumArguments(fused->body) != fused->inputs) {
         hec_ir_error(op, "the region has %d arguments for %d inputs",
-                     (int)mlirBlockGetNumArguments(body), inputs);
+                     (int)mlirBlockGetNumArguments(fused->body), fused->inputs);
         return false;
     }
-    for (int i = 0; i < inputs; i++) {
-        const MlirType type = mlirValueGetType(mlirBlockGetArgument(body, i));
-        if (mlirTypeEqual(type, mlirValueGetType(hec_operand(op, i)))) continue;
+    for (int i = 0; i < fused->inputs; i++) {
+        const MlirType type = mlirValueGetType(mlirBlockGetArgument(fused->body, i));
+        if (mlirTypeEqual(type, mlirValueGetType(fused->input[i]))) continue;
         hec_ir_error(op, "argument %d of the region is %s, not the type of its input", i,
                      hec_type_text(type).text);
         return false;
@@ -87,20 +102,20 @@ static bool check_inputs(MlirOperation op, MlirBlock body) {
     return true;
 }
 
-static bool check_outputs(MlirOperation op, MlirOperation yield) {
-    const int outputs = (int)mlirOperationGetNumResults(op);
+static bool check_outputs(MlirOperation op, const struct hec_fused *fused) {
+    const MlirOperation yield = mlirBlockGetTerminator(fused->body);
     if (!hec_op_is(yield, HEC_OP_YIELD)) {
         hec_ir_error(op, "the region does not end with vector.yield");
         return false;
     }
-    if (outputs == 0 || mlirOperationGetNumOperands(yield) != outputs) {
+    if (fused->outputs == 0 || mlirOperationGetNumOperands(yield) != fused->outputs) {
         hec_ir_error(op, "the region yields %d values for %d outputs",
-                     (int)mlirOperationGetNumOperands(yield), outputs);
+                     (int)mlirOperationGetNumOperands(yield), fused->outputs);
         return false;
     }
-    const MlirType first = mlirValueGetType(hec_result(op, 0));
-    for (int i = 0; i < outputs; i++) {
-        const MlirType type = mlirValueGetType(hec_result(op, i));
+    const MlirType first = mlirValueGetType(fused->output[0]);
+    for (int i = 0; i < fused->outputs; i++) {
+        const MlirType type = mlirValueGetType(fused->output[i]);
         if (!mlirTypeEqual(type, mlirValueGetType(hec_operand(yield, i)))) {
             hec_ir_error(op, "output %d is %s, not the type of what is yielded", i,
                          hec_type_text(type).text);
@@ -114,14 +129,17 @@ static bool check_outputs(MlirOperation op, MlirOperation yield) {
     return true;
 }
 
-static bool verify(MlirOperation op) {
-    const MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
-    if (mlirBlockIsNull(body) || !mlirBlockIsNull(mlirBlockGetNextInRegion(body))) {
+bool hec_fused_verify(MlirOperation op, const struct hec_fused *fused) {
+    if (mlirBlockIsNull(fused->body) || !mlirBlockIsNull(mlirBlockGetNextInRegion(fused->body))) {
         hec_ir_error(op, "the region must be one block");
         return false;
     }
-    return check_inputs(op, body) && check_body(op, body) &&
-           check_outputs(op, mlirBlockGetTerminator(body)) && hec_verify_epilogue(op);
+    return check_inputs(op, fused) && check_body(op, fused->body) && check_outputs(op, fused);
+}
+
+static bool verify(MlirOperation op) {
+    const struct hec_fused fused = hec_fused_of(op);
+    return hec_fused_verify(op, &fused) && hec_verify_epilogue(op);
 }
 
 static struct hec_cost cost(MlirOperation op) {

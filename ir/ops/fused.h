@@ -8,16 +8,32 @@
 // to be of one type; the attribute operandSegmentSizes says how long each of the groups is.
 enum { HEC_FUSED_RUNS = 24 };
 
+// How many runs `inputs` form, and the length of each; with more than HEC_FUSED_RUNS they cannot be fused
+// in this order.
+int hec_fused_runs(int inputs, const MlirValue *input, int32_t length[HEC_FUSED_RUNS]);
+
 // Builds a moe.fused whose region has one empty block with an argument for each input (named like
 // it); the caller fills it and ends it with vector.yield. All `outputs` have one type.
 MlirOperation hec_build_fused(struct hec_builder *b, int inputs, const MlirValue *input,
                               int outputs, const MlirType *type, MlirBlock *body);
 
+// A region of elementwise operations and what goes in and out of it: of a moe.fused, or the epilogue of an
+// hk.call, whose first input is the call's first result.
+enum { HEC_FUSED_VALUES = 64 };
+struct hec_fused {
+    MlirBlock body; // Null: `op` is neither.
+    int inputs, outputs;
+    MlirValue input[HEC_FUSED_VALUES], output[HEC_FUSED_VALUES];
+};
+struct hec_fused hec_fused_of(MlirOperation op);
+// Reports what is wrong with it.
+bool hec_fused_verify(MlirOperation op, const struct hec_fused *fused);
+
 // ---- epilogues (epilogue.c)
 //
 // A moe.fused with `epilogue = true` stands right behind a product (NN or NT) whose result it reads.
 // It computes the same as without: but block by block of that result, each as soon as it is
-// finished. So what the product reads is read until the epilogue has ended.
+// finished. select-kernels makes it the region of the product's call.
 
 // Whether `op`, elementwise or moe.fused, could be an epilogue of `product` where it stood behind it.
 bool hec_fits_epilogue(MlirOperation product, MlirOperation op);
@@ -26,5 +42,7 @@ MlirOperation hec_epilogue_product(MlirOperation op);
 MlirOperation hec_epilogue_of(MlirOperation product);
 // Reports a moe.fused that says it is an epilogue and cannot be.
 bool hec_verify_epilogue(MlirOperation op);
+// The same for the region of an hk.call, where it has one.
+bool hec_verify_block(MlirOperation call);
 
 #endif

@@ -1,7 +1,9 @@
 // Classes of values that share one buffer of the arena: no two of them are live at once.
 #include <assert.h>
 
+#include "ir/kernel.h"
 #include "passes/homes/homes.h"
+#include "passes/rewrite.h"
 
 int hec_homes_index(const struct hec_homes *p, MlirValue v) {
     const int index = hec_live_index(&p->live, v);
@@ -19,22 +21,34 @@ int hec_homes_root(struct hec_homes *p, int value) {
 }
 
 struct hec_home hec_homes_home(struct hec_homes *p, MlirValue value) {
-    int index = hec_homes_index(p, value);
-    if (p->placed[index].onto) index = p->placed[index].onto - 1;
-    return p->placed[hec_homes_root(p, index)].home;
+    return p->placed[hec_homes_root(p, hec_homes_index(p, value))].home;
+}
+
+// Whether result `result` may be written over operand `i`, for all that this operand is.
+static bool may_take(MlirOperation op, const struct hec_call *call, int i, int result) {
+    if (hec_op_is(op, HEC_OP_fused)) return true; // Reads all inputs of an element, then writes.
+    if (result >= call->results) return i >= call->first_input; // So does an epilogue.
+    if (i < call->operands) return result == 0 && (hec_op_traits(op)->in_place >> i & 1);
+    return result == 0 && i < call->first_input; // What it is added to.
 }
 
 bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result) {
     if (!mlirTypeEqual(mlirValueGetType(operand), mlirValueGetType(result))) return false;
-    const struct hec_traits *traits = hec_op_traits(op);
-    const bool fused = hec_op_is(op, HEC_OP_fused); // Reads all inputs of an element, then writes.
+    const struct hec_call call = hec_call_of(op);
     bool reads = false;
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
         if (!mlirValueEqual(hec_operand(op, i), operand)) continue;
-        if (!fused && (i >= 32 || !(traits->in_place >> i & 1))) return false;
+        if (!may_take(op, &call, i, (int)mlirOpResultGetResultNumber(result))) return false;
         reads = true;
     }
-    return reads && (fused || mlirOpResultGetResultNumber(result) == 0);
+    return reads;
+}
+
+bool hec_may_lie_together(MlirOperation op, int made, int output) {
+    const struct hec_call call = hec_call_of(op);
+    return made == 0 && output >= call.results && hec_is_unused(hec_result(op, 0)) &&
+           mlirTypeEqual(mlirValueGetType(hec_result(op, 0)),
+                         mlirValueGetType(hec_result(op, output)));
 }
 
 // Operation k reads x for the last time and makes y: whether y may be written where x lies.
@@ -58,6 +72,13 @@ static bool is_conflict(const struct hec_homes *p, int a, int b) {
         x = y, y = swap;
     }
     if (x->last < y->first) return false;
+    const MlirOperation maker = hec_defining(x->value);
+    if (x->first == y->first && !mlirOperationIsNull(maker) &&
+        mlirOperationEqual(maker, hec_defining(y->value))) {
+        const int i = (int)mlirOpResultGetResultNumber(x->value);
+        const int j = (int)mlirOpResultGetResultNumber(y->value);
+        return !hec_may_lie_together(maker, i, j) && !hec_may_lie_together(maker, j, i);
+    }
     if (x->last == y->first && x->first < y->first)
         return !hands_over(p, x->last, x->value, y->value);
     return true;

@@ -7,14 +7,14 @@
 //   a product's result lies where its epilogue writes, if nothing else reads it;
 //   an accumulated value is added straight to the gradient when its kernel can;
 //   the four values of a carried one (initial, argument, yielded, result) share a buffer;
-//   a summand is added to the other one's buffer when its kernel can (sums.c);
+//   what a kernel adds to shares a buffer with the sum;
 //   an elementwise result takes the buffer of an operand that dies there, or its slot.
 // Values share a buffer only when no two of them are live at once.
 #include <assert.h>
 #include <stdlib.h>
 
 #include "ir/accessors.h"
-#include "ir/ops/fused.h"
+#include "ir/kernel.h"
 #include "passes/homes/homes.h"
 #include "passes/rewrite.h"
 
@@ -148,7 +148,9 @@ static void pin_gradient(struct hec_homes *p, MlirOperation op) {
     if (!is_free_result(p, v) || !hec_is_used_once(v) ||
         !mlirBlockEqual(mlirOperationGetBlock(made_by), mlirOperationGetBlock(op)))
         return;
-    if (!(hec_op_traits(made_by)->adds >> mlirOpResultGetResultNumber(v) & 1)) return;
+    const int result = (int)mlirOpResultGetResultNumber(v);
+    if (!(hec_op_traits(made_by)->adds >> result & 1)) return;
+    if (result == 0 && !mlirValueIsNull(hec_call_of(made_by).onto)) return; // It adds already.
     pin(p, v, home_at(p, HEC_HOME_GRAD, hec_accumulate_param(op), op));
     p->placed[hec_homes_index(p, v)].adds = true;
 }
@@ -156,12 +158,14 @@ static void pin_gradient(struct hec_homes *p, MlirOperation op) {
 // A product whose result only its epilogue reads is computed where the epilogue's result will be.
 static void pin_products(struct hec_homes *p) {
     for (int k = 1; k < p->live.ops.count; k++) {
-        const MlirOperation op = p->live.ops.item[k], product = hec_epilogue_product(op);
-        if (mlirOperationIsNull(product)) continue;
-        const MlirValue made = hec_result(product, 0);
-        const struct hec_homes_value *placed = &p->placed[hec_homes_index(p, hec_result(op, 0))];
-        if (!hec_is_used_once(made) || p->placed[hec_homes_index(p, made)].pinned ||
-            !placed->pinned || placed->home.kind != HEC_HOME_SLOT)
+        const MlirOperation op = p->live.ops.item[k];
+        const struct hec_call call = hec_call_of(op);
+        if (call.outputs == 0) continue;
+        const MlirValue made = hec_result(op, 0);
+        const struct hec_homes_value *placed =
+            &p->placed[hec_homes_index(p, hec_result(op, call.results))];
+        if (!hec_is_unused(made) || p->placed[hec_homes_index(p, made)].pinned || !placed->pinned ||
+            placed->home.kind != HEC_HOME_SLOT)
             continue;
         pin(p, made, placed->home);
     }
@@ -251,19 +255,41 @@ static bool take_slot(struct hec_homes *p, int k, MlirValue operand, MlirValue r
     return true;
 }
 
+// What a call adds to lies where its result does. Where both cannot, it adds to a copy.
+static void join_sum(struct hec_homes *p, MlirOperation op) {
+    const struct hec_call call = hec_call_of(op);
+    if (mlirValueIsNull(call.onto)) return;
+    const struct hec_homes_value *to = &p->placed[hec_homes_index(p, hec_result(op, 0))];
+    if (hec_homes_join(p, call.onto, hec_result(op, 0))) return;
+    const bool copied = hec_op_is(hec_defining(call.onto), HEC_OP_copy) &&
+                        hec_is_used_once(call.onto) && is_free_result(p, call.onto);
+    if (copied && to->pinned) {
+        pin(p, call.onto, to->home);
+    } else {
+        ask_copy(p, op, call.operands, op);
+    }
+}
+
+// Lets `result` of operation k take the buffer of `operand`, which is read there for the last time.
+static bool take(struct hec_homes *p, int k, MlirValue operand, MlirValue result) {
+    const int v = hec_homes_index(p, operand);
+    if (p->live.values.item[v].last != k || !hec_may_reuse(p->live.ops.item[k], operand, result))
+        return false;
+    return p->placed[v].pinned ? take_slot(p, k, operand, result)
+                               : hec_homes_join(p, operand, result);
+}
+
 static void join_in_place(struct hec_homes *p, int k) {
     const MlirOperation op = p->live.ops.item[k];
-    if (!hec_op_traits(op)->in_place || p->new_homes) return;
+    const struct hec_call call = hec_call_of(op);
+    if ((!hec_op_traits(op)->in_place && !call.outputs) || p->new_homes) return;
     for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
         const MlirValue result = hec_result(op, r);
         if (p->placed[hec_homes_index(p, result)].pinned) continue;
+        if (hec_may_lie_together(op, 0, r) && hec_homes_join(p, hec_result(op, 0), result))
+            continue;
         for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
-            const MlirValue operand = hec_operand(op, i);
-            const int v = hec_homes_index(p, operand);
-            if (p->live.values.item[v].last != k || !hec_may_reuse(op, operand, result)) continue;
-            if (p->placed[v].pinned ? take_slot(p, k, operand, result)
-                                    : hec_homes_join(p, operand, result))
-                break;
+            if (take(p, k, hec_operand(op, i), result)) break;
         }
     }
 }
@@ -303,6 +329,6 @@ void hec_homes_decide(struct hec_homes *p) {
     pin_all(p);
     if (!p->sound) return;
     for (int i = 0; i < live->loops.count; i++) join_carried(p, live->loops.item[i].op);
-    if (!p->apart) hec_homes_sums(p);
+    for (int k = 1; k < live->ops.count; k++) join_sum(p, live->ops.item[k]);
     for (int k = 1; k < live->ops.count; k++) join_in_place(p, k);
 }

@@ -11,8 +11,7 @@ enum { HEC_ALIGN = 64 }; // Bytes: of everything in the arena.
 struct hec_homes_value {
     struct hec_home home; // Of an arena class: at its root.
     bool pinned; // Lives elsewhere, or in a given row of a slot; not in a class of the arena.
-    bool adds;   // Made by adding to what is there.
-    int onto;    // The value it is added to, plus 1, whose home it has; 0: none.
+    bool adds;   // Made by adding to the gradient that is there.
     int root;    // Union-find.
     int next;    // Ring of the class's members.
 };
@@ -45,7 +44,6 @@ struct hec_homes {
     HEC_VEC(struct hec_repair) repairs;
     int64_t arena_bytes;
     bool sound;     // False once something was reported.
-    bool apart;     // No sums in place.
     bool new_homes; // No result takes the buffer of an operand.
 };
 
@@ -61,6 +59,10 @@ bool hec_homes_join(struct hec_homes *homes, MlirValue a, MlirValue b);
 // Whether `op` may write `result` over its operand `operand`, element by element.
 bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result);
 
+// Whether `output`, a result of the epilogue of `op`, may lie where result `made` does: where a product's
+// result only its epilogue reads.
+bool hec_may_lie_together(MlirOperation op, int made, int output);
+
 // ---- homes.c
 
 // Decides every home but the offsets in the arena. Leaves repairs when the module must change
@@ -70,20 +72,8 @@ void hec_homes_find_slots(struct hec_homes *homes); // All moe.slot, with the ro
 struct hec_slot *hec_homes_slot(struct hec_homes *homes,
                                 MlirStringRef name); // NULL when unknown.
 
-// ---- sums.c
-
-// The operand of the moe.add `op`, 0 or 1, whose operation can add to the other operand in its place,
-// so that nothing is left to do for `op`; -1 when there is none.
-int hec_sum_operand(MlirOperation op);
-
-// Lets every such operand be made so, where the other one and the result can share a buffer.
-void hec_homes_sums(struct hec_homes *homes);
-
 // ---- repair.c
 void hec_homes_repair(struct hec_homes *homes);
-// Gradients of experts lie in chunks, where only the operation that makes one can add to them: makes
-// one that two parameters share (the sum of two products, say) once for each.
-void hec_homes_separate(MlirOperation module);
 
 // ---- offsets.c
 

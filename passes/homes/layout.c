@@ -31,14 +31,10 @@ static int64_t product(const struct hec_tensor *t) {
     return product;
 }
 
-static bool is_product(MlirOperation op) {
-    return hec_op_is(op, HEC_OP_contract) || hec_op_is(op, HEC_OP_grouped_contract);
-}
-
 // `op` must divide the matrix into k x n as all products before did.
 static void see(struct layout *layout, MlirOperation op) {
     struct hec_contract c;
-    if (!is_product(op) || !hec_contract_of(op, &c)) {
+    if (!hec_is_product(op) || !hec_contract_of(op, &c)) {
         layout->panels = false;
         return;
     }
@@ -55,7 +51,7 @@ static void see_reads(struct layout *layout, MlirOperation get) {
     for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         struct hec_contract c;
-        if (mlirOpOperandGetOperandNumber(use) != 1 || !is_product(user) ||
+        if (mlirOpOperandGetOperandNumber(use) != 1 || !hec_is_product(user) ||
             !hec_contract_of(user, &c) || c.form == HEC_CONTRACT_TN) {
             layout->panels = false;
         } else {
@@ -68,7 +64,7 @@ static void see_reads(struct layout *layout, MlirOperation get) {
 static void see_gradient(struct hec_homes *p, struct layout *layout, MlirOperation accumulate) {
     const MlirValue v = hec_accumulate_value(accumulate);
     struct hec_contract c;
-    if (hec_homes_home(p, v).kind != HEC_HOME_GRAD || !is_product(hec_defining(v)) ||
+    if (hec_homes_home(p, v).kind != HEC_HOME_GRAD || !hec_is_product(hec_defining(v)) ||
         !hec_contract_of(hec_defining(v), &c) || c.form != HEC_CONTRACT_TN) {
         layout->panels = false;
     } else {

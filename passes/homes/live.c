@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-#include "ir/ops/fused.h"
-
 enum { DEPTH_MAX = 8 };
 
 struct walk {
@@ -73,9 +71,7 @@ static void walk_block(struct walk *w, MlirBlock block) {
             continue;
         }
         const int at = number(w, op);
-        const MlirOperation product = hec_epilogue_product(op);
         read(w, op, at);
-        if (!mlirOperationIsNull(product)) read(w, product, at); // It has not ended yet.
         for (int i = 0; i < mlirOperationGetNumResults(op); i++) define(w, hec_result(op, i), at);
     }
 }

@@ -4,7 +4,7 @@
 // start and that of its end, where its yield reads and its results appear. A value from outside a
 // loop that is read inside lives to the loop's end. So, a value needs its bytes from `first` to
 // `last`, both included, and not in between: what a loop carries is two values, the argument at the
-// start and the yielded one at the end. What a product reads lives until its epilogue, too.
+// start and the yielded one at the end.
 #ifndef HECATE_PASSES_HOMES_LIVE_H
 #define HECATE_PASSES_HOMES_LIVE_H
 

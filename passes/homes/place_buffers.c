@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "ir/kernel.h"
 #include "passes/homes/homes.h"
 #include "passes/homes/prove.h"
 #include "passes/pass.h"
@@ -98,9 +99,13 @@ static bool check(MlirOperation module) {
     struct hec_ops ops = hec_ops_below(module);
     bool sound = true;
     for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_CALL)) continue;
-        hec_ir_error(ops.op[k], "calls have to be inlined before buffers are placed");
-        sound = false;
+        if (hec_op_is(ops.op[k], HEC_OP_FUNC_CALL)) {
+            hec_ir_error(ops.op[k], "calls have to be inlined before buffers are placed");
+            sound = false;
+        } else if (hec_choose_kernel(ops.op[k]).kernel) {
+            hec_ir_error(ops.op[k], "must be a call of its kernel: run select-kernels first");
+            sound = false;
+        }
     }
     free(ops.op);
     return sound;
@@ -130,11 +135,9 @@ static enum hec_pass_result place(struct hec_homes *p) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     if (!check(module)) return HEC_PASS_REFUSED;
-    hec_homes_separate(module);
     struct hec_homes p = {
         .module = module,
         .sound = true,
-        .apart = strcmp(hec_pass_option(options, "sums", "in-place"), "apart") == 0,
         .new_homes = strcmp(hec_pass_option(options, "results", "in-place"), "apart") == 0,
     };
     const enum hec_pass_result result = place(&p);
@@ -143,9 +146,8 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return result;
 }
 
-// For measuring what each is worth (bench/ablation).
+// For measuring what it is worth (bench/ablation).
 static const struct hec_pass_option options_known[] = {
-    {"sums", "in-place|apart", "Whether products add to what lies at their home"},
     {"results", "in-place|apart", "Whether elementwise results take the buffer of an operand"},
     {0},
 };

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/ops/fused.h"
+#include "ir/kernel.h"
 #include "passes/homes/homes.h"
 #include "passes/homes/prove.h"
 #include "passes/homes/prove_params.h"
@@ -55,11 +55,10 @@ struct spot {
 struct proof {
     struct hec_arena arena;
     MlirOperation module;
-    struct hec_map env;    // Tensor -> id of its current token.
-    struct hec_map slots;  // Name of a slot -> struct rows.
-    struct hec_map spots;  // Value -> struct spot.
-    struct hec_map users;  // Stash or fetch -> struct rows.
-    struct hec_map halves; // Value that was added to another one -> id of that one.
+    struct hec_map env;   // Tensor -> id of its current token.
+    struct hec_map slots; // Name of a slot -> struct rows.
+    struct hec_map spots; // Value -> struct spot.
+    struct hec_map users; // Stash or fetch -> struct rows.
     HEC_VEC(struct token) memory;
     HEC_VEC(int64_t) carried; // Ids on the edge of a loop.
     int64_t arena_bytes;      // No bound without the attribute.
@@ -225,7 +224,6 @@ static void set_id(struct proof *p, MlirValue v, int64_t id) {
 
 static void expect_value(struct proof *p, MlirOperation op, MlirValue v) {
     if (!mlirTypeIsARankedTensor(mlirValueGetType(v))) return;
-    if (hec_map_get(&p->halves, v.ptr)) fault(p, op, "half of a sum is read");
     expect_token(p, op, region_of(p, op, v), id_of(p, v), "an operand's bytes were overwritten");
 }
 
@@ -280,28 +278,14 @@ static void remember_row(struct proof *p, MlirOperation op, MlirValue v, int64_t
     spot->rows->saved[p->walk.layer + 1] = id;
 }
 
-// What an epilogue writes, its product may still read.
-static void check_epilogue(struct proof *p, MlirOperation op) {
-    const MlirOperation product = hec_epilogue_product(op);
-    if (mlirOperationIsNull(product)) return;
-    for (int i = 0; i < mlirOperationGetNumOperands(product); i++) {
-        const MlirValue operand = hec_operand(product, i);
-        expect_value(p, op, operand);
-        if (!mlirTypeIsARankedTensor(mlirValueGetType(operand))) continue;
-        for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
-            if (is_overlap(region_of(p, op, hec_result(op, r)), region_of(p, op, operand)))
-                fault(p, op, "a result overlaps an operand of the product before");
-        }
-    }
-}
-
 static void check_results(struct proof *p, MlirOperation op) {
     const int results = (int)mlirOperationGetNumResults(op);
     for (int r = 0; r < results; r++) {
         const MlirValue result = hec_result(op, r);
         const struct region made = region_of(p, op, result);
         for (int i = 0; i < r; i++) {
-            if (is_overlap(made, region_of(p, op, hec_result(op, i))))
+            if (is_overlap(made, region_of(p, op, hec_result(op, i))) &&
+                !hec_may_lie_together(op, i, r))
                 fault(p, op, "two results overlap");
         }
         for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
@@ -354,6 +338,7 @@ static void check_kind(struct proof *p, MlirOperation op, int result) {
     if (gives != (home->kind == HEC_HOME_PARAM) || home->kind == HEC_HOME_ARGUMENT)
         fault(p, op, "a result lies where it cannot");
     if (adds && !(hec_op_traits(op)->adds >> result & 1)) fault(p, op, "cannot add to its result");
+    if (adds && home->kind != HEC_HOME_GRAD) fault(p, op, "adds to what is no gradient");
     if (home->kind != HEC_HOME_GRAD) return;
     const MlirOperation user =
         hec_is_used_once(value) ? mlirOpOperandGetOwner(mlirValueGetFirstUse(value)) : op;
@@ -362,61 +347,25 @@ static void check_kind(struct proof *p, MlirOperation op, int result) {
         fault(p, op, "a value in a gradient is more than what is added to it");
 }
 
-// ---- sums in place
-
-static bool is_added(struct proof *p, MlirOperation op, int result) {
-    return hec_home_adds(hec_result(op, result)) &&
-           region_of(p, op, hec_result(op, result)).bytes > 0;
-}
-
-// What lies in the result's home becomes half of a sum: nobody but the moe.add may read it now.
-static void add_to_home(struct proof *p, MlirOperation op, MlirValue result) {
-    const struct region region = region_of(p, op, result);
-    const int at = find_token(p, region.at);
-    if (at == p->memory.count || !is_same(p->memory.item[at].region, region)) {
-        fault(p, op, "adds to bytes that hold no value");
-        return;
-    }
-    *hec_map_at(&p->halves, result.ptr) = p->memory.item[at].id;
-    set_id(p, result, ++p->next_id);
-    write_token(p, region, p->next_id);
-}
-
-// The moe.add of a half and what it was added to has nothing left to do. False when `op` is no such.
-static bool finish_sum(struct proof *p, MlirOperation op) {
-    if (!hec_op_is(op, HEC_OP_add)) return false;
-    for (int i = 0; i < 2; i++) {
-        const MlirValue half = hec_operand(op, i), other = hec_operand(op, 1 - i);
-        const int64_t onto = hec_map_get(&p->halves, half.ptr);
-        if (!onto) continue;
-        const struct region region = region_of(p, op, half);
-        if (onto != id_of(p, other) || !is_same(region, region_of(p, op, other)) ||
-            !is_same(region, region_of(p, op, hec_result(op, 0))))
-            fault(p, op, "a sum in place is not where its parts are");
-        expect_token(p, op, region, id_of(p, half), "half of a sum was overwritten");
-        *hec_map_at(&p->halves, half.ptr) = 0;
-        set_id(p, hec_result(op, 0), ++p->next_id);
-        write_token(p, region, p->next_id);
-        return true;
-    }
-    return false;
+// What a call adds to has to lie where its result does.
+static void check_sum(struct proof *p, MlirOperation op) {
+    const MlirValue onto = hec_call_of(op).onto;
+    if (mlirValueIsNull(onto)) return;
+    if (hec_home_adds(hec_result(op, 0)) ||
+        !is_same(region_of(p, op, onto), region_of(p, op, hec_result(op, 0))))
+        fault(p, op, "a sum is not where it is added to");
 }
 
 static void run_plain(struct proof *p, MlirOperation op) {
-    if (finish_sum(p, op)) return;
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
         expect_value(p, op, hec_operand(op, i));
     }
     check_layer(p, op);
     check_results(p, op);
-    check_epilogue(p, op);
+    check_sum(p, op);
     for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
         const MlirValue result = hec_result(op, r);
         check_kind(p, op, r);
-        if (is_added(p, op, r)) {
-            add_to_home(p, op, result);
-            continue;
-        }
         set_id(p, result, ++p->next_id);
         write_token(p, region_of(p, op, result), p->next_id);
         remember_row(p, op, result, p->next_id);
@@ -510,7 +459,6 @@ static bool prove(MlirOperation module, int64_t waves) {
     hec_map_free(&p.slots);
     hec_map_free(&p.spots);
     hec_map_free(&p.users);
-    hec_map_free(&p.halves);
     hec_arena_free(&p.arena);
     return p.faults == 0;
 }

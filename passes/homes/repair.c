@@ -1,7 +1,6 @@
 // Repairs: copies and aliases that let every value have a home.
 #include "ir/accessors.h"
 #include "passes/homes/homes.h"
-#include "passes/rewrite.h"
 
 #include <stdlib.h>
 
@@ -37,29 +36,6 @@ static void read_alias(MlirOperation module, const struct hec_repair *repair) {
     free(ops.op);
     mlirOperationDestroy(hec_find_symbol(module, old));
     mlirOperationDestroy(repair->user);
-}
-
-// %g; accumulate %g @a; accumulate %g @b  ->  each accumulate gets a %g of its own.
-static void separate(MlirOperation accumulate) {
-    const MlirValue value = hec_accumulate_value(accumulate);
-    const MlirOperation maker = hec_defining(value);
-    if (mlirOperationIsNull(maker) || hec_is_used_once(value) ||
-        mlirOperationGetNumResults(maker) != 1 || !hec_op_traits(maker)->pure)
-        return;
-    struct hec_builder b = hec_builder_before(accumulate);
-    struct hec_map none = {0};
-    mlirOperationSetOperand(accumulate, 0, hec_result(hec_clone_mapped(&b, maker, &none), 0));
-    hec_map_free(&none);
-}
-
-void hec_homes_separate(MlirOperation module) {
-    struct hec_ops ops = hec_ops_below(module);
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_accumulate)) continue;
-        const MlirOperation param = hec_find_symbol(module, hec_any_param(ops.op[k]));
-        if (!mlirOperationIsNull(param) && hec_param_has_set(param)) separate(ops.op[k]);
-    }
-    free(ops.op);
 }
 
 void hec_homes_repair(struct hec_homes *p) {

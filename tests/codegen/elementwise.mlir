@@ -1,4 +1,5 @@
-// RUN: hecatec --compile-from=place-buffers -S -o - %s | FileCheck %s
+// RUN: hecate-opt --locations '--passes=select-kernels(sums=apart)' %s > %t.mlir
+// RUN: hecatec --compile-from=place-buffers -S -o - %t.mlir | FileCheck %s
 //
 // Elementwise operations: one loop where all operands are alike, loops over rows and columns where
 // one is broadcast, brackets only where C needs them, no loop for a scalar.

@@ -1,4 +1,5 @@
-// RUN: hecatec --compile-from=place-buffers -S -o - %s | FileCheck %s
+// RUN: hecate-opt --locations '--passes=select-kernels(sums=apart)' %s > %t.mlir
+// RUN: hecatec --compile-from=place-buffers -S -o - %t.mlir | FileCheck %s
 //
 // Which matrix product a contraction is, from the order of dimension names; layouts; chunks.
 

@@ -9,10 +9,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 front=check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute
-behind=$front,fuse-elementwise,place-buffers
+behind=$front,fuse-elementwise,select-kernels,place-buffers
 run=
 if [ "$ranks" -gt 1 ]; then
-    behind=$front,distribute-experts,fuse-elementwise,distribute-dense,place-buffers
+    behind=$front,distribute-experts,fuse-elementwise,distribute-dense,select-kernels,place-buffers
     run="sh $RANKS $ranks"
 fi
 "$HECATEC" -w --save-temps="$work/with" -o "$work/epilogue" "$@"

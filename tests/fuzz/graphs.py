@@ -26,9 +26,9 @@ SEQUENCES = 4  # Of an iteration, over all ranks.
 NEEDED = "check-shapes,group-experts,inline,differentiate"
 # By how experts are spread: one rank, ranks with experts that stay, ranks with experts that move.
 PLAIN = {
-    "one": f"{NEEDED},place-buffers",
-    "stay": f"{NEEDED},distribute-experts,distribute-dense,place-buffers",
-    "move": f"{NEEDED},distribute-experts,distribute-dense,shard,materialize,verify-movement,place-buffers",
+    "one": f"{NEEDED},select-kernels,place-buffers",
+    "stay": f"{NEEDED},distribute-experts,distribute-dense,select-kernels,place-buffers",
+    "move": f"{NEEDED},distribute-experts,distribute-dense,shard,materialize,verify-movement,select-kernels,place-buffers",
 }
 POLICIES = ["fssdp", "ep", "quota", "replicate", "hecate", "fsdp", "flexmoe", "llep"]
 WARNINGS = "-Wall -Wextra -Werror"

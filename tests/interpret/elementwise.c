@@ -1,6 +1,7 @@
 // Elementwise operations, loops of them, sums and copies.
 #include <math.h>
 
+#include "ir/ops/fused.h"
 #include "kernels/scalar.h"
 #include "tests/interpret/machine.h"
 
@@ -76,15 +77,13 @@ void run_elementwise(struct machine *m, MlirOperation op) {
     }
 }
 
+// Of a moe.fused, or of the epilogue of a call whose product has been made.
 void run_fused(struct machine *m, MlirOperation op) {
-    const MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
-    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
-        bind(m, mlirBlockGetArgument(block, i), in(m, op, i));
-    }
-    const MlirOperation yield = run_block(m, block);
-    for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
-        bind(m, hec_result(op, i), in(m, yield, i));
-    }
+    const struct hec_fused fused = hec_fused_of(op);
+    for (int i = 0; i < fused.inputs; i++)
+        bind(m, mlirBlockGetArgument(fused.body, i), value_of(m, op, fused.input[i]));
+    const MlirOperation yield = run_block(m, fused.body);
+    for (int i = 0; i < fused.outputs; i++) bind(m, fused.output[i], in(m, yield, i));
 }
 
 void run_fill(struct machine *m, MlirOperation op) {

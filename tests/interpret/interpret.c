@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/home.h"
+#include "ir/kernel.h"
 #include "tests/interpret/machine.h"
 
 // ---- by symbol
@@ -176,6 +177,8 @@ const struct tensor *call_experts(struct machine *m, MlirOperation op, const cha
     return in(m, run_block(m, body), 0);
 }
 
+static void run_kernel(struct machine *m, MlirOperation op);
+
 static void run_nothing(struct machine *m, MlirOperation op) {
     (void)m, (void)op; // Movement computes nothing.
 }
@@ -189,7 +192,8 @@ static run_op *const runs[HEC_OP_OTHER + 1] = {
     [HEC_OP_ADDI] = run_index,
     [HEC_OP_SUBI] = run_index,
     [HEC_OP_FOR] = run_for,
-    [HEC_OP_CALL] = run_call,
+    [HEC_OP_FUNC_CALL] = run_call,
+    [HEC_OP_call] = run_kernel,
     [HEC_OP_fill] = run_fill,
     [HEC_OP_fused] = run_fused,
     [HEC_OP_sum] = run_sum,
@@ -248,17 +252,38 @@ static run_op *const runs[HEC_OP_OTHER + 1] = {
     [HEC_OP_collect_grad] = run_collect_grad,
 };
 
+static void run_one(struct machine *m, MlirOperation op) {
+    const enum hec_op id = hec_op_of(op);
+    run_op *run = hec_op_row(id)->traits->elementwise ? run_elementwise : runs[id];
+    if (runs[id]) run = runs[id];
+    if (!run) fault(m, op, "is an operation that this interpreter does not know");
+    spend(m, op, 1);
+    run(m, op);
+}
+
+// A kernel gives what its operation gives, added to `onto`; its epilogue is a fused loop behind it.
+static void run_kernel(struct machine *m, MlirOperation op) {
+    const struct hec_call call = hec_call_of(op);
+    const MlirOperation operation = hec_call_operation(op);
+    run_one(m, operation);
+    for (int i = 0; i < call.results; i++) {
+        const struct tensor *made = value_of(m, operation, hec_result(operation, i));
+        if (i > 0 || mlirValueIsNull(call.onto)) {
+            bind(m, hec_result(op, i), made);
+            continue;
+        }
+        const struct tensor *onto = value_of(m, op, call.onto);
+        struct tensor *sum = out(m, op, i);
+        for (int64_t k = 0; k < sum->count; k++) sum->at[k] = onto->at[k] + made->at[k];
+    }
+    mlirOperationDestroy(operation);
+    if (!mlirBlockIsNull(call.block)) run_fused(m, op);
+}
+
 MlirOperation run_block(struct machine *m, MlirBlock block) {
     const MlirOperation end = mlirBlockGetTerminator(block);
     MlirOperation op = mlirBlockGetFirstOperation(block);
-    for (; !mlirOperationEqual(op, end); op = mlirOperationGetNextInBlock(op)) {
-        const enum hec_op id = hec_op_of(op);
-        run_op *run = hec_op_row(id)->traits->elementwise ? run_elementwise : runs[id];
-        if (runs[id]) run = runs[id];
-        if (!run) fault(m, op, "is an operation that this interpreter does not know");
-        spend(m, op, 1);
-        run(m, op);
-    }
+    for (; !mlirOperationEqual(op, end); op = mlirOperationGetNextInBlock(op)) run_one(m, op);
     return end;
 }
 

@@ -1,4 +1,4 @@
-// RUN: hecate-opt --passes=check-shapes,group-experts,inline,simplify,differentiate,simplify,recompute,fuse-elementwise,fuse-epilogue,place-buffers %s | FileCheck %s
+// RUN: hecate-opt --passes=check-shapes,group-experts,inline,simplify,differentiate,simplify,recompute,fuse-elementwise,fuse-epilogue,select-kernels,place-buffers %s | FileCheck %s
 // CHECK: hecate.arena_bytes
 // CHECK: func.func @backward
 module @dense attributes {hecate.source = "dense.moe", hecate.batch = 2 : i64, hecate.positions = 8 : i64, hecate.vocabulary = 11 : i64, hecate.stage = "graph"} {

@@ -1,15 +1,15 @@
 // RUN: split-file %s %t
-// RUN: hecate-opt --passes=place-buffers %t/sharing.mlir | FileCheck %t/sharing.mlir
-// RUN: hecate-opt '--passes=place-buffers(sums=apart)' %t/sharing.mlir | FileCheck %t/sharing.mlir --check-prefix=APART
-// RUN: hecate-opt '--passes=place-buffers(results=apart)' %t/sharing.mlir | FileCheck %t/sharing.mlir --check-prefix=NEW
-// RUN: hecate-opt --passes=place-buffers %t/history.mlir | FileCheck %t/history.mlir
-// RUN: sed 's/"moe.stash"(%r) {slot = @last} : (!x) -> ()/&\n&/' %t/history.mlir | hecate-opt --passes=place-buffers | FileCheck %t/history.mlir --check-prefix=TWICE
-// RUN: hecate-opt --passes=place-buffers %t/swap.mlir | FileCheck %t/swap.mlir
-// RUN: hecate-opt --passes=place-buffers %t/outside.mlir | FileCheck %t/outside.mlir
-// RUN: hecate-opt --passes=place-buffers %t/slot.mlir | FileCheck %t/slot.mlir
-// RUN: hecate-opt --passes=place-buffers %t/layout.mlir | FileCheck %t/layout.mlir
-// RUN: hecate-opt --passes=place-buffers %t/epilogue.mlir | FileCheck %t/epilogue.mlir
-// RUN: sed 's/epilogue = true, //' %t/epilogue.mlir | hecate-opt --passes=place-buffers | FileCheck %t/epilogue.mlir --check-prefix=BEHIND
+// RUN: hecate-opt --passes=select-kernels,place-buffers %t/sharing.mlir | FileCheck %t/sharing.mlir
+// RUN: hecate-opt '--passes=select-kernels(sums=apart),place-buffers' %t/sharing.mlir | FileCheck %t/sharing.mlir --check-prefix=APART
+// RUN: hecate-opt '--passes=select-kernels,place-buffers(results=apart)' %t/sharing.mlir | FileCheck %t/sharing.mlir --check-prefix=NEW
+// RUN: hecate-opt --passes=select-kernels,place-buffers %t/history.mlir | FileCheck %t/history.mlir
+// RUN: sed 's/"moe.stash"(%r) {slot = @last} : (!x) -> ()/&\n&/' %t/history.mlir | hecate-opt --passes=select-kernels,place-buffers | FileCheck %t/history.mlir --check-prefix=TWICE
+// RUN: hecate-opt --passes=select-kernels,place-buffers %t/swap.mlir | FileCheck %t/swap.mlir
+// RUN: hecate-opt --passes=select-kernels,place-buffers %t/outside.mlir | FileCheck %t/outside.mlir
+// RUN: hecate-opt --passes=select-kernels,place-buffers %t/slot.mlir | FileCheck %t/slot.mlir
+// RUN: hecate-opt --passes=select-kernels,place-buffers %t/layout.mlir | FileCheck %t/layout.mlir
+// RUN: hecate-opt --passes=select-kernels,place-buffers %t/epilogue.mlir | FileCheck %t/epilogue.mlir
+// RUN: sed 's/epilogue = true, //' %t/epilogue.mlir | hecate-opt --passes=select-kernels,place-buffers | FileCheck %t/epilogue.mlir --check-prefix=BEHIND
 
 // Temporaries: %a dies in %b, which takes its bytes; the product %c may not take those of %b, but %g
 // may. The product %d adds to %c, in whose place %e then lies. Not so %h, after which %f is read, nor %k,
@@ -26,21 +26,22 @@ module {
   // CHECK:         %[[A:.*]] = "moe.fill"() {home = ["arena+[[ONE:[0-9]+]]"]
   // CHECK:         "moe.silu"(%[[A]]) {home = ["arena+[[ONE]]"]}
   // CHECK:         "moe.get"() {home = ["param @w"]
-  // CHECK:         %[[C:.*]] = "moe.contract"{{.*}}{home = ["arena+[[TWO:[0-9]+]]"]}
+  // CHECK:         %[[C:.*]] = "hk.call"({{%[0-9]+, %[0-9]+}}) ({
+  // CHECK-NEXT:    }) {home = ["arena+[[TWO:[0-9]+]]"], k = ["D"], kernel = "matmul_nn", m = ["T"], n = ["F"]
   // CHECK:         "moe.fill"() {home = ["arena+[[ONE]]"]
-  // CHECK:         %[[D:.*]] = "moe.contract"({{.*}}) {adds = [true], home = ["arena+[[TWO]]"]}
-  // CHECK:         %[[E:.*]] = "moe.add"(%[[D]], %[[C]]) {home = ["arena+[[TWO]]"]}
+  // CHECK:         %[[E:.*]] = "hk.call"({{%[0-9]+, %[0-9]+}}, %[[C]]) ({
+  // CHECK-NEXT:    }) {home = ["arena+[[TWO]]"]
   // CHECK:         %[[F:.*]] = "moe.exp"(%[[E]])
-  // CHECK:         %[[H:.*]] = "moe.contract"({{.*}}) {home
+  // CHECK:         %[[H:.*]] = "hk.call"({{%[0-9]+, %[0-9]+}}) ({
   // CHECK:         "moe.add"(%[[F]], %[[H]])
-  // CHECK:         "moe.contract"({{.*}}) {home
-  // CHECK:         "moe.contract"({{.*}}) {home
+  // CHECK:         "hk.call"({{%[0-9]+, %[0-9]+}}) ({
+  // CHECK:         "hk.call"({{%[0-9]+, %[0-9]+}}) ({
   // APART-LABEL:   func.func @forward(
-  // APART-NOT:     adds
+  // APART-COUNT-4: "moe.add"
   // APART:         return
   // NEW:           "moe.fill"() {home = ["arena+[[ONE:[0-9]+]]"]
   // NEW-NOT:       "moe.silu"{{.*}}arena+[[ONE]]"
-  // NEW:           adds
+  // NEW:           "hk.call"({{%[0-9]+, %[0-9]+, %[0-9]+}})
   func.func @forward() -> (!y, !y, !y, !y) {
     %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
     %b = "moe.silu"(%a) : (!x) -> !x
@@ -113,8 +114,8 @@ module {
   // CHECK:         "moe.fetch"(%[[C3]]) {home = ["slot @x[3]"], slot = @x}
   // CHECK:         scf.for
   // CHECK:           "moe.fetch"{{.*}}{home = ["slot @x[i]"], slot = @x}
-  // CHECK:           "moe.sum"{{.*}}{adds = [true], home = ["grad @w[i]"]}
-  // CHECK:         "moe.sum"{{.*}}{home = ["arena+{{[0-9]+}}"]}
+  // CHECK:           }) {adds = [true], columns = ["D"], home = ["grad @w[i]"], kernel = "sum_rows"
+  // CHECK:         }) {columns = ["D"], home = ["arena+{{[0-9]+}}"], kernel = "sum_rows"
   func.func @backward(%ids: !i, %targets: !i, %scale: !s, %auxiliary_scale: !s) -> !g {
     %s = "moe.fetch"() {slot = @fix} : () -> !s
     %d0 = "moe.fetch"() {slot = @last} : () -> !x
@@ -173,9 +174,9 @@ module {
   // CHECK:         "moe.fill"() {home = ["arena+[[S:[0-9]+]]"], value = 3.0
   // CHECK:         "moe.mul"{{.*}}home = ["arena+[[M:[0-9]+]]"]
   // CHECK-NOT:     home = ["arena+[[S]]"
-  // CHECK:         "moe.rmsnorm"{{.*}}home = ["arena+[[T:[0-9]+]]",
+  // CHECK:         }) {columns = ["D"], eps = {{.*}}home = ["arena+[[T:[0-9]+]]",
   // CHECK-NOT:     home = ["arena+[[S]]"
-  // CHECK:         "moe.rmsnorm"{{.*}}home = ["arena+[[X]]",
+  // CHECK:         }) {columns = ["D"], eps = {{.*}}home = ["arena+[[X]]",
   func.func @forward() -> !x {
     %a = "moe.fill"() {value = 2.0 : f64} : () -> !x
     %s = "moe.fill"() {value = 3.0 : f64} : () -> !x
@@ -304,20 +305,19 @@ module {
   "moe.slot"() {sym_name = "z", type = !y, layers = 0 : i64} : () -> ()
   // CHECK-LABEL:  func.func @forward(
   // CHECK:          "moe.fill"() {home = ["arena+[[X:[0-9]+]]"], value = 2.0
-  // CHECK:          "moe.contract"
-  // CHECK-NEXT:     "moe.fused"
+  // CHECK:          "hk.call"
   // CHECK-NOT:      arena+[[X]]"
-  // CHECK:          }) {epilogue = true
+  // CHECK:          }) {home = ["arena+[[U:[0-9]+]]", "arena+{{[0-9]+}}"], k = ["D"]
   // CHECK-NEXT:     "moe.fill"() {{.*}}value = 3.0
-  // CHECK-NEXT:     "moe.contract"({{.*}}) {home = ["slot @z"]}
-  // CHECK-NEXT:     "moe.fused"
-  // CHECK:          home = ["slot @z"]
+  // CHECK-NEXT:     "hk.call"
+  // CHECK:          home = ["slot @z", "slot @z"]
   // BEHIND-LABEL: func.func @forward(
   // BEHIND:         "moe.fill"() {home = ["arena+[[X:[0-9]+]]"], value = 2.0
-  // BEHIND:         "moe.contract"
-  // BEHIND-NEXT:    "moe.fused"
+  // BEHIND:         "hk.call"
+  // BEHIND:         "moe.fused"
   // BEHIND:         }) {home = ["arena+[[X]]"]
-  // BEHIND:         "moe.contract"({{.*}}) {home = ["arena+
+  // BEHIND:         "hk.call"
+  // BEHIND-NEXT:    }) {home = ["arena+
   func.func @forward() -> (!y, !y, !y) {
     %w = "moe.get"() {param = @w} : () -> !w
     %g = "moe.fill"() {value = 1.0 : f64} : () -> !y

@@ -1,8 +1,8 @@
 // RUN: split-file %s %t
-// RUN: not hecate-opt --passes=place-buffers %t/none.mlir 2>&1 | FileCheck %t/none.mlir
-// RUN: not hecate-opt --passes=place-buffers %t/call.mlir 2>&1 | FileCheck %t/call.mlir
-// RUN: not hecate-opt --passes=place-buffers %t/layer.mlir 2>&1 | FileCheck %t/layer.mlir
-// RUN: not hecate-opt --passes=place-buffers %t/arguments.mlir 2>&1 | FileCheck %t/arguments.mlir
+// RUN: not hecate-opt --passes=select-kernels,place-buffers %t/none.mlir 2>&1 | FileCheck %t/none.mlir
+// RUN: not hecate-opt --passes=select-kernels,place-buffers %t/call.mlir 2>&1 | FileCheck %t/call.mlir
+// RUN: not hecate-opt --passes=select-kernels,place-buffers %t/layer.mlir 2>&1 | FileCheck %t/layer.mlir
+// RUN: not hecate-opt --passes=select-kernels,place-buffers %t/arguments.mlir 2>&1 | FileCheck %t/arguments.mlir
 
 //--- none.mlir
 // CHECK: error: no function @forward to place

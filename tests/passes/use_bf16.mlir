@@ -5,8 +5,8 @@
 // RUN: sed 's/precision" = "bf16"/precision" = "fp32"/' %t/bf16.mlir > %t/fp32.mlir
 // RUN: hecate-opt --passes=use-bf16,simplify %t/fp32.mlir | FileCheck %t/bf16.mlir --check-prefix=FP32
 // RUN: hecate-opt --passes=use-bf16,differentiate,simplify %t/gradient.mlir | FileCheck %t/gradient.mlir
-// RUN: hecate-opt --passes=use-bf16,differentiate,simplify,place-buffers %t/gradient.mlir | FileCheck %t/gradient.mlir --check-prefix=PLACE
-// RUN: hecate-opt --passes=use-bf16,differentiate,simplify,place-buffers --explain=memory %t/gradient.mlir | FileCheck %t/gradient.mlir --check-prefix=MEMORY
+// RUN: hecate-opt --passes=use-bf16,differentiate,simplify,select-kernels,place-buffers %t/gradient.mlir | FileCheck %t/gradient.mlir --check-prefix=PLACE
+// RUN: hecate-opt --passes=use-bf16,differentiate,simplify,select-kernels,place-buffers --explain=memory %t/gradient.mlir | FileCheck %t/gradient.mlir --check-prefix=MEMORY
 // RUN: hecate-opt --passes=use-bf16 %t/fp64.mlir | FileCheck %t/fp64.mlir
 
 //--- bf16.mlir

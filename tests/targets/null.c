@@ -14,7 +14,7 @@ static const char *value_text(struct hec_emitter *e, MlirValue value) {
 }
 
 static void print_operation(struct hec_emitter *e, MlirOperation op) {
-    const char *text = hec_op_row(hec_op_of(op))->name, *comma = ": ";
+    const char *text = hec_op_row(hec_op_computes(op))->name, *comma = ": ";
     for (int i = 0; i < (int)mlirOperationGetNumOperands(op); i++, comma = ", ") {
         text = HEC_TEXT(e, "%s%s%s", text, comma, value_text(e, hec_operand(op, i)));
     }

@@ -36,7 +36,7 @@ PRETEND = b"products  400e12 # FLOP/s\nattention 400e12\nmemory    6e12\ncall   
 BLOCKING = b"hecate-blocking 1 portable\n" + b"".join(
     name + b" nn_rows=192 nt_rows=384 tn_rows=768 team=18\n" for name in (b"f32", b"f64", b"bf16"))
 STAGES = ["parse", "check-shapes", "graph", "group-experts", "inline", "simplify", "differentiate", "recompute", "distribute-experts",
-          "fuse-elementwise", "shard", "materialize", "overlap", "fuse-epilogue", "place-buffers"]
+          "fuse-elementwise", "shard", "materialize", "overlap", "fuse-epilogue", "select-kernels", "place-buffers"]
 
 
 def one(tools):

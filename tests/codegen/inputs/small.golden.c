@@ -4,7 +4,7 @@
 //   target   cpu, fp32
 //   memory   0.3 MiB of parameters, as much for gradients, 0.2 MiB for everything else
 //   passes   check-shapes group-experts inline simplify use-bf16 differentiate simplify
-//            recompute fuse-elementwise fuse-epilogue place-buffers
+//            recompute fuse-elementwise fuse-epilogue select-kernels place-buffers
 #include "hecate/kernels/kernels.h"
 #include "hecate/runtime/program.h"
 
@@ -806,6 +806,7 @@ static const struct hrt_setting settings[] = {
     {"data.val", ""},
     {"log.every", "10"},
     {"log.jsonl", ""},
+    {"log.loads", "0"},
     {"names.hf.family", ""},
     {"parallel.bucket", "1048576"},
     {"parallel.dense", "replicate"},
@@ -858,7 +859,7 @@ static const struct hrt_program program = {
     .params = 18, .param = params,
     .sets = 1, .set = sets,
     .loads = 1, .load = loads,
-    .settings = 53, .setting = settings,
+    .settings = 54, .setting = settings,
     .model_bytes = sizeof(struct small),
     .logits_offset = 0,
     .bind = bind,

@@ -1,7 +1,7 @@
-// Sums in place: %b = moe.contract(...); %r = moe.add(%a, %b) needs no loop for the addition when the
-// product adds to %a. Then %a, %b and %r have one home, `adds` of the product says so, and the
-// moe.add stands for what has been done already. (fuse-elementwise leaves such a moe.add alone.)
-#include "passes/homes/homes.h"
+// Sums that a kernel makes.
+#include "passes/sums.h"
+
+#include "ir/kernel.h"
 #include "passes/rewrite.h"
 
 static bool is_stashed(MlirValue v) {
@@ -33,6 +33,11 @@ static bool is_of_one_unit(MlirOperation a, MlirOperation b) {
     return mlirStringRefEqual(hec_unit_name(a), hec_unit_name(b));
 }
 
+static bool can_add(MlirOperation maker, MlirValue made) {
+    return mlirOpResultGetResultNumber(made) == 0 && (hec_op_traits(maker)->adds & 1) &&
+           hec_choose_kernel(maker).kernel;
+}
+
 int hec_sum_operand(MlirOperation op) {
     if (!hec_op_is(op, HEC_OP_add)) return -1;
     const MlirValue result = hec_result(op, 0);
@@ -45,25 +50,7 @@ int hec_sum_operand(MlirOperation op) {
             !mlirTypeEqual(mlirValueGetType(a), mlirValueGetType(result)) ||
             !mlirTypeEqual(mlirValueGetType(b), mlirValueGetType(result)))
             continue;
-        const bool adds = hec_op_traits(maker)->adds >> mlirOpResultGetResultNumber(b) & 1;
-        if (adds && is_of_one_unit(maker, op) && is_given_up(a, maker, op)) return i;
+        if (can_add(maker, b) && is_of_one_unit(maker, op) && is_given_up(a, maker, op)) return i;
     }
     return -1;
-}
-
-void hec_homes_sums(struct hec_homes *p) {
-    for (int k = 1; k < p->live.ops.count; k++) {
-        const MlirOperation op = p->live.ops.item[k];
-        const int operand = hec_sum_operand(op);
-        if (operand < 0) continue;
-        const MlirValue a = hec_operand(op, 1 - operand), b = hec_operand(op, operand);
-        const int summand = hec_live_index(&p->live, b), to = hec_live_index(&p->live, a);
-        if (p->placed[summand].pinned || p->placed[summand].next != summand ||
-            p->placed[to].pinned || p->live.values.item[to].last != k ||
-            !hec_homes_join(p, a, hec_result(op, 0)))
-            continue;
-        p->placed[summand].pinned = true; // Has no buffer of its own.
-        p->placed[summand].onto = to + 1;
-        p->placed[summand].adds = true;
-    }
 }

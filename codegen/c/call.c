@@ -1,0 +1,112 @@
+// A call of a kernel: its arguments as kernels.def lists them.
+#include <string.h>
+
+#include "codegen/c/ops.h"
+#include "ir/kernel.h"
+
+// The word that starts at `at` and ends before one of `ends`.
+static const char *word_at(struct hec_emitter *e, const char *at, const char *ends) {
+    return HEC_TEXT(e, "%.*s", (int)strcspn(at, ends), at);
+}
+
+static MlirValue value_of(MlirOperation op, const char *name) {
+    MlirValue value;
+    int result;
+    hec_call_value(op, name, &value, &result);
+    return value;
+}
+
+// ---- arguments
+
+// The constant for a word: "softmax" -> "HK_SOFTMAX".
+static const char *constant_of(struct hec_emitter *e, MlirStringRef word) {
+    char *text = HEC_TEXT(e, "HK_%.*s", (int)word.length, word.data);
+    for (char *c = text; *c; c++) {
+        if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
+    }
+    return text;
+}
+
+// An attribute; NULL where it is 0 or not there.
+static const char *attribute_text(struct hec_emitter *e, MlirOperation op, const char *name) {
+    const MlirAttribute a = mlirOperationGetAttributeByName(op, HEC_STR(name));
+    if (mlirAttributeIsNull(a)) return NULL;
+    if (mlirAttributeIsABool(a)) return mlirBoolAttrGetValue(a) ? "true" : "false";
+    if (mlirAttributeIsAFloat(a)) return hec_number(e, hec_get_float(op, name));
+    if (mlirAttributeIsAString(a)) return constant_of(e, hec_get_string(op, name));
+    const int64_t value = hec_get_int(op, name);
+    return value ? HEC_TEXT(e, "%" PRId64, value) : NULL;
+}
+
+// A size or an attribute.
+static const char *number_text(struct hec_emitter *e, MlirOperation op, const char *name) {
+    struct hec_tensor dims;
+    return hec_call_size(op, name, &dims) ? hec_product(e, &dims, 0, dims.rank)
+                                          : attribute_text(e, op, name);
+}
+
+// The one way in which all of `names` are written, "r" or "r,s".
+static const char *mode_text(struct hec_emitter *e, MlirOperation op, const char *names) {
+    const char *mode = NULL;
+    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',') {
+        MlirValue value;
+        int result;
+        hec_call_value(op, word_at(e, at, ","), &value, &result);
+        if (mlirValueIsNull(value)) continue;
+        const char *own = hec_write_mode(e, op, result);
+        if (mode && strcmp(mode, own) != 0)
+            hec_emit_fault(e, op, "adds to one of %s and stores the other", names);
+        mode = own;
+    }
+    return mode ? mode : "HK_STORE";
+}
+
+// "{hk_matmul_dims m n k}" as a compound literal.
+static const char *struct_text(struct hec_emitter *e, MlirOperation op, const char *at) {
+    const char *text = HEC_TEXT(e, "(struct %s){", word_at(e, at, " "));
+    const char *comma = "";
+    for (at += strcspn(at, " "); *at == ' '; at += strcspn(at, " }")) {
+        const char *field = word_at(e, ++at, " }");
+        const char *value = number_text(e, op, field);
+        if (!value) continue;
+        text = HEC_TEXT(e, "%s%s.%s = %s", text, comma, field, value);
+        comma = ", ";
+    }
+    return HEC_TEXT(e, "%s}", text);
+}
+
+static const char *argument_text(struct hec_emitter *e, MlirOperation op, const char *at) {
+    if (*at == '{') return struct_text(e, op, at + 1);
+    const char *word = word_at(e, at, " ");
+    const char *inner = strchr(word, '(');
+    if (inner) inner = word_at(e, inner + 1, ")");
+    if (strncmp(word, "mode(", 5) == 0) return mode_text(e, op, inner);
+    if (strncmp(word, "layout(", 7) == 0) return hec_layout(e, value_of(op, inner));
+    if (strncmp(word, "chunk(", 6) == 0) {
+        const MlirValue value = value_of(op, inner);
+        return HEC_TEXT(e, "%s, %s", hec_chunk(e, value), hec_chunk_offset(e, value));
+    }
+    if (strcmp(word, "epilogue") == 0) return hec_epilogue(e, op);
+    MlirValue value;
+    int result;
+    if (hec_call_value(op, word, &value, &result)) {
+        if (mlirValueIsNull(value)) return "NULL";
+        return result < 0 ? hec_ref(e, value) : hec_result_ref(e, op, result);
+    }
+    const char *number = number_text(e, op, word);
+    return number ? number : "0";
+}
+
+void hec_emit_call(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_kernel *kernel = hec_kernel_of(op);
+    const char *text = "", *comma = "";
+    for (const char *at = kernel->arguments; *at;) {
+        text = HEC_TEXT(e, "%s%s%s", text, comma, argument_text(e, op, at));
+        comma = ", ";
+        at += *at == '{' ? strcspn(at, "}") + 1 : strcspn(at, " ");
+        at += *at == ' ';
+    }
+    const char *suffix = hec_get_bool(op, "rounds") ? "bf16" : e->suffix;
+    const bool typed = kernel->types != HEC_KERNEL_NONE;
+    hec_statement(e, "hk_%s%s%s(%s);", kernel->name, typed ? "_" : "", typed ? suffix : "", text);
+}

@@ -1,0 +1,50 @@
+// Products: which of the three matrix products a contraction is, told by dimension names.
+#include "ir/kernels/choose.h"
+#include "ir/ops/contract.h"
+#include "ir/ops/rule.h"
+
+static void add_group(struct hec_choice *choice, const char *name, const struct hec_tensor *group) {
+    hec_choice_size(choice, name, group, 0, group->rank);
+}
+
+// A contraction in another order is refused where it is made: it would need a transpose.
+void hec_choose_contract(MlirOperation op, struct hec_choice *choice) {
+    static const char *const kernel[] = {[HEC_CONTRACT_NN] = "matmul_nn",
+                                         [HEC_CONTRACT_NT] = "matmul_nt",
+                                         [HEC_CONTRACT_TN] = "matmul_tn"};
+    struct hec_contract c;
+    if (!hec_contract_of(op, &c)) return;
+    hec_choice_kernel(choice, kernel[c.form]);
+    add_group(choice, "m", &c.m);
+    add_group(choice, "n", &c.n);
+    add_group(choice, "k", &c.k);
+}
+
+void hec_choose_grouped(MlirOperation op, struct hec_choice *choice) {
+    static const char *const kernel[] = {[HEC_CONTRACT_NN] = "grouped_nn",
+                                         [HEC_CONTRACT_NT] = "grouped_nt",
+                                         [HEC_CONTRACT_TN] = "grouped_tn"};
+    struct hec_contract c;
+    if (!hec_contract_of(op, &c)) return;
+    const struct hec_tensor by_expert = c.form == HEC_CONTRACT_TN ? hec_out(op, 0) : hec_in(op, 1);
+    hec_choice_kernel(choice, kernel[c.form]);
+    hec_choice_size(choice, "experts", &by_expert, 0, 1);
+    add_group(choice, "n", &c.n);
+    add_group(choice, "k", &c.k);
+}
+
+static void choose_spread(MlirOperation op, const struct hec_tensor *t, struct hec_choice *choice) {
+    hec_choice_own_kernel(choice, op);
+    hec_choice_size(choice, "experts", t, 0, 1);
+    hec_choice_size(choice, "columns", t, 1, t->rank);
+}
+
+void hec_choose_spread(MlirOperation op, struct hec_choice *choice) {
+    const struct hec_tensor a = hec_in(op, 0);
+    choose_spread(op, &a, choice);
+}
+
+void hec_choose_spread_grad(MlirOperation op, struct hec_choice *choice) {
+    const struct hec_tensor da = hec_out(op, 0);
+    choose_spread(op, &da, choice);
+}

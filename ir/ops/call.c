@@ -1,0 +1,122 @@
+// hk.call: checked as the operation that its kernel computes, with the kernel and the sizes that this
+// operation gets.
+#include "ir/kernel.h"
+#include "ir/ops/fused.h"
+#include "ir/ops/rule.h"
+#include "ir/signature.h"
+
+enum { ATTRIBUTES_MAX = 24 };
+
+// Whether the operation that a kernel computes has the attribute.
+static bool is_of(MlirStringRef name, enum hec_op computes) {
+    struct hec_word word;
+    return hec_find_word(hec_op_row(computes)->attributes, name, &word);
+}
+
+MlirOperation hec_call_operation(MlirOperation op) {
+    const struct hec_call call = hec_call_of(op);
+    const enum hec_op computes = hec_op_computes(op);
+    MlirNamedAttribute attribute[ATTRIBUTES_MAX];
+    int attributes = 0;
+    for (intptr_t i = 0; i < mlirOperationGetNumAttributes(op); i++) {
+        attribute[attributes] = mlirOperationGetAttribute(op, i);
+        attributes += is_of(mlirIdentifierStr(attribute[attributes].name), computes);
+        if (attributes == ATTRIBUTES_MAX) break;
+    }
+    MlirValue operand[HEC_CALL_OPERANDS];
+    MlirType type[HEC_CALL_RESULTS];
+    for (int i = 0; i < call.operands; i++) operand[i] = hec_operand(op, i);
+    for (int i = 0; i < call.results; i++) type[i] = mlirValueGetType(hec_result(op, i));
+    struct hec_builder b = hec_builder_before(op);
+    b.unit = (MlirAttribute){0};
+    return hec_build_op(&b, computes, call.operands, operand, call.results, type, attributes,
+                        attribute);
+}
+
+// ---- sizes
+
+bool hec_call_size(MlirOperation op, const char *name, struct hec_tensor *dims) {
+    const MlirAttribute list = mlirOperationGetAttributeByName(op, HEC_STR(name));
+    *dims = (struct hec_tensor){0};
+    if (mlirAttributeIsNull(list) || !mlirAttributeIsAArray(list)) return false;
+    const struct hec_call call = hec_call_of(op);
+    for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(list); i++) {
+        const MlirAttribute word = mlirArrayAttrGetElement(list, i);
+        if (!mlirAttributeIsAString(word) || dims->rank == HEC_IR_RANK_MAX) return false;
+        const MlirStringRef dim = mlirStringAttrGetValue(word);
+        bool found = false;
+        for (int k = 0; !found && k < call.operands + call.results; k++) {
+            const MlirValue v =
+                k < call.operands ? hec_operand(op, k) : hec_result(op, k - call.operands);
+            if (!mlirTypeIsARankedTensor(mlirValueGetType(v))) continue;
+            const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
+            const int at = hec_tensor_find(&t, dim);
+            if (at < 0) continue;
+            hec_tensor_append(dims, dim, t.size[at]);
+            found = true;
+        }
+        if (!found) return false;
+    }
+    return true;
+}
+
+// ---- checks
+
+static bool check_sizes(MlirOperation op, const struct hec_choice *choice) {
+    for (int i = 0; i < choice->sizes; i++) {
+        struct hec_tensor dims;
+        if (hec_call_size(op, choice->size[i].name, &dims) &&
+            hec_same_dims(&dims, &choice->size[i].dims))
+            continue;
+        hec_ir_error(op, "the size '%s' is not that of its operands", choice->size[i].name);
+        return false;
+    }
+    return true;
+}
+
+// As the operation that is computed: its own checks, and that this kernel is the one for it.
+static bool check_operation(MlirOperation op, const struct hec_kernel *kernel) {
+    const MlirOperation twin = hec_call_operation(op);
+    const struct hec_choice choice = hec_choose_kernel(twin);
+    bool sound = hec_op_verify(twin);
+    if (sound && choice.kernel != kernel) {
+        hec_ir_error(op, "%s is not the kernel for these operands", kernel->name);
+        sound = false;
+    }
+    sound = sound && check_sizes(op, &choice);
+    mlirOperationDestroy(twin);
+    return sound;
+}
+
+static bool check_onto(MlirOperation op, const struct hec_call *call) {
+    if (mlirValueIsNull(call->onto)) return true;
+    if (!(hec_op_traits(op)->adds & 1)) {
+        hec_ir_error(op, "this kernel cannot add to an operand");
+        return false;
+    }
+    if (mlirTypeEqual(mlirValueGetType(call->onto), mlirValueGetType(hec_result(op, 0))))
+        return true;
+    hec_ir_error(op, "what is added to has another type than the result");
+    return false;
+}
+
+static bool verify(MlirOperation op) {
+    const struct hec_kernel *kernel = hec_kernel_of(op);
+    const struct hec_op_row *row = hec_op_row(kernel->computes);
+    const struct hec_call call = hec_call_of(op);
+    if (call.results < 1 || !hec_fits_signature(row->operands, call.operands) ||
+        !hec_fits_signature(row->results, call.results)) {
+        hec_ir_error(op, "has not the operands and results of %s", row->name);
+        return false;
+    }
+    struct hec_word word;
+    for (const char *at = row->attributes; (at = hec_next_word(at, &word));) {
+        if (word.repeat || hec_has_attr(op, word.name)) continue;
+        hec_ir_error(op, "has no attribute '%s'", word.name);
+        return false;
+    }
+    return check_operation(op, kernel) && check_onto(op, &call) && hec_verify_block(op);
+}
+
+// What a call may do is told by the operation that it computes: hec_op_traits asks that one.
+const struct hec_traits hec_traits_call = {.pure = true, .verify = verify};
