@@ -2,6 +2,7 @@
 // RANK sends itself the signal after so long, wherever it then is. MILLISECONDS "end": all end well
 // after 50 rounds. SIGNAL "busy": they do, but RANK talks to nobody for so long in between. SIGNAL "less" or "more":
 // RANK sends a byte less or more than is expected. SIGNAL "chain": rank 0 waits for rank 2 by way of rank 1, see below.
+// SIGNAL "differ": RANK has another schedule than the others.
 #include "runtime/transport/transport.h"
 #include "tests/runtime/mpi_case.h"
 
@@ -82,6 +83,37 @@ static void wait_in_a_chain(bool joins) {
     hrt_join(&comm, mark, "a chain");
 }
 
+static char *place(const void *context, int32_t expert, int32_t piece, size_t *bytes) {
+    (void)expert, (void)piece;
+    *bytes = 8;
+    return (char *)context;
+}
+
+// Rank 0 sends an expert to rank 1, which sends it on to rank 2: in another round, as RANK believes.
+static void plan_differently(int rank) {
+    struct hpl_transfer transfer[] = {{.from = 0, .to = 1, .round = 1},
+                                      {.from = 1, .to = 2, .round = comm.rank == rank ? 3 : 2}};
+    const struct hpl_schedule schedule = {.segments = 1, .count = 2, .transfer = transfer};
+    struct hrt_step step[16];
+    struct hrt_steps steps = {.step = step, .room = 16};
+    int32_t brought;
+    uint64_t heard[3];
+    char data[8];
+    hrt_steps_carry(&steps,
+                    &(struct hrt_carry){.schedule = &schedule,
+                                        .rank = comm.rank,
+                                        .ranks = 3,
+                                        .experts = 1,
+                                        .pieces = 1,
+                                        .place = place,
+                                        .context = data,
+                                        .brought = &brought,
+                                        .heard = heard},
+                    NULL);
+    hrt_join(&comm, hrt_submit(&comm, HRT_LANE_GATHER, &steps), "a plan");
+    hrt_comm_barrier(&comm);
+}
+
 int main(int argc, char **argv) {
     if (argc != 4) return 2;
     const size_t less = strcmp(argv[2], "less") == 0   ? 1
@@ -94,6 +126,7 @@ int main(int argc, char **argv) {
     if (!ends && less == 0 && comm.rank == atoi(argv[1]))
         pthread_create(&thread, NULL, strike, &blow);
     if (strcmp(argv[2], "chain") == 0) wait_in_a_chain(strcmp(argv[3], "joins") == 0);
+    if (strcmp(argv[2], "differ") == 0) plan_differently(atoi(argv[1]));
     printf("talking, %d nodes\n", comm.nodes);
     fflush(stdout);
     for (int round = 0; !ends || round < 50; round++) {

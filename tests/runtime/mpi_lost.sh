@@ -68,6 +68,10 @@ said_once 'mpi_loop: error: rank 1 sent 37855 bytes of experts where rank 2 expe
 ended 15 1 more 0
 said_once 'mpi_loop: error: rank 1 sent more than the 37856 bytes of experts that rank 2 expected'
 
+# One whose transfer schedule is another one.
+ended 15 0 differ 0
+said_once 'mpi_loop: error: ranks 1 and 0 have planned differently which experts move where'
+
 # An MPI that allows few tags.
 TAG_BOUND=13 timeout 30 "$here/ranks.sh" 3 "$program" 0 9 end >"$out/said" 2>&1 || fail "ended with $?"
 ! grep -q 'too large' "$out/said" || fail "tags are too large"
