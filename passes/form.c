@@ -143,9 +143,33 @@ static bool check_paths(MlirOperation module) {
     return sound;
 }
 
+// ---- slots
+
+static const void *slot_key(MlirOperation op) { // Attributes are unique in a context.
+    return mlirOperationGetAttributeByName(op, HEC_STR("slot")).ptr;
+}
+
+static bool check_fetches(MlirOperation module) {
+    const struct hec_ops ops = hec_ops_below(module);
+    struct hec_map stashed = {0};
+    bool sound = true;
+    for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_stash)) *hec_map_at(&stashed, slot_key(ops.op[k])) = 1;
+    }
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_fetch) || hec_map_get(&stashed, slot_key(ops.op[k])))
+            continue;
+        hec_ir_error(ops.op[k], "nothing is stashed in its slot");
+        sound = false;
+    }
+    hec_map_free(&stashed);
+    free(ops.op);
+    return sound;
+}
+
 bool hec_check_form(MlirOperation module) {
     static const char *const entry[] = {"forward", "backward"};
-    bool sound = hec_movement_check(module) && check_paths(module);
+    bool sound = hec_movement_check(module) && check_paths(module) && check_fetches(module);
     mlirOperationWalk(module, visit, &sound, MlirWalkPreOrder);
     for (int e = 0; e < 2 && sound; e++) {
         const MlirOperation op = hec_find_symbol(module, HEC_STR(entry[e]));

@@ -123,6 +123,7 @@ static void pin_stash(struct hec_homes *p, MlirOperation op) {
         pin(p, v, home);
         return;
     }
+    if (placed->pinned && hec_home_equal(&placed->home, &home)) return; // Stashed there before.
     if (mlirValueIsABlockArgument(v) && hec_op_is(parent, HEC_OP_FOR) && !placed->pinned) {
         const struct hec_for loop = hec_for_of(parent);
         const int index = (int)mlirBlockArgumentGetArgNumber(v) - 1;

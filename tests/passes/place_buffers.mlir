@@ -78,6 +78,8 @@ module {
   // CHECK-NOT: sym_name = "last"
   // A slot that is stashed in twice stays one of its own.
   // TWICE:     sym_name = "last"
+  // What is stashed twice at one place lies there already.
+  // SAME-NOT:  "moe.copy"{{.*}}"slot @x[
   // CHECK-DAG: moe.slot{{.*}}rows = 1 : i64, stride = 64 : i64, sym_name = "fix"
   "moe.slot"() {sym_name = "x", type = !x, layers = 3 : i64} : () -> ()
   "moe.slot"() {sym_name = "last", type = !x, layers = 0 : i64} : () -> ()

@@ -118,6 +118,7 @@ module {
   func.func @forward() {
     // CHECK: unsaved.mlir:[[@LINE+1]]:10: error: 'moe.fetch': homes: nothing was saved in what is fetched
     %a = "moe.fetch"() {slot = @x, home = ["slot @x"]} : () -> !x
+    "moe.stash"(%a) {slot = @x} : (!x) -> ()
     return
   }
 }
