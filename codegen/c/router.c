@@ -123,23 +123,6 @@ void hec_emit_fractions(struct hec_emitter *e, MlirOperation op) {
                   group, iteration);
 }
 
-void hec_emit_mean_scores(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue p = hec_operand(op, 0);
-    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(p));
-    hec_statement(e, "hk_mean_scores_%s(%s, %s, %s, %s, %s, %s);", e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, p), hec_product(e, &t, 0, 1),
-                  hec_product(e, &t, 1, t.rank - 1), last(e, p), hec_word(e, op, "score", scores));
-}
-
-void hec_emit_mean_scores_grad(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue p = hec_operand(op, 1);
-    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(p));
-    hec_statement(e, "hk_mean_scores_grad_%s(%s, %s, %s, %s, %s, %s, %s);", e->suffix,
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)), hec_ref(e, p),
-                  hec_product(e, &t, 0, 1), hec_product(e, &t, 1, t.rank - 1), last(e, p),
-                  hec_word(e, op, "score", scores));
-}
-
 // ---- rows by expert
 
 // The constant of the first set with this many experts; routing is not tied to a set in the IR.

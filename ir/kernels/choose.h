@@ -12,6 +12,7 @@ hec_choose hec_choose_norm, hec_choose_norm_grad;
 hec_choose hec_choose_rope, hec_choose_sdpa, hec_choose_sdpa_grad;
 hec_choose hec_choose_gather, hec_choose_gather_grad;
 hec_choose hec_choose_cross_entropy, hec_choose_cross_entropy_grad;
+hec_choose hec_choose_mean_scores, hec_choose_mean_scores_grad;
 hec_choose hec_choose_by_token, hec_choose_by_token_grad, hec_choose_aux_loss,
     hec_choose_aux_loss_grad;
 hec_choose hec_choose_permute, hec_choose_combine, hec_choose_gate_rows, hec_choose_gate_rows_grad;
