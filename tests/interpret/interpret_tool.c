@@ -260,7 +260,7 @@ static int check_passes(struct hec_pipeline *pipeline, MlirOperation module, uin
 static enum hec_pass_result run(struct hec_pipeline *pipeline, MlirOperation module, int first,
                                 int end) {
     const struct hec_pipeline_hooks hooks = {0};
-    return first < end ? hec_pipeline_run(pipeline, module, first, end, &hooks) : HEC_PASS_DONE;
+    return hec_pipeline_run(pipeline, module, first, end, &hooks); // Checks the form, too.
 }
 
 static bool emits(MlirOperation module, struct hec_arena *arena) {
