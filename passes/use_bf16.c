@@ -27,15 +27,11 @@ static bool is_set(MlirOperation module, const char *key, const char *value) {
            mlirStringRefEqual(mlirStringAttrGetValue(text), HEC_STR(value));
 }
 
-static bool is_product(MlirOperation op) {
-    return hec_op_is(op, HEC_OP_contract) || hec_op_is(op, HEC_OP_grouped_contract);
-}
-
 // Marks the products that `v`, logits of a router, are made of: elementwise operations may lie between.
 static void keep_products(MlirValue v, struct hec_map *kept) {
     const MlirOperation op = hec_defining(v);
     if (mlirOperationIsNull(op)) return;
-    if (is_product(op)) *hec_map_at(kept, op.ptr) = 1;
+    if (hec_is_product(op)) *hec_map_at(kept, op.ptr) = 1;
     for (int i = 0; hec_op_traits(op)->elementwise && i < mlirOperationGetNumOperands(op); i++) {
         keep_products(hec_operand(op, i), kept);
     }
@@ -44,7 +40,7 @@ static void keep_products(MlirValue v, struct hec_map *kept) {
 // x @ w, with rows on the left and a parameter on the right.
 static bool reads_parameter(MlirOperation op) {
     struct hec_contract c;
-    if (!is_product(op) || !hec_contract_of(op, &c)) return false;
+    if (!hec_is_product(op) || !hec_contract_of(op, &c)) return false;
     const MlirValue b = hec_operand(op, 1);
     return c.form != HEC_CONTRACT_TN && c.m.rank > 0 && hec_op_is(hec_defining(b), HEC_OP_get) &&
            mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(b)));

@@ -6,16 +6,10 @@
 
 typedef void hec_choose(MlirOperation op, struct hec_choice *choice);
 
-hec_choose hec_choose_contract, hec_choose_grouped, hec_choose_spread, hec_choose_spread_grad;
-hec_choose hec_choose_sum;
-hec_choose hec_choose_norm, hec_choose_norm_grad;
-hec_choose hec_choose_rope, hec_choose_sdpa, hec_choose_sdpa_grad;
-hec_choose hec_choose_gather, hec_choose_gather_grad;
-hec_choose hec_choose_cross_entropy, hec_choose_cross_entropy_grad;
-hec_choose hec_choose_mean_scores, hec_choose_mean_scores_grad;
-hec_choose hec_choose_by_token, hec_choose_by_token_grad, hec_choose_aux_loss,
-    hec_choose_aux_loss_grad;
-hec_choose hec_choose_permute, hec_choose_combine, hec_choose_gate_rows, hec_choose_gate_rows_grad;
+// Those that kernels.def names.
+#define HEC_KERNEL(name, operation, choose, types, sizes, arguments) hec_choose hec_choose_##choose;
+#include "ir/kernels.def"
+#undef HEC_KERNEL
 
 // The kernel of that name; where there is none, the choice stays empty.
 void hec_choice_kernel(struct hec_choice *choice, const char *name);
