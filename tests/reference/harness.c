@@ -50,7 +50,8 @@ void harness_layer_path(const struct hrt_program *program, int set, int64_t laye
 }
 
 struct hrt_losses harness_forward(struct harness *h) {
-    return h->program->forward(h->model, h->batch, h->ids, h->targets, h->scale, h->auxiliary_scale);
+    return h->program->forward(h->model, h->batch, h->ids, h->targets, h->scale,
+                               h->auxiliary_scale);
 }
 
 void harness_backward(struct harness *h) {
