@@ -19,7 +19,7 @@
 // Leaves   On materialize and reduce what they cost at most, from passes/cost: `bytes` that a device
 //          receives, `entries` (chunks that enter a node), `us` that takes, `window_us` of computation
 //          behind which it runs, `exposed_us` that are waited for.
-// Reports  Nothing.
+// Reports  a mixture in @backward without its reduce and releases: text that is read may lack them.
 #include <stdlib.h>
 
 #include "ir/accessors.h"
@@ -349,12 +349,29 @@ static bool annotate_all(MlirOperation module, const struct hec_sites *sites,
     return true;
 }
 
+// What materialize leaves of every mixture in @backward, and text that is read may lack.
+static bool check_site(const struct hec_site *site) {
+    if (!site->collect_back.ptr) return true;
+    const MlirBlock block = block_of(site->collect_back);
+    if (find(block, site, HEC_OP_reduce, NULL, NULL).ptr &&
+        find(block, site, HEC_OP_release, "what", "parameters").ptr &&
+        find(block, site, HEC_OP_release, "what", "gradients").ptr)
+        return true;
+    hec_ir_error(site->collect_back,
+                 "its experts' gradients are not reduced, or they or parameters "
+                 "not released, beside it: run materialize first");
+    return false;
+}
+
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     struct hec_sites sites;
     struct hec_movement movement;
     if (!hec_movement_read(module, &movement)) return HEC_PASS_DONE;
     if (!hec_sites_find(module, &sites)) return HEC_PASS_REFUSED;
+    for (int i = 0; i < sites.count; i++) {
+        if (!check_site(&sites.site[i])) return HEC_PASS_REFUSED;
+    }
     for (int i = 0; i < sites.count; i++) {
         move_forward(&sites, i);
         prefetch(&sites.site[i]);
