@@ -5,7 +5,16 @@
 #include "ir/home.h"
 #include "passes/homes/live.h"
 
-enum { HEC_ALIGN = 64 }; // Bytes: of everything in the arena.
+enum {
+    HEC_ALIGN = 64
+}; // Bytes: of everything in the arena, of every parameter and every copy of one.
+enum { HEC_PANEL = 64 }; // Columns of a panel.
+
+// Elements that parameters begin at a multiple of, as many as are aligned in the smallest type that one is
+// stored in. `rounded`: some have a copy in bf16, at the same offset in elements.
+static inline int64_t hec_params_align(bool rounded) {
+    return HEC_ALIGN / (rounded ? 2 : 4);
+}
 
 // A value and its class: values that share one buffer of the arena.
 struct hec_homes_value {

@@ -11,8 +11,6 @@
 #include "ir/ops/contract.h"
 #include "passes/homes/homes.h"
 
-enum { PANEL = 64, ALIGN_BYTES = 64 };
-
 static int64_t round_up(int64_t value, int64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
@@ -90,14 +88,13 @@ static void see_uses(struct hec_homes *p, struct layout *layout) {
     layout->panels &= layout->seen;
 }
 
-// Elements of the smallest type that a tensor is stored in.
 static int64_t align_elements(const struct hec_homes *p) {
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];
         if (hec_op_is(op, HEC_OP_get) && hec_type_is_rounded(mlirValueGetType(hec_get_value(op))))
-            return ALIGN_BYTES / 2;
+            return hec_params_align(true);
     }
-    return ALIGN_BYTES / 4;
+    return hec_params_align(false);
 }
 
 // Sets layout, matrix, elements and rounded; returns the elements of one layer (of one expert).
@@ -114,7 +111,7 @@ static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t alig
         layout.rows = all / layout.columns;
     }
     const int64_t rows = layout.rounded ? round_up(layout.rows, 2) : layout.rows;
-    const int64_t stored = layout.panels ? rows * round_up(layout.columns, PANEL) : all;
+    const int64_t stored = layout.panels ? rows * round_up(layout.columns, HEC_PANEL) : all;
     const int64_t elements = round_up(stored, align);
     const MlirType i64 = mlirIntegerTypeGet(c, 64);
     const MlirAttribute matrix[] = {mlirIntegerAttrGet(i64, layout.rows),

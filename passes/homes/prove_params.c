@@ -4,8 +4,8 @@
 
 #include "ir/accessors.h"
 #include "lang/base/vec.h"
+#include "passes/homes/homes.h"
 
-enum { PANEL = 64, ALIGN_ELEMENTS = 16 };
 #define ELEMENTS_MAX ((int64_t)1 << 62) // Of anything; what text says may be larger.
 
 // Elements [at, end) of the parameter buffer or, of a parameter of a set, of its chunk.
@@ -19,6 +19,7 @@ struct params {
     struct hec_arena arena;
     MlirOperation module;
     HEC_VEC(struct extent) extents;
+    int64_t align; // Elements.
     bool sound;
 };
 
@@ -41,7 +42,7 @@ static int64_t at_least_one(int64_t layers) {
 
 static void add(struct params *p, MlirOperation op, MlirStringRef set, int64_t at, int64_t elements,
                 int64_t room) {
-    if (at < 0 || at % ALIGN_ELEMENTS != 0 || elements < 0 || at > room || elements > room - at) {
+    if (at < 0 || at % p->align != 0 || elements < 0 || at > room || elements > room - at) {
         fault(p, op, "lies outside of the parameters, or is not aligned");
         return;
     }
@@ -70,7 +71,7 @@ static void check_matrix(struct params *p, MlirOperation param) {
         return;
     }
     if (hec_param_rounded(param)) rows += rows % 2; // The copy in bf16 holds pairs of rows.
-    const int64_t wide = (columns + PANEL - 1) / PANEL * PANEL;
+    const int64_t wide = (columns + HEC_PANEL - 1) / HEC_PANEL * HEC_PANEL;
     if (hec_param_elements(param) < (panels ? times(rows, wide) : all))
         fault(p, param, "its elements do not hold its matrix");
 }
@@ -99,7 +100,7 @@ static void add_set(struct params *p, MlirOperation set) {
         return;
     }
     const int64_t chunks = times(at_least_one(hec_set_layers(set)), hec_set_experts(set));
-    if (hec_set_chunk_elements(set) % ALIGN_ELEMENTS != 0) fault(p, set, "chunks are not aligned");
+    if (hec_set_chunk_elements(set) % p->align != 0) fault(p, set, "chunks are not aligned");
     add(p, set, HEC_STR(""), hec_set_offset(set), times(chunks, hec_set_chunk_elements(set)),
         hec_module_param_elements(p->module));
 }
@@ -118,6 +119,10 @@ bool hec_prove_params(MlirOperation module) {
     if (!hec_module_has_param_elements(module)) return true;
     struct params p = {.module = module, .sound = true};
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    bool rounded = false;
+    for (int k = 0; k < ops.count; k++)
+        rounded |= hec_op_is(ops.op[k], HEC_OP_param) && hec_param_rounded(ops.op[k]);
+    p.align = hec_params_align(rounded);
     for (int k = 0; k < ops.count; k++) {
         if (hec_op_is(ops.op[k], HEC_OP_param)) add_param(&p, ops.op[k]);
         if (hec_op_is(ops.op[k], HEC_OP_set)) add_set(&p, ops.op[k]);

@@ -32,6 +32,7 @@
 // RUN: not hecate-opt --passes=prove-homes %t/carries_param.mlir 2>&1 | FileCheck %t/carries_param.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/param_outside.mlir 2>&1 | FileCheck %t/param_outside.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/param_aligned.mlir 2>&1 | FileCheck %t/param_aligned.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/copy_aligned.mlir 2>&1 | FileCheck %t/copy_aligned.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/param_over.mlir 2>&1 | FileCheck %t/param_over.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/param_matrix.mlir 2>&1 | FileCheck %t/param_matrix.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/param_panels.mlir 2>&1 | FileCheck %t/param_panels.mlir
@@ -447,6 +448,14 @@ module attributes {hecate.param_elements = 128 : i64} {
 module attributes {hecate.param_elements = 128 : i64} {
   // CHECK: param_aligned.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: lies outside of the parameters, or is not aligned
   "moe.param"() {sym_name = "b", type = !y, layers = 0 : i64, path = "b", init = "ones", decay = false, trainable = true, offset = 8 : i64, elements = 64 : i64, layout = "rows", matrix = [4, 16]} : () -> ()
+  func.func @forward() { return }
+}
+
+//--- copy_aligned.mlir
+!y = tensor<4x16xf32, ["T", "D"]>
+module attributes {hecate.param_elements = 128 : i64} {
+  // CHECK: copy_aligned.mlir:[[@LINE+1]]:3: error: 'moe.param': homes: lies outside of the parameters, or is not aligned
+  "moe.param"() {sym_name = "b", type = !y, layers = 0 : i64, path = "b", init = "ones", decay = false, trainable = true, offset = 16 : i64, elements = 64 : i64, layout = "rows", matrix = [4, 16], rounded = true} : () -> ()
   func.func @forward() { return }
 }
 
