@@ -16,7 +16,7 @@ struct adamw_case {
 static void run(const void *context, real *out) {
     const struct adamw_case *x = context;
     const int64_t n = x->count;
-    HK(adamw)(out, out + n, out + 2 * n, out + 3 * n, n, &x->rule);
+    HK(adamw, out, out + n, out + 2 * n, out + 3 * n, n, &x->rule);
 }
 
 static void check_step(struct adamw_case *x, real *state, int step) {
@@ -65,7 +65,7 @@ static void zeros_stay_zero(void **state) {
     (void)state;
     real zeros[4][64] = {{0}};
     const struct hk_adamw_rule rule = {0.1, 0.9, 0.95, 1e-8, 0.1, 1, 0.1, 0.05};
-    HK(adamw)(zeros[0], zeros[1], zeros[2], zeros[3], 64, &rule);
+    HK(adamw, zeros[0], zeros[1], zeros[2], zeros[3], 64, &rule);
     for (int i = 0; i < 256; i++) assert_true(zeros[i / 64][i % 64] == 0);
 }
 

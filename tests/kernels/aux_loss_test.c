@@ -13,12 +13,12 @@ struct aux_case {
 
 static void run(const void *context, real *out) {
     const struct aux_case *x = context;
-    HK(aux_loss)(out, x->means, x->fractions, x->sequences, x->experts, coef);
+    HK(aux_loss, out, x->means, x->fractions, x->sequences, x->experts, coef);
 }
 
 static void run_gradient(const void *context, real *out) {
     const struct aux_case *x = context;
-    HK(aux_loss_grad)(out, x->dloss, x->fractions, x->sequences, x->experts, coef);
+    HK(aux_loss_grad, out, x->dloss, x->fractions, x->sequences, x->experts, coef);
 }
 
 static double loss(const void *context) {
@@ -55,7 +55,7 @@ static void a_balanced_router_costs_coef(void **state) {
     enum { sequences = 3, experts = 8 };
     real even[sequences * experts], out;
     for (int i = 0; i < sequences * experts; i++) even[i] = (real)1 / experts;
-    HK(aux_loss)(&out, even, even, sequences, experts, coef);
+    HK(aux_loss, &out, even, even, sequences, experts, coef);
     assert_near("loss", 0, out, coef, 4 * EPSILON * coef);
 }
 

@@ -16,7 +16,7 @@ struct loss_case {
 
 static void run(const void *context, real *out) {
     const struct loss_case *x = context;
-    HK(cross_entropy)(out, out + 1, x->logits, x->targets, x->scale, x->tokens, x->vocabulary);
+    HK(cross_entropy, out, out + 1, x->logits, x->targets, x->scale, x->tokens, x->vocabulary);
 }
 
 static struct loss_case loss_case(int64_t tokens, int64_t vocabulary, real spread) {
@@ -74,8 +74,8 @@ static double loss(const void *context) {
 
 static void run_gradient(const void *context, real *out) {
     const struct loss_case *x = context;
-    HK(cross_entropy_grad)
-    (out, x->dloss, x->logits, x->lse, x->targets, x->scale, x->tokens, x->vocabulary);
+    HK(cross_entropy_grad, out, x->dloss, x->logits, x->lse, x->targets, x->scale, x->tokens,
+       x->vocabulary);
 }
 
 static void gradients_match_central_differences(void **state) {
@@ -92,8 +92,8 @@ static void gradients_match_central_differences(void **state) {
         check_gradient("dlogits", grad, l.logits, tokens * vocabulary, loss, &l, 300 * EPSILON);
 
         real *in_place = test_copy(x.logits, tokens * vocabulary);
-        HK(cross_entropy_grad)
-        (in_place, x.dloss, in_place, x.lse, x.targets, x.scale, tokens, vocabulary);
+        HK(cross_entropy_grad, in_place, x.dloss, in_place, x.lse, x.targets, x.scale, tokens,
+           vocabulary);
         assert_same_bits("in place", in_place, grad, tokens * vocabulary);
         test_free_all();
     }

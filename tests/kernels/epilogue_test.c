@@ -55,16 +55,16 @@ static void compute(enum form form, const struct operands *x, real *out, int64_t
     const struct hk_grouped_dims grouped = {.experts = experts, .n = n, .k = k};
     switch (form) {
     case MATMUL_NN:
-        HK(matmul_nn)(out, x->a, x->chunk[0], HK_PANELS, dims, write, epilogue);
+        HK(matmul_nn, out, x->a, x->chunk[0], HK_PANELS, dims, write, epilogue);
         break;
     case MATMUL_NT:
-        HK(matmul_nt)(out, x->c, x->chunk[0], HK_PANELS, dims, write, epilogue);
+        HK(matmul_nt, out, x->c, x->chunk[0], HK_PANELS, dims, write, epilogue);
         break;
     case GROUPED_NN:
-        HK(grouped_nn)(out, x->a, x->chunk, 0, first, grouped, write, epilogue);
+        HK(grouped_nn, out, x->a, x->chunk, 0, first, grouped, write, epilogue);
         break;
     default:
-        HK(grouped_nt)(out, x->c, x->chunk, 0, first, grouped, write, epilogue);
+        HK(grouped_nt, out, x->c, x->chunk, 0, first, grouped, write, epilogue);
     }
 }
 
@@ -95,7 +95,7 @@ static void check(int64_t n, int64_t k, enum hk_write write) {
     struct operands x = {.a = test_reals(rows * k, 1), .c = test_reals(rows * n, 2)};
     for (int e = 0; e < experts; e++) {
         real *chunk = test_nans(hk_panels_size(k, n));
-        HK(panels_pack)(chunk, test_reals(k * n, (uint64_t)(10 + e)), k, n);
+        HK(panels_pack, chunk, test_reals(k * n, (uint64_t)(10 + e)), k, n);
         x.chunk[e] = chunk;
     }
     for (int form = 0; form < FORMS; form++) check_form((enum form)form, &x, n, k, write);
@@ -122,7 +122,7 @@ static void results_of_bf16_are_handed_over(void **state) {
     const hk_bf16 *read[experts];
     for (int e = 0; e < experts; e++) {
         real *panels = test_nans(hk_panels_size(k, n));
-        HK(panels_pack)(panels, test_reals(k * n, (uint64_t)(10 + e)), k, n);
+        HK(panels_pack, panels, test_reals(k * n, (uint64_t)(10 + e)), k, n);
         read[e] = chunk[e] = (hk_bf16 *)test_nans(hk_panels_size_bf16(k, n));
         hk_round_panels_bf16(chunk[e], panels, k, n);
     }

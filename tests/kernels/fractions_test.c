@@ -24,7 +24,7 @@ static void groups_are_counted_alone(void **state) {
     const int32_t *ids = test_ints(sequences * picks, experts, 1);
     for (int64_t group = 0; group <= sequences + 1; group++) {
         real *out = test_nans(sequences * experts);
-        HK(fractions)(out, NULL, ids, sequences, tokens, topk, experts, group, 0);
+        HK(fractions, out, NULL, ids, sequences, tokens, topk, experts, group, 0);
         for (int64_t s = 0; s < sequences; s++) {
             const int64_t first = group ? s / group * group : 0;
             const int64_t end = group && first + group < sequences ? first + group : sequences;
@@ -44,9 +44,8 @@ static void a_step_is_counted_on(void **state) {
         for (int e = 0; e < experts; e++) running[e] = -99; // An earlier step's.
         for (int64_t i = 0; i < iterations; i++) {
             real *out = test_nans(sequences * experts);
-            HK(fractions)
-            (out, running, ids + i * sequences * picks, sequences, tokens, topk, experts, group,
-             i + 1);
+            HK(fractions, out, running, ids + i * sequences * picks, sequences, tokens, topk,
+               experts, group, i + 1);
             for (int64_t s = 0; s < sequences; s++) {
                 const int64_t last = (s / group + 1) * group;
                 check(out, s, ids, 0, i * sequences + (last < sequences ? last : sequences));
@@ -62,7 +61,7 @@ static void outside_of_steps_nothing_is_kept(void **state) {
     int32_t running[experts];
     for (int e = 0; e < experts; e++) running[e] = 1000;
     real *out = test_nans(sequences * experts);
-    HK(fractions)(out, running, ids, sequences, tokens, topk, experts, 0, 0);
+    HK(fractions, out, running, ids, sequences, tokens, topk, experts, 0, 0);
     for (int64_t s = 0; s < sequences; s++) check(out, s, ids, 0, sequences);
     for (int e = 0; e < experts; e++) assert_int_equal(running[e], 1000);
     test_free_all();

@@ -15,12 +15,12 @@ struct gather_case {
 
 static void run(const void *context, real *out) {
     const struct gather_case *x = context;
-    HK(gather)(out, x->x, x->ids, x->count, x->width);
+    HK(gather, out, x->x, x->ids, x->count, x->width);
 }
 
 static void run_gradient(const void *context, real *out) {
     const struct gather_case *x = context;
-    HK(gather_grad)(out, x->x, x->ids, x->count, x->rows, x->width, x->write);
+    HK(gather_grad, out, x->x, x->ids, x->count, x->rows, x->width, x->write);
 }
 
 static void rows_are_copied(void **state) {

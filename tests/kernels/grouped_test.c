@@ -18,19 +18,19 @@ struct grouped_case {
 
 static void run_nn(const void *context, real *out) {
     const struct grouped_case *x = context;
-    HK(grouped_nn)(out, x->a, x->chunk, offset, first, x->dims, x->write, NULL);
+    HK(grouped_nn, out, x->a, x->chunk, offset, first, x->dims, x->write, NULL);
 }
 
 static void run_nt(const void *context, real *out) {
     const struct grouped_case *x = context;
-    HK(grouped_nt)(out, x->c, x->chunk, offset, first, x->dims, x->write, NULL);
+    HK(grouped_nt, out, x->c, x->chunk, offset, first, x->dims, x->write, NULL);
 }
 
 static void run_tn(const void *context, real *out) {
     const struct grouped_case *x = context;
     real *grad[experts];
     for (int e = 0; e < experts; e++) grad[e] = out + e * x->chunk_size;
-    HK(grouped_tn)(grad, offset, x->a, x->c, first, x->dims, x->write);
+    HK(grouped_tn, grad, offset, x->a, x->c, first, x->dims, x->write);
 }
 
 static struct grouped_case grouped_case(int64_t k, int64_t n, enum hk_write write) {
@@ -43,7 +43,7 @@ static struct grouped_case grouped_case(int64_t k, int64_t n, enum hk_write writ
     };
     for (int e = 0; e < experts; e++) {
         real *chunk = test_nans(x.chunk_size);
-        HK(panels_pack)(chunk + offset, test_reals(k * n, (uint64_t)(10 + e)), k, n);
+        HK(panels_pack, chunk + offset, test_reals(k * n, (uint64_t)(10 + e)), k, n);
         x.chunk[e] = chunk;
     }
     return x;
@@ -59,9 +59,9 @@ static void check(int64_t k, int64_t n, enum hk_write write) {
         const struct hk_matmul_dims d = {.m = first[e + 1] - first[e], .n = n, .k = k};
         const real *b = x.chunk[e] + offset;
         const real *a = x.a + first[e] * k, *c = x.c + first[e] * n;
-        HK(matmul_nn)(nn_want + first[e] * n, a, b, HK_PANELS, d, write, NULL);
-        HK(matmul_nt)(nt_want + first[e] * k, c, b, HK_PANELS, d, write, NULL);
-        HK(matmul_tn)(tn_want + e * x.chunk_size + offset, a, c, HK_PANELS, d, write);
+        HK(matmul_nn, nn_want + first[e] * n, a, b, HK_PANELS, d, write, NULL);
+        HK(matmul_nt, nt_want + first[e] * k, c, b, HK_PANELS, d, write, NULL);
+        HK(matmul_tn, tn_want + e * x.chunk_size + offset, a, c, HK_PANELS, d, write);
     }
     run_with_threads(run_nn, &x, nn, rows * n);
     assert_same_bits("nn", nn, nn_want, rows * n);

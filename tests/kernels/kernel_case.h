@@ -18,13 +18,16 @@
 
 #include "kernels/types.h"
 
+// A kernel is called by HK(name, arguments...); HK_NAME(name) is its function for this build's type.
+#define HK(name, ...) HK_NAME(name)(__VA_ARGS__)
+
 #if HK_BITS == 32
 typedef float real;
-#define HK(name) hk_##name##_f32
+#define HK_NAME(name) hk_##name##_f32
 #define EPSILON ((double)FLT_EPSILON) // Twice the unit roundoff.
 #else
 typedef double real;
-#define HK(name) hk_##name##_f64
+#define HK_NAME(name) hk_##name##_f64
 #define EPSILON DBL_EPSILON
 #endif
 

@@ -18,7 +18,7 @@ struct norm_case {
 static void run(const void *context, real *out) {
     const struct norm_case *x = context;
     real *mean = out + x->m * x->n;
-    HK(layernorm)(out, mean, mean + x->m, x->x, x->gain, x->bias, x->m, x->n, eps);
+    HK(layernorm, out, mean, mean + x->m, x->x, x->gain, x->bias, x->m, x->n, eps);
 }
 
 static void check_row(const struct norm_case *x, const real *out, int64_t i) {
@@ -55,7 +55,7 @@ static void check(int64_t m, int64_t n, bool affine) {
     for (int64_t i = 0; i < m; i++) {
         check_row(&x, out, i);
         real *row = test_nans(n);
-        HK(layernorm)(row, test_nans(1), test_nans(1), x.x + i * n, x.gain, x.bias, 1, n, eps);
+        HK(layernorm, row, test_nans(1), test_nans(1), x.x + i * n, x.gain, x.bias, 1, n, eps);
         assert_same_bits("row", out + i * n, row, n);
     }
     test_free_all();
@@ -86,9 +86,8 @@ static double loss(const void *context) {
 static void run_gradient(const void *context, real *out) {
     const struct norm_case *x = context;
     real *dgain = out + x->m * x->n;
-    HK(layernorm_grad)
-    (out, dgain, dgain + x->n, x->dy, x->x, x->mean, x->rstd, x->gain, x->m, x->n, x->write,
-     x->write);
+    HK(layernorm_grad, out, dgain, dgain + x->n, x->dy, x->x, x->mean, x->rstd, x->gain, x->m, x->n,
+       x->write, x->write);
 }
 
 static void check_gradients(int64_t m, int64_t n, enum hk_write write) {
@@ -123,8 +122,8 @@ static void check_gradients(int64_t m, int64_t n, enum hk_write write) {
     check_gradient("dbias", grad + m * n + n, l.bias, n, loss, &l, rounding);
 
     real *plain = test_nans(m * n);
-    HK(layernorm_grad)
-    (plain, NULL, NULL, x.dy, x.x, x.mean, x.rstd, NULL, m, n, HK_STORE, HK_STORE);
+    HK(layernorm_grad, plain, NULL, NULL, x.dy, x.x, x.mean, x.rstd, NULL, m, n, HK_STORE,
+       HK_STORE);
     for (int64_t j = 0; j < n; j++) l.gain[j] = 1;
     check_gradient("dx, no gain", plain, l.x, m * n, loss, &l, rounding);
     test_free_all();

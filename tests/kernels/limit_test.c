@@ -27,9 +27,8 @@ static void run(const void *context, real *out) {
     const int64_t picks = x->shape.tokens * x->shape.topk, experts = x->shape.experts;
     int32_t *first = test_ints(experts + 1, 1, 0), *pair = test_ints(picks, 1, 0);
     int32_t *slot = test_ints(picks, 1, 0);
-    HK(limit)
-    (first, pair, slot, x->weights, x->first, x->pair, x->shape.tokens, x->shape.topk, experts,
-     x->shape.group, x->shape.capacity, x->drop);
+    HK(limit, first, pair, slot, x->weights, x->first, x->pair, x->shape.tokens, x->shape.topk,
+       experts, x->shape.group, x->shape.capacity, x->drop);
     for (int64_t e = 0; e <= experts; e++) *out++ = (real)first[e];
     for (int64_t p = 0; p < picks; p++) *out++ = (real)pair[p];
     for (int64_t p = 0; p < picks; p++) *out++ = (real)slot[p];

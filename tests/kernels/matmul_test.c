@@ -33,17 +33,17 @@ static int64_t size_of_b(enum hk_layout layout, int64_t k, int64_t n) {
 
 static void run_nn(const void *context, real *out) {
     const struct matmul_case *x = context;
-    HK(matmul_nn)(out, x->a, x->b, x->layout, x->dims, x->write, NULL);
+    HK(matmul_nn, out, x->a, x->b, x->layout, x->dims, x->write, NULL);
 }
 
 static void run_nt(const void *context, real *out) {
     const struct matmul_case *x = context;
-    HK(matmul_nt)(out, x->c, x->b, x->layout, x->dims, x->write, NULL);
+    HK(matmul_nt, out, x->c, x->b, x->layout, x->dims, x->write, NULL);
 }
 
 static void run_tn(const void *context, real *out) {
     const struct matmul_case *x = context;
-    HK(matmul_tn)(out, x->a, x->c, x->layout, x->dims, x->write);
+    HK(matmul_tn, out, x->a, x->c, x->layout, x->dims, x->write);
 }
 
 // A sum under construction, with the sum of magnitudes that its bound needs.
@@ -117,7 +117,7 @@ static void every_form_is_within_the_bound(void **state) {
     for (int64_t s = 0; s < COUNT(shapes) * 4; s++) {
         const struct hk_matmul_dims d = shapes[s / 4];
         real *rows = test_reals(d.k * d.n, 2), *panels = test_nans(hk_panels_size(d.k, d.n));
-        HK(panels_pack)(panels, rows, d.k, d.n);
+        HK(panels_pack, panels, rows, d.k, d.n);
         const enum hk_layout layout = s % 2 ? HK_PANELS : HK_ROWS;
         const struct matmul_case x = {
             .dims = d,
@@ -140,12 +140,12 @@ static void check_rows(struct hk_matmul_dims all, enum hk_write write) {
     real *b = test_nans(hk_panels_size(all.k, all.n));
     real *nn = test_reals(all.m * all.n, 4), *nt = test_reals(all.m * all.k, 5);
     real *row = test_copy(nn, all.m * all.n), *back = test_copy(nt, all.m * all.k);
-    HK(panels_pack)(b, test_reals(all.k * all.n, 3), all.k, all.n);
-    HK(matmul_nn)(nn, a, b, HK_PANELS, all, write, NULL);
-    HK(matmul_nt)(nt, c, b, HK_PANELS, all, write, NULL);
+    HK(panels_pack, b, test_reals(all.k * all.n, 3), all.k, all.n);
+    HK(matmul_nn, nn, a, b, HK_PANELS, all, write, NULL);
+    HK(matmul_nt, nt, c, b, HK_PANELS, all, write, NULL);
     for (int64_t i = 0; i < all.m; i++) {
-        HK(matmul_nn)(row + i * all.n, a + i * all.k, b, HK_PANELS, one, write, NULL);
-        HK(matmul_nt)(back + i * all.k, c + i * all.n, b, HK_PANELS, one, write, NULL);
+        HK(matmul_nn, row + i * all.n, a + i * all.k, b, HK_PANELS, one, write, NULL);
+        HK(matmul_nt, back + i * all.k, c + i * all.n, b, HK_PANELS, one, write, NULL);
     }
     assert_same_bits("nn", nn, row, all.m * all.n);
     assert_same_bits("nt", nt, back, all.m * all.k);
@@ -167,14 +167,14 @@ static void panels_hold_the_matrix_and_zeros(void **state) {
     const int64_t k = 5, n = 130;
     real *rows = test_reals(k * n, 1), *back = test_nans(k * n);
     real *panels = test_nans(hk_panels_size(k, n));
-    HK(panels_pack)(panels, rows, k, n);
+    HK(panels_pack, panels, rows, k, n);
     assert_int_equal(hk_panels_size(k, n), 3 * 64 * k);
     for (int64_t i = 0; i < k; i++) {
         for (int64_t j = 0; j < 192; j++) {
             assert_true(panels[at(HK_PANELS, k, n, i, j)] == (j < n ? rows[i * n + j] : 0));
         }
     }
-    HK(panels_unpack)(back, panels, k, n);
+    HK(panels_unpack, back, panels, k, n);
     assert_same_bits("unpack", back, rows, k * n);
     test_free_all();
 }

@@ -14,13 +14,12 @@ struct means_case {
 
 static void run(const void *context, real *out) {
     const struct means_case *x = context;
-    HK(mean_scores)(out, x->scores, x->sequences, x->tokens, x->experts, x->score);
+    HK(mean_scores, out, x->scores, x->sequences, x->tokens, x->experts, x->score);
 }
 
 static void run_gradient(const void *context, real *out) {
     const struct means_case *x = context;
-    HK(mean_scores_grad)
-    (out, x->dmeans, x->scores, x->sequences, x->tokens, x->experts, x->score);
+    HK(mean_scores_grad, out, x->dmeans, x->scores, x->sequences, x->tokens, x->experts, x->score);
 }
 
 // Positive scores, as a router gives them; softmax or not, the formula is the same.

@@ -7,7 +7,7 @@ enum { sequences = 3, tokens = 50, width = 30 };
 enum { row = tokens * width, count = sequences * row };
 
 static void run(const void *context, real *out) {
-    HK(noise)(out, *(const struct hk_noise *)context, 5, sequences, tokens, width, 0.1);
+    HK(noise, out, *(const struct hk_noise *)context, 5, sequences, tokens, width, 0.1);
 }
 
 static void factors_are_uniform(void **state) {
@@ -35,15 +35,15 @@ static void a_sequence_has_its_noise_wherever_it_is(void **state) {
     run(&noise, y);
     for (int s = 0; s < sequences; s++) {
         noise.first = 100 + (uint64_t)s;
-        HK(noise)(one, noise, 5, 1, tokens, width, 0.1);
+        HK(noise, one, noise, 5, 1, tokens, width, 0.1);
         assert_memory_equal(one, y + s * row, row * sizeof *one);
     }
     assert_memory_not_equal(y, y + row, row * sizeof *y);
     assert_memory_not_equal(y, y + width, width * sizeof *y);
-    HK(noise)(one, noise, 6, 1, tokens, width, 0.1);
+    HK(noise, one, noise, 6, 1, tokens, width, 0.1);
     assert_memory_not_equal(one, y + 2 * row, row * sizeof *one);
     noise.seed = 8;
-    HK(noise)(one, noise, 5, 1, tokens, width, 0.1);
+    HK(noise, one, noise, 5, 1, tokens, width, 0.1);
     assert_memory_not_equal(one, y + 2 * row, row * sizeof *one);
     test_free_all();
 }
@@ -51,7 +51,7 @@ static void a_sequence_has_its_noise_wherever_it_is(void **state) {
 static void without_noise_all_are_one(void **state) {
     (void)state;
     real y[row];
-    HK(noise)(y, (struct hk_noise){.seed = 7}, 5, 1, tokens, width, 0.1);
+    HK(noise, y, (struct hk_noise){.seed = 7}, 5, 1, tokens, width, 0.1);
     for (int i = 0; i < row; i++) assert_true(y[i] == 1);
 }
 

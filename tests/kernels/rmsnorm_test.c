@@ -17,7 +17,7 @@ struct norm_case {
 
 static void run(const void *context, real *out) {
     const struct norm_case *x = context;
-    HK(rmsnorm)(out, out + x->m * x->n, x->x, x->gain, x->m, x->n, eps);
+    HK(rmsnorm, out, out + x->m * x->n, x->x, x->gain, x->m, x->n, eps);
 }
 
 static void check(int64_t m, int64_t n, bool with_gain) {
@@ -40,11 +40,11 @@ static void check(int64_t m, int64_t n, bool with_gain) {
             assert_near("y", i * n + j, out[i * n + j], want, relative * fabs((double)want));
         }
         real *row = test_nans(n), *one = test_nans(1);
-        HK(rmsnorm)(row, one, x.x + i * n, x.gain, 1, n, eps);
+        HK(rmsnorm, row, one, x.x + i * n, x.gain, 1, n, eps);
         assert_same_bits("row", out + i * n, row, n);
     }
     real *in_place = test_copy(x.x, m * n);
-    HK(rmsnorm)(in_place, test_nans(m), in_place, x.gain, m, n, eps);
+    HK(rmsnorm, in_place, test_nans(m), in_place, x.gain, m, n, eps);
     assert_same_bits("in place", out, in_place, m * n);
     test_free_all();
 }
@@ -73,8 +73,8 @@ static double loss(const void *context) {
 
 static void run_gradient(const void *context, real *out) {
     const struct norm_case *x = context;
-    HK(rmsnorm_grad)
-    (out, out + x->m * x->n, x->dy, x->x, x->rstd, x->gain, x->m, x->n, x->write, x->write);
+    HK(rmsnorm_grad, out, out + x->m * x->n, x->dy, x->x, x->rstd, x->gain, x->m, x->n, x->write,
+       x->write);
 }
 
 static void check_gradients(int64_t m, int64_t n, enum hk_write write) {
@@ -83,7 +83,7 @@ static void check_gradients(int64_t m, int64_t n, enum hk_write write) {
     x.gain = test_reals(n, 2);
     x.dy = test_reals(m * n, 3);
     real *y = test_nans(m * n), *rstd = test_nans(m);
-    HK(rmsnorm)(y, rstd, x.x, x.gain, m, n, eps);
+    HK(rmsnorm, y, rstd, x.x, x.gain, m, n, eps);
     x.rstd = rstd;
     const int64_t count = m * n + n;
     real *grad = write == HK_ADD ? test_reals(count, 4) : test_nans(count);
@@ -105,7 +105,7 @@ static void check_gradients(int64_t m, int64_t n, enum hk_write write) {
 
     // Without a gain, and without its gradient.
     real *plain = test_nans(m * n);
-    HK(rmsnorm_grad)(plain, NULL, x.dy, x.x, rstd, NULL, m, n, HK_STORE, HK_STORE);
+    HK(rmsnorm_grad, plain, NULL, x.dy, x.x, rstd, NULL, m, n, HK_STORE, HK_STORE);
     for (int64_t j = 0; j < n; j++) l.gain[j] = 1;
     check_gradient("dx, no gain", plain, l.x, m * n, loss, &l, rounding);
     test_free_all();

@@ -18,7 +18,7 @@ static void the_table_is_rounded_once(void **state) {
     (void)state;
     const int64_t positions = 5000, width = 10;
     real *table = test_nans(positions * width);
-    HK(rope_table)(table, positions, width, (struct hk_rope_rule){.theta = 10000});
+    HK(rope_table, table, positions, width, (struct hk_rope_rule){.theta = 10000});
     for (int64_t p = 0; p < positions; p += 37) {
         for (int64_t j = 0; j < width / 2; j++) {
             const wide angle = (wide)p * powl(10000, -2.0L * j / width);
@@ -44,7 +44,7 @@ static void frequencies_are_scaled(void **state) {
     for (int k = 0; k < 2; k++) {
         const struct hk_rope_rule rule = cases[k].rule;
         real *table = test_nans(9 * 16);
-        HK(rope_table)(table, 9, 16, rule);
+        HK(rope_table, table, 9, 16, rule);
         for (int64_t i = 0; i < 9 * 8; i++) {
             const int64_t p = i / 8, j = i % 8;
             const wide angle = (wide)p * powl(rule.theta, -2.0L * j / 16) / cases[k].divided[j];
@@ -64,12 +64,12 @@ struct rope_case {
 
 static void run(const void *context, real *out) {
     const struct rope_case *x = context;
-    HK(rope)(out, x->x, x->table, x->dims);
+    HK(rope, out, x->x, x->table, x->dims);
 }
 
 static void run_gradient(const void *context, real *out) {
     const struct rope_case *x = context;
-    HK(rope_grad)(out, x->x, x->table, x->dims, x->write);
+    HK(rope_grad, out, x->x, x->table, x->dims, x->write);
 }
 
 // `back` is 1 forward, -1 for the gradient. Each result is a sum of two products.
@@ -91,8 +91,8 @@ static void rotations_are_within_the_bound(void **state) {
         struct rope_case x = {.dims = shapes[s]};
         const int64_t count = size(&x.dims);
         real *table = test_nans(x.dims.positions * x.dims.width);
-        HK(rope_table)
-        (table, x.dims.positions, x.dims.width, (struct hk_rope_rule){.theta = 10000});
+        HK(rope_table, table, x.dims.positions, x.dims.width,
+           (struct hk_rope_rule){.theta = 10000});
         x.table = table;
         x.x = test_reals(count, 1);
 
@@ -107,7 +107,7 @@ static void rotations_are_within_the_bound(void **state) {
         check(&x, sum, old, -1);
 
         real *in_place = test_copy(x.x, count);
-        HK(rope)(in_place, in_place, table, x.dims);
+        HK(rope, in_place, in_place, table, x.dims);
         assert_same_bits("in place", in_place, y, count);
         test_free_all();
     }

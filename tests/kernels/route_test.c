@@ -53,12 +53,12 @@ struct move_case {
 
 static void run_permute(const void *context, real *out) {
     const struct move_case *x = context;
-    HK(permute)(out, x->x, x->route.pair, tokens, topk, x->width);
+    HK(permute, out, x->x, x->route.pair, tokens, topk, x->width);
 }
 
 static void run_combine(const void *context, real *out) {
     const struct move_case *x = context;
-    HK(combine)(out, x->x, x->route.slot, tokens, topk, x->width, x->write);
+    HK(combine, out, x->x, x->route.slot, tokens, topk, x->width, x->write);
 }
 
 static void permute_copies_tokens(void **state) {
@@ -105,10 +105,10 @@ static void gate_weights_move_to_rows_and_back(void **state) {
     struct route r = route_of(experts);
     const real *weights = test_reals(pairs, 2);
     real *g = test_nans(pairs), *back = test_nans(pairs);
-    HK(gate_rows)(g, weights, r.pair, pairs);
+    HK(gate_rows, g, weights, r.pair, pairs);
     for (int i = 0; i < pairs; i++) assert_true(g[i] == weights[r.pair[i]]);
     r.slot[7] = -1;
-    HK(gate_rows_grad)(back, g, r.slot, pairs);
+    HK(gate_rows_grad, back, g, r.slot, pairs);
     for (int i = 0; i < pairs; i++) assert_true(back[i] == (i == 7 ? 0 : weights[i]));
     test_free_all();
 }

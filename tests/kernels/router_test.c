@@ -54,8 +54,7 @@ static void run(const void *context, real *out) {
     const int64_t choices = choice_count(&x->rule);
     real *weights = out + score_count(&x->rule);
     int32_t *ids = test_ints(choices, 1, 0), *loads = test_ints(x->rule.experts, 1, 0);
-    HK(router)
-    (out, weights, ids, loads, x->logits, x->bias, x->forced, x->record, tokens, x->rule);
+    HK(router, out, weights, ids, loads, x->logits, x->bias, x->forced, x->record, tokens, x->rule);
     real *rest = weights + choices;
     for (int64_t i = 0; i < choices; i++) *rest++ = (real)ids[i];
     for (int64_t e = 0; e < x->rule.experts; e++) *rest++ = (real)loads[e];
@@ -275,9 +274,8 @@ struct router_gradient {
 
 static void run_gradient(const void *context, real *out) {
     const struct router_gradient *g = context;
-    HK(router_grad)
-    (out, g->dweights, g->dscores, g->got->scores, g->got->weights, g->got->ids, tokens,
-     g->x->rule);
+    HK(router_grad, out, g->dweights, g->dscores, g->got->scores, g->got->weights, g->got->ids,
+       tokens, g->x->rule);
 }
 
 static double loss(const void *context) {

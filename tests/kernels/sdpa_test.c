@@ -1,6 +1,6 @@
 // sdpa and its gradient against the definition; the gradient against central differences, too.
-#define SDPA HK(sdpa)
-#define SDPA_GRAD HK(sdpa_grad)
+#define SDPA(...) HK(sdpa, __VA_ARGS__)
+#define SDPA_GRAD(...) HK(sdpa_grad, __VA_ARGS__)
 #define WEIGHT_ROUNDING 0.0
 #define operand(x) ((wide)(x))
 

@@ -17,14 +17,14 @@ struct spread_case {
 
 static void run(const void *context, real *out) {
     const struct spread_case *x = context;
-    HK(spread)(out, x->chunk, offset, first, experts, x->n, x->write);
+    HK(spread, out, x->chunk, offset, first, experts, x->n, x->write);
 }
 
 static void run_gradient(const void *context, real *out) {
     const struct spread_case *x = context;
     real *grad[experts];
     for (int e = 0; e < experts; e++) grad[e] = out + e * (offset + x->n);
-    HK(spread_grad)(grad, offset, x->dy, first, experts, x->n, x->write);
+    HK(spread_grad, grad, offset, x->dy, first, experts, x->n, x->write);
 }
 
 static void check(int64_t n, enum hk_write write) {

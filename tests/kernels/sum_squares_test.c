@@ -15,14 +15,14 @@ static void sums_are_right(void **state) {
         wide want = 0;
         for (int64_t i = 0; i < count; i++) want += (wide)x[i] * x[i];
         omp_set_num_threads(1);
-        const double got = HK(sum_squares)(x, count);
+        const double got = HK(sum_squares, x, count);
         // In double, whatever the input: terms of one sign, at most 3072 / 32 one after another,
         // then 512 blocks.
         const double bound = (96 + 32 + 512) * DBL_EPSILON * (double)want;
         if (!(fabs(got - (double)want) <= bound)) fail_msg("%.17g, want %.17Lg", got, want);
         for (int threads = 2; threads <= 3; threads++) {
             omp_set_num_threads(threads);
-            const double again = HK(sum_squares)(x, count);
+            const double again = HK(sum_squares, x, count);
             assert_memory_equal(&got, &again, sizeof got);
         }
         test_free_all();

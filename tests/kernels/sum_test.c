@@ -13,12 +13,12 @@ struct sum_case {
 
 static void run_rows(const void *context, real *out) {
     const struct sum_case *x = context;
-    HK(sum_rows)(out, x->x, x->m, x->n, x->write);
+    HK(sum_rows, out, x->x, x->m, x->n, x->write);
 }
 
 static void run_columns(const void *context, real *out) {
     const struct sum_case *x = context;
-    HK(sum_columns)(out, x->x, x->m, x->n, x->write);
+    HK(sum_columns, out, x->x, x->m, x->n, x->write);
 }
 
 static void check(const struct sum_case *x) {
@@ -43,7 +43,7 @@ static void check(const struct sum_case *x) {
         }
         assert_near("columns", i, columns[i], sum, (double)(n + 1) * EPSILON * (double)magnitude);
         real one[1] = {add ? old[i] : 0};
-        HK(sum_columns)(one, x->x + i * n, 1, n, x->write);
+        HK(sum_columns, one, x->x + i * n, 1, n, x->write);
         assert_same_bits("row", columns + i, one, 1);
     }
     test_free_all();

@@ -14,12 +14,12 @@ struct z_case {
 
 static void run(const void *context, real *out) {
     const struct z_case *x = context;
-    HK(z_loss)(out, x->logits, x->tokens, x->experts, coef);
+    HK(z_loss, out, x->logits, x->tokens, x->experts, coef);
 }
 
 static void run_gradient(const void *context, real *out) {
     const struct z_case *x = context;
-    HK(z_loss_grad)(out, x->dloss, x->logits, x->tokens, x->experts, coef, x->write);
+    HK(z_loss_grad, out, x->dloss, x->logits, x->tokens, x->experts, coef, x->write);
 }
 
 struct loss_of_logits {
