@@ -1,5 +1,5 @@
 // Sums and movement inside the arena: sum, copy, accumulate.
-#include "codegen/c/nest.h"
+#include "codegen/c/loops.h"
 #include "codegen/c/ops.h"
 #include "codegen/host/gradient.h"
 
@@ -13,24 +13,25 @@ void hec_emit_sum(struct hec_emitter *e, MlirOperation op) {
     for (int i = 0; i < ta.rank; i++) {
         if (hec_tensor_find(&tr, ta.dim[i]) < 0) hec_tensor_append(&order, ta.dim[i], ta.size[i]);
     }
-    struct hec_nest nest = hec_nest_of(order, 2, type);
+    const struct hec_loops loops = hec_loops_of(order, 2, type);
+    const struct hec_nest *nest = &loops.nest;
     struct hec_writer *body = &e->function->body;
-    const char *from = hec_element(e, a, hec_nest_index(e, &nest, type[0]));
-    const char *to = hec_element(e, r, hec_nest_index(e, &nest, type[1]));
+    const char *from = hec_element(e, a, hec_nest_index(e, nest, type[0]));
+    const char *to = hec_element(e, r, hec_nest_index(e, nest, type[1]));
     int kept = 0;
-    while (kept < nest.loops && nest.first[kept] < tr.rank) kept++;
-    hec_nest_heads(e, &nest, 0, kept);
+    while (kept < nest->loops && nest->first[kept] < tr.rank) kept++;
+    hec_loops_heads(e, &loops, 0, kept);
     hec_statement(e, "%s sum = 0;", e->real);
-    hec_nest_heads(e, &nest, kept, nest.loops);
+    hec_loops_heads(e, &loops, kept, nest->loops);
     hec_statement(e, "sum += %s;", from);
-    for (int i = kept; i < nest.loops; i++) hec_close(body, "}");
+    for (int i = kept; i < nest->loops; i++) hec_close(body, "}");
     hec_statement(e, "%s %s sum;", to, hec_home_adds(r) ? "+=" : "=");
     for (int i = 0; i < kept; i++) hec_close(body, "}");
 }
 
 void hec_emit_copy(struct hec_emitter *e, MlirOperation op) {
     const MlirValue a = hec_operand(op, 0), r = hec_result(op, 0);
-    hec_nest_copy(e, hec_ref(e, r), hec_ref(e, a), mlirValueGetType(r), hec_home_adds(r));
+    hec_loops_copy(e, hec_ref(e, r), hec_ref(e, a), mlirValueGetType(r), hec_home_adds(r));
 }
 
 void hec_emit_accumulate(struct hec_emitter *e, MlirOperation op) {
@@ -41,5 +42,5 @@ void hec_emit_accumulate(struct hec_emitter *e, MlirOperation op) {
         hec_emit_fault(e, op, "adds a tensor to a gradient that is kept in another layout");
         return;
     }
-    hec_nest_copy(e, hec_home_ref(e, &target), hec_ref(e, value), mlirValueGetType(value), true);
+    hec_loops_copy(e, hec_home_ref(e, &target), hec_ref(e, value), mlirValueGetType(value), true);
 }
