@@ -2,6 +2,11 @@
 #include "codegen/c/printer.h"
 
 #include "codegen/c/ops.h"
+#include "codegen/host/kernel_call.h"
+
+void hec_emit_call(struct hec_emitter *e, MlirOperation op) {
+    hec_kernel_call(e, op, "hk_", "");
+}
 
 static hec_emit_op *find(enum hec_op op) {
     static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
@@ -23,4 +28,5 @@ const struct hec_printer hec_c_printer = {
     .target = "cpu",
     .headers = (const char *const[]){"hecate/kernels/kernels.h", NULL},
     .of = find,
+    .epilogue = hec_epilogue,
 };

@@ -17,6 +17,9 @@ struct hec_printer {
     // What prints operations of this kind; NULL: the target has nothing for them. Never asked for
     // operations that this folder prints or that have no text (calls.h).
     hec_emit_op *(*of)(enum hec_op op);
+    // The epilogue of a call of a kernel as its last argument, "NULL" where the call has none. NULL: the target
+    // has no epilogues.
+    const char *(*epilogue)(struct hec_emitter *e, MlirOperation call);
 };
 
 #endif

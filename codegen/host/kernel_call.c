@@ -1,7 +1,12 @@
 // A call of a kernel: its arguments as kernels.def lists them.
+#include "codegen/host/kernel_call.h"
+
 #include <string.h>
 
-#include "codegen/c/ops.h"
+#include "codegen/host/dims.h"
+#include "codegen/host/function.h"
+#include "codegen/host/literal.h"
+#include "codegen/host/printer.h"
 #include "ir/kernel.h"
 
 // The word that starts at `at` and ends before one of `ends`.
@@ -86,7 +91,8 @@ static const char *argument_text(struct hec_emitter *e, MlirOperation op, const 
         const MlirValue value = value_of(op, inner);
         return HEC_TEXT(e, "%s, %s", hec_chunk(e, value), hec_chunk_offset(e, value));
     }
-    if (strcmp(word, "epilogue") == 0) return hec_epilogue(e, op);
+    if (strcmp(word, "epilogue") == 0)
+        return e->printer->epilogue ? e->printer->epilogue(e, op) : "NULL";
     MlirValue value;
     int result;
     if (hec_call_value(op, word, &value, &result)) {
@@ -97,9 +103,10 @@ static const char *argument_text(struct hec_emitter *e, MlirOperation op, const 
     return number ? number : "0";
 }
 
-void hec_emit_call(struct hec_emitter *e, MlirOperation op) {
+void hec_kernel_call(struct hec_emitter *e, MlirOperation op, const char *prefix,
+                     const char *first) {
     const struct hec_kernel *kernel = hec_kernel_of(op);
-    const char *text = "", *comma = "";
+    const char *text = first, *comma = *first ? ", " : "";
     for (const char *at = kernel->arguments; *at;) {
         text = HEC_TEXT(e, "%s%s%s", text, comma, argument_text(e, op, at));
         comma = ", ";
@@ -108,5 +115,6 @@ void hec_emit_call(struct hec_emitter *e, MlirOperation op) {
     }
     const char *suffix = hec_get_bool(op, "rounds") ? "bf16" : e->suffix;
     const bool typed = kernel->types != HEC_KERNEL_NONE;
-    hec_statement(e, "hk_%s%s%s(%s);", kernel->name, typed ? "_" : "", typed ? suffix : "", text);
+    hec_statement(e, "%s%s%s%s(%s);", prefix, kernel->name, typed ? "_" : "", typed ? suffix : "",
+                  text);
 }
