@@ -10,6 +10,7 @@
 #include "ir/kernel.h"
 #include "ir/ops/rule.h"
 #include "ir/signature.h"
+#include "ir/target/target.h"
 
 enum { RESULTS_MAX = 16 };
 
@@ -83,7 +84,7 @@ static bool check_attributes(MlirOperation op) {
         sound &= id == HEC_OP_MODULE ? check_module_attribute(op, attribute)
                                      : check_attribute(op, row, attribute);
     }
-    return sound;
+    return sound && (id != HEC_OP_MODULE || hec_target_verify(op));
 }
 
 static bool check_type(MlirOperation op, const char *what, int index, MlirType type) {

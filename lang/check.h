@@ -32,7 +32,7 @@ bool hec_front_print_parse(const struct hec_front_options *options, struct hec_d
 // Prints a checked program for people: units, nodes with shapes, parameters with paths, settings.
 void hec_program_print(const struct hec_program *program, FILE *out);
 
-// Reports what `target` ("cpu", "cuda", "sim") cannot do yet with this program: an error that says
+// Reports what `target` ("cpu", "cuda:sm_90a") cannot do yet with this program: an error that says
 // "not yet" for each. Returns whether there was none.
 bool hec_check_target(const struct hec_program *program, const char *target, struct hec_diag *diag);
 

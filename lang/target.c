@@ -4,6 +4,42 @@
 
 #include "lang/check.h"
 #include "lang/settings.h"
+#include "lang/target.h"
+
+static const struct {
+    const char *name, *lacks;
+} targets[] = {
+#define HEC_TARGET(name, text, lacks) {#name, lacks},
+#define HEC_TARGET_LATER(name, text)
+#include "lang/targets.def"
+#undef HEC_TARGET
+#undef HEC_TARGET_LATER
+};
+
+// Whether `lacks`, "key=value|value key=value", has this one.
+static bool has_setting(const char *lacks, const char *key, const char *value) {
+    const size_t length = strlen(key);
+    while (*lacks) {
+        const char *end = lacks + strcspn(lacks, " ");
+        if (strncmp(lacks, key, length) == 0 && lacks[length] == '=') {
+            char values[64];
+            const char *first = lacks + length + 1;
+            snprintf(values, sizeof values, "%.*s", (int)(end - first), first);
+            return hec_setting_lists(values, value);
+        }
+        lacks = end + (*end == ' ');
+    }
+    return false;
+}
+
+bool hec_target_lacks(const char *name, const char *key, const char *value) {
+    const size_t length = strcspn(name, ":");
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        if (strlen(targets[i].name) == length && memcmp(targets[i].name, name, length) == 0)
+            return has_setting(targets[i].lacks, key, value);
+    }
+    return false;
+}
 
 static void check_settings(const struct hec_program *program, const char *target,
                            struct hec_diag *diag) {
@@ -12,7 +48,9 @@ static void check_settings(const struct hec_program *program, const char *target
         const struct hec_setting_row *row = hec_setting_row(setting->key);
         const bool any = row->later && !strcmp(row->later, "*") && setting->given &&
                          strcmp(setting->value, row->standard);
-        if (!any && !hec_setting_lists(row->later, setting->value)) continue;
+        if (!any && !hec_setting_lists(row->later, setting->value) &&
+            !hec_target_lacks(target, setting->key, setting->value))
+            continue;
         hec_diag_report(diag, HEC_ERROR, setting->at, "not yet: `%s = %s` (target %s)",
                         setting->key, setting->value, target);
     }

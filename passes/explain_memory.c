@@ -279,7 +279,7 @@ static int64_t rounded_bytes(MlirOperation module) {
 }
 
 bool hec_explain_memory(MlirOperation module, FILE *out) {
-    struct hec_homes p = {.sound = true};
+    struct hec_homes p = {.target = hec_target_of(module), .sound = true};
     const bool placed = read_placement(&p, module);
     if (placed) {
         const int64_t whole = hec_module_param_elements(module) * element_bytes(module);

@@ -11,6 +11,8 @@
 #include "codegen/driver/read.h"
 #include "codegen/driver/run_passes.h"
 #include "codegen/driver/stages.h"
+#include "codegen/driver/targets.h"
+#include "ir/target/target.h"
 #include "passes/movement.h"
 #include "passes/plan_file.h"
 
@@ -63,6 +65,16 @@ static bool stop_early(struct hec_compilation *c) {
     return true;
 }
 
+// What needs no program is there for every target.
+static bool can_emit(const struct hec_compilation *c) {
+    if (c->to < STAGE_C || hec_report_of(c) || hec_target_printer(c->module)) return true;
+    fprintf(stderr,
+            "hecatec: error: programs for target %s cannot be written yet; its IR can: "
+            "--compile-to=place-buffers\n",
+            hec_target_of(c->module)->name);
+    return false;
+}
+
 static int run(struct hec_compilation *c) {
     int status;
     if (!note_files(c->options) || !hec_choose_stages(c)) return HEC_EXIT_COMMAND_LINE;
@@ -72,7 +84,7 @@ static int run(struct hec_compilation *c) {
     if (c->from < STAGE_GRAPH && !hec_run_front(c, &status)) return status;
     if (!hec_make_module(c)) return HEC_EXIT_INPUT;
     if (c->to == STAGE_GRAPH) return hec_finish_text(c, hec_print_module);
-    if (!name_files(c) || !stop_early(c)) return HEC_EXIT_COMMAND_LINE;
+    if (!name_files(c) || !stop_early(c) || !can_emit(c)) return HEC_EXIT_COMMAND_LINE;
     if (!hec_run_passes(c, &status)) return status;
     if (!hec_prove_homes(c)) return HEC_EXIT_INPUT;
     if (c->options->emit_plan && !hec_write_text(c, c->options->emit_plan, print_plan_file))

@@ -42,8 +42,7 @@ static int write_c(struct hec_compilation *c, const char *path) {
     const struct hec_emit_options emit = {
         .version = HECATE_VERSION, .source_line = hec_report_line, .user = &c->reporter};
     struct hec_writer text = {.arena = c->arena};
-    const bool emitted =
-        hec_emit_program(c->module, hec_target_printer(c->options->target), &emit, &text);
+    const bool emitted = hec_emit_program(c->module, hec_target_printer(c->module), &emit, &text);
     if (hec_driver_failed(c) || !emitted) return HEC_EXIT_INPUT;
     hec_crash_after(c, "c");
     hec_driver_lap(c, "emit C");

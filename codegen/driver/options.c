@@ -39,8 +39,8 @@ static const struct option table[] = {
      .help = "Override a dim or let of the model"},
     {"--set", NEXT_OR_EQUALS, true, FIELD(sets), .shown = " KEY=VALUE",
      .help = "Override a setting: --set train.steps=100"},
-    {"--target", AFTER_EQUALS, .field = FIELD(target), .choices = "cpu|cuda|sim",
-     .shown = "=TARGET", .help = "What to compile for: cpu (default); cuda, sim: not yet"},
+    {"--target", AFTER_EQUALS, .field = FIELD(target), .shown = "=TARGET",
+     .help = "What to compile for (see --print-targets)"},
     {"--compile-to", AFTER_EQUALS, .field = FIELD(compile_to), .shown = "=STAGE",
      .help = "Stop after STAGE and print it (see --print-stages)"},
     {"--compile-from", AFTER_EQUALS, .field = FIELD(compile_from), .shown = "=STAGE",
@@ -222,12 +222,8 @@ static bool take_argument(struct parser *p) {
 bool hec_options_parse(struct hec_arena *arena, int argc, char **argv,
                        struct hec_options *options) {
     struct parser p = {.arena = arena, .argc = argc, .argv = argv, .options = options};
-    *options = (struct hec_options){.target = "cpu",
-                                    .color = "auto",
-                                    .error_limit = "20",
-                                    .optimize = "-O3",
-                                    .march = "native",
-                                    .cc = "gcc"};
+    *options = (struct hec_options){
+        .color = "auto", .error_limit = "20", .optimize = "-O3", .march = "native", .cc = "gcc"};
     for (p.at = 1; p.at < argc; p.at++) {
         if (!take_argument(&p)) return false;
     }

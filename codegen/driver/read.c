@@ -8,6 +8,7 @@
 #include "codegen/driver/cc.h"
 #include "codegen/driver/crash.h"
 #include "codegen/driver/output.h"
+#include "ir/accessors.h"
 #include "ir/build/build.h"
 #include "lang/check.h"
 #include "passes/movement.h"
@@ -36,6 +37,10 @@ static void print_check(struct hec_compilation *c, FILE *out) {
     hec_program_print(c->program, out);
 }
 
+static const char *asked_target(const struct hec_compilation *c) {
+    return c->options->target ? c->options->target : "cpu";
+}
+
 bool hec_run_front(struct hec_compilation *c, int *status) {
     const struct hec_front_options front = front_options(c);
     hec_crash_progress("reading the model", NULL);
@@ -55,7 +60,7 @@ bool hec_run_front(struct hec_compilation *c, int *status) {
         return false;
     }
     const bool sound = hec_front(&front, &c->diag, c->arena, &c->program) &&
-                       hec_check_target(c->program, c->options->target, &c->diag);
+                       hec_check_target(c->program, asked_target(c), &c->diag);
     if (hec_driver_failed(c) || !sound) return false;
     if (!note_imports(&c->program->sources)) return *status = HEC_EXIT_COMMAND_LINE, false;
     c->name = c->program->name;
@@ -89,13 +94,24 @@ static bool read_module(struct hec_compilation *c) {
     return hec_ir_verify(c->module);
 }
 
+// Text is for the target that it names: passes before have asked that one.
+static bool is_for_asked_target(const struct hec_compilation *c) {
+    const MlirStringRef own =
+        hec_module_has_target(c->module) ? hec_module_target(c->module) : HEC_STR("cpu");
+    if (!c->options->target || mlirStringRefEqual(own, HEC_STR(c->options->target))) return true;
+    fprintf(stderr, "hecatec: error: --target=%s: '%s' is for target %.*s\n", c->options->target,
+            c->options->input, (int)own.length, own.data);
+    return false;
+}
+
 bool hec_make_module(struct hec_compilation *c) {
     hec_crash_progress("building the IR", NULL);
     if (c->from >= STAGE_GRAPH) {
-        if (!read_module(c) || hec_driver_failed(c)) return false;
+        if (!read_module(c) || hec_driver_failed(c) || !is_for_asked_target(c)) return false;
     } else {
         c->module = hec_ir_build(hec_driver_context(c), c->program);
         if (hec_driver_failed(c) || mlirOperationIsNull(c->module)) return false;
+        hec_module_put_target(c->module, asked_target(c));
         hec_driver_lap(c, "build the graph");
     }
     c->several_ranks = hec_has_ranks(c->module);

@@ -6,9 +6,12 @@
 
 #include "codegen/host/printer.h"
 
-// The printer of the target called `name`; NULL: it cannot be compiled for yet, or there is no such
-// target.
-const struct hec_printer *hec_target_printer(const char *name);
+// The printer of the module's target; NULL: its programs cannot be written yet.
+const struct hec_printer *hec_target_printer(MlirOperation module);
+
+// Whether --target may be `text`: a target with a record and, behind a colon, one of its architectures. False
+// after a complaint that lists what it can be.
+bool hec_target_check(const char *text);
 
 // Lists all targets, for --print-targets.
 void hec_targets_print(FILE *out);

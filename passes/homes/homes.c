@@ -306,7 +306,7 @@ void hec_homes_find_slots(struct hec_homes *p) {
                  (struct hec_slot){.op = ops.op[k],
                                    .name = hec_any_sym_name(ops.op[k]),
                                    .bytes = bytes,
-                                   .stride = (bytes + HEC_ALIGN - 1) / HEC_ALIGN * HEC_ALIGN,
+                                   .stride = hec_aligned(p->target, bytes),
                                    .rows = layers ? layers : 1,
                                    .last = -1,
                                    .observed = hec_any_observed(ops.op[k])});

@@ -3,17 +3,18 @@
 #define HECATE_PASSES_HOMES_HOMES_H
 
 #include "ir/home.h"
+#include "ir/target/target.h"
 #include "passes/homes/live.h"
 
-enum {
-    HEC_ALIGN = 64
-}; // Bytes: of everything in the arena, of every parameter and every copy of one.
-enum { HEC_PANEL = 64 }; // Columns of a panel.
+// `bytes` and what brings them to a multiple of the target's alignment.
+static inline int64_t hec_aligned(const struct hec_target *target, int64_t bytes) {
+    return (bytes + target->align_bytes - 1) / target->align_bytes * target->align_bytes;
+}
 
 // Elements that parameters begin at a multiple of, as many as are aligned in the smallest type that one is
 // stored in. `rounded`: some have a copy in bf16, at the same offset in elements.
-static inline int64_t hec_params_align(bool rounded) {
-    return HEC_ALIGN / (rounded ? 2 : 4);
+static inline int64_t hec_params_align(const struct hec_target *target, bool rounded) {
+    return target->align_bytes / (rounded ? 2 : 4);
 }
 
 // A value and its class: values that share one buffer of the arena.
@@ -46,6 +47,7 @@ struct hec_repair {
 
 struct hec_homes {
     MlirOperation module;
+    const struct hec_target *target;
     struct hec_arena arena;
     struct hec_live live;
     struct hec_homes_value *placed; // By number of the value.

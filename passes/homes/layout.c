@@ -1,10 +1,10 @@
 // Layout of parameters: how each lies in memory, and where in the parameter buffer.
 //
-// A matrix that is only ever the right operand of products lies in panels of 64 columns, padded
-// with zeros, which the kernels read in order. Everything else lies row-major. Gradients and
-// optimizer states have the layout of their parameter, and so has the rounded copy that products in
-// bf16 read, at the same offset in elements: there a panel holds pairs of rows. Every tensor starts at
-// a multiple of 64 bytes.
+// Where the target has panels, a matrix that is only ever the right operand of products lies in panels of
+// some columns, padded with zeros, which the kernels read in order. Everything else lies row-major.
+// Gradients and optimizer states have the layout of their parameter, and so has the rounded copy that
+// products in bf16 read, at the same offset in elements: there a panel holds pairs of rows. Every tensor
+// starts at a multiple of the target's alignment.
 #include <stdlib.h>
 
 #include "ir/accessors.h"
@@ -72,7 +72,7 @@ static void see_gradient(struct hec_homes *p, struct layout *layout, MlirOperati
 
 static void see_uses(struct hec_homes *p, struct layout *layout) {
     const MlirStringRef name = hec_param_sym_name(layout->param);
-    layout->panels = true;
+    layout->panels = p->target->panel_columns > 0;
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];
         const bool get = hec_op_is(op, HEC_OP_get);
@@ -92,9 +92,9 @@ static int64_t align_elements(const struct hec_homes *p) {
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];
         if (hec_op_is(op, HEC_OP_get) && hec_type_is_rounded(mlirValueGetType(hec_get_value(op))))
-            return hec_params_align(true);
+            return hec_params_align(p->target, true);
     }
-    return hec_params_align(false);
+    return hec_params_align(p->target, false);
 }
 
 // Sets layout, matrix, elements and rounded; returns the elements of one layer (of one expert).
@@ -111,7 +111,8 @@ static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t alig
         layout.rows = all / layout.columns;
     }
     const int64_t rows = layout.rounded ? round_up(layout.rows, 2) : layout.rows;
-    const int64_t stored = layout.panels ? rows * round_up(layout.columns, HEC_PANEL) : all;
+    const int64_t stored =
+        layout.panels ? rows * round_up(layout.columns, p->target->panel_columns) : all;
     const int64_t elements = round_up(stored, align);
     const MlirType i64 = mlirIntegerTypeGet(c, 64);
     const MlirAttribute matrix[] = {mlirIntegerAttrGet(i64, layout.rows),

@@ -83,8 +83,7 @@ static int collect(struct hec_homes *p, struct item *item) {
         if (p->placed[i].pinned || hec_homes_root(p, i) != i) continue;
         const struct hec_live_value *v = &p->live.values.item[i];
         const int64_t bytes = hec_type_bytes(mlirValueGetType(v->value));
-        item[count++] =
-            (struct item){-1, i, v->first, (bytes + HEC_ALIGN - 1) / HEC_ALIGN * HEC_ALIGN, 0};
+        item[count++] = (struct item){-1, i, v->first, hec_aligned(p->target, bytes), 0};
     }
     qsort(item, (size_t)count, sizeof *item, by_size);
     return count;

@@ -137,6 +137,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     if (!check(module)) return HEC_PASS_REFUSED;
     struct hec_homes p = {
         .module = module,
+        .target = hec_target_of(module),
         .sound = true,
         .new_homes = strcmp(hec_pass_option(options, "results", "in-place"), "apart") == 0,
     };

@@ -55,6 +55,7 @@ struct spot {
 struct proof {
     struct hec_arena arena;
     MlirOperation module;
+    const struct hec_target *target;
     struct hec_map env;   // Tensor -> id of its current token.
     struct hec_map slots; // Name of a slot -> struct rows.
     struct hec_map spots; // Value -> struct spot.
@@ -81,13 +82,13 @@ static const void *name_key(struct proof *p, MlirStringRef name) {
 // Whether bytes [at, at + bytes) may be used: no faults of the arithmetic, aligned, below arena_bytes.
 static bool is_in_arena(const struct proof *p, int64_t at, int64_t bytes) {
     int64_t end;
-    return at >= 0 && at % HEC_ALIGN == 0 && !__builtin_add_overflow(at, bytes, &end) &&
-           end <= p->arena_bytes;
+    return at >= 0 && at % p->target->align_bytes == 0 &&
+           !__builtin_add_overflow(at, bytes, &end) && end <= p->arena_bytes;
 }
 
 static bool is_slot_sound(const struct proof *p, const struct rows *rows) {
     int64_t all;
-    return rows->stride >= rows->bytes && rows->stride % HEC_ALIGN == 0 &&
+    return rows->stride >= rows->bytes && rows->stride % p->target->align_bytes == 0 &&
            !__builtin_mul_overflow(rows->stride, rows->count, &all) &&
            is_in_arena(p, rows->offset, all);
 }
@@ -108,8 +109,7 @@ static void read_slot(struct proof *p, MlirOperation op) {
         return;
     }
     if (!is_slot_sound(p, rows)) {
-        fault(p, op,
-              "a slot's rows overlap, or lie outside the arena, or at no multiple of 64 bytes");
+        fault(p, op, "a slot's rows overlap, or lie outside the arena, or are not aligned");
         return;
     }
     rows->saved = hec_arena_alloc(&p->arena, (size_t)rows->count, sizeof *rows->saved);
@@ -133,7 +133,7 @@ static const struct spot *spot_of(struct proof *p, MlirOperation op, MlirValue v
     if (!hec_home_of(v, &spot->home) || spot->home.kind == HEC_HOME_NONE)
         fault(p, op, "a value has no home: run place-buffers first");
     if (spot->home.kind == HEC_HOME_ARENA && !is_in_arena(p, spot->home.at, spot->bytes))
-        fault(p, op, "a value lies outside the arena, or at no multiple of 64 bytes");
+        fault(p, op, "a value lies outside the arena, or is not aligned");
     if (spot->home.kind == HEC_HOME_SLOT) {
         spot->rows = (struct rows *)hec_map_get(&p->slots, name_key(p, spot->home.symbol));
         if (!spot->rows || spot->rows->bytes != spot->bytes)
@@ -446,6 +446,7 @@ static void run_module(struct proof *p, const struct hec_ops *symbols) {
 static bool prove(MlirOperation module, int64_t waves) {
     struct proof p = {
         .module = module,
+        .target = hec_target_of(module),
         .arena_bytes = INT64_MAX,
         .walk = {.waves = waves, .op = run_op, .take = take, .carry = carry},
     };

@@ -18,6 +18,7 @@ struct extent {
 struct params {
     struct hec_arena arena;
     MlirOperation module;
+    const struct hec_target *target;
     HEC_VEC(struct extent) extents;
     int64_t align; // Elements.
     bool sound;
@@ -57,6 +58,10 @@ static void check_matrix(struct params *p, MlirOperation param) {
         fault(p, param, "its layout is neither rows nor panels");
         return;
     }
+    if (panels && p->target->panel_columns == 0) {
+        fault(p, param, "lies in panels, which its target has not");
+        return;
+    }
     if (mlirArrayAttrGetNumElements(matrix) != 2) {
         fault(p, param, "its matrix has not two sizes");
         return;
@@ -71,7 +76,8 @@ static void check_matrix(struct params *p, MlirOperation param) {
         return;
     }
     if (hec_param_rounded(param)) rows += rows % 2; // The copy in bf16 holds pairs of rows.
-    const int64_t wide = (columns + HEC_PANEL - 1) / HEC_PANEL * HEC_PANEL;
+    const int64_t panel = panels ? p->target->panel_columns : 1;
+    const int64_t wide = (columns + panel - 1) / panel * panel;
     if (hec_param_elements(param) < (panels ? times(rows, wide) : all))
         fault(p, param, "its elements do not hold its matrix");
 }
@@ -117,12 +123,12 @@ static void check_apart(struct params *p) {
 
 bool hec_prove_params(MlirOperation module) {
     if (!hec_module_has_param_elements(module)) return true;
-    struct params p = {.module = module, .sound = true};
+    struct params p = {.module = module, .target = hec_target_of(module), .sound = true};
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     bool rounded = false;
     for (int k = 0; k < ops.count; k++)
         rounded |= hec_op_is(ops.op[k], HEC_OP_param) && hec_param_rounded(ops.op[k]);
-    p.align = hec_params_align(rounded);
+    p.align = hec_params_align(p.target, rounded);
     for (int k = 0; k < ops.count; k++) {
         if (hec_op_is(ops.op[k], HEC_OP_param)) add_param(&p, ops.op[k]);
         if (hec_op_is(ops.op[k], HEC_OP_set)) add_set(&p, ops.op[k]);

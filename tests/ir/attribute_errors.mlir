@@ -6,10 +6,11 @@
 !w = tensor<6x4xf32, ["D", "F"]>
 !b = tensor<3xf32, ["D"]>
 
-// CHECK: attribute_errors.mlir:[[@LINE+3]]:1: error: attribute 'hecate.batch' must be a 64-bit integer
-// CHECK: :[[@LINE+2]]:1: error: unknown attribute 'hecate.color'
-// CHECK: :[[@LINE+1]]:1: error: attribute 'hecate.settings' must be a dictionary
-module attributes {hecate.batch = "8", hecate.color = 3, hecate.settings = ["a"], hecate.world = 2, other.color = 3} {
+// CHECK: attribute_errors.mlir:[[@LINE+4]]:1: error: attribute 'hecate.batch' must be a 64-bit integer
+// CHECK: :[[@LINE+3]]:1: error: unknown attribute 'hecate.color'
+// CHECK: :[[@LINE+2]]:1: error: attribute 'hecate.settings' must be a dictionary
+// CHECK: :[[@LINE+1]]:1: error: attribute 'hecate.target' must be a string
+module attributes {hecate.batch = "8", hecate.color = 3, hecate.settings = ["a"], hecate.target = 3, hecate.world = 2, other.color = 3} {
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': attribute 'deviation' must be a floating-point number
   "moe.param"() {sym_name = "p1f", type = !w, layers = 0, path = "p", init = "normal", deviation = 1, decay = true, trainable = true} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'func.func': attribute 'argument_home' must be a list of strings

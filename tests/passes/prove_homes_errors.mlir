@@ -267,7 +267,7 @@ func.func @forward() {
 !x = tensor<16xf32, ["D"]>
 module attributes {hecate.arena_bytes = 100 : i64} {
   func.func @forward() {
-    // CHECK: arena.mlir:[[@LINE+1]]:10: error: 'moe.fill': homes: a value lies outside the arena, or at no multiple of 64 bytes
+    // CHECK: arena.mlir:[[@LINE+1]]:10: error: 'moe.fill': homes: a value lies outside the arena, or is not aligned
     %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
     return
   }
@@ -277,7 +277,7 @@ module attributes {hecate.arena_bytes = 100 : i64} {
 !x = tensor<16xf32, ["D"]>
 module attributes {hecate.arena_bytes = 1000 : i64} {
   func.func @forward() {
-    // CHECK: aligned.mlir:[[@LINE+1]]:10: error: 'moe.fill': homes: a value lies outside the arena, or at no multiple of 64 bytes
+    // CHECK: aligned.mlir:[[@LINE+1]]:10: error: 'moe.fill': homes: a value lies outside the arena, or is not aligned
     %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+36"]} : () -> !x
     return
   }

@@ -1,9 +1,12 @@
-// hec-null FILE.mlir: writes the program of target null for IR after place-buffers to standard output.
+// hec-null FILE.mlir: compiles IR of stage graph for target null, and writes the program to standard output.
 // Exit code: 0, or 1 when anything was reported.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "codegen/host/program.h"
+#include "ir/accessors.h"
 #include "lang/base/source.h"
+#include "passes/pipeline.h"
 #include "tests/targets/null.h"
 
 static void report(void *user, const char *file, unsigned line, unsigned column,
@@ -11,6 +14,27 @@ static void report(void *user, const char *file, unsigned line, unsigned column,
     (void)user;
     const char *word = severity == MlirDiagnosticError ? "error" : "note";
     fprintf(stderr, "%s:%u:%u: %s: %s\n", file, line, column, word, text);
+}
+
+static bool run_passes(MlirContext context, MlirOperation module) {
+    char *why = NULL;
+    struct hec_pipeline *pipeline = hec_pipeline_parse(context, HEC_PIPELINE_DEFAULT, &why);
+    if (!pipeline) {
+        fprintf(stderr, "hec-null: error: %s\n", why);
+        free(why);
+        return false;
+    }
+    const struct hec_pipeline_hooks none = {0};
+    const bool done = hec_pipeline_run(pipeline, module, 0, -1, &none) == HEC_PASS_DONE;
+    hec_pipeline_free(pipeline);
+    return done;
+}
+
+static bool compile(MlirContext context, MlirOperation module, struct hec_writer *text) {
+    if (!hec_op_is(module, HEC_OP_MODULE) || !hec_ir_verify(module)) return false;
+    hec_module_put_target(module, "null");
+    const struct hec_emit_options options = {.version = "null"};
+    return run_passes(context, module) && hec_emit_program(module, &null_printer, &options, text);
 }
 
 int main(int argc, char **argv) {
@@ -26,9 +50,7 @@ int main(int argc, char **argv) {
     const MlirOperation module =
         mlirOperationCreateParse(context, HEC_STR(source->text), HEC_STR(argv[1]));
     struct hec_writer text = {.arena = &arena};
-    const struct hec_emit_options options = {.version = "null"};
-    const bool emitted = !mlirOperationIsNull(module) && hec_ir_verify(module) &&
-                         hec_emit_program(module, &null_printer, &options, &text);
+    const bool emitted = !mlirOperationIsNull(module) && compile(context, module, &text);
     if (emitted) fwrite(text.text, 1, text.length, stdout);
     if (!mlirOperationIsNull(module)) mlirOperationDestroy(module);
     mlirContextDestroy(context);

@@ -1,0 +1,29 @@
+// Targets: what a program is compiled for, as far as passes, proofs and the verifier have to know it.
+//
+// The module's attribute `target` names one: "cpu", or "cuda:sm_90a" with an architecture. No pass asks for
+// the name: what it needs to know is a field of the record.
+#ifndef HECATE_IR_TARGET_TARGET_H
+#define HECATE_IR_TARGET_TARGET_H
+
+#include "ir/ir.h"
+
+// One file of this folder each.
+struct hec_target {
+    const char *name;
+    const char
+        *architectures; // That may stand behind "name:", with | between them; NULL: none may.
+    int panel_columns;  // Weights of products lie in panels of so many columns; 0: all lie as rows.
+    int align_bytes;    // Of everything in the arena, of every parameter and every copy of one.
+};
+
+// The target that `text` names; NULL: there is none, or it has no such architecture.
+const struct hec_target *hec_target_find(MlirStringRef text);
+
+// The target of the module that `op` is or stands in: cpu, where it names none. The module must name one
+// that exists, which the verifier checks. Of an operation outside of modules: cpu.
+const struct hec_target *hec_target_of(MlirOperation op);
+
+// Checks that the module's target exists and can do what the module's settings ask for; reports what not.
+bool hec_target_verify(MlirOperation module);
+
+#endif
