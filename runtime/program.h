@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct hrt_comm_backend; // comm/backend.h
+struct hrt_comm_backend;   // comm/backend.h
+struct hrt_device_backend; // device/device.h
 
 enum hrt_precision { HRT_FP32, HRT_FP64 };
 enum hrt_init { HRT_INIT_NORMAL, HRT_INIT_ZEROS, HRT_INIT_ONES, HRT_INIT_ROPE };
@@ -171,6 +172,12 @@ struct hrt_program {
     bool dense_shard;    // Each rank has the optimizer's states of a part (train/dense.h).
     size_t dense_offset; // Bytes into the model: the struct hrt_dense * that it calls.
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
+
+    // Where tensors lie, and who computes; NULL: the host. On a device all pointers of the emitted struct, and the
+    // arguments of its functions, are the device's; it reads the struct itself, too.
+    const struct hrt_device_backend *device;
+    size_t device_offset; // Bytes into the model: struct hrt_device *, which the runtime sets.
+    size_t lane_offset;   // Bytes into the model: struct hkc_lane *, of all work.
 
     size_t model_bytes; // Of the emitted struct; the runtime allocates it, zeroed.
     size_t

@@ -90,6 +90,7 @@ static bool open_route(struct job *job, struct hrt_error *error) {
         .steps = job->config->steps,
         .batch = job->trainer.batch,
         .iterations = job->trainer.iterations,
+        .device = &job->state.device,
     };
     job->trainer.route = &job->route;
     return hrt_route_open(&job->route, &request, run->program, run->comm, job->state.model,
@@ -264,8 +265,10 @@ static bool save(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *path = run->arguments->save;
     if (!path || job->last.step == 0) return true; // Nothing is better than what is there.
-    const bool saved =
-        hrt_store_gather(run->placement, job->state.values[HRT_PARAMETERS], run->comm, path, error);
+    void *params = hrt_state_borrow(&job->state, HRT_PARAMETERS);
+    const bool saved = params ? hrt_store_gather(run->placement, params, run->comm, path, error)
+                              : hrt_fail(error, "cannot save: out of memory");
+    hrt_state_hand_back(&job->state, HRT_PARAMETERS, params, false);
     if (!hrt_ranks_agree(run->comm, saved, error)) return false;
     printf("saved: %s\n", path);
     return true;

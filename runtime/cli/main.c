@@ -51,6 +51,25 @@ static bool settle_doubts(const struct hrt_run *run, const struct hrt_store_doub
     return true;
 }
 
+// First values of the parameters, or those of a file.
+static bool fill_params(const struct hrt_run *run, struct hrt_state *state,
+                        struct hrt_error *error) {
+    const struct hrt_arguments *arguments = run->arguments;
+    void *params = hrt_state_borrow(state, HRT_PARAMETERS);
+    if (!params) return hrt_fail(error, "out of memory");
+    bool filled = true;
+    if (arguments->load) {
+        hrt_init_tables(run->program, params);
+        struct hrt_store_doubts doubts;
+        filled = hrt_store_restore(run->placement, params, arguments->load, &doubts, error) &&
+                 settle_doubts(run, &doubts, error);
+    } else {
+        hrt_init_params(run->placement, params, (uint64_t)arguments->config.seed);
+    }
+    hrt_state_hand_back(state, HRT_PARAMETERS, params, filled);
+    return filled;
+}
+
 static bool create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
                          struct hrt_error *error) {
     if (!hrt_state_create(state, run->placement, training, error)) return false;
@@ -58,18 +77,7 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state, boo
         hrt_state_destroy(state);
         return false;
     }
-    const struct hrt_arguments *arguments = run->arguments;
-    bool filled = true;
-    if (arguments->load) {
-        hrt_init_tables(run->program, state->values[HRT_PARAMETERS]);
-        struct hrt_store_doubts doubts;
-        filled = hrt_store_restore(run->placement, state->values[HRT_PARAMETERS], arguments->load,
-                                   &doubts, error) &&
-                 settle_doubts(run, &doubts, error);
-    } else {
-        hrt_init_params(run->placement, state->values[HRT_PARAMETERS],
-                        (uint64_t)arguments->config.seed);
-    }
+    const bool filled = fill_params(run, state, error);
     hrt_round_params(run->placement, state->values[HRT_PARAMETERS], state->rounded);
     if (!filled) hrt_state_destroy(state);
     return filled;

@@ -53,6 +53,29 @@ static bool read_kind(struct hrt_route *route, const char *text, const char **re
 
 // ---- layers
 
+static bool is_apart(const struct hrt_route *route) {
+    return route->device && hrt_device_is_apart(route->device);
+}
+
+static size_t ids_bytes(const struct hrt_route *route, int64_t topk) {
+    return (size_t)(route->batch * route->program->positions * topk) * sizeof(int32_t);
+}
+
+// Zeroed; the device's, too.
+static int32_t *take_ids(struct hrt_route *route, const struct hrt_set *set) {
+    const size_t bytes = ids_bytes(route, set->topk);
+    return is_apart(route) ? route->device->backend->take(route->device, HRT_OF_BOTH, bytes, false)
+                           : calloc(1, bytes + 1);
+}
+
+static void give_ids(struct hrt_route *route, const struct hrt_route_layer *layer) {
+    if (is_apart(route))
+        route->device->backend->give(route->device, HRT_OF_BOTH, layer->ids,
+                                     ids_bytes(route, layer->spread.topk));
+    else
+        free(layer->ids);
+}
+
 static bool create_layer(struct hrt_route *route, const struct hrt_loads *load, int64_t index,
                          void *model, void *arena, uint64_t seed) {
     const struct hrt_set *set = &route->program->set[load->set];
@@ -68,11 +91,11 @@ static bool create_layer(struct hrt_route *route, const struct hrt_loads *load, 
         .loads = (const int32_t *)((const char *)arena + loads_at),
         .stream = hrt_stream_make(seed, "route", name),
         .mass = calloc((size_t)set->experts, sizeof *layer->mass),
-        .ids = calloc((size_t)(route->batch * route->program->positions * set->topk),
-                      sizeof *layer->ids),
+        .ids = take_ids(route, set),
+        .count = calloc((size_t)set->experts, sizeof *layer->count),
     };
     route->shape[number] = (struct hrt_ids_layer){set->experts, set->topk};
-    return layer->mass && layer->ids;
+    return layer->mass && layer->ids && layer->count;
 }
 
 static bool create_layers(struct hrt_route *route, void *model, void *arena, uint64_t seed,
@@ -227,6 +250,7 @@ bool hrt_route_open(struct hrt_route *route, const struct hrt_route_request *req
                     void *arena, struct hrt_error *error) {
     *route = (struct hrt_route){.program = program,
                                 .comm = comm,
+                                .device = request->device,
                                 .batch = request->batch,
                                 .iterations = request->iterations};
     const char *rest = "";
@@ -286,13 +310,22 @@ static void lose(const struct hrt_route *route, bool *lost, const struct hrt_err
     *lost = true;
 }
 
+// How often the last forward has chosen each expert.
+static const int32_t *loads_of(const struct hrt_route *route, const struct hrt_route_layer *layer) {
+    if (!is_apart(route)) return layer->loads;
+    hrt_device_read(route->device, layer->count, layer->loads,
+                    (size_t)layer->spread.experts * sizeof *layer->count, HRT_WHY_LOADS);
+    return layer->count;
+}
+
 void hrt_route_record(struct hrt_route *route, int64_t iteration, int64_t first) {
     struct hrt_error error;
     for (int i = 0; route->records_loads && i < route->layers; i++) {
         const int64_t experts = route->shape[0].experts;
         const int64_t device = i * route->comm->size + route->comm->rank;
         int64_t *count = route->count + (device * route->iterations + iteration) * experts;
-        for (int64_t e = 0; e < experts; e++) count[e] = route->layer[i].loads[e];
+        const int32_t *loads = loads_of(route, &route->layer[i]);
+        for (int64_t e = 0; e < experts; e++) count[e] = loads[e];
     }
     for (int64_t n = 0; route->records_ids && !route->lost_ids && n < route->batch; n++) {
         const int32_t *const *ids = (const int32_t *const *)ids_of(route, n);
@@ -341,7 +374,8 @@ void hrt_route_close(struct hrt_route *route) {
     hrt_loads_file_close(&route->loads, &ignored);
     for (int i = 0; i < route->layers; i++) {
         free(route->layer[i].mass);
-        free(route->layer[i].ids);
+        free(route->layer[i].count);
+        give_ids(route, &route->layer[i]);
     }
     free(route->layer);
     free(route->shape);

@@ -11,6 +11,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/comm/comm.h"
+#include "runtime/device/device.h"
 #include "runtime/program.h"
 #include "runtime/route/ids_file.h"
 #include "runtime/route/loads_file.h"
@@ -29,6 +30,7 @@ struct hrt_route_request {
     const char *record_ids, *record_loads; // NULL: none.
     uint64_t seed;
     int64_t steps, batch, iterations; // Steps of the run; sequences of a call; calls of a step.
+    struct hrt_device *device;        // Where model and arena lie; NULL: on the host.
 };
 
 struct hrt_route_layer {
@@ -36,13 +38,15 @@ struct hrt_route_layer {
     struct hrt_routing *routing; // In the model.
     const int32_t *loads;        // In the arena, [experts].
     struct hrt_stream stream;
-    int64_t *mass; // [experts]
-    int32_t *ids;  // [batch, positions, topk]: forced, and recorded.
+    int64_t *mass;  // [experts]
+    int32_t *ids;   // [batch, positions, topk]: forced, and recorded. The device's, too.
+    int32_t *count; // [experts], scratch.
 };
 
 struct hrt_route {
     const struct hrt_program *program;
     struct hrt_comm *comm;
+    struct hrt_device *device;
     enum hrt_route_kind kind;
     bool records_ids, records_loads;
     bool lost_ids, lost_loads; // This rank could not write its part.

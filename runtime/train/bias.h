@@ -10,6 +10,6 @@
 //
 // Source: Wang et al. 2024, "Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts",
 // arXiv:2408.15664, algorithm 1.
-void hrt_bias_update(const struct hrt_state *state, const struct hrt_load_counts *loads);
+void hrt_bias_update(struct hrt_state *state, const struct hrt_load_counts *loads);
 
 #endif

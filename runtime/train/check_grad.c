@@ -49,14 +49,11 @@ static double scale_of(const struct check *check) {
 
 // The loss over all ranks; `training`: a backward follows.
 static double loss_now(struct check *check, bool training) {
-    const struct hrt_state *state = check->state;
+    struct hrt_state *state = check->state;
     if (state->fssdp) hrt_fssdp_begin(state->fssdp, training);
-    double loss = state->program
-                      ->forward(state->model, state->program->batch, state->ids, state->targets,
-                                scale_of(check), 1)
-                      .loss;
+    double loss = hrt_state_forward(state, state->program->batch, scale_of(check), 1).loss;
     hrt_load_counts_clear(&check->loads);
-    hrt_load_counts_add(&check->loads, state->arena);
+    hrt_load_counts_add(&check->loads, &state->device, state->arena);
     if (state->comm) hrt_comm_all_reduce(state->comm, &loss, 1, HRT_DOUBLE);
     return loss;
 }
@@ -170,7 +167,7 @@ static void draw_tokens(struct check *check) {
 }
 
 static void compute_gradients(struct check *check) {
-    const struct hrt_state *state = check->state;
+    struct hrt_state *state = check->state;
     const struct hrt_program *program = state->program;
     draw_tokens(check);
     check->loss = loss_now(check, true);

@@ -6,11 +6,13 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
+#include "runtime/device/device.h"
 #include "runtime/program.h"
 
 struct hrt_load_counts {
     const struct hrt_program *program;
     int64_t *count; // Of program->load[0], [layers][experts]; then of load[1]; ...
+    char *block;    // Scratch: what lies in the arena for one set.
     int64_t counts;
 };
 
@@ -20,8 +22,9 @@ void hrt_load_counts_destroy(struct hrt_load_counts *loads);
 
 void hrt_load_counts_clear(struct hrt_load_counts *loads);
 
-// Adds what the last forward left in the arena.
-void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena);
+// Adds what the last forward left in the arena, which lies on `device`. Waits for it.
+void hrt_load_counts_add(struct hrt_load_counts *loads, struct hrt_device *device,
+                         const void *arena);
 
 // The counts of load `index`, [layers][experts].
 const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index);

@@ -94,7 +94,7 @@ void hrt_optimizer_destroy(struct hrt_optimizer *optimizer) {
     *optimizer = (struct hrt_optimizer){0};
 }
 
-static void update(const struct hrt_state *state, const struct hrt_span *span,
+static void update(struct hrt_state *state, const struct hrt_span *span,
                    const struct hk_adamw_rule *rule) {
     const int64_t at = span->offset;
     if (state->program->precision == HRT_FP64) {
@@ -106,6 +106,11 @@ static void update(const struct hrt_state *state, const struct hrt_span *span,
     float *const *values = (float *const *)state->values;
     float *param = values[HRT_PARAMETERS] + at, *grad = values[HRT_GRADIENTS] + at;
     float *mean = values[HRT_MEANS] + at, *variance = values[HRT_VARIANCES] + at;
+    struct hrt_device *device = &state->device;
+    if (hrt_device_is_apart(device)) {
+        device->backend->adamw(device, param, grad, mean, variance, span->count, rule);
+        return;
+    }
     if (span->copy == HRT_COPY_ROWS || span->copy == HRT_COPY_PAIRS) {
         hk_adamw_rounded_f32(param, (hk_bf16 *)state->rounded + at, grad, mean, variance,
                              span->count, span->copy == HRT_COPY_ROWS ? HK_ROWS : HK_PANELS, rule);
@@ -116,7 +121,7 @@ static void update(const struct hrt_state *state, const struct hrt_span *span,
         hrt_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
 }
 
-void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_state *state,
+void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                         const struct hrt_config *config, int64_t step, double lr,
                         double grad_scale) {
     struct hk_adamw_rule rule = {
@@ -137,42 +142,46 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_
         hrt_round_params(state->placement, state->values[HRT_PARAMETERS], state->rounded);
 }
 
-static double sum_squares(const struct hrt_state *state, int64_t offset, int64_t count) {
+static void sum_squares(struct hrt_state *state, double *sum, int64_t offset, int64_t count) {
     const void *grads = state->values[HRT_GRADIENTS];
-    return state->program->precision == HRT_FP64
-               ? hk_sum_squares_f64((const double *)grads + offset, count)
-               : hk_sum_squares_f32((const float *)grads + offset, count);
+    struct hrt_device *device = &state->device;
+    if (hrt_device_is_apart(device))
+        device->backend->sum_squares(device, sum, (const float *)grads + offset, count);
+    else if (state->program->precision == HRT_FP64)
+        *sum = hk_sum_squares_f64((const double *)grads + offset, count);
+    else
+        *sum = hk_sum_squares_f32((const float *)grads + offset, count);
 }
 
 // The chunks' sums of squares, [chunks] in global order; a rank fills in those that it holds.
-static void sum_chunks(const struct hrt_state *state, double *sum) {
+static void sum_chunks(struct hrt_state *state, double *sum) {
     const struct hrt_program *program = state->program;
     for (int i = 0; i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
         for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++, sum++) {
             const int64_t layer = chunk / set->experts, expert = chunk % set->experts;
             if (!hrt_owns(state->placement, i, layer, expert)) continue;
-            *sum = sum_squares(state, hrt_chunk_offset(set, layer, expert), set->chunk_elements);
+            sum_squares(state, sum, hrt_chunk_offset(set, layer, expert), set->chunk_elements);
         }
     }
 }
 
-// Of the tensors outside sets, on one rank.
-static double sum_tensors(const struct hrt_state *state) {
+// Of the tensors outside sets, on one rank. Returns how many there are.
+static int64_t sum_tensors(struct hrt_state *state, double *sum) {
     struct hrt_tensor tensor = {0};
-    double sum = 0;
+    int64_t tensors = 0;
     while (hrt_tensor_next(state->program, &tensor)) {
         if (tensor.param->set >= 0 || !tensor.param->trainable) continue;
-        sum += sum_squares(state, tensor.offset, tensor.param->elements);
+        sum_squares(state, &sum[tensors++], tensor.offset, tensor.param->elements);
     }
-    return sum;
+    return tensors;
 }
 
 // The ranks' own sums, then the chunks': [world + chunks], each filled in by one rank.
-static double sum_ranks(const struct hrt_state *state) {
+static double sum_ranks(struct hrt_state *state) {
     const struct hrt_program *program = state->program;
     const int64_t sums = program->world + (program->owned ? hrt_ranks_chunks(program) : 0);
-    double *all = state->chunk_sums, sum = 0;
+    double *all = state->sums, sum = 0;
     memset(all, 0, (size_t)sums * sizeof *all);
     all[state->comm->rank] = hrt_dense_own_squares(state->dense);
     if (program->owned) sum_chunks(state, all + program->world);
@@ -181,13 +190,24 @@ static double sum_ranks(const struct hrt_state *state) {
     return sum;
 }
 
-double hrt_grad_norm(const struct hrt_state *state) {
+// The sums that a device has made, added in their order.
+static double add_sums(struct hrt_state *state, int64_t sums) {
+    enum { BLOCK = 256 };
+    double block[BLOCK], sum = 0;
+    for (int64_t first = 0; first < sums; first += BLOCK) {
+        const int64_t left = sums - first, count = left < BLOCK ? left : BLOCK;
+        hrt_device_read(&state->device, block, state->sums + first, (size_t)count * sizeof *block,
+                        HRT_WHY_NORM);
+        for (int64_t i = 0; i < count; i++) sum += block[i];
+    }
+    return sum;
+}
+
+double hrt_grad_norm(struct hrt_state *state) {
     if (state->dense) return sqrt(sum_ranks(state));
-    double sum = sum_tensors(state);
-    const int64_t chunks = hrt_ranks_chunks(state->program);
-    sum_chunks(state, state->chunk_sums);
-    for (int64_t chunk = 0; chunk < chunks; chunk++) sum += state->chunk_sums[chunk];
-    return sqrt(sum);
+    const int64_t tensors = sum_tensors(state, state->sums);
+    sum_chunks(state, state->sums + tensors);
+    return sqrt(add_sums(state, tensors + hrt_ranks_chunks(state->program)));
 }
 
 double hrt_clip_scale(double clip, double norm) {

@@ -49,7 +49,7 @@ void hrt_optimizer_destroy(struct hrt_optimizer *optimizer);
 
 // Step number `step`, from 0: scales the gradients by `grad_scale`, updates parameters and states,
 // makes the parameters' copies in bf16, and leaves the gradients zero.
-void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_state *state,
+void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                         const struct hrt_config *config, int64_t step, double lr,
                         double grad_scale);
 
@@ -57,7 +57,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_
 // and of layers, then one per chunk in the order of sets, layers and experts, added in that order. On
 // several ranks, one per rank of its part of what all have (dense.h), in the order of ranks, then one
 // per chunk that is owned. Collective there.
-double hrt_grad_norm(const struct hrt_state *state);
+double hrt_grad_norm(struct hrt_state *state);
 
 // The factor that brings gradients of norm `norm` to at most `clip` (0: any norm).
 double hrt_clip_scale(double clip, double norm);

@@ -96,13 +96,23 @@ static int32_t draw(struct candidate *candidate, int64_t vocabulary, struct hrt_
 static bool score(struct hrt_state *state, int64_t length, struct candidate *candidate,
                   struct hrt_error *error) {
     const struct hrt_program *program = state->program;
+    const int64_t element = hrt_element_bytes(program->precision);
+    const int64_t row = program->vocabulary * element;
+    enum { BLOCK = 1024 };
+    double block[BLOCK]; // Or floats.
+    hrt_state_await(state);
     for (int64_t i = length; i < program->positions; i++) state->ids[i] = 0;
     if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
-    program->forward(state->model, 1, state->ids, state->targets, 0, 0);
-    const char *logits = (const char *)state->arena + program->logits_offset;
+    hrt_state_forward(state, 1, 0, 0);
+    const char *logits = (const char *)state->arena + program->logits_offset + (length - 1) * row;
     for (int64_t v = 0; v < program->vocabulary; v++) {
-        const int64_t at = (length - 1) * program->vocabulary + v;
-        candidate[v] = (struct candidate){hrt_element(logits, program->precision, at), (int32_t)v};
+        if (v % BLOCK == 0) {
+            const int64_t left = program->vocabulary - v;
+            hrt_device_read(&state->device, block, logits + v * element,
+                            (size_t)((left < BLOCK ? left : BLOCK) * element), HRT_WHY_VALUES);
+        }
+        const double of_token = hrt_element(block, program->precision, v % BLOCK);
+        candidate[v] = (struct candidate){of_token, (int32_t)v};
         if (!isfinite(candidate[v].score))
             return hrt_fail(error, "the model's scores are not finite; nothing can be drawn");
     }

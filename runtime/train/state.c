@@ -1,8 +1,8 @@
-// Anonymous mappings: zeroed, aligned to pages, committed on first touch.
+// Takes the memory of a run from its device, and gives it back.
 #include "runtime/train/state.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
+#include <stdlib.h>
 
 #include "runtime/experts/experts.h"
 #include "runtime/fssdp/run.h"
@@ -21,28 +21,29 @@ void hrt_format_bytes(char *out, size_t out_bytes, double bytes) {
     snprintf(out, out_bytes, i == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[i]);
 }
 
-static size_t mapped_bytes(size_t bytes) {
-    return bytes ? bytes : 1;
-}
-
 // `sparse`: only part of it will ever be touched.
-static bool reserve(void **buffer, size_t bytes, bool sparse, const char *what,
-                    struct hrt_error *error) {
-    void *mapped = mmap(NULL, mapped_bytes(bytes), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | (sparse ? MAP_NORESERVE : 0), -1, 0);
-    if (mapped == MAP_FAILED) {
-        char size[32];
-        hrt_format_bytes(size, sizeof size, (double)bytes);
+static bool reserve(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,
+                    bool sparse, const char *what, struct hrt_error *error) {
+    struct hrt_device *device = &state->device;
+    *buffer = device->backend->take(device, memory, bytes, sparse);
+    if (*buffer) return true;
+    char size[32], left[32], all[32];
+    hrt_format_bytes(size, sizeof size, (double)bytes);
+    if (!hrt_device_is_apart(device) || memory == HRT_OF_BOTH)
         return hrt_fail(error, "not enough memory: %s need %s", what, size);
-    }
-    // Only speed; may be refused. A huge page would take neighbours that are never touched with it.
-    if (!sparse) madvise(mapped, mapped_bytes(bytes), MADV_HUGEPAGE);
-    *buffer = mapped;
-    return true;
+    size_t left_bytes, all_bytes;
+    device->backend->room(device, &left_bytes, &all_bytes);
+    hrt_format_bytes(left, sizeof left, (double)left_bytes);
+    hrt_format_bytes(all, sizeof all, (double)all_bytes);
+    return hrt_fail(
+        error,
+        "not enough memory on %s: %s need %s, %s of %s are left; smaller steps need less: "
+        "compile with --set train.microbatch=N",
+        device->name, what, size, left, all);
 }
 
-static void release(void *buffer, size_t bytes) {
-    if (buffer) munmap(buffer, mapped_bytes(bytes));
+static void release(struct hrt_state *state, enum hrt_memory memory, void *buffer, size_t bytes) {
+    if (buffer) state->device.backend->give(&state->device, memory, buffer, bytes);
 }
 
 static size_t batch_bytes(const struct hrt_program *program) {
@@ -50,45 +51,69 @@ static size_t batch_bytes(const struct hrt_program *program) {
 }
 
 static size_t sums_bytes(const struct hrt_program *program) {
-    return (size_t)(hrt_ranks_chunks(program) + program->world) * sizeof(double);
+    int64_t tensors = 0;
+    for (int i = 0; i < program->params; i++)
+        tensors += program->param[i].set < 0 ? hrt_param_tensors(program, &program->param[i]) : 0;
+    return (size_t)(tensors + hrt_ranks_chunks(program) + program->world) * sizeof(double);
 }
 
 // Where experts live on several ranks, parameters keep their places, and a rank touches its own.
 static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     const size_t params = hrt_state_params_bytes(program), batch = batch_bytes(program);
+    const size_t rounded = hrt_rounded_bytes(program);
     const bool own = program->owned, part = own || program->dense_shard;
     void *ids = NULL, *targets = NULL, *sums = NULL;
-    const size_t rounded = hrt_rounded_bytes(program);
-    bool reserved =
-        reserve(&state->model, program->model_bytes, false, "the model's tables", error) &&
-        reserve(&state->values[HRT_PARAMETERS], params, own, "parameters", error) &&
-        reserve(&state->values[HRT_GRADIENTS], params, own, "gradients", error) &&
-        reserve(&state->arena, program->arena_bytes, false, "the arena's values", error) &&
-        reserve(&ids, batch, false, "token ids", error) &&
-        reserve(&targets, batch, false, "target ids", error) &&
-        reserve(&sums, sums_bytes(program), false, "sums of squares", error);
-    if (reserved && rounded)
-        reserved = reserve(&state->rounded, rounded, own, "parameters rounded to bf16", error);
-    if (reserved && training)
-        reserved =
-            reserve(&state->values[HRT_MEANS], params, part, "the optimizer's means", error) &&
-            reserve(&state->values[HRT_VARIANCES], params, part, "the optimizer's variances",
-                    error);
+    const struct {
+        enum hrt_memory memory;
+        void **buffer;
+        size_t bytes;
+        bool sparse, wanted;
+        const char *what;
+    } all[] = {
+        {HRT_OF_BOTH, &state->model, program->model_bytes, false, true, "the model's tables"},
+        {HRT_OF_DEVICE, &state->values[HRT_PARAMETERS], params, own, true, "parameters"},
+        {HRT_OF_DEVICE, &state->values[HRT_GRADIENTS], params, own, true, "gradients"},
+        {HRT_OF_DEVICE, &state->arena, program->arena_bytes, false, true, "the arena's values"},
+        {HRT_OF_BOTH, &ids, batch, false, true, "token ids"},
+        {HRT_OF_BOTH, &targets, batch, false, true, "target ids"},
+        {HRT_OF_DEVICE, &sums, sums_bytes(program), false, true, "sums of squares"},
+        {HRT_OF_DEVICE, &state->rounded, rounded, own, rounded, "parameters rounded to bf16"},
+        {HRT_OF_DEVICE, &state->values[HRT_MEANS], params, part, training, "the optimizer's means"},
+        {HRT_OF_DEVICE, &state->values[HRT_VARIANCES], params, part, training,
+         "the optimizer's variances"},
+    };
+    bool reserved = true;
+    for (size_t i = 0; reserved && i < sizeof all / sizeof *all; i++) {
+        if (!all[i].wanted) continue;
+        reserved = reserve(state, all[i].memory, all[i].buffer, all[i].bytes, all[i].sparse,
+                           all[i].what, error);
+    }
     state->ids = ids;
     state->targets = targets;
-    state->chunk_sums = sums;
+    state->sums = sums;
     return reserved;
+}
+
+// What the emitted program calls of the device.
+static void bind_device(struct hrt_state *state) {
+    const struct hrt_program *program = state->program;
+    if (!hrt_device_is_apart(&state->device)) return;
+    char *model = state->model;
+    *(struct hrt_device **)(model + program->device_offset) = &state->device;
+    *(struct hkc_lane **)(model + program->lane_offset) = state->device.lane;
 }
 
 bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, bool training,
                       struct hrt_error *error) {
     const struct hrt_program *program = placement->program;
     *state = (struct hrt_state){.program = program, .placement = placement};
+    if (!hrt_device_open(&state->device, program, error)) return false;
     if (!reserve_all(state, training, error)) {
         hrt_state_destroy(state);
         return false;
     }
+    bind_device(state);
     program->bind(state->model, state->values[HRT_PARAMETERS], state->values[HRT_GRADIENTS],
                   state->arena);
     if (program->bind_rounded) program->bind_rounded(state->model, state->rounded);
@@ -100,13 +125,41 @@ void hrt_state_destroy(struct hrt_state *state) {
     const size_t params = hrt_state_params_bytes(program);
     hrt_fssdp_destroy(state->fssdp); // Chunks may still be on their way to other ranks,
     hrt_dense_destroy(state->dense); // and gradients.
-    release(state->model, program->model_bytes);
-    for (int i = 0; i < HRT_VALUES; i++) release(state->values[i], params);
-    release(state->rounded, hrt_rounded_bytes(program));
-    release(state->arena, program->arena_bytes);
-    release(state->ids, batch_bytes(program));
-    release(state->targets, batch_bytes(program));
-    release(state->chunk_sums, sums_bytes(program));
+    release(state, HRT_OF_BOTH, state->model, program->model_bytes);
+    for (int i = 0; i < HRT_VALUES; i++) release(state, HRT_OF_DEVICE, state->values[i], params);
+    release(state, HRT_OF_DEVICE, state->rounded, hrt_rounded_bytes(program));
+    release(state, HRT_OF_DEVICE, state->arena, program->arena_bytes);
+    release(state, HRT_OF_BOTH, state->ids, batch_bytes(program));
+    release(state, HRT_OF_BOTH, state->targets, batch_bytes(program));
+    release(state, HRT_OF_DEVICE, state->sums, sums_bytes(program));
     hrt_experts_destroy(state->experts);
+    hrt_device_close(&state->device);
     *state = (struct hrt_state){.program = program};
+}
+
+struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, double scale,
+                                    double auxiliary_scale) {
+    return state->program->forward(state->model, batch, state->ids, state->targets, scale,
+                                   auxiliary_scale);
+}
+
+void hrt_state_await(struct hrt_state *state) {
+    hrt_device_join(&state->device, HRT_WHY_BATCH);
+}
+
+void *hrt_state_borrow(struct hrt_state *state, enum hrt_values values) {
+    if (!hrt_device_is_apart(&state->device)) return state->values[values];
+    const size_t bytes = hrt_state_params_bytes(state->program);
+    void *copy = malloc(bytes);
+    if (copy) hrt_device_read(&state->device, copy, state->values[values], bytes, HRT_WHY_VALUES);
+    return copy;
+}
+
+void hrt_state_hand_back(struct hrt_state *state, enum hrt_values values, void *borrowed,
+                         bool changed) {
+    if (!hrt_device_is_apart(&state->device)) return;
+    if (changed)
+        hrt_device_write(&state->device, state->values[values], borrowed,
+                         hrt_state_params_bytes(state->program));
+    free(borrowed);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
+#include "runtime/device/device.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "runtime/program.h"
@@ -15,12 +16,13 @@
 struct hrt_state {
     const struct hrt_program *program;
     struct hrt_placement *placement; // Borrowed; of this program.
+    struct hrt_device device;        // Whose memory the buffers below are.
     void *model;                     // The emitted struct, bound to the buffers below.
     void *values[HRT_VALUES];        // param_elements each; means and variances only in training.
     void *rounded;                   // Copies of parameters in bf16 (params/rounded.h), or NULL.
     void *arena;
-    int32_t *ids, *targets; // [batch, positions]
-    double *chunk_sums;     // One per chunk of all sets, and per rank: scratch of hrt_grad_norm.
+    int32_t *ids, *targets; // [batch, positions], which the host fills in, too (hrt_state_await).
+    double *sums; // On the device: one per tensor, chunk and rank: scratch of hrt_grad_norm.
     // Of programs of several ranks, see ranks.h; else NULL.
     struct hrt_comm *comm; // Borrowed.
     struct hrt_experts *experts;
@@ -34,6 +36,19 @@ bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, 
                       struct hrt_error *error);
 
 void hrt_state_destroy(struct hrt_state *state);
+
+// The losses of the first `batch` sequences of ids and targets (hrt_program, forward).
+struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, double scale,
+                                    double auxiliary_scale);
+
+// Waits until the device reads ids and targets no longer, so that they can be written.
+void hrt_state_await(struct hrt_state *state);
+
+// Values of all parameters where the host may read and write them: the buffer itself, or a copy of it. NULL:
+// there is no memory for it. hrt_state_hand_back takes them back; `changed`: they replace those of the device.
+void *hrt_state_borrow(struct hrt_state *state, enum hrt_values values);
+void hrt_state_hand_back(struct hrt_state *state, enum hrt_values values, void *borrowed,
+                         bool changed);
 
 // Bytes of one parameter-shaped buffer.
 size_t hrt_state_params_bytes(const struct hrt_program *program);

@@ -85,6 +85,7 @@ static int64_t first_sequence(const struct hrt_trainer *trainer, int64_t step, i
 static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t first,
                        struct hrt_error *error) {
     const int64_t positions = trainer->state->program->positions;
+    hrt_state_await(trainer->state);
     if (trainer->route && !hrt_route_force(trainer->route, step, first, error)) return false;
     for (int64_t i = 0; i < trainer->batch; i++) {
         if (!hrt_data_draw(trainer->data, (uint64_t)trainer->config->seed, (uint64_t)(first + i),
@@ -129,7 +130,7 @@ static struct hrt_moved mean_moved(const struct hrt_trainer *trainer) {
 // fails goes on with what it has, as the others wait for it; with the sums all of them learn of it.
 static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                        struct hrt_error *error) {
-    const struct hrt_state *state = trainer->state;
+    struct hrt_state *state = trainer->state;
     const struct hrt_program *program = state->program;
     const double scale = 1 / (double)trainer->targets,
                  auxiliary_scale = 1 / (double)trainer->iterations;
@@ -144,10 +145,10 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         set_iteration(state, i + 1);
         hrt_profile_enter(trainer->profile, HRT_PHASE_FORWARD);
         if (state->fssdp) hrt_fssdp_begin(state->fssdp, true);
-        const struct hrt_losses losses = program->forward(state->model, trainer->batch, state->ids,
-                                                          state->targets, scale, auxiliary_scale);
+        const struct hrt_losses losses =
+            hrt_state_forward(state, trainer->batch, scale, auxiliary_scale);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
-        hrt_load_counts_add(&trainer->loads, state->arena);
+        hrt_load_counts_add(&trainer->loads, &state->device, state->arena);
         if (trainer->route) hrt_route_record(trainer->route, i, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         hrt_dense_last(state->dense, i + 1 == trainer->iterations);
@@ -172,15 +173,15 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
     return sum[3] == 0 || hrt_ranks_agree(trainer->comm, sound, error);
 }
 
-// Names the first tensor of this rank whose gradient is not finite. False, and no error: none.
-static bool find_not_finite(const struct hrt_state *state, int64_t step, struct hrt_error *error) {
+// Names the first tensor of this rank whose gradient, in `grads`, is not finite. False, and no error: none.
+static bool find_not_finite(const struct hrt_state *state, const void *grads, int64_t step,
+                            struct hrt_error *error) {
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next_here(state->placement, &tensor)) {
         const int64_t size = hrt_param_size(tensor.param);
         for (int64_t i = 0; i < size; i++) {
             const int64_t at = tensor.offset + hrt_stored_index(tensor.param, i);
-            const double value =
-                hrt_element(state->values[HRT_GRADIENTS], state->program->precision, at);
+            const double value = hrt_element(grads, state->program->precision, at);
             if (isfinite(value)) continue;
             char path[HRT_PATH_MAX];
             hrt_tensor_path(&tensor, path);
@@ -196,7 +197,9 @@ static bool find_not_finite(const struct hrt_state *state, int64_t step, struct 
 // The norm, which all ranks know, is not finite: the first rank that finds a tensor names it.
 static bool fail_not_finite(const struct hrt_trainer *trainer, int64_t step,
                             struct hrt_error *error) {
-    const bool found = find_not_finite(trainer->state, step, error);
+    void *grads = hrt_state_borrow(trainer->state, HRT_GRADIENTS);
+    const bool found = grads && find_not_finite(trainer->state, grads, step, error);
+    hrt_state_hand_back(trainer->state, HRT_GRADIENTS, grads, false);
     if (!hrt_ranks_agree(trainer->comm, !found, error)) return false;
     hrt_fail(error,
              "step %" PRId64 ": the norm of the gradients is too large for a number; "
@@ -260,6 +263,7 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
         const int64_t most = program->batch * ranks;
         const int64_t all = windows - round < most ? windows - round : most;
         int64_t batch = left < program->batch ? left : program->batch;
+        hrt_state_await(state);
         for (int64_t i = 0; sound && i < batch; i++)
             sound = hrt_data_window(data, first + i, state->ids + i * program->positions,
                                     state->targets + i * program->positions, error);
@@ -268,8 +272,7 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
             hrt_experts_tokens(state->experts, program->batch * program->positions,
                                all * program->positions);
         if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
-        sum[0] += program->forward(state->model, batch, state->ids, state->targets, scale, 0)
-                      .cross_entropy;
+        sum[0] += hrt_state_forward(state, batch, scale, 0).cross_entropy;
     }
     sum[1] = !sound; // It went on, as the others waited for it.
     if (ranks > 1) hrt_comm_all_reduce(state->comm, sum, 2, HRT_DOUBLE);

@@ -26,7 +26,7 @@ static void check(int select_bias, const double (*expected)[EXPERTS]) {
                                         .load = &load};
     double params[3 + LAYERS * PADDING] = {0};
     params[3] = 1;
-    const struct hrt_state state = {.program = &program, .values = {params}};
+    struct hrt_state state = {.program = &program, .values = {params}};
     int64_t count[LAYERS * EXPERTS] = {9, 5, 2, 4, 7, 7, 7, 7}; // Means 5 and 7.
     const struct hrt_load_counts loads = {
         .program = &program, .count = count, .counts = LAYERS * EXPERTS};

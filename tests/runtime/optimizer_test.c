@@ -218,10 +218,10 @@ static void copies_follow_their_parameters(void **state) {
         grads[i] = (float)hrt_draw_uniform(stream, (uint64_t)(elements + i)) - 0.5f;
     }
     struct hrt_placement here = {.program = &program};
-    const struct hrt_state all = {.program = &program,
-                                  .placement = &here,
-                                  .values = {params, grads, mean, variance},
-                                  .rounded = rounded};
+    struct hrt_state all = {.program = &program,
+                            .placement = &here,
+                            .values = {params, grads, mean, variance},
+                            .rounded = rounded};
     const struct hrt_config config = {.betas = {0.9, 0.95}, .eps = 1e-8};
     struct hrt_optimizer optimizer;
     struct hrt_error error = {0};

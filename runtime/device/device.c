@@ -1,0 +1,45 @@
+// What all devices have in common: opening, and waiting, which is counted.
+#include "runtime/device/device.h"
+
+#include <string.h>
+
+bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program,
+                     struct hrt_error *error) {
+    *device = (struct hrt_device){.backend = program->device ? program->device : &hrt_device_host};
+    if (device->backend->open(device, error)) return true;
+    *device = (struct hrt_device){0};
+    return false;
+}
+
+void hrt_device_close(struct hrt_device *device) {
+    if (device->backend) device->backend->close(device);
+    *device = (struct hrt_device){0};
+}
+
+bool hrt_device_is_apart(const struct hrt_device *device) {
+    return device->lane;
+}
+
+void hrt_device_join(struct hrt_device *device, enum hrt_why why) {
+    if (!hrt_device_is_apart(device)) return;
+    device->waits[why]++;
+    device->backend->join(device);
+}
+
+void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    if (hrt_device_is_apart(device)) {
+        device->backend->write(device, to, from, bytes);
+    } else {
+        memcpy(to, from, bytes);
+    }
+}
+
+void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,
+                     enum hrt_why why) {
+    if (hrt_device_is_apart(device)) {
+        device->waits[why]++;
+        device->backend->read(device, to, from, bytes);
+    } else {
+        memcpy(to, from, bytes);
+    }
+}

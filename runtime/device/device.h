@@ -1,0 +1,86 @@
+// Where the tensors of a program lie and who works on them: the host itself, or a device with memory of its own.
+//
+// Work on a device is asked for, and done later, in the order in which it was asked for. The host waits for it
+// in hrt_device_join and hrt_device_read alone; how often, and why, is counted.
+#ifndef HECATE_RUNTIME_DEVICE_DEVICE_H
+#define HECATE_RUNTIME_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/adamw/adamw.h"
+#include "kernels/cuda/lane.h"
+#include "runtime/base/error.h"
+#include "runtime/program.h"
+
+// HRT_OF_DEVICE: only the device may touch it. HRT_OF_BOTH: the host's, and the device reads and writes it, too;
+// slower for the device, for what is small or read once.
+enum hrt_memory { HRT_OF_DEVICE, HRT_OF_BOTH };
+
+// Why the host waits for the device.
+enum hrt_why {
+    HRT_WHY_LOSSES, // Of a forward.
+    HRT_WHY_LOADS,  // Of the experts.
+    HRT_WHY_NORM,   // Of the gradients.
+    HRT_WHY_BATCH,  // Before ids are overwritten that the device may still read.
+    HRT_WHY_VALUES, // Parameters and scores that the host reads or changes.
+    HRT_WHYS
+};
+
+struct hrt_device {
+    const struct hrt_device_backend *backend;
+    char name[128];        // "host", "NVIDIA H200".
+    struct hkc_lane *lane; // All work is asked for here. NULL on the host.
+    void *own;             // The back end's.
+    int64_t waits[HRT_WHYS];
+};
+
+// What a back end does. No function but `open` and `take` can fail: when the device has failed, the process ends
+// with a message and HRT_EXIT_FAILED.
+struct hrt_device_backend {
+    const char *name; // "cuda"
+    bool (*open)(struct hrt_device *device, struct hrt_error *error);
+    void (*close)(struct hrt_device *device);
+    // Zeroed memory, aligned to 256 bytes at least. `sparse`: only part of it will ever be touched. NULL: there is
+    // not enough. give: also NULL.
+    void *(*take)(struct hrt_device *device, enum hrt_memory memory, size_t bytes, bool sparse);
+    void (*give)(struct hrt_device *device, enum hrt_memory memory, void *taken, size_t bytes);
+    // Bytes that are free, and all.
+    void (*room)(struct hrt_device *device, size_t *left, size_t *all);
+    // What follows is of devices that are apart (hrt_device_is_apart); NULL: the host's own way.
+    //
+    // Copies between host and device, behind the work that was asked for before. `from` may be changed when `write`
+    // returns; `read` waits.
+    void (*write)(struct hrt_device *device, void *to, const void *from, size_t bytes);
+    void (*read)(struct hrt_device *device, void *to, const void *from, size_t bytes);
+    void (*join)(struct hrt_device *device);
+    // kernels/adamw, and kernels/sum_squares with the sum stored at `sum`, of the device.
+    void (*adamw)(struct hrt_device *device, float *param, float *grad, float *mean,
+                  float *variance, int64_t count, const struct hk_adamw_rule *rule);
+    void (*sum_squares)(struct hrt_device *device, double *sum, const float *x, int64_t count);
+};
+
+// The host, and GPUs of the library hecate_device_cuda.
+extern const struct hrt_device_backend hrt_device_host, hrt_device_cuda;
+
+// Opens the device that the program was compiled for. The caller closes it.
+bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program,
+                     struct hrt_error *error);
+// Gives back its lane; what was taken has to be given before. Also of a zeroed one.
+void hrt_device_close(struct hrt_device *device);
+
+// Whether tensors lie where the host may not touch them.
+bool hrt_device_is_apart(const struct hrt_device *device);
+
+// Waits until everything is done that was asked for.
+void hrt_device_join(struct hrt_device *device, enum hrt_why why);
+
+// Copies `bytes` to the device, behind what was asked for before. `from` may be changed afterwards.
+void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);
+
+// Copies `bytes` to the host, once what was asked for before is done.
+void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,
+                     enum hrt_why why);
+
+#endif
