@@ -6,7 +6,7 @@
 // Why      A product leaves a result of many rows, and the loop behind it would bring it back from
 //          memory. An epilogue works on a block of it as soon as that is finished, in the thread that
 //          made it: bias, activation, gate product, residual and their gradients are all the same.
-// Needs    only a module that verifies. Runs after the passes that put operations between others, as
+// Needs    a target with epilogues, and a module that verifies. Runs after the passes that put operations between others, as
 //          an epilogue stands right behind its product, and before verify-movement, which proves that
 //          what has risen finds the experts it reads.
 // Leaves   `epilogue` on loops that read a product's result element by element and need nothing else
@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "ir/ops/fused.h"
+#include "ir/target/target.h"
 #include "passes/rewrite.h"
 #include "passes/sums.h"
 
@@ -165,6 +166,10 @@ static void run_on(MlirOperation func) {
     hec_map_free(&stored);
 }
 
+static bool has_epilogues(MlirOperation module) {
+    return hec_target_of(module)->epilogues;
+}
+
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
@@ -178,5 +183,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 const struct hec_pass hec_pass_fuse_epilogue = {
     .flag = "fuse-epilogue",
     .summary = "Compute elementwise loops behind a product on its blocks, while they are in cache",
+    .applies = has_epilogues,
     .run = run,
 };

@@ -4,6 +4,7 @@
 #include "ir/ops/contract.h"
 #include "ir/ops/fused.h"
 #include "ir/ops/rule.h"
+#include "ir/target/target.h"
 
 // `t` without `group`, where it starts with it.
 static struct hec_tensor behind(const struct hec_tensor *t, const struct hec_tensor *group) {
@@ -71,8 +72,15 @@ static bool report_misfit(MlirOperation op) {
     return false;
 }
 
+static bool has_epilogues(MlirOperation op) {
+    const struct hec_target *target = hec_target_of(op);
+    if (!target->epilogues) hec_ir_error(op, "target %s has no epilogues", target->name);
+    return target->epilogues;
+}
+
 bool hec_verify_epilogue(MlirOperation op) {
     if (!hec_any_epilogue(op)) return true;
+    if (!has_epilogues(op)) return false;
     const MlirOperation product = hec_epilogue_product(op);
     if (mlirOperationIsNull(product)) {
         hec_ir_error(op, "an epilogue must stand right behind a product whose result it reads");
@@ -94,6 +102,7 @@ bool hec_verify_block(MlirOperation op) {
         hec_ir_error(op, "this kernel takes no epilogue");
         return false;
     }
+    if (!has_epilogues(op)) return false;
     MlirType type[HEC_FUSED_VALUES];
     for (int i = 0; i < fused.inputs; i++) type[i] = mlirValueGetType(fused.input[i]);
     return fits(op, mlirValueGetType(fused.output[0]), fused.inputs, type) || report_misfit(op);

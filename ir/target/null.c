@@ -6,4 +6,5 @@ const struct hec_target hec_target_null = {
     .name = "null",
     .panel_columns = 0,
     .align_bytes = 128,
+    .epilogues = true,
 };

@@ -5,6 +5,7 @@
 #include "ir/target/target.h"
 
 extern const struct hec_target hec_target_cpu;
+extern const struct hec_target hec_target_cuda;
 extern const struct hec_target hec_target_null;
 
 #endif

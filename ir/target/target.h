@@ -14,6 +14,7 @@ struct hec_target {
         *architectures; // That may stand behind "name:", with | between them; NULL: none may.
     int panel_columns;  // Weights of products lie in panels of so many columns; 0: all lie as rows.
     int align_bytes;    // Of everything in the arena, of every parameter and every copy of one.
+    bool epilogues;     // Products call back for each block of their result.
 };
 
 // The target that `text` names; NULL: there is none, or it has no such architecture.

@@ -1,0 +1,10 @@
+// Target cuda: C and CUDA for NVIDIA GPUs.
+#include "ir/target/records.h"
+
+const struct hec_target hec_target_cuda = {
+    .name = "cuda",
+    .architectures = "sm_80|sm_90a|sm_100",
+    .panel_columns = 0, // Tensor cores read tiles of rows.
+    .align_bytes = 256, // What cudaMalloc gives.
+    .epilogues = false, // Loops behind a product are kernels of their own.
+};
