@@ -26,6 +26,7 @@ may_include codegen      codegen/ ir/ lang/base/ # The driver alone sees every s
 may_include codegen/text codegen/text/ lang/base/
 may_include codegen/host codegen/text/ codegen/host/ ir/ lang/base/
 may_include codegen/c    codegen/text/ codegen/host/ codegen/c/ ir/ lang/base/
+may_include codegen/cuda codegen/text/ codegen/host/ codegen/cuda/ ir/ lang/base/
 may_include kernels      kernels/ files/
 may_include runtime/plan runtime/plan/
 may_include runtime/loads runtime/loads/ runtime/plan/types.h files/

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codegen/c/printer.h"
+#include "codegen/cuda/printer.h"
 #include "ir/target/target.h"
 
 static const struct {
@@ -18,7 +19,7 @@ static const struct {
 
 enum { TARGETS = sizeof targets / sizeof *targets };
 
-static const struct hec_printer *const printers[] = {&hec_c_printer};
+static const struct hec_printer *const printers[] = {&hec_c_printer, &hec_cuda_printer};
 
 const struct hec_printer *hec_target_printer(MlirOperation module) {
     const char *name = hec_target_of(module)->name;

@@ -208,6 +208,14 @@ static void return_losses(struct hec_emitter *e, MlirOperation func) {
         hec_emit_fault(e, func, "must return the loss, the cross entropy and the auxiliary loss");
         return;
     }
+    if (hec_on_device(e)) {
+        const char *place[3];
+        for (int i = 0; i < 3; i++) place[i] = hec_ref(e, hec_operand(end, i));
+        hec_blank(&e->function->body);
+        hec_statement(e, "return hrt_device_losses(m->device, %s, %s, %s);", place[0], place[1],
+                      place[2]);
+        return;
+    }
     const char *loss = hec_element(e, hec_operand(end, 0), "0");
     const char *cross_entropy = hec_element(e, hec_operand(end, 1), "0");
     const char *auxiliary = hec_element(e, hec_operand(end, 2), "0");
@@ -253,8 +261,14 @@ void hec_emit_functions(struct hec_emitter *e) {
     hec_line(out, "m->ids = ids;");
     hec_line(out, "m->targets = targets;");
     const char *cast = strcmp(e->real, "float") == 0 ? "(float)" : "";
-    hec_line(out, "m->scale = %sscale;", cast);
-    hec_line(out, "m->auxiliary_scale = %sauxiliary_scale;", cast);
+    static const char *const number[] = {"scale", "auxiliary_scale"};
+    for (int i = 0; i < 2; i++) {
+        if (hec_on_device(e))
+            hec_line(out, "hkc_store_%s(m->lane, m->%s, %s%s);", e->suffix, number[i], cast,
+                     number[i]);
+        else
+            hec_line(out, "m->%s = %s%s;", number[i], cast, number[i]);
+    }
     hec_close(out, "}");
     emit_entry(e, "forward");
     emit_entry(e, "backward");

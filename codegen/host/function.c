@@ -7,6 +7,7 @@
 
 #include "codegen/host/dims.h"
 #include "codegen/host/literal.h"
+#include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/kernel.h"
 #include "ir/ops/fused.h"
@@ -58,6 +59,16 @@ struct hec_function *hec_function_begin_block(struct hec_emitter *e) {
     struct hec_function *f = begin(e, e->function->group);
     hec_statement(e, "struct %s *m = model;", e->name);
     return f;
+}
+
+struct hec_function *hec_function_begin_device(struct hec_emitter *e) {
+    return begin(e, e->function->group);
+}
+
+const struct hec_writer *hec_function_leave(struct hec_emitter *e) {
+    const struct hec_writer *body = &e->function->body;
+    e->function = e->function->outer;
+    return body;
 }
 
 // Writes the finished function to the others: its head, the variables it turned out to need, body.
@@ -238,8 +249,9 @@ static const char *part_of(const struct hec_home *home, bool rounded) {
 }
 
 static const char *home_ref(struct hec_emitter *e, const struct hec_home *home, bool rounded) {
-    static const char *const argument[HEC_ARGUMENTS] = {"m->ids", "m->targets", "&m->scale",
-                                                        "&m->auxiliary_scale"};
+    static const char *const argument[2][HEC_ARGUMENTS] = {
+        {"m->ids", "m->targets", "&m->scale", "&m->auxiliary_scale"},
+        {"m->ids", "m->targets", "m->scale", "m->auxiliary_scale"}};
     const MlirOperation symbol = hec_home_symbol(e, home);
     switch (home->kind) {
     case HEC_HOME_SLOT:
@@ -251,7 +263,7 @@ static const char *home_ref(struct hec_emitter *e, const struct hec_home *home, 
         }
         return member_text(e, part_of(home, rounded), symbol, home);
     case HEC_HOME_ARGUMENT:
-        return argument[home->at];
+        return argument[hec_on_device(e)][home->at];
     case HEC_HOME_ARENA:
         break; // Has a name only by its value.
     case HEC_HOME_NONE:

@@ -9,7 +9,11 @@ struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
                                         MlirStringRef group);
 // A function whose temporaries are those of the current one: what a product does with a block.
 struct hec_function *hec_function_begin_block(struct hec_emitter *e);
+// A function for a device, which knows nothing but its parameters.
+struct hec_function *hec_function_begin_device(struct hec_emitter *e);
 void hec_function_end(struct hec_emitter *e, const char *head);
+// Ends a function of a device; the text of its body is the caller's to write.
+const struct hec_writer *hec_function_leave(struct hec_emitter *e);
 void hec_scope_enter(struct hec_emitter *e);
 void hec_scope_leave(struct hec_emitter *e);
 

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "codegen/host/dims.h"
+#include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
+#include "ir/accessors.h"
 
 // "[layers]", "[layers + 1]" or nothing.
 static const char *extent(struct hec_emitter *e, MlirOperation op) {
@@ -134,8 +136,13 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     const char *dims = hec_dims_text(e, mlirValueGetType(ids));
     hec_line(out, "const int32_t *ids; // %s", dims);
     hec_line(out, "const int32_t *targets; // %s; negative: ignored.", dims);
-    hec_line(out, "%s scale; // Of the token losses.", e->real);
-    hec_line(out, "%s auxiliary_scale; // Of the auxiliary losses.", e->real);
+    const char *pointer = hec_on_device(e) ? "*" : "";
+    hec_line(out, "%s %sscale; // Of the token losses.", e->real, pointer);
+    hec_line(out, "%s %sauxiliary_scale; // Of the auxiliary losses.", e->real, pointer);
+    if (hec_on_device(e)) {
+        hec_line(out, "struct hrt_device *device; // The runtime's.");
+        hec_line(out, "struct hkc_lane *lane; // Of the device, for all work; the runtime's.");
+    }
     if (e->world > 1) {
         hec_line(out, "struct hrt_experts *experts; // Whom rows go to; the runtime's.");
         hec_line(out, "int64_t rows; // Of the current wave.");
@@ -277,6 +284,11 @@ void hec_model_bind(struct hec_emitter *e, struct hec_writer *out) {
             hec_line(out, "m->%s.%s = (void *)(%s);", group->name, field->name,
                      at_offset(e, "a", field->offset));
         }
+    }
+    if (hec_on_device(e)) {
+        const int64_t arena = hec_module_arena_bytes(e->module);
+        hec_line(out, "m->scale = (void *)(a + %" PRId64 ");", arena);
+        hec_line(out, "m->auxiliary_scale = m->scale + 1;");
     }
     hec_close(out, "}");
     free(params.op), free(sets.op), free(slots.op);

@@ -2,9 +2,7 @@
 #ifndef HECATE_CODEGEN_HOST_PRINTER_H
 #define HECATE_CODEGEN_HOST_PRINTER_H
 
-#include "ir/op.h"
-
-struct hec_emitter;
+#include "codegen/host/emitter.h"
 
 // Writes the statements of one operation into the current function.
 typedef void hec_emit_op(struct hec_emitter *e, MlirOperation op);
@@ -14,6 +12,9 @@ typedef void hec_emit_op(struct hec_emitter *e, MlirOperation op);
 struct hec_printer {
     const char *target;         // "cpu"
     const char *const *headers; // That its statements need; ended by NULL.
+    // What the kernels of the program need (emitter.h, device). Not NULL: tensors, and the numbers that a call of
+    // the program is given, lie in the memory of a device, and statements only ask for work.
+    const char *const *device_headers;
     // What prints operations of this kind; NULL: the target has nothing for them. Never asked for
     // operations that this folder prints or that have no text (calls.h).
     hec_emit_op *(*of)(enum hec_op op);
@@ -21,5 +22,10 @@ struct hec_printer {
     // has no epilogues.
     const char *(*epilogue)(struct hec_emitter *e, MlirOperation call);
 };
+
+// Whether tensors lie in the memory of a device.
+static inline bool hec_on_device(const struct hec_emitter *e) {
+    return e->printer->device_headers;
+}
 
 #endif

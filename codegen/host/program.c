@@ -8,6 +8,7 @@
 #include "codegen/host/dims.h"
 #include "codegen/host/emitter.h"
 #include "codegen/host/model.h"
+#include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "codegen/host/tables.h"
 #include "ir/accessors.h"
@@ -87,9 +88,9 @@ static void reserve_names(struct hec_emitter *e) {
     static const char *const own[] = {"backward", "begin",  "bind",    "bind_rounded", "forward",
                                       "loads",    "params", "program", "sets",         "settings"};
     static const char *const members[] = {
-        "batch",           "dense",   "experts",   "grad",      "ids",   "noise",
-        "param",           "rounded", "routing",   "rows",      "saved", "scale",
-        "auxiliary_scale", "targets", "iteration", "step_loads"};
+        "batch",           "dense",   "experts",   "grad",       "ids",    "noise",
+        "param",           "rounded", "routing",   "rows",       "saved",  "scale",
+        "auxiliary_scale", "targets", "iteration", "step_loads", "device", "lane"};
     e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -108,6 +109,18 @@ static void reserve_names(struct hec_emitter *e) {
 
 static const char *mebibytes(struct hec_emitter *e, double bytes) {
     return HEC_TEXT(e, "%.1f MiB", bytes / (1024 * 1024));
+}
+
+// What the host's part of a program needs of the runtime.
+static void write_runtime_headers(struct hec_emitter *e, struct hec_writer *out) {
+    if (e->world > 1) {
+        hec_line(out, "#include \"hecate/runtime/comm/backend.h\"");
+        hec_line(out, "#include \"hecate/runtime/experts/experts.h\"");
+        hec_line(out, "#include \"hecate/runtime/train/dense.h\"");
+    }
+    if (hec_has_movement(e)) hec_line(out, "#include \"hecate/runtime/fssdp/fssdp.h\"");
+    if (hec_on_device(e)) hec_line(out, "#include \"hecate/runtime/device/device.h\"");
+    hec_line(out, "#include \"hecate/runtime/program.h\"");
 }
 
 static void write_head(struct hec_emitter *e, struct hec_writer *out) {
@@ -140,13 +153,28 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
     if (passes.length) hec_comment(out, "%s", line);
     for (const char *const *header = e->printer->headers; *header; header++)
         hec_line(out, "#include \"%s\"", *header);
-    if (e->world > 1) {
-        hec_line(out, "#include \"hecate/runtime/comm/backend.h\"");
-        hec_line(out, "#include \"hecate/runtime/experts/experts.h\"");
-        hec_line(out, "#include \"hecate/runtime/train/dense.h\"");
-    }
-    if (hec_has_movement(e)) hec_line(out, "#include \"hecate/runtime/fssdp/fssdp.h\"");
-    hec_line(out, "#include \"hecate/runtime/program.h\"");
+    if (!hec_on_device(e)) write_runtime_headers(e, out);
+    hec_blank(out);
+}
+// What nvcc compiles of the program: kernels and their launchers. The C compiler takes what follows.
+static void write_device(struct hec_emitter *e, struct hec_writer *out) {
+    hec_blank(out);
+    hec_comment(
+        out,
+        "Two compilers read this file: that of the device the kernels, that of the host the rest.");
+    hec_line(out, "#ifdef __cplusplus");
+    hec_line(out, "extern \"C\" {");
+    hec_line(out, "#endif");
+    hec_append(out, &e->launchers);
+    hec_line(out, "#ifdef __cplusplus");
+    hec_line(out, "}");
+    hec_blank(out);
+    for (const char *const *header = e->printer->device_headers; *header; header++)
+        hec_line(out, "#include \"%s\"", *header);
+    hec_append(out, &e->device);
+    hec_blank(out);
+    hec_line(out, "#else");
+    write_runtime_headers(e, out);
     hec_blank(out);
 }
 
@@ -154,7 +182,7 @@ bool hec_emit_program(MlirOperation module, const struct hec_printer *printer,
                       const struct hec_emit_options *options, struct hec_writer *out) {
     struct hec_emitter e = {.module = module, .printer = printer, .options = options};
     struct hec_writer model = {.arena = &e.arena}, tables = {.arena = &e.arena};
-    e.functions.arena = &e.arena;
+    e.functions.arena = e.device.arena = e.launchers.arena = &e.arena;
     hec_symbols_hold(module);
     if (check_module(&e) && find_real(&e)) {
         reserve_names(&e);
@@ -171,6 +199,7 @@ bool hec_emit_program(MlirOperation module, const struct hec_printer *printer,
         hec_align_comments(&e.functions);
         write_head(&e, out);
         hec_dims_print(&e, out);
+        if (hec_on_device(&e)) write_device(&e, out);
         hec_model_offsets(&e, out);
         hec_blank(out);
         hec_append(out, &model);
@@ -178,6 +207,7 @@ bool hec_emit_program(MlirOperation module, const struct hec_printer *printer,
         hec_append(out, &e.functions);
         hec_blank(out);
         hec_append(out, &tables);
+        if (hec_on_device(&e)) hec_line(out, "#endif");
     }
     hec_map_free(&e.fields), hec_map_free(&e.owners), hec_map_free(&e.names);
     hec_arena_free(&e.arena);

@@ -8,6 +8,7 @@
 #include "codegen/host/emit_options.h"
 #include "codegen/host/literal.h"
 #include "codegen/host/movement.h"
+#include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
 
@@ -286,7 +287,9 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
     hec_line(out, ".positions = %" PRId64 ",", e->positions);
     hec_line(out, ".batch = %" PRId64 ",", e->batch);
     hec_line(out, ".param_elements = %" PRId64 ",", hec_module_param_elements(m));
-    hec_line(out, ".arena_bytes = %" PRId64 ",", hec_module_arena_bytes(m));
+    // On a device the numbers that a call is given lie behind everything else (hec_model_bind).
+    hec_line(out, ".arena_bytes = %" PRId64 ",",
+             hec_module_arena_bytes(m) + (hec_on_device(e) ? 256 : 0));
     hec_line(out, ".flops_per_token = %s,", hec_number(e, flops_per_token(e)));
     const struct {
         const char *one, *many;
@@ -316,6 +319,11 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
         hec_line(out, ".movement = &movement, .fssdp_offset = offsetof(struct %s, fssdp),",
                  e->name);
     hec_line(out, ".model_bytes = sizeof(struct %s),", e->name);
+    if (hec_on_device(e))
+        hec_line(out,
+                 ".device = &hrt_device_%s, .device_offset = offsetof(struct %s, device), "
+                 ".lane_offset = offsetof(struct %s, lane),",
+                 e->printer->target, e->name, e->name);
     if (hec_counts_steps(e))
         hec_line(out, ".iteration_offset = offsetof(struct %s, iteration),", e->name);
     if (hec_has_noise(e)) hec_line(out, ".noise_offset = offsetof(struct %s, noise),", e->name);

@@ -43,3 +43,12 @@ void hrt_device_read(struct hrt_device *device, void *to, const void *from, size
         memcpy(to, from, bytes);
     }
 }
+
+struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss,
+                                    const float *cross_entropy, const float *auxiliary) {
+    const float *const from[3] = {loss, cross_entropy, auxiliary};
+    float value[3];
+    for (int i = 0; i < 3; i++)
+        hrt_device_read(device, &value[i], from[i], sizeof value[i], HRT_WHY_LOSSES);
+    return (struct hrt_losses){.loss = value[0], .cross_entropy = value[1], .auxiliary = value[2]};
+}

@@ -83,4 +83,8 @@ void hrt_device_write(struct hrt_device *device, void *to, const void *from, siz
 void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,
                      enum hrt_why why);
 
+// The losses of a forward, from where they lie on the device. Waits. Emitted programs call it.
+struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss,
+                                    const float *cross_entropy, const float *auxiliary);
+
 #endif

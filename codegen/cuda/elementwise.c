@@ -1,0 +1,129 @@
+// Elementwise operations, alone or fused, copies and sums: each a kernel.
+#include <string.h>
+
+#include "codegen/cuda/loop.h"
+#include "codegen/cuda/ops.h"
+#include "codegen/host/expression.h"
+#include "codegen/host/function.h"
+#include "codegen/host/gradient.h"
+#include "codegen/host/home.h"
+#include "codegen/host/symbols.h"
+#include "ir/accessors.h"
+
+// What a kernel calls a tensor.
+static const char *name_of(struct hec_emitter *e, MlirValue value) {
+    const MlirStringRef name = hec_temporary_name(value);
+    return hec_arena_copy(&e->arena, name.data, name.length);
+}
+
+// What the loop of `op` is called after: its first result, or else what it does.
+static const char *base_of(struct hec_emitter *e, MlirOperation op) {
+    const char *name = name_of(e, hec_result(op, 0));
+    return *name ? name : strchr(hec_op_row(hec_op_of(op))->name, '.') + 1;
+}
+
+static int point(struct hec_emitter *e, struct hec_device_loop *loop, MlirValue value,
+                 bool written) {
+    return hec_device_point(loop, mlirValueGetType(value), hec_ref(e, value), name_of(e, value),
+                            written);
+}
+
+void hec_cuda_elementwise(struct hec_emitter *e, MlirOperation op) {
+    const int operands = (int)mlirOperationGetNumOperands(op);
+    const MlirValue result = hec_result(op, 0);
+    MlirType type[5];
+    for (int i = 0; i < operands; i++) type[i] = mlirValueGetType(hec_operand(op, i));
+    type[operands] = mlirValueGetType(result);
+    struct hec_device_loop loop = {
+        .nest = hec_nest_of(hec_tensor_of(type[operands]), operands + 1, type)};
+    loop.threads = loop.nest.loops;
+    point(e, &loop, result, true);
+    for (int i = 0; i < operands; i++) point(e, &loop, hec_operand(op, i), false);
+    hec_device_loop_begin(e, &loop, base_of(e, op));
+    struct hec_elements at = {.adds = {hec_home_adds(result)}};
+    at.output[0] = hec_device_element(e, &loop, 0);
+    for (int i = 0; i < operands; i++) at.input[i] = hec_device_element(e, &loop, 1 + i);
+    hec_statement(e, "%s", hec_elementwise_text(e, op, &at));
+    hec_device_loop_end(e, &loop);
+}
+
+void hec_cuda_fused(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_fused of = hec_fused_of(op);
+    MlirType type[2 * HEC_FUSED_VALUES];
+    for (int i = 0; i < of.inputs; i++) type[i] = mlirValueGetType(of.input[i]);
+    for (int i = 0; i < of.outputs; i++) type[of.inputs + i] = mlirValueGetType(of.output[i]);
+    struct hec_device_loop loop = {
+        .nest = hec_nest_of(hec_tensor_of(type[of.inputs]), of.inputs + of.outputs, type)};
+    loop.threads = loop.nest.loops;
+    for (int i = 0; i < of.outputs; i++) point(e, &loop, of.output[i], true);
+    for (int i = 0; i < of.inputs; i++) point(e, &loop, of.input[i], false);
+    hec_device_loop_begin(e, &loop, base_of(e, op));
+    struct hec_elements at;
+    for (int i = 0; i < of.inputs; i++) at.input[i] = hec_device_element(e, &loop, of.outputs + i);
+    for (int i = 0; i < of.outputs; i++) {
+        at.output[i] = hec_device_element(e, &loop, i);
+        at.adds[i] = hec_home_adds(of.output[i]);
+    }
+    const char *single = hec_region_text(e, &of, &at, &e->function->body);
+    if (single) hec_statement(e, "%s", single);
+    hec_device_loop_end(e, &loop);
+}
+
+// to[...] = from[...], or +=, for tensors of one type.
+static void copy(struct hec_emitter *e, const char *to, const char *from, MlirType type,
+                 const char *name, bool adds) {
+    struct hec_device_loop loop = {.nest = hec_nest_of(hec_tensor_of(type), 1, &type)};
+    loop.threads = loop.nest.loops;
+    hec_device_point(&loop, type, to, "to", true);
+    hec_device_point(&loop, type, from, "from", false);
+    hec_device_loop_begin(e, &loop, name);
+    hec_statement(e, "%s %s %s;", hec_device_element(e, &loop, 0), adds ? "+=" : "=",
+                  hec_device_element(e, &loop, 1));
+    hec_device_loop_end(e, &loop);
+}
+
+void hec_cuda_copy(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue from = hec_copy_a(op), to = hec_copy_r(op);
+    copy(e, hec_ref(e, to), hec_ref(e, from), mlirValueGetType(to), base_of(e, op),
+         hec_home_adds(to));
+}
+
+void hec_cuda_accumulate(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_home target = hec_gradient_home(op);
+    const MlirValue value = hec_operand(op, 0);
+    if (hec_home_is_panels(e, &target) || hec_in_set(hec_home_symbol(e, &target))) {
+        hec_emit_fault(e, op, "adds a tensor to a gradient that is kept in another layout");
+        return;
+    }
+    copy(e, hec_home_ref(e, &target), hec_ref(e, value), mlirValueGetType(value), name_of(e, value),
+         true);
+}
+
+// A sum that is neither over the leading nor over the trailing dimensions: a thread for what is kept, a loop
+// over what is summed, in ascending order. (For the others there are kernels.)
+void hec_cuda_sum(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue a = hec_sum_a(op), r = hec_sum_r(op);
+    const MlirType type[] = {mlirValueGetType(a), mlirValueGetType(r)};
+    const struct hec_tensor ta = hec_tensor_of(type[0]), tr = hec_tensor_of(type[1]);
+    struct hec_tensor order = tr; // What is kept, then what is summed.
+    for (int i = 0; i < ta.rank; i++) {
+        if (hec_tensor_find(&tr, ta.dim[i]) < 0) hec_tensor_append(&order, ta.dim[i], ta.size[i]);
+    }
+    struct hec_device_loop loop = {.nest = hec_nest_of(order, 2, type)};
+    const struct hec_nest *nest = &loop.nest;
+    while (loop.threads < nest->loops && nest->first[loop.threads] < tr.rank) loop.threads++;
+    point(e, &loop, r, true);
+    point(e, &loop, a, false);
+    hec_device_loop_begin(e, &loop, base_of(e, op));
+    hec_statement(e, "%s sum = 0;", e->real);
+    for (int i = loop.threads; i < nest->loops; i++) {
+        const char *v = hec_nest_variable(nest, i);
+        hec_statement(e, "for (int64_t %s = 0; %s < %s; %s++) {", v, v, hec_nest_extent(e, nest, i),
+                      v);
+        e->function->body.indent++;
+    }
+    hec_statement(e, "sum += %s;", hec_device_element(e, &loop, 1));
+    for (int i = loop.threads; i < nest->loops; i++) hec_close(&e->function->body, "}");
+    hec_statement(e, "%s %s sum;", hec_device_element(e, &loop, 0), hec_home_adds(r) ? "+=" : "=");
+    hec_device_loop_end(e, &loop);
+}

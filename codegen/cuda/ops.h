@@ -1,0 +1,10 @@
+// What the families of operations offer to the table (printer.c).
+#ifndef HECATE_CODEGEN_CUDA_OPS_H
+#define HECATE_CODEGEN_CUDA_OPS_H
+
+#include "codegen/host/printer.h"
+
+hec_emit_op hec_cuda_call, hec_cuda_elementwise, hec_cuda_fused;
+hec_emit_op hec_cuda_sum, hec_cuda_copy, hec_cuda_accumulate;
+
+#endif

@@ -1,0 +1,40 @@
+// What stands for each operation in C and CUDA.
+#include "codegen/cuda/printer.h"
+
+#include "codegen/cuda/ops.h"
+#include "codegen/host/kernel_call.h"
+
+// No calls of kernels yet.
+#define hec_cuda_noise NULL
+#define hec_cuda_router NULL
+#define hec_cuda_router_grad NULL
+#define hec_cuda_fractions NULL
+#define hec_cuda_route NULL
+#define hec_cuda_limit NULL
+
+void hec_cuda_call(struct hec_emitter *e, MlirOperation op) {
+    hec_kernel_call(e, op, "hkc_", "m->lane");
+}
+
+static hec_emit_op *find(enum hec_op op) {
+    static hec_emit_op *const table[HEC_OP_OTHER + 1] = {
+#define HEC_BY_HOST(id, function)
+#define HEC_BY_TARGET(id) [HEC_OP_##id] = hec_cuda_##id,
+#define HEC_BY_LOOP(id) [HEC_OP_##id] = hec_cuda_elementwise,
+#define HEC_BY_KERNEL(id)
+#define HEC_BY_NOBODY(id)
+#include "codegen/host/printed.def"
+#define HEC_OP(id, dialect, operands, results, attributes)
+#define HEC_SCALAR(id, operands, results) [HEC_OP_##id] = hec_cuda_elementwise,
+#include "ir/ops.def"
+#undef HEC_OP
+    };
+    return table[op];
+}
+
+const struct hec_printer hec_cuda_printer = {
+    .target = "cuda",
+    .headers = (const char *const[]){"hecate/kernels/launchers.h", NULL},
+    .device_headers = (const char *const[]){"hecate/kernels/cuda/loop.h", NULL},
+    .of = find,
+};
