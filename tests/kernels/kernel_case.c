@@ -81,6 +81,10 @@ int32_t *test_ints(int64_t count, int32_t below, uint64_t seed) {
     return array;
 }
 
+void **test_pointers(int64_t count) {
+    return allocate(count, sizeof(void *));
+}
+
 void assert_near(const char *what, int64_t index, real got, wide want, double bound) {
     if (!(fabsl((wide)got - want) <= (wide)bound)) { // Written so that a NaN fails.
         fail_msg("%s[%" PRId64 "] = %.17g, want %.17Lg +- %.3g", what, index, (double)got, want,

@@ -31,6 +31,10 @@ typedef double real;
 #define EPSILON DBL_EPSILON
 #endif
 
+// Layouts of weights that kernels take (enum hk_layout), from HK_ROWS on; of rows that are computed alone, too, every
+// APART-th is.
+enum { LAYOUTS = 2, APART = 1 };
+
 // Of the references: more digits than either kernel has.
 typedef long double wide;
 
@@ -42,6 +46,7 @@ real *test_copy(const real *from, int64_t count);
 double *test_widened(const real *from, int64_t count);
 double *test_doubles(int64_t count);
 int32_t *test_ints(int64_t count, int32_t below, uint64_t seed); // Uniform in [0, below).
+void **test_pointers(int64_t count);
 void test_free_all(void);
 
 // Fails unless |got - want| <= bound; a NaN fails.
