@@ -7,6 +7,29 @@
 #include "codegen/host/dims.h"
 #include "codegen/host/function.h"
 
+// What C++ and CUDA would read otherwise; C's own words are no names anyway.
+static const char *const reserved[] = {
+    "and",       "and_eq",      "bitand",
+    "bitor",     "blockDim",    "blockIdx",
+    "catch",     "char8_t",     "class",
+    "compl",     "concept",     "consteval",
+    "constinit", "co_await",    "co_return",
+    "co_yield",  "const_cast",  "count",
+    "decltype",  "delete",      "dynamic_cast",
+    "explicit",  "export",      "friend",
+    "gridDim",   "lane",        "mutable",
+    "namespace", "new",         "noexcept",
+    "not",       "not_eq",      "operator",
+    "or",        "or_eq",       "private",
+    "protected", "public",      "reinterpret_cast",
+    "requires",  "static_cast", "template",
+    "this",      "thread",      "threadIdx",
+    "throw",     "try",         "typeid",
+    "typename",  "using",       "virtual",
+    "warpSize",  "wchar_t",     "xor",
+    "xor_eq",
+};
+
 int hec_device_point(struct hec_device_loop *loop, MlirType type, const char *host,
                      const char *name, bool written) {
     assert(loop->pointers < HEC_DEVICE_POINTERS);
@@ -52,9 +75,8 @@ void hec_device_loop_begin(struct hec_emitter *e, struct hec_device_loop *loop, 
                   HEC_STR(HEC_TEXT(e, "%s%s%s_loop", group, *base ? "_" : "", base)), "loop");
     hec_ident_reserve(&e->globals, loop->name);
     struct hec_function *f = hec_function_begin_device(e);
-    hec_ident_reserve(&f->names, "thread");
-    hec_ident_reserve(&f->names, "count");
-    hec_ident_reserve(&f->names, "lane");
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        hec_ident_reserve(&f->names, reserved[i]);
     for (int i = 0; i < loop->pointers; i++) {
         struct hec_device_pointer *p = &loop->pointer[i];
         p->name = hec_ident(&f->names, HEC_STR(p->name), p->written ? "to" : "from");
@@ -69,29 +91,31 @@ const char *hec_device_element(struct hec_emitter *e, const struct hec_device_lo
 }
 
 // "float *x, const float *w, int64_t count"
-static const char *parameters_text(struct hec_emitter *e, const struct hec_device_loop *loop) {
+static const char *parameters_text(struct hec_emitter *e, const struct hec_device_loop *loop,
+                                   bool batch) {
     const char *text = "";
     for (int i = 0; i < loop->pointers; i++) {
         const struct hec_device_pointer *p = &loop->pointer[i];
         text = HEC_TEXT(e, "%s%s%s *%s, ", text, p->written ? "" : "const ",
                         hec_type_is_real(p->type) ? e->real : "int32_t", p->name);
     }
-    return HEC_TEXT(e, "%sint64_t count", text);
+    return HEC_TEXT(e, "%s%sint64_t count", text, batch ? "int64_t batch, " : "");
 }
 
 // "x, w, "; as the kernel or as the host calls them.
-static const char *pointers_text(struct hec_emitter *e, const struct hec_device_loop *loop,
-                                 bool host) {
+static const char *arguments_text(struct hec_emitter *e, const struct hec_device_loop *loop,
+                                  bool host, bool batch) {
     const char *text = "";
     for (int i = 0; i < loop->pointers; i++)
         text = HEC_TEXT(e, "%s%s, ", text, host ? loop->pointer[i].host : loop->pointer[i].name);
-    return text;
+    return batch ? HEC_TEXT(e, "%sbatch, ", text) : text;
 }
 
 void hec_device_loop_end(struct hec_emitter *e, const struct hec_device_loop *loop) {
     hec_close(&e->function->body, "}");
-    const struct hec_writer *body = hec_function_leave(e);
-    const char *parameters = parameters_text(e, loop);
+    bool batch;
+    const struct hec_writer *body = hec_function_leave(e, &batch);
+    const char *parameters = parameters_text(e, loop, batch);
     struct hec_writer *out = &e->device;
     hec_blank(out);
     hec_open(out, "static __global__ void %s_kernel(%s) {", loop->name, parameters);
@@ -100,9 +124,9 @@ void hec_device_loop_end(struct hec_emitter *e, const struct hec_device_loop *lo
     hec_blank(out);
     hec_open(out, "void %s(struct hkc_lane *lane, %s) {", loop->name, parameters);
     hec_line(out, "hkc_launch_loop(lane, %s_kernel, count, %scount);", loop->name,
-             pointers_text(e, loop, false));
+             arguments_text(e, loop, false, batch));
     hec_close(out, "}");
     hec_line(&e->launchers, "void %s(struct hkc_lane *lane, %s);", loop->name, parameters);
-    hec_statement(e, "%s(m->lane, %s%s);", loop->name, pointers_text(e, loop, true),
+    hec_statement(e, "%s(m->lane, %s%s);", loop->name, arguments_text(e, loop, true, batch),
                   count_text(e, loop));
 }

@@ -65,19 +65,9 @@ struct hec_function *hec_function_begin_device(struct hec_emitter *e) {
     return begin(e, e->function->group);
 }
 
-const struct hec_writer *hec_function_leave(struct hec_emitter *e) {
-    const struct hec_writer *body = &e->function->body;
-    e->function = e->function->outer;
-    return body;
-}
-
-// Writes the finished function to the others: its head, the variables it turned out to need, body.
-void hec_function_end(struct hec_emitter *e, const char *head) {
-    struct hec_function *f = e->function;
-    struct hec_writer *out = &e->functions;
-    hec_blank(out);
-    hec_open(out, "%s", head);
-    if (f->uses_batch) hec_line(out, "const int64_t batch = m->batch;");
+// The numbers of rows that the function turned out to need.
+static void write_rows(struct hec_emitter *e, const struct hec_function *f,
+                       struct hec_writer *out) {
     for (int i = 0; i < f->rows.count; i++) {
         const int64_t picks = f->rows.item[i];
         struct hec_tensor t = {
@@ -87,6 +77,28 @@ void hec_function_end(struct hec_emitter *e, const char *head) {
         hec_line(out, "const int64_t rows%s = batch * %s;",
                  plain ? "" : HEC_TEXT(e, "_%" PRId64, picks), tokens);
     }
+}
+
+const struct hec_writer *hec_function_leave(struct hec_emitter *e, bool *uses_batch) {
+    const struct hec_function *f = e->function;
+    struct hec_writer *text = HEC_NEW(&e->arena, struct hec_writer);
+    *text = (struct hec_writer){.arena = &e->arena, .indent = 1};
+    write_rows(e, f, text);
+    hec_append(text, &f->body);
+    *uses_batch = f->uses_batch;
+    e->function = f->outer;
+    e->function->uses_batch |= f->uses_batch;
+    return text;
+}
+
+// Writes the finished function to the others: its head, the variables it turned out to need, body.
+void hec_function_end(struct hec_emitter *e, const char *head) {
+    struct hec_function *f = e->function;
+    struct hec_writer *out = &e->functions;
+    hec_blank(out);
+    hec_open(out, "%s", head);
+    if (f->uses_batch) hec_line(out, "const int64_t batch = m->batch;");
+    write_rows(e, f, out);
     if (f->uses_batch) hec_blank(out);
     hec_append(out, &f->body);
     hec_close(out, "}");

@@ -12,8 +12,9 @@ struct hec_function *hec_function_begin_block(struct hec_emitter *e);
 // A function for a device, which knows nothing but its parameters.
 struct hec_function *hec_function_begin_device(struct hec_emitter *e);
 void hec_function_end(struct hec_emitter *e, const char *head);
-// Ends a function of a device; the text of its body is the caller's to write.
-const struct hec_writer *hec_function_leave(struct hec_emitter *e);
+// Ends a function of a device. The text of its body is the caller's to write; `uses_batch`: it needs a parameter
+// `batch`, which the function around it has then, too.
+const struct hec_writer *hec_function_leave(struct hec_emitter *e, bool *uses_batch);
 void hec_scope_enter(struct hec_emitter *e);
 void hec_scope_leave(struct hec_emitter *e);
 

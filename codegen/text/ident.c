@@ -23,8 +23,9 @@ static const char *const reserved[] = {
 };
 
 // Prefixes of whole families of them.
-static const char *const reserved_prefix[] = {"_",  "hk_", "hrt_", "HK_",   "HRT_",     "FP_",
-                                              "M_", "INT", "UINT", "SIZE_", "PTRDIFF_", "WCHAR_"};
+static const char *const reserved_prefix[] = {"_",    "hk_",   "hkc_",     "hrt_",  "HK_",
+                                              "HKC_", "HRT_",  "FP_",      "M_",    "INT",
+                                              "UINT", "SIZE_", "PTRDIFF_", "WCHAR_"};
 
 static bool ends_with(const char *name, const char *end) {
     const size_t length = strlen(name), tail = strlen(end);

@@ -64,6 +64,13 @@ module @loops attributes {hecate.batch = 2 : i64, hecate.positions = 8 : i64, he
     // CHECK: hk_sum_columns_f32({{.*}}, f, 1, batch * T * D, HK_STORE);
     %sa = "moe.sum"(%f) {home = ["arena+5120"]} : (!bd) -> !s
 
+    // Over the first and the last one: the number of sequences is only known at run time.
+    // CHECK: for (int64_t n = 0; n < T; n++) {
+    // CHECK: for (int64_t r = 0; r < batch; r++) {
+    // CHECK: for (int64_t j = 0; j < D; j++) {
+    // CHECK-NEXT: sum += f[(r * T + n) * D + j];
+    %sp = "moe.sum"(%f) {home = ["arena+5120"]} : (!bd) -> tensor<8xf32, ["T"]> loc("sp")
+
     // Two outputs: no expression reads memory after the first store.
     // CHECK: const float t = d[j] + f[j];
     // CHECK-NEXT: const float v_2 = d[j] * t;
