@@ -4,14 +4,6 @@
 #include "codegen/cuda/ops.h"
 #include "codegen/host/kernel_call.h"
 
-// No calls of kernels yet.
-#define hec_cuda_noise NULL
-#define hec_cuda_router NULL
-#define hec_cuda_router_grad NULL
-#define hec_cuda_fractions NULL
-#define hec_cuda_route NULL
-#define hec_cuda_limit NULL
-
 void hec_cuda_call(struct hec_emitter *e, MlirOperation op) {
     hec_kernel_call(e, op, "hkc_", "m->lane");
 }

@@ -7,6 +7,8 @@
 #include "codegen/host/function.h"
 #include "codegen/host/literal.h"
 #include "codegen/host/printer.h"
+#include "codegen/host/router.h"
+#include "codegen/host/rows.h"
 #include "ir/kernel.h"
 
 // The word that starts at `at` and ends before one of `ends`.
@@ -23,22 +25,24 @@ static MlirValue value_of(MlirOperation op, const char *name) {
 
 // ---- arguments
 
-// The constant for a word: "softmax" -> "HK_SOFTMAX".
-static const char *constant_of(struct hec_emitter *e, MlirStringRef word) {
-    char *text = HEC_TEXT(e, "HK_%.*s", (int)word.length, word.data);
+// The constant for a word: "softmax" -> "HK_SOFTMAX"; with `family` "GROUP_": "best" -> "HK_GROUP_BEST".
+static const char *constant_of(struct hec_emitter *e, MlirStringRef word, const char *family) {
+    char *text = HEC_TEXT(e, "HK_%s%.*s", family, (int)word.length, word.data);
     for (char *c = text; *c; c++) {
         if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
     }
     return text;
 }
 
-// An attribute; NULL where it is 0 or not there.
-static const char *attribute_text(struct hec_emitter *e, MlirOperation op, const char *name) {
+// An attribute, "w" or "w(FAMILY_)"; NULL where it is 0 or not there.
+static const char *attribute_text(struct hec_emitter *e, MlirOperation op, const char *text) {
+    const char *name = word_at(e, text, "("), *family = strchr(text, '(');
+    family = family ? word_at(e, family + 1, ")") : "";
     const MlirAttribute a = mlirOperationGetAttributeByName(op, HEC_STR(name));
     if (mlirAttributeIsNull(a)) return NULL;
     if (mlirAttributeIsABool(a)) return mlirBoolAttrGetValue(a) ? "true" : "false";
     if (mlirAttributeIsAFloat(a)) return hec_number(e, hec_get_float(op, name));
-    if (mlirAttributeIsAString(a)) return constant_of(e, hec_get_string(op, name));
+    if (mlirAttributeIsAString(a)) return constant_of(e, hec_get_string(op, name), family);
     const int64_t value = hec_get_int(op, name);
     return value ? HEC_TEXT(e, "%" PRId64, value) : NULL;
 }
@@ -71,13 +75,43 @@ static const char *struct_text(struct hec_emitter *e, MlirOperation op, const ch
     const char *text = HEC_TEXT(e, "(struct %s){", word_at(e, at, " "));
     const char *comma = "";
     for (at += strcspn(at, " "); *at == ' '; at += strcspn(at, " }")) {
-        const char *field = word_at(e, ++at, " }");
-        const char *value = number_text(e, op, field);
+        const char *word = word_at(e, ++at, " }"), *equal = strchr(word, '=');
+        const char *value = number_text(e, op, equal ? equal + 1 : word);
         if (!value) continue;
-        text = HEC_TEXT(e, "%s%s.%s = %s", text, comma, field, value);
+        text = HEC_TEXT(e, "%s%s.%s = %s", text, comma, word_at(e, word, "=("), value);
         comma = ", ";
     }
     return HEC_TEXT(e, "%s}", text);
+}
+
+// How many experts there are, by an attribute or by where their rows begin.
+static const char *experts_text(struct hec_emitter *e, MlirOperation op, const char *name) {
+    MlirValue first;
+    int result;
+    if (!hec_call_value(op, name, &first, &result)) return hec_experts_of(e, hec_get_int(op, name));
+    return hec_experts_of(e, hec_tensor_of(mlirValueGetType(first)).size[0] - 1);
+}
+
+// What kernels.def has a word for, "word" or "word(inner)"; NULL: it is none of these.
+static const char *word_text(struct hec_emitter *e, MlirOperation op, const char *word,
+                             const char *inner) {
+    const char *kind = word_at(e, word, "(");
+    if (strcmp(kind, "mode") == 0) return mode_text(e, op, inner);
+    if (strcmp(kind, "layout") == 0) return hec_layout(e, value_of(op, inner));
+    if (strcmp(kind, "chunk") == 0) {
+        const MlirValue value = value_of(op, inner);
+        return HEC_TEXT(e, "%s, %s", hec_chunk(e, value), hec_chunk_offset(e, value));
+    }
+    if (strcmp(kind, "epilogue") == 0)
+        return e->printer->epilogue ? e->printer->epilogue(e, op) : "NULL";
+    if (strcmp(kind, "routing") == 0) return hec_routing(e, value_of(op, inner));
+    if (strcmp(kind, "noise") == 0) return "m->noise";
+    if (strcmp(kind, "layer") == 0) return hec_layer_number(e, op);
+    if (strcmp(kind, "step_loads") == 0) return hec_step_loads(e, op);
+    if (strcmp(kind, "iteration") == 0) return hec_step_iteration(e, op);
+    if (strcmp(kind, "experts_of") == 0) return experts_text(e, op, inner);
+    if (strcmp(kind, "group_tokens") == 0) return hec_group_tokens(e, op, value_of(op, inner));
+    return NULL;
 }
 
 static const char *argument_text(struct hec_emitter *e, MlirOperation op, const char *at) {
@@ -85,14 +119,8 @@ static const char *argument_text(struct hec_emitter *e, MlirOperation op, const 
     const char *word = word_at(e, at, " ");
     const char *inner = strchr(word, '(');
     if (inner) inner = word_at(e, inner + 1, ")");
-    if (strncmp(word, "mode(", 5) == 0) return mode_text(e, op, inner);
-    if (strncmp(word, "layout(", 7) == 0) return hec_layout(e, value_of(op, inner));
-    if (strncmp(word, "chunk(", 6) == 0) {
-        const MlirValue value = value_of(op, inner);
-        return HEC_TEXT(e, "%s, %s", hec_chunk(e, value), hec_chunk_offset(e, value));
-    }
-    if (strcmp(word, "epilogue") == 0)
-        return e->printer->epilogue ? e->printer->epilogue(e, op) : "NULL";
+    const char *text = word_text(e, op, word, inner);
+    if (text) return text;
     MlirValue value;
     int result;
     if (hec_call_value(op, word, &value, &result)) {

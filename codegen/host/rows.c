@@ -21,7 +21,8 @@ const char *hec_group_tokens(struct hec_emitter *e, MlirOperation op, MlirValue 
     return group == 1 ? positions : HEC_TEXT(e, "%" PRId64 " * %s", group, positions);
 }
 
-const char *hec_drop_rule(struct hec_emitter *e, MlirOperation op) {
+// The constant of kernels/limit for the rule that fssdp.drop drops rows by.
+static const char *drop_rule(struct hec_emitter *e, MlirOperation op) {
     static const struct hec_word drops[] = {
         {"lowest", "HK_LOWEST"}, {"position", "HK_POSITION"}, {0}};
     return hec_word(e, op, "drop", drops);
@@ -39,7 +40,7 @@ void hec_emit_drop(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_drop(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op),
                   hec_ref(e, hec_result(op, 0)), hec_ref(e, ids), hec_ref(e, hec_operand(op, 1)),
                   hec_product(e, &t, 0, t.rank - 1), hec_group_tokens(e, op, ids),
-                  hec_number(e, hec_get_float(op, "capacity")), hec_drop_rule(e, op));
+                  hec_number(e, hec_get_float(op, "capacity")), drop_rule(e, op));
 }
 
 void hec_emit_exchange(struct hec_emitter *e, MlirOperation op) {

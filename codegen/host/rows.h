@@ -5,16 +5,13 @@
 #include "codegen/host/emitter.h"
 #include "codegen/host/printer.h"
 
-hec_emit_op hec_emit_drop, hec_emit_exchange;
+hec_emit_op hec_emit_drop, hec_emit_exchange, hec_emit_fractions;
 hec_emit_op hec_emit_dispatch, hec_emit_give_back, hec_emit_collect;
 hec_emit_op hec_emit_dispatch_grad, hec_emit_give_back_grad, hec_emit_collect_grad;
 hec_emit_op hec_emit_dense_ready;
 
 // The tokens of a group of `op`, whose ids or weights are `picks`: "0" where all of an iteration are one.
 const char *hec_group_tokens(struct hec_emitter *e, MlirOperation op, MlirValue picks);
-
-// The constant of kernels/limit for the rule that moe.limit or fssdp.drop drops rows by.
-const char *hec_drop_rule(struct hec_emitter *e, MlirOperation op);
 
 // The arguments that name a route to the runtime: "m->experts, 0, i".
 const char *hec_route_key(struct hec_emitter *e, MlirOperation op);

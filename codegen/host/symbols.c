@@ -101,7 +101,8 @@ MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot) {
 bool hec_has_noise(struct hec_emitter *e) {
     const struct hec_ops ops = hec_ops_below(e->module);
     bool found = false;
-    for (int i = 0; i < ops.count && !found; i++) found = hec_op_is(ops.op[i], HEC_OP_noise);
+    for (int i = 0; i < ops.count && !found; i++)
+        found = hec_op_computes(ops.op[i]) == HEC_OP_noise;
     free(ops.op);
     return found;
 }
@@ -110,7 +111,7 @@ MlirOperation hec_step_loads_of(struct hec_emitter *e, MlirOperation set) {
     const struct hec_ops ops = hec_ops_below(e->module);
     MlirOperation found = {0};
     for (int i = 0; i < ops.count; i++) {
-        if (!hec_op_is(ops.op[i], HEC_OP_fractions) || !hec_get_bool(ops.op[i], "per_step"))
+        if (hec_op_computes(ops.op[i]) != HEC_OP_fractions || !hec_get_bool(ops.op[i], "per_step"))
             continue;
         const MlirOperation of = hec_find_symbol(e->module, hec_get_string(ops.op[i], "set"));
         if (mlirOperationIsNull(set) || mlirOperationEqual(of, set)) found = ops.op[i];

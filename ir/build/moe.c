@@ -29,14 +29,15 @@ static MlirOperation build_router(struct hec_scope *scope, const struct hec_moe 
         score_of(c, moe),
         hec_attr_string(c, "weight", weight[moe->weight]),
         hec_attr_int(c, "topk", moe->topk),
-        hec_attr_int(c, "groups", grouped ? moe->groups : 1),
-        hec_attr_int(c, "topk_groups", grouped ? moe->topk_groups : 1),
         hec_attr_float(c, "scale", moe->scale),
+        hec_attr_int(c, "groups", moe->groups),
+        hec_attr_int(c, "topk_groups", moe->topk_groups),
         hec_attr_string(c, "group_score", moe->group_score == HEC_GROUP_BEST ? "best" : "two_best"),
     };
     // Said only where it is not what goes with the score.
     const bool two = moe->score != HEC_SCORE_SOFTMAX;
-    const int attributes = grouped && (moe->group_score == HEC_GROUP_TWO_BEST) != two ? 7 : 6;
+    const bool said = (moe->group_score == HEC_GROUP_TWO_BEST) != two;
+    const int attributes = !grouped ? 4 : said ? 7 : 6;
     MlirValue in[2] = {logits};
     if (moe->select_bias) {
         hec_build_at(scope, moe->select_bias->at, moe->select_bias->name);

@@ -24,11 +24,13 @@ static bool check_score(MlirOperation op) {
 static bool check_rule(MlirOperation op, int64_t experts) {
     static const char *const weights[] = {"scores", "renormalized", "softmax_of_topk", NULL};
     if (!check_score(op) || !check_word(op, "weight", weights) || !hec_expect_int(op, "topk", 1) ||
-        !hec_expect_int(op, "groups", 1) || !hec_expect_int(op, "topk_groups", 1)) {
+        (hec_any_has_groups(op) && !hec_expect_int(op, "groups", 1)) ||
+        (hec_any_has_topk_groups(op) && !hec_expect_int(op, "topk_groups", 1))) {
         return false;
     }
-    const int64_t topk = hec_any_topk(op), groups = hec_any_groups(op);
-    const int64_t topk_groups = hec_any_topk_groups(op);
+    const int64_t topk = hec_any_topk(op);
+    const int64_t groups = hec_any_has_groups(op) ? hec_any_groups(op) : 1;
+    const int64_t topk_groups = hec_any_has_topk_groups(op) ? hec_any_topk_groups(op) : 1;
     if (experts > HEC_IR_EXPERTS_MAX) {
         hec_ir_error(op, "%" PRId64 " experts are more than %d", experts, HEC_IR_EXPERTS_MAX);
         return false;
@@ -122,8 +124,8 @@ static bool infer_router_grad(MlirOperation op, MlirType *result) {
 // The choice itself has no gradient, nor has the bias, which only takes part in it. The scores have
 // one of their own only where an auxiliary loss reads them.
 static void gradient_router(struct hec_gradient *g, MlirOperation op) {
-    static const char *const keys[] = {"score",       "weight", "topk", "groups",
-                                       "topk_groups", "scale",  NULL};
+    static const char *const keys[] = {"score",  "weight",      "topk", "scale",
+                                       "groups", "topk_groups", NULL};
     const MlirValue logits = hec_router_logits(op);
     if (!g->wants(g, logits)) return;
     const MlirValue dscores = g->of_result(g, op, 0, false);

@@ -144,9 +144,10 @@ void hec_rule_add(struct hec_gradient *g, MlirValue v, MlirValue d) {
 
 int hec_rule_attributes(MlirOperation op, const char *const *key, MlirNamedAttribute *attribute) {
     int count = 0;
-    for (; key[count]; count++) {
-        attribute[count] = hec_attr(mlirOperationGetContext(op), key[count],
-                                    mlirOperationGetAttributeByName(op, HEC_STR(key[count])));
+    for (; *key; key++) {
+        const MlirAttribute own = mlirOperationGetAttributeByName(op, HEC_STR(*key));
+        if (mlirAttributeIsNull(own)) continue;
+        attribute[count++] = hec_attr(mlirOperationGetContext(op), *key, own);
     }
     return count;
 }
