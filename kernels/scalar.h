@@ -16,7 +16,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __CUDACC__ // The same functions serve loops on a device.
+#define HK_SCALAR static __host__ __device__ __forceinline__
+#else
 #define HK_SCALAR static inline __attribute__((always_inline, unused))
+#endif
 
 // 2^n for -126 <= n <= 127.
 HK_SCALAR float hk_exp2_int_f32(int32_t n) {
@@ -38,7 +42,7 @@ HK_SCALAR float hk_exp_f32(float x) {
     float q = 0x1.6a1a72p-10f;
     q = q * r + 0x1.123fc6p-7f;
     q = q * r + 0x1.555916p-5f;
-    q = q * r + 0x1.555489p-3f;
+    q = q * r + 0x1.555488p-3f;
     q = q * r + 0x1.fffffcp-2f;
     const float e = 1.0f + (r + r * r * q);
 

@@ -262,13 +262,13 @@ void hec_emit_functions(struct hec_emitter *e) {
     hec_line(out, "m->targets = targets;");
     const char *cast = strcmp(e->real, "float") == 0 ? "(float)" : "";
     static const char *const number[] = {"scale", "auxiliary_scale"};
-    for (int i = 0; i < 2; i++) {
-        if (hec_on_device(e))
-            hec_line(out, "hkc_store_%s(m->lane, m->%s, %s%s);", e->suffix, number[i], cast,
-                     number[i]);
-        else
-            hec_line(out, "m->%s = %s%s;", number[i], cast, number[i]);
+    if (hec_on_device(e)) { // They lie side by side (hec_model_bind).
+        hec_line(out, "const %s numbers[] = {%s%s, %s%s};", e->real, cast, number[0], cast,
+                 number[1]);
+        hec_line(out, "hrt_device_write(m->device, m->%s, numbers, sizeof numbers);", number[0]);
     }
+    for (int i = 0; i < 2 && !hec_on_device(e); i++)
+        hec_line(out, "m->%s = %s%s;", number[i], cast, number[i]);
     hec_close(out, "}");
     emit_entry(e, "forward");
     emit_entry(e, "backward");
