@@ -65,15 +65,13 @@ static bool stop_early(struct hec_compilation *c) {
     return true;
 }
 
-// What needs no program is there for every target; its text for those that have a printer.
+// What needs no program is there for every target.
 static bool can_emit(const struct hec_compilation *c) {
-    const struct hec_printer *printer = hec_target_printer(c->module);
-    const bool compiled = printer && !printer->device_headers;
-    if (c->to < STAGE_C || hec_report_of(c) || (printer && c->to == STAGE_C) || compiled)
-        return true;
-    fprintf(stderr, "hecatec: error: programs for target %s cannot be %s yet; ",
-            hec_target_of(c->module)->name, printer ? "compiled" : "written");
-    fprintf(stderr, printer ? "-S writes their source\n" : "--compile-to=place-buffers works\n");
+    if (c->to < STAGE_C || hec_report_of(c) || hec_target_printer(c->module)) return true;
+    fprintf(stderr,
+            "hecatec: error: programs for target %s cannot be written yet; its IR can: "
+            "--compile-to=place-buffers\n",
+            hec_target_of(c->module)->name);
     return false;
 }
 

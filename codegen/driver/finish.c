@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "codegen/driver/cc.h"
+#include "codegen/driver/nvcc.h"
 #include "codegen/driver/output.h"
 #include "codegen/driver/targets.h"
 #include "codegen/driver/version.h"
 #include "codegen/host/program.h"
+#include "ir/accessors.h"
 #include "passes/movement.h"
 
 static void print_memory(struct hec_compilation *c, FILE *out) {
@@ -64,6 +66,43 @@ static const char *c_file(struct hec_compilation *c) {
     return hec_output_temporary(c->arena, ".c", false);
 }
 
+// Of a program for a GPU the kernels, compiled, and what to link them with; NULL after a complaint.
+static const char *const *compile_kernels(struct hec_compilation *c, const char *source,
+                                          int *status) {
+    const struct hec_options *o = c->options;
+    const char *object = o->dry_run ? hec_arena_format(c->arena, "/tmp/%s.cu.o", c->name)
+                                    : hec_output_temporary(c->arena, ".cu.o", false);
+    const char *target = o->target ? o->target : "cuda";
+    if (!mlirOperationIsNull(c->module)) {
+        const MlirStringRef own = hec_module_target(c->module);
+        target = hec_arena_copy(c->arena, own.data, own.length);
+    }
+    *status = HEC_EXIT_CC;
+    const char *const *link = object ? hec_nvcc_link(c->arena, o, object) : NULL;
+    if (link) *status = hec_nvcc_run(c->arena, o, target, source, object);
+    hec_driver_lap(c, "nvcc");
+    return link;
+}
+
+// Compiles `source` to `made`.
+static int compile_c(struct hec_compilation *c, const char *source, const char *made) {
+    struct hec_cc how = {.ranks = c->from == STAGE_C ? hec_cc_needs_mpi(source) : c->several_ranks};
+    const bool kernels = c->from == STAGE_C ? hec_cc_needs_nvcc(source)
+                                            : hec_target_printer(c->module)->device_headers != NULL;
+    if (kernels) {
+        if (c->options->object) {
+            fprintf(stderr, "hecatec: error: -c: a program for a GPU is two objects\n");
+            return HEC_EXIT_COMMAND_LINE;
+        }
+        int status;
+        how.link = compile_kernels(c, source, &status);
+        if (status != HEC_EXIT_DONE) return status;
+    }
+    const int status = hec_cc_run(c->arena, c->options, &how, source, made);
+    hec_driver_lap(c, "C compiler");
+    return status;
+}
+
 int hec_finish_program(struct hec_compilation *c) {
     const struct hec_options *o = c->options;
     const char *source = o->input;
@@ -84,9 +123,7 @@ int hec_finish_program(struct hec_compilation *c) {
     }
     const char *made = o->dry_run ? output : hec_output_begin(c->arena, output);
     if (!made) return HEC_EXIT_INPUT;
-    const bool ranks = c->from == STAGE_C ? hec_cc_needs_mpi(source) : c->several_ranks;
-    const int status = hec_cc_run(c->arena, o, ranks, source, made);
-    hec_driver_lap(c, "C compiler");
+    const int status = compile_c(c, source, made);
     if (status != HEC_EXIT_DONE || o->dry_run) return status;
     return hec_output_commit(made, output, o->object ? 0666 : 0777) ? HEC_EXIT_DONE
                                                                     : HEC_EXIT_INPUT;

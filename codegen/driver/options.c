@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "codegen/driver/version.h"
 #include "lang/base/str.h"
 
 // How an option's value is written.
@@ -78,6 +79,8 @@ static const struct option table[] = {
      .help = "Passed to the C compiler: address,undefined"},
     {"--cc", AFTER_EQUALS, .field = FIELD(cc), .shown = "=COMMAND",
      .help = "The C compiler, gcc or clang; mpicc calls it for several ranks"},
+    {"--nvcc", AFTER_EQUALS, .field = FIELD(nvcc), .shown = "=COMMAND",
+     .help = "CUDA's compiler, for target cuda"},
     {"--error-limit", AFTER_EQUALS, .field = FIELD(error_limit), .shown = "=N",
      .help = "Show at most N errors; 0: all; 20 by default"},
     {"--color", AFTER_EQUALS, .field = FIELD(color), .choices = "auto|always|never",
@@ -222,8 +225,12 @@ static bool take_argument(struct parser *p) {
 bool hec_options_parse(struct hec_arena *arena, int argc, char **argv,
                        struct hec_options *options) {
     struct parser p = {.arena = arena, .argc = argc, .argv = argv, .options = options};
-    *options = (struct hec_options){
-        .color = "auto", .error_limit = "20", .optimize = "-O3", .march = "native", .cc = "gcc"};
+    *options = (struct hec_options){.color = "auto",
+                                    .error_limit = "20",
+                                    .optimize = "-O3",
+                                    .march = "native",
+                                    .cc = "gcc",
+                                    .nvcc = *HECATE_NVCC ? HECATE_NVCC : "nvcc"};
     for (p.at = 1; p.at < argc; p.at++) {
         if (!take_argument(&p)) return false;
     }

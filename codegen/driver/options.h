@@ -31,7 +31,7 @@ struct hec_options {
     const char *error_limit, *color;
     bool no_warnings, warnings_are_errors;
 
-    const char *cc, *march, *optimize, *sanitize;
+    const char *cc, *nvcc, *march, *optimize, *sanitize;
     bool debug;
 
     const char *crash_after; // Not in --help: ends there as an internal error does, for tests.

@@ -44,7 +44,7 @@ RIGHT = {"train": ["--data", "text", "--steps", "1"], "eval": ["--val", "text", 
          "sample": ["--load", "weights.st", "--tokens", "2"], "info": []}
 COMPILER = ["-o", "-S", "-c", "-fsyntax-only", "-D", "--set", "--target", "--compile-to", "--compile-from", "--passes", "--print-ir-after",
             "--time-passes", "--explain", "--profile", "--emit-plan", "--plan", "-v", "-###", "--save-temps", "-O0", "-O2", "-O9", "-g",
-            "--march", "-fsanitize", "--cc", "--error-limit", "--color", "-w", "-Werror", "--print-targets", "--print-stages",
+            "--march", "-fsanitize", "--cc", "--nvcc", "--error-limit", "--color", "-w", "-Werror", "--print-targets", "--print-stages",
             "--print-passes", "--print-builtins", "--version", "--help", "--nope", "-", "--", "-x"]
 REPLAY = ["--policy", "--nodes", "--devices", "--speeds", "--slots", "--entries", "--chunk-bytes", "--window-bytes", "--slack",
           "--replica-rows", "--import-rows", "--forecast-age", "--window", "--period", "--calibrate", "--reserve", "--dispatch",

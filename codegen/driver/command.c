@@ -1,0 +1,116 @@
+// Running another program.
+#include "codegen/driver/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "codegen/driver/output.h"
+
+void hec_command_add(struct hec_command *c, const char *text) {
+    HEC_PUSH(c->arena, &c->word, hec_arena_copy(c->arena, text, strlen(text)));
+}
+
+// --cc='ccache gcc' is two words.
+void hec_command_add_words(struct hec_command *c, const char *text) {
+    for (;;) {
+        text += strspn(text, " ");
+        const size_t length = strcspn(text, " ");
+        if (!length) return;
+        HEC_PUSH(c->arena, &c->word, hec_arena_copy(c->arena, text, length));
+        text += length;
+    }
+}
+
+static void show_word(const char *word) {
+    const bool plain = *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyz"
+                                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                   "0123456789-_=+./,:@%")];
+    if (plain) {
+        fputs(word, stderr);
+        return;
+    }
+    fputc('\'', stderr);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", stderr);
+        else
+            fputc(*word, stderr);
+    }
+    fputc('\'', stderr);
+}
+
+void hec_command_show(const struct hec_command *c) {
+    if (c->below_mpicc) {
+        fputs("OMPI_CC=", stderr);
+        show_word(c->below_mpicc);
+        fputc(' ', stderr);
+    }
+    for (int i = 0; i < c->word.count; i++) {
+        if (i) fputc(' ', stderr);
+        show_word(c->word.item[i]);
+    }
+    fputc('\n', stderr);
+}
+
+// In the child: becomes the command. Returns when it cannot, with errno.
+static void become(const struct hec_command *c, int channel) {
+    if (fcntl(channel, F_SETFD, FD_CLOEXEC) != 0) return;
+    if (c->below_mpicc && setenv("OMPI_CC", c->below_mpicc, 1) != 0) return;
+    const int nowhere = c->silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
+    execvp(c->word.item[0], c->word.item);
+}
+
+// The child sends back why it could not be started over a pipe that a successful exec closes.
+int hec_command_run(struct hec_command *c) {
+    int channel[2], reason = 0, status = 0;
+    HEC_PUSH(c->arena, &c->word, NULL);
+    c->word.count--;
+    if (pipe(channel) != 0) return -1;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child < 0) {
+        const int why = errno;
+        close(channel[0]), close(channel[1]);
+        errno = why;
+        return -1;
+    }
+    if (child == 0) {
+        setpgid(0, 0); // A group of its own: a signal ends what it starts, too.
+        close(channel[0]);
+        become(c, channel[1]);
+        reason = errno;
+        const ssize_t sent = write(channel[1], &reason, sizeof reason);
+        _exit(sent == sizeof reason ? 127 : 126);
+    }
+    setpgid(child, child); // Whoever comes first.
+    hec_output_child(child);
+    close(channel[1]);
+    const bool failed = read(channel[0], &reason, sizeof reason) == (ssize_t)sizeof reason;
+    close(channel[0]);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    hec_output_child(0);
+    errno = reason;
+    return failed ? -1 : status;
+}
+
+void hec_command_complain(const struct hec_command *c, const char *what, int status) {
+    const int why = errno;
+    fprintf(stderr, "hecatec: error: ");
+    if (status == -1) {
+        fprintf(stderr, "cannot run %s '%s': %s\n", what, c->word.item[0], strerror(why));
+    } else if (WIFSIGNALED(status)) {
+        fprintf(stderr, "%s '%s' was ended by signal %d (%s)\n", what, c->word.item[0],
+                WTERMSIG(status), strsignal(WTERMSIG(status)));
+    } else {
+        fprintf(stderr,
+                "%s '%s' failed with status %d; -v shows how it was called, --save-temps keeps "
+                "the C\n",
+                what, c->word.item[0], WEXITSTATUS(status));
+    }
+}

@@ -1,0 +1,32 @@
+// A command line of another program: built word by word, shown, run without a shell.
+#ifndef HECATE_CODEGEN_DRIVER_COMMAND_H
+#define HECATE_CODEGEN_DRIVER_COMMAND_H
+
+#include <stdbool.h>
+
+#include "lang/base/arena.h"
+#include "lang/base/vec.h"
+
+struct hec_command {
+    struct hec_arena *arena;
+    const char *below_mpicc; // The compiler that mpicc is to call, or NULL.
+    bool silent;             // What it writes is not shown.
+    HEC_VEC(char *) word;
+};
+
+// Adds one word; the words that blanks divide `text` into.
+void hec_command_add(struct hec_command *command, const char *text);
+void hec_command_add_words(struct hec_command *command, const char *text);
+
+// Prints it to standard error, as a shell would read it back.
+void hec_command_show(const struct hec_command *command);
+
+// Runs it and waits; a signal that ends hecatec meanwhile ends it, too. Returns its status as wait gives it, or
+// -1 with errno when it could not be started.
+int hec_command_run(struct hec_command *command);
+
+// Complains that `what`, "the C compiler", could not be run or failed, as `status` of hec_command_run says; with -1
+// errno says why.
+void hec_command_complain(const struct hec_command *command, const char *what, int status);
+
+#endif

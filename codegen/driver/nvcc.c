@@ -1,0 +1,102 @@
+// nvcc: its arguments, and what programs for a GPU are linked with.
+#include "codegen/driver/nvcc.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "codegen/driver/cc.h"
+#include "codegen/driver/command.h"
+#include "codegen/driver/status.h"
+#include "codegen/driver/version.h"
+#include "ir/target/target.h"
+
+// compute_90a is the virtual architecture of sm_90a.
+static void add_architecture(struct hec_command *c, const char *name, size_t length) {
+    const int digits = (int)(length - strlen("sm_"));
+    const char *number = name + strlen("sm_");
+    hec_command_add(c, "-gencode");
+    hec_command_add(c, hec_arena_format(c->arena, "arch=compute_%.*s,code=sm_%.*s", digits, number,
+                                        digits, number));
+}
+
+static void add_architectures(struct hec_command *c, const char *target) {
+    const char *one = strchr(target, ':');
+    if (one) {
+        add_architecture(c, one + 1, strlen(one + 1));
+        return;
+    }
+    const char *all = hec_target_find(HEC_STR(target))->architectures;
+    while (*all) {
+        const size_t length = strcspn(all, "|");
+        add_architecture(c, all, length);
+        all += length + (all[length] == '|');
+    }
+}
+
+int hec_nvcc_run(struct hec_arena *arena, const struct hec_options *options, const char *target,
+                 const char *source, const char *object) {
+    // Objects that the C compiler can link: nothing of C++'s runtime.
+    static const char *const flags[] = {
+        "-x",  "cu",         "-std=c++17",
+        "-O3", "-Xcompiler", "-fno-exceptions,-fno-rtti,-fno-threadsafe-statics"};
+    const char *prefix = hec_prefix(arena);
+    if (!hec_have_headers(arena)) return HEC_EXIT_CC;
+    if (!options->nvcc[strspn(options->nvcc, " ")]) {
+        fprintf(stderr, "hecatec: error: --nvcc names no command\n");
+        return HEC_EXIT_COMMAND_LINE;
+    }
+    struct hec_command c = {.arena = arena};
+    hec_command_add_words(&c, options->nvcc);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) hec_command_add(&c, flags[i]);
+    add_architectures(&c, target);
+    if (options->debug) hec_command_add(&c, "-lineinfo");
+    hec_command_add(&c, hec_arena_format(arena, "-I%s/include", prefix));
+    hec_command_add(&c, hec_arena_format(arena, "-I%s/include/hecate", prefix));
+    hec_command_add(&c, "-c");
+    hec_command_add(&c, "-o");
+    hec_command_add(&c, object);
+    hec_command_add(&c, source);
+    if (options->verbose || options->dry_run) hec_command_show(&c);
+    if (options->dry_run) return HEC_EXIT_DONE;
+    const int status = hec_command_run(&c);
+    if (status == 0) return HEC_EXIT_DONE;
+    hec_command_complain(&c, "nvcc", status);
+    if (status == -1) fprintf(stderr, "  --nvcc says where it is\n");
+    return HEC_EXIT_CC;
+}
+
+// ---- linking
+
+static bool have_libraries(struct hec_arena *arena) {
+    static const char *const library[] = {"hecate_device_cuda", "hecate_kernels_cuda"};
+    for (int i = 0; i < 2; i++) {
+        const char *path = hec_arena_format(arena, "%s/lib/lib%s.a", hec_prefix(arena), library[i]);
+        if (access(path, R_OK) == 0) continue;
+        fprintf(stderr,
+                "hecatec: error: cannot link a program for target cuda: there is no %s\n"
+                "  hecatec was built without CUDA; -S writes the program's source\n",
+                path);
+        return false;
+    }
+    return true;
+}
+
+const char *const *hec_nvcc_link(struct hec_arena *arena, const struct hec_options *options,
+                                 const char *object) {
+    static const char cudart[] = HECATE_CUDART;
+    if (!options->dry_run && !have_libraries(arena)) return NULL;
+    struct hec_command words = {.arena = arena};
+    hec_command_add(&words, object);
+    hec_command_add(&words, "-lhecate_device_cuda");
+    hec_command_add(&words, "-lhecate_kernels_cuda");
+    if (*cudart) {
+        const char *slash = strrchr(cudart, '/');
+        const int folder = slash ? (int)(slash - cudart) : 0;
+        hec_command_add(&words, cudart);
+        hec_command_add(&words, hec_arena_format(arena, "-Wl,-rpath,%.*s", folder, cudart));
+    } else {
+        hec_command_add(&words, "-lcudart");
+    }
+    HEC_PUSH(arena, &words.word, NULL);
+    return (const char *const *)words.word.item;
+}

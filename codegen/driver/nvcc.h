@@ -1,0 +1,18 @@
+// nvcc, which turns the kernels in the source of a program for a GPU into an object.
+#ifndef HECATE_CODEGEN_DRIVER_NVCC_H
+#define HECATE_CODEGEN_DRIVER_NVCC_H
+
+#include "codegen/driver/options.h"
+
+// Compiles the kernels of `source` to `object` for the architecture that `target` names ("cuda:sm_90a"), or for
+// all ("cuda"). Shows the command when the options say so. Returns the exit status for hecatec: 0, or 3 after a
+// complaint.
+int hec_nvcc_run(struct hec_arena *arena, const struct hec_options *options, const char *target,
+                 const char *source, const char *object);
+
+// What such a program is linked with, ended by NULL: `object`, and the libraries for its device. NULL after a
+// complaint that hecatec was built without them; a dry run has none.
+const char *const *hec_nvcc_link(struct hec_arena *arena, const struct hec_options *options,
+                                 const char *object);
+
+#endif
