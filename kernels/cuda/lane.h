@@ -1,21 +1,26 @@
-// A lane of a GPU: work that is done in the order in which it was asked for.
+// lane: where a CUDA kernel runs. A lane's kernels run one after another on its stream; lanes run side by side.
+// Plain C: emitted programs and their runtime include it without CUDA's headers.
 //
-// Every CUDA kernel has a launcher, hkc_NAME, with C linkage: it takes the lane, and then the arguments of the
-// contract kernels/OP/OP.h, whose pointers the device can read. Launchers only ask for work: they return nothing
-// and never wait. The first launch that fails leaves its error in the lane; later ones do nothing.
+// Launchers (`hkc_NAME` for the kernel `hk_NAME`) take a lane first and then what the CPU's kernel takes. They
+// return nothing and never wait. All pointers they are given can be read and written by the device, also those to
+// tables and to single numbers. The first launch that fails leaves its error in the lane, later ones do nothing:
+// a program looks once a step.
+//
+// How a launcher cuts its work depends on sizes only, not on `multiprocessors`, wherever that would change the
+// order of a sum: same inputs, same bits, on every device.
 #ifndef HECATE_KERNELS_CUDA_LANE_H
 #define HECATE_KERNELS_CUDA_LANE_H
 
-// Bytes of a lane's scratch.
+struct CUstream_st;
+
 enum { HKC_SCRATCH = 32 << 20 };
 
 struct hkc_lane {
-    struct CUstream_st *stream; // A cudaStream_t.
-    void *scratch;              // Of the device: between the kernels of one launcher.
-    // Cuts work into as many blocks as the device has room for, where that changes no order of sums.
+    struct CUstream_st *stream;
+    void *scratch; // HKC_SCRATCH bytes of device memory of this lane alone, between kernels of one launcher.
     int multiprocessors;
-    int error;          // A cudaError_t; 0: none.
-    const char *failed; // The kernel that could not be launched.
+    int error;          // A cudaError_t; 0 as long as every launch went well.
+    const char *failed; // The kernel whose launch failed, or NULL.
 };
 
 #endif

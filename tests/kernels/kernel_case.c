@@ -2,10 +2,8 @@
 #include "tests/kernels/kernel_case.h"
 
 #include <inttypes.h>
-#include <omp.h>
-#include <stdlib.h>
 
-#include "kernels/cpu/isa.h"
+#include "tests/kernels/target.h"
 
 enum { arrays_max = 4096, guard_bytes = 64, guard_byte = 0x5c };
 
@@ -17,7 +15,7 @@ static int array_count;
 
 static void *allocate(int64_t count, size_t size) {
     const size_t bytes = (size_t)count * size;
-    unsigned char *memory = malloc(bytes + guard_bytes);
+    unsigned char *memory = target_allocate(bytes + guard_bytes);
     assert_non_null(memory);
     assert_true(array_count < arrays_max);
     memset(memory + bytes, guard_byte, guard_bytes);
@@ -32,7 +30,7 @@ void test_free_all(void) {
         for (int i = 0; i < guard_bytes; i++) {
             assert_int_equal(arrays[array_count].memory[arrays[array_count].bytes + i], guard_byte);
         }
-        free(arrays[array_count].memory);
+        target_free(arrays[array_count].memory);
     }
 }
 
@@ -104,11 +102,11 @@ void assert_same_bits(const char *what, const real *a, const real *b, int64_t co
 void run_with_threads(void (*run)(const void *context, real *out), const void *context, real *out,
                       int64_t count) {
     real *before = test_copy(out, count);
-    omp_set_num_threads(1);
+    target_vary(0);
     run(context, out);
-    for (int threads = 2; threads <= 3; threads++) {
+    for (int way = 1; way <= 2; way++) {
         real *again = test_copy(before, count);
-        omp_set_num_threads(threads);
+        target_vary(way);
         run(context, again);
         assert_same_bits("threads", out, again, count);
     }
@@ -130,9 +128,6 @@ void check_gradient(const char *what, const real *got, double *x, int64_t count,
 }
 
 int run_kernel_tests(const struct CMUnitTest *tests, size_t count) {
-    const char *wanted = getenv("HECATE_ISA");
-    for (int isa = hk_isa_best() + 1; isa <= HK_ISA_AVX512BF16; isa++) {
-        if (wanted && strcmp(wanted, hk_isa_name((enum hk_isa)isa)) == 0) return 77;
-    }
+    if (!target_is_here()) return 77;
     return _cmocka_run_group_tests("kernels", tests, count, NULL, NULL);
 }

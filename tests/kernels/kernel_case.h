@@ -1,6 +1,8 @@
 // kernel_case: what the kernel tests share: seeded inputs, outputs full of NaN, bounds, gradients
 // by central differences. Every test is built for float and for double (HK_BITS) and run on every
-// instruction set of the machine (HECATE_ISA).
+// instruction set of the machine (HECATE_ISA). Tests of what has a CUDA twin are built for it, too
+// (HK_TARGET_CUDA): in float, with the doubles of target cpu as reference. There all that a kernel
+// is handed lies in arrays of this file, as a device reaches no others.
 #ifndef HECATE_TESTS_KERNELS_KERNEL_CASE_H
 #define HECATE_TESTS_KERNELS_KERNEL_CASE_H
 
@@ -18,8 +20,18 @@
 
 #include "kernels/types.h"
 
-// A kernel is called by HK(name, arguments...); HK_NAME(name) is its function for this build's type.
+// A kernel is called by HK(name, arguments...), one of integers alone, whose name has no type, by
+// HK_INTS; HK_NAME(name) is its function for this build's type on target cpu.
+#ifdef HK_TARGET_CUDA
+#include "kernels/cuda/lane.h"
+struct hkc_lane *test_lane(void);
+void test_join(const char *kernel); // Waits for the lane; fails if a launch has.
+#define HK(name, ...) (hkc_##name##_f32(test_lane(), __VA_ARGS__), test_join(#name))
+#define HK_INTS(name, ...) (hkc_##name(test_lane(), __VA_ARGS__), test_join(#name))
+#else
 #define HK(name, ...) HK_NAME(name)(__VA_ARGS__)
+#define HK_INTS(name, ...) hk_##name(__VA_ARGS__)
+#endif
 
 #if HK_BITS == 32
 typedef float real;
@@ -33,7 +45,11 @@ typedef double real;
 
 // Layouts of weights that kernels take (enum hk_layout), from HK_ROWS on; of rows that are computed alone, too, every
 // APART-th is.
+#ifdef HK_TARGET_CUDA
+enum { LAYOUTS = 1, APART = 7 };
+#else
 enum { LAYOUTS = 2, APART = 1 };
+#endif
 
 // Of the references: more digits than either kernel has.
 typedef long double wide;
@@ -55,7 +71,8 @@ void assert_near(const char *what, int64_t index, real got, wide want, double bo
 void assert_same_bits(const char *what, const real *a, const real *b, int64_t count);
 
 // Runs `run` with 1 thread into `out`, which is what the caller then checks, and with 2 and 3
-// threads into copies of what `out` was before: all must agree bit by bit.
+// threads into copies of what `out` was before: all must agree bit by bit. For CUDA, by other
+// schedules of the emulator in place of threads.
 void run_with_threads(void (*run)(const void *context, real *out), const void *context, real *out,
                       int64_t count);
 
@@ -68,7 +85,8 @@ void run_with_threads(void (*run)(const void *context, real *out), const void *c
 void check_gradient(const char *what, const real *got, double *x, int64_t count,
                     double (*loss)(const void *context), const void *context, double rounding);
 
-// Runs the tests, or exits with 77 (skipped) where HECATE_ISA asks for more than this machine has.
+// Runs the tests, or exits with 77 (skipped) where this machine lacks what they run on: the
+// instruction set that HECATE_ISA asks for, a device.
 int run_kernel_tests(const struct CMUnitTest *tests, size_t count);
 #define RUN_KERNEL_TESTS(tests) run_kernel_tests(tests, sizeof(tests) / sizeof *(tests))
 

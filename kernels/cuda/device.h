@@ -1,0 +1,105 @@
+// device: all that the kernels in *_cuda.cu include. nvcc finds NVIDIA's headers here; g++, which builds the same
+// files for tests on a CPU, finds an emulator of what they name (tests/simt). What CUDA C++ has no name for is a
+// function here or in instructions.h with two bodies.
+//
+// HKC_FAULT: 0, or the number of a fault that a test plants in a kernel to see that it would be found, see
+// tests/simt/README.md.
+#ifndef HECATE_KERNELS_CUDA_DEVICE_H
+#define HECATE_KERNELS_CUDA_DEVICE_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+// A kernel's dynamic shared memory, as bytes.
+#define HKC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
+#else
+#include <simt.h>
+#define HKC_SHARED(name) unsigned char *const name = simt::dynamic_shared()
+#endif
+
+#include "kernels/cuda/lane.h"
+
+#ifndef HKC_FAULT
+#define HKC_FAULT 0
+#endif
+
+#define HKC_DEVICE __device__ __forceinline__
+#define HKC_HOST_DEVICE __host__ __device__ __forceinline__
+
+// Launches `kernel` on the lane's stream, unless an earlier launch failed; a grid of no blocks is no launch.
+#define hkc_launch(lane, kernel, ...) hkc_launch_named(lane, #kernel, kernel, __VA_ARGS__)
+
+template <class... P, class... A>
+void hkc_launch_named(struct hkc_lane *lane, const char *name, void (*kernel)(P...), dim3 grid,
+                      dim3 block, size_t shared_bytes, A... arguments) {
+    if (lane->error || grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+#ifdef __CUDACC__
+    cudaError_t error = cudaSuccess;
+    if (shared_bytes > 48 << 10) {
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     (int)shared_bytes);
+    }
+    if (error == cudaSuccess) {
+        cudaLaunchConfig_t config = {};
+        config.gridDim = grid;
+        config.blockDim = block;
+        config.dynamicSmemBytes = shared_bytes;
+        config.stream = lane->stream;
+        error = cudaLaunchKernelEx(&config, kernel, (P)arguments...);
+    }
+#else
+    const cudaError_t error =
+        simt::launch<P...>(lane->stream, name, grid, block, shared_bytes, kernel, (P)arguments...);
+#endif
+    lane->error = (int)error;
+    if (error != cudaSuccess) lane->failed = name;
+}
+
+// N neighbours, read and written by one instruction of up to 16 bytes where they lie so.
+template <class T, int N> struct alignas(sizeof(T) * N) hkc_vector { T at[N]; };
+
+HKC_DEVICE float hkc_float(float x) {
+    return x;
+}
+HKC_DEVICE float hkc_float(__nv_bfloat16 x) {
+    return __bfloat162float(x);
+}
+
+// Sum and maximum over the 32 lanes of a warp, which all take part and all get the result; in one fixed order.
+template <class T> HKC_DEVICE T warp_sum(T value) {
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
+    return value;
+}
+template <class T> HKC_DEVICE T warp_max(T value) {
+    for (int step = 16; step > 0; step /= 2) {
+        const T other = __shfl_xor_sync(~0u, value, step);
+        value = other > value ? other : value;
+    }
+    return value;
+}
+
+// Over a block of whole warps, in one fixed order: by warps, then over warps ascending. `parts` is shared memory, a
+// number for each warp, that nobody else uses before the next barrier of the block behind this one.
+template <class T> HKC_DEVICE T block_sum(T value, T *parts) {
+    value = warp_sum(value);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+    __syncthreads();
+    T sum = parts[0];
+    for (unsigned i = 1; i < blockDim.x / 32; i++) sum += parts[i];
+    return sum;
+}
+template <class T> HKC_DEVICE T block_max(T value, T *parts) {
+    value = warp_max(value);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+    __syncthreads();
+    T most = parts[0];
+    for (unsigned i = 1; i < blockDim.x / 32; i++) most = parts[i] > most ? parts[i] : most;
+    return most;
+}
+
+#include "kernels/cuda/instructions.h"
+
+#endif

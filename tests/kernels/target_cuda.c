@@ -1,0 +1,57 @@
+// Target CUDA, on a device or on the emulator (tests/simt), whose schedule changes no bit.
+#include "tests/kernels/target.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cuda_runtime_api.h>
+
+#include "tests/kernels/kernel_case.h"
+
+void simt_seed(uint64_t seed) __attribute__((weak)); // The emulator's.
+
+bool target_is_here(void) {
+    int count = 0;
+    return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+}
+
+void *target_allocate(size_t bytes) {
+    void *memory = NULL;
+    if (cudaMallocManaged(&memory, bytes, cudaMemAttachGlobal) != cudaSuccess) abort();
+    return memory;
+}
+
+void target_free(void *memory) {
+    cudaFree(memory);
+}
+
+// SIMT_SEED gives the first schedule, and others with it.
+void target_vary(int way) {
+    const char *text = getenv("SIMT_SEED");
+    const uint64_t seed = text ? strtoull(text, NULL, 0) : 0;
+    if (simt_seed) simt_seed(way == 0 ? seed : 3 * seed + (uint64_t)way);
+}
+
+struct hkc_lane *test_lane(void) {
+    static struct hkc_lane lane;
+    if (!lane.stream) {
+        int multiprocessors = 0;
+        if (cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking) != cudaSuccess ||
+            cudaMalloc(&lane.scratch, HKC_SCRATCH) != cudaSuccess ||
+            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0) !=
+                cudaSuccess) {
+            fail_msg("no lane");
+        }
+        lane.multiprocessors = multiprocessors;
+    }
+    return &lane;
+}
+
+void test_join(const char *kernel) {
+    struct hkc_lane *lane = test_lane();
+    if (!lane->error) lane->error = (int)cudaStreamSynchronize(lane->stream);
+    if (lane->error) {
+        fail_msg("%s: launching %s: %s", kernel, lane->failed ? lane->failed : "it",
+                 cudaGetErrorName((cudaError_t)lane->error));
+    }
+}

@@ -1,0 +1,144 @@
+// Memory that the device reaches: its own, and pinned and managed memory, which the host reaches, too. Allocations lie
+// in two ranges with gaps between them, which AddressSanitizer guards, and are full of ones (NaN) when handed out.
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <iterator>
+#include <map>
+
+#include "sanitizer.h"
+#include "streams.h"
+
+namespace simt {
+
+enum : size_t { RANGE = 1ull << 31, GAP = 256, PAGE = 4096 };
+
+// One of the two ranges.
+struct pool_t {
+    char *begin;
+    size_t used;
+    std::map<const char *, size_t> live;
+};
+static pool_t device, pinned;
+static bool protect;
+
+static void tell_fault(int, siginfo_t *info, void *) {
+    const char *at = (const char *)info->si_addr;
+    if (device.begin && at >= device.begin && at < device.begin + RANGE) {
+        fail("%s device memory %p (+%#zx)", in_kernel() ? "a fault at" : "the host touches",
+             (const void *)at, (size_t)(at - device.begin));
+    }
+    signal(SIGSEGV, SIG_DFL);
+}
+
+static void open_ranges() {
+    if (device.begin) return;
+    void *memory = mmap(NULL, 2 * RANGE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) fail("no memory for the device");
+    device.begin = (char *)memory;
+    pinned.begin = device.begin + RANGE;
+    protect = getenv("SIMT_PROTECT") != NULL;
+    struct sigaction action = {};
+    action.sa_sigaction = tell_fault;
+    action.sa_flags = SA_SIGINFO;
+    if (protect) sigaction(SIGSEGV, &action, NULL);
+}
+
+range_t reachable_memory() {
+    unsigned char *begin = (unsigned char *)device.begin;
+    return {begin, begin ? begin + 2 * RANGE : NULL};
+}
+
+void open_to_host(bool open) {
+    if (!protect || device.used == 0) return;
+    mprotect(device.begin, (device.used + PAGE - 1) / PAGE * PAGE,
+             open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+// 1: within one allocation, 0: outside of all, -1: it crosses the end of one.
+static int held_by(const pool_t &pool, const void *at, size_t bytes) {
+    const char *begin = (const char *)at;
+    auto next = pool.live.upper_bound(begin);
+    if (next == pool.live.begin()) return 0;
+    const auto &held = *std::prev(next);
+    if (begin >= held.first + held.second) return 0;
+    return begin + bytes <= held.first + held.second ? 1 : -1;
+}
+
+place_t place_of(const void *at, size_t bytes) {
+    const int on_device = held_by(device, at, bytes), on_host = held_by(pinned, at, bytes);
+    if (on_device < 0 || on_host < 0) return BROKEN;
+    return on_device ? ON_DEVICE : on_host ? PINNED : PAGEABLE;
+}
+
+bool device_reaches(const void *at, size_t bytes) {
+    const place_t place = place_of(at, bytes);
+    return place == ON_DEVICE || place == PINNED;
+}
+
+// In the first hole that is large enough.
+static cudaError_t allocate(pool_t &pool, void **to, size_t bytes) {
+    open_ranges();
+    char *at = pool.begin + GAP;
+    for (const auto &held : pool.live) {
+        if (held.first - at >= (ptrdiff_t)(bytes + GAP)) break;
+        const size_t end = (size_t)(held.first - pool.begin) + held.second;
+        at = pool.begin + (end + GAP + GAP - 1) / GAP * GAP;
+    }
+    const size_t end = (size_t)(at - pool.begin) + bytes + GAP;
+    if (end > RANGE) return cudaErrorMemoryAllocation;
+    if (end > pool.used) {
+        simt_poison(pool.begin + pool.used, end + PAGE - pool.used);
+        pool.used = end;
+    }
+    open_to_host(true);
+    pool.live[at] = bytes;
+    simt_unpoison(at, bytes);
+    memset(at, 0xff, bytes);
+    open_to_host(false);
+    *to = at;
+    return cudaSuccess;
+}
+
+static bool release(pool_t &pool, void *at) {
+    const auto held = pool.live.find((char *)at);
+    if (held == pool.live.end()) return false;
+    cudaDeviceSynchronize();
+    simt_poison(at, held->second);
+    pool.live.erase(held);
+    return true;
+}
+
+} // namespace simt
+
+extern "C" {
+
+cudaError_t cudaMalloc(void **to, size_t bytes) {
+    return simt::allocate(simt::device, to, bytes);
+}
+
+cudaError_t cudaMallocHost(void **to, size_t bytes) {
+    return simt::allocate(simt::pinned, to, bytes);
+}
+
+cudaError_t cudaMallocManaged(void **to, size_t bytes, unsigned) {
+    return simt::allocate(simt::pinned, to, bytes);
+}
+
+cudaError_t cudaFree(void *at) {
+    if (at && !simt::release(simt::device, at) && !simt::release(simt::pinned, at)) {
+        simt::fail("cudaFree of %p, which was not allocated", at);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *at) {
+    if (at && !simt::release(simt::pinned, at)) {
+        simt::fail("cudaFreeHost of %p, which was not allocated", at);
+    }
+    return cudaSuccess;
+}
+}

@@ -1,0 +1,219 @@
+// Streams and events. An operation runs when the host waits or calls something else: as late as possible in the fixed
+// order, else in any order that streams and events allow, so that a missing event shows.
+#include "streams.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <vector>
+
+namespace simt {
+
+static std::vector<cudaStream_t> streams;
+static double last_progress;
+
+double now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+// One operation of one stream, if any can go on. One stream runs ahead for a while, the youngest in the fixed order.
+static bool run_one() {
+    static size_t ahead;
+    const size_t count = streams.size();
+    if (count == 0) return false;
+    if (!is_seeded()) {
+        ahead = count - 1;
+    } else if (ahead >= count || chance(12) == 1) {
+        ahead = chance((uint32_t)count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        cudaStream_t stream = streams[(ahead + i) % count];
+        if (stream->queue.empty()) continue;
+        open_to_host(true);
+        const bool done = stream->queue.front().step();
+        open_to_host(false);
+        if (!done) continue;
+        stream->queue.pop_front();
+        last_progress = now();
+        return true;
+    }
+    return false;
+}
+
+static void report_standstill() {
+    for (const cudaStream_t stream : streams) {
+        if (stream->queue.empty()) continue;
+        fprintf(stderr, "simt: stream %p stands at %s, %zu operations behind it\n", (void *)stream,
+                stream->queue.front().what, stream->queue.size() - 1);
+    }
+    fail("streams stand still");
+}
+
+void drain(const std::function<bool()> &until) {
+    static const char *deadline = getenv("SIMT_DEADLINE");
+    const double limit = deadline ? atof(deadline) : 20;
+    last_progress = now();
+    while (!until()) {
+        if (run_one()) continue;
+        if (now() - last_progress > limit) report_standstill();
+        usleep(20); // What it waits for comes from another process.
+    }
+}
+
+void enqueue(cudaStream_t stream, const char *what, std::function<bool()> step) {
+    if (!stream) fail("%s on the default stream: use one of your own", what);
+    stream->queue.push_back({what, std::move(step)});
+    for (uint32_t n = chance(4); n > 0 && run_one(); n--) {
+    }
+}
+
+cudaError_t submit(cudaStream_t stream, const char *name, dim3 grid, dim3 block,
+                   size_t shared_bytes, call_t *call, const void *arguments) {
+    const size_t threads = (size_t)block.x * block.y * block.z;
+    const bool fits = threads > 0 && threads <= THREADS_MAX && block.z <= 64 && grid.x > 0 &&
+                      grid.x <= INT32_MAX && grid.y > 0 && grid.y <= UINT16_MAX && grid.z > 0 &&
+                      grid.z <= UINT16_MAX && shared_bytes <= SHARED_MAX;
+    if (!fits) return cudaErrorInvalidConfiguration;
+    if (in_kernel()) fail("a launch inside of a kernel");
+    const unsigned char *bytes = (const unsigned char *)arguments;
+    const std::vector<unsigned char> kept(bytes, bytes + ARGUMENTS_MAX);
+    enqueue(stream, name, [=] {
+        run_grid(name, grid, block, shared_bytes, call, kept.data());
+        return true;
+    });
+    return cudaSuccess;
+}
+
+// What a copy may name: pageable memory only of the host, at the host's end.
+static void check_end(const void *at, size_t bytes, bool of_device, const char *what) {
+    const place_t place = place_of(at, bytes);
+    if (place == BROKEN) fail("%s: %zu bytes at %p cross an allocation's end", what, bytes, at);
+    if (of_device && place == PAGEABLE) fail("%s: %p is not on the device", what, at);
+    if (!of_device && place == ON_DEVICE) fail("%s: %p is on the device", what, at);
+}
+
+} // namespace simt
+
+using simt::enqueue;
+
+extern "C" {
+
+// Pageable sources are read, and pageable targets written, before the call returns; others when the copy runs.
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+    if (bytes == 0) return cudaSuccess;
+    if (kind != cudaMemcpyDefault) {
+        const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+        const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+        simt::check_end(to, bytes, to_device, "cudaMemcpyAsync, target");
+        simt::check_end(from, bytes, from_device, "cudaMemcpyAsync, source");
+    }
+    if (simt::place_of(from, bytes) == simt::PAGEABLE) {
+        const std::vector<char> staged((const char *)from, (const char *)from + bytes);
+        enqueue(stream, "a copy of pageable memory", [=] {
+            memcpy(to, staged.data(), bytes);
+            return true;
+        });
+    } else {
+        enqueue(stream, "a copy", [=] {
+            memmove(to, from, bytes);
+            return true;
+        });
+    }
+    return simt::place_of(to, bytes) == simt::PAGEABLE ? cudaStreamSynchronize(stream)
+                                                       : cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
+    if (bytes == 0) return cudaSuccess;
+    simt::check_end(to, bytes, true, "cudaMemsetAsync");
+    enqueue(stream, "a memset", [=] {
+        memset(to, value, bytes);
+        return true;
+    });
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
+    *stream = new CUstream_st;
+    simt::streams.push_back(*stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int) {
+    return cudaStreamCreateWithFlags(stream, flags);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    simt::drain([=] { return stream->queue.empty(); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    if (stream->queue.empty()) return cudaSuccess;
+    if (!simt::run_one()) usleep(20);
+    return cudaErrorNotReady;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    cudaStreamSynchronize(stream);
+    for (size_t i = 0; i < simt::streams.size(); i++) {
+        if (simt::streams[i] == stream) simt::streams.erase(simt::streams.begin() + (long)i);
+    }
+    delete stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void) {
+    for (const cudaStream_t stream : simt::streams) cudaStreamSynchronize(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) {
+    *event = new CUevent_st;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    const std::shared_ptr<mark_t> mark = event->mark = std::make_shared<mark_t>();
+    enqueue(stream, "an event", [=] {
+        mark->seconds = simt::now();
+        return true;
+    });
+    return cudaSuccess;
+}
+
+// An event that was never recorded is not waited for.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    const std::shared_ptr<mark_t> mark = event->mark;
+    if (mark) enqueue(stream, "a wait for an event", [=] { return mark->seconds != 0; });
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    const std::shared_ptr<mark_t> mark = event->mark;
+    if (mark) simt::drain([=] { return mark->seconds != 0; });
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    if (!event->mark || event->mark->seconds != 0) return cudaSuccess;
+    if (!simt::run_one()) usleep(20);
+    return cudaErrorNotReady;
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
+    *milliseconds = (float)((to->mark->seconds - from->mark->seconds) * 1e3);
+    return cudaSuccess;
+}
+}

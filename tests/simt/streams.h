@@ -1,0 +1,45 @@
+// streams: what the doubles of CUDA's runtime and of NCCL share. A stream is a queue of operations; nothing runs when
+// it is called, but later, when the host waits or calls something else, in an order that a seed chooses.
+#ifndef HECATE_TESTS_SIMT_STREAMS_H
+#define HECATE_TESTS_SIMT_STREAMS_H
+
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "fiber.h"
+
+// What stands in a queue. A step is asked until it says that it is done.
+struct operation_t {
+    const char *what;
+    std::function<bool()> step;
+};
+
+struct CUstream_st {
+    std::deque<operation_t> queue;
+};
+
+// One record of an event; what waits for it keeps it.
+struct mark_t {
+    double seconds = 0; // When it was passed, or 0.
+};
+struct CUevent_st {
+    std::shared_ptr<mark_t> mark;
+};
+
+namespace simt {
+
+double now();
+void enqueue(cudaStream_t stream, const char *what, std::function<bool()> step);
+
+// Runs operations until `until` holds. Ends the process with a report when nothing can go on.
+void drain(const std::function<bool()> &until);
+
+// Memory: one allocation holds all of these bytes, none of them touches any, or they cross an allocation's end.
+enum place_t { ON_DEVICE, PINNED, PAGEABLE, BROKEN };
+place_t place_of(const void *at, size_t bytes);
+void open_to_host(bool open); // With SIMT_PROTECT the host may not touch device memory.
+
+} // namespace simt
+
+#endif
