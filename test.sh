@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 ./setup.sh
 
 echo "== Style: clang-format"
-git ls-files '*.c' '*.h' | grep -v '\.golden\.' | xargs -r clang-format --dry-run -Werror
+git ls-files '*.c' '*.h' '*.cu' '*.cpp' | grep -v '\.golden\.' | xargs -r clang-format --dry-run -Werror
 
 echo "== Build"
 cmake -G Ninja -B build -S . -DHECATE_WERROR=ON

@@ -10,7 +10,7 @@ may_include() { # FOLDER ALLOWED-PREFIX...
     shift
     allowed=$(echo "$@" | tr ' ' '|')
     found=$(grep -rnE '^#include "(hecate/)?(files|lang|ir|passes|codegen|runtime|kernels|tests)/' "$folder" \
-        --include='*.[chly]' --include='*.cu' --include='*.def' |
+        --include='*.[chly]' --include='*.cu' --include='*.cpp' --include='*.def' |
         grep -vE '^codegen/driver' | grep -vE "#include \"($allowed)" || true)
     if [ -n "$found" ]; then
         printf '%s may include only %s:\n%s\n' "$folder" "$*" "$found"

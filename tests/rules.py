@@ -20,7 +20,7 @@ def sources(root):
     for top in FOLDERS:
         for folder, _, names in os.walk(os.path.join(root, top)):
             for name in names:
-                if not name.endswith((".c", ".h", ".l", ".y", ".def")) or ".golden." in name:
+                if not name.endswith((".c", ".h", ".l", ".y", ".def", ".cu", ".cpp")) or ".golden." in name:
                     continue
                 path = os.path.join(folder, name)
                 with open(path, encoding="utf-8", errors="replace") as file:
@@ -71,7 +71,7 @@ def main():
         lines = text.count("\n")
         if lines >= FILE_LINES:
             breaches.append(f"{path}: {lines} lines, {FILE_LINES} are too many")
-        if path.endswith(".c"):
+        if path.endswith((".c", ".cu", ".cpp")):
             for start, lines in long_functions(text):
                 breaches.append(f"{path}:{start}: a function of {lines} lines, {FUNCTION_LINES} are too many")
         if path.endswith(".h") and not path.startswith("tests/"):

@@ -88,7 +88,7 @@ template <class T> HKC_DEVICE T block_sum(T value, T *parts) {
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
     __syncthreads();
     T sum = parts[0];
-    for (unsigned i = 1; i < blockDim.x / 32; i++) sum += parts[i];
+    for (int i = 1; i < (int)blockDim.x / 32; i++) sum += parts[i];
     return sum;
 }
 template <class T> HKC_DEVICE T block_max(T value, T *parts) {
@@ -96,7 +96,7 @@ template <class T> HKC_DEVICE T block_max(T value, T *parts) {
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
     __syncthreads();
     T most = parts[0];
-    for (unsigned i = 1; i < blockDim.x / 32; i++) most = parts[i] > most ? parts[i] : most;
+    for (int i = 1; i < (int)blockDim.x / 32; i++) most = parts[i] > most ? parts[i] : most;
     return most;
 }
 

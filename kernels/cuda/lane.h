@@ -17,7 +17,8 @@ enum { HKC_SCRATCH = 32 << 20 };
 
 struct hkc_lane {
     struct CUstream_st *stream;
-    void *scratch; // HKC_SCRATCH bytes of device memory of this lane alone, between kernels of one launcher.
+    void *
+        scratch; // HKC_SCRATCH bytes of device memory of this lane alone, between kernels of one launcher.
     int multiprocessors;
     int error;          // A cudaError_t; 0 as long as every launch went well.
     const char *failed; // The kernel whose launch failed, or NULL.
