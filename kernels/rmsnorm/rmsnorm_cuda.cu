@@ -132,14 +132,12 @@ __global__ void __launch_bounds__(COLUMNS *LINES)
     float(*sums)[COLUMNS] = (float(*)[COLUMNS])shared;
     const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
     const int64_t begin = (int64_t)blockIdx.y * part_rows;
-    const int64_t end = begin + part_rows < m ? begin + part_rows : m;
-#if HKC_FAULT == 3 // asan: rows of the last part beyond the last row.
-    const int64_t rows_end = begin + part_rows;
-#else
-    const int64_t rows_end = end;
+    int64_t end = begin + part_rows;
+#if HKC_FAULT != 3 // asan: the last part goes on beyond the last row.
+    if (end > m) end = m;
 #endif
     float sum = 0;
-    for (int64_t i = begin + threadIdx.y; i < rows_end && j < n; i += LINES) {
+    for (int64_t i = begin + threadIdx.y; i < end && j < n; i += LINES) {
         sum += hkc_float(dy[i * n + j]) * (hkc_float(x[i * n + j]) * rstd[i]);
     }
     sums[threadIdx.y][threadIdx.x] = sum;

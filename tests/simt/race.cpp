@@ -160,17 +160,17 @@ HOOKS(4)
 HOOKS(8)
 HOOKS(16)
 
-extern "C" void __tsan_read_range(void *p, size_t bytes) {
-    simt::hook(p, bytes, simt::READ, __builtin_return_address(0));
+extern "C" void __tsan_read_range(void *p, long bytes) {
+    simt::hook(p, (size_t)bytes, simt::READ, __builtin_return_address(0));
 }
-extern "C" void __tsan_write_range(void *p, size_t bytes) {
-    simt::hook(p, bytes, simt::WRITE, __builtin_return_address(0));
+extern "C" void __tsan_write_range(void *p, long bytes) {
+    simt::hook(p, (size_t)bytes, simt::WRITE, __builtin_return_address(0));
 }
 extern "C" void __tsan_init() {
 }
 extern "C" void __tsan_func_entry(void *) {
 }
-extern "C" void __tsan_func_exit() {
+extern "C" void __tsan_func_exit(void *) {
 }
-extern "C" void __tsan_vptr_update(void **, void *) {
+extern "C" void __tsan_vptr_update(void *, void *) {
 }

@@ -1,0 +1,156 @@
+"""kernels.py [--renew] ROOT BUILD GOLDEN NVCC [CUOBJDUMP]: what nvcc made of every CUDA kernel, compared with a table.
+
+BUILD is the folder with the objects of ROOT/kernels' *.cu; beside each one lies what ptxas said (NAME.o.ptxas).
+For every kernel and architecture GOLDEN has registers, bytes of static shared memory and, from the machine code,
+how often some instructions stand in it: tensor cores' products (HMMA), loads of matrices (LDSM), asynchronous
+copies (LDGSTS), barriers (BAR). A kernel must not spill or use local memory, whatever the version of nvcc.
+Another version of nvcc than the table's may well choose other registers: then only that is checked, and said.
+Without cuobjdump instructions are not counted. --renew writes GOLDEN; without cuobjdump it keeps old counts.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+
+INSTRUCTIONS = ("HMMA", "LDSM", "LDGSTS", "BAR")
+HEAD = "# kernel: architecture, registers, bytes of static shared memory; " + " ".join(INSTRUCTIONS)
+
+
+UNKNOWN = "? ? ? ?"
+
+
+def output_of(*command, text=None):
+    return subprocess.run(command, check=True, input=text, capture_output=True, text=True).stdout
+
+
+def plain_names(names):
+    """Mangled name -> kernel with its template arguments."""
+    names = sorted(set(names))
+    demangled = output_of("c++filt", text="\n".join(names) + "\n").splitlines()
+    plain = {}
+    for name, text in zip(names, demangled):
+        text = text.replace("(anonymous namespace)::", "").replace("(int)", "").replace("(bool)", "")
+        plain[name] = re.sub(r"^void ", "", text.split("(")[0])
+    return plain
+
+
+def read_log(path):
+    """Yields (mangled name, architecture, registers, shared memory, whether it uses local memory)."""
+    name = architecture = None
+    local = False
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if found := re.search(r"Compiling entry function '(\w+)' for '(\w+)'", line):
+                name, architecture = found.groups()
+                local = False
+            elif found := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+)", line):
+                local = found.groups() != ("0", "0", "0")
+            elif (found := re.search(r"Used (\d+) registers", line)) and name:
+                shared = re.search(r"(\d+) bytes smem", line)
+                yield name, architecture, int(found.group(1)), int(shared.group(1)) if shared else 0, local
+                name = None
+
+
+def count_instructions(path, cuobjdump):
+    """(mangled name, architecture) -> how often each of INSTRUCTIONS stands there."""
+    counts = {}
+    architecture = name = None
+    for line in output_of(cuobjdump, "-sass", path).splitlines():
+        if found := re.search(r"arch = (\w+)", line):
+            architecture = found.group(1)
+        elif found := re.search(r"Function : (\w+)", line):
+            name = found.group(1)
+            counts[name, architecture] = [0] * len(INSTRUCTIONS)
+        elif found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?(\w+)", line):
+            if found.group(1) in INSTRUCTIONS:
+                counts[name, architecture][INSTRUCTIONS.index(found.group(1))] += 1
+    return counts
+
+
+def read_kernels(root, build, cuobjdump):
+    """(kernel, architecture) -> "registers shared" and its counts or None; and the kernels that use local memory."""
+    kernels, local = {}, []
+    for path in sorted(glob.glob(os.path.join(build, "*", "*.ptxas"))):
+        source = os.path.relpath(path, build).removesuffix(".o.ptxas")
+        if not os.path.exists(os.path.join(root, "kernels", source)):
+            continue  # Of an earlier build.
+        entries = list(read_log(path))
+        names = plain_names(name for name, *_ in entries)
+        counts = count_instructions(path.removesuffix(".ptxas"), cuobjdump) if cuobjdump else {}
+        for name, architecture, registers, shared, uses_local in entries:
+            key = f"{source} {names[name]}", architecture
+            count = counts.get((name, architecture))
+            kernels[key] = (f"{registers} {shared}", " ".join(map(str, count)) if count else None)
+            if uses_local:
+                local.append(key)
+    return kernels, local
+
+
+def read_golden(path):
+    if not os.path.exists(path):
+        return "", {}
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    kernels = {}
+    for line in lines[2:]:
+        kernel, values = line.rsplit(": ", 1)
+        for value in values.split(", "):
+            architecture, rest = value.split(" ", 1)
+            kernels[kernel, architecture] = tuple(rest.split("; "))
+    return lines[0], kernels
+
+
+def write_golden(path, version, kernels, old):
+    lines = {}
+    for key in sorted(kernels, key=lambda key: (key[0], int(re.sub(r"\D", "", key[1])))):
+        size, count = kernels[key]
+        if count is None:
+            count = old.get(key, ("", UNKNOWN))[1]
+        lines.setdefault(key[0], []).append(f"{key[1]} {size}; {count}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{version}\n{HEAD}\n")
+        for kernel, values in lines.items():
+            file.write(f"{kernel}: {', '.join(values)}\n")
+
+
+def differences(kernels, golden):
+    for key in sorted(kernels.keys() | golden.keys()):
+        name = ", ".join(key)
+        if key not in golden:
+            yield f"{name}: not in the table"
+        elif key not in kernels:
+            yield f"{name}: in the table only"
+        else:
+            (size, count), (want_size, want_count) = kernels[key], golden[key]
+            if size != want_size:
+                yield f"{name}: registers and shared memory are {size}, the table says {want_size}"
+            if count and want_count != UNKNOWN and count != want_count:
+                yield f"{name}: {' '.join(INSTRUCTIONS)} are {count}, the table says {want_count}"
+
+
+def main():
+    arguments = [argument for argument in sys.argv[1:] if argument != "--renew"]
+    renew = len(arguments) < len(sys.argv) - 1
+    root, build, golden_path, nvcc = arguments[:4]
+    cuobjdump = arguments[4] if len(arguments) > 4 else None
+    version = "# nvcc " + re.search(r"V([\d.]+)", output_of(nvcc, "--version")).group(1)
+    kernels, local = read_kernels(root, build, cuobjdump)
+    golden_version, golden = read_golden(golden_path)
+    if renew:
+        write_golden(golden_path, version, kernels, golden)
+    faults = [f"{', '.join(key)}: uses local memory" for key in local]
+    if not kernels:
+        faults.append(f"{build}: no kernels")
+    if version != golden_version and not renew:
+        print(f"{version[2:]}, but the table is of {golden_version[2:]}: only spills are checked")
+    elif not renew:
+        faults += differences(kernels, golden)
+    print("\n".join(faults), end="\n" if faults else "")
+    if faults:
+        print(f"{len(faults)} faults; where they are meant: cmake --build build --target renew_cuda_kernels")
+    sys.exit(bool(faults))
+
+
+main()
