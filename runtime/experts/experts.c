@@ -184,6 +184,7 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
     hrt_experts_tokens(*experts, 0, 0);
     (*experts)->word = 0;
     (*experts)->compared = 0;
+    (*experts)->comparing = false;
     hrt_experts_watch(*experts, NULL, NULL);
     memset((*experts)->zeros, 0, (size_t)comm->size * sizeof(size_t));
     for (int s = 0; s < shape->sets; s++) {

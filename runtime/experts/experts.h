@@ -34,7 +34,7 @@
 // that the plan may still change once the counts are known.
 //
 // What ranks decide alike, each for itself, they vouch for: a word, a hash of it all, travels with all
-// counts and is compared before these are used.
+// counts and is compared before these are used. What is decided by these counts is compared before rows move.
 //
 // Elements are floats or doubles, as the shape says. Nothing is allocated after creation. On one
 // rank (back end self) nothing but local copies happens.
@@ -130,8 +130,10 @@ typedef void hrt_differ_fn(void *context);
 void hrt_experts_vouch(struct hrt_experts *experts, uint64_t word);
 void hrt_experts_watch(struct hrt_experts *experts, hrt_differ_fn *differ, void *context);
 
-// Exchanges, and compares, the words alone.
+// Sends the words alone, and does not wait for those of others: hrt_experts_agree does, and compares. It does
+// nothing where nothing was sent. No exchange of counts or rows begins without it.
 void hrt_experts_compare(struct hrt_experts *experts);
+void hrt_experts_agree(struct hrt_experts *experts);
 
 // How often words have been compared, counts or not.
 int64_t hrt_experts_compared(const struct hrt_experts *experts);

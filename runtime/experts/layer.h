@@ -54,6 +54,9 @@ struct hrt_experts {
     int64_t each, all; // As hrt_experts_tokens.
     uint64_t word;     // That is compared, how often it was, and what is called where ranks differ.
     int64_t compared;
+    bool
+        comparing; // Words alone are on their way, up to the mark: `steps`, `said` and `heard` are taken.
+    struct hrt_mark words_told;
     hrt_differ_fn *differ;
     void *differ_context;
     int64_t *counts; // [ranks * sequences][experts] picks of a group.

@@ -35,6 +35,7 @@ static struct load load_of(struct hrt_experts *experts, const struct hrt_experts
 // Exchanges messages: from `sent` to `received`, or back.
 static void exchange(struct hrt_experts *experts, const struct load *load, bool back) {
     const struct hrt_wave *wave = load->wave;
+    hrt_experts_agree(experts);
     for (int r = 0; r < experts->comm->size; r++) {
         const bool stays = r == experts->comm->rank;
         const int32_t sent = wave->send_first[r + 1] - wave->send_first[r];

@@ -5,6 +5,9 @@
 #include "runtime/experts/layer.h"
 #include "runtime/plan/share.h"
 
+// Of what is said: the compared word comes first.
+enum { WORD = sizeof(uint64_t) / sizeof(uint32_t) };
+
 // Orders the pairs by expert, a counting sort, and counts them into experts->mine.
 static void sort_pairs(const struct hrt_experts *experts, struct hrt_experts_layer *layer,
                        const int32_t *ids) {
@@ -30,8 +33,8 @@ static void sort_pairs(const struct hrt_experts *experts, struct hrt_experts_lay
 
 // ---- what all ranks learn
 
-// Tells all ranks the first `words` of experts->said: experts->heard has those of each.
-static void tell(struct hrt_experts *experts, size_t words) {
+// Begins to tell all ranks the first `words` of experts->said: experts->heard will have those of each.
+static struct hrt_mark begin_to_tell(struct hrt_experts *experts, size_t words) {
     const int ranks = experts->comm->size;
     const size_t bytes = words * sizeof *experts->said;
     for (int r = 0; r < ranks; r++) {
@@ -42,14 +45,11 @@ static void tell(struct hrt_experts *experts, size_t words) {
                                           .send_offset = experts->zeros,
                                           .recv_bytes = experts->bytes[0],
                                           .recv_offset = experts->offset[0]};
-    hrt_exchange_on(experts->comm, HRT_LANE_COUNTS, &experts->steps, experts->heard, experts->said,
-                    &exchange, "the counts of rows");
+    hrt_steps_exchange(&experts->steps, experts->comm, experts->heard, experts->said, &exchange);
+    return hrt_submit(experts->comm, HRT_LANE_COUNTS, &experts->steps);
 }
 
-// The word goes first.
-static void compare(struct hrt_experts *experts, size_t words) {
-    memcpy(experts->said, &experts->word, sizeof experts->word);
-    tell(experts, words);
+static void compare_heard(struct hrt_experts *experts, size_t words) {
     experts->compared++;
     for (int r = 1; r < experts->comm->size; r++) {
         const uint32_t *heard = experts->heard + (size_t)r * words;
@@ -59,11 +59,14 @@ static void compare(struct hrt_experts *experts, size_t words) {
 }
 
 void hrt_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer) {
-    const size_t count = (size_t)layer->set->experts, words = count + 2;
-    memcpy(experts->said + 2, experts->mine, count * sizeof *experts->mine);
-    compare(experts, words);
+    const size_t count = (size_t)layer->set->experts, words = count + WORD;
+    hrt_experts_agree(experts);
+    memcpy(experts->said, &experts->word, sizeof experts->word);
+    memcpy(experts->said + WORD, experts->mine, count * sizeof *experts->mine);
+    hrt_join(experts->comm, begin_to_tell(experts, words), "the counts of rows");
+    compare_heard(experts, words);
     for (int r = 0; r < experts->comm->size; r++)
-        memcpy(layer->count + (size_t)r * count, experts->heard + (size_t)r * words + 2,
+        memcpy(layer->count + (size_t)r * count, experts->heard + (size_t)r * words + WORD,
                count * sizeof *experts->heard);
 }
 
@@ -77,7 +80,17 @@ void hrt_experts_watch(struct hrt_experts *experts, hrt_differ_fn *differ, void 
 }
 
 void hrt_experts_compare(struct hrt_experts *experts) {
-    compare(experts, 2);
+    hrt_experts_agree(experts);
+    memcpy(experts->said, &experts->word, sizeof experts->word);
+    experts->comparing = true;
+    experts->words_told = begin_to_tell(experts, WORD);
+}
+
+void hrt_experts_agree(struct hrt_experts *experts) {
+    if (!experts->comparing) return;
+    experts->comparing = false;
+    hrt_join(experts->comm, experts->words_told, "the comparison of plans");
+    compare_heard(experts, WORD);
 }
 
 int64_t hrt_experts_compared(const struct hrt_experts *experts) {
@@ -85,8 +98,9 @@ int64_t hrt_experts_compared(const struct hrt_experts *experts) {
 }
 
 void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *all) {
+    hrt_experts_agree(experts);
     memcpy(experts->said, &word, sizeof word);
-    tell(experts, 2);
+    hrt_join(experts->comm, begin_to_tell(experts, WORD), "the comparison of plans");
     memcpy(all, experts->heard, (size_t)experts->comm->size * sizeof word);
 }
 

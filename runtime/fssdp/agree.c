@@ -3,8 +3,8 @@
 // plans made of forecasts are compared before any chunk of them moves, without a message of their own.
 // Owners are compared by an exchange of their own, before states move; so are plans where no counts were
 // exchanged since: the first ones, those behind new owners, and all of them where one layer is all that
-// moves. What follows from exact counts is compared with the next counts, of the layer behind or, of the last
-// layer, of the next iteration.
+// moves. What follows from exact counts is sent as soon as it is decided, and compared by whatever moves next:
+// replicas that calibration adds, or rows. So nobody waits for an answer between the counts and the rows.
 #define _GNU_SOURCE // The program's name.
 #include <errno.h>
 #include <inttypes.h>
@@ -97,6 +97,7 @@ bool hrt_agreement_create(struct hrt_fssdp *fssdp) {
 }
 
 void hrt_agreement_destroy(struct hrt_fssdp *fssdp) {
+    hrt_experts_agree(fssdp->state->experts);
     hrt_experts_watch(fssdp->state->experts, NULL, NULL);
     free(fssdp->agreement.open);
 }
@@ -104,6 +105,7 @@ void hrt_agreement_destroy(struct hrt_fssdp *fssdp) {
 void hrt_decide(struct hrt_fssdp *fssdp, struct hrt_decision decision) {
     struct hrt_agreement *agreement = &fssdp->agreement;
     struct hrt_experts *experts = fssdp->state->experts;
+    hrt_experts_agree(experts); // What is on its way does not have this decision.
     const int64_t compared = hrt_experts_compared(experts);
     if (agreement->compared != compared) agreement->count = 0; // They were alike.
     agreement->compared = compared;
@@ -123,4 +125,5 @@ void hrt_decide_plan(struct hrt_fssdp *fssdp, int set, int64_t layer, const stru
 
 void hrt_agree_now(struct hrt_fssdp *fssdp) {
     hrt_experts_compare(fssdp->state->experts);
+    hrt_experts_agree(fssdp->state->experts);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels/cpu/observe.h"
+#include "runtime/experts/experts.h"
 #include "runtime/fssdp/moves.h"
 
 // Where the pieces of a layer's chunks lie on this rank.
@@ -27,6 +28,7 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
                                                   [HRT_MOVE_ADDED] = HRT_LANE_ADDED,
                                                   [HRT_MOVE_REDUCE] = HRT_LANE_REDUCE};
     const struct hrt_moving_set *set = &fssdp->set[moving->set];
+    hrt_experts_agree(fssdp->state->experts);
     hrt_move_wait(fssdp, move, -1, "the transfer before it");
     const struct hrt_carry carry = {
         .schedule = moving->schedule,

@@ -116,8 +116,8 @@ void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl
 // Begins the episode of a set whose layers are there: [holders] of a layer, at most. False: no memory.
 bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders);
 
-// agree.c: every rank takes part in each decision, and the next exchange tells whether they are alike; or
-// hrt_agree_now does, before it returns. Where they are not, the job ends.
+// agree.c: every rank takes part in each decision, and the next exchange tells whether they are alike, of counts or
+// of words alone (hrt_experts_compare); hrt_agree_now makes one. Where they are not, the job ends.
 bool hrt_agreement_create(struct hrt_fssdp *fssdp);
 void hrt_agreement_destroy(struct hrt_fssdp *fssdp);
 void hrt_decide(struct hrt_fssdp *fssdp, struct hrt_decision decision);

@@ -163,6 +163,7 @@ void hrt_plan(struct hrt_fssdp *fssdp, int set, int64_t at) {
     memset(layer->slot, -1, (size_t)moving->set->experts * sizeof *layer->slot);
     place(fssdp, set, at);
     adopt(fssdp, set, at);
+    if (fssdp->policy->when == HPL_WHEN_EXACT) hrt_waves(fssdp->state->experts, set, at);
 }
 
 void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
@@ -175,11 +176,15 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
                                       &layer->placed, &result));
     if (hpl_episode_calibrates(&moving->episode))
         hrt_decide_plan(fssdp, set, at, &layer->placed); // Also where it is not taken.
-    if (!result.taken) return;
     const int32_t *owner = hrt_layer_owners(fssdp, set, at);
-    hrt_planned(fssdp, set, at,
-                hpl_plan_added(&fssdp->scratch, &layer->plan, &layer->placed, owner));
-    adopt(fssdp, set, at);
+    if (result.taken) {
+        hrt_planned(fssdp, set, at,
+                    hpl_plan_added(&fssdp->scratch, &layer->plan, &layer->placed, owner));
+        adopt(fssdp, set, at);
+    }
+    // Quotas follow from the plan as it now is, so that one comparison serves both.
+    hrt_waves(fssdp->state->experts, set, at);
+    if (!result.taken) return;
     hrt_planned(fssdp, set, at,
                 hpl_schedule_gather(&fssdp->topology, owner, &fssdp->scratch,
                                     moving->slots.segments, &fssdp->schedule,
@@ -190,16 +195,20 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
 
 // ---- rows
 
-// Shares of holders, which quotas follow from; and once in an iteration the counts are seen.
+// Shares of holders, which quotas follow from; and once in an iteration the counts are seen. What was decided by
+// exact counts, this and the plan before, is all said: the others may hear it.
 static void begin_division(struct hrt_fssdp *fssdp, int set, int64_t at,
                            const struct hpl_plan *plan, const struct hpl_loads *loads) {
     struct hpl_episode *episode = &fssdp->set[set].episode;
     const size_t holders = (size_t)plan->first[plan->experts];
     hrt_planned(fssdp, set, at, hpl_episode_divide(episode, (int32_t)at, loads->rows, plan));
-    if (episode->split == HPL_SPLIT_QUOTA || episode->split == HPL_SPLIT_PLANNED)
+    const bool shares = episode->split == HPL_SPLIT_QUOTA || episode->split == HPL_SPLIT_PLANNED;
+    if (shares)
         hrt_decide(fssdp, (struct hrt_decision){
                               HRT_DECIDED_ROWS, set, at, fssdp->set[set].layer[at].seen + 1,
                               hrt_hash(0, episode->share, holders * sizeof *episode->share)});
+    if (shares || hpl_episode_calibrates(episode) || fssdp->policy->when == HPL_WHEN_EXACT)
+        hrt_experts_compare(fssdp->state->experts);
     if (fssdp->training) remember(fssdp, set, at);
 }
 

@@ -1,6 +1,6 @@
 // Moves experts to and fro until it is killed, for fssdp_lost.sh. "differ WHAT LAYER LAYERS": in its third
-// iteration rank 1 comes to another plan than the others for a layer of so many: WHAT is "plan", "rows" or
-// "owners". Then whatever moves of that layer says so.
+// iteration rank 1 comes to another plan than the others for a layer of so many: WHAT is "plan", "calibrated",
+// "rows" or "owners". Then whatever moves of that layer says so.
 #include <stdlib.h>
 
 #include "runtime/experts/experts.h"
@@ -36,6 +36,14 @@ static void moves(int64_t layer) {
     fflush(stdout);
 }
 
+// Of nobody's tokens.
+static void send_rows(struct hrt_experts *experts, int64_t layer) {
+    static float rows[8], gate[8];
+    static int32_t first[EXPERTS + 1];
+    if (hrt_waves(experts, 0, layer) > 0)
+        hrt_dispatch(experts, 0, layer, 0, rows, gate, first, NULL, gate);
+}
+
 static void iterate(struct moving *m) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
     struct hrt_experts *experts = m->state.experts;
@@ -46,9 +54,13 @@ static void iterate(struct moving *m) {
         moves(layer);
         hrt_materialize(fssdp, 0, layer, false);
         hrt_route(experts, 0, layer, NULL, 0);
-        if (differs("rows")) plant(m, (uint32_t *)hrt_experts_counts(experts, 0, layer), layer);
+        if (differs("rows") || differs("calibrated"))
+            plant(m, (uint32_t *)hrt_experts_counts(experts, 0, layer), layer);
+        hrt_calibrate(fssdp, 0, layer);
+        if (fssdp->set[0].move[HRT_MOVE_ADDED].under_way) moves(layer);
         hrt_await(fssdp, 0, layer);
-        hrt_waves(experts, 0, layer);
+        send_rows(experts, layer);
+        if (differs("rows") || differs("calibrated")) moves(layer);
         if (differs("plan")) plant(m, fssdp->set[0].layer[layer].window, layer);
     }
     for (int64_t layer = run.layers - 1; layer >= 0; layer--) {
@@ -72,6 +84,8 @@ int main(int argc, char **argv) {
                                           .overlap = 2,
                                           .slots = 2,
                                           .window = 1,
+                                          .calibrate = differs("calibrated") ? HRT_CALIBRATE_ALWAYS
+                                                                             : HRT_CALIBRATE_NEVER,
                                           .reshard_every = differs("owners") ? PLANTED : 0};
     ranks_open(&comm, NULL);
     moving_open(&m, &comm, &movement,

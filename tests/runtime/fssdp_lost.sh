@@ -47,8 +47,7 @@ export HECATE_COMM_TIMEOUT=3
 killed STOP 0.2
 said_once 'error: lost rank [0-9] \(process [0-9]+ on .*\)'
 
-# Ranks that plan differently say so and stop, before anything of that plan moves; those that divide rows
-# differently with the next counts.
+# Ranks that plan or divide rows differently say so and stop, before anything moves by it.
 differ() { # WHAT LAYER LAYERS SAID
     timeout 40 "$here/ranks.sh" 3 "$program" differ "$1" "$2" "$3" >"$out/said" 2>&1
     code=$?
@@ -62,6 +61,9 @@ differ plan 1 2 "planned differently for layer 1 of set 'sparse', iteration 4"
 differ plan 0 1 "planned differently for layer 0 of set 'sparse', iteration 4"
 differ owners 1 2 "chosen other owners for layer [01] of set 'sparse', iteration 4"
 differ rows 0 2 "divided rows differently for layer 0 of set 'sparse', iteration 3"
+differ rows 1 2 "divided rows differently for layer 1 of set 'sparse', iteration 3"
+differ calibrated 0 1 "planned differently for layer 0 of set 'sparse', iteration 3"
+differ calibrated 1 2 "planned differently for layer 1 of set 'sparse', iteration 3"
 
 # A launcher that lets the others run on.
 export OMPI_MCA_orte_enable_recovery=1
