@@ -33,7 +33,7 @@ static void write_gradients(const struct hrt_state *state, const char *prefix, i
     exit(1);
 }
 
-void __wrap_hrt_optimizer_step(const struct hrt_optimizer *optimizer, const struct hrt_state *state,
+void __wrap_hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                                const struct hrt_config *config, int64_t step, double lr,
                                double grad_scale) {
     const char *prefix = getenv("CAPTURE_GRADIENTS");
