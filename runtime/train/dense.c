@@ -53,6 +53,7 @@ static size_t stride_of(const struct hrt_program *program) {
 size_t hrt_dense_bytes(const struct hrt_program *program) {
     if (!program->world) return 0;
     return 2 * stride_of(program) * (size_t)program->world +
+           (size_t)hrt_dense_room(program->world) * sizeof(struct hrt_step) +
            (size_t)count_tensors(program) *
                (sizeof(struct hrt_dense_tensor) + sizeof(struct hrt_dense_job));
 }
@@ -128,10 +129,11 @@ bool hrt_dense_create(struct hrt_dense **created, const struct hrt_state *state,
         .stride = stride_of(program),
         .sent = malloc(stride_of(program) * ranks), // Touched where messages need it.
         .received = malloc(stride_of(program) * ranks),
-        .step = calloc(2 * ranks, sizeof *dense->step),
+        .read = malloc(ranks * sizeof *dense->read),
+        .step = malloc((size_t)hrt_dense_room(program->world) * sizeof *dense->step),
     };
     if (!dense->tensor || !dense->param_tensor || !dense->set_tensor || !dense->queue ||
-        !dense->job || !dense->sent || !dense->received || !dense->step) {
+        !dense->job || !dense->sent || !dense->received || !dense->read || !dense->step) {
         hrt_dense_destroy(dense);
         *created = NULL;
         return hrt_fail(error, "out of memory");
@@ -151,6 +153,7 @@ void hrt_dense_destroy(struct hrt_dense *dense) {
     free(dense->job);
     free(dense->sent);
     free(dense->received);
+    free(dense->read);
     free(dense->step);
     free(dense);
 }

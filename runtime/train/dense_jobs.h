@@ -28,7 +28,6 @@ struct hrt_dense_job {
     bool reduce, gather;
     // While it runs.
     int64_t at, low; // The next piece: tensor of the queue, and where in the parts.
-    bool started, gathering;
 };
 
 struct hrt_dense {
@@ -50,12 +49,16 @@ struct hrt_dense {
     struct hrt_dense_piece piece[HRT_DENSE_PIECES];
     size_t stride;         // Bytes of a message, at most.
     char *sent, *received; // [ranks][stride]
-    struct hrt_step *step; // [2 ranks] Of the job that runs.
+    int32_t *read; // [ranks] The step behind which a rank's message may be read or written over.
+    struct hrt_step *step; // [hrt_dense_room] Of the job that runs.
 };
 
 // Where a rank's share of a piece begins, and how many elements it has.
 int64_t hrt_dense_begin(const struct hrt_dense *dense, const struct hrt_dense_piece *piece,
                         int rank, int64_t *count);
+
+// Steps of a round, at most.
+int64_t hrt_dense_room(int64_t ranks);
 
 // Sums or gathers the tensors [first, end) of the queue in the background.
 void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *buffer, bool reduce,

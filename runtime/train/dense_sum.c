@@ -1,7 +1,6 @@
-// Sums and gathers in rounds, in the background: a list has the messages of a round; when they are there they are
-// added up or copied, and the list goes on with the next. A round takes pieces of as many tensors as there is room for.
+// Sums and gathers in rounds, in the background: a list has the steps of a round, and goes on with the next when they are
+// done. A round takes pieces of as many tensors as there is room for; those for one rank are packed into one message.
 #include <assert.h>
-#include <string.h>
 
 #include "runtime/train/dense_jobs.h"
 
@@ -15,12 +14,18 @@ int64_t hrt_dense_begin(const struct hrt_dense *dense, const struct hrt_dense_pi
     return piece->tensor->offset + low;
 }
 
+// Of a round: each is a step or two per rank, which many ranks would have too many of.
+static int most_pieces(int64_t ranks) {
+    const int64_t most = 2048 / ranks;
+    return most > HRT_DENSE_PIECES ? HRT_DENSE_PIECES : most < 4 ? 4 : (int)most;
+}
+
 // Takes the next pieces of the job; false: there are none.
 static bool take_pieces(struct hrt_dense *dense, struct hrt_dense_job *job) {
     const int64_t room = (int64_t)(dense->stride / dense->element);
     int64_t used = 0;
     dense->pieces = 0;
-    while (job->at < job->end && used < room && dense->pieces < HRT_DENSE_PIECES) {
+    while (job->at < job->end && used < room && dense->pieces < most_pieces(dense->comm->size)) {
         const struct hrt_dense_tensor *tensor = &dense->tensor[dense->queue[job->at]];
         const int64_t widest = (tensor->count + dense->comm->size - 1) / dense->comm->size;
         int64_t high = widest;
@@ -44,139 +49,151 @@ static size_t message_bytes(const struct hrt_dense *dense, int rank) {
     return (size_t)elements * dense->element;
 }
 
-// Copies the pieces of `rank` out of the buffer into a message, or back.
-static void pack(const struct hrt_dense *dense, char *buffer, int rank, char *message) {
+// ---- steps of a round
+
+static char *message_to(const struct hrt_dense *dense, int peer) {
+    return dense->sent + (size_t)peer * dense->stride;
+}
+
+static char *message_from(const struct hrt_dense *dense, int peer) {
+    return dense->received + (size_t)peer * dense->stride;
+}
+
+static int32_t append(struct hrt_dense_job *job, enum hrt_step_kind kind, void *to,
+                      const void *from, size_t bytes, const int32_t after[2]) {
+    const struct hrt_dense *dense = job->dense;
+    return hrt_steps_append(
+        &job->steps,
+        &(struct hrt_step){.kind = kind,
+                           .type = dense->element == sizeof(float) ? HRT_FLOAT : HRT_DOUBLE,
+                           .peer = dense->comm->rank,
+                           .round = 1,
+                           .after = {after[0], after[1]},
+                           .to = to,
+                           .from = from,
+                           .bytes = bytes});
+}
+
+// Between a message, where the pieces of `rank` lie one behind the other, and the buffer: `kind` brings them to the
+// message or, `back`, to the buffer, one after the other and after the step `last`. Returns the last step.
+static int32_t list_pieces(struct hrt_dense_job *job, enum hrt_step_kind kind, int rank,
+                           char *message, bool back, int32_t last) {
+    const struct hrt_dense *dense = job->dense;
     for (int i = 0; i < dense->pieces; i++) {
         int64_t count;
         const int64_t at = hrt_dense_begin(dense, &dense->piece[i], rank, &count);
         const size_t bytes = (size_t)count * dense->element;
-        memcpy(message, buffer + (size_t)at * dense->element, bytes);
+        char *place = (char *)job->buffer + (size_t)at * dense->element;
+        if (bytes == 0) continue;
+        last = append(job, kind, back ? place : message, back ? message : place, bytes,
+                      (const int32_t[]){last, -1});
         message += bytes;
     }
+    return last;
 }
 
-static void unpack(const struct hrt_dense *dense, char *buffer, int rank, const char *message) {
-    for (int i = 0; i < dense->pieces; i++) {
-        int64_t count;
-        const int64_t at = hrt_dense_begin(dense, &dense->piece[i], rank, &count);
-        const size_t bytes = (size_t)count * dense->element;
-        memcpy(buffer + (size_t)at * dense->element, message, bytes);
-        message += bytes;
-    }
-}
-
-// Receives come first in a list, so that they are posted before anything is sent.
-static void receive_all(struct hrt_dense *dense, struct hrt_dense_job *job, bool parts) {
+// Everybody's shares of everybody's parts. Receives come first in a list, so that they are posted before anything
+// is sent. Peers in an order that begins behind this rank, so that not all send to the same one first.
+static void list_shares(struct hrt_dense_job *job) {
+    struct hrt_dense *dense = job->dense;
     const int rank = dense->comm->rank, size = dense->comm->size;
-    for (int i = 1; i < size; i++) {
+    const size_t own = message_bytes(dense, rank);
+    for (int i = 1; i < size && own; i++) {
         const int peer = (rank + size - i) % size;
-        const size_t bytes = message_bytes(dense, parts ? peer : rank);
-        char *in = dense->received + (size_t)peer * dense->stride;
-        if (bytes) hrt_steps_receive(&job->steps, peer, in, bytes, -1);
+        dense->read[peer] =
+            hrt_steps_receive(&job->steps, peer, message_from(dense, peer), own, -1);
     }
-}
-
-// Everybody's shares of everybody's parts. Peers in an order that begins behind this rank, so that not
-// all send to the same one first.
-static void list_shares(struct hrt_dense *dense, struct hrt_dense_job *job) {
-    const int rank = dense->comm->rank, size = dense->comm->size;
-    receive_all(dense, job, false);
     for (int i = 1; i < size; i++) {
         const int peer = (rank + i) % size;
         const size_t bytes = message_bytes(dense, peer);
-        char *out = dense->sent + (size_t)peer * dense->stride;
-        pack(dense, job->buffer, peer, out);
-        if (bytes) hrt_steps_send(&job->steps, peer, out, bytes, -1);
+        char *out = message_to(dense, peer);
+        const int32_t packed = list_pieces(job, HRT_COPY, peer, out, false, -1);
+        if (bytes) hrt_steps_send(&job->steps, peer, out, bytes, packed);
     }
 }
 
-// This rank's part to everybody.
-static void list_parts(struct hrt_dense *dense, struct hrt_dense_job *job) {
-    const int rank = dense->comm->rank, size = dense->comm->size;
+// This rank's part, in the message for itself: rank 0's share, and the others' added to it in the order of ranks.
+// Returns the last step.
+static int32_t list_sum(struct hrt_dense_job *job) {
+    struct hrt_dense *dense = job->dense;
+    const int rank = dense->comm->rank;
     const size_t bytes = message_bytes(dense, rank);
-    char *out = dense->sent + (size_t)rank * dense->stride;
-    receive_all(dense, job, true);
-    pack(dense, job->buffer, rank, out);
-    for (int i = 1; i < size && bytes; i++)
-        hrt_steps_send(&job->steps, (rank + i) % size, out, bytes, -1);
-}
-
-// mine[i] = term of rank 0 [i] + term of rank 1 [i] + ..., where this rank's term is `mine` itself.
-#define DEFINE_ADD_UP(name, type)                                                                  \
-    static void name(type *mine, const char *received, size_t stride, int rank, int size,          \
-                     int64_t count) {                                                              \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            type sum = rank == 0 ? mine[i] : ((const type *)received)[i];                          \
-            for (int r = 1; r < size; r++)                                                         \
-                sum += r == rank ? mine[i] : ((const type *)(received + stride * (size_t)r))[i];   \
-            mine[i] = sum;                                                                         \
-        }                                                                                          \
-    }
-
-DEFINE_ADD_UP(add_up_float, float)
-DEFINE_ADD_UP(add_up_double, double)
-
-static void add_up(struct hrt_dense *dense, char *buffer) {
-    const int rank = dense->comm->rank, size = dense->comm->size;
-    const char *received = dense->received;
-    for (int i = 0; i < dense->pieces; i++) {
-        int64_t count;
-        const int64_t at = hrt_dense_begin(dense, &dense->piece[i], rank, &count);
-        char *mine = buffer + (size_t)at * dense->element;
-        if (dense->element == sizeof(float)) {
-            add_up_float((float *)mine, received, dense->stride, rank, size, count);
+    char *sum = message_to(dense, rank);
+    int32_t last = -1;
+    for (int r = 0; r < dense->comm->size && bytes; r++) {
+        const enum hrt_step_kind kind = r == 0 ? HRT_COPY : HRT_ADD;
+        if (r == rank) {
+            last = list_pieces(job, kind, rank, sum, false, last);
         } else {
-            add_up_double((double *)mine, received, dense->stride, rank, size, count);
+            last = append(job, kind, sum, message_from(dense, r), bytes,
+                          (const int32_t[]){dense->read[r], last});
+            dense->read[r] = last;
         }
-        received += (size_t)count * dense->element;
+    }
+    return last;
+}
+
+// This rank's part, which the step `last` has completed, to everybody, and theirs to the buffer.
+static void list_parts(struct hrt_dense_job *job, int32_t last) {
+    struct hrt_dense *dense = job->dense;
+    const int rank = dense->comm->rank, size = dense->comm->size;
+    const size_t own = message_bytes(dense, rank);
+    const int32_t first = job->steps.count;
+    for (int i = 1; i < size; i++) {
+        const int peer = (rank + size - i) % size;
+        const size_t bytes = message_bytes(dense, peer);
+        char *in = message_from(dense, peer);
+        // In place of the share, once that has been added.
+        if (bytes)
+            dense->read[peer] = hrt_steps_receive(&job->steps, peer, in, bytes, dense->read[peer]);
+    }
+    for (int i = 1; i < size && own; i++)
+        hrt_steps_send(&job->steps, (rank + i) % size, message_to(dense, rank), own, last);
+    for (int32_t i = first; i < job->steps.count; i++) job->steps.step[i].round = 2;
+    for (int r = 0; r < size; r++) {
+        if (r != rank) list_pieces(job, HRT_COPY, r, message_from(dense, r), true, dense->read[r]);
     }
 }
 
-static void take_parts(struct hrt_dense *dense, char *buffer) {
-    for (int r = 0; r < dense->comm->size; r++) {
-        if (r == dense->comm->rank) continue;
-        unpack(dense, buffer, r, dense->received + (size_t)r * dense->stride);
-    }
-}
-
-// Goes on with what has arrived. False: nothing is left to do.
-static bool next_messages(struct hrt_steps *steps) {
+// Lists the next round. False: nothing is left to do.
+static bool next_round(struct hrt_steps *steps) {
     struct hrt_dense_job *job = (struct hrt_dense_job *)steps;
     struct hrt_dense *dense = job->dense;
+    const int rank = dense->comm->rank;
+    char *own = message_to(dense, rank);
+    int32_t last;
     hrt_steps_clear(steps);
-    if (job->started && job->gathering) {
-        take_parts(dense, job->buffer);
-    } else if (job->started) {
-        add_up(dense, job->buffer);
-    }
-    if (job->started && !job->gathering && job->gather) {
-        job->gathering = true;
-        list_parts(dense, job);
-        return true;
-    }
-    job->started = take_pieces(dense, job);
-    if (!job->started) return false;
-    job->gathering = !job->reduce;
+    if (!take_pieces(dense, job)) return false;
+    for (int r = 0; r < dense->comm->size; r++) dense->read[r] = -1;
     if (job->reduce) {
-        list_shares(dense, job);
+        list_shares(job);
+        last = list_sum(job);
+        list_pieces(job, HRT_COPY, rank, own, true, last);
     } else {
-        list_parts(dense, job);
+        last = list_pieces(job, HRT_COPY, rank, own, false, -1);
     }
+    if (job->gather) list_parts(job, last);
     return true;
+}
+
+// Per rank and round: two messages each way and an add, and each piece is copied to a message and back.
+int64_t hrt_dense_room(int64_t ranks) {
+    return ranks * (5 + 2 * most_pieces(ranks));
 }
 
 void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *buffer, bool reduce,
                      bool gather) {
     assert(dense->jobs <= dense->tensors);
     struct hrt_dense_job *job = &dense->job[dense->jobs];
-    *job = (struct hrt_dense_job){
-        .steps = {.step = dense->step, .room = 2 * dense->comm->size, .next = next_messages},
-        .dense = dense,
-        .end = end,
-        .at = first,
-        .buffer = buffer,
-        .reduce = reduce,
-        .gather = gather};
+    *job = (struct hrt_dense_job){.steps = {.step = dense->step,
+                                            .room = (int32_t)hrt_dense_room(dense->comm->size),
+                                            .next = next_round},
+                                  .dense = dense,
+                                  .end = end,
+                                  .at = first,
+                                  .buffer = buffer,
+                                  .reduce = reduce,
+                                  .gather = gather};
     dense->jobs++;
     dense->last_sum = hrt_submit(dense->comm, HRT_LANE_DENSE, &job->steps);
 }
