@@ -128,6 +128,12 @@ cudaError_t cudaMallocManaged(void **to, size_t bytes, unsigned) {
     return simt::allocate(simt::pinned, to, bytes);
 }
 
+cudaError_t cudaMemGetInfo(size_t *left, size_t *all) {
+    *all = simt::RANGE;
+    *left = simt::RANGE - simt::device.used;
+    return cudaSuccess;
+}
+
 cudaError_t cudaFree(void *at) {
     if (at && !simt::release(simt::device, at) && !simt::release(simt::pinned, at)) {
         simt::fail("cudaFree of %p, which was not allocated", at);
