@@ -31,6 +31,10 @@ static bool check_rule(MlirOperation op, int64_t experts) {
     const int64_t topk = hec_any_topk(op);
     const int64_t groups = hec_any_has_groups(op) ? hec_any_groups(op) : 1;
     const int64_t topk_groups = hec_any_has_topk_groups(op) ? hec_any_topk_groups(op) : 1;
+    if (hec_any_has_groups(op) != hec_any_has_topk_groups(op)) {
+        hec_ir_error(op, "has only one of groups and topk_groups");
+        return false;
+    }
     if (experts > HEC_IR_EXPERTS_MAX) {
         hec_ir_error(op, "%" PRId64 " experts are more than %d", experts, HEC_IR_EXPERTS_MAX);
         return false;

@@ -36,6 +36,8 @@ module {
     %s1, %w1, %i1, %n1 = "moe.router"(%l) {score = "softmax", weight = "topk", topk = 2, groups = 1, topk_groups = 1, scale = 1.0} : (!l) -> (!l, !w, !i, !n)
     // CHECK: :[[@LINE+1]]:26: error: 'moe.router': topk is 4, but only 3 experts can be chosen from
     %s2, %w2, %i2, %n2 = "moe.router"(%l) {score = "softmax", weight = "scores", topk = 4, groups = 1, topk_groups = 1, scale = 1.0} : (!l) -> (!l, !w, !i, !n)
+    // CHECK: :[[@LINE+1]]:26: error: 'moe.router': has only one of groups and topk_groups
+    %s8, %w8, %i8, %n8 = "moe.router"(%l) {score = "softmax", weight = "scores", topk = 2, groups = 3, scale = 1.0} : (!l) -> (!l, !w, !i, !n)
     // CHECK: :[[@LINE+1]]:26: error: 'moe.router': 3 experts do not divide into 2 groups
     %s3, %w3, %i3, %n3 = "moe.router"(%l) {score = "softmax", weight = "scores", topk = 2, groups = 2, topk_groups = 1, scale = 1.0} : (!l) -> (!l, !w, !i, !n)
     // CHECK: :[[@LINE+1]]:26: error: 'moe.router': topk_groups is 4 of 3 groups
