@@ -21,6 +21,7 @@ void hec_builder_insert(struct hec_builder *b, MlirOperation op) {
     if (!mlirAttributeIsNull(b->unit) && !hec_has_attr(op, HEC_UNIT)) {
         hec_set_attr(op, hec_attr(b->context, HEC_UNIT, b->unit));
     }
+    hec_rows_inherit(op);
     if (mlirOperationIsNull(b->before)) {
         mlirBlockAppendOwnedOperation(b->block, op);
     } else {

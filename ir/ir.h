@@ -190,6 +190,19 @@ MlirAttribute hec_unit_around(MlirOperation op);           // That of the call; 
 MlirAttribute hec_unit_called(MlirOperation call, MlirStringRef callee); // Of what `callee` holds.
 bool hec_unit_verify(MlirOperation op);
 
+// ---- whose rows: the set whose experts' rows an operation works on (rows.c)
+
+#define HEC_ROWS_OF "rows_of"
+MlirStringRef hec_rows_of(MlirOperation op);  // The set; empty: none.
+MlirAttribute hec_rows_of_value(MlirValue v); // Null: it is no rows of experts.
+// The attribute that says `set`, for building. Returns how many there are: 0 where `set` is null.
+int hec_rows_attr(MlirAttribute set, MlirNamedAttribute *attribute);
+// `op` works on the rows that it reads, unless it says whose, or reads none. Builders and inline see to it.
+void hec_rows_inherit(MlirOperation op);
+void hec_rows_forget(MlirOperation op);
+// That whatever reads rows says whose, each says what it reads, and slots what they keep. Reports faults.
+bool hec_rows_verify(MlirOperation op);
+
 static inline MlirValue hec_operand(MlirOperation op, int index) {
     return mlirOperationGetOperand(op, index);
 }

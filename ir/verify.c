@@ -14,13 +14,13 @@
 
 enum { RESULTS_MAX = 16 };
 
-// Attributes that a row need not list: of whatever was inlined, has results, can add, has a number of
+// Attributes that a row need not list: of whatever was inlined, works on rows of experts, has results, can add, has a number of
 // operands or results that differs, or calls a kernel. False: `name` is none of them.
 static bool find_implied(MlirOperation op, const struct hec_op_row *row, MlirStringRef name,
                          struct hec_word *word) {
     char words[80];
-    snprintf(words, sizeof words, "unit:any %s %s", *row->results ? "home:strings" : "",
-             hec_op_traits(op)->adds ? "adds:bools" : "");
+    snprintf(words, sizeof words, "unit:any rows_of:symbol %s %s",
+             *row->results ? "home:strings" : "", hec_op_traits(op)->adds ? "adds:bools" : "");
     if (hec_find_word(words, name, word)) return true;
     const struct hec_kernel *kernel = hec_kernel_of(op);
     if (kernel && hec_find_word(hec_op_row(kernel->computes)->attributes, name, word)) return true;
@@ -143,6 +143,7 @@ static bool check_inferred(MlirOperation op, const struct hec_traits *traits) {
 
 static bool check_rules(MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
+    if (!hec_rows_verify(op)) return false;
     if (id >= HEC_OP_FUNC) return hec_home_verify(op);
     const struct hec_op_row *row = hec_op_row(id);
     if (!check_types(op) || !hec_home_verify(op)) return false;

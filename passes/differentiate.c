@@ -132,12 +132,14 @@ static MlirOperation make_slot(struct differentiation *d, MlirValue v) {
 
     struct hec_builder b = hec_builder_before(d->forward);
     b.at = hec_loc_strip(hec_value_location(v)); // A symbol has no unit.
-    const MlirNamedAttribute attribute[] = {
+    MlirNamedAttribute attribute[4] = {
         hec_attr(c, "sym_name", mlirStringAttrGet(c, slot_name(d, v))),
         hec_attr_type(c, "type", mlirValueGetType(v)),
         hec_attr_int(c, "layers", loop.count),
     };
-    const MlirOperation slot = hec_build_op(&b, HEC_OP_slot, 0, NULL, 0, NULL, 3, attribute);
+    const int attributes = 3 + hec_rows_attr(hec_rows_of_value(v), &attribute[3]);
+    const MlirOperation slot =
+        hec_build_op(&b, HEC_OP_slot, 0, NULL, 0, NULL, attributes, attribute);
 
     hec_builder_for_value(&b, v);
     b.at = hec_loc_strip(b.at);
@@ -172,12 +174,7 @@ static MlirValue fetch(struct differentiation *d, MlirValue v) {
     const MlirOperation around = loop_around(v);
     MlirValue layer = {0};
     if (around.ptr) layer = primal(&d->rules, hec_for_of(around).layer);
-    const MlirNamedAttribute symbol =
-        hec_attr_symbol(d->builder.context, "slot", hec_slot_sym_name(slot));
-    struct hec_builder b = d->builder;
-    hec_builder_for_value(&b, v);
-    return hec_build_value(&b, HEC_OP_fetch, around.ptr ? 1 : 0, &layer, mlirValueGetType(v), 1,
-                           &symbol);
+    return hec_build_fetch(&d->builder, v, hec_slot_sym_name(slot), layer);
 }
 
 static MlirValue primal(struct hec_gradient *rules, MlirValue v) {

@@ -111,17 +111,19 @@ static void group(MlirOperation experts, MlirOperation func) {
     const MlirValue ids = hec_experts_ids(experts);
     const MlirOperation route = hec_build_inferred(&b, HEC_OP_route, 1, &ids, 1, &count);
     assert(!mlirOperationIsNull(route)); // Its operand passed the verifier of moe.experts.
-    if (hec_module_has_world(hec_module_of(experts))) { // distribute-experts needs it.
-        hec_route_put_set(route, hec_set_sym_name(set));
-    }
+    // Whose rows they are, for distribute-experts. On one rank routes of two sets may be one.
+    const bool told = hec_module_has_world(hec_module_of(experts));
+    const MlirNamedAttribute rows_of =
+        hec_attr_symbol(b.context, HEC_ROWS_OF, hec_set_sym_name(set));
+    if (told) hec_set_attr(route, rows_of);
     const MlirOperation kept = limit(&b, experts, route);
     const MlirValue first = hec_result(kept, 0);
     const MlirValue x[] = {hec_experts_x(experts), hec_result(kept, 1), hec_result(kept, 2)};
     const MlirValue w[] = {hec_experts_weights(experts), hec_result(kept, 1), hec_result(kept, 2)};
     b.at = hec_loc_named("rows", hec_loc_strip(named));
-    const MlirOperation permute = hec_build_inferred(&b, HEC_OP_permute, 3, x, 0, NULL);
+    const MlirOperation permute = hec_build_inferred(&b, HEC_OP_permute, 3, x, told, &rows_of);
     b.at = hec_loc_named("gate", hec_loc_strip(named));
-    const MlirOperation gate = hec_build_inferred(&b, HEC_OP_gate_rows, 3, w, 0, NULL);
+    const MlirOperation gate = hec_build_inferred(&b, HEC_OP_gate_rows, 3, w, told, &rows_of);
     assert(!mlirOperationIsNull(permute) && !mlirOperationIsNull(gate));
 
     MlirValue operand[4] = {hec_permute_rows(permute), first};

@@ -71,6 +71,7 @@ static void inline_call(MlirOperation call) {
             const MlirLocation own = mlirOperationGetLocation(below.op[i]);
             mlirOperationSetLocation(below.op[i], at_call(own, callee, b.at));
             hec_set_attr(below.op[i], hec_attr(b.context, HEC_UNIT, unit));
+            hec_rows_inherit(below.op[i]);
         }
         free(below.op);
     }

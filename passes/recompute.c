@@ -122,12 +122,8 @@ static MlirValue clone(struct rebuild *to, MlirValue v) {
 }
 
 static MlirValue fetch(struct rebuild *to, MlirValue v, MlirOperation stash) {
-    const MlirNamedAttribute slot = hec_attr_symbol(to->b.context, "slot", hec_any_slot(stash));
     const bool layered = mlirOperationGetNumOperands(stash) > 1;
-    struct hec_builder b = to->b;
-    hec_builder_for_value(&b, v);
-    return hec_build_value(&b, HEC_OP_fetch, layered ? 1 : 0, &to->layer, mlirValueGetType(v), 1,
-                           &slot);
+    return hec_build_fetch(&to->b, v, hec_any_slot(stash), layered ? to->layer : (MlirValue){0});
 }
 
 static MlirValue argument_of(struct rebuild *to, MlirValue v) {

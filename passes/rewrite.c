@@ -56,6 +56,15 @@ MlirOperation hec_clone_mapped(struct hec_builder *b, MlirOperation op, struct h
     return clone;
 }
 
+MlirValue hec_build_fetch(struct hec_builder *b, MlirValue v, MlirStringRef slot, MlirValue layer) {
+    MlirNamedAttribute attribute[2] = {hec_attr_symbol(b->context, "slot", slot)};
+    const int attributes = 1 + hec_rows_attr(hec_rows_of_value(v), &attribute[1]);
+    struct hec_builder of = *b;
+    hec_builder_for_value(&of, v);
+    return hec_build_value(&of, HEC_OP_fetch, layer.ptr ? 1 : 0, &layer, mlirValueGetType(v),
+                           attributes, attribute);
+}
+
 MlirOperation hec_drop_carried(MlirOperation op, const bool *drop) {
     const struct hec_for old = hec_for_of(op);
     const MlirOperation yield = mlirBlockGetTerminator(old.body);
@@ -83,6 +92,8 @@ MlirOperation hec_drop_carried(MlirOperation op, const bool *drop) {
     mlirOperationStateAddResults(&state, kept, type);
     mlirOperationStateAddOwnedRegions(&state, 1, &region);
     const MlirOperation loop = mlirOperationCreate(&state);
+    MlirNamedAttribute rows; // What it still reads of them may be inside.
+    if (hec_rows_attr(hec_get_attr(op, HEC_ROWS_OF), &rows)) hec_set_attr(loop, rows);
     hec_builder_insert(&b, loop);
     for (int k = 0, to = 0; k < old.carried; k++) {
         if (drop[k]) continue;

@@ -17,6 +17,9 @@ MlirOperation hec_ancestor_in(MlirBlock block, MlirOperation op);
 // values to values, has them; the results of the clone are added to `map`. Returns the clone.
 MlirOperation hec_clone_mapped(struct hec_builder *b, MlirOperation op, struct hec_map *map);
 
+// A fetch of what `v` is stashed as in `slot`, at `layer` unless that is null. It belongs to what made `v`.
+MlirValue hec_build_fetch(struct hec_builder *b, MlirValue v, MlirStringRef slot, MlirValue layer);
+
 // Builds the loop anew without the carried values k for which drop[k]. Neither their results nor
 // their arguments may have uses, except an argument in its own place of the yield.
 MlirOperation hec_drop_carried(MlirOperation loop, const bool *drop);

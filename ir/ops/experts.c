@@ -3,6 +3,8 @@
 #include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
+#include <assert.h>
+
 // ids and weights [tokens.., picks]; x [tokens.., width..].
 static bool check_picks(MlirOperation op, const char *what, const struct hec_tensor *t) {
     if (t->rank >= 2 && mlirStringRefEqual(t->dim[t->rank - 1], HEC_STR("picks"))) return true;
@@ -199,13 +201,17 @@ static bool infer_gate_rows_grad(MlirOperation op, MlirType *result) {
     return true;
 }
 
-// The gradient of each is the operation `id` of the result's gradient, by the same route.
+// The gradient of each is the operation `id` of the result's gradient, by the same route, so of the same rows.
 static void gradient(struct hec_gradient *g, MlirOperation op, enum hec_op id) {
     const MlirValue v = hec_operand(op, 0);
     if (!g->wants(g, v)) return;
     const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1)),
                             g->primal(g, hec_operand(op, 2))};
-    hec_rule_add(g, v, hec_rule_build(g, id, 3, in));
+    MlirNamedAttribute rows;
+    const int attributes = hec_rows_attr(hec_get_attr(op, HEC_ROWS_OF), &rows);
+    const MlirOperation built = hec_build_inferred(g->builder, id, 3, in, attributes, &rows);
+    assert(!mlirOperationIsNull(built)); // Its operands are those of `op`, or of their types.
+    hec_rule_add(g, v, hec_result(built, 0));
 }
 
 static void gradient_permute(struct hec_gradient *g, MlirOperation op) {

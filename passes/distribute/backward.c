@@ -30,13 +30,10 @@ static MlirOperation make_slot(struct hec_routed *x, MlirValue v, const char *wh
 }
 
 static MlirValue fetch(struct hec_builder *b, struct hec_routed *x, MlirOperation stash) {
-    const MlirNamedAttribute slot = hec_attr_symbol(b->context, "slot", hec_stash_slot(stash));
-    struct hec_builder at = *b;
-    hec_builder_for_value(&at, hec_stash_value(stash));
     const bool layered =
         mlirOperationGetNumOperands(stash) > 1; // What a loop reads may be made before it.
-    return hec_build_value(&at, HEC_OP_fetch, layered ? 1 : 0, &x->layer_back,
-                           mlirValueGetType(hec_stash_value(stash)), 1, &slot);
+    return hec_build_fetch(b, hec_stash_value(stash), hec_stash_slot(stash),
+                           layered ? x->layer_back : (MlirValue){0});
 }
 
 // What `op` reads and the region does not make: parameters and constants, made again here.

@@ -1,8 +1,8 @@
 // distribute-experts: rows go to the ranks that hold their experts, in waves.
 //
-//   before   %first, %pair, %slot = moe.route(%ids) {set = @sparse}
+//   before   %first, %pair, %slot = moe.route(%ids) {rows_of = @sparse}
 //            %r = moe.permute(%x, %pair, %slot); %g = moe.gate_rows(%weights, %pair, %slot)
-//            ... the experts' operations on rows, what backward needs of them stashed
+//            ... the experts' operations on rows, what backward needs of them stashed; all with rows_of
 //            %y = moe.combine(%rows, %pair, %slot)
 //            With a capacity, %first, %pair and %slot are those of a moe.limit.
 //   after    fssdp.exchange(%ids, %i)
@@ -21,13 +21,14 @@
 // Why      An expert's computation is the same wherever its rows come from. So everything before
 //          this pass sees the rows of one rank, and only here they become rows of all ranks. Waves
 //          bound the memory whatever the router does.
-// Needs    hecate.world of the module (without it, nothing is done); values of rows stashed and
-//          computed again at will, but not moe.permute and moe.gate_rows.
-// Leaves   `rows` has room for the rows of a wave: hecate.rows_max of them, or one and a quarter times
+// Needs    hecate.world of the module (without it, nothing is done); rows_of, from group-experts on; values of
+//          rows stashed and computed again at will, but not moe.permute and moe.gate_rows.
+// Leaves   no rows_of. `rows` has room for the rows of a wave: hecate.rows_max of them, or one and a quarter times
 //          those that a rank sends.
 //          Auxiliary losses are this rank's share of the whole.
 //          With hecate.experts = "replicate", nothing else changes: every rank computes its rows.
-// Reports  experts of which a value is used outside of their waves; mixtures whose result nothing uses.
+// Reports  rows of which it is not said whose they are, or that are moved by two routes; experts with a repeat;
+//          mixtures whose result nothing uses; two routes to one set.
 #include <stdlib.h>
 
 #include "ir/accessors.h"
@@ -41,45 +42,84 @@
 #include "passes/rewrite.h"
 
 static bool distribute(MlirOperation module, MlirOperation route, bool move) {
-    const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
     struct hec_routed x = {.module = module, .route = route, .move = move, .sound = true};
-    x.set = hec_find_symbol(module, hec_route_set(route));
-    x.layer = hec_routed_layer(route);
+    x.backward = hec_find_symbol(module, HEC_STR("backward"));
+    x.set = hec_find_symbol(module, hec_rows_of(route));
     const MlirOperation router = hec_defining(hec_route_ids(route));
-    if (!hec_op_is(x.set, HEC_OP_set)) {
-        hec_routed_fail(&x, route, "belongs to no set");
-    } else if (!hec_op_is(router, HEC_OP_router)) {
+    if (!hec_op_is(router, HEC_OP_router))
         hec_routed_fail(&x, route, "the ids come from no moe.router");
-    }
+    if (x.sound) hec_find_rows(&x);
     if (x.sound) hec_settle_picks(&x, router);
-    if (x.sound && move) hec_find_rows_forward(&x);
-    if (x.sound && move && backward.ptr) hec_find_rows_backward(&x, backward);
+    if (x.sound && move) hec_check_rows_forward(&x);
+    if (x.sound && move && x.backward.ptr) hec_check_rows_backward(&x);
     if (x.sound && move) hec_distribute_forward(&x);
-    if (x.sound && move && backward.ptr) hec_distribute_backward(&x);
+    if (x.sound && move && x.backward.ptr) hec_distribute_backward(&x);
     free(x.region.op);
     free(x.back.op);
-    hec_map_free(&x.slots);
     return x.sound;
 }
 
 // A mixture whose result nothing uses has lost its route, but not its router: loads and losses are left, which
 // would have to be those of all ranks.
+static bool is_routed_once(MlirOperation set, const struct hec_ops *routes) {
+    int count = 0;
+    for (int i = 0; i < routes->count; i++) {
+        if (!mlirStringRefEqual(hec_rows_of(routes->op[i]), hec_any_sym_name(set))) continue;
+        if (count++ > 0) hec_ir_error(routes->op[i], "not yet: two routes to the experts of a set");
+    }
+    if (count == 0)
+        hec_ir_error(set, "not yet: on several ranks, a mixture whose result nothing uses");
+    return count == 1;
+}
+
 static bool all_routed(MlirOperation module, const struct hec_ops *routes) {
     bool sound = true;
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_set)) continue;
-        bool routed = false;
-        for (int i = 0; i < routes->count && !routed; i++) {
-            routed = mlirStringRefEqual(hec_any_set(routes->op[i]), hec_any_sym_name(ops.op[k]));
-        }
-        if (!routed)
-            hec_ir_error(ops.op[k],
-                         "not yet: on several ranks, a mixture whose result nothing uses");
-        sound &= routed;
+        if (hec_op_is(ops.op[k], HEC_OP_set)) sound &= is_routed_once(ops.op[k], routes);
     }
     free(ops.op);
+    for (int i = 0; i < routes->count; i++) {
+        if (hec_rows_of(routes->op[i]).length) continue;
+        hec_ir_error(routes->op[i], "belongs to no set");
+        sound = false;
+    }
     return sound;
+}
+
+static bool has_rows(MlirType type) {
+    if (!hec_type_is_real(type)) return false;
+    const struct hec_tensor t = hec_tensor_of(type);
+    return hec_tensor_find(&t, HEC_STR("rows")) >= 0;
+}
+
+// A constant has as many rows as it is asked for; the end of a block computes nothing.
+static bool is_exempt(MlirOperation op) {
+    return hec_op_is(op, HEC_OP_fill) || hec_op_of(op) == HEC_OP_SCF_YIELD;
+}
+
+// Every operation on rows says whose. What reads rows of a set does, by the rule of the verifier; left are rows
+// that come from nowhere.
+static bool all_told(const struct hec_ops *ops) {
+    bool sound = true;
+    for (int k = 0; k < ops->count; k++) {
+        const MlirOperation op = ops->op[k];
+        if (hec_rows_of(op).length || is_exempt(op)) continue;
+        bool told = true;
+        for (int i = 0; i < mlirOperationGetNumOperands(op); i++)
+            told &= !has_rows(mlirValueGetType(hec_operand(op, i)));
+        for (int i = 0; i < mlirOperationGetNumResults(op); i++)
+            told &= !has_rows(mlirValueGetType(hec_result(op, i)));
+        if (!told) hec_ir_error(op, "works on rows of experts, but has no rows_of: of which set?");
+        sound &= told;
+    }
+    return sound;
+}
+
+static void forget_rows(MlirOperation module) {
+    struct hec_ops ops = hec_ops_below(module);
+    for (int k = 0; k < ops.count; k++) hec_rows_forget(ops.op[k]);
+    free(ops.op);
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
@@ -90,11 +130,13 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     for (int k = 0; k < ops.count; k++) {
         if (hec_op_is(ops.op[k], HEC_OP_route)) hec_ops_push(&routes, ops.op[k]);
     }
+    const bool fit = all_routed(module, &routes) && (!move || all_told(&ops));
     free(ops.op); // Much of it will be gone after the first route.
-    bool sound = all_routed(module, &routes);
-    for (int k = 0; k < routes.count; k++) sound &= distribute(module, routes.op[k], move);
+    bool sound = fit;
+    for (int k = 0; k < routes.count && fit; k++) sound &= distribute(module, routes.op[k], move);
     free(routes.op);
     if (!sound) return HEC_PASS_REFUSED;
+    forget_rows(module);
     hec_divide_losses(module, (double)hec_module_world(module));
     hec_simplify(module); // Routes and what was kept of them are no longer used.
     if (move) hec_resize_rows(module);

@@ -1,44 +1,99 @@
-// What belongs to a route: whatever reads its rows, up to their combine; in @backward, whatever reads their
-// gradients or what was saved of them.
+// What belongs to a route: the operations on rows of its set (rows_of), sorted by what becomes of them.
 #include "passes/distribute/find.h"
 
 #include <stdlib.h>
 
 #include "ir/accessors.h"
-#include "passes/rewrite.h"
 
-static bool reads(const struct hec_map *tainted, MlirOperation op) {
-    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
-        if (hec_map_find(tainted, hec_operand(op, i))) return true;
-    }
-    return false;
+static void keep(struct hec_routed *x, MlirOperation *place, MlirOperation op) {
+    if (place->ptr && x->move) hec_routed_fail(x, op, "not yet: rows are moved twice by one route");
+    if (!place->ptr) *place = op;
 }
 
-static void taint(struct hec_map *tainted, MlirOperation op) {
-    for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
-        hec_map_put(tainted, hec_result(op, i), op.ptr);
+static void sort_forward(struct hec_routed *x, MlirOperation op) {
+    switch (hec_op_of(op)) {
+    case HEC_OP_route:
+        break;
+    case HEC_OP_limit:
+        if (x->limit.ptr) hec_routed_fail(x, op, "not yet: rows are limited twice");
+        x->limit = op;
+        break;
+    case HEC_OP_permute:
+        keep(x, &x->permute, op);
+        break;
+    case HEC_OP_gate_rows:
+        keep(x, &x->gate, op);
+        break;
+    case HEC_OP_combine:
+        keep(x, &x->combine, op);
+        break;
+    default:
+        hec_ops_push(&x->region, op);
     }
 }
 
-// Every use of what the region makes is in the region, or by one of the operations that end it.
-static void check_uses(struct hec_routed *x, const struct hec_ops *region,
-                       const MlirOperation *end) {
-    struct hec_map inside = {0};
-    for (int k = 0; k < region->count; k++) *hec_map_at(&inside, region->op[k].ptr) = 1;
-    for (int i = 0; i < 2; i++) {
-        if (end[i].ptr) *hec_map_at(&inside, end[i].ptr) = 1;
+static void sort_backward(struct hec_routed *x, MlirOperation op) {
+    switch (hec_op_of(op)) {
+    case HEC_OP_permute:
+        keep(x, &x->from, op);
+        break;
+    case HEC_OP_combine:
+        keep(x, &x->to, op);
+        break;
+    case HEC_OP_gate_rows_grad:
+        keep(x, &x->to_gate, op);
+        break;
+    default:
+        hec_ops_push(&x->back, op);
     }
-    for (int k = 0; k < region->count; k++) {
-        for (int i = 0; i < mlirOperationGetNumResults(region->op[k]); i++) {
-            MlirOpOperand use = mlirValueGetFirstUse(hec_result(region->op[k], i));
-            for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-                if (hec_map_get(&inside, mlirOpOperandGetOwner(use).ptr)) continue;
-                hec_routed_fail(x, mlirOpOperandGetOwner(use),
-                                "reads rows of experts outside of their waves");
-            }
+}
+
+// The layers of the loop around `op` are those of the set.
+static void check_layers(struct hec_routed *x, MlirOperation op) {
+    const MlirOperation parent = mlirOperationGetParentOperation(op);
+    const int64_t layers = hec_op_is(parent, HEC_OP_FOR) ? hec_for_of(parent).count : 0;
+    if (layers != hec_set_layers(x->set))
+        hec_routed_fail(x, op, "is not in a loop over the layers of its set");
+}
+
+void hec_find_rows(struct hec_routed *x) {
+    x->layer = hec_routed_layer(x->route);
+    check_layers(x, x->route);
+    const MlirStringRef set = hec_rows_of(x->route);
+    const MlirOperation forward = hec_func_of(x->route);
+    struct hec_ops ops = hec_ops_below(x->module);
+    for (int k = 0; k < ops.count; k++) {
+        const MlirOperation op = ops.op[k];
+        if (hec_op_is(op, HEC_OP_slot) || !mlirStringRefEqual(hec_rows_of(op), set)) continue;
+        const MlirOperation func = hec_func_of(op);
+        if (mlirOperationEqual(func, forward)) {
+            sort_forward(x, op);
+        } else if (mlirOperationEqual(func, x->backward)) {
+            sort_backward(x, op);
+        } else {
+            hec_routed_fail(x, op, "works on rows that another function routes");
         }
     }
-    hec_map_free(&inside);
+    free(ops.op);
+}
+
+// All of `ops` stand beside `anchor`, where the waves will be.
+static void check_place(struct hec_routed *x, const struct hec_ops *ops, MlirOperation anchor) {
+    const MlirBlock block = mlirOperationGetBlock(anchor);
+    for (int k = 0; k < ops->count; k++) {
+        const MlirOperation op = ops->op[k], parent = mlirOperationGetParentOperation(op);
+        if (hec_op_is(op, HEC_OP_FOR)) {
+            hec_routed_fail(x, op, "not yet: on several ranks, experts with a repeat");
+        } else if (!mlirBlockEqual(mlirOperationGetBlock(op), block) &&
+                   !(hec_op_is(parent, HEC_OP_FOR) && hec_rows_of(parent).length)) {
+            hec_routed_fail(x, op, "reads rows of experts outside of their waves");
+        }
+    }
+}
+
+static void check_beside(struct hec_routed *x, MlirOperation op, MlirOperation anchor) {
+    const struct hec_ops one = {.op = &op, .count = 1};
+    check_place(x, &one, anchor);
 }
 
 // `op` moves rows by a pair and a slot: both have to be the route's.
@@ -47,17 +102,12 @@ static void check_order(struct hec_routed *x, MlirOperation op, bool pair, bool 
 }
 
 static void check_forward(struct hec_routed *x, MlirOperation op) {
+    check_beside(x, op, x->route);
     check_order(x, op, mlirValueEqual(hec_operand(op, 1), hec_route_pair(x->route)),
                 mlirValueEqual(hec_operand(op, 2), hec_route_slot(x->route)));
 }
 
-void hec_find_rows_forward(struct hec_routed *x) {
-    const MlirValue pair = hec_route_pair(x->route);
-    x->permute = hec_routed_user(x, pair, HEC_OP_permute);
-    x->gate = hec_routed_user(x, hec_route_slot(x->route), HEC_OP_gate_rows);
-    if (!x->gate.ptr) x->gate = hec_routed_user(x, pair, HEC_OP_gate_rows);
-    x->combine = hec_routed_user(x, pair, HEC_OP_combine);
-    x->layer = hec_routed_layer(x->route);
+void hec_check_rows_forward(struct hec_routed *x) {
     if (!x->permute.ptr || !x->gate.ptr || !x->combine.ptr) {
         hec_routed_fail(x, x->route, "its rows are not permuted, weighted and combined");
         return;
@@ -65,44 +115,10 @@ void hec_find_rows_forward(struct hec_routed *x) {
     check_forward(x, x->permute);
     check_forward(x, x->gate);
     check_forward(x, x->combine);
-    struct hec_map tainted = {0};
-    hec_map_put(&tainted, hec_route_first(x->route), x->route.ptr);
-    taint(&tainted, x->permute);
-    taint(&tainted, x->gate);
-    struct hec_ops ops = hec_ops_in(mlirOperationGetBlock(x->route));
-    for (int k = 0; k < ops.count; k++) {
-        if (mlirOperationEqual(ops.op[k], x->combine) || !reads(&tainted, ops.op[k])) continue;
-        taint(&tainted, ops.op[k]);
-        hec_ops_push(&x->region, ops.op[k]);
-        if (hec_op_is(ops.op[k], HEC_OP_stash)) {
-            *hec_map_at(&x->slots, hec_routed_slot_key(ops.op[k])) = (intptr_t)ops.op[k].ptr;
-        }
-        if (mlirOperationIsBeforeInBlock(x->combine, ops.op[k]))
-            hec_routed_fail(x, ops.op[k], "reads rows of experts behind their combine");
-    }
-    free(ops.op);
-    hec_map_free(&tainted);
-    const MlirOperation end[2] = {x->combine};
-    if (x->sound) check_uses(x, &x->region, end);
-}
-
-// Finds in @backward what reads the pairs and slots that `route` saved.
-static void find_back_ends(struct hec_routed *x, const struct hec_ops *ops) {
-    const MlirOperation saved[] = {hec_routed_stash(hec_route_pair(x->route)),
-                                   hec_routed_stash(hec_route_slot(x->route))};
-    for (int k = 0; k < ops->count; k++) {
-        const MlirOperation op = ops->op[k];
-        if (!hec_op_is(op, HEC_OP_fetch)) continue;
-        for (int s = 0; s < 2; s++) {
-            if (!saved[s].ptr || hec_routed_slot_key(op) != hec_routed_slot_key(saved[s])) continue;
-            const MlirValue v = hec_result(op, 0);
-            const MlirOperation from = hec_routed_user(x, v, HEC_OP_permute);
-            const MlirOperation to = hec_routed_user(x, v, HEC_OP_combine);
-            const MlirOperation to_gate = hec_routed_user(x, v, HEC_OP_gate_rows_grad);
-            if (from.ptr) x->from = from;
-            if (to.ptr) x->to = to;
-            if (to_gate.ptr) x->to_gate = to_gate;
-        }
+    check_place(x, &x->region, x->route);
+    for (int k = 0; k < x->region.count && x->sound; k++) {
+        if (mlirOperationIsBeforeInBlock(x->combine, x->region.op[k]))
+            hec_routed_fail(x, x->region.op[k], "reads rows of experts behind their combine");
     }
 }
 
@@ -111,35 +127,20 @@ static bool is_saved(const struct hec_routed *x, MlirOperation op, int index) {
     const MlirOperation fetch = hec_defining(hec_operand(op, index));
     const MlirOperation stash = hec_routed_stash(hec_result(x->route, index));
     return hec_op_is(fetch, HEC_OP_fetch) && stash.ptr &&
-           hec_routed_slot_key(fetch) == hec_routed_slot_key(stash);
+           mlirAttributeEqual(hec_get_attr(fetch, "slot"), hec_get_attr(stash, "slot"));
 }
 
-void hec_find_rows_backward(struct hec_routed *x, MlirOperation backward) {
-    struct hec_ops ops = hec_ops_below(backward);
-    find_back_ends(x, &ops);
-    free(ops.op);
+void hec_check_rows_backward(struct hec_routed *x) {
     if (!x->from.ptr || !x->to.ptr || !x->to_gate.ptr) {
         hec_routed_fail(x, x->route, "not yet: experts whose gradients stop at their rows");
         return;
     }
     const MlirOperation ends[] = {x->from, x->to, x->to_gate};
-    for (int i = 0; i < 3; i++)
-        check_order(x, ends[i], is_saved(x, ends[i], 1), is_saved(x, ends[i], 2));
     x->layer_back = hec_routed_layer(x->from);
-    struct hec_map tainted = {0};
-    taint(&tainted, x->from);
-    ops = hec_ops_in(mlirOperationGetBlock(x->from));
-    for (int k = 0; k < ops.count; k++) {
-        const MlirOperation op = ops.op[k];
-        const bool saved =
-            hec_op_is(op, HEC_OP_fetch) && hec_map_get(&x->slots, hec_routed_slot_key(op));
-        if (mlirOperationEqual(op, x->to) || mlirOperationEqual(op, x->to_gate)) continue;
-        if (!saved && !reads(&tainted, op)) continue;
-        taint(&tainted, op);
-        hec_ops_push(&x->back, op);
+    check_layers(x, x->from);
+    for (int i = 0; i < 3; i++) {
+        check_beside(x, ends[i], x->from);
+        check_order(x, ends[i], is_saved(x, ends[i], 1), is_saved(x, ends[i], 2));
     }
-    free(ops.op);
-    hec_map_free(&tainted);
-    const MlirOperation end[] = {x->to, x->to_gate};
-    check_uses(x, &x->back, end);
+    check_place(x, &x->back, x->from);
 }

@@ -4,9 +4,13 @@
 
 #include "passes/distribute/routed.h"
 
-// Finds permute, gate, combine and the region of @forward; then from, to, to_gate and theirs in @backward,
-// by the slots that @forward saved them in. Fails where rows are used outside.
-void hec_find_rows_forward(struct hec_routed *x);
-void hec_find_rows_backward(struct hec_routed *x, MlirOperation backward);
+// Finds limit, permute, gate, combine and the region of @forward; from, to, to_gate and theirs in
+// @backward. Fails where the route is not in the loop of its set's layers.
+void hec_find_rows(struct hec_routed *x);
+
+// That waves can take their place: each is there, in one block, and moves rows by this route. When the limit
+// is gone.
+void hec_check_rows_forward(struct hec_routed *x);
+void hec_check_rows_backward(struct hec_routed *x);
 
 #endif

@@ -16,9 +16,10 @@ static bool takes_all(const struct hec_routed *x, MlirOperation limit) {
 }
 
 // A capacity is one over the tokens of all ranks: behind the router they drop picks together, in place
-// of `limit`, and the route is that of the others.
+// of the limit, and the route is that of the others.
 static MlirOperation drop_together(struct hec_routed *x, struct hec_builder *b,
-                                   MlirOperation router, MlirOperation limit) {
+                                   MlirOperation router) {
+    const MlirOperation limit = x->limit;
     const MlirValue in[] = {hec_router_ids(router), hec_router_weights(router)};
     if (!mlirValueEqual(hec_limit_weights(limit), in[1]))
         hec_routed_fail(x, limit, "not yet: drops by weights that are not the router's");
@@ -34,6 +35,7 @@ static MlirOperation drop_together(struct hec_routed *x, struct hec_builder *b,
     for (int i = 0; i < 3; i++)
         mlirValueReplaceAllUsesOfWith(hec_result(limit, i), hec_result(x->route, i));
     mlirOperationDestroy(limit);
+    x->limit = (MlirOperation){0};
     return drop;
 }
 
@@ -41,9 +43,8 @@ void hec_settle_picks(struct hec_routed *x, MlirOperation router) {
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(router));
     hec_builder_for(&b, router);
     b.at = hec_loc_strip(b.at);
-    const MlirOperation limit = hec_routed_user(x, hec_route_pair(x->route), HEC_OP_limit);
     MlirValue ids = hec_router_ids(router);
-    if (limit.ptr) ids = hec_result(drop_together(x, &b, router, limit), 0);
+    if (x->limit.ptr) ids = hec_result(drop_together(x, &b, router), 0);
     if (x->move)
         hec_routed_build(&b, x, HEC_OP_exchange, 1, &ids, (MlirValue){0}, x->layer, 0, NULL);
 }

@@ -10,10 +10,6 @@ void hec_routed_fail(struct hec_routed *x, MlirOperation op, const char *text) {
     x->sound = false;
 }
 
-const void *hec_routed_slot_key(MlirOperation op) {
-    return hec_get_attr(op, "slot").ptr; // Attributes are unique in a context.
-}
-
 MlirValue hec_routed_layer(MlirOperation op) {
     const MlirOperation parent = mlirOperationGetParentOperation(op);
     return hec_op_is(parent, HEC_OP_FOR) ? hec_for_of(parent).layer : (MlirValue){0};
@@ -44,16 +40,4 @@ MlirOperation hec_routed_stash(MlirValue v) {
         if (hec_op_is(user, HEC_OP_stash)) return user;
     }
     return (MlirOperation){0};
-}
-
-MlirOperation hec_routed_user(struct hec_routed *x, MlirValue v, enum hec_op id) {
-    MlirOperation found = {0};
-    MlirOpOperand use = mlirValueGetFirstUse(v);
-    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-        const MlirOperation user = mlirOpOperandGetOwner(use);
-        if (!hec_op_is(user, id) || mlirOperationEqual(user, found)) continue;
-        if (found.ptr) hec_routed_fail(x, user, "not yet: rows are moved twice by one route");
-        found = user;
-    }
-    return found;
 }

@@ -1,4 +1,4 @@
-// The rows of one route, which distribute-experts puts into waves: what it finds of them in @forward and in
+// The rows of one route, which distribute-experts puts into waves: what works on them in @forward and in
 // @backward, and what its steps build.
 #ifndef HECATE_PASSES_DISTRIBUTE_ROUTED_H
 #define HECATE_PASSES_DISTRIBUTE_ROUTED_H
@@ -6,12 +6,12 @@
 #include "ir/op.h"
 
 struct hec_routed {
-    MlirOperation module, route, set;
+    MlirOperation module, backward, route, set;
+    MlirOperation limit;                  // Where experts have a capacity. Gone when it is settled.
     MlirOperation permute, gate, combine; // @forward. Gone when it is distributed.
     MlirOperation dispatch;               // In place of permute and gate.
     MlirValue layer;                      // Null: the set has no layers.
     struct hec_ops region;                // Operations on rows, in their order.
-    struct hec_map slots;                 // Attribute `slot` -> a stash of the region.
     MlirOperation from, to, to_gate;      // @backward: permute of dy, combine, gate_rows_grad.
     MlirValue layer_back;
     struct hec_ops back;
@@ -21,9 +21,6 @@ struct hec_routed {
 
 // Reports at `op`; the exchange is not sound any more.
 void hec_routed_fail(struct hec_routed *x, MlirOperation op, const char *text);
-
-// What stands for the slot of a stash or fetch: equal for equal slots.
-const void *hec_routed_slot_key(MlirOperation op);
 
 // The layer of the loop around `op`; null outside of loops.
 MlirValue hec_routed_layer(MlirOperation op);
@@ -37,8 +34,5 @@ MlirValue hec_routed_count(struct hec_builder *b, struct hec_routed *x, int id, 
                            MlirValue layer);
 
 MlirOperation hec_routed_stash(MlirValue v); // The stash of `v`; null when it has none.
-
-// The one user of `v` that is an `id`; null when there is none. Fails when there are more.
-MlirOperation hec_routed_user(struct hec_routed *x, MlirValue v, enum hec_op id);
 
 #endif
