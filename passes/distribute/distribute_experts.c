@@ -87,12 +87,6 @@ static bool all_routed(MlirOperation module, const struct hec_ops *routes) {
     return sound;
 }
 
-static bool has_rows(MlirType type) {
-    if (!hec_type_is_real(type)) return false;
-    const struct hec_tensor t = hec_tensor_of(type);
-    return hec_tensor_find(&t, HEC_STR("rows")) >= 0;
-}
-
 // A constant has as many rows as it is asked for; the end of a block computes nothing.
 static bool is_exempt(MlirOperation op) {
     return hec_op_is(op, HEC_OP_fill) || hec_op_of(op) == HEC_OP_SCF_YIELD;
@@ -107,9 +101,9 @@ static bool all_told(const struct hec_ops *ops) {
         if (hec_rows_of(op).length || is_exempt(op)) continue;
         bool told = true;
         for (int i = 0; i < mlirOperationGetNumOperands(op); i++)
-            told &= !has_rows(mlirValueGetType(hec_operand(op, i)));
+            told &= !hec_routed_has_rows(hec_operand(op, i));
         for (int i = 0; i < mlirOperationGetNumResults(op); i++)
-            told &= !has_rows(mlirValueGetType(hec_result(op, i)));
+            told &= !hec_routed_has_rows(hec_result(op, i));
         if (!told) hec_ir_error(op, "works on rows of experts, but has no rows_of: of which set?");
         sound &= told;
     }

@@ -96,6 +96,20 @@ static void check_beside(struct hec_routed *x, MlirOperation op, MlirOperation a
     check_place(x, &one, anchor);
 }
 
+// A wave has a part of a sum over rows. Gradients are added up over waves, but nothing else may read one.
+static void check_sums(struct hec_routed *x, const struct hec_ops *ops) {
+    for (int k = 0; k < ops->count; k++) {
+        const MlirOperation op = ops->op[k];
+        if (hec_op_is(op, HEC_OP_accumulate) || hec_op_is(op, HEC_OP_sum)) continue;
+        for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+            const MlirValue v = hec_operand(op, i);
+            const bool sum = !mlirAttributeIsNull(hec_rows_of_value(v)) &&
+                             hec_type_is_real(mlirValueGetType(v)) && !hec_routed_has_rows(v);
+            if (sum) hec_routed_fail(x, op, "reads a sum over rows, of which a wave has a part");
+        }
+    }
+}
+
 // `op` moves rows by a pair and a slot: both have to be the route's.
 static void check_order(struct hec_routed *x, MlirOperation op, bool pair, bool slot) {
     if (!pair || !slot) hec_routed_fail(x, op, "moves rows by two routes at once");
@@ -116,6 +130,7 @@ void hec_check_rows_forward(struct hec_routed *x) {
     check_forward(x, x->gate);
     check_forward(x, x->combine);
     check_place(x, &x->region, x->route);
+    check_sums(x, &x->region);
     for (int k = 0; k < x->region.count && x->sound; k++) {
         if (mlirOperationIsBeforeInBlock(x->combine, x->region.op[k]))
             hec_routed_fail(x, x->region.op[k], "reads rows of experts behind their combine");
@@ -143,4 +158,5 @@ void hec_check_rows_backward(struct hec_routed *x) {
         check_order(x, ends[i], is_saved(x, ends[i], 1), is_saved(x, ends[i], 2));
     }
     check_place(x, &x->back, x->from);
+    check_sums(x, &x->back);
 }

@@ -10,6 +10,13 @@ void hec_routed_fail(struct hec_routed *x, MlirOperation op, const char *text) {
     x->sound = false;
 }
 
+bool hec_routed_has_rows(MlirValue v) {
+    const MlirType type = mlirValueGetType(v);
+    if (!hec_type_is_real(type)) return false;
+    const struct hec_tensor t = hec_tensor_of(type);
+    return hec_tensor_find(&t, HEC_STR("rows")) >= 0;
+}
+
 MlirValue hec_routed_layer(MlirOperation op) {
     const MlirOperation parent = mlirOperationGetParentOperation(op);
     return hec_op_is(parent, HEC_OP_FOR) ? hec_for_of(parent).layer : (MlirValue){0};

@@ -22,6 +22,9 @@ struct hec_routed {
 // Reports at `op`; the exchange is not sound any more.
 void hec_routed_fail(struct hec_routed *x, MlirOperation op, const char *text);
 
+// Whether `v` is numbers for each row.
+bool hec_routed_has_rows(MlirValue v);
+
 // The layer of the loop around `op`; null outside of loops.
 MlirValue hec_routed_layer(MlirOperation op);
 

@@ -72,6 +72,7 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
   "moe.set"() {sym_name = "s5", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
   "moe.set"() {sym_name = "s6", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
   "moe.set"() {sym_name = "s7", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
+  "moe.set"() {sym_name = "s9", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
   "moe.set"() {sym_name = "s8", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
   func.func @forward(%x: !x, %w: !w, %ids: !i, %l: !l) -> (!x, !x) {
     // CHECK: forward.mlir:[[@LINE+1]]:21: error: 'moe.route': the ids come from no moe.router
@@ -85,9 +86,17 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
     %r3 = "moe.permute"(%x, %p3, %o3) {rows_of = @s3} : (!x, !pair, !i) -> !r
     %g3 = "moe.gate_rows"(%weights, %p3, %o3) {rows_of = @s3} : (!w, !pair, !i) -> !g
     %y3 = "moe.mul"(%r3, %g3) {rows_of = @s3} : (!r, !g) -> !r
-    %c3 = "moe.combine"(%y3, %p3, %o3) {rows_of = @s3} : (!r, !pair, !i) -> !x
+    // CHECK-NEXT: forward.mlir:[[@LINE+2]]:11: error: 'moe.add': reads a sum over rows, of which a wave has a part
+    %t3 = "moe.sum"(%y3) {rows_of = @s3} : (!r) -> tensor<6xf32, ["D"]>
+    %z3 = "moe.add"(%y3, %t3) {rows_of = @s3} : (!r, tensor<6xf32, ["D"]>) -> !r
+    %c3 = "moe.combine"(%z3, %p3, %o3) {rows_of = @s3} : (!r, !pair, !i) -> !x
+    %f9, %p9, %o9 = "moe.route"(%picked) {experts = 4 : i64, rows_of = @s9} : (!i) -> (!first, !pair, !i)
+    %r9 = "moe.permute"(%x, %p9, %o9) {rows_of = @s9} : (!x, !pair, !i) -> !r
+    %g9 = "moe.gate_rows"(%weights, %p9, %o9) {rows_of = @s9} : (!w, !pair, !i) -> !g
+    %y9 = "moe.mul"(%r9, %g9) {rows_of = @s9} : (!r, !g) -> !r
+    %c9 = "moe.combine"(%y9, %p9, %o9) {rows_of = @s9} : (!r, !pair, !i) -> !x
     // CHECK-NEXT: forward.mlir:[[@LINE+1]]:13: error: 'moe.neg': reads rows of experts behind their combine
-    %late = "moe.neg"(%y3) {rows_of = @s3} : (!r) -> !r
+    %late = "moe.neg"(%y9) {rows_of = @s9} : (!r) -> !r
     %f4, %p4, %o4 = "moe.route"(%picked) {experts = 4 : i64, rows_of = @s4} : (!i) -> (!first, !pair, !i)
     %r4 = "moe.permute"(%x, %p4, %o4) {rows_of = @s4} : (!x, !pair, !i) -> !r
     %g4 = "moe.gate_rows"(%weights, %p4, %o4) {rows_of = @s4} : (!w, !pair, !i) -> !g
@@ -141,6 +150,7 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
 module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
   "moe.set"() {sym_name = "s0", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
   "moe.set"() {sym_name = "s1", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
+  "moe.param"() {sym_name = "b", type = tensor<f32>, layers = 0 : i64, path = "b", init = "zeros", decay = true, trainable = true} : () -> ()
   "moe.slot"() {sym_name = "pair1", type = !pair, layers = 0 : i64} : () -> ()
   "moe.slot"() {sym_name = "slot0", type = !i, layers = 0 : i64} : () -> ()
   "moe.slot"() {sym_name = "slot1", type = !i, layers = 0 : i64} : () -> ()
@@ -162,7 +172,7 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
     %c1 = "moe.combine"(%y1, %p1, %o1) {rows_of = @s1} : (!r, !pair, !i) -> !x
     return %c0, %c1 : !x, !x
   }
-  func.func @backward(%dx: !x, %dg: !g) {
+  func.func @backward(%dx: !x, %dg: !g, %scale: tensor<f32>) {
     %pair = "moe.fetch"() {slot = @pair1} : () -> !pair
     %slot = "moe.fetch"() {slot = @slot1} : () -> !i
     %other = "moe.fetch"() {slot = @slot0} : () -> !i
@@ -173,10 +183,17 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
     %dw1 = "moe.gate_rows_grad"(%dg, %pair, %slot) {rows_of = @s1} : (!g, !pair, !i) -> !w
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
+    // A gradient may be summed further, but nothing comes to it.
+    %sum = "moe.sum"(%n) {rows_of = @s1} : (!r) -> tensor<6xf32, ["D"]>
+    %sums = "moe.sum"(%sum) {rows_of = @s1} : (tensor<6xf32, ["D"]>) -> tensor<f32>
+    "moe.accumulate"(%sums) {param = @b, rows_of = @s1} : (tensor<f32>) -> ()
+    %more = "moe.add"(%sums, %scale) {rows_of = @s1} : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    "moe.accumulate"(%more) {param = @b, rows_of = @s1} : (tensor<f32>) -> ()
     scf.for %i = %zero to %one step %one {
       // CHECK-NEXT: backward.mlir:[[@LINE+1]]:15: error: 'moe.neg': reads rows of experts outside of their waves
       %deep = "moe.neg"(%n) {rows_of = @s1} : (!r) -> !r
     }
+    // CHECK-NEXT: backward.mlir:[[@LINE-6]]:13: error: 'moe.add': reads a sum over rows, of which a wave has a part
     return
   }
 }
