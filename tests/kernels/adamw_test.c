@@ -63,10 +63,12 @@ static void steps_follow_the_formula(void **state) {
 // Padding of panels: parameter, gradient and states 0 stay 0.
 static void zeros_stay_zero(void **state) {
     (void)state;
-    real zeros[4][64] = {{0}};
+    real *zeros = test_nans(4 * 64);
+    for (int i = 0; i < 256; i++) zeros[i] = 0;
     const struct hk_adamw_rule rule = {0.1, 0.9, 0.95, 1e-8, 0.1, 1, 0.1, 0.05};
-    HK(adamw, zeros[0], zeros[1], zeros[2], zeros[3], 64, &rule);
-    for (int i = 0; i < 256; i++) assert_true(zeros[i / 64][i % 64] == 0);
+    HK(adamw, zeros, zeros + 64, zeros + 128, zeros + 192, 64, &rule);
+    for (int i = 0; i < 256; i++) assert_true(zeros[i] == 0);
+    test_free_all();
 }
 
 #if HK_BITS == 32

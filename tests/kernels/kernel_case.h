@@ -43,12 +43,13 @@ typedef double real;
 #define EPSILON DBL_EPSILON
 #endif
 
-// Layouts of weights that kernels take (enum hk_layout), from HK_ROWS on; of rows that are computed alone, too, every
-// APART-th is.
+// What targets differ in: layouts of weights that kernels take (enum hk_layout), from HK_ROWS on; of rows that are
+// computed alone, too, every APART-th is; whether sums over rows run in ascending order; of many combinations of sizes
+// one in SHARE is tested, as emulation is slow.
 #ifdef HK_TARGET_CUDA
-enum { LAYOUTS = 1, APART = 7 };
+enum { LAYOUTS = 1, APART = 7, ASCENDING = 0, SHARE = 7 };
 #else
-enum { LAYOUTS = 2, APART = 1 };
+enum { LAYOUTS = 2, APART = 1, ASCENDING = 1, SHARE = 1 };
 #endif
 
 // Of the references: more digits than either kernel has.

@@ -1,0 +1,123 @@
+// rows: what kernels share that go over the rows of a matrix. A row of up to NARROW values belongs to a warp, a
+// wider one to a block; values are read in vectors of four where they lie so.
+#ifndef HECATE_KERNELS_CUDA_ROWS_H
+#define HECATE_KERNELS_CUDA_ROWS_H
+
+#include "kernels/cuda/device.h"
+
+namespace hkc {
+
+constexpr int NARROW = 1024, NARROW_THREADS = 128, WIDE_THREADS = 256;
+
+// Where a thread stands: one of `threads` that share a row, and the row.
+struct place {
+    int64_t row;
+    int first, threads;
+};
+
+template <bool WIDE> HKC_DEVICE place place_of_thread() {
+    if (WIDE) return {(int64_t)blockIdx.x, (int)threadIdx.x, WIDE_THREADS};
+    const int warp = (int)threadIdx.x / 32;
+    return {(int64_t)blockIdx.x * (NARROW_THREADS / 32) + warp, (int)threadIdx.x % 32, 32};
+}
+
+// Over the threads of a row; all of them get it. Of a block, `shared` has a number for each warp.
+template <bool WIDE, class T> HKC_DEVICE T row_sum(T value, T *shared) {
+    return WIDE ? block_sum(value, shared) : warp_sum(value);
+}
+template <bool WIDE, class T> HKC_DEVICE T row_max(T value, T *shared) {
+    return WIDE ? block_max(value, shared) : warp_max(value);
+}
+
+// Calls body(vector, index) for the thread's vectors. Of the first HELD ones it is known at compile time which they
+// are, so that what is kept of them stays in registers; those behind have -1.
+template <int HELD, class F> HKC_DEVICE void each_vector(const place &at, int64_t vectors, F body) {
+#pragma unroll
+    for (int h = 0; h < HELD; h++) {
+        const int64_t v = at.first + (int64_t)h * at.threads;
+        if (v < vectors) body(v, h);
+    }
+    for (int64_t v = at.first + (int64_t)HELD * at.threads; v < vectors; v += at.threads)
+        body(v, -1);
+}
+
+// Blocks of `each` for `count`.
+inline unsigned blocks_of(int64_t count, int64_t each) {
+    return (unsigned)((count + each - 1) / each);
+}
+
+inline unsigned row_blocks(int64_t rows, bool wide) {
+    return wide ? (unsigned)rows : blocks_of(rows, NARROW_THREADS / 32);
+}
+
+inline unsigned row_threads(bool wide) {
+    return wide ? WIDE_THREADS : NARROW_THREADS;
+}
+
+// Whether rows of n values can be read as vectors of four. NULL lies well.
+template <class... P> bool as_vectors(int64_t n, const P *...pointers) {
+    uintptr_t all = 0;
+    for (const void *pointer : {(const void *)pointers...}) all |= (uintptr_t)pointer;
+    return n % 4 == 0 && all % 16 == 0;
+}
+
+// ---- sums of columns, in an order that depends on the sizes only
+
+constexpr int COLUMNS = 32, LINES = 8, PART_ROWS = 64, PARTS_MAX = 256;
+
+// parts[p, j]: the sum over the rows of part p of value(i, j). A thread takes every eighth row of a column.
+template <class F>
+__global__ void __launch_bounds__(COLUMNS *LINES)
+    column_parts(float *parts, F value, int64_t m, int64_t n, int64_t part_rows) {
+    HKC_SHARED(shared);
+    float(*sums)[COLUMNS] = (float(*)[COLUMNS])shared;
+    const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
+    const int64_t begin = (int64_t)blockIdx.y * part_rows;
+    const int64_t end = begin + part_rows < m ? begin + part_rows : m;
+    float sum = 0;
+#if HKC_FAULT == 3 // asan of sum: rows of the last part beyond the last row.
+    const int64_t rows_end = begin + part_rows;
+#else
+    const int64_t rows_end = end;
+#endif
+    for (int64_t i = begin + threadIdx.y; i < rows_end && j < n; i += LINES) sum += value(i, j);
+    sums[threadIdx.y][threadIdx.x] = sum;
+#if HKC_FAULT != 1 // race of sum: sums are read before the other threads have written them.
+    __syncthreads();
+#endif
+    if (threadIdx.y != 0 || j >= n) return;
+    for (int line = 1; line < LINES; line++) sum += sums[line][threadIdx.x];
+    parts[blockIdx.y * n + j] = sum;
+}
+
+template <class T>
+__global__ void __launch_bounds__(WIDE_THREADS)
+    column_totals(T *to, const float *parts, int64_t count, int64_t n, bool add) {
+    const int64_t j = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
+    if (j >= n) return;
+    float sum = 0;
+#if HKC_FAULT == 2 // plain of sum: the last part is left out.
+    count--;
+#endif
+    for (int64_t p = 0; p < count; p++) sum += parts[p * n + j];
+    to[j] = (add ? to[j] : 0) + sum;
+}
+
+// to[j] (+)= sum over i of value(i, j); `value` is copied to the device. Takes the lane's scratch.
+template <class F>
+void column_sums(hkc_lane *lane, float *to, F value, int64_t m, int64_t n, bool add) {
+    const int64_t room = HKC_SCRATCH / (int64_t)sizeof(float) / (n > 0 ? n : 1);
+    const int64_t parts_max = room < PARTS_MAX ? room : PARTS_MAX;
+    assert(parts_max > 0);
+    int64_t part_rows = PART_ROWS;
+    while (blocks_of(m, part_rows) > parts_max) part_rows *= 2;
+    const unsigned parts = blocks_of(m, part_rows);
+    hkc_launch(lane, column_parts<F>, dim3(blocks_of(n, COLUMNS), parts), dim3(COLUMNS, LINES),
+               COLUMNS * LINES * sizeof(float), (float *)lane->scratch, value, m, n, part_rows);
+    hkc_launch(lane, column_totals<float>, blocks_of(n, WIDE_THREADS), WIDE_THREADS, 0, to,
+               (const float *)lane->scratch, (int64_t)parts, n, add);
+}
+
+} // namespace hkc
+
+#endif

@@ -1,0 +1,116 @@
+// CUDA twin of gather. Bytes moved: 8 for a value. The gradient adds the rows of an id in ascending order: where an
+// id stands first, and how often, is counted with integers, which no order of threads changes; then a warp for each
+// row of the table walks over ids from there on until it has found them all. Rare ids stop at once, frequent ones
+// are soon found: what is read of ids is little beside the rows.
+#include "kernels/gather/gather_cuda.h"
+
+#include "kernels/cuda/rows.h"
+
+namespace {
+
+using namespace hkc;
+
+template <int W>
+__global__ void __launch_bounds__(WIDE_THREADS)
+    gather(float *y, const float *table, const int32_t *ids, int64_t count, int64_t vectors) {
+    typedef hkc_vector<float, W> values;
+    const int64_t thread = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
+    const int64_t row = thread / vectors, v = thread % vectors;
+    if (row >= count) return;
+    ((values *)y)[thread] = ((const values *)table)[(int64_t)ids[row] * vectors + v];
+}
+
+// What is known of an id: where it stands first, and how often it stands anywhere.
+struct uses {
+    int first, count;
+};
+
+__global__ void __launch_bounds__(WIDE_THREADS) clear_uses(uses *use, int64_t rows) {
+    const int64_t id = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
+    if (id < rows) use[id] = {INT32_MAX, 0};
+}
+
+__global__ void __launch_bounds__(WIDE_THREADS)
+    count_uses(uses *use, const int32_t *ids, int64_t count) {
+    const int64_t i = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
+    if (i >= count) return;
+    atomicMin(&use[ids[i]].first, (int)i);
+    atomicAdd(&use[ids[i]].count, 1);
+}
+
+constexpr int HELD = 4; // Vectors of a row that a thread sums; a warp has 32 times as many.
+
+// A warp: HELD * 32 vectors of the gradient of one id.
+template <int W>
+__global__ void __launch_bounds__(NARROW_THREADS)
+    gather_grad(float *dtable, const float *dy, const int32_t *ids, const uses *use, int64_t count,
+                int64_t rows, int64_t vectors, bool add) {
+    typedef hkc_vector<float, W> values;
+    const int lane = (int)threadIdx.x % 32;
+    const int64_t id = (int64_t)blockIdx.x * (NARROW_THREADS / 32) + threadIdx.x / 32;
+    if (id >= rows || (add && use[id].count == 0)) return;
+    const int64_t first = (int64_t)blockIdx.y * HELD * 32 + lane;
+    values *to = (values *)dtable + id * vectors;
+    values sum[HELD];
+    for (int h = 0; h < HELD; h++) {
+        for (int i = 0; i < W; i++) sum[h].at[i] = 0;
+        if (add && first + h * 32 < vectors) sum[h] = to[first + h * 32];
+    }
+#if HKC_FAULT == 1 // plain: the last use of a frequent id is left out.
+    int left = use[id].count > 1 ? use[id].count - 1 : use[id].count;
+#else
+    int left = use[id].count;
+#endif
+    for (int64_t begin = use[id].first / 32 * 32; left > 0; begin += 32) {
+#if HKC_FAULT == 2 // asan: ids behind the last one are read.
+        unsigned found = __ballot_sync(~0u, ids[begin + lane] == id);
+#else
+        unsigned found = __ballot_sync(~0u, begin + lane < count && ids[begin + lane] == id);
+#endif
+        for (; found; found &= found - 1, left--) {
+            const values *from = (const values *)dy + (begin + __ffs((int)found) - 1) * vectors;
+            for (int h = 0; h < HELD; h++) {
+                if (first + h * 32 >= vectors) continue;
+                const values read = from[first + h * 32];
+                for (int i = 0; i < W; i++) sum[h].at[i] += read.at[i];
+            }
+        }
+    }
+    for (int h = 0; h < HELD; h++) {
+        if (first + h * 32 < vectors) to[first + h * 32] = sum[h];
+    }
+}
+
+template <int W>
+void launch_grad(hkc_lane *lane, float *dtable, const float *dy, const int32_t *ids,
+                 const uses *use, int64_t count, int64_t rows, int64_t vectors, bool add) {
+    hkc_launch(lane, gather_grad<W>,
+               dim3(blocks_of(rows, NARROW_THREADS / 32), blocks_of(vectors, HELD * 32)),
+               NARROW_THREADS, 0, dtable, dy, ids, use, count, rows, vectors, add);
+}
+
+} // namespace
+
+void hkc_gather_f32(hkc_lane *lane, float *y, const float *table, const int32_t *ids, int64_t count,
+                    int64_t width) {
+    if (as_vectors(width, y, table)) {
+        hkc_launch(lane, gather<4>, blocks_of(count * (width / 4), WIDE_THREADS), WIDE_THREADS, 0,
+                   y, table, ids, count, width / 4);
+    } else {
+        hkc_launch(lane, gather<1>, blocks_of(count * width, WIDE_THREADS), WIDE_THREADS, 0, y,
+                   table, ids, count, width);
+    }
+}
+
+void hkc_gather_grad_f32(hkc_lane *lane, float *dtable, const float *dy, const int32_t *ids,
+                         int64_t count, int64_t rows, int64_t width, hk_write write) {
+    uses *use = (uses *)lane->scratch;
+    assert(rows <= HKC_SCRATCH / (int64_t)sizeof *use);
+    hkc_launch(lane, clear_uses, blocks_of(rows, WIDE_THREADS), WIDE_THREADS, 0, use, rows);
+    hkc_launch(lane, count_uses, blocks_of(count, WIDE_THREADS), WIDE_THREADS, 0, use, ids, count);
+    if (as_vectors(width, dtable, dy)) {
+        launch_grad<4>(lane, dtable, dy, ids, use, count, rows, width / 4, write == HK_ADD);
+    } else {
+        launch_grad<1>(lane, dtable, dy, ids, use, count, rows, width, write == HK_ADD);
+    }
+}

@@ -1,0 +1,146 @@
+// CUDA twin of layernorm. Threads keep what they have read of a row in registers: the mean, the variance around it and
+// the result are three passes over it. Bytes moved: forward 8 for a value, dx 12, dgain and dbias 8 more.
+#include "kernels/layernorm/layernorm_cuda.h"
+
+#include "kernels/cuda/rows.h"
+
+namespace {
+
+using namespace hkc;
+
+// `share` is 1 / n: a division would be a call.
+template <int W, bool WIDE>
+__global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
+    layernorm(float *y, float *mean, float *rstd, const float *x, const float *gain,
+              const float *bias, int64_t m, int64_t n, float share, float eps) {
+    typedef hkc_vector<float, W> values;
+    constexpr int HELD = W == 1 ? 2 : 8;
+    HKC_SHARED(shared);
+    float *numbers = (float *)shared;
+    const place at = place_of_thread<WIDE>();
+    if (at.row >= m) return;
+    const values *from = (const values *)(x + at.row * n);
+    values held[HELD];
+    float sum = 0, squares = 0;
+    each_vector<HELD>(at, n / W, [&](int64_t v, int h) {
+        const values read = from[v];
+        if (h >= 0) held[h] = read;
+        for (int i = 0; i < W; i++) sum += read.at[i];
+    });
+    const float middle = row_sum<WIDE>(sum, numbers) * share;
+    each_vector<HELD>(at, n / W, [&](int64_t v, int h) {
+        const values read = h >= 0 ? held[h] : from[v];
+        for (int i = 0; i < W; i++) squares += (read.at[i] - middle) * (read.at[i] - middle);
+    });
+    const float r = 1 / sqrtf(row_sum<WIDE>(squares, numbers + 32) * share + eps);
+    if (at.first == 0) mean[at.row] = middle, rstd[at.row] = r;
+    values *to = (values *)(y + at.row * n);
+    each_vector<HELD>(at, n / W, [&](int64_t v, int h) {
+        const values read = h >= 0 ? held[h] : from[v];
+        values scale, shift, out;
+        for (int i = 0; i < W; i++) scale.at[i] = 1, shift.at[i] = 0;
+        if (gain) scale = ((const values *)gain)[v];
+        if (bias) shift = ((const values *)bias)[v];
+        for (int i = 0; i < W; i++)
+            out.at[i] = (read.at[i] - middle) * r * scale.at[i] + shift.at[i];
+        to[v] = out;
+    });
+}
+
+template <int W, bool WIDE>
+__global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
+    layernorm_grad(float *dx, const float *dy, const float *x, const float *mean, const float *rstd,
+                   const float *gain, int64_t m, int64_t n, float share, bool add) {
+    typedef hkc_vector<float, W> values;
+    constexpr int HELD = W == 1 ? 2 : 4;
+    HKC_SHARED(shared);
+    float *numbers = (float *)shared;
+    const place at = place_of_thread<WIDE>();
+    if (at.row >= m) return;
+    const values *dys = (const values *)(dy + at.row * n), *xs = (const values *)(x + at.row * n);
+    const float middle = mean[at.row], r = rstd[at.row];
+    values held[HELD], held_hat[HELD]; // dy gain, xhat
+    const auto gained = [&](int64_t v) {
+        values out = dys[v];
+        if (!gain) return out;
+        const values scale = ((const values *)gain)[v];
+        for (int i = 0; i < W; i++) out.at[i] *= scale.at[i];
+        return out;
+    };
+    const auto hat_of = [&](int64_t v) {
+        values out = xs[v];
+        for (int i = 0; i < W; i++) out.at[i] = (out.at[i] - middle) * r;
+        return out;
+    };
+    float sum = 0, along = 0;
+    each_vector<HELD>(at, n / W, [&](int64_t v, int h) {
+        const values g = gained(v), hat = hat_of(v);
+        if (h >= 0) held[h] = g, held_hat[h] = hat;
+        for (int i = 0; i < W; i++) sum += g.at[i], along += g.at[i] * hat.at[i];
+    });
+    const float mean_g = row_sum<WIDE>(sum, numbers) * share;
+    const float back = row_sum<WIDE>(along, numbers + 32) * share;
+    values *to = (values *)(dx + at.row * n);
+    each_vector<HELD>(at, n / W, [&](int64_t v, int h) {
+        const values g = h >= 0 ? held[h] : gained(v), hat = h >= 0 ? held_hat[h] : hat_of(v);
+        values out;
+        for (int i = 0; i < W; i++) out.at[i] = 0;
+        if (add) out = to[v];
+        for (int i = 0; i < W; i++) out.at[i] += r * (g.at[i] - mean_g - hat.at[i] * back);
+        to[v] = out;
+    });
+}
+
+// What dgain sums.
+struct along_hat {
+    const float *dy, *x, *mean, *rstd;
+    int64_t n;
+    HKC_DEVICE float operator()(int64_t i, int64_t j) const {
+        return dy[i * n + j] * ((x[i * n + j] - mean[i]) * rstd[i]);
+    }
+};
+
+// What dbias sums.
+struct element {
+    const float *dy;
+    int64_t n;
+    HKC_DEVICE float operator()(int64_t i, int64_t j) const {
+        return dy[i * n + j];
+    }
+};
+
+template <int W, bool WIDE>
+void launch_forward(hkc_lane *lane, float *y, float *mean, float *rstd, const float *x,
+                    const float *gain, const float *bias, int64_t m, int64_t n, float eps) {
+    hkc_launch(lane, (layernorm<W, WIDE>), row_blocks(m, WIDE), row_threads(WIDE),
+               64 * sizeof(float), y, mean, rstd, x, gain, bias, m, n, 1 / (float)n, eps);
+}
+
+template <int W, bool WIDE>
+void launch_grad(hkc_lane *lane, float *dx, const float *dy, const float *x, const float *mean,
+                 const float *rstd, const float *gain, int64_t m, int64_t n, bool add) {
+    hkc_launch(lane, (layernorm_grad<W, WIDE>), row_blocks(m, WIDE), row_threads(WIDE),
+               64 * sizeof(float), dx, dy, x, mean, rstd, gain, m, n, 1 / (float)n, add);
+}
+
+} // namespace
+
+void hkc_layernorm_f32(hkc_lane *lane, float *y, float *mean, float *rstd, const float *x,
+                       const float *gain, const float *bias, int64_t m, int64_t n, double eps) {
+    const bool wide = n > NARROW, vectors = as_vectors(n, y, x, gain, bias);
+    const auto launch = vectors ? (wide ? launch_forward<4, true> : launch_forward<4, false>)
+                                : (wide ? launch_forward<1, true> : launch_forward<1, false>);
+    launch(lane, y, mean, rstd, x, gain, bias, m, n, (float)eps);
+}
+
+void hkc_layernorm_grad_f32(hkc_lane *lane, float *dx, float *dgain, float *dbias, const float *dy,
+                            const float *x, const float *mean, const float *rstd, const float *gain,
+                            int64_t m, int64_t n, hk_write dx_write, hk_write dparam_write) {
+    const bool wide = n > NARROW, vectors = as_vectors(n, dx, dy, x, gain);
+    const auto launch = vectors ? (wide ? launch_grad<4, true> : launch_grad<4, false>)
+                                : (wide ? launch_grad<1, true> : launch_grad<1, false>);
+    launch(lane, dx, dy, x, mean, rstd, gain, m, n, dx_write == HK_ADD);
+    const bool add = dparam_write == HK_ADD;
+    if (dgain) column_sums(lane, dgain, along_hat{dy, x, mean, rstd, n}, m, n, add);
+    if (dbias) column_sums(lane, dbias, element{dy, n}, m, n, add);
+}

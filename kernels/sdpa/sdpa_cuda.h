@@ -1,0 +1,23 @@
+// sdpa_cuda: launchers of sdpa on CUDA devices, see sdpa.h and cuda/lane.h. What differs: blocks have 32 keys;
+// batch * heads * positions is at most HKC_SCRATCH / 4 for gradients, widths are at most 384.
+#ifndef HECATE_KERNELS_SDPA_CUDA_H
+#define HECATE_KERNELS_SDPA_CUDA_H
+
+#include "kernels/cuda/lane.h"
+#include "kernels/sdpa/sdpa.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+void hkc_sdpa_f32(struct hkc_lane *lane, float *out, float *lse, const float *q, const float *k,
+                  const float *v, struct hk_sdpa_dims dims);
+void hkc_sdpa_grad_f32(struct hkc_lane *lane, float *dq, float *dk, float *dv, const float *dout,
+                       const float *q, const float *k, const float *v, const float *out,
+                       const float *lse, struct hk_sdpa_dims dims);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,75 @@
+// CUDA twin of spread. How many rows there are is known to the device only: as many blocks as it has room for walk
+// over them. Bytes moved: 4 for a value, 8 where it is added to.
+#include "kernels/spread/spread_cuda.h"
+
+#include "kernels/cuda/rows.h"
+
+namespace {
+
+using namespace hkc;
+
+// The expert of a row: the last one that begins at it or before.
+HKC_DEVICE int64_t expert_of(const int32_t *first, int64_t experts, int64_t row) {
+    int64_t low = 0, high = experts;
+    while (high - low > 1) {
+        const int64_t middle = (low + high) / 2;
+#if HKC_FAULT == 2 // plain: the first row of an expert is its neighbour's.
+        if (first[middle] < row) {
+#else
+        if (first[middle] <= row) {
+#endif
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+__global__ void __launch_bounds__(WIDE_THREADS)
+    spread(float *y, const float *const *chunk, int64_t offset, const int32_t *first,
+           int64_t experts, int64_t n, bool add) {
+    for (int64_t row = blockIdx.x; row < first[experts]; row += gridDim.x) {
+        const float *from = chunk[expert_of(first, experts, row)] + offset;
+        float *to = y + row * n;
+        for (int64_t j = threadIdx.x; j < n; j += WIDE_THREADS) to[j] = (add ? to[j] : 0) + from[j];
+    }
+}
+
+// A block: COLUMNS columns of one expert; a thread takes every eighth row.
+__global__ void __launch_bounds__(COLUMNS *LINES)
+    spread_grad(float *const *chunk, int64_t offset, const float *dy, const int32_t *first,
+                int64_t n, bool add) {
+    HKC_SHARED(shared);
+    float(*sums)[COLUMNS] = (float(*)[COLUMNS])shared;
+    const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, expert = blockIdx.y;
+    float sum = 0;
+    for (int64_t i = first[expert] + threadIdx.y; i < first[expert + 1] && j < n; i += LINES)
+        sum += dy[i * n + j];
+    sums[threadIdx.y][threadIdx.x] = sum;
+#if HKC_FAULT != 1 // race: sums are read before the other threads have written them.
+    __syncthreads();
+#endif
+    if (threadIdx.y != 0 || j >= n) return;
+    for (int line = 1; line < LINES; line++) sum += sums[line][threadIdx.x];
+    float *to = chunk[expert] + offset;
+    to[j] = (add ? to[j] : 0) + sum;
+}
+
+constexpr int BLOCKS_OF_MULTIPROCESSOR = 8;
+
+} // namespace
+
+void hkc_spread_f32(hkc_lane *lane, float *y, const float *const *chunk, int64_t offset,
+                    const int32_t *first, int64_t experts, int64_t n, hk_write write) {
+    const unsigned blocks = (unsigned)(lane->multiprocessors * BLOCKS_OF_MULTIPROCESSOR);
+    hkc_launch(lane, spread, blocks, WIDE_THREADS, 0, y, chunk, offset, first, experts, n,
+               write == HK_ADD);
+}
+
+void hkc_spread_grad_f32(hkc_lane *lane, float *const *chunk, int64_t offset, const float *dy,
+                         const int32_t *first, int64_t experts, int64_t n, hk_write write) {
+    hkc_launch(lane, spread_grad, dim3(blocks_of(n, COLUMNS), (unsigned)experts),
+               dim3(COLUMNS, LINES), COLUMNS * LINES * sizeof(float), chunk, offset, dy, first, n,
+               write == HK_ADD);
+}
