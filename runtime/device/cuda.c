@@ -1,0 +1,142 @@
+// A GPU as a device, through CUDA's runtime: one stream for all work. A library of its own, which only programs
+// for target cuda are linked with.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/adamw/adamw_cuda.h"
+#include "kernels/sum_squares/sum_squares_cuda.h"
+#include "runtime/device/device.h"
+
+// Where the device has failed nothing that was computed can be trusted.
+static void check(struct hrt_device *device, const char *what, cudaError_t error) {
+    const struct hkc_lane *lane = device->lane;
+    const char *kernel = lane->error ? lane->failed : NULL;
+    if (kernel) error = (cudaError_t)lane->error;
+    if (error == cudaSuccess) return;
+    fflush(stdout);
+    fprintf(stderr, "error: %s: %s%s: %s (%s)\n", device->name, kernel ? "launching " : what,
+            kernel ? kernel : "", cudaGetErrorString(error), cudaGetErrorName(error));
+    exit(HRT_EXIT_FAILED);
+}
+
+// ---- opening
+
+static bool refuse(struct hrt_error *error, const char *what, cudaError_t status) {
+    return hrt_fail(error, "this program is for a GPU (target cuda), and %s: %s", what,
+                    cudaGetErrorString(status));
+}
+
+static bool open_lane(struct hkc_lane *lane, struct hrt_error *error) {
+    cudaError_t status = cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking);
+    if (status != cudaSuccess) return refuse(error, "its stream cannot be made", status);
+    status = cudaMalloc(&lane->scratch, HKC_SCRATCH);
+    if (status != cudaSuccess) return refuse(error, "its scratch memory cannot be taken", status);
+    status = cudaDeviceGetAttribute(&lane->multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+    return status == cudaSuccess || refuse(error, "it does not say how large it is", status);
+}
+
+static void close_lane(struct hkc_lane *lane) {
+    if (lane->stream) cudaStreamSynchronize(lane->stream);
+    cudaFree(lane->scratch);
+    if (lane->stream) cudaStreamDestroy(lane->stream);
+    free(lane);
+}
+
+static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
+    int devices = 0;
+    const cudaError_t status = cudaGetDeviceCount(&devices);
+    if (status != cudaSuccess) return refuse(error, "there is none", status);
+    if (devices == 0)
+        return hrt_fail(error, "this program is for a GPU (target cuda), and there is none");
+    int major = 0, minor = 0;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+    snprintf(device->name, sizeof device->name, "GPU 0 (sm_%d%d)", major, minor);
+    struct hkc_lane *lane = calloc(1, sizeof *lane);
+    if (!lane) return hrt_fail(error, "out of memory");
+    if (!open_lane(lane, error)) {
+        close_lane(lane);
+        return false;
+    }
+    device->lane = lane;
+    return true;
+}
+
+static void close_gpu(struct hrt_device *device) {
+    close_lane(device->lane);
+    device->lane = NULL;
+}
+
+// ---- memory
+
+static void *take(struct hrt_device *device, enum hrt_memory memory, size_t bytes, bool sparse) {
+    (void)sparse; // Memory of a GPU is there once it is taken.
+    const size_t room = bytes ? bytes : 1;
+    void *taken = NULL;
+    if (memory == HRT_OF_BOTH) {
+        if (cudaMallocHost(&taken, room) != cudaSuccess) return NULL;
+        return memset(taken, 0, room);
+    }
+    if (cudaMalloc(&taken, room) != cudaSuccess) {
+        cudaGetLastError(); // It would be reported by the next launch.
+        return NULL;
+    }
+    check(device, "clearing memory", cudaMemsetAsync(taken, 0, room, device->lane->stream));
+    return taken;
+}
+
+static void join(struct hrt_device *device) {
+    check(device, "computing", cudaStreamSynchronize(device->lane->stream));
+}
+
+static void give(struct hrt_device *device, enum hrt_memory memory, void *taken, size_t bytes) {
+    (void)bytes;
+    if (!taken) return;
+    join(device);
+    check(device, "giving memory back",
+          memory == HRT_OF_BOTH ? cudaFreeHost(taken) : cudaFree(taken));
+}
+
+static void room(struct hrt_device *device, size_t *left, size_t *all) {
+    check(device, "asking for room", cudaMemGetInfo(left, all));
+}
+
+// The runtime has read pageable memory when it returns.
+static void write_gpu(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    check(device, "writing",
+          cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device->lane->stream));
+}
+
+static void read_gpu(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    check(device, "reading",
+          cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device->lane->stream));
+    join(device);
+}
+
+// ---- kernels
+
+static void adamw(struct hrt_device *device, float *param, float *grad, float *mean,
+                  float *variance, int64_t count, const struct hk_adamw_rule *rule) {
+    hkc_adamw_f32(device->lane, param, grad, mean, variance, count, rule);
+}
+
+static void sum_squares(struct hrt_device *device, double *sum, const float *x, int64_t count) {
+    hkc_sum_squares_f32(device->lane, sum, x, count);
+}
+
+const struct hrt_device_backend hrt_device_cuda = {
+    .name = "cuda",
+    .open = open_gpu,
+    .close = close_gpu,
+    .take = take,
+    .give = give,
+    .room = room,
+    .write = write_gpu,
+    .read = read_gpu,
+    .join = join,
+    .adamw = adamw,
+    .sum_squares = sum_squares,
+};
