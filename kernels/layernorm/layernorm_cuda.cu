@@ -10,7 +10,7 @@ using namespace hkc;
 
 // `share` is 1 / n: a division would be a call.
 template <int W, bool WIDE>
-__global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
+__global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS, 1)
     layernorm(float *y, float *mean, float *rstd, const float *x, const float *gain,
               const float *bias, int64_t m, int64_t n, float share, float eps) {
     typedef hkc_vector<float, W> values;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
 }
 
 template <int W, bool WIDE>
-__global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
+__global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS, 1)
     layernorm_grad(float *dx, const float *dy, const float *x, const float *mean, const float *rstd,
                    const float *gain, int64_t m, int64_t n, float share, bool add) {
     typedef hkc_vector<float, W> values;
