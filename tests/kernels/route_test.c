@@ -5,16 +5,19 @@
 
 enum { tokens = 45, topk = 3, pairs = tokens * topk, experts = 9 };
 
-static const int64_t widths[] = {1, 17, 64, 300};
+static const int64_t widths[] = {1, 17, 64, 300, 1032};
 
 struct route {
-    int32_t first[experts + 1], pair[pairs], slot[pairs];
+    int32_t *first, *pair, *slot;
     const int32_t *ids;
 };
 
 static struct route route_of(int32_t used) {
-    struct route r = {.ids = test_ints(pairs, used, 1)};
-    hk_route(r.first, r.pair, r.slot, r.ids, tokens, topk, experts);
+    const struct route r = {.first = test_ints(experts + 1, 1, 0),
+                            .pair = test_ints(pairs, 1, 0),
+                            .slot = test_ints(pairs, 1, 0),
+                            .ids = test_ints(pairs, used, 1)};
+    HK_INTS(route, r.first, r.pair, r.slot, r.ids, tokens, topk, experts);
     return r;
 }
 
@@ -39,9 +42,35 @@ static void rows_are_ordered_by_expert_token_choice(void **state) {
 
 static void no_tokens_make_no_rows(void **state) {
     (void)state;
-    int32_t first[experts + 1];
-    hk_route(first, NULL, NULL, NULL, 0, topk, experts);
+    int32_t *first = test_ints(experts + 1, 2, 1);
+    HK_INTS(route, first, NULL, NULL, NULL, 0, topk, experts);
     for (int e = 0; e <= experts; e++) assert_int_equal(first[e], 0);
+    test_free_all();
+}
+
+// More than a device counts at once, of few and of many experts; every seventh choice is dropped.
+static void many_rows_are_ordered_too(void **state) {
+    (void)state;
+    static const int32_t sizes[][2] = {{1500, 3}, {700, 300}}; // tokens, experts
+    for (int64_t s = 0; s < COUNT(sizes); s++) {
+        const int32_t count = sizes[s][0] * topk, used = sizes[s][1];
+        int32_t *ids = test_ints(count, used, 4), *next = test_ints(used + 1, 1, 0);
+        int32_t *first = test_ints(used + 1, 2, 0), *pair = test_ints(count, 2, 0);
+        int32_t *slot = test_ints(count, 2, 0), behind = 0;
+        for (int32_t p = 0; p < count; p += 7) ids[p] = -1;
+        HK_INTS(route, first, pair, slot, ids, sizes[s][0], topk, used);
+        for (int32_t p = 0; p < count; p++) {
+            if (ids[p] >= 0) next[ids[p] + 1]++;
+        }
+        for (int32_t e = 0; e < used; e++) next[e + 1] += next[e];
+        for (int32_t e = 0; e <= used; e++) assert_int_equal(first[e], next[e]);
+        for (int32_t p = 0; p < count; p++) {
+            const int32_t row = ids[p] < 0 ? first[used] + behind++ : next[ids[p]]++;
+            assert_int_equal(pair[row], p);
+            assert_int_equal(slot[p], ids[p] < 0 ? -1 : row);
+        }
+        test_free_all();
+    }
 }
 
 struct move_case {
@@ -117,6 +146,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_ordered_by_expert_token_choice),
         cmocka_unit_test(no_tokens_make_no_rows),
+        cmocka_unit_test(many_rows_are_ordered_too),
         cmocka_unit_test(permute_copies_tokens),
         cmocka_unit_test(combine_adds_choices_in_order),
         cmocka_unit_test(gate_weights_move_to_rows_and_back),
