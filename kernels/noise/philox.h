@@ -6,15 +6,14 @@
 #ifndef HECATE_KERNELS_NOISE_PHILOX_H
 #define HECATE_KERNELS_NOISE_PHILOX_H
 
-#include <stdint.h>
+#include "kernels/scalar.h"
 
 struct hk_philox {
     uint32_t word[4];
 };
 
 // Ten rounds over `counter` under the key (key0, key1). Pure.
-static inline struct hk_philox hk_philox4x32(struct hk_philox counter, uint32_t key0,
-                                             uint32_t key1) {
+HK_SCALAR struct hk_philox hk_philox4x32(struct hk_philox counter, uint32_t key0, uint32_t key1) {
     enum { rounds = 10 };
     const uint32_t multiplier0 = 0xD2511F53, multiplier1 = 0xCD9E8D57;
     const uint32_t weyl0 = 0x9E3779B9, weyl1 = 0xBB67AE85; // Added to the key between rounds.

@@ -40,7 +40,7 @@ static void a_step_is_counted_on(void **state) {
     enum { iterations = 3 };
     const int32_t *ids = test_ints(iterations * sequences * picks, experts, 2);
     for (int64_t group = 1; group <= sequences; group += 3) {
-        int32_t running[experts];
+        int32_t *running = test_ints(experts, 1, 0);
         for (int e = 0; e < experts; e++) running[e] = -99; // An earlier step's.
         for (int64_t i = 0; i < iterations; i++) {
             real *out = test_nans(sequences * experts);
@@ -55,10 +55,25 @@ static void a_step_is_counted_on(void **state) {
     test_free_all();
 }
 
+// More picks and experts than a device's block has threads.
+static void many_picks_of_many_experts_are_counted(void **state) {
+    (void)state;
+    enum { long_sequence = 350, all = 2 * long_sequence * topk, many = 600 };
+    const int32_t *ids = test_ints(all, many, 3);
+    real *out = test_nans(2 * many);
+    HK(fractions, out, NULL, ids, 2, long_sequence, topk, many, 0, 0);
+    for (int32_t e = 0; e < 2 * many; e++) {
+        int64_t count = 0;
+        for (int p = 0; p < all; p++) count += ids[p] == e % many;
+        assert_near("fractions", e, out[e], (wide)count / all, EPSILON);
+    }
+    test_free_all();
+}
+
 static void outside_of_steps_nothing_is_kept(void **state) {
     (void)state;
     const int32_t *ids = test_ints(sequences * picks, experts, 1);
-    int32_t running[experts];
+    int32_t *running = test_ints(experts, 1, 0);
     for (int e = 0; e < experts; e++) running[e] = 1000;
     real *out = test_nans(sequences * experts);
     HK(fractions, out, running, ids, sequences, tokens, topk, experts, 0, 0);
@@ -70,6 +85,7 @@ static void outside_of_steps_nothing_is_kept(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(groups_are_counted_alone),
                                        cmocka_unit_test(a_step_is_counted_on),
+                                       cmocka_unit_test(many_picks_of_many_experts_are_counted),
                                        cmocka_unit_test(outside_of_steps_nothing_is_kept)};
     return RUN_KERNEL_TESTS(tests);
 }

@@ -48,17 +48,33 @@ static void a_sequence_has_its_noise_wherever_it_is(void **state) {
     test_free_all();
 }
 
+// Four channels come from one call of the generator: 30 take as many as 32.
+static void channels_do_not_depend_on_the_width(void **state) {
+    (void)state;
+    enum { whole = 32 };
+    const struct hk_noise noise = {true, 7, 100};
+    real *y = test_nans(count), *wide = test_nans(sequences * tokens * whole);
+    run(&noise, y);
+    HK(noise, wide, noise, 5, sequences, tokens, whole, 0.1);
+    for (int r = 0; r < sequences * tokens; r++) {
+        assert_memory_equal(y + r * width, wide + r * whole, width * sizeof *y);
+    }
+    test_free_all();
+}
+
 static void without_noise_all_are_one(void **state) {
     (void)state;
-    real y[row];
+    real *y = test_nans(row);
     HK(noise, y, (struct hk_noise){.seed = 7}, 5, 1, tokens, width, 0.1);
     for (int i = 0; i < row; i++) assert_true(y[i] == 1);
+    test_free_all();
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_are_uniform),
         cmocka_unit_test(a_sequence_has_its_noise_wherever_it_is),
+        cmocka_unit_test(channels_do_not_depend_on_the_width),
         cmocka_unit_test(without_noise_all_are_one),
     };
     return RUN_KERNEL_TESTS(tests);
