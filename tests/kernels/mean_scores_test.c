@@ -3,8 +3,8 @@
 
 #include "tests/kernels/kernel_case.h"
 
-static const int64_t shapes[][3] = {
-    {1, 1, 1}, {0, 3, 4}, {2, 0, 4}, {3, 5, 8}, {2, 130, 20}}; // sequences, tokens, experts
+static const int64_t shapes[][3] = {{1, 1, 1},    {0, 3, 4},  {2, 0, 4}, {3, 5, 8},
+                                    {2, 130, 20}, {1, 3, 300}}; // sequences, tokens, experts
 
 struct means_case {
     int64_t sequences, tokens, experts;
@@ -54,7 +54,7 @@ struct sum_of_scores {
 static double weighted(const void *context) {
     const struct sum_of_scores *l = context;
     const struct means_case *x = l->x;
-    double out[64], sum = 0;
+    double out[512], sum = 0;
     hk_mean_scores_f64(out, l->scores, x->sequences, x->tokens, x->experts, x->score);
     for (int64_t i = 0; i < x->sequences * x->experts; i++) sum += out[i] * (double)x->dmeans[i];
     return sum;

@@ -34,6 +34,17 @@ static double loss(const void *context) {
     return out * (double)l->x->dloss[0];
 }
 
+// coef times the mean of the squares.
+static wide mean_square(const struct z_case *x) {
+    wide sum = 0;
+    for (int64_t t = 0; t < x->tokens; t++) {
+        wide total = 0;
+        for (int64_t e = 0; e < x->experts; e++) total += expl(x->logits[t * x->experts + e]);
+        sum += logl(total) * logl(total);
+    }
+    return x->tokens > 0 ? coef * sum / x->tokens : 0;
+}
+
 static void check(int64_t tokens, int64_t experts, enum hk_write write) {
     struct z_case x = {tokens, experts, write, NULL, test_reals(1, 2)};
     const int64_t count = tokens * experts;
@@ -42,13 +53,7 @@ static void check(int64_t tokens, int64_t experts, enum hk_write write) {
     x.logits = logits;
     real *out = test_nans(1);
     run_with_threads(run, &x, out, 1);
-    wide sum = 0;
-    for (int64_t t = 0; t < tokens; t++) {
-        wide total = 0;
-        for (int64_t e = 0; e < experts; e++) total += expl(logits[t * experts + e]);
-        sum += logl(total) * logl(total);
-    }
-    const wide want = tokens > 0 ? coef * sum / tokens : 0;
+    const wide want = mean_square(&x);
     const double lse = 4 + log((double)experts + 1); // At most; off by exp, sum, difference.
     const double lse_error = EPSILON * (4 + 8 + 256 + lse);
     assert_near("loss", 0, out[0], want, 2 * coef * lse * lse_error + EPSILON * (double)want);
@@ -70,7 +75,20 @@ static void loss_and_gradient_are_right(void **state) {
     }
 }
 
+static void losses_of_many_tokens_are_summed(void **state) {
+    (void)state;
+    enum { tokens = 4200, experts = 3 };
+    const real *logits = test_reals(tokens * experts, 1);
+    const struct z_case x = {tokens, experts, HK_STORE, logits, NULL};
+    real *out = test_nans(1);
+    run_with_threads(run, &x, out, 1);
+    const wide want = mean_square(&x);
+    assert_near("loss", 0, out[0], want, 64 * EPSILON * (double)want);
+    test_free_all();
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(loss_and_gradient_are_right)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(loss_and_gradient_are_right),
+                                       cmocka_unit_test(losses_of_many_tokens_are_summed)};
     return RUN_KERNEL_TESTS(tests);
 }
