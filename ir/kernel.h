@@ -38,7 +38,7 @@ struct hec_call {
 };
 struct hec_call hec_call_of(MlirOperation op);
 
-// The operand or result `name` of a call, "affine+1" being the one behind "affine", and which result it is (-1:
+// The operand or result `name` of a call, or of any other operation, "affine+1" being the one behind "affine", and which result it is (-1:
 // none). False: its operation has nothing of that name. Null: it could have one, and this call has not.
 bool hec_call_value(MlirOperation call, const char *name, MlirValue *value, int *result);
 

@@ -68,7 +68,7 @@ static inline const struct hec_traits *hec_op_traits(MlirOperation op) {
 // Of an hk.call: that of what it computes.
 struct hec_cost hec_op_cost(MlirOperation op);
 
-// The operand `layer` of `op`; null where it has none.
+// The operand `layer` of `op`, or of a call of its kernel; null where it has none.
 MlirValue hec_layer_of(MlirOperation op);
 
 // Checks one operation's attributes, then its types, homes and rules. Reports faults of the first of these

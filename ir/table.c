@@ -97,11 +97,8 @@ struct hec_cost hec_op_cost(MlirOperation op) {
 }
 
 MlirValue hec_layer_of(MlirOperation op) {
-    const char *words = hec_op_row(hec_op_of(op))->operands;
-    struct hec_word word;
-    for (int i = 0; (words = hec_next_word(words, &word)) && i < mlirOperationGetNumOperands(op);
-         i++) {
-        if (strcmp(word.name, "layer") == 0) return hec_operand(op, i);
-    }
-    return (MlirValue){0};
+    MlirValue layer;
+    int result;
+    hec_call_value(op, "layer", &layer, &result);
+    return layer;
 }

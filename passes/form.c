@@ -64,6 +64,33 @@ static bool check_index(MlirOperation op) {
     return false;
 }
 
+// Of what names a set: one of the set's layers.
+static bool check_constant_layer(MlirOperation op, int64_t layer) {
+    const MlirOperation set = hec_any_has_set(op)
+                                  ? hec_find_symbol(hec_module_of(op), hec_any_set(op))
+                                  : (MlirOperation){0};
+    if (!hec_op_is(set, HEC_OP_set) || (layer >= 0 && layer < hec_set_layers(set))) return true;
+    hec_ir_error(op, "is of layer %" PRId64 ", but its set has %" PRId64, layer,
+                 hec_set_layers(set));
+    return false;
+}
+
+// A layer is a constant, that of a loop over layers or, in a function that is not inlined yet, an argument.
+static bool check_layer(MlirOperation op) {
+    const MlirValue layer = hec_layer_of(op);
+    if (mlirValueIsNull(layer)) return true;
+    if (hec_op_is(hec_defining(layer), HEC_OP_CONSTANT))
+        return check_constant_layer(op, hec_get_int(hec_defining(layer), "value"));
+    const MlirOperation around = mlirBlockGetParentOperation(hec_block_of(layer));
+    if (hec_op_is(around, HEC_OP_FUNC) && mlirValueIsABlockArgument(layer)) return true;
+    if (hec_op_is(around, HEC_OP_FOR)) {
+        const struct hec_for loop = hec_for_of(around);
+        if (loop.count != HEC_COUNT_AT_RUN_TIME && mlirValueEqual(layer, loop.layer)) return true;
+    }
+    hec_ir_error(op, "the layer is neither a constant nor that of the loop around");
+    return false;
+}
+
 static bool check(MlirOperation op) {
     switch (hec_op_of(op)) {
     case HEC_OP_FUNC:
@@ -82,7 +109,7 @@ static bool check(MlirOperation op) {
         hec_ir_error(op, "is not an operation of this IR");
         return false;
     default:
-        return true;
+        return check_layer(op);
     }
 }
 

@@ -4,30 +4,14 @@
 #include "codegen/host/function.h"
 #include "codegen/host/symbols.h"
 
-// The layer that `op` names, `ahead` layers before its operand: "i", "i - 1", "i + 1", "11"; "0" where
-// the set has no layers.
-static const char *layer_text(struct hec_emitter *e, MlirOperation op, int64_t ahead) {
-    if (mlirOperationGetNumOperands(op) == 0) return "0";
-    const MlirOperation made = hec_defining(hec_operand(op, 0));
-    if (hec_op_is(made, HEC_OP_CONSTANT))
-        return HEC_TEXT(e, "%" PRId64, hec_get_int(made, "value") - ahead);
-    if (!e->function->layer) {
-        hec_emit_fault(e, op, "names a layer outside of a loop over layers");
-        return "0";
-    }
-    e->function->uses_layer = true;
-    if (ahead == 0) return e->function->layer;
-    return HEC_TEXT(e, "%s %c %" PRId64, e->function->layer, ahead < 0 ? '+' : '-',
-                    ahead < 0 ? -ahead : ahead);
-}
-
 // "m->fssdp, 0, i"
 static const char *key_text(struct hec_emitter *e, MlirOperation op) {
     const int64_t ahead = hec_op_is(op, HEC_OP_prefetch) ? -1
                           : hec_has_attr(op, "ahead")    ? hec_get_int(op, "ahead")
                                                          : 0;
+    const char *layer = hec_layer_text(e, op, ahead);
     return HEC_TEXT(e, "m->fssdp, %d, %s", hec_set_index(e, hec_get_string(op, "set")),
-                    layer_text(e, op, ahead));
+                    layer ? layer : "0");
 }
 
 void hec_emit_plan(struct hec_emitter *e, MlirOperation op) {

@@ -250,6 +250,22 @@ const char *hec_home_row(struct hec_emitter *e, const struct hec_home *home) {
     return HEC_TEXT(e, home->row == HEC_ROW_NEXT ? "[%s + 1]" : "[%s]", e->function->layer);
 }
 
+const char *hec_layer_text(struct hec_emitter *e, MlirOperation op, int64_t behind) {
+    const MlirValue layer = hec_layer_of(op);
+    if (mlirValueIsNull(layer)) return NULL;
+    const MlirOperation made = hec_defining(layer);
+    if (hec_op_is(made, HEC_OP_CONSTANT))
+        return HEC_TEXT(e, "%" PRId64, hec_get_int(made, "value") - behind);
+    if (!e->function->layer) {
+        hec_emit_fault(e, op, "names a layer outside of a loop over layers");
+        return "0";
+    }
+    e->function->uses_layer = true;
+    if (behind == 0) return e->function->layer;
+    return HEC_TEXT(e, "%s %c %" PRId64, e->function->layer, behind < 0 ? '+' : '-',
+                    behind < 0 ? -behind : behind);
+}
+
 static const char *member_text(struct hec_emitter *e, const char *part, MlirOperation symbol,
                                const struct hec_home *home) {
     return HEC_TEXT(e, "m->%s.%s%s", part, hec_member(e, symbol), hec_home_row(e, home));

@@ -34,6 +34,9 @@ const char *hec_result_ref(struct hec_emitter *e, MlirOperation op, int index);
 const char *hec_home_ref(struct hec_emitter *e, const struct hec_home *home);
 // The row of a home behind its symbol's member: "[i]", "[layers]"; "" for none.
 const char *hec_home_row(struct hec_emitter *e, const struct hec_home *home);
+// The layer that `op` is of, `behind` layers before its operand: "i", "i - 1", or a number where that is a
+// constant; NULL: it has no operand for one.
+const char *hec_layer_text(struct hec_emitter *e, MlirOperation op, int64_t behind);
 // Element `index` of it.
 const char *hec_element(struct hec_emitter *e, MlirValue value, const char *index);
 // The table of chunk pointers a value of a set lives in, and the constant for its offset there.

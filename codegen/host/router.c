@@ -26,23 +26,17 @@ const char *hec_routing(struct hec_emitter *e, MlirValue loads) {
 }
 
 const char *hec_layer_number(struct hec_emitter *e, MlirOperation op) {
-    const char *number = HEC_TEXT(e, "%" PRId64, hec_any_number(op) << LAYER_BITS);
-    if (hec_call_of(op).operands == 0) return number;
-    if (!e->function->layer) {
-        hec_emit_fault(e, op, "is of a layer, outside of a loop over layers");
-        return number;
-    }
-    e->function->uses_layer = true;
-    return HEC_TEXT(e, "%s + %s", number, e->function->layer);
+    const char *layer = hec_layer_text(e, op, 0);
+    const int64_t number = hec_any_number(op) << LAYER_BITS;
+    return layer ? HEC_TEXT(e, "%" PRId64 " + %s", number, layer) : HEC_TEXT(e, "%" PRId64, number);
 }
 
 const char *hec_step_loads(struct hec_emitter *e, MlirOperation op) {
     if (!hec_get_bool(op, "per_step")) return "NULL";
     const MlirOperation set = hec_find_symbol(e->module, hec_any_set(op));
-    const bool layered = hec_call_of(op).operands > 1;
-    e->function->uses_layer |= layered;
+    const char *layer = hec_layer_text(e, op, 0);
     return HEC_TEXT(e, "m->step_loads.%s%s", hec_member(e, set),
-                    layered ? HEC_TEXT(e, "[%s]", e->function->layer) : "");
+                    layer ? HEC_TEXT(e, "[%s]", layer) : "");
 }
 
 const char *hec_step_iteration(struct hec_emitter *e, MlirOperation op) {

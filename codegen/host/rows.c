@@ -8,9 +8,9 @@
 #include "codegen/host/symbols.h"
 
 const char *hec_route_key(struct hec_emitter *e, MlirOperation op) {
-    const char *layer = e->function->layer ? e->function->layer : "0";
-    e->function->uses_layer = e->function->uses_layer || e->function->layer;
-    return HEC_TEXT(e, "m->experts, %d, %s", hec_set_index(e, hec_get_string(op, "set")), layer);
+    const char *layer = hec_layer_text(e, op, 0);
+    return HEC_TEXT(e, "m->experts, %d, %s", hec_set_index(e, hec_get_string(op, "set")),
+                    layer ? layer : "0");
 }
 
 const char *hec_group_tokens(struct hec_emitter *e, MlirOperation op, MlirValue picks) {
@@ -84,12 +84,7 @@ void hec_emit_collect_grad(struct hec_emitter *e, MlirOperation op) {
 }
 
 void hec_emit_dense_ready(struct hec_emitter *e, MlirOperation op) {
-    const char *layer = "0";
-    if (mlirOperationGetNumOperands(op) > 0) {
-        const MlirOperation index = hec_defining(hec_operand(op, 0));
-        const bool fixed = hec_op_is(index, HEC_OP_CONSTANT);
-        layer = fixed ? HEC_TEXT(e, "%" PRId64, hec_get_int(index, "value")) : e->function->layer;
-        e->function->uses_layer |= !fixed;
-    }
-    hec_statement(e, "hrt_dense_ready(m->dense, %d, %s);", hec_bucket_index(e, op), layer);
+    const char *layer = hec_layer_text(e, op, 0);
+    hec_statement(e, "hrt_dense_ready(m->dense, %d, %s);", hec_bucket_index(e, op),
+                  layer ? layer : "0");
 }

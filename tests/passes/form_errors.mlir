@@ -3,10 +3,14 @@
 // Text that MLIR accepts and this IR does not: every fault is reported, with or without passes.
 
 !x = tensor<4xf32, ["D"]>
+!y = tensor<2x3x4xf32, ["batch", "T", "D"]>
+!t = tensor<2x3x2xi32, ["batch", "T", "picks"]>
+!e = tensor<2x4xf32, ["batch", "E"]>
 module {
+  "moe.set"() {sym_name = "s", experts = 4, topk = 2, layers = 5} : () -> ()
   // CHECK: _errors.mlir:[[@LINE+1]]:3: error: 'func.func': needs a body of one block
   func.func private @declared(!x) -> !x
-  func.func @forward(%n: index, %x: !x) -> !x {
+  func.func @forward(%n: index, %x: !x, %t: !t) -> !x {
     // CHECK: _errors.mlir:[[@LINE+1]]:13: error: 'arith.constant': only an index may be computed so
     %true = arith.constant 1 : i1
     %c0 = arith.constant 0 : index
@@ -33,6 +37,19 @@ module {
       scf.yield %x : !x
     } else {
       scf.yield %x : !x
+    }
+    scf.for %i = %c0 to %c5 step %c1 {
+      %j = arith.addi %i, %c1 : index
+      %k = "moe.noise"(%i) {amount = 0.5, number = 0} : (index) -> !y
+      %l = "moe.noise"(%c1) {amount = 0.5, number = 0} : (index) -> !y
+      %m = "moe.noise"(%n) {amount = 0.5, number = 0} : (index) -> !y
+      // CHECK: _errors.mlir:[[@LINE+1]]:12: error: 'moe.noise': the layer is neither a constant nor that of the loop around
+      %o = "moe.noise"(%j) {amount = 0.5, number = 0} : (index) -> !y
+      %q = "moe.fractions"(%t, %c1) {set = @s} : (!t, index) -> !e
+      // CHECK: _errors.mlir:[[@LINE+1]]:12: error: 'moe.fractions': is of layer 5, but its set has 5
+      %r = "moe.fractions"(%t, %c5) {set = @s} : (!t, index) -> !e
+      // CHECK: _errors.mlir:[[@LINE+1]]:12: error: 'hk.call': the layer is neither a constant nor that of the loop around
+      %p = "hk.call"(%j) ({}) {kernel = "noise", amount = 0.5, number = 0, sequences = ["batch"], tokens = ["T"], columns = ["D"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (index) -> !y
     }
     return %x : !x
   }

@@ -322,12 +322,11 @@ module {
 !x = tensor<16xf32, ["D"]>
 module {
   "moe.param"() {sym_name = "w", type = !x, layers = 2, path = "{}.w", init = "ones", decay = false, trainable = true, index_first = 0, index_stride = 1} : () -> ()
-  func.func @forward() {
+  func.func @forward(%j: index) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
     scf.for %i = %c0 to %c2 step %c1 {
-      %j = arith.addi %i, %c1 : index
       // CHECK: other_layer.mlir:[[@LINE+1]]:12: error: 'moe.get': homes: the layer is neither a constant nor that of the loop around
       %w = "moe.get"(%j) {param = @w, home = ["param @w[i]"]} : (index) -> !x
     }
