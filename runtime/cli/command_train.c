@@ -105,7 +105,8 @@ static bool open_profile(struct job *job, struct hrt_error *error) {
         .trace = run->arguments->trace,
         .tokens = job->trainer.tokens,
     };
-    return hrt_profile_open(&job->trainer.profile, &request, run->program, run->comm, error);
+    return hrt_profile_open(&job->trainer.profile, &request, run->program, run->comm,
+                            &job->state.device, error);
 }
 
 // What --pretend asks for.

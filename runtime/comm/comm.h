@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/wait.h"
+
 enum hrt_number { HRT_FLOAT, HRT_DOUBLE, HRT_INT64 };
 
 struct hrt_comm;
@@ -30,12 +32,6 @@ struct hrt_comm_ops {
     void (*close)(struct hrt_comm *comm);
 };
 
-// The waits for one purpose so far (hrt_join).
-struct hrt_wait {
-    const char *why;
-    int64_t calls, ns;
-};
-
 enum { HRT_WAITS = 24 }; // Purposes; what finds no place is counted with the last one.
 
 struct hrt_comm {
@@ -44,8 +40,8 @@ struct hrt_comm {
     int node, nodes;        // The machine it runs on, of how many.
     const int32_t *node_of; // [size] Of every rank; the ranks of a node are consecutive.
     void (*run)(const struct hrt_step *step); // Copies and adds of transport, hrt_step_run.
-    struct hrt_wait wait[HRT_WAITS];
-    void *own; // Of the back end.
+    struct hrt_wait wait[HRT_WAITS];          // Of hrt_join, so far.
+    void *own;                                // Of the back end.
 };
 
 // data[i] becomes the sum over ranks, added in the order of ranks: every rank gets the same bits,

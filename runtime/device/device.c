@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kernels/cpu/observe.h"
+
 bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program,
                      struct hrt_error *error) {
     *device = (struct hrt_device){.backend = program->device ? program->device : &hrt_device_host};
@@ -20,10 +22,22 @@ bool hrt_device_is_apart(const struct hrt_device *device) {
     return device->lane;
 }
 
+static void count_wait(struct hrt_device *device, enum hrt_why why, int64_t from) {
+    static const char *const name[HRT_WHYS] = {
+        [HRT_WHY_LOSSES] = "losses",
+        [HRT_WHY_LOADS] = "loads of experts",
+        [HRT_WHY_NORM] = "the norm of the gradients",
+        [HRT_WHY_BATCH] = "a batch that may be overwritten",
+        [HRT_WHY_VALUES] = "parameters and scores",
+    };
+    hrt_wait_count(device->wait, HRT_WHYS, name[why], hk_clock() - from);
+}
+
 void hrt_device_join(struct hrt_device *device, enum hrt_why why) {
     if (!hrt_device_is_apart(device)) return;
-    device->waits[why]++;
+    const int64_t from = hk_clock();
     device->backend->join(device);
+    count_wait(device, why, from);
 }
 
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes) {
@@ -37,8 +51,9 @@ void hrt_device_write(struct hrt_device *device, void *to, const void *from, siz
 void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,
                      enum hrt_why why) {
     if (hrt_device_is_apart(device)) {
-        device->waits[why]++;
+        const int64_t begun = hk_clock();
         device->backend->read(device, to, from, bytes);
+        count_wait(device, why, begun);
     } else {
         memcpy(to, from, bytes);
     }

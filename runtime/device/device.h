@@ -12,13 +12,14 @@
 #include "kernels/adamw/adamw.h"
 #include "kernels/cuda/lane.h"
 #include "runtime/base/error.h"
+#include "runtime/base/wait.h"
 #include "runtime/program.h"
 
 // HRT_OF_DEVICE: only the device may touch it. HRT_OF_BOTH: the host's, and the device reads and writes it, too;
 // slower for the device, for what is small or read once.
 enum hrt_memory { HRT_OF_DEVICE, HRT_OF_BOTH };
 
-// Why the host waits for the device.
+// Why the host waits for the device. The profile lists them.
 enum hrt_why {
     HRT_WHY_LOSSES, // Of a forward.
     HRT_WHY_LOADS,  // Of the experts.
@@ -30,10 +31,10 @@ enum hrt_why {
 
 struct hrt_device {
     const struct hrt_device_backend *backend;
-    char name[128];        // "host", "NVIDIA H200".
-    struct hkc_lane *lane; // All work is asked for here. NULL on the host.
-    void *own;             // The back end's.
-    int64_t waits[HRT_WHYS];
+    char name[128];                 // "host", "NVIDIA H200".
+    struct hkc_lane *lane;          // All work is asked for here. NULL on the host.
+    void *own;                      // The back end's.
+    struct hrt_wait wait[HRT_WHYS]; // So far.
 };
 
 // What a back end does. No function but `open` and `take` can fail: when the device has failed, the process ends

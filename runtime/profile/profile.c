@@ -20,7 +20,7 @@ static bool open_trace(struct hrt_profile *profile, const char *path, struct hrt
 
 bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_request *request,
                       const struct hrt_program *program, struct hrt_comm *comm,
-                      struct hrt_error *error) {
+                      const struct hrt_device *device, struct hrt_error *error) {
     *profile = NULL;
     if (!request->table && !request->trace) return true;
     struct hrt_profile *p = calloc(1, sizeof *p);
@@ -30,7 +30,9 @@ bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_req
     p->table = request->table;
     p->tokens = request->tokens;
     p->ranks = comm->size;
-    p->comm = comm;
+    p->waits[HRT_AWAITED_RANKS] = (struct hrt_waits_of){.now = comm->wait, .room = HRT_WAITS};
+    if (hrt_device_is_apart(device))
+        p->waits[HRT_AWAITED_DEVICE] = (struct hrt_waits_of){.now = device->wait, .room = HRT_WHYS};
     p->threads = omp_get_max_threads();
     p->isa = hk_isa_name(hk_isa());
     hrt_tally_init(&p->tally);
@@ -119,16 +121,29 @@ static void end_phase(struct hrt_profile *p, int64_t now) {
 static void forget_first(struct hrt_profile *p) {
     hrt_tally_clear(&p->tally);
     for (int i = 0; i < HRT_PHASES; i++) p->phase_ns[i] = 0;
-    memset(p->wait, 0, sizeof p->wait);
+    for (int i = 0; i < HRT_AWAITED; i++) memset(p->waits[i].sum, 0, sizeof p->waits[i].sum);
     p->step_ns = p->steps = 0;
     p->warm = true;
+}
+
+static void begin_waits(struct hrt_waits_of *waits) {
+    for (int i = 0; i < waits->room; i++) waits->before[i] = waits->now[i];
+}
+
+static void end_waits(struct hrt_waits_of *waits) {
+    for (int i = 0; i < waits->room; i++) {
+        const struct hrt_wait *now = &waits->now[i], *before = &waits->before[i];
+        waits->sum[i].why = now->why;
+        waits->sum[i].calls += now->calls - before->calls;
+        waits->sum[i].ns += now->ns - before->ns;
+    }
 }
 
 void hrt_profile_begin_step_at(struct hrt_profile *p, int64_t number, int64_t now) {
     if (p->steps == 1 && !p->warm) forget_first(p);
     p->number = number;
     p->step_start = now;
-    memcpy(p->waited, p->comm->wait, sizeof p->waited);
+    for (int i = 0; i < HRT_AWAITED; i++) begin_waits(&p->waits[i]);
     begin_phase(p, HRT_PHASE_OTHER, now);
 }
 
@@ -142,12 +157,7 @@ void hrt_profile_end_step_at(struct hrt_profile *p, int64_t now) {
     if (p->steps++ == 0) p->first_step = p->number;
     p->last_step = p->number;
     p->step_ns += now - p->step_start;
-    for (int i = 0; i < HRT_WAITS; i++) {
-        const struct hrt_wait *wait = &p->comm->wait[i];
-        p->wait[i].why = wait->why;
-        p->wait[i].calls += wait->calls - p->waited[i].calls;
-        p->wait[i].ns += wait->ns - p->waited[i].ns;
-    }
+    for (int i = 0; i < HRT_AWAITED; i++) end_waits(&p->waits[i]);
     const struct hrt_trace_event event = {.start = p->step_start,
                                           .ns = now - p->step_start,
                                           .number = p->number,

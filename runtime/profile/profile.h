@@ -13,6 +13,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/comm/comm.h"
+#include "runtime/device/device.h"
 #include "runtime/profile/tally.h"
 #include "runtime/program.h"
 
@@ -25,10 +26,11 @@ struct hrt_profile_request {
 };
 
 // Prepares what is requested; *profile is NULL when that is nothing. For a table it measures the
-// processor for a tenth of a second. False: the file cannot be written, or out of memory. Collective.
+// processor for a tenth of a second. False: the file cannot be written, or out of memory. Collective. `comm` and
+// `device` stay where they are.
 bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_request *request,
                       const struct hrt_program *program, struct hrt_comm *comm,
-                      struct hrt_error *error);
+                      const struct hrt_device *device, struct hrt_error *error);
 
 // A step, numbered from 1, begins in HRT_PHASE_OTHER and ends. Kernels between steps are ignored.
 void hrt_profile_begin_step(struct hrt_profile *profile, int64_t number);

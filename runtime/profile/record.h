@@ -5,6 +5,16 @@
 #include "runtime/profile/profile.h"
 #include "runtime/profile/trace.h"
 
+// For whom the host waits.
+enum hrt_awaited { HRT_AWAITED_RANKS, HRT_AWAITED_DEVICE, HRT_AWAITED };
+
+struct hrt_waits_of {
+    const struct hrt_wait *now; // [room] As it is counted there; NULL: nobody is waited for.
+    int room;
+    struct hrt_wait before[HRT_WAITS]; // At the beginning of the step.
+    struct hrt_wait sum[HRT_WAITS];
+};
+
 struct hrt_profile {
     struct hk_observer observer;
     struct hrt_tally tally; // Kernels, and what is between them.
@@ -16,18 +26,16 @@ struct hrt_profile {
     double peak;      // hk_peak of the program's precision; 0: not measured.
     double peak_bf16; // The same of kernels whose operands are bf16; 0: the program has none.
     int threads, ranks;
-    const struct hrt_comm *comm;
     const char *isa;
     int64_t tokens;
 
     // Summed over the counted steps. When there are several, the first is not counted.
     int64_t steps, first_step, last_step;
     int64_t step_ns, phase_ns[HRT_PHASES];
-    bool warm;                       // A step is left out.
-    struct hrt_wait wait[HRT_WAITS]; // As comm->wait.
+    bool warm; // A step is left out.
+    struct hrt_waits_of waits[HRT_AWAITED];
 
     // Of the running step.
-    struct hrt_wait waited[HRT_WAITS]; // As comm->wait was.
     int64_t number, step_start, phase_start;
     enum hrt_phase phase;
     int64_t kernel_end; // Of the last kernel of this phase, or where the phase began.

@@ -180,18 +180,20 @@ static void print_outside(FILE *out, const struct hrt_profile *p, const struct s
 }
 
 // They are part of what stands above: of what is between kernels, mostly.
-static void print_waits(FILE *out, const struct hrt_profile *p) {
+static void print_waits(FILE *out, const struct hrt_profile *p, enum hrt_awaited awaited,
+                        const char *title) {
+    const struct hrt_waits_of *waits = &p->waits[awaited];
     struct sum all = {0};
-    for (int i = 0; i < HRT_WAITS; i++) {
-        all.calls += p->wait[i].calls;
-        all.ns += p->wait[i].ns;
+    for (int i = 0; i < waits->room; i++) {
+        all.calls += waits->sum[i].calls;
+        all.ns += waits->sum[i].ns;
     }
-    if (p->ranks == 1 || all.calls == 0) return;
-    print_line(out, p, "of it waits for other ranks", &all);
-    for (int i = 0; i < HRT_WAITS; i++) {
+    if (all.calls == 0) return;
+    print_line(out, p, title, &all);
+    for (int i = 0; i < waits->room; i++) {
         char line[HRT_SHAPE_MAX];
-        const struct sum sum = {.calls = p->wait[i].calls, .ns = p->wait[i].ns};
-        snprintf(line, sizeof line, "  %s", p->wait[i].why);
+        const struct sum sum = {.calls = waits->sum[i].calls, .ns = waits->sum[i].ns};
+        snprintf(line, sizeof line, "  %s", waits->sum[i].why);
         if (sum.calls) print_line(out, p, line, &sum);
     }
 }
@@ -217,6 +219,7 @@ void hrt_profile_print(FILE *out, const struct hrt_profile *p) {
     }
     print_line(out, p, hrt_phase_name(HRT_PHASE_OTHER), &rest);
     print_line(out, p, "step", &(struct sum){.ns = p->step_ns});
-    print_waits(out, p);
+    if (p->ranks > 1) print_waits(out, p, HRT_AWAITED_RANKS, "of it waits for other ranks");
+    print_waits(out, p, HRT_AWAITED_DEVICE, "of it waits for the device");
     print_outside(out, p, section);
 }

@@ -38,7 +38,7 @@ static bool reserve(struct hrt_state *state, enum hrt_memory memory, void **buff
     return hrt_fail(
         error,
         "not enough memory on %s: %s need %s, %s of %s are left; smaller steps need less: "
-        "compile with --set train.microbatch=N",
+        "compile with --set parallel.microbatch=N",
         device->name, what, size, left, all);
 }
 

@@ -1,8 +1,6 @@
 // The calls of transport.h: they hand over to the back end.
 #include "runtime/transport/transport.h"
 
-#include <string.h>
-
 #include "kernels/cpu/observe.h"
 
 struct hrt_mark hrt_submit(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps) {
@@ -20,11 +18,7 @@ void hrt_join(struct hrt_comm *comm, struct hrt_mark mark, const char *why) {
     if (mark.number == 0) return;
     const int64_t from = hk_clock();
     comm->ops->join(comm, &mark, why);
-    struct hrt_wait *wait = comm->wait;
-    while (wait->why && strcmp(wait->why, why) != 0 && wait < comm->wait + HRT_WAITS - 1) wait++;
-    if (!wait->why) wait->why = why;
-    wait->calls++;
-    wait->ns += hk_clock() - from;
+    hrt_wait_count(comm->wait, HRT_WAITS, why, hk_clock() - from);
 }
 
 void hrt_exchange_on(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps, void *recv,

@@ -17,7 +17,6 @@ static struct hrt_profile *new_profile(void) {
     p->isa = "avx2";
     p->threads = 2;
     p->ranks = 1;
-    p->comm = &comm;
     p->tokens = 64;
     p->peak = 4;
     hrt_tally_init(&p->tally);
@@ -133,11 +132,16 @@ static void the_table_says_what_was_counted(void **state) {
 // Waits between steps, and those of the first step, are not counted.
 static void waits_for_other_ranks_are_counted_by_purpose(void **state) {
     (void)state;
+    static struct hrt_wait device[HRT_WHYS] = {{.why = "losses"}};
     struct hrt_profile *p = new_profile();
     p->ranks = 2;
+    p->waits[HRT_AWAITED_RANKS] = (struct hrt_waits_of){.now = comm.wait, .room = HRT_WAITS};
+    p->waits[HRT_AWAITED_DEVICE] = (struct hrt_waits_of){.now = device, .room = HRT_WHYS};
     for (int step = 1; step <= 2; step++) {
         comm.wait[0] = (struct hrt_wait){"rows", comm.wait[0].calls + 7, comm.wait[0].ns + 77000};
         hrt_profile_begin_step_at(p, step, step * 1000000);
+        device[0].calls += 3;
+        device[0].ns += 6000;
         comm.wait[0].calls += 2;
         comm.wait[0].ns += 5000 * step;
         comm.wait[1] = (struct hrt_wait){"counts", comm.wait[1].calls + 1, comm.wait[1].ns + 4000};
@@ -149,7 +153,11 @@ static void waits_for_other_ranks_are_counted_by_purpose(void **state) {
                                  "  rows                                               2     0.010"
                                  "  10.0 %\n"
                                  "  counts                                             1     0.004"
-                                 "   4.0 %\n"));
+                                 "   4.0 %\n"
+                                 "of it waits for the device                           3     0.006"
+                                 "   6.0 %\n"
+                                 "  losses                                             3     0.006"
+                                 "   6.0 %\n"));
     free(text);
     free(p);
     memset(&comm, 0, sizeof comm);
@@ -392,8 +400,9 @@ static void what_is_not_asked_for_does_nothing(void **state) {
     struct hrt_error error = {0};
     const struct hrt_profile_request request = {.tokens = 1};
     struct hrt_comm comm;
+    const struct hrt_device device = {0};
     hrt_comm_open_self(&comm);
-    assert_true(hrt_profile_open(&profile, &request, &bigram, &comm, &error));
+    assert_true(hrt_profile_open(&profile, &request, &bigram, &comm, &device, &error));
     assert_null(profile);
     hrt_profile_begin_step(profile, 1);
     hrt_profile_enter(profile, HRT_PHASE_FORWARD);

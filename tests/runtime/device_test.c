@@ -1,0 +1,182 @@
+// Unit test of runtime/device, and of what the trainer does with memory that is not its own: the host, a device that is
+// apart (support/apart.h), and where there is CUDA a GPU as the emulator of tests/simt has it. All of them do the same.
+#include "runtime/device/device.h"
+
+#include <math.h>
+
+#include "runtime/params/init.h"
+#include "runtime/params/tensor.h"
+#include "runtime/random/draw.h"
+#include "runtime/train/optimizer.h"
+#include "runtime/train/state.h"
+#include "tests/runtime/support/apart.h"
+#include "tests/runtime/support/case.h"
+
+#ifdef TEST_CUDA
+static const struct hrt_device_backend *const backends[] = {&hrt_device_host, &hrt_device_cuda};
+#else
+static const struct hrt_device_backend *const backends[] = {&hrt_device_host, &test_device_apart};
+#endif
+
+enum { BACKENDS = sizeof backends / sizeof *backends, COUNT = 5000 };
+
+static struct hrt_device opened(int backend) {
+    struct hrt_device device;
+    struct hrt_error error = {0};
+    const struct hrt_program program = {.device = backends[backend]};
+    assert_true(hrt_device_open(&device, &program, &error));
+    assert_true(device.name[0]);
+    return device;
+}
+
+static int64_t waits_of(const struct hrt_device *device) {
+    int64_t calls = 0;
+    for (int i = 0; i < HRT_WHYS; i++) calls += device->wait[i].calls;
+    return calls;
+}
+
+static void memory_is_zeroed_and_goes_to_and_fro(void **state) {
+    (void)state;
+    for (int b = 0; b < BACKENDS; b++) {
+        struct hrt_device device = opened(b);
+        int32_t here[COUNT];
+        int32_t *there = device.backend->take(&device, HRT_OF_DEVICE, sizeof here, false);
+        int32_t *both = device.backend->take(&device, HRT_OF_BOTH, sizeof here, true);
+        assert_non_null(there);
+        assert_non_null(both);
+        assert_int_equal((uintptr_t)there % 256, 0);
+        assert_int_equal((uintptr_t)both % 256, 0);
+        hrt_device_read(&device, here, there, sizeof here, HRT_WHY_VALUES);
+        for (int i = 0; i < COUNT; i++) assert_true(here[i] == 0 && both[i] == 0);
+        for (int i = 0; i < COUNT; i++) here[i] = i;
+        hrt_device_write(&device, there, here, sizeof here);
+        for (int i = 0; i < COUNT; i++) here[i] = -1; // What was written is what stood here then.
+        hrt_device_read(&device, here, there, sizeof here, HRT_WHY_VALUES);
+        for (int i = 0; i < COUNT; i++) assert_int_equal(here[i], i);
+        hrt_device_read(&device, here, there + 7, sizeof *here, HRT_WHY_LOADS);
+        assert_int_equal(here[0], 7);
+        device.backend->give(&device, HRT_OF_DEVICE, there, sizeof here);
+        device.backend->give(&device, HRT_OF_BOTH, both, sizeof here);
+        device.backend->give(&device, HRT_OF_DEVICE, NULL, 0);
+        hrt_device_close(&device);
+    }
+    assert_int_equal(test_apart_blocks(), 0);
+}
+
+static void waits_are_counted_by_purpose_where_there_are_any(void **state) {
+    (void)state;
+    for (int b = 0; b < BACKENDS; b++) {
+        struct hrt_device device = opened(b);
+        double value = 3, *there = device.backend->take(&device, HRT_OF_DEVICE, 8, false);
+        hrt_device_write(&device, there, &value, sizeof value);
+        const int64_t before = waits_of(&device);
+        hrt_device_read(&device, &value, there, sizeof value, HRT_WHY_NORM);
+        hrt_device_join(&device, HRT_WHY_BATCH);
+        hrt_device_join(&device, HRT_WHY_BATCH);
+        assert_int_equal(before, 0);
+        assert_int_equal(waits_of(&device), hrt_device_is_apart(&device) ? 3 : 0);
+        if (hrt_device_is_apart(&device)) {
+            assert_string_equal(device.wait[0].why, "the norm of the gradients");
+            assert_int_equal(device.wait[0].calls, 1);
+            assert_int_equal(device.wait[1].calls, 2);
+            assert_true(device.wait[1].ns > 0);
+        }
+        device.backend->give(&device, HRT_OF_DEVICE, there, 8);
+        hrt_device_close(&device);
+    }
+}
+
+static void memory_that_is_not_there_is_refused(void **state) {
+    (void)state;
+    struct hrt_program program = bigram;
+    struct hrt_placement placement = {.program = &program};
+    for (int b = 0; b < BACKENDS; b++) {
+        struct hrt_device device = opened(b);
+        size_t left = 0, all = 0;
+        device.backend->room(&device, &left, &all);
+        assert_true(left > 0 && left <= all);
+        hrt_device_close(&device);
+        struct hrt_state none;
+        struct hrt_error error = {0};
+        program.device = backends[b];
+        program.arena_bytes = (size_t)1 << 60;
+        assert_false(hrt_state_create(&none, &placement, true, &error));
+        assert_int_equal(error.code, HRT_EXIT_FAILED);
+        assert_non_null(strstr(error.text, "not enough memory"));
+        assert_non_null(strstr(error.text, "the arena's values need"));
+        if (b == 0) continue;
+        assert_non_null(strstr(error.text, "are left"));
+        assert_non_null(strstr(error.text, "parallel.microbatch"));
+    }
+    assert_int_equal(test_apart_blocks(), 0);
+}
+
+// ---- the trainer's part
+
+static void set_gradients(struct hrt_state *state) {
+    const struct hrt_stream stream = hrt_stream_make(1, "test", "gradients");
+    float *grads = hrt_state_borrow(state, HRT_GRADIENTS);
+    assert_non_null(grads);
+    for (int64_t i = 0; i < bigram.param_elements; i++)
+        grads[i] = (float)hrt_draw_uniform(stream, (uint64_t)i) - 0.5f;
+    hrt_state_hand_back(state, HRT_GRADIENTS, grads, true);
+}
+
+// Three steps on a device; `params` [elements] are the parameters behind them. Returns the last norm.
+static double train_on(const struct hrt_device_backend *backend, float *params) {
+    struct hrt_program program = bigram;
+    program.device = backend;
+    program.device_offset = program.model_bytes;
+    program.lane_offset = program.model_bytes + sizeof(void *);
+    program.model_bytes += 2 * sizeof(void *);
+    struct hrt_placement placement = {.program = &program};
+    const struct hrt_config config = {.betas = {0.9, 0.99}, .eps = 1e-8, .decay = 0.1};
+    struct hrt_state state;
+    struct hrt_optimizer optimizer;
+    struct hrt_error error = {0};
+    double norm = 0;
+    assert_true(hrt_state_create(&state, &placement, true, &error));
+    assert_true(hrt_optimizer_create(&optimizer, &placement, &error));
+    void *values = hrt_state_borrow(&state, HRT_PARAMETERS);
+    hrt_init_params(&placement, values, 1);
+    hrt_state_hand_back(&state, HRT_PARAMETERS, values, true);
+    for (int step = 0; step < 3; step++) {
+        set_gradients(&state);
+        norm = hrt_grad_norm(&state);
+        hrt_optimizer_step(&optimizer, &state, &config, step, 0.01, hrt_clip_scale(1, norm));
+    }
+    values = hrt_state_borrow(&state, HRT_PARAMETERS);
+    memcpy(params, values, (size_t)bigram.param_elements * sizeof *params);
+    hrt_state_hand_back(&state, HRT_PARAMETERS, values, false);
+    hrt_optimizer_destroy(&optimizer);
+    hrt_state_destroy(&state);
+    return norm;
+}
+
+static void a_step_is_the_same_wherever_memory_is(void **state) {
+    (void)state;
+    const size_t bytes = (size_t)bigram.param_elements * sizeof(float);
+    float *host = malloc(bytes), *other = malloc(bytes);
+    assert_true(host && other);
+    const double norm = train_on(backends[0], host);
+    for (int b = 1; b < BACKENDS; b++) {
+        const bool same = backends[b] == &test_device_apart; // The same kernels.
+        const double apart = train_on(backends[b], other);
+        assert_true(same ? apart == norm : fabs(apart - norm) <= 1e-6 * norm);
+        for (int64_t i = 0; i < bigram.param_elements; i++)
+            assert_true(same ? other[i] == host[i] : fabsf(other[i] - host[i]) <= 1e-6f);
+    }
+    free(host);
+    free(other);
+    assert_int_equal(test_apart_blocks(), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_zeroed_and_goes_to_and_fro),
+        cmocka_unit_test(waits_are_counted_by_purpose_where_there_are_any),
+        cmocka_unit_test(memory_that_is_not_there_is_refused),
+        cmocka_unit_test(a_step_is_the_same_wherever_memory_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+#include "tests/runtime/support/apart.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "kernels/sum_squares/sum_squares.h"
+
+enum { BLOCKS = 64, WORKS = 4096 };
+
+struct work {
+    enum { WRITE, ADAMW, SUM } kind;
+    void *to;
+    void *from; // A copy, for a write.
+    float *grad, *mean, *variance;
+    int64_t count;
+    struct hk_adamw_rule rule;
+};
+
+static struct hkc_lane lane;
+static struct block {
+    void *at;
+    size_t bytes;
+    bool hidden;
+} block[BLOCKS];
+static struct work work[WORKS];
+static int works;
+
+int test_apart_blocks(void) {
+    int taken = 0;
+    for (int i = 0; i < BLOCKS; i++) taken += block[i].at != NULL;
+    return taken;
+}
+
+static void show(bool shown) {
+    for (int i = 0; i < BLOCKS; i++) {
+        if (block[i].at && block[i].hidden)
+            mprotect(block[i].at, block[i].bytes, shown ? PROT_READ | PROT_WRITE : PROT_NONE);
+    }
+}
+
+static bool open_apart(struct hrt_device *device, struct hrt_error *error) {
+    (void)error;
+    snprintf(device->name, sizeof device->name, "apart");
+    device->lane = &lane;
+    return true;
+}
+
+static void run(struct work *w) {
+    if (w->kind == WRITE) {
+        memcpy(w->to, w->from, (size_t)w->count);
+        free(w->from);
+    } else if (w->kind == ADAMW) {
+        hk_adamw_f32(w->to, w->grad, w->mean, w->variance, w->count, &w->rule);
+    } else {
+        *(double *)w->to = hk_sum_squares_f32(w->grad, w->count);
+    }
+}
+
+static void join(struct hrt_device *device) {
+    (void)device;
+    show(true);
+    for (int i = 0; i < works; i++) run(&work[i]);
+    works = 0;
+    show(false);
+}
+
+static void ask(struct hrt_device *device, struct work of) {
+    if (works == WORKS) join(device);
+    work[works++] = of;
+}
+
+static void close_apart(struct hrt_device *device) {
+    join(device);
+}
+
+static void *take(struct hrt_device *device, enum hrt_memory memory, size_t bytes, bool sparse) {
+    (void)device, (void)sparse;
+    struct block *free_one = block;
+    while (free_one < block + BLOCKS - 1 && free_one->at) free_one++;
+    if (free_one->at || bytes > (size_t)1 << 40) return NULL;
+    const size_t size = bytes ? bytes : 1;
+    const bool hidden = memory == HRT_OF_DEVICE;
+    void *at = mmap(NULL, size, hidden ? PROT_NONE : PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return NULL;
+    *free_one = (struct block){at, size, hidden};
+    return at;
+}
+
+static void give(struct hrt_device *device, enum hrt_memory memory, void *taken, size_t bytes) {
+    (void)memory, (void)bytes;
+    join(device);
+    for (int i = 0; taken && i < BLOCKS; i++) {
+        if (block[i].at != taken) continue;
+        munmap(taken, block[i].bytes);
+        block[i] = (struct block){0};
+    }
+}
+
+static void room(struct hrt_device *device, size_t *left, size_t *all) {
+    (void)device;
+    *left = 1 << 20;
+    *all = 1 << 30;
+}
+
+static void write_apart(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    void *copy = malloc(bytes);
+    if (!copy) abort();
+    memcpy(copy, from, bytes);
+    ask(device, (struct work){.kind = WRITE, .to = to, .from = copy, .count = (int64_t)bytes});
+}
+
+static void read_apart(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    join(device);
+    show(true);
+    memcpy(to, from, bytes);
+    show(false);
+}
+
+static void adamw(struct hrt_device *device, float *param, float *grad, float *mean,
+                  float *variance, int64_t count, const struct hk_adamw_rule *rule) {
+    ask(device, (struct work){ADAMW, param, NULL, grad, mean, variance, count, *rule});
+}
+
+static void sum_squares(struct hrt_device *device, double *sum, const float *x, int64_t count) {
+    ask(device, (struct work){.kind = SUM, .to = sum, .grad = (float *)x, .count = count});
+}
+
+const struct hrt_device_backend test_device_apart = {
+    .name = "apart",
+    .open = open_apart,
+    .close = close_apart,
+    .take = take,
+    .give = give,
+    .room = room,
+    .write = write_apart,
+    .read = read_apart,
+    .join = join,
+    .adamw = adamw,
+    .sum_squares = sum_squares,
+};
