@@ -7,7 +7,7 @@
 set(HECATE_CUDA "" CACHE PATH "A folder with bin/nvcc and include/cuda_runtime.h, before all others")
 set(HECATE_CUDA_ARCHITECTURES "80;90a;100" CACHE STRING "Devices that CUDA kernels are compiled for")
 
-file(GLOB wheels LIST_DIRECTORIES TRUE ${PROJECT_SOURCE_DIR}/cuda/nvidia/cu*)
+file(GLOB wheels LIST_DIRECTORIES TRUE ${PROJECT_SOURCE_DIR}/cuda/nvidia/cu* ${PROJECT_SOURCE_DIR}/cuda/nvidia/nccl)
 set(places ${HECATE_CUDA} $ENV{CUDA_HOME} ${wheels} /usr/local/cuda)
 if(HECATE_CUDA)
   set(places ${HECATE_CUDA})
