@@ -53,6 +53,18 @@ def read_log(path):
                 name = None
 
 
+def counts_of(path, cuobjdump):
+    """What count_instructions says of an object; kept beside it, since disassembly takes seconds."""
+    kept = path + ".counts"
+    if not os.path.exists(kept) or os.path.getmtime(kept) < os.path.getmtime(path):
+        with open(kept, "w", encoding="utf-8") as file:
+            for (name, architecture), count in count_instructions(path, cuobjdump).items():
+                print(name, architecture, *count, file=file)
+    with open(kept, encoding="utf-8") as file:
+        lines = [line.split(" ", 2) for line in file.read().splitlines()]
+    return {(name, architecture): count for name, architecture, count in lines}
+
+
 def count_instructions(path, cuobjdump):
     """(mangled name, architecture) -> how often each of INSTRUCTIONS stands there."""
     counts = {}
@@ -78,11 +90,11 @@ def read_kernels(root, build, cuobjdump):
             continue  # Of an earlier build.
         entries = list(read_log(path))
         names = plain_names(name for name, *_ in entries)
-        counts = count_instructions(path.removesuffix(".ptxas"), cuobjdump) if cuobjdump else {}
+        counts = counts_of(path.removesuffix(".ptxas"), cuobjdump) if cuobjdump else {}
         for name, architecture, registers, shared, uses_local in entries:
             key = f"{source} {names[name]}", architecture
             count = counts.get((name, architecture))
-            kernels[key] = (f"{registers} {shared}", " ".join(map(str, count)) if count else None)
+            kernels[key] = (f"{registers} {shared}", count)
             if uses_local:
                 local.append(key)
     return kernels, local
