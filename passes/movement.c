@@ -233,12 +233,14 @@ bool hec_sites_find(MlirOperation module, struct hec_sites *sites) {
 struct hec_ops hec_independent(const struct hec_site *site) {
     struct hec_ops found = hec_ops_in(mlirOperationGetBlock(site->collect));
     const MlirStringRef mixture = hec_set_mixture(site->set);
-    struct hec_map behind = {0}; // Results of what stays behind the experts.
-    bool passed = false;
+    struct hec_map behind = {
+        0}; // Results of what stays behind the await, which is in front of the waves.
+    bool begun = false, passed = false;
     int count = 0;
     for (int k = 0; k < found.count; k++) {
         const MlirOperation op = found.op[k];
-        if (passed || mlirOperationEqual(op, site->collect)) {
+        begun |= mlirOperationEqual(op, site->waves);
+        if (begun) {
             const bool movable = passed && hec_unit_is_in(op, mixture) &&
                                  (hec_op_traits(op)->pure || hec_op_is(op, HEC_OP_stash));
             bool needs = !movable;

@@ -210,6 +210,20 @@ static bool verify_slot(MlirOperation op) {
     return !hec_any_has_holds(op) || (check_holds(op, &t) && check_alone(op));
 }
 
+// The index of a loop over layers runs no further than `symbol` has layers.
+static bool check_layer(MlirOperation op, MlirOperation symbol) {
+    const MlirValue layer = hec_layer_of(op);
+    if (!layer.ptr) return true;
+    const MlirOperation around = mlirBlockGetParentOperation(hec_block_of(layer));
+    if (!hec_op_is(around, HEC_OP_FOR)) return true;
+    const struct hec_for loop = hec_for_of(around);
+    if (!mlirValueEqual(layer, loop.layer) || loop.count <= hec_any_layers(symbol)) return true;
+    const MlirStringRef name = hec_any_sym_name(symbol);
+    hec_ir_error(op, "the loop runs over %" PRId64 " layers, @%.*s has %" PRId64, loop.count,
+                 (int)name.length, name.data, hec_any_layers(symbol));
+    return false;
+}
+
 // `found` is the type that `op` reads from or writes to the symbol named by `key`; `layered` says
 // whether it names a layer.
 static bool check_access(MlirOperation op, const char *key, enum hec_op kind, MlirType found,
@@ -227,7 +241,7 @@ static bool check_access(MlirOperation op, const char *key, enum hec_op kind, Ml
                      (int)name.length, name.data, hec_type_text(type).text);
         return false;
     }
-    if ((hec_any_layers(symbol) > 0) == layered) return true;
+    if ((hec_any_layers(symbol) > 0) == layered) return check_layer(op, symbol);
     hec_ir_error(op, layered ? "@%.*s has no layers" : "@%.*s has layers: which one?",
                  (int)name.length, name.data);
     return false;

@@ -66,6 +66,17 @@ module {
     %2 = "moe.get"(%i) {param = @w} : (index) -> !e
     // CHECK: :[[@LINE+1]]:10: error: 'moe.get': @w has layers: which one?
     %3 = "moe.get"() {param = @w} : () -> !w
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %five = arith.constant 5 : index
+    %six = arith.constant 6 : index
+    scf.for %l = %zero to %five step %one {
+      %5 = "moe.get"(%l) {param = @w} : (index) -> !w
+    }
+    scf.for %l = %zero to %six step %one {
+      // CHECK: :[[@LINE+1]]:12: error: 'moe.get': the loop runs over 6 layers, @w has 5
+      %5 = "moe.get"(%l) {param = @w} : (index) -> !w
+    }
     // CHECK: :[[@LINE+1]]:10: error: 'moe.get': @c has no layers
     %4 = "moe.get"(%i) {param = @c} : (index) -> !w
     // CHECK: :[[@LINE+1]]:10: error: 'moe.get': the value is tensor<6x4xf32, ["D", "F"]>, but @d is tensor<6x4xf64, ["D", "F"]>
