@@ -23,6 +23,7 @@ static const struct hk_router_rule rules[] = {
     {20, 6, 0, 0, HK_SQRTSOFTPLUS, HK_SCORES, 1, HK_GROUP_AS_USUAL},
     {24, 4, 4, 2, HK_SIGMOID, HK_RENORMALIZED, 1, HK_GROUP_BEST},
     {24, 4, 4, 2, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_TWO_BEST},
+    {1500, 40, 50, 30, HK_SIGMOID, HK_RENORMALIZED, 1, HK_GROUP_AS_USUAL},
 };
 
 enum { tokens = 23 };
@@ -116,7 +117,7 @@ static int compare(const void *a, const void *b) {
 static void allow(const struct router_case *x, const real *values, bool *allowed) {
     const struct hk_router_rule *r = &x->rule;
     const int64_t groups = r->groups > 1 ? r->groups : 1, count = r->experts / groups;
-    struct ranked best[16];
+    struct ranked best[64];
     for (int64_t g = 0; g < groups; g++) {
         real first = -INFINITY, second = -INFINITY;
         for (int64_t e = g * count; e < (g + 1) * count; e++) {
@@ -141,11 +142,11 @@ static void allow(const struct router_case *x, const real *values, bool *allowed
 
 static void check_choice(const struct router_case *x, const struct routed *got) {
     const struct hk_router_rule *r = &x->rule;
-    int32_t loads[256] = {0};
+    int32_t loads[HK_EXPERTS_MAX] = {0};
     for (int64_t t = 0; t < tokens; t++) {
-        real values[256];
-        bool allowed[256];
-        struct ranked order[256];
+        real values[HK_EXPERTS_MAX];
+        bool allowed[HK_EXPERTS_MAX];
+        struct ranked order[HK_EXPERTS_MAX];
         int64_t count = 0;
         for (int64_t e = 0; e < r->experts; e++) {
             values[e] = got->scores[t * r->experts + e] + (x->bias ? x->bias[e] : 0);
@@ -212,7 +213,7 @@ static void forced_experts_replace_the_choice(void **state) {
         x.forced = force(&x.rule);
         x.record = test_ints(choice_count(&x.rule), 1, 0);
         const struct routed got = route_all(&x);
-        int32_t loads[256] = {0};
+        int32_t loads[HK_EXPERTS_MAX] = {0};
         for (int64_t i = 0; i < choice_count(&x.rule); i++) {
             assert_int_equal(got.ids[i], x.forced[i]);
             assert_int_equal(x.record[i], x.forced[i]);
@@ -262,6 +263,30 @@ static void nan_gives_valid_ids(void **state) {
         }
         test_free_all();
     }
+}
+
+// More than a device routes at once: as if they came piece by piece.
+static void many_tokens_are_routed_as_few(void **state) {
+    (void)state;
+    enum { pieces = 3, piece = 80, many = pieces * piece };
+    const struct hk_router_rule *r = &rules[1];
+    const int64_t scores = r->experts, choices = r->topk;
+    const real *logits = test_reals(many * scores, 1);
+    real *s[2] = {test_nans(many * scores), test_nans(many * scores)};
+    real *w[2] = {test_nans(many * choices), test_nans(many * choices)};
+    int32_t *ids[2] = {test_ints(many * choices, 1, 0), test_ints(many * choices, 1, 0)};
+    int32_t *loads = test_ints(scores, 2, 1), *part = test_ints(scores, 2, 1);
+    HK(router, s[0], w[0], ids[0], loads, logits, NULL, NULL, NULL, many, *r);
+    for (int64_t t = 0; t < many; t += piece) {
+        HK(router, s[1] + t * scores, w[1] + t * choices, ids[1] + t * choices, part,
+           logits + t * scores, NULL, NULL, NULL, piece, *r);
+        for (int64_t e = 0; e < scores; e++) loads[e] -= part[e];
+    }
+    assert_same_bits("scores", s[0], s[1], many * scores);
+    assert_same_bits("weights", w[0], w[1], many * choices);
+    assert_memory_equal(ids[0], ids[1], (size_t)(many * choices) * sizeof *ids[0]);
+    for (int64_t e = 0; e < scores; e++) assert_int_equal(loads[e], 0);
+    test_free_all();
 }
 
 struct router_gradient {
@@ -327,6 +352,7 @@ int main(void) {
         cmocka_unit_test(the_record_is_the_choice),
         cmocka_unit_test(ties_go_to_the_lower_index),
         cmocka_unit_test(nan_gives_valid_ids),
+        cmocka_unit_test(many_tokens_are_routed_as_few),
         cmocka_unit_test(gradients_match_central_differences),
     };
     return RUN_KERNEL_TESTS(tests);
