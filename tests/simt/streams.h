@@ -32,6 +32,9 @@ namespace simt {
 double now();
 void enqueue(cudaStream_t stream, const char *what, std::function<bool()> step);
 
+// What is called when the host waits and no stream can go on; it may end the process with a report.
+void on_idle(void (*look)());
+
 // Runs operations until `until` holds. Ends the process with a report when nothing can go on.
 void drain(const std::function<bool()> &until);
 
