@@ -33,7 +33,9 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     adamw(float *param, float *grad, float *mean, float *variance, int64_t vectors, factors f) {
     typedef hkc_vector<float, W> values;
     const int64_t v = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
+#if HKC_FAULT != 1 // asan: threads behind the last element go on.
     if (v >= vectors) return;
+#endif
     values p = ((values *)param)[v], g = ((values *)grad)[v];
     values m = ((values *)mean)[v], s = ((values *)variance)[v];
     for (int i = 0; i < W; i++) {

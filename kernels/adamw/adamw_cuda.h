@@ -1,4 +1,5 @@
-// adamw_cuda: launchers of adamw on CUDA devices, see adamw.h and cuda/lane.h. The rule is read when the launcher is called.
+// adamw_cuda: launchers of adamw on CUDA devices, see adamw.h and cuda/lane.h. The rule is read when the launcher is
+// called.
 #ifndef HECATE_KERNELS_ADAMW_CUDA_H
 #define HECATE_KERNELS_ADAMW_CUDA_H
 

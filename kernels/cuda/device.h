@@ -86,7 +86,9 @@ template <class T> HKC_DEVICE T warp_max(T value) {
 template <class T> HKC_DEVICE T block_sum(T value, T *parts) {
     value = warp_sum(value);
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+#if HKC_FAULT != 4 // race of rmsnorm: sums of warps are read before they are written.
     __syncthreads();
+#endif
     T sum = parts[0];
     for (int i = 1; i < (int)blockDim.x / 32; i++) sum += parts[i];
     return sum;

@@ -1,4 +1,5 @@
-// gather_cuda: launchers of gather on CUDA devices, see gather.h and cuda/lane.h. What differs: the table has at most HKC_SCRATCH / 8 rows.
+// gather_cuda: launchers of gather on CUDA devices, see gather.h and cuda/lane.h. What differs: the table has at most
+// HKC_SCRATCH / 8 rows.
 #ifndef HECATE_KERNELS_GATHER_CUDA_H
 #define HECATE_KERNELS_GATHER_CUDA_H
 

@@ -32,7 +32,12 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS, 1)
         const values read = h >= 0 ? held[h] : from[v];
         for (int i = 0; i < W; i++) squares += (read.at[i] - middle) * (read.at[i] - middle);
     });
-    const float r = 1 / sqrtf(row_sum<WIDE>(squares, numbers + 32) * share + eps);
+#if HKC_FAULT == 7 // race: sums take the place of others that may still be read.
+    const float variance = row_sum<WIDE>(squares, numbers) * share;
+#else
+    const float variance = row_sum<WIDE>(squares, numbers + 32) * share;
+#endif
+    const float r = 1 / sqrtf(variance + eps);
     if (at.first == 0) mean[at.row] = middle, rstd[at.row] = r;
     values *to = (values *)(y + at.row * n);
     each_vector<HELD>(at, n / W, [&](int64_t v, int h) {

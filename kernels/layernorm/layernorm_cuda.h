@@ -1,5 +1,5 @@
-// layernorm_cuda: launchers of layernorm on CUDA devices, see layernorm.h and cuda/lane.h. What differs: dgain and dbias sum rows in an order that
-// depends on m and n.
+// layernorm_cuda: launchers of layernorm on CUDA devices, see layernorm.h and cuda/lane.h. What differs: dgain and
+// dbias sum rows in an order that depends on m and n.
 #ifndef HECATE_KERNELS_LAYERNORM_CUDA_H
 #define HECATE_KERNELS_LAYERNORM_CUDA_H
 

@@ -16,7 +16,9 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     typedef hkc_vector<float, W> values;
     const int64_t thread = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
     const int64_t head = thread / units, unit = thread % units;
+#if HKC_FAULT != 1 // asan: threads behind the last head rotate, too.
     if (head >= dims.batch * dims.positions * dims.heads) return;
+#endif
     const int64_t position = head / dims.heads % dims.positions, half = dims.width / 2;
     const values *angles = (const values *)(table + position * dims.width);
     const values c = angles[unit], s = angles[half / W + unit];
@@ -27,6 +29,9 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     for (int i = 0; i < W; i++) out_low.at[i] = out_high.at[i] = 0;
     if (add) out_low = to[unit], out_high = to[half / W + unit];
     for (int i = 0; i < W; i++) {
+#if HKC_FAULT == 2 // plain: the gradient rotates forward.
+        direction = 1;
+#endif
         const float sine = direction * s.at[i];
         out_low.at[i] += low.at[i] * c.at[i] - high.at[i] * sine;
         out_high.at[i] += high.at[i] * c.at[i] + low.at[i] * sine;

@@ -15,7 +15,12 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     square_parts(double *parts, const float *x, int64_t count, int64_t part) {
     typedef hkc_vector<float, W> values;
     HKC_SHARED(shared);
-    const int64_t begin = blockIdx.x * part, end = begin + part < count ? begin + part : count;
+    const int64_t begin = blockIdx.x * part;
+#if HKC_FAULT == 1 // asan: the last part goes on beyond the last value.
+    const int64_t end = begin + part;
+#else
+    const int64_t end = begin + part < count ? begin + part : count;
+#endif
     const values *from = (const values *)(x + begin);
     double sum = 0;
     for (int64_t v = threadIdx.x; v < (end - begin) / W; v += WIDE_THREADS) {
@@ -29,6 +34,9 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 __global__ void __launch_bounds__(WIDE_THREADS)
     add_parts(double *sum, const double *parts, int64_t count) {
     HKC_SHARED(shared);
+#if HKC_FAULT == 2 // plain: the last part is left out.
+    count--;
+#endif
     double own = 0;
     for (int64_t p = threadIdx.x; p < count; p += WIDE_THREADS) own += parts[p];
     own = block_sum(own, (double *)shared);

@@ -1,5 +1,5 @@
-// sum_squares_cuda: launchers of sum_squares on CUDA devices, see sum_squares.h and cuda/lane.h. What differs: the sum is stored at `sum`, on
-// the device.
+// sum_squares_cuda: launchers of sum_squares on CUDA devices, see sum_squares.h and cuda/lane.h. What differs: the
+// sum is stored at `sum`, on the device.
 #ifndef HECATE_KERNELS_SUM_SQUARES_CUDA_H
 #define HECATE_KERNELS_SUM_SQUARES_CUDA_H
 

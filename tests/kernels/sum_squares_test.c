@@ -1,9 +1,8 @@
 // sum_squares against the plain sum; the same bits for any number of threads.
 #include "kernels/sum_squares/sum_squares.h"
 
-#include <omp.h>
-
 #include "tests/kernels/kernel_case.h"
+#include "tests/kernels/target.h"
 
 static const int64_t counts[] = {0, 1, 31, 1000, 1024, 1025, 700003, 1100000};
 
@@ -26,14 +25,14 @@ static void sums_are_right(void **state) {
         const real *x = test_reals(count, 1);
         wide want = 0;
         for (int64_t i = 0; i < count; i++) want += (wide)x[i] * x[i];
-        omp_set_num_threads(1);
+        target_vary(0);
         const double got = sum_squares(x, count);
         // In double, whatever the input: terms of one sign, at most 3072 / 32 one after another,
         // then 512 blocks.
         const double bound = (96 + 32 + 512) * DBL_EPSILON * (double)want;
         if (!(fabs(got - (double)want) <= bound)) fail_msg("%.17g, want %.17Lg", got, want);
         for (int threads = 2; threads <= 3; threads++) {
-            omp_set_num_threads(threads);
+            target_vary(threads - 1);
             const double again = sum_squares(x, count);
             assert_memory_equal(&got, &again, sizeof got);
         }

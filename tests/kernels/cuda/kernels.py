@@ -31,7 +31,8 @@ def plain_names(names):
     demangled = output_of("c++filt", text="\n".join(names) + "\n").splitlines()
     plain = {}
     for name, text in zip(names, demangled):
-        text = text.replace("(anonymous namespace)::", "").replace("(int)", "").replace("(bool)", "")
+        text = text.replace("(anonymous namespace)::", "")
+        text = re.sub(r"\([\w:]+\)(?=-?\d)", "", text)  # Types of template arguments.
         plain[name] = re.sub(r"^void ", "", text.split("(")[0])
     return plain
 
