@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+// At most 2^30 pairs.
 void hkc_route(struct hkc_lane *lane, int32_t *first, int32_t *pair, int32_t *slot,
                const int32_t *ids, int64_t tokens, int64_t topk, int64_t experts);
 

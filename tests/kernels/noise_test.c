@@ -48,6 +48,16 @@ static void a_sequence_has_its_noise_wherever_it_is(void **state) {
     test_free_all();
 }
 
+static void every_target_has_the_same_bits(void **state) {
+    (void)state;
+    const struct hk_noise noise = {true, 0x123456789abcdef, 1ull << 40};
+    real *y = test_nans(count), *z = test_nans(count);
+    run(&noise, y);
+    HK_NAME(noise)(z, noise, 5, sequences, tokens, width, 0.1);
+    assert_same_bits("noise", y, z, count);
+    test_free_all();
+}
+
 // Four channels come from one call of the generator: 30 take as many as 32.
 static void channels_do_not_depend_on_the_width(void **state) {
     (void)state;
@@ -74,6 +84,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_are_uniform),
         cmocka_unit_test(a_sequence_has_its_noise_wherever_it_is),
+        cmocka_unit_test(every_target_has_the_same_bits),
         cmocka_unit_test(channels_do_not_depend_on_the_width),
         cmocka_unit_test(without_noise_all_are_one),
     };
