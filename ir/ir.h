@@ -116,7 +116,8 @@ struct hec_for {
     MlirBlock body;
     MlirValue layer; // Of the iteration; counts down in backward loops (a subi in the body).
     bool down;
-    int64_t count; // HEC_COUNT_AT_RUN_TIME: a loop over waves, whose second operand tells.
+    MlirValue bound; // What it counts to.
+    int64_t count;   // HEC_COUNT_AT_RUN_TIME: a loop over waves, whose bound tells.
     int carried;
 };
 

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-enum { CARRIED_MAX = 16, BOUNDS = 3 };
+enum { LOWER, UPPER, STEP, BOUNDS, CARRIED_MAX = 16 }; // Operands of scf.for; then what it carries.
 
 // Makes the loop; `count_value` or, when that is null, `count` says how often its body runs.
 static struct hec_for build(struct hec_builder *b, int64_t count, MlirValue count_value, bool down,
@@ -15,14 +15,14 @@ static struct hec_for build(struct hec_builder *b, int64_t count, MlirValue coun
 
     struct hec_builder bounds = *b;
     bounds.at = hec_loc_strip(b->at);
-    operand[0] = hec_build_index(&bounds, 0);
-    operand[1] = count_value.ptr ? count_value : hec_build_index(&bounds, count);
-    operand[2] = hec_build_index(&bounds, 1);
+    operand[LOWER] = hec_build_index(&bounds, 0);
+    operand[UPPER] = count_value.ptr ? count_value : hec_build_index(&bounds, count);
+    operand[STEP] = hec_build_index(&bounds, 1);
     type[0] = mlirIndexTypeGet(b->context);
     at[0] = hec_loc_named(down ? "step" : count_value.ptr ? "wave" : "i", hec_loc_strip(b->at));
     MlirValue last = {0}; // Of a run-time count: outside of the loop.
     if (down && count_value.ptr) {
-        const MlirValue before[] = {count_value, operand[2]};
+        const MlirValue before[] = {count_value, operand[STEP]};
         last = hec_build_value(&bounds, HEC_OP_SUBI, 2, before, type[0], 0, NULL);
     }
     for (int i = 0; i < carried; i++) {
@@ -33,6 +33,7 @@ static struct hec_for build(struct hec_builder *b, int64_t count, MlirValue coun
     MlirRegion region = mlirRegionCreate();
     struct hec_for loop = {.body = mlirBlockCreate(1 + carried, type, at),
                            .down = down,
+                           .bound = operand[UPPER],
                            .count = count,
                            .carried = carried};
     mlirRegionAppendOwnedBlock(region, loop.body);
@@ -80,8 +81,9 @@ struct hec_for hec_for_of(MlirOperation op) {
     assert(hec_op_is(op, HEC_OP_FOR));
     struct hec_for loop = {.op = op,
                            .body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)),
-                           .count = count_of(hec_operand(op, 1)),
+                           .bound = hec_operand(op, UPPER),
                            .carried = (int)mlirOperationGetNumResults(op)};
+    loop.count = count_of(loop.bound);
     loop.layer = mlirBlockGetArgument(loop.body, 0);
     for (MlirOperation first = mlirBlockGetFirstOperation(loop.body); !mlirOperationIsNull(first);
          first = mlirOperationGetNextInBlock(first)) {

@@ -68,8 +68,8 @@ static void call_kernel(MlirOperation op, MlirOperation add) {
 
     MlirValue onto = {0};
     if (!mlirOperationIsNull(add)) {
-        const MlirValue first = hec_operand(add, 0);
-        onto = mlirValueEqual(first, hec_result(op, 0)) ? hec_operand(add, 1) : first;
+        const MlirValue a = hec_add_a(add);
+        onto = mlirValueEqual(a, hec_result(op, 0)) ? hec_add_b(add) : a;
     }
     const MlirOperation epilogue = hec_epilogue_of(op);
     const int results = (int)mlirOperationGetNumResults(op);
@@ -77,7 +77,7 @@ static void call_kernel(MlirOperation op, MlirOperation add) {
         hec_build_kernel_call(choice.kernel, op, onto, epilogue, choice.sizes, size);
     if (!mlirOperationIsNull(add)) {
         mlirOperationSetLocation(call, mlirOperationGetLocation(add));
-        mlirValueReplaceAllUsesOfWith(hec_result(add, 0), hec_result(call, 0));
+        mlirValueReplaceAllUsesOfWith(hec_add_r(add), hec_result(call, 0));
         mlirOperationDestroy(add);
     }
     if (!mlirOperationIsNull(epilogue)) {

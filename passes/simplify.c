@@ -158,11 +158,14 @@ static MlirValue unchanged_by(MlirOperation op) {
     MlirValue same = {0};
     if (id == HEC_OP_mul || id == HEC_OP_add) {
         const double neutral = id == HEC_OP_mul ? 1 : 0;
-        if (is_fill(hec_operand(op, 1), neutral)) same = hec_operand(op, 0);
-        if (is_fill(hec_operand(op, 0), neutral)) same = hec_operand(op, 1);
-    } else if ((id == HEC_OP_sub && is_fill(hec_operand(op, 1), 0)) ||
-               (id == HEC_OP_div && is_fill(hec_operand(op, 1), 1)) || id == HEC_OP_sum) {
-        same = hec_operand(op, 0);
+        const MlirValue a = hec_arithmetic_a(op), b = hec_arithmetic_b(op);
+        if (is_fill(b, neutral)) same = a;
+        if (is_fill(a, neutral)) same = b;
+    } else if ((id == HEC_OP_sub && is_fill(hec_sub_b(op), 0)) ||
+               (id == HEC_OP_div && is_fill(hec_div_b(op), 1))) {
+        same = hec_arithmetic_a(op);
+    } else if (id == HEC_OP_sum) {
+        same = hec_sum_a(op);
     }
     const bool fits =
         same.ptr && mlirTypeEqual(mlirValueGetType(same), mlirValueGetType(hec_result(op, 0)));

@@ -41,7 +41,7 @@ static void keep_products(MlirValue v, struct hec_map *kept) {
 static bool reads_parameter(MlirOperation op) {
     struct hec_contract c;
     if (!hec_is_product(op) || !hec_contract_of(op, &c)) return false;
-    const MlirValue b = hec_operand(op, 1);
+    const MlirValue b = hec_product_b(op);
     return c.form != HEC_CONTRACT_TN && c.m.rank > 0 && hec_op_is(hec_defining(b), HEC_OP_get) &&
            mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(b)));
 }
@@ -51,7 +51,7 @@ static void set_rounds(MlirOperation op) {
 }
 
 static void read_rounded(MlirOperation product) {
-    const MlirValue b = hec_operand(product, 1);
+    const MlirValue b = hec_product_b(product);
     const MlirOperation get = hec_defining(b);
     struct hec_builder builder = hec_builder_before(get);
     const MlirNamedAttribute param = hec_attr_symbol(builder.context, "param", hec_get_param(get));

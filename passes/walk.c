@@ -51,7 +51,7 @@ static void take(struct hec_walk *walk, const struct hec_for *loop, bool again) 
 static void run_loop(struct hec_walk *walk, MlirOperation op) {
     const struct hec_for loop = hec_for_of(op);
     const bool waves = loop.count == HEC_COUNT_AT_RUN_TIME;
-    const int64_t outer = walk->layer, count = hec_walk_number(walk, hec_operand(op, 1));
+    const int64_t outer = walk->layer, count = hec_walk_number(walk, loop.bound);
     take(walk, &loop, false);
     for (int64_t step = 0; step < count && !walk->stop; step++) {
         if (!waves) walk->layer = loop.down ? count - 1 - step : step;

@@ -2,11 +2,12 @@
 #include "codegen/c/loops.h"
 #include "codegen/c/ops.h"
 #include "codegen/host/gradient.h"
+#include "ir/accessors.h"
 
 // A sum that is neither over the leading nor over the trailing dimensions: loops over what is
 // kept, around a loop over what is summed, in ascending order. (For the others there are kernels.)
 void hec_emit_sum(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue a = hec_operand(op, 0), r = hec_result(op, 0);
+    const MlirValue a = hec_sum_a(op), r = hec_sum_r(op);
     const MlirType type[] = {mlirValueGetType(a), mlirValueGetType(r)};
     const struct hec_tensor ta = hec_tensor_of(type[0]), tr = hec_tensor_of(type[1]);
     struct hec_tensor order = tr; // What is kept, then what is summed.
@@ -30,13 +31,13 @@ void hec_emit_sum(struct hec_emitter *e, MlirOperation op) {
 }
 
 void hec_emit_copy(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue a = hec_operand(op, 0), r = hec_result(op, 0);
+    const MlirValue a = hec_copy_a(op), r = hec_copy_r(op);
     hec_loops_copy(e, hec_ref(e, r), hec_ref(e, a), mlirValueGetType(r), hec_home_adds(r));
 }
 
 void hec_emit_accumulate(struct hec_emitter *e, MlirOperation op) {
     const struct hec_home target = hec_gradient_home(op);
-    const MlirValue value = hec_operand(op, 0);
+    const MlirValue value = hec_accumulate_value(op);
     if (hec_home_is_panels(e, &target) ||
         !mlirOperationIsNull(hec_set_of(e, hec_home_symbol(e, &target)))) {
         hec_emit_fault(e, op, "adds a tensor to a gradient that is kept in another layout");

@@ -64,7 +64,7 @@ static void declare(struct hec_emitter *e, MlirOperation op) {
 // A loop over waves, or what happens again for all but the last one.
 static void emit_waves(struct hec_emitter *e, const struct hec_for *loop, int depth) {
     struct hec_writer *out = &e->function->body;
-    const MlirOperation count = hec_defining(hec_operand(loop->op, 1));
+    const MlirOperation count = hec_defining(loop->bound);
     const char *key = hec_route_key(e, count);
     hec_blank(out);
     if (hec_op_is(count, HEC_OP_overwritten)) {

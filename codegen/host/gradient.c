@@ -1,6 +1,8 @@
 // accumulate: where it adds.
 #include "codegen/host/gradient.h"
 
+#include "ir/accessors.h"
+
 struct hec_home hec_gradient_home(MlirOperation accumulate) {
     struct hec_home home = {.kind = HEC_HOME_GRAD, .symbol = hec_get_string(accumulate, "param")};
     const MlirValue layer = hec_layer_of(accumulate);
@@ -13,7 +15,7 @@ struct hec_home hec_gradient_home(MlirOperation accumulate) {
 }
 
 bool hec_is_in_place(struct hec_emitter *e, MlirOperation accumulate) {
-    const struct hec_home home = hec_value_home(e, hec_operand(accumulate, 0));
+    const struct hec_home home = hec_value_home(e, hec_accumulate_value(accumulate));
     const struct hec_home target = hec_gradient_home(accumulate);
     return hec_home_equal(&home, &target);
 }

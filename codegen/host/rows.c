@@ -6,6 +6,7 @@
 #include "codegen/host/function.h"
 #include "codegen/host/literal.h"
 #include "codegen/host/symbols.h"
+#include "ir/accessors.h"
 
 const char *hec_route_key(struct hec_emitter *e, MlirOperation op) {
     const char *layer = hec_layer_text(e, op, 0);
@@ -35,52 +36,54 @@ static void set_rows(struct hec_emitter *e, MlirOperation op, MlirValue first) {
 }
 
 void hec_emit_drop(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue ids = hec_operand(op, 0);
+    const MlirValue ids = hec_drop_ids(op);
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
     hec_statement(e, "hrt_drop(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op),
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, ids), hec_ref(e, hec_operand(op, 1)),
+                  hec_ref(e, hec_drop_kept(op)), hec_ref(e, ids), hec_ref(e, hec_drop_weights(op)),
                   hec_product(e, &t, 0, t.rank - 1), hec_group_tokens(e, op, ids),
                   hec_number(e, hec_get_float(op, "capacity")), drop_rule(e, op));
 }
 
 void hec_emit_exchange(struct hec_emitter *e, MlirOperation op) {
-    const MlirValue ids = hec_operand(op, 0);
+    const MlirValue ids = hec_exchange_ids(op);
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
     hec_statement(e, "hrt_route(%s, %s, %s);", hec_route_key(e, op), hec_ref(e, ids),
                   hec_product(e, &t, 0, t.rank - 1));
 }
 
 void hec_emit_dispatch(struct hec_emitter *e, MlirOperation op) {
-    const char *rows = hec_ref(e, hec_result(op, 0)), *gate = hec_ref(e, hec_result(op, 1)),
-               *first = hec_ref(e, hec_result(op, 2));
+    const char *rows = hec_ref(e, hec_dispatch_rows(op)), *gate = hec_ref(e, hec_dispatch_gate(op)),
+               *first = hec_ref(e, hec_dispatch_first(op));
     hec_statement(e, "hrt_dispatch(%s, wave, %s, %s, %s, %s, %s);", hec_route_key(e, op), rows,
-                  gate, first, hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)));
-    set_rows(e, op, hec_result(op, 2));
+                  gate, first, hec_ref(e, hec_dispatch_x(op)),
+                  hec_ref(e, hec_dispatch_weights(op)));
+    set_rows(e, op, hec_dispatch_first(op));
 }
 
 void hec_emit_give_back(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_give_back(%s, wave, %s);", hec_route_key(e, op),
-                  hec_ref(e, hec_operand(op, 0)));
+                  hec_ref(e, hec_give_back_rows(op)));
 }
 
 void hec_emit_collect(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_combine(%s, %s);", hec_route_key(e, op), hec_ref(e, hec_result(op, 0)));
+    hec_statement(e, "hrt_combine(%s, %s);", hec_route_key(e, op), hec_ref(e, hec_collect_y(op)));
 }
 
 void hec_emit_dispatch_grad(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_dispatch_grad(%s, wave, %s, %s);", hec_route_key(e, op),
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_operand(op, 0)));
-    set_rows(e, op, hec_operand(op, 1));
+                  hec_ref(e, hec_dispatch_grad_drows(op)), hec_ref(e, hec_dispatch_grad_dy(op)));
+    set_rows(e, op, hec_dispatch_grad_first(op));
 }
 
 void hec_emit_give_back_grad(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_give_back_grad(%s, wave, %s, %s);", hec_route_key(e, op),
-                  hec_ref(e, hec_operand(op, 0)), hec_ref(e, hec_operand(op, 1)));
+                  hec_ref(e, hec_give_back_grad_drows(op)),
+                  hec_ref(e, hec_give_back_grad_dgate(op)));
 }
 
 void hec_emit_collect_grad(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_combine_grad(%s, %s, %s);", hec_route_key(e, op),
-                  hec_ref(e, hec_result(op, 0)), hec_ref(e, hec_result(op, 1)));
+                  hec_ref(e, hec_collect_grad_dx(op)), hec_ref(e, hec_collect_grad_dweights(op)));
 }
 
 void hec_emit_dense_ready(struct hec_emitter *e, MlirOperation op) {

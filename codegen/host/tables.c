@@ -203,7 +203,7 @@ static int emit_table(struct hec_emitter *e, struct hec_writer *out, const char 
 static double times_of(struct hec_emitter *e, MlirOperation op) {
     const struct hec_for loop = hec_for_of(op);
     if (loop.count != HEC_COUNT_AT_RUN_TIME) return (double)loop.count;
-    const MlirOperation count = hec_defining(hec_operand(op, 1));
+    const MlirOperation count = hec_defining(loop.bound);
     if (hec_op_is(count, HEC_OP_overwritten)) return 0;
     const MlirOperation set = hec_find_symbol(e->module, hec_get_string(count, "set"));
     const int64_t sent = e->batch * e->positions * hec_get_int(set, "topk");

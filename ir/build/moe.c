@@ -80,7 +80,7 @@ static MlirValue build_fractions(struct hec_scope *scope, const struct hec_moe *
         attributes = add_group(build, attributes, attribute);
     }
     if (moe->aux_per == HEC_AUX_BATCH) attribute[attributes++] = hec_attr_bool(c, "per_step", true);
-    const MlirValue in[] = {hec_result(router, 2), scope->layer};
+    const MlirValue in[] = {hec_router_ids(router), scope->layer};
     hec_build_at(scope, moe->at, "fractions");
     return hec_build_value(&scope->b, HEC_OP_fractions, moe->layers > 0 ? 2 : 1, in, type,
                            attributes, attribute);
@@ -91,7 +91,7 @@ static void build_aux(struct hec_scope *scope, const struct hec_moe *moe, MlirOp
                       struct hec_sums *sums) {
     const MlirNamedAttribute score = score_of(scope->build->context, moe);
     const MlirNamedAttribute coef = hec_attr_float(scope->build->context, "coef", moe->aux);
-    const MlirValue scores = hec_result(router, 0);
+    const MlirValue scores = hec_router_scores(router);
     hec_build_at(scope, moe->at, "mean_scores");
     const MlirValue means = hec_build_one(scope, HEC_OP_mean_scores, 1, &scores, 1, &score);
     const MlirType type = mlirValueGetType(means);
@@ -146,7 +146,7 @@ static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *mo
         hec_attr_string(c, "drop", moe->drop == HEC_DROP_POSITION ? "position" : "lowest"),
     };
     const int attributes = moe->capacity > 0 ? add_group(build, 4, attribute) : 2;
-    const MlirValue in[] = {x, hec_result(router, 1), hec_result(router, 2), scope->layer};
+    const MlirValue in[] = {x, hec_router_weights(router), hec_router_ids(router), scope->layer};
     hec_build_at(scope, moe->at, moe->shared ? "routed" : "y");
     return hec_build_one(scope, HEC_OP_experts, mlirValueIsNull(scope->layer) ? 3 : 4, in,
                          attributes, attribute);
@@ -215,7 +215,7 @@ struct hec_called hec_build_moe(struct hec_scope *scope, const struct hec_moe *m
     if (build->failed) return called;
     const MlirOperation router = build_router(scope, moe, logits);
     if (build->failed) return called;
-    keep_loads(scope, moe, hec_result(router, 3));
+    keep_loads(scope, moe, hec_router_loads(router));
     called.sums = build_losses(scope, moe, logits, router);
     called.value = build_experts(scope, moe, x, router);
     if (moe->shared && !build->failed) called.value = build_shared(scope, moe, x, called.value);

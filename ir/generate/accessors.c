@@ -1,5 +1,6 @@
-// Writes ir/accessors.h from ops.def and module.def: a function for each operand, result and attribute, so
+// Writes ir/accessors.h from ops.def, families.def and module.def: a function for each operand, result and attribute, so
 // that a wrong name or kind is an error of the C compiler. Runs while hecatec is built.
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,14 +59,18 @@ static void write_attribute(const char *prefix, const char *check, const struct 
            kind->make, key);
 }
 
-// Functions for the operands or the results of an operation, up to one that is variadic.
+// Functions for the operands or the results of an operation. One that is variadic comes last.
 static void write_values(const char *id, const char *words, const char *get, const char *count,
                          const char *check) {
     struct hec_word word;
-    for (int i = 0; (words = hec_next_word(words, &word)) && word.repeat != '*'; i++) {
-        printf("static inline MlirValue hec_%s_%s(MlirOperation op) {\n%s", id, word.name, check);
-        if (word.repeat) printf("    if (%s(op) <= %d) return (MlirValue){0};\n", count, i);
-        printf("    return %s(op, %d);\n}\n", get, i);
+    for (int i = 0; (words = hec_next_word(words, &word)); i++) {
+        const bool many = word.repeat == '*';
+        char at[24];
+        snprintf(at, sizeof at, many ? "%d + index" : "%d", i);
+        printf("static inline MlirValue hec_%s_%s(MlirOperation op%s) {\n%s", id, word.name,
+               many ? ", int index" : "", check);
+        if (word.repeat) printf("    if (%s(op) <= %s) return (MlirValue){0};\n", count, at);
+        printf("    return %s(op, %s);\n}\n", get, at);
     }
 }
 
@@ -77,6 +82,71 @@ static void write_op(const struct op *op) {
     struct hec_word word;
     for (const char *at = op->attributes; (at = hec_next_word(at, &word));) {
         write_attribute(op->id, check, &word, word.name);
+    }
+}
+
+// ---- families
+
+static const struct op *op_of(const char *id) {
+    for (int k = 0; k < OPS; k++) {
+        if (strcmp(ops[k].id, id) == 0) return &ops[k];
+    }
+    fprintf(stderr, "ir/families.def: there is no operation %s\n", id);
+    exit(1);
+}
+
+static const char *values_of(const struct op *op, bool results) {
+    return results ? op->results : op->operands;
+}
+
+// Where `name` stands among the operands or results of `op`; -1: it has none of that name, or a variadic one.
+static int position(const struct op *op, bool results, const char *name) {
+    struct hec_word word;
+    const char *at = values_of(op, results);
+    for (int i = 0; (at = hec_next_word(at, &word)); i++) {
+        if (strcmp(word.name, name) == 0) return word.repeat ? -1 : i;
+    }
+    return -1;
+}
+
+static bool all_have(const char *members, bool results, const char *name) {
+    struct hec_word member;
+    while ((members = hec_next_word(members, &member))) {
+        if (position(op_of(member.name), results, name) < 0) return false;
+    }
+    return true;
+}
+
+// A function for each operand, or result, that all members have.
+static void write_family(const char *family, const char *members, bool results) {
+    struct hec_word first, word, member;
+    hec_next_word(members, &first);
+    for (const char *at = values_of(op_of(first.name), results); (at = hec_next_word(at, &word));) {
+        if (!all_have(members, results, word.name)) continue;
+        printf("static inline MlirValue hec_%s_%s(MlirOperation op) {\n"
+               "    switch (hec_op_computes(op)) {\n",
+               family, word.name);
+        for (const char *of = members; (of = hec_next_word(of, &member));)
+            printf("    case HEC_OP_%s:\n        return hec_%s(op, %d);\n", member.name,
+                   results ? "result" : "operand",
+                   position(op_of(member.name), results, word.name));
+        printf("    default:\n        assert(!\"one of %s\");\n        return (MlirValue){0};\n"
+               "    }\n}\n",
+               family);
+    }
+}
+
+static void write_families(void) {
+    static const struct {
+        const char *name, *members;
+    } families[] = {
+#define HEC_FAMILY(name, members) {#name, members},
+#include "ir/families.def"
+#undef HEC_FAMILY
+    };
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        write_family(families[i].name, families[i].members, false);
+        write_family(families[i].name, families[i].members, true);
     }
 }
 
@@ -104,13 +174,20 @@ int main(void) {
     static struct hec_word all[WORDS_MAX];
     const int count = collect(all);
     puts(
-        "// Written by ir/generate/accessors.c from ir/ops.def and ir/module.def.\n"
+        "// Written by ir/generate/accessors.c from ir/ops.def, ir/families.def and "
+        "ir/module.def.\n"
         "//\n"
         "//   hec_OP_NAME(op)             operand, result or attribute NAME of an operation OP. An "
         "optional\n"
         "//                               operand or result that it lacks is null; an optional "
         "attribute\n"
         "//                               must be there, but for bool (false) and string (empty).\n"
+        "//   hec_OP_NAME(op, index)      variadic operand or result NAME; null where there is "
+        "none\n"
+        "//   hec_FAMILY_NAME(op)         operand or result NAME of one of a family "
+        "(families.def), or "
+        "of a\n"
+        "//                               call of its kernel\n"
         "//   hec_OP_has_NAME, put_NAME   of optional attributes: is it there; set it\n"
         "//   hec_any_NAME, has, put      the attribute of any operation that may have it\n"
         "//   hec_module_NAME, has, put   the module's attribute hecate.NAME\n"
@@ -119,6 +196,7 @@ int main(void) {
         "#include <assert.h>\n\n"
         "#include \"ir/op.h\"\n");
     for (int k = 0; k < OPS; k++) write_op(&ops[k]);
+    write_families();
     for (int i = 0; i < count; i++) write_attribute("any", "", &all[i], all[i].name);
     for (size_t i = 0; i < sizeof module_words / sizeof *module_words; i++) {
         char key[60];

@@ -1,4 +1,5 @@
 // Attention and the rotary embedding: tensors [batch, T, heads, width]; one without heads has one.
+#include "ir/accessors.h"
 #include "ir/kernels/choose.h"
 #include "ir/ops/rule.h"
 
@@ -20,7 +21,8 @@ static bool has_heads(const struct hec_tensor *t) {
 }
 
 void hec_choose_rope(MlirOperation op, struct hec_choice *choice) {
-    const struct hec_tensor x = hec_in(op, 0);
+    const struct hec_tensor x =
+        hec_tensor_at(hec_op_is(op, HEC_OP_rope) ? hec_rope_x(op) : hec_rope_grad_dy(op));
     if (!has_heads(&x)) return;
     hec_choice_own_kernel(choice, op);
     add_tokens(choice, &x);
@@ -28,9 +30,10 @@ void hec_choose_rope(MlirOperation op, struct hec_choice *choice) {
     add_last(choice, "width", &x);
 }
 
-static void choose_sdpa(MlirOperation op, int first, struct hec_choice *choice) {
-    const struct hec_tensor q = hec_in(op, first), k = hec_in(op, first + 1),
-                            v = hec_in(op, first + 2);
+void hec_choose_sdpa(MlirOperation op, struct hec_choice *choice) {
+    const struct hec_tensor q = hec_tensor_at(hec_attention_q(op)),
+                            k = hec_tensor_at(hec_attention_k(op)),
+                            v = hec_tensor_at(hec_attention_v(op));
     if (!has_heads(&q) || !has_heads(&k) || !has_heads(&v)) return;
     hec_choice_own_kernel(choice, op);
     add_tokens(choice, &q);
@@ -38,12 +41,4 @@ static void choose_sdpa(MlirOperation op, int first, struct hec_choice *choice) 
     add_heads(choice, "groups", &k);
     add_last(choice, "width", &q);
     add_last(choice, "vwidth", &v);
-}
-
-void hec_choose_sdpa(MlirOperation op, struct hec_choice *choice) {
-    choose_sdpa(op, 0, choice);
-}
-
-void hec_choose_sdpa_grad(MlirOperation op, struct hec_choice *choice) {
-    choose_sdpa(op, 1, choice);
 }

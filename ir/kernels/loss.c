@@ -1,4 +1,5 @@
 // Embedding, cross entropy, and the losses of routers.
+#include "ir/accessors.h"
 #include "ir/kernels/choose.h"
 #include "ir/ops/rule.h"
 
@@ -47,20 +48,12 @@ void hec_choose_by_token_grad(MlirOperation op, struct hec_choice *choice) {
     choose_by(op, 1, "tokens", "experts", choice);
 }
 
-static void choose_mean_scores(MlirOperation op, int operand, struct hec_choice *choice) {
-    const struct hec_tensor scores = hec_in(op, operand);
+void hec_choose_mean_scores(MlirOperation op, struct hec_choice *choice) {
+    const struct hec_tensor scores = hec_tensor_at(hec_scored_scores(op));
     hec_choice_own_kernel(choice, op);
     hec_choice_size(choice, "sequences", &scores, 0, 1);
     hec_choice_size(choice, "tokens", &scores, 1, scores.rank - 1);
     hec_choice_size(choice, "experts", &scores, scores.rank - 1, scores.rank);
-}
-
-void hec_choose_mean_scores(MlirOperation op, struct hec_choice *choice) {
-    choose_mean_scores(op, 0, choice);
-}
-
-void hec_choose_mean_scores_grad(MlirOperation op, struct hec_choice *choice) {
-    choose_mean_scores(op, 1, choice);
 }
 
 void hec_choose_aux_loss(MlirOperation op, struct hec_choice *choice) {

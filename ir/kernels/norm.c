@@ -10,7 +10,7 @@ static void add_matrix(struct hec_choice *choice, const struct hec_tensor *t, in
 
 // Over the trailing or the leading dimensions; any other sum is a loop.
 void hec_choose_sum(MlirOperation op, struct hec_choice *choice) {
-    const struct hec_tensor a = hec_in(op, 0), r = hec_out(op, 0);
+    const struct hec_tensor a = hec_tensor_at(hec_sum_a(op)), r = hec_tensor_at(hec_sum_r(op));
     if (r.rank > a.rank) return;
     const struct hec_tensor front = hec_slice(&a, 0, r.rank);
     const struct hec_tensor back = hec_slice(&a, a.rank - r.rank, a.rank);
@@ -23,16 +23,16 @@ void hec_choose_sum(MlirOperation op, struct hec_choice *choice) {
     }
 }
 
-static void choose(MlirOperation op, int x, struct hec_choice *choice) {
-    const struct hec_tensor t = hec_in(op, x);
+static void choose(MlirOperation op, MlirValue x, struct hec_choice *choice) {
+    const struct hec_tensor t = hec_tensor_at(x);
     hec_choice_own_kernel(choice, op);
     add_matrix(choice, &t, t.rank - (int)hec_any_over(op));
 }
 
 void hec_choose_norm(MlirOperation op, struct hec_choice *choice) {
-    choose(op, 0, choice);
+    choose(op, hec_norm_x(op), choice);
 }
 
 void hec_choose_norm_grad(MlirOperation op, struct hec_choice *choice) {
-    choose(op, 1, choice);
+    choose(op, hec_norm_grad_x(op), choice);
 }

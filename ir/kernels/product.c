@@ -1,4 +1,5 @@
 // Products: which of the three matrix products a contraction is, told by dimension names.
+#include "ir/accessors.h"
 #include "ir/kernels/choose.h"
 #include "ir/ops/contract.h"
 #include "ir/ops/rule.h"
@@ -26,7 +27,8 @@ void hec_choose_grouped(MlirOperation op, struct hec_choice *choice) {
                                          [HEC_CONTRACT_TN] = "grouped_tn"};
     struct hec_contract c;
     if (!hec_contract_of(op, &c)) return;
-    const struct hec_tensor by_expert = c.form == HEC_CONTRACT_TN ? hec_out(op, 0) : hec_in(op, 1);
+    const struct hec_tensor by_expert =
+        hec_tensor_at(c.form == HEC_CONTRACT_TN ? hec_product_r(op) : hec_product_b(op));
     hec_choice_kernel(choice, kernel[c.form]);
     hec_choice_size(choice, "experts", &by_expert, 0, 1);
     add_group(choice, "n", &c.n);
@@ -40,11 +42,11 @@ static void choose_spread(MlirOperation op, const struct hec_tensor *t, struct h
 }
 
 void hec_choose_spread(MlirOperation op, struct hec_choice *choice) {
-    const struct hec_tensor a = hec_in(op, 0);
+    const struct hec_tensor a = hec_tensor_at(hec_spread_a(op));
     choose_spread(op, &a, choice);
 }
 
 void hec_choose_spread_grad(MlirOperation op, struct hec_choice *choice) {
-    const struct hec_tensor da = hec_out(op, 0);
+    const struct hec_tensor da = hec_tensor_at(hec_spread_grad_da(op));
     choose_spread(op, &da, choice);
 }

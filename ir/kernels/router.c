@@ -13,12 +13,8 @@ static void add_last(struct hec_choice *choice, const struct hec_tensor *t, cons
     hec_choice_size(choice, name, t, t->rank - 1, t->rank);
 }
 
-static struct hec_tensor tensor_of(MlirValue value) {
-    return hec_tensor_of(mlirValueGetType(value));
-}
-
 void hec_choose_noise(MlirOperation op, struct hec_choice *choice) {
-    const struct hec_tensor y = tensor_of(hec_noise_y(op));
+    const struct hec_tensor y = hec_tensor_at(hec_noise_y(op));
     hec_choice_own_kernel(choice, op);
     hec_choice_size(choice, "sequences", &y, 0, 1);
     hec_choice_size(choice, "tokens", &y, 1, 2);
@@ -26,16 +22,16 @@ void hec_choose_noise(MlirOperation op, struct hec_choice *choice) {
 }
 
 void hec_choose_router(MlirOperation op, struct hec_choice *choice) {
-    const struct hec_tensor logits = tensor_of(hec_router_logits(op));
-    const struct hec_tensor weights = tensor_of(hec_router_weights(op));
+    const struct hec_tensor logits = hec_tensor_at(hec_router_logits(op));
+    const struct hec_tensor weights = hec_tensor_at(hec_router_weights(op));
     hec_choice_own_kernel(choice, op);
     by_token(choice, &logits, "experts");
     add_last(choice, &weights, "picks");
 }
 
 void hec_choose_router_grad(MlirOperation op, struct hec_choice *choice) {
-    const struct hec_tensor scores = tensor_of(hec_router_grad_scores(op));
-    const struct hec_tensor dweights = tensor_of(hec_router_grad_dweights(op));
+    const struct hec_tensor scores = hec_tensor_at(hec_router_grad_scores(op));
+    const struct hec_tensor dweights = hec_tensor_at(hec_router_grad_dweights(op));
     hec_choice_own_kernel(choice, op);
     by_token(choice, &scores, "experts");
     add_last(choice, &dweights, "picks");
@@ -45,8 +41,8 @@ void hec_choose_router_grad(MlirOperation op, struct hec_choice *choice) {
 void hec_choose_fractions(MlirOperation op, struct hec_choice *choice) {
     const MlirOperation module = hec_module_of(op);
     if (hec_module_has_world(module) && hec_module_world(module) > 1) return;
-    const struct hec_tensor ids = tensor_of(hec_fractions_ids(op));
-    const struct hec_tensor fractions = tensor_of(hec_fractions_fractions(op));
+    const struct hec_tensor ids = hec_tensor_at(hec_fractions_ids(op));
+    const struct hec_tensor fractions = hec_tensor_at(hec_fractions_fractions(op));
     hec_choice_own_kernel(choice, op);
     hec_choice_size(choice, "sequences", &ids, 0, 1);
     hec_choice_size(choice, "tokens", &ids, 1, ids.rank - 1);
@@ -55,13 +51,13 @@ void hec_choose_fractions(MlirOperation op, struct hec_choice *choice) {
 }
 
 void hec_choose_route(MlirOperation op, struct hec_choice *choice) {
-    const struct hec_tensor ids = tensor_of(hec_route_ids(op));
+    const struct hec_tensor ids = hec_tensor_at(hec_route_ids(op));
     hec_choice_own_kernel(choice, op);
     by_token(choice, &ids, "picks");
 }
 
 void hec_choose_limit(MlirOperation op, struct hec_choice *choice) {
-    const struct hec_tensor weights = tensor_of(hec_limit_weights(op));
+    const struct hec_tensor weights = hec_tensor_at(hec_limit_weights(op));
     hec_choice_own_kernel(choice, op);
     by_token(choice, &weights, "picks");
 }

@@ -5,21 +5,28 @@
 #include <math.h>
 
 // x [.., T, .., A] and the table [T, A]: T is x's second dimension, A its last.
-static bool infer_rope(MlirOperation op, MlirType *result) {
-    const struct hec_tensor x = hec_in(op, 0);
-    if (!hec_expect_real(op, "x", hec_operand(op, 0)) || !hec_expect_rank(op, "x", &x, 3)) {
-        return false;
-    }
+static bool infer_by_table(MlirOperation op, MlirValue rotated, MlirType *result) {
+    if (!hec_expect_real(op, "x", rotated)) return false;
+    const struct hec_tensor x = hec_tensor_at(rotated);
+    if (!hec_expect_rank(op, "x", &x, 3)) return false;
     const struct hec_tensor position = hec_slice(&x, 1, 2),
                             width = hec_slice(&x, x.rank - 1, x.rank);
     const struct hec_tensor table = hec_join(&position, &width);
-    if (!hec_expect(op, "table", hec_operand(op, 1), &table)) return false;
+    if (!hec_expect(op, "table", hec_rotation_table(op), &table)) return false;
     if (width.size[0] % 2 != 0) {
         hec_ir_error(op, "the width %" PRId64 " is odd", width.size[0]);
         return false;
     }
-    result[0] = mlirValueGetType(hec_operand(op, 0));
+    result[0] = mlirValueGetType(rotated);
     return true;
+}
+
+static bool infer_rope(MlirOperation op, MlirType *result) {
+    return infer_by_table(op, hec_rope_x(op), result);
+}
+
+static bool infer_rope_grad(MlirOperation op, MlirType *result) {
+    return infer_by_table(op, hec_rope_grad_dy(op), result);
 }
 
 static void gradient_rope(struct hec_gradient *g, MlirOperation op) {
@@ -35,16 +42,17 @@ const struct hec_traits hec_traits_rope = {
     .pure = true, .in_place = 1, .infer = infer_rope, .gradient = gradient_rope, .cost = cost_rope};
 
 const struct hec_traits hec_traits_rope_grad = {
-    .pure = true, .adds = 1, .infer = infer_rope, .cost = cost_rope};
+    .pure = true, .adds = 1, .infer = infer_rope_grad, .cost = cost_rope};
 
 // Checks q [batch, T, H, A], k [batch, T, G, A], v [batch, T, G, U] and gives out [batch, T, H, U]
 // and lse [batch, H, T].
-static bool check_heads(MlirOperation op, int at, struct hec_tensor *out, struct hec_tensor *lse) {
+static bool check_heads(MlirOperation op, struct hec_tensor *out, struct hec_tensor *lse) {
     static const char *const name[] = {"q", "k", "v"};
+    const MlirValue value[] = {hec_attention_q(op), hec_attention_k(op), hec_attention_v(op)};
     struct hec_tensor t[3];
     for (int i = 0; i < 3; i++) {
-        if (!hec_expect_real(op, name[i], hec_operand(op, at + i))) return false;
-        t[i] = hec_in(op, at + i);
+        if (!hec_expect_real(op, name[i], value[i])) return false;
+        t[i] = hec_tensor_at(value[i]);
         if (t[i].rank != 4) {
             hec_ir_error(op, "%s is %s, expected [batch, T, heads, width]", name[i],
                          hec_type_text(hec_tensor_type(&t[i])).text);
@@ -56,8 +64,7 @@ static bool check_heads(MlirOperation op, int at, struct hec_tensor *out, struct
     const struct hec_tensor value_width = hec_slice(&t[2], 3, 4);
     const struct hec_tensor grouped = hec_join(&sequence, &groups);
     const struct hec_tensor k = hec_join(&grouped, &width), v = hec_join(&grouped, &value_width);
-    if (!hec_expect(op, "k", hec_operand(op, at + 1), &k) ||
-        !hec_expect(op, "v", hec_operand(op, at + 2), &v)) {
+    if (!hec_expect(op, "k", value[1], &k) || !hec_expect(op, "v", value[2], &v)) {
         return false;
     }
     if (groups.size[0] < 1 || heads.size[0] % groups.size[0] != 0) {
@@ -84,7 +91,7 @@ static bool check_window(MlirOperation op) {
         hec_ir_error(op, "scale is not finite");
         return false;
     }
-    const struct hec_tensor q = hec_in(op, 0);
+    const struct hec_tensor q = hec_tensor_at(hec_attention_q(op));
     if (!hec_any_rounds(op) || mlirTypeIsAF32(q.element)) return true;
     hec_ir_error(op, "rounds is for operands of f32");
     return false;
@@ -92,7 +99,7 @@ static bool check_window(MlirOperation op) {
 
 static bool infer_sdpa(MlirOperation op, MlirType *result) {
     struct hec_tensor out, lse;
-    if (!check_heads(op, 0, &out, &lse) || !check_window(op)) return false;
+    if (!check_heads(op, &out, &lse) || !check_window(op)) return false;
     result[0] = hec_tensor_type(&out);
     result[1] = hec_tensor_type(&lse);
     return true;
@@ -100,13 +107,15 @@ static bool infer_sdpa(MlirOperation op, MlirType *result) {
 
 static bool infer_sdpa_grad(MlirOperation op, MlirType *result) {
     struct hec_tensor out, lse;
-    if (!check_heads(op, 1, &out, &lse) || !check_window(op) ||
+    if (!check_heads(op, &out, &lse) || !check_window(op) ||
         !hec_expect(op, "dout", hec_sdpa_grad_dout(op), &out) ||
         !hec_expect(op, "out", hec_sdpa_grad_out(op), &out) ||
         !hec_expect(op, "lse", hec_sdpa_grad_lse(op), &lse)) {
         return false;
     }
-    for (int i = 0; i < 3; i++) result[i] = mlirValueGetType(hec_operand(op, 1 + i));
+    result[0] = mlirValueGetType(hec_sdpa_grad_q(op));
+    result[1] = mlirValueGetType(hec_sdpa_grad_k(op));
+    result[2] = mlirValueGetType(hec_sdpa_grad_v(op));
     return true;
 }
 
@@ -116,18 +125,21 @@ static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
     int attributes = hec_rule_attributes(op, keys, attribute);
     if (hec_any_rounds(op))
         attribute[attributes++] = hec_attr_bool(g->builder->context, "rounds", true);
-    MlirValue in[6] = {g->of_result(g, op, 0, true)};
-    for (int i = 0; i < 3; i++) in[1 + i] = g->primal(g, hec_operand(op, i));
-    for (int i = 0; i < 2; i++) in[4 + i] = g->primal(g, hec_result(op, i));
+    const MlirValue q = hec_sdpa_q(op), k = hec_sdpa_k(op), v = hec_sdpa_v(op);
+    MlirValue in[] = {g->of_result(g, op, 0, true), q, k, v, hec_sdpa_out(op), hec_sdpa_lse(op)};
+    for (int i = 1; i < 6; i++) in[i] = g->primal(g, in[i]);
     const MlirOperation grad =
         hec_build_inferred(g->builder, HEC_OP_sdpa_grad, 6, in, attributes, attribute);
-    for (int i = 0; i < 3; i++) hec_rule_add(g, hec_operand(op, i), hec_result(grad, i));
+    hec_rule_add(g, q, hec_sdpa_grad_dq(grad));
+    hec_rule_add(g, k, hec_sdpa_grad_dk(grad));
+    hec_rule_add(g, v, hec_sdpa_grad_dv(grad));
 }
 
 // Two products, scores and values, over the keys each query sees: half of them on average when
 // causal, at most `window`.
-static double flops_sdpa(MlirOperation op, int at) {
-    const struct hec_tensor q = hec_in(op, at), v = hec_in(op, at + 2);
+static double flops_sdpa(MlirOperation op) {
+    const struct hec_tensor q = hec_tensor_at(hec_attention_q(op)),
+                            v = hec_tensor_at(hec_attention_v(op));
     const double positions = (double)q.size[1], window = (double)hec_any_window(op);
     double pairs = positions * positions;
     if (hec_any_causal(op)) pairs /= 2;
@@ -137,11 +149,11 @@ static double flops_sdpa(MlirOperation op, int at) {
 }
 
 static struct hec_cost cost_sdpa(MlirOperation op) {
-    return (struct hec_cost){.flops = flops_sdpa(op, 0), .bytes = hec_io_bytes(op)};
+    return (struct hec_cost){.flops = flops_sdpa(op), .bytes = hec_io_bytes(op)};
 }
 
 static struct hec_cost cost_sdpa_grad(MlirOperation op) {
-    return (struct hec_cost){.flops = 2 * flops_sdpa(op, 1), .bytes = hec_io_bytes(op)};
+    return (struct hec_cost){.flops = 2 * flops_sdpa(op), .bytes = hec_io_bytes(op)};
 }
 
 const struct hec_traits hec_traits_sdpa = {

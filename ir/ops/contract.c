@@ -52,7 +52,9 @@ static bool match(const struct hec_tensor *a, const struct hec_tensor *b,
 
 // a, b and r of `op`, without the expert dimension when rows are grouped by expert.
 static void operands_of(MlirOperation op, struct hec_tensor t[3]) {
-    t[0] = hec_in(op, 0), t[1] = hec_in(op, 1), t[2] = hec_out(op, 0);
+    t[0] = hec_tensor_at(hec_product_a(op));
+    t[1] = hec_tensor_at(hec_product_b(op));
+    t[2] = hec_tensor_at(hec_product_r(op));
     if (hec_op_computes(op) == HEC_OP_contract) return;
     const int experts_in = is_dim(&t[2], 0, "rows") ? 1 : 2;
     if (t[experts_in].rank > 0) t[experts_in] = hec_slice(&t[experts_in], 1, t[experts_in].rank);
@@ -141,7 +143,9 @@ static bool verify_contract(MlirOperation op) {
 
 // `rows` is the M of the product; which tensor has the experts follows from that.
 static bool verify_grouped(MlirOperation op) {
-    const struct hec_tensor a = hec_in(op, 0), b = hec_in(op, 1), r = hec_out(op, 0);
+    const struct hec_tensor a = hec_tensor_at(hec_grouped_contract_a(op)),
+                            b = hec_tensor_at(hec_grouped_contract_b(op)),
+                            r = hec_tensor_at(hec_grouped_contract_r(op));
     const bool to_experts = is_dim(&b, 0, "rows");
     if (!is_dim(&a, 0, "rows") || to_experts == is_dim(&r, 0, "rows")) {
         hec_ir_error(op, "a and one of b and r must start with rows, the other with the experts");
@@ -184,7 +188,7 @@ static void add_product(struct hec_gradient *g, MlirOperation op, MlirValue v, M
     const int lead = grouped && !is_dim(&t, 0, "rows") ? 1 : 0;
     const bool swap = lead < t.rank && hec_tensor_find(&right, t.dim[lead]) >= 0;
     MlirValue in[3] = {swap ? q : p, swap ? p : q};
-    if (grouped) in[2] = g->primal(g, hec_operand(op, 2));
+    if (grouped) in[2] = g->primal(g, hec_grouped_contract_first(op));
     const enum hec_op id = grouped ? HEC_OP_grouped_contract : HEC_OP_contract;
     const bool rounds = hec_any_rounds(op); // Then all three products do.
     const MlirNamedAttribute attribute = hec_attr_bool(g->builder->context, "rounds", true);
@@ -193,7 +197,7 @@ static void add_product(struct hec_gradient *g, MlirOperation op, MlirValue v, M
 }
 
 static void gradient(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue a = hec_operand(op, 0), b = hec_operand(op, 1);
+    const MlirValue a = hec_product_a(op), b = hec_product_b(op);
     const MlirValue dr = g->of_result(g, op, 0, true);
     if (g->wants(g, a)) add_product(g, op, a, dr, g->primal(g, b));
     if (g->wants(g, b)) add_product(g, op, b, g->primal(g, a), dr);

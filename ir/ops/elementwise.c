@@ -1,6 +1,7 @@
 // Elementwise operations. Dimensions are matched by name: the result has the dimensions of the
 // operand with the most of them (the first of those), and the others are broadcast along what they
 // lack. The gradient of a broadcast operand is summed back.
+#include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
 // Every dimension of `t` must be one of `widest`, in the same order.
@@ -73,43 +74,47 @@ static MlirValue build_neg(struct hec_gradient *g, MlirValue a) {
 
 static void gradient_add(struct hec_gradient *g, MlirOperation op) {
     const MlirValue dr = result_gradient(g, op);
-    for (int i = 0; i < 2; i++) hec_rule_add(g, hec_operand(op, i), dr);
+    hec_rule_add(g, hec_add_a(op), dr);
+    hec_rule_add(g, hec_add_b(op), dr);
 }
 
 static void gradient_sub(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue a = hec_operand(op, 0), b = hec_operand(op, 1), dr = result_gradient(g, op);
+    const MlirValue a = hec_sub_a(op), b = hec_sub_b(op), dr = result_gradient(g, op);
     hec_rule_add(g, a, dr);
     if (g->wants(g, b)) hec_rule_add(g, b, build_neg(g, dr));
 }
 
 static void gradient_mul(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue dr = result_gradient(g, op);
-    for (int i = 0; i < 2; i++) {
-        const MlirValue v = hec_operand(op, i), other = hec_operand(op, 1 - i);
-        if (g->wants(g, v)) hec_rule_add(g, v, build2(g, HEC_OP_mul, dr, g->primal(g, other)));
-    }
+    const MlirValue a = hec_mul_a(op), b = hec_mul_b(op), dr = result_gradient(g, op);
+    if (g->wants(g, a)) hec_rule_add(g, a, build2(g, HEC_OP_mul, dr, g->primal(g, b)));
+    if (g->wants(g, b)) hec_rule_add(g, b, build2(g, HEC_OP_mul, dr, g->primal(g, a)));
 }
 
 // r = a / b: da = dr / b, db = -da r.
 static void gradient_div(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue a = hec_operand(op, 0), b = hec_operand(op, 1);
+    const MlirValue a = hec_div_a(op), b = hec_div_b(op);
     const MlirValue da = build2(g, HEC_OP_div, result_gradient(g, op), g->primal(g, b));
     hec_rule_add(g, a, da);
     if (!g->wants(g, b)) return;
-    const MlirValue r = g->primal(g, hec_result(op, 0));
+    const MlirValue r = g->primal(g, hec_div_r(op));
     hec_rule_add(g, b, build_neg(g, build2(g, HEC_OP_mul, da, r)));
+}
+
+// What reaches `v` where it is less than `other` (or, where larger wins, more): all of it; half where they are equal.
+static void choose(struct hec_gradient *g, MlirValue dr, MlirValue v, MlirValue other,
+                   bool smaller) {
+    if (!g->wants(g, v)) return;
+    const MlirValue own = g->primal(g, v), rival = g->primal(g, other);
+    const MlirValue in[] = {smaller ? own : rival, smaller ? rival : own, dr};
+    hec_rule_add(g, v, hec_rule_build(g, HEC_OP_select_less, 3, in));
 }
 
 // The gradient goes to the operand that was chosen; to both, halved, where they are equal.
 static void gradient_choice(struct hec_gradient *g, MlirOperation op, bool smaller) {
+    const MlirValue a = hec_arithmetic_a(op), b = hec_arithmetic_b(op);
     const MlirValue dr = result_gradient(g, op);
-    for (int i = 0; i < 2; i++) {
-        const MlirValue v = hec_operand(op, i);
-        if (!g->wants(g, v)) continue;
-        const MlirValue own = g->primal(g, v), other = g->primal(g, hec_operand(op, 1 - i));
-        const MlirValue in[] = {smaller ? own : other, smaller ? other : own, dr};
-        hec_rule_add(g, v, hec_rule_build(g, HEC_OP_select_less, 3, in));
-    }
+    choose(g, dr, a, b, smaller);
+    choose(g, dr, b, a, smaller);
 }
 
 static void gradient_minimum(struct hec_gradient *g, MlirOperation op) {
@@ -121,29 +126,29 @@ static void gradient_maximum(struct hec_gradient *g, MlirOperation op) {
 }
 
 static void gradient_neg(struct hec_gradient *g, MlirOperation op) {
-    hec_rule_add(g, hec_operand(op, 0), build_neg(g, result_gradient(g, op)));
+    hec_rule_add(g, hec_neg_a(op), build_neg(g, result_gradient(g, op)));
 }
 
 static void gradient_exp(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue r = g->primal(g, hec_result(op, 0));
-    hec_rule_add(g, hec_operand(op, 0), build2(g, HEC_OP_mul, result_gradient(g, op), r));
+    const MlirValue r = g->primal(g, hec_exp_r(op));
+    hec_rule_add(g, hec_exp_a(op), build2(g, HEC_OP_mul, result_gradient(g, op), r));
 }
 
 // r = sqrt(a): da = dr / (r + r).
 static void gradient_sqrt(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue r = g->primal(g, hec_result(op, 0));
+    const MlirValue r = g->primal(g, hec_sqrt_r(op));
     const MlirValue twice = build2(g, HEC_OP_add, r, r);
-    hec_rule_add(g, hec_operand(op, 0), build2(g, HEC_OP_div, result_gradient(g, op), twice));
+    hec_rule_add(g, hec_sqrt_a(op), build2(g, HEC_OP_div, result_gradient(g, op), twice));
 }
 
 // r = b tanh(a / b): da = dr (1 - tanh(a / b)^2), db = (dr r - da a) / b.
 static void gradient_softcap(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue a = hec_operand(op, 0), b = hec_operand(op, 1), dr = result_gradient(g, op);
+    const MlirValue a = hec_softcap_a(op), b = hec_softcap_b(op), dr = result_gradient(g, op);
     const MlirValue in[] = {dr, g->primal(g, a), g->primal(g, b)};
     const MlirValue da = hec_rule_build(g, HEC_OP_softcap_grad, 3, in);
     hec_rule_add(g, a, da);
     if (!g->wants(g, b)) return;
-    const MlirValue r = build2(g, HEC_OP_mul, dr, g->primal(g, hec_result(op, 0)));
+    const MlirValue r = build2(g, HEC_OP_mul, dr, g->primal(g, hec_softcap_r(op)));
     const MlirValue db = build2(g, HEC_OP_sub, r, build2(g, HEC_OP_mul, da, in[1]));
     hec_rule_add(g, b, build2(g, HEC_OP_div, db, in[2]));
 }
@@ -177,7 +182,7 @@ UNARY(sqrt);
 // Activations: the gradient is an operation of its own, of the result's gradient and the operand.
 #define ACTIVATION(id)                                                                             \
     static void gradient_##id(struct hec_gradient *g, MlirOperation op) {                          \
-        const MlirValue a = hec_operand(op, 0), dr = result_gradient(g, op);                       \
+        const MlirValue a = hec_##id##_a(op), dr = result_gradient(g, op);                         \
         hec_rule_add(g, a, build2(g, HEC_OP_##id##_grad, dr, g->primal(g, a)));                    \
     }                                                                                              \
     UNARY(id);                                                                                     \
@@ -197,7 +202,7 @@ OF_THREE(select_less);
 OF_THREE(softcap_grad);
 
 static bool verify_fill(MlirOperation op) {
-    return hec_expect_real(op, "the result", hec_result(op, 0));
+    return hec_expect_real(op, "the result", hec_fill_r(op));
 }
 
 const struct hec_traits hec_traits_fill = {

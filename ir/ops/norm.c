@@ -3,112 +3,128 @@
 #include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
+enum { AFFINE = 2 }; // Gain and bias, at most.
+
 // Splits x into rows and what is normalised; false when `over` does not fit.
-static bool split(MlirOperation op, int x_operand, struct hec_tensor *rows,
+static bool split(MlirOperation op, MlirValue x, struct hec_tensor *rows,
                   struct hec_tensor *width) {
-    const struct hec_tensor x = hec_in(op, x_operand);
+    if (!hec_expect_real(op, "x", x)) return false;
+    const struct hec_tensor t = hec_tensor_at(x);
     const int64_t over = hec_any_over(op);
-    if (!hec_expect_real(op, "x", hec_operand(op, x_operand))) return false;
-    if (over < 1 || over > x.rank) {
-        hec_ir_error(op, "over is %" PRId64 ", but x has %d dimensions", over, x.rank);
+    if (over < 1 || over > t.rank) {
+        hec_ir_error(op, "over is %" PRId64 ", but x has %d dimensions", over, t.rank);
         return false;
     }
-    *rows = hec_slice(&x, 0, x.rank - (int)over);
-    *width = hec_slice(&x, x.rank - (int)over, x.rank);
+    *rows = hec_slice(&t, 0, t.rank - (int)over);
+    *width = hec_slice(&t, t.rank - (int)over, t.rank);
     return true;
 }
 
-// Results: y like x, then `statistics` of them per row. Operands from 1 on are like the width.
-static bool infer_norm(MlirOperation op, MlirType *result, int statistics, int affine_most) {
-    struct hec_tensor rows, width;
-    if (!split(op, 0, &rows, &width)) return false;
+// The gain, the bias: as many as the norm has; then null.
+static MlirValue affine_of(MlirOperation op, int index) {
+    if (hec_op_is(op, HEC_OP_layernorm)) return hec_layernorm_affine(op, index);
+    return index == 0 ? hec_rmsnorm_gain(op) : (MlirValue){0};
+}
+
+// What y and the statistics of the rows are.
+static bool infer_norm(MlirOperation op, struct hec_tensor *rows) {
+    struct hec_tensor width;
+    if (!split(op, hec_norm_x(op), rows, &width)) return false;
     if (!(hec_any_eps(op) >= 0)) {
         hec_ir_error(op, "eps must not be negative");
         return false;
     }
     const int operands = (int)mlirOperationGetNumOperands(op);
-    if (operands > 1 + affine_most) {
-        hec_ir_error(op, "%d operands, expected at most %d", operands, 1 + affine_most);
+    const int most = 1 + (hec_op_is(op, HEC_OP_layernorm) ? AFFINE : 1);
+    if (operands > most) {
+        hec_ir_error(op, "%d operands, expected at most %d", operands, most);
         return false;
     }
-    for (int i = 1; i < operands; i++) {
-        if (!hec_expect(op, i == 1 ? "gain" : "bias", hec_operand(op, i), &width)) return false;
+    for (int i = 0; i < operands - 1; i++) {
+        if (!hec_expect(op, i == 0 ? "gain" : "bias", affine_of(op, i), &width)) return false;
     }
-    result[0] = mlirValueGetType(hec_operand(op, 0));
-    for (int i = 0; i < statistics; i++) result[1 + i] = hec_tensor_type(&rows);
     return true;
 }
 
 static bool infer_rmsnorm(MlirOperation op, MlirType *result) {
-    return infer_norm(op, result, 1, 1);
+    struct hec_tensor rows;
+    if (!infer_norm(op, &rows)) return false;
+    result[0] = mlirValueGetType(hec_rmsnorm_x(op));
+    result[1] = hec_tensor_type(&rows);
+    return true;
 }
 
 static bool infer_layernorm(MlirOperation op, MlirType *result) {
-    return infer_norm(op, result, 2, 2);
+    struct hec_tensor rows;
+    if (!infer_norm(op, &rows)) return false;
+    result[0] = mlirValueGetType(hec_layernorm_x(op));
+    result[1] = result[2] = hec_tensor_type(&rows);
+    return true;
 }
 
-// Operands dy, x, statistics per row, gain?; results dx, then gradients of gain (and bias).
-static bool infer_grad(MlirOperation op, MlirType *result, int statistics, int affine_most) {
+// Results: dx, then gradients of as many of gain and bias, `affine_most`, as are wanted.
+static bool infer_grad(MlirOperation op, MlirType *result, MlirValue mean, MlirValue gain,
+                       int affine_most) {
     struct hec_tensor rows, width;
-    if (!split(op, 1, &rows, &width)) return false;
-    const struct hec_tensor x = hec_in(op, 1);
-    if (!hec_expect(op, "dy", hec_operand(op, 0), &x)) return false;
-    for (int i = 0; i < statistics; i++) {
-        if (!hec_expect(op, statistics == 2 && i == 0 ? "mean" : "rstd", hec_operand(op, 2 + i),
-                        &rows)) {
-            return false;
-        }
-    }
-    const bool gain = mlirOperationGetNumOperands(op) > 2 + statistics;
-    if (gain && !hec_expect(op, "gain", hec_operand(op, 2 + statistics), &width)) return false;
+    const MlirValue x = hec_norm_grad_x(op);
+    if (!split(op, x, &rows, &width)) return false;
+    const struct hec_tensor like = hec_tensor_at(x);
+    if (!hec_expect(op, "dy", hec_norm_grad_dy(op), &like) ||
+        (!mlirValueIsNull(mean) && !hec_expect(op, "mean", mean, &rows)) ||
+        !hec_expect(op, "rstd", hec_norm_grad_rstd(op), &rows) ||
+        (!mlirValueIsNull(gain) && !hec_expect(op, "gain", gain, &width)))
+        return false;
     const int results = (int)mlirOperationGetNumResults(op);
-    if (results > 1 + (gain ? affine_most : 0)) {
-        hec_ir_error(op, "%d results, expected at most %d", results, 1 + (gain ? affine_most : 0));
+    const int most = 1 + (mlirValueIsNull(gain) ? 0 : affine_most);
+    if (results > most) {
+        hec_ir_error(op, "%d results, expected at most %d", results, most);
         return false;
     }
-    result[0] = mlirValueGetType(hec_operand(op, 1));
+    result[0] = mlirValueGetType(x);
     for (int i = 1; i < results; i++) result[i] = hec_tensor_type(&width);
     return true;
 }
 
 static bool infer_rmsnorm_grad(MlirOperation op, MlirType *result) {
-    return infer_grad(op, result, 1, 1);
+    return infer_grad(op, result, (MlirValue){0}, hec_rmsnorm_grad_gain(op), 1);
 }
 
 static bool infer_layernorm_grad(MlirOperation op, MlirType *result) {
-    return infer_grad(op, result, 2, 2);
+    return infer_grad(op, result, hec_layernorm_grad_mean(op), hec_layernorm_grad_gain(op), AFFINE);
 }
 
 // One operation gives the gradients of x and of as many of gain and bias as are wanted, from the
-// front: a wanted bias brings the gain's gradient along.
-static void gradient(struct hec_gradient *g, MlirOperation op, enum hec_op id, int statistics) {
-    const int affine = (int)mlirOperationGetNumOperands(op) - 1;
-    const MlirValue x = hec_operand(op, 0);
+// front: a wanted bias brings the gain's gradient along. `mean` may be null.
+static void gradient(struct hec_gradient *g, MlirOperation op, enum hec_op id, MlirValue mean) {
+    const MlirValue x = hec_norm_x(op), gain = affine_of(op, 0);
     MlirValue in[5];
-    int operands = 0, results = 1;
+    int operands = 0;
     in[operands++] = g->of_result(g, op, 0, true);
     in[operands++] = g->primal(g, x);
-    for (int i = 0; i < statistics; i++) in[operands++] = g->primal(g, hec_result(op, 1 + i));
-    if (affine > 0) in[operands++] = g->primal(g, hec_operand(op, 1));
+    if (!mlirValueIsNull(mean)) in[operands++] = g->primal(g, mean);
+    in[operands++] = g->primal(g, hec_norm_rstd(op));
+    if (!mlirValueIsNull(gain)) in[operands++] = g->primal(g, gain);
 
-    MlirType type[3] = {mlirValueGetType(x)};
-    for (int i = 1; i <= affine; i++) {
-        type[i] = mlirValueGetType(hec_operand(op, i));
-        if (g->wants(g, hec_operand(op, i))) results = i + 1;
+    MlirValue to[1 + AFFINE] = {x};
+    MlirType type[1 + AFFINE] = {mlirValueGetType(x)};
+    int results = 1;
+    for (int i = 0; i < AFFINE; i++) {
+        to[1 + i] = affine_of(op, i);
+        if (mlirValueIsNull(to[1 + i])) break;
+        type[1 + i] = mlirValueGetType(to[1 + i]);
+        if (g->wants(g, to[1 + i])) results = 2 + i;
     }
     const MlirNamedAttribute over = hec_attr_int(g->builder->context, "over", hec_any_over(op));
     const MlirOperation grad = hec_build_op(g->builder, id, operands, in, results, type, 1, &over);
-    for (int i = 0; i < results; i++) {
-        hec_rule_add(g, hec_operand(op, i), hec_result(grad, i));
-    }
+    for (int i = 0; i < results; i++) hec_rule_add(g, to[i], hec_result(grad, i));
 }
 
 static void gradient_rmsnorm(struct hec_gradient *g, MlirOperation op) {
-    gradient(g, op, HEC_OP_rmsnorm_grad, 1);
+    gradient(g, op, HEC_OP_rmsnorm_grad, (MlirValue){0});
 }
 
 static void gradient_layernorm(struct hec_gradient *g, MlirOperation op) {
-    gradient(g, op, HEC_OP_layernorm_grad, 2);
+    gradient(g, op, HEC_OP_layernorm_grad, hec_layernorm_mean(op));
 }
 
 // Per element: square, add, scale, gain; twice that for the gradient.

@@ -209,21 +209,21 @@ static bool verify_fractions(MlirOperation op) {
 // Not pure: it may count a step.
 const struct hec_traits hec_traits_fractions = {.verify = verify_fractions};
 
-static bool check_scores(MlirOperation op, int at) {
-    const struct hec_tensor scores = hec_in(op, at);
-    return hec_expect_real(op, "scores", hec_operand(op, at)) &&
+static bool check_scores(MlirOperation op) {
+    const struct hec_tensor scores = hec_tensor_at(hec_scored_scores(op));
+    return hec_expect_real(op, "scores", hec_scored_scores(op)) &&
            hec_expect_rank(op, "scores", &scores, 3) && check_score(op);
 }
 
 static bool infer_mean_scores(MlirOperation op, MlirType *result) {
-    if (!check_scores(op, 0)) return false;
+    if (!check_scores(op)) return false;
     const struct hec_tensor scores = hec_in(op, 0), means = of_sequences(&scores);
     result[0] = hec_tensor_type(&means);
     return true;
 }
 
 static bool infer_mean_scores_grad(MlirOperation op, MlirType *result) {
-    if (!check_scores(op, 1)) return false;
+    if (!check_scores(op)) return false;
     const struct hec_tensor scores = hec_in(op, 1), means = of_sequences(&scores);
     result[0] = mlirValueGetType(hec_mean_scores_grad_scores(op));
     return hec_expect(op, "dmeans", hec_mean_scores_grad_dmeans(op), &means);
@@ -270,7 +270,7 @@ static bool infer_aux_loss(MlirOperation op, MlirType *result) {
 
 static bool check_dloss(MlirOperation op) {
     const struct hec_tensor like = hec_in(op, 1), loss = hec_scalar(like.element);
-    return hec_expect(op, "dloss", hec_operand(op, 0), &loss);
+    return hec_expect(op, "dloss", hec_router_loss_grad_dloss(op), &loss);
 }
 
 static bool infer_aux_loss_grad(MlirOperation op, MlirType *result) {

@@ -6,6 +6,7 @@
 
 // ---- types
 
+struct hec_tensor hec_tensor_at(MlirValue value); // The value's type, taken apart.
 struct hec_tensor hec_in(MlirOperation op, int operand);
 struct hec_tensor hec_out(MlirOperation op, int result);
 
