@@ -53,8 +53,8 @@ static void memory_is_zeroed_and_goes_to_and_fro(void **state) {
         for (int i = 0; i < COUNT; i++) here[i] = -1; // What was written is what stood here then.
         hrt_device_read(&device, here, there, sizeof here, HRT_WHY_VALUES);
         for (int i = 0; i < COUNT; i++) assert_int_equal(here[i], i);
-        hrt_device_read(&device, here, there + 7, sizeof *here, HRT_WHY_LOADS);
-        assert_int_equal(here[0], 7);
+        hrt_device_read(&device, both, there + 7, sizeof *both, HRT_WHY_LOADS);
+        assert_int_equal(both[0], 7);
         device.backend->give(&device, HRT_OF_DEVICE, there, sizeof here);
         device.backend->give(&device, HRT_OF_BOTH, both, sizeof here);
         device.backend->give(&device, HRT_OF_DEVICE, NULL, 0);
