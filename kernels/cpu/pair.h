@@ -4,7 +4,7 @@
 #define HECATE_KERNELS_CPU_PAIR_H
 
 #include "kernels/cpu/avx512.h"
-#include "kernels/cpu/operand.h"
+#include "kernels/cpu/operand_types.h"
 #include "kernels/cpu/turn.h"
 
 // Of each four words, the second and the third change places.

@@ -4,7 +4,7 @@
 #ifndef HECATE_KERNELS_CPU_WIDEN_H
 #define HECATE_KERNELS_CPU_WIDEN_H
 
-#include "kernels/cpu/operand.h"
+#include "kernels/cpu/operand_types.h"
 #include "kernels/cpu/turn.h"
 
 #define HK_MULTIPLY_ADD(sum, x, y) ((sum) + (x) * (y))

@@ -73,6 +73,20 @@ struct hrt_mpi_peer {
     int32_t launched;   // Its rank in MPI_COMM_WORLD.
 };
 
+struct hrt_mpi_heart;
+
+// What mpi_peers.c, which the heart calls, needs of the heart. Not called without one.
+struct hrt_mpi_heart_calls {
+    // Tells all ranks that `lost` is: they end too.
+    void (*alarm)(struct hrt_mpi_heart *heart, int lost);
+    // On the heart's own thread: looks for an alarm. Elsewhere nothing: that thread does.
+    void (*follow)(struct hrt_mpi_heart *heart);
+    // Called when this rank has waited too long for `peer` on `lane` (-1: in a collective): who keeps all waiting. It
+    // may be another, for whom `peer` waits in turn: every rank's heart tells whom it waits for, until one waits for
+    // nobody.
+    int (*blame)(struct hrt_mpi_heart *heart, int peer, int lane);
+};
+
 struct hrt_mpi {
     struct hrt_comm *comm;          // The caller's.
     MPI_Comm messages, collectives; // Separate, so that tags never meet.
@@ -106,6 +120,7 @@ struct hrt_mpi {
         awaits; // (lane + 1) * size + the rank that it waits for; lane -1: a collective. -1: for nobody.
 
     struct hrt_mpi_heart *heart; // NULL: nobody watches.
+    const struct hrt_mpi_heart_calls *calls;
     int32_t *node_of;
     char *scratch; // HRT_MPI_SCRATCH bytes, of all_reduce.
 };
@@ -154,9 +169,6 @@ int hrt_mpi_advance(struct hrt_mpi *own, struct hrt_mpi_pieces *pieces);
 // Between two polls of a wait.
 void hrt_mpi_nap(const struct hrt_mpi *own);
 
-// Returns when all pieces of the collective called `what` have finished.
-void hrt_mpi_finish(struct hrt_mpi *own, const char *what);
-
 void hrt_mpi_pieces_free(struct hrt_mpi_pieces *pieces);
 
 // transport/mpi_turn.c: does what can be done on a lane, by who holds lane->turning; false: nothing moved. Steps are
@@ -203,16 +215,6 @@ struct hrt_mpi_heart *hrt_mpi_heart_start(struct hrt_mpi *own, int timeout);
 void hrt_mpi_heart_closing(struct hrt_mpi_heart *heart);
 void hrt_mpi_heart_stop(struct hrt_mpi_heart *heart);
 
-// Tells all ranks that `lost` is: they end too.
-void hrt_mpi_heart_alarm(struct hrt_mpi_heart *heart, int lost);
-
-// On the heart's own thread: looks for an alarm. Elsewhere nothing: that thread does.
-void hrt_mpi_heart_follow(struct hrt_mpi_heart *heart);
-
-// Called when this rank has waited too long for `peer` on `lane` (-1: in a collective): who keeps all waiting. It may
-// be another, for whom `peer` waits in turn: every rank's heart tells whom it waits for, until one waits for nobody.
-int hrt_mpi_heart_blame(struct hrt_mpi_heart *heart, int peer, int lane);
-
 // Ends this rank because of an alarm.
 _Noreturn void hrt_mpi_follow(struct hrt_mpi *own, int lost);
 
@@ -223,7 +225,9 @@ _Noreturn void hrt_mpi_disagree(struct hrt_mpi *own, const char *format, ...)
 // Ends the job because of an error of MPI; `peer` is -1 when it is not known.
 _Noreturn void hrt_mpi_fail(struct hrt_mpi *own, int code, int peer, const char *what);
 
-// mpi_reduce.c
+// mpi_reduce.c: returns when all pieces of the collective called `what` have finished.
+void hrt_mpi_finish(struct hrt_mpi *own, const char *what);
+
 void hrt_mpi_all_reduce(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type);
 
 #endif

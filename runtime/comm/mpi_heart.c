@@ -77,8 +77,8 @@ static void await_alarm(struct hrt_mpi_heart *heart) {
           -1);
 }
 
-void hrt_mpi_heart_follow(struct hrt_mpi_heart *heart) {
-    if (!heart || !pthread_equal(pthread_self(), heart->thread)) return;
+static void follow(struct hrt_mpi_heart *heart) {
+    if (!pthread_equal(pthread_self(), heart->thread)) return;
     int raised;
     check(heart, MPI_Test(&heart->alarm, &raised, MPI_STATUS_IGNORE), -1);
     if (raised) hrt_mpi_follow(heart->own, heart->lost);
@@ -136,7 +136,7 @@ static bool ask(struct hrt_mpi_heart *heart, int peer, int32_t lane, int32_t *an
     return done;
 }
 
-int hrt_mpi_heart_blame(struct hrt_mpi_heart *heart, int peer, int lane) {
+static int blame(struct hrt_mpi_heart *heart, int peer, int lane) {
     const int size = heart->own->size;
     int32_t on = lane + 1;
     for (int i = 0; i < size && peer != heart->own->rank; i++) {
@@ -148,7 +148,7 @@ int hrt_mpi_heart_blame(struct hrt_mpi_heart *heart, int peer, int lane) {
     return peer;
 }
 
-void hrt_mpi_heart_alarm(struct hrt_mpi_heart *heart, int lost) {
+static void raise_alarm(struct hrt_mpi_heart *heart, int lost) {
     enum { TRIES = 100 }; // A second: to a lost rank it may never arrive.
     static int32_t rank;  // Outlives this call.
     const int size = heart->own->size;
@@ -188,7 +188,7 @@ static void *beat(void *argument) {
     struct hrt_mpi_heart *heart = argument;
     bool closing;
     while (rest(heart, &closing)) {
-        hrt_mpi_heart_follow(heart);
+        follow(heart);
         say(heart, ALIVE);
         hear(heart);
         answer_questions(heart);
@@ -213,12 +213,15 @@ static void take_leave(struct hrt_mpi_heart *heart) {
 }
 
 struct hrt_mpi_heart *hrt_mpi_heart_start(struct hrt_mpi *own, int timeout) {
+    static const struct hrt_mpi_heart_calls calls = {
+        .alarm = raise_alarm, .follow = follow, .blame = blame};
     int provided;
     MPI_Query_thread(&provided);
     if (own->size == 1 || provided != MPI_THREAD_MULTIPLE) return NULL;
     struct hrt_mpi_heart *heart = calloc(1, sizeof *heart);
     if (!heart) hrt_mpi_fail(own, MPI_ERR_NO_MEM, -1, "watching ranks");
     heart->own = own;
+    own->calls = &calls;
     heart->before = (own->rank + own->size - 1) % own->size;
     heart->next = (own->rank + 1) % own->size;
     heart->period_ns = timeout < 5 ? timeout * 200000000L : 1000000000L;

@@ -121,7 +121,7 @@ static _Noreturn void end(struct hrt_mpi *own, int lost, enum seen seen, const c
     const int waits = first + 5 * (node < NODES_APART ? node : NODES_APART);
     for (int i = 0; i < waits; i++) {
         wait_seconds(0.1);
-        hrt_mpi_heart_follow(own->heart);
+        if (own->heart) own->calls->follow(own->heart);
     }
     if (own->announced && atomic_exchange(own->announced, 1) != 0) {
         wait_seconds(5); // The alarm of the rank that prints ends us.
@@ -134,7 +134,7 @@ static _Noreturn void end(struct hrt_mpi *own, int lost, enum seen seen, const c
     va_end(arguments);
     fflush(stdout);
     fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, sentence);
-    if (own->heart) hrt_mpi_heart_alarm(own->heart, lost);
+    if (own->heart) own->calls->alarm(own->heart, lost);
     const bool gone = lost >= 0 && has_ended(own, lost), last = own->size == 2;
     const bool alone = !own->heart || (!gone && (last || keeper_of(own, lost) < 0));
     if (!alone) clear_away(own, lost);
@@ -195,7 +195,7 @@ void hrt_mpi_silent(struct hrt_mpi *own, int rank) {
 
 // Nobody else has come to where others wait. `peer` may itself wait.
 static _Noreturn void lose_patience(struct hrt_mpi *own, int peer, int lane, const char *what) {
-    const int lost = own->heart ? hrt_mpi_heart_blame(own->heart, peer, lane) : peer;
+    const int lost = own->heart ? own->calls->blame(own->heart, peer, lane) : peer;
     if (lost != peer)
         end(own, lost, BY_US,
             "lost %s: others wait for it, and rank %d for them, in %s, for %d s "

@@ -114,29 +114,6 @@ void hrt_mpi_nap(const struct hrt_mpi *own) {
     }
 }
 
-// What has not come says more than what has not left.
-static int first_awaited(const struct hrt_mpi_pieces *pieces) {
-    for (int i = 0; i < pieces->count; i++) {
-        if (pieces->of[i].what == HRT_MPI_RECEIVED) return pieces->of[i].peer;
-    }
-    return pieces->of[0].peer;
-}
-
-void hrt_mpi_finish(struct hrt_mpi *own, const char *what) {
-    struct hrt_mpi_pieces *pieces = &own->collective;
-    hrt_mpi_busy(own);
-    hrt_mpi_help(own);
-    while (pieces->count > 0) {
-        if (hrt_mpi_advance(own, pieces) > 0) {
-            hrt_mpi_busy(own);
-        } else {
-            hrt_mpi_help(own);
-            hrt_mpi_watch(own, pieces, first_awaited(pieces), -1, what);
-            hrt_mpi_nap(own);
-        }
-    }
-}
-
 void hrt_mpi_pieces_free(struct hrt_mpi_pieces *pieces) {
     free(pieces->request);
     free(pieces->of);

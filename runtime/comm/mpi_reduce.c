@@ -10,6 +10,29 @@
 
 enum { SMALL = 4096, BLOCK = 256 }; // Bytes of data; elements.
 
+// What has not come says more than what has not left.
+static int first_awaited(const struct hrt_mpi_pieces *pieces) {
+    for (int i = 0; i < pieces->count; i++) {
+        if (pieces->of[i].what == HRT_MPI_RECEIVED) return pieces->of[i].peer;
+    }
+    return pieces->of[0].peer;
+}
+
+void hrt_mpi_finish(struct hrt_mpi *own, const char *what) {
+    struct hrt_mpi_pieces *pieces = &own->collective;
+    hrt_mpi_busy(own);
+    hrt_mpi_help(own);
+    while (pieces->count > 0) {
+        if (hrt_mpi_advance(own, pieces) > 0) {
+            hrt_mpi_busy(own);
+        } else {
+            hrt_mpi_help(own);
+            hrt_mpi_watch(own, pieces, first_awaited(pieces), -1, what);
+            hrt_mpi_nap(own);
+        }
+    }
+}
+
 // sum[i] = term 0 [i] + term 1 [i] + ..., i < count. Term r lies at scratch + r * stride, that of
 // `rank` in sum itself.
 #define DEFINE_ADD_UP(name, type)                                                                  \

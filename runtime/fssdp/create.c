@@ -11,30 +11,6 @@
 #include "runtime/params/tensor.h"
 #include "runtime/plan/plan.h"
 
-// ---- where chunks are
-
-static int64_t element_bytes(const struct hrt_program *program, enum hrt_chunk_kind kind) {
-    return kind == HRT_CHUNK_ROUNDED ? (int64_t)sizeof(hk_bf16)
-                                     : hrt_element_bytes(program->precision);
-}
-
-char *hrt_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t expert,
-                enum hrt_chunk_kind kind) {
-    const struct hrt_moving_set *moving = &fssdp->set[set];
-    const struct hrt_state *state = fssdp->state;
-    if (hrt_owner(fssdp->state->placement, set, layer, expert) == fssdp->comm->rank) {
-        char *const buffer[] = {state->values[HRT_PARAMETERS], state->rounded,
-                                state->values[HRT_GRADIENTS]};
-        const int64_t at = hrt_chunk_offset(moving->set, layer, expert);
-        return buffer[kind] + at * element_bytes(fssdp->program, kind);
-    }
-    const int64_t own = kind == HRT_CHUNK_GRADS          ? layer % moving->slots.grad_layers
-                        : fssdp->movement->rematerialize ? 0
-                                                         : layer;
-    const int64_t slot = own * moving->slots.replicas + moving->layer[layer].slot[expert];
-    return moving->pool[kind] + (size_t)slot * moving->stride[kind];
-}
-
 // ---- sizes
 
 // Elements of a chunk that products read as they are, without a rounded copy.
@@ -114,7 +90,7 @@ static void cut(struct hrt_piece *piece, int count, enum hrt_chunk_kind kind, si
 // Slots of a kind for `layers` layers. What nobody touches of them takes no memory.
 static bool reserve(const struct hrt_program *program, struct hrt_moving_set *set,
                     enum hrt_chunk_kind kind, int64_t layers) {
-    const int64_t bytes = set->set->chunk_elements * element_bytes(program, kind);
+    const int64_t bytes = set->set->chunk_elements * hrt_chunk_element(program, kind);
     set->stride[kind] = ((size_t)bytes + 63) / 64 * 64;
     set->pool_bytes[kind] = (size_t)(set->slots.replicas * layers) * set->stride[kind];
     if (set->pool_bytes[kind] == 0) return true;
@@ -191,7 +167,7 @@ static bool create_pieces(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, i
     set->param_piece = malloc(most * sizeof *set->param_piece);
     set->grad_piece = malloc((size_t)segments * sizeof *set->grad_piece);
     if (!set->param_piece || !set->grad_piece) return false;
-    cut(set->param_piece, segments, kind, elements * (size_t)element_bytes(program, kind));
+    cut(set->param_piece, segments, kind, elements * (size_t)hrt_chunk_element(program, kind));
     cut(set->grad_piece, segments, HRT_CHUNK_GRADS, elements * element);
     for (int i = 0; kind == HRT_CHUNK_ROUNDED && i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];

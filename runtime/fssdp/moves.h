@@ -101,17 +101,22 @@ struct hrt_fssdp {
     int32_t *next_owner; // [layers][experts]
 };
 
-// create.c: where chunk (layer, expert) lies on this rank: its place if it owns it, else its slot.
-char *hrt_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t expert,
-                enum hrt_chunk_kind kind);
-
-// plan.c: the owners of a layer, and the quota function of the exchange of rows.
+// chunk.c: the owners of a layer.
 const int32_t *hrt_layer_owners(const struct hrt_fssdp *fssdp, int set, int64_t layer);
-void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
-                const struct hpl_loads *loads, const struct hpl_part *part);
 
 // Ends the job when the planner refused, which only our own fault can make it do.
 void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl_status status);
+
+// Bytes of an element.
+int64_t hrt_chunk_element(const struct hrt_program *program, enum hrt_chunk_kind kind);
+
+// Where chunk (layer, expert) lies on this rank: its place if it owns it, else its slot.
+char *hrt_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t expert,
+                enum hrt_chunk_kind kind);
+
+// plan.c: the quota function of the exchange of rows.
+void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
+                const struct hpl_loads *loads, const struct hpl_part *part);
 
 // Begins the episode of a set whose layers are there: [holders] of a layer, at most. False: no memory.
 bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders);

@@ -1,10 +1,7 @@
 // Plans of layers, calibration, and how rows are divided: the planner's episode of each set, on what the
 // gates of the last iterations sent from each rank to each expert. All ranks know all counts, so all of
 // them plan alike.
-#define _GNU_SOURCE // The program's name.
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,18 +9,6 @@
 #include "runtime/fssdp/moves.h"
 #include "runtime/params/tensor.h"
 #include "runtime/plan/plan.h"
-
-void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl_status status) {
-    if (status == HPL_OK) return;
-    fprintf(stderr, "%s: error: layer %d of set '%s' cannot be planned by '%s': %s\n",
-            program_invocation_short_name, (int)layer, fssdp->program->set[set].name,
-            fssdp->policy->name, hpl_status_text(status));
-    hrt_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
-}
-
-const int32_t *hrt_layer_owners(const struct hrt_fssdp *fssdp, int set, int64_t layer) {
-    return fssdp->state->placement->owner[set] + layer * fssdp->program->set[set].experts;
-}
 
 // ---- what a policy is given
 
@@ -164,6 +149,15 @@ void hrt_plan(struct hrt_fssdp *fssdp, int set, int64_t at) {
     place(fssdp, set, at);
     adopt(fssdp, set, at);
     if (fssdp->policy->when == HPL_WHEN_EXACT) hrt_waves(fssdp->state->experts, set, at);
+}
+
+void hrt_prefetch(struct hrt_fssdp *fssdp, int set, int64_t layer) {
+    if (layer < 0 || layer >= fssdp->set[set].set->layers) return;
+    struct hrt_moving_layer *moving = &fssdp->set[set].layer[layer];
+    if (moving->prefetched) return; // Another wave.
+    hrt_plan(fssdp, set, layer);
+    hrt_materialize(fssdp, set, layer, false);
+    moving->prefetched = true;
 }
 
 void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {

@@ -25,15 +25,6 @@ void hrt_materialize(struct hrt_fssdp *fssdp, int set, int64_t layer, bool remat
     moving->prefetched = false;
 }
 
-void hrt_prefetch(struct hrt_fssdp *fssdp, int set, int64_t layer) {
-    if (layer < 0 || layer >= fssdp->set[set].set->layers) return;
-    struct hrt_moving_layer *moving = &fssdp->set[set].layer[layer];
-    if (moving->prefetched) return; // Another wave.
-    hrt_plan(fssdp, set, layer);
-    hrt_materialize(fssdp, set, layer, false);
-    moving->prefetched = true;
-}
-
 // The model's tables of one layer, [experts] each.
 struct tables {
     char **table[HRT_CHUNK_KINDS]; // NULL: it has none of the kind.

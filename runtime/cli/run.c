@@ -1,0 +1,95 @@
+// What the commands share: data, a state with parameters, and how a run says that it failed.
+#include <stdio.h>
+
+#include "runtime/cli/command.h"
+#include "runtime/cli/same.h"
+#include "runtime/comm/world.h"
+#include "runtime/params/init.h"
+#include "runtime/params/placement.h"
+#include "runtime/params/rounded.h"
+#include "runtime/params/store.h"
+#include "runtime/train/ranks.h"
+#include "runtime/train/state.h"
+
+bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error) {
+    const struct hrt_config *config = &run->arguments->config;
+    if (config->data_train.count == 0 && config->data_val.count == 0)
+        return hrt_fail_usage(error, "no data: give --data FILE");
+    const struct hrt_data_request request = {
+        .train = config->data_train.text,
+        .trains = config->data_train.count,
+        .validation = config->data_val.text,
+        .validations = config->data_val.count,
+        .format = (enum hrt_data_format)config->data_format,
+        .positions = run->program->positions,
+        .vocabulary = run->program->vocabulary,
+        .mask_rate = config->objective == HRT_MASKED ? config->mask_rate : 0,
+    };
+    return hrt_data_open(data, &request, error);
+}
+
+// Loaded parameters that are not finite, or of a model of another name, are warned of, or refused.
+static bool settle_doubts(const struct hrt_run *run, const struct hrt_store_doubts *doubts,
+                          struct hrt_error *error) {
+    const char *const doubt[] = {run->comm->rank == 0 ? doubts->model : "", doubts->values};
+    for (int i = 0; i < 2; i++) {
+        if (!*doubt[i]) continue;
+        if (run->arguments->strict) return hrt_fail(error, "%s (--strict)", doubt[i]);
+        hrt_warn(run->program->name, "%s", doubt[i]);
+    }
+    return true;
+}
+
+// First values of the parameters, or those of a file.
+static bool fill_params(const struct hrt_run *run, struct hrt_state *state,
+                        struct hrt_error *error) {
+    const struct hrt_arguments *arguments = run->arguments;
+    void *params = hrt_state_borrow(state, HRT_PARAMETERS);
+    if (!params) return hrt_fail(error, "out of memory");
+    bool filled = true;
+    if (arguments->load) {
+        hrt_init_tables(run->program, params);
+        struct hrt_store_doubts doubts;
+        filled = hrt_store_restore(run->placement, params, arguments->load, &doubts, error) &&
+                 settle_doubts(run, &doubts, error);
+    } else {
+        hrt_init_params(run->placement, params, (uint64_t)arguments->config.seed);
+    }
+    hrt_state_hand_back(state, HRT_PARAMETERS, params, filled);
+    return filled;
+}
+
+static bool create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
+                         struct hrt_error *error) {
+    if (!hrt_state_create(state, run->placement, training, error)) return false;
+    if (!hrt_ranks_join(state, run->comm, error)) {
+        hrt_state_destroy(state);
+        return false;
+    }
+    const bool filled = fill_params(run, state, error);
+    hrt_round_params(run->placement, state->values[HRT_PARAMETERS], state->rounded);
+    if (!filled) hrt_state_destroy(state);
+    return filled;
+}
+
+bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
+                          const struct hrt_data *data, bool training, struct hrt_error *error) {
+    if (!hrt_same_files(run, data, error)) return false;
+    const bool created = create_state(run, state, training, error);
+    if (hrt_ranks_agree(run->comm, created, error)) return true;
+    if (created) hrt_state_destroy(state);
+    return false;
+}
+
+void hrt_run_report(const struct hrt_run *run, struct hrt_error *error) {
+    if (!*error->text) return; // Another rank has it.
+    struct hrt_world world = {0};
+    struct hrt_error ignored = {0};
+    const bool usage = error->code == HRT_EXIT_USAGE && !error->shared && run->program->world &&
+                       hrt_world_find(&world, &ignored);
+    if (!usage || world.rank == 0)
+        fprintf(stderr, "%s: error: %s\n", run->program->name, error->text);
+    if (!usage && !error->shared && run->comm->size > 1)
+        hrt_comm_abort(run->comm, (int)error->code);
+    *error->text = '\0';
+}
