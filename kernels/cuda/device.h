@@ -27,6 +27,12 @@
 #endif
 
 #define HKC_DEVICE __device__ __forceinline__
+// For functions that touch their thread's registers only: the race detector need not see them.
+#ifdef __CUDACC__
+#define HKC_REGISTERS HKC_DEVICE
+#else
+#define HKC_REGISTERS SIMT_QUIET
+#endif
 #define HKC_HOST_DEVICE __host__ __device__ __forceinline__
 
 // Launches `kernel` on the lane's stream, unless an earlier launch failed; a grid of no blocks is no launch.

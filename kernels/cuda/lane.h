@@ -20,7 +20,8 @@ struct hkc_lane {
     void *
         scratch; // HKC_SCRATCH bytes of device memory of this lane alone, between kernels of one launcher.
     int multiprocessors;
-    int error;          // A cudaError_t; 0 as long as every launch went well.
+    int capability; // 10 times the device's: 90 for sm_90. 0: only what all devices have is used.
+    int error;      // A cudaError_t; 0 as long as every launch went well.
     const char *failed; // The kernel whose launch failed, or NULL.
 };
 

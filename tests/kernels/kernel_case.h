@@ -44,12 +44,12 @@ typedef double real;
 #endif
 
 // What targets differ in: layouts of weights that kernels take (enum hk_layout), from HK_ROWS on; of rows that are
-// computed alone, too, every APART-th is; whether sums over rows run in ascending order; of many combinations of sizes
-// one in SHARE is tested, as emulation is slow.
+// computed alone, too, every APART-th is; whether sums over rows run in ascending order. Emulation is slow: of many
+// combinations of sizes one in SHARE is tested, and no product of more than WORK_MAX multiplications.
 #ifdef HK_TARGET_CUDA
-enum { LAYOUTS = 1, APART = 7, ASCENDING = 0, SHARE = 7 };
+enum { LAYOUTS = 1, APART = 61, ASCENDING = 0, SHARE = 7, WORK_MAX = 1400000 };
 #else
-enum { LAYOUTS = 2, APART = 1, ASCENDING = 1, SHARE = 1 };
+enum { LAYOUTS = 2, APART = 1, ASCENDING = 1, SHARE = 1, WORK_MAX = INT32_MAX };
 #endif
 
 // Of the references: more digits than either kernel has.

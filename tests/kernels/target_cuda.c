@@ -35,14 +35,17 @@ void target_vary(int way) {
 struct hkc_lane *test_lane(void) {
     static struct hkc_lane lane;
     if (!lane.stream) {
-        int multiprocessors = 0;
+        int multiprocessors = 0, major = 0, minor = 0;
         if (cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking) != cudaSuccess ||
             cudaMalloc(&lane.scratch, HKC_SCRATCH) != cudaSuccess ||
             cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0) !=
-                cudaSuccess) {
+                cudaSuccess ||
+            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) != cudaSuccess ||
+            cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0) != cudaSuccess) {
             fail_msg("no lane");
         }
         lane.multiprocessors = multiprocessors;
+        lane.capability = 10 * major + minor;
     }
     return &lane;
 }

@@ -1,0 +1,207 @@
+// product: the matrix products behind matmul and grouped, for one matrix or for every expert's.
+//
+// A block of threads computes a tile of the result, WIDTH columns and up to HEIGHT rows. Operands pass
+// through shared memory in steps of 64 bytes along the contracted index, STAGES of them under way.
+// Blocks stay and take one tile after another from a list that all of them walk alike; where experts'
+// rows begin is read on the device. Every element is one sum in ascending order of the contracted
+// index, so neither the height of a tile nor who computes it changes a bit.
+//
+// What happens between shared memory and registers depends on the type of the values:
+// product_ffma.h for float, product_mma.h for bf16.
+#ifndef HECATE_KERNELS_CUDA_PRODUCT_H
+#define HECATE_KERNELS_CUDA_PRODUCT_H
+
+#include "kernels/cuda/device.h"
+
+namespace product {
+
+constexpr int HEIGHT = 128, WIDTH = 128;
+
+// A unit is what multiplies: a struct with
+//   EXISTS               on the architecture that is compiled for
+//   value                a value of an operand in memory
+//   LINE                 bytes of a step along the contracted index
+//   THREADS, HELD        of a block; blocks that a multiprocessor holds at a time
+//   STAGES               steps under way
+//   place<M>(line, piece)  where a piece of 16 bytes lies in an operand's shared memory. K_MAJOR lines are rows or
+//                        columns of the result, MN_MAJOR lines are terms. Lines that THREADS pieces apart are
+//                        exchanged alike.
+//   sums<LEFT, RIGHT, H>  the sums of a tile of H rows, each thread's in its registers: zero(); add(left, right),
+//                        which may go on until finish() returns; store(out)
+// See product_ffma.h for float, product_mma.h and product_wgmma.h for bf16.
+
+// Terms of the sums that a step adds, bytes of a step of one operand, and of all.
+template <class U> constexpr int DEPTH = U::LINE / (int)sizeof(typename U::value);
+template <class U> constexpr int OPERAND_BYTES = 128 * U::LINE;
+template <class U> constexpr int STAGE_BYTES = 2 * OPERAND_BYTES<U>;
+template <class U> constexpr int SHARED_BYTES = U::STAGES *STAGE_BYTES<U>;
+
+// Which index of an operand is contiguous in memory: the contracted one, or the result's.
+enum major { K_MAJOR, MN_MAJOR };
+
+// The thread's number, which the compiler does not know to be the same as before: so what is computed from it,
+// such as addresses of the result, takes no registers while sums are computed.
+HKC_DEVICE int thread() {
+    int number = (int)threadIdx.x;
+    HKC_PTX(, "" : "+r"(number));
+    return number;
+}
+
+// A part of an operand in memory: its first element, elements from one line to the next, and how
+// many rows or columns of the result it has. `wide`: lines lie at multiples of 16 bytes.
+template <class T> struct operand {
+    const T *at;
+    int64_t stride;
+    int count;
+    bool wide;
+};
+
+template <class T> HKC_DEVICE bool is_wide(const T *at, int64_t stride) {
+    return ((uint64_t)at | (uint64_t)stride * sizeof(T)) % 16 == 0;
+}
+
+// `exist` of a piece's values, the others as zeros, where memory is not aligned.
+HKC_DEVICE void copy_values(unsigned char *to, const float *from, int exist) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) copy4(shared_address(to) + i * 4, from + i, i < exist ? 4 : 0);
+}
+
+HKC_DEVICE void copy_values(unsigned char *to, const __nv_bfloat16 *from, int exist) {
+    hkc_vector<__nv_bfloat16, 8> values;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        const int end = exist + (HKC_FAULT == 5); // plain of products_bf16: one too many.
+        values.at[i] = i < end ? from[i] : __nv_bfloat16(0.0f);
+    }
+    *(hkc_vector<__nv_bfloat16, 8> *)to = values;
+}
+
+// How a thread loads an operand of LINES rows or columns (MN_MAJOR: WIDTH), step by step: a piece of a
+// line and those some lines below.
+template <class U, major M, int LINES> struct loader {
+    typedef typename U::value T;
+    static constexpr int VALUES = 16 / (int)sizeof(T);
+    static constexpr int PIECES = M == K_MAJOR ? U::LINE / 16 : WIDTH / VALUES;
+    static constexpr int BELOW = U::THREADS / PIECES;
+    static constexpr int ALL = M == K_MAJOR ? LINES : DEPTH<U>;
+    const T *from; // Of the next step.
+    int64_t stride;
+    int count, line, piece;
+    bool wide;
+
+    HKC_DEVICE explicit loader(const operand<T> &x)
+        : stride(x.stride), count(x.count), wide(x.wide) {
+        const int number = thread();
+        line = number / PIECES;
+        piece = number % PIECES;
+        from = x.at + line * stride + piece * VALUES;
+    }
+
+    // Begins to copy a step of which `left` terms exist; what does not exist becomes zeros.
+    HKC_DEVICE void step(unsigned char *to, int left) {
+        const int lines = (M == K_MAJOR ? count : left) - line;
+        const int values = (M == K_MAJOR ? left : count) - piece * VALUES;
+        to += U::template place<M>(line, piece);
+#pragma unroll
+        for (int i = 0; i < ALL; i += BELOW) {
+            if (ALL < BELOW && line >= ALL) break;
+            const int exist = i < lines ? max(values, 0) : 0;
+            unsigned char *at = to + (U::template place<M>(i, 0) - U::template place<M>(0, 0));
+            if (wide) {
+                copy16(shared_address(at), from + i * stride, exist ? 16 : 0);
+            } else {
+                copy_values(at, from + i * stride, exist);
+            }
+        }
+        from += M == K_MAJOR ? DEPTH<U> : DEPTH<U> * stride;
+    }
+};
+
+// A part of the result in memory.
+template <class T> struct result {
+    T *at;
+    int64_t stride;
+    int rows, columns;
+    bool add, wide;
+};
+
+// Writes COUNT times N neighbours of a row, `apart` columns apart, or adds them to what is there; value[i * STEP] is
+// the first of the i-th ones. What is there is read at once: one wait for memory, not COUNT.
+template <int N, int COUNT, int STEP, class T>
+HKC_DEVICE void write(const result<T> &out, int row, int column, int apart, const float *value) {
+    const int end = out.rows + (HKC_FAULT == 3); // plain of grouped: a row too many is written.
+    if (row >= end) return;
+    T *to = out.at + row * out.stride + column;
+    const int left = out.columns - column;
+    if (out.wide || N == 1) { // Then columns end with the N-th neighbour, or before the first.
+        hkc_vector<T, N> all[COUNT];
+#pragma unroll
+        for (int i = 0; i < COUNT && out.add; i++) {
+            if (i * apart < left) all[i] = *(const hkc_vector<T, N> *)(to + i * apart);
+        }
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+#pragma unroll
+            for (int j = 0; j < N; j++) {
+                const float sum =
+                    out.add ? hkc_float(all[i].at[j]) + value[i * STEP + j] : value[i * STEP + j];
+                all[i].at[j] = (T)sum;
+            }
+            if (i * apart < left) *(hkc_vector<T, N> *)(to + i * apart) = all[i];
+        }
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+            T *at = to + i * apart + j;
+            if (i * apart + j >= left) continue;
+            *at = (T)(out.add ? hkc_float(*at) + value[i * STEP + j] : value[i * STEP + j]);
+        }
+    }
+}
+
+template <class U, major LEFT, major RIGHT, int H, class OUT>
+HKC_DEVICE void compute_tile(unsigned char *memory, const operand<typename U::value> &left,
+                             const operand<typename U::value> &right, int terms,
+                             const result<OUT> &out) {
+    loader<U, LEFT, H> load_left(left);
+    loader<U, RIGHT, WIDTH> load_right(right);
+    typename U::template sums<LEFT, RIGHT, H> sum;
+    sum.zero();
+    int to = 0, from = 0; // Stages: of the next copies, of the next sums.
+    int missing = terms;
+    auto fetch = [&] {
+        if (missing > 0) {
+            load_left.step(memory + to, missing);
+            load_right.step(memory + to + OPERAND_BYTES<U>, missing);
+        }
+        copy_commit(); // Also of nothing: groups are counted.
+        missing -= DEPTH<U>;
+        to = to == SHARED_BYTES<U> - STAGE_BYTES<U> ? 0 : to + STAGE_BYTES<U>;
+    };
+    for (int s = 0; s < U::STAGES - 1; s++) fetch();
+    for (int left_over = terms; left_over > 0; left_over -= DEPTH<U>) {
+#if HKC_FAULT != 1 // plain of grouped: sums begin before their operands are there.
+        copy_wait<U::STAGES - 2>();
+#endif
+        sum.finish(); // The last step's: its stage is what is fetched next.
+#if HKC_FAULT != 2    // race of grouped: others have not waited for their copies.
+        __syncthreads();
+#endif
+        sum.add(memory + from, memory + from + OPERAND_BYTES<U>);
+        fetch();
+        from = from == SHARED_BYTES<U> - STAGE_BYTES<U> ? 0 : from + STAGE_BYTES<U>;
+    }
+    copy_wait<0>();
+    sum.finish();
+#if HKC_FAULT != 6 // race of products_bf16: others still read.
+    __syncthreads();
+#endif
+    sum.store(out);
+}
+
+} // namespace product
+
+#endif

@@ -1,0 +1,197 @@
+// products_kernels: the kernels behind products.h, for one type of values. Included once for each.
+#ifndef HECATE_KERNELS_CUDA_PRODUCTS_KERNELS_H
+#define HECATE_KERNELS_CUDA_PRODUCTS_KERNELS_H
+
+#include "kernels/cuda/product.h"
+#include "kernels/cuda/products.h"
+
+namespace product {
+
+// Terms of a gradient of weights that are summed on their own: such sums are added in order, by the
+// block that made them, or, where a matrix has few tiles and many rows, by add_slices.
+constexpr int SLICE = 1024;
+
+// Tiles that lie above each other, and are computed next to each other, so that they share columns in the cache.
+constexpr int NEAR = 16;
+
+HKC_DEVICE int first_row(const products &p, int group) {
+    return p.first ? p.first[group] : 0;
+}
+
+HKC_DEVICE int rows_of(const products &p, int group) {
+    return p.first ? p.first[group + 1] - p.first[group] : (int)p.rows;
+}
+
+template <class T> HKC_DEVICE T *weights_of(const products &p, int group) {
+    return p.chunk ? (T *)p.chunk[group] + p.offset : (T *)p.weight;
+}
+
+HKC_DEVICE int tiles_of(int size, int tile) {
+    return (size + tile - 1) / tile;
+}
+
+// A walk through the tiles of all groups. Sizes and counts of tiles fit into int: registers are dear here.
+struct walk {
+    int group, tiles; // Groups below `group` have `tiles` tiles.
+};
+
+struct tile {
+    int group, row, column, rows, columns;
+};
+
+// Tile `t` of a group's: row by row within NEAR of them, then column by column.
+HKC_DEVICE tile tile_in_group(const products &p, int group, int t, int width) {
+    const int rows = rows_of(p, group), down = tiles_of(rows, HEIGHT);
+    const int across = tiles_of(width, WIDTH);
+    const int top = t / (NEAR * across) * NEAR, high = min(NEAR, down - top);
+    const int in = t % (NEAR * across);
+    const int row = (top + in % high) * HEIGHT, column = in / high * WIDTH;
+    return {group, first_row(p, group) + row, column, min(HEIGHT, rows - row),
+            min(WIDTH, width - column)};
+}
+
+// Tile `t` of a result of `width` columns; false behind the last one. Every warp searches for itself,
+// 32 groups at a time, from where it was, so `t` may not decrease.
+HKC_DEVICE bool find_tile(const products &p, walk *at, int t, int width, tile *found) {
+    const int lane = thread() % 32;
+    for (; at->group < (int)p.groups; at->group += 32) {
+        const int group = at->group + lane;
+        const int rows = group < (int)p.groups ? rows_of(p, group) : 0;
+        const int own = tiles_of(rows, HEIGHT) * tiles_of(width, WIDTH);
+        int end = own;
+        for (int by = 1; by < 32; by *= 2) {
+            const int below = __shfl_up_sync(~0u, end, by);
+            end += lane >= by ? below : 0;
+        }
+        const unsigned behind = __ballot_sync(~0u, t < at->tiles + end);
+        if (behind) {
+            const int holder = __ffs((int)behind) - 1;
+            const int begin = at->tiles + __shfl_sync(~0u, end - own, holder);
+            *found = tile_in_group(p, at->group + holder, t - begin, width);
+            return true;
+        }
+        at->tiles += __shfl_sync(~0u, end, 31);
+    }
+    return false;
+}
+
+// nn and nt: out (+)= left B or left B^T. RIGHT is MN_MAJOR for B, K_MAJOR for B^T. A tile is as high as its
+// rows need: experts have few rows, or a few more than a multiple of HEIGHT.
+template <class U, major RIGHT, class T>
+HKC_DEVICE void compute_rows(unsigned char *memory, T *out, const T *left, const products &p) {
+    const int64_t width = RIGHT == MN_MAJOR ? p.n : p.k, terms = RIGHT == MN_MAJOR ? p.k : p.n;
+    walk at = {0, 0};
+    tile t;
+    for (int next = blockIdx.x; find_tile(p, &at, next, (int)width, &t); next += gridDim.x) {
+        const T *weights = weights_of<T>(p, t.group);
+        const operand<T> l = {left + t.row * terms, terms, t.rows, is_wide(left, terms)};
+        const operand<T> r = {weights + (RIGHT == MN_MAJOR ? t.column : t.column * terms), p.n,
+                              t.columns, is_wide(weights, p.n)};
+        const result<T> o = {
+            out + t.row * width + t.column, width, t.rows, t.columns, p.add, is_wide(out, width)};
+        if (t.rows <= 16) {
+            compute_tile<U, K_MAJOR, RIGHT, 16>(memory, l, r, (int)terms, o);
+        } else if (t.rows <= 64) {
+            compute_tile<U, K_MAJOR, RIGHT, 64>(memory, l, r, (int)terms, o);
+        } else {
+            compute_tile<U, K_MAJOR, RIGHT, 128>(memory, l, r, (int)terms, o);
+        }
+    }
+}
+
+// tn: B (+)= a^T c. With `partial` each slice of the rows leaves its sums there, [slice, k, n].
+template <class U, class T>
+HKC_DEVICE void compute_weights(unsigned char *memory, const T *a, const T *c, float *partial,
+                                int slices, const products &p) {
+    const int down = tiles_of(p.k, HEIGHT), tiles = down * tiles_of(p.n, WIDTH);
+    for (int next = blockIdx.x; next < p.groups * tiles * slices; next += gridDim.x) {
+        const int group = next / slices / tiles, slice = next % slices;
+        const int row = next / slices % tiles % down * HEIGHT;
+        const int column = next / slices % tiles / down * WIDTH;
+        const int first = first_row(p, group), rows = rows_of(p, group);
+        float *to = partial ? partial + slice * p.k * p.n : weights_of<float>(p, group);
+        result<float> o = {to + row * p.n + column,     p.n,
+                           min(HEIGHT, (int)p.k - row), min(WIDTH, (int)p.n - column),
+                           p.add && !partial,           is_wide(to, p.n)};
+        if (rows == 0 && o.add) continue;
+        int from = slice * SLICE;
+        const int end = partial ? min(rows, from + SLICE) : rows;
+        do { // Also without rows: zeros are written then.
+            const operand<T> l = {a + (first + from) * p.k + row, p.k, o.rows, is_wide(a, p.k)};
+            const operand<T> r = {c + (first + from) * p.n + column, p.n, o.columns,
+                                  is_wide(c, p.n)};
+            compute_tile<U, MN_MAJOR, MN_MAJOR, HEIGHT>(memory, l, r, min(end - from, SLICE), o);
+            o.add = true;
+            from += SLICE;
+        } while (from < end);
+    }
+}
+
+template <class U, major RIGHT, class T>
+__global__ void __launch_bounds__(U::THREADS, U::HELD)
+    rows_kernel(T *out, const T *left, products p) {
+    HKC_SHARED(memory);
+    if constexpr (U::EXISTS) compute_rows<U, RIGHT>(memory, out, left, p);
+}
+
+template <class U, class T>
+__global__ void __launch_bounds__(U::THREADS, U::HELD)
+    weights_kernel(const T *a, const T *c, float *partial, int slices, products p) {
+    HKC_SHARED(memory);
+    if constexpr (U::EXISTS) compute_weights<U>(memory, a, c, partial, slices, p);
+}
+
+// to (+)= the sum of slices [slices, count], in order.
+static __global__ void add_slices(float *to, const float *slice, int64_t slices, int64_t count,
+                                  bool add) {
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    float sum = add ? to[i] + slice[i] : slice[i];
+    for (int64_t s = 1; s < slices; s++) sum += slice[s * count + i];
+    to[i] = sum;
+}
+
+// Blocks that stay: as many as the device holds, if there is work for them. How many rows experts have is
+// not known here.
+template <class U> unsigned blocks_for(const hkc_lane *lane, int64_t tiles) {
+    const int64_t held = U::HELD * (int64_t)lane->multiprocessors;
+    return (unsigned)(tiles < held ? tiles : held);
+}
+
+static int64_t most_tiles(const products &p, int64_t width) {
+    const int64_t across = (width + WIDTH - 1) / WIDTH;
+    return p.first ? INT32_MAX * across * (p.groups > 0) : (p.rows + HEIGHT - 1) / HEIGHT * across;
+}
+
+// As in products.h.
+template <class U, class T> void product_nn(hkc_lane *lane, T *c, const T *a, const products &p) {
+    const auto products_nn = rows_kernel<U, MN_MAJOR, T>;
+    hkc_launch(lane, products_nn, blocks_for<U>(lane, most_tiles(p, p.n)), U::THREADS,
+               SHARED_BYTES<U>, c, a, p);
+}
+
+template <class U, class T> void product_nt(hkc_lane *lane, T *a, const T *c, const products &p) {
+    const auto products_nt = rows_kernel<U, K_MAJOR, T>;
+    hkc_launch(lane, products_nt, blocks_for<U>(lane, most_tiles(p, p.k)), U::THREADS,
+               SHARED_BYTES<U>, a, c, p);
+}
+
+template <class U, class T>
+void product_tn(hkc_lane *lane, const T *a, const T *c, const products &p) {
+    const int64_t tiles = (p.k + HEIGHT - 1) / HEIGHT * ((p.n + WIDTH - 1) / WIDTH);
+    const int64_t slices = (p.rows + SLICE - 1) / SLICE, count = p.k * p.n;
+    const bool alone = p.first || slices < 2 || tiles >= lane->multiprocessors ||
+                       slices * count * (int64_t)sizeof(float) > HKC_SCRATCH;
+    const unsigned blocks = blocks_for<U>(lane, p.groups * tiles * (alone ? 1 : slices));
+    float *partial = alone ? (float *)NULL : (float *)lane->scratch;
+    const auto products_tn = weights_kernel<U, T>;
+    hkc_launch(lane, products_tn, blocks, U::THREADS, SHARED_BYTES<U>, a, c, partial,
+               alone ? 1 : (int)slices, p);
+    if (alone) return;
+    hkc_launch(lane, add_slices, (unsigned)((count + 255) / 256), 256, 0, (float *)p.weight,
+               partial, slices, count, p.add);
+}
+
+} // namespace product
+
+#endif

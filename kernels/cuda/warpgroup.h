@@ -1,0 +1,95 @@
+// warpgroup: products by a warpgroup, four warps whose first is a multiple of four (sm_90a only). Two bodies each, as
+// in instructions.h.
+//
+// wgmma reads both operands from shared memory, through another path than stores take: whoever has written there calls
+// async_fence() before the barrier that stands between. It goes on after the call returns: neither operands nor `d` are
+// touched before wgmma_wait().
+#ifndef HECATE_KERNELS_CUDA_WARPGROUP_H
+#define HECATE_KERNELS_CUDA_WARPGROUP_H
+
+#include "kernels/cuda/device.h"
+
+#ifndef __CUDACC__
+#include <warpgroup.h>
+#endif
+
+// Whether the code being compiled may contain these instructions.
+#if !defined __CUDA_ARCH__ || defined __CUDA_ARCH_FEAT_SM90_ALL
+#define HKC_WARPGROUPS 1
+#else
+#define HKC_WARPGROUPS 0
+#endif
+
+// An operand with 128-byte swizzle: lines of 64 values, of which eight are 1024 bytes, at multiples of that; piece p of
+// line i lies at p ^ i % 8. K-major: lines are rows or columns of the result, the 16 terms of an instruction begin
+// at `at`. MN-major: lines are terms, 64 rows or columns each; the next 64 lie `leading` bytes away.
+HKC_DEVICE uint64_t wgmma_operand(uint32_t at, uint32_t leading) {
+    return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)(leading >> 4) << 16 |
+           (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
+}
+
+#if HKC_WARPGROUPS
+HKC_DEVICE void async_fence() {
+    HKC_PTX(, "fence.proxy.async.shared::cta;" ::: "memory");
+}
+// Before the first wgmma, and where registers of `d` were written otherwise.
+HKC_DEVICE void wgmma_fence() {
+    HKC_PTX(, "wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+#ifdef __CUDACC__
+// Ends a group; waits until at most LEFT groups are under way.
+HKC_DEVICE void wgmma_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int LEFT> HKC_DEVICE void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
+}
+#else
+HKC_DEVICE void wgmma_commit(SIMT_SITE) {
+    simt::wgmma_commit(site);
+}
+template <int LEFT> HKC_DEVICE void wgmma_wait(SIMT_SITE) {
+    simt::wgmma_wait(LEFT, site);
+}
+#endif
+
+// d += a b for 64 x 16 and 16 x N matrices of bf16, sums in float; A_TURNED, B_TURNED: MN-major. Warp w has rows 16 w
+// and on, its lane l columns 2 (l % 4) and the next one of row l / 4, then of row l / 4 + 8, for every eight columns.
+// clang-format off
+template <int A_TURNED, int B_TURNED>
+HKC_DEVICE void wgmma(float (&d)[32], uint64_t a, uint64_t b HKC_SITE) {
+    HKC_PTX((simt::wgmma_issue({d, 64, a, b, A_TURNED != 0, B_TURNED != 0, true}, site)),
+            "{.reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+            "%32, %33, add, 1, 1, %34, %35;}"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+              "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+              "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+              "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+            : "l"(a), "l"(b), "n"(A_TURNED), "n"(B_TURNED));
+}
+template <int A_TURNED, int B_TURNED>
+HKC_DEVICE void wgmma(float (&d)[64], uint64_t a, uint64_t b HKC_SITE) {
+    HKC_PTX((simt::wgmma_issue({d, 128, a, b, A_TURNED != 0, B_TURNED != 0, true}, site)),
+            "{.reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+            "%64, %65, add, 1, 1, %66, %67;}"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+              "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+              "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+              "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+              "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+              "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+              "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+              "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+            : "l"(a), "l"(b), "n"(A_TURNED), "n"(B_TURNED));
+}
+// clang-format on
+#endif
+
+#endif

@@ -1,0 +1,119 @@
+// wgmma: each warp computes its 16 of the 64 rows, at once or when it waits, as the schedule likes; in the fixed
+// order as late as it may be. Then operands are read, so that what is overwritten too early gives wrong sums.
+//
+// On a GPU nothing is done before all four warps have come, and operands are read through another path than ordinary
+// stores take (fence.proxy.async); neither is seen here.
+#include "warpgroup.h"
+
+#include <string.h>
+
+#include "warp.h"
+
+namespace simt {
+
+enum { JOBS_MAX = 64, COLUMNS_MAX = 256 };
+
+struct job_t {
+    wgmma_t lane[LANES];
+    int group;
+};
+
+static struct {
+    job_t job[JOBS_MAX];
+    int count, groups;
+    uint32_t block;
+} queues[WARPS_MAX];
+
+// Element `k` of row or column `i`. Only operands with 128-byte swizzle are known: lines of 128 bytes, eight of them in
+// 1024 bytes; what comes behind them is a stride away, which the descriptor has in units of 16 bytes.
+static float element(uint64_t descriptor, bool turned, int i, int k) {
+    const uint32_t stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4;
+    const uint32_t leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4;
+    if (descriptor >> 62 != 1) fail("wgmma: the descriptor is not one of 128-byte swizzle");
+    uint32_t at = (uint32_t)(descriptor & 0x3fff) << 4;
+    if (turned) {
+        at += (uint32_t)(i / 64) * leading + (uint32_t)(k / 8) * stride +
+              (uint32_t)(k % 8 * 128 + i % 64 * 2);
+    } else {
+        at += (uint32_t)(i / 8) * stride + (uint32_t)(i % 8 * 128 + k * 2);
+    }
+    at ^= (at >> 7 & 7) << 4;
+    const unsigned char *p = shared_pointer(shared_offset(dynamic_shared()) + at, 2, "wgmma");
+    touch(p, 2, READ);
+    uint16_t bits;
+    memcpy(&bits, p, sizeof bits);
+    const uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+// Rows 16 * quarter and on. A lane has two neighbours of row lane / 4 and two of the eighth one below, for every
+// eight columns.
+static void compute(const job_t &job, int quarter) {
+    static float a[16][16], b[16][COLUMNS_MAX];
+    const wgmma_t &w = job.lane[0];
+    for (int k = 0; k < 16; k++) {
+        for (int i = 0; i < 16; i++) a[i][k] = element(w.a, w.a_turned, quarter * 16 + i, k);
+        for (int j = 0; j < w.columns; j++) b[k][j] = element(w.b, w.b_turned, j, k);
+    }
+    for (int i = 0; i < 16; i++) {
+        for (int j = 0; j < w.columns; j++) {
+            float *d = &job.lane[i % 8 * 4 + j % 8 / 2].d[j / 8 * 4 + i / 8 * 2 + j % 2];
+            float sum = w.keep ? *d : 0;
+            for (int k = 0; k < 16; k++) sum += a[i][k] * b[k][j];
+            *d = sum;
+        }
+    }
+}
+
+static void compute_until(int warp, int group) {
+    auto &queue = queues[warp];
+    int done = 0;
+    while (done < queue.count && queue.job[done].group < group) {
+        compute(queue.job[done++], warp % 4);
+    }
+    queue.count -= done;
+    memmove(queue.job, queue.job + done, (size_t)queue.count * sizeof *queue.job);
+}
+
+static void issue_all(wgmma_t **all) {
+    const int warp = (int)(current->warp - warps);
+    auto &queue = queues[warp];
+    if (queue.block != block_serial) queue.count = queue.groups = 0;
+    queue.block = block_serial;
+    if (queue.count == JOBS_MAX) fail("wgmma: more than %d under way", JOBS_MAX);
+    job_t &job = queue.job[queue.count++];
+    for (int lane = 0; lane < LANES; lane++) {
+        job.lane[lane] = *all[lane];
+        if (all[lane]->a != all[0]->a || all[lane]->b != all[0]->b ||
+            all[lane]->keep != all[0]->keep) {
+            fail("wgmma: lanes differ in their operands");
+        }
+    }
+    job.group = queue.groups;
+    if (chance(2)) compute_until(warp, queue.groups + 1);
+}
+
+void wgmma_issue(const wgmma_t &mine, site_t site) {
+    wgmma_t own = mine;
+    if (block_size.x % 128 != 0) fail("wgmma: the block is not of whole warpgroups");
+    collect("wgmma", ~0u, own, issue_all, site);
+}
+
+void wgmma_commit(site_t site) {
+    char none = 0;
+    collect(
+        "wgmma.commit", ~0u, none, [](char **) { queues[current->warp - warps].groups++; }, site);
+}
+
+void wgmma_wait(int left, site_t site) {
+    char none = 0;
+    const auto wait = [=](char **) {
+        const int warp = (int)(current->warp - warps);
+        if (queues[warp].block == block_serial) compute_until(warp, queues[warp].groups - left);
+    };
+    collect("wgmma.wait", ~0u, none, wait, site);
+}
+
+} // namespace simt

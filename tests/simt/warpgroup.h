@@ -1,0 +1,24 @@
+// warpgroup: wgmma, the products of four warps together. What kernels/cuda/warpgroup.h says of them.
+#ifndef HECATE_TESTS_SIMT_WARPGROUP_H
+#define HECATE_TESTS_SIMT_WARPGROUP_H
+
+#include "fiber.h"
+
+namespace simt {
+
+// One instruction, as a lane calls it.
+struct wgmma_t {
+    float *d;    // columns / 2
+    int columns; // Of the result.
+    uint64_t a, b;
+    bool a_turned, b_turned; // MN-major.
+    bool keep;               // Adds to d.
+};
+
+void wgmma_issue(const wgmma_t &mine, site_t site);
+void wgmma_commit(site_t site);
+void wgmma_wait(int left, site_t site);
+
+} // namespace simt
+
+#endif
