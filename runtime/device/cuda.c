@@ -35,7 +35,12 @@ static bool open_lane(struct hkc_lane *lane, struct hrt_error *error) {
     status = cudaMalloc(&lane->scratch, HKC_SCRATCH);
     if (status != cudaSuccess) return refuse(error, "its scratch memory cannot be taken", status);
     status = cudaDeviceGetAttribute(&lane->multiprocessors, cudaDevAttrMultiProcessorCount, 0);
-    return status == cudaSuccess || refuse(error, "it does not say how large it is", status);
+    if (status != cudaSuccess) return refuse(error, "it does not say how large it is", status);
+    int major = 0;
+    status = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    if (status != cudaSuccess) return refuse(error, "it does not say what it can do", status);
+    lane->capability = 10 * major;
+    return true;
 }
 
 static void close_lane(struct hkc_lane *lane) {
