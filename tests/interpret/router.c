@@ -60,7 +60,8 @@ void run_router(struct machine *m, MlirOperation op) {
             rank[e] = s[e] + (bias ? bias->at[e] : 0);
             if (isnan(rank[e])) fault(m, op, "a score is no number");
         }
-        if (hec_has_attr(op, "groups") && hec_get_int(op, "groups") > 1) close_groups(op, rank, taken, experts);
+        if (hec_has_attr(op, "groups") && hec_get_int(op, "groups") > 1)
+            close_groups(op, rank, taken, experts);
         for (int64_t j = 0; j < topk; j++) {
             const int64_t e = best_of(rank, taken, experts);
             taken[e] = true;
