@@ -27,6 +27,7 @@ static bool lists(const char *list, MlirStringRef word) {
 }
 
 const struct hec_target *hec_target_find(MlirStringRef text) {
+    if (text.length == 0) return NULL;
     const char *colon = memchr(text.data, ':', text.length);
     const size_t length = colon ? (size_t)(colon - text.data) : text.length;
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
