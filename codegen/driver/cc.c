@@ -151,7 +151,7 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
     if (status == -1 && how->ranks)
         fprintf(stderr, "  programs of several ranks are linked with Open MPI: install "
                         "libopenmpi-dev and openmpi-bin\n");
-    if (status != -1 && !WIFSIGNALED(status) && strstr(options->cc, "clang") &&
+    if (status > 0 && !WIFSIGNALED(status) && strstr(options->cc, "clang") &&
         !has_openmp(arena, options->cc))
         fprintf(stderr, "  it finds no OpenMP, which clang does not bring along: install "
                         "libomp-dev\n");

@@ -58,8 +58,9 @@ void hec_command_show(const struct hec_command *c) {
 }
 
 // In the child: becomes the command. Returns when it cannot, with errno.
-static void become(const struct hec_command *c, int channel) {
+static void become(const struct hec_command *c, int channel, const char *folder) {
     if (fcntl(channel, F_SETFD, FD_CLOEXEC) != 0) return;
+    if (setenv("TMPDIR", folder, 1) != 0) return;
     if (c->below_mpicc && setenv("OMPI_CC", c->below_mpicc, 1) != 0) return;
     const int nowhere = c->silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
     if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
@@ -73,34 +74,40 @@ int hec_command_run(struct hec_command *c) {
     c->word.count--;
     if (pipe(channel) != 0) return -1;
     fflush(NULL);
-    const pid_t child = fork();
-    if (child < 0) {
-        const int why = errno;
+    const char *folder = hec_output_child_begin();
+    if (!folder) {
         close(channel[0]), close(channel[1]);
-        errno = why;
-        return -1;
+        return HEC_COMMAND_NO_FOLDER;
     }
+    const pid_t child = fork();
     if (child == 0) {
         setpgid(0, 0); // A group of its own: a signal ends what it starts, too.
+        hec_output_child(0);
         close(channel[0]);
-        become(c, channel[1]);
+        become(c, channel[1], folder);
         reason = errno;
         const ssize_t sent = write(channel[1], &reason, sizeof reason);
         _exit(sent == sizeof reason ? 127 : 126);
     }
-    setpgid(child, child); // Whoever comes first.
+    bool failed = child < 0;
+    if (failed) reason = errno;
+    if (!failed) setpgid(child, child); // Whoever comes first.
     hec_output_child(child);
     close(channel[1]);
-    const bool failed = read(channel[0], &reason, sizeof reason) == (ssize_t)sizeof reason;
+    ssize_t got = 0;
+    while (!failed && (got = read(channel[0], &reason, sizeof reason)) < 0 && errno == EINTR)
+        continue;
+    failed |= got == (ssize_t)sizeof reason;
     close(channel[0]);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    hec_output_child(0);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    hec_output_child_end();
     errno = reason;
     return failed ? -1 : status;
 }
 
 void hec_command_complain(const struct hec_command *c, const char *what, int status) {
     const int why = errno;
+    if (status == HEC_COMMAND_NO_FOLDER) return;
     fprintf(stderr, "hecatec: error: ");
     if (status == -1) {
         fprintf(stderr, "cannot run %s '%s': %s\n", what, c->word.item[0], strerror(why));

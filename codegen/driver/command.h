@@ -21,12 +21,14 @@ void hec_command_add_words(struct hec_command *command, const char *text);
 // Prints it to standard error, as a shell would read it back.
 void hec_command_show(const struct hec_command *command);
 
-// Runs it and waits; a signal that ends hecatec meanwhile ends it, too. Returns its status as wait gives it, or
-// -1 with errno when it could not be started.
+// Runs it and waits; a signal that ends hecatec meanwhile ends it, too. Its TMPDIR is a folder that is removed
+// behind it. Returns its status as wait gives it, -1 with errno when it could not be started, or
+// HEC_COMMAND_NO_FOLDER after a complaint.
+enum { HEC_COMMAND_NO_FOLDER = -2 };
 int hec_command_run(struct hec_command *command);
 
 // Complains that `what`, "the C compiler", could not be run or failed, as `status` of hec_command_run says; with -1
-// errno says why.
+// errno says why, and of HEC_COMMAND_NO_FOLDER was complained already.
 void hec_command_complain(const struct hec_command *command, const char *what, int status);
 
 #endif

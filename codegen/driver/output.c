@@ -1,13 +1,17 @@
 // Files that hecatec writes.
+#define _GNU_SOURCE // FTW_PHYS
 #include "codegen/driver/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "files/files.h"
@@ -15,7 +19,15 @@
 // Read by the signal handler: an entry is there when its first byte is.
 enum { TEMPORARIES_MAX = 8, PATH_BYTES = 4096 };
 static char temporary[TEMPORARIES_MAX][PATH_BYTES];
-static volatile sig_atomic_t child_process;
+
+// The program that is run: its group, the folder for what it leaves behind, and the signal that came meanwhile.
+enum { PATIENCE_SECONDS = 5 };
+static volatile sig_atomic_t child_group, ending;
+static char child_folder[PATH_BYTES];
+static sigset_t unheld; // The signals that were blocked before a program was begun.
+
+static const int guarded[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
+enum { GUARDED = sizeof guarded / sizeof *guarded };
 
 static void remove_all(void) {
     for (int i = 0; i < TEMPORARIES_MAX; i++) {
@@ -23,31 +35,90 @@ static void remove_all(void) {
     }
 }
 
-static void on_signal(int number) {
+static void end_by(int number) {
     remove_all();
-    if (child_process > 0) kill(-child_process, SIGTERM);
     signal(number, SIG_DFL);
     raise(number);
 }
 
-void hec_output_guard(void) {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
-    atexit(remove_all);
-    signal(SIGXFSZ, SIG_IGN); // A write beyond the limit then fails, and is complained of.
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        struct sigaction action = {.sa_handler = on_signal}, old;
-        sigaction(signals[i], NULL, &old);
-        if (old.sa_handler != SIG_IGN) sigaction(signals[i], &action, NULL); // As nohup wants.
+// While a program runs, hecatec waits for its end: only then can nobody make another file. The first signal asks
+// it to end, a second one, or the alarm, kills it.
+static void on_signal(int number) {
+    if (child_group <= 0) {
+        end_by(number);
+        return;
     }
+    kill(-child_group, ending ? SIGKILL : SIGTERM);
+    if (!ending) ending = number;
+    alarm(PATIENCE_SECONDS);
 }
 
-void hec_output_child(pid_t child) {
-    child_process = (sig_atomic_t)child;
+void hec_output_guard(void) {
+    atexit(remove_all);
+    signal(SIGXFSZ, SIG_IGN); // A write beyond the limit then fails, and is complained of.
+    for (int i = 0; i < GUARDED; i++) {
+        struct sigaction action = {.sa_handler = on_signal}, old;
+        sigaction(guarded[i], NULL, &old);
+        if (old.sa_handler != SIG_IGN) sigaction(guarded[i], &action, NULL); // As nohup wants.
+    }
 }
 
 static bool complain(const char *path) {
     fprintf(stderr, "hecatec: error: cannot write '%s': %s\n", path, strerror(errno));
     return false;
+}
+
+static const char *temporary_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+const char *hec_output_child_begin(void) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &unheld);
+    const char *above = temporary_folder();
+    const int length = snprintf(child_folder, sizeof child_folder, "%s/hecatec-XXXXXX", above);
+    errno = ENAMETOOLONG;
+    if (length < (int)sizeof child_folder && mkdtemp(child_folder)) return child_folder;
+    sigprocmask(SIG_SETMASK, &unheld, NULL);
+    complain(above);
+    return NULL;
+}
+
+void hec_output_child(pid_t child) {
+    child_group = (sig_atomic_t)child;
+    for (int i = 0; i < GUARDED && child == 0; i++) {
+        struct sigaction action;
+        sigaction(guarded[i], NULL, &action);
+        if (action.sa_handler == on_signal) signal(guarded[i], SIG_DFL);
+    }
+    if (child > 0) {
+        signal(SIGALRM, on_signal);
+        prctl(PR_SET_CHILD_SUBREAPER,
+              1); // What the program leaves running is then ours to wait for.
+    }
+    sigprocmask(SIG_SETMASK, &unheld, NULL);
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where) {
+    (void)status, (void)kind, (void)where;
+    remove(path);
+    return 0;
+}
+
+void hec_output_child_end(void) {
+    if (ending) {
+        while (waitpid(-(pid_t)child_group, NULL, 0) > 0 || errno == EINTR) continue;
+    }
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &unheld);
+    child_group = 0;
+    alarm(0);
+    nftw(child_folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    sigprocmask(SIG_SETMASK, &unheld, NULL);
+    if (ending) end_by(ending);
 }
 
 static bool remember(const char *path) {
@@ -151,9 +222,7 @@ bool hec_output_write(struct hec_arena *arena, const char *path, const char *tex
 }
 
 const char *hec_output_temporary(struct hec_arena *arena, const char *suffix, bool kept) {
-    const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder) folder = "/tmp";
-    char *made = hec_arena_format(arena, "%s/hecatec-XXXXXX%s", folder, suffix);
+    char *made = hec_arena_format(arena, "%s/hecatec-XXXXXX%s", temporary_folder(), suffix);
     const int file = make(made, (int)strlen(suffix), kept);
     if (file < 0) {
         complain(made);

@@ -9,10 +9,18 @@
 
 #include "lang/base/arena.h"
 
-// Removes all temporary files at exit and on SIGINT, SIGTERM, SIGHUP and SIGPIPE. Call once, first.
+// Removes all temporary files at exit and on SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGQUIT. Call once, first.
 void hec_output_guard(void);
-// The process group to end as well when a signal comes; 0: none.
+
+// Around a program that hecatec runs. A signal that comes meanwhile is passed on to its process group, and hecatec
+// ends by it once all of the group have ended; five seconds later, or at a second signal, they are killed.
+//
+// child_begin, before the fork, makes a folder for its temporary files and holds signals back; returns the folder,
+// in place until child_end, or NULL after a complaint. Behind the fork both sides call child, with the group or, in the new process,
+// with 0. child_end, when the program has ended, removes the folder and all in it, and returns unless a signal came.
+const char *hec_output_child_begin(void);
 void hec_output_child(pid_t child);
+void hec_output_child_end(void);
 
 // Notes a file that the compilation reads, or one that it writes; NULL and "-" are none. `role` names it in
 // messages and is borrowed. Returns false after a complaint when it is the same file as one noted before, and one of the

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,9 +304,15 @@ bool hrt_store_gather(const struct hrt_placement *placement, const void *params,
 bool hrt_store_check_writable(const char *path, struct hrt_error *error) {
     char temporary[PATH_MAX], target[PATH_MAX];
     if (!check_target(path, error)) return false;
+    sigset_t all, before; // Behind a signal in between, the empty file would stay.
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     FILE *file = hf_target(path, target) ? open_temporary(target, temporary) : NULL;
+    const int why = errno;
+    if (file) unlink(temporary);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
     if (!file) return fail_write(path, error);
-    unlink(temporary);
     fclose(file);
     return true;
 }
