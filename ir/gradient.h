@@ -7,9 +7,9 @@
 struct hec_gradient {
     struct hec_builder *builder; // Inserts at the current point of the backward function.
 
-    // The gradient of result `index` of `op`; a tensor of zeros when nothing reached it and
-    // `or_zero`, else a null value.
-    MlirValue (*of_result)(struct hec_gradient *g, MlirOperation op, int index, bool or_zero);
+    // The gradient of forward value `v`, a result of the operation; a tensor of zeros when nothing
+    // reached it and `or_zero`, else a null value.
+    MlirValue (*of)(struct hec_gradient *g, MlirValue v, bool or_zero);
     // The value that stands for forward value `v` in the backward function: known there, cloned
     // (parameters, constants) or stashed and fetched.
     MlirValue (*primal)(struct hec_gradient *g, MlirValue v);

@@ -2,6 +2,7 @@
 // writes it on the route and on what orders rows by it; differentiate on the reverse of these. Whatever
 // reads rows has it from what it reads, the moment it is built; a slot has it from the value that it keeps,
 // a fetch from its slot. What brings rows back to their tokens has it, too; what it makes is no rows.
+#include "ir/accessors.h"
 #include "ir/op.h"
 
 static MlirAttribute of(MlirOperation op) {
@@ -90,7 +91,7 @@ static bool check_operands(MlirOperation op) {
 }
 
 static bool check_slot(MlirOperation op) {
-    const MlirOperation slot = hec_find_symbol(hec_module_of(op), hec_get_string(op, "slot"));
+    const MlirOperation slot = hec_find_symbol(hec_module_of(op), hec_any_slot(op));
     if (!hec_op_is(slot, HEC_OP_slot) || mlirAttributeEqual(of(slot), of(op))) return true;
     hec_ir_error(op, "rows_of is not that of its slot");
     return false;

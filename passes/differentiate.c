@@ -202,8 +202,8 @@ static MlirValue adjoint_of(struct differentiation *d, MlirValue v, bool or_zero
     return zero;
 }
 
-static MlirValue of_result(struct hec_gradient *rules, MlirOperation op, int index, bool or_zero) {
-    return adjoint_of((struct differentiation *)rules, hec_result(op, index), or_zero);
+static MlirValue of(struct hec_gradient *rules, MlirValue v, bool or_zero) {
+    return adjoint_of((struct differentiation *)rules, v, or_zero);
 }
 
 // The gradient of a parameter goes to its memory at once: uses of one parameter need not meet. That of
@@ -419,7 +419,7 @@ static void collect_names(struct differentiation *d) {
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_stash)) continue;
         const MlirStringRef name = hec_any_slot(ops.op[k]);
-        hec_map_put(&d->slot, hec_operand(ops.op[k], 0), hec_find_symbol(d->module, name).ptr);
+        hec_map_put(&d->slot, hec_stash_value(ops.op[k]), hec_find_symbol(d->module, name).ptr);
     }
     free(ops.op);
 }
@@ -428,11 +428,10 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     (void)options;
     const MlirOperation forward = hec_find_symbol(module, HEC_STR("forward"));
     if (!check(module, forward)) return HEC_PASS_REFUSED;
-    struct differentiation d = {
-        .rules = {.of_result = of_result, .primal = primal, .add = add, .wants = wants},
-        .module = module,
-        .forward = forward,
-        .sound = true};
+    struct differentiation d = {.rules = {.of = of, .primal = primal, .add = add, .wants = wants},
+                                .module = module,
+                                .forward = forward,
+                                .sound = true};
     d.rules.builder = &d.builder;
     d.builder.context = mlirOperationGetContext(module);
     if (hec_find_active(forward, &d.active)) {

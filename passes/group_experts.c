@@ -28,7 +28,7 @@ enum { ARGUMENTS_MAX = 8 };
 
 static bool check(MlirOperation experts, MlirOperation func) {
     const MlirBlock body = hec_func_body(func);
-    const int layered = mlirOperationGetNumOperands(experts) > 3;
+    const int layered = !mlirValueIsNull(hec_experts_layer(experts));
     const int arguments = (int)mlirBlockGetNumArguments(body);
     const MlirOperation ret = mlirBlockGetTerminator(body);
     bool sound = arguments == 2 + layered && mlirOperationGetNumOperands(ret) == 1;
@@ -65,7 +65,7 @@ static void take_gate(MlirOperation func, MlirOperation product, MlirValue gate)
     const MlirValue argument = mlirBlockAddArgument(body, type, hec_loc_named("gate", at));
     struct hec_builder b = hec_builder_before(product);
     b.at = hec_loc_named("gated", at);
-    mlirOperationSetOperand(product, 0, multiply(&b, hec_operand(product, 0), argument));
+    hec_product_set_a(product, multiply(&b, hec_product_a(product), argument));
 
     MlirType in[ARGUMENTS_MAX];
     const int arguments = (int)mlirBlockGetNumArguments(body);
@@ -84,9 +84,16 @@ static MlirValue call(struct hec_builder *b, MlirOperation func, int operands,
                            mlirValueGetType(hec_operand(ret, 0)), 1, &callee);
 }
 
-// The route, or what the experts' capacity keeps of it.
-static MlirOperation limit(struct hec_builder *b, MlirOperation experts, MlirOperation route) {
-    if (!hec_experts_has_capacity(experts)) return route;
+// Where each expert's rows start, and the order of rows.
+struct order {
+    MlirValue first, pair, slot;
+};
+
+// That of the route, or what the experts' capacity keeps of it.
+static struct order limit(struct hec_builder *b, MlirOperation experts, MlirOperation route) {
+    const MlirValue first = hec_route_first(route), pair = hec_route_pair(route),
+                    slot = hec_route_slot(route);
+    if (!hec_experts_has_capacity(experts)) return (struct order){first, pair, slot};
     const MlirStringRef drop = hec_experts_drop(experts);
     const bool grouped = hec_experts_has_group(experts);
     const MlirNamedAttribute attribute[] = {
@@ -94,12 +101,12 @@ static MlirOperation limit(struct hec_builder *b, MlirOperation experts, MlirOpe
         hec_attr(b->context, "drop", mlirStringAttrGet(b->context, drop)),
         hec_attr_int(b->context, "group", grouped ? hec_experts_group(experts) : 0),
     };
-    const MlirValue in[] = {hec_experts_weights(experts), hec_route_first(route),
-                            hec_route_pair(route), hec_route_slot(route)};
+    const MlirValue in[] = {hec_experts_weights(experts), first, pair, slot};
     const MlirOperation kept =
         hec_build_inferred(b, HEC_OP_limit, 4, in, grouped ? 3 : 2, attribute);
     assert(!mlirOperationIsNull(kept));
-    return kept;
+    return (struct order){hec_limit_kept_first(kept), hec_limit_kept_pair(kept),
+                          hec_limit_kept_slot(kept)};
 }
 
 static void group(MlirOperation experts, MlirOperation func) {
@@ -116,17 +123,16 @@ static void group(MlirOperation experts, MlirOperation func) {
     const MlirNamedAttribute rows_of =
         hec_attr_symbol(b.context, HEC_ROWS_OF, hec_set_sym_name(set));
     if (told) hec_set_attr(route, rows_of);
-    const MlirOperation kept = limit(&b, experts, route);
-    const MlirValue first = hec_result(kept, 0);
-    const MlirValue x[] = {hec_experts_x(experts), hec_result(kept, 1), hec_result(kept, 2)};
-    const MlirValue w[] = {hec_experts_weights(experts), hec_result(kept, 1), hec_result(kept, 2)};
+    const struct order kept = limit(&b, experts, route);
+    const MlirValue x[] = {hec_experts_x(experts), kept.pair, kept.slot};
+    const MlirValue w[] = {hec_experts_weights(experts), kept.pair, kept.slot};
     b.at = hec_loc_named("rows", hec_loc_strip(named));
     const MlirOperation permute = hec_build_inferred(&b, HEC_OP_permute, 3, x, told, &rows_of);
     b.at = hec_loc_named("gate", hec_loc_strip(named));
     const MlirOperation gate = hec_build_inferred(&b, HEC_OP_gate_rows, 3, w, told, &rows_of);
     assert(!mlirOperationIsNull(permute) && !mlirOperationIsNull(gate));
 
-    MlirValue operand[4] = {hec_permute_rows(permute), first};
+    MlirValue operand[4] = {hec_permute_rows(permute), kept.first};
     int operands = 2;
     const MlirValue layer = hec_experts_layer(experts);
     if (layer.ptr) operand[operands++] = layer;
@@ -140,7 +146,7 @@ static void group(MlirOperation experts, MlirOperation func) {
     b.at = hec_loc_named("gated", b.at);
     if (!product.ptr) rows = multiply(&b, rows, hec_gate_rows_g(gate));
     b.at = named;
-    const MlirValue back[] = {rows, hec_result(kept, 1), hec_result(kept, 2)};
+    const MlirValue back[] = {rows, kept.pair, kept.slot};
     const MlirValue result = hec_experts_y(experts);
     const MlirValue y =
         hec_build_value(&b, HEC_OP_combine, 3, back, mlirValueGetType(result), 0, NULL);

@@ -122,7 +122,7 @@ static MlirValue clone(struct rebuild *to, MlirValue v) {
 }
 
 static MlirValue fetch(struct rebuild *to, MlirValue v, MlirOperation stash) {
-    const bool layered = mlirOperationGetNumOperands(stash) > 1;
+    const bool layered = !mlirValueIsNull(hec_stash_layer(stash));
     return hec_build_fetch(&to->b, v, hec_any_slot(stash), layered ? to->layer : (MlirValue){0});
 }
 

@@ -34,7 +34,7 @@ static void separate(MlirOperation accumulate) {
         return;
     struct hec_builder b = hec_builder_before(accumulate);
     struct hec_map none = {0};
-    mlirOperationSetOperand(accumulate, 0, hec_result(hec_clone_mapped(&b, maker, &none), 0));
+    hec_accumulate_set_value(accumulate, hec_result(hec_clone_mapped(&b, maker, &none), 0));
     hec_map_free(&none);
 }
 

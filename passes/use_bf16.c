@@ -58,9 +58,8 @@ static void read_rounded(MlirOperation product) {
     const MlirValue layer = hec_get_layer(get);
     // It has the name of `get`, as it stands for the same parameter.
     const MlirType type = hec_type_rounded(mlirValueGetType(b));
-    mlirOperationSetOperand(
-        product, 1,
-        hec_build_value(&builder, HEC_OP_get, layer.ptr ? 1 : 0, &layer, type, 1, &param));
+    hec_product_set_b(
+        product, hec_build_value(&builder, HEC_OP_get, layer.ptr ? 1 : 0, &layer, type, 1, &param));
     set_rounds(product);
 }
 

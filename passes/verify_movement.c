@@ -86,11 +86,10 @@ static struct set_state *set_of(struct run *r, MlirStringRef name) {
     return NULL;
 }
 
-// The layer an operation is keyed with: its last operand where the set has layers.
-static int64_t layer_of(const struct run *r, const struct set_state *set, MlirOperation op) {
-    const int operands = (int)mlirOperationGetNumOperands(op);
-    const bool keyed = hec_any_layers(set->op) > 0 && operands > 0;
-    return keyed ? hec_walk_number(&r->walk, hec_operand(op, operands - 1)) : 0;
+// The layer an operation is keyed with.
+static int64_t layer_of(const struct run *r, MlirOperation op) {
+    const MlirValue layer = hec_layer_of(op);
+    return mlirValueIsNull(layer) ? 0 : hec_walk_number(&r->walk, layer);
 }
 
 // ---- movement
@@ -165,7 +164,7 @@ static bool run_movement(struct run *r, MlirOperation op) {
         return false;
     struct set_state *set = set_of(r, hec_any_set(op));
     if (!set) return true;
-    const int64_t layer = layer_of(r, set, op);
+    const int64_t layer = layer_of(r, op);
     if (layer < 0 || layer >= set->layers) {
         fault(r, op, set, layer, "names a layer that the set does not have");
         return true;
@@ -205,7 +204,7 @@ static struct set_state *set_of_param(struct run *r, MlirOperation op, int64_t *
     if (!param.ptr || !hec_param_has_set(param)) return NULL;
     struct set_state *set = set_of(r, hec_param_set(param));
     if (!set) return NULL;
-    *layer = layer_of(r, set, op);
+    *layer = layer_of(r, op);
     if (*layer >= 0 && *layer < set->layers) return set;
     fault(r, op, set, *layer, "names a layer that the set does not have");
     return NULL;

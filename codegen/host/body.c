@@ -14,6 +14,7 @@
 #include "codegen/host/home.h"
 #include "codegen/host/printer.h"
 #include "codegen/host/rows.h"
+#include "ir/accessors.h"
 #include "ir/kernel.h"
 
 // ---- where an operation comes from
@@ -151,8 +152,8 @@ static MlirStringRef unit_name(struct hec_emitter *e, MlirStringRef call) {
     MlirStringRef name = call;
     for (int k = 0; k < ops.count; k++) {
         if (hec_op_is(ops.op[k], HEC_OP_set) &&
-            mlirStringRefEqual(hec_get_string(ops.op[k], "mixture"), call))
-            name = hec_get_string(ops.op[k], "sym_name");
+            mlirStringRefEqual(hec_any_mixture(ops.op[k]), call))
+            name = hec_any_sym_name(ops.op[k]);
     }
     free(ops.op);
     return name;

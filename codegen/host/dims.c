@@ -2,6 +2,8 @@
 // the program has room for.
 #include "codegen/host/dims.h"
 
+#include "ir/accessors.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,10 +61,10 @@ void hec_dims_collect(struct hec_emitter *e) {
     for (int i = 0; i < ops.count; i++) {
         const MlirOperation op = ops.op[i];
         if (hec_op_is(op, HEC_OP_set) || hec_op_is(op, HEC_OP_param)) {
-            constant_of(e, HEC_STR("layers"), hec_get_int(op, "layers"));
+            constant_of(e, HEC_STR("layers"), hec_any_layers(op));
         }
         if (hec_op_is(op, HEC_OP_param) || hec_op_is(op, HEC_OP_slot)) {
-            collect_type(e, hec_get_type(op, "type"));
+            collect_type(e, hec_any_type(op));
         }
         if (hec_op_is(op, HEC_OP_FOR) && hec_for_of(op).count != HEC_COUNT_AT_RUN_TIME) {
             constant_of(e, HEC_STR("layers"), hec_for_of(op).count);

@@ -3,15 +3,15 @@
 
 #include "codegen/host/function.h"
 #include "codegen/host/symbols.h"
+#include "ir/accessors.h"
 
 // "m->fssdp, 0, i"
 static const char *key_text(struct hec_emitter *e, MlirOperation op) {
     const int64_t ahead = hec_op_is(op, HEC_OP_prefetch) ? -1
-                          : hec_has_attr(op, "ahead")    ? hec_get_int(op, "ahead")
+                          : hec_any_has_ahead(op)        ? hec_any_ahead(op)
                                                          : 0;
     const char *layer = hec_layer_text(e, op, ahead);
-    return HEC_TEXT(e, "m->fssdp, %d, %s", hec_set_index(e, hec_get_string(op, "set")),
-                    layer ? layer : "0");
+    return HEC_TEXT(e, "m->fssdp, %d, %s", hec_set_index(e, hec_any_set(op)), layer ? layer : "0");
 }
 
 void hec_emit_plan(struct hec_emitter *e, MlirOperation op) {
@@ -20,7 +20,7 @@ void hec_emit_plan(struct hec_emitter *e, MlirOperation op) {
 
 void hec_emit_materialize(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_materialize(%s, %s);", key_text(e, op),
-                  hec_get_bool(op, "rematerialize") ? "true" : "false");
+                  hec_any_rematerialize(op) ? "true" : "false");
 }
 
 void hec_emit_prefetch(struct hec_emitter *e, MlirOperation op) {
@@ -40,6 +40,6 @@ void hec_emit_reduce(struct hec_emitter *e, MlirOperation op) {
 }
 
 void hec_emit_release(struct hec_emitter *e, MlirOperation op) {
-    const bool gradients = mlirStringRefEqual(hec_get_string(op, "what"), HEC_STR("gradients"));
+    const bool gradients = mlirStringRefEqual(hec_any_what(op), HEC_STR("gradients"));
     hec_statement(e, "hrt_release_%s(%s);", gradients ? "grads" : "params", key_text(e, op));
 }

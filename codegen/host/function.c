@@ -9,6 +9,7 @@
 #include "codegen/host/literal.h"
 #include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
+#include "ir/accessors.h"
 #include "ir/kernel.h"
 #include "ir/ops/fused.h"
 
@@ -24,7 +25,7 @@ static void reserve_rows(struct hec_emitter *e, struct hec_idents *names) {
     const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     for (int i = 0; i < all.count; i++) {
         if (!hec_op_is(all.op[i], HEC_OP_set)) continue;
-        hec_ident_reserve(names, HEC_TEXT(e, "rows_%" PRId64, hec_get_int(all.op[i], "topk")));
+        hec_ident_reserve(names, HEC_TEXT(e, "rows_%" PRId64, hec_any_topk(all.op[i])));
     }
     free(all.op);
 }
@@ -237,7 +238,7 @@ const char *hec_home_row(struct hec_emitter *e, const struct hec_home *home) {
     if (home->row == HEC_ROW_ONLY) return "";
     const MlirOperation symbol = hec_home_symbol(e, home);
     if (home->row == HEC_ROW_FIXED) {
-        if (home->at > 0 && home->at == hec_get_int(symbol, "layers")) {
+        if (home->at > 0 && home->at == hec_any_layers(symbol)) {
             return HEC_TEXT(e, "[%s]", hec_layers(e, home->at)); // What the last layer left.
         }
         return HEC_TEXT(e, "[%" PRId64 "]", home->at);

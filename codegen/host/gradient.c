@@ -4,7 +4,7 @@
 #include "ir/accessors.h"
 
 struct hec_home hec_gradient_home(MlirOperation accumulate) {
-    struct hec_home home = {.kind = HEC_HOME_GRAD, .symbol = hec_get_string(accumulate, "param")};
+    struct hec_home home = {.kind = HEC_HOME_GRAD, .symbol = hec_any_param(accumulate)};
     const MlirValue layer = hec_layer_of(accumulate);
     if (mlirValueIsNull(layer)) return home;
     home.row = HEC_ROW_LAYER;

@@ -1,6 +1,8 @@
 // Where values live, for the emitter.
 #include "codegen/host/home.h"
 
+#include "ir/accessors.h"
+
 struct hec_home hec_value_home(struct hec_emitter *e, MlirValue value) {
     struct hec_home home;
     if (hec_home_of(value, &home)) return home;
@@ -21,6 +23,5 @@ MlirOperation hec_home_symbol(struct hec_emitter *e, const struct hec_home *home
 
 bool hec_home_is_panels(struct hec_emitter *e, const struct hec_home *home) {
     if (home->kind != HEC_HOME_PARAM && home->kind != HEC_HOME_GRAD) return false;
-    return mlirStringRefEqual(hec_get_string(hec_home_symbol(e, home), "layout"),
-                              HEC_STR("panels"));
+    return mlirStringRefEqual(hec_any_layout(hec_home_symbol(e, home)), HEC_STR("panels"));
 }

@@ -9,6 +9,7 @@
 #include "codegen/host/printer.h"
 #include "codegen/host/router.h"
 #include "codegen/host/rows.h"
+#include "ir/accessors.h"
 #include "ir/kernel.h"
 
 // The word that starts at `at` and ends before one of `ends`.
@@ -141,7 +142,7 @@ void hec_kernel_call(struct hec_emitter *e, MlirOperation op, const char *prefix
         at += *at == '{' ? strcspn(at, "}") + 1 : strcspn(at, " ");
         at += *at == ' ';
     }
-    const char *suffix = hec_get_bool(op, "rounds") ? "bf16" : e->suffix;
+    const char *suffix = hec_any_rounds(op) ? "bf16" : e->suffix;
     const bool typed = kernel->types != HEC_KERNEL_NONE;
     hec_statement(e, "%s%s%s%s(%s);", prefix, kernel->name, typed ? "_" : "", typed ? suffix : "",
                   text);

@@ -12,9 +12,9 @@
 
 // "[layers]", "[layers + 1]" or nothing.
 static const char *extent(struct hec_emitter *e, MlirOperation op) {
-    const int64_t layers = hec_get_int(op, "layers");
+    const int64_t layers = hec_any_layers(op);
     if (layers < 1) return "";
-    const bool more = hec_has_attr(op, "rows") && hec_get_int(op, "rows") > layers;
+    const bool more = hec_any_has_rows(op) && hec_any_rows(op) > layers;
     return HEC_TEXT(e, "[%s%s]", hec_layers(e, layers), more ? " + 1" : "");
 }
 
@@ -27,11 +27,11 @@ static void struct_params(struct hec_emitter *e, struct hec_writer *out, bool gr
     hec_open(out, "struct {");
     for (int i = 0; i < params.count; i++) {
         const MlirOperation op = params.op[i];
-        if (hec_in_set(op) || (grads && !hec_get_bool(op, "trainable"))) continue;
-        const bool panels = mlirStringRefEqual(hec_get_string(op, "layout"), HEC_STR("panels"));
+        if (hec_in_set(op) || (grads && !hec_any_trainable(op))) continue;
+        const bool panels = mlirStringRefEqual(hec_any_layout(op), HEC_STR("panels"));
         hec_line(out, "%s%s *%s%s;%s", qualifier, e->real, hec_member(e, op), extent(e, op),
                  grads ? ""
-                       : HEC_TEXT(e, " // %s%s", hec_dims_text(e, hec_get_type(op, "type")),
+                       : HEC_TEXT(e, " // %s%s", hec_dims_text(e, hec_any_type(op)),
                                   panels ? " in panels" : ""));
     }
     for (int i = 0; i < sets.count; i++) {
@@ -67,7 +67,7 @@ static void struct_saved(struct hec_emitter *e, struct hec_writer *out) {
         hec_comment(out, "What backward or the runtime reads of forward.");
         hec_open(out, "struct {");
         for (int i = 0; i < slots.count; i++) {
-            const MlirType type = hec_get_type(slots.op[i], "type");
+            const MlirType type = hec_any_type(slots.op[i]);
             hec_line(out, "%s *%s%s; // %s", hec_type_is_real(type) ? e->real : "int32_t",
                      hec_member(e, slots.op[i]), extent(e, slots.op[i]), hec_dims_text(e, type));
         }
@@ -170,7 +170,7 @@ void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out) {
     const struct hec_ops params = hec_symbols(e, HEC_OP_param);
     const char *text = NULL;
     for (int i = 0; i < params.count; i++) {
-        const int64_t offset = hec_in_set(params.op[i]) ? hec_get_int(params.op[i], "offset") : 0;
+        const int64_t offset = hec_in_set(params.op[i]) ? hec_any_offset(params.op[i]) : 0;
         if (!hec_in_set(params.op[i]) || offset > INT32_MAX) continue;
         text = HEC_TEXT(e, "%s%s = %" PRId64, text ? HEC_TEXT(e, "%s, ", text) : "",
                         hec_member(e, params.op[i]), offset);
@@ -209,18 +209,18 @@ static const char *const part_base[PARTS] = {"p", "g", "r"};
 
 static bool is_in_part(struct hec_emitter *e, enum part part, MlirOperation symbol) {
     if (part == ROUNDED) return hec_is_rounded(e, symbol);
-    return part == PARAM || !hec_op_is(symbol, HEC_OP_param) || hec_get_bool(symbol, "trainable");
+    return part == PARAM || !hec_op_is(symbol, HEC_OP_param) || hec_any_trainable(symbol);
 }
 
 static void bind_param(struct layer_loop *loop, MlirOperation op, enum part first, enum part last) {
     struct hec_emitter *e = loop->e;
-    const int64_t layers = hec_get_int(op, "layers");
+    const int64_t layers = hec_any_layers(op);
     const char *name = hec_member(e, op);
     for (enum part part = first; part <= last; part++) {
         if (!is_in_part(e, part, op)) continue;
         enter_loop(loop, layers ? hec_layers(e, layers) : "", layers);
-        const char *place = at_offset(e, part_base[part], hec_get_int(op, "offset"));
-        if (layers) place = HEC_TEXT(e, "%s + i * %" PRId64, place, hec_get_int(op, "elements"));
+        const char *place = at_offset(e, part_base[part], hec_any_offset(op));
+        if (layers) place = HEC_TEXT(e, "%s + i * %" PRId64, place, hec_any_elements(op));
         hec_line(loop->out, "m->%s.%s%s = %s;", part_name[part], name, layers ? "[i]" : "", place);
     }
 }
@@ -229,7 +229,7 @@ static void bind_param(struct layer_loop *loop, MlirOperation op, enum part firs
 static void bind_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation set,
                      enum part first, enum part last) {
     if (e->sends_rows || !is_in_part(e, first, set)) return;
-    const int64_t layers = hec_get_int(set, "layers");
+    const int64_t layers = hec_any_layers(set);
     const char *name = hec_member(e, set), *experts = hec_experts(e, set);
     const char *chunk = "n";
     if (layers) {
@@ -239,8 +239,8 @@ static void bind_set(struct hec_emitter *e, struct hec_writer *out, MlirOperatio
     hec_open(out, "for (int64_t n = 0; n < %s; n++) {", experts);
     for (enum part part = first; part <= last; part++) {
         hec_line(out, "m->%s.%s%s[n] = %s + %s * %" PRId64 ";", part_name[part], name,
-                 layers ? "[i]" : "", at_offset(e, part_base[part], hec_get_int(set, "offset")),
-                 chunk, hec_get_int(set, "chunk_elements"));
+                 layers ? "[i]" : "", at_offset(e, part_base[part], hec_any_offset(set)), chunk,
+                 hec_any_chunk_elements(set));
     }
     hec_close(out, "}");
     if (layers) hec_close(out, "}");
@@ -248,12 +248,12 @@ static void bind_set(struct hec_emitter *e, struct hec_writer *out, MlirOperatio
 
 static void bind_slot(struct layer_loop *loop, MlirOperation op) {
     struct hec_emitter *e = loop->e;
-    const int64_t layers = hec_get_int(op, "layers");
-    const int64_t rows = hec_has_attr(op, "rows") ? hec_get_int(op, "rows") : layers;
+    const int64_t layers = hec_any_layers(op);
+    const int64_t rows = hec_any_has_rows(op) ? hec_any_rows(op) : layers;
     const char *count = layers ? hec_layers(e, layers) : "";
     enter_loop(loop, rows > layers ? HEC_TEXT(e, "%s + 1", count) : count, layers ? rows : 0);
-    const char *place = at_offset(e, "a", hec_get_int(op, "offset"));
-    if (layers) place = HEC_TEXT(e, "%s + i * %" PRId64, place, hec_get_int(op, "stride"));
+    const char *place = at_offset(e, "a", hec_any_offset(op));
+    if (layers) place = HEC_TEXT(e, "%s + i * %" PRId64, place, hec_any_stride(op));
     hec_line(loop->out, "m->saved.%s%s = (void *)(%s);", hec_member(e, op), layers ? "[i]" : "",
              place);
 }

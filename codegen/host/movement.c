@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codegen/host/symbols.h"
+#include "ir/accessors.h"
 
 enum { PER_LINE = 20 };
 
@@ -57,7 +58,7 @@ static void emit_array(struct hec_emitter *e, struct hec_writer *out, MlirOperat
     if (!name) return;
     const MlirAttribute all = mlirOperationGetAttributeByName(set, HEC_STR(key));
     const intptr_t count = mlirDenseArrayGetNumElements(all);
-    const int64_t layers = hec_get_int(set, "layers"), experts = hec_get_int(set, "experts");
+    const int64_t layers = hec_any_layers(set), experts = hec_any_experts(set);
     bool sound = count == parts * (layers > 0 ? layers : 1) * experts;
     for (intptr_t i = 0; i < count && sound; i++) {
         const int32_t value = mlirDenseI32ArrayGetElement(all, i);
@@ -83,7 +84,7 @@ static void emit_array(struct hec_emitter *e, struct hec_writer *out, MlirOperat
 const char *hec_set_table(struct hec_emitter *e, MlirOperation set, const char *key) {
     const MlirAttribute all = mlirOperationGetAttributeByName(set, HEC_STR(key));
     if (mlirAttributeIsNull(all) || !mlirAttributeIsADenseI32Array(all)) return NULL;
-    return HEC_TEXT(e, "%s_%d", key, hec_set_index(e, hec_get_string(set, "sym_name")));
+    return HEC_TEXT(e, "%s_%d", key, hec_set_index(e, hec_any_sym_name(set)));
 }
 
 void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out) {

@@ -18,7 +18,7 @@ static bool find_real(struct hec_emitter *e) {
     const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     for (int i = 0; i < all.count && !e->real; i++) {
         if (!hec_op_is(all.op[i], HEC_OP_param)) continue;
-        const MlirType element = mlirShapedTypeGetElementType(hec_get_type(all.op[i], "type"));
+        const MlirType element = mlirShapedTypeGetElementType(hec_any_type(all.op[i]));
         e->real = mlirTypeIsAF64(element) ? "double" : "float";
         e->suffix = mlirTypeIsAF64(element) ? "f64" : "f32";
     }
@@ -57,8 +57,8 @@ static bool check_module(struct hec_emitter *e) {
         if (hec_op_is(op, HEC_OP_param)) sound = has_ints(e, op, of_param);
         if (hec_op_is(op, HEC_OP_slot)) sound = has_ints(e, op, of_slot);
         if (hec_op_is(op, HEC_OP_set)) sound = has_ints(e, op, of_set);
-        e->sends_rows |= hec_op_is(op, HEC_OP_set) && hec_has_attr(op, "rows_max");
-        if (sound && hec_op_is(op, HEC_OP_param) && hec_has_attr(op, "set") &&
+        e->sends_rows |= hec_op_is(op, HEC_OP_set) && hec_any_has_rows_max(op);
+        if (sound && hec_op_is(op, HEC_OP_param) && hec_any_has_set(op) &&
             mlirOperationIsNull(hec_set_of(e, op))) {
             hec_emit_fault(e, op, "belongs to a set that does not exist");
             sound = false;

@@ -32,7 +32,7 @@ const char *hec_layer_number(struct hec_emitter *e, MlirOperation op) {
 }
 
 const char *hec_step_loads(struct hec_emitter *e, MlirOperation op) {
-    if (!hec_get_bool(op, "per_step")) return "NULL";
+    if (!hec_any_per_step(op)) return "NULL";
     const MlirOperation set = hec_find_symbol(e->module, hec_any_set(op));
     const char *layer = hec_layer_text(e, op, 0);
     return HEC_TEXT(e, "m->step_loads.%s%s", hec_member(e, set),
@@ -41,7 +41,7 @@ const char *hec_step_loads(struct hec_emitter *e, MlirOperation op) {
 
 const char *hec_step_iteration(struct hec_emitter *e, MlirOperation op) {
     (void)e;
-    return hec_get_bool(op, "per_step") ? "m->iteration" : "0";
+    return hec_any_per_step(op) ? "m->iteration" : "0";
 }
 
 const char *hec_experts_of(struct hec_emitter *e, int64_t experts) {

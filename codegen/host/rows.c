@@ -10,15 +10,15 @@
 
 const char *hec_route_key(struct hec_emitter *e, MlirOperation op) {
     const char *layer = hec_layer_text(e, op, 0);
-    return HEC_TEXT(e, "m->experts, %d, %s", hec_set_index(e, hec_get_string(op, "set")),
+    return HEC_TEXT(e, "m->experts, %d, %s", hec_set_index(e, hec_any_set(op)),
                     layer ? layer : "0");
 }
 
 const char *hec_group_tokens(struct hec_emitter *e, MlirOperation op, MlirValue picks) {
-    if (!hec_has_attr(op, "group")) return "0";
+    if (!hec_any_has_group(op)) return "0";
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(picks));
     const char *positions = hec_product(e, &t, 1, t.rank - 1);
-    const int64_t group = hec_get_int(op, "group");
+    const int64_t group = hec_any_group(op);
     return group == 1 ? positions : HEC_TEXT(e, "%" PRId64 " * %s", group, positions);
 }
 
@@ -31,7 +31,7 @@ static const char *drop_rule(struct hec_emitter *e, MlirOperation op) {
 
 // The rows of the wave, from where the experts' rows start.
 static void set_rows(struct hec_emitter *e, MlirOperation op, MlirValue first) {
-    const MlirOperation set = hec_find_symbol(e->module, hec_get_string(op, "set"));
+    const MlirOperation set = hec_find_symbol(e->module, hec_any_set(op));
     hec_statement(e, "m->rows = %s;", hec_element(e, first, hec_experts(e, set)));
 }
 
@@ -41,7 +41,7 @@ void hec_emit_drop(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_drop(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op),
                   hec_ref(e, hec_drop_kept(op)), hec_ref(e, ids), hec_ref(e, hec_drop_weights(op)),
                   hec_product(e, &t, 0, t.rank - 1), hec_group_tokens(e, op, ids),
-                  hec_number(e, hec_get_float(op, "capacity")), drop_rule(e, op));
+                  hec_number(e, hec_any_capacity(op)), drop_rule(e, op));
 }
 
 void hec_emit_exchange(struct hec_emitter *e, MlirOperation op) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "codegen/host/dims.h"
+#include "ir/accessors.h"
 
 struct hec_ops hec_symbols(struct hec_emitter *e, enum hec_op kind) {
     struct hec_ops all = hec_ops_in(hec_module_body(e->module));
@@ -17,20 +18,20 @@ struct hec_ops hec_symbols(struct hec_emitter *e, enum hec_op kind) {
 }
 
 MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param) {
-    if (!hec_has_attr(param, "set")) return (MlirOperation){0};
-    return hec_find_symbol(e->module, hec_get_string(param, "set"));
+    if (!hec_any_has_set(param)) return (MlirOperation){0};
+    return hec_find_symbol(e->module, hec_any_set(param));
 }
 
 bool hec_in_set(MlirOperation param) {
-    return hec_has_attr(param, "set");
+    return hec_any_has_set(param);
 }
 
 bool hec_is_rounded(struct hec_emitter *e, MlirOperation symbol) {
-    if (hec_op_is(symbol, HEC_OP_param)) return hec_get_bool(symbol, "rounded");
+    if (hec_op_is(symbol, HEC_OP_param)) return hec_any_rounded(symbol);
     const struct hec_ops params = hec_symbols(e, HEC_OP_param);
     bool found = false;
     for (int i = 0; i < params.count && !found; i++) {
-        found = hec_get_bool(params.op[i], "rounded") &&
+        found = hec_any_rounded(params.op[i]) &&
                 mlirOperationEqual(hec_set_of(e, params.op[i]), symbol);
     }
     free(params.op);
@@ -48,7 +49,7 @@ bool hec_has_rounded(struct hec_emitter *e) {
 // Members are named after their symbols; what lies in a chunk is named by a constant.
 static const char *name_symbol(struct hec_emitter *e, struct hec_idents *scope, MlirOperation op) {
     intptr_t *at = hec_map_at(&e->names, op.ptr);
-    if (!*at) *at = (intptr_t)hec_ident(scope, hec_get_string(op, "sym_name"), "symbol");
+    if (!*at) *at = (intptr_t)hec_ident(scope, hec_any_sym_name(op), "symbol");
     return (const char *)*at;
 }
 
@@ -70,18 +71,18 @@ const char *hec_member(struct hec_emitter *e, MlirOperation symbol) {
     const intptr_t name = hec_map_get(&e->names, symbol.ptr);
     if (!name) return "unknown";
     if (hec_op_is(symbol, HEC_OP_param) && hec_in_set(symbol) &&
-        hec_get_int(symbol, "offset") > INT32_MAX) { // No enum constant is that large.
-        return HEC_TEXT(e, "INT64_C(%" PRId64 ")", hec_get_int(symbol, "offset"));
+        hec_any_offset(symbol) > INT32_MAX) { // No enum constant is that large.
+        return HEC_TEXT(e, "INT64_C(%" PRId64 ")", hec_any_offset(symbol));
     }
     return (const char *)name;
 }
 
 const char *hec_experts(struct hec_emitter *e, MlirOperation set) {
     const struct hec_ops params = hec_symbols(e, HEC_OP_param);
-    const char *text = HEC_TEXT(e, "%" PRId64, hec_get_int(set, "experts"));
+    const char *text = HEC_TEXT(e, "%" PRId64, hec_any_experts(set));
     for (int i = 0; i < params.count; i++) {
         if (!mlirOperationEqual(hec_set_of(e, params.op[i]), set)) continue;
-        const struct hec_tensor t = hec_tensor_of(hec_get_type(params.op[i], "type"));
+        const struct hec_tensor t = hec_tensor_of(hec_any_type(params.op[i]));
         text = hec_dim(e, &t, 0);
         break;
     }
@@ -94,8 +95,8 @@ MlirOperation hec_loads_of(struct hec_emitter *e, MlirOperation set) {
 }
 
 MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot) {
-    const bool loads = mlirStringRefEqual(hec_get_string(slot, "holds"), HEC_STR("loads"));
-    return loads ? hec_find_symbol(e->module, hec_get_string(slot, "set")) : (MlirOperation){0};
+    const bool loads = mlirStringRefEqual(hec_any_holds(slot), HEC_STR("loads"));
+    return loads ? hec_find_symbol(e->module, hec_any_set(slot)) : (MlirOperation){0};
 }
 
 bool hec_has_noise(struct hec_emitter *e) {
@@ -111,9 +112,9 @@ MlirOperation hec_step_loads_of(struct hec_emitter *e, MlirOperation set) {
     const struct hec_ops ops = hec_ops_below(e->module);
     MlirOperation found = {0};
     for (int i = 0; i < ops.count; i++) {
-        if (hec_op_computes(ops.op[i]) != HEC_OP_fractions || !hec_get_bool(ops.op[i], "per_step"))
+        if (hec_op_computes(ops.op[i]) != HEC_OP_fractions || !hec_any_per_step(ops.op[i]))
             continue;
-        const MlirOperation of = hec_find_symbol(e->module, hec_get_string(ops.op[i], "set"));
+        const MlirOperation of = hec_find_symbol(e->module, hec_any_set(ops.op[i]));
         if (mlirOperationIsNull(set) || mlirOperationEqual(of, set)) found = ops.op[i];
     }
     free(ops.op);
@@ -136,7 +137,7 @@ static int symbol_index(struct hec_emitter *e, enum hec_op op, MlirStringRef nam
     int index = 0, found = -1;
     for (int i = 0; i < all.count && found < 0; i++) {
         if (!hec_op_is(all.op[i], op)) continue;
-        if (mlirStringRefEqual(hec_get_string(all.op[i], "sym_name"), name)) found = index;
+        if (mlirStringRefEqual(hec_any_sym_name(all.op[i]), name)) found = index;
         index++;
     }
     free(all.op);

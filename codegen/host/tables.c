@@ -33,25 +33,24 @@ static const char *init_text(struct hec_emitter *e, MlirOperation op) {
                  {"ones", "HRT_INIT_ONES", NULL},
                  {"rope", "HRT_INIT_ROPE", "theta"}};
     size_t k = 0;
-    while (!mlirStringRefEqual(hec_get_string(op, "init"), HEC_STR(kinds[k].init))) k++;
+    while (!mlirStringRefEqual(hec_any_init(op), HEC_STR(kinds[k].init))) k++;
     const double value = kinds[k].value ? hec_get_float(op, kinds[k].value) : 0;
     const char *made =
         HEC_TEXT(e, ".init = %s, .init_value = %s", kinds[k].constant, hec_number(e, value));
-    if (!hec_has_attr(op, "factor")) return made;
-    return HEC_TEXT(
-        e, "%s, .rope = {%s, %s, %s, %s}", made, hec_number(e, hec_get_float(op, "factor")),
-        hec_number(e, hec_get_float(op, "low")), hec_number(e, hec_get_float(op, "high")),
-        hec_number(e, hec_get_float(op, "amplitude")));
+    if (!hec_any_has_factor(op)) return made;
+    return HEC_TEXT(e, "%s, .rope = {%s, %s, %s, %s}", made, hec_number(e, hec_any_factor(op)),
+                    hec_number(e, hec_any_low(op)), hec_number(e, hec_any_high(op)),
+                    hec_number(e, hec_any_amplitude(op)));
 }
 
 // Elements of the rows that are sent to the experts of `set`.
 static int64_t row_width(struct hec_emitter *e, MlirOperation set) {
     const struct hec_ops ops = hec_ops_below(e->module);
-    const MlirStringRef name = hec_get_string(set, "sym_name");
+    const MlirStringRef name = hec_any_sym_name(set);
     int64_t width = 0;
     for (int i = 0; i < ops.count && !width; i++) {
         if (!hec_op_is(ops.op[i], HEC_OP_dispatch) ||
-            !mlirStringRefEqual(hec_get_string(ops.op[i], "set"), name))
+            !mlirStringRefEqual(hec_any_set(ops.op[i]), name))
             continue;
         const MlirType type = mlirValueGetType(hec_result(ops.op[i], 0));
         width = hec_type_elements(type) / mlirShapedTypeGetDimSize(type, 0);
@@ -74,7 +73,7 @@ static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
         e,
         ", .width = %" PRId64 ", .rows_max = %" PRId64
         ", .chunks = offsetof(struct %s, param.%s), .chunk_grads = offsetof(struct %s, grad.%s)",
-        row_width(e, set), hec_get_int(set, "rows_max"), e->name, name, e->name, name);
+        row_width(e, set), hec_any_rows_max(set), e->name, name, e->name, name);
     if (!hec_is_rounded(e, set)) return text;
     return HEC_TEXT(e, "%s, .chunk_rounded = offsetof(struct %s, rounded.%s)", text, e->name, name);
 }
@@ -83,18 +82,17 @@ static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperatio
     hec_line(out,
              "{.name = %s, .experts = %" PRId64 ", .topk = %" PRId64 ", .layers = %" PRId64
              ", .offset = %" PRId64 ", .chunk_elements = %" PRId64 "%s%s},",
-             quote_attr(e, op, "sym_name"), hec_get_int(op, "experts"), hec_get_int(op, "topk"),
-             at_least_one(hec_get_int(op, "layers")), hec_get_int(op, "offset"),
-             hec_get_int(op, "chunk_elements"),
-             hec_get_bool(op, "limited") ? ", .limited = true" : "",
+             quote_attr(e, op, "sym_name"), hec_any_experts(op), hec_any_topk(op),
+             at_least_one(hec_any_layers(op)), hec_any_offset(op), hec_any_chunk_elements(op),
+             hec_any_limited(op) ? ", .limited = true" : "",
 
              HEC_TEXT(e, "%s%s%s", sending_text(e, op), table_text(e, op, "owner"),
                       table_text(e, op, "forecast")));
 }
 
 static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
-    const struct hec_tensor t = hec_tensor_of(hec_get_type(op, "type"));
-    const int first = hec_has_attr(op, "set") ? 1 : 0; // The chunk holds one expert's.
+    const struct hec_tensor t = hec_tensor_of(hec_any_type(op));
+    const int first = hec_any_has_set(op) ? 1 : 0; // The chunk holds one expert's.
     const char *dims = "", *shape = "";
     int64_t elements = 1;
     for (int i = first; i < t.rank; i++) {
@@ -110,39 +108,38 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
         rows = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 0));
         columns = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1));
     }
-    const bool panels = mlirStringRefEqual(hec_get_string(op, "layout"), HEC_STR("panels"));
-    const int set = first ? hec_set_index(e, hec_get_string(op, "set")) : -1;
+    const bool panels = mlirStringRefEqual(hec_any_layout(op), HEC_STR("panels"));
+    const int set = first ? hec_set_index(e, hec_any_set(op)) : -1;
     const char *text = HEC_TEXT(
         e, "{.symbol = %s, .path = %s, .rank = %d, .dim = {%s}, .shape = {%s}, .layers = %" PRId64,
         quote_attr(e, op, "sym_name"), quote_attr(e, op, "path"), t.rank - first,
         t.rank > first ? dims : "NULL", t.rank > first ? shape : "0",
-        at_least_one(hec_get_int(op, "layers")));
+        at_least_one(hec_any_layers(op)));
     text = HEC_TEXT(e,
                     "%s, .index_first = %" PRId64 ", .index_stride = %" PRId64 ", %s, .decay = %s, "
                     ".trainable = %s, .layout = %s",
                     text, int_or(op, "index_first", -1), int_or(op, "index_stride", 0),
-                    init_text(e, op), hec_get_bool(op, "decay") ? "true" : "false",
-                    hec_get_bool(op, "trainable") ? "true" : "false",
-                    panels ? "HRT_PANELS" : "HRT_ROWS");
+                    init_text(e, op), hec_any_decay(op) ? "true" : "false",
+                    hec_any_trainable(op) ? "true" : "false", panels ? "HRT_PANELS" : "HRT_ROWS");
     if (hec_is_rounded(e, op)) text = HEC_TEXT(e, "%s, .rounded = true", text);
     hec_line(out,
              "%s, .rows = %" PRId64 ", .columns = %" PRId64 ", .elements = %" PRId64
              ", .set = %d, .offset = %" PRId64 "},",
-             text, rows, columns, hec_get_int(op, "elements"), set, hec_get_int(op, "offset"));
+             text, rows, columns, hec_any_elements(op), set, hec_any_offset(op));
 }
 
 static void emit_loads(struct hec_emitter *e, struct hec_writer *out, MlirOperation set) {
     const MlirOperation slot = hec_loads_of(e, set);
     if (mlirOperationIsNull(slot)) return;
-    const bool biased = hec_has_attr(set, "select_bias");
+    const bool biased = hec_any_has_select_bias(set);
     hec_line(out,
              "{.set = %d, .arena_offset = %" PRId64 ", .arena_stride = %" PRId64
              ", .routing_offset = offsetof(struct %s, routing.%s), .select_bias = %d, "
              ".bias_rate = %.17g},",
-             hec_set_index(e, hec_get_string(set, "sym_name")), hec_get_int(slot, "offset"),
+             hec_set_index(e, hec_any_sym_name(set)), hec_any_offset(slot),
              int_or(slot, "stride", 0), e->name, hec_member(e, set),
-             biased ? hec_param_index(e, hec_get_string(set, "select_bias")) : -1,
-             biased ? hec_get_float(set, "bias_rate") : 0.0);
+             biased ? hec_param_index(e, hec_any_select_bias(set)) : -1,
+             biased ? hec_any_bias_rate(set) : 0.0);
 }
 
 static int compare_settings(const void *a, const void *b) {
@@ -205,9 +202,9 @@ static double times_of(struct hec_emitter *e, MlirOperation op) {
     if (loop.count != HEC_COUNT_AT_RUN_TIME) return (double)loop.count;
     const MlirOperation count = hec_defining(loop.bound);
     if (hec_op_is(count, HEC_OP_overwritten)) return 0;
-    const MlirOperation set = hec_find_symbol(e->module, hec_get_string(count, "set"));
-    const int64_t sent = e->batch * e->positions * hec_get_int(set, "topk");
-    return (double)sent / (double)hec_get_int(set, "rows_max");
+    const MlirOperation set = hec_find_symbol(e->module, hec_any_set(count));
+    const int64_t sent = e->batch * e->positions * hec_any_topk(set);
+    return (double)sent / (double)hec_any_rows_max(set);
 }
 
 // Products and attention, forward and backward, for one token.
@@ -245,7 +242,7 @@ static void emit_bucket(struct hec_emitter *e, struct hec_writer *out, MlirOpera
         const int index = set ? hec_set_index(e, name) : hec_param_index(e, name);
         list[set] = HEC_TEXT(e, "%s%s%d", list[set], count[set] ? ", " : "", index);
         count[set]++;
-        layers = at_least_one(hec_get_int(symbol, "layers"));
+        layers = at_least_one(hec_any_layers(symbol));
     }
     const char *text = HEC_TEXT(e, ".layers = %" PRId64, layers);
     if (count[0])
@@ -330,7 +327,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
     if (mlirOperationIsNull(logits)) {
         hec_emit_fault(e, m, "has no slot that holds the logits");
     } else {
-        hec_line(out, ".logits_offset = %" PRId64 ",", hec_get_int(logits, "offset"));
+        hec_line(out, ".logits_offset = %" PRId64 ",", hec_any_offset(logits));
     }
     hec_line(out, ".bind = bind,");
     if (hec_has_rounded(e)) hec_line(out, ".bind_rounded = bind_rounded,");

@@ -74,10 +74,22 @@ static void write_values(const char *id, const char *words, const char *get, con
     }
 }
 
+// hec_PREFIX_set_NAME for the operands that are always there.
+static void write_setters(const char *prefix, const char *words, const char *check) {
+    struct hec_word word;
+    for (int i = 0; (words = hec_next_word(words, &word)); i++) {
+        if (word.repeat) continue;
+        printf("static inline void hec_%s_set_%s(MlirOperation op, MlirValue value) {\n%s"
+               "    mlirOperationSetOperand(op, %d, value);\n}\n",
+               prefix, word.name, check, i);
+    }
+}
+
 static void write_op(const struct op *op) {
     char check[120];
     snprintf(check, sizeof check, "    assert(hec_op_is(op, HEC_OP_%s));\n", op->id);
     write_values(op->id, op->operands, "hec_operand", "mlirOperationGetNumOperands", check);
+    write_setters(op->id, op->operands, check);
     write_values(op->id, op->results, "hec_result", "mlirOperationGetNumResults", check);
     struct hec_word word;
     for (const char *at = op->attributes; (at = hec_next_word(at, &word));) {
@@ -117,6 +129,17 @@ static bool all_have(const char *members, bool results, const char *name) {
     return true;
 }
 
+static void write_family_setter(const char *family, const char *members, const char *name) {
+    struct hec_word member;
+    printf("static inline void hec_%s_set_%s(MlirOperation op, MlirValue value) {\n"
+           "    switch (hec_op_of(op)) {\n",
+           family, name);
+    while ((members = hec_next_word(members, &member)))
+        printf("    case HEC_OP_%s:\n        hec_%s_set_%s(op, value);\n        break;\n",
+               member.name, member.name, name);
+    printf("    default:\n        assert(!\"one of %s\");\n    }\n}\n", family);
+}
+
 // A function for each operand, or result, that all members have.
 static void write_family(const char *family, const char *members, bool results) {
     struct hec_word first, word, member;
@@ -133,6 +156,7 @@ static void write_family(const char *family, const char *members, bool results) 
         printf("    default:\n        assert(!\"one of %s\");\n        return (MlirValue){0};\n"
                "    }\n}\n",
                family);
+        if (!results) write_family_setter(family, members, word.name);
     }
 }
 
@@ -182,6 +206,8 @@ int main(void) {
         "//                               operand or result that it lacks is null; an optional "
         "attribute\n"
         "//                               must be there, but for bool (false) and string (empty).\n"
+        "//   hec_OP_set_NAME(op, value)  puts another value in the place of an operand that is "
+        "always there\n"
         "//   hec_OP_NAME(op, index)      variadic operand or result NAME; null where there is "
         "none\n"
         "//   hec_FAMILY_NAME(op)         operand or result NAME of one of a family "

@@ -30,7 +30,7 @@ static bool infer_rope_grad(MlirOperation op, MlirType *result) {
 }
 
 static void gradient_rope(struct hec_gradient *g, MlirOperation op) {
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_rope_table(op))};
+    const MlirValue in[] = {g->of(g, hec_rope_y(op), true), g->primal(g, hec_rope_table(op))};
     hec_rule_add(g, hec_rope_x(op), hec_rule_build(g, HEC_OP_rope_grad, 2, in));
 }
 
@@ -126,7 +126,8 @@ static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
     if (hec_any_rounds(op))
         attribute[attributes++] = hec_attr_bool(g->builder->context, "rounds", true);
     const MlirValue q = hec_sdpa_q(op), k = hec_sdpa_k(op), v = hec_sdpa_v(op);
-    MlirValue in[] = {g->of_result(g, op, 0, true), q, k, v, hec_sdpa_out(op), hec_sdpa_lse(op)};
+    MlirValue in[] = {
+        g->of(g, hec_sdpa_out(op), true), q, k, v, hec_sdpa_out(op), hec_sdpa_lse(op)};
     for (int i = 1; i < 6; i++) in[i] = g->primal(g, in[i]);
     const MlirOperation grad =
         hec_build_inferred(g->builder, HEC_OP_sdpa_grad, 6, in, attributes, attribute);

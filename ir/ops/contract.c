@@ -198,7 +198,7 @@ static void add_product(struct hec_gradient *g, MlirOperation op, MlirValue v, M
 
 static void gradient(struct hec_gradient *g, MlirOperation op) {
     const MlirValue a = hec_product_a(op), b = hec_product_b(op);
-    const MlirValue dr = g->of_result(g, op, 0, true);
+    const MlirValue dr = g->of(g, hec_product_r(op), true);
     if (g->wants(g, a)) add_product(g, op, a, dr, g->primal(g, b));
     if (g->wants(g, b)) add_product(g, op, b, g->primal(g, a), dr);
 }

@@ -40,11 +40,11 @@ static bool infer(MlirOperation op, MlirType *result) {
     struct hec_tensor widest = {0};
     for (int i = 0; i < operands; i++) {
         if (!hec_expect_real(op, "an operand", hec_operand(op, i))) return false;
-        const struct hec_tensor t = hec_in(op, i);
+        const struct hec_tensor t = hec_tensor_at(hec_operand(op, i));
         if (i == 0 || t.rank > widest.rank) widest = t;
     }
     for (int i = 0; i < operands; i++) {
-        const struct hec_tensor t = hec_in(op, i);
+        const struct hec_tensor t = hec_tensor_at(hec_operand(op, i));
         if (!mlirTypeEqual(t.element, widest.element)) {
             hec_ir_error(op, "operands of f32 and f64");
             return false;
@@ -61,7 +61,7 @@ static struct hec_cost cost(MlirOperation op) {
 }
 
 static MlirValue result_gradient(struct hec_gradient *g, MlirOperation op) {
-    return g->of_result(g, op, 0, true);
+    return g->of(g, hec_result(op, 0), true);
 }
 
 static MlirValue build2(struct hec_gradient *g, enum hec_op id, MlirValue a, MlirValue b) {

@@ -14,7 +14,8 @@ static bool check_picks(MlirOperation op, const char *what, const struct hec_ten
 }
 
 static bool infer_experts(MlirOperation op, MlirType *result) {
-    const struct hec_tensor x = hec_in(op, 0), weights = hec_in(op, 1);
+    const struct hec_tensor x = hec_tensor_at(hec_experts_x(op)),
+                            weights = hec_tensor_at(hec_experts_weights(op));
     if (!hec_expect_real(op, "x", hec_experts_x(op)) || !check_picks(op, "weights", &weights)) {
         return false;
     }
@@ -62,7 +63,7 @@ static bool verify_experts(MlirOperation op) {
         hec_ir_error(op, "there is no function @%.*s", (int)expert.length, expert.data);
         return false;
     }
-    const struct hec_tensor weights = hec_in(op, 1);
+    const struct hec_tensor weights = hec_tensor_at(hec_experts_weights(op));
     if (weights.size[weights.rank - 1] != hec_any_topk(of_set)) {
         hec_ir_error(op, "%" PRId64 " picks, but the set's topk is %" PRId64,
                      weights.size[weights.rank - 1], hec_any_topk(of_set));
@@ -80,7 +81,8 @@ const struct hec_traits hec_traits_experts = {
     .pure = true, .infer = infer_experts, .verify = verify_experts, .gradient = gradient_experts};
 
 static bool infer_route(MlirOperation op, MlirType *result) {
-    const struct hec_tensor ids = hec_in(op, 0), want = hec_with_element(&ids, hec_i32(op));
+    const struct hec_tensor ids = hec_tensor_at(hec_route_ids(op)),
+                            want = hec_with_element(&ids, hec_i32(op));
     if (!hec_expect(op, "ids", hec_route_ids(op), &want) || !check_picks(op, "ids", &ids) ||
         !hec_expect_int(op, "experts", 1)) {
         return false;
@@ -97,20 +99,21 @@ static bool infer_route(MlirOperation op, MlirType *result) {
 
 const struct hec_traits hec_traits_route = {.pure = true, .infer = infer_route};
 
-// Operands 1 and 2 are pair [rows] and slot [tokens.., picks]; gives the two.
+// pair [rows] and slot [tokens.., picks]; gives the two.
 static bool check_route(MlirOperation op, struct hec_tensor *pair, struct hec_tensor *slot) {
-    *slot = hec_in(op, 2);
+    const MlirValue slots = hec_routed_slot(op);
+    *slot = hec_tensor_at(slots);
     const struct hec_tensor want = hec_with_element(slot, hec_i32(op));
-    if (!hec_expect(op, "slot", hec_operand(op, 2), &want) || !check_picks(op, "slot", slot)) {
+    if (!hec_expect(op, "slot", slots, &want) || !check_picks(op, "slot", slot)) {
         return false;
     }
-    *pair = hec_vector(hec_i32(op), HEC_STR("rows"),
-                       hec_type_elements(mlirValueGetType(hec_operand(op, 2))));
-    return hec_expect(op, "pair", hec_operand(op, 1), pair);
+    *pair = hec_vector(hec_i32(op), HEC_STR("rows"), hec_type_elements(mlirValueGetType(slots)));
+    return hec_expect(op, "pair", hec_routed_pair(op), pair);
 }
 
 static bool infer_limit(MlirOperation op, MlirType *result) {
-    const struct hec_tensor weights = hec_in(op, 0), first = hec_in(op, 1);
+    const struct hec_tensor weights = hec_tensor_at(hec_limit_weights(op)),
+                            first = hec_tensor_at(hec_limit_first(op));
     const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
     const struct hec_tensor want =
         hec_vector(hec_i32(op), HEC_STR("first"), first.rank ? first.size[0] : 0);
@@ -123,14 +126,16 @@ static bool infer_limit(MlirOperation op, MlirType *result) {
         !hec_expect(op, "slot", hec_limit_slot(op), &ids) || !hec_check_capacity(op)) {
         return false;
     }
-    for (int i = 0; i < 3; i++) result[i] = mlirValueGetType(hec_operand(op, i + 1));
+    result[0] = mlirValueGetType(hec_limit_first(op));
+    result[1] = mlirValueGetType(hec_limit_pair(op));
+    result[2] = mlirValueGetType(hec_limit_slot(op));
     return true;
 }
 
 const struct hec_traits hec_traits_limit = {.pure = true, .infer = infer_limit};
 
 static bool infer_permute(MlirOperation op, MlirType *result) {
-    const struct hec_tensor x = hec_in(op, 0);
+    const struct hec_tensor x = hec_tensor_at(hec_permute_x(op));
     struct hec_tensor pair, slot;
     if (!hec_expect_real(op, "x", hec_permute_x(op)) || !check_route(op, &pair, &slot)) {
         return false;
@@ -150,7 +155,7 @@ static bool infer_permute(MlirOperation op, MlirType *result) {
 }
 
 static bool infer_combine(MlirOperation op, MlirType *result) {
-    const struct hec_tensor rows = hec_in(op, 0);
+    const struct hec_tensor rows = hec_tensor_at(hec_combine_rows(op));
     struct hec_tensor pair, slot;
     if (!hec_expect_real(op, "rows", hec_combine_rows(op)) || !check_route(op, &pair, &slot) ||
         !hec_expect_rank(op, "rows", &rows, 1)) {
@@ -180,7 +185,7 @@ static bool infer_gate_rows(MlirOperation op, MlirType *result) {
         !check_route(op, &pair, &slot)) {
         return false;
     }
-    const struct hec_tensor given = hec_in(op, 0);
+    const struct hec_tensor given = hec_tensor_at(hec_gate_rows_weights(op));
     const struct hec_tensor weights = hec_with_element(&slot, given.element);
     if (!hec_expect(op, "weights", hec_gate_rows_weights(op), &weights)) return false;
     const struct hec_tensor g = hec_with_element(&pair, given.element);
@@ -193,7 +198,7 @@ static bool infer_gate_rows_grad(MlirOperation op, MlirType *result) {
     if (!hec_expect_real(op, "dg", hec_gate_rows_grad_dg(op)) || !check_route(op, &pair, &slot)) {
         return false;
     }
-    const struct hec_tensor given = hec_in(op, 0);
+    const struct hec_tensor given = hec_tensor_at(hec_gate_rows_grad_dg(op));
     const struct hec_tensor dg = hec_with_element(&pair, given.element);
     if (!hec_expect(op, "dg", hec_gate_rows_grad_dg(op), &dg)) return false;
     const struct hec_tensor dweights = hec_with_element(&slot, given.element);
@@ -201,12 +206,13 @@ static bool infer_gate_rows_grad(MlirOperation op, MlirType *result) {
     return true;
 }
 
-// The gradient of each is the operation `id` of the result's gradient, by the same route, so of the same rows.
-static void gradient(struct hec_gradient *g, MlirOperation op, enum hec_op id) {
-    const MlirValue v = hec_operand(op, 0);
+// Of each that moves `v` to `moved` the gradient is the operation `id` of the result's gradient, by the same route, so of
+// the same rows.
+static void gradient(struct hec_gradient *g, MlirOperation op, MlirValue v, MlirValue moved,
+                     enum hec_op id) {
     if (!g->wants(g, v)) return;
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_operand(op, 1)),
-                            g->primal(g, hec_operand(op, 2))};
+    const MlirValue in[] = {g->of(g, moved, true), g->primal(g, hec_routed_pair(op)),
+                            g->primal(g, hec_routed_slot(op))};
     MlirNamedAttribute rows;
     const int attributes = hec_rows_attr(hec_get_attr(op, HEC_ROWS_OF), &rows);
     const MlirOperation built = hec_build_inferred(g->builder, id, 3, in, attributes, &rows);
@@ -215,15 +221,15 @@ static void gradient(struct hec_gradient *g, MlirOperation op, enum hec_op id) {
 }
 
 static void gradient_permute(struct hec_gradient *g, MlirOperation op) {
-    gradient(g, op, HEC_OP_combine);
+    gradient(g, op, hec_permute_x(op), hec_permute_rows(op), HEC_OP_combine);
 }
 
 static void gradient_combine(struct hec_gradient *g, MlirOperation op) {
-    gradient(g, op, HEC_OP_permute);
+    gradient(g, op, hec_combine_rows(op), hec_combine_y(op), HEC_OP_permute);
 }
 
 static void gradient_gate_rows(struct hec_gradient *g, MlirOperation op) {
-    gradient(g, op, HEC_OP_gate_rows_grad);
+    gradient(g, op, hec_gate_rows_weights(op), hec_gate_rows_g(op), HEC_OP_gate_rows_grad);
 }
 
 static struct hec_cost cost_combine(MlirOperation op) {

@@ -14,26 +14,20 @@ static bool verify(MlirOperation op) {
     return false;
 }
 
-// Operands `first`.. are the wave, where `waves`, and the layer, which the set's layers ask for.
-static bool check_keys(MlirOperation op, int first, bool waves) {
+// Of a set that exists, and of one of its layers where it has any.
+static bool verify_key(MlirOperation op) {
     if (!verify(op)) return false;
-    const int keys = (int)mlirOperationGetNumOperands(op) - first;
-    const int wanted = waves + (hec_any_layers(set_of(op)) > 0);
-    if (keys == wanted) return true;
-    hec_ir_error(op, "the set has %s layers: %d indices expected, %d given",
-                 wanted > waves ? "several" : "no", wanted, keys);
+    const bool layered = hec_any_layers(set_of(op)) > 0;
+    if (!mlirValueIsNull(hec_layer_of(op)) == layered) return true;
+    hec_ir_error(op, layered ? "the set has several layers: which one?" : "the set has no layers");
     return false;
 }
 
 // ---- experts
 
-static bool verify_key(MlirOperation op) {
-    return check_keys(op, 0, false);
-}
-
 // `ahead`, of a layer that the set may have.
 static bool verify_ahead(MlirOperation op) {
-    if (!check_keys(op, 0, false)) return false;
+    if (!verify_key(op)) return false;
     if (!hec_any_has_ahead(op)) return true;
     const int64_t ahead = hec_any_ahead(op), layers = hec_any_layers(set_of(op));
     if (ahead == 0 || (ahead > -layers && ahead < layers)) return true;
@@ -77,7 +71,7 @@ static bool check_member(MlirOperation op, MlirAttribute name) {
         hec_ir_error(op, "there is no moe.param or moe.set @%.*s", (int)text.length, text.data);
         return false;
     }
-    const bool layered = mlirOperationGetNumOperands(op) > 0;
+    const bool layered = !mlirValueIsNull(hec_layer_of(op));
     if ((hec_any_layers(symbol) > 0) == layered) return true;
     hec_ir_error(op, "@%.*s has %s", (int)text.length, text.data,
                  layered ? "no layers" : "layers: an index is expected");
@@ -132,34 +126,28 @@ static bool check_picks(MlirOperation op, const char *what, MlirValue v) {
 
 // ids [tokens.., picks] and what stays of them; weights, one for each.
 static bool verify_drop(MlirOperation op) {
-    const struct hec_tensor weights = hec_in(op, 1);
+    const struct hec_tensor weights = hec_tensor_at(hec_drop_weights(op));
     const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
-    return check_keys(op, 2, false) && hec_expect_real(op, "weights", hec_drop_weights(op)) &&
+    return verify_key(op) && hec_expect_real(op, "weights", hec_drop_weights(op)) &&
            check_picks(op, "weights", hec_drop_weights(op)) &&
            hec_expect(op, "ids", hec_drop_ids(op), &ids) &&
            hec_expect(op, "kept", hec_drop_kept(op), &ids) && hec_check_capacity(op);
 }
 
 static bool verify_exchange(MlirOperation op) {
-    return check_keys(op, 1, false) && check_picks(op, "ids", hec_exchange_ids(op));
-}
-
-static bool verify_waves(MlirOperation op) {
-    return check_keys(op, 0, false);
-}
-
-static bool verify_overwritten(MlirOperation op) {
-    return check_keys(op, 0, true);
+    return verify_key(op) && check_picks(op, "ids", hec_exchange_ids(op));
 }
 
 static bool verify_dispatch(MlirOperation op) {
-    if (!check_keys(op, 2, true) || !hec_expect_real(op, "x", hec_dispatch_x(op)) ||
+    if (!verify_key(op) || !hec_expect_real(op, "x", hec_dispatch_x(op)) ||
         !check_picks(op, "weights", hec_dispatch_weights(op)) ||
         !check_rows(op, "rows", hec_dispatch_rows(op)) ||
         !check_gate(op, "gate", hec_dispatch_gate(op), hec_dispatch_rows(op)) ||
         !check_first(op, hec_dispatch_first(op)))
         return false;
-    const struct hec_tensor x = hec_in(op, 0), weights = hec_in(op, 1), rows = hec_out(op, 0);
+    const struct hec_tensor x = hec_tensor_at(hec_dispatch_x(op)),
+                            weights = hec_tensor_at(hec_dispatch_weights(op)),
+                            rows = hec_tensor_at(hec_dispatch_rows(op));
     const int tokens = weights.rank - 1;
     const struct hec_tensor width = hec_slice(&rows, 1, rows.rank);
     if (x.rank >= tokens) {
@@ -174,34 +162,34 @@ static bool verify_dispatch(MlirOperation op) {
 }
 
 static bool verify_give_back(MlirOperation op) {
-    return check_keys(op, 1, true) && check_rows(op, "rows", hec_give_back_rows(op));
+    return verify_key(op) && check_rows(op, "rows", hec_give_back_rows(op));
 }
 
 static bool verify_collect(MlirOperation op) {
-    return check_keys(op, 0, false) && hec_expect_real(op, "y", hec_collect_y(op));
+    return verify_key(op) && hec_expect_real(op, "y", hec_collect_y(op));
 }
 
 static bool verify_dispatch_grad(MlirOperation op) {
-    return check_keys(op, 2, true) && hec_expect_real(op, "dy", hec_dispatch_grad_dy(op)) &&
+    return verify_key(op) && hec_expect_real(op, "dy", hec_dispatch_grad_dy(op)) &&
            check_first(op, hec_dispatch_grad_first(op)) &&
            check_rows(op, "drows", hec_dispatch_grad_drows(op));
 }
 
 static bool verify_give_back_grad(MlirOperation op) {
-    return check_keys(op, 2, true) && check_rows(op, "drows", hec_give_back_grad_drows(op)) &&
+    return verify_key(op) && check_rows(op, "drows", hec_give_back_grad_drows(op)) &&
            check_gate(op, "dgate", hec_give_back_grad_dgate(op), hec_give_back_grad_drows(op));
 }
 
 static bool verify_collect_grad(MlirOperation op) {
-    return check_keys(op, 0, false) && hec_expect_real(op, "dx", hec_collect_grad_dx(op)) &&
+    return verify_key(op) && hec_expect_real(op, "dx", hec_collect_grad_dx(op)) &&
            check_picks(op, "dweights", hec_collect_grad_dweights(op));
 }
 
 // Not pure: they talk to other ranks, and what they give depends on the route of the layer.
 const struct hec_traits hec_traits_drop = {.verify = verify_drop};
 const struct hec_traits hec_traits_exchange = {.verify = verify_exchange};
-const struct hec_traits hec_traits_waves = {.verify = verify_waves};
-const struct hec_traits hec_traits_overwritten = {.verify = verify_overwritten};
+const struct hec_traits hec_traits_waves = {.verify = verify_key};
+const struct hec_traits hec_traits_overwritten = {.verify = verify_key};
 const struct hec_traits hec_traits_dispatch = {.verify = verify_dispatch};
 const struct hec_traits hec_traits_give_back = {.verify = verify_give_back};
 const struct hec_traits hec_traits_collect = {.verify = verify_collect};

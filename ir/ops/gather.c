@@ -2,16 +2,17 @@
 #include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
-static bool check_ids(MlirOperation op, int operand) {
-    const struct hec_tensor ids = hec_in(op, operand);
+static bool check_ids(MlirOperation op) {
+    const struct hec_tensor ids = hec_tensor_at(hec_rows_by_id_ids(op));
     const struct hec_tensor want = hec_with_element(&ids, hec_i32(op));
-    return hec_expect(op, "ids", hec_operand(op, operand), &want);
+    return hec_expect(op, "ids", hec_rows_by_id_ids(op), &want);
 }
 
 static bool infer_gather(MlirOperation op, MlirType *result) {
-    const struct hec_tensor table = hec_in(op, 0), ids = hec_in(op, 1);
+    const struct hec_tensor table = hec_tensor_at(hec_gather_table(op)),
+                            ids = hec_tensor_at(hec_gather_ids(op));
     if (!hec_expect_real(op, "table", hec_gather_table(op)) ||
-        !hec_expect_rank(op, "table", &table, 1) || !check_ids(op, 1) ||
+        !hec_expect_rank(op, "table", &table, 1) || !check_ids(op) ||
         !hec_expect_ids(op, "table", table.size[0])) {
         return false;
     }
@@ -29,7 +30,7 @@ static bool infer_gather(MlirOperation op, MlirType *result) {
 static void gradient_gather(struct hec_gradient *g, MlirOperation op) {
     const MlirValue table = hec_gather_table(op);
     if (!g->wants(g, table)) return;
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_gather_ids(op))};
+    const MlirValue in[] = {g->of(g, hec_gather_r(op), true), g->primal(g, hec_gather_ids(op))};
     const MlirType type = mlirValueGetType(table);
     g->add(g, table, hec_build_value(g->builder, HEC_OP_gather_grad, 2, in, type, 0, NULL));
 }
@@ -41,9 +42,10 @@ static struct hec_cost cost_gather(MlirOperation op) {
 }
 
 static bool verify_gather_grad(MlirOperation op) {
-    const struct hec_tensor ids = hec_in(op, 1), table = hec_out(op, 0);
+    const struct hec_tensor ids = hec_tensor_at(hec_gather_grad_ids(op)),
+                            table = hec_tensor_at(hec_gather_grad_dtable(op));
     if (!hec_expect_real(op, "dtable", hec_gather_grad_dtable(op)) ||
-        !hec_expect_rank(op, "dtable", &table, 1) || !check_ids(op, 1) ||
+        !hec_expect_rank(op, "dtable", &table, 1) || !check_ids(op) ||
         !hec_expect_ids(op, "dtable", table.size[0])) {
         return false;
     }

@@ -3,9 +3,9 @@
 #include "ir/ops/rule.h"
 
 // logits [tokens.., V], targets [tokens..], a scale; `lse` gets the dimensions of the tokens.
-static bool check(MlirOperation op, int logits_at, int targets_at, struct hec_tensor *lse) {
-    const struct hec_tensor logits = hec_in(op, logits_at);
-    if (!hec_expect_real(op, "logits", hec_operand(op, logits_at)) ||
+static bool check(MlirOperation op, struct hec_tensor *lse) {
+    const struct hec_tensor logits = hec_tensor_at(hec_token_loss_logits(op));
+    if (!hec_expect_real(op, "logits", hec_token_loss_logits(op)) ||
         !hec_expect_rank(op, "logits", &logits, 2)) {
         return false;
     }
@@ -13,13 +13,13 @@ static bool check(MlirOperation op, int logits_at, int targets_at, struct hec_te
     const struct hec_tensor targets = hec_with_element(lse, hec_i32(op));
     const struct hec_tensor scale = hec_scalar(logits.element);
     return hec_expect_ids(op, "logits", logits.size[logits.rank - 1]) &&
-           hec_expect(op, "targets", hec_operand(op, targets_at), &targets) &&
-           hec_expect(op, "scale", hec_operand(op, targets_at + 1), &scale);
+           hec_expect(op, "targets", hec_token_loss_targets(op), &targets) &&
+           hec_expect(op, "scale", hec_token_loss_scale(op), &scale);
 }
 
 static bool infer_cross_entropy(MlirOperation op, MlirType *result) {
     struct hec_tensor lse;
-    if (!check(op, 0, 1, &lse)) return false;
+    if (!check(op, &lse)) return false;
     const struct hec_tensor loss = hec_scalar(lse.element);
     result[0] = hec_tensor_type(&loss);
     result[1] = hec_tensor_type(&lse);
@@ -28,7 +28,7 @@ static bool infer_cross_entropy(MlirOperation op, MlirType *result) {
 
 static bool infer_cross_entropy_grad(MlirOperation op, MlirType *result) {
     struct hec_tensor lse;
-    if (!check(op, 1, 3, &lse)) return false;
+    if (!check(op, &lse)) return false;
     const struct hec_tensor loss = hec_scalar(lse.element);
     if (!hec_expect(op, "dloss", hec_cross_entropy_grad_dloss(op), &loss) ||
         !hec_expect(op, "lse", hec_cross_entropy_grad_lse(op), &lse)) {
@@ -41,9 +41,10 @@ static bool infer_cross_entropy_grad(MlirOperation op, MlirType *result) {
 static void gradient(struct hec_gradient *g, MlirOperation op) {
     const MlirValue logits = hec_cross_entropy_logits(op);
     if (!g->wants(g, logits)) return;
-    const MlirValue in[] = {
-        g->of_result(g, op, 0, true), g->primal(g, logits), g->primal(g, hec_cross_entropy_lse(op)),
-        g->primal(g, hec_cross_entropy_targets(op)), g->primal(g, hec_cross_entropy_scale(op))};
+    const MlirValue in[] = {g->of(g, hec_cross_entropy_loss(op), true), g->primal(g, logits),
+                            g->primal(g, hec_cross_entropy_lse(op)),
+                            g->primal(g, hec_cross_entropy_targets(op)),
+                            g->primal(g, hec_cross_entropy_scale(op))};
     hec_rule_add(g, logits, hec_rule_build(g, HEC_OP_cross_entropy_grad, 5, in));
 }
 

@@ -99,7 +99,7 @@ static void gradient(struct hec_gradient *g, MlirOperation op, enum hec_op id, M
     const MlirValue x = hec_norm_x(op), gain = affine_of(op, 0);
     MlirValue in[5];
     int operands = 0;
-    in[operands++] = g->of_result(g, op, 0, true);
+    in[operands++] = g->of(g, hec_norm_y(op), true);
     in[operands++] = g->primal(g, x);
     if (!mlirValueIsNull(mean)) in[operands++] = g->primal(g, mean);
     in[operands++] = g->primal(g, hec_norm_rstd(op));

@@ -76,7 +76,7 @@ const struct hec_traits hec_traits_noise = {
     .pure = true, .verify = verify_noise, .cost = cost_noise};
 
 static bool infer_router(MlirOperation op, MlirType *result) {
-    const struct hec_tensor logits = hec_in(op, 0);
+    const struct hec_tensor logits = hec_tensor_at(hec_router_logits(op));
     if (!hec_expect_real(op, "logits", hec_router_logits(op)) ||
         !hec_expect_rank(op, "logits", &logits, 2)) {
         return false;
@@ -87,10 +87,8 @@ static bool infer_router(MlirOperation op, MlirType *result) {
     if (hec_any_has_group_score(op) && !check_word(op, "group_score", group_scores)) {
         return false;
     }
-    if (mlirOperationGetNumOperands(op) > 1 &&
-        !hec_expect(op, "bias", hec_router_bias(op), &experts)) {
-        return false;
-    }
+    const MlirValue bias = hec_router_bias(op);
+    if (!mlirValueIsNull(bias) && !hec_expect(op, "bias", bias, &experts)) return false;
     struct hec_tensor weights = tokens_of(&logits);
     hec_tensor_append(&weights, HEC_STR("picks"), hec_any_topk(op));
     const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
@@ -103,7 +101,7 @@ static bool infer_router(MlirOperation op, MlirType *result) {
 }
 
 static bool infer_router_grad(MlirOperation op, MlirType *result) {
-    const struct hec_tensor scores = hec_in(op, 1);
+    const struct hec_tensor scores = hec_tensor_at(hec_router_grad_scores(op));
     if (!hec_expect_real(op, "scores", hec_router_grad_scores(op)) ||
         !hec_expect_rank(op, "scores", &scores, 2) ||
         !check_rule(op, scores.size[scores.rank - 1])) {
@@ -117,10 +115,8 @@ static bool infer_router_grad(MlirOperation op, MlirType *result) {
         !hec_expect(op, "ids", hec_router_grad_ids(op), &ids)) {
         return false;
     }
-    if (mlirOperationGetNumOperands(op) > 4 &&
-        !hec_expect(op, "dscores", hec_router_grad_dscores(op), &scores)) {
-        return false;
-    }
+    const MlirValue dscores = hec_router_grad_dscores(op);
+    if (!mlirValueIsNull(dscores) && !hec_expect(op, "dscores", dscores, &scores)) return false;
     result[0] = mlirValueGetType(hec_router_grad_scores(op));
     return true;
 }
@@ -132,16 +128,16 @@ static void gradient_router(struct hec_gradient *g, MlirOperation op) {
                                        "groups", "topk_groups", NULL};
     const MlirValue logits = hec_router_logits(op);
     if (!g->wants(g, logits)) return;
-    const MlirValue dscores = g->of_result(g, op, 0, false);
+    const MlirValue dscores = g->of(g, hec_router_scores(op), false);
     MlirNamedAttribute attribute[6];
     const int attributes = hec_rule_attributes(op, keys, attribute);
-    MlirValue in[5] = {g->of_result(g, op, 1, true)};
-    for (int i = 0; i < 3; i++) in[1 + i] = g->primal(g, hec_result(op, i));
-    in[4] = dscores;
+    const MlirValue in[] = {
+        g->of(g, hec_router_weights(op), true), g->primal(g, hec_router_scores(op)),
+        g->primal(g, hec_router_weights(op)), g->primal(g, hec_router_ids(op)), dscores};
     const int operands = mlirValueIsNull(dscores) ? 4 : 5;
     const MlirOperation grad =
         hec_build_inferred(g->builder, HEC_OP_router_grad, operands, in, attributes, attribute);
-    hec_rule_add(g, logits, hec_result(grad, 0));
+    hec_rule_add(g, logits, hec_router_grad_dlogits(grad));
 }
 
 static struct hec_cost cost(MlirOperation op) {
@@ -182,13 +178,13 @@ static bool verify_fractions(MlirOperation op) {
         hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
         return false;
     }
-    const bool layered = mlirOperationGetNumOperands(op) > 1;
+    const bool layered = !mlirValueIsNull(hec_fractions_layer(op));
     if (layered != (hec_set_layers(set) > 0)) {
         hec_ir_error(op, "the set has %s layers", layered ? "no" : "several");
         return false;
     }
-    struct hec_tensor ids = hec_in(op, 0);
-    const struct hec_tensor out = hec_out(op, 0);
+    struct hec_tensor ids = hec_tensor_at(hec_fractions_ids(op));
+    const struct hec_tensor out = hec_tensor_at(hec_fractions_fractions(op));
     if (!hec_expect_rank(op, "ids", &ids, 3) ||
         !hec_expect_real(op, "fractions", hec_fractions_fractions(op)))
         return false;
@@ -217,14 +213,16 @@ static bool check_scores(MlirOperation op) {
 
 static bool infer_mean_scores(MlirOperation op, MlirType *result) {
     if (!check_scores(op)) return false;
-    const struct hec_tensor scores = hec_in(op, 0), means = of_sequences(&scores);
+    const struct hec_tensor scores = hec_tensor_at(hec_mean_scores_scores(op)),
+                            means = of_sequences(&scores);
     result[0] = hec_tensor_type(&means);
     return true;
 }
 
 static bool infer_mean_scores_grad(MlirOperation op, MlirType *result) {
     if (!check_scores(op)) return false;
-    const struct hec_tensor scores = hec_in(op, 1), means = of_sequences(&scores);
+    const struct hec_tensor scores = hec_tensor_at(hec_mean_scores_grad_scores(op)),
+                            means = of_sequences(&scores);
     result[0] = mlirValueGetType(hec_mean_scores_grad_scores(op));
     return hec_expect(op, "dmeans", hec_mean_scores_grad_dmeans(op), &means);
 }
@@ -235,10 +233,10 @@ static void gradient_mean_scores(struct hec_gradient *g, MlirOperation op) {
     if (!g->wants(g, scores)) return;
     MlirNamedAttribute attribute[1];
     const int attributes = hec_rule_attributes(op, keys, attribute);
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, scores)};
+    const MlirValue in[] = {g->of(g, hec_mean_scores_means(op), true), g->primal(g, scores)};
     const MlirOperation grad =
         hec_build_inferred(g->builder, HEC_OP_mean_scores_grad, 2, in, attributes, attribute);
-    hec_rule_add(g, scores, hec_result(grad, 0));
+    hec_rule_add(g, scores, hec_mean_scores_grad_dscores(grad));
 }
 
 static struct hec_cost cost_loss(MlirOperation op) {
@@ -251,32 +249,32 @@ const struct hec_traits hec_traits_mean_scores = {
 const struct hec_traits hec_traits_mean_scores_grad = {
     .pure = true, .infer = infer_mean_scores_grad, .cost = cost_loss};
 
-static MlirType scalar_like(MlirOperation op, int operand) {
-    const struct hec_tensor t = hec_in(op, operand);
+static MlirType scalar_like(MlirValue v) {
+    const struct hec_tensor t = hec_tensor_at(v);
     const struct hec_tensor loss = hec_scalar(t.element);
     return hec_tensor_type(&loss);
 }
 
 static bool infer_aux_loss(MlirOperation op, MlirType *result) {
-    const struct hec_tensor means = hec_in(op, 0);
+    const struct hec_tensor means = hec_tensor_at(hec_aux_loss_means(op));
     if (!hec_expect_real(op, "means", hec_aux_loss_means(op)) ||
         !hec_expect_rank(op, "means", &means, 2) ||
         !hec_expect(op, "fractions", hec_aux_loss_fractions(op), &means)) {
         return false;
     }
-    result[0] = scalar_like(op, 0);
+    result[0] = scalar_like(hec_aux_loss_means(op));
     return true;
 }
 
-static bool check_dloss(MlirOperation op) {
-    const struct hec_tensor like = hec_in(op, 1), loss = hec_scalar(like.element);
+static bool check_dloss(MlirOperation op, const struct hec_tensor *like) {
+    const struct hec_tensor loss = hec_scalar(like->element);
     return hec_expect(op, "dloss", hec_router_loss_grad_dloss(op), &loss);
 }
 
 static bool infer_aux_loss_grad(MlirOperation op, MlirType *result) {
-    const struct hec_tensor fractions = hec_in(op, 1);
+    const struct hec_tensor fractions = hec_tensor_at(hec_aux_loss_grad_fractions(op));
     if (!hec_expect_real(op, "fractions", hec_aux_loss_grad_fractions(op)) ||
-        !hec_expect_rank(op, "fractions", &fractions, 2) || !check_dloss(op)) {
+        !hec_expect_rank(op, "fractions", &fractions, 2) || !check_dloss(op, &fractions)) {
         return false;
     }
     result[0] = mlirValueGetType(hec_aux_loss_grad_fractions(op));
@@ -288,10 +286,11 @@ static void gradient_aux_loss(struct hec_gradient *g, MlirOperation op) {
     const MlirValue means = hec_aux_loss_means(op);
     if (!g->wants(g, means)) return;
     const MlirNamedAttribute coef = hec_attr_float(g->builder->context, "coef", hec_any_coef(op));
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_aux_loss_fractions(op))};
+    const MlirValue in[] = {g->of(g, hec_aux_loss_loss(op), true),
+                            g->primal(g, hec_aux_loss_fractions(op))};
     const MlirOperation grad =
         hec_build_inferred(g->builder, HEC_OP_aux_loss_grad, 2, in, 1, &coef);
-    hec_rule_add(g, means, hec_result(grad, 0));
+    hec_rule_add(g, means, hec_aux_loss_grad_dmeans(grad));
 }
 
 const struct hec_traits hec_traits_aux_loss = {
@@ -301,19 +300,19 @@ const struct hec_traits hec_traits_aux_loss_grad = {
     .pure = true, .infer = infer_aux_loss_grad, .cost = cost_loss};
 
 static bool infer_z_loss(MlirOperation op, MlirType *result) {
-    const struct hec_tensor logits = hec_in(op, 0);
+    const struct hec_tensor logits = hec_tensor_at(hec_z_loss_logits(op));
     if (!hec_expect_real(op, "logits", hec_z_loss_logits(op)) ||
         !hec_expect_rank(op, "logits", &logits, 2)) {
         return false;
     }
-    result[0] = scalar_like(op, 0);
+    result[0] = scalar_like(hec_z_loss_logits(op));
     return true;
 }
 
 static bool infer_z_loss_grad(MlirOperation op, MlirType *result) {
-    const struct hec_tensor logits = hec_in(op, 1);
+    const struct hec_tensor logits = hec_tensor_at(hec_z_loss_grad_logits(op));
     if (!hec_expect_real(op, "logits", hec_z_loss_grad_logits(op)) ||
-        !hec_expect_rank(op, "logits", &logits, 2) || !check_dloss(op)) {
+        !hec_expect_rank(op, "logits", &logits, 2) || !check_dloss(op, &logits)) {
         return false;
     }
     result[0] = mlirValueGetType(hec_z_loss_grad_logits(op));
@@ -324,9 +323,9 @@ static void gradient_z_loss(struct hec_gradient *g, MlirOperation op) {
     const MlirValue logits = hec_z_loss_logits(op);
     if (!g->wants(g, logits)) return;
     const MlirNamedAttribute coef = hec_attr_float(g->builder->context, "coef", hec_any_coef(op));
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, logits)};
+    const MlirValue in[] = {g->of(g, hec_z_loss_loss(op), true), g->primal(g, logits)};
     const MlirOperation grad = hec_build_inferred(g->builder, HEC_OP_z_loss_grad, 2, in, 1, &coef);
-    hec_rule_add(g, logits, hec_result(grad, 0));
+    hec_rule_add(g, logits, hec_z_loss_grad_dlogits(grad));
 }
 
 const struct hec_traits hec_traits_z_loss = {

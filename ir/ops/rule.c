@@ -10,14 +10,6 @@ struct hec_tensor hec_tensor_at(MlirValue value) {
     return hec_tensor_of(mlirValueGetType(value));
 }
 
-struct hec_tensor hec_in(MlirOperation op, int operand) {
-    return hec_tensor_at(hec_operand(op, operand));
-}
-
-struct hec_tensor hec_out(MlirOperation op, int result) {
-    return hec_tensor_at(hec_result(op, result));
-}
-
 struct hec_tensor hec_slice(const struct hec_tensor *t, int from, int to) {
     struct hec_tensor part = {.element = t->element};
     for (int i = from; i < to; i++) hec_tensor_append(&part, t->dim[i], t->size[i]);

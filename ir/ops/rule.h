@@ -7,8 +7,6 @@
 // ---- types
 
 struct hec_tensor hec_tensor_at(MlirValue value); // The value's type, taken apart.
-struct hec_tensor hec_in(MlirOperation op, int operand);
-struct hec_tensor hec_out(MlirOperation op, int result);
 
 // Dimensions [from, to) of `t`, and those of `t` followed by those of `more`; t's element type.
 struct hec_tensor hec_slice(const struct hec_tensor *t, int from, int to);

@@ -23,12 +23,14 @@ static bool check(MlirOperation op, const struct hec_tensor *experts, const stru
 }
 
 static bool verify_spread(MlirOperation op) {
-    const struct hec_tensor a = hec_in(op, 0), r = hec_out(op, 0);
+    const struct hec_tensor a = hec_tensor_at(hec_spread_a(op)),
+                            r = hec_tensor_at(hec_spread_r(op));
     return hec_expect_real(op, "a", hec_spread_a(op)) && check(op, &a, &r, hec_spread_first(op));
 }
 
 static bool verify_spread_grad(MlirOperation op) {
-    const struct hec_tensor dr = hec_in(op, 0), da = hec_out(op, 0);
+    const struct hec_tensor dr = hec_tensor_at(hec_spread_grad_dr(op)),
+                            da = hec_tensor_at(hec_spread_grad_da(op));
     return hec_expect_real(op, "dr", hec_spread_grad_dr(op)) &&
            check(op, &da, &dr, hec_spread_grad_first(op));
 }
@@ -36,7 +38,7 @@ static bool verify_spread_grad(MlirOperation op) {
 static void gradient(struct hec_gradient *g, MlirOperation op) {
     const MlirValue a = hec_spread_a(op);
     if (!g->wants(g, a)) return;
-    const MlirValue in[] = {g->of_result(g, op, 0, true), g->primal(g, hec_spread_first(op))};
+    const MlirValue in[] = {g->of(g, hec_spread_r(op), true), g->primal(g, hec_spread_first(op))};
     g->add(g, a,
            hec_build_value(g->builder, HEC_OP_spread_grad, 2, in, mlirValueGetType(a), 0, NULL));
 }

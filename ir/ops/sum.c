@@ -3,7 +3,7 @@
 #include "ir/ops/rule.h"
 
 static bool verify_sum(MlirOperation op) {
-    const struct hec_tensor a = hec_in(op, 0), r = hec_out(op, 0);
+    const struct hec_tensor a = hec_tensor_at(hec_sum_a(op)), r = hec_tensor_at(hec_sum_r(op));
     if (!hec_expect_real(op, "the operand", hec_sum_a(op))) return false;
     if (!mlirTypeEqual(a.element, r.element)) {
         hec_ir_error(op, "operand and result differ in their element type");
@@ -26,7 +26,7 @@ static bool verify_sum(MlirOperation op) {
 static void gradient_sum(struct hec_gradient *g, MlirOperation op) {
     const MlirValue a = hec_sum_a(op);
     const MlirValue zero = hec_build_fill(g->builder, mlirValueGetType(a), 0);
-    const MlirValue in[] = {zero, g->of_result(g, op, 0, true)};
+    const MlirValue in[] = {zero, g->of(g, hec_sum_r(op), true)};
     hec_rule_add(g, a, hec_rule_build(g, HEC_OP_add, 2, in));
 }
 

@@ -224,10 +224,9 @@ static bool check_layer(MlirOperation op, MlirOperation symbol) {
     return false;
 }
 
-// `found` is the type that `op` reads from or writes to the symbol named by `key`; `layered` says
-// whether it names a layer.
-static bool check_access(MlirOperation op, const char *key, enum hec_op kind, MlirType found,
-                         bool layered) {
+// `found` is the type that `op` reads from or writes to the symbol named by `key`.
+static bool check_access(MlirOperation op, const char *key, enum hec_op kind, MlirType found) {
+    const bool layered = !mlirValueIsNull(hec_layer_of(op));
     const MlirStringRef name = hec_get_string(op, key);
     const MlirOperation symbol = hec_find_symbol(hec_module_of(op), name);
     if (!hec_op_is(symbol, kind)) {
@@ -250,23 +249,19 @@ static bool check_access(MlirOperation op, const char *key, enum hec_op kind, Ml
 // A parameter of f32 may be read as its copy rounded to bf16.
 static bool verify_get(MlirOperation op) {
     return check_access(op, "param", HEC_OP_param,
-                        hec_type_unrounded(mlirValueGetType(hec_get_value(op))),
-                        mlirOperationGetNumOperands(op) > 0);
+                        hec_type_unrounded(mlirValueGetType(hec_get_value(op))));
 }
 
 static bool verify_fetch(MlirOperation op) {
-    return check_access(op, "slot", HEC_OP_slot, mlirValueGetType(hec_fetch_value(op)),
-                        mlirOperationGetNumOperands(op) > 0);
+    return check_access(op, "slot", HEC_OP_slot, mlirValueGetType(hec_fetch_value(op)));
 }
 
 static bool verify_stash(MlirOperation op) {
-    return check_access(op, "slot", HEC_OP_slot, mlirValueGetType(hec_stash_value(op)),
-                        mlirOperationGetNumOperands(op) > 1);
+    return check_access(op, "slot", HEC_OP_slot, mlirValueGetType(hec_stash_value(op)));
 }
 
 static bool verify_accumulate(MlirOperation op) {
-    if (!check_access(op, "param", HEC_OP_param, mlirValueGetType(hec_accumulate_value(op)),
-                      mlirOperationGetNumOperands(op) > 1)) {
+    if (!check_access(op, "param", HEC_OP_param, mlirValueGetType(hec_accumulate_value(op)))) {
         return false;
     }
     const MlirStringRef name = hec_any_param(op);
@@ -280,11 +275,12 @@ static bool verify_accumulate(MlirOperation op) {
 static void gradient_get(struct hec_gradient *g, MlirOperation op) {
     const MlirStringRef name = hec_any_param(op);
     if (!hec_any_trainable(hec_find_symbol(hec_module_of(op), name))) return;
-    const MlirValue d = g->of_result(g, op, 0, false);
+    const MlirValue d = g->of(g, hec_get_value(op), false);
     if (mlirValueIsNull(d)) return;
-    const bool layered = mlirOperationGetNumOperands(op) > 0;
+    const MlirValue index = hec_get_layer(op);
+    const bool layered = !mlirValueIsNull(index);
     MlirValue in[2] = {d};
-    if (layered) in[1] = g->primal(g, hec_get_layer(op));
+    if (layered) in[1] = g->primal(g, index);
     const MlirNamedAttribute param = hec_attr_symbol(g->builder->context, "param", name);
     const MlirOperation add =
         hec_build_op(g->builder, HEC_OP_accumulate, layered ? 2 : 1, in, 0, NULL, 1, &param);

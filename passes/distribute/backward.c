@@ -30,10 +30,9 @@ static MlirOperation make_slot(struct hec_routed *x, MlirValue v, const char *wh
 }
 
 static MlirValue fetch(struct hec_builder *b, struct hec_routed *x, MlirOperation stash) {
-    const bool layered =
-        mlirOperationGetNumOperands(stash) > 1; // What a loop reads may be made before it.
+    const MlirValue layer = hec_stash_layer(stash); // What a loop reads may be made before it.
     return hec_build_fetch(b, hec_stash_value(stash), hec_stash_slot(stash),
-                           layered ? x->layer_back : (MlirValue){0});
+                           layer.ptr ? x->layer_back : layer);
 }
 
 // What `op` reads and the region does not make: parameters and constants, made again here.
@@ -64,15 +63,17 @@ static void compute_again(struct hec_routed *x, struct hec_builder *b, MlirValue
     hec_for_yield(&once, b->at, NULL);
     struct hec_builder in = hec_builder_before(mlirBlockGetTerminator(once.body));
     hec_builder_for(&in, x->dispatch);
+    const MlirValue made[] = {hec_dispatch_rows(x->dispatch), hec_dispatch_gate(x->dispatch),
+                              hec_dispatch_first(x->dispatch)};
     MlirType type[3];
-    for (int i = 0; i < 3; i++) type[i] = mlirValueGetType(hec_result(x->dispatch, i));
+    for (int i = 0; i < 3; i++) type[i] = mlirValueGetType(made[i]);
     const MlirOperation dispatch =
         hec_routed_build(&in, x, HEC_OP_dispatch, 2, sent, wave, x->layer_back, 3, type);
     struct hec_map map = {0};
     if (x->layer.ptr) hec_map_put(&map, x->layer, x->layer_back.ptr);
-    for (int i = 0; i < 3; i++) {
-        hec_map_put(&map, hec_result(x->dispatch, i), hec_result(dispatch, i).ptr);
-    }
+    const MlirValue again[] = {hec_dispatch_rows(dispatch), hec_dispatch_gate(dispatch),
+                               hec_dispatch_first(dispatch)};
+    for (int i = 0; i < 3; i++) hec_map_put(&map, made[i], again[i].ptr);
     for (int k = 0; k < x->region.count && x->sound; k++) {
         if (bring(x, &in, x->region.op[k], &map)) hec_clone_mapped(&in, x->region.op[k], &map);
     }
@@ -110,8 +111,8 @@ static MlirOperation find_anchor(struct hec_routed *x) {
 
 // Whether what is stashed can be fetched where the rows go back: not if another loop keeps it by its layers.
 static bool is_within_reach(const struct hec_routed *x, MlirOperation stash) {
-    const int operands = (int)mlirOperationGetNumOperands(stash);
-    return operands < 2 || mlirValueEqual(hec_operand(stash, 1), x->layer);
+    const MlirValue layer = hec_stash_layer(stash);
+    return mlirValueIsNull(layer) || mlirValueEqual(layer, x->layer);
 }
 
 // What was sent in @forward, to be sent again.

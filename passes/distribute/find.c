@@ -117,8 +117,8 @@ static void check_order(struct hec_routed *x, MlirOperation op, bool pair, bool 
 
 static void check_forward(struct hec_routed *x, MlirOperation op) {
     check_beside(x, op, x->route);
-    check_order(x, op, mlirValueEqual(hec_operand(op, 1), hec_route_pair(x->route)),
-                mlirValueEqual(hec_operand(op, 2), hec_route_slot(x->route)));
+    check_order(x, op, mlirValueEqual(hec_routed_pair(op), hec_route_pair(x->route)),
+                mlirValueEqual(hec_routed_slot(op), hec_route_slot(x->route)));
 }
 
 void hec_check_rows_forward(struct hec_routed *x) {
@@ -137,12 +137,11 @@ void hec_check_rows_forward(struct hec_routed *x) {
     }
 }
 
-// Whether operand `index` of `op` is what the route has saved of its result `index`.
-static bool is_saved(const struct hec_routed *x, MlirOperation op, int index) {
-    const MlirOperation fetch = hec_defining(hec_operand(op, index));
-    const MlirOperation stash = hec_routed_stash(hec_result(x->route, index));
+// Whether `v` is what has been saved of `routed`, a result of the route.
+static bool is_saved(MlirValue v, MlirValue routed) {
+    const MlirOperation fetch = hec_defining(v), stash = hec_routed_stash(routed);
     return hec_op_is(fetch, HEC_OP_fetch) && stash.ptr &&
-           mlirAttributeEqual(hec_get_attr(fetch, "slot"), hec_get_attr(stash, "slot"));
+           mlirStringRefEqual(hec_fetch_slot(fetch), hec_stash_slot(stash));
 }
 
 void hec_check_rows_backward(struct hec_routed *x) {
@@ -155,7 +154,8 @@ void hec_check_rows_backward(struct hec_routed *x) {
     check_layers(x, x->from);
     for (int i = 0; i < 3; i++) {
         check_beside(x, ends[i], x->from);
-        check_order(x, ends[i], is_saved(x, ends[i], 1), is_saved(x, ends[i], 2));
+        check_order(x, ends[i], is_saved(hec_routed_pair(ends[i]), hec_route_pair(x->route)),
+                    is_saved(hec_routed_slot(ends[i]), hec_route_slot(x->route)));
     }
     check_place(x, &x->back, x->from);
     check_sums(x, &x->back);

@@ -21,9 +21,9 @@ void hec_distribute_forward(struct hec_routed *x) {
     const MlirOperation dispatch =
         hec_routed_build(&in, x, HEC_OP_dispatch, 2, operand, loop.layer, x->layer, 3, type);
     for (int k = 0; k < x->region.count; k++) mlirOperationMoveBefore(x->region.op[k], yield);
-    for (int i = 0; i < 3; i++) {
-        mlirValueReplaceAllUsesOfWith(replaced[i], hec_result(dispatch, i));
-    }
+    const MlirValue by[] = {hec_dispatch_rows(dispatch), hec_dispatch_gate(dispatch),
+                            hec_dispatch_first(dispatch)};
+    for (int i = 0; i < 3; i++) mlirValueReplaceAllUsesOfWith(replaced[i], by[i]);
     in.at = b.at;
     in.unit = b.unit;
     const MlirValue rows = hec_combine_rows(x->combine);

@@ -4,9 +4,13 @@
 
 // Whether `limit` takes all that the route gives, and nothing else does.
 static bool takes_all(const struct hec_routed *x, MlirOperation limit) {
+    const MlirValue given[] = {hec_route_first(x->route), hec_route_pair(x->route),
+                               hec_route_slot(x->route)};
+    const MlirValue taken[] = {hec_limit_first(limit), hec_limit_pair(limit),
+                               hec_limit_slot(limit)};
     for (int i = 0; i < 3; i++) {
-        const MlirValue v = hec_result(x->route, i);
-        if (!mlirValueEqual(hec_operand(limit, 1 + i), v)) return false;
+        const MlirValue v = given[i];
+        if (!mlirValueEqual(taken[i], v)) return false;
         MlirOpOperand use = mlirValueGetFirstUse(v);
         for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
             if (!mlirOperationEqual(mlirOpOperandGetOwner(use), limit)) return false;
@@ -31,9 +35,10 @@ static MlirOperation drop_together(struct hec_routed *x, struct hec_builder *b,
     hec_set_attr(drop, hec_attr(b->context, "drop", hec_get_attr(limit, "drop")));
     if (hec_limit_has_group(limit)) hec_drop_put_group(drop, hec_limit_group(limit));
     hec_set_put_limited(x->set, true);
-    mlirOperationSetOperand(x->route, 0, hec_drop_kept(drop));
-    for (int i = 0; i < 3; i++)
-        mlirValueReplaceAllUsesOfWith(hec_result(limit, i), hec_result(x->route, i));
+    hec_route_set_ids(x->route, hec_drop_kept(drop));
+    mlirValueReplaceAllUsesOfWith(hec_limit_kept_first(limit), hec_route_first(x->route));
+    mlirValueReplaceAllUsesOfWith(hec_limit_kept_pair(limit), hec_route_pair(x->route));
+    mlirValueReplaceAllUsesOfWith(hec_limit_kept_slot(limit), hec_route_slot(x->route));
     mlirOperationDestroy(limit);
     x->limit = (MlirOperation){0};
     return drop;
@@ -44,7 +49,7 @@ void hec_settle_picks(struct hec_routed *x, MlirOperation router) {
     hec_builder_for(&b, router);
     b.at = hec_loc_strip(b.at);
     MlirValue ids = hec_router_ids(router);
-    if (x->limit.ptr) ids = hec_result(drop_together(x, &b, router), 0);
+    if (x->limit.ptr) ids = hec_drop_kept(drop_together(x, &b, router));
     if (x->move)
         hec_routed_build(&b, x, HEC_OP_exchange, 1, &ids, (MlirValue){0}, x->layer, 0, NULL);
 }

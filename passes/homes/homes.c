@@ -104,11 +104,11 @@ static void pin_history(struct hec_homes *p, MlirOperation stash, const struct h
 
 // Whether nothing but `op` stashes in its slot.
 static bool is_only_stash(const struct hec_homes *p, MlirOperation op) {
-    const MlirStringRef slot = hec_get_string(op, "slot");
+    const MlirStringRef slot = hec_any_slot(op);
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation other = p->live.ops.item[k];
         if (hec_op_is(other, HEC_OP_stash) && !mlirOperationEqual(other, op) &&
-            mlirStringRefEqual(hec_get_string(other, "slot"), slot))
+            mlirStringRefEqual(hec_any_slot(other), slot))
             return false;
     }
     return true;

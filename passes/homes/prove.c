@@ -229,9 +229,10 @@ static void expect_value(struct proof *p, MlirOperation op, MlirValue v) {
 
 // ---- operations
 
-static int64_t row_at(const struct proof *p, MlirOperation op, int operand) {
-    if (mlirOperationGetNumOperands(op) <= operand) return 0;
-    return hec_walk_number(&p->walk, hec_operand(op, operand));
+// The row of its slot that `op` saves or fetches.
+static int64_t row_of(const struct proof *p, MlirOperation op) {
+    const MlirValue layer = hec_layer_of(op);
+    return mlirValueIsNull(layer) ? 0 : hec_walk_number(&p->walk, layer);
 }
 
 // Whoever is of a layer is of the current one, or of one that a constant names.
@@ -250,7 +251,7 @@ static struct rows *rows_of(struct proof *p, MlirOperation op) {
 
 static void run_stash(struct proof *p, MlirOperation op) {
     struct rows *rows = rows_of(p, op);
-    const int64_t row = row_at(p, op, 1), id = id_of(p, hec_stash_value(op));
+    const int64_t row = row_of(p, op), id = id_of(p, hec_stash_value(op));
     check_layer(p, op);
     const struct region region = row_region(p, op, rows, row);
     if (!region.bytes) return;
@@ -260,7 +261,7 @@ static void run_stash(struct proof *p, MlirOperation op) {
 
 static void run_fetch(struct proof *p, MlirOperation op) {
     const struct rows *rows = rows_of(p, op);
-    const int64_t row = row_at(p, op, 0);
+    const int64_t row = row_of(p, op);
     check_layer(p, op);
     const struct region region = row_region(p, op, rows, row);
     if (!region.bytes) return;

@@ -18,11 +18,11 @@ module {
   func.func @f(%x: !x, %z: !z, %w: !w, %v: !v, %i: !i, %r: !r, %g: !g, %h: !h, %first: !f, %e: !e, %n: index) {
     // CHECK: fssdp_errors.mlir:[[@LINE+1]]:11: error: 'fssdp.waves': there is no moe.set @t
     %n0 = "fssdp.waves"(%n) {set = @t} : (index) -> index
-    // CHECK: :[[@LINE+1]]:11: error: 'fssdp.waves': the set has several layers: 1 indices expected, 0 given
+    // CHECK: :[[@LINE+1]]:11: error: 'fssdp.waves': the set has several layers: which one?
     %n1 = "fssdp.waves"() {set = @s} : () -> index
-    // CHECK: :[[@LINE+1]]:11: error: 'fssdp.waves': the set has no layers: 0 indices expected, 1 given
+    // CHECK: :[[@LINE+1]]:11: error: 'fssdp.waves': the set has no layers
     %n2 = "fssdp.waves"(%n) {set = @one} : (index) -> index
-    // CHECK: :[[@LINE+1]]:11: error: 'fssdp.overwritten': the set has several layers: 2 indices expected, 1 given
+    // CHECK: :[[@LINE+1]]:11: error: 'fssdp.overwritten': the set has several layers: which one?
     %n3 = "fssdp.overwritten"(%n) {set = @s} : (index) -> index
     // CHECK: :[[@LINE+1]]:5: error: 'fssdp.exchange': ids is tensor<2x4x3xf32, ["batch", "T", "picks"]>, expected the tokens' dimensions and the set's picks
     "fssdp.exchange"(%v, %n) {set = @s} : (!v, index) -> ()

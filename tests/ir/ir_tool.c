@@ -51,9 +51,8 @@ struct line {
     struct hec_map gradient; // Pointer of a value -> pointer of its gradient.
 };
 
-static MlirValue of_result(struct hec_gradient *g, MlirOperation op, int index, bool or_zero) {
+static MlirValue of(struct hec_gradient *g, MlirValue v, bool or_zero) {
     struct line *line = (struct line *)g;
-    const MlirValue v = hec_result(op, index);
     const MlirValue d = {(void *)hec_map_get(&line->gradient, v.ptr)};
     if (!mlirValueIsNull(d) || !or_zero) return d;
     return hec_build_fill(&line->builder, mlirValueGetType(v), 0);
@@ -89,7 +88,7 @@ static void differentiate(MlirOperation func) {
     enum { MOST = 16 };
     const MlirBlock body = hec_func_body(func);
     const MlirOperation end = mlirBlockGetTerminator(body);
-    struct line line = {{NULL, of_result, primal, add, wants}, hec_builder_before(end), {0}};
+    struct line line = {{NULL, of, primal, add, wants}, hec_builder_before(end), {0}};
     line.rules.builder = &line.builder;
     struct hec_ops ops = hec_ops_in(body);
     MlirValue result[MOST];
@@ -104,7 +103,7 @@ static void differentiate(MlirOperation func) {
         const struct hec_traits *traits = hec_op_traits(ops.op[i]);
         bool any = false;
         for (int k = 0; k < mlirOperationGetNumResults(ops.op[i]); k++) {
-            any |= !mlirValueIsNull(of_result(&line.rules, ops.op[i], k, false));
+            any |= !mlirValueIsNull(of(&line.rules, hec_result(ops.op[i], k), false));
         }
         if (any && traits->gradient) traits->gradient(&line.rules, ops.op[i]);
     }
