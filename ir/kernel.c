@@ -100,6 +100,28 @@ bool hec_call_value(MlirOperation op, const char *name, MlirValue *value, int *r
     return in >= 0 || out >= 0;
 }
 
+struct hec_weights hec_call_weights(MlirOperation op) {
+    static const char *const words[] = {"layout(", "panels("};
+    struct hec_weights weights = {-1, -1, false};
+    const struct hec_kernel *kernel = hec_kernel_of(op);
+    for (int i = 0; kernel && i < 2; i++) {
+        const char *word = strstr(kernel->arguments, words[i]);
+        if (!word) continue;
+        char name[16] = {0};
+        word += strlen(words[i]);
+        memcpy(name, word, strcspn(word, ")"));
+        const struct hec_op_row *row = hec_op_row(kernel->computes);
+        weights.operand = index_in(row->operands, name);
+        weights.result = index_in(row->results, name);
+        weights.panels = i == 1;
+    }
+    return weights;
+}
+
+bool hec_is_panels(MlirStringRef layout) {
+    return mlirStringRefEqual(layout, HEC_STR("panels"));
+}
+
 // ---- building
 
 // The region of `epilogue` with the product's block as the first argument; gives the other inputs.

@@ -42,6 +42,16 @@ struct hec_call hec_call_of(MlirOperation op);
 // none). False: its operation has nothing of that name. Null: it could have one, and this call has not.
 bool hec_call_value(MlirOperation call, const char *name, MlirValue *value, int *result);
 
+// The weights of a call, whose layout its attribute `layout` says.
+struct hec_weights {
+    int operand, result; // Which one it is; -1, -1: the call has none.
+    bool panels;         // Its kernel takes panels only, where the target has any.
+};
+struct hec_weights hec_call_weights(MlirOperation call);
+
+// Whether a layout is "panels".
+bool hec_is_panels(MlirStringRef layout);
+
 // Builds a call of `kernel` in place of `op`, the operation that it computes; its operands, results,
 // attributes (with `more`), location and unit are those of `op`. `onto` may be null. `epilogue`, a moe.fused
 // that reads result 0 of `op`, may be null; its region is taken from it. Replaces nothing.

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "ir/kernel.h"
 #include "passes/homes/homes.h"
 #include "passes/pipeline.h"
 #include "passes/rewrite.h"
@@ -191,7 +192,7 @@ static void explain_parameters(struct hec_homes *p, int64_t whole, FILE *out) {
         const int64_t layers = hec_param_layers(param);
         const int64_t copies = (layers ? layers : 1) * (set.ptr ? hec_set_experts(set) : 1);
         const MlirStringRef name = hec_param_sym_name(param);
-        const bool panels = mlirStringRefEqual(hec_param_layout(param), HEC_STR("panels"));
+        const bool panels = hec_is_panels(hec_param_layout(param));
         struct entry e = {.bytes = copies * hec_param_elements(param) * element,
                           .kind = panels ? "panels" : "rows"};
         snprintf(e.what, sizeof e.what, "%.*s", (int)name.length, name.data);

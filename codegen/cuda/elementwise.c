@@ -91,8 +91,8 @@ void hec_cuda_copy(struct hec_emitter *e, MlirOperation op) {
 void hec_cuda_accumulate(struct hec_emitter *e, MlirOperation op) {
     const struct hec_home target = hec_gradient_home(op);
     const MlirValue value = hec_accumulate_value(op);
-    if (hec_home_is_panels(e, &target) || hec_in_set(hec_home_symbol(e, &target))) {
-        hec_emit_fault(e, op, "adds a tensor to a gradient that is kept in another layout");
+    if (hec_in_set(hec_home_symbol(e, &target))) {
+        hec_emit_fault(e, op, "adds a tensor to gradients that lie in chunks");
         return;
     }
     copy(e, hec_home_ref(e, &target), hec_ref(e, value), mlirValueGetType(value), name_of(e, value),

@@ -349,8 +349,3 @@ const char *hec_write_mode(struct hec_emitter *e, MlirOperation op, int index) {
     const bool onto = index == 0 && !mlirValueIsNull(hec_call_of(op).onto);
     return onto || hec_home_adds(hec_result(op, index)) ? "HK_ADD" : "HK_STORE";
 }
-
-const char *hec_layout(struct hec_emitter *e, MlirValue value) {
-    const struct hec_home home = hec_value_home(e, value);
-    return hec_home_is_panels(e, &home) ? "HK_PANELS" : "HK_ROWS";
-}

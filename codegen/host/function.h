@@ -42,8 +42,7 @@ const char *hec_element(struct hec_emitter *e, MlirValue value, const char *inde
 // The table of chunk pointers a value of a set lives in, and the constant for its offset there.
 const char *hec_chunk(struct hec_emitter *e, MlirValue value);
 const char *hec_chunk_offset(struct hec_emitter *e, MlirValue value);
-// "HK_ADD" or "HK_STORE" for result `index`; "HK_PANELS" or "HK_ROWS".
+// "HK_ADD" or "HK_STORE" for result `index`.
 const char *hec_write_mode(struct hec_emitter *e, MlirOperation op, int index);
-const char *hec_layout(struct hec_emitter *e, MlirValue value);
 
 #endif

@@ -1,8 +1,6 @@
 // Where values live, for the emitter.
 #include "codegen/host/home.h"
 
-#include "ir/accessors.h"
-
 struct hec_home hec_value_home(struct hec_emitter *e, MlirValue value) {
     struct hec_home home;
     if (hec_home_of(value, &home)) return home;
@@ -19,9 +17,4 @@ struct hec_home hec_value_home(struct hec_emitter *e, MlirValue value) {
 MlirOperation hec_home_symbol(struct hec_emitter *e, const struct hec_home *home) {
     if (!home->symbol.length) return (MlirOperation){0};
     return hec_find_symbol(e->module, home->symbol);
-}
-
-bool hec_home_is_panels(struct hec_emitter *e, const struct hec_home *home) {
-    if (home->kind != HEC_HOME_PARAM && home->kind != HEC_HOME_GRAD) return false;
-    return mlirStringRefEqual(hec_any_layout(hec_home_symbol(e, home)), HEC_STR("panels"));
 }

@@ -7,7 +7,5 @@
 
 struct hec_home hec_value_home(struct hec_emitter *e, MlirValue value);
 MlirOperation hec_home_symbol(struct hec_emitter *e, const struct hec_home *home); // Null: none.
-// Whether it is a parameter or gradient kept as panels.
-bool hec_home_is_panels(struct hec_emitter *e, const struct hec_home *home);
 
 #endif

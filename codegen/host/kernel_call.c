@@ -98,8 +98,9 @@ static const char *word_text(struct hec_emitter *e, MlirOperation op, const char
                              const char *inner) {
     const char *kind = word_at(e, word, "(");
     if (strcmp(kind, "mode") == 0) return mode_text(e, op, inner);
-    if (strcmp(kind, "layout") == 0) return hec_layout(e, value_of(op, inner));
-    if (strcmp(kind, "chunk") == 0) {
+    if (strcmp(kind, "layout") == 0)
+        return hec_is_panels(hec_call_layout(op)) ? "HK_PANELS" : "HK_ROWS";
+    if (strcmp(kind, "chunk") == 0 || strcmp(kind, "panels") == 0) {
         const MlirValue value = value_of(op, inner);
         return HEC_TEXT(e, "%s, %s", hec_chunk(e, value), hec_chunk_offset(e, value));
     }

@@ -9,6 +9,7 @@
 #include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
+#include "ir/kernel.h"
 
 // "[layers]", "[layers + 1]" or nothing.
 static const char *extent(struct hec_emitter *e, MlirOperation op) {
@@ -28,7 +29,7 @@ static void struct_params(struct hec_emitter *e, struct hec_writer *out, bool gr
     for (int i = 0; i < params.count; i++) {
         const MlirOperation op = params.op[i];
         if (hec_in_set(op) || (grads && !hec_any_trainable(op))) continue;
-        const bool panels = mlirStringRefEqual(hec_any_layout(op), HEC_STR("panels"));
+        const bool panels = hec_is_panels(hec_any_layout(op));
         hec_line(out, "%s%s *%s%s;%s", qualifier, e->real, hec_member(e, op), extent(e, op),
                  grads ? ""
                        : HEC_TEXT(e, " // %s%s", hec_dims_text(e, hec_any_type(op)),

@@ -11,6 +11,7 @@
 #include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
+#include "ir/kernel.h"
 
 static const char *quote_attr(struct hec_emitter *e, MlirOperation op, const char *key) {
     return hec_quote(e, hec_get_string(op, key));
@@ -108,7 +109,7 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
         rows = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 0));
         columns = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1));
     }
-    const bool panels = mlirStringRefEqual(hec_any_layout(op), HEC_STR("panels"));
+    const bool panels = hec_is_panels(hec_any_layout(op));
     const int set = first ? hec_set_index(e, hec_any_set(op)) : -1;
     const char *text = HEC_TEXT(
         e, "{.symbol = %s, .path = %s, .rank = %d, .dim = {%s}, .shape = {%s}, .layers = %" PRId64,

@@ -1,9 +1,11 @@
 // hk.call: checked as the operation that its kernel computes, with the kernel and the sizes that this
 // operation gets.
+#include "ir/accessors.h"
 #include "ir/kernel.h"
 #include "ir/ops/fused.h"
 #include "ir/ops/rule.h"
 #include "ir/signature.h"
+#include "ir/target/target.h"
 
 enum { ATTRIBUTES_MAX = 24 };
 
@@ -100,6 +102,25 @@ static bool check_onto(MlirOperation op, const struct hec_call *call) {
     return false;
 }
 
+static bool check_layout(MlirOperation op) {
+    if (!hec_call_has_layout(op)) return true; // place-buffers says it.
+    const MlirStringRef layout = hec_call_layout(op);
+    const struct hec_weights weights = hec_call_weights(op);
+    const bool panels = hec_is_panels(layout), has = hec_target_of(op)->panel_columns > 0;
+    if (weights.operand < 0 && weights.result < 0) {
+        hec_ir_error(op, "has a layout, but its kernel has no weights");
+    } else if (!panels && !mlirStringRefEqual(layout, HEC_STR("rows"))) {
+        hec_ir_error(op, "layout is \"%.*s\"", (int)layout.length, layout.data);
+    } else if (panels && !has) {
+        hec_ir_error(op, "has weights in panels, which its target has not");
+    } else if (!panels && has && weights.panels) {
+        hec_ir_error(op, "has weights in rows, but its kernel takes panels");
+    } else {
+        return true;
+    }
+    return false;
+}
+
 static bool verify(MlirOperation op) {
     const struct hec_kernel *kernel = hec_kernel_of(op);
     const struct hec_op_row *row = hec_op_row(kernel->computes);
@@ -115,7 +136,8 @@ static bool verify(MlirOperation op) {
         hec_ir_error(op, "has no attribute '%s'", word.name);
         return false;
     }
-    return check_operation(op, kernel) && check_onto(op, &call) && hec_verify_block(op);
+    return check_operation(op, kernel) && check_onto(op, &call) && check_layout(op) &&
+           hec_verify_block(op);
 }
 
 // What a call may do is told by the operation that it computes: hec_op_traits asks that one.

@@ -97,7 +97,8 @@ void hec_homes_slot_lives(struct hec_homes *homes);
 // ---- layout.c
 
 // Sets layout, matrix, elements and offset of every moe.param, chunk_elements and offset of every
-// moe.set, and the module's hecate.param_elements, from the homes of gradients.
+// moe.set, the module's hecate.param_elements, from the homes of gradients, and `layout` of every call with
+// weights. Reports weights of experts that no kernel reads as they lie.
 void hec_homes_parameters(struct hec_homes *homes);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "ir/kernel.h"
 #include "ir/ops/contract.h"
 #include "passes/homes/homes.h"
 
@@ -43,14 +44,13 @@ static void see(struct layout *layout, MlirOperation op) {
     layout->columns = columns;
 }
 
-// A parameter that is read: each use must be as the right operand of a product, form NN or NT.
+// A parameter that is read: each use must be as the weights of a product.
 static void see_reads(struct layout *layout, MlirOperation get) {
     MlirOpOperand use = mlirValueGetFirstUse(hec_get_value(get));
     for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
-        struct hec_contract c;
-        if (mlirOpOperandGetOperandNumber(use) != 1 || !hec_is_product(user) ||
-            !hec_contract_of(user, &c) || c.form == HEC_CONTRACT_TN) {
+        const struct hec_weights weights = hec_call_weights(user);
+        if ((int)mlirOpOperandGetOperandNumber(use) != weights.operand) {
             layout->panels = false;
         } else {
             see(layout, user);
@@ -58,12 +58,11 @@ static void see_reads(struct layout *layout, MlirOperation get) {
     }
 }
 
-// A gradient that is added: a product of form TN must make it in place.
+// A gradient that is added: a product must make it in place.
 static void see_gradient(struct hec_homes *p, struct layout *layout, MlirOperation accumulate) {
     const MlirValue v = hec_accumulate_value(accumulate);
-    struct hec_contract c;
-    if (hec_homes_home(p, v).kind != HEC_HOME_GRAD || !hec_is_product(hec_defining(v)) ||
-        !hec_contract_of(hec_defining(v), &c) || c.form != HEC_CONTRACT_TN) {
+    if (hec_homes_home(p, v).kind != HEC_HOME_GRAD ||
+        hec_call_weights(hec_defining(v)).result < 0) {
         layout->panels = false;
     } else {
         see(layout, hec_defining(v));
@@ -145,6 +144,30 @@ static int64_t place_set(const struct hec_ops *ops, MlirOperation set, int64_t o
     return layers_of(set) * hec_set_experts(set) * chunk;
 }
 
+// Whether `v` lies in a parameter, or a gradient of one, in panels.
+static bool lies_in_panels(struct hec_homes *p, MlirValue v) {
+    const struct hec_home home = hec_homes_home(p, v);
+    if (home.kind != HEC_HOME_PARAM && home.kind != HEC_HOME_GRAD) return false;
+    return hec_is_panels(hec_param_layout(hec_find_symbol(p->module, home.symbol)));
+}
+
+// Says at each call how its weights lie.
+static void set_layouts(struct hec_homes *p) {
+    for (int k = 1; k < p->live.ops.count; k++) {
+        const MlirOperation op = p->live.ops.item[k];
+        const struct hec_weights weights = hec_call_weights(op);
+        if (weights.operand < 0 && weights.result < 0) continue;
+        const bool panels =
+            lies_in_panels(p, weights.operand >= 0 ? hec_operand(op, weights.operand)
+                                                   : hec_result(op, weights.result));
+        hec_call_put_layout(op, panels ? "panels" : "rows");
+        if (panels || !weights.panels || p->target->panel_columns == 0) continue;
+        hec_ir_error(op, "not yet: experts multiply by a parameter only, which nothing but "
+                         "products of one shape reads");
+        p->sound = false;
+    }
+}
+
 void hec_homes_parameters(struct hec_homes *p) {
     struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
     const int64_t align = align_elements(p);
@@ -160,5 +183,6 @@ void hec_homes_parameters(struct hec_homes *p) {
         if (hec_op_is(ops.op[k], HEC_OP_set)) offset += place_set(&ops, ops.op[k], offset);
     }
     hec_module_put_param_elements(p->module, offset);
+    set_layouts(p);
     free(ops.op);
 }

@@ -13,10 +13,11 @@
 // Leaves   `home` on every operation with tensor results and every loop, `argument_home` on loops
 //          and functions, `adds` where a result is added to a gradient; offset, stride and rows of
 //          every slot; layout, matrix, elements and offset of every parameter, `rounded` where
-//          products read a copy in bf16; offset and chunk_elements of every set;
+//          products read a copy in bf16; layout of every call with weights; offset and chunk_elements of every set;
 //          hecate.arena_bytes and hecate.param_elements of the module. moe.copy where a value is
 //          wanted in two places. prove-homes holds.
-// Reports  a layer that is neither constant nor the loop's; what the proof finds.
+// Reports  a layer that is neither constant nor the loop's; weights of experts' products that something else
+//          reads, too; what the proof finds.
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,7 @@ static enum hec_pass_result place(struct hec_homes *p) {
     if (!decide(p)) return p->sound ? HEC_PASS_BROKEN : HEC_PASS_REFUSED;
     hec_homes_offsets(p);
     hec_homes_parameters(p);
+    if (!p->sound) return HEC_PASS_REFUSED;
     write_attributes(p);
     return hec_homes_prove(p->module) ? HEC_PASS_DONE : HEC_PASS_BROKEN;
 }

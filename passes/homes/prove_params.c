@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "ir/home.h"
+#include "ir/kernel.h"
 #include "lang/base/vec.h"
 #include "passes/homes/homes.h"
 
@@ -52,7 +54,7 @@ static void add(struct params *p, MlirOperation op, MlirStringRef set, int64_t a
 
 // The matrix that a layer's tensor, or an expert's, is stored as.
 static void check_matrix(struct params *p, MlirOperation param) {
-    const bool panels = mlirStringRefEqual(hec_param_layout(param), HEC_STR("panels"));
+    const bool panels = hec_is_panels(hec_param_layout(param));
     const MlirAttribute matrix = hec_param_matrix(param);
     if (!panels && !mlirStringRefEqual(hec_param_layout(param), HEC_STR("rows"))) {
         fault(p, param, "its layout is neither rows nor panels");
@@ -121,6 +123,71 @@ static void check_apart(struct params *p) {
     }
 }
 
+// ---- what reads and writes them
+
+// The parameter in panels that `v`, or its gradient, lies in; null: there is none.
+static MlirOperation panels_of(const struct params *p, MlirValue v) {
+    struct hec_home home;
+    if (!hec_home_of(v, &home) || (home.kind != HEC_HOME_PARAM && home.kind != HEC_HOME_GRAD))
+        return (MlirOperation){0};
+    const MlirOperation param = hec_find_symbol(p->module, home.symbol);
+    return hec_is_panels(hec_param_layout(param)) ? param : (MlirOperation){0};
+}
+
+static int64_t size_of(MlirOperation call, const char *name) {
+    struct hec_tensor dims;
+    int64_t size = 1;
+    if (!hec_call_size(call, name, &dims)) return 0;
+    for (int i = 0; i < dims.rank; i++) size *= dims.size[i];
+    return size;
+}
+
+// The weights `v` of a call lie as it says: in the panels of the matrix that it multiplies by, or in rows.
+static void check_weights(struct params *p, MlirOperation call, MlirValue v) {
+    const MlirOperation param = panels_of(p, v);
+    if (!hec_call_has_layout(call)) {
+        fault(p, call, "does not say how its weights lie: run place-buffers first");
+        return;
+    }
+    if (hec_is_panels(hec_call_layout(call)) == mlirOperationIsNull(param)) {
+        fault(p, call, "its weights lie in another layout than it says");
+        return;
+    }
+    if (mlirOperationIsNull(param)) return;
+    const MlirAttribute matrix = hec_param_matrix(param);
+    if (mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 0)) != size_of(call, "k") ||
+        mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1)) != size_of(call, "n"))
+        fault(p, call, "its weights lie in panels of another matrix");
+}
+
+// What lies in panels is the weights of calls, and nothing else.
+static void check_use(struct params *p, MlirOperation op) {
+    const struct hec_weights weights = hec_call_weights(op);
+    const bool get = hec_op_is(op, HEC_OP_get), accumulate = hec_op_is(op, HEC_OP_accumulate);
+    if (weights.operand >= 0) check_weights(p, op, hec_operand(op, weights.operand));
+    if (weights.result >= 0) check_weights(p, op, hec_result(op, weights.result));
+    bool sound = true;
+    for (int i = 0; i < mlirOperationGetNumOperands(op) && !accumulate; i++)
+        sound &= i == weights.operand || mlirOperationIsNull(panels_of(p, hec_operand(op, i)));
+    for (int i = 0; i < mlirOperationGetNumResults(op) && !get; i++)
+        sound &= i == weights.result || mlirOperationIsNull(panels_of(p, hec_result(op, i)));
+    if (accumulate) { // Of what is not there already: element by element.
+        struct hec_home home;
+        sound =
+            (hec_home_of(hec_accumulate_value(op), &home) && home.kind == HEC_HOME_GRAD) ||
+            !hec_is_panels(hec_param_layout(hec_find_symbol(p->module, hec_accumulate_param(op))));
+    }
+    if (!sound) fault(p, op, "takes what lies in panels for rows");
+}
+
+static void check_uses(struct params *p) {
+    const struct hec_ops ops = hec_ops_below(p->module);
+    hec_symbols_hold(p->module);
+    for (int k = 0; k < ops.count; k++) check_use(p, ops.op[k]);
+    hec_symbols_release();
+    free(ops.op);
+}
+
 bool hec_prove_params(MlirOperation module) {
     if (!hec_module_has_param_elements(module)) return true;
     struct params p = {.module = module, .target = hec_target_of(module), .sound = true};
@@ -134,6 +201,7 @@ bool hec_prove_params(MlirOperation module) {
         if (hec_op_is(ops.op[k], HEC_OP_set)) add_set(&p, ops.op[k]);
     }
     if (p.sound) check_apart(&p);
+    if (p.sound) check_uses(&p);
     free(ops.op);
     hec_arena_free(&p.arena);
     return p.sound;

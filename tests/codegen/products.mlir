@@ -1,4 +1,5 @@
-// RUN: hecate-opt --locations '--passes=select-kernels(sums=apart)' %s > %t.mlir
+// RUN: hecate-opt --locations '--passes=select-kernels(sums=apart)' %s > %t.calls.mlir
+// RUN: sed -e '/kernel = "\(matmul\|grouped\)_/{/\["D", "H", "A"\]\|\["E", "D", "F"\]/s/kernel = /layout = "panels", &/;/layout/!s/kernel = /layout = "rows", &/}' %t.calls.mlir > %t.mlir
 // RUN: hecatec --compile-from=place-buffers -S -o - %t.mlir | FileCheck %s
 //
 // Which matrix product a contraction is, from the order of dimension names; layouts; chunks.

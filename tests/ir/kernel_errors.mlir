@@ -4,7 +4,10 @@
 !x = tensor<2x4x6xf32, ["batch", "T", "D"]>
 !h = tensor<2x4x5xf32, ["batch", "T", "F"]>
 !w = tensor<6x5xf32, ["D", "F"]>
-func.func @f(%x: !x, %w: !w, %g: !h) {
+!rows = tensor<8x6xf32, ["rows", "D"]>
+!by_expert = tensor<2x6x5xf32, ["E", "D", "F"]>
+!first = tensor<3xi32, ["first"]>
+func.func @f(%x: !x, %w: !w, %g: !h, %rows: !rows, %by_expert: !by_expert, %first: !first) {
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': matmul_nt is not the kernel for these operands
   %r1 = "hk.call"(%x, %w) ({}) {kernel = "matmul_nt", m = ["batch", "T"], n = ["F"], k = ["D"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!x, !w) -> !h
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': the size 'n' is not that of its operands
@@ -36,5 +39,11 @@ func.func @f(%x: !x, %w: !w, %g: !h) {
   ^bb0(%p: !h):
     vector.yield %p : !h
   }) {kernel = "matmul_nn", m = ["batch", "T"], n = ["F"], k = ["D"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 1>} : (!x, !w, !h) -> (!h, !h)
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': layout is "columns"
+  %r12 = "hk.call"(%x, %w) ({}) {kernel = "matmul_nn", layout = "columns", m = ["batch", "T"], n = ["F"], k = ["D"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!x, !w) -> !h
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': has weights in rows, but its kernel takes panels
+  %r13 = "hk.call"(%rows, %by_expert, %first) ({}) {kernel = "grouped_nn", layout = "rows", experts = ["E"], n = ["F"], k = ["D"], operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!rows, !by_expert, !first) -> tensor<8x5xf32, ["rows", "F"]>
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': has a layout, but its kernel has no weights
+  %r14 = "hk.call"(%rows, %first) ({}) {kernel = "spread_grad", layout = "rows", experts = ["E"], columns = ["D"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!rows, !first) -> tensor<2x6xf32, ["E", "D"]>
   return
 }

@@ -27,7 +27,7 @@ module {
   // CHECK:         "moe.silu"(%[[A]]) {home = ["arena+[[ONE]]"]}
   // CHECK:         "moe.get"() {home = ["param @w"]
   // CHECK:         %[[C:.*]] = "hk.call"({{%[0-9]+, %[0-9]+}}) ({
-  // CHECK-NEXT:    }) {home = ["arena+[[TWO:[0-9]+]]"], k = ["D"], kernel = "matmul_nn", m = ["T"], n = ["F"]
+  // CHECK-NEXT:    }) {home = ["arena+[[TWO:[0-9]+]]"], k = ["D"], kernel = "matmul_nn", layout = "panels", m = ["T"], n = ["F"]
   // CHECK:         "moe.fill"() {home = ["arena+[[ONE]]"]
   // CHECK:         %[[E:.*]] = "hk.call"({{%[0-9]+, %[0-9]+}}, %[[C]]) ({
   // CHECK-NEXT:    }) {home = ["arena+[[TWO]]"]

@@ -2,6 +2,7 @@
 // RUN: sed 's/module {/module attributes {hecate.target = "null"} {/' %s | hecate-opt --passes=select-kernels,place-buffers | FileCheck %s --check-prefix=NULL
 // RUN: hecate-opt --passes=select-kernels,place-buffers %s | sed 's/hecate.arena_bytes/hecate.target = "null", &/' > %t.mlir
 // RUN: not hecate-opt --passes=prove-homes %t.mlir 2>&1 | FileCheck %s --check-prefix=WRONG
+// RUN: sed '/hk.call/,/})/s/layout = "panels"/layout = "rows"/' %t.mlir | not hecate-opt --passes=prove-homes 2>&1 | FileCheck %s --check-prefix=PARAM
 // RUN: sed 's/module {/module attributes {hecate.target = "null"} {/' %s | hecate-opt --passes=select-kernels,place-buffers | sed 's/arena+128/arena+64/' > %t.near.mlir
 // RUN: not hecate-opt --passes=prove-homes %t.near.mlir 2>&1 | FileCheck %s --check-prefix=NEAR
 //
@@ -13,7 +14,8 @@
 !y = tensor<4x4xf32, ["T", "F"]>
 // CPU:   hecate.arena_bytes = 128 : i64, hecate.param_elements = 256 : i64
 // NULL:  hecate.arena_bytes = 256 : i64, hecate.param_elements = 32 : i64
-// WRONG: error: 'moe.param': homes: lies in panels, which its target has not
+// WRONG: error: 'hk.call': has weights in panels, which its target has not
+// PARAM: error: 'moe.param': homes: lies in panels, which its target has not
 // NEAR:  homes: a value lies outside the arena, or is not aligned
 module {
   // CPU:  layout = "panels"
