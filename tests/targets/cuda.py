@@ -32,14 +32,14 @@ def run(*command, **environment):
     return done.stdout
 
 
-def compile_for_device(model, program):
+def compile_for_device(model, program, *arguments):
     """For the emulator as hecatec does it, with g++ in place of nvcc."""
     if "CUDA_FLAGS" not in os.environ:
         target = "cuda" if os.path.exists("/dev/nvidia0") else "cuda:sm_80"  # One is enough to see it compiled.
-        run(*words("HECATEC"), f"--target={target}", "-o", program, model)
+        run(*words("HECATEC"), f"--target={target}", "-o", program, *arguments, model)
         return
     source, kernels, host = program + ".c", program + ".cu.o", program + ".o"
-    run(*words("HECATEC"), "--target=cuda", "-S", "-o", source, model)
+    run(*words("HECATEC"), "--target=cuda", "-S", "-o", source, *arguments, model)
     run(*words("CXX"), *words("CUDA_FLAGS"), "-x", "c++", "-c", "-o", kernels, source)
     run(*words("CC"), "-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror", *words("CFLAGS"), "-c", "-o", host, source)
     run(*words("CXX"), *words("CFLAGS"), "-o", program, host, kernels, *words("LIBRARIES"))

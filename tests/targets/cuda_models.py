@@ -1,0 +1,61 @@
+"""cuda_models.py EXAMPLES TEXT FOLDER: small versions of examples train on the emulator as on target cpu: where tokens
+go is replayed from there, and the losses and norms of all steps agree to 1e-4. What they save evaluates alike.
+
+Environment: as of cuda.py, which this is a part of.
+"""
+
+import json
+import os
+import re
+import sys
+
+from cuda import compare, compile_for_device, run, words
+
+ONE_RANK = ("--set=cluster.nodes=1", "--set=cluster.devices=1", "--set=train.precision=fp32")
+BYTES = ("--set=data.format=bytes", "-DV=256", "--set=train.schedule.warmup=1", "--set=train.optimizer.lr=2e-3")
+# Example -> steps, tokens of a step, what makes it small.
+MODELS = {
+    "tiny": (20, 64, ("-DD=32", "-DT=32", "-DL=2", "-DF=24", "--set=parallel.microbatch=1")),
+    "deepseek-v3-like": (10, 32, ("-DD=16", "-DT=16", "-DL=2", "-Ddense_layers=1", "-DH=2", "-DA=8", "-DE=16", "-DF=12", *BYTES, *ONE_RANK)),
+    "gpt-moe-s": (12, 64, ("-DD=24", "-DT=32", "-DL=2", "-DH=2", "-DE=6", *BYTES, *ONE_RANK)),
+}
+
+
+def train(program, text, steps, tokens, *arguments):
+    log = program + ".jsonl"
+    if os.path.exists(log):
+        os.remove(log)
+    output = run(program, "train", "--data", text, "--steps", str(steps), "--set", f"train.tokens={tokens}", "--set",
+                 f"log.jsonl={log}", "--save", program + ".st", *arguments)
+    with open(log, encoding="utf-8") as file:
+        return output, [json.loads(line) for line in file]
+
+
+def check(name, example, text, folder):
+    steps, tokens, smaller = MODELS[name]
+    cpu, cuda = f"{folder}/{name}-cpu", f"{folder}/{name}-cuda"
+    run(*words("HECATEC"), "-w", "-o", cpu, *smaller, example)
+    compile_for_device(example, cuda, "-w", *smaller)
+    ids = f"{folder}/{name}.ids"
+    expected = train(cpu, text, steps, tokens, "--record-ids", ids)[1]
+    output, actual = train(cuda, text, steps, tokens, "--route", "ids:" + ids, "--profile")
+    if len(expected) != steps or not re.search("waits for the device", output):
+        sys.exit(f"{name}: {len(expected)} steps\n{output}")
+    for a, b in zip(expected, actual, strict=True):
+        for key in ("loss", "cross_entropy", "aux", "grad_norm"):
+            compare([a[key]], [b[key]], 1e-4, f"{name}, step {a['step']}, {key}")
+    if not expected[-1]["loss"] < expected[0]["loss"]:
+        sys.exit(f"{name} learns nothing: {expected}")
+    losses = [run(program, "eval", "--data", text, "--sequences", "4", "--load", cuda + ".st") for program in (cpu, cuda)]
+    numbers = [[float(n) for n in re.findall(r"\d+\.\d+", text)] for text in losses]
+    compare(numbers[0], numbers[1], 1e-4, f"{name}, eval")
+
+
+def main(examples, text, folder):
+    os.makedirs(folder, exist_ok=True)
+    for name in MODELS:
+        check(name, f"{examples}/{name}.moe", text, folder)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
