@@ -5,6 +5,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __CUDACC__ // The same functions serve a device.
+#define HK_EVERYWHERE static __host__ __device__ __forceinline__
+#else
+#define HK_EVERYWHERE static inline
+#endif
+
 // A type of its own: never mistaken for an integer.
 typedef struct {
     uint16_t bits;
@@ -13,18 +19,20 @@ typedef struct {
 // To the nearest, ties to even, as every product rounds its float operands: denormal numbers become
 // 0 with their sign (the processor's instructions treat them so), too large ones infinity; NaN
 // stays NaN. Branch-free: loops over it vectorize.
-static inline hk_bf16 hk_bf16_round(float x) {
+HK_EVERYWHERE hk_bf16 hk_bf16_round(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     const uint32_t magnitude = bits & 0x7fffffff;
     const uint32_t nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     const uint32_t quiet = bits >> 16 | 0x40;
     const uint32_t rounded = magnitude > 0x7f800000 ? quiet : nearest;
-    return (hk_bf16){(uint16_t)(magnitude < 0x00800000 ? bits >> 16 & 0x8000 : rounded)};
+    hk_bf16 result;
+    result.bits = (uint16_t)(magnitude < 0x00800000 ? bits >> 16 & 0x8000 : rounded);
+    return result;
 }
 
 // Exact.
-static inline float hk_bf16_float(hk_bf16 x) {
+HK_EVERYWHERE float hk_bf16_float(hk_bf16 x) {
     const uint32_t bits = (uint32_t)x.bits << 16;
     float value;
     memcpy(&value, &bits, sizeof value);

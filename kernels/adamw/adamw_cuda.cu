@@ -1,8 +1,9 @@
-// CUDA twin of adamw: bound by memory, 32 bytes for an element, so everything happens in one pass.
+// CUDA twin of adamw: bound by memory, 32 bytes for an element and 2 for its copy, so everything happens in one pass.
 #include "kernels/adamw/adamw_cuda.h"
 
 #include <math.h>
 
+#include "kernels/bf16.h"
 #include "kernels/cuda/rows.h"
 
 namespace {
@@ -28,9 +29,11 @@ factors factors_of(const hk_adamw_rule &rule) {
     return f;
 }
 
+// `rounded` is NULL without a copy.
 template <int W>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    adamw(float *param, float *grad, float *mean, float *variance, int64_t vectors, factors f) {
+    adamw(float *param, hk_bf16 *rounded, float *grad, float *mean, float *variance,
+          int64_t vectors, factors f) {
     typedef hkc_vector<float, W> values;
     const int64_t v = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
 #if HKC_FAULT != 1 // asan: threads behind the last element go on.
@@ -46,21 +49,39 @@ __global__ void __launch_bounds__(WIDE_THREADS)
         g.at[i] = 0;
     }
     ((values *)param)[v] = p;
+    if (rounded) {
+        hkc_vector<hk_bf16, W> copy;
+        for (int i = 0; i < W; i++) copy.at[i] = hk_bf16_round(p.at[i]);
+        ((hkc_vector<hk_bf16, W> *)rounded)[v] = copy;
+    }
     ((values *)grad)[v] = g;
     ((values *)mean)[v] = m;
     ((values *)variance)[v] = s;
+}
+
+void launch(hkc_lane *lane, float *param, hk_bf16 *rounded, float *grad, float *mean,
+            float *variance, int64_t count, const hk_adamw_rule *rule) {
+    const factors f = factors_of(*rule);
+    if (as_vectors(count, param, rounded, grad, mean, variance)) {
+        hkc_launch(lane, adamw<4>, blocks_of(count / 4, WIDE_THREADS), WIDE_THREADS, 0, param,
+                   rounded, grad, mean, variance, count / 4, f);
+    } else {
+        hkc_launch(lane, adamw<1>, blocks_of(count, WIDE_THREADS), WIDE_THREADS, 0, param, rounded,
+                   grad, mean, variance, count, f);
+    }
 }
 
 } // namespace
 
 void hkc_adamw_f32(hkc_lane *lane, float *param, float *grad, float *mean, float *variance,
                    int64_t count, const hk_adamw_rule *rule) {
-    const factors f = factors_of(*rule);
-    if (as_vectors(count, param, grad, mean, variance)) {
-        hkc_launch(lane, adamw<4>, blocks_of(count / 4, WIDE_THREADS), WIDE_THREADS, 0, param, grad,
-                   mean, variance, count / 4, f);
-    } else {
-        hkc_launch(lane, adamw<1>, blocks_of(count, WIDE_THREADS), WIDE_THREADS, 0, param, grad,
-                   mean, variance, count, f);
-    }
+    launch(lane, param, NULL, grad, mean, variance, count, rule);
+}
+
+void hkc_adamw_rounded_f32(hkc_lane *lane, float *param, hk_bf16 *rounded, float *grad, float *mean,
+                           float *variance, int64_t count, hk_layout layout,
+                           const hk_adamw_rule *rule) {
+    assert(layout == HK_ROWS);
+    (void)layout;
+    launch(lane, param, rounded, grad, mean, variance, count, rule);
 }

@@ -12,6 +12,9 @@ extern "C" {
 
 void hkc_adamw_f32(struct hkc_lane *lane, float *param, float *grad, float *mean, float *variance,
                    int64_t count, const struct hk_adamw_rule *rule);
+void hkc_adamw_rounded_f32(struct hkc_lane *lane, float *param, hk_bf16 *rounded, float *grad,
+                           float *mean, float *variance, int64_t count, enum hk_layout layout,
+                           const struct hk_adamw_rule *rule);
 
 #ifdef __cplusplus
 }

@@ -56,12 +56,12 @@ static void arrays_and_panels_round_each_number(void **state) {
         const real *from = test_reals(size, 1);
         // Twice as many bytes as needed, full of NaN: what is not written shows.
         hk_bf16 *to = (hk_bf16 *)test_nans(rounded), *flat = (hk_bf16 *)test_nans(size);
-        hk_round_bf16(flat, from, size);
-        hk_round_panels_bf16(to, from, k, n);
+        HK_INTS(round_bf16, flat, from, size);
         for (int64_t i = 0; i < size; i++) {
             assert_int_equal(flat[i].bits, hk_bf16_round(from[i]).bits);
         }
-        for (int64_t i = 0; i < rounded; i++) {
+        if ((int)HK_PANELS < LAYOUTS) hk_round_panels_bf16(to, from, k, n);
+        for (int64_t i = 0; i < rounded && (int)HK_PANELS < LAYOUTS; i++) {
             const int64_t pairs = (k + 1) / 2, row = i / 128 % pairs * 2 + i % 2;
             const int64_t panel = i / 128 / pairs, column = i / 2 % 64;
             const real want = row < k ? from[(panel * k + row) * 64 + column] : 0;
