@@ -60,9 +60,10 @@ void hec_tensor_append(struct hec_tensor *tensor, MlirStringRef dim, int64_t siz
 bool hec_type_is_sized(MlirType type);
 int64_t hec_type_elements(MlirType type);
 int64_t hec_type_bytes(MlirType type); // 0 for types that are no tensors.
-bool hec_type_is_real(MlirType type);  // A tensor of f32 or f64.
+bool hec_type_is_real(MlirType type);  // A tensor of f32 or f64: what is computed with.
 
-// bf16 is no type of values: only the rounded copies of parameters that products read have it.
+// bf16 is how numbers of f32 are kept: whatever reads them has f32, and what writes them rounds. Which values may be
+// kept so is said in values.h.
 bool hec_type_is_rounded(MlirType type);    // A tensor of bf16.
 MlirType hec_type_rounded(MlirType type);   // The same dimensions in bf16.
 MlirType hec_type_unrounded(MlirType type); // A tensor of bf16 in f32; others as they are.

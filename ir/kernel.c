@@ -11,8 +11,8 @@
 #include "lang/base/arena.h"
 
 static const struct hec_kernel kernels[] = {
-#define HEC_KERNEL(name, operation, choose, types, sizes, arguments)                               \
-    {#name, HEC_OP_##operation, HEC_KERNEL_##types, sizes, arguments},
+#define HEC_KERNEL(name, operation, choose, types, values, sizes, arguments)                       \
+    {#name, HEC_OP_##operation, HEC_KERNEL_##types, values, sizes, arguments},
 #include "ir/kernels.def"
 #undef HEC_KERNEL
 };

@@ -9,12 +9,13 @@
 
 #include "ir/op.h"
 
-enum hec_kernel_types { HEC_KERNEL_NONE, HEC_KERNEL_REAL, HEC_KERNEL_REAL_OR_BF16 };
+enum hec_kernel_types { HEC_KERNEL_NONE, HEC_KERNEL_REAL };
 
 struct hec_kernel {
     const char *name;     // "matmul_nn"
     enum hec_op computes; // HEC_OP_contract
     enum hec_kernel_types types;
+    const char *values;    // Operands and results that its form for values of bf16 has in bf16.
     const char *sizes;     // "m n k"
     const char *arguments; // As in kernels.def.
 };

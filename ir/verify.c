@@ -11,6 +11,7 @@
 #include "ir/ops/rule.h"
 #include "ir/signature.h"
 #include "ir/target/target.h"
+#include "ir/values.h"
 
 enum { RESULTS_MAX = 16 };
 
@@ -134,7 +135,9 @@ static bool check_inferred(MlirOperation op, const struct hec_traits *traits) {
     assert(results <= RESULTS_MAX);
     if (!traits->infer(op, type)) return false;
     for (int i = 0; i < results; i++) {
-        if (mlirTypeEqual(type[i], mlirValueGetType(hec_result(op, i)))) continue;
+        if (mlirTypeEqual(hec_type_unrounded(type[i]),
+                          hec_type_unrounded(mlirValueGetType(hec_result(op, i)))))
+            continue;
         hec_ir_error(op, "the type of result %d is not what its operands give", i);
         return false;
     }
@@ -144,11 +147,12 @@ static bool check_inferred(MlirOperation op, const struct hec_traits *traits) {
 static bool check_rules(MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
     if (!hec_rows_verify(op)) return false;
-    if (id >= HEC_OP_FUNC) return hec_home_verify(op);
+    if (id >= HEC_OP_FUNC) return hec_home_verify(op) && hec_values_verify(op);
     const struct hec_op_row *row = hec_op_row(id);
     if (!check_types(op) || !hec_home_verify(op)) return false;
     if (row->traits->infer && !check_inferred(op, row->traits)) return false;
-    return !row->traits->verify || row->traits->verify(op);
+    if (row->traits->verify && !row->traits->verify(op)) return false;
+    return hec_values_verify(op);
 }
 
 bool hec_op_verify(MlirOperation op) {

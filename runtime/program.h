@@ -185,6 +185,7 @@ struct hrt_program {
                           // from 1 on; 0 outside of steps. 0: it has none.
     size_t noise_offset;  // Bytes into it: struct hk_noise, which training sets. 0: no jitter.
     size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.
+    bool logits_bf16;     // Of bf16; otherwise of `precision`.
 
     // Stores the buffers in the model struct and derives its pointer tables. Call once.
     void (*bind)(void *model, void *params, void *grads, void *arena);

@@ -5,7 +5,7 @@
 
 void hec_emit_elementwise(struct hec_emitter *e, MlirOperation op) {
     MlirType type[5];
-    struct hec_elements at;
+    struct hec_elements at = {0};
     const int operands = (int)mlirOperationGetNumOperands(op);
     const MlirValue result = hec_result(op, 0);
     for (int i = 0; i < operands; i++) type[i] = mlirValueGetType(hec_operand(op, i));
@@ -21,7 +21,7 @@ void hec_emit_elementwise(struct hec_emitter *e, MlirOperation op) {
 // Writes the loops over `loops`, which has been made for all tensors that go in and out.
 static void emit_loops(struct hec_emitter *e, const struct hec_fused *of,
                        const struct hec_loops *loops) {
-    struct hec_elements at;
+    struct hec_elements at = {0};
     for (int i = 0; i < of->inputs; i++) {
         const char *index = hec_nest_index(e, &loops->nest, mlirValueGetType(of->input[i]));
         at.input[i] = hec_element(e, of->input[i], index);

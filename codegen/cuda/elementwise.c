@@ -42,7 +42,8 @@ void hec_cuda_elementwise(struct hec_emitter *e, MlirOperation op) {
     hec_device_loop_begin(e, &loop, base_of(e, op));
     struct hec_elements at = {.adds = {hec_home_adds(result)}};
     at.output[0] = hec_device_element(e, &loop, 0);
-    for (int i = 0; i < operands; i++) at.input[i] = hec_device_element(e, &loop, 1 + i);
+    at.rounds[0] = hec_device_rounds(&loop, 0);
+    for (int i = 0; i < operands; i++) at.input[i] = hec_device_number(e, &loop, 1 + i);
     hec_statement(e, "%s", hec_elementwise_text(e, op, &at));
     hec_device_loop_end(e, &loop);
 }
@@ -58,34 +59,45 @@ void hec_cuda_fused(struct hec_emitter *e, MlirOperation op) {
     for (int i = 0; i < of.outputs; i++) point(e, &loop, of.output[i], true);
     for (int i = 0; i < of.inputs; i++) point(e, &loop, of.input[i], false);
     hec_device_loop_begin(e, &loop, base_of(e, op));
-    struct hec_elements at;
-    for (int i = 0; i < of.inputs; i++) at.input[i] = hec_device_element(e, &loop, of.outputs + i);
+    struct hec_elements at = {0};
+    for (int i = 0; i < of.inputs; i++) at.input[i] = hec_device_number(e, &loop, of.outputs + i);
     for (int i = 0; i < of.outputs; i++) {
         at.output[i] = hec_device_element(e, &loop, i);
         at.adds[i] = hec_home_adds(of.output[i]);
+        at.rounds[i] = hec_device_rounds(&loop, i);
     }
     const char *single = hec_region_text(e, &of, &at, &e->function->body);
     if (single) hec_statement(e, "%s", single);
     hec_device_loop_end(e, &loop);
 }
 
-// to[...] = from[...], or +=, for tensors of one type.
-static void copy(struct hec_emitter *e, const char *to, const char *from, MlirType type,
-                 const char *name, bool adds) {
+// The statement that gives element 0 of the loop a number.
+static void store(struct hec_emitter *e, const struct hec_device_loop *loop, const char *number,
+                  bool adds) {
+    const char *to = hec_device_element(e, loop, 0), *rounds = hec_device_rounds(loop, 0);
+    if (rounds) {
+        hec_statement(e, "%s = %s(%s);", to, rounds, number);
+    } else {
+        hec_statement(e, "%s %s %s;", to, adds ? "+=" : "=", number);
+    }
+}
+
+// to[...] = from[...], or +=, for tensors of the same dimensions.
+static void copy(struct hec_emitter *e, const char *to, MlirType type, const char *from,
+                 MlirType from_type, const char *name, bool adds) {
     struct hec_device_loop loop = {.nest = hec_nest_of(hec_tensor_of(type), 1, &type)};
     loop.threads = loop.nest.loops;
     hec_device_point(&loop, type, to, "to", true);
-    hec_device_point(&loop, type, from, "from", false);
+    hec_device_point(&loop, from_type, from, "from", false);
     hec_device_loop_begin(e, &loop, name);
-    hec_statement(e, "%s %s %s;", hec_device_element(e, &loop, 0), adds ? "+=" : "=",
-                  hec_device_element(e, &loop, 1));
+    store(e, &loop, hec_device_number(e, &loop, 1), adds);
     hec_device_loop_end(e, &loop);
 }
 
 void hec_cuda_copy(struct hec_emitter *e, MlirOperation op) {
     const MlirValue from = hec_copy_a(op), to = hec_copy_r(op);
-    copy(e, hec_ref(e, to), hec_ref(e, from), mlirValueGetType(to), base_of(e, op),
-         hec_home_adds(to));
+    copy(e, hec_ref(e, to), mlirValueGetType(to), hec_ref(e, from), mlirValueGetType(from),
+         base_of(e, op), hec_home_adds(to));
 }
 
 void hec_cuda_accumulate(struct hec_emitter *e, MlirOperation op) {
@@ -95,8 +107,8 @@ void hec_cuda_accumulate(struct hec_emitter *e, MlirOperation op) {
         hec_emit_fault(e, op, "adds a tensor to gradients that lie in chunks");
         return;
     }
-    copy(e, hec_home_ref(e, &target), hec_ref(e, value), mlirValueGetType(value), name_of(e, value),
-         true);
+    const MlirType type = mlirValueGetType(value);
+    copy(e, hec_home_ref(e, &target), type, hec_ref(e, value), type, name_of(e, value), true);
 }
 
 // A sum that is neither over the leading nor over the trailing dimensions: a thread for what is kept, a loop
@@ -122,8 +134,8 @@ void hec_cuda_sum(struct hec_emitter *e, MlirOperation op) {
                       v);
         e->function->body.indent++;
     }
-    hec_statement(e, "sum += %s;", hec_device_element(e, &loop, 1));
+    hec_statement(e, "sum += %s;", hec_device_number(e, &loop, 1));
     for (int i = loop.threads; i < nest->loops; i++) hec_close(&e->function->body, "}");
-    hec_statement(e, "%s %s sum;", hec_device_element(e, &loop, 0), hec_home_adds(r) ? "+=" : "=");
+    store(e, &loop, "sum", hec_home_adds(r));
     hec_device_loop_end(e, &loop);
 }

@@ -6,6 +6,7 @@
 
 #include "codegen/host/dims.h"
 #include "codegen/host/function.h"
+#include "codegen/host/literal.h"
 
 // What C++ and CUDA would read otherwise; C's own words are no names anyway.
 static const char *const reserved[] = {
@@ -90,6 +91,16 @@ const char *hec_device_element(struct hec_emitter *e, const struct hec_device_lo
     return HEC_TEXT(e, "%s[%s]", p->name, hec_nest_index(e, &loop->nest, p->type));
 }
 
+const char *hec_device_number(struct hec_emitter *e, const struct hec_device_loop *loop,
+                              int pointer) {
+    const char *element = hec_device_element(e, loop, pointer);
+    return hec_device_rounds(loop, pointer) ? HEC_TEXT(e, "hkc_float(%s)", element) : element;
+}
+
+const char *hec_device_rounds(const struct hec_device_loop *loop, int pointer) {
+    return hec_type_is_rounded(loop->pointer[pointer].type) ? "hkc_bf16" : NULL;
+}
+
 // "float *x, const float *w, int64_t count"
 static const char *parameters_text(struct hec_emitter *e, const struct hec_device_loop *loop,
                                    bool batch) {
@@ -97,7 +108,7 @@ static const char *parameters_text(struct hec_emitter *e, const struct hec_devic
     for (int i = 0; i < loop->pointers; i++) {
         const struct hec_device_pointer *p = &loop->pointer[i];
         text = HEC_TEXT(e, "%s%s%s *%s, ", text, p->written ? "" : "const ",
-                        hec_type_is_real(p->type) ? e->real : "int32_t", p->name);
+                        hec_element_name(e, p->type), p->name);
     }
     return HEC_TEXT(e, "%s%sint64_t count", text, batch ? "int64_t batch, " : "");
 }

@@ -31,9 +31,14 @@ int hec_device_point(struct hec_device_loop *loop, MlirType type, const char *ho
 // Begins the kernel; what follows is written to its body: the current function's. It is called after `base`.
 void hec_device_loop_begin(struct hec_emitter *e, struct hec_device_loop *loop, const char *base);
 
-// The current element of a pointer: "x[r * D + j]".
+// The current element of a pointer, to be written: "x[r * D + j]".
 const char *hec_device_element(struct hec_emitter *e, const struct hec_device_loop *loop,
                                int pointer);
+// The number in it: "hkc_float(x[r * D + j])" where elements are bf16.
+const char *hec_device_number(struct hec_emitter *e, const struct hec_device_loop *loop,
+                              int pointer);
+// What rounds a number for it: "hkc_bf16"; NULL: nothing does.
+const char *hec_device_rounds(const struct hec_device_loop *loop, int pointer);
 
 // Ends it, and writes the call of its launcher to the function of the host around it.
 void hec_device_loop_end(struct hec_emitter *e, const struct hec_device_loop *loop);

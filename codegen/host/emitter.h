@@ -19,8 +19,8 @@ struct hec_field {
     const char *name;
     const char *base; // Its value's name.
     const char *dims; // "[batch, T]"
+    const char *type; // Of an element, in C.
     int64_t offset;
-    bool integer;
 };
 
 // The temporaries of one C function.

@@ -86,6 +86,13 @@ static struct expression apply(struct hec_emitter *e, MlirOperation op,
     return call(e, op, x);
 }
 
+// The statement that writes output `i`.
+static const char *store_text(struct hec_emitter *e, const struct hec_elements *at, int i,
+                              const char *value) {
+    if (at->rounds[i]) return HEC_TEXT(e, "%s = %s(%s);", at->output[i], at->rounds[i], value);
+    return HEC_TEXT(e, "%s %s %s;", at->output[i], at->adds[i] ? "+=" : "=", value);
+}
+
 const char *hec_elementwise_text(struct hec_emitter *e, MlirOperation op,
                                  const struct hec_elements *at) {
     struct expression x[4];
@@ -95,7 +102,7 @@ const char *hec_elementwise_text(struct hec_emitter *e, MlirOperation op,
     const char *to = at->output[0];
     if (hec_op_is(op, HEC_OP_add) && !at->adds[0] && strcmp(to, x[0].text) == 0)
         return HEC_TEXT(e, "%s += %s;", to, x[1].text);
-    return HEC_TEXT(e, "%s %s %s;", to, at->adds[0] ? "+=" : "=", apply(e, op, x).text);
+    return store_text(e, at, 0, apply(e, op, x).text);
 }
 
 // ---- regions
@@ -170,8 +177,7 @@ static void store_results(struct hec_emitter *e, const struct region *region,
         hec_line(body, "const %s %s = %s;", e->real, local, text[i]);
         text[i] = local;
     }
-    for (int i = 0; i < of->outputs; i++)
-        hec_line(body, "%s %s %s;", at->output[i], at->adds[i] ? "+=" : "=", text[i]);
+    for (int i = 0; i < of->outputs; i++) hec_line(body, "%s", store_text(e, at, i, text[i]));
 }
 
 const char *hec_region_text(struct hec_emitter *e, const struct hec_fused *of,
@@ -186,8 +192,7 @@ const char *hec_region_text(struct hec_emitter *e, const struct hec_fused *of,
         add_operation(e, &region, inner, body);
     const char *single = NULL;
     if (of->outputs == 1 && body->length == before) {
-        single = HEC_TEXT(e, "%s %s %s;", at->output[0], at->adds[0] ? "+=" : "=",
-                          get_expression(&region, hec_operand(inner, 0)).text);
+        single = store_text(e, at, 0, get_expression(&region, hec_operand(inner, 0)).text);
     } else {
         store_results(e, &region, of, at, body);
     }

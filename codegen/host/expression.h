@@ -11,6 +11,8 @@ struct hec_elements {
     const char *input[HEC_FUSED_VALUES];  // In the order of the operation's inputs.
     const char *output[HEC_FUSED_VALUES]; // Of its outputs.
     bool adds[HEC_FUSED_VALUES];          // The output is added to.
+    const char *rounds
+        [HEC_FUSED_VALUES]; // What rounds a number for the output; NULL: it is kept as computed.
 };
 
 // The statement of one elementwise operation: "y[j] = x[j] * w[j];". At most 4 inputs.

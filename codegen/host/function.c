@@ -121,10 +121,6 @@ void hec_scope_leave(struct hec_emitter *e) {
 
 // ---- temporaries
 
-static bool is_integer(MlirType type) {
-    return !hec_type_is_real(type);
-}
-
 // The word of `words`, "dq dk dv?", for result `index`.
 static MlirStringRef result_word(const char *words, int index) {
     for (; index > 0 && *words; index--) words += strcspn(words, " "), words += *words == ' ';
@@ -171,10 +167,10 @@ static struct hec_field *make_field(struct hec_emitter *e, MlirValue value, int6
                                 : operation_name(maker, (int)mlirOpResultGetResultNumber(value));
     if (!otherwise) otherwise = "value";
     const char *base = name.length ? hec_arena_copy(&e->arena, name.data, name.length) : otherwise;
-    const char *dims = hec_dims_text(e, type);
+    const char *dims = hec_dims_text(e, type), *element = hec_element_name(e, type);
     for (int i = 0; i < group->fields.count; i++) {
         struct hec_field *known = group->fields.item[i];
-        if (known->offset == offset && known->integer == is_integer(type) &&
+        if (known->offset == offset && strcmp(known->type, element) == 0 &&
             strcmp(known->base, base) == 0 && strcmp(known->dims, dims) == 0) {
             return known;
         }
@@ -183,8 +179,8 @@ static struct hec_field *make_field(struct hec_emitter *e, MlirValue value, int6
     *field = (struct hec_field){.name = hec_ident(&group->names, HEC_STR(base), "value"),
                                 .base = base,
                                 .dims = dims,
-                                .offset = offset,
-                                .integer = is_integer(type)};
+                                .type = element,
+                                .offset = offset};
     HEC_PUSH(&e->arena, &group->fields, field);
     *hec_map_at(&e->owners, field) = (intptr_t)group;
     return field;
@@ -205,10 +201,6 @@ void hec_own(struct hec_emitter *e, MlirValue value) {
     if (home.kind == HEC_HOME_ARENA) field_of(e, value, home.at);
 }
 
-static const char *type_name(struct hec_emitter *e, bool integer) {
-    return integer ? "int32_t" : e->real;
-}
-
 // The local variable that points to a temporary, declared in the current block if there is none.
 static const char *alias_of(struct hec_emitter *e, const struct hec_field *field) {
     struct hec_function *f = e->function;
@@ -225,8 +217,7 @@ static const char *alias_of(struct hec_emitter *e, const struct hec_field *field
     if (!alias->scope) {
         const struct hec_group *owner = (const struct hec_group *)hec_map_get(&e->owners, field);
         hec_statement(e, "%s%s *%s = m->%s.%s; // %s", owner == f->group ? "" : "const ",
-                      type_name(e, field->integer), alias->name, owner->name, field->name,
-                      field->dims);
+                      field->type, alias->name, owner->name, field->name, field->dims);
         alias->scope = f->scopes.item[f->scopes.count - 1];
     }
     return alias->name;

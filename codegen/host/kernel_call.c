@@ -10,7 +10,7 @@
 #include "codegen/host/router.h"
 #include "codegen/host/rows.h"
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/values.h"
 
 // The word that starts at `at` and ends before one of `ends`.
 static const char *word_at(struct hec_emitter *e, const char *at, const char *ends) {
@@ -143,7 +143,7 @@ void hec_kernel_call(struct hec_emitter *e, MlirOperation op, const char *prefix
         at += *at == '{' ? strcspn(at, "}") + 1 : strcspn(at, " ");
         at += *at == ' ';
     }
-    const char *suffix = hec_any_rounds(op) ? "bf16" : e->suffix;
+    const char *suffix = hec_call_is_bf16(op) ? "bf16" : e->suffix;
     const bool typed = kernel->types != HEC_KERNEL_NONE;
     hec_statement(e, "%s%s%s%s(%s);", prefix, kernel->name, typed ? "_" : "", typed ? suffix : "",
                   text);

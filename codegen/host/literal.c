@@ -26,6 +26,11 @@ const char *hec_real(struct hec_emitter *e, double value) {
     return HEC_TEXT(e, "%s%s%s", text, point, single ? "f" : "");
 }
 
+const char *hec_element_name(struct hec_emitter *e, MlirType type) {
+    if (hec_type_is_rounded(type)) return "hk_bf16";
+    return hec_type_is_real(type) ? e->real : "int32_t";
+}
+
 const char *hec_quote(struct hec_emitter *e, MlirStringRef text) {
     char *out = hec_arena_alloc(&e->arena, 4 * text.length + 3, 1), *at = out;
     *at++ = '"';

@@ -7,6 +7,9 @@
 const char *hec_real(struct hec_emitter *e, double value);   // A literal: "0.5f"
 const char *hec_number(struct hec_emitter *e, double value); // "0.5", shortest that reads back.
 
+// The C type of a tensor's elements: "float", "int32_t", "hk_bf16".
+const char *hec_element_name(struct hec_emitter *e, MlirType type);
+
 const char *hec_quote(struct hec_emitter *e, MlirStringRef text); // A string literal.
 
 // The C constant for a word of the IR. A table ends with {0}.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codegen/host/dims.h"
+#include "codegen/host/literal.h"
 #include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
@@ -69,8 +70,8 @@ static void struct_saved(struct hec_emitter *e, struct hec_writer *out) {
         hec_open(out, "struct {");
         for (int i = 0; i < slots.count; i++) {
             const MlirType type = hec_any_type(slots.op[i]);
-            hec_line(out, "%s *%s%s; // %s", hec_type_is_real(type) ? e->real : "int32_t",
-                     hec_member(e, slots.op[i]), extent(e, slots.op[i]), hec_dims_text(e, type));
+            hec_line(out, "%s *%s%s; // %s", hec_element_name(e, type), hec_member(e, slots.op[i]),
+                     extent(e, slots.op[i]), hec_dims_text(e, type));
         }
         hec_close(out, "} saved;");
     }
@@ -109,16 +110,17 @@ static void struct_step_loads(struct hec_emitter *e, struct hec_writer *out) {
 }
 
 static void struct_temporaries(struct hec_emitter *e, struct hec_writer *out) {
+    const char *const kinds[] = {e->real, "int32_t", "hk_bf16"};
     for (int i = 0; i < e->groups.count; i++) {
         const struct hec_group *group = e->groups.item[i];
         const char *text = NULL;
-        for (int integer = 0; integer < 2; integer++) {
+        for (int kind = 0; kind < 3; kind++) {
             const char *line = NULL;
             for (int k = 0; k < group->fields.count; k++) {
                 const struct hec_field *field = group->fields.item[k];
-                if (field->integer != integer) continue;
+                if (strcmp(field->type, kinds[kind]) != 0) continue;
                 line = line ? HEC_TEXT(e, "%s, *%s", line, field->name)
-                            : HEC_TEXT(e, "%s *%s", integer ? "int32_t" : e->real, field->name);
+                            : HEC_TEXT(e, "%s *%s", field->type, field->name);
             }
             if (!line) continue;
             if (!text) hec_open(out, "struct {");

@@ -328,7 +328,8 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
     if (mlirOperationIsNull(logits)) {
         hec_emit_fault(e, m, "has no slot that holds the logits");
     } else {
-        hec_line(out, ".logits_offset = %" PRId64 ",", hec_any_offset(logits));
+        hec_line(out, ".logits_offset = %" PRId64 ",%s", hec_any_offset(logits),
+                 hec_type_is_rounded(hec_any_type(logits)) ? " .logits_bf16 = true," : "");
     }
     hec_line(out, ".bind = bind,");
     if (hec_has_rounded(e)) hec_line(out, ".bind_rounded = bind_rounded,");

@@ -11,7 +11,7 @@ static const struct row {
     enum hec_op computes;
     hec_choose *choose;
 } rows[] = {
-#define HEC_KERNEL(name, operation, choose, types, sizes, arguments)                               \
+#define HEC_KERNEL(name, operation, choose, types, values, sizes, arguments)                       \
     {HEC_OP_##operation, hec_choose_##choose},
 #include "ir/kernels.def"
 #undef HEC_KERNEL

@@ -7,7 +7,8 @@
 typedef void hec_choose(MlirOperation op, struct hec_choice *choice);
 
 // Those that kernels.def names.
-#define HEC_KERNEL(name, operation, choose, types, sizes, arguments) hec_choose hec_choose_##choose;
+#define HEC_KERNEL(name, operation, choose, types, values, sizes, arguments)                       \
+    hec_choose hec_choose_##choose;
 #include "ir/kernels.def"
 #undef HEC_KERNEL
 

@@ -5,6 +5,7 @@
 
 #include "ir/accessors.h"
 #include "ir/ops/rule.h"
+#include "ir/target/target.h"
 
 static bool is_dim(const struct hec_tensor *t, int index, const char *name) {
     return index < t->rank && mlirStringRefEqual(t->dim[index], HEC_STR(name));
@@ -98,16 +99,25 @@ static bool check_dims(MlirOperation op, const struct hec_tensor t[3]) {
     return true;
 }
 
+// Where values may be bf16, a product that `rounds` can have all in bf16 but the gradient of a parameter.
+static bool is_kept(MlirOperation op, MlirType a, MlirType b, MlirType r,
+                    enum hec_contract_form form) {
+    return hec_target_of(op)->bf16_values && hec_any_rounds(op) && mlirTypeIsABF16(a) &&
+           mlirTypeIsABF16(b) && (form == HEC_CONTRACT_TN ? mlirTypeIsAF32(r) : mlirTypeIsABF16(r));
+}
+
 // One type of reals. A product that `rounds` is one of f32, whose operands become bf16 on the way in:
 // a parameter is read as the copy that has been rounded already; TN multiplies no parameter.
-static bool check_elements(MlirOperation op, const struct hec_tensor t[3],
-                           enum hec_contract_form form) {
+static bool check_elements(MlirOperation op, enum hec_contract_form form) {
     const bool rounds = hec_any_rounds(op);
-    const MlirType real = t[0].element;
+    const MlirType real = mlirShapedTypeGetElementType(mlirValueGetType(hec_product_a(op))),
+                   right = mlirShapedTypeGetElementType(mlirValueGetType(hec_product_b(op))),
+                   result = mlirShapedTypeGetElementType(mlirValueGetType(hec_product_r(op)));
     const MlirType b =
         rounds && form != HEC_CONTRACT_TN ? mlirBF16TypeGet(mlirOperationGetContext(op)) : real;
     const bool known = mlirTypeIsAF32(real) || (mlirTypeIsAF64(real) && !rounds);
-    if (known && mlirTypeEqual(t[2].element, real) && mlirTypeEqual(t[1].element, b)) return true;
+    if (known && mlirTypeEqual(result, real) && mlirTypeEqual(right, b)) return true;
+    if (is_kept(op, real, right, result, form)) return true;
     hec_ir_error(op,
                  rounds ? "with rounds a and the result must be of f32, b of %s"
                         : "operands and result must all be of f32, or of f64",
@@ -118,7 +128,7 @@ static bool check_elements(MlirOperation op, const struct hec_tensor t[3],
 static bool check_form(MlirOperation op, const struct hec_tensor t[3]) {
     if (!check_dims(op, t)) return false;
     struct hec_contract c;
-    if (match(&t[0], &t[1], &t[2], &c)) return check_elements(op, t, c.form);
+    if (match(&t[0], &t[1], &t[2], &c)) return check_elements(op, c.form);
     hec_ir_error(
         op, "not yet: %s by %s to %s needs a transpose", hec_type_text(hec_tensor_type(&t[0])).text,
         hec_type_text(hec_tensor_type(&t[1])).text, hec_type_text(hec_tensor_type(&t[2])).text);

@@ -113,15 +113,16 @@ static bool check_outputs(MlirOperation op, const struct hec_fused *fused) {
                      (int)mlirOperationGetNumOperands(yield), fused->outputs);
         return false;
     }
-    const MlirType first = mlirValueGetType(fused->output[0]);
+    const MlirType first = hec_type_unrounded(mlirValueGetType(fused->output[0]));
     for (int i = 0; i < fused->outputs; i++) {
         const MlirType type = mlirValueGetType(fused->output[i]);
-        if (!mlirTypeEqual(type, mlirValueGetType(hec_operand(yield, i)))) {
+        const MlirType made = mlirValueGetType(hec_operand(yield, i));
+        if (!mlirTypeEqual(hec_type_unrounded(type), hec_type_unrounded(made))) {
             hec_ir_error(op, "output %d is %s, not the type of what is yielded", i,
                          hec_type_text(type).text);
             return false;
         }
-        if (mlirTypeEqual(type, first)) continue;
+        if (mlirTypeEqual(hec_type_unrounded(type), first)) continue;
         hec_ir_error(op, "outputs %s and %s are not of one iteration space",
                      hec_type_text(first).text, hec_type_text(type).text);
         return false;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct hec_tensor hec_tensor_at(MlirValue value) {
-    return hec_tensor_of(mlirValueGetType(value));
+    return hec_tensor_of(hec_type_unrounded(mlirValueGetType(value)));
 }
 
 struct hec_tensor hec_slice(const struct hec_tensor *t, int from, int to) {
@@ -73,14 +73,14 @@ struct hec_type_text hec_type_text(MlirType type) {
 bool hec_expect(MlirOperation op, const char *what, MlirValue value,
                 const struct hec_tensor *want) {
     const MlirType type = hec_tensor_type(want);
-    if (mlirTypeEqual(mlirValueGetType(value), type)) return true;
+    if (mlirTypeEqual(hec_type_unrounded(mlirValueGetType(value)), type)) return true;
     hec_ir_error(op, "%s is %s, expected %s", what, hec_type_text(mlirValueGetType(value)).text,
                  hec_type_text(type).text);
     return false;
 }
 
 bool hec_expect_real(MlirOperation op, const char *what, MlirValue value) {
-    if (hec_type_is_real(mlirValueGetType(value))) return true;
+    if (hec_type_is_real(hec_type_unrounded(mlirValueGetType(value)))) return true;
     hec_ir_error(op, "%s is %s, expected a tensor of f32 or f64", what,
                  hec_type_text(mlirValueGetType(value)).text);
     return false;

@@ -6,7 +6,9 @@
 
 // ---- types
 
-struct hec_tensor hec_tensor_at(MlirValue value); // The value's type, taken apart.
+// The value's type, taken apart. What is kept as bf16 counts as f32: rules know what is computed, ir/values.c how
+// it is kept.
+struct hec_tensor hec_tensor_at(MlirValue value);
 
 // Dimensions [from, to) of `t`, and those of `t` followed by those of `more`; t's element type.
 struct hec_tensor hec_slice(const struct hec_tensor *t, int from, int to);

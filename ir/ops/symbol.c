@@ -3,6 +3,7 @@
 #define _GNU_SOURCE // memmem
 #include "ir/accessors.h"
 #include "ir/ops/rule.h"
+#include "ir/target/target.h"
 
 #include <math.h>
 #include <string.h>
@@ -167,7 +168,7 @@ static bool is_text(MlirStringRef text, const char *what) {
 // What the runtime reads: the loads of a set in each layer, or the logits.
 static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
     const MlirStringRef holds = hec_any_holds(op);
-    const bool real = hec_type_is_real(hec_any_type(op));
+    const bool real = hec_type_is_real(hec_type_unrounded(hec_any_type(op)));
     if (!hec_any_observed(op)) {
         hec_ir_error(op, "holds what the runtime reads, but is not observed");
         return false;
@@ -207,6 +208,10 @@ static bool check_alone(MlirOperation op) {
 static bool verify_slot(MlirOperation op) {
     struct hec_tensor t;
     if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op)) return false;
+    if (hec_type_is_rounded(hec_any_type(op)) && !hec_target_of(op)->bf16_values) {
+        hec_ir_error(op, "keeps bf16, which values of this target are not");
+        return false;
+    }
     return !hec_any_has_holds(op) || (check_holds(op, &t) && check_alone(op));
 }
 

@@ -7,4 +7,5 @@ const struct hec_target hec_target_cuda = {
     .panel_columns = 0, // Tensor cores read tiles of rows.
     .align_bytes = 256, // What cudaMalloc gives.
     .epilogues = false, // Loops behind a product are kernels of their own.
+    .bf16_values = true,
 };

@@ -15,6 +15,9 @@ struct hec_target {
     int panel_columns;  // Weights of products lie in panels of so many columns; 0: all lie as rows.
     int align_bytes;    // Of everything in the arena, of every parameter and every copy of one.
     bool epilogues;     // Products call back for each block of their result.
+    bool
+        bf16_values; // With train.precision = bf16 tensors of tokens are kept as bf16, and products
+                     // read them so; otherwise all is f32, and products round as they read.
 };
 
 // The target that `text` names; NULL: there is none, or it has no such architecture.

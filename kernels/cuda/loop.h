@@ -2,8 +2,26 @@
 #ifndef HECATE_KERNELS_CUDA_LOOP_H
 #define HECATE_KERNELS_CUDA_LOOP_H
 
+#include <string.h>
+
+#include "kernels/bf16.h"
 #include "kernels/cuda/device.h"
 #include "kernels/scalar.h"
+
+// Elements of bf16 as the host's part of a program calls them.
+HKC_DEVICE float hkc_float(hk_bf16 x) {
+    __nv_bfloat16 value;
+    static_assert(sizeof value == sizeof x);
+    memcpy(&value, &x, sizeof value);
+    return __bfloat162float(value);
+}
+// To the nearest, ties to even.
+HKC_DEVICE hk_bf16 hkc_bf16(float x) {
+    const __nv_bfloat16 value = __float2bfloat16_rn(x);
+    hk_bf16 rounded;
+    memcpy(&rounded, &value, sizeof rounded);
+    return rounded;
+}
 
 // The body runs once for each `i` from 0 to `count` - 1, shared among all threads of the grid. No iteration may
 // depend on another one.

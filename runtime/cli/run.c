@@ -6,7 +6,6 @@
 #include "runtime/comm/world.h"
 #include "runtime/params/init.h"
 #include "runtime/params/placement.h"
-#include "runtime/params/rounded.h"
 #include "runtime/params/store.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
@@ -67,7 +66,7 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state, boo
         return false;
     }
     const bool filled = fill_params(run, state, error);
-    hrt_round_params(run->placement, state->values[HRT_PARAMETERS], state->rounded);
+    hrt_state_round(state);
     if (!filled) hrt_state_destroy(state);
     return filled;
 }

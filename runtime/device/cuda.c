@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/adamw/adamw_cuda.h"
+#include "kernels/bf16/bf16_cuda.h"
 #include "kernels/sum_squares/sum_squares_cuda.h"
 #include "runtime/device/device.h"
 
@@ -123,9 +124,18 @@ static void read_gpu(struct hrt_device *device, void *to, const void *from, size
 
 // ---- kernels
 
-static void adamw(struct hrt_device *device, float *param, float *grad, float *mean,
-                  float *variance, int64_t count, const struct hk_adamw_rule *rule) {
-    hkc_adamw_f32(device->lane, param, grad, mean, variance, count, rule);
+static void adamw(struct hrt_device *device, float *param, hk_bf16 *rounded, float *grad,
+                  float *mean, float *variance, int64_t count, const struct hk_adamw_rule *rule) {
+    if (rounded) {
+        hkc_adamw_rounded_f32(device->lane, param, rounded, grad, mean, variance, count, HK_ROWS,
+                              rule);
+    } else {
+        hkc_adamw_f32(device->lane, param, grad, mean, variance, count, rule);
+    }
+}
+
+static void round_gpu(struct hrt_device *device, hk_bf16 *to, const float *from, int64_t count) {
+    hkc_round_bf16(device->lane, to, from, count);
 }
 
 static void sum_squares(struct hrt_device *device, double *sum, const float *x, int64_t count) {
@@ -143,5 +153,6 @@ const struct hrt_device_backend hrt_device_cuda = {
     .read = read_gpu,
     .join = join,
     .adamw = adamw,
+    .round = round_gpu,
     .sum_squares = sum_squares,
 };

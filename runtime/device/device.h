@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "kernels/adamw/adamw.h"
+#include "kernels/bf16.h"
 #include "kernels/cuda/lane.h"
 #include "runtime/base/error.h"
 #include "runtime/base/wait.h"
@@ -56,9 +57,11 @@ struct hrt_device_backend {
     void (*write)(struct hrt_device *device, void *to, const void *from, size_t bytes);
     void (*read)(struct hrt_device *device, void *to, const void *from, size_t bytes);
     void (*join)(struct hrt_device *device);
-    // kernels/adamw, and kernels/sum_squares with the sum stored at `sum`, of the device.
-    void (*adamw)(struct hrt_device *device, float *param, float *grad, float *mean,
-                  float *variance, int64_t count, const struct hk_adamw_rule *rule);
+    // kernels/adamw, kernels/bf16.h, and kernels/sum_squares with the sum stored at `sum`, of the device. adamw also
+    // writes the copy `rounded`, unless that is NULL.
+    void (*adamw)(struct hrt_device *device, float *param, hk_bf16 *rounded, float *grad,
+                  float *mean, float *variance, int64_t count, const struct hk_adamw_rule *rule);
+    void (*round)(struct hrt_device *device, hk_bf16 *to, const float *from, int64_t count);
     void (*sum_squares)(struct hrt_device *device, double *sum, const float *x, int64_t count);
 };
 

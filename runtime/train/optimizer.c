@@ -1,6 +1,7 @@
 // AdamW by spans; clipping.
 #include "runtime/train/optimizer.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +109,9 @@ static void update(struct hrt_state *state, const struct hrt_span *span,
     float *mean = values[HRT_MEANS] + at, *variance = values[HRT_VARIANCES] + at;
     struct hrt_device *device = &state->device;
     if (hrt_device_is_apart(device)) {
-        device->backend->adamw(device, param, grad, mean, variance, span->count, rule);
+        assert(span->copy == HRT_COPY_NONE || span->copy == HRT_COPY_ROWS); // It has no panels.
+        hk_bf16 *rounded = span->copy == HRT_COPY_ROWS ? (hk_bf16 *)state->rounded + at : NULL;
+        device->backend->adamw(device, param, rounded, grad, mean, variance, span->count, rule);
         return;
     }
     if (span->copy == HRT_COPY_ROWS || span->copy == HRT_COPY_PAIRS) {
@@ -138,8 +141,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
         update(state, &optimizer->span[i], &rule);
     }
     if (state->dense) hrt_dense_publish(state->dense);
-    if (optimizer->dense)
-        hrt_round_params(state->placement, state->values[HRT_PARAMETERS], state->rounded);
+    if (optimizer->dense) hrt_state_round(state);
 }
 
 static void sum_squares(struct hrt_state *state, double *sum, int64_t offset, int64_t count) {

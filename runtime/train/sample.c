@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "runtime/fssdp/run.h"
 #include "runtime/params/tensor.h"
 #include "runtime/random/draw.h"
@@ -96,7 +97,8 @@ static int32_t draw(struct candidate *candidate, int64_t vocabulary, struct hrt_
 static bool score(struct hrt_state *state, int64_t length, struct candidate *candidate,
                   struct hrt_error *error) {
     const struct hrt_program *program = state->program;
-    const int64_t element = hrt_element_bytes(program->precision);
+    const int64_t element =
+        program->logits_bf16 ? (int64_t)sizeof(hk_bf16) : hrt_element_bytes(program->precision);
     const int64_t row = program->vocabulary * element;
     enum { BLOCK = 1024 };
     double block[BLOCK]; // Or floats.
@@ -111,7 +113,9 @@ static bool score(struct hrt_state *state, int64_t length, struct candidate *can
             hrt_device_read(&state->device, block, logits + v * element,
                             (size_t)((left < BLOCK ? left : BLOCK) * element), HRT_WHY_VALUES);
         }
-        const double of_token = hrt_element(block, program->precision, v % BLOCK);
+        const double of_token = program->logits_bf16
+                                    ? hk_bf16_float(((const hk_bf16 *)block)[v % BLOCK])
+                                    : hrt_element(block, program->precision, v % BLOCK);
         candidate[v] = (struct candidate){of_token, (int32_t)v};
         if (!isfinite(candidate[v].score))
             return hrt_fail(error, "the model's scores are not finite; nothing can be drawn");

@@ -1,12 +1,14 @@
 // Takes the memory of a run from its device, and gives it back.
 #include "runtime/train/state.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/experts/experts.h"
 #include "runtime/fssdp/run.h"
 #include "runtime/params/rounded.h"
+#include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 
@@ -141,6 +143,22 @@ struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, doub
                                     double auxiliary_scale) {
     return state->program->forward(state->model, batch, state->ids, state->targets, scale,
                                    auxiliary_scale);
+}
+
+void hrt_state_round(struct hrt_state *state) {
+    struct hrt_device *device = &state->device;
+    const float *params = state->values[HRT_PARAMETERS];
+    struct hrt_tensor tensor = {0};
+    if (!hrt_device_is_apart(device)) {
+        hrt_round_params(state->placement, params, state->rounded);
+        return;
+    }
+    while (state->rounded && hrt_tensor_next_here(state->placement, &tensor)) {
+        if (!tensor.param->rounded) continue;
+        assert(tensor.param->layout == HRT_ROWS);
+        device->backend->round(device, (hk_bf16 *)state->rounded + tensor.offset,
+                               params + tensor.offset, tensor.param->elements);
+    }
 }
 
 void hrt_state_await(struct hrt_state *state) {

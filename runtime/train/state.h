@@ -41,6 +41,9 @@ void hrt_state_destroy(struct hrt_state *state);
 struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, double scale,
                                     double auxiliary_scale);
 
+// Makes the copies in bf16 that products read (params/rounded.h). Nothing in programs without any.
+void hrt_state_round(struct hrt_state *state);
+
 // Waits until the device reads ids and targets no longer, so that they can be written.
 void hrt_state_await(struct hrt_state *state);
 

@@ -17,8 +17,8 @@ module attributes {hecate.target = "cpu", hecate.settings = {train.precision = "
 module attributes {hecate.target = "cuda:sm_100", hecate.settings = {train.precision = "fp32"}} {}
 
 //--- lacks.mlir
-// CHECK: lacks.mlir:[[@LINE+1]]:1: error: not yet: `train.precision = bf16` (target cuda)
-module attributes {hecate.target = "cuda:sm_80", hecate.settings = {train.precision = "bf16"}} {}
+// CHECK: lacks.mlir:[[@LINE+1]]:1: error: not yet: `train.precision = fp64` (target cuda)
+module attributes {hecate.target = "cuda:sm_80", hecate.settings = {train.precision = "fp64"}} {}
 
 //--- epilogue.mlir
 !x = tensor<4x6xf32, ["T", "D"]>

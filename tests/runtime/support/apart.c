@@ -10,9 +10,10 @@
 enum { BLOCKS = 64, WORKS = 4096 };
 
 struct work {
-    enum { WRITE, ADAMW, SUM } kind;
+    enum { WRITE, ADAMW, ROUND, SUM } kind;
     void *to;
     void *from; // A copy, for a write.
+    hk_bf16 *rounded;
     float *grad, *mean, *variance;
     int64_t count;
     struct hk_adamw_rule rule;
@@ -51,6 +52,11 @@ static void run(struct work *w) {
     if (w->kind == WRITE) {
         memcpy(w->to, w->from, (size_t)w->count);
         free(w->from);
+    } else if (w->kind == ROUND) {
+        hk_round_bf16(w->to, w->from, w->count);
+    } else if (w->kind == ADAMW && w->rounded) {
+        hk_adamw_rounded_f32(w->to, w->rounded, w->grad, w->mean, w->variance, w->count, HK_ROWS,
+                             &w->rule);
     } else if (w->kind == ADAMW) {
         hk_adamw_f32(w->to, w->grad, w->mean, w->variance, w->count, &w->rule);
     } else {
@@ -119,9 +125,13 @@ static void read_apart(struct hrt_device *device, void *to, const void *from, si
     show(false);
 }
 
-static void adamw(struct hrt_device *device, float *param, float *grad, float *mean,
-                  float *variance, int64_t count, const struct hk_adamw_rule *rule) {
-    ask(device, (struct work){ADAMW, param, NULL, grad, mean, variance, count, *rule});
+static void adamw(struct hrt_device *device, float *param, hk_bf16 *rounded, float *grad,
+                  float *mean, float *variance, int64_t count, const struct hk_adamw_rule *rule) {
+    ask(device, (struct work){ADAMW, param, NULL, rounded, grad, mean, variance, count, *rule});
+}
+
+static void round_apart(struct hrt_device *device, hk_bf16 *to, const float *from, int64_t count) {
+    ask(device, (struct work){.kind = ROUND, .to = to, .from = (float *)from, .count = count});
 }
 
 static void sum_squares(struct hrt_device *device, double *sum, const float *x, int64_t count) {
@@ -139,5 +149,6 @@ const struct hrt_device_backend test_device_apart = {
     .read = read_apart,
     .join = join,
     .adamw = adamw,
+    .round = round_apart,
     .sum_squares = sum_squares,
 };

@@ -1,0 +1,265 @@
+// store-bf16: tensors of tokens are kept as bf16.
+//
+//   before   %y, %rstd = moe.rmsnorm(%x, %g) : f32; %h = moe.contract(%y, %w) {rounds = true} : f32
+//   after    %y = .. : bf16, %rstd = .. : f32; %h = .. : bf16
+//
+// Why      Activations, their gradients, saved values and rows take half of the memory and half of the time that moving
+//          them takes, and tensor cores multiply bf16. Arithmetic stays that of f32: who reads a value widens it,
+//          who writes one rounds it.
+// Needs    a target with bf16_values, and use-bf16 before it: `rounds` says which products multiply bf16.
+// Leaves   bf16: tensors that have a dimension `batch` or `rows`, as far as their kernels have forms of bf16
+//          (kernels.def, values), with the loops, sums and slots between them. f32: parameters and their gradients,
+//          statistics of norms and attention, losses, and what is made of such values alone, as everything about routers.
+//          moe.copy changes the type between a value and a kernel that has no form for it. A product or attention
+//          that rounds and has no form of bf16 no longer rounds.
+// Reports  nothing.
+#include <stdlib.h>
+
+#include "ir/accessors.h"
+#include "ir/ops/contract.h"
+#include "ir/ops/fused.h"
+#include "ir/target/target.h"
+#include "ir/values.h"
+#include "passes/pass.h"
+
+enum { BOUNDS = 3 }; // Operands of scf.for before the initial values.
+
+struct types {
+    MlirOperation module;
+    struct hec_ops ops;       // Of all functions, without the bodies of fused loops.
+    struct hec_ops slots;     // Symbols.
+    struct hec_map wide;      // Values, and slots, that stay f32 though they are of tokens.
+    struct hec_map bf16;      // What was decided: values,
+    struct hec_map forms;     // and operations whose kernel is called in its form of bf16.
+    struct hec_map converted; // Value -> the copy of it that has the other type.
+    bool found;               // Something more stays f32.
+};
+
+// ---- what may be bf16
+
+static bool is_of_tokens(MlirType type) {
+    if (!mlirTypeIsARankedTensor(type) || !mlirTypeIsAF32(mlirShapedTypeGetElementType(type)))
+        return false;
+    const struct hec_tensor t = hec_tensor_of(type);
+    return hec_tensor_find(&t, HEC_STR("batch")) >= 0 || hec_tensor_find(&t, HEC_STR("rows")) >= 0;
+}
+
+static bool is_bf16(const struct types *s, MlirValue v) {
+    return is_of_tokens(mlirValueGetType(v)) && !hec_map_get(&s->wide, v.ptr);
+}
+
+static bool is_slot_bf16(const struct types *s, MlirOperation slot) {
+    return is_of_tokens(hec_slot_type(slot)) && !hec_map_get(&s->wide, slot.ptr);
+}
+
+static void keep_wide(struct types *s, const void *of) {
+    intptr_t *wide = hec_map_at(&s->wide, of);
+    s->found |= !*wide;
+    *wide = 1;
+}
+
+static bool reads_bf16(const struct types *s, MlirOperation op) {
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        if (is_bf16(s, hec_operand(op, i))) return true;
+    }
+    return false;
+}
+
+// Whether the kernel for `op` is to be called in its form of bf16: a product that rounds; another one that reads a value
+// of bf16 or, as the rows of an embedding, makes one of none.
+static bool has_form(const struct types *s, MlirOperation op, const struct hec_kernel *kernel) {
+    if (!*kernel->values) return false;
+    if (hec_is_product(op)) return hec_any_rounds(op);
+    bool listed = false;
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        if (!hec_kernel_keeps_bf16(kernel, false, i)) continue;
+        if (is_bf16(s, hec_operand(op, i))) return true;
+        listed = true;
+    }
+    return !listed;
+}
+
+// ---- deciding: everything may be bf16 until something is found that is not
+
+static void decide_arguments(struct types *s, MlirOperation func) {
+    const MlirBlock body = hec_func_body(func);
+    for (int i = 0; i < mlirBlockGetNumArguments(body); i++) {
+        const MlirValue argument = mlirBlockGetArgument(body, i);
+        if (is_bf16(s, argument)) keep_wide(s, argument.ptr);
+    }
+}
+
+static void decide_loop(struct types *s, MlirOperation op) {
+    const struct hec_for loop = hec_for_of(op);
+    for (int i = 0; i < loop.carried; i++) {
+        if (is_bf16(s, hec_for_init(&loop, i)) || is_bf16(s, hec_for_yielded(&loop, i))) continue;
+        if (!is_of_tokens(mlirValueGetType(hec_result(op, i)))) continue;
+        keep_wide(s, hec_for_argument(&loop, i).ptr);
+        keep_wide(s, hec_result(op, i).ptr);
+    }
+}
+
+static bool is_result_bf16(const struct types *s, MlirOperation op, int result) {
+    const struct hec_kernel *kernel = hec_choose_kernel(op).kernel;
+    if (kernel) return has_form(s, op, kernel) && hec_kernel_keeps_bf16(kernel, true, result);
+    if (hec_op_is(op, HEC_OP_fetch))
+        return is_slot_bf16(s, hec_find_symbol(s->module, hec_fetch_slot(op)));
+    return hec_takes_bf16(op) && reads_bf16(s, op);
+}
+
+static void decide(struct types *s, MlirOperation op) {
+    if (hec_op_is(op, HEC_OP_FOR)) {
+        decide_loop(s, op);
+        return;
+    }
+    if (hec_op_is(op, HEC_OP_FUNC)) decide_arguments(s, op);
+    if (hec_op_is(op, HEC_OP_stash) && !is_bf16(s, hec_stash_value(op)))
+        keep_wide(s, hec_find_symbol(s->module, hec_stash_slot(op)).ptr);
+    for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
+        if (is_bf16(s, hec_result(op, i)) && !is_result_bf16(s, op, i))
+            keep_wide(s, hec_result(op, i).ptr);
+    }
+}
+
+// ---- changing types
+
+static void note_values(struct types *s, MlirOperation op) {
+    const struct hec_kernel *kernel = hec_choose_kernel(op).kernel;
+    *hec_map_at(&s->forms, op.ptr) = kernel && has_form(s, op, kernel);
+    for (int i = 0; i < mlirOperationGetNumResults(op); i++)
+        *hec_map_at(&s->bf16, hec_result(op, i).ptr) = is_bf16(s, hec_result(op, i));
+    if (!hec_op_is(op, HEC_OP_FOR)) return;
+    const struct hec_for loop = hec_for_of(op);
+    for (int i = 0; i < loop.carried; i++) {
+        const MlirValue argument = hec_for_argument(&loop, i);
+        *hec_map_at(&s->bf16, argument.ptr) = is_bf16(s, argument);
+    }
+}
+
+static void set_type(const struct types *s, MlirValue v) {
+    if (hec_map_get(&s->bf16, v.ptr)) mlirValueSetType(v, hec_type_rounded(mlirValueGetType(v)));
+}
+
+static void set_types(const struct types *s, MlirOperation op) {
+    for (int i = 0; i < mlirOperationGetNumResults(op); i++) set_type(s, hec_result(op, i));
+    if (hec_op_is(op, HEC_OP_sdpa) || hec_op_is(op, HEC_OP_sdpa_grad)) {
+        if (hec_any_rounds(op) && !hec_map_get(&s->forms, op.ptr)) hec_any_put_rounds(op, false);
+    }
+    if (!hec_op_is(op, HEC_OP_FOR)) return;
+    const struct hec_for loop = hec_for_of(op);
+    for (int i = 0; i < loop.carried; i++) set_type(s, hec_for_argument(&loop, i));
+}
+
+// The region's arguments are as the inputs; what is computed from them is f32.
+static void fit_region(MlirOperation op) {
+    const struct hec_fused fused = hec_fused_of(op);
+    const MlirContext c = mlirOperationGetContext(op);
+    int32_t length[HEC_FUSED_RUNS];
+    for (int i = 0; i < fused.inputs; i++)
+        mlirValueSetType(mlirBlockGetArgument(fused.body, i), mlirValueGetType(fused.input[i]));
+    hec_fused_runs(fused.inputs, fused.input, length);
+    hec_set_attr(
+        op, hec_attr(c, "operandSegmentSizes", mlirDenseI32ArrayGet(c, HEC_FUSED_RUNS, length)));
+}
+
+// ---- where types meet
+
+// `v` in its other type, for `user`. One copy serves all users in a block.
+static MlirValue convert(struct types *s, MlirValue v, MlirOperation user) {
+    intptr_t *known = hec_map_at(&s->converted, v.ptr);
+    const MlirOperation last = {(void *)*known};
+    if (!mlirOperationIsNull(last) &&
+        mlirBlockEqual(mlirOperationGetBlock(last), mlirOperationGetBlock(user)))
+        return hec_result(last, 0);
+    const MlirType type = mlirValueGetType(v);
+    const MlirType other =
+        hec_type_is_rounded(type) ? hec_type_unrounded(type) : hec_type_rounded(type);
+    struct hec_builder b = hec_builder_before(user);
+    hec_builder_for_value(&b, v);
+    const MlirValue copy = hec_build_value(&b, HEC_OP_copy, 1, &v, other, 0, NULL);
+    *hec_map_at(&s->converted, v.ptr) = (intptr_t)hec_defining(copy).ptr;
+    return copy;
+}
+
+// Whether `op` wants operand `i` in bf16.
+static bool wants_bf16(const struct types *s, MlirOperation op, int i) {
+    const struct hec_kernel *kernel = hec_choose_kernel(op).kernel;
+    if (kernel) return hec_map_get(&s->forms, op.ptr) && hec_kernel_keeps_bf16(kernel, false, i);
+    const MlirOperation around = mlirOperationGetParentOperation(op);
+    if (hec_op_is(op, HEC_OP_FOR))
+        return i >= BOUNDS && hec_map_get(&s->bf16, hec_result(op, i - BOUNDS).ptr);
+    if (hec_op_is(op, HEC_OP_SCF_YIELD)) return hec_map_get(&s->bf16, hec_result(around, i).ptr);
+    return hec_op_is(op, HEC_OP_stash) &&
+           hec_type_is_rounded(hec_slot_type(hec_find_symbol(s->module, hec_stash_slot(op))));
+}
+
+static void join_types(struct types *s, MlirOperation op) {
+    if (hec_op_is(op, HEC_OP_fused)) fit_region(op);
+    const bool any = hec_takes_bf16(op) && !hec_choose_kernel(op).kernel;
+    if (any && !hec_op_is(op, HEC_OP_stash)) return;
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        const MlirValue v = hec_operand(op, i);
+        const bool bf16 = hec_type_is_rounded(mlirValueGetType(v));
+        if (!bf16 && !is_of_tokens(mlirValueGetType(v))) continue;
+        if (bf16 != wants_bf16(s, op, i)) mlirOperationSetOperand(op, i, convert(s, v, op));
+    }
+}
+
+// ---- the pass
+
+static bool is_in_region(MlirOperation op) {
+    return hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_fused);
+}
+
+static struct types types_of(MlirOperation module) {
+    struct types s = {.module = module};
+    struct hec_ops all = hec_ops_below(module);
+    for (int k = 0; k < all.count; k++) {
+        const MlirOperation op = all.op[k];
+        if (hec_op_is(op, HEC_OP_slot)) hec_ops_push(&s.slots, op);
+        if (!is_in_region(op)) hec_ops_push(&s.ops, op);
+    }
+    free(all.op);
+    return s;
+}
+
+static bool applies(MlirOperation module) {
+    if (!hec_target_of(module)->bf16_values) return false;
+    struct hec_ops ops = hec_ops_below(module);
+    bool found = false;
+    for (int k = 0; k < ops.count; k++) found |= hec_any_rounds(ops.op[k]);
+    free(ops.op);
+    return found;
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    struct types s = types_of(module);
+    do {
+        s.found = false;
+        for (int k = 0; k < s.ops.count; k++) decide(&s, s.ops.op[k]);
+    } while (s.found);
+    for (int k = 0; k < s.ops.count; k++) note_values(&s, s.ops.op[k]);
+    for (int k = 0; k < s.ops.count; k++) set_types(&s, s.ops.op[k]);
+    for (int k = 0; k < s.slots.count; k++) {
+        const MlirOperation slot = s.slots.op[k];
+        if (is_slot_bf16(&s, slot))
+            hec_set_attr(slot, hec_attr_type(mlirOperationGetContext(slot), "type",
+                                             hec_type_rounded(hec_slot_type(slot))));
+    }
+    for (int k = 0; k < s.ops.count; k++) join_types(&s, s.ops.op[k]);
+    free(s.ops.op);
+    free(s.slots.op);
+    hec_map_free(&s.wide);
+    hec_map_free(&s.bf16);
+    hec_map_free(&s.forms);
+    hec_map_free(&s.converted);
+    return HEC_PASS_DONE;
+}
+
+const struct hec_pass hec_pass_store_bf16 = {
+    .flag = "store-bf16",
+    .summary = "Keep tensors of tokens as bf16, where target and program have them so",
+    .applies = applies,
+    .run = run,
+};
