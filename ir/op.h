@@ -33,6 +33,7 @@ struct hec_cost {
 struct hec_traits {
     bool pure; // Same operands, same results, no effect: may be dropped, merged, computed again.
     bool elementwise; // May join a moe.fused region.
+    bool cheap;       // @backward may as well compute it again as keep its results.
     unsigned adds;    // Bit i: the kernel can add result i to its destination instead of storing.
     unsigned
         in_place; // Bit i: result 0 may take the buffer of operand i (same type, its last use).

@@ -19,6 +19,16 @@ bool hec_builtin_find(const char *name, enum hec_builtin *builtin) {
     return false;
 }
 
+bool hec_builtin_takes(enum hec_builtin builtin, const char *name) {
+    const size_t length = strlen(name);
+    const char *at = hec_builtin_rows[builtin].call;
+    while (at && (at = strstr(at, ", "))) {
+        at += 2;
+        if (strncmp(at, name, length) == 0 && strncmp(at + length, " =", 2) == 0) return true;
+    }
+    return false;
+}
+
 void hec_builtins_print(FILE *out) {
     for (int i = 0; i < HEC_BUILTIN_COUNT; i++) {
         const struct hec_builtin_row *row = &hec_builtin_rows[i];

@@ -18,6 +18,9 @@ extern const struct hec_builtin_row hec_builtin_rows[HEC_BUILTIN_COUNT];
 // The function of that name; false: there is none. Operators have no name.
 bool hec_builtin_find(const char *name, enum hec_builtin *builtin);
 
+// Whether it has an argument that is given by name.
+bool hec_builtin_takes(enum hec_builtin builtin, const char *name);
+
 // Prints one line for each function.
 void hec_builtins_print(FILE *out);
 

@@ -44,12 +44,8 @@ static bool may_compute_again(const struct recompute *r, MlirOperation op) {
     case HEC_OP_permute:
     case HEC_OP_gate_rows:
         return r->movement && r->stays;
-    case HEC_OP_spread:
-    case HEC_OP_rmsnorm:
-    case HEC_OP_layernorm:
-        return r->movement;
     default:
-        return false;
+        return r->movement && hec_op_traits(op)->cheap;
     }
 }
 

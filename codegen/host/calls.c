@@ -21,6 +21,7 @@ hec_emit_op *hec_host_op(enum hec_op op) {
 #include "codegen/host/printed.def"
 #define HEC_OP(id, dialect, operands, results, attributes)
 #define HEC_SCALAR(id, operands, results) NOT_HERE(id)
+#define HEC_NORM(id) NOT_HERE(id) NOT_HERE(id##_grad)
 #include "ir/ops.def"
 #undef HEC_OP
     case HEC_OP_FUNC:

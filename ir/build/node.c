@@ -12,6 +12,7 @@
 
 #include "ir/build/sums.h"
 #include "ir/build/value.h"
+#include "lang/builtins.h"
 
 // ---- elementwise
 
@@ -155,8 +156,7 @@ static void build_at_node(struct hec_scope *scope, const struct hec_node *node,
             snprintf(text, sizeof text, "%.*s_%.*s", (int)a.length, a.data, (int)b.length, b.data);
         }
     }
-    const bool is_norm = node->kind == HEC_NODE_BUILTIN && (node->builtin == HEC_BUILTIN_rmsnorm ||
-                                                            node->builtin == HEC_BUILTIN_layernorm);
+    const bool is_norm = node->kind == HEC_NODE_BUILTIN && hec_builtin_takes(node->builtin, "over");
     if (is_norm && node->operands > 1 && node->operand[1]->kind == HEC_NODE_PARAM) {
         norm_name(node->operand[1]->param, text, sizeof text);
     }

@@ -23,7 +23,7 @@ static const struct hec_word module_words[] = {
 #undef HEC_MODULE
 };
 
-enum { OPS = sizeof ops / sizeof *ops, WORDS_MAX = 256 };
+enum { OPS = sizeof ops / sizeof *ops, WORDS_MAX = 1024 };
 
 // How an attribute of a kind is read and made in C.
 static const struct kind {
@@ -160,6 +160,16 @@ static void write_family(const char *family, const char *members, bool results) 
     }
 }
 
+// The members that a family has besides those of families.def.
+static const struct {
+    const char *family, *member;
+} found[] = {
+#define HEC_OP(id, dialect, operands, results, attributes)
+#define HEC_NORM(id) {"norm", #id}, {"norm_grad", #id "_grad"},
+#include "ir/ops.def"
+#undef HEC_OP
+};
+
 static void write_families(void) {
     static const struct {
         const char *name, *members;
@@ -169,8 +179,16 @@ static void write_families(void) {
 #undef HEC_FAMILY
     };
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        write_family(families[i].name, families[i].members, false);
-        write_family(families[i].name, families[i].members, true);
+        char members[WORDS_MAX];
+        int length = snprintf(members, sizeof members, "%s", families[i].members);
+        for (size_t k = 0; k < sizeof found / sizeof *found; k++) {
+            if (strcmp(found[k].family, families[i].name) != 0) continue;
+            length +=
+                snprintf(members + length, sizeof members - (size_t)length, " %s", found[k].member);
+            if (length >= (int)sizeof members) exit(1);
+        }
+        write_family(families[i].name, members, false);
+        write_family(families[i].name, members, true);
     }
 }
 

@@ -22,8 +22,18 @@ static bool split(MlirOperation op, MlirValue x, struct hec_tensor *rows,
 
 // The gain, the bias: as many as the norm has; then null.
 static MlirValue affine_of(MlirOperation op, int index) {
-    if (hec_op_is(op, HEC_OP_layernorm)) return hec_layernorm_affine(op, index);
-    return index == 0 ? hec_rmsnorm_gain(op) : (MlirValue){0};
+    switch (hec_op_of(op)) {
+    case HEC_OP_layernorm:
+        return hec_layernorm_affine(op, index);
+#define HEC_OP(id, dialect, operands, results, attributes)
+#define HEC_NORM(id)                                                                               \
+    case HEC_OP_##id:                                                                              \
+        return index == 0 ? hec_##id##_gain(op) : (MlirValue){0};
+#include "ir/ops.def"
+#undef HEC_OP
+    default:
+        return (MlirValue){0};
+    }
 }
 
 // What y and the statistics of the rows are.
@@ -46,10 +56,10 @@ static bool infer_norm(MlirOperation op, struct hec_tensor *rows) {
     return true;
 }
 
-static bool infer_rmsnorm(MlirOperation op, MlirType *result) {
+static bool infer_plain(MlirOperation op, MlirType *result) {
     struct hec_tensor rows;
     if (!infer_norm(op, &rows)) return false;
-    result[0] = mlirValueGetType(hec_rmsnorm_x(op));
+    result[0] = mlirValueGetType(hec_norm_x(op));
     result[1] = hec_tensor_type(&rows);
     return true;
 }
@@ -85,10 +95,6 @@ static bool infer_grad(MlirOperation op, MlirType *result, MlirValue mean, MlirV
     return true;
 }
 
-static bool infer_rmsnorm_grad(MlirOperation op, MlirType *result) {
-    return infer_grad(op, result, (MlirValue){0}, hec_rmsnorm_grad_gain(op), 1);
-}
-
 static bool infer_layernorm_grad(MlirOperation op, MlirType *result) {
     return infer_grad(op, result, hec_layernorm_grad_mean(op), hec_layernorm_grad_gain(op), AFFINE);
 }
@@ -119,10 +125,6 @@ static void gradient(struct hec_gradient *g, MlirOperation op, enum hec_op id, M
     for (int i = 0; i < results; i++) hec_rule_add(g, to[i], hec_result(grad, i));
 }
 
-static void gradient_rmsnorm(struct hec_gradient *g, MlirOperation op) {
-    gradient(g, op, HEC_OP_rmsnorm_grad, (MlirValue){0});
-}
-
 static void gradient_layernorm(struct hec_gradient *g, MlirOperation op) {
     gradient(g, op, HEC_OP_layernorm_grad, hec_layernorm_mean(op));
 }
@@ -136,14 +138,30 @@ static struct hec_cost cost_grad(MlirOperation op) {
     return hec_cost_per_element(op, 8);
 }
 
-const struct hec_traits hec_traits_rmsnorm = {
-    .pure = true, .infer = infer_rmsnorm, .gradient = gradient_rmsnorm, .cost = cost};
+// Norms of one statistic.
+#define HEC_OP(id, dialect, operands, results, attributes)
+#define HEC_NORM(id)                                                                               \
+    static void gradient_##id(struct hec_gradient *g, MlirOperation op) {                          \
+        gradient(g, op, HEC_OP_##id##_grad, (MlirValue){0});                                       \
+    }                                                                                              \
+    static bool infer_##id##_grad(MlirOperation op, MlirType *result) {                            \
+        return infer_grad(op, result, (MlirValue){0}, hec_##id##_grad_gain(op), 1);                \
+    }                                                                                              \
+    const struct hec_traits hec_traits_##id = {.pure = true,                                       \
+                                               .cheap = true,                                      \
+                                               .infer = infer_plain,                               \
+                                               .gradient = gradient_##id,                          \
+                                               .cost = cost};                                      \
+    const struct hec_traits hec_traits_##id##_grad = {                                             \
+        .pure = true, .adds = 3, .infer = infer_##id##_grad, .cost = cost_grad};
+#include "ir/ops.def"
+#undef HEC_OP
 
-const struct hec_traits hec_traits_layernorm = {
-    .pure = true, .infer = infer_layernorm, .gradient = gradient_layernorm, .cost = cost};
-
-const struct hec_traits hec_traits_rmsnorm_grad = {
-    .pure = true, .adds = 3, .infer = infer_rmsnorm_grad, .cost = cost_grad};
+const struct hec_traits hec_traits_layernorm = {.pure = true,
+                                                .cheap = true,
+                                                .infer = infer_layernorm,
+                                                .gradient = gradient_layernorm,
+                                                .cost = cost};
 
 const struct hec_traits hec_traits_layernorm_grad = {
     .pure = true, .adds = 7, .infer = infer_layernorm_grad, .cost = cost_grad};

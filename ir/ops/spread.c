@@ -48,7 +48,7 @@ static struct hec_cost cost_grad(MlirOperation op) {
 }
 
 const struct hec_traits hec_traits_spread = {
-    .pure = true, .adds = 1, .verify = verify_spread, .gradient = gradient};
+    .pure = true, .cheap = true, .adds = 1, .verify = verify_spread, .gradient = gradient};
 
 const struct hec_traits hec_traits_spread_grad = {
     .pure = true, .adds = 1, .verify = verify_spread_grad, .cost = cost_grad};

@@ -1,6 +1,7 @@
-// rmsnorm and layernorm, with the gain and bias they bring along.
+// Norms, with the gain and bias they bring along.
 #include <string.h>
 
+#include "lang/builtins.h"
 #include "lang/check/unit.h"
 
 static const struct hec_value broken = {.broken = true};
@@ -76,7 +77,7 @@ static void add_parameters(struct hec_site *site, const struct hec_expr *expr, c
     if (!gain && !bias) return;
     const char *name = norm_name(site, expr, callee);
     hec_take_name(site, name, expr->label ? expr->label_at : expr->text_at);
-    if (node->builtin == HEC_BUILTIN_rmsnorm) {
+    if (!hec_builtin_takes(node->builtin, "bias")) {
         node->operand[node->operands++] =
             add_vector(site, name, expr->text_at, &shape, HEC_INIT_ONES);
         return;
@@ -119,7 +120,6 @@ static bool check_input(struct hec_site *site, const struct hec_expr *expr,
 struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
                           enum hec_builtin builtin, const char *callee) {
     struct hec_checker *checker = site->checker;
-    const bool rms = builtin == HEC_BUILTIN_rmsnorm;
     const bool good = hec_check_builtin(checker, expr, builtin);
     if (expr->arguments.count == 0 || expr->arguments.item[0].name) return broken;
     const struct hec_expr *input = expr->arguments.item[0].value;
@@ -138,11 +138,12 @@ struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
     if (!read_over(site, expr, x, &node.attribute.over)) return broken;
     if (!hec_argument_real(site, expr, "eps", &node.attribute.eps)) return broken;
     if (!read_switch(site, expr, "gain", &gain)) return broken;
-    if (!rms && !read_switch(site, expr, "bias", &bias)) return broken;
+    if (hec_builtin_takes(builtin, "bias") && !read_switch(site, expr, "bias", &bias))
+        return broken;
     if (!check_input(site, expr, &node)) return broken;
     if (!gain && bias) {
-        hec_error(checker, hec_argument(expr, "gain")->at,
-                  "not yet: layernorm with a bias and no gain");
+        hec_error(checker, hec_argument(expr, "gain")->at, "not yet: %s with a bias and no gain",
+                  expr->text);
         return broken;
     }
     add_parameters(site, expr, callee, gain, bias, &node);

@@ -5,6 +5,10 @@ call has a label of its own. Denominators, roots and exponentials are such that 
 large enough for norms to have something to divide by."""
 import random
 import re
+from pathlib import Path
+
+FUNCTIONS = Path(__file__).resolve().parents[2] / "lang" / "builtins.def"
+NORMS = dict(re.findall(r'^HEC_FUNCTION\((\w+), norm, "(.*)"', FUNCTIONS.read_text(), re.MULTILINE))
 
 SHAPES = {"D": "T, D", "F": "T, F", "S": "T", "H": "T, H, A"}
 WEIGHTS = {("D", "F"): "D, F", ("F", "D"): "F, D", ("D", "S"): "D",
@@ -50,9 +54,9 @@ class Body:
         return self.draw.choice(values) if values else self.product(kind, 1)
 
     def norm(self, kind, depth):
-        name = self.draw.choice(["rmsnorm", "layernorm"])
-        plain = {"rmsnorm": ", gain = false", "layernorm": ", gain = false, bias = false"}
-        gain = plain[name] if self.draw.random() < 0.3 else ""
+        name = self.draw.choice(list(NORMS))
+        plain = ", gain = false" + (", bias = false" if "bias" in NORMS[name] else "")
+        gain = plain if self.draw.random() < 0.3 else ""
         return f"{self.fresh('n')}: {name}({self.expression(kind, depth - 1)}{gain})"
 
     def heads(self, depth):

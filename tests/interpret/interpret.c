@@ -58,7 +58,7 @@ static struct tensor *new_param(struct machine *m, MlirOperation param, int64_t 
     return t;
 }
 
-static void run_get(struct machine *m, MlirOperation op) {
+void run_get(struct machine *m, MlirOperation op) {
     struct symbol *s = symbol_of(m, op, "param");
     const int64_t layer = layer_of(m, op, s, 0);
     if (!s->value[layer])
@@ -73,7 +73,7 @@ static void run_get(struct machine *m, MlirOperation op) {
     for (int64_t i = 0; i < copy->count; i++) copy->at[i] = to_bf16(value->at[i]);
 }
 
-static void run_accumulate(struct machine *m, MlirOperation op) {
+void run_accumulate(struct machine *m, MlirOperation op) {
     struct symbol *s = symbol_of(m, op, "param");
     const struct tensor *value = in(m, op, 0);
     struct tensor **sum = &s->gradient[layer_of(m, op, s, 1)];
@@ -84,12 +84,12 @@ static void run_accumulate(struct machine *m, MlirOperation op) {
     for (int64_t i = 0; i < value->count; i++) (*sum)->at[i] += value->at[i];
 }
 
-static void run_stash(struct machine *m, MlirOperation op) {
+void run_stash(struct machine *m, MlirOperation op) {
     struct symbol *s = symbol_of(m, op, "slot");
     s->value[layer_of(m, op, s, 1)] = (struct tensor *)in(m, op, 0);
 }
 
-static void run_fetch(struct machine *m, MlirOperation op) {
+void run_fetch(struct machine *m, MlirOperation op) {
     struct symbol *s = symbol_of(m, op, "slot");
     const struct tensor *value = s->value[layer_of(m, op, s, 0)];
     if (!value) fault(m, op, "comes before its stash");
@@ -146,7 +146,7 @@ static MlirBlock body_of(struct machine *m, MlirOperation op, const char *key) {
     return hec_func_body(func);
 }
 
-static void run_call(struct machine *m, MlirOperation op) {
+static void run_function(struct machine *m, MlirOperation op) {
     const MlirBlock body = body_of(m, op, "callee");
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++)
         bind(m, mlirBlockGetArgument(body, i), in(m, op, i));
@@ -177,92 +177,52 @@ const struct tensor *call_experts(struct machine *m, MlirOperation op, const cha
     return in(m, run_block(m, body), 0);
 }
 
-static void run_kernel(struct machine *m, MlirOperation op);
+// Movement computes nothing.
+#define NOTHING(id)                                                                                \
+    void run_##id(struct machine *m, MlirOperation op) {                                           \
+        (void)m, (void)op;                                                                         \
+    }
+NOTHING(plan)
+NOTHING(materialize)
+NOTHING(prefetch)
+NOTHING(calibrate)
+NOTHING(await)
+NOTHING(reduce)
+NOTHING(release)
+NOTHING(all_reduce)
+NOTHING(reduce_scatter)
 
-static void run_nothing(struct machine *m, MlirOperation op) {
-    (void)m, (void)op; // Movement computes nothing.
+// An operation is run by the function run_<operation> of some file of this folder; what has none is elementwise, a
+// norm whose kernels say what it is, or unknown.
+#define HEC_OP(id, dialect, operands, results, attributes)                                         \
+    extern run_op run_##id __attribute__((weak));
+#include "ir/ops.def"
+#undef HEC_OP
+
+static run_op *run_of(enum hec_op id) {
+    static run_op *const runs[HEC_OP_OTHER + 1] = {
+#define HEC_OP(id, dialect, operands, results, attributes) [HEC_OP_##id] = run_##id,
+#define HEC_NORM(id) [HEC_OP_##id] = run_norm, [HEC_OP_##id##_grad] = run_norm_grad,
+#include "ir/ops.def"
+#undef HEC_OP
+        [HEC_OP_CONSTANT] = run_constant,  [HEC_OP_ADDI] = run_index,
+        [HEC_OP_SUBI] = run_index,         [HEC_OP_FOR] = run_for,
+        [HEC_OP_FUNC_CALL] = run_function,
+    };
+    if (runs[id]) return runs[id];
+    return hec_op_row(id)->traits->elementwise ? run_elementwise : NULL;
 }
-
-static run_op *const runs[HEC_OP_OTHER + 1] = {
-    [HEC_OP_get] = run_get,
-    [HEC_OP_accumulate] = run_accumulate,
-    [HEC_OP_stash] = run_stash,
-    [HEC_OP_fetch] = run_fetch,
-    [HEC_OP_CONSTANT] = run_constant,
-    [HEC_OP_ADDI] = run_index,
-    [HEC_OP_SUBI] = run_index,
-    [HEC_OP_FOR] = run_for,
-    [HEC_OP_FUNC_CALL] = run_call,
-    [HEC_OP_call] = run_kernel,
-    [HEC_OP_fill] = run_fill,
-    [HEC_OP_fused] = run_fused,
-    [HEC_OP_sum] = run_sum,
-    [HEC_OP_copy] = run_copy,
-    [HEC_OP_contract] = run_contract,
-    [HEC_OP_grouped_contract] = run_grouped_contract,
-    [HEC_OP_spread] = run_spread,
-    [HEC_OP_spread_grad] = run_spread_grad,
-    [HEC_OP_rmsnorm] = run_rmsnorm,
-    [HEC_OP_rmsnorm_grad] = run_rmsnorm_grad,
-    [HEC_OP_layernorm] = run_layernorm,
-    [HEC_OP_layernorm_grad] = run_layernorm_grad,
-    [HEC_OP_rope] = run_rope,
-    [HEC_OP_rope_grad] = run_rope_grad,
-    [HEC_OP_sdpa] = run_sdpa,
-    [HEC_OP_sdpa_grad] = run_sdpa_grad,
-    [HEC_OP_gather] = run_gather,
-    [HEC_OP_gather_grad] = run_gather_grad,
-    [HEC_OP_cross_entropy] = run_cross_entropy,
-    [HEC_OP_cross_entropy_grad] = run_cross_entropy_grad,
-    [HEC_OP_noise] = run_noise,
-    [HEC_OP_router] = run_router,
-    [HEC_OP_router_grad] = run_router_grad,
-    [HEC_OP_fractions] = run_fractions,
-    [HEC_OP_mean_scores] = run_mean_scores,
-    [HEC_OP_mean_scores_grad] = run_mean_scores_grad,
-    [HEC_OP_aux_loss] = run_aux_loss,
-    [HEC_OP_aux_loss_grad] = run_aux_loss_grad,
-    [HEC_OP_z_loss] = run_z_loss,
-    [HEC_OP_z_loss_grad] = run_z_loss_grad,
-    [HEC_OP_experts] = run_experts,
-    [HEC_OP_route] = run_route,
-    [HEC_OP_limit] = run_limit,
-    [HEC_OP_permute] = run_permute,
-    [HEC_OP_combine] = run_combine,
-    [HEC_OP_gate_rows] = run_gate_rows,
-    [HEC_OP_gate_rows_grad] = run_gate_rows_grad,
-    [HEC_OP_plan] = run_nothing,
-    [HEC_OP_materialize] = run_nothing,
-    [HEC_OP_prefetch] = run_nothing,
-    [HEC_OP_calibrate] = run_nothing,
-    [HEC_OP_await] = run_nothing,
-    [HEC_OP_reduce] = run_nothing,
-    [HEC_OP_release] = run_nothing,
-    [HEC_OP_all_reduce] = run_nothing,
-    [HEC_OP_reduce_scatter] = run_nothing,
-    [HEC_OP_drop] = run_drop,
-    [HEC_OP_exchange] = run_exchange,
-    [HEC_OP_waves] = run_waves,
-    [HEC_OP_overwritten] = run_overwritten,
-    [HEC_OP_dispatch] = run_dispatch,
-    [HEC_OP_give_back] = run_give_back,
-    [HEC_OP_collect] = run_collect,
-    [HEC_OP_dispatch_grad] = run_dispatch_grad,
-    [HEC_OP_give_back_grad] = run_give_back_grad,
-    [HEC_OP_collect_grad] = run_collect_grad,
-};
 
 static void run_one(struct machine *m, MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
-    run_op *run = hec_op_row(id)->traits->elementwise ? run_elementwise : runs[id];
-    if (runs[id]) run = runs[id];
+    run_op *run = run_of(id);
     if (!run) fault(m, op, "is an operation that this interpreter does not know");
     spend(m, op, 1);
     run(m, op);
 }
 
 // A kernel gives what its operation gives, added to `onto`; its epilogue is a fused loop behind it.
-static void run_kernel(struct machine *m, MlirOperation op) {
+void run_call(struct machine *m, MlirOperation op) {
     const struct hec_call call = hec_call_of(op);
     const MlirOperation operation = hec_call_operation(op);
     run_one(m, operation);

@@ -78,17 +78,10 @@ const struct tensor *call_experts(struct machine *m, MlirOperation op, const cha
                                   int64_t layer);
 
 typedef void run_op(struct machine *m, MlirOperation op);
-extern run_op run_elementwise, run_fused, run_fill, run_sum, run_copy;
-extern run_op run_contract, run_grouped_contract, run_spread, run_spread_grad;
-extern run_op run_rmsnorm, run_rmsnorm_grad, run_layernorm, run_layernorm_grad;
-extern run_op run_rope, run_rope_grad, run_sdpa, run_sdpa_grad;
-extern run_op run_gather, run_gather_grad, run_cross_entropy, run_cross_entropy_grad;
-extern run_op run_noise, run_router, run_router_grad, run_fractions, run_mean_scores,
-    run_mean_scores_grad, run_aux_loss, run_aux_loss_grad, run_z_loss, run_z_loss_grad;
-extern run_op run_experts, run_route, run_limit, run_permute, run_combine, run_gate_rows,
-    run_gate_rows_grad, run_drop;
-extern run_op run_exchange, run_waves, run_overwritten, run_dispatch, run_give_back, run_collect,
-    run_dispatch_grad, run_give_back_grad, run_collect_grad;
+run_op run_elementwise, run_norm, run_norm_grad; // Of several operations.
+#define HEC_OP(id, dialect, operands, results, attributes) run_op run_##id;
+#include "ir/ops.def"
+#undef HEC_OP
 
 // What routing by `ids` gives: first[e], the pairs in the order of rows, and the row of each pair (-1:
 // dropped). `ids` [.., picks]; rows by expert, then token, then pick; behind them the dropped pairs.

@@ -12,6 +12,7 @@ FUNCTIONS = Path(__file__).resolve().parents[2] / "lang" / "builtins.def"
 # Of one operand, and of any size: neither exp nor sqrt.
 ACTIVATIONS = [name for name in re.findall(r'^HEC_FUNCTION\((\w+), elementwise, "\w+\(x\)"', FUNCTIONS.read_text(),
                                            re.MULTILINE) if name not in ("exp", "sqrt")]
+NORMS = re.findall(r"^HEC_FUNCTION\((\w+), norm", FUNCTIONS.read_text(), re.MULTILINE)
 EXPERTS = ["swiglu", "plain", "biased", "alone"]
 BLOCKS = """
 block swiglu(x[T, D]) -> [T, D] {{
@@ -97,7 +98,7 @@ def moe(random, name, count, size):
 
 def body(random, moes, layers, alternating):
     """Statements that make logits out of ids."""
-    norm = random.choice(["rmsnorm", "layernorm", "rmsnorm"])
+    norm = random.choice([*NORMS, "rmsnorm"])
     def mixer():
         return random.choice([f"attention({norm}(x))", "attention(rmsnorm(x, gain = none))", "attention(x)"])
     def feed():
