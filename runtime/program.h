@@ -15,6 +15,7 @@
 
 struct hrt_comm_backend;   // comm/backend.h
 struct hrt_device_backend; // device/device.h
+struct hrt_executor;       // transport/transport.h
 
 enum hrt_precision { HRT_FP32, HRT_FP64 };
 enum hrt_init { HRT_INIT_NORMAL, HRT_INIT_ZEROS, HRT_INIT_ONES, HRT_INIT_ROPE };
@@ -172,6 +173,8 @@ struct hrt_program {
     bool dense_shard;    // Each rank has the optimizer's states of a part (train/dense.h).
     size_t dense_offset; // Bytes into the model: the struct hrt_dense * that it calls.
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
+
+    const struct hrt_executor *executor;    // Moves what lies on their devices; NULL: nothing does.
 
     // Where tensors lie, and who computes; NULL: the host. On a device all pointers of the emitted struct, and the
     // arguments of its functions, are the device's; it reads the struct itself, too.

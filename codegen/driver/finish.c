@@ -67,7 +67,7 @@ static const char *c_file(struct hec_compilation *c) {
 }
 
 // Of a program for a GPU the kernels, compiled, and what to link them with; NULL after a complaint.
-static const char *const *compile_kernels(struct hec_compilation *c, const char *source,
+static const char *const *compile_kernels(struct hec_compilation *c, const char *source, bool ranks,
                                           int *status) {
     const struct hec_options *o = c->options;
     const char *object = o->dry_run ? hec_arena_format(c->arena, "/tmp/%s.cu.o", c->name)
@@ -78,7 +78,7 @@ static const char *const *compile_kernels(struct hec_compilation *c, const char 
         target = hec_arena_copy(c->arena, own.data, own.length);
     }
     *status = HEC_EXIT_CC;
-    const char *const *link = object ? hec_nvcc_link(c->arena, o, object) : NULL;
+    const char *const *link = object ? hec_nvcc_link(c->arena, o, object, ranks) : NULL;
     if (link) *status = hec_nvcc_run(c->arena, o, target, source, object);
     hec_driver_lap(c, "nvcc");
     return link;
@@ -95,7 +95,7 @@ static int compile_c(struct hec_compilation *c, const char *source, const char *
             return HEC_EXIT_COMMAND_LINE;
         }
         int status;
-        how.link = compile_kernels(c, source, &status);
+        how.link = compile_kernels(c, source, how.ranks, &status);
         if (status != HEC_EXIT_DONE) return status;
     }
     const int status = hec_cc_run(c->arena, c->options, &how, source, made);

@@ -67,36 +67,40 @@ int hec_nvcc_run(struct hec_arena *arena, const struct hec_options *options, con
 
 // ---- linking
 
-static bool have_libraries(struct hec_arena *arena) {
-    static const char *const library[] = {"hecate_device_cuda", "hecate_kernels_cuda"};
-    for (int i = 0; i < 2; i++) {
+static bool have_libraries(struct hec_arena *arena, bool ranks) {
+    static const char *const library[] = {"hecate_device_cuda", "hecate_kernels_cuda",
+                                          "hecate_transport_nccl"};
+    for (int i = 0; i < 2 + ranks; i++) {
         const char *path = hec_arena_format(arena, "%s/lib/lib%s.a", hec_prefix(arena), library[i]);
         if (access(path, R_OK) == 0) continue;
         fprintf(stderr,
                 "hecatec: error: cannot link a program for target cuda: there is no %s\n"
-                "  hecatec was built without CUDA; -S writes the program's source\n",
-                path);
+                "  hecatec was built without %s; -S writes the program's source\n",
+                path, i < 2 ? "CUDA" : "NCCL");
         return false;
     }
     return true;
 }
 
+// A library by its path, and found there when the program starts; or by name where no path is known.
+static void add_library(struct hec_command *words, const char *path, const char *name) {
+    const char *slash = strrchr(path, '/');
+    hec_command_add(words, *path ? path : name);
+    if (slash)
+        hec_command_add(
+            words, hec_arena_format(words->arena, "-Wl,-rpath,%.*s", (int)(slash - path), path));
+}
+
 const char *const *hec_nvcc_link(struct hec_arena *arena, const struct hec_options *options,
-                                 const char *object) {
-    static const char cudart[] = HECATE_CUDART;
-    if (!options->dry_run && !have_libraries(arena)) return NULL;
+                                 const char *object, bool ranks) {
+    if (!options->dry_run && !have_libraries(arena, ranks)) return NULL;
     struct hec_command words = {.arena = arena};
     hec_command_add(&words, object);
+    if (ranks) hec_command_add(&words, "-lhecate_transport_nccl");
     hec_command_add(&words, "-lhecate_device_cuda");
     hec_command_add(&words, "-lhecate_kernels_cuda");
-    if (*cudart) {
-        const char *slash = strrchr(cudart, '/');
-        const int folder = slash ? (int)(slash - cudart) : 0;
-        hec_command_add(&words, cudart);
-        hec_command_add(&words, hec_arena_format(arena, "-Wl,-rpath,%.*s", folder, cudart));
-    } else {
-        hec_command_add(&words, "-lcudart");
-    }
+    add_library(&words, HECATE_CUDART, "-lcudart");
+    if (ranks) add_library(&words, HECATE_NCCL, "-lnccl");
     HEC_PUSH(arena, &words.word, NULL);
     return (const char *const *)words.word.item;
 }

@@ -69,11 +69,6 @@ static bool check_module(struct hec_emitter *e) {
     e->batch = hec_module_batch(e->module);
     e->positions = hec_module_positions(e->module);
     e->world = hec_module_has_world(e->module) ? hec_module_world(e->module) : 1;
-    if (e->world > 1 && hec_on_device(e)) {
-        hec_emit_fault(e, e->module, "is for several ranks, which target %s does not join yet",
-                       e->printer->target);
-        return false;
-    }
     if (e->batch < 1 || e->positions < 1) {
         hec_emit_fault(e, e->module, "has no tokens");
         return false;

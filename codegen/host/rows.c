@@ -29,8 +29,12 @@ static const char *drop_rule(struct hec_emitter *e, MlirOperation op) {
     return hec_word(e, op, "drop", drops);
 }
 
-// The rows of the wave, from where the experts' rows start.
+// The rows of the wave, from where the experts' rows start. Of a device the host cannot read that.
 static void set_rows(struct hec_emitter *e, MlirOperation op, MlirValue first) {
+    if (hec_on_device(e)) {
+        hec_statement(e, "m->rows = hrt_wave_rows(%s, wave);", hec_route_key(e, op));
+        return;
+    }
     const MlirOperation set = hec_find_symbol(e->module, hec_any_set(op));
     hec_statement(e, "m->rows = %s;", hec_element(e, first, hec_experts(e, set)));
 }

@@ -312,6 +312,8 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
                  e->sends_rows ? "true" : "false");
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);
         hec_line(out, ".backend = &hrt_comm_mpi,");
+        if (e->printer->executor)
+            hec_line(out, ".executor = &hrt_executor_%s,", e->printer->executor);
     }
     if (hec_has_movement(e))
         hec_line(out, ".movement = &movement, .fssdp_offset = offsetof(struct %s, fssdp),",

@@ -12,7 +12,7 @@
 HKC_DEVICE float hkc_float(hk_bf16 x) {
     __nv_bfloat16 value;
     static_assert(sizeof value == sizeof x);
-    memcpy(&value, &x, sizeof value);
+    memcpy((void *)&value, &x, sizeof value);
     return __bfloat162float(value);
 }
 // To the nearest, ties to even.

@@ -6,6 +6,7 @@
 
 struct hrt_comm;
 struct hrt_error;
+struct hrt_executor;
 
 struct hrt_comm_backend {
     const char *name; // "self"
@@ -20,5 +21,8 @@ extern const struct hrt_comm_backend hrt_comm_self;
 
 // Ranks that mpirun or srun started; of the library hecate_comm_mpi (runtime/comm/mpi.h).
 extern const struct hrt_comm_backend hrt_comm_mpi;
+
+// What moves the memory of GPUs between their ranks; of the library hecate_transport_nccl (runtime/transport/transport.h).
+extern const struct hrt_executor hrt_executor_nccl;
 
 #endif

@@ -16,9 +16,10 @@
 enum hrt_number { HRT_FLOAT, HRT_DOUBLE, HRT_INT64 };
 
 struct hrt_comm;
-struct hrt_mark;  // transport/transport.h
-struct hrt_step;  // transport/steps.h
-struct hrt_steps; // transport/steps.h
+struct hrt_executor; // transport/transport.h
+struct hrt_mark;     // transport/transport.h
+struct hrt_step;     // transport/steps.h
+struct hrt_steps;    // transport/steps.h
 
 struct hrt_comm_ops {
     const char *name; // "self"
@@ -42,6 +43,8 @@ struct hrt_comm {
     void (*run)(const struct hrt_step *step); // Copies and adds of transport, hrt_step_run.
     struct hrt_wait wait[HRT_WAITS];          // Of hrt_join, so far.
     void *own;                                // Of the back end.
+    const struct hrt_executor *executor;      // Of lists on a device; NULL: there are none.
+    void *executor_own;
 };
 
 // data[i] becomes the sum over ranks, added in the order of ranks: every rank gets the same bits,

@@ -3,12 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cuda_runtime_api.h>
 
 #include "kernels/adamw/adamw_cuda.h"
 #include "kernels/bf16/bf16_cuda.h"
+#include "kernels/copy_rows/copy_rows_cuda.h"
+#include "kernels/route/route_cuda.h"
 #include "kernels/sum_squares/sum_squares_cuda.h"
+#include "runtime/comm/world.h"
 #include "runtime/device/device.h"
 
 // Where the device has failed nothing that was computed can be trusted.
@@ -23,6 +27,8 @@ static void check(struct hrt_device *device, const char *what, cudaError_t error
     exit(HRT_EXIT_FAILED);
 }
 
+enum { LOOKS = 100 }; // Of the host at the stream, between two looks at others.
+
 // ---- opening
 
 static bool refuse(struct hrt_error *error, const char *what, cudaError_t status) {
@@ -30,15 +36,15 @@ static bool refuse(struct hrt_error *error, const char *what, cudaError_t status
                     cudaGetErrorString(status));
 }
 
-static bool open_lane(struct hkc_lane *lane, struct hrt_error *error) {
+static bool open_lane(struct hkc_lane *lane, int number, struct hrt_error *error) {
     cudaError_t status = cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking);
     if (status != cudaSuccess) return refuse(error, "its stream cannot be made", status);
     status = cudaMalloc(&lane->scratch, HKC_SCRATCH);
     if (status != cudaSuccess) return refuse(error, "its scratch memory cannot be taken", status);
-    status = cudaDeviceGetAttribute(&lane->multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+    status = cudaDeviceGetAttribute(&lane->multiprocessors, cudaDevAttrMultiProcessorCount, number);
     if (status != cudaSuccess) return refuse(error, "it does not say how large it is", status);
     int major = 0;
-    status = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    status = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
     if (status != cudaSuccess) return refuse(error, "it does not say what it can do", status);
     lane->capability = 10 * major;
     return true;
@@ -51,19 +57,29 @@ static void close_lane(struct hkc_lane *lane) {
     free(lane);
 }
 
-static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
+// Every rank takes the GPU of its number on its machine; of fewer GPUs several ranks share one.
+static bool choose(int *number, struct hrt_error *error) {
+    struct hrt_world world;
     int devices = 0;
     const cudaError_t status = cudaGetDeviceCount(&devices);
     if (status != cudaSuccess) return refuse(error, "there is none", status);
     if (devices == 0)
         return hrt_fail(error, "this program is for a GPU (target cuda), and there is none");
-    int major = 0, minor = 0;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
-    snprintf(device->name, sizeof device->name, "GPU 0 (sm_%d%d)", major, minor);
+    if (!hrt_world_find(&world, error)) return false;
+    *number = world.local_rank % devices;
+    const cudaError_t chosen = cudaSetDevice(*number);
+    return chosen == cudaSuccess || refuse(error, "it cannot be used", chosen);
+}
+
+static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
+    int number = 0, major = 0, minor = 0;
+    if (!choose(&number, error)) return false;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number);
+    snprintf(device->name, sizeof device->name, "GPU %d (sm_%d%d)", number, major, minor);
     struct hkc_lane *lane = calloc(1, sizeof *lane);
     if (!lane) return hrt_fail(error, "out of memory");
-    if (!open_lane(lane, error)) {
+    if (!open_lane(lane, number, error)) {
         close_lane(lane);
         return false;
     }
@@ -78,6 +94,10 @@ static void close_gpu(struct hrt_device *device) {
 
 // ---- memory
 
+static void clear(struct hrt_device *device, void *at, size_t bytes) {
+    check(device, "clearing memory", cudaMemsetAsync(at, 0, bytes, device->lane->stream));
+}
+
 static void *take(struct hrt_device *device, enum hrt_memory memory, size_t bytes, bool sparse) {
     (void)sparse; // Memory of a GPU is there once it is taken.
     const size_t room = bytes ? bytes : 1;
@@ -90,12 +110,22 @@ static void *take(struct hrt_device *device, enum hrt_memory memory, size_t byte
         cudaGetLastError(); // It would be reported by the next launch.
         return NULL;
     }
-    check(device, "clearing memory", cudaMemsetAsync(taken, 0, room, device->lane->stream));
+    clear(device, taken, room);
     return taken;
 }
 
+// Where others may keep it waiting, the host looks after them.
 static void join(struct hrt_device *device) {
-    check(device, "computing", cudaStreamSynchronize(device->lane->stream));
+    cudaError_t status = cudaErrorNotReady;
+    while (device->look && status == cudaErrorNotReady) {
+        for (int i = 0; i < LOOKS && status == cudaErrorNotReady; i++)
+            status = cudaStreamQuery(device->lane->stream);
+        if (status != cudaErrorNotReady) break;
+        device->look(device->look_context);
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+    if (!device->look) status = cudaStreamSynchronize(device->lane->stream);
+    check(device, "computing", status);
 }
 
 static void give(struct hrt_device *device, enum hrt_memory memory, void *taken, size_t bytes) {
@@ -142,6 +172,21 @@ static void sum_squares(struct hrt_device *device, double *sum, const float *x, 
     hkc_sum_squares_f32(device->lane, sum, x, count);
 }
 
+static void copy_rows(struct hrt_device *device, const struct hk_rows *to,
+                      const struct hk_rows *from, int64_t count, size_t row, size_t element) {
+    hkc_copy_rows(device->lane, to, from, count, row, element);
+}
+
+static void combine(struct hrt_device *device, float *y, const float *rows, const int32_t *slot,
+                    int64_t tokens, int64_t picks, int64_t width) {
+    hkc_combine_f32(device->lane, y, rows, slot, tokens, picks, width, HK_STORE);
+}
+
+static void gate_rows_grad(struct hrt_device *device, float *dweights, const float *dg,
+                           const int32_t *slot, int64_t count) {
+    hkc_gate_rows_grad_f32(device->lane, dweights, dg, slot, count);
+}
+
 const struct hrt_device_backend hrt_device_cuda = {
     .name = "cuda",
     .open = open_gpu,
@@ -152,7 +197,11 @@ const struct hrt_device_backend hrt_device_cuda = {
     .write = write_gpu,
     .read = read_gpu,
     .join = join,
+    .clear = clear,
     .adamw = adamw,
     .round = round_gpu,
     .sum_squares = sum_squares,
+    .copy_rows = copy_rows,
+    .combine = combine,
+    .gate_rows_grad = gate_rows_grad,
 };

@@ -28,6 +28,7 @@ static void count_wait(struct hrt_device *device, enum hrt_why why, int64_t from
         [HRT_WHY_LOADS] = "loads of experts",
         [HRT_WHY_NORM] = "the norm of the gradients",
         [HRT_WHY_BATCH] = "a batch that may be overwritten",
+        [HRT_WHY_ROUTES] = "routes of tokens",
         [HRT_WHY_VALUES] = "parameters and scores",
     };
     hrt_wait_count(device->wait, HRT_WHYS, name[why], hk_clock() - from);
@@ -45,6 +46,14 @@ void hrt_device_write(struct hrt_device *device, void *to, const void *from, siz
         device->backend->write(device, to, from, bytes);
     } else {
         memcpy(to, from, bytes);
+    }
+}
+
+void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes) {
+    if (hrt_device_is_apart(device)) {
+        device->backend->clear(device, at, bytes);
+    } else {
+        memset(at, 0, bytes);
     }
 }
 

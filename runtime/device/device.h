@@ -11,6 +11,7 @@
 
 #include "kernels/adamw/adamw.h"
 #include "kernels/bf16.h"
+#include "kernels/copy_rows/copy_rows.h"
 #include "kernels/cuda/lane.h"
 #include "runtime/base/error.h"
 #include "runtime/base/wait.h"
@@ -26,15 +27,20 @@ enum hrt_why {
     HRT_WHY_LOADS,  // Of the experts.
     HRT_WHY_NORM,   // Of the gradients.
     HRT_WHY_BATCH,  // Before ids are overwritten that the device may still read.
+    HRT_WHY_ROUTES, // Which experts tokens go to, and with what weights.
     HRT_WHY_VALUES, // Parameters and scores that the host reads or changes.
     HRT_WHYS
 };
 
 struct hrt_device {
     const struct hrt_device_backend *backend;
-    char name[128];                 // "host", "NVIDIA H200".
-    struct hkc_lane *lane;          // All work is asked for here. NULL on the host.
-    void *own;                      // The back end's.
+    char name[128];        // "host", "NVIDIA H200".
+    struct hkc_lane *lane; // All work is asked for here. NULL on the host.
+    void *own;             // The back end's.
+    void (*look)(
+        void
+            *context); // NULL, or called now and then while the host waits: whether ranks are well.
+    void *look_context;
     struct hrt_wait wait[HRT_WHYS]; // So far.
 };
 
@@ -57,12 +63,21 @@ struct hrt_device_backend {
     void (*write)(struct hrt_device *device, void *to, const void *from, size_t bytes);
     void (*read)(struct hrt_device *device, void *to, const void *from, size_t bytes);
     void (*join)(struct hrt_device *device);
-    // kernels/adamw, kernels/bf16.h, and kernels/sum_squares with the sum stored at `sum`, of the device. adamw also
-    // writes the copy `rounded`, unless that is NULL.
+    // Zeroes `bytes`.
+    void (*clear)(struct hrt_device *device, void *at, size_t bytes);
+    // kernels/adamw, kernels/bf16.h, kernels/sum_squares with the sum stored at `sum`, kernels/copy_rows and, of
+    // kernels/route, combine, which stores, and gate_rows_grad, of the device. adamw also writes the copy `rounded`, unless
+    // that is NULL.
     void (*adamw)(struct hrt_device *device, float *param, hk_bf16 *rounded, float *grad,
                   float *mean, float *variance, int64_t count, const struct hk_adamw_rule *rule);
     void (*round)(struct hrt_device *device, hk_bf16 *to, const float *from, int64_t count);
     void (*sum_squares)(struct hrt_device *device, double *sum, const float *x, int64_t count);
+    void (*copy_rows)(struct hrt_device *device, const struct hk_rows *to,
+                      const struct hk_rows *from, int64_t count, size_t row, size_t element);
+    void (*combine)(struct hrt_device *device, float *y, const float *rows, const int32_t *slot,
+                    int64_t tokens, int64_t picks, int64_t width);
+    void (*gate_rows_grad)(struct hrt_device *device, float *dweights, const float *dg,
+                           const int32_t *slot, int64_t count);
 };
 
 // The host, and GPUs of the library hecate_device_cuda.
@@ -82,6 +97,9 @@ void hrt_device_join(struct hrt_device *device, enum hrt_why why);
 
 // Copies `bytes` to the device, behind what was asked for before. `from` may be changed afterwards.
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);
+
+// Zeroes `bytes` of the device, behind what was asked for before.
+void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes);
 
 // Copies `bytes` to the host, once what was asked for before is done.
 void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,

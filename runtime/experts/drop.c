@@ -154,7 +154,13 @@ void hrt_drop(struct hrt_experts *experts, int set, int64_t at, int32_t *kept, c
     struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
     const int64_t picks = layer->set->picks;
     const struct hrt_part part = hrt_part_of(experts, tokens);
+    const size_t bytes = (size_t)(tokens * picks) * sizeof *ids;
+    const size_t weight_bytes = (size_t)(tokens * picks) * experts->shape.element;
+    int32_t *there = kept;
     assert(layer->set->limited && tokens <= experts->shape.tokens);
+    ids = hrt_experts_see(experts, experts->copies.ids, ids, bytes);
+    weights = hrt_experts_see(experts, experts->copies.weights, weights, weight_bytes);
+    kept = hrt_experts_here(experts, experts->copies.kept, there);
     struct drop drop = {.experts = experts,
                         .layer = layer,
                         .ids = ids,
@@ -175,4 +181,5 @@ void hrt_drop(struct hrt_experts *experts, int set, int64_t at, int32_t *kept, c
         drop.to = clamp(last - part.first, 0, part.own) * picks;
         drop_of_group(&drop, kept, rule);
     }
+    hrt_experts_show(experts, there, kept, bytes);
 }

@@ -25,11 +25,15 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
+static bool is_apart(const struct hrt_experts_shape *shape) {
+    return shape->device && hrt_device_is_apart(shape->device);
+}
+
 static int64_t holders_of(const struct hrt_experts_set *set, int64_t ranks) {
     return set->holders ? set->holders : ranks * set->slots;
 }
 
-static void lay_out_layer(struct carve *carve, struct hrt_experts_layer *layer,
+static void lay_out_layer(struct carve *carve, struct carve *there, struct hrt_experts_layer *layer,
                           const struct hrt_experts_set *set, int64_t tokens, int64_t ranks) {
     const int64_t holders = holders_of(set, ranks);
     const int64_t pairs = tokens * set->picks;
@@ -44,13 +48,14 @@ static void lay_out_layer(struct carve *carve, struct hrt_experts_layer *layer,
         .here = take(carve, ranks * set->slots, sizeof(uint32_t)),
         .pair = take(carve, pairs, sizeof(int32_t)),
         .slot = take(carve, pairs, sizeof(int32_t)),
+        .slot_there = there ? take(there, pairs, sizeof(int32_t)) : NULL,
         .from = take(carve, holders, sizeof(int32_t)),
         .at = take(carve, holders, sizeof(int32_t)),
     };
     if (carve->base) *layer = laid;
 }
 
-static void lay_out_layers(struct carve *carve, struct hrt_experts *experts,
+static void lay_out_layers(struct carve *carve, struct carve *there, struct hrt_experts *experts,
                            const struct hrt_experts_shape *shape, int ranks) {
     struct hrt_experts_set *set = take(carve, shape->sets, sizeof *set);
     struct hrt_experts_layer **layers = take(carve, shape->sets, sizeof *layers);
@@ -62,8 +67,8 @@ static void lay_out_layers(struct carve *carve, struct hrt_experts *experts,
             layers[s] = layer;
         }
         for (int64_t i = 0; i < count; i++)
-            lay_out_layer(carve, layer ? &layer[i] : NULL, set ? &set[s] : &shape->set[s],
-                          shape->tokens, ranks);
+            lay_out_layer(carve, is_apart(shape) ? there : NULL, layer ? &layer[i] : NULL,
+                          set ? &set[s] : &shape->set[s], shape->tokens, ranks);
     }
     if (!carve->base) return;
     experts->shape = *shape;
@@ -71,75 +76,110 @@ static void lay_out_layers(struct carve *carve, struct hrt_experts *experts,
     experts->layer = layers;
 }
 
-// What all sets and layers share, as large as the largest needs it.
-static void lay_out_wave(struct carve *carve, struct hrt_experts *experts,
-                         const struct hrt_experts_shape *shape, int ranks) {
-    int64_t most = 0, slots = 0, holders = 0, rows = 0, pairs = 0;
-    size_t sent = 0, received = 0, result = 0;
-    bool limited = false;
+// The largest of any set, and bytes of a wave's messages and results.
+struct largest {
+    int64_t experts, slots, holders, rows, pairs;
+    size_t sent, received, result;
+    bool limited;
+};
+
+static struct largest largest_of(const struct hrt_experts_shape *shape, int ranks) {
+    struct largest most = {0};
     for (int s = 0; s < shape->sets; s++) {
         const struct hrt_experts_set *set = &shape->set[s];
         const size_t row = (size_t)set->width * shape->element;
         const size_t set_pairs = (size_t)(shape->tokens * set->picks);
         const size_t with_gate = row + shape->element;
-        limited |= set->limited;
-        most = larger(most, set->experts);
-        slots = larger(slots, set->slots);
-        holders = larger(holders, holders_of(set, ranks));
-        rows = larger(rows, set->rows_max);
-        pairs = larger(pairs, shape->tokens * set->picks);
-        if (set_pairs * with_gate > sent) sent = set_pairs * with_gate;
-        if (set_pairs * row > result) result = set_pairs * row;
-        if ((size_t)set->rows_max * with_gate > received)
-            received = (size_t)set->rows_max * with_gate;
+        most.limited |= set->limited;
+        most.experts = larger(most.experts, set->experts);
+        most.slots = larger(most.slots, set->slots);
+        most.holders = larger(most.holders, holders_of(set, ranks));
+        most.rows = larger(most.rows, set->rows_max);
+        most.pairs = larger(most.pairs, shape->tokens * set->picks);
+        if (set_pairs * with_gate > most.sent) most.sent = set_pairs * with_gate;
+        if (set_pairs * row > most.result) most.result = set_pairs * row;
+        if ((size_t)set->rows_max * with_gate > most.received)
+            most.received = (size_t)set->rows_max * with_gate;
     }
+    return most;
+}
+
+// What the host sees of a device that is apart, and the lists that this one reads.
+static void lay_out_copies(struct carve *carve, struct carve *there, struct hrt_experts *experts,
+                           const struct hrt_experts_shape *shape, const struct largest *most) {
+    experts->copies = (struct hrt_experts_copies){0};
+    if (!is_apart(shape)) return;
+    experts->copies = (struct hrt_experts_copies){
+        .ids = take(carve, most->pairs, sizeof(int32_t)),
+        .kept = take(carve, most->pairs, sizeof(int32_t)),
+        .weights = take(carve, most->pairs, shape->element),
+        .fractions = take(carve, shape->sequences * most->experts, shape->element),
+        .running = take(carve, most->experts, sizeof(int32_t)),
+        .sent_pair = take(there, most->pairs, sizeof(int32_t)),
+        .send = take(there, most->pairs, sizeof(int32_t)),
+        .recv = take(there, most->rows, sizeof(int32_t)),
+    };
+}
+
+// What all sets and layers share, as large as the largest needs it.
+static void lay_out_wave(struct carve *carve, struct carve *there, struct hrt_experts *experts,
+                         const struct hrt_experts_shape *shape, int ranks) {
+    const struct largest most = largest_of(shape, ranks);
     experts->wave = (struct hrt_wave){
-        .send = take(carve, pairs, sizeof(int32_t)),
-        .recv = take(carve, rows, sizeof(int32_t)),
+        .send = take(carve, most.pairs, sizeof(int32_t)),
+        .recv = take(carve, most.rows, sizeof(int32_t)),
         .send_first = take(carve, ranks + 1, sizeof(int32_t)),
         .recv_first = take(carve, ranks + 1, sizeof(int32_t)),
         .cursor = take(carve, ranks, sizeof(int32_t)),
-        .first = take(carve, slots + 1, sizeof(int32_t)),
-        .next = take(carve, slots, sizeof(int32_t)),
+        .first = take(carve, most.slots + 1, sizeof(int32_t)),
+        .next = take(carve, most.slots, sizeof(int32_t)),
     };
+    experts->sent_pair = take(carve, most.pairs, sizeof *experts->sent_pair);
     experts->total = take(carve, ranks, sizeof *experts->total);
-    experts->row = take(carve, holders, sizeof *experts->row);
-    experts->before = take(carve, holders, sizeof *experts->before);
-    experts->sum = take(carve, holders, sizeof *experts->sum);
-    experts->mine = take(carve, most, sizeof *experts->mine);
-    experts->said = take(carve, most + 2, sizeof *experts->said);
-    experts->heard = take(carve, ranks * (most + 2), sizeof *experts->heard);
+    experts->row = take(carve, most.holders, sizeof *experts->row);
+    experts->before = take(carve, most.holders, sizeof *experts->before);
+    experts->sum = take(carve, most.holders, sizeof *experts->sum);
+    experts->mine = take(carve, most.experts, sizeof *experts->mine);
+    experts->said = take(carve, most.experts + 2, sizeof *experts->said);
+    experts->heard = take(carve, ranks * (most.experts + 2), sizeof *experts->heard);
     for (int way = 0; way < 2; way++) {
         experts->bytes[way] = take(carve, ranks, sizeof(size_t));
         experts->offset[way] = take(carve, ranks, sizeof(size_t));
     }
-    experts->counts = take(carve, ranks * shape->sequences * most, sizeof *experts->counts);
+    experts->counts = take(carve, ranks * shape->sequences * most.experts, sizeof *experts->counts);
     experts->zeros = take(carve, ranks, sizeof(size_t));
     experts->steps = (struct hrt_steps){.step = take(carve, 2 * ranks, sizeof(struct hrt_step)),
                                         .room = 2 * ranks};
-    experts->sent = take(carve, 1, sent);
-    experts->received = take(carve, 1, received);
-    experts->result = take(carve, 1, result);
-    experts->result_gate = take(carve, pairs, shape->element);
-    if (!limited) return;
-    experts->digits = take(carve, 256 * most, sizeof *experts->digits);
-    experts->least = take(carve, most, sizeof *experts->least);
-    experts->room = take(carve, most, sizeof *experts->room);
+    experts->sent = take(there, 1, most.sent);
+    experts->received = take(there, 1, most.received);
+    experts->result = take(there, 1, most.result);
+    experts->result_gate = take(there, most.pairs, shape->element);
+    lay_out_copies(carve, there, experts, shape, &most);
+    if (!most.limited) return;
+    experts->digits = take(carve, 256 * most.experts, sizeof *experts->digits);
+    experts->least = take(carve, most.experts, sizeof *experts->least);
+    experts->room = take(carve, most.experts, sizeof *experts->room);
 }
 
-// Lays out the block at `base`, or counts when that is NULL. Returns its bytes.
-static size_t lay_out(char *base, const struct hrt_experts_shape *shape, int ranks) {
-    struct carve carve = {.base = base};
+// Lays out the blocks at `base` and, of what moves, at `there`, or counts when they are NULL. Returns their bytes.
+struct bytes {
+    size_t here, there;
+};
+
+static struct bytes lay_out(char *base, char *there, const struct hrt_experts_shape *shape,
+                            int ranks) {
+    struct carve carve = {.base = base}, apart = {.base = there};
     struct hrt_experts counted = {0};
     struct hrt_experts *experts = take(&carve, 1, sizeof *experts);
     if (!experts) experts = &counted;
-    lay_out_layers(&carve, experts, shape, ranks);
-    lay_out_wave(&carve, experts, shape, ranks);
-    return carve.used;
+    lay_out_layers(&carve, &apart, experts, shape, ranks);
+    lay_out_wave(&carve, &apart, experts, shape, ranks);
+    return (struct bytes){carve.used, apart.used};
 }
 
 size_t hrt_experts_bytes(const struct hrt_experts_shape *shape, int ranks) {
-    return lay_out(NULL, shape, ranks);
+    const struct bytes bytes = lay_out(NULL, NULL, shape, ranks);
+    return bytes.here + bytes.there;
 }
 
 int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks) {
@@ -170,34 +210,54 @@ static void place_owners(struct hpl_plan *plan, int ranks) {
     plan->first[plan->experts] = plan->experts;
 }
 
-bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_shape *shape,
-                        struct hrt_comm *comm, struct hrt_error *error) {
-    *experts = NULL;
-    if (!check(shape, comm->size, error)) return false;
-    const size_t bytes = hrt_experts_bytes(shape, comm->size);
-    char *block = aligned_alloc(64, bytes); // Committed where it is touched.
-    if (!block)
-        return hrt_fail(error, "not enough memory: the exchange of rows needs %zu bytes", bytes);
-    lay_out(block, shape, comm->size);
-    *experts = (struct hrt_experts *)block;
-    (*experts)->comm = comm;
-    hrt_experts_tokens(*experts, 0, 0);
-    (*experts)->word = 0;
-    (*experts)->compared = 0;
-    (*experts)->comparing = false;
-    hrt_experts_watch(*experts, NULL, NULL);
-    memset((*experts)->zeros, 0, (size_t)comm->size * sizeof(size_t));
+// Fills in what is not laid out.
+static void begin(struct hrt_experts *experts, const struct hrt_experts_shape *shape,
+                  struct hrt_comm *comm) {
+    experts->comm = comm;
+    hrt_experts_tokens(experts, 0, 0);
+    experts->word = 0;
+    experts->compared = 0;
+    experts->comparing = false;
+    experts->steps.on_device = false;
+    hrt_experts_watch(experts, NULL, NULL);
+    memset(experts->zeros, 0, (size_t)comm->size * sizeof(size_t));
     for (int s = 0; s < shape->sets; s++) {
         for (int64_t i = 0; i < shape->set[s].layers; i++) {
-            struct hrt_experts_layer *layer = hrt_layer(*experts, s, i);
+            struct hrt_experts_layer *layer = hrt_layer(experts, s, i);
             place_owners(&layer->plan, comm->size);
             layer->divided = false;
         }
     }
+}
+
+bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_shape *shape,
+                        struct hrt_comm *comm, struct hrt_error *error) {
+    static struct hrt_device host = {.backend = &hrt_device_host};
+    struct hrt_device *device = shape->device ? shape->device : &host;
+    *experts = NULL;
+    if (!check(shape, comm->size, error)) return false;
+    const struct bytes bytes = lay_out(NULL, NULL, shape, comm->size);
+    char *block = aligned_alloc(64, bytes.here); // Committed where it is touched.
+    char *there = device->backend->take(device, HRT_OF_DEVICE, bytes.there, true);
+    if (!block || !there) {
+        free(block);
+        device->backend->give(device, HRT_OF_DEVICE, there, bytes.there);
+        return hrt_fail(error, "not enough memory: the exchange of rows needs %zu bytes",
+                        bytes.here + bytes.there);
+    }
+    lay_out(block, there, shape, comm->size);
+    *experts = (struct hrt_experts *)block;
+    (*experts)->device = device;
+    (*experts)->there = there;
+    (*experts)->there_bytes = bytes.there;
+    begin(*experts, shape, comm);
     return true;
 }
 
 void hrt_experts_destroy(struct hrt_experts *experts) {
+    if (!experts) return;
+    experts->device->backend->give(experts->device, HRT_OF_DEVICE, experts->there,
+                                   experts->there_bytes);
     free(experts);
 }
 

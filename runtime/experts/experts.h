@@ -38,6 +38,10 @@
 //
 // Elements are floats or doubles, as the shape says. Nothing is allocated after creation. On one
 // rank (back end self) nothing but local copies happens.
+//
+// On a device that is apart all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are moved
+// there, behind what it was asked for before; ids come to the host, which waits for them, since it decides who
+// computes what.
 #ifndef HECATE_RUNTIME_EXPERTS_EXPERTS_H
 #define HECATE_RUNTIME_EXPERTS_EXPERTS_H
 
@@ -51,6 +55,7 @@ struct hpl_loads;
 struct hpl_part;
 struct hpl_plan;
 struct hrt_comm;
+struct hrt_device;
 struct hrt_error;
 struct hrt_experts;
 
@@ -78,6 +83,7 @@ struct hrt_experts_shape {
     size_t element;      // sizeof(float) or sizeof(double).
     hrt_quota_fn *quota; // NULL: all rows go to the first holder, in plans of owners only the one.
     void *quota_context;
+    struct hrt_device *device; // Borrowed; NULL: the host.
 };
 
 // The rank that owns `expert`: consecutive experts, the first ranks one more where they do not divide.
@@ -155,6 +161,9 @@ void hrt_route(struct hrt_experts *experts, int set, int64_t layer, const int32_
 
 // Waves of the layer's route, at least 1, the same on every rank.
 int64_t hrt_waves(struct hrt_experts *experts, int set, int64_t layer);
+
+// Rows of a wave on this rank: what hrt_dispatch stores behind the last expert, for a host that cannot read it there.
+int64_t hrt_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64_t wave);
 
 // Fills in the rows of one wave on this rank, and the gate weight of each.
 //   rows     [rows_max, width] those behind first[slots] are left as they are

@@ -62,9 +62,9 @@ static void divide(const struct hrt_experts *experts, void *fractions, int64_t s
     }
 }
 
-void hrt_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
-                   int32_t *running, const int32_t *ids, int64_t sequences, int64_t positions,
-                   int64_t group, int64_t iteration) {
+static void find_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
+                           int32_t *running, const int32_t *ids, int64_t sequences,
+                           int64_t positions, int64_t group, int64_t iteration) {
     const struct hrt_experts_set *of = hrt_layer(experts, set, layer)->set;
     const struct hrt_part part = hrt_part_of(experts, sequences * positions);
     if (!running && hrt_group_is_alone(&part, group)) {
@@ -85,4 +85,21 @@ void hrt_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fr
         divide(experts, fractions, s, count + (at < groups ? at : groups - 1) * of->experts,
                of->experts);
     }
+}
+
+void hrt_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
+                   int32_t *running, const int32_t *ids, int64_t sequences, int64_t positions,
+                   int64_t group, int64_t iteration) {
+    const struct hrt_experts_set *of = hrt_layer(experts, set, layer)->set;
+    const struct hrt_experts_copies *copies = &experts->copies;
+    const size_t picks = (size_t)(sequences * positions * of->picks);
+    const size_t bytes = (size_t)(sequences * of->experts) * experts->shape.element;
+    const size_t running_bytes = (size_t)of->experts * sizeof *running;
+    void *here = hrt_experts_here(experts, copies->fractions, fractions);
+    int32_t *run = running ? hrt_experts_here(experts, copies->running, running) : NULL;
+    ids = hrt_experts_see(experts, copies->ids, ids, picks * sizeof *ids);
+    if (running) hrt_experts_see(experts, copies->running, running, running_bytes);
+    find_fractions(experts, set, layer, here, run, ids, sequences, positions, group, iteration);
+    hrt_experts_show(experts, fractions, here, bytes);
+    if (running) hrt_experts_show(experts, running, run, running_bytes);
 }

@@ -3,6 +3,7 @@
 #ifndef HECATE_RUNTIME_EXPERTS_LAYER_H
 #define HECATE_RUNTIME_EXPERTS_LAYER_H
 
+#include "runtime/device/device.h"
 #include "runtime/experts/experts.h"
 #include "runtime/plan/types.h"
 #include "runtime/transport/transport.h"
@@ -18,8 +19,9 @@ struct hrt_experts_layer {
     bool divided;    // The quotas are those of the last route.
     int32_t *pair;   // [tokens * picks] the pairs by expert, then ascending: this rank's own rows
     int32_t *slot;   // [tokens * picks] where a pair is in `pair`; -1: dropped
-    int32_t *from;   // [holders] the first own row for a holder
-    int32_t *at;     // [holders] its place among all rows of that holder's rank
+    int32_t *slot_there; // On a device that is apart: the same, there.
+    int32_t *from;       // [holders] the first own row for a holder
+    int32_t *at;         // [holders] its place among all rows of that holder's rank
     int64_t waves;
 };
 
@@ -36,8 +38,22 @@ struct hrt_wave {
     int32_t *next;                    // [slots]
 };
 
+// Copies for a device that is apart.
+struct hrt_experts_copies {
+    int32_t *ids, *kept;              // [tokens * picks]
+    char *weights;                    // [tokens * picks]
+    char *fractions;                  // [sequences][experts]
+    int32_t *running;                 // [experts]
+    int32_t *sent_pair, *send, *recv; // On the device: the lists of a wave.
+};
+
 struct hrt_experts {
     struct hrt_comm *comm;
+    struct hrt_device *device;
+    void *there; // On the device: sent to result_gate, and what the layers and copies have there.
+    size_t there_bytes;
+    struct hrt_experts_copies copies;
+    int32_t *sent_pair;               // [tokens * picks] the pairs of a wave's sent rows
     struct hrt_experts_shape shape;   // With a copy of the sets.
     struct hrt_experts_layer **layer; // [sets][layers]
     struct hrt_wave wave;
@@ -84,6 +100,16 @@ bool hrt_group_is_alone(const struct hrt_part *part, int64_t group);
 
 // Tells all ranks experts->mine: layer->count is that of each of them.
 void hrt_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer);
+
+// What the host computes with of an array of `bytes`: where it lies, or `copy`, once the device that is apart has sent it.
+const void *hrt_experts_see(struct hrt_experts *experts, void *copy, const void *array,
+                            size_t bytes);
+
+// Where the host writes an array of the device, before hrt_experts_show hands it over.
+static inline void *hrt_experts_here(const struct hrt_experts *experts, void *copy, void *array) {
+    return hrt_device_is_apart(experts->device) ? copy : array;
+}
+void hrt_experts_show(struct hrt_experts *experts, void *array, const void *copy, size_t bytes);
 
 // Prepares experts->wave for a wave of the layer.
 const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,

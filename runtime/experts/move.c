@@ -4,6 +4,7 @@
 // (or that weight's gradient) where it has one. What stays on the rank is copied in place at once.
 #include <string.h>
 
+#include "kernels/copy_rows/copy_rows.h"
 #include "kernels/route/route.h"
 #include "runtime/experts/layer.h"
 
@@ -49,24 +50,61 @@ static void exchange(struct hrt_experts *experts, const struct load *load, bool 
                                      .send_offset = experts->offset[back],
                                      .recv_bytes = experts->bytes[!back],
                                      .recv_offset = experts->offset[!back]};
+    experts->steps.on_device = hrt_device_is_apart(experts->device);
     hrt_exchange_on(experts->comm, HRT_LANE_ROWS, &experts->steps,
                     back ? experts->sent : experts->received,
                     back ? experts->received : experts->sent, &way, "the exchange of rows");
 }
 
-// Copies a row and, if `to_gate`, its weight.
-static void copy(const struct load *load, char *to, char *to_gate, const char *from,
-                 const char *from_gate) {
-    memcpy(to, from, load->row);
-    if (to_gate) memcpy(to_gate, from_gate, load->element);
+// Lists of the host, as whoever copies rows reads them.
+static const int32_t *list(struct hrt_experts *experts, int32_t *copy, const int32_t *list,
+                           int32_t count) {
+    if (!hrt_device_is_apart(experts->device)) return list;
+    hrt_device_write(experts->device, copy, list, (size_t)count * sizeof *list);
+    return copy;
 }
 
-static char *at(char *base, int64_t index, size_t stride) {
-    return base ? base + (size_t)index * stride : NULL;
+// Rows of an array by their numbers in `at`.
+static struct hk_rows numbered(const struct load *load, const void *rows, const void *gates,
+                               const int32_t *at, int64_t share) {
+    return (struct hk_rows){.rows = (char *)rows,
+                            .gates = (char *)gates,
+                            .at = at,
+                            .share = (int32_t)share,
+                            .stride = load->row,
+                            .gate_stride = load->element};
 }
 
-static const char *in(const char *base, int64_t index, size_t stride) {
-    return base ? base + (size_t)index * stride : NULL;
+// Rows of a message, one behind the other.
+static struct hk_rows message(const struct load *load, char *rows) {
+    return (struct hk_rows){.rows = rows,
+                            .gates = load->stride > load->row ? rows + load->row : NULL,
+                            .share = 1,
+                            .stride = load->stride,
+                            .gate_stride = load->stride};
+}
+
+// The rows of a side from number `first` on.
+static struct hk_rows from(struct hk_rows side, int32_t first) {
+    if (side.at) {
+        side.at += first;
+        return side;
+    }
+    side.rows += (size_t)first * side.stride;
+    if (side.gates) side.gates += (size_t)first * side.gate_stride;
+    return side;
+}
+
+// Copies rows begin .. end - 1 of both sides.
+static void copy(struct hrt_experts *experts, const struct load *load, const struct hk_rows *to,
+                 const struct hk_rows *source, int32_t begin, int32_t end) {
+    const struct hk_rows there = from(*to, begin), here = from(*source, begin);
+    struct hrt_device *device = experts->device;
+    if (end <= begin) return;
+    if (hrt_device_is_apart(device))
+        device->backend->copy_rows(device, &there, &here, end - begin, load->row, load->element);
+    else
+        hk_copy_rows(&there, &here, end - begin, load->row, load->element);
 }
 
 // rows and gate of the wave, from x [tokens, width] and weights [tokens, picks]; the latter may be
@@ -77,29 +115,21 @@ static void move_out(struct hrt_experts *experts, const struct hrt_experts_layer
     const struct hrt_wave *wave = load.wave;
     const int ranks = experts->comm->size;
     const int32_t sent = wave->send_first[ranks], received = wave->recv_first[ranks];
-#pragma omp parallel for schedule(static)
-    for (int32_t i = 0; i < sent; i++) {
-        const int32_t pair = layer->pair[wave->send[i]];
-        const char *row = in(x, pair / layer->set->picks, load.row);
-        const char *weight = in(weights, pair, load.element);
-        if (i >= load.mine && i < load.mine_end) {
-            const int32_t place = wave->recv[load.mine_to + i - load.mine];
-            copy(&load, at(rows, place, load.row), at(gate, place, load.element), row, weight);
-        } else {
-            char *message = at(experts->sent, i, load.stride);
-            copy(&load, message, weights ? message + load.row : NULL, row, weight);
-        }
-    }
-    exchange(experts, &load, false);
     const int32_t own = load.mine_end - load.mine;
-#pragma omp parallel for schedule(static)
-    for (int32_t i = 0; i < received; i++) {
-        if (i >= load.mine_to && i < load.mine_to + own) continue;
-        const char *message = in(experts->received, i, load.stride);
-        const int32_t place = wave->recv[i];
-        copy(&load, at(rows, place, load.row), at(gate, place, load.element), message,
-             message + load.row);
-    }
+    for (int32_t i = 0; i < sent; i++) experts->sent_pair[i] = layer->pair[wave->send[i]];
+    const int32_t *pair = list(experts, experts->copies.sent_pair, experts->sent_pair, sent);
+    const int32_t *recv = list(experts, experts->copies.recv, wave->recv, received);
+    const struct hk_rows tokens = numbered(&load, x, weights, pair, layer->set->picks);
+    const struct hk_rows places = numbered(&load, rows, gate, recv, 1);
+    const struct hk_rows out = message(&load, experts->sent);
+    const struct hk_rows in = message(&load, experts->received);
+    const struct hk_rows stay = from(tokens, load.mine), stay_at = from(places, load.mine_to);
+    copy(experts, &load, &out, &tokens, 0, load.mine);
+    copy(experts, &load, &out, &tokens, load.mine_end, sent);
+    copy(experts, &load, &stay_at, &stay, 0, own);
+    exchange(experts, &load, false);
+    copy(experts, &load, &places, &in, 0, load.mine_to);
+    copy(experts, &load, &places, &in, load.mine_to + own, received);
 }
 
 // The wave's rows, and gate unless NULL, to experts->result and experts->result_gate.
@@ -110,36 +140,28 @@ static void move_home(struct hrt_experts *experts, const struct hrt_experts_laye
     const int ranks = experts->comm->size;
     const int32_t sent = wave->send_first[ranks], received = wave->recv_first[ranks];
     const int32_t own = load.mine_end - load.mine;
-    char *result_gate = gate ? experts->result_gate : NULL;
-#pragma omp parallel for schedule(static)
-    for (int32_t i = 0; i < received; i++) {
-        const int32_t place = wave->recv[i];
-        const char *row = in(rows, place, load.row), *weight = in(gate, place, load.element);
-        if (i >= load.mine_to && i < load.mine_to + own) {
-            const int32_t to = wave->send[load.mine + i - load.mine_to];
-            copy(&load, at(experts->result, to, load.row), at(result_gate, to, load.element), row,
-                 weight);
-        } else {
-            char *message = at(experts->received, i, load.stride);
-            copy(&load, message, gate ? message + load.row : NULL, row, weight);
-        }
-    }
+    const int32_t *send = list(experts, experts->copies.send, wave->send, sent);
+    const int32_t *recv = list(experts, experts->copies.recv, wave->recv, received);
+    const struct hk_rows places = numbered(&load, rows, gate, recv, 1);
+    const struct hk_rows results =
+        numbered(&load, experts->result, gate ? experts->result_gate : NULL, send, 1);
+    const struct hk_rows out = message(&load, experts->received);
+    const struct hk_rows in = message(&load, experts->sent);
+    const struct hk_rows stay = from(places, load.mine_to), stay_at = from(results, load.mine);
+    copy(experts, &load, &out, &places, 0, load.mine_to);
+    copy(experts, &load, &out, &places, load.mine_to + own, received);
+    copy(experts, &load, &stay_at, &stay, 0, own);
     exchange(experts, &load, true);
-#pragma omp parallel for schedule(static)
-    for (int32_t i = 0; i < sent; i++) {
-        if (i >= load.mine && i < load.mine_end) continue;
-        const char *message = in(experts->sent, i, load.stride);
-        const int32_t to = wave->send[i];
-        copy(&load, at(experts->result, to, load.row), at(result_gate, to, load.element), message,
-             message + load.row);
-    }
+    copy(experts, &load, &results, &in, 0, load.mine);
+    copy(experts, &load, &results, &in, load.mine_end, sent);
 }
 
 void hrt_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t wave, void *rows,
                   void *gate, int32_t *first, const void *x, const void *weights) {
     const struct hrt_experts_layer *own = hrt_layer(experts, set, layer);
     move_out(experts, own, wave, rows, gate, x, weights);
-    memcpy(first, experts->wave.first, (size_t)(own->set->slots + 1) * sizeof *first);
+    hrt_device_write(experts->device, first, experts->wave.first,
+                     (size_t)(own->set->slots + 1) * sizeof *first);
 }
 
 void hrt_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
@@ -150,7 +172,11 @@ void hrt_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t 
 void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y) {
     const struct hrt_experts_layer *own = hrt_layer(experts, set, layer);
     const void *result = experts->result;
-    if (experts->shape.element == sizeof(float)) {
+    struct hrt_device *device = experts->device;
+    if (hrt_device_is_apart(device)) {
+        device->backend->combine(device, y, result, own->slot_there, own->tokens, own->set->picks,
+                                 own->set->width);
+    } else if (experts->shape.element == sizeof(float)) {
         hk_combine_f32(y, result, own->slot, own->tokens, own->set->picks, own->set->width,
                        HK_STORE);
     } else {
@@ -174,8 +200,11 @@ void hrt_combine_grad(struct hrt_experts *experts, int set, int64_t layer, void 
     const struct hrt_experts_layer *own = hrt_layer(experts, set, layer);
     const int64_t pairs = own->tokens * own->set->picks;
     const void *dgate = experts->result_gate;
+    struct hrt_device *device = experts->device;
     hrt_combine(experts, set, layer, dx);
-    if (experts->shape.element == sizeof(float)) {
+    if (hrt_device_is_apart(device)) {
+        device->backend->gate_rows_grad(device, dweights, dgate, own->slot_there, pairs);
+    } else if (experts->shape.element == sizeof(float)) {
         hk_gate_rows_grad_f32(dweights, dgate, own->slot, pairs);
     } else {
         hk_gate_rows_grad_f64(dweights, dgate, own->slot, pairs);

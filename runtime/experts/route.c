@@ -45,6 +45,7 @@ static struct hrt_mark begin_to_tell(struct hrt_experts *experts, size_t words) 
                                           .send_offset = experts->zeros,
                                           .recv_bytes = experts->bytes[0],
                                           .recv_offset = experts->offset[0]};
+    experts->steps.on_device = false;
     hrt_steps_exchange(&experts->steps, experts->comm, experts->heard, experts->said, &exchange);
     return hrt_submit(experts->comm, HRT_LANE_COUNTS, &experts->steps);
 }
@@ -104,6 +105,19 @@ void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *al
     memcpy(all, experts->heard, (size_t)experts->comm->size * sizeof word);
 }
 
+// ---- a device that is apart
+
+const void *hrt_experts_see(struct hrt_experts *experts, void *copy, const void *array,
+                            size_t bytes) {
+    if (!hrt_device_is_apart(experts->device)) return array;
+    hrt_device_read(experts->device, copy, array, bytes, HRT_WHY_ROUTES);
+    return copy;
+}
+
+void hrt_experts_show(struct hrt_experts *experts, void *array, const void *copy, size_t bytes) {
+    if (hrt_device_is_apart(experts->device)) hrt_device_write(experts->device, array, copy, bytes);
+}
+
 // ---- quotas
 
 // Everything to the first holder.
@@ -147,7 +161,9 @@ void hrt_route(struct hrt_experts *experts, int set, int64_t at, const int32_t *
     assert(tokens >= 0 && tokens <= experts->shape.tokens);
     if (experts->wave.layer == layer) experts->wave.layer = NULL;
     layer->tokens = tokens;
-    sort_pairs(experts, layer, ids);
+    const size_t bytes = (size_t)(tokens * layer->set->picks) * sizeof *ids;
+    sort_pairs(experts, layer, hrt_experts_see(experts, experts->copies.ids, ids, bytes));
+    hrt_experts_show(experts, layer->slot_there, layer->slot, bytes);
     hrt_gather_counts(experts, layer);
     layer->divided = false;
 }

@@ -88,3 +88,8 @@ const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,
     list_received(experts, wave, begin, end);
     return wave;
 }
+
+int64_t hrt_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64_t wave) {
+    const struct hrt_experts_layer *of = hrt_layer(experts, set, layer);
+    return hrt_wave_of(experts, of, wave)->first[of->set->slots];
+}

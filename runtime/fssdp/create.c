@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "kernels/bf16.h"
 #include "runtime/experts/experts.h"
@@ -88,24 +87,22 @@ static void cut(struct hrt_piece *piece, int count, enum hrt_chunk_kind kind, si
 // ---- creation
 
 // Slots of a kind for `layers` layers. What nobody touches of them takes no memory.
-static bool reserve(const struct hrt_program *program, struct hrt_moving_set *set,
+static bool reserve(const struct hrt_fssdp *fssdp, struct hrt_moving_set *set,
                     enum hrt_chunk_kind kind, int64_t layers) {
-    const int64_t bytes = set->set->chunk_elements * hrt_chunk_element(program, kind);
+    struct hrt_device *device = &fssdp->state->device;
+    const int64_t bytes = set->set->chunk_elements * hrt_chunk_element(fssdp->program, kind);
     set->stride[kind] = ((size_t)bytes + 63) / 64 * 64;
     set->pool_bytes[kind] = (size_t)(set->slots.replicas * layers) * set->stride[kind];
     if (set->pool_bytes[kind] == 0) return true;
-    void *pool = mmap(NULL, set->pool_bytes[kind], PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (pool == MAP_FAILED) return false;
-    set->pool[kind] = pool;
-    return true;
+    set->pool[kind] = device->backend->take(device, HRT_OF_DEVICE, set->pool_bytes[kind], true);
+    return set->pool[kind];
 }
 
 static bool reserve_slots(const struct hrt_fssdp *fssdp, struct hrt_moving_set *set) {
     const int64_t layers = fssdp->movement->rematerialize ? 1 : set->set->layers;
-    return reserve(fssdp->program, set, HRT_CHUNK_PARAMS, layers) &&
-           (!set->set->chunk_rounded || reserve(fssdp->program, set, HRT_CHUNK_ROUNDED, layers)) &&
-           reserve(fssdp->program, set, HRT_CHUNK_GRADS, set->slots.grad_layers);
+    return reserve(fssdp, set, HRT_CHUNK_PARAMS, layers) &&
+           (!set->set->chunk_rounded || reserve(fssdp, set, HRT_CHUNK_ROUNDED, layers)) &&
+           reserve(fssdp, set, HRT_CHUNK_GRADS, set->slots.grad_layers);
 }
 
 static bool take_plan(struct hpl_plan *plan, int64_t experts, int64_t capacity) {
@@ -185,8 +182,10 @@ static bool create_moves(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, in
     }
     if (set->slots.staging == 0) return true;
     struct hrt_move *reduce = &set->move[HRT_MOVE_REDUCE];
-    reduce->staging = malloc((size_t)set->slots.staging);
+    struct hrt_device *device = &fssdp->state->device;
     reduce->staged = (size_t)set->slots.staging / HPL_STAGED;
+    reduce->staging =
+        device->backend->take(device, HRT_OF_DEVICE, HPL_STAGED * reduce->staged, true);
     return reduce->staging;
 }
 
@@ -284,7 +283,7 @@ bool hrt_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
     return true;
 }
 
-static void destroy_set(struct hrt_moving_set *set) {
+static void destroy_set(struct hrt_moving_set *set, struct hrt_device *device) {
     for (int64_t i = 0; set->layer && i < set->set->layers; i++) {
         drop_plan(&set->layer[i].plan);
         drop_plan(&set->layer[i].placed);
@@ -293,9 +292,9 @@ static void destroy_set(struct hrt_moving_set *set) {
         free(set->layer[i].window);
     }
     for (int kind = 0; kind < HRT_CHUNK_KINDS; kind++) {
-        if (set->pool[kind]) munmap(set->pool[kind], set->pool_bytes[kind]);
+        device->backend->give(device, HRT_OF_DEVICE, set->pool[kind], set->pool_bytes[kind]);
     }
-    for (int kind = 0; kind < HRT_MOVES; kind++) hrt_move_destroy(&set->move[kind]);
+    for (int kind = 0; kind < HRT_MOVES; kind++) hrt_move_destroy(&set->move[kind], device);
     free(set->layer);
     free(set->memory);
     free(set->param_piece);
@@ -306,7 +305,7 @@ void hrt_fssdp_destroy(struct hrt_fssdp *fssdp) {
     if (!fssdp) return;
     hrt_moves_finish(fssdp); // The last forward may still pass parameters on.
     for (int i = 0; fssdp->set && i < fssdp->program->sets; i++) {
-        if (fssdp->set[i].set) destroy_set(&fssdp->set[i]);
+        if (fssdp->set[i].set) destroy_set(&fssdp->set[i], &fssdp->state->device);
     }
     drop_plan(&fssdp->scratch);
     hrt_agreement_destroy(fssdp);

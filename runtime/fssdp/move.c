@@ -91,16 +91,19 @@ bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int i
     *move = (struct hrt_move){
         .steps = {.step = calloc((size_t)room, sizeof(struct hrt_step)), .room = (int32_t)room},
         .brought = malloc((size_t)(experts * pieces) * sizeof *move->brought),
-        .heard = malloc((size_t)fssdp->comm->size * sizeof *move->heard),
         .kind = kind,
     };
-    return move->steps.step && move->brought && move->heard;
+    move->steps.on_device = hrt_device_is_apart(&fssdp->state->device);
+    if (!move->steps
+             .on_device) // Else words are compared before anything moves, and these are the host's.
+        move->heard = malloc((size_t)fssdp->comm->size * sizeof *move->heard);
+    return move->steps.step && move->brought && (move->heard || move->steps.on_device);
 }
 
-void hrt_move_destroy(struct hrt_move *move) {
+void hrt_move_destroy(struct hrt_move *move, struct hrt_device *device) {
     free(move->steps.step);
     free(move->brought);
     free(move->heard);
-    free(move->staging);
+    device->backend->give(device, HRT_OF_DEVICE, move->staging, HPL_STAGED * move->staged);
     *move = (struct hrt_move){0};
 }

@@ -27,7 +27,7 @@ struct hrt_move {
     struct hrt_steps steps;
     struct hrt_mark mark;
     int32_t *brought; // [experts][pieces]
-    uint64_t *heard;  // [ranks]
+    uint64_t *heard;  // [ranks] NULL on a device that is apart.
     char *staging;    // HPL_STAGED pieces; NULL: data is received where it belongs.
     size_t staged;    // Bytes of one.
     enum hrt_move_kind kind;
@@ -141,7 +141,7 @@ struct hrt_moving {
 };
 bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int set,
                      enum hrt_move_kind kind);
-void hrt_move_destroy(struct hrt_move *move);
+void hrt_move_destroy(struct hrt_move *move, struct hrt_device *device);
 void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
                     const struct hrt_moving *moving);
 

@@ -91,7 +91,7 @@ void hrt_release_grads(struct hrt_fssdp *fssdp, int set, int64_t at) {
     const size_t first = (size_t)(at % moving->slots.grad_layers * moving->slots.replicas) * stride;
     const size_t used = (size_t)moving->layer[at].used * stride;
     // As the layer that takes them next expects them.
-    if (used) memset(moving->pool[HRT_CHUNK_GRADS] + first, 0, used);
+    if (used) hrt_device_clear(&fssdp->state->device, moving->pool[HRT_CHUNK_GRADS] + first, used);
 }
 
 void hrt_moves_finish(struct hrt_fssdp *fssdp) {

@@ -62,8 +62,10 @@ static void compare_owners(struct hrt_fssdp *fssdp, int index, const int32_t *ne
 
 enum { BUFFERS = 4, UNDER_WAY = 2 * BUFFERS };
 
-// The whole pages of what went away; what shares a page with others stays.
-static void give_back(char *begin, size_t bytes) {
+// The whole pages of what went away; what shares a page with others stays. Memory of a device that is apart is not
+// taken page by page.
+static void give_back(const struct hrt_state *state, char *begin, size_t bytes) {
+    if (hrt_device_is_apart(&state->device)) return;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t from = ((uintptr_t)begin + page - 1) / page * page;
     const uintptr_t to = ((uintptr_t)begin + bytes) / page * page;
@@ -149,7 +151,8 @@ static bool next_chunks(struct hrt_steps *steps) {
     struct way *way = (struct way *)steps;
     for (int32_t i = 0; i < steps->count; i++) {
         if (way->step[i].kind == HRT_SEND)
-            give_back((char *)way->step[i].from, way->step[i].bytes); // Its owner's, till now.
+            give_back(way->fssdp->state, (char *)way->step[i].from,
+                      way->step[i].bytes); // Its owner's, till now.
     }
     hrt_steps_clear(steps);
     while (way->at < way->count && steps->count + BUFFERS <= UNDER_WAY)
@@ -164,7 +167,7 @@ static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
     grads += set->offset * hrt_element_bytes(fssdp->program->precision);
     for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++) {
         if (fssdp->state->placement->owner[index][chunk] == fssdp->comm->rank)
-            give_back(grads + chunk * bytes, (size_t)bytes);
+            give_back(fssdp->state, grads + chunk * bytes, (size_t)bytes);
     }
 }
 
@@ -178,6 +181,7 @@ static void move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *ne
                       .order = fssdp->order,
                       .count = count};
     way.steps.step = way.step;
+    way.steps.on_device = hrt_device_is_apart(&fssdp->state->device);
     drop_gradients(fssdp, index);
     hrt_join(fssdp->comm, hrt_submit(fssdp->comm, HRT_LANE_SAVE, &way.steps),
              "the experts' new owners");

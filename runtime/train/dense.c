@@ -108,7 +108,12 @@ static void expect_all(struct hrt_dense *dense) {
     }
 }
 
-bool hrt_dense_create(struct hrt_dense **created, const struct hrt_state *state,
+// Touched where messages need it.
+static char *take(struct hrt_state *state, size_t bytes) {
+    return state->device.backend->take(&state->device, HRT_OF_DEVICE, bytes, true);
+}
+
+bool hrt_dense_create(struct hrt_dense **created, struct hrt_state *state,
                       struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     const size_t ranks = (size_t)program->world, tensors = (size_t)count_tensors(program);
@@ -116,6 +121,7 @@ bool hrt_dense_create(struct hrt_dense **created, const struct hrt_state *state,
     if (!dense) return hrt_fail(error, "out of memory");
     *dense = (struct hrt_dense){
         .comm = state->comm,
+        .device = &state->device,
         .program = program,
         .grads = state->values[HRT_GRADIENTS],
         .params = state->values[HRT_PARAMETERS],
@@ -127,8 +133,8 @@ bool hrt_dense_create(struct hrt_dense **created, const struct hrt_state *state,
         .queue = calloc(tensors + 1, sizeof *dense->queue),
         .job = calloc(tensors + 1, sizeof *dense->job),
         .stride = stride_of(program),
-        .sent = malloc(stride_of(program) * ranks), // Touched where messages need it.
-        .received = malloc(stride_of(program) * ranks),
+        .sent = take(state, stride_of(program) * ranks),
+        .received = take(state, stride_of(program) * ranks),
         .read = malloc(ranks * sizeof *dense->read),
         .step = malloc((size_t)hrt_dense_room(program->world) * sizeof *dense->step),
     };
@@ -151,8 +157,10 @@ void hrt_dense_destroy(struct hrt_dense *dense) {
     free(dense->set_tensor);
     free(dense->queue);
     free(dense->job);
-    free(dense->sent);
-    free(dense->received);
+    struct hrt_device *device = dense->device;
+    const size_t bytes = dense->stride * (size_t)dense->program->world;
+    device->backend->give(device, HRT_OF_DEVICE, dense->sent, bytes);
+    device->backend->give(device, HRT_OF_DEVICE, dense->received, bytes);
     free(dense->read);
     free(dense->step);
     free(dense);
@@ -200,6 +208,16 @@ void hrt_dense_finish(struct hrt_dense *dense) {
 static int64_t own_part(const struct hrt_dense *dense, int64_t tensor, int64_t *count) {
     const struct hrt_dense_piece whole = {&dense->tensor[tensor], 0, INT64_MAX / 2};
     return hrt_dense_begin(dense, &whole, dense->comm->rank, count);
+}
+
+int64_t hrt_dense_ask_squares(const struct hrt_dense *dense, double *sum) {
+    struct hrt_device *device = dense->device;
+    for (int64_t i = 0; i < dense->tensors; i++) {
+        int64_t count;
+        const int64_t at = own_part(dense, i, &count);
+        device->backend->sum_squares(device, &sum[i], (const float *)dense->grads + at, count);
+    }
+    return dense->tensors;
 }
 
 double hrt_dense_own_squares(const struct hrt_dense *dense) {
@@ -260,8 +278,9 @@ void hrt_dense_publish(struct hrt_dense *dense) {
     if (!dense->shard) return;
     for (int64_t i = 0; i < dense->tensors; i++) {
         const struct hrt_dense_tensor *tensor = &dense->tensor[i];
-        memset((char *)dense->grads + (size_t)tensor->offset * dense->element, 0,
-               (size_t)tensor->count * dense->element);
+        hrt_device_clear(dense->device,
+                         (char *)dense->grads + (size_t)tensor->offset * dense->element,
+                         (size_t)tensor->count * dense->element);
     }
     hrt_dense_gather(dense, dense->params);
 }

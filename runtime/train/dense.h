@@ -25,8 +25,7 @@ struct hrt_state;
 enum { HRT_DENSE_ROUND = 4 << 20 };
 
 // Of a program of several ranks, whose state has joined them. The state is borrowed.
-bool hrt_dense_create(struct hrt_dense **dense, const struct hrt_state *state,
-                      struct hrt_error *error);
+bool hrt_dense_create(struct hrt_dense **dense, struct hrt_state *state, struct hrt_error *error);
 
 // Waits for the sums that are under way first: all ranks call it, at the same place of their program.
 void hrt_dense_destroy(struct hrt_dense *dense);
@@ -48,7 +47,9 @@ void hrt_dense_ready(struct hrt_dense *dense, int bucket, int64_t layer);
 // Returns when all gradients are summed, those whose sum has not started included. Collective.
 void hrt_dense_finish(struct hrt_dense *dense);
 
-// The sum of squares of this rank's part of the gradients, tensor by tensor; after hrt_dense_finish.
+// The sum of squares of this rank's part of the gradients, tensor by tensor; after hrt_dense_finish. A device that is
+// apart is asked for those of each tensor, which it stores at `sum`, memory of its own; returns how many.
+int64_t hrt_dense_ask_squares(const struct hrt_dense *dense, double *sum);
 double hrt_dense_own_squares(const struct hrt_dense *dense);
 
 // Of programs with dense = shard: cuts `spans` of them down to what this rank updates of them, its parts

@@ -32,6 +32,7 @@ struct hrt_dense_job {
 
 struct hrt_dense {
     struct hrt_comm *comm;
+    struct hrt_device *device;
     const struct hrt_program *program;
     void *grads, *params;
     size_t element;

@@ -2,6 +2,7 @@
 // done. A round takes pieces of as many tensors as there is room for; those for one rank are packed into one message.
 #include <assert.h>
 
+#include "runtime/device/device.h"
 #include "runtime/train/dense_jobs.h"
 
 int64_t hrt_dense_begin(const struct hrt_dense *dense, const struct hrt_dense_piece *piece,
@@ -187,6 +188,7 @@ void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *
     struct hrt_dense_job *job = &dense->job[dense->jobs];
     *job = (struct hrt_dense_job){.steps = {.step = dense->step,
                                             .room = (int32_t)hrt_dense_room(dense->comm->size),
+                                            .on_device = hrt_device_is_apart(dense->device),
                                             .next = next_round},
                                   .dense = dense,
                                   .end = end,

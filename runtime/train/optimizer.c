@@ -179,19 +179,6 @@ static int64_t sum_tensors(struct hrt_state *state, double *sum) {
     return tensors;
 }
 
-// The ranks' own sums, then the chunks': [world + chunks], each filled in by one rank.
-static double sum_ranks(struct hrt_state *state) {
-    const struct hrt_program *program = state->program;
-    const int64_t sums = program->world + (program->owned ? hrt_ranks_chunks(program) : 0);
-    double *all = state->sums, sum = 0;
-    memset(all, 0, (size_t)sums * sizeof *all);
-    all[state->comm->rank] = hrt_dense_own_squares(state->dense);
-    if (program->owned) sum_chunks(state, all + program->world);
-    hrt_comm_all_reduce(state->comm, all, sums, HRT_DOUBLE);
-    for (int64_t i = 0; i < sums; i++) sum += all[i];
-    return sum;
-}
-
 // The sums that a device has made, added in their order.
 static double add_sums(struct hrt_state *state, int64_t sums) {
     enum { BLOCK = 256 };
@@ -202,6 +189,30 @@ static double add_sums(struct hrt_state *state, int64_t sums) {
                         HRT_WHY_NORM);
         for (int64_t i = 0; i < count; i++) sum += block[i];
     }
+    return sum;
+}
+
+// Of this rank's part, by the device; at its end all that it was asked for is there. `sum`: scratch, one per tensor.
+static double ask_own_squares(struct hrt_state *state, double *sum) {
+    const int64_t tensors = hrt_dense_ask_squares(state->dense, sum);
+    double all = 0;
+    hrt_device_join(&state->device, HRT_WHY_NORM);
+    for (int64_t i = 0; i < tensors; i++) all += sum[i];
+    return all;
+}
+
+// The ranks' own sums, then the chunks': [world + chunks], each filled in by one rank.
+static double sum_ranks(struct hrt_state *state) {
+    const struct hrt_program *program = state->program;
+    const int64_t sums = program->world + (program->owned ? hrt_ranks_chunks(program) : 0);
+    double *all = state->sums, sum = 0;
+    memset(all, 0, (size_t)sums * sizeof *all);
+    if (program->owned) sum_chunks(state, all + program->world);
+    all[state->comm->rank] = hrt_device_is_apart(&state->device)
+                                 ? ask_own_squares(state, all + sums)
+                                 : hrt_dense_own_squares(state->dense);
+    hrt_comm_all_reduce(state->comm, all, sums, HRT_DOUBLE);
+    for (int64_t i = 0; i < sums; i++) sum += all[i];
     return sum;
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
+#include "runtime/transport/transport.h"
 
 int64_t hrt_ranks_chunks(const struct hrt_program *program) {
     int64_t chunks = 0;
@@ -82,11 +83,13 @@ bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_e
     struct hrt_experts_shape shape;
     if (!program->world) return true;
     state->comm = comm;
+    if (program->executor && !program->executor->open(comm, &state->device, error)) return false;
     if (!hrt_dense_create(&state->dense, state, error)) return false;
     *(struct hrt_dense **)((char *)state->model + program->dense_offset) = state->dense;
     if (!program->sets) return true;
     for (int i = 0; program->owned && i < program->sets; i++) point_at_chunks(state, i);
     if (!moving_shape(program, &set, &shape)) return hrt_fail(error, "out of memory");
+    shape.device = &state->device;
     const bool created = hrt_experts_create(&state->experts, &shape, comm, error);
     free(set);
     if (!created) return false;

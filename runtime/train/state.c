@@ -11,6 +11,7 @@
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
+#include "runtime/transport/transport.h"
 
 size_t hrt_state_params_bytes(const struct hrt_program *program) {
     return (size_t)program->param_elements * (size_t)hrt_element_bytes(program->precision);
@@ -79,7 +80,7 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
         {HRT_OF_DEVICE, &state->arena, program->arena_bytes, false, true, "the arena's values"},
         {HRT_OF_BOTH, &ids, batch, false, true, "token ids"},
         {HRT_OF_BOTH, &targets, batch, false, true, "target ids"},
-        {HRT_OF_DEVICE, &sums, sums_bytes(program), false, true, "sums of squares"},
+        {HRT_OF_BOTH, &sums, sums_bytes(program), false, true, "sums of squares"},
         {HRT_OF_DEVICE, &state->rounded, rounded, own, rounded, "parameters rounded to bf16"},
         {HRT_OF_DEVICE, &state->values[HRT_MEANS], params, part, training, "the optimizer's means"},
         {HRT_OF_DEVICE, &state->values[HRT_VARIANCES], params, part, training,
@@ -133,8 +134,9 @@ void hrt_state_destroy(struct hrt_state *state) {
     release(state, HRT_OF_DEVICE, state->arena, program->arena_bytes);
     release(state, HRT_OF_BOTH, state->ids, batch_bytes(program));
     release(state, HRT_OF_BOTH, state->targets, batch_bytes(program));
-    release(state, HRT_OF_DEVICE, state->sums, sums_bytes(program));
+    release(state, HRT_OF_BOTH, state->sums, sums_bytes(program));
     hrt_experts_destroy(state->experts);
+    if (state->comm && state->comm->executor) state->comm->executor->close(state->comm);
     hrt_device_close(&state->device);
     *state = (struct hrt_state){.program = program};
 }

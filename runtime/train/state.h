@@ -22,7 +22,7 @@ struct hrt_state {
     void *rounded;                   // Copies of parameters in bf16 (params/rounded.h), or NULL.
     void *arena;
     int32_t *ids, *targets; // [batch, positions], which the host fills in, too (hrt_state_await).
-    double *sums; // On the device: one per tensor, chunk and rank: scratch of hrt_grad_norm.
+    double *sums;           // Of both: one per tensor, chunk and rank: scratch of hrt_grad_norm.
     // Of programs of several ranks, see ranks.h; else NULL.
     struct hrt_comm *comm; // Borrowed.
     struct hrt_experts *experts;

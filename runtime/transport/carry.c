@@ -116,7 +116,7 @@ struct hrt_carried hrt_steps_carry(struct hrt_steps *steps, const struct hrt_car
     memset(carry->brought, -1,
            (size_t)carry->experts * (size_t)carry->pieces * sizeof *carry->brought);
     memset(making.added, -1, sizeof making.added);
-    greet(&making);
+    if (carry->heard) greet(&making);
     for (int32_t i = 0; i < schedule->count; i++) {
         const struct hpl_transfer *transfer = &schedule->transfer[i];
         if (transfer->to != carry->rank && transfer->from != carry->rank) continue;

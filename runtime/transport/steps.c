@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/add/add.h"
+
 void hrt_steps_clear(struct hrt_steps *steps) {
     steps->count = 0;
     steps->hash = 0;
@@ -35,25 +37,15 @@ int32_t hrt_steps_receive(struct hrt_steps *steps, int32_t peer, void *to, size_
                                                       .bytes = bytes});
 }
 
-static void add_floats(float *sum, const float *term, size_t count) {
-#pragma omp simd
-    for (size_t i = 0; i < count; i++) sum[i] += term[i];
-}
-
-static void add_doubles(double *sum, const double *term, size_t count) {
-#pragma omp simd
-    for (size_t i = 0; i < count; i++) sum[i] += term[i];
-}
-
 void hrt_step_run(const struct hrt_step *step) {
     assert(step->kind == HRT_COPY || step->kind == HRT_ADD);
     if (step->kind == HRT_COPY) {
         memcpy(step->to, step->from, step->bytes);
     } else if (step->type == HRT_FLOAT) {
-        add_floats(step->to, step->from, step->bytes / sizeof(float));
+        hk_add_f32(step->to, step->from, (int64_t)(step->bytes / sizeof(float)));
     } else {
         assert(step->type == HRT_DOUBLE);
-        add_doubles(step->to, step->from, step->bytes / sizeof(double));
+        hk_add_f64(step->to, step->from, (int64_t)(step->bytes / sizeof(double)));
     }
 }
 

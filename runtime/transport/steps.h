@@ -41,11 +41,13 @@ struct hrt_step {
 struct hrt_steps {
     struct hrt_step *step; // [room]
     int32_t count, room;
+    bool on_device; // What its steps name is memory of a device that is apart.
     uint64_t
         hash; // Of all that moves, also between others: the same on every rank. 0: nobody else knows.
 
     // NULL, or called when all steps are done: clears the list and fills in what follows, or returns false when
-    // nothing does. Such a list is submitted empty. Called behind the computation, by whoever turns the lane.
+    // nothing does. Such a list is submitted empty. Called behind the computation, by whoever turns the lane; of steps
+    // on a device as soon as these have been asked for.
     bool (*next)(struct hrt_steps *steps);
 
     // Nanoseconds of hk_clock; read when it is done: when it was submitted, when all that send to this rank had
@@ -96,7 +98,8 @@ struct hrt_carry {
     char *staging;       // Of sums: HRT_STAGED times `staged` bytes, no piece being larger.
     size_t staged;
     int32_t *brought; // Scratch: [experts][pieces]
-    uint64_t *heard;  // Scratch: [ranks], in place until the list is done.
+    uint64_t *
+        heard; // Scratch: [ranks], in place until the list is done. NULL: the hash is not compared.
 };
 
 enum { HRT_STAGED = HPL_STAGED };
@@ -105,7 +108,7 @@ enum { HRT_STAGED = HPL_STAGED };
 int64_t hrt_steps_room(int64_t transfers, int64_t ranks, bool adds);
 
 // Clears the list and fills it in. Both ends of every message first tell each other the hash, so that ranks whose
-// schedules differ find out before data moves. Sets `received` and `crossed`: bytes to this rank, and of them from other
+// schedules differ find out before data moves; not where `heard` is NULL. Sets `received` and `crossed`: bytes to this rank, and of them from other
 // nodes, when `node` [ranks] is not NULL.
 struct hrt_carried {
     size_t received, crossed;

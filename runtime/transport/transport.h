@@ -10,6 +10,10 @@
 // Adds and copies are run in the order of the list by whoever turns the lane, and under no lock that submit, reached
 // or join need. Same lists, same bits.
 //
+// Lists whose memory is that of a device which is apart (steps->on_device) go to an executor of the device: it asks the
+// device for all of a list at once, behind what the device was asked for before. Joining one lets the device wait, and
+// not the host: what the device is asked for afterwards sees what has arrived.
+//
 //     mark = hrt_submit(comm, HRT_LANE_GATHER, &steps);
 //     ... compute ...
 //     hrt_join(comm, hrt_arrival(mark), "the gathering of experts");
@@ -18,6 +22,9 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/transport/steps.h"
+
+struct hrt_device;
+struct hrt_error;
 
 enum hrt_lane {
     HRT_LANE_COUNTS, // Of rows; waited for at once, as rows are.
@@ -33,8 +40,21 @@ enum hrt_lane {
 // A place in a lane: all lists up to it are done. Number 0: always reached.
 struct hrt_mark {
     enum hrt_lane lane;
-    bool arrival; // What these lists receive is there; what they send may still be read.
+    bool arrival;   // What these lists receive is there; what they send may still be read.
+    bool on_device; // Of lists whose memory is a device's.
     uint64_t number;
+};
+
+// What runs lists on a device. Every rank opens it, and submits the same lists in the same order.
+struct hrt_executor {
+    const char *name; // "nccl"
+    // Meets the other ranks. Collective.
+    bool (*open)(struct hrt_comm *comm, struct hrt_device *device, struct hrt_error *error);
+    void (*submit)(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps);
+    // What the device is asked for from now on waits for the mark.
+    void (*order)(struct hrt_comm *comm, struct hrt_mark mark);
+    // Waits for all lists. Collective.
+    void (*close)(struct hrt_comm *comm);
 };
 
 // Hands a list to a lane. Never waits, and returns the mark behind it. A list without steps and without

@@ -114,7 +114,8 @@ static char *own_elements(const struct hrt_dense *dense, bool shard) {
 
 static void sum_up(enum hrt_precision precision, bool shard, int64_t bytes, int64_t layers) {
     const struct hrt_program program = program_of(precision, shard, bytes);
-    struct hrt_state state = {.program = &program, .comm = &world};
+    struct hrt_state state = {
+        .program = &program, .comm = &world, .device.backend = &hrt_device_host};
     struct hrt_error error = {0};
     struct hrt_dense *dense;
     state.values[HRT_GRADIENTS] = filled(precision, world.rank);
@@ -167,7 +168,8 @@ static void each_rank_updates_its_part(void **state) {
 static void before_the_last_iteration_nothing_is_summed(void **state) {
     (void)state;
     const struct hrt_program program = program_of(HRT_FP32, false, 1);
-    struct hrt_state held = {.program = &program, .comm = &world};
+    struct hrt_state held = {
+        .program = &program, .comm = &world, .device.backend = &hrt_device_host};
     struct hrt_error error = {0};
     struct hrt_dense *dense;
     held.values[HRT_GRADIENTS] = filled(HRT_FP32, world.rank);

@@ -51,14 +51,18 @@ def compile_for_device(model, program, *arguments):
     run(*words("CXX"), *words("CFLAGS"), "-o", program, host, kernels, *words("LIBRARIES"))
 
 
+def read_log(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
 def train(program, text, saved, steps, **environment):
     log = saved + ".jsonl"
     if os.path.exists(log):
         os.remove(log)
     run(program, "train", "--data", text, "--steps", str(steps), "--save", saved, "--set",
         f"log.jsonl={log}", **environment)
-    with open(log, encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+    return read_log(log)
 
 
 def tensors(path):

@@ -1,0 +1,22 @@
+// copy_rows: rows from one place to another by index, each with its gate weight: to messages and out of them.
+#ifndef HECATE_KERNELS_COPY_ROWS_H
+#define HECATE_KERNELS_COPY_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// One side of a copy. Row i has the number n = at[i], or i where `at` is NULL. It lies at rows + n / share * stride, its
+// weight at gates + n * gate_stride.
+struct hk_rows {
+    char *rows, *gates; // Of the side that is read nothing is written.
+    const int32_t *at;
+    int32_t share; // Numbers of one row, at least 1: the picks of a token.
+    size_t stride, gate_stride;
+};
+
+// Copies `count` rows of `row` bytes, a multiple of `element`, and where both sides have `gates` a weight of `element`
+// bytes with each. The sides do not overlap.
+void hk_copy_rows(const struct hk_rows *to, const struct hk_rows *from, int64_t count, size_t row,
+                  size_t element);
+
+#endif

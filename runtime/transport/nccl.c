@@ -1,0 +1,255 @@
+// The executor for GPUs: NCCL's messages and kernels that add, on streams of their own. A library of its own, which only
+// programs of several ranks for target cuda are linked with.
+//
+// A lane that moves device memory has a communicator and a stream. A list is turned into launches at once: groups of
+// messages and, between them, copies and adds, in the order of the list. A group ends where the round does, or before
+// the first message that has to wait for a step which is not launched yet. So, of all messages that are left, the
+// first one in the order of the schedule is in a group of both its ranks whose predecessors are done: nothing waits
+// in a circle.
+#define _GNU_SOURCE // The program's name.
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include "kernels/add/add_cuda.h"
+#include "runtime/base/error.h"
+#include "runtime/comm/backend.h"
+#include "runtime/device/device.h"
+#include "runtime/transport/transport.h"
+
+enum { EVENTS = 8 }; // Lists of a lane that can be told apart.
+
+struct lane {
+    struct hkc_lane work; // Its stream.
+    ncclComm_t comm;
+    cudaEvent_t begun;        // What the device had been asked for when a list came.
+    cudaEvent_t done[EVENTS]; // Of list n: n % EVENTS.
+    uint64_t submitted;
+};
+
+struct own {
+    struct hrt_device *device;
+    struct lane lane[HRT_LANES];
+};
+
+// ---- faults
+
+_Noreturn static void fail(struct hrt_comm *comm, const char *what, const char *why) {
+    fflush(stdout);
+    fprintf(stderr, "%s: error: rank %d: NCCL, %s: %s\n", program_invocation_short_name, comm->rank,
+            what, why);
+    hrt_comm_abort(comm, HRT_EXIT_FAILED);
+}
+
+static void check(struct hrt_comm *comm, const char *what, ncclResult_t result) {
+    if (result != ncclSuccess) fail(comm, what, ncclGetErrorString(result));
+}
+
+static void check_cuda(struct hrt_comm *comm, const char *what, cudaError_t error) {
+    if (error != cudaSuccess) fail(comm, what, cudaGetErrorString(error));
+}
+
+// Errors that NCCL finds later, on its own threads.
+static void look(void *context) {
+    struct hrt_comm *comm = context;
+    struct own *own = comm->executor_own;
+    for (int i = 0; i < HRT_LANES; i++) {
+        ncclResult_t later = ncclSuccess;
+        if (own->lane[i].comm) ncclCommGetAsyncError(own->lane[i].comm, &later);
+        if (later != ncclSuccess && later != ncclInProgress)
+            fail(comm, "a message", ncclGetErrorString(later));
+    }
+}
+
+// ---- opening
+
+// Lanes that may have lists on the device.
+static bool moves(int lane) {
+    return lane != HRT_LANE_COUNTS;
+}
+
+// Every rank gets rank 0's ids.
+static bool share_ids(struct hrt_comm *comm, ncclUniqueId *id, struct hrt_error *error) {
+    enum { WORDS = sizeof *id / sizeof(int64_t) };
+    int64_t word[HRT_LANES * WORDS + 1] = {0}; // The last: why there are none.
+    _Static_assert(sizeof *id % sizeof *word == 0, "ids are whole numbers");
+    for (int i = 0; i < HRT_LANES && comm->rank == 0; i++) {
+        const ncclResult_t result = ncclGetUniqueId(&id[i]);
+        if (result != ncclSuccess) word[HRT_LANES * WORDS] = result;
+        memcpy(&word[i * WORDS], &id[i], sizeof *id);
+    }
+    hrt_comm_all_reduce(comm, word, HRT_LANES * WORDS + 1, HRT_INT64);
+    const ncclResult_t result = (ncclResult_t)word[HRT_LANES * WORDS];
+    if (result != ncclSuccess)
+        return hrt_fail(error, "NCCL does not start: %s", ncclGetErrorString(result));
+    for (int i = 0; i < HRT_LANES; i++) memcpy(&id[i], &word[i * WORDS], sizeof *id);
+    return true;
+}
+
+static bool open_lane(struct lane *lane, const struct hrt_comm *comm,
+                      const struct hrt_device *device, ncclUniqueId id, struct hrt_error *error) {
+    lane->work = (struct hkc_lane){.multiprocessors = device->lane->multiprocessors,
+                                   .capability = device->lane->capability};
+    cudaError_t status = cudaStreamCreateWithFlags(&lane->work.stream, cudaStreamNonBlocking);
+    if (status == cudaSuccess)
+        status = cudaEventCreateWithFlags(&lane->begun, cudaEventDisableTiming);
+    for (int i = 0; i < EVENTS && status == cudaSuccess; i++)
+        status = cudaEventCreateWithFlags(&lane->done[i], cudaEventDisableTiming);
+    if (status != cudaSuccess)
+        return hrt_fail(error, "a stream for messages cannot be made: %s",
+                        cudaGetErrorString(status));
+    const ncclResult_t result = ncclCommInitRank(&lane->comm, comm->size, id, comm->rank);
+    if (result == ncclSuccess) return true;
+    return hrt_fail(error, "NCCL does not join the ranks: %s", ncclGetErrorString(result));
+}
+
+static bool open_nccl(struct hrt_comm *comm, struct hrt_device *device, struct hrt_error *error) {
+    ncclUniqueId id[HRT_LANES];
+    struct own *own = calloc(1, sizeof *own);
+    if (!own) return hrt_fail(error, "out of memory");
+    own->device = device;
+    comm->executor = &hrt_executor_nccl;
+    comm->executor_own = own;
+    bool opened = share_ids(comm, id, error);
+    for (int i = 0; opened && i < HRT_LANES; i++)
+        opened = !moves(i) || open_lane(&own->lane[i], comm, device, id[i], error);
+    if (!opened) return false;
+    device->look = look;
+    device->look_context = comm;
+    return true;
+}
+
+static void close_lane(struct lane *lane) {
+    if (lane->work.stream) cudaStreamSynchronize(lane->work.stream);
+    if (lane->comm) ncclCommDestroy(lane->comm);
+    for (int i = 0; i < EVENTS; i++) {
+        if (lane->done[i]) cudaEventDestroy(lane->done[i]);
+    }
+    if (lane->begun) cudaEventDestroy(lane->begun);
+    if (lane->work.stream) cudaStreamDestroy(lane->work.stream);
+}
+
+static void close_nccl(struct hrt_comm *comm) {
+    struct own *own = comm->executor_own;
+    own->device->look = NULL;
+    for (int i = 0; i < HRT_LANES; i++) close_lane(&own->lane[i]);
+    free(own);
+    comm->executor = NULL;
+    comm->executor_own = NULL;
+}
+
+// ---- lists
+
+static bool is_message(const struct hrt_step *step) {
+    return step->kind == HRT_SEND || step->kind == HRT_RECV;
+}
+
+static bool is_ready(const struct hrt_steps *steps, const struct hrt_step *step) {
+    for (int i = 0; i < 2; i++) {
+        if (step->after[i] >= 0 && !steps->step[step->after[i]].done) return false;
+    }
+    return true;
+}
+
+static void run(struct hrt_comm *comm, struct lane *lane, const struct hrt_step *step) {
+    if (step->kind == HRT_COPY) {
+        check_cuda(comm, "a copy",
+                   cudaMemcpyAsync(step->to, step->from, step->bytes, cudaMemcpyDefault,
+                                   lane->work.stream));
+        return;
+    }
+    assert(step->kind == HRT_ADD && step->type == HRT_FLOAT);
+    hkc_add_f32(&lane->work, step->to, step->from, (int64_t)(step->bytes / sizeof(float)));
+    check_cuda(comm, "a sum", (cudaError_t)lane->work.error);
+}
+
+// Launches copies and adds that wait for nothing else.
+static void run_ready(struct hrt_comm *comm, struct lane *lane, struct hrt_steps *steps) {
+    for (int32_t i = steps->head; i < steps->count; i++) {
+        struct hrt_step *step = &steps->step[i];
+        if (step->done || is_message(step) || !is_ready(steps, step)) continue;
+        run(comm, lane, step);
+        step->done = true;
+        steps->left--;
+    }
+}
+
+static void post(struct hrt_comm *comm, struct lane *lane, const struct hrt_step *step) {
+    const bool sends = step->kind == HRT_SEND;
+    check(comm, sends ? "a send" : "a receive",
+          sends ? ncclSend(step->from, step->bytes, ncclUint8, step->peer, lane->comm,
+                           lane->work.stream)
+                : ncclRecv(step->to, step->bytes, ncclUint8, step->peer, lane->comm,
+                           lane->work.stream));
+}
+
+// Launches the next group: messages of one round, up to the first that has to wait.
+static void send_group(struct hrt_comm *comm, struct lane *lane, struct hrt_steps *steps) {
+    int32_t first = -1, i;
+    check(comm, "a group", ncclGroupStart());
+    for (i = steps->head; i < steps->count; i++) {
+        const struct hrt_step *step = &steps->step[i];
+        if (step->done || !is_message(step)) continue;
+        if (first < 0) first = i;
+        if (!is_ready(steps, step) || step->round != steps->step[first].round) break;
+        post(comm, lane, step);
+    }
+    check(comm, "a group", ncclGroupEnd());
+    for (int32_t k = steps->head; k < i; k++) {
+        struct hrt_step *step = &steps->step[k];
+        if (step->done || !is_message(step)) continue;
+        step->done = true;
+        steps->left--;
+    }
+}
+
+static void launch(struct hrt_comm *comm, struct lane *lane, struct hrt_steps *steps) {
+    steps->head = 0;
+    steps->left = steps->count;
+    for (int32_t i = 0; i < steps->count; i++) steps->step[i].done = false;
+    while (steps->left > 0) {
+        const int32_t left = steps->left;
+        run_ready(comm, lane, steps);
+        send_group(comm, lane, steps);
+        while (steps->head < steps->count && steps->step[steps->head].done) steps->head++;
+        assert(steps->left < left); // Steps follow those that they wait for.
+        (void)left;
+    }
+}
+
+static void submit(struct hrt_comm *comm, enum hrt_lane number, struct hrt_steps *steps) {
+    struct own *own = comm->executor_own;
+    struct lane *lane = &own->lane[number];
+    assert(moves(number));
+    check_cuda(comm, "an event", cudaEventRecord(lane->begun, own->device->lane->stream));
+    check_cuda(comm, "an event", cudaStreamWaitEvent(lane->work.stream, lane->begun, 0));
+    do {
+        launch(comm, lane, steps);
+    } while (steps->next && steps->next(steps));
+    steps->number = ++lane->submitted;
+    check_cuda(comm, "an event",
+               cudaEventRecord(lane->done[steps->number % EVENTS], lane->work.stream));
+}
+
+// A list so old that its event has been used again is done when the one that has it is.
+static void order(struct hrt_comm *comm, struct hrt_mark mark) {
+    struct own *own = comm->executor_own;
+    struct lane *lane = &own->lane[mark.lane];
+    const uint64_t oldest = lane->submitted > EVENTS ? lane->submitted - EVENTS + 1 : 1;
+    const uint64_t number = mark.number > oldest ? mark.number : oldest;
+    check_cuda(comm, "an event",
+               cudaStreamWaitEvent(own->device->lane->stream, lane->done[number % EVENTS], 0));
+}
+
+const struct hrt_executor hrt_executor_nccl = {
+    .name = "nccl",
+    .open = open_nccl,
+    .submit = submit,
+    .order = order,
+    .close = close_nccl,
+};

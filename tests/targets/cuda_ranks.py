@@ -1,0 +1,107 @@
+"""cuda_ranks.py MODEL TEXT FOLDER: programs of target cuda on several ranks, with an emulated device each and NCCL's double
+between them (tests/simt): losses and norms agree with target cpu's to 1e-5, another schedule gives the same bits, the host
+never touches the devices' memory, and a lost rank ends all.
+
+Environment: as cuda.py, and MPICC; LIBRARIES with those of several ranks.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from cuda import compare, read_log, run, words
+
+STEPS = 3
+CASES = {  # Ranks, steps, settings.
+    "ep": (2, STEPS, ["cluster.devices=2", "parallel.experts=ep", "parallel.dense=shard"]),
+    "fssdp": (2, 20, ["cluster.devices=2", "parallel.placement.rematerialize=true", "parallel.placement.reshard=every(2)"]),
+    "nodes": (4, STEPS, ["cluster.devices=2", "cluster.nodes=2"]),
+    "laer": (2, STEPS, ["cluster.devices=2", "parallel.experts=laer"]),
+    "fastermoe": (2, STEPS, ["cluster.devices=2", "parallel.experts=fastermoe"]),
+}
+QUIET = {"OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def launch(ranks, *command):
+    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *command]
+
+
+def train(ranks, program, text, name, steps, **environment):
+    """The log of a run that saves NAME.st."""
+    log = name + ".jsonl"
+    if os.path.exists(log):
+        os.remove(log)
+    run(*launch(ranks, program, "train", "--data", text, "--steps", str(steps), "--save", name + ".st", "--set",
+                f"log.jsonl={log}"), **QUIET, **environment)
+    return read_log(log)
+
+
+def compile_for_devices(settings, model, program):
+    source, kernels, host = program + ".c", program + ".cu.o", program + ".o"
+    run(*words("HECATEC"), "--target=cuda", "-S", "-o", source, *settings, model)
+    run(*words("CXX"), *words("CUDA_FLAGS"), "-x", "c++", "-c", "-o", kernels, source)
+    run(*words("CC"), "-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror", *words("CFLAGS"), "-c", "-o", host, source)
+    run(*words("MPICC"), *words("CFLAGS"), "-o", program, host, kernels, *words("LIBRARIES"), OMPI_CC=os.environ["CXX"])
+
+
+def check(case, model, text, folder):
+    ranks, steps, settings = CASES[case]
+    settings = [word for setting in settings for word in ("--set", setting)]
+    cpu, cuda = f"{folder}/{case}-cpu", f"{folder}/{case}"
+    run(*words("HECATEC"), "-o", cpu, *settings, model)
+    compile_for_devices(settings, model, cuda)
+    logs = [train(ranks, program, text, program, steps) for program in (cpu, cuda)]
+    for a, b in zip(*logs, strict=True):
+        for key in ("loss", "cross_entropy", "aux", "grad_norm"):
+            compare([a[key]], [b[key]], 1e-5, f"{case}, step {a['step']}, {key}")
+    return ranks, cuda
+
+
+def same_under_another_schedule(ranks, cuda, text):
+    saved = []
+    for seed in ("0", "7"):
+        train(ranks, cuda, text, cuda + seed, STEPS, SIMT_SEED=seed)
+        with open(f"{cuda}{seed}.st", "rb") as file:
+            saved.append(file.read())
+    if saved[0] != saved[1]:
+        sys.exit(f"{cuda}: another schedule gives other bits")
+
+
+def lost_rank_ends_all(ranks, cuda, text):
+    """Kills one of the ranks in the middle of training."""
+    command = launch(ranks, cuda, "train", "--data", text, "--steps", "100000", "--set", "log.every=1")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+                          env={**os.environ, **QUIET}) as job:
+        said = ""
+        while "step 2/" not in said:
+            line = job.stdout.readline()
+            if not line:
+                sys.exit(f"a rank to be lost: it ended before\n{said}")
+            said += line
+        name, begun = os.path.basename(cuda), time.monotonic()
+        found = subprocess.run(["pgrep", "-f", f"^{cuda} train"], capture_output=True, text=True, check=True).stdout.split()
+        os.kill(int(found[-1]), signal.SIGKILL)
+        try:
+            rest, _ = job.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(job.pid, signal.SIGKILL)
+            sys.exit(f"{name}: a rank was lost, and the others go on after 60 s")
+        if job.returncode == 0 or time.monotonic() - begun > 40:
+            sys.exit(f"a rank was lost: status {job.returncode} after {time.monotonic() - begun:.0f} s\n{rest}")
+
+
+def main(model, text, folder):
+    os.makedirs(folder, exist_ok=True)
+    for case in CASES:
+        ranks, cuda = check(case, model, text, folder)
+        if case != "fssdp":
+            continue
+        same_under_another_schedule(ranks, cuda, text)
+        train(ranks, cuda, text, cuda + "-apart", 1, SIMT_PROTECT="1")
+        lost_rank_ends_all(ranks, cuda, text)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
