@@ -1,5 +1,5 @@
 """files_of_operation.py ROOT: docs/ir.md tells every file that names the operation softcap, and only those; what
-it tells of a pass is there, too."""
+it tells of a norm and of a pass is there, too. Neither an operation nor a norm takes more than eight files by hand."""
 import pathlib
 import re
 import subprocess
@@ -9,29 +9,36 @@ FOLDERS = ("files", "lang", "ir", "passes", "codegen", "kernels", "runtime", "te
 MOST = 8
 
 
-def table(text, heading):
-    """The files in the first column of the table behind `heading`."""
-    part = text.split(f"## {heading}\n")[1].split("\n## ")[0]
-    return {path for row in re.findall(r"^\| (`[^|]*) \|", part, re.M) for path in re.findall(r"`([^`]+)`", row)}
+def table(text, heading, which=0):
+    """The files in the first column of a table behind `heading`."""
+    part = re.split(r"^##+ ", text.split(f"# {heading}\n")[1], flags=re.M)[0]
+    rows = part.split("\n| --- |")[which + 1].split("\n\n")[0]
+    return {path for row in re.findall(r"^\| (`[^|]*) \|", rows, re.M) for path in re.findall(r"`([^`]+)`", row)}
+
+
+def names(where, words):
+    """Whether the file, or one of the folder, has these words."""
+    files = [where] if where.is_file() else sorted(where.glob("*use_bf16*")) if where.is_dir() else []
+    return any(re.search(words, file.read_text()) for file in files)
 
 
 def main(root):
     text = (root / "docs" / "ir.md").read_text()
-    told = table(text, "Adding an operation")
+    by_hand, norm = table(text, "A function of numbers"), table(text, "A norm")
+    told = by_hand | table(text, "A function of numbers", 1)
     itself = pathlib.Path(__file__).name
     found = subprocess.run(["grep", "-rliI", "softcap", *FOLDERS, "README.md", "ARCHITECTURE.md"], cwd=root,
                            capture_output=True, text=True).stdout.split()
     found = {path for path in found if not path.endswith((itself, ".pyc"))}
     faults = [f"names softcap, and docs/ir.md does not tell: {path}" for path in sorted(found - told)]
     faults += [f"docs/ir.md tells it, and it does not name softcap: {path}" for path in sorted(told - found)]
-    if len(told) > MOST:
-        faults.append(f"an operation needs {len(told)} files, more than {MOST}")
-    for path in sorted(table(text, "Adding a pass")):
-        where = root / path
-        words = "use[-_]bf16"
-        named = [where] if where.is_file() else sorted(where.glob("*use_bf16*")) if where.is_dir() else []
-        if not any(re.search(words, file.read_text()) for file in named):
-            faults.append(f"docs/ir.md tells it, and it does not name use-bf16: {path}")
+    for what, files in (("a function", by_hand), ("a norm", norm)):
+        if not 0 < len(files) <= MOST:
+            faults.append(f"{what} needs {len(files)} files, more than {MOST}")
+    faults += [f"docs/ir.md tells it, and it does not name rmsnorm: {path}" for path in sorted(norm)
+               if not names(root / path, "rmsnorm")]
+    faults += [f"docs/ir.md tells it, and it does not name use-bf16: {path}"
+               for path in sorted(table(text, "Adding a pass")) if not names(root / path, "use[-_]bf16")]
     print("\n".join(faults))
     return 1 if faults or not told else 0
 

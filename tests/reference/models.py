@@ -224,5 +224,19 @@ def softplus(p, ids):
     return norm(p, "norm", x) @ p("head", (D, V))
 
 
+def softcap(p, ids):
+    """Caps as Gemma 2 has them, of logits and inside a layer, and one that is learned."""
+    def capped(x, cap):
+        return cap * torch.tanh(x / cap)
+
+    x = p("embed", (V, D))[ids]
+    for i in range(L):
+        at = f"layers.{i}.ffn"
+        h = norm(p, at + "_norm", x) @ p(at + ".w1", (D, 10))
+        y = capped(h, p(at + ".cap", (10,), "ones")) @ p(at + ".w2", (10, D))
+        x = x + capped(4 * y, 0.5)
+    return capped(norm(p, "norm", x) @ p("head", (D, V)), 30)
+
+
 MODELS = {f.__name__: f for f in (dense, mixtral, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise,
-                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus)}
+                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap)}
