@@ -1,5 +1,5 @@
 // CUDA twin of cross_entropy: a block for a token reads its logits once, with a maximum and a sum that grow together;
-// the gradient is elementwise. Bytes moved: 4 for a logit forward, 8 backward.
+// the gradient is elementwise. Bytes moved: 4 for a logit forward, 8 backward; of bf16 half of that.
 #include "kernels/cross_entropy/cross_entropy_cuda.h"
 
 #include <math.h>
@@ -11,17 +11,17 @@ namespace {
 using namespace hkc;
 
 // lse[t]: each thread sums exp(x - its own maximum) of what it reads; then all are brought to one maximum.
-template <int W>
+template <class T, int W>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    log_sum_exp(float *lse, double *losses, const float *logits, const int32_t *targets,
+    log_sum_exp(float *lse, double *losses, const T *logits, const int32_t *targets,
                 int64_t vocabulary) {
-    typedef hkc_vector<float, W> values;
+    typedef hkc_vector<T, W> values;
     HKC_SHARED(shared);
     const int64_t t = blockIdx.x;
     const values *from = (const values *)(logits + t * vocabulary);
     float most = -INFINITY, sum = 0;
     for (int64_t v = threadIdx.x; v < vocabulary / W; v += WIDE_THREADS) {
-        const values read = from[v];
+        const hkc_vector<float, W> read = hkc_floats(from[v]);
         float own = read.at[0];
         for (int i = 1; i < W; i++) own = fmaxf(own, read.at[i]);
         if (own > most) {
@@ -43,7 +43,11 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     if (threadIdx.x != 0) return;
     const float result = all + logf(sum);
     lse[t] = result;
-    losses[t] = targets[t] < 0 ? 0 : (double)result - (double)logits[t * vocabulary + targets[t]];
+    if (targets[t] < 0) {
+        losses[t] = 0;
+    } else {
+        losses[t] = (double)result - (double)hkc_float(logits[t * vocabulary + targets[t]]);
+    }
 }
 
 // Thread i sums every token whose number is i, modulo the threads.
@@ -56,11 +60,11 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     if (threadIdx.x == 0) loss[0] = (float)((double)scale[0] * sum);
 }
 
-template <int W>
+template <class T, int W>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    cross_entropy_grad(float *dlogits, const float *dloss, const float *logits, const float *lse,
+    cross_entropy_grad(T *dlogits, const float *dloss, const T *logits, const float *lse,
                        const int32_t *targets, const float *scale, int64_t vocabulary) {
-    typedef hkc_vector<float, W> values;
+    typedef hkc_vector<T, W> values;
     const int64_t t = blockIdx.x, target = targets[t];
     const float factor = target < 0 ? 0 : dloss[0] * scale[0], shift = lse[t];
     const values *from = (const values *)(logits + t * vocabulary);
@@ -69,10 +73,41 @@ __global__ void __launch_bounds__(WIDE_THREADS)
         const values read = from[v];
         values out;
         for (int i = 0; i < W; i++) {
-            const float p = target < 0 ? 0 : expf(read.at[i] - shift);
-            out.at[i] = factor * (p - (v * W + i == target ? 1.0f : 0.0f));
+            const float p = target < 0 ? 0 : expf(hkc_float(read.at[i]) - shift);
+            out.at[i] = (T)(factor * (p - (v * W + i == target ? 1.0f : 0.0f)));
         }
         to[v] = out;
+    }
+}
+
+template <class T>
+void forward(hkc_lane *lane, float *loss, float *lse, const T *logits, const int32_t *targets,
+             const float *scale, int64_t tokens, int64_t vocabulary) {
+    constexpr int W = VECTOR<T>;
+    const size_t shared = 64 * sizeof(float);
+    double *losses = (double *)lane->scratch; // Of the tokens.
+    assert(tokens <= HKC_SCRATCH / (int64_t)sizeof *losses);
+    if (as_vectors<W>(vocabulary, logits)) {
+        hkc_launch(lane, (log_sum_exp<T, W>), (unsigned)tokens, WIDE_THREADS, shared, lse, losses,
+                   logits, targets, vocabulary);
+    } else {
+        hkc_launch(lane, (log_sum_exp<T, 1>), (unsigned)tokens, WIDE_THREADS, shared, lse, losses,
+                   logits, targets, vocabulary);
+    }
+    hkc_launch(lane, sum_losses, 1, WIDE_THREADS, shared, loss, (const double *)losses, scale,
+               tokens);
+}
+
+template <class T>
+void backward(hkc_lane *lane, T *dlogits, const float *dloss, const T *logits, const float *lse,
+              const int32_t *targets, const float *scale, int64_t tokens, int64_t vocabulary) {
+    constexpr int W = VECTOR<T>;
+    if (as_vectors<W>(vocabulary, dlogits, logits)) {
+        hkc_launch(lane, (cross_entropy_grad<T, W>), (unsigned)tokens, WIDE_THREADS, 0, dlogits,
+                   dloss, logits, lse, targets, scale, vocabulary);
+    } else {
+        hkc_launch(lane, (cross_entropy_grad<T, 1>), (unsigned)tokens, WIDE_THREADS, 0, dlogits,
+                   dloss, logits, lse, targets, scale, vocabulary);
     }
 }
 
@@ -81,28 +116,24 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 void hkc_cross_entropy_f32(hkc_lane *lane, float *loss, float *lse, const float *logits,
                            const int32_t *targets, const float *scale, int64_t tokens,
                            int64_t vocabulary) {
-    const size_t shared = 64 * sizeof(float);
-    double *losses = (double *)lane->scratch; // Of the tokens.
-    assert(tokens <= HKC_SCRATCH / (int64_t)sizeof *losses);
-    if (as_vectors(vocabulary, logits)) {
-        hkc_launch(lane, log_sum_exp<4>, (unsigned)tokens, WIDE_THREADS, shared, lse, losses,
-                   logits, targets, vocabulary);
-    } else {
-        hkc_launch(lane, log_sum_exp<1>, (unsigned)tokens, WIDE_THREADS, shared, lse, losses,
-                   logits, targets, vocabulary);
-    }
-    hkc_launch(lane, sum_losses, 1, WIDE_THREADS, shared, loss, (const double *)losses, scale,
-               tokens);
+    forward(lane, loss, lse, logits, targets, scale, tokens, vocabulary);
+}
+
+void hkc_cross_entropy_bf16(hkc_lane *lane, float *loss, float *lse, const hk_bf16 *logits,
+                            const int32_t *targets, const float *scale, int64_t tokens,
+                            int64_t vocabulary) {
+    forward(lane, loss, lse, hkc_values(logits), targets, scale, tokens, vocabulary);
 }
 
 void hkc_cross_entropy_grad_f32(hkc_lane *lane, float *dlogits, const float *dloss,
                                 const float *logits, const float *lse, const int32_t *targets,
                                 const float *scale, int64_t tokens, int64_t vocabulary) {
-    if (as_vectors(vocabulary, dlogits, logits)) {
-        hkc_launch(lane, cross_entropy_grad<4>, (unsigned)tokens, WIDE_THREADS, 0, dlogits, dloss,
-                   logits, lse, targets, scale, vocabulary);
-    } else {
-        hkc_launch(lane, cross_entropy_grad<1>, (unsigned)tokens, WIDE_THREADS, 0, dlogits, dloss,
-                   logits, lse, targets, scale, vocabulary);
-    }
+    backward(lane, dlogits, dloss, logits, lse, targets, scale, tokens, vocabulary);
+}
+
+void hkc_cross_entropy_grad_bf16(hkc_lane *lane, hk_bf16 *dlogits, const float *dloss,
+                                 const hk_bf16 *logits, const float *lse, const int32_t *targets,
+                                 const float *scale, int64_t tokens, int64_t vocabulary) {
+    backward(lane, hkc_values(dlogits), dloss, hkc_values(logits), lse, targets, scale, tokens,
+             vocabulary);
 }

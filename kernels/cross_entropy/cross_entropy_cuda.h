@@ -13,9 +13,15 @@ extern "C" {
 void hkc_cross_entropy_f32(struct hkc_lane *lane, float *loss, float *lse, const float *logits,
                            const int32_t *targets, const float *scale, int64_t tokens,
                            int64_t vocabulary);
+void hkc_cross_entropy_bf16(struct hkc_lane *lane, float *loss, float *lse, const hk_bf16 *logits,
+                            const int32_t *targets, const float *scale, int64_t tokens,
+                            int64_t vocabulary);
 void hkc_cross_entropy_grad_f32(struct hkc_lane *lane, float *dlogits, const float *dloss,
                                 const float *logits, const float *lse, const int32_t *targets,
                                 const float *scale, int64_t tokens, int64_t vocabulary);
+void hkc_cross_entropy_grad_bf16(struct hkc_lane *lane, hk_bf16 *dlogits, const float *dloss,
+                                 const hk_bf16 *logits, const float *lse, const int32_t *targets,
+                                 const float *scale, int64_t tokens, int64_t vocabulary);
 
 #ifdef __cplusplus
 }

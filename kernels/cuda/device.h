@@ -20,6 +20,7 @@
 #define HKC_SHARED(name) unsigned char *const name = simt::dynamic_shared()
 #endif
 
+#include "kernels/bf16.h"
 #include "kernels/cuda/lane.h"
 
 #ifndef HKC_FAULT
@@ -64,14 +65,36 @@ void hkc_launch_named(struct hkc_lane *lane, const char *name, void (*kernel)(P.
     if (error != cudaSuccess) lane->failed = name;
 }
 
-// N neighbours, read and written by one instruction of up to 16 bytes where they lie so.
-template <class T, int N> struct alignas(sizeof(T) * N) hkc_vector { T at[N]; };
+// N neighbours, read and written by instructions of up to 16 bytes.
+constexpr size_t hkc_alignment(size_t bytes) {
+    return bytes < 16 ? bytes : 16;
+}
+template <class T, int N> struct alignas(hkc_alignment(sizeof(T) * N)) hkc_vector { T at[N]; };
 
+// A value in memory is float or bf16; arithmetic is float. (T)x rounds to the nearest, ties to even.
 HKC_DEVICE float hkc_float(float x) {
     return x;
 }
 HKC_DEVICE float hkc_float(__nv_bfloat16 x) {
     return __bfloat162float(x);
+}
+template <class T, int N> HKC_DEVICE hkc_vector<float, N> hkc_floats(const hkc_vector<T, N> &read) {
+    hkc_vector<float, N> out;
+    for (int i = 0; i < N; i++) out.at[i] = hkc_float(read.at[i]);
+    return out;
+}
+template <class T, int N> HKC_DEVICE hkc_vector<T, N> hkc_stored(const hkc_vector<float, N> &x) {
+    hkc_vector<T, N> out;
+    for (int i = 0; i < N; i++) out.at[i] = (T)x.at[i];
+    return out;
+}
+
+// Values of bf16 by the name that kernels have for them.
+inline __nv_bfloat16 *hkc_values(hk_bf16 *values) {
+    return (__nv_bfloat16 *)values;
+}
+inline const __nv_bfloat16 *hkc_values(const hk_bf16 *values) {
+    return (const __nv_bfloat16 *)values;
 }
 
 // Sum and maximum over the 32 lanes of a warp, which all take part and all get the result; in one fixed order.

@@ -6,6 +6,10 @@
 // tables and to single numbers. The first launch that fails leaves its error in the lane, later ones do nothing:
 // a program looks once a step.
 //
+// `hkc_NAME_bf16` does the same with activations and their gradients in memory as bf16. Parameters, their gradients,
+// statistics, gates and losses are float there, too, as the arguments' types say. Arithmetic and sums are float; each
+// result is rounded once, as it is stored.
+//
 // How a launcher cuts its work depends on sizes only, not on `multiprocessors`, wherever that would change the
 // order of a sum: same inputs, same bits, on every device.
 #ifndef HECATE_KERNELS_CUDA_LANE_H

@@ -1,5 +1,5 @@
 // rows: what kernels share that go over the rows of a matrix. A row of up to NARROW values belongs to a warp, a
-// wider one to a block; values are read in vectors of four where they lie so.
+// wider one to a block; values are read in vectors of 16 bytes where they lie so.
 #ifndef HECATE_KERNELS_CUDA_ROWS_H
 #define HECATE_KERNELS_CUDA_ROWS_H
 
@@ -57,16 +57,28 @@ inline unsigned row_threads(bool wide) {
     return wide ? WIDE_THREADS : NARROW_THREADS;
 }
 
-// Whether rows of n values can be read as vectors of four. NULL lies well.
-template <class... P> bool as_vectors(int64_t n, const P *...pointers) {
+// Values of type T in 16 bytes.
+template <class T> constexpr int VECTOR = 16 / (int)sizeof(T);
+
+// Whether rows of n values can be read as vectors of W, all of them in steps of up to 16 bytes. NULL lies well.
+template <int W = 4, class... P> bool as_vectors(int64_t n, const P *...pointers) {
     uintptr_t all = 0;
     for (const void *pointer : {(const void *)pointers...}) all |= (uintptr_t)pointer;
-    return n % 4 == 0 && all % 16 == 0;
+    return n % W == 0 && all % 16 == 0;
 }
 
 // ---- sums of columns, in an order that depends on the sizes only
 
 constexpr int COLUMNS = 32, LINES = 8, PART_ROWS = 64, PARTS_MAX = 256;
+
+// An element of a matrix as what is summed.
+template <class T> struct element_of {
+    const T *x;
+    int64_t n;
+    HKC_DEVICE float operator()(int64_t i, int64_t j) const {
+        return hkc_float(x[i * n + j]);
+    }
+};
 
 // parts[p, j]: the sum over the rows of part p of value(i, j). A thread takes every eighth row of a column.
 template <class F>

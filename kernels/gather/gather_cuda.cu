@@ -1,4 +1,4 @@
-// CUDA twin of gather. Bytes moved: 8 for a value. The gradient adds the rows of an id in ascending order: where an
+// CUDA twin of gather. The table is float, whatever the values. Bytes moved: 4 for a value and the value. The gradient adds the rows of an id in ascending order: where an
 // id stands first, and how often, is counted with integers, which no order of threads changes; then a warp for each
 // row of the table walks over ids from there on until it has found them all. Rare ids stop at once, frequent ones
 // are soon found: what is read of ids is little beside the rows.
@@ -10,14 +10,15 @@ namespace {
 
 using namespace hkc;
 
-template <int W>
+template <class T, int W>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    gather(float *y, const float *table, const int32_t *ids, int64_t count, int64_t vectors) {
-    typedef hkc_vector<float, W> values;
+    gather(T *y, const float *table, const int32_t *ids, int64_t count, int64_t vectors) {
+    typedef hkc_vector<float, W> floats;
     const int64_t thread = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
     const int64_t row = thread / vectors, v = thread % vectors;
     if (row >= count) return;
-    ((values *)y)[thread] = ((const values *)table)[(int64_t)ids[row] * vectors + v];
+    const floats read = ((const floats *)table)[(int64_t)ids[row] * vectors + v];
+    ((hkc_vector<T, W> *)y)[thread] = hkc_stored<T>(read);
 }
 
 // What is known of an id: where it stands first, and how often it stands anywhere.
@@ -38,21 +39,23 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     atomicAdd(&use[ids[i]].count, 1);
 }
 
-constexpr int HELD = 4; // Vectors of a row that a thread sums; a warp has 32 times as many.
+// Vectors of a row that a thread sums; a warp has 32 times as many.
+template <int W> constexpr int HELD = W > 4 ? 2 : 4;
 
 // A warp: HELD * 32 vectors of the gradient of one id.
-template <int W>
+template <class T, int W>
 __global__ void __launch_bounds__(NARROW_THREADS)
-    gather_grad(float *dtable, const float *dy, const int32_t *ids, const uses *use, int64_t count,
+    gather_grad(float *dtable, const T *dy, const int32_t *ids, const uses *use, int64_t count,
                 int64_t rows, int64_t vectors, bool add) {
-    typedef hkc_vector<float, W> values;
+    typedef hkc_vector<T, W> values;
+    typedef hkc_vector<float, W> floats;
     const int lane = (int)threadIdx.x % 32;
     const int64_t id = (int64_t)blockIdx.x * (NARROW_THREADS / 32) + threadIdx.x / 32;
     if (id >= rows || (add && use[id].count == 0)) return;
-    const int64_t first = (int64_t)blockIdx.y * HELD * 32 + lane;
-    values *to = (values *)dtable + id * vectors;
-    values sum[HELD];
-    for (int h = 0; h < HELD; h++) {
+    const int64_t first = (int64_t)blockIdx.y * HELD<W> * 32 + lane;
+    floats *to = (floats *)dtable + id * vectors;
+    floats sum[HELD<W>];
+    for (int h = 0; h < HELD<W>; h++) {
         for (int i = 0; i < W; i++) sum[h].at[i] = 0;
         if (add && first + h * 32 < vectors) sum[h] = to[first + h * 32];
     }
@@ -69,48 +72,72 @@ __global__ void __launch_bounds__(NARROW_THREADS)
 #endif
         for (; found; found &= found - 1, left--) {
             const values *from = (const values *)dy + (begin + __ffs((int)found) - 1) * vectors;
-            for (int h = 0; h < HELD; h++) {
+            for (int h = 0; h < HELD<W>; h++) {
                 if (first + h * 32 >= vectors) continue;
                 const values read = from[first + h * 32];
-                for (int i = 0; i < W; i++) sum[h].at[i] += read.at[i];
+                for (int i = 0; i < W; i++) sum[h].at[i] += hkc_float(read.at[i]);
             }
         }
     }
-    for (int h = 0; h < HELD; h++) {
+    for (int h = 0; h < HELD<W>; h++) {
         if (first + h * 32 < vectors) to[first + h * 32] = sum[h];
     }
 }
 
-template <int W>
-void launch_grad(hkc_lane *lane, float *dtable, const float *dy, const int32_t *ids,
-                 const uses *use, int64_t count, int64_t rows, int64_t vectors, bool add) {
-    hkc_launch(lane, gather_grad<W>,
-               dim3(blocks_of(rows, NARROW_THREADS / 32), blocks_of(vectors, HELD * 32)),
+template <class T, int W>
+void launch_grad(hkc_lane *lane, float *dtable, const T *dy, const int32_t *ids, const uses *use,
+                 int64_t count, int64_t rows, int64_t vectors, bool add) {
+    hkc_launch(lane, (gather_grad<T, W>),
+               dim3(blocks_of(rows, NARROW_THREADS / 32), blocks_of(vectors, HELD<W> * 32)),
                NARROW_THREADS, 0, dtable, dy, ids, use, count, rows, vectors, add);
+}
+
+template <class T>
+void forward(hkc_lane *lane, T *y, const float *table, const int32_t *ids, int64_t count,
+             int64_t width) {
+    constexpr int W = VECTOR<T>;
+    if (as_vectors<W>(width, y, table)) {
+        hkc_launch(lane, (gather<T, W>), blocks_of(count * (width / W), WIDE_THREADS), WIDE_THREADS,
+                   0, y, table, ids, count, width / W);
+    } else {
+        hkc_launch(lane, (gather<T, 1>), blocks_of(count * width, WIDE_THREADS), WIDE_THREADS, 0, y,
+                   table, ids, count, width);
+    }
+}
+
+template <class T>
+void backward(hkc_lane *lane, float *dtable, const T *dy, const int32_t *ids, int64_t count,
+              int64_t rows, int64_t width, bool add) {
+    constexpr int W = VECTOR<T>;
+    uses *use = (uses *)lane->scratch;
+    assert(rows <= HKC_SCRATCH / (int64_t)sizeof *use);
+    hkc_launch(lane, clear_uses, blocks_of(rows, WIDE_THREADS), WIDE_THREADS, 0, use, rows);
+    hkc_launch(lane, count_uses, blocks_of(count, WIDE_THREADS), WIDE_THREADS, 0, use, ids, count);
+    if (as_vectors<W>(width, dtable, dy)) {
+        launch_grad<T, W>(lane, dtable, dy, ids, use, count, rows, width / W, add);
+    } else {
+        launch_grad<T, 1>(lane, dtable, dy, ids, use, count, rows, width, add);
+    }
 }
 
 } // namespace
 
 void hkc_gather_f32(hkc_lane *lane, float *y, const float *table, const int32_t *ids, int64_t count,
                     int64_t width) {
-    if (as_vectors(width, y, table)) {
-        hkc_launch(lane, gather<4>, blocks_of(count * (width / 4), WIDE_THREADS), WIDE_THREADS, 0,
-                   y, table, ids, count, width / 4);
-    } else {
-        hkc_launch(lane, gather<1>, blocks_of(count * width, WIDE_THREADS), WIDE_THREADS, 0, y,
-                   table, ids, count, width);
-    }
+    forward(lane, y, table, ids, count, width);
+}
+
+void hkc_gather_bf16(hkc_lane *lane, hk_bf16 *y, const float *table, const int32_t *ids,
+                     int64_t count, int64_t width) {
+    forward(lane, hkc_values(y), table, ids, count, width);
 }
 
 void hkc_gather_grad_f32(hkc_lane *lane, float *dtable, const float *dy, const int32_t *ids,
                          int64_t count, int64_t rows, int64_t width, hk_write write) {
-    uses *use = (uses *)lane->scratch;
-    assert(rows <= HKC_SCRATCH / (int64_t)sizeof *use);
-    hkc_launch(lane, clear_uses, blocks_of(rows, WIDE_THREADS), WIDE_THREADS, 0, use, rows);
-    hkc_launch(lane, count_uses, blocks_of(count, WIDE_THREADS), WIDE_THREADS, 0, use, ids, count);
-    if (as_vectors(width, dtable, dy)) {
-        launch_grad<4>(lane, dtable, dy, ids, use, count, rows, width / 4, write == HK_ADD);
-    } else {
-        launch_grad<1>(lane, dtable, dy, ids, use, count, rows, width, write == HK_ADD);
-    }
+    backward(lane, dtable, dy, ids, count, rows, width, write == HK_ADD);
+}
+
+void hkc_gather_grad_bf16(hkc_lane *lane, float *dtable, const hk_bf16 *dy, const int32_t *ids,
+                          int64_t count, int64_t rows, int64_t width, hk_write write) {
+    backward(lane, dtable, hkc_values(dy), ids, count, rows, width, write == HK_ADD);
 }

@@ -1,7 +1,8 @@
 // CUDA twin of rmsnorm. A row of up to NARROW values belongs to a warp, a wider one to a block; threads keep what they
 // have read of it in registers for the second pass. Columns of dgain are summed for parts of the rows side by side.
 //
-// Bytes moved: forward 8 for a value, dx 12, dgain 8 more, of which most come from the second cache behind dx.
+// Bytes moved: forward 8 for a float, dx 12, dgain 8 more, of which most come from the second cache behind dx; of bf16
+// half of that.
 #include "kernels/rmsnorm/rmsnorm_cuda.h"
 
 #include "kernels/cuda/rows.h"
@@ -17,7 +18,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
             float eps) {
     typedef hkc_vector<T, W> values;
     typedef hkc_vector<float, W> floats;
-    constexpr int HELD = W == 1 ? 2 : 8;
+    constexpr int HELD = W == 1 ? 2 : 32 / W;
     const place at = place_of_thread<WIDE>();
     if (at.row >= m) return;
     const values *from = (const values *)(x + at.row * n);
@@ -50,7 +51,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
                  int64_t n, float share, bool add) {
     typedef hkc_vector<T, W> values;
     typedef hkc_vector<float, W> floats;
-    constexpr int HELD = W == 1 ? 2 : 4;
+    constexpr int HELD = W == 1 ? 2 : 16 / W;
     const place at = place_of_thread<WIDE>();
     if (at.row >= m) return;
     const values *dys = (const values *)(dy + at.row * n), *xs = (const values *)(x + at.row * n);
@@ -61,8 +62,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
     values held_x[HELD];
     const auto gained = [&](int64_t v) {
         const values read = dys[v];
-        floats out;
-        for (int i = 0; i < W; i++) out.at[i] = hkc_float(read.at[i]);
+        floats out = hkc_floats(read);
         if (gain) {
             const floats scale = gains[v];
             for (int i = 0; i < W; i++) out.at[i] *= scale.at[i];
@@ -105,37 +105,62 @@ template <class T> struct along_row {
     }
 };
 
-template <int W, bool WIDE>
-void launch_forward(hkc_lane *lane, float *y, float *rstd, const float *x, const float *gain,
-                    int64_t m, int64_t n, float eps) {
-    hkc_launch(lane, (rmsnorm<float, W, WIDE>), row_blocks(m, WIDE), row_threads(WIDE),
+template <class T, int W, bool WIDE>
+void launch_forward(hkc_lane *lane, T *y, float *rstd, const T *x, const float *gain, int64_t m,
+                    int64_t n, float eps) {
+    hkc_launch(lane, (rmsnorm<T, W, WIDE>), row_blocks(m, WIDE), row_threads(WIDE),
                32 * sizeof(float), y, rstd, x, gain, m, n, 1 / (float)n, eps);
 }
 
-template <int W, bool WIDE>
-void launch_grad(hkc_lane *lane, float *dx, const float *dy, const float *x, const float *rstd,
+template <class T, int W, bool WIDE>
+void launch_grad(hkc_lane *lane, T *dx, const T *dy, const T *x, const float *rstd,
                  const float *gain, int64_t m, int64_t n, bool add) {
-    hkc_launch(lane, (rmsnorm_grad<float, W, WIDE>), row_blocks(m, WIDE), row_threads(WIDE),
+    hkc_launch(lane, (rmsnorm_grad<T, W, WIDE>), row_blocks(m, WIDE), row_threads(WIDE),
                32 * sizeof(float), dx, dy, x, rstd, gain, m, n, 1 / (float)n, add);
+}
+
+template <class T>
+void forward(hkc_lane *lane, T *y, float *rstd, const T *x, const float *gain, int64_t m, int64_t n,
+             float eps) {
+    constexpr int W = VECTOR<T>;
+    const bool wide = n > NARROW, vectors = as_vectors<W>(n, y, x, gain);
+    const auto launch = vectors ? (wide ? launch_forward<T, W, true> : launch_forward<T, W, false>)
+                                : (wide ? launch_forward<T, 1, true> : launch_forward<T, 1, false>);
+    launch(lane, y, rstd, x, gain, m, n, eps);
+}
+
+template <class T>
+void backward(hkc_lane *lane, T *dx, float *dgain, const T *dy, const T *x, const float *rstd,
+              const float *gain, int64_t m, int64_t n, hk_write dx_write, hk_write dgain_write) {
+    constexpr int W = VECTOR<T>;
+    const bool wide = n > NARROW, vectors = as_vectors<W>(n, dx, dy, x, gain);
+    const auto launch = vectors ? (wide ? launch_grad<T, W, true> : launch_grad<T, W, false>)
+                                : (wide ? launch_grad<T, 1, true> : launch_grad<T, 1, false>);
+    launch(lane, dx, dy, x, rstd, gain, m, n, dx_write == HK_ADD);
+    if (dgain) column_sums(lane, dgain, along_row<T>{dy, x, rstd, n}, m, n, dgain_write == HK_ADD);
 }
 
 } // namespace
 
 void hkc_rmsnorm_f32(hkc_lane *lane, float *y, float *rstd, const float *x, const float *gain,
                      int64_t m, int64_t n, double eps) {
-    const bool wide = n > NARROW, vectors = as_vectors(n, y, x, gain);
-    const auto launch = vectors ? (wide ? launch_forward<4, true> : launch_forward<4, false>)
-                                : (wide ? launch_forward<1, true> : launch_forward<1, false>);
-    launch(lane, y, rstd, x, gain, m, n, (float)eps);
+    forward(lane, y, rstd, x, gain, m, n, (float)eps);
+}
+
+void hkc_rmsnorm_bf16(hkc_lane *lane, hk_bf16 *y, float *rstd, const hk_bf16 *x, const float *gain,
+                      int64_t m, int64_t n, double eps) {
+    forward(lane, hkc_values(y), rstd, hkc_values(x), gain, m, n, (float)eps);
 }
 
 void hkc_rmsnorm_grad_f32(hkc_lane *lane, float *dx, float *dgain, const float *dy, const float *x,
                           const float *rstd, const float *gain, int64_t m, int64_t n,
                           hk_write dx_write, hk_write dgain_write) {
-    const bool wide = n > NARROW, vectors = as_vectors(n, dx, dy, x, gain);
-    const auto launch = vectors ? (wide ? launch_grad<4, true> : launch_grad<4, false>)
-                                : (wide ? launch_grad<1, true> : launch_grad<1, false>);
-    launch(lane, dx, dy, x, rstd, gain, m, n, dx_write == HK_ADD);
-    if (dgain)
-        column_sums(lane, dgain, along_row<float>{dy, x, rstd, n}, m, n, dgain_write == HK_ADD);
+    backward(lane, dx, dgain, dy, x, rstd, gain, m, n, dx_write, dgain_write);
+}
+
+void hkc_rmsnorm_grad_bf16(hkc_lane *lane, hk_bf16 *dx, float *dgain, const hk_bf16 *dy,
+                           const hk_bf16 *x, const float *rstd, const float *gain, int64_t m,
+                           int64_t n, hk_write dx_write, hk_write dgain_write) {
+    backward(lane, hkc_values(dx), dgain, hkc_values(dy), hkc_values(x), rstd, gain, m, n, dx_write,
+             dgain_write);
 }

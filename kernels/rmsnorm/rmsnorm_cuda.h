@@ -12,9 +12,14 @@ extern "C" {
 
 void hkc_rmsnorm_f32(struct hkc_lane *lane, float *y, float *rstd, const float *x,
                      const float *gain, int64_t m, int64_t n, double eps);
+void hkc_rmsnorm_bf16(struct hkc_lane *lane, hk_bf16 *y, float *rstd, const hk_bf16 *x,
+                      const float *gain, int64_t m, int64_t n, double eps);
 void hkc_rmsnorm_grad_f32(struct hkc_lane *lane, float *dx, float *dgain, const float *dy,
                           const float *x, const float *rstd, const float *gain, int64_t m,
                           int64_t n, enum hk_write dx_write, enum hk_write dgain_write);
+void hkc_rmsnorm_grad_bf16(struct hkc_lane *lane, hk_bf16 *dx, float *dgain, const hk_bf16 *dy,
+                           const hk_bf16 *x, const float *rstd, const float *gain, int64_t m,
+                           int64_t n, enum hk_write dx_write, enum hk_write dgain_write);
 
 #ifdef __cplusplus
 }

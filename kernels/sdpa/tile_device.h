@@ -13,8 +13,8 @@ constexpr int SIDE = 16, THREADS = SIDE * SIDE, OWN = 64, OTHER = 32, DEPTH = 32
 constexpr int ROWS = OWN / SIDE, COLUMNS = OTHER / SIDE, LINE = DEPTH + 1; // One more: other banks.
 
 // Rows of a tensor [.., positions, heads, width] that are one head's: row i at `at` + i * stride, `rows` of them.
-struct head_rows {
-    const float *at;
+template <class T> struct head_rows {
+    const T *at;
     int64_t stride, rows, width;
 };
 
@@ -30,7 +30,8 @@ HKC_DEVICE int ty() {
 }
 
 // Columns begin .. begin + DEPTH - 1 of rows first .. first + count - 1; what is not there is 0.
-HKC_DEVICE void load(float (*to)[LINE], const head_rows &from, int64_t first, int count,
+template <class T>
+HKC_DEVICE void load(float (*to)[LINE], const head_rows<T> &from, int64_t first, int count,
                      int64_t begin) {
     for (int i = (int)threadIdx.x; i < count * DEPTH; i += THREADS) {
         const int64_t row = first + i / DEPTH, column = begin + i % DEPTH;
@@ -39,13 +40,14 @@ HKC_DEVICE void load(float (*to)[LINE], const head_rows &from, int64_t first, in
 #else
         const bool there = row < from.rows && column < from.width;
 #endif
-        to[i / DEPTH][i % DEPTH] = there ? from.at[row * from.stride + column] : 0;
+        to[i / DEPTH][i % DEPTH] = there ? hkc_float(from.at[row * from.stride + column]) : 0;
     }
 }
 
 // product[i][j] = sum over the width of own row own_first + ty + SIDE i times other row other_first + tx + SIDE j.
+template <class T>
 HKC_DEVICE void multiply_rows(float (&product)[ROWS][COLUMNS], shared_tile &tile,
-                              const head_rows &own, int64_t own_first, const head_rows &other,
+                              const head_rows<T> &own, int64_t own_first, const head_rows<T> &other,
                               int64_t other_first) {
     for (int i = 0; i < ROWS; i++) {
         for (int j = 0; j < COLUMNS; j++) product[i][j] = 0;
@@ -69,9 +71,9 @@ HKC_DEVICE void multiply_rows(float (&product)[ROWS][COLUMNS], shared_tile &tile
 
 // sum[i][c] += sum over the tile's rows of weight[own row][row] times its column tx + SIDE c. `wide` has room for
 // OTHER rows of SIDE * C numbers.
-template <int C>
+template <class T, int C>
 HKC_DEVICE void add_weighted(float (&sum)[ROWS][C], shared_tile &tile, float *wide,
-                             const float (&weight)[ROWS][COLUMNS], const head_rows &other,
+                             const float (&weight)[ROWS][COLUMNS], const head_rows<T> &other,
                              int64_t other_first) {
     __syncthreads();
     for (int i = 0; i < ROWS; i++) {
@@ -81,7 +83,7 @@ HKC_DEVICE void add_weighted(float (&sum)[ROWS][C], shared_tile &tile, float *wi
     for (int i = (int)threadIdx.x; i < OTHER * SIDE * C; i += THREADS) {
         const int64_t row = other_first + i / (SIDE * C), column = i % (SIDE * C);
         const bool there = row < other.rows && column < other.width;
-        wide[i] = there ? other.at[row * other.stride + column] : 0;
+        wide[i] = there ? hkc_float(other.at[row * other.stride + column]) : 0;
     }
 #if HKC_FAULT != 1 // race: weights are read before they are written.
     __syncthreads();

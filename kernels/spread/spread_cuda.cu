@@ -1,5 +1,5 @@
 // CUDA twin of spread. How many rows there are is known to the device only: as many blocks as it has room for walk
-// over them. Bytes moved: 4 for a value, 8 where it is added to.
+// over them. Bytes moved: 4 for a float, 8 where it is added to; of bf16 half of that.
 #include "kernels/spread/spread_cuda.h"
 
 #include "kernels/cuda/rows.h"
@@ -26,26 +26,29 @@ HKC_DEVICE int64_t expert_of(const int32_t *first, int64_t experts, int64_t row)
     return low;
 }
 
+template <class T>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    spread(float *y, const float *const *chunk, int64_t offset, const int32_t *first,
-           int64_t experts, int64_t n, bool add) {
+    spread(T *y, const float *const *chunk, int64_t offset, const int32_t *first, int64_t experts,
+           int64_t n, bool add) {
     for (int64_t row = blockIdx.x; row < first[experts]; row += gridDim.x) {
         const float *from = chunk[expert_of(first, experts, row)] + offset;
-        float *to = y + row * n;
-        for (int64_t j = threadIdx.x; j < n; j += WIDE_THREADS) to[j] = (add ? to[j] : 0) + from[j];
+        T *to = y + row * n;
+        for (int64_t j = threadIdx.x; j < n; j += WIDE_THREADS)
+            to[j] = (T)((add ? hkc_float(to[j]) : 0) + from[j]);
     }
 }
 
 // A block: COLUMNS columns of one expert; a thread takes every eighth row.
+template <class T>
 __global__ void __launch_bounds__(COLUMNS *LINES)
-    spread_grad(float *const *chunk, int64_t offset, const float *dy, const int32_t *first,
-                int64_t n, bool add) {
+    spread_grad(float *const *chunk, int64_t offset, const T *dy, const int32_t *first, int64_t n,
+                bool add) {
     HKC_SHARED(shared);
     float(*sums)[COLUMNS] = (float(*)[COLUMNS])shared;
     const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, expert = blockIdx.y;
     float sum = 0;
     for (int64_t i = first[expert] + threadIdx.y; i < first[expert + 1] && j < n; i += LINES)
-        sum += dy[i * n + j];
+        sum += hkc_float(dy[i * n + j]);
     sums[threadIdx.y][threadIdx.x] = sum;
 #if HKC_FAULT != 1 // race: sums are read before the other threads have written them.
     __syncthreads();
@@ -58,18 +61,39 @@ __global__ void __launch_bounds__(COLUMNS *LINES)
 
 constexpr int BLOCKS_OF_MULTIPROCESSOR = 8;
 
+template <class T>
+void forward(hkc_lane *lane, T *y, const float *const *chunk, int64_t offset, const int32_t *first,
+             int64_t experts, int64_t n, bool add) {
+    const unsigned blocks = (unsigned)(lane->multiprocessors * BLOCKS_OF_MULTIPROCESSOR);
+    hkc_launch(lane, spread<T>, blocks, WIDE_THREADS, 0, y, chunk, offset, first, experts, n, add);
+}
+
+template <class T>
+void backward(hkc_lane *lane, float *const *chunk, int64_t offset, const T *dy,
+              const int32_t *first, int64_t experts, int64_t n, bool add) {
+    hkc_launch(lane, spread_grad<T>, dim3(blocks_of(n, COLUMNS), (unsigned)experts),
+               dim3(COLUMNS, LINES), COLUMNS * LINES * sizeof(float), chunk, offset, dy, first, n,
+               add);
+}
+
 } // namespace
 
 void hkc_spread_f32(hkc_lane *lane, float *y, const float *const *chunk, int64_t offset,
                     const int32_t *first, int64_t experts, int64_t n, hk_write write) {
-    const unsigned blocks = (unsigned)(lane->multiprocessors * BLOCKS_OF_MULTIPROCESSOR);
-    hkc_launch(lane, spread, blocks, WIDE_THREADS, 0, y, chunk, offset, first, experts, n,
-               write == HK_ADD);
+    forward(lane, y, chunk, offset, first, experts, n, write == HK_ADD);
+}
+
+void hkc_spread_bf16(hkc_lane *lane, hk_bf16 *y, const float *const *chunk, int64_t offset,
+                     const int32_t *first, int64_t experts, int64_t n, hk_write write) {
+    forward(lane, hkc_values(y), chunk, offset, first, experts, n, write == HK_ADD);
 }
 
 void hkc_spread_grad_f32(hkc_lane *lane, float *const *chunk, int64_t offset, const float *dy,
                          const int32_t *first, int64_t experts, int64_t n, hk_write write) {
-    hkc_launch(lane, spread_grad, dim3(blocks_of(n, COLUMNS), (unsigned)experts),
-               dim3(COLUMNS, LINES), COLUMNS * LINES * sizeof(float), chunk, offset, dy, first, n,
-               write == HK_ADD);
+    backward(lane, chunk, offset, dy, first, experts, n, write == HK_ADD);
+}
+
+void hkc_spread_grad_bf16(hkc_lane *lane, float *const *chunk, int64_t offset, const hk_bf16 *dy,
+                          const int32_t *first, int64_t experts, int64_t n, hk_write write) {
+    backward(lane, chunk, offset, hkc_values(dy), first, experts, n, write == HK_ADD);
 }

@@ -12,8 +12,12 @@ extern "C" {
 
 void hkc_sum_rows_f32(struct hkc_lane *lane, float *y, const float *x, int64_t m, int64_t n,
                       enum hk_write write);
+void hkc_sum_rows_bf16(struct hkc_lane *lane, float *y, const hk_bf16 *x, int64_t m, int64_t n,
+                       enum hk_write write);
 void hkc_sum_columns_f32(struct hkc_lane *lane, float *y, const float *x, int64_t m, int64_t n,
                          enum hk_write write);
+void hkc_sum_columns_bf16(struct hkc_lane *lane, float *y, const hk_bf16 *x, int64_t m, int64_t n,
+                          enum hk_write write);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@ static struct {
 } arrays[arrays_max];
 static int array_count;
 
-static void *allocate(int64_t count, size_t size) {
+void *test_array(int64_t count, size_t size) {
     const size_t bytes = (size_t)count * size;
     unsigned char *memory = target_allocate(bytes + guard_bytes);
     assert_non_null(memory);
@@ -42,45 +42,54 @@ static uint64_t draw(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
+real test_value(real x) {
+#ifdef HK_VALUES_BF16
+    return hk_bf16_float(hk_bf16_round(x));
+#else
+    return x;
+#endif
+}
+
 real *test_reals(int64_t count, uint64_t seed) {
-    real *array = allocate(count, sizeof *array);
+    real *array = test_array(count, sizeof *array);
     // 24 bits: exact in float, so that both builds see the same inputs.
-    for (int64_t i = 0; i < count; i++) array[i] = (real)(draw(&seed) >> 40) * 0x1p-23f - 1;
+    for (int64_t i = 0; i < count; i++)
+        array[i] = test_value((real)(draw(&seed) >> 40) * 0x1p-23f - 1);
     return array;
 }
 
 real *test_nans(int64_t count) {
-    real *array = allocate(count, sizeof *array);
+    real *array = test_array(count, sizeof *array);
     for (int64_t i = 0; i < count; i++) array[i] = NAN;
     return array;
 }
 
 real *test_copy(const real *from, int64_t count) {
-    real *array = allocate(count, sizeof *array);
+    real *array = test_array(count, sizeof *array);
     memcpy(array, from, (size_t)count * sizeof *array);
     return array;
 }
 
 double *test_doubles(int64_t count) {
-    double *array = allocate(count, sizeof *array);
+    double *array = test_array(count, sizeof *array);
     for (int64_t i = 0; i < count; i++) array[i] = NAN;
     return array;
 }
 
 double *test_widened(const real *from, int64_t count) {
-    double *array = allocate(count, sizeof *array);
+    double *array = test_array(count, sizeof *array);
     for (int64_t i = 0; i < count; i++) array[i] = (double)from[i];
     return array;
 }
 
 int32_t *test_ints(int64_t count, int32_t below, uint64_t seed) {
-    int32_t *array = allocate(count, sizeof *array);
+    int32_t *array = test_array(count, sizeof *array);
     for (int64_t i = 0; i < count; i++) array[i] = (int32_t)(draw(&seed) % (uint64_t)below);
     return array;
 }
 
 void **test_pointers(int64_t count) {
-    return allocate(count, sizeof(void *));
+    return test_array(count, sizeof(void *));
 }
 
 void assert_near(const char *what, int64_t index, real got, wide want, double bound) {
@@ -88,6 +97,10 @@ void assert_near(const char *what, int64_t index, real got, wide want, double bo
         fail_msg("%s[%" PRId64 "] = %.17g, want %.17Lg +- %.3g", what, index, (double)got, want,
                  bound);
     }
+}
+
+void assert_value_near(const char *what, int64_t index, real got, wide want, double bound) {
+    assert_near(what, index, got, want, bound + VALUE_EPSILON * (fabs((double)want) + bound));
 }
 
 void assert_same_bits(const char *what, const real *a, const real *b, int64_t count) {
@@ -112,8 +125,9 @@ void run_with_threads(void (*run)(const void *context, real *out), const void *c
     }
 }
 
-void check_gradient(const char *what, const real *got, double *x, int64_t count,
-                    double (*loss)(const void *context), const void *context, double rounding) {
+void check_value_gradient(const char *what, const real *got, const real *written, double *x,
+                          int64_t count, double (*loss)(const void *context), const void *context,
+                          double rounding) {
     const double h = 0x1p-17;
     const double tolerance = 1e-7 * (fabs(loss(context)) + 1) + rounding;
     for (int64_t i = 0; i < count; i++) {
@@ -123,8 +137,14 @@ void check_gradient(const char *what, const real *got, double *x, int64_t count,
         x[i] = at - h;
         const double below = loss(context);
         x[i] = at;
-        assert_near(what, i, got[i], (wide)((above - below) / (2 * h)), tolerance);
+        const double stored = written ? VALUE_EPSILON * fabs((double)written[i]) : 0;
+        assert_near(what, i, got[i], (wide)((above - below) / (2 * h)), tolerance + stored);
     }
+}
+
+void check_gradient(const char *what, const real *got, double *x, int64_t count,
+                    double (*loss)(const void *context), const void *context, double rounding) {
+    check_value_gradient(what, got, NULL, x, count, loss, context, rounding);
 }
 
 int run_kernel_tests(const struct CMUnitTest *tests, size_t count) {

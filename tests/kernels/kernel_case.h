@@ -2,7 +2,9 @@
 // by central differences. Every test is built for float and for double (HK_BITS) and run on every
 // instruction set of the machine (HECATE_ISA). Tests of what has a CUDA twin are built for it, too
 // (HK_TARGET_CUDA): in float, with the doubles of target cpu as reference. There all that a kernel
-// is handed lies in arrays of this file, as a device reaches no others.
+// is handed lies in arrays of this file, as a device reaches no others. Where activations may be bf16,
+// once more for that (HK_VALUES_BF16): all inputs are numbers that bf16 can hold, so that only the
+// rounding of a result comes on top of float's bounds.
 #ifndef HECATE_TESTS_KERNELS_KERNEL_CASE_H
 #define HECATE_TESTS_KERNELS_KERNEL_CASE_H
 
@@ -26,7 +28,11 @@
 #include "kernels/cuda/lane.h"
 struct hkc_lane *test_lane(void);
 void test_join(const char *kernel); // Waits for the lane; fails if a launch has.
+#ifdef HK_VALUES_BF16               // tests/kernels/cuda/values.h
+#define HK(name, ...) values_##name(__VA_ARGS__)
+#else
 #define HK(name, ...) (hkc_##name##_f32(test_lane(), __VA_ARGS__), test_join(#name))
+#endif
 #define HK_INTS(name, ...) (hkc_##name(test_lane(), __VA_ARGS__), test_join(#name))
 #else
 #define HK(name, ...) HK_NAME(name)(__VA_ARGS__)
@@ -43,6 +49,13 @@ typedef double real;
 #define EPSILON DBL_EPSILON
 #endif
 
+// By how much, relatively, storing a value may change it: half a unit of its last place.
+#ifdef HK_VALUES_BF16
+#define VALUE_EPSILON 0x1p-8
+#else
+#define VALUE_EPSILON 0.0
+#endif
+
 // What targets differ in: layouts of weights that kernels take (enum hk_layout), from HK_ROWS on; of rows that are
 // computed alone, too, every APART-th is; whether sums over rows run in ascending order. Emulation is slow: of many
 // combinations of sizes one in SHARE is tested, and no product of more than WORK_MAX multiplications.
@@ -55,9 +68,13 @@ enum { LAYOUTS = 2, APART = 1, ASCENDING = 1, SHARE = 1, WORK_MAX = INT32_MAX };
 // Of the references: more digits than either kernel has.
 typedef long double wide;
 
+// `x` as memory holds it.
+real test_value(real x);
+
 // Arrays of `count` elements, equal for equal seeds. They end in a guard, which test_free_all
 // checks before it frees them all.
-real *test_reals(int64_t count, uint64_t seed); // Uniform in [-1, 1).
+void *test_array(int64_t count, size_t size);
+real *test_reals(int64_t count, uint64_t seed); // Values, uniform in [-1, 1).
 real *test_nans(int64_t count);                 // Outputs that nobody has written yet.
 real *test_copy(const real *from, int64_t count);
 double *test_widened(const real *from, int64_t count);
@@ -68,6 +85,9 @@ void test_free_all(void);
 
 // Fails unless |got - want| <= bound; a NaN fails.
 void assert_near(const char *what, int64_t index, real got, wide want, double bound);
+
+// The same for a result that is a value: it was rounded as it was stored.
+void assert_value_near(const char *what, int64_t index, real got, wide want, double bound);
 
 void assert_same_bits(const char *what, const real *a, const real *b, int64_t count);
 
@@ -85,6 +105,12 @@ void run_with_threads(void (*run)(const void *context, real *out), const void *c
 // for the constants, and is far below any gradient that is wrong.
 void check_gradient(const char *what, const real *got, double *x, int64_t count,
                     double (*loss)(const void *context), const void *context, double rounding);
+
+// The same for gradients of values: `written` is what the kernel stored and rounded, `got` without what
+// stood there before.
+void check_value_gradient(const char *what, const real *got, const real *written, double *x,
+                          int64_t count, double (*loss)(const void *context), const void *context,
+                          double rounding);
 
 // Runs the tests, or exits with 77 (skipped) where this machine lacks what they run on: the
 // instruction set that HECATE_ISA asks for, a device.

@@ -81,7 +81,7 @@ static void check(const struct rope_case *x, const real *got, const real *old, i
         const wide c = table[j % half], s = back * (wide)table[half + j % half];
         wide want = j < half ? from[j] * c - from[j + half] * s : from[j] * c + from[j - half] * s;
         if (old) want += old[i];
-        assert_near("rope", i, got[i], want, 4 * EPSILON * 3);
+        assert_value_near("rope", i, got[i], want, 4 * EPSILON * 3);
     }
 }
 

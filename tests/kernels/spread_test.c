@@ -48,8 +48,8 @@ static void check(int64_t n, enum hk_write write) {
         for (int64_t j = 0; j < n; j++) {
             real sum = 0;
             for (int64_t r = first[e]; r < first[e + 1]; r++) {
-                y_want[r * n + j] =
-                    (write == HK_ADD ? y_want[r * n + j] : 0) + x.chunk[e][offset + j];
+                const real old = write == HK_ADD ? y_want[r * n + j] : 0;
+                y_want[r * n + j] = test_value(old + x.chunk[e][offset + j]);
                 sum += x.dy[r * n + j];
             }
             to[j] = (write == HK_ADD ? to[j] : 0) + sum;

@@ -1,0 +1,153 @@
+// values: the kernels of values of bf16 as the tests of float's call them. Values come and go as floats that bf16 can
+// hold; whatever else a kernel takes is handed on as it is.
+#ifndef HECATE_TESTS_KERNELS_CUDA_VALUES_H
+#define HECATE_TESTS_KERNELS_CUDA_VALUES_H
+
+#include "kernels/cross_entropy/cross_entropy_cuda.h"
+#include "kernels/gather/gather_cuda.h"
+#include "kernels/layernorm/layernorm_cuda.h"
+#include "kernels/rmsnorm/rmsnorm_cuda.h"
+#include "kernels/rope/rope_cuda.h"
+#include "kernels/sdpa/sdpa_cuda.h"
+#include "kernels/spread/spread_cuda.h"
+#include "kernels/sum/sum_cuda.h"
+#include "tests/kernels/kernel_case.h"
+
+// `count` values as bf16 until the end of the call; for the same array the same one. Those of test_stored are floats
+// again after test_join_values.
+hk_bf16 *test_stored(real *values, int64_t count);
+const hk_bf16 *test_read(const real *values, int64_t count);
+void test_join_values(const char *kernel);
+
+static inline void values_rmsnorm(real *y, real *rstd, const real *x, const real *gain, int64_t m,
+                                  int64_t n, double eps) {
+    hkc_rmsnorm_bf16(test_lane(), test_stored(y, m * n), rstd, test_read(x, m * n), gain, m, n,
+                     eps);
+    test_join_values("rmsnorm");
+}
+
+static inline void values_rmsnorm_grad(real *dx, real *dgain, const real *dy, const real *x,
+                                       const real *rstd, const real *gain, int64_t m, int64_t n,
+                                       enum hk_write dx_write, enum hk_write dgain_write) {
+    hkc_rmsnorm_grad_bf16(test_lane(), test_stored(dx, m * n), dgain, test_read(dy, m * n),
+                          test_read(x, m * n), rstd, gain, m, n, dx_write, dgain_write);
+    test_join_values("rmsnorm_grad");
+}
+
+static inline void values_layernorm(real *y, real *mean, real *rstd, const real *x,
+                                    const real *gain, const real *bias, int64_t m, int64_t n,
+                                    double eps) {
+    hkc_layernorm_bf16(test_lane(), test_stored(y, m * n), mean, rstd, test_read(x, m * n), gain,
+                       bias, m, n, eps);
+    test_join_values("layernorm");
+}
+
+static inline void values_layernorm_grad(real *dx, real *dgain, real *dbias, const real *dy,
+                                         const real *x, const real *mean, const real *rstd,
+                                         const real *gain, int64_t m, int64_t n,
+                                         enum hk_write dx_write, enum hk_write dparam_write) {
+    hkc_layernorm_grad_bf16(test_lane(), test_stored(dx, m * n), dgain, dbias, test_read(dy, m * n),
+                            test_read(x, m * n), mean, rstd, gain, m, n, dx_write, dparam_write);
+    test_join_values("layernorm_grad");
+}
+
+static inline int64_t values_of_rope(struct hk_rope_dims d) {
+    return d.batch * d.positions * d.heads * d.width;
+}
+
+static inline void values_rope(real *y, const real *x, const real *table, struct hk_rope_dims d) {
+    const int64_t count = values_of_rope(d);
+    hkc_rope_bf16(test_lane(), test_stored(y, count), test_read(x, count), table, d);
+    test_join_values("rope");
+}
+
+static inline void values_rope_grad(real *dx, const real *dy, const real *table,
+                                    struct hk_rope_dims d, enum hk_write write) {
+    const int64_t count = values_of_rope(d);
+    hkc_rope_grad_bf16(test_lane(), test_stored(dx, count), test_read(dy, count), table, d, write);
+    test_join_values("rope_grad");
+}
+
+static inline void values_gather(real *y, const real *table, const int32_t *ids, int64_t count,
+                                 int64_t width) {
+    hkc_gather_bf16(test_lane(), test_stored(y, count * width), table, ids, count, width);
+    test_join_values("gather");
+}
+
+static inline void values_gather_grad(real *dtable, const real *dy, const int32_t *ids,
+                                      int64_t count, int64_t rows, int64_t width,
+                                      enum hk_write write) {
+    hkc_gather_grad_bf16(test_lane(), dtable, test_read(dy, count * width), ids, count, rows, width,
+                         write);
+    test_join_values("gather_grad");
+}
+
+static inline void values_cross_entropy(real *loss, real *lse, const real *logits,
+                                        const int32_t *targets, const real *scale, int64_t tokens,
+                                        int64_t vocabulary) {
+    hkc_cross_entropy_bf16(test_lane(), loss, lse, test_read(logits, tokens * vocabulary), targets,
+                           scale, tokens, vocabulary);
+    test_join_values("cross_entropy");
+}
+
+static inline void values_cross_entropy_grad(real *dlogits, const real *dloss, const real *logits,
+                                             const real *lse, const int32_t *targets,
+                                             const real *scale, int64_t tokens,
+                                             int64_t vocabulary) {
+    const int64_t count = tokens * vocabulary;
+    hkc_cross_entropy_grad_bf16(test_lane(), test_stored(dlogits, count), dloss,
+                                test_read(logits, count), lse, targets, scale, tokens, vocabulary);
+    test_join_values("cross_entropy_grad");
+}
+
+static inline void values_spread(real *y, const real *const *chunk, int64_t offset,
+                                 const int32_t *first, int64_t experts, int64_t n,
+                                 enum hk_write write) {
+    hkc_spread_bf16(test_lane(), test_stored(y, first[experts] * n), chunk, offset, first, experts,
+                    n, write);
+    test_join_values("spread");
+}
+
+static inline void values_spread_grad(real *const *chunk, int64_t offset, const real *dy,
+                                      const int32_t *first, int64_t experts, int64_t n,
+                                      enum hk_write write) {
+    hkc_spread_grad_bf16(test_lane(), chunk, offset, test_read(dy, first[experts] * n), first,
+                         experts, n, write);
+    test_join_values("spread_grad");
+}
+
+static inline void values_sum_rows(real *y, const real *x, int64_t m, int64_t n,
+                                   enum hk_write write) {
+    hkc_sum_rows_bf16(test_lane(), y, test_read(x, m * n), m, n, write);
+    test_join_values("sum_rows");
+}
+
+static inline void values_sum_columns(real *y, const real *x, int64_t m, int64_t n,
+                                      enum hk_write write) {
+    hkc_sum_columns_bf16(test_lane(), y, test_read(x, m * n), m, n, write);
+    test_join_values("sum_columns");
+}
+
+static inline void values_sdpa(real *out, real *lse, const real *q, const real *k, const real *v,
+                               struct hk_sdpa_dims d) {
+    const int64_t rows = d.batch * d.positions;
+    hkc_sdpa_bf16(test_lane(), test_stored(out, rows * d.heads * d.vwidth), lse,
+                  test_read(q, rows * d.heads * d.width), test_read(k, rows * d.groups * d.width),
+                  test_read(v, rows * d.groups * d.vwidth), d);
+    test_join_values("sdpa");
+}
+
+static inline void values_sdpa_grad(real *dq, real *dk, real *dv, const real *dout, const real *q,
+                                    const real *k, const real *v, const real *out, const real *lse,
+                                    struct hk_sdpa_dims d) {
+    const int64_t rows = d.batch * d.positions, q_count = rows * d.heads * d.width;
+    const int64_t out_count = rows * d.heads * d.vwidth, k_count = rows * d.groups * d.width;
+    const int64_t v_count = rows * d.groups * d.vwidth;
+    hkc_sdpa_grad_bf16(test_lane(), test_stored(dq, q_count), test_stored(dk, k_count),
+                       test_stored(dv, v_count), test_read(dout, out_count), test_read(q, q_count),
+                       test_read(k, k_count), test_read(v, v_count), test_read(out, out_count), lse,
+                       d);
+    test_join_values("sdpa_grad");
+}
+
+#endif
