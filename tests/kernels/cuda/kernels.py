@@ -2,8 +2,8 @@
 
 BUILD is the folder with the objects of ROOT/kernels' *.cu; beside each one lies what ptxas said (NAME.o.ptxas).
 For every kernel and architecture GOLDEN has registers, bytes of static shared memory and, from the machine code,
-how often some instructions stand in it: tensor cores' products (HMMA), loads of matrices (LDSM), asynchronous
-copies (LDGSTS), barriers (BAR). A kernel must not spill or use local memory, whatever the version of nvcc.
+how often some instructions stand in it: tensor cores' products of a warp (HMMA) and of a warpgroup (HGMMA), loads of
+matrices (LDSM), asynchronous copies (LDGSTS), barriers (BAR). A kernel must not spill or use local memory, whatever the version of nvcc.
 Another version of nvcc than the table's may well choose other registers: then only that is checked, and said.
 Without cuobjdump instructions are not counted. --renew writes GOLDEN; without cuobjdump it keeps old counts.
 """
@@ -14,11 +14,9 @@ import re
 import subprocess
 import sys
 
-INSTRUCTIONS = ("HMMA", "LDSM", "LDGSTS", "BAR")
+INSTRUCTIONS = ("HMMA", "HGMMA", "LDSM", "LDGSTS", "BAR")
 HEAD = "# kernel: architecture, registers, bytes of static shared memory; " + " ".join(INSTRUCTIONS)
-
-
-UNKNOWN = "? ? ? ?"
+UNKNOWN = " ".join("?" * len(INSTRUCTIONS))
 
 
 def output_of(*command, text=None):
