@@ -10,8 +10,7 @@
 // Leaves   bf16: tensors that have a dimension `batch` or `rows`, as far as their kernels have forms of bf16
 //          (kernels.def, values), with the loops, sums and slots between them. f32: parameters and their gradients,
 //          statistics of norms and attention, losses, and what is made of such values alone, as everything about routers.
-//          moe.copy changes the type between a value and a kernel that has no form for it. A product or attention
-//          that rounds and has no form of bf16 no longer rounds.
+//          moe.copy changes the type between a value and a kernel that has no form for it.
 // Reports  nothing.
 #include <stdlib.h>
 
@@ -142,9 +141,6 @@ static void set_type(const struct types *s, MlirValue v) {
 
 static void set_types(const struct types *s, MlirOperation op) {
     for (int i = 0; i < mlirOperationGetNumResults(op); i++) set_type(s, hec_result(op, i));
-    if (hec_op_is(op, HEC_OP_sdpa) || hec_op_is(op, HEC_OP_sdpa_grad)) {
-        if (hec_any_rounds(op) && !hec_map_get(&s->forms, op.ptr)) hec_any_put_rounds(op, false);
-    }
     if (!hec_op_is(op, HEC_OP_FOR)) return;
     const struct hec_for loop = hec_for_of(op);
     for (int i = 0; i < loop.carried; i++) set_type(s, hec_for_argument(&loop, i));
