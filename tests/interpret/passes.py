@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fuzz"))
 import random_model
 
 RANKS = ["--set", "cluster.devices=2", "--set", "parallel.microbatch=1"]
-WAYS = [  # One rank; experts that move, in waves; that stay; on two nodes; on every rank; rounded products.
+WAYS = [  # One rank; experts that move, in waves; that stay; on two nodes; on every rank; rounded products; values of bf16.
     [],
     [*RANKS, "--set", "parallel.rows_max=8"],
     [*RANKS, "--set", "parallel.experts=ep", "--set", "parallel.dense=shard"],
@@ -20,6 +20,7 @@ WAYS = [  # One rank; experts that move, in waves; that stay; on two nodes; on e
      "--set", "parallel.placement.rematerialize=true", "--set", "parallel.rows_max=6"],
     [*RANKS, "--set", "parallel.experts=replicate"],
     ["--set", "train.precision=bf16"],
+    ["--target=cuda", "--set", "train.precision=bf16"],
 ]
 TRAIN = "train { tokens = 16 }\nparallel { microbatch = 2 }\ndata { format = bytes }\n"
 
