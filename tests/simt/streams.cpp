@@ -103,6 +103,13 @@ static void check_end(const void *at, size_t bytes, bool of_device, const char *
     if (!of_device && place == ON_DEVICE) fail("%s: %p is on the device", what, at);
 }
 
+// SIMT_UNORDERED=A:B plants a fault: stream A does not wait for events of stream B.
+static bool is_waited_for(int waiting, int recorded) {
+    static const char *fault = getenv("SIMT_UNORDERED");
+    int a, b;
+    return !fault || sscanf(fault, "%d:%d", &a, &b) != 2 || a != waiting || b != recorded;
+}
+
 } // namespace simt
 
 using simt::enqueue;
@@ -146,7 +153,8 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
-    *stream = new CUstream_st;
+    static int made;
+    *stream = new CUstream_st{{}, made++};
     simt::streams.push_back(*stream);
     return cudaSuccess;
 }
@@ -192,6 +200,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     const std::shared_ptr<mark_t> mark = event->mark = std::make_shared<mark_t>();
+    mark->stream = stream->number;
     enqueue(stream, "an event", [=] {
         mark->seconds = simt::now();
         return true;
@@ -202,7 +211,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 // An event that was never recorded is not waited for.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     const std::shared_ptr<mark_t> mark = event->mark;
-    if (mark) enqueue(stream, "a wait for an event", [=] { return mark->seconds != 0; });
+    if (mark && simt::is_waited_for(stream->number, mark->stream))
+        enqueue(stream, "a wait for an event", [=] { return mark->seconds != 0; });
     return cudaSuccess;
 }
 

@@ -17,11 +17,13 @@ struct operation_t {
 
 struct CUstream_st {
     std::deque<operation_t> queue;
+    int number; // From 0 on, in the order in which streams are made.
 };
 
 // One record of an event; what waits for it keeps it.
 struct mark_t {
     double seconds = 0; // When it was passed, or 0.
+    int stream = 0;     // Whose.
 };
 struct CUevent_st {
     std::shared_ptr<mark_t> mark;
