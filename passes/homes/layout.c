@@ -144,24 +144,27 @@ static int64_t place_set(const struct hec_ops *ops, MlirOperation set, int64_t o
     return layers_of(set) * hec_set_experts(set) * chunk;
 }
 
-// Whether `v` lies in a parameter, or a gradient of one, in panels.
-static bool lies_in_panels(struct hec_homes *p, MlirValue v) {
+// The parameter that `v`, or its gradient, lies in; null: none.
+static MlirOperation param_of(struct hec_homes *p, MlirValue v) {
     const struct hec_home home = hec_homes_home(p, v);
-    if (home.kind != HEC_HOME_PARAM && home.kind != HEC_HOME_GRAD) return false;
-    return hec_is_panels(hec_param_layout(hec_find_symbol(p->module, home.symbol)));
+    const bool kept = home.kind == HEC_HOME_PARAM || home.kind == HEC_HOME_GRAD;
+    return kept ? hec_find_symbol(p->module, home.symbol) : (MlirOperation){0};
 }
 
-// Says at each call how its weights lie.
+// Says at each call how its weights lie. Those of experts are found by chunk.
 static void set_layouts(struct hec_homes *p) {
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];
         const struct hec_weights weights = hec_call_weights(op);
         if (weights.operand < 0 && weights.result < 0) continue;
-        const bool panels =
-            lies_in_panels(p, weights.operand >= 0 ? hec_operand(op, weights.operand)
-                                                   : hec_result(op, weights.result));
+        const MlirOperation param =
+            param_of(p, weights.operand >= 0 ? hec_operand(op, weights.operand)
+                                             : hec_result(op, weights.result));
+        const bool panels = param.ptr && hec_is_panels(hec_param_layout(param));
         hec_call_put_layout(op, panels ? "panels" : "rows");
-        if (panels || !weights.panels || p->target->panel_columns == 0) continue;
+        const bool found =
+            param.ptr && hec_param_has_set(param) && (panels || p->target->panel_columns == 0);
+        if (!weights.panels || found) continue;
         hec_ir_error(op, "not yet: experts multiply by a parameter only, which nothing but "
                          "products of one shape reads");
         p->sound = false;

@@ -5,6 +5,8 @@
 // RUN: not hecate-opt --passes=select-kernels,place-buffers %t/arguments.mlir 2>&1 | FileCheck %t/arguments.mlir
 // RUN: not hecate-opt --passes=select-kernels,place-buffers %t/vector.mlir 2>&1 | FileCheck %t/vector.mlir
 // RUN: sed 's/module {/module attributes {hecate.target = "null"} {/' %t/vector.mlir | hecate-opt --passes=select-kernels,place-buffers > /dev/null
+// RUN: not hecate-opt --passes=select-kernels,place-buffers %t/computed.mlir 2>&1 | FileCheck %t/computed.mlir
+// RUN: sed 's/module {/module attributes {hecate.target = "null"} {/' %t/computed.mlir | not hecate-opt --passes=select-kernels,place-buffers 2>&1 | FileCheck %t/computed.mlir --check-prefix=NULL
 
 //--- none.mlir
 // CHECK: error: no function @forward to place
@@ -57,6 +59,26 @@ module {
     %o = "moe.spread"(%g, %first) : (!g, !first) -> !rows
     // CHECK: vector.mlir:[[@LINE+1]]:10: error: 'hk.call': not yet: experts multiply by a parameter only, which nothing but products of one shape reads
     %q = "moe.grouped_contract"(%o, %g, %first) : (!rows, !g, !first) -> tensor<4xf32, ["rows"]>
+    return
+  }
+}
+
+// Weights of experts are found by chunk on every target.
+//--- computed.mlir
+!g = tensor<2x10xf32, ["E", "F"]>
+!first = tensor<3xi32, ["first"]>
+!rows = tensor<4x10xf32, ["rows", "F"]>
+module {
+  "moe.set"() {sym_name = "s", experts = 2 : i64, topk = 1 : i64, layers = 0 : i64} : () -> ()
+  "moe.param"() {sym_name = "g", type = !g, layers = 0 : i64, path = "{e}.g", init = "ones", decay = true, trainable = true, set = @s} : () -> ()
+  func.func @forward(%picks: tensor<4x1xi32, ["T", "picks"]>) {
+    %first, %pair, %slot = "moe.route"(%picks) {experts = 2 : i64} : (tensor<4x1xi32, ["T", "picks"]>) -> (!first, tensor<4xi32, ["rows"]>, tensor<4x1xi32, ["T", "picks"]>)
+    %g = "moe.get"() {param = @g} : () -> !g
+    %o = "moe.spread"(%g, %first) : (!g, !first) -> !rows
+    %h = "moe.neg"(%g) : (!g) -> !g
+    // NULL: error: 'hk.call': not yet: experts multiply by a parameter only
+    // CHECK: computed.mlir:[[@LINE+1]]:10: error: 'hk.call': not yet: experts multiply by a parameter only, which nothing but products of one shape reads
+    %q = "moe.grouped_contract"(%o, %h, %first) : (!rows, !g, !first) -> tensor<4xf32, ["rows"]>
     return
   }
 }
