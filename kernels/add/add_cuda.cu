@@ -9,7 +9,11 @@ __global__ void add(float *sum, const float *term, int64_t count) {
 #if HKC_FAULT == 1 // asan: the element behind the last one is added, too.
     count++;
 #endif
+#if HKC_FAULT == 3 // race: neighbours add to one place.
+    HKC_FOR(i, count) sum[i / 2] += term[i];
+#else
     HKC_FOR(i, count) sum[i] += term[i];
+#endif
 }
 
 __global__ void add_vectors(float4 *sum, const float4 *term, int64_t count) {

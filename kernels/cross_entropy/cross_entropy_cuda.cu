@@ -34,6 +34,9 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     }
     float *numbers = (float *)shared;
     const float all = block_max(most, numbers);
+#if HKC_FAULT == 3 // plain: a maximum that a thread has not read is taken for its own.
+    most = all;
+#endif
     if (most > -INFINITY) sum *= expf(most - all); // A thread that has read nothing has sum 0.
 #if HKC_FAULT == 1 // race: the sums take the place of the maxima, which others may still read.
     sum = block_sum(sum, numbers);

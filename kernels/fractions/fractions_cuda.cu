@@ -52,7 +52,9 @@ __global__ void __launch_bounds__(DIVIDE_BLOCK)
     unsigned long long *sum = (unsigned long long *)memory, own = 0;
     const bool carries = running && iteration > 1;
     if (threadIdx.x == 0) *sum = 0;
+#if HKC_FAULT != 2 // race: sums begin before there is room for them.
     __syncthreads();
+#endif
     for (int e = threadIdx.x; e < x.experts && carries; e += DIVIDE_BLOCK) own += running[e];
     atomicAdd(sum, own);
     __syncthreads();
@@ -65,7 +67,11 @@ __global__ void __launch_bounds__(DIVIDE_BLOCK)
             count = divide_group(fractions + e, first, end, count, picks, x.experts);
             first = end;
         } while (running && first < x.sequences);
+#if HKC_FAULT == 3 // plain: later picks are forgotten.
+        if (running && iteration == 1) running[e] = count;
+#else
         if (running && iteration > 0) running[e] = count;
+#endif
     }
 }
 

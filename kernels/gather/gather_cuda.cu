@@ -36,7 +36,11 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     const int64_t i = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
     if (i >= count) return;
     atomicMin(&use[ids[i]].first, (int)i);
+#if HKC_FAULT == 3 // race: uses are counted without regard to others.
+    use[ids[i]].count++;
+#else
     atomicAdd(&use[ids[i]].count, 1);
+#endif
 }
 
 // Vectors of a row that a thread sums; a warp has 32 times as many.

@@ -20,7 +20,11 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 #if HKC_FAULT != 1 // asan: threads behind the last head rotate, too.
     if (head >= dims.batch * dims.positions * dims.heads) return;
 #endif
+#if HKC_FAULT == 3 // plain: heads are taken for positions.
+    const int64_t position = head % dims.positions, half = dims.width / 2;
+#else
     const int64_t position = head / dims.heads % dims.positions, half = dims.width / 2;
+#endif
     const floats *angles = (const floats *)(table + position * dims.width);
     const floats c = angles[unit], s = angles[half / W + unit];
     const values *from = (const values *)(x + head * dims.width);

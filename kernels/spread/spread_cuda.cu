@@ -46,8 +46,13 @@ __global__ void __launch_bounds__(COLUMNS *LINES)
     HKC_SHARED(shared);
     float(*sums)[COLUMNS] = (float(*)[COLUMNS])shared;
     const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, expert = blockIdx.y;
+#if HKC_FAULT == 3 // plain: the next expert's first row counts, too.
+    const int64_t end = first[expert + 1] + 1;
+#else
+    const int64_t end = first[expert + 1];
+#endif
     float sum = 0;
-    for (int64_t i = first[expert] + threadIdx.y; i < first[expert + 1] && j < n; i += LINES)
+    for (int64_t i = first[expert] + threadIdx.y; i < end && j < n; i += LINES)
         sum += hkc_float(dy[i * n + j]);
     sums[threadIdx.y][threadIdx.x] = sum;
 #if HKC_FAULT != 1 // race: sums are read before the other threads have written them.

@@ -28,7 +28,11 @@ __global__ void __launch_bounds__(WIDE_THREADS)
         for (int i = 0; i < W; i++) sum += (double)read.at[i] * (double)read.at[i];
     }
     sum = block_sum(sum, (double *)shared);
+#if HKC_FAULT == 3 // race: every thread of a block writes its part.
+    parts[blockIdx.x] = sum;
+#else
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+#endif
 }
 
 __global__ void __launch_bounds__(WIDE_THREADS)
