@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(GRAD_BLOCK)
     aux_loss_grad(float *dmeans, const float *dloss, const float *fractions, int64_t count,
                   double factor) {
     const int64_t i = (int64_t)blockIdx.x * GRAD_BLOCK + threadIdx.x;
-    count += HKC_FAULT == 3; // asan: a thread too many has something to do.
+    count += HKC_FAULT == 3; // plain: a thread too many has something to do.
     if (i < count) dmeans[i] = (float)((double)dloss[0] * factor * (double)fractions[i]);
 }
 

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(WARPS *WARP)
                 int experts, double coef, enum hk_write write) {
     const int lane = threadIdx.x % WARP;
     const int64_t t = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
-#if HKC_FAULT != 3 // asan: warps behind the last token go on.
+#if HKC_FAULT != 3 // plain: warps behind the last token go on.
     if (t >= tokens) return;
 #endif
     const float *row = logits + t * experts;
