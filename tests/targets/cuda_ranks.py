@@ -1,6 +1,7 @@
 """cuda_ranks.py MODEL TEXT FOLDER: programs of target cuda on several ranks, with an emulated device each and NCCL's double
 between them (tests/simt): losses and norms agree with target cpu's to 1e-5, another schedule gives the same bits, the host
 never touches the devices' memory, a stream that does not wait for another one is noticed, and a lost rank ends all.
+In bf16 losses and norms agree as cuda.py says.
 
 Environment: as cuda.py, and MPICC; LIBRARIES with those of several ranks.
 """
@@ -20,6 +21,7 @@ CASES = {  # Ranks, steps, settings.
     "nodes": (4, STEPS, ["cluster.devices=2", "cluster.nodes=2"]),
     "laer": (2, STEPS, ["cluster.devices=2", "parallel.experts=laer"]),
     "smartmoe": (2, STEPS, ["cluster.devices=2", "parallel.experts=smartmoe", "parallel.placement.reshard=every(1)"]),
+    "bf16": (2, STEPS, ["cluster.devices=2", "train.precision=bf16"]),
 }
 # Streams that wait for each other, by number: 0 the program's, then the lanes of transport.h but counts. Not here: lanes of
 # added replicas and of new owners need not wait for the program, as its host has before, in this model.
@@ -34,13 +36,13 @@ def launch(ranks, *command):
     return ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *command]
 
 
-def train(ranks, program, text, name, steps, **environment):
+def train(ranks, program, text, name, steps, *arguments, **environment):
     """The log of a run that saves NAME.st."""
     log = name + ".jsonl"
     if os.path.exists(log):
         os.remove(log)
     run(*launch(ranks, program, "train", "--data", text, "--steps", str(steps), "--save", name + ".st", "--set",
-                f"log.jsonl={log}"), **QUIET, **environment)
+                f"log.jsonl={log}", *arguments), **QUIET, **environment)
     return read_log(log)
 
 
@@ -58,10 +60,13 @@ def check(case, model, text, folder):
     cpu, cuda = f"{folder}/{case}-cpu", f"{folder}/{case}"
     run(*words("HECATEC"), "-o", cpu, *settings, model)
     compile_for_devices(settings, model, cuda)
-    logs = [train(ranks, program, text, program, steps) for program in (cpu, cuda)]
+    bf16, ids = "train.precision=bf16" in settings, f"{folder}/{case}.ids"
+    routes = (("--record-ids", ids), ("--route", f"ids:{ids}")) if bf16 else ((), ())
+    logs = [train(ranks, program, text, program, steps, *route) for program, route in zip((cpu, cuda), routes)]
     for a, b in zip(*logs, strict=True):
         for key in ("loss", "cross_entropy", "aux", "grad_norm"):
-            compare([a[key]], [b[key]], 1e-5, f"{case}, step {a['step']}, {key}")
+            tolerance = 2 ** (-7 if key == "grad_norm" else -9) if bf16 else 1e-5
+            compare([a[key]], [b[key]], tolerance, f"{case}, step {a['step']}, {key}")
     return ranks, cuda
 
 
