@@ -27,14 +27,12 @@ struct types {
     MlirOperation module;
     struct hec_ops ops;       // Of all functions, without the bodies of fused loops.
     struct hec_ops slots;     // Symbols.
-    struct hec_map wide;      // Values, and slots, that stay f32 though they are of tokens.
-    struct hec_map bf16;      // What was decided: values,
-    struct hec_map forms;     // and operations whose kernel is called in its form of bf16.
+    struct hec_map bf16;      // What is to be bf16: values and slots.
     struct hec_map converted; // Value -> the copy of it that has the other type.
-    bool found;               // Something more stays f32.
+    bool found;               // Something more is.
 };
 
-// ---- what may be bf16
+// ---- deciding: from products that round and from embeddings to all that is made of their results
 
 static bool is_of_tokens(MlirType type) {
     if (!mlirTypeIsARankedTensor(type) || !mlirTypeIsAF32(mlirShapedTypeGetElementType(type)))
@@ -44,17 +42,14 @@ static bool is_of_tokens(MlirType type) {
 }
 
 static bool is_bf16(const struct types *s, MlirValue v) {
-    return is_of_tokens(mlirValueGetType(v)) && !hec_map_get(&s->wide, v.ptr);
+    return hec_map_get(&s->bf16, v.ptr);
 }
 
-static bool is_slot_bf16(const struct types *s, MlirOperation slot) {
-    return is_of_tokens(hec_slot_type(slot)) && !hec_map_get(&s->wide, slot.ptr);
-}
-
-static void keep_wide(struct types *s, const void *of) {
-    intptr_t *wide = hec_map_at(&s->wide, of);
-    s->found |= !*wide;
-    *wide = 1;
+// `of`: a value or a slot, of this type.
+static void choose_bf16(struct types *s, const void *of, MlirType type) {
+    if (!is_of_tokens(type) || hec_map_get(&s->bf16, of)) return;
+    *hec_map_at(&s->bf16, of) = 1;
+    s->found = true;
 }
 
 static bool reads_bf16(const struct types *s, MlirOperation op) {
@@ -78,23 +73,13 @@ static bool has_form(const struct types *s, MlirOperation op, const struct hec_k
     return !listed;
 }
 
-// ---- deciding: everything may be bf16 until something is found that is not
-
-static void decide_arguments(struct types *s, MlirOperation func) {
-    const MlirBlock body = hec_func_body(func);
-    for (int i = 0; i < mlirBlockGetNumArguments(body); i++) {
-        const MlirValue argument = mlirBlockGetArgument(body, i);
-        if (is_bf16(s, argument)) keep_wide(s, argument.ptr);
-    }
-}
-
 static void decide_loop(struct types *s, MlirOperation op) {
     const struct hec_for loop = hec_for_of(op);
     for (int i = 0; i < loop.carried; i++) {
-        if (is_bf16(s, hec_for_init(&loop, i)) || is_bf16(s, hec_for_yielded(&loop, i))) continue;
-        if (!is_of_tokens(mlirValueGetType(hec_result(op, i)))) continue;
-        keep_wide(s, hec_for_argument(&loop, i).ptr);
-        keep_wide(s, hec_result(op, i).ptr);
+        const MlirValue argument = hec_for_argument(&loop, i);
+        if (!is_bf16(s, hec_for_init(&loop, i)) && !is_bf16(s, hec_for_yielded(&loop, i))) continue;
+        choose_bf16(s, argument.ptr, mlirValueGetType(argument));
+        choose_bf16(s, hec_result(op, i).ptr, mlirValueGetType(argument));
     }
 }
 
@@ -102,7 +87,7 @@ static bool is_result_bf16(const struct types *s, MlirOperation op, int result) 
     const struct hec_kernel *kernel = hec_choose_kernel(op).kernel;
     if (kernel) return has_form(s, op, kernel) && hec_kernel_keeps_bf16(kernel, true, result);
     if (hec_op_is(op, HEC_OP_fetch))
-        return is_slot_bf16(s, hec_find_symbol(s->module, hec_fetch_slot(op)));
+        return hec_map_get(&s->bf16, hec_find_symbol(s->module, hec_fetch_slot(op)).ptr);
     return hec_takes_bf16(op) && reads_bf16(s, op);
 }
 
@@ -111,32 +96,20 @@ static void decide(struct types *s, MlirOperation op) {
         decide_loop(s, op);
         return;
     }
-    if (hec_op_is(op, HEC_OP_FUNC)) decide_arguments(s, op);
-    if (hec_op_is(op, HEC_OP_stash) && !is_bf16(s, hec_stash_value(op)))
-        keep_wide(s, hec_find_symbol(s->module, hec_stash_slot(op)).ptr);
+    if (hec_op_is(op, HEC_OP_stash) && is_bf16(s, hec_stash_value(op))) {
+        const MlirOperation slot = hec_find_symbol(s->module, hec_stash_slot(op));
+        choose_bf16(s, slot.ptr, hec_slot_type(slot));
+    }
     for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
-        if (is_bf16(s, hec_result(op, i)) && !is_result_bf16(s, op, i))
-            keep_wide(s, hec_result(op, i).ptr);
+        const MlirValue result = hec_result(op, i);
+        if (is_result_bf16(s, op, i)) choose_bf16(s, result.ptr, mlirValueGetType(result));
     }
 }
 
 // ---- changing types
 
-static void note_values(struct types *s, MlirOperation op) {
-    const struct hec_kernel *kernel = hec_choose_kernel(op).kernel;
-    *hec_map_at(&s->forms, op.ptr) = kernel && has_form(s, op, kernel);
-    for (int i = 0; i < mlirOperationGetNumResults(op); i++)
-        *hec_map_at(&s->bf16, hec_result(op, i).ptr) = is_bf16(s, hec_result(op, i));
-    if (!hec_op_is(op, HEC_OP_FOR)) return;
-    const struct hec_for loop = hec_for_of(op);
-    for (int i = 0; i < loop.carried; i++) {
-        const MlirValue argument = hec_for_argument(&loop, i);
-        *hec_map_at(&s->bf16, argument.ptr) = is_bf16(s, argument);
-    }
-}
-
 static void set_type(const struct types *s, MlirValue v) {
-    if (hec_map_get(&s->bf16, v.ptr)) mlirValueSetType(v, hec_type_rounded(mlirValueGetType(v)));
+    if (is_bf16(s, v)) mlirValueSetType(v, hec_type_rounded(mlirValueGetType(v)));
 }
 
 static void set_types(const struct types *s, MlirOperation op) {
@@ -180,11 +153,10 @@ static MlirValue convert(struct types *s, MlirValue v, MlirOperation user) {
 // Whether `op` wants operand `i` in bf16.
 static bool wants_bf16(const struct types *s, MlirOperation op, int i) {
     const struct hec_kernel *kernel = hec_choose_kernel(op).kernel;
-    if (kernel) return hec_map_get(&s->forms, op.ptr) && hec_kernel_keeps_bf16(kernel, false, i);
+    if (kernel) return has_form(s, op, kernel) && hec_kernel_keeps_bf16(kernel, false, i);
     const MlirOperation around = mlirOperationGetParentOperation(op);
-    if (hec_op_is(op, HEC_OP_FOR))
-        return i >= BOUNDS && hec_map_get(&s->bf16, hec_result(op, i - BOUNDS).ptr);
-    if (hec_op_is(op, HEC_OP_SCF_YIELD)) return hec_map_get(&s->bf16, hec_result(around, i).ptr);
+    if (hec_op_is(op, HEC_OP_FOR)) return i >= BOUNDS && is_bf16(s, hec_result(op, i - BOUNDS));
+    if (hec_op_is(op, HEC_OP_SCF_YIELD)) return is_bf16(s, hec_result(around, i));
     return hec_op_is(op, HEC_OP_stash) &&
            hec_type_is_rounded(hec_slot_type(hec_find_symbol(s->module, hec_stash_slot(op))));
 }
@@ -235,20 +207,17 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
         s.found = false;
         for (int k = 0; k < s.ops.count; k++) decide(&s, s.ops.op[k]);
     } while (s.found);
-    for (int k = 0; k < s.ops.count; k++) note_values(&s, s.ops.op[k]);
     for (int k = 0; k < s.ops.count; k++) set_types(&s, s.ops.op[k]);
     for (int k = 0; k < s.slots.count; k++) {
         const MlirOperation slot = s.slots.op[k];
-        if (is_slot_bf16(&s, slot))
+        if (hec_map_get(&s.bf16, slot.ptr))
             hec_set_attr(slot, hec_attr_type(mlirOperationGetContext(slot), "type",
                                              hec_type_rounded(hec_slot_type(slot))));
     }
     for (int k = 0; k < s.ops.count; k++) join_types(&s, s.ops.op[k]);
     free(s.ops.op);
     free(s.slots.op);
-    hec_map_free(&s.wide);
     hec_map_free(&s.bf16);
-    hec_map_free(&s.forms);
     hec_map_free(&s.converted);
     return HEC_PASS_DONE;
 }

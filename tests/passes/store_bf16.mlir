@@ -73,7 +73,13 @@ module attributes {hecate.target = "cuda", hecate.batch = 2 : i64, hecate.positi
     // CHECK:       "moe.mul"(%[[X]], %[[X]]) : (tensor<2x4x6xbf16{{.*}}) -> tensor<2x4x6xbf16
     %again = "moe.contract"(%y, %router) : (!x, tensor<6x3xf32, ["D", "E"]>) -> !l
     %m = "moe.mul"(%y, %y) : (!x, !x) -> !x
-    %zl = "moe.z_loss"(%again) {coef = 1.0 : f64} : (!l) -> tensor<f32>
+    // What a loop makes of f32 alone stays so.
+    // CHECK:       scf.for {{.*}} -> (tensor<2x4x3xf32
+    %sum = scf.for %i = %c0 to %c3 step %c1 iter_args(%t = %again) -> (!l) {
+      %more = "moe.add"(%t, %again) : (!l, !l) -> !l
+      scf.yield %more : !l
+    }
+    %zl = "moe.z_loss"(%sum) {coef = 1.0 : f64} : (!l) -> tensor<f32>
     %all = "moe.sum"(%m) : (!x) -> tensor<f32>
     %loss = "moe.add"(%zl, %all) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     return %loss : tensor<f32>
