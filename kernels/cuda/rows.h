@@ -71,38 +71,53 @@ template <int W = 4, class... P> bool as_vectors(int64_t n, const P *...pointers
 
 constexpr int COLUMNS = 32, LINES = 8, PART_ROWS = 64, PARTS_MAX = 256;
 
-// An element of a matrix as what is summed.
-template <class T> struct element_of {
+// Columns that a thread sums where rows lie so: 4 bytes of each row.
+template <class T> constexpr int NEIGHBOURS = 4 / (int)sizeof(T);
+
+// Vector j of row i of a matrix of n columns.
+template <int W, class T>
+HKC_DEVICE hkc_vector<float, W> vector_at(const T *x, int64_t n, int64_t i, int64_t j) {
+    return hkc_floats(((const hkc_vector<T, W> *)(x + i * n))[j]);
+}
+
+// A matrix as what is summed.
+template <class T> struct elements {
     const T *x;
     int64_t n;
-    HKC_DEVICE float operator()(int64_t i, int64_t j) const {
-        return hkc_float(x[i * n + j]);
+    template <int W> HKC_DEVICE hkc_vector<float, W> at(int64_t i, int64_t j) const {
+        return vector_at<W>(x, n, i, j);
     }
 };
 
-// parts[p, j]: the sum over the rows of part p of value(i, j). A thread takes every eighth row of a column.
-template <class F>
+// parts[p, j]: the sum over the rows of part p of value.at(i, j), a vector of W columns. A thread takes every eighth row.
+template <int W, class F>
 __global__ void __launch_bounds__(COLUMNS *LINES)
-    column_parts(float *parts, F value, int64_t m, int64_t n, int64_t part_rows) {
+    column_parts(float *parts, F value, int64_t m, int64_t vectors, int64_t part_rows) {
+    typedef hkc_vector<float, W> floats;
     HKC_SHARED(shared);
-    float(*sums)[COLUMNS] = (float(*)[COLUMNS])shared;
+    floats(*sums)[COLUMNS] = (floats(*)[COLUMNS])shared;
     const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
     const int64_t begin = (int64_t)blockIdx.y * part_rows;
     const int64_t end = begin + part_rows < m ? begin + part_rows : m;
-    float sum = 0;
+    floats sum = {};
 #if HKC_FAULT == 3 // asan of sum: rows of the last part beyond the last row.
     const int64_t rows_end = begin + part_rows;
 #else
     const int64_t rows_end = end;
 #endif
-    for (int64_t i = begin + threadIdx.y; i < rows_end && j < n; i += LINES) sum += value(i, j);
+    for (int64_t i = begin + threadIdx.y; i < rows_end && j < vectors; i += LINES) {
+        const floats read = value.template at<W>(i, j);
+        for (int k = 0; k < W; k++) sum.at[k] += read.at[k];
+    }
     sums[threadIdx.y][threadIdx.x] = sum;
 #if HKC_FAULT != 1 // race of sum: sums are read before the other threads have written them.
     __syncthreads();
 #endif
-    if (threadIdx.y != 0 || j >= n) return;
-    for (int line = 1; line < LINES; line++) sum += sums[line][threadIdx.x];
-    parts[blockIdx.y * n + j] = sum;
+    if (threadIdx.y != 0 || j >= vectors) return;
+    for (int line = 1; line < LINES; line++) {
+        for (int k = 0; k < W; k++) sum.at[k] += sums[line][threadIdx.x].at[k];
+    }
+    ((floats *)parts)[blockIdx.y * vectors + j] = sum;
 }
 
 template <class T>
@@ -118,19 +133,33 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     to[j] = (add ? to[j] : 0) + sum;
 }
 
-// to[j] (+)= sum over i of value(i, j); `value` is copied to the device. Takes the lane's scratch.
-template <class F>
-void column_sums(hkc_lane *lane, float *to, F value, int64_t m, int64_t n, bool add) {
+// As below, in vectors of W columns.
+template <int W, class F>
+void launch_column_sums(hkc_lane *lane, float *to, F value, int64_t m, int64_t n, bool add) {
     const int64_t room = HKC_SCRATCH / (int64_t)sizeof(float) / (n > 0 ? n : 1);
     const int64_t parts_max = room < PARTS_MAX ? room : PARTS_MAX;
     assert(parts_max > 0);
     int64_t part_rows = PART_ROWS;
     while (blocks_of(m, part_rows) > parts_max) part_rows *= 2;
     const unsigned parts = blocks_of(m, part_rows);
-    hkc_launch(lane, column_parts<F>, dim3(blocks_of(n, COLUMNS), parts), dim3(COLUMNS, LINES),
-               COLUMNS * LINES * sizeof(float), (float *)lane->scratch, value, m, n, part_rows);
+    hkc_launch(lane, (column_parts<W, F>), dim3(blocks_of(n / W, COLUMNS), parts),
+               dim3(COLUMNS, LINES), COLUMNS * LINES * W * sizeof(float), (float *)lane->scratch,
+               value, m, n / W, part_rows);
     hkc_launch(lane, column_totals<float>, blocks_of(n, WIDE_THREADS), WIDE_THREADS, 0, to,
                (const float *)lane->scratch, (int64_t)parts, n, add);
+}
+
+// to[j] (+)= sum over i of value.at(i, j), which is copied to the device and reads `first` and `others`, matrices of n
+// columns. Takes the lane's scratch.
+template <class F, class T, class... P>
+void column_sums(hkc_lane *lane, float *to, F value, int64_t m, int64_t n, bool add, const T *first,
+                 const P *...others) {
+    constexpr int W = NEIGHBOURS<T>;
+    if (as_vectors<W>(n, first, others...)) {
+        launch_column_sums<W>(lane, to, value, m, n, add);
+    } else {
+        launch_column_sums<1>(lane, to, value, m, n, add);
+    }
 }
 
 } // namespace hkc

@@ -112,8 +112,11 @@ template <class T> struct along_hat {
     const T *dy, *x;
     const float *mean, *rstd;
     int64_t n;
-    HKC_DEVICE float operator()(int64_t i, int64_t j) const {
-        return hkc_float(dy[i * n + j]) * ((hkc_float(x[i * n + j]) - mean[i]) * rstd[i]);
+    template <int W> HKC_DEVICE hkc_vector<float, W> at(int64_t i, int64_t j) const {
+        const hkc_vector<float, W> d = vector_at<W>(dy, n, i, j);
+        hkc_vector<float, W> out = vector_at<W>(x, n, i, j);
+        for (int k = 0; k < W; k++) out.at[k] = d.at[k] * ((out.at[k] - mean[i]) * rstd[i]);
+        return out;
     }
 };
 
@@ -151,8 +154,8 @@ void backward(hkc_lane *lane, T *dx, float *dgain, float *dbias, const T *dy, co
                                 : (wide ? launch_grad<T, 1, true> : launch_grad<T, 1, false>);
     launch(lane, dx, dy, x, mean, rstd, gain, m, n, dx_write == HK_ADD);
     const bool add = dparam_write == HK_ADD;
-    if (dgain) column_sums(lane, dgain, along_hat<T>{dy, x, mean, rstd, n}, m, n, add);
-    if (dbias) column_sums(lane, dbias, element_of<T>{dy, n}, m, n, add);
+    if (dgain) column_sums(lane, dgain, along_hat<T>{dy, x, mean, rstd, n}, m, n, add, dy, x);
+    if (dbias) column_sums(lane, dbias, elements<T>{dy, n}, m, n, add, dy);
 }
 
 } // namespace

@@ -100,8 +100,11 @@ template <class T> struct along_row {
     const T *dy, *x;
     const float *rstd;
     int64_t n;
-    HKC_DEVICE float operator()(int64_t i, int64_t j) const {
-        return hkc_float(dy[i * n + j]) * (hkc_float(x[i * n + j]) * rstd[i]);
+    template <int W> HKC_DEVICE hkc_vector<float, W> at(int64_t i, int64_t j) const {
+        const hkc_vector<float, W> d = vector_at<W>(dy, n, i, j);
+        hkc_vector<float, W> out = vector_at<W>(x, n, i, j);
+        for (int k = 0; k < W; k++) out.at[k] = d.at[k] * (out.at[k] * rstd[i]);
+        return out;
     }
 };
 
@@ -137,7 +140,8 @@ void backward(hkc_lane *lane, T *dx, float *dgain, const T *dy, const T *x, cons
     const auto launch = vectors ? (wide ? launch_grad<T, W, true> : launch_grad<T, W, false>)
                                 : (wide ? launch_grad<T, 1, true> : launch_grad<T, 1, false>);
     launch(lane, dx, dy, x, rstd, gain, m, n, dx_write == HK_ADD);
-    if (dgain) column_sums(lane, dgain, along_row<T>{dy, x, rstd, n}, m, n, dgain_write == HK_ADD);
+    if (dgain)
+        column_sums(lane, dgain, along_row<T>{dy, x, rstd, n}, m, n, dgain_write == HK_ADD, dy, x);
 }
 
 } // namespace

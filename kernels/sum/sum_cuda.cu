@@ -40,16 +40,21 @@ void sums_of_rows(hkc_lane *lane, float *y, const T *x, int64_t m, int64_t n, bo
     launch_it(lane, y, x, m, n, add);
 }
 
+template <class T>
+void sums_of_columns(hkc_lane *lane, float *y, const T *x, int64_t m, int64_t n, bool add) {
+    column_sums(lane, y, elements<T>{x, n}, m, n, add, x);
+}
+
 } // namespace
 
 void hkc_sum_rows_f32(hkc_lane *lane, float *y, const float *x, int64_t m, int64_t n,
                       hk_write write) {
-    column_sums(lane, y, element_of<float>{x, n}, m, n, write == HK_ADD);
+    sums_of_columns(lane, y, x, m, n, write == HK_ADD);
 }
 
 void hkc_sum_rows_bf16(hkc_lane *lane, float *y, const hk_bf16 *x, int64_t m, int64_t n,
                        hk_write write) {
-    column_sums(lane, y, element_of<__nv_bfloat16>{hkc_values(x), n}, m, n, write == HK_ADD);
+    sums_of_columns(lane, y, hkc_values(x), m, n, write == HK_ADD);
 }
 
 void hkc_sum_columns_f32(hkc_lane *lane, float *y, const float *x, int64_t m, int64_t n,

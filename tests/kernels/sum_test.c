@@ -4,7 +4,8 @@
 
 #include "tests/kernels/kernel_case.h"
 
-static const int64_t shapes[][2] = {{1, 1}, {0, 9}, {9, 0}, {33, 65}, {5, 1200}, {130, 257}};
+static const int64_t shapes[][2] = {{1, 1},    {0, 9},     {9, 0},  {33, 65},
+                                    {5, 1200}, {130, 257}, {70, 66}};
 
 struct sum_case {
     int64_t m, n;
