@@ -18,7 +18,7 @@ struct passes {
 
 static void run_adamw(void *context) {
     const struct passes *x = context;
-    const struct hk_adamw_rule rule = {1e-4, 0.9, 0.95, 1e-8, 0.1, 1, 0.1, 0.05};
+    const struct hk_adamw_rule rule = {1e-4, 0.9, 0.95, 1e-8, 0.1, 1, 0.1, 0.05, NULL};
     hk_adamw_f32(x->a, x->b, x->c, x->d, parameters, &rule);
 }
 

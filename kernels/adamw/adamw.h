@@ -3,6 +3,7 @@
 #ifndef HECATE_KERNELS_ADAMW_H
 #define HECATE_KERNELS_ADAMW_H
 
+#include "kernels/clip/clip.h"
 #include "kernels/types.h"
 
 struct hk_adamw_rule {
@@ -14,6 +15,9 @@ struct hk_adamw_rule {
     double grad_scale;  // Multiplies every gradient first: clipping, averaging.
     double correction1; // 1 - beta1^step, step counted from 1.
     double correction2; // 1 - beta2^step.
+    // NULL, or what is known only when the kernel runs: gradients are scaled by its scale, too, and where it has
+    // stopped nothing happens.
+    const struct hk_clipped *clipped;
 };
 
 // g = grad_scale * grad

@@ -24,7 +24,8 @@ static struct factors factors_of(const struct hk_adamw_rule *rule) {
         .rest1 = (real)(1 - rule->beta1),
         .beta2 = (real)rule->beta2,
         .rest2 = (real)(1 - rule->beta2),
-        .grad_scale = (real)rule->grad_scale,
+        .grad_scale = (real)(rule->clipped ? rule->grad_scale * rule->clipped->scale
+                                           : rule->grad_scale),
         .eps = (real)rule->eps,
         .keep = (real)(1 - rule->lr * rule->decay),
         .step = (real)(rule->lr / rule->correction1),
@@ -66,6 +67,7 @@ HK_KERNEL(void, adamw,
           (real * param, real *grad, real *mean, real *variance, int64_t count,
            const struct hk_adamw_rule *rule),
           (param, grad, mean, variance, count, rule), HK_PASS(8 * count, 0, "count", count)) {
+    if (rule->clipped && rule->clipped->stopped) return;
     const struct factors f = factors_of(rule);
     const struct arrays x = {param, grad, mean, variance};
     if (count < shared_min) {
@@ -105,6 +107,7 @@ HK_KERNEL(void, adamw_rounded,
            enum hk_layout layout, const struct hk_adamw_rule *rule),
           (param, rounded, grad, mean, variance, count, layout, rule),
           HK_PASS(8 * count + count / 2, 0, "count", count)) {
+    if (rule->clipped && rule->clipped->stopped) return;
     const struct factors f = factors_of(rule);
     const struct arrays x = {param, grad, mean, variance};
     void (*const update_some)(struct arrays, hk_bf16 *, struct part, struct factors) =

@@ -33,7 +33,7 @@ factors factors_of(const hk_adamw_rule &rule) {
 template <int W>
 __global__ void __launch_bounds__(WIDE_THREADS)
     adamw(float *param, hk_bf16 *rounded, float *grad, float *mean, float *variance,
-          int64_t vectors, factors f) {
+          int64_t vectors, factors f, const hk_clipped *clipped) {
     typedef hkc_vector<float, W> values;
 #if HKC_FAULT == 2 // race: the last vector of a block is the next one's first.
     const int64_t v = (int64_t)blockIdx.x * (WIDE_THREADS - 1) + threadIdx.x;
@@ -43,6 +43,10 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 #if HKC_FAULT != 1 // asan: threads behind the last element go on.
     if (v >= vectors) return;
 #endif
+    if (clipped) {
+        if (clipped->stopped) return;
+        f.grad_scale *= (float)clipped->scale;
+    }
     values p = ((values *)param)[v], g = ((values *)grad)[v];
     values m = ((values *)mean)[v], s = ((values *)variance)[v];
     for (int i = 0; i < W; i++) {
@@ -71,10 +75,10 @@ void launch(hkc_lane *lane, float *param, hk_bf16 *rounded, float *grad, float *
     const factors f = factors_of(*rule);
     if (as_vectors(count, param, rounded, grad, mean, variance)) {
         hkc_launch(lane, adamw<4>, blocks_of(count / 4, WIDE_THREADS), WIDE_THREADS, 0, param,
-                   rounded, grad, mean, variance, count / 4, f);
+                   rounded, grad, mean, variance, count / 4, f, rule->clipped);
     } else {
         hkc_launch(lane, adamw<1>, blocks_of(count, WIDE_THREADS), WIDE_THREADS, 0, param, rounded,
-                   grad, mean, variance, count, f);
+                   grad, mean, variance, count, f, rule->clipped);
     }
 }
 

@@ -65,9 +65,30 @@ static void zeros_stay_zero(void **state) {
     (void)state;
     real *zeros = test_nans(4 * 64);
     for (int i = 0; i < 256; i++) zeros[i] = 0;
-    const struct hk_adamw_rule rule = {0.1, 0.9, 0.95, 1e-8, 0.1, 1, 0.1, 0.05};
+    const struct hk_adamw_rule rule = {0.1, 0.9, 0.95, 1e-8, 0.1, 1, 0.1, 0.05, NULL};
     HK(adamw, zeros, zeros + 64, zeros + 128, zeros + 192, 64, &rule);
     for (int i = 0; i < 256; i++) assert_true(zeros[i] == 0);
+    test_free_all();
+}
+
+// What is known only later: a factor for the gradients, and that nothing is to be done.
+static void a_step_is_scaled_or_stopped(void **state) {
+    (void)state;
+    enum { N = 67 };
+    struct hk_clipped *clipped = (struct hk_clipped *)test_doubles(3);
+    struct hk_adamw_rule rule = {0.1, 0.9, 0.95, 1e-8, 0.1, 0.125, 0.1, 0.05, NULL};
+    real *start = test_reals(4 * N, 1), *a = test_copy(start, 4 * N), *b = test_copy(a, 4 * N);
+    for (int i = 3 * N; i < 4 * N; i++) start[i] = a[i] = b[i] = 0.5; // Variances.
+    HK(adamw, a, a + N, a + 2 * N, a + 3 * N, N, &rule);
+    rule.grad_scale = 0.5;
+    rule.clipped = clipped;
+    *clipped = (struct hk_clipped){.scale = 0.25};
+    HK(adamw, b, b + N, b + 2 * N, b + 3 * N, N, &rule);
+    assert_same_bits("scaled", a, b, 4 * N);
+    *clipped = (struct hk_clipped){.scale = 0.25, .stopped = 1};
+    real *c = test_copy(start, 4 * N);
+    HK(adamw, c, c + N, c + 2 * N, c + 3 * N, N, &rule);
+    assert_same_bits("stopped", start, c, 4 * N);
     test_free_all();
 }
 
@@ -76,7 +97,7 @@ static void zeros_stay_zero(void **state) {
 // With a copy in bf16: the same step, and the copy that rounding afterwards makes.
 static void the_copy_is_the_parameter_rounded(void **state) {
     (void)state;
-    const struct hk_adamw_rule rule = {0.1, 0.9, 0.95, 1e-8, 0.1, 0.5, 0.1, 0.05};
+    const struct hk_adamw_rule rule = {0.1, 0.9, 0.95, 1e-8, 0.1, 0.5, 0.1, 0.05, NULL};
     static const struct {
         int64_t k, n;
         enum hk_layout layout;
@@ -114,6 +135,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_follow_the_formula),
         cmocka_unit_test(zeros_stay_zero),
+        cmocka_unit_test(a_step_is_scaled_or_stopped),
 #if HK_BITS == 32
         cmocka_unit_test(the_copy_is_the_parameter_rounded),
 #endif

@@ -1,0 +1,37 @@
+// CUDA twin of clip: one block. It reads a number for each tensor and expert, once a step.
+#include "kernels/clip/clip_cuda.h"
+
+#include <math.h>
+
+#include "kernels/cuda/rows.h"
+
+namespace {
+
+using namespace hkc;
+
+__global__ void __launch_bounds__(WIDE_THREADS)
+    clip_step(hk_clipped *clipped, const double *sums, int64_t count, const float *numbers,
+              int64_t numbered, double most) {
+    HKC_SHARED(shared);
+    double sum = 0, strange = 0;
+#if HKC_FAULT == 1 // plain: the last sum is left out.
+    count--;
+#endif
+    for (int64_t i = threadIdx.x; i < count; i += WIDE_THREADS) sum += sums[i];
+    for (int64_t i = threadIdx.x; i < numbered; i += WIDE_THREADS) strange += !isfinite(numbers[i]);
+    sum = block_sum(sum, (double *)shared);
+    strange = block_sum(strange, (double *)shared + WIDE_THREADS / 32);
+    if (threadIdx.x != 0) return;
+    const double norm = sqrt(sum);
+    clipped->norm = norm;
+    clipped->scale = most == 0 || norm <= most ? 1 : most / norm;
+    if (!isfinite(norm) || strange > 0) clipped->stopped = 1;
+}
+
+} // namespace
+
+void hkc_clip(hkc_lane *lane, hk_clipped *clipped, const double *sums, int64_t count,
+              const float *numbers, int64_t numbered, double clip) {
+    hkc_launch(lane, clip_step, 1, WIDE_THREADS, 2 * WIDE_THREADS / 32 * sizeof(double), clipped,
+               sums, count, numbers, numbered, clip);
+}
