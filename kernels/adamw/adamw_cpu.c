@@ -24,8 +24,8 @@ static struct factors factors_of(const struct hk_adamw_rule *rule) {
         .rest1 = (real)(1 - rule->beta1),
         .beta2 = (real)rule->beta2,
         .rest2 = (real)(1 - rule->beta2),
-        .grad_scale = (real)(rule->clipped ? rule->grad_scale * rule->clipped->scale
-                                           : rule->grad_scale),
+        .grad_scale =
+            (real)(rule->clipped ? rule->grad_scale * rule->clipped->scale : rule->grad_scale),
         .eps = (real)rule->eps,
         .keep = (real)(1 - rule->lr * rule->decay),
         .step = (real)(rule->lr / rule->correction1),

@@ -9,7 +9,7 @@ void hk_clip(struct hk_clipped *clipped, const double *sums, int64_t count, cons
     for (int64_t i = 0; i < count; i++) sum += sums[i];
     const double norm = sqrt(sum);
     clipped->norm = norm;
-    clipped->scale = clip == 0 || norm <= clip ? 1 : clip / norm;
+    clipped->scale = hk_clip_scale(clip, norm);
     if (!isfinite(norm)) clipped->stopped = 1;
     for (int64_t i = 0; i < numbered; i++) {
         if (!isfinite(numbers[i])) clipped->stopped = 1;

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     if (threadIdx.x != 0) return;
     const double norm = sqrt(sum);
     clipped->norm = norm;
-    clipped->scale = most == 0 || norm <= most ? 1 : most / norm;
+    clipped->scale = hk_clip_scale(most, norm);
     if (!isfinite(norm) || strange > 0) clipped->stopped = 1;
 }
 

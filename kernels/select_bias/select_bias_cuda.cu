@@ -48,6 +48,6 @@ void hkc_add_counts(hkc_lane *lane, int64_t *counts, const int32_t *loads, int64
 
 void hkc_select_bias_f32(hkc_lane *lane, float *bias, const int64_t *counts, int64_t layers,
                          int64_t experts, int64_t stride, double rate, const hk_clipped *clipped) {
-    hkc_launch(lane, select_bias, (unsigned)layers, WIDE_THREADS, WIDE_THREADS / 32 * sizeof(double),
-               bias, counts, experts, stride, rate, clipped);
+    hkc_launch(lane, select_bias, (unsigned)layers, WIDE_THREADS,
+               WIDE_THREADS / 32 * sizeof(double), bias, counts, experts, stride, rate, clipped);
 }

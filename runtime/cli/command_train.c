@@ -156,11 +156,15 @@ static bool prepare(struct job *job, struct hrt_error *error) {
            hrt_ranks_agree(run->comm, set_up(job, error), error) && open_route(job, error);
 }
 
+// Whether step `number`, from 1, is followed by an evaluation.
+static bool evaluates(const struct job *job, int64_t number) {
+    const struct hrt_config *config = job->config;
+    return config->eval_every > 0 && (number % config->eval_every == 0 || number == config->steps);
+}
+
 static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *error) {
     const struct hrt_config *config = job->config;
-    const bool due = config->eval_every > 0 &&
-                     (step->step % config->eval_every == 0 || step->step == config->steps);
-    if (!due) return true;
+    if (!evaluates(job, step->step)) return true;
     int64_t targets;
     hrt_comm_be_patient(job->run->comm, true);
     step->evaluated = true;
@@ -192,11 +196,12 @@ static void show(struct job *job, const struct hrt_step *step) {
     if (!freopen("/dev/null", "w", stdout)) return; // It stays as it is.
 }
 
-static bool take_step(struct job *job, int64_t number, struct hrt_error *error) {
+// Takes the report of a step and tells it.
+static bool tell(struct job *job, struct hrt_error *error) {
     const int64_t every = job->config->log_loads;
     struct hrt_step step;
-    if (!hrt_trainer_step(&job->trainer, number, &step, error)) return false;
-    if (number == 0) job->first = step;
+    if (!hrt_trainer_report(&job->trainer, &step, error)) return false;
+    if (step.step == 1) job->first = step;
     job->last = step;
     if (!evaluate(job, &step, error)) return false;
     show(job, &step);
@@ -205,6 +210,21 @@ static bool take_step(struct job *job, int64_t number, struct hrt_error *error) 
     if (!hrt_jsonl_step(&job->log, &step, with_loads ? &job->trainer.loads : NULL, &lost))
         go_on_without(job, &lost);
     return true;
+}
+
+// The reports of all steps but the last `left`.
+static bool tell_all_but(struct job *job, int64_t left, struct hrt_error *error) {
+    const struct hrt_trainer *trainer = &job->trainer;
+    bool told = true;
+    while (told && trainer->asked - trainer->reported > left) told = tell(job, error);
+    return told;
+}
+
+// The report of a step that something else waits for anyway comes at once; another one, where the host is ahead of the
+// device, with the next step.
+static bool take_step(struct job *job, int64_t number, struct hrt_error *error) {
+    const bool waits = !job->trainer.ahead || evaluates(job, number + 1);
+    return hrt_trainer_ask(&job->trainer, number, error) && tell_all_but(job, waits ? 0 : 1, error);
 }
 
 static void print_summary(const struct job *job) {
@@ -255,6 +275,9 @@ static bool train(struct job *job, struct hrt_error *error) {
     bool done = true;
     for (int64_t i = 0; done && i < job->config->steps && !is_stopped(job); i++)
         done = take_step(job, i, error);
+    struct hrt_error
+        second; // What is left of steps that were asked for is told whatever ended the run.
+    done = tell_all_but(job, 0, done ? error : &second) && done;
     job->seconds = hrt_now() - start;
     hrt_comm_be_patient(trainer->comm, true);
     hrt_progress_end_line(&job->progress);

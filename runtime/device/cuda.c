@@ -9,8 +9,11 @@
 
 #include "kernels/adamw/adamw_cuda.h"
 #include "kernels/bf16/bf16_cuda.h"
+#include "kernels/clip/clip_cuda.h"
 #include "kernels/copy_rows/copy_rows_cuda.h"
+#include "kernels/cuda/store.h"
 #include "kernels/route/route_cuda.h"
+#include "kernels/select_bias/select_bias_cuda.h"
 #include "kernels/sum_squares/sum_squares_cuda.h"
 #include "runtime/comm/world.h"
 #include "runtime/device/device.h"
@@ -50,11 +53,39 @@ static bool open_lane(struct hkc_lane *lane, int number, struct hrt_error *error
     return true;
 }
 
+// What `own` of a device is.
+struct marks {
+    cudaEvent_t event[HRT_MARKS];
+};
+
+static bool open_marks(struct marks *marks, struct hrt_error *error) {
+    for (int i = 0; i < HRT_MARKS; i++) {
+        const cudaError_t status =
+            cudaEventCreateWithFlags(&marks->event[i], cudaEventDisableTiming);
+        if (status != cudaSuccess) return refuse(error, "its events cannot be made", status);
+    }
+    return true;
+}
+
+static void close_marks(struct marks *marks) {
+    for (int i = 0; marks && i < HRT_MARKS; i++) {
+        if (marks->event[i]) cudaEventDestroy(marks->event[i]);
+    }
+    free(marks);
+}
+
 static void close_lane(struct hkc_lane *lane) {
     if (lane->stream) cudaStreamSynchronize(lane->stream);
     cudaFree(lane->scratch);
     if (lane->stream) cudaStreamDestroy(lane->stream);
     free(lane);
+}
+
+static void close_gpu(struct hrt_device *device) {
+    if (device->lane) close_lane(device->lane);
+    close_marks(device->own);
+    device->lane = NULL;
+    device->own = NULL;
 }
 
 // Every rank takes the GPU of its number on its machine; of fewer GPUs several ranks share one.
@@ -77,19 +108,13 @@ static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
     cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number);
     snprintf(device->name, sizeof device->name, "GPU %d (sm_%d%d)", number, major, minor);
-    struct hkc_lane *lane = calloc(1, sizeof *lane);
-    if (!lane) return hrt_fail(error, "out of memory");
-    if (!open_lane(lane, number, error)) {
-        close_lane(lane);
-        return false;
-    }
-    device->lane = lane;
-    return true;
-}
-
-static void close_gpu(struct hrt_device *device) {
-    close_lane(device->lane);
-    device->lane = NULL;
+    device->lane = calloc(1, sizeof *device->lane);
+    device->own = calloc(1, sizeof(struct marks));
+    const bool room = device->lane && device->own;
+    if (room && open_lane(device->lane, number, error) && open_marks(device->own, error))
+        return true;
+    close_gpu(device);
+    return room ? false : hrt_fail(error, "out of memory");
 }
 
 // ---- memory
@@ -140,8 +165,14 @@ static void room(struct hrt_device *device, size_t *left, size_t *all) {
     check(device, "asking for room", cudaMemGetInfo(left, all));
 }
 
-// The runtime has read pageable memory when it returns.
+// The runtime has read pageable memory when it returns, but may wait for the stream before it does. A few numbers
+// therefore go along with a kernel.
 static void write_gpu(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    const size_t words = bytes / sizeof(int32_t);
+    if (words <= HKC_STORE_MOST && bytes % sizeof(int32_t) == 0) {
+        hkc_store(device->lane, to, from, (int)words);
+        return;
+    }
     check(device, "writing",
           cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device->lane->stream));
 }
@@ -150,6 +181,22 @@ static void read_gpu(struct hrt_device *device, void *to, const void *from, size
     check(device, "reading",
           cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device->lane->stream));
     join(device);
+}
+
+// To memory that is pinned: it runs on its own.
+static void fetch_gpu(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    check(device, "fetching",
+          cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device->lane->stream));
+}
+
+static void mark_gpu(struct hrt_device *device, int mark) {
+    const struct marks *marks = device->own;
+    check(device, "marking", cudaEventRecord(marks->event[mark], device->lane->stream));
+}
+
+static void await_gpu(struct hrt_device *device, int mark) {
+    const struct marks *marks = device->own;
+    check(device, "computing", cudaEventSynchronize(marks->event[mark]));
 }
 
 // ---- kernels
@@ -187,6 +234,22 @@ static void gate_rows_grad(struct hrt_device *device, float *dweights, const flo
     hkc_gate_rows_grad_f32(device->lane, dweights, dg, slot, count);
 }
 
+static void clip_gpu(struct hrt_device *device, struct hk_clipped *clipped, const double *sums,
+                     int64_t count, const float *numbers, int64_t numbered, double clip) {
+    hkc_clip(device->lane, clipped, sums, count, numbers, numbered, clip);
+}
+
+static void add_counts(struct hrt_device *device, int64_t *counts, const int32_t *loads,
+                       int64_t layers, int64_t experts, int64_t stride, enum hk_write write) {
+    hkc_add_counts(device->lane, counts, loads, layers, experts, stride, write);
+}
+
+static void select_bias(struct hrt_device *device, float *bias, const int64_t *counts,
+                        int64_t layers, int64_t experts, int64_t stride, double rate,
+                        const struct hk_clipped *clipped) {
+    hkc_select_bias_f32(device->lane, bias, counts, layers, experts, stride, rate, clipped);
+}
+
 const struct hrt_device_backend hrt_device_cuda = {
     .name = "cuda",
     .open = open_gpu,
@@ -196,12 +259,18 @@ const struct hrt_device_backend hrt_device_cuda = {
     .room = room,
     .write = write_gpu,
     .read = read_gpu,
+    .fetch = fetch_gpu,
     .join = join,
     .clear = clear,
+    .mark = mark_gpu,
+    .await = await_gpu,
     .adamw = adamw,
     .round = round_gpu,
     .sum_squares = sum_squares,
     .copy_rows = copy_rows,
     .combine = combine,
     .gate_rows_grad = gate_rows_grad,
+    .clip = clip_gpu,
+    .add_counts = add_counts,
+    .select_bias = select_bias,
 };

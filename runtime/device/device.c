@@ -1,19 +1,29 @@
 // What all devices have in common: opening, and waiting, which is counted.
 #include "runtime/device/device.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/observe.h"
 
+enum { LOSSES_BYTES = HRT_LOSSES * sizeof(float) };
+
 bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program,
                      struct hrt_error *error) {
     *device = (struct hrt_device){.backend = program->device ? program->device : &hrt_device_host};
-    if (device->backend->open(device, error)) return true;
-    *device = (struct hrt_device){0};
-    return false;
+    if (!device->backend->open(device, error)) {
+        *device = (struct hrt_device){0};
+        return false;
+    }
+    if (!hrt_device_is_apart(device)) return true;
+    device->losses = device->backend->take(device, HRT_OF_BOTH, LOSSES_BYTES, false);
+    if (device->losses) return true;
+    hrt_device_close(device);
+    return hrt_fail(error, "out of memory that the device can read, too");
 }
 
 void hrt_device_close(struct hrt_device *device) {
+    if (device->losses) device->backend->give(device, HRT_OF_BOTH, device->losses, LOSSES_BYTES);
     if (device->backend) device->backend->close(device);
     *device = (struct hrt_device){0};
 }
@@ -24,6 +34,7 @@ bool hrt_device_is_apart(const struct hrt_device *device) {
 
 static void count_wait(struct hrt_device *device, enum hrt_why why, int64_t from) {
     static const char *const name[HRT_WHYS] = {
+        [HRT_WHY_REPORT] = "the report of the step before",
         [HRT_WHY_LOSSES] = "losses",
         [HRT_WHY_LOADS] = "loads of experts",
         [HRT_WHY_NORM] = "the norm of the gradients",
@@ -38,6 +49,17 @@ void hrt_device_join(struct hrt_device *device, enum hrt_why why) {
     if (!hrt_device_is_apart(device)) return;
     const int64_t from = hk_clock();
     device->backend->join(device);
+    count_wait(device, why, from);
+}
+
+void hrt_device_mark(struct hrt_device *device, int mark) {
+    if (hrt_device_is_apart(device)) device->backend->mark(device, mark);
+}
+
+void hrt_device_await(struct hrt_device *device, int mark, enum hrt_why why) {
+    if (!hrt_device_is_apart(device)) return;
+    const int64_t from = hk_clock();
+    device->backend->await(device, mark);
     count_wait(device, why, from);
 }
 
@@ -68,11 +90,21 @@ void hrt_device_read(struct hrt_device *device, void *to, const void *from, size
     }
 }
 
+void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    if (hrt_device_is_apart(device)) {
+        device->backend->fetch(device, to, from, bytes);
+    } else {
+        memcpy(to, from, bytes);
+    }
+}
+
 struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss,
                                     const float *cross_entropy, const float *auxiliary) {
-    const float *const from[3] = {loss, cross_entropy, auxiliary};
-    float value[3];
-    for (int i = 0; i < 3; i++)
-        hrt_device_read(device, &value[i], from[i], sizeof value[i], HRT_WHY_LOSSES);
+    const float *const from[HRT_LOSSES] = {loss, cross_entropy, auxiliary};
+    float *value = device->losses_later ? device->losses_later : device->losses;
+    for (int i = 0; i < HRT_LOSSES; i++)
+        hrt_device_fetch(device, &value[i], from[i], sizeof *value);
+    if (device->losses_later) return (struct hrt_losses){NAN, NAN, NAN};
+    hrt_device_join(device, HRT_WHY_LOSSES);
     return (struct hrt_losses){.loss = value[0], .cross_entropy = value[1], .auxiliary = value[2]};
 }

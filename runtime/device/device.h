@@ -1,7 +1,7 @@
 // Where the tensors of a program lie and who works on them: the host itself, or a device with memory of its own.
 //
 // Work on a device is asked for, and done later, in the order in which it was asked for. The host waits for it
-// in hrt_device_join and hrt_device_read alone; how often, and why, is counted.
+// in hrt_device_join, hrt_device_read and hrt_device_await alone; how often, and why, is counted.
 #ifndef HECATE_RUNTIME_DEVICE_DEVICE_H
 #define HECATE_RUNTIME_DEVICE_DEVICE_H
 
@@ -11,8 +11,10 @@
 
 #include "kernels/adamw/adamw.h"
 #include "kernels/bf16.h"
+#include "kernels/clip/clip.h"
 #include "kernels/copy_rows/copy_rows.h"
 #include "kernels/cuda/lane.h"
+#include "kernels/select_bias/select_bias.h"
 #include "runtime/base/error.h"
 #include "runtime/base/wait.h"
 #include "runtime/program.h"
@@ -23,14 +25,20 @@ enum hrt_memory { HRT_OF_DEVICE, HRT_OF_BOTH };
 
 // Why the host waits for the device. The profile lists them.
 enum hrt_why {
+    HRT_WHY_REPORT, // Of the step before the one that was asked for last.
     HRT_WHY_LOSSES, // Of a forward.
     HRT_WHY_LOADS,  // Of the experts.
-    HRT_WHY_NORM,   // Of the gradients.
+    HRT_WHY_NORM,   // Of the gradients, of several ranks.
     HRT_WHY_BATCH,  // Before ids are overwritten that the device may still read.
     HRT_WHY_ROUTES, // Which experts tokens go to, and with what weights.
     HRT_WHY_VALUES, // Parameters and scores that the host reads or changes.
     HRT_WHYS
 };
+
+// Places among the work that the host can wait for (hrt_device_mark).
+enum { HRT_MARKS = 2 };
+
+enum { HRT_LOSSES = 3 }; // Of a forward, as struct hrt_losses has them.
 
 struct hrt_device {
     const struct hrt_device_backend *backend;
@@ -41,6 +49,8 @@ struct hrt_device {
         void
             *context); // NULL, or called now and then while the host waits: whether ranks are well.
     void *look_context;
+    float *losses; // [HRT_LOSSES] HRT_OF_BOTH: where hrt_device_losses leaves those of a forward.
+    float *losses_later; // The same, of forwards that the host does not wait for; else NULL.
     struct hrt_wait wait[HRT_WHYS]; // So far.
 };
 
@@ -62,12 +72,16 @@ struct hrt_device_backend {
     // returns; `read` waits.
     void (*write)(struct hrt_device *device, void *to, const void *from, size_t bytes);
     void (*read)(struct hrt_device *device, void *to, const void *from, size_t bytes);
+    // As `read`, but it does not wait: `to` is HRT_OF_BOTH.
+    void (*fetch)(struct hrt_device *device, void *to, const void *from, size_t bytes);
     void (*join)(struct hrt_device *device);
+    void (*mark)(struct hrt_device *device, int mark);
+    void (*await)(struct hrt_device *device, int mark);
     // Zeroes `bytes`.
     void (*clear)(struct hrt_device *device, void *at, size_t bytes);
-    // kernels/adamw, kernels/bf16.h, kernels/sum_squares with the sum stored at `sum`, kernels/copy_rows and, of
-    // kernels/route, combine, which stores, and gate_rows_grad, of the device. adamw also writes the copy `rounded`, unless
-    // that is NULL.
+    // kernels/adamw, kernels/bf16.h, kernels/sum_squares with the sum stored at `sum`, kernels/clip,
+    // kernels/select_bias, kernels/copy_rows and, of kernels/route, combine, which stores, and gate_rows_grad, of the device.
+    // adamw also writes the copy `rounded`, unless that is NULL.
     void (*adamw)(struct hrt_device *device, float *param, hk_bf16 *rounded, float *grad,
                   float *mean, float *variance, int64_t count, const struct hk_adamw_rule *rule);
     void (*round)(struct hrt_device *device, hk_bf16 *to, const float *from, int64_t count);
@@ -78,6 +92,13 @@ struct hrt_device_backend {
                     int64_t tokens, int64_t picks, int64_t width);
     void (*gate_rows_grad)(struct hrt_device *device, float *dweights, const float *dg,
                            const int32_t *slot, int64_t count);
+    void (*clip)(struct hrt_device *device, struct hk_clipped *clipped, const double *sums,
+                 int64_t count, const float *numbers, int64_t numbered, double clip);
+    void (*add_counts)(struct hrt_device *device, int64_t *counts, const int32_t *loads,
+                       int64_t layers, int64_t experts, int64_t stride, enum hk_write write);
+    void (*select_bias)(struct hrt_device *device, float *bias, const int64_t *counts,
+                        int64_t layers, int64_t experts, int64_t stride, double rate,
+                        const struct hk_clipped *clipped);
 };
 
 // The host, and GPUs of the library hecate_device_cuda.
@@ -92,6 +113,11 @@ void hrt_device_close(struct hrt_device *device);
 // Whether tensors lie where the host may not touch them.
 bool hrt_device_is_apart(const struct hrt_device *device);
 
+// Marks what has been asked for so far with a number below HRT_MARKS; hrt_device_await waits until all of that is done,
+// not for what was asked for since.
+void hrt_device_mark(struct hrt_device *device, int mark);
+void hrt_device_await(struct hrt_device *device, int mark, enum hrt_why why);
+
 // Waits until everything is done that was asked for.
 void hrt_device_join(struct hrt_device *device, enum hrt_why why);
 
@@ -105,7 +131,11 @@ void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes);
 void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,
                      enum hrt_why why);
 
-// The losses of a forward, from where they lie on the device. Waits. Emitted programs call it.
+// Copies `bytes` to `to`, HRT_OF_BOTH, behind what was asked for before; they are there when that is done.
+void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, size_t bytes);
+
+// The losses of a forward, from where they lie on the device. Emitted programs call it. Waits once; where
+// losses_later is set, they come there, in this order, as hrt_device_fetch does it, and what is returned is not a number.
 struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss,
                                     const float *cross_entropy, const float *auxiliary);
 

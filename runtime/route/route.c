@@ -291,9 +291,15 @@ static bool fill_ids(struct hrt_route *route, int64_t first, struct hrt_error *e
     return true;
 }
 
+// Until ids may be read and written.
+static void await(const struct hrt_route *route) {
+    if (is_apart(route)) hrt_device_join(route->device, HRT_WHY_ROUTES);
+}
+
 bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first,
                      struct hrt_error *error) {
     const bool forced = route->kind != HRT_ROUTE_MODEL;
+    if (forced || route->records_ids) await(route); // What the step before has used.
     if (route->kind == HRT_ROUTE_TRACE && !read_trace(route, step, error)) return false;
     if (forced && !fill_ids(route, first, error)) return false;
     for (int i = 0; i < route->layers; i++) {
@@ -320,6 +326,7 @@ static const int32_t *loads_of(const struct hrt_route *route, const struct hrt_r
 
 void hrt_route_record(struct hrt_route *route, int64_t iteration, int64_t first) {
     struct hrt_error error;
+    if (route->records_ids) await(route);
     for (int i = 0; route->records_loads && i < route->layers; i++) {
         const int64_t experts = route->shape[0].experts;
         const int64_t device = i * route->comm->size + route->comm->rank;

@@ -1,25 +1,27 @@
-// The update of selection biases.
+// The update of selection biases, where they lie.
 #include "runtime/train/bias.h"
 
-#include "runtime/params/tensor.h"
+#include <assert.h>
 
-// Integers decide the sign: load * experts against the sum, so no rounding is involved.
-static void update_layer(struct hrt_state *state, const struct hrt_tensor *tensor,
-                         const int64_t *count, int64_t experts, double rate) {
-    const enum hrt_precision precision = state->program->precision;
-    const int64_t element = hrt_element_bytes(precision);
-    char *biases = state->values[HRT_PARAMETERS];
-    int64_t sum = 0;
-    for (int64_t e = 0; e < experts; e++) sum += count[e];
-    for (int64_t e = 0; e < experts; e++) {
-        const int64_t excess = count[e] * experts - sum;
-        const int64_t at = tensor->offset + hrt_stored_index(tensor->param, e);
-        const double move = excess > 0 ? -rate : excess < 0 ? rate : 0;
-        double bias; // Or a float.
-        hrt_device_read(&state->device, &bias, biases + at * element, (size_t)element,
-                        HRT_WHY_VALUES);
-        hrt_element_set(&bias, precision, 0, hrt_element(&bias, precision, 0) + move);
-        hrt_device_write(&state->device, biases + at * element, &bias, (size_t)element);
+#include "kernels/select_bias/select_bias.h"
+
+static void update(struct hrt_state *state, const struct hrt_loads *load, const int64_t *counts,
+                   const int64_t *counted) {
+    const struct hrt_program *program = state->program;
+    const struct hrt_set *set = &program->set[load->set];
+    const struct hrt_param *bias = &program->param[load->select_bias];
+    const int64_t layers = set->layers, experts = set->experts, stride = bias->elements;
+    float *values = (float *)state->values[HRT_PARAMETERS] + bias->offset;
+    struct hrt_device *device = &state->device;
+    assert(bias->layout == HRT_ROWS && bias->layers == layers);
+    if (hrt_device_is_apart(device)) {
+        device->backend->select_bias(device, values, counted, layers, experts, stride,
+                                     load->bias_rate, state->clipped);
+    } else if (program->precision == HRT_FP64) {
+        hk_select_bias_f64((double *)state->values[HRT_PARAMETERS] + bias->offset, counts, layers,
+                           experts, stride, load->bias_rate, NULL);
+    } else {
+        hk_select_bias_f32(values, counts, layers, experts, stride, load->bias_rate, NULL);
     }
 }
 
@@ -28,13 +30,8 @@ void hrt_bias_update(struct hrt_state *state, const struct hrt_load_counts *load
     for (int i = 0; i < program->loads; i++) {
         const struct hrt_loads *load = &program->load[i];
         if (load->select_bias < 0) continue;
-        const struct hrt_set *set = &program->set[load->set];
-        const struct hrt_param *bias = &program->param[load->select_bias];
-        const int64_t *count = hrt_load_counts_of(loads, i);
-        for (int64_t layer = 0; layer < set->layers; layer++) {
-            const struct hrt_tensor tensor = hrt_tensor_at(program, bias, layer, 0);
-            update_layer(state, &tensor, count + layer * set->experts, set->experts,
-                         load->bias_rate);
-        }
+        const int64_t *counts = hrt_load_counts_of(loads, i);
+        const int64_t *counted = loads->counted ? loads->counted + (counts - loads->count) : NULL;
+        update(state, load, counts, counted);
     }
 }

@@ -53,7 +53,8 @@ static double loss_now(struct check *check, bool training) {
     if (state->fssdp) hrt_fssdp_begin(state->fssdp, training);
     double loss = hrt_state_forward(state, state->program->batch, scale_of(check), 1).loss;
     hrt_load_counts_clear(&check->loads);
-    hrt_load_counts_add(&check->loads, &state->device, state->arena);
+    hrt_load_counts_add(&check->loads, state->arena);
+    hrt_load_counts_collect(&check->loads);
     if (state->comm) hrt_comm_all_reduce(state->comm, &loss, 1, HRT_DOUBLE);
     return loss;
 }
@@ -233,7 +234,7 @@ bool hrt_check_grad(struct hrt_state *state, int64_t draws, uint64_t seed, FILE 
         return fail_once(state, error);
     }
     struct check check = {.state = state, .stream = hrt_stream_make(seed, "check", "")};
-    if (!hrt_load_counts_create(&check.loads, state->program, error)) return false;
+    if (!hrt_load_counts_create(&check.loads, state->program, &state->device, error)) return false;
     check.routed = calloc((size_t)check.loads.counts + 1, sizeof *check.routed);
     bool done = check.routed || hrt_fail(error, "out of memory");
     if (done) {

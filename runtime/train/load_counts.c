@@ -4,57 +4,70 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/select_bias/select_bias.h"
+
 static int64_t size_of(const struct hrt_program *program, int index) {
     const struct hrt_set *set = &program->set[program->load[index].set];
     return set->layers * set->experts;
 }
 
-// From the first layer's counts to the end of the last one's.
-static size_t bytes_of(const struct hrt_program *program, int index) {
-    const struct hrt_set *set = &program->set[program->load[index].set];
-    const size_t layers = (size_t)set->layers - 1;
-    return layers * program->load[index].arena_stride + (size_t)set->experts * sizeof(int32_t);
-}
-
 bool hrt_load_counts_create(struct hrt_load_counts *loads, const struct hrt_program *program,
-                            struct hrt_error *error) {
-    *loads = (struct hrt_load_counts){.program = program};
-    size_t most = 1;
-    for (int i = 0; i < program->loads; i++) {
-        loads->counts += size_of(program, i);
-        if (bytes_of(program, i) > most) most = bytes_of(program, i);
-    }
+                            struct hrt_device *device, struct hrt_error *error) {
+    *loads = (struct hrt_load_counts){.program = program, .empty = true};
+    for (int i = 0; i < program->loads; i++) loads->counts += size_of(program, i);
     loads->count = calloc((size_t)loads->counts + 1, sizeof *loads->count);
-    loads->block = malloc(most);
-    if (loads->count && loads->block) return true;
+    const size_t bytes = (size_t)loads->counts * sizeof *loads->counted;
+    if (hrt_device_is_apart(device)) {
+        loads->device = device;
+        loads->counted = device->backend->take(device, HRT_OF_DEVICE, bytes, false);
+    }
+    if (loads->count && (loads->counted || !loads->device)) return true;
     hrt_load_counts_destroy(loads);
     return hrt_fail(error, "out of memory");
 }
 
 void hrt_load_counts_destroy(struct hrt_load_counts *loads) {
+    const size_t bytes = (size_t)loads->counts * sizeof *loads->counted;
+    if (loads->counted)
+        loads->device->backend->give(loads->device, HRT_OF_DEVICE, loads->counted, bytes);
     free(loads->count);
-    free(loads->block);
     *loads = (struct hrt_load_counts){0};
 }
 
 void hrt_load_counts_clear(struct hrt_load_counts *loads) {
     memset(loads->count, 0, (size_t)loads->counts * sizeof *loads->count);
+    loads->empty = true;
 }
 
-void hrt_load_counts_add(struct hrt_load_counts *loads, struct hrt_device *device,
-                         const void *arena) {
-    int64_t *count = loads->count;
+void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena) {
+    const enum hk_write write = loads->empty ? HK_STORE : HK_ADD;
+    int64_t at = 0;
     for (int i = 0; i < loads->program->loads; i++) {
         const struct hrt_loads *load = &loads->program->load[i];
         const struct hrt_set *set = &loads->program->set[load->set];
-        hrt_device_read(device, loads->block, (const char *)arena + load->arena_offset,
-                        bytes_of(loads->program, i), HRT_WHY_LOADS);
-        for (int64_t layer = 0; layer < set->layers; layer++) {
-            const int32_t *counted =
-                (const int32_t *)(loads->block + (size_t)layer * load->arena_stride);
-            for (int64_t e = 0; e < set->experts; e++) *count++ += counted[e];
+        const int32_t *from = (const int32_t *)((const char *)arena + load->arena_offset);
+        const int64_t stride = (int64_t)(load->arena_stride / sizeof *from);
+        if (loads->device) {
+            loads->device->backend->add_counts(loads->device, loads->counted + at, from,
+                                               set->layers, set->experts, stride, write);
+        } else {
+            hk_add_counts(loads->count + at, from, set->layers, set->experts, stride, write);
         }
+        at += size_of(loads->program, i);
     }
+    loads->empty = false;
+}
+
+void hrt_load_counts_collect(struct hrt_load_counts *loads) {
+    if (!loads->device || loads->empty) return;
+    hrt_device_read(loads->device, loads->count, loads->counted,
+                    (size_t)loads->counts * sizeof *loads->count, HRT_WHY_LOADS);
+}
+
+void hrt_load_counts_return(struct hrt_load_counts *loads) {
+    if (!loads->device) return;
+    hrt_device_write(loads->device, loads->counted, loads->count,
+                     (size_t)loads->counts * sizeof *loads->count);
 }
 
 const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index) {

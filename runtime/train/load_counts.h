@@ -12,19 +12,29 @@
 struct hrt_load_counts {
     const struct hrt_program *program;
     int64_t *count; // Of program->load[0], [layers][experts]; then of load[1]; ...
-    char *block;    // Scratch: what lies in the arena for one set.
     int64_t counts;
+    struct hrt_device *device; // NULL: the host counts.
+    int64_t
+        *counted; // HRT_OF_DEVICE: as `count`, of what the device has added since the last clear.
+    bool empty;   // Nothing has been added.
 };
 
+// `device`, which is borrowed, is that of the arenas.
 bool hrt_load_counts_create(struct hrt_load_counts *loads, const struct hrt_program *program,
-                            struct hrt_error *error);
+                            struct hrt_device *device, struct hrt_error *error);
 void hrt_load_counts_destroy(struct hrt_load_counts *loads);
 
 void hrt_load_counts_clear(struct hrt_load_counts *loads);
 
-// Adds what the last forward left in the arena, which lies on `device`. Waits for it.
-void hrt_load_counts_add(struct hrt_load_counts *loads, struct hrt_device *device,
-                         const void *arena);
+// Adds what the last forward left in the arena: to `count`, or on a device that is apart, which is only asked to, to
+// `counted`.
+void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena);
+
+// Makes `count` what has been added. Waits for a device that is apart.
+void hrt_load_counts_collect(struct hrt_load_counts *loads);
+
+// The other way round: what ranks have summed up in `count` is what the device has counted.
+void hrt_load_counts_return(struct hrt_load_counts *loads);
 
 // The counts of load `index`, [layers][experts].
 const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index);

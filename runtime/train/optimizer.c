@@ -135,6 +135,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
         .grad_scale = grad_scale,
         .correction1 = 1 - pow(config->betas[0], (double)(step + 1)),
         .correction2 = 1 - pow(config->betas[1], (double)(step + 1)),
+        .clipped = state->clipped,
     };
     for (int64_t i = 0; i < optimizer->spans; i++) {
         rule.decay = optimizer->span[i].decay ? config->decay : 0;
@@ -179,17 +180,11 @@ static int64_t sum_tensors(struct hrt_state *state, double *sum) {
     return tensors;
 }
 
-// The sums that a device has made, added in their order.
-static double add_sums(struct hrt_state *state, int64_t sums) {
-    enum { BLOCK = 256 };
-    double block[BLOCK], sum = 0;
-    for (int64_t first = 0; first < sums; first += BLOCK) {
-        const int64_t left = sums - first, count = left < BLOCK ? left : BLOCK;
-        hrt_device_read(&state->device, block, state->sums + first, (size_t)count * sizeof *block,
-                        HRT_WHY_NORM);
-        for (int64_t i = 0; i < count; i++) sum += block[i];
-    }
-    return sum;
+// Those of one rank, in the order that hrt_grad_norm gives; returns how many there are.
+static int64_t sum_all(struct hrt_state *state) {
+    const int64_t tensors = sum_tensors(state, state->sums);
+    sum_chunks(state, state->sums + tensors);
+    return tensors + hrt_ranks_chunks(state->program);
 }
 
 // Of this rank's part, by the device; at its end all that it was asked for is there. `sum`: scratch, one per tensor.
@@ -218,12 +213,14 @@ static double sum_ranks(struct hrt_state *state) {
 
 double hrt_grad_norm(struct hrt_state *state) {
     if (state->dense) return sqrt(sum_ranks(state));
-    const int64_t tensors = sum_tensors(state, state->sums);
-    sum_chunks(state, state->sums + tensors);
-    return sqrt(add_sums(state, tensors + hrt_ranks_chunks(state->program)));
+    const int64_t sums = sum_all(state);
+    double sum = 0;
+    for (int64_t i = 0; i < sums; i++) sum += state->sums[i];
+    return sqrt(sum);
 }
 
-double hrt_clip_scale(double clip, double norm) {
-    if (clip == 0 || norm <= clip) return 1;
-    return clip / norm;
+void hrt_grad_clip(struct hrt_state *state, const float *losses, int64_t count, double clip) {
+    struct hrt_device *device = &state->device;
+    const int64_t sums = sum_all(state);
+    device->backend->clip(device, state->clipped, state->sums, sums, losses, count, clip);
 }

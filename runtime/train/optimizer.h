@@ -48,7 +48,8 @@ bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_place
 void hrt_optimizer_destroy(struct hrt_optimizer *optimizer);
 
 // Step number `step`, from 0: scales the gradients by `grad_scale`, updates parameters and states,
-// makes the parameters' copies in bf16, and leaves the gradients zero.
+// makes the parameters' copies in bf16, and leaves the gradients zero. Where state->clipped is there it scales, too, or
+// stops all of that.
 void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                         const struct hrt_config *config, int64_t step, double lr,
                         double grad_scale);
@@ -57,9 +58,11 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
 // and of layers, then one per chunk in the order of sets, layers and experts, added in that order. On
 // several ranks, one per rank of its part of what all have (dense.h), in the order of ranks, then one
 // per chunk that is owned. Collective there.
+// Where tensors are the host's.
 double hrt_grad_norm(struct hrt_state *state);
 
-// The factor that brings gradients of norm `norm` to at most `clip` (0: any norm).
-double hrt_clip_scale(double clip, double norm);
+// Asks the device, where state->clipped is there, to find the norm of all gradients, and the factor that brings them to at
+// most `clip` (0: any norm), and to stop all further updates where the norm, or one of the `count` losses, is not finite.
+void hrt_grad_clip(struct hrt_state *state, const float *losses, int64_t count, double clip);
 
 #endif

@@ -45,6 +45,11 @@ static bool reserve(struct hrt_state *state, enum hrt_memory memory, void **buff
         device->name, what, size, left, all);
 }
 
+bool hrt_state_take(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,
+                    const char *what, struct hrt_error *error) {
+    return reserve(state, memory, buffer, bytes, false, what, error);
+}
+
 static void release(struct hrt_state *state, enum hrt_memory memory, void *buffer, size_t bytes) {
     if (buffer) state->device.backend->give(&state->device, memory, buffer, bytes);
 }
@@ -66,7 +71,8 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
     const size_t params = hrt_state_params_bytes(program), batch = batch_bytes(program);
     const size_t rounded = hrt_rounded_bytes(program);
     const bool own = program->owned, part = own || program->dense_shard;
-    void *ids = NULL, *targets = NULL, *sums = NULL;
+    const bool ahead = hrt_device_is_apart(&state->device) && !program->world;
+    void *ids = NULL, *targets = NULL, *sums = NULL, *clipped = NULL;
     const struct {
         enum hrt_memory memory;
         void **buffer;
@@ -81,6 +87,7 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
         {HRT_OF_BOTH, &ids, batch, false, true, "token ids"},
         {HRT_OF_BOTH, &targets, batch, false, true, "target ids"},
         {HRT_OF_BOTH, &sums, sums_bytes(program), false, true, "sums of squares"},
+        {HRT_OF_DEVICE, &clipped, sizeof *state->clipped, false, ahead, "the norm"},
         {HRT_OF_DEVICE, &state->rounded, rounded, own, rounded, "parameters rounded to bf16"},
         {HRT_OF_DEVICE, &state->values[HRT_MEANS], params, part, training, "the optimizer's means"},
         {HRT_OF_DEVICE, &state->values[HRT_VARIANCES], params, part, training,
@@ -95,6 +102,7 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
     state->ids = ids;
     state->targets = targets;
     state->sums = sums;
+    state->clipped = clipped;
     return reserved;
 }
 
@@ -135,6 +143,7 @@ void hrt_state_destroy(struct hrt_state *state) {
     release(state, HRT_OF_BOTH, state->ids, batch_bytes(program));
     release(state, HRT_OF_BOTH, state->targets, batch_bytes(program));
     release(state, HRT_OF_BOTH, state->sums, sums_bytes(program));
+    release(state, HRT_OF_DEVICE, state->clipped, sizeof *state->clipped);
     hrt_experts_destroy(state->experts);
     if (state->comm && state->comm->executor) state->comm->executor->close(state->comm);
     hrt_device_close(&state->device);

@@ -23,6 +23,8 @@ struct hrt_state {
     void *arena;
     int32_t *ids, *targets; // [batch, positions], which the host fills in, too (hrt_state_await).
     double *sums;           // Of both: one per tensor, chunk and rank: scratch of hrt_grad_norm.
+    struct hk_clipped
+        *clipped; // On a device that is apart, of one rank: of the last step. Else NULL.
     // Of programs of several ranks, see ranks.h; else NULL.
     struct hrt_comm *comm; // Borrowed.
     struct hrt_experts *experts;
@@ -36,6 +38,10 @@ bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, 
                       struct hrt_error *error);
 
 void hrt_state_destroy(struct hrt_state *state);
+
+// More zeroed memory of the device, which the caller gives back to it. The error says that there is not enough for `what`.
+bool hrt_state_take(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,
+                    const char *what, struct hrt_error *error);
 
 // The losses of the first `batch` sequences of ids and targets (hrt_program, forward).
 struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, double scale,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "kernels/noise/noise.h"
@@ -56,6 +57,18 @@ static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) 
     return true;
 }
 
+static bool create_flights(struct hrt_trainer *trainer, struct hrt_error *error) {
+    struct hrt_state *state = trainer->state;
+    const int64_t tokens = trainer->batch * state->program->positions;
+    trainer->ahead = state->clipped;
+    for (int i = 0; i < 2 && trainer->ahead; i++) {
+        if (!hrt_flight_create(&trainer->flight[i], state, trainer->iterations, tokens,
+                               trainer->loads.counts, error))
+            return false;
+    }
+    return true;
+}
+
 bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *config,
                         struct hrt_comm *comm, const struct hrt_data *data, struct hrt_state *state,
                         struct hrt_error *error) {
@@ -64,13 +77,16 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
         hrt_optimizer_create(&trainer->optimizer, state->placement, error) &&
         (!state->program->dense_shard || !state->dense ||
          hrt_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
-        hrt_load_counts_create(&trainer->loads, state->program, error))
+        hrt_load_counts_create(&trainer->loads, state->program, &state->device, error) &&
+        create_flights(trainer, error))
         return true;
     hrt_trainer_destroy(trainer);
     return false;
 }
 
 void hrt_trainer_destroy(struct hrt_trainer *trainer) {
+    for (int i = 0; i < 2 && trainer->ahead; i++)
+        hrt_flight_destroy(&trainer->flight[i], trainer->state);
     hrt_optimizer_destroy(&trainer->optimizer);
     hrt_load_counts_destroy(&trainer->loads);
 }
@@ -85,7 +101,7 @@ static int64_t first_sequence(const struct hrt_trainer *trainer, int64_t step, i
 static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t first,
                        struct hrt_error *error) {
     const int64_t positions = trainer->state->program->positions;
-    hrt_state_await(trainer->state);
+    if (!trainer->ahead) hrt_state_await(trainer->state);
     if (trainer->route && !hrt_route_force(trainer->route, step, first, error)) return false;
     for (int64_t i = 0; i < trainer->batch; i++) {
         if (!hrt_data_draw(trainer->data, (uint64_t)trainer->config->seed, (uint64_t)(first + i),
@@ -126,20 +142,20 @@ static struct hrt_moved mean_moved(const struct hrt_trainer *trainer) {
                               .crossed = sum[4] / ranks};
 }
 
-// Forward and backward of every iteration; losses are summed over iterations and ranks. A rank whose data
-// fails goes on with what it has, as the others wait for it; with the sums all of them learn of it.
-static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
-                       struct hrt_error *error) {
+// Forward and backward of every iteration. `sum`: of the losses, where the host waits for them. A rank whose data fails
+// goes on with what it has, as the others wait for it.
+static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
+                    struct hrt_error *error) {
     struct hrt_state *state = trainer->state;
     const struct hrt_program *program = state->program;
     const double scale = 1 / (double)trainer->targets,
                  auxiliary_scale = 1 / (double)trainer->iterations;
-    double sum[4] = {0}; // The last: ranks that failed.
     bool sound = true;
     hrt_load_counts_clear(&trainer->loads);
     for (int64_t i = 0; i < trainer->iterations; i++) {
         const int64_t first = first_sequence(trainer, step, i);
         hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
+        if (trainer->ahead) hrt_flight_board(&trainer->flight[trainer->asked % 2], state, i);
         sound = sound && draw_batch(trainer, step, first, error);
         set_noise(trainer, true, first);
         set_iteration(state, i + 1);
@@ -148,7 +164,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         const struct hrt_losses losses =
             hrt_state_forward(state, trainer->batch, scale, auxiliary_scale);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
-        hrt_load_counts_add(&trainer->loads, &state->device, state->arena);
+        hrt_load_counts_add(&trainer->loads, state->arena);
         if (trainer->route) hrt_route_record(trainer->route, i, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         hrt_dense_last(state->dense, i + 1 == trainer->iterations);
@@ -162,10 +178,20 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         sum[2] += losses.auxiliary * auxiliary_scale;
     }
     if (trainer->route) hrt_route_end_step(trainer->route);
+    return sound;
+}
+
+// The same; losses are summed over iterations and ranks. With the sums all ranks learn of one whose data has failed.
+static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+                       struct hrt_error *error) {
+    double sum[4] = {0}; // The last: ranks that failed.
+    const bool sound = iterate(trainer, step, sum, error);
+    hrt_load_counts_collect(&trainer->loads);
     hrt_profile_enter(trainer->profile, HRT_PHASE_RANKS);
     sum[3] = !sound;
     hrt_comm_all_reduce(trainer->comm, sum, 4, HRT_DOUBLE);
     hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
+    hrt_load_counts_return(&trainer->loads);
     report->moved = mean_moved(trainer);
     report->loss = sum[0];
     report->cross_entropy = sum[1];
@@ -208,34 +234,104 @@ static bool fail_not_finite(const struct hrt_trainer *trainer, int64_t step,
     return hrt_ranks_agree(trainer->comm, false, error);
 }
 
-bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+static bool fail_loss(const struct hrt_trainer *trainer, const struct hrt_step *step,
                       struct hrt_error *error) {
-    const double start = hrt_now();
-    *report = (struct hrt_step){.step = step + 1};
-    hrt_profile_begin_step(trainer->profile, step + 1);
+    hrt_fail(error, "step %" PRId64 ": the loss is not finite (%g); training stops", step->step,
+             step->loss);
+    return hrt_ranks_agree(trainer->comm, false, error); // All of them find it.
+}
+
+// A step that the host waits for where it needs a number.
+static bool take(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+                 struct hrt_error *error) {
     if (!accumulate(trainer, step, report, error)) return false;
-    if (!isfinite(report->loss)) { // The sum over ranks: all of them find it.
-        hrt_fail(error, "step %" PRId64 ": the loss is not finite (%g); training stops", step + 1,
-                 report->loss);
-        return hrt_ranks_agree(trainer->comm, false, error);
-    }
+    if (!isfinite(report->loss)) return fail_loss(trainer, report, error);
     hrt_ranks_sum_gradients(trainer->state);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
     report->grad_norm = hrt_grad_norm(trainer->state);
     if (!isfinite(report->grad_norm)) return fail_not_finite(trainer, step, error);
-
-    report->lr = hrt_learning_rate(trainer->config, step);
     hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
-                       hrt_clip_scale(trainer->config->clip, report->grad_norm));
+                       hk_clip_scale(trainer->config->clip, report->grad_norm));
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
     hrt_bias_update(trainer->state, &trainer->loads);
     if (trainer->state->fssdp && hrt_fssdp_end_step(trainer->state->fssdp))
         hrt_optimizer_collect(&trainer->optimizer, trainer->state->placement);
-    report->imbalance = hrt_load_counts_imbalance(&trainer->loads);
-    hrt_profile_end_step(trainer->profile);
-    report->seconds = hrt_now() - start;
-    report->tokens_per_s = (double)trainer->tokens / report->seconds;
     return true;
+}
+
+// A step that the device takes by itself. The host then waits for the one before.
+static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+                   struct hrt_error *error) {
+    struct hrt_state *state = trainer->state;
+    int32_t *const ids = state->ids, *const targets = state->targets;
+    const int slot = (int)(trainer->asked % 2);
+    const struct hrt_flight *flight = &trainer->flight[slot];
+    double none[3] = {0};
+    const bool sound = iterate(trainer, step, none, error);
+    state->ids = ids;
+    state->targets = targets;
+    state->device.losses_later = NULL;
+    if (!sound) return false;
+    hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
+    hrt_grad_clip(state, flight->losses, trainer->iterations * HRT_LOSSES, trainer->config->clip);
+    hrt_optimizer_step(&trainer->optimizer, state, trainer->config, step, report->lr, 1);
+    hrt_bias_update(state, &trainer->loads);
+    hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
+    hrt_flight_fetch(flight, state, &trainer->loads);
+    hrt_device_mark(&state->device, slot);
+    if (trainer->reported < trainer->asked)
+        hrt_device_await(&state->device, 1 - slot, HRT_WHY_REPORT);
+    return true;
+}
+
+bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error) {
+    struct hrt_step *report = &trainer->step[trainer->asked % 2];
+    if (trainer->asked == trainer->reported) trainer->since = hrt_now();
+    *report = (struct hrt_step){.step = step + 1, .lr = hrt_learning_rate(trainer->config, step)};
+    hrt_profile_begin_step(trainer->profile, step + 1);
+    if (!(trainer->ahead ? launch : take)(trainer, step, report, error)) return false;
+    trainer->asked++;
+    hrt_profile_end_step(trainer->profile);
+    return true;
+}
+
+// Waits for what the device has left.
+static bool land(struct hrt_trainer *trainer, struct hrt_step *report, struct hrt_error *error) {
+    const int slot = (int)(trainer->reported % 2);
+    const struct hrt_flight *flight = &trainer->flight[slot];
+    const double auxiliary_scale = 1 / (double)trainer->iterations;
+    hrt_device_await(&trainer->state->device, slot, HRT_WHY_REPORT);
+    for (int64_t i = 0; i < trainer->iterations; i++) {
+        const float *losses = flight->losses + i * HRT_LOSSES;
+        report->loss += losses[0];
+        report->cross_entropy += losses[1];
+        report->auxiliary += losses[2] * auxiliary_scale;
+    }
+    report->grad_norm = flight->clipped->norm;
+    memcpy(trainer->loads.count, flight->count, (size_t)flight->counts * sizeof *flight->count);
+    if (!isfinite(report->loss)) return fail_loss(trainer, report, error);
+    return isfinite(report->grad_norm) || fail_not_finite(trainer, report->step - 1, error);
+}
+
+bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step *report,
+                        struct hrt_error *error) {
+    *report = trainer->step[trainer->reported % 2];
+    if (trainer->ahead && !land(trainer, report, error)) {
+        trainer->reported = trainer->asked;
+        return false;
+    }
+    const double now = hrt_now();
+    report->imbalance = hrt_load_counts_imbalance(&trainer->loads);
+    report->seconds = now - trainer->since;
+    report->tokens_per_s = (double)trainer->tokens / report->seconds;
+    trainer->since = now;
+    trainer->reported++;
+    return true;
+}
+
+bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+                      struct hrt_error *error) {
+    return hrt_trainer_ask(trainer, step, error) && hrt_trainer_report(trainer, report, error);
 }
 
 // One sequence that counts nothing. Returns 1.

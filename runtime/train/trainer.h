@@ -12,24 +12,10 @@
 #include "runtime/fssdp/run.h"
 #include "runtime/profile/profile.h"
 #include "runtime/route/route.h"
+#include "runtime/train/flight.h"
 #include "runtime/train/load_counts.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
-
-struct hrt_trainer {
-    const struct hrt_config *config;
-    struct hrt_comm *comm;
-    const struct hrt_data *data;
-    struct hrt_state *state;
-    struct hrt_route *route; // NULL: routers choose, and nothing is recorded.
-    struct hrt_optimizer optimizer;
-    struct hrt_profile *profile;  // Borrowed; NULL: none.
-    struct hrt_load_counts loads; // Of the last step, over all ranks.
-    int64_t batch;                // Sequences of one iteration on this rank.
-    int64_t iterations;           // Of one step.
-    int64_t tokens;               // Of one step, over all ranks.
-    int64_t targets;              // That are predicted of them.
-};
 
 // What a step reports. All losses are over all ranks.
 struct hrt_step {
@@ -39,6 +25,29 @@ struct hrt_step {
     struct hrt_moved moved; // Of programs that move experts: the mean of the ranks.
     bool evaluated;
     double validation_loss;
+};
+
+struct hrt_trainer {
+    const struct hrt_config *config;
+    struct hrt_comm *comm;
+    const struct hrt_data *data;
+    struct hrt_state *state;
+    struct hrt_route *route; // NULL: routers choose, and nothing is recorded.
+    struct hrt_optimizer optimizer;
+    struct hrt_profile *profile;  // Borrowed; NULL: none.
+    struct hrt_load_counts loads; // Of the last step that was reported, over all ranks.
+    int64_t batch;                // Sequences of one iteration on this rank.
+    int64_t iterations;           // Of one step.
+    int64_t tokens;               // Of one step, over all ranks.
+    int64_t targets;              // That are predicted of them.
+    // Steps that were asked for, and reported. Step n has step[n % 2] and, on a device that is apart, of one rank,
+    // flight[n % 2]: the host is a step ahead of the device, and of all that `ahead` is true for.
+    int64_t asked, reported;
+    bool ahead;
+    struct hrt_step step[2];
+    struct hrt_flight flight[2];
+    double
+        since; // When the last report came, or before the first one the first step was asked for.
 };
 
 // Divides train.tokens into iterations. Refuses tokens that are not a multiple of what one
@@ -55,6 +64,13 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer);
 // be read, or the loss or a gradient is not finite: the parameters are then those of the step before.
 bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                       struct hrt_error *error);
+
+// The same in two parts, of which the first only asks a device that is apart. At most two steps may be without a report.
+// The report, of the first one without, waits for that step; it is what finds that a loss or a gradient is not finite:
+// then no step that was asked for has changed the parameters, and none will report any more.
+bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error);
+bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step *report,
+                        struct hrt_error *error);
 
 // Mean token loss over the first `sequences` sequences (0: all) of the validation data, in
 // microbatches, and how many targets that were. Neither loads nor anything else of the training

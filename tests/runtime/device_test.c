@@ -70,13 +70,13 @@ static void waits_are_counted_by_purpose_where_there_are_any(void **state) {
         double value = 3, *there = device.backend->take(&device, HRT_OF_DEVICE, 8, false);
         hrt_device_write(&device, there, &value, sizeof value);
         const int64_t before = waits_of(&device);
-        hrt_device_read(&device, &value, there, sizeof value, HRT_WHY_NORM);
+        hrt_device_read(&device, &value, there, sizeof value, HRT_WHY_LOSSES);
         hrt_device_join(&device, HRT_WHY_BATCH);
         hrt_device_join(&device, HRT_WHY_BATCH);
         assert_int_equal(before, 0);
         assert_int_equal(waits_of(&device), hrt_device_is_apart(&device) ? 3 : 0);
         if (hrt_device_is_apart(&device)) {
-            assert_string_equal(device.wait[0].why, "the norm of the gradients");
+            assert_string_equal(device.wait[0].why, "losses");
             assert_int_equal(device.wait[0].calls, 1);
             assert_int_equal(device.wait[1].calls, 2);
             assert_true(device.wait[1].ns > 0);
@@ -122,6 +122,21 @@ static void set_gradients(struct hrt_state *state) {
     hrt_state_hand_back(state, HRT_GRADIENTS, grads, true);
 }
 
+// A step, clipped to 1. Returns the norm.
+static double take_step(struct hrt_state *state, const struct hrt_optimizer *optimizer, int step) {
+    const struct hrt_config config = {.betas = {0.9, 0.99}, .eps = 1e-8, .decay = 0.1};
+    if (!state->clipped) {
+        const double norm = hrt_grad_norm(state);
+        hrt_optimizer_step(optimizer, state, &config, step, 0.01, hk_clip_scale(1, norm));
+        return norm;
+    }
+    struct hk_clipped clipped;
+    hrt_grad_clip(state, NULL, 0, 1);
+    hrt_optimizer_step(optimizer, state, &config, step, 0.01, 1);
+    hrt_device_read(&state->device, &clipped, state->clipped, sizeof clipped, HRT_WHY_VALUES);
+    return clipped.norm;
+}
+
 // Three steps on a device; `params` [elements] are the parameters behind them. Returns the last norm.
 static double train_on(const struct hrt_device_backend *backend, float *params) {
     struct hrt_program program = bigram;
@@ -130,7 +145,6 @@ static double train_on(const struct hrt_device_backend *backend, float *params) 
     program.lane_offset = program.model_bytes + sizeof(void *);
     program.model_bytes += 2 * sizeof(void *);
     struct hrt_placement placement = {.program = &program};
-    const struct hrt_config config = {.betas = {0.9, 0.99}, .eps = 1e-8, .decay = 0.1};
     struct hrt_state state;
     struct hrt_optimizer optimizer;
     struct hrt_error error = {0};
@@ -142,8 +156,7 @@ static double train_on(const struct hrt_device_backend *backend, float *params) 
     hrt_state_hand_back(&state, HRT_PARAMETERS, values, true);
     for (int step = 0; step < 3; step++) {
         set_gradients(&state);
-        norm = hrt_grad_norm(&state);
-        hrt_optimizer_step(&optimizer, &state, &config, step, 0.01, hrt_clip_scale(1, norm));
+        norm = take_step(&state, &optimizer, step);
     }
     values = hrt_state_borrow(&state, HRT_PARAMETERS);
     memcpy(params, values, (size_t)bigram.param_elements * sizeof *params);

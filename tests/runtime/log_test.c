@@ -103,10 +103,11 @@ static void a_json_line_holds_the_step(void **state) {
     struct hrt_error error = {0};
     struct hrt_jsonl log;
     struct hrt_load_counts loads;
+    struct hrt_device host = {0};
     struct hrt_step evaluated = step;
     evaluated.evaluated = true;
     evaluated.validation_loss = 3.5;
-    assert_true(hrt_load_counts_create(&loads, &bigram, &error));
+    assert_true(hrt_load_counts_create(&loads, &bigram, &host, &error));
     memcpy(loads.count, ((int64_t[]){1, 2, 3, 4}), 4 * sizeof *loads.count);
     assert_true(hrt_jsonl_open(&log, "log", &error));
     assert_true(hrt_jsonl_step(&log, &step, NULL, &error));

@@ -302,7 +302,8 @@ static void imbalance_is_the_worst_layers(void **state) {
     (void)state;
     struct hrt_error error = {0};
     struct hrt_load_counts loads;
-    assert_true(hrt_load_counts_create(&loads, &bigram, &error));
+    struct hrt_device host = {0};
+    assert_true(hrt_load_counts_create(&loads, &bigram, &host, &error));
     assert_true(hrt_load_counts_imbalance(&loads) == 0);
     memcpy(loads.count, ((int64_t[]){5, 5, 9, 1}), 4 * sizeof *loads.count);
     assert_true(hrt_load_counts_imbalance(&loads) == 1.8);

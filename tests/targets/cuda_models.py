@@ -1,5 +1,6 @@
 """cuda_models.py EXAMPLES TEXT FOLDER: small versions of examples train on the emulator as on target cpu: where tokens
 go is replayed from there, and the losses and norms of all steps agree to 1e-4. What they save evaluates alike.
+In a step the host waits for nothing but the report of the step before; a loss that is not finite stops updates all the same.
 
 Environment: as of cuda.py, which this is a part of.
 """
@@ -7,9 +8,11 @@ Environment: as of cuda.py, which this is a part of.
 import json
 import os
 import re
+import struct
+import subprocess
 import sys
 
-from cuda import compare, compile_for_device, run, words
+from cuda import compare, compile_for_device, run, tensors, words
 
 ONE_RANK = ("--set=cluster.nodes=1", "--set=cluster.devices=1", "--set=train.precision=fp32")
 BYTES = ("--set=data.format=bytes", "-DV=256", "--set=train.schedule.warmup=1", "--set=train.optimizer.lr=2e-3")
@@ -51,10 +54,60 @@ def check(name, example, text, folder):
     compare(numbers[0], numbers[1], 1e-4, f"{name}, eval")
 
 
+def check_waits(program, text, tokens):
+    output = run(program, "train", "--data", text, "--steps", "4", "--set", f"train.tokens={tokens}", "--profile")
+    found = re.search(r"of it waits for the device +(\d+) .*\n((?:  .*\n)*)", output)
+    lines = [" ".join(line.split()[:6]) for line in found[2].splitlines()]
+    if found[1] != "1" or lines != ["the report of the step before"]:
+        sys.exit(f"{program} waits in a step:\n{output}")
+
+
+def spoil(path, spoilt, token):
+    """Copies parameters; what stands for a token is no number."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    size = struct.unpack("<Q", data[:8])[0]
+    embed = json.loads(data[8 : 8 + size])["embed"]
+    width = 4 * embed["shape"][1]
+    at = 8 + size + embed["data_offsets"][0] + ord(token) * width
+    data[at : at + width] = struct.pack("<f", float("nan")) * (width // 4)
+    with open(spoilt, "wb") as file:
+        file.write(data)
+
+
+def fail(program, text, tokens, load):
+    """Trains until the token is drawn: the complaint, the steps until then and what was saved."""
+    log, saved = program + ".failed.jsonl", program + ".failed.st"
+    for path in (log, saved):
+        if os.path.exists(path):
+            os.remove(path)
+    done = subprocess.run([program, "train", "--data", text, "--steps", "20", "--set", f"train.tokens={tokens}", "--set",
+                           f"log.jsonl={log}", "--load", load, "--save", saved],
+                          capture_output=True, text=True, timeout=100, check=False)
+    if done.returncode != 1:
+        sys.exit(f"{program}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    with open(log, encoding="utf-8") as file:
+        steps = [json.loads(line)["step"] for line in file]
+    return re.search(r"error: (step .*) \(", done.stderr)[1], steps, tensors(saved)
+
+
+def check_failure(programs, text, tokens, folder):
+    spoil(programs[0] + ".st", folder + "/spoilt.st", ";")
+    cpu, cuda = (fail(program, text, tokens, folder + "/spoilt.st") for program in programs)
+    if cpu[:2] != cuda[:2] or not cpu[1]:
+        sys.exit(f"they fail differently: {cpu[:2]} {cuda[:2]}")
+    for name, numbers in cpu[2].items():
+        sound = [[n if n == n else 0 for n in values] for values in (numbers, cuda[2][name])]
+        compare(*sound, 1e-3, f"{name}, after a failure")
+
+
 def main(examples, text, folder):
     os.makedirs(folder, exist_ok=True)
     for name in MODELS:
         check(name, f"{examples}/{name}.moe", text, folder)
+    tokens = MODELS["tiny"][1]
+    check_waits(f"{folder}/tiny-cuda", text, tokens)
+    check_failure([f"{folder}/tiny-{target}" for target in ("cpu", "cuda")], text, tokens, folder)
 
 
 if __name__ == "__main__":

@@ -5,18 +5,24 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "kernels/clip/clip.h"
+#include "kernels/select_bias/select_bias.h"
 #include "kernels/sum_squares/sum_squares.h"
 
 enum { BLOCKS = 64, WORKS = 4096 };
 
 struct work {
-    enum { WRITE, ADAMW, ROUND, SUM } kind;
+    enum { WRITE, FETCH, ADAMW, ROUND, SUM, CLIP, COUNTS, BIAS } kind;
     void *to;
     void *from; // A copy, for a write.
     hk_bf16 *rounded;
     float *grad, *mean, *variance;
     int64_t count;
     struct hk_adamw_rule rule;
+    const void *also; // Losses, or what has been clipped.
+    int64_t layers, experts, stride;
+    enum hk_write write;
+    double number;
 };
 
 static struct hkc_lane lane;
@@ -26,7 +32,7 @@ static struct block {
     bool hidden;
 } block[BLOCKS];
 static struct work work[WORKS];
-static int works;
+static int works, marked[HRT_MARKS]; // How many of the works a mark stands behind.
 
 int test_apart_blocks(void) {
     int taken = 0;
@@ -59,17 +65,42 @@ static void run(struct work *w) {
                              &w->rule);
     } else if (w->kind == ADAMW) {
         hk_adamw_f32(w->to, w->grad, w->mean, w->variance, w->count, &w->rule);
+    } else if (w->kind == FETCH) {
+        memcpy(w->to, w->from, (size_t)w->count);
+    } else if (w->kind == CLIP) {
+        hk_clip(w->to, w->from, w->count, w->also, w->experts, w->number);
+    } else if (w->kind == COUNTS) {
+        hk_add_counts(w->to, w->from, w->layers, w->experts, w->stride, w->write);
+    } else if (w->kind == BIAS) {
+        hk_select_bias_f32(w->to, w->from, w->layers, w->experts, w->stride, w->number, w->also);
     } else {
         *(double *)w->to = hk_sum_squares_f32(w->grad, w->count);
     }
 }
 
+// The first `count` of what was asked for.
+static void run_first(int count) {
+    show(true);
+    for (int i = 0; i < count; i++) run(&work[i]);
+    works -= count;
+    memmove(work, work + count, (size_t)works * sizeof *work);
+    for (int m = 0; m < HRT_MARKS; m++) marked[m] = marked[m] > count ? marked[m] - count : 0;
+    show(false);
+}
+
 static void join(struct hrt_device *device) {
     (void)device;
-    show(true);
-    for (int i = 0; i < works; i++) run(&work[i]);
-    works = 0;
-    show(false);
+    run_first(works);
+}
+
+static void mark_apart(struct hrt_device *device, int mark) {
+    (void)device;
+    marked[mark] = works;
+}
+
+static void await_apart(struct hrt_device *device, int mark) {
+    (void)device;
+    run_first(marked[mark]);
 }
 
 static void ask(struct hrt_device *device, struct work of) {
@@ -118,6 +149,11 @@ static void write_apart(struct hrt_device *device, void *to, const void *from, s
     ask(device, (struct work){.kind = WRITE, .to = to, .from = copy, .count = (int64_t)bytes});
 }
 
+static void fetch_apart(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    ask(device,
+        (struct work){.kind = FETCH, .to = to, .from = (void *)from, .count = (int64_t)bytes});
+}
+
 static void read_apart(struct hrt_device *device, void *to, const void *from, size_t bytes) {
     join(device);
     show(true);
@@ -127,7 +163,14 @@ static void read_apart(struct hrt_device *device, void *to, const void *from, si
 
 static void adamw(struct hrt_device *device, float *param, hk_bf16 *rounded, float *grad,
                   float *mean, float *variance, int64_t count, const struct hk_adamw_rule *rule) {
-    ask(device, (struct work){ADAMW, param, NULL, rounded, grad, mean, variance, count, *rule});
+    ask(device, (struct work){.kind = ADAMW,
+                              .to = param,
+                              .rounded = rounded,
+                              .grad = grad,
+                              .mean = mean,
+                              .variance = variance,
+                              .count = count,
+                              .rule = *rule});
 }
 
 static void round_apart(struct hrt_device *device, hk_bf16 *to, const float *from, int64_t count) {
@@ -136,6 +179,41 @@ static void round_apart(struct hrt_device *device, hk_bf16 *to, const float *fro
 
 static void sum_squares(struct hrt_device *device, double *sum, const float *x, int64_t count) {
     ask(device, (struct work){.kind = SUM, .to = sum, .grad = (float *)x, .count = count});
+}
+
+static void clip_apart(struct hrt_device *device, struct hk_clipped *clipped, const double *sums,
+                       int64_t count, const float *numbers, int64_t numbered, double clip) {
+    ask(device, (struct work){.kind = CLIP,
+                              .to = clipped,
+                              .from = (void *)sums,
+                              .count = count,
+                              .also = numbers,
+                              .experts = numbered,
+                              .number = clip});
+}
+
+static void add_counts(struct hrt_device *device, int64_t *counts, const int32_t *loads,
+                       int64_t layers, int64_t experts, int64_t stride, enum hk_write write) {
+    ask(device, (struct work){.kind = COUNTS,
+                              .to = counts,
+                              .from = (void *)loads,
+                              .layers = layers,
+                              .experts = experts,
+                              .stride = stride,
+                              .write = write});
+}
+
+static void select_bias(struct hrt_device *device, float *bias, const int64_t *counts,
+                        int64_t layers, int64_t experts, int64_t stride, double rate,
+                        const struct hk_clipped *clipped) {
+    ask(device, (struct work){.kind = BIAS,
+                              .to = bias,
+                              .from = (void *)counts,
+                              .layers = layers,
+                              .experts = experts,
+                              .stride = stride,
+                              .number = rate,
+                              .also = clipped});
 }
 
 const struct hrt_device_backend test_device_apart = {
@@ -147,8 +225,14 @@ const struct hrt_device_backend test_device_apart = {
     .room = room,
     .write = write_apart,
     .read = read_apart,
+    .fetch = fetch_apart,
     .join = join,
+    .mark = mark_apart,
+    .await = await_apart,
     .adamw = adamw,
     .round = round_apart,
     .sum_squares = sum_squares,
+    .clip = clip_apart,
+    .add_counts = add_counts,
+    .select_bias = select_bias,
 };

@@ -1,0 +1,28 @@
+// store: the numbers are an argument of the kernel. One thread, for what is read by index would lie in local memory.
+#include "kernels/cuda/store.h"
+
+#include <string.h>
+
+#include "kernels/cuda/device.h"
+
+namespace {
+
+struct few_words {
+    int32_t at[HKC_STORE_MOST];
+};
+
+__global__ void __launch_bounds__(32) store(int32_t *to, few_words from, int words) {
+    if (threadIdx.x > 0) return;
+#pragma unroll
+    for (int i = 0; i < HKC_STORE_MOST; i++) {
+        if (i < words) to[i] = from.at[i];
+    }
+}
+
+} // namespace
+
+void hkc_store(hkc_lane *lane, void *to, const void *from, int words) {
+    few_words all = {};
+    memcpy(all.at, from, (size_t)words * sizeof all.at[0]);
+    hkc_launch(lane, store, 1, 32, 0, (int32_t *)to, all, words);
+}

@@ -1,0 +1,62 @@
+// Memory of steps in flight.
+#include "runtime/train/flight.h"
+
+#include <stddef.h>
+
+struct part {
+    void **at;
+    size_t bytes;
+};
+
+enum { PARTS = 5 };
+
+static void find_parts(struct hrt_flight *flight, struct part part[PARTS]) {
+    const size_t iterations = (size_t)flight->iterations;
+    const size_t ids = iterations * (size_t)flight->tokens * sizeof *flight->ids;
+    part[0] = (struct part){(void **)&flight->ids, ids};
+    part[1] = (struct part){(void **)&flight->targets, ids};
+    part[2] =
+        (struct part){(void **)&flight->losses, iterations * HRT_LOSSES * sizeof *flight->losses};
+    part[3] = (struct part){(void **)&flight->clipped, sizeof *flight->clipped};
+    part[4] =
+        (struct part){(void **)&flight->count, (size_t)flight->counts * sizeof *flight->count};
+}
+
+bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64_t iterations,
+                       int64_t tokens, int64_t counts, struct hrt_error *error) {
+    struct part part[PARTS];
+    *flight = (struct hrt_flight){.iterations = iterations, .tokens = tokens, .counts = counts};
+    find_parts(flight, part);
+    for (int i = 0; i < PARTS; i++) {
+        if (!hrt_state_take(state, HRT_OF_BOTH, part[i].at, part[i].bytes, "a step's batches",
+                            error)) {
+            hrt_flight_destroy(flight, state);
+            return false;
+        }
+    }
+    return true;
+}
+
+void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state) {
+    struct part part[PARTS];
+    find_parts(flight, part);
+    for (int i = 0; i < PARTS; i++) {
+        struct hrt_device *device = &state->device;
+        if (*part[i].at) device->backend->give(device, HRT_OF_BOTH, *part[i].at, part[i].bytes);
+    }
+    *flight = (struct hrt_flight){0};
+}
+
+void hrt_flight_board(const struct hrt_flight *flight, struct hrt_state *state, int64_t iteration) {
+    state->ids = flight->ids + iteration * flight->tokens;
+    state->targets = flight->targets + iteration * flight->tokens;
+    state->device.losses_later = flight->losses + iteration * HRT_LOSSES;
+}
+
+void hrt_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,
+                      const struct hrt_load_counts *loads) {
+    struct hrt_device *device = &state->device;
+    hrt_device_fetch(device, flight->clipped, state->clipped, sizeof *flight->clipped);
+    hrt_device_fetch(device, flight->count, loads->counted,
+                     (size_t)flight->counts * sizeof *flight->count);
+}

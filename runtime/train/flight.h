@@ -1,0 +1,36 @@
+// A step in flight: what the device reads of it while the host goes on, and what it leaves for the host.
+#ifndef HECATE_RUNTIME_TRAIN_FLIGHT_H
+#define HECATE_RUNTIME_TRAIN_FLIGHT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/clip/clip.h"
+#include "runtime/base/error.h"
+#include "runtime/train/load_counts.h"
+#include "runtime/train/state.h"
+
+// All of it HRT_OF_BOTH.
+struct hrt_flight {
+    int32_t *ids, *targets;     // [iterations][batch, positions]
+    float *losses;              // [iterations] as hrt_device_losses leaves them.
+    struct hk_clipped *clipped; // A copy of state->clipped.
+    int64_t *count;             // As struct hrt_load_counts has them.
+    int64_t iterations, tokens, counts;
+};
+
+// For steps of `iterations` of `tokens` each, on the device of `state`.
+bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64_t iterations,
+                       int64_t tokens, int64_t counts, struct hrt_error *error);
+
+// Also of a zeroed one. The device must no longer work for it.
+void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state);
+
+// Lets the next forward, of the given iteration, read and leave its numbers here.
+void hrt_flight_board(const struct hrt_flight *flight, struct hrt_state *state, int64_t iteration);
+
+// Asks the device for what is left once the step is done.
+void hrt_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,
+                      const struct hrt_load_counts *loads);
+
+#endif
