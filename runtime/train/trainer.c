@@ -165,6 +165,8 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
             hrt_state_forward(state, trainer->batch, scale, auxiliary_scale);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         hrt_load_counts_add(&trainer->loads, state->arena);
+        // Behind the losses, which were waited for; backward and its sums over ranks then are not.
+        if (!trainer->ahead) hrt_load_counts_collect(&trainer->loads);
         if (trainer->route) hrt_route_record(trainer->route, i, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         hrt_dense_last(state->dense, i + 1 == trainer->iterations);
@@ -186,7 +188,6 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
                        struct hrt_error *error) {
     double sum[4] = {0}; // The last: ranks that failed.
     const bool sound = iterate(trainer, step, sum, error);
-    hrt_load_counts_collect(&trainer->loads);
     hrt_profile_enter(trainer->profile, HRT_PHASE_RANKS);
     sum[3] = !sound;
     hrt_comm_all_reduce(trainer->comm, sum, 4, HRT_DOUBLE);
