@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/cli/command.h"
+#include "runtime/device/device.h"
 #include "runtime/fssdp/run.h"
 #include "runtime/log/progress.h"
 #include "runtime/params/rounded.h"
@@ -87,6 +88,11 @@ static void print_model(const struct hrt_program *program) {
     printf("  precision      %s\n", program->precision == HRT_FP64 ? "fp64"
                                     : program->bind_rounded        ? "bf16, sums and the rest fp32"
                                                                    : "fp32");
+    if (program->device && program->device->describe) {
+        char device[128];
+        program->device->describe(device, sizeof device);
+        printf("  device         %s\n", device);
+    }
     printf("  vocabulary     %" PRId64 "\n", program->vocabulary);
     printf("  positions      %" PRId64 "\n", program->positions);
     printf("  microbatch     %" PRId64 "\n", program->batch);

@@ -117,6 +117,24 @@ static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
     return room ? false : hrt_fail(error, "out of memory");
 }
 
+static void describe_gpu(char *text, size_t bytes) {
+    int devices = 0, driver = 0, runtime = 0, major = 0, minor = 0, processors = 0;
+    cudaRuntimeGetVersion(&runtime);
+    cudaDriverGetVersion(&driver); // 0: there is none.
+    if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
+    if (devices > 0) {
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
+        snprintf(text, bytes, "GPU 0 of %d: sm_%d%d, %d multiprocessors; driver %d.%d, CUDA %d.%d",
+                 devices, major, minor, processors, driver / 1000, driver % 1000 / 10,
+                 runtime / 1000, runtime % 1000 / 10);
+    } else {
+        snprintf(text, bytes, "no GPU is found; driver %d.%d, CUDA %d.%d", driver / 1000,
+                 driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    }
+}
+
 // ---- memory
 
 static void clear(struct hrt_device *device, void *at, size_t bytes) {
@@ -253,6 +271,7 @@ static void select_bias(struct hrt_device *device, float *bias, const int64_t *c
 const struct hrt_device_backend hrt_device_cuda = {
     .name = "cuda",
     .open = open_gpu,
+    .describe = describe_gpu,
     .close = close_gpu,
     .take = take,
     .give = give,

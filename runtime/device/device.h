@@ -59,6 +59,8 @@ struct hrt_device {
 struct hrt_device_backend {
     const char *name; // "cuda"
     bool (*open)(struct hrt_device *device, struct hrt_error *error);
+    // What is here, in a few words, also where nothing can be opened. NULL: nothing is to be said.
+    void (*describe)(char *text, size_t bytes);
     void (*close)(struct hrt_device *device);
     // Zeroed memory, aligned to 256 bytes at least. `sparse`: only part of it will ever be touched. NULL: there is
     // not enough. give: also NULL.

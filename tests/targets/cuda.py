@@ -125,6 +125,9 @@ def main(model, text, folder, precision="fp32"):
         else:
             compare(numbers, saved[1][name], 1e-3, name)
 
+    named = r"device +GPU 0 of \d+: sm_\d+, \d+ multiprocessors; driver \d+\.\d, CUDA \d+\.\d\n"
+    if not re.search(named, run(cuda, "info")):
+        sys.exit("info does not name the device")
     train(cuda, text, cuda + ".again", 3, *routes[1], SIMT_SEED="7")
     with open(cuda + ".st", "rb") as first, open(cuda + ".again", "rb") as second:
         if first.read() != second.read():
