@@ -174,7 +174,7 @@ struct hrt_program {
     size_t dense_offset; // Bytes into the model: the struct hrt_dense * that it calls.
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
 
-    const struct hrt_executor *executor;    // Moves what lies on their devices; NULL: nothing does.
+    const struct hrt_executor *executor; // Moves what lies on their devices; NULL: nothing does.
 
     // Where tensors lie, and who computes; NULL: the host. On a device all pointers of the emitted struct, and the
     // arguments of its functions, are the device's; it reads the struct itself, too.
