@@ -6,7 +6,7 @@
 namespace {
 
 __global__ void add(float *sum, const float *term, int64_t count) {
-#if HKC_FAULT == 1 // asan: the element behind the last one is added, too.
+#if HKC_FAULT == 1 // plain: the element behind the last one is added, too.
     count++;
 #endif
 #if HKC_FAULT == 3 // race: neighbours add to one place.

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(WARPS * 32)
     copy_rows(hk_rows to, hk_rows from, int count, int width, int gate) {
     const int lane = (int)threadIdx.x % 32;
     const int i = (int)(blockIdx.x * WARPS + threadIdx.x / 32);
-#if HKC_FAULT == 1 // asan: the row behind the last one is copied, too.
+#if HKC_FAULT == 1 // plain: the row behind the last one is copied, too.
     if (i > count) return;
 #else
     if (i >= count) return;
