@@ -71,7 +71,7 @@ OF_MOVEMENT = ("dispatch", "calibrate", "rematerialize", "reshard")
 # What programs of one rank have not.
 OF_RANKS = ("experts", "nodes", "dense", "bucket", "waves", *OF_MOVEMENT)
 # Of the product; the other dimensions take turns.
-CORE = ("experts", "ranks", "nodes", "accumulation", *OF_MOVEMENT)
+CORE = ("experts", "ranks", "nodes", "accumulation", "microbatches", "group", *OF_MOVEMENT)
 STAY = ("ep", "replicate")  # Policies that move nothing.
 
 
@@ -79,7 +79,8 @@ def valid(case):
     if case["nodes"] > case["ranks"]:
         return False
     if case["ranks"] == 1:  # Another microbatch is all that can differ.
-        if case["microbatches"] == 1 or any(case[name] != DIMENSIONS[name][0] for name in OF_RANKS):
+        others = [name for name in OF_RANKS if name in case and case[name] != DIMENSIONS[name][0]]
+        if case["microbatches"] == 1 or others:
             return False
     sequences, left = divmod(SEQUENCES, case["microbatches"])
     if left or sequences % case["ranks"]:
