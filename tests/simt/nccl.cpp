@@ -200,7 +200,8 @@ void tell(ncclComm_t comm) {
 int dead_rank(ncclComm_t comm) {
     for (int k = 0; k < comm->control->joined; k++) {
         const auto &other = comm->control->rank[k];
-        if (!other.gone && other.process && is_dead(other.process)) return k;
+        const bool ended = other.process && is_dead(other.process); // Looked at before `gone`: who
+        if (ended && !other.gone) return k;                         // leaves does so first.
     }
     return -1;
 }
