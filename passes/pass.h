@@ -50,6 +50,7 @@ extern const struct hec_pass hec_pass_use_bf16;
 extern const struct hec_pass hec_pass_differentiate;
 extern const struct hec_pass hec_pass_recompute;
 extern const struct hec_pass hec_pass_distribute_experts;
+extern const struct hec_pass hec_pass_gather_rows;
 extern const struct hec_pass hec_pass_fuse_elementwise;
 extern const struct hec_pass hec_pass_store_bf16;
 extern const struct hec_pass hec_pass_distribute_dense;

@@ -11,7 +11,8 @@
 //          arguments and values that @backward can have without it: no slot is added.
 //          policy=elementwise: elementwise operations. policy=cheap: also movement of rows and
 //          norms, for less memory and more time. Rows that other ranks' experts get are kept: having
-//          them again would take another exchange. policy=none: nothing.
+//          them again would take another exchange. policy=none: nothing. Rows that only products of experts read
+//          cost nothing where the target gathers them (gather-rows), whatever else the policy is.
 // Reports  nothing.
 #include "ir/accessors.h"
 #include "passes/pass.h"
@@ -19,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/ops/contract.h"
+#include "ir/target/target.h"
 #include "lang/base/arena.h"
 #include "passes/rewrite.h"
 
@@ -26,6 +29,7 @@ struct recompute {
     MlirOperation module;
     bool movement;           // policy=cheap.
     bool stays;              // Rows stay on their rank: moving them again is cheap, too.
+    bool gathers;            // Products read rows where they lie.
     struct hec_map stash;    // Value of @forward -> its stash.
     struct hec_map slot;     // Symbol attribute of a slot -> its stash.
     struct hec_map observed; // Symbol attribute of a slot that the runtime reads -> 1.
@@ -37,11 +41,23 @@ static const void *slot_key(MlirOperation op) { // Attributes are unique in a co
     return mlirOperationGetAttributeByName(op, HEC_STR("slot")).ptr;
 }
 
+// In forward, but for the stash; backward reads for the same products.
+static bool is_read_by_products(MlirValue rows) {
+    for (MlirOpOperand use = mlirValueGetFirstUse(rows); !mlirOpOperandIsNull(use);
+         use = mlirOpOperandGetNextUse(use)) {
+        const MlirOperation user = mlirOpOperandGetOwner(use);
+        if (!hec_is_product(user) && !hec_op_is(user, HEC_OP_stash)) return false;
+    }
+    return true;
+}
+
 static bool may_compute_again(const struct recompute *r, MlirOperation op) {
     if (mlirOperationIsNull(op)) return false;
     if (hec_op_traits(op)->elementwise) return true;
     switch (hec_op_of(op)) {
     case HEC_OP_permute:
+        return r->stays &&
+               (r->movement || (r->gathers && is_read_by_products(hec_permute_rows(op))));
     case HEC_OP_gate_rows:
         return r->movement && r->stays;
     default:
@@ -202,7 +218,11 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     const bool stays =
         !hec_module_has_world(module) || mlirStringRefEqual(experts, HEC_STR("replicate"));
     struct recompute r = {
-        .module = module, .movement = strcmp(policy, "cheap") == 0, .stays = stays};
+        .module = module,
+        .movement = strcmp(policy, "cheap") == 0,
+        .stays = stays,
+        .gathers = hec_target_of(module)->gathers,
+    };
     recompute(&r);
     hec_map_free(&r.stash);
     hec_map_free(&r.slot);

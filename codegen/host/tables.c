@@ -12,6 +12,7 @@
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
 #include "ir/kernel.h"
+#include "ir/ops/contract.h"
 
 static const char *quote_attr(struct hec_emitter *e, MlirOperation op, const char *key) {
     return hec_quote(e, hec_get_string(op, key));
@@ -214,10 +215,7 @@ static double flops_per_token(struct hec_emitter *e) {
     const struct hec_ops ops = hec_ops_below(e->module);
     for (int i = 0; i < ops.count; i++) {
         const enum hec_op id = hec_op_computes(ops.op[i]);
-        if (id != HEC_OP_contract && id != HEC_OP_grouped_contract && id != HEC_OP_sdpa &&
-            id != HEC_OP_sdpa_grad) {
-            continue;
-        }
+        if (!hec_is_product(ops.op[i]) && id != HEC_OP_sdpa && id != HEC_OP_sdpa_grad) continue;
         double times = 1;
         for (MlirOperation up = mlirOperationGetParentOperation(ops.op[i]);
              !mlirOperationIsNull(up); up = mlirOperationGetParentOperation(up)) {

@@ -21,18 +21,35 @@ void hec_choose_contract(MlirOperation op, struct hec_choice *choice) {
     add_group(choice, "k", &c.k);
 }
 
+static void choose_by_expert(MlirOperation op, const char *const *kernel,
+                             const struct hec_contract *c, struct hec_choice *choice) {
+    const struct hec_tensor by_expert =
+        hec_tensor_at(c->form == HEC_CONTRACT_TN ? hec_product_r(op) : hec_product_b(op));
+    hec_choice_kernel(choice, kernel[c->form]);
+    hec_choice_size(choice, "experts", &by_expert, 0, 1);
+    add_group(choice, "n", &c->n);
+    add_group(choice, "k", &c->k);
+}
+
 void hec_choose_grouped(MlirOperation op, struct hec_choice *choice) {
     static const char *const kernel[] = {[HEC_CONTRACT_NN] = "grouped_nn",
                                          [HEC_CONTRACT_NT] = "grouped_nt",
                                          [HEC_CONTRACT_TN] = "grouped_tn"};
     struct hec_contract c;
+    if (hec_contract_of(op, &c)) choose_by_expert(op, kernel, &c, choice);
+}
+
+// Of TN either operand may be the gathered one.
+void hec_choose_gathered(MlirOperation op, struct hec_choice *choice) {
+    const bool a = hec_is_gathered(op, hec_product_a(op));
+    const char *const kernel[] = {[HEC_CONTRACT_NN] = "gathered_nn",
+                                  [HEC_CONTRACT_NT] = "gathered_nt",
+                                  [HEC_CONTRACT_TN] = a ? "gathered_tn_a" : "gathered_tn_c"};
+    const struct hec_tensor slot = hec_tensor_at(hec_routed_slot(op));
+    struct hec_contract c;
     if (!hec_contract_of(op, &c)) return;
-    const struct hec_tensor by_expert =
-        hec_tensor_at(c.form == HEC_CONTRACT_TN ? hec_product_r(op) : hec_product_b(op));
-    hec_choice_kernel(choice, kernel[c.form]);
-    hec_choice_size(choice, "experts", &by_expert, 0, 1);
-    add_group(choice, "n", &c.n);
-    add_group(choice, "k", &c.k);
+    choose_by_expert(op, kernel, &c, choice);
+    hec_choice_size(choice, "picks", &slot, slot.rank - 1, slot.rank);
 }
 
 static void choose_spread(MlirOperation op, const struct hec_tensor *t, struct hec_choice *choice) {

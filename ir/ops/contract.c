@@ -1,4 +1,4 @@
-// moe.contract and moe.grouped_contract. The dimensions of a, b and r fall into three groups, each
+// moe.contract, moe.grouped_contract and moe.gathered_contract. The dimensions of a, b and r fall into three groups, each
 // in two of the three tensors; what the result lacks is summed. With the group of experts set aside,
 // a grouped product is the same thing.
 #include "ir/ops/contract.h"
@@ -51,11 +51,35 @@ static bool match(const struct hec_tensor *a, const struct hec_tensor *b,
     return true;
 }
 
-// a, b and r of `op`, without the expert dimension when rows are grouped by expert.
+// The dimensions of the tokens that moe.gathered_contract gathers rows of.
+static struct hec_tensor tokens_of(MlirOperation op) {
+    const struct hec_tensor slot = hec_tensor_at(hec_routed_slot(op));
+    return hec_slice(&slot, 0, slot.rank > 0 ? slot.rank - 1 : 0);
+}
+
+bool hec_is_gathered(MlirOperation op, MlirValue v) {
+    const struct hec_tensor t = hec_tensor_at(v), tokens = tokens_of(op);
+    const struct hec_tensor lead = hec_slice(&t, 0, t.rank < tokens.rank ? t.rank : tokens.rank);
+    return hec_same_dims(&lead, &tokens);
+}
+
+// a, b and r of `op`: tokens that are gathered as rows.
+static void rows_of(MlirOperation op, struct hec_tensor t[3]) {
+    const MlirValue value[3] = {hec_product_a(op), hec_product_b(op), hec_product_r(op)};
+    const bool gathers = hec_op_computes(op) == HEC_OP_gathered_contract;
+    for (int i = 0; i < 3; i++) {
+        t[i] = hec_tensor_at(value[i]);
+        if (i == 2 || !gathers || !hec_is_gathered(op, value[i])) continue;
+        const struct hec_tensor pair = hec_tensor_at(hec_routed_pair(op));
+        const struct hec_tensor rows = hec_with_element(&pair, t[i].element);
+        const struct hec_tensor width = hec_slice(&t[i], tokens_of(op).rank, t[i].rank);
+        t[i] = hec_join(&rows, &width);
+    }
+}
+
+// The same without the expert dimension when rows are grouped by expert.
 static void operands_of(MlirOperation op, struct hec_tensor t[3]) {
-    t[0] = hec_tensor_at(hec_product_a(op));
-    t[1] = hec_tensor_at(hec_product_b(op));
-    t[2] = hec_tensor_at(hec_product_r(op));
+    rows_of(op, t);
     if (hec_op_computes(op) == HEC_OP_contract) return;
     const int experts_in = is_dim(&t[2], 0, "rows") ? 1 : 2;
     if (t[experts_in].rank > 0) t[experts_in] = hec_slice(&t[experts_in], 1, t[experts_in].rank);
@@ -64,7 +88,8 @@ static void operands_of(MlirOperation op, struct hec_tensor t[3]) {
 bool hec_is_product(MlirOperation op) {
     if (mlirOperationIsNull(op)) return false;
     const enum hec_op computes = hec_op_computes(op);
-    return computes == HEC_OP_contract || computes == HEC_OP_grouped_contract;
+    return computes == HEC_OP_contract || computes == HEC_OP_grouped_contract ||
+           computes == HEC_OP_gathered_contract;
 }
 
 bool hec_contract_of(MlirOperation op, struct hec_contract *contract) {
@@ -153,9 +178,9 @@ static bool verify_contract(MlirOperation op) {
 
 // `rows` is the M of the product; which tensor has the experts follows from that.
 static bool verify_grouped(MlirOperation op) {
-    const struct hec_tensor a = hec_tensor_at(hec_grouped_contract_a(op)),
-                            b = hec_tensor_at(hec_grouped_contract_b(op)),
-                            r = hec_tensor_at(hec_grouped_contract_r(op));
+    struct hec_tensor t[3];
+    rows_of(op, t);
+    const struct hec_tensor a = t[0], b = t[1], r = t[2];
     const bool to_experts = is_dim(&b, 0, "rows");
     if (!is_dim(&a, 0, "rows") || to_experts == is_dim(&r, 0, "rows")) {
         hec_ir_error(op, "a and one of b and r must start with rows, the other with the experts");
@@ -165,16 +190,25 @@ static bool verify_grouped(MlirOperation op) {
     if (!hec_expect_rank(op, to_experts ? "r" : "b", by_expert, 1)) return false;
     const struct hec_tensor first =
         hec_vector(hec_i32(op), HEC_STR("first"), by_expert->size[0] + 1);
-    if (!hec_expect(op, "first", hec_grouped_contract_first(op), &first)) return false;
+    if (!hec_expect(op, "first", hec_by_expert_first(op), &first)) return false;
     if (hec_tensor_find(&a, by_expert->dim[0]) >= 0 ||
         hec_tensor_find(to_experts ? &b : &r, by_expert->dim[0]) >= 0) {
         hec_ir_error(op, "the expert dimension %.*s may be in one tensor only",
                      (int)by_expert->dim[0].length, by_expert->dim[0].data);
         return false;
     }
-    struct hec_tensor t[3];
     operands_of(op, t);
     return check_form(op, t);
+}
+
+static bool verify_gathered(MlirOperation op) {
+    struct hec_tensor pair, slot;
+    if (!hec_check_route(op, &pair, &slot)) return false;
+    if (hec_is_gathered(op, hec_product_a(op)) == hec_is_gathered(op, hec_product_b(op))) {
+        hec_ir_error(op, "one of a and b must be of the route's tokens, the other not");
+        return false;
+    }
+    return verify_grouped(op);
 }
 
 static struct hec_cost cost(MlirOperation op) {
@@ -213,8 +247,19 @@ static void gradient(struct hec_gradient *g, MlirOperation op) {
     if (g->wants(g, b)) add_product(g, op, b, g->primal(g, a), dr);
 }
 
+static void gradient_gathered(struct hec_gradient *g, MlirOperation op) {
+    (void)g;
+    hec_ir_error(op, "has no gradient; gather-rows must run behind differentiate");
+}
+
 const struct hec_traits hec_traits_contract = {
     .pure = true, .adds = 1, .verify = verify_contract, .gradient = gradient, .cost = cost};
 
 const struct hec_traits hec_traits_grouped_contract = {
     .pure = true, .adds = 1, .verify = verify_grouped, .gradient = gradient, .cost = cost};
+
+const struct hec_traits hec_traits_gathered_contract = {.pure = true,
+                                                        .adds = 1,
+                                                        .verify = verify_gathered,
+                                                        .gradient = gradient_gathered,
+                                                        .cost = cost};

@@ -12,14 +12,18 @@ enum hec_contract_form {
 
 // The matrix of the right operand of the forward product, K x N, keeps its letters in all three
 // forms: NT is the gradient of NN's left operand, TN that of its right one. Each group of dimensions
-// may be empty (size 1). Of a moe.grouped_contract, `m` is [rows] and the expert dimension is in none.
+// may be empty (size 1). Of a product by expert, `m` is [rows] and the expert dimension is in none; what is gathered
+// counts as the rows that it becomes.
 struct hec_contract {
     enum hec_contract_form form;
     struct hec_tensor m, n, k;
 };
 
-// Whether `op` is moe.contract or moe.grouped_contract, or a call of a kernel that computes one.
+// Whether `op` is moe.contract, moe.grouped_contract or moe.gathered_contract, or a call of a kernel that computes one.
 bool hec_is_product(MlirOperation op);
+
+// Whether `v`, an operand of a moe.gathered_contract or its call, has the rows of tokens.
+bool hec_is_gathered(MlirOperation op, MlirValue v);
 
 // Takes apart such a product. False when its dimensions are in no such
 // order; the verifier refuses those.

@@ -99,8 +99,7 @@ static bool infer_route(MlirOperation op, MlirType *result) {
 
 const struct hec_traits hec_traits_route = {.pure = true, .infer = infer_route};
 
-// pair [rows] and slot [tokens.., picks]; gives the two.
-static bool check_route(MlirOperation op, struct hec_tensor *pair, struct hec_tensor *slot) {
+bool hec_check_route(MlirOperation op, struct hec_tensor *pair, struct hec_tensor *slot) {
     const MlirValue slots = hec_routed_slot(op);
     *slot = hec_tensor_at(slots);
     const struct hec_tensor want = hec_with_element(slot, hec_i32(op));
@@ -137,7 +136,7 @@ const struct hec_traits hec_traits_limit = {.pure = true, .infer = infer_limit};
 static bool infer_permute(MlirOperation op, MlirType *result) {
     const struct hec_tensor x = hec_tensor_at(hec_permute_x(op));
     struct hec_tensor pair, slot;
-    if (!hec_expect_real(op, "x", hec_permute_x(op)) || !check_route(op, &pair, &slot)) {
+    if (!hec_expect_real(op, "x", hec_permute_x(op)) || !hec_check_route(op, &pair, &slot)) {
         return false;
     }
     const struct hec_tensor tokens = hec_slice(&slot, 0, slot.rank - 1);
@@ -157,7 +156,7 @@ static bool infer_permute(MlirOperation op, MlirType *result) {
 static bool infer_combine(MlirOperation op, MlirType *result) {
     const struct hec_tensor rows = hec_tensor_at(hec_combine_rows(op));
     struct hec_tensor pair, slot;
-    if (!hec_expect_real(op, "rows", hec_combine_rows(op)) || !check_route(op, &pair, &slot) ||
+    if (!hec_expect_real(op, "rows", hec_combine_rows(op)) || !hec_check_route(op, &pair, &slot) ||
         !hec_expect_rank(op, "rows", &rows, 1)) {
         return false;
     }
@@ -182,7 +181,7 @@ static bool infer_combine(MlirOperation op, MlirType *result) {
 static bool infer_gate_rows(MlirOperation op, MlirType *result) {
     struct hec_tensor pair, slot;
     if (!hec_expect_real(op, "weights", hec_gate_rows_weights(op)) ||
-        !check_route(op, &pair, &slot)) {
+        !hec_check_route(op, &pair, &slot)) {
         return false;
     }
     const struct hec_tensor given = hec_tensor_at(hec_gate_rows_weights(op));
@@ -195,7 +194,8 @@ static bool infer_gate_rows(MlirOperation op, MlirType *result) {
 
 static bool infer_gate_rows_grad(MlirOperation op, MlirType *result) {
     struct hec_tensor pair, slot;
-    if (!hec_expect_real(op, "dg", hec_gate_rows_grad_dg(op)) || !check_route(op, &pair, &slot)) {
+    if (!hec_expect_real(op, "dg", hec_gate_rows_grad_dg(op)) ||
+        !hec_check_route(op, &pair, &slot)) {
         return false;
     }
     const struct hec_tensor given = hec_tensor_at(hec_gate_rows_grad_dg(op));

@@ -42,6 +42,9 @@ bool hec_check_group(MlirOperation op);
 // The attributes capacity, drop and group, of moe.limit, fssdp.drop and moe.experts.
 bool hec_check_capacity(MlirOperation op);
 
+// The operands pair [rows] and slot [tokens.., picks] of what moves rows by a route (family routed); gives their types.
+bool hec_check_route(MlirOperation op, struct hec_tensor *pair, struct hec_tensor *slot);
+
 // ---- gradient rules
 
 // Builds an operation of one result, whose type its row infers.

@@ -8,4 +8,5 @@ const struct hec_target hec_target_cuda = {
     .align_bytes = 256, // What cudaMalloc gives.
     .epilogues = false, // Loops behind a product are kernels of their own.
     .bf16_values = true,
+    .gathers = true,
 };

@@ -54,7 +54,11 @@ template <class T> struct operand {
     int64_t stride;
     int count;
     bool wide;
+    const int32_t *list; // If gathered, in shared memory: line i is the list[i]-th behind `at`.
 };
+
+// Which operand's lines are gathered.
+enum gathers { NEITHER, LEFT_ONE, RIGHT_ONE };
 
 template <class T> HKC_DEVICE bool is_wide(const T *at, int64_t stride) {
     return ((uint64_t)at | (uint64_t)stride * sizeof(T)) % 16 == 0;
@@ -77,14 +81,15 @@ HKC_DEVICE void copy_values(unsigned char *to, const __nv_bfloat16 *from, int ex
 }
 
 // How a thread loads an operand of LINES rows or columns (MN_MAJOR: WIDTH), step by step: a piece of a
-// line and those some lines below.
-template <class U, major M, int LINES> struct loader {
+// line and those some lines below. Numbers of lines that are gathered stay in shared memory: registers are few.
+template <class U, major M, int LINES, bool GATHERED> struct loader {
     typedef typename U::value T;
     static constexpr int VALUES = 16 / (int)sizeof(T);
     static constexpr int PIECES = M == K_MAJOR ? U::LINE / 16 : WIDTH / VALUES;
     static constexpr int BELOW = U::THREADS / PIECES;
     static constexpr int ALL = M == K_MAJOR ? LINES : DEPTH<U>;
-    const T *from; // Of the next step.
+    const T *from;       // Of the next step.
+    const int32_t *list; // From the thread's first line on.
     int64_t stride;
     int count, line, piece;
     bool wide;
@@ -94,7 +99,22 @@ template <class U, major M, int LINES> struct loader {
         const int number = thread();
         line = number / PIECES;
         piece = number % PIECES;
-        from = x.at + line * stride + piece * VALUES;
+        from = x.at + (GATHERED ? 0 : line * stride) + piece * VALUES;
+        if (GATHERED) list = x.list + line;
+    }
+
+    HKC_DEVICE const T *line_below(int i) const {
+        return from + (GATHERED ? list[i] : i) * stride;
+    }
+
+    HKC_DEVICE void advance() {
+        if (M == K_MAJOR) {
+            from += DEPTH<U>;
+        } else if (GATHERED) {
+            list += DEPTH<U>;
+        } else {
+            from += DEPTH<U> * stride;
+        }
     }
 
     // Begins to copy a step of which `left` terms exist; what does not exist becomes zeros.
@@ -108,12 +128,12 @@ template <class U, major M, int LINES> struct loader {
             const int exist = i < lines ? max(values, 0) : 0;
             unsigned char *at = to + (U::template place<M>(i, 0) - U::template place<M>(0, 0));
             if (wide) {
-                copy16(shared_address(at), from + i * stride, exist ? 16 : 0);
+                copy16(shared_address(at), line_below(i), exist ? 16 : 0);
             } else {
-                copy_values(at, from + i * stride, exist);
+                copy_values(at, line_below(i), exist);
             }
         }
-        from += M == K_MAJOR ? DEPTH<U> : DEPTH<U> * stride;
+        advance();
     }
 };
 
@@ -162,12 +182,12 @@ HKC_DEVICE void write(const result<T> &out, int row, int column, int apart, cons
     }
 }
 
-template <class U, major LEFT, major RIGHT, int H, class OUT>
+template <class U, major LEFT, major RIGHT, int H, gathers G, class OUT>
 HKC_DEVICE void compute_tile(unsigned char *memory, const operand<typename U::value> &left,
                              const operand<typename U::value> &right, int terms,
                              const result<OUT> &out) {
-    loader<U, LEFT, H> load_left(left);
-    loader<U, RIGHT, WIDTH> load_right(right);
+    loader<U, LEFT, H, G == LEFT_ONE> load_left(left);
+    loader<U, RIGHT, WIDTH, G == RIGHT_ONE> load_right(right);
     typename U::template sums<LEFT, RIGHT, H> sum;
     sum.zero();
     int to = 0, from = 0; // Stages: of the next copies, of the next sums.

@@ -20,6 +20,11 @@ struct products {
     void *weight;
     int64_t offset;
     bool add; // To the result; otherwise it is overwritten.
+    // With `pair` rows of an operand are gathered: row r is row pair[r] / picks of what is handed over. It is the left
+    // one in nn and nt, a in tn, or c with `of_c`.
+    const int32_t *pair;
+    int64_t picks;
+    bool of_c;
 };
 
 // c (+)= a B: a [rows, k], c [rows, n].

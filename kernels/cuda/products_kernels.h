@@ -30,6 +30,29 @@ HKC_DEVICE int tiles_of(int size, int tile) {
     return (size + tile - 1) / tile;
 }
 
+// Numbers of gathered lines, behind the operands in shared memory: for all rows of a tile, or of a slice.
+template <class U> HKC_DEVICE int32_t *list_in(unsigned char *memory) {
+    return (int32_t *)(memory + SHARED_BYTES<U>);
+}
+
+template <class U, gathers G>
+constexpr int SHARED_WITH_LIST = SHARED_BYTES<U> +
+                                 (G == NEITHER ? 0 : SLICE * (int)sizeof(int32_t));
+
+// Lists the lines of `count` rows from `first` on, and line 0 for those up to `all`, which do not exist. Nobody reads
+// the list before: each tile ends with a barrier behind its last copies.
+template <class U>
+HKC_DEVICE void list_rows(unsigned char *memory, const products &p, int first, int count, int all) {
+    int32_t *list = list_in<U>(memory);
+    const int end = count - (HKC_FAULT == 8); // plain of gathered: the last row is not listed.
+    for (int i = thread(); i < all; i += U::THREADS) {
+        list[i] = i < end ? p.pair[first + i] / (int)p.picks : 0;
+    }
+#if HKC_FAULT != 7 // race of gathered: the list is read before it is written.
+    __syncthreads();
+#endif
+}
+
 // A walk through the tiles of all groups. Sizes and counts of tiles fit into int: registers are dear here.
 struct walk {
     int group, tiles; // Groups below `group` have `tiles` tiles.
@@ -77,30 +100,32 @@ HKC_DEVICE bool find_tile(const products &p, walk *at, int t, int width, tile *f
 
 // nn and nt: out (+)= left B or left B^T. RIGHT is MN_MAJOR for B, K_MAJOR for B^T. A tile is as high as its
 // rows need: experts have few rows, or a few more than a multiple of HEIGHT.
-template <class U, major RIGHT, class T>
+template <class U, major RIGHT, gathers G, class T>
 HKC_DEVICE void compute_rows(unsigned char *memory, T *out, const T *left, const products &p) {
     const int64_t width = RIGHT == MN_MAJOR ? p.n : p.k, terms = RIGHT == MN_MAJOR ? p.k : p.n;
     walk at = {0, 0};
     tile t;
     for (int next = blockIdx.x; find_tile(p, &at, next, (int)width, &t); next += gridDim.x) {
         const T *weights = weights_of<T>(p, t.group);
-        const operand<T> l = {left + t.row * terms, terms, t.rows, is_wide(left, terms)};
+        if (G != NEITHER) list_rows<U>(memory, p, t.row, t.rows, HEIGHT);
+        const operand<T> l = {left + (G == NEITHER ? t.row * terms : 0), terms, t.rows,
+                              is_wide(left, terms), list_in<U>(memory)};
         const operand<T> r = {weights + (RIGHT == MN_MAJOR ? t.column : t.column * terms), p.n,
-                              t.columns, is_wide(weights, p.n)};
+                              t.columns, is_wide(weights, p.n), NULL};
         const result<T> o = {
             out + t.row * width + t.column, width, t.rows, t.columns, p.add, is_wide(out, width)};
         if (t.rows <= 16) {
-            compute_tile<U, K_MAJOR, RIGHT, 16>(memory, l, r, (int)terms, o);
+            compute_tile<U, K_MAJOR, RIGHT, 16, G>(memory, l, r, (int)terms, o);
         } else if (t.rows <= 64) {
-            compute_tile<U, K_MAJOR, RIGHT, 64>(memory, l, r, (int)terms, o);
+            compute_tile<U, K_MAJOR, RIGHT, 64, G>(memory, l, r, (int)terms, o);
         } else {
-            compute_tile<U, K_MAJOR, RIGHT, 128>(memory, l, r, (int)terms, o);
+            compute_tile<U, K_MAJOR, RIGHT, 128, G>(memory, l, r, (int)terms, o);
         }
     }
 }
 
 // tn: B (+)= a^T c. With `partial` each slice of the rows leaves its sums there, [slice, k, n].
-template <class U, class T>
+template <class U, gathers G, class T>
 HKC_DEVICE void compute_weights(unsigned char *memory, const T *a, const T *c, float *partial,
                                 int slices, const products &p) {
     const int down = tiles_of(p.k, HEIGHT), tiles = down * tiles_of(p.n, WIDTH);
@@ -117,28 +142,35 @@ HKC_DEVICE void compute_weights(unsigned char *memory, const T *a, const T *c, f
         int from = slice * SLICE;
         const int end = partial ? min(rows, from + SLICE) : rows;
         do { // Also without rows: zeros are written then.
-            const operand<T> l = {a + (first + from) * p.k + row, p.k, o.rows, is_wide(a, p.k)};
-            const operand<T> r = {c + (first + from) * p.n + column, p.n, o.columns,
-                                  is_wide(c, p.n)};
-            compute_tile<U, MN_MAJOR, MN_MAJOR, HEIGHT>(memory, l, r, min(end - from, SLICE), o);
+            const int terms = min(end - from, SLICE);
+            if (G != NEITHER) {
+                list_rows<U>(memory, p, first + from, terms, tiles_of(terms, DEPTH<U>) * DEPTH<U>);
+            }
+            const int64_t left = G == LEFT_ONE ? 0 : first + from;
+            const int64_t right = G == RIGHT_ONE ? 0 : first + from;
+            const operand<T> l = {a + left * p.k + row, p.k, o.rows, is_wide(a, p.k),
+                                  list_in<U>(memory)};
+            const operand<T> r = {c + right * p.n + column, p.n, o.columns, is_wide(c, p.n),
+                                  list_in<U>(memory)};
+            compute_tile<U, MN_MAJOR, MN_MAJOR, HEIGHT, G>(memory, l, r, terms, o);
             o.add = true;
             from += SLICE;
         } while (from < end);
     }
 }
 
-template <class U, major RIGHT, class T>
+template <class U, major RIGHT, gathers G, class T>
 __global__ void __launch_bounds__(U::THREADS, U::HELD)
     rows_kernel(T *out, const T *left, products p) {
     HKC_SHARED(memory);
-    if constexpr (U::EXISTS) compute_rows<U, RIGHT>(memory, out, left, p);
+    if constexpr (U::EXISTS) compute_rows<U, RIGHT, G>(memory, out, left, p);
 }
 
-template <class U, class T>
+template <class U, gathers G, class T>
 __global__ void __launch_bounds__(U::THREADS, U::HELD)
     weights_kernel(const T *a, const T *c, float *partial, int slices, products p) {
     HKC_SHARED(memory);
-    if constexpr (U::EXISTS) compute_weights<U>(memory, a, c, partial, slices, p);
+    if constexpr (U::EXISTS) compute_weights<U, G>(memory, a, c, partial, slices, p);
 }
 
 // to (+)= the sum of slices [slices, count], in order.
@@ -164,32 +196,46 @@ static int64_t most_tiles(const products &p, int64_t width) {
 }
 
 // As in products.h.
+template <class U, major RIGHT, gathers G, class T>
+void launch_rows(hkc_lane *lane, T *out, const T *left, const products &p) {
+    const auto product_of_rows = rows_kernel<U, RIGHT, G, T>;
+    const int64_t width = RIGHT == MN_MAJOR ? p.n : p.k;
+    hkc_launch(lane, product_of_rows, blocks_for<U>(lane, most_tiles(p, width)), U::THREADS,
+               (SHARED_WITH_LIST<U, G>), out, left, p);
+}
+
 template <class U, class T> void product_nn(hkc_lane *lane, T *c, const T *a, const products &p) {
-    const auto products_nn = rows_kernel<U, MN_MAJOR, T>;
-    hkc_launch(lane, products_nn, blocks_for<U>(lane, most_tiles(p, p.n)), U::THREADS,
-               SHARED_BYTES<U>, c, a, p);
+    (p.pair ? launch_rows<U, MN_MAJOR, LEFT_ONE, T> : launch_rows<U, MN_MAJOR, NEITHER, T>)(lane, c,
+                                                                                            a, p);
 }
 
 template <class U, class T> void product_nt(hkc_lane *lane, T *a, const T *c, const products &p) {
-    const auto products_nt = rows_kernel<U, K_MAJOR, T>;
-    hkc_launch(lane, products_nt, blocks_for<U>(lane, most_tiles(p, p.k)), U::THREADS,
-               SHARED_BYTES<U>, a, c, p);
+    (p.pair ? launch_rows<U, K_MAJOR, LEFT_ONE, T> : launch_rows<U, K_MAJOR, NEITHER, T>)(lane, a,
+                                                                                          c, p);
 }
 
-template <class U, class T>
-void product_tn(hkc_lane *lane, const T *a, const T *c, const products &p) {
+template <class U, gathers G, class T>
+void launch_weights(hkc_lane *lane, const T *a, const T *c, const products &p) {
     const int64_t tiles = (p.k + HEIGHT - 1) / HEIGHT * ((p.n + WIDTH - 1) / WIDTH);
     const int64_t slices = (p.rows + SLICE - 1) / SLICE, count = p.k * p.n;
     const bool alone = p.first || slices < 2 || tiles >= lane->multiprocessors ||
                        slices * count * (int64_t)sizeof(float) > HKC_SCRATCH;
     const unsigned blocks = blocks_for<U>(lane, p.groups * tiles * (alone ? 1 : slices));
     float *partial = alone ? (float *)NULL : (float *)lane->scratch;
-    const auto products_tn = weights_kernel<U, T>;
-    hkc_launch(lane, products_tn, blocks, U::THREADS, SHARED_BYTES<U>, a, c, partial,
-               alone ? 1 : (int)slices, p);
+    const auto product_of_columns = weights_kernel<U, G, T>;
+    hkc_launch(lane, product_of_columns, blocks, U::THREADS, (SHARED_WITH_LIST<U, G>), a, c,
+               partial, alone ? 1 : (int)slices, p);
     if (alone) return;
     hkc_launch(lane, add_slices, (unsigned)((count + 255) / 256), 256, 0, (float *)p.weight,
                partial, slices, count, p.add);
+}
+
+template <class U, class T>
+void product_tn(hkc_lane *lane, const T *a, const T *c, const products &p) {
+    const auto launch = !p.pair  ? launch_weights<U, NEITHER, T>
+                        : p.of_c ? launch_weights<U, RIGHT_ONE, T>
+                                 : launch_weights<U, LEFT_ONE, T>;
+    launch(lane, a, c, p);
 }
 
 } // namespace product

@@ -79,8 +79,8 @@ static int64_t first_of(struct machine *m, MlirOperation op, const struct tensor
     return (int64_t)row;
 }
 
-void run_grouped_contract(struct machine *m, MlirOperation op) {
-    const struct tensor *a = rounded(m, op, in(m, op, 0)), *b = rounded(m, op, in(m, op, 1));
+static void multiply_by_expert(struct machine *m, MlirOperation op, const struct tensor *a,
+                               const struct tensor *b) {
     const struct tensor *first = in(m, op, 2);
     struct tensor *r = out(m, op, 0);
     const int64_t rows = a->shape.size[0];
@@ -94,6 +94,35 @@ void run_grouped_contract(struct machine *m, MlirOperation op) {
             multiply(m, op, &result, &left, &right);
         }
     }
+}
+
+void run_grouped_contract(struct machine *m, MlirOperation op) {
+    multiply_by_expert(m, op, rounded(m, op, in(m, op, 0)), rounded(m, op, in(m, op, 1)));
+}
+
+// A row of `x`, which has the rows of tokens, for each pair.
+static const struct tensor *rows_of(struct machine *m, MlirOperation op, const struct tensor *x) {
+    const struct tensor *pair = in(m, op, 3), *slot = in(m, op, 4);
+    const int tokens = slot->shape.rank - 1;
+    struct hec_tensor shape = pair->shape;
+    shape.element = x->shape.element;
+    for (int i = tokens; i < x->shape.rank; i++)
+        hec_tensor_append(&shape, x->shape.dim[i], x->shape.size[i]);
+    struct tensor *rows = new_tensor(m, op, &shape);
+    const int64_t width = rows->count / pair->count;
+    for (int64_t row = 0; row < pair->count; row++) {
+        const double token = floor(pair->at[row] / (double)slot->shape.size[tokens]);
+        if (!(token >= 0 && token < (double)(x->count / width))) fault(m, op, "token %g", token);
+        for (int64_t i = 0; i < width; i++)
+            rows->at[row * width + i] = x->at[(int64_t)token * width + i];
+    }
+    return rows;
+}
+
+void run_gathered_contract(struct machine *m, MlirOperation op) {
+    const struct tensor *a = rounded(m, op, in(m, op, 0)), *b = rounded(m, op, in(m, op, 1));
+    const bool of_a = !has_rows(a);
+    multiply_by_expert(m, op, of_a ? rows_of(m, op, a) : a, of_a ? b : rows_of(m, op, b));
 }
 
 void run_spread(struct machine *m, MlirOperation op) {

@@ -70,6 +70,19 @@ module {
     return
   }
 
+  func.func @gathered(%x: !x, %w: !e, %y: !g, %rows: !r, %f: !f, %p: tensor<16xi32, ["rows"]>, %q: tensor<8xi32, ["rows"]>,
+                      %s: tensor<2x4x2xi32, ["batch", "T", "picks"]>) {
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.gathered_contract': pair is tensor<8xi32, ["rows"]>, expected tensor<16xi32, ["rows"]>
+    %0 = "moe.gathered_contract"(%x, %w, %f, %q, %s) : (!x, !e, !f, tensor<8xi32, ["rows"]>, tensor<2x4x2xi32, ["batch", "T", "picks"]>) -> !g
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.gathered_contract': one of a and b must be of the route's tokens, the other not
+    %1 = "moe.gathered_contract"(%rows, %w, %f, %p, %s) : (!r, !e, !f, tensor<16xi32, ["rows"]>, tensor<2x4x2xi32, ["batch", "T", "picks"]>) -> !g
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.gathered_contract': one of a and b must be of the route's tokens, the other not
+    %2 = "moe.gathered_contract"(%x, %x, %f, %p, %s) : (!x, !x, !f, tensor<16xi32, ["rows"]>, tensor<2x4x2xi32, ["batch", "T", "picks"]>) -> !g
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.gathered_contract': a and one of b and r must start with rows, the other with the experts
+    %3 = "moe.gathered_contract"(%x, %y, %f, %p, %s) : (!x, !g, !f, tensor<16xi32, ["rows"]>, tensor<2x4x2xi32, ["batch", "T", "picks"]>) -> !g
+    return
+  }
+
   func.func @spread(%b: tensor<3x6xf32, ["E", "D"]>, %x: !r, %f: !f, %h: tensor<3xi32, ["first"]>) {
     // CHECK: :[[@LINE+1]]:10: error: 'moe.spread': tensor<3x6xf32, ["E", "D"]> and tensor<16x5xf32, ["rows", "F"]> are not a vector per expert and per row
     %0 = "moe.spread"(%b, %f) : (tensor<3x6xf32, ["E", "D"]>, !f) -> !g
