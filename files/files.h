@@ -33,6 +33,26 @@ bool hf_target(const char *path, char target[PATH_MAX]);
 // Whether `path` names a descriptor that the process has (/dev/stdout).
 bool hf_is_own(const char *path);
 
+// ---- replacing a file
+
+// A file on its way: written under another name, `path`.hecate-partial, so that what is there is as it was, or whole.
+struct hf_replacement {
+    FILE *file; // To be written.
+    char temporary[PATH_MAX], target[PATH_MAX];
+};
+
+// Opens the other file, empty and locked. A symbolic link stays one, and what it names is replaced; rights and owner of
+// a file that is replaced stay. What a killed run has left under the other name is written over; while a run writes
+// there, others fail. False: `*why` says in words why not.
+bool hf_replace_begin(struct hf_replacement *replacement, const char *path, const char **why);
+
+// Syncs and renames, or drops what is there when it is not `written`, for the reason in errno. Closes the file. False:
+// `*why`; the file that was to be replaced is as it was, unless only its folder could not be synced.
+bool hf_replace_end(struct hf_replacement *replacement, bool written, const char **why);
+
+// Tries whether hf_replace_begin would do, and leaves nothing behind.
+bool hf_can_replace(const char *path, const char **why);
+
 // ---- which names mean one file
 
 enum hf_use {

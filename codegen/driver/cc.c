@@ -84,6 +84,7 @@ static struct hec_command command_of(struct hec_arena *arena, const struct hec_o
         hec_command_add(&c, "-lhecate_runtime");
         hec_command_add(&c, "-lhecate_kernels");
         hec_command_add(&c, "-ljansson");
+        hec_command_add(&c, "-lz");
         hec_command_add(&c, "-lm");
     }
     return c;

@@ -12,9 +12,7 @@
 #include "runtime/params/placement.h"
 #include "runtime/program.h"
 
-// Writes to `path`.hecate-partial, syncs, and renames: `path` is either as it was or whole. A symbolic link stays
-// one, and what it names is replaced; rights and owner of a file that is replaced stay. What a killed run has left
-// under the temporary name is written over; while a run writes there, others fail.
+// Replaces the file (hf_replace_begin): `path` is either as it was or whole.
 bool hrt_store_save(const struct hrt_placement *placement, const void *params, const char *path,
                     struct hrt_error *error);
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "files/files.h"
+#include "runtime/params/listing.h"
 #include "runtime/params/tensor.h"
 
 enum { HEADER_MOST = 100000000, BLOCK = 4096 }; // Bytes a header may have; elements of a block.
@@ -232,7 +233,7 @@ static bool check_tensors(struct file *file, const struct hrt_program *program) 
     size_t wanted = 0;
     qsort(file->entry, file->entries, sizeof *file->entry, by_name);
     while (hrt_tensor_next(program, &tensor)) {
-        if (tensor.param->init == HRT_INIT_ROPE) continue;
+        if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
         char path[HRT_PATH_MAX];
         hrt_tensor_path(&tensor, path);
         const struct entry *entry = find_entry(file, path);
@@ -301,7 +302,7 @@ static bool load(struct file *file, const struct hrt_placement *placement, void 
     doubt_model(file, program);
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next_here(placement, &tensor)) {
-        if (tensor.param->init == HRT_INIT_ROPE) continue;
+        if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
         char path[HRT_PATH_MAX];
         hrt_tensor_path(&tensor, path);
         if (!read_tensor(file, placement, &tensor, params, find_entry(file, path))) return false;

@@ -1,0 +1,28 @@
+// Writing safetensors into an open file: tensors in row-major order, without padding.
+//
+// Format: huggingface/safetensors README: u64 header length, JSON header, bytes of the tensors.
+#ifndef HECATE_RUNTIME_PARAMS_SAFETENSORS_WRITE_H
+#define HECATE_RUNTIME_PARAMS_SAFETENSORS_WRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/params/listing.h"
+#include "runtime/program.h"
+
+// Where bytes go, and what they are known by.
+struct hrt_sink {
+    FILE *file;
+    int64_t bytes; // So far,
+    uint32_t crc;  // and their CRC-32, as zlib computes it.
+};
+
+// Where the first element of a tensor lies. Called once for each of a listing, in its order.
+typedef const void *hrt_bring_fn(void *context, const struct hrt_tensor *tensor);
+
+// Writes a whole file: the tensors of the listing, of the program's precision. False: errno says why not.
+bool hrt_safetensors_write(struct hrt_sink *sink, const struct hrt_program *program,
+                           const struct hrt_listing *listing, hrt_bring_fn *bring, void *context);
+
+#endif
