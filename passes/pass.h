@@ -53,6 +53,7 @@ extern const struct hec_pass hec_pass_distribute_experts;
 extern const struct hec_pass hec_pass_gather_rows;
 extern const struct hec_pass hec_pass_fuse_elementwise;
 extern const struct hec_pass hec_pass_store_bf16;
+extern const struct hec_pass hec_pass_fuse_swiglu;
 extern const struct hec_pass hec_pass_distribute_dense;
 extern const struct hec_pass hec_pass_shard;
 extern const struct hec_pass hec_pass_materialize;

@@ -16,6 +16,7 @@ const struct hec_pass *const hec_passes[] = {
     &hec_pass_gather_rows,        // On targets that gather.
     &hec_pass_fuse_elementwise,   //
     &hec_pass_store_bf16,         // Of programs with train.precision = bf16, on some targets.
+    &hec_pass_fuse_swiglu,        // On targets that have it.
     &hec_pass_distribute_dense,   // Of programs of several ranks.
     &hec_pass_shard,              // Of programs whose experts move: this one to overlap,
     &hec_pass_materialize,        //

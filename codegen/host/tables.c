@@ -215,7 +215,9 @@ static double flops_per_token(struct hec_emitter *e) {
     const struct hec_ops ops = hec_ops_below(e->module);
     for (int i = 0; i < ops.count; i++) {
         const enum hec_op id = hec_op_computes(ops.op[i]);
-        if (!hec_is_product(ops.op[i]) && id != HEC_OP_sdpa && id != HEC_OP_sdpa_grad) continue;
+        const bool gated = id == HEC_OP_swiglu || id == HEC_OP_gathered_swiglu;
+        const bool attends = id == HEC_OP_sdpa || id == HEC_OP_sdpa_grad;
+        if (!hec_is_product(ops.op[i]) && !gated && !attends) continue;
         double times = 1;
         for (MlirOperation up = mlirOperationGetParentOperation(ops.op[i]);
              !mlirOperationIsNull(up); up = mlirOperationGetParentOperation(up)) {

@@ -52,6 +52,19 @@ void hec_choose_gathered(MlirOperation op, struct hec_choice *choice) {
     hec_choice_size(choice, "picks", &slot, slot.rank - 1, slot.rank);
 }
 
+void hec_choose_gated(MlirOperation op, struct hec_choice *choice) {
+    const struct hec_tensor a = hec_rows_at(op, hec_gated_product_a(op)),
+                            b = hec_tensor_at(hec_gated_product_b(op)),
+                            r = hec_tensor_at(hec_gated_product_gated(op));
+    hec_choice_own_kernel(choice, op);
+    hec_choice_size(choice, "experts", &b, 0, 1);
+    hec_choice_size(choice, "n", &r, 1, r.rank);
+    hec_choice_size(choice, "k", &a, 1, a.rank);
+    if (hec_op_computes(op) != HEC_OP_gathered_swiglu) return;
+    const struct hec_tensor slot = hec_tensor_at(hec_routed_slot(op));
+    hec_choice_size(choice, "picks", &slot, slot.rank - 1, slot.rank);
+}
+
 static void choose_spread(MlirOperation op, const struct hec_tensor *t, struct hec_choice *choice) {
     hec_choice_own_kernel(choice, op);
     hec_choice_size(choice, "experts", t, 0, 1);

@@ -51,7 +51,7 @@ static bool match(const struct hec_tensor *a, const struct hec_tensor *b,
     return true;
 }
 
-// The dimensions of the tokens that moe.gathered_contract gathers rows of.
+// The dimensions of the tokens that `op` gathers rows of.
 static struct hec_tensor tokens_of(MlirOperation op) {
     const struct hec_tensor slot = hec_tensor_at(hec_routed_slot(op));
     return hec_slice(&slot, 0, slot.rank > 0 ? slot.rank - 1 : 0);
@@ -63,18 +63,22 @@ bool hec_is_gathered(MlirOperation op, MlirValue v) {
     return hec_same_dims(&lead, &tokens);
 }
 
+struct hec_tensor hec_rows_at(MlirOperation op, MlirValue v) {
+    const struct hec_tensor t = hec_tensor_at(v);
+    const enum hec_op computes = hec_op_computes(op);
+    const bool gathers = computes == HEC_OP_gathered_contract || computes == HEC_OP_gathered_swiglu;
+    if (!gathers || !hec_is_gathered(op, v)) return t;
+    const struct hec_tensor pair = hec_tensor_at(hec_routed_pair(op));
+    const struct hec_tensor rows = hec_with_element(&pair, t.element);
+    const struct hec_tensor width = hec_slice(&t, tokens_of(op).rank, t.rank);
+    return hec_join(&rows, &width);
+}
+
 // a, b and r of `op`: tokens that are gathered as rows.
 static void rows_of(MlirOperation op, struct hec_tensor t[3]) {
-    const MlirValue value[3] = {hec_product_a(op), hec_product_b(op), hec_product_r(op)};
-    const bool gathers = hec_op_computes(op) == HEC_OP_gathered_contract;
-    for (int i = 0; i < 3; i++) {
-        t[i] = hec_tensor_at(value[i]);
-        if (i == 2 || !gathers || !hec_is_gathered(op, value[i])) continue;
-        const struct hec_tensor pair = hec_tensor_at(hec_routed_pair(op));
-        const struct hec_tensor rows = hec_with_element(&pair, t[i].element);
-        const struct hec_tensor width = hec_slice(&t[i], tokens_of(op).rank, t[i].rank);
-        t[i] = hec_join(&rows, &width);
-    }
+    t[0] = hec_rows_at(op, hec_product_a(op));
+    t[1] = hec_rows_at(op, hec_product_b(op));
+    t[2] = hec_tensor_at(hec_product_r(op));
 }
 
 // The same without the expert dimension when rows are grouped by expert.

@@ -9,4 +9,5 @@ const struct hec_target hec_target_cuda = {
     .epilogues = false, // Loops behind a product are kernels of their own.
     .bf16_values = true,
     .gathers = true,
+    .swiglu = true,
 };

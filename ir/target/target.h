@@ -18,8 +18,8 @@ struct hec_target {
     bool
         bf16_values; // With train.precision = bf16 tensors of tokens are kept as bf16, and products
                      // read them so; otherwise all is f32, and products round as they read.
-    bool
-        gathers; // Products of experts can read the rows of tokens by a route (moe.gathered_contract).
+    bool gathers;    // Products of experts can read tokens' rows by a route: moe.gathered_contract.
+    bool swiglu;     // Two of them, and what gates one by the other, can be one: moe.swiglu.
 };
 
 // The target that `text` names; NULL: there is none, or it has no such architecture.

@@ -12,6 +12,7 @@
 #define HECATE_KERNELS_CUDA_PRODUCT_H
 
 #include "kernels/cuda/device.h"
+#include "kernels/scalar.h"
 
 namespace product {
 
@@ -26,8 +27,10 @@ constexpr int HEIGHT = 128, WIDTH = 128;
 //   place<M>(line, piece)  where a piece of 16 bytes lies in an operand's shared memory. K_MAJOR lines are rows or
 //                        columns of the result, MN_MAJOR lines are terms. Lines that THREADS pieces apart are
 //                        exchanged alike.
+//   APART                pieces of a MN_MAJOR line from a column of one matrix to that of the other, where a tile has
+//                        both: the thread that sums one of them then sums the other
 //   sums<LEFT, RIGHT, H>  the sums of a tile of H rows, each thread's in its registers: zero(); add(left, right),
-//                        which may go on until finish() returns; store(out)
+//                        which may go on until finish() returns; store(out) of a result or, with RIGHT == MN_MAJOR, of pairs
 // See product_ffma.h for float, product_mma.h and product_wgmma.h for bf16.
 
 // Terms of the sums that a step adds, bytes of a step of one operand, and of all.
@@ -55,6 +58,7 @@ template <class T> struct operand {
     int count;
     bool wide;
     const int32_t *list; // If gathered, in shared memory: line i is the list[i]-th behind `at`.
+    const T *other;      // In pairs: of the other matrix, which lies alike.
 };
 
 // Which operand's lines are gathered.
@@ -82,7 +86,7 @@ HKC_DEVICE void copy_values(unsigned char *to, const __nv_bfloat16 *from, int ex
 
 // How a thread loads an operand of LINES rows or columns (MN_MAJOR: WIDTH), step by step: a piece of a
 // line and those some lines below. Numbers of lines that are gathered stay in shared memory: registers are few.
-template <class U, major M, int LINES, bool GATHERED> struct loader {
+template <class U, major M, int LINES, bool GATHERED, bool PAIRED> struct loader {
     typedef typename U::value T;
     static constexpr int VALUES = 16 / (int)sizeof(T);
     static constexpr int PIECES = M == K_MAJOR ? U::LINE / 16 : WIDTH / VALUES;
@@ -99,8 +103,15 @@ template <class U, major M, int LINES, bool GATHERED> struct loader {
         const int number = thread();
         line = number / PIECES;
         piece = number % PIECES;
-        from = x.at + (GATHERED ? 0 : line * stride) + piece * VALUES;
+        const T *at = PAIRED && piece / U::APART % 2 ? x.other : x.at;
+        from = at + (GATHERED ? 0 : line * stride) + first_value();
         if (GATHERED) list = x.list + line;
+    }
+
+    // In its line in memory. In pairs APART pieces of one matrix and as many of the other take turns.
+    HKC_DEVICE int first_value() const {
+        constexpr int A = U::APART;
+        return (PAIRED ? piece / (2 * A) * A + piece % A : piece) * VALUES;
     }
 
     HKC_DEVICE const T *line_below(int i) const {
@@ -120,7 +131,7 @@ template <class U, major M, int LINES, bool GATHERED> struct loader {
     // Begins to copy a step of which `left` terms exist; what does not exist becomes zeros.
     HKC_DEVICE void step(unsigned char *to, int left) {
         const int lines = (M == K_MAJOR ? count : left) - line;
-        const int values = (M == K_MAJOR ? left : count) - piece * VALUES;
+        const int values = (M == K_MAJOR ? left : count) - first_value();
         to += U::template place<M>(line, piece);
 #pragma unroll
         for (int i = 0; i < ALL; i += BELOW) {
@@ -139,6 +150,7 @@ template <class U, major M, int LINES, bool GATHERED> struct loader {
 
 // A part of the result in memory.
 template <class T> struct result {
+    static constexpr bool PAIRED = false;
     T *at;
     int64_t stride;
     int rows, columns;
@@ -182,12 +194,52 @@ HKC_DEVICE void write(const result<T> &out, int row, int column, int apart, cons
     }
 }
 
+// A part of the results of two products by matrices B and C, whose sums are those of one tile in turn (APART), and of
+// silu(a B) (a C) scale, which is computed from the values of both as they are stored.
+template <class T> struct pairs {
+    static constexpr bool PAIRED = true;
+    T *ab, *ac, *r;
+    const float *scale; // By row.
+    int64_t stride;
+    int rows, columns;
+    bool wide;
+};
+
+// Writes N neighbours of a row of all three.
+template <int N, class T>
+HKC_DEVICE void write_pair(const pairs<T> &out, int row, int column, const float *ab,
+                           const float *ac) {
+    const int left = out.columns - column + (HKC_FAULT == 9); // plain of swiglu: one column more.
+    if (row >= out.rows || left <= 0) return;
+    const int64_t at = row * out.stride + column;
+    const float scale = out.scale[row];
+    hkc_vector<T, N> b, c, r;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        b.at[j] = (T)ab[j];
+        c.at[j] = (T)ac[j];
+        r.at[j] = (T)(hk_silu_f32(hkc_float(b.at[j])) * hkc_float(c.at[j]) * scale);
+    }
+    if (out.wide) { // Then columns end with the N-th neighbour, or before the first.
+        *(hkc_vector<T, N> *)(out.ab + at) = b;
+        *(hkc_vector<T, N> *)(out.ac + at) = c;
+        *(hkc_vector<T, N> *)(out.r + at) = r;
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        if (j >= left) break;
+        out.ab[at + j] = b.at[j];
+        out.ac[at + j] = c.at[j];
+        out.r[at + j] = r.at[j];
+    }
+}
+
 template <class U, major LEFT, major RIGHT, int H, gathers G, class OUT>
 HKC_DEVICE void compute_tile(unsigned char *memory, const operand<typename U::value> &left,
-                             const operand<typename U::value> &right, int terms,
-                             const result<OUT> &out) {
-    loader<U, LEFT, H, G == LEFT_ONE> load_left(left);
-    loader<U, RIGHT, WIDTH, G == RIGHT_ONE> load_right(right);
+                             const operand<typename U::value> &right, int terms, const OUT &out) {
+    loader<U, LEFT, H, G == LEFT_ONE, false> load_left(left);
+    loader<U, RIGHT, WIDTH, G == RIGHT_ONE, OUT::PAIRED> load_right(right);
     typename U::template sums<LEFT, RIGHT, H> sum;
     sum.zero();
     int to = 0, from = 0; // Stages: of the next copies, of the next sums.

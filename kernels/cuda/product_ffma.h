@@ -12,7 +12,7 @@ namespace product {
 struct ffma {
     typedef float value;
     static constexpr bool EXISTS = true;
-    static constexpr int LINE = 64, THREADS = 256, HELD = 1, STAGES = 4;
+    static constexpr int LINE = 64, THREADS = 256, HELD = 1, STAGES = 4, APART = 16;
     template <major M> static HKC_DEVICE int place(int line, int piece) {
         // Eight lines' pieces at one place hit all banks.
         if (M == K_MAJOR) return line * LINE + ((piece ^ (line >> 1 & 3)) << 4);
@@ -113,6 +113,14 @@ template <major LEFT, major RIGHT, int H> struct ffma::sums {
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
             write<N, COLUMNS / N, N>(out, owned<LEFT>(y, i), owned<RIGHT>(x, 0), N * 16, sum[i]);
+        }
+    }
+
+    template <class OUT> HKC_DEVICE void store(const pairs<OUT> &out) {
+        find();
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            write_pair<4>(out, owned<LEFT>(y, i), x * 4, sum[i], sum[i] + 4);
         }
     }
 };

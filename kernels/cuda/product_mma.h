@@ -13,7 +13,7 @@ namespace product {
 struct mma_sync {
     typedef __nv_bfloat16 value;
     static constexpr bool EXISTS = true;
-    static constexpr int LINE = 64, THREADS = 128, HELD = 2, STAGES = 4;
+    static constexpr int LINE = 64, THREADS = 128, HELD = 2, STAGES = 4, APART = 1;
     // From a line to the 16th below it: pieces are exchanged alike in both.
     static constexpr int LINES_BELOW = 16 * LINE, TERMS_BELOW = 16 * WIDTH * (int)sizeof(value);
     template <major M> static HKC_DEVICE int place(int line, int piece) {
@@ -109,6 +109,23 @@ template <major LEFT, major RIGHT, int H> struct mma_sync::sums {
             for (int half = 0; half < 2; half++) {
                 write<2, COLUMNS, 4>(out, row + i * 16 + half * 8 + lane / 4, column + lane % 4 * 2,
                                      8, sum[i][0] + half * 2);
+            }
+        }
+    }
+
+    // Eight columns of one matrix, then the same of the other.
+    template <class OUT> HKC_DEVICE void store(const pairs<OUT> &out) {
+        find();
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int at = row + i * 16 + half * 8 + lane / 4;
+#pragma unroll
+                for (int j = 0; j < COLUMNS; j += 2) {
+                    write_pair<2>(out, at, column / 2 + j * 4 + lane % 4 * 2, sum[i][j] + half * 2,
+                                  sum[i][j + 1] + half * 2);
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ namespace product {
 struct wgmma_async {
     typedef __nv_bfloat16 value;
     static constexpr bool EXISTS = HKC_WARPGROUPS;
-    static constexpr int LINE = 128, THREADS = 256, HELD = 2, STAGES = 3;
+    static constexpr int LINE = 128, THREADS = 256, HELD = 2, STAGES = 3, APART = 1;
     // From one 64 rows or columns to the next: in either case they are together.
     static constexpr int HALF = 64 * LINE;
     template <major M> static HKC_DEVICE int place(int line, int piece) {
@@ -71,6 +71,21 @@ template <major LEFT, major RIGHT, int H> struct wgmma_async::sums {
              i += 64) { // 64 columns of one of the two rows: registers are few.
             const int half = i / COLUMNS, j = i % COLUMNS;
             write<2, 8, 4>(out, row + half * 8, column + j, 8, sum + j / 2 + half * 2);
+        }
+    }
+
+    // Eight columns of one matrix, then the same of the other.
+    template <class OUT> HKC_DEVICE void store(const pairs<OUT> &out) {
+        const int number = thread(), lane = number % 32, warp = number / 32 % 4;
+        const int row = number / 128 * (H == 128 ? 64 : 0) + warp * 16 + lane / 4;
+        const int column = number / 128 * (H == 128 ? 0 : 32) + lane % 4 * 2;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+#pragma unroll
+            for (int j = 0; j < COLUMNS / 2; j += 8) {
+                const float *const ab = sum + j + half * 2;
+                write_pair<2>(out, row + half * 8, column + j, ab, ab + 4);
+            }
         }
     }
 };

@@ -35,6 +35,16 @@ void launch_nn(hkc_lane *lane, hk_bf16 *c, const hk_bf16 *a, const products &p);
 void launch_nt(hkc_lane *lane, float *a, const float *c, const products &p);
 void launch_nt(hkc_lane *lane, hk_bf16 *a, const hk_bf16 *c, const products &p);
 
+// r = silu(a B) (a C) scale, and both products. C is, of group e, chunk[e] + offset of this, scale [rows].
+template <class T> struct swiglu {
+    T *ab, *ac, *r;
+    const float *scale;
+    const T *const *chunk;
+    int64_t offset;
+};
+void launch_swiglu(hkc_lane *lane, const swiglu<float> &out, const float *a, const products &p);
+void launch_swiglu(hkc_lane *lane, const swiglu<hk_bf16> &out, const hk_bf16 *a, const products &p);
+
 // B (+)= a^T c
 void launch_tn(hkc_lane *lane, const float *a, const float *c, const products &p);
 void launch_tn(hkc_lane *lane, const hk_bf16 *a, const hk_bf16 *c, const products &p);

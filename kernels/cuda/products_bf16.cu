@@ -28,6 +28,21 @@ void launch_nt(hkc_lane *lane, hk_bf16 *a, const hk_bf16 *c, const products &p) 
     }
 }
 
+void launch_swiglu(hkc_lane *lane, const swiglu<hk_bf16> &out, const hk_bf16 *a,
+                   const products &p) {
+    const swiglu<value> o = {(value *)out.ab,
+                             (value *)out.ac,
+                             (value *)out.r,
+                             out.scale,
+                             (const value *const *)out.chunk,
+                             out.offset};
+    if (has_warpgroups(lane)) {
+        product_swiglu<wgmma_async>(lane, o, (const value *)a, p);
+    } else {
+        product_swiglu<mma_sync>(lane, o, (const value *)a, p);
+    }
+}
+
 void launch_tn(hkc_lane *lane, const hk_bf16 *a, const hk_bf16 *c, const products &p) {
     if (has_warpgroups(lane)) {
         product_tn<wgmma_async>(lane, (const value *)a, (const value *)c, p);

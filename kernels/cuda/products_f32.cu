@@ -12,6 +12,10 @@ void launch_nt(hkc_lane *lane, float *a, const float *c, const products &p) {
     product_nt<ffma>(lane, a, c, p);
 }
 
+void launch_swiglu(hkc_lane *lane, const swiglu<float> &out, const float *a, const products &p) {
+    product_swiglu<ffma>(lane, out, a, p);
+}
+
 void launch_tn(hkc_lane *lane, const float *a, const float *c, const products &p) {
     product_tn<ffma>(lane, a, c, p);
 }

@@ -98,8 +98,33 @@ HKC_DEVICE bool find_tile(const products &p, walk *at, int t, int width, tile *f
     return false;
 }
 
-// nn and nt: out (+)= left B or left B^T. RIGHT is MN_MAJOR for B, K_MAJOR for B^T. A tile is as high as its
-// rows need: experts have few rows, or a few more than a multiple of HEIGHT.
+// A tile is as high as its rows need: experts have few rows, or a few more than a multiple of HEIGHT.
+template <class U, major RIGHT, gathers G, class T, class OUT>
+HKC_DEVICE void compute_high_tile(unsigned char *memory, const operand<T> &left,
+                                  const operand<T> &right, int terms, const OUT &out) {
+    if (out.rows <= 16) {
+        compute_tile<U, K_MAJOR, RIGHT, 16, G>(memory, left, right, terms, out);
+    } else if (out.rows <= 64) {
+        compute_tile<U, K_MAJOR, RIGHT, 64, G>(memory, left, right, terms, out);
+    } else {
+        compute_tile<U, K_MAJOR, RIGHT, 128, G>(memory, left, right, terms, out);
+    }
+}
+
+// The rows of a tile as the left operand, [rows, terms].
+template <class U, gathers G, class T>
+HKC_DEVICE operand<T> rows_in(unsigned char *memory, const products &p, const tile &t,
+                              const T *left, int64_t terms) {
+    if (G != NEITHER) list_rows<U>(memory, p, t.row, t.rows, HEIGHT);
+    return {left + (G == NEITHER ? t.row * terms : 0),
+            terms,
+            t.rows,
+            is_wide(left, terms),
+            list_in<U>(memory),
+            NULL};
+}
+
+// nn and nt: out (+)= left B or left B^T. RIGHT is MN_MAJOR for B, K_MAJOR for B^T.
 template <class U, major RIGHT, gathers G, class T>
 HKC_DEVICE void compute_rows(unsigned char *memory, T *out, const T *left, const products &p) {
     const int64_t width = RIGHT == MN_MAJOR ? p.n : p.k, terms = RIGHT == MN_MAJOR ? p.k : p.n;
@@ -107,20 +132,42 @@ HKC_DEVICE void compute_rows(unsigned char *memory, T *out, const T *left, const
     tile t;
     for (int next = blockIdx.x; find_tile(p, &at, next, (int)width, &t); next += gridDim.x) {
         const T *weights = weights_of<T>(p, t.group);
-        if (G != NEITHER) list_rows<U>(memory, p, t.row, t.rows, HEIGHT);
-        const operand<T> l = {left + (G == NEITHER ? t.row * terms : 0), terms, t.rows,
-                              is_wide(left, terms), list_in<U>(memory)};
-        const operand<T> r = {weights + (RIGHT == MN_MAJOR ? t.column : t.column * terms), p.n,
-                              t.columns, is_wide(weights, p.n), NULL};
+        const operand<T> l = rows_in<U, G>(memory, p, t, left, terms);
+        const operand<T> r = {weights + (RIGHT == MN_MAJOR ? t.column : t.column * terms),
+                              p.n,
+                              t.columns,
+                              is_wide(weights, p.n),
+                              NULL,
+                              NULL};
         const result<T> o = {
             out + t.row * width + t.column, width, t.rows, t.columns, p.add, is_wide(out, width)};
-        if (t.rows <= 16) {
-            compute_tile<U, K_MAJOR, RIGHT, 16, G>(memory, l, r, (int)terms, o);
-        } else if (t.rows <= 64) {
-            compute_tile<U, K_MAJOR, RIGHT, 64, G>(memory, l, r, (int)terms, o);
-        } else {
-            compute_tile<U, K_MAJOR, RIGHT, 128, G>(memory, l, r, (int)terms, o);
-        }
+        compute_high_tile<U, RIGHT, G>(memory, l, r, (int)terms, o);
+    }
+}
+
+// A tile has half as many columns of each matrix.
+template <class U, gathers G, class T>
+HKC_DEVICE void compute_swiglu(unsigned char *memory, const swiglu<T> &out, const T *left,
+                               const products &p) {
+    const int64_t n = p.n;
+    walk at = {0, 0};
+    tile t;
+    for (int next = blockIdx.x; find_tile(p, &at, next, 2 * (int)n, &t); next += gridDim.x) {
+        const T *b = weights_of<T>(p, t.group), *c = out.chunk[t.group] + out.offset;
+        const int column = t.column / 2, columns = t.columns / 2;
+        const int64_t first = t.row * n + column;
+        const operand<T> l = rows_in<U, G>(memory, p, t, left, p.k);
+        const operand<T> r = {b + column, n,         columns, is_wide(b, n) && is_wide(c, n),
+                              NULL,       c + column};
+        const pairs<T> o = {out.ab + first,
+                            out.ac + first,
+                            out.r + first,
+                            out.scale + t.row,
+                            n,
+                            t.rows,
+                            columns,
+                            is_wide(out.ab, n) && is_wide(out.ac, n) && is_wide(out.r, n)};
+        compute_high_tile<U, MN_MAJOR, G>(memory, l, r, (int)p.k, o);
     }
 }
 
@@ -149,9 +196,9 @@ HKC_DEVICE void compute_weights(unsigned char *memory, const T *a, const T *c, f
             const int64_t left = G == LEFT_ONE ? 0 : first + from;
             const int64_t right = G == RIGHT_ONE ? 0 : first + from;
             const operand<T> l = {a + left * p.k + row, p.k, o.rows, is_wide(a, p.k),
-                                  list_in<U>(memory)};
+                                  list_in<U>(memory),   NULL};
             const operand<T> r = {c + right * p.n + column, p.n, o.columns, is_wide(c, p.n),
-                                  list_in<U>(memory)};
+                                  list_in<U>(memory),       NULL};
             compute_tile<U, MN_MAJOR, MN_MAJOR, HEIGHT, G>(memory, l, r, terms, o);
             o.add = true;
             from += SLICE;
@@ -164,6 +211,13 @@ __global__ void __launch_bounds__(U::THREADS, U::HELD)
     rows_kernel(T *out, const T *left, products p) {
     HKC_SHARED(memory);
     if constexpr (U::EXISTS) compute_rows<U, RIGHT, G>(memory, out, left, p);
+}
+
+template <class U, gathers G, class T>
+__global__ void __launch_bounds__(U::THREADS, U::HELD)
+    swiglu_kernel(swiglu<T> out, const T *left, products p) {
+    HKC_SHARED(memory);
+    if constexpr (U::EXISTS) compute_swiglu<U, G>(memory, out, left, p);
 }
 
 template <class U, gathers G, class T>
@@ -212,6 +266,18 @@ template <class U, class T> void product_nn(hkc_lane *lane, T *c, const T *a, co
 template <class U, class T> void product_nt(hkc_lane *lane, T *a, const T *c, const products &p) {
     (p.pair ? launch_rows<U, K_MAJOR, LEFT_ONE, T> : launch_rows<U, K_MAJOR, NEITHER, T>)(lane, a,
                                                                                           c, p);
+}
+
+template <class U, gathers G, class T>
+void launch_pairs(hkc_lane *lane, const swiglu<T> &out, const T *a, const products &p) {
+    const auto swiglu_of_rows = swiglu_kernel<U, G, T>;
+    hkc_launch(lane, swiglu_of_rows, blocks_for<U>(lane, most_tiles(p, 2 * p.n)), U::THREADS,
+               (SHARED_WITH_LIST<U, G>), out, a, p);
+}
+
+template <class U, class T>
+void product_swiglu(hkc_lane *lane, const swiglu<T> &out, const T *a, const products &p) {
+    (p.pair ? launch_pairs<U, LEFT_ONE, T> : launch_pairs<U, NEITHER, T>)(lane, out, a, p);
 }
 
 template <class U, gathers G, class T>

@@ -79,10 +79,9 @@ static int64_t first_of(struct machine *m, MlirOperation op, const struct tensor
     return (int64_t)row;
 }
 
-static void multiply_by_expert(struct machine *m, MlirOperation op, const struct tensor *a,
-                               const struct tensor *b) {
-    const struct tensor *first = in(m, op, 2);
-    struct tensor *r = out(m, op, 0);
+static void multiply_by_expert(struct machine *m, MlirOperation op, struct tensor *r,
+                               const struct tensor *a, const struct tensor *b,
+                               const struct tensor *first) {
     const int64_t rows = a->shape.size[0];
     if (!has_rows(r)) fill(r, 0);
     for (int64_t e = 0; e + 1 < first->count; e++) {
@@ -97,12 +96,14 @@ static void multiply_by_expert(struct machine *m, MlirOperation op, const struct
 }
 
 void run_grouped_contract(struct machine *m, MlirOperation op) {
-    multiply_by_expert(m, op, rounded(m, op, in(m, op, 0)), rounded(m, op, in(m, op, 1)));
+    multiply_by_expert(m, op, out(m, op, 0), rounded(m, op, in(m, op, 0)),
+                       rounded(m, op, in(m, op, 1)), in(m, op, 2));
 }
 
-// A row of `x`, which has the rows of tokens, for each pair.
-static const struct tensor *rows_of(struct machine *m, MlirOperation op, const struct tensor *x) {
-    const struct tensor *pair = in(m, op, 3), *slot = in(m, op, 4);
+// A row of `x`, which has the rows of tokens, for each pair: operand `route`, with the slots behind it.
+static const struct tensor *rows_of(struct machine *m, MlirOperation op, const struct tensor *x,
+                                    int route) {
+    const struct tensor *pair = in(m, op, route), *slot = in(m, op, route + 1);
     const int tokens = slot->shape.rank - 1;
     struct hec_tensor shape = pair->shape;
     shape.element = x->shape.element;
@@ -122,7 +123,26 @@ static const struct tensor *rows_of(struct machine *m, MlirOperation op, const s
 void run_gathered_contract(struct machine *m, MlirOperation op) {
     const struct tensor *a = rounded(m, op, in(m, op, 0)), *b = rounded(m, op, in(m, op, 1));
     const bool of_a = !has_rows(a);
-    multiply_by_expert(m, op, of_a ? rows_of(m, op, a) : a, of_a ? b : rows_of(m, op, b));
+    multiply_by_expert(m, op, out(m, op, 0), of_a ? rows_of(m, op, a, 3) : a,
+                       of_a ? b : rows_of(m, op, b, 3), in(m, op, 2));
+}
+
+static void run_gated(struct machine *m, MlirOperation op, const struct tensor *a,
+                      const struct tensor *scale) {
+    struct tensor *ab = out(m, op, 0), *ac = out(m, op, 1), *r = out(m, op, 2);
+    multiply_by_expert(m, op, ab, a, rounded(m, op, in(m, op, 1)), in(m, op, 3));
+    multiply_by_expert(m, op, ac, a, rounded(m, op, in(m, op, 2)), in(m, op, 3));
+    const int64_t width = r->count / scale->count;
+    for (int64_t i = 0; i < r->count; i++)
+        r->at[i] = ab->at[i] / (1 + exp(-ab->at[i])) * ac->at[i] * scale->at[i / width];
+}
+
+void run_swiglu(struct machine *m, MlirOperation op) {
+    run_gated(m, op, rounded(m, op, in(m, op, 0)), in(m, op, 4));
+}
+
+void run_gathered_swiglu(struct machine *m, MlirOperation op) {
+    run_gated(m, op, rows_of(m, op, rounded(m, op, in(m, op, 0)), 4), in(m, op, 6));
 }
 
 void run_spread(struct machine *m, MlirOperation op) {

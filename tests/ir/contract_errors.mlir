@@ -83,6 +83,19 @@ module {
     return
   }
 
+  func.func @swiglu(%x: !r, %w: !e, %v: tensor<3x6x4xf32, ["E", "D", "F"]>, %f: !f, %g: tensor<16xf32, ["rows"]>,
+                    %h: tensor<8xf32, ["rows"]>, %y: !x) {
+    // CHECK: :[[@LINE+1]]:12: error: 'moe.swiglu': c is tensor<3x6x4xf32, ["E", "D", "F"]>, expected tensor<3x6x5xf32, ["E", "D", "F"]>
+    %0:3 = "moe.swiglu"(%x, %w, %v, %f, %g) : (!r, !e, tensor<3x6x4xf32, ["E", "D", "F"]>, !f, tensor<16xf32, ["rows"]>) -> (!g, !g, !g)
+    // CHECK: :[[@LINE+1]]:12: error: 'moe.swiglu': scale is tensor<8xf32, ["rows"]>, expected tensor<16xf32, ["rows"]>
+    %1:3 = "moe.swiglu"(%x, %w, %w, %f, %h) : (!r, !e, !e, !f, tensor<8xf32, ["rows"]>) -> (!g, !g, !g)
+    // CHECK: :[[@LINE+1]]:12: error: 'moe.swiglu': b is tensor<3x6x5xf32, ["E", "D", "F"]>, expected the experts' dimension, a's columns and those of gated
+    %2:3 = "moe.swiglu"(%y, %w, %w, %f, %g) : (!x, !e, !e, !f, tensor<16xf32, ["rows"]>) -> (!g, !g, !g)
+    // CHECK: :[[@LINE+1]]:12: error: 'moe.swiglu': ab is tensor<16x6xf32, ["rows", "D"]>, expected tensor<16x5xf32, ["rows", "F"]>
+    %3:3 = "moe.swiglu"(%x, %w, %w, %f, %g) : (!r, !e, !e, !f, tensor<16xf32, ["rows"]>) -> (!r, !g, !g)
+    return
+  }
+
   func.func @spread(%b: tensor<3x6xf32, ["E", "D"]>, %x: !r, %f: !f, %h: tensor<3xi32, ["first"]>) {
     // CHECK: :[[@LINE+1]]:10: error: 'moe.spread': tensor<3x6xf32, ["E", "D"]> and tensor<16x5xf32, ["rows", "F"]> are not a vector per expert and per row
     %0 = "moe.spread"(%b, %f) : (tensor<3x6xf32, ["E", "D"]>, !f) -> !g

@@ -14,7 +14,7 @@ for model in "$here"/models/*.moe "$work/functions.moe"; do
         "$HECATEC" -w --compile-to=$stage -o - "$model" >> "$work/ir"
     done
 done
-"$tool" --irdl | sed -n '/irdl.dialect @moe/,/^ *irdl.dialect @fssdp/s/.*irdl.operation @\([A-Za-z0-9_]*\).*/moe.\1/p' | grep -vx moe.gathered_contract | sort > "$work/known"
+"$tool" --irdl | sed -n '/irdl.dialect @moe/,/^ *irdl.dialect @fssdp/s/.*irdl.operation @\([A-Za-z0-9_]*\).*/moe.\1/p' | grep -vxE "moe\.(gathered_contract|(gathered_)?swiglu)" | sort > "$work/known"
 grep -qx moe.rmsnorm_grad "$work/known"
 grep -oE '"?moe\.[A-Za-z0-9_]+' "$work/ir" | tr -d '"' | sort -u > "$work/used"
 comm -23 "$work/known" "$work/used" > "$work/missing"
