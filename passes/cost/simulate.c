@@ -4,176 +4,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/base/arena.h"
-#include "runtime/plan/episode.h"
-#include "runtime/plan/plan.h"
+#include "passes/cost/stage.h"
 
 // Everything of one simulation.
-struct stage {
-    const struct hec_scene *scene;
-    const struct hec_choice *choice;
-    struct hec_arena arena;
-    struct hpl_topology topology;
-    struct hpl_episode episode;
-    int64_t now;                  // What the episode knows came before.
-    struct hpl_plan plan, before; // The second, where there is one, before it was calibrated.
-    bool calibrated;
-    uint32_t *exact, *step;        // [devices][experts]
-    uint32_t *quota;               // [holders]
-    int32_t *owner;                // [experts] of the layer at hand
+struct counting {
+    struct hec_stage stage;
     int64_t *load, *sent, *got;    // [devices] rows computed, sent to and got from others
     int64_t *node_sent, *node_got; // [nodes] rows across
     int64_t *chunks, *entered;     // [devices] received; [nodes] entered
-    double count;
 };
 
-static struct hpl_plan take_plan(struct hec_arena *arena, int32_t experts, int32_t holders) {
-    return (struct hpl_plan){
-        .experts = experts,
-        .capacity = holders,
-        .first = hec_arena_alloc(arena, (size_t)experts + 1, sizeof(int32_t)),
-        .holder = hec_arena_alloc(arena, (size_t)holders, sizeof(int32_t)),
-    };
-}
-
-static void set_topology(struct stage *s) {
-    const struct hec_machine *m = s->scene->machine;
-    const size_t devices = (size_t)(m->nodes * m->devices), nodes = (size_t)m->nodes;
-    int32_t *first = hec_arena_alloc(&s->arena, nodes + 1, sizeof *first);
-    int32_t *node = hec_arena_alloc(&s->arena, devices, sizeof *node);
-    int32_t *speed = hec_arena_alloc(&s->arena, devices, sizeof *speed);
-    for (size_t n = 0; n <= nodes; n++) first[n] = (int32_t)(n * (size_t)m->devices);
-    for (size_t d = 0; d < devices; d++) {
-        node[d] = (int32_t)(d / (size_t)m->devices);
-        speed[d] = 1;
-    }
-    s->topology = (struct hpl_topology){(int32_t)devices, (int32_t)nodes, first, node, speed};
-}
-
-// Iterations and their microbatches, one after the other: time `at` of the file.
-static void step_of(struct stage *s, int64_t layer, int64_t at, uint32_t *rows) {
-    const struct loads *l = s->scene->loads;
-    loads_step(l, (uint32_t)(at / l->microbatches), (uint32_t)(s->scene->layer + layer),
-               (uint32_t)(at % l->microbatches), rows);
-}
-
-static const uint32_t *counts(void *context, int32_t layer, int32_t back) {
-    struct stage *s = context;
-    if (back > s->now) return NULL;
-    step_of(s, layer, s->now - back, s->step);
-    return s->step;
-}
-
-static void begin_episode(struct stage *s, int32_t holders) {
-    const struct hec_set_cost *cost = s->scene->cost;
-    const struct hec_choice *choice = s->choice;
-    const struct hec_prices *prices = s->scene->prices;
-    s->episode = (struct hpl_episode){
-        .topology = &s->topology,
-        .policy = choice->policy,
-        .split = hpl_episode_split(choice->policy, choice->even),
-        .calibrates = (enum hpl_calibrates)choice->calibrate,
-        .layers = (int32_t)s->scene->layers,
-        .experts = cost->experts,
-        .window = (int32_t)choice->window,
-        .counts = counts,
-        .context = s,
-        .owner = s->scene->owner,
-    };
-    hpl_episode_terms(&s->episode,
-                      &(struct hpl_stakes){
-                          .slots = choice->slots,
-                          .entries = choice->overlap,
-                          .chunk_bytes = prices->chunk_bytes,
-                          .param_bytes = cost->chunk_bytes,
-                          .grad_bytes = cost->grad_bytes,
-                          .row_bytes = cost->row_bytes,
-                          .gather_hidden = {prices->hidden.gather_first, prices->hidden.gather},
-                          .reduce_hidden = {prices->hidden.reduce_first, prices->hidden.reduce},
-                          .costs = prices->costs,
-                      });
-    const size_t bytes = hpl_episode_bytes(&s->episode, holders);
-    struct hpl_work work = {.at = hec_arena_alloc(&s->arena, bytes, 1)};
-    work.end = work.at + bytes;
-    hpl_episode_begin(&s->episode, work, holders); // As many bytes as it wants.
-}
-
-static void begin(struct stage *s) {
-    set_topology(s);
-    const int32_t experts = s->scene->cost->experts, devices = s->topology.devices;
-    const int32_t nodes = s->topology.nodes, holders = experts * devices;
-    const size_t cells = (size_t)experts * (size_t)devices;
-    s->plan = take_plan(&s->arena, experts, holders);
-    s->before = take_plan(&s->arena, experts, holders);
-    s->quota = hec_arena_alloc(&s->arena, (size_t)holders, sizeof *s->quota);
-    s->exact = hec_arena_alloc(&s->arena, cells, sizeof *s->exact);
-    s->step = hec_arena_alloc(&s->arena, cells, sizeof *s->step);
-    s->owner = hec_arena_alloc(&s->arena, (size_t)experts, sizeof *s->owner);
+static void begin(struct counting *s, const struct hec_scene *scene,
+                  const struct hec_choice *choice) {
+    hec_stage_begin(&s->stage, scene, choice);
+    const int32_t devices = s->stage.topology.devices, nodes = s->stage.topology.nodes;
     int64_t *numbers =
-        hec_arena_alloc(&s->arena, (size_t)(4 * devices + 3 * nodes), sizeof *numbers);
+        hec_arena_alloc(&s->stage.arena, (size_t)(4 * devices + 3 * nodes), sizeof *numbers);
     s->load = numbers, s->sent = s->load + devices, s->got = s->sent + devices;
     s->chunks = s->got + devices;
     s->node_sent = s->chunks + devices, s->node_got = s->node_sent + nodes;
     s->entered = s->node_got + nodes;
-    begin_episode(s, holders);
 }
-
-// ---- plan
 
 static bool is_exact(const struct hec_choice *choice) {
     return choice->policy->when == HPL_WHEN_EXACT;
 }
 
-// A placement that is kept for many iterations, in the middle of its time; owners have moved with it. The
-// file may begin later.
-static enum hpl_status place_rarely(struct stage *s, int32_t layer, int64_t at) {
-    const int64_t made = at - s->choice->reshard_every / 2;
-    const int32_t *owner = s->scene->owner + (int64_t)layer * s->plan.experts;
-    enum hpl_status status = hpl_plan_of_owners(&s->plan, s->plan.experts, owner);
-    s->now = made > 1 ? made : 1;
-    if (status == HPL_OK && s->choice->reshard_every > 0 && at > 0)
-        status = hpl_episode_place_anew(&s->episode, layer, &s->plan);
-    s->now = at;
-    memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->topology.devices);
-    if (status == HPL_OK) hpl_episode_follow(&s->episode, layer, &s->plan, s->chunks, s->owner);
-    return status;
-}
-
-static enum hpl_status place(struct stage *s, int32_t layer, int64_t at) {
-    const int32_t experts = s->plan.experts;
-    if (s->choice->policy->when == HPL_WHEN_PERIODIC) return place_rarely(s, layer, at);
-    memcpy(s->owner, s->scene->owner + (int64_t)layer * experts,
-           (size_t)experts * sizeof *s->owner);
-    return hpl_episode_plan(&s->episode, layer, s->exact, &s->plan);
-}
-
-// The plan of the layer at time `at`, calibrated where it may be, and the shares of its holders; adds what
-// replicas of the device that gets most wait behind the gate.
-static bool make_plan(struct stage *s, int64_t at_layer, int64_t at, double *calibrated_us) {
-    const int32_t layer = (int32_t)at_layer;
-    struct hpl_calibration result = {0};
-    s->now = at;
-    step_of(s, layer, at, s->exact);
-    enum hpl_status status = place(s, layer, at);
-    if (status == HPL_OK) status = hpl_plan_copy(&s->before, &s->plan);
-    if (status == HPL_OK)
-        status = hpl_episode_calibrate(&s->episode, layer, s->exact, &s->plan, &result);
-    s->calibrated = result.taken;
-    if (result.taken) *calibrated_us += (double)result.wait / 1e6;
-    return status == HPL_OK && hpl_episode_divide(&s->episode, layer, s->exact, &s->plan) == HPL_OK;
-}
-
 // ---- counting
 
 // Routes every rank.
-static bool count_routes(struct stage *s, int64_t *cross, int64_t *intra) {
-    for (int32_t rank = 0; rank < s->topology.devices; rank++) {
-        if (hpl_episode_route(&s->episode, s->exact, &s->plan, rank, s->quota) != HPL_OK)
+static bool count_routes(struct counting *s, int64_t *cross, int64_t *intra) {
+    for (int32_t rank = 0; rank < s->stage.topology.devices; rank++) {
+        if (hpl_episode_route(&s->stage.episode, s->stage.exact, &s->stage.plan, rank,
+                              s->stage.quota) != HPL_OK)
             return false;
-        const int32_t home = s->topology.node[rank];
-        for (int32_t k = 0; k < s->plan.first[s->plan.experts]; k++) {
-            const int32_t d = s->plan.holder[k], node = s->topology.node[d];
-            const int64_t rows = s->quota[k];
+        const int32_t home = s->stage.topology.node[rank];
+        for (int32_t k = 0; k < s->stage.plan.first[s->stage.plan.experts]; k++) {
+            const int32_t d = s->stage.plan.holder[k], node = s->stage.topology.node[d];
+            const int64_t rows = s->stage.quota[k];
             s->load[d] += rows;
             if (d == rank) continue;
             s->sent[rank] += rows;
@@ -189,24 +57,24 @@ static bool count_routes(struct stage *s, int64_t *cross, int64_t *intra) {
 
 // The same sums under quotas, which keep as many rows as shares allow on their device, then in their node:
 // what routing every rank would give.
-static void count_shares(struct stage *s, int64_t *cross, int64_t *intra) {
-    const int32_t experts = s->plan.experts, nodes = s->topology.nodes;
+static void count_shares(struct counting *s, int64_t *cross, int64_t *intra) {
+    const int32_t experts = s->stage.plan.experts, nodes = s->stage.topology.nodes;
     for (int32_t e = 0; e < experts; e++) {
         memset(s->entered, 0, sizeof *s->entered * (size_t)nodes); // Rows that the nodes lack.
-        for (int32_t d = 0; d < s->topology.devices; d++) {
-            const int64_t rows = s->exact[(size_t)d * (size_t)experts + (size_t)e];
+        for (int32_t d = 0; d < s->stage.topology.devices; d++) {
+            const int64_t rows = s->stage.exact[(size_t)d * (size_t)experts + (size_t)e];
             s->sent[d] += rows;
-            s->entered[s->topology.node[d]] -= rows;
+            s->entered[s->stage.topology.node[d]] -= rows;
         }
-        for (int32_t k = s->plan.first[e]; k < s->plan.first[e + 1]; k++) {
-            const int32_t d = s->plan.holder[k];
-            const int64_t own = s->exact[(size_t)d * (size_t)experts + (size_t)e];
-            const int64_t kept = own < s->episode.share[k] ? own : s->episode.share[k];
-            s->load[d] += s->episode.share[k];
+        for (int32_t k = s->stage.plan.first[e]; k < s->stage.plan.first[e + 1]; k++) {
+            const int32_t d = s->stage.plan.holder[k];
+            const int64_t own = s->stage.exact[(size_t)d * (size_t)experts + (size_t)e];
+            const int64_t kept = own < s->stage.episode.share[k] ? own : s->stage.episode.share[k];
+            s->load[d] += s->stage.episode.share[k];
             s->sent[d] -= kept;
-            s->got[d] += s->episode.share[k] - kept;
-            *intra += s->episode.share[k] - kept;
-            s->entered[s->topology.node[d]] += s->episode.share[k];
+            s->got[d] += s->stage.episode.share[k] - kept;
+            *intra += s->stage.episode.share[k] - kept;
+            s->entered[s->stage.topology.node[d]] += s->stage.episode.share[k];
         }
         for (int32_t n = 0; n < nodes; n++) {
             const int64_t more = s->entered[n];
@@ -222,12 +90,13 @@ static void count_shares(struct stage *s, int64_t *cross, int64_t *intra) {
 }
 
 // Counts all rows; returns those that change node, and device inside a node.
-static bool count_rows(struct stage *s, double *cross, double *intra) {
+static bool count_rows(struct counting *s, double *cross, double *intra) {
     int64_t far = 0, near = 0;
     bool sound = true;
-    memset(s->load, 0, sizeof *s->load * (size_t)(3 * s->topology.devices)); // load, sent, got
-    memset(s->node_sent, 0, sizeof *s->node_sent * (size_t)(2 * s->topology.nodes));
-    if (s->episode.split == HPL_SPLIT_QUOTA)
+    memset(s->load, 0,
+           sizeof *s->load * (size_t)(3 * s->stage.topology.devices)); // load, sent, got
+    memset(s->node_sent, 0, sizeof *s->node_sent * (size_t)(2 * s->stage.topology.nodes));
+    if (s->stage.episode.split == HPL_SPLIT_QUOTA)
         count_shares(s, &far, &near);
     else
         sound = count_routes(s, &far, &near);
@@ -238,19 +107,19 @@ static bool count_rows(struct stage *s, double *cross, double *intra) {
 
 // Chunks that enter nodes and devices. Where chunks are cut over all devices, holders get all parts
 // but their own.
-static double count_chunks(struct stage *s, const struct hpl_plan *plan) {
+static double count_chunks(struct counting *s, const struct hpl_plan *plan) {
     double replicas = 0;
-    memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->topology.devices);
-    memset(s->entered, 0, sizeof *s->entered * (size_t)s->topology.nodes);
+    memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->stage.topology.devices);
+    memset(s->entered, 0, sizeof *s->entered * (size_t)s->stage.topology.nodes);
     for (int32_t e = 0; e < plan->experts; e++) {
-        const int32_t source = s->owner[e];
+        const int32_t source = s->stage.owner[e];
         int32_t last = -1;
         for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
-            const int32_t d = plan->holder[k], n = s->topology.node[d];
-            if (d == source && !s->choice->policy->from_shards) continue;
+            const int32_t d = plan->holder[k], n = s->stage.topology.node[d];
+            if (d == source && !s->stage.choice->policy->from_shards) continue;
             s->chunks[d]++;
             replicas++;
-            if (n != s->topology.node[source] && n != last) s->entered[n]++;
+            if (n != s->stage.topology.node[source] && n != last) s->entered[n]++;
             last = n;
         }
     }
@@ -285,26 +154,27 @@ static double above(double us, double window) {
 }
 
 // Sets entries and received to those of `plan`; returns the time its chunks take.
-static double chunks_us(struct stage *s, const struct hpl_plan *plan, int64_t bytes,
+static double chunks_us(struct counting *s, const struct hpl_plan *plan, int64_t bytes,
                         struct hec_phases *step) {
     step->replicas = count_chunks(s, plan);
-    step->entries = (double)largest(s->entered, s->topology.nodes);
-    step->received = (double)largest(s->chunks, s->topology.devices);
-    return hec_transfer_us(s->scene->machine, step->entries, step->received, bytes);
+    step->entries = (double)largest(s->entered, s->stage.topology.nodes);
+    step->received = (double)largest(s->chunks, s->stage.topology.devices);
+    return hec_transfer_us(s->stage.scene->machine, step->entries, step->received, bytes);
 }
 
 // What transfers of chunks cost, and what of it no computation hides. The first layer's parameters come
 // behind what is before its experts alone, and its gradients go behind what is left of backward. What
 // calibration adds comes by itself, and has been waited for.
-static void add_movement(struct stage *s, int64_t layer, struct hec_phases *step) {
-    const struct hec_set_cost *cost = s->scene->cost;
-    const bool exact = is_exact(s->choice), first = layer == 0;
+static void add_movement(struct counting *s, int64_t layer, struct hec_phases *step) {
+    const struct hec_set_cost *cost = s->stage.scene->cost;
+    const bool exact = is_exact(s->stage.choice), first = layer == 0;
     const double window = exact ? cost->exact_window_us : cost->window_us;
     const double early = exact || first ? window : hec_early_window_us(cost);
     const double late = first ? cost->reduce_window_us : hec_late_window_us(cost);
-    step->gather_us = chunks_us(s, s->calibrated ? &s->before : &s->plan, cost->chunk_bytes, step);
-    const double regather_us = chunks_us(s, &s->plan, cost->chunk_bytes, step);
-    step->reduce_us = chunks_us(s, &s->plan, cost->grad_bytes, step);
+    step->gather_us = chunks_us(s, s->stage.calibrated ? &s->stage.before : &s->stage.plan,
+                                cost->chunk_bytes, step);
+    const double regather_us = chunks_us(s, &s->stage.plan, cost->chunk_bytes, step);
+    step->reduce_us = chunks_us(s, &s->stage.plan, cost->grad_bytes, step);
     step->exposed_us = above(step->gather_us, early) + above(step->reduce_us, late);
     step->exposed_rematerialized_us = above(step->gather_us, window);
     if (!first) {
@@ -316,11 +186,12 @@ static void add_movement(struct stage *s, int64_t layer, struct hec_phases *step
     step->exposed_rematerialized_us += regather_us + above(step->reduce_us, cost->reduce_window_us);
 }
 
-static bool simulate_step(struct stage *s, int64_t layer, int64_t at, struct hec_phases *step) {
-    const struct hec_set_cost *cost = s->scene->cost;
-    const int32_t devices = s->topology.devices, nodes = s->topology.nodes;
-    if (!make_plan(s, layer, at, &step->calibrate_us) || !count_rows(s, &step->cross, &step->intra))
+static bool simulate_step(struct counting *s, int64_t layer, int64_t at, struct hec_phases *step) {
+    const struct hec_set_cost *cost = s->stage.scene->cost;
+    const int32_t devices = s->stage.topology.devices, nodes = s->stage.topology.nodes;
+    if (!hec_stage_plan(&s->stage, layer, at) || !count_rows(s, &step->cross, &step->intra))
         return false;
+    step->calibrate_us = s->stage.wait_us;
     add_movement(s, layer, step);
     double all = 0;
     for (int32_t d = 0; d < devices; d++) all += (double)s->load[d];
@@ -338,7 +209,8 @@ static bool simulate_step(struct stage *s, int64_t layer, int64_t at, struct hec
     const int64_t in = largest(s->node_got, nodes), out = largest(s->node_sent, nodes);
     step->device_rows = scale * (double)(got > sent ? got : sent);
     step->node_rows = scale * (double)(in > out ? in : out);
-    step->rows_us = (1 + recomputed / 4) * rows_us(s->scene, step->device_rows, step->node_rows);
+    step->rows_us =
+        (1 + recomputed / 4) * rows_us(s->stage.scene, step->device_rows, step->node_rows);
     step->imbalance = most / mean;
     step->cross /= all;
     step->intra /= all;
@@ -355,8 +227,8 @@ void hec_phases_add(struct hec_phases *to, const struct hec_phases *from, double
 
 bool hec_simulate(const struct hec_scene *scene, const struct hec_choice *choice,
                   struct hec_phases *phases) {
-    struct stage s = {.scene = scene, .choice = choice};
-    begin(&s);
+    struct counting s;
+    begin(&s, scene, choice);
     const int64_t times = (int64_t)scene->loads->iterations * scene->loads->microbatches;
     const int64_t usable = times > 1 ? times - 1 : 1; // The first has no forecast but itself.
     const int64_t all = usable * scene->layers;
@@ -371,7 +243,7 @@ bool hec_simulate(const struct hec_scene *scene, const struct hec_choice *choice
         hec_phases_add(&sum[layer == 0], &step, 1);
         counted[layer == 0]++;
     }
-    hec_arena_free(&s.arena);
+    hec_stage_free(&s.stage);
     // Each as often as in the program, where a few layers stand for many.
     const double first = counted[1] == count ? 1 : counted[1] ? 1 / (double)scene->cost->layers : 0;
     *phases = (struct hec_phases){0};

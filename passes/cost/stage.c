@@ -1,0 +1,137 @@
+// Counts from loads, plans by the episode that programs run.
+#include "passes/cost/stage.h"
+
+#include <string.h>
+
+#include "runtime/plan/plan.h"
+
+static struct hpl_plan take_plan(struct hec_arena *arena, int32_t experts, int32_t holders) {
+    return (struct hpl_plan){
+        .experts = experts,
+        .capacity = holders,
+        .first = hec_arena_alloc(arena, (size_t)experts + 1, sizeof(int32_t)),
+        .holder = hec_arena_alloc(arena, (size_t)holders, sizeof(int32_t)),
+    };
+}
+
+static void set_topology(struct hec_stage *s) {
+    const struct hec_machine *m = s->scene->machine;
+    const size_t devices = (size_t)(m->nodes * m->devices), nodes = (size_t)m->nodes;
+    int32_t *first = hec_arena_alloc(&s->arena, nodes + 1, sizeof *first);
+    int32_t *node = hec_arena_alloc(&s->arena, devices, sizeof *node);
+    int32_t *speed = hec_arena_alloc(&s->arena, devices, sizeof *speed);
+    for (size_t n = 0; n <= nodes; n++) first[n] = (int32_t)(n * (size_t)m->devices);
+    for (size_t d = 0; d < devices; d++) {
+        node[d] = (int32_t)(d / (size_t)m->devices);
+        speed[d] = 1;
+    }
+    s->topology = (struct hpl_topology){(int32_t)devices, (int32_t)nodes, first, node, speed};
+}
+
+// Iterations and their microbatches, one after the other: time `at` of the file.
+static void step_of(struct hec_stage *s, int64_t layer, int64_t at, uint32_t *rows) {
+    const struct loads *l = s->scene->loads;
+    loads_step(l, (uint32_t)(at / l->microbatches), (uint32_t)(s->scene->layer + layer),
+               (uint32_t)(at % l->microbatches), rows);
+}
+
+static const uint32_t *counts(void *context, int32_t layer, int32_t back) {
+    struct hec_stage *s = context;
+    if (back > s->now) return NULL;
+    step_of(s, layer, s->now - back, s->step);
+    return s->step;
+}
+
+static void begin_episode(struct hec_stage *s, int32_t holders) {
+    const struct hec_set_cost *cost = s->scene->cost;
+    const struct hec_choice *choice = s->choice;
+    const struct hec_prices *prices = s->scene->prices;
+    s->episode = (struct hpl_episode){
+        .topology = &s->topology,
+        .policy = choice->policy,
+        .split = hpl_episode_split(choice->policy, choice->even),
+        .calibrates = (enum hpl_calibrates)choice->calibrate,
+        .layers = (int32_t)s->scene->layers,
+        .experts = cost->experts,
+        .window = (int32_t)choice->window,
+        .counts = counts,
+        .context = s,
+        .owner = s->scene->owner,
+    };
+    hpl_episode_terms(&s->episode,
+                      &(struct hpl_stakes){
+                          .slots = choice->slots,
+                          .entries = choice->overlap,
+                          .chunk_bytes = prices->chunk_bytes,
+                          .param_bytes = cost->chunk_bytes,
+                          .grad_bytes = cost->grad_bytes,
+                          .row_bytes = cost->row_bytes,
+                          .gather_hidden = {prices->hidden.gather_first, prices->hidden.gather},
+                          .reduce_hidden = {prices->hidden.reduce_first, prices->hidden.reduce},
+                          .costs = prices->costs,
+                      });
+    const size_t bytes = hpl_episode_bytes(&s->episode, holders);
+    struct hpl_work work = {.at = hec_arena_alloc(&s->arena, bytes, 1)};
+    work.end = work.at + bytes;
+    hpl_episode_begin(&s->episode, work, holders); // As many bytes as it wants.
+}
+
+void hec_stage_begin(struct hec_stage *s, const struct hec_scene *scene,
+                     const struct hec_choice *choice) {
+    *s = (struct hec_stage){.scene = scene, .choice = choice};
+    set_topology(s);
+    const int32_t experts = s->scene->cost->experts, devices = s->topology.devices;
+    const int32_t holders = experts * devices;
+    const size_t cells = (size_t)experts * (size_t)devices;
+    s->plan = take_plan(&s->arena, experts, holders);
+    s->before = take_plan(&s->arena, experts, holders);
+    s->quota = hec_arena_alloc(&s->arena, (size_t)holders, sizeof *s->quota);
+    s->exact = hec_arena_alloc(&s->arena, cells, sizeof *s->exact);
+    s->step = hec_arena_alloc(&s->arena, cells, sizeof *s->step);
+    s->owner = hec_arena_alloc(&s->arena, (size_t)experts, sizeof *s->owner);
+    s->chunks = hec_arena_alloc(&s->arena, (size_t)devices, sizeof *s->chunks);
+    begin_episode(s, holders);
+}
+
+// ---- plan
+
+// A placement that is kept for many iterations, in the middle of its time; owners have moved with it. The
+// file may begin later.
+static enum hpl_status place_rarely(struct hec_stage *s, int32_t layer, int64_t at) {
+    const int64_t made = at - s->choice->reshard_every / 2;
+    const int32_t *owner = s->scene->owner + (int64_t)layer * s->plan.experts;
+    enum hpl_status status = hpl_plan_of_owners(&s->plan, s->plan.experts, owner);
+    s->now = made > 1 ? made : 1;
+    if (status == HPL_OK && s->choice->reshard_every > 0 && at > 0)
+        status = hpl_episode_place_anew(&s->episode, layer, &s->plan);
+    s->now = at;
+    memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->topology.devices);
+    if (status == HPL_OK) hpl_episode_follow(&s->episode, layer, &s->plan, s->chunks, s->owner);
+    return status;
+}
+
+static enum hpl_status place(struct hec_stage *s, int32_t layer, int64_t at) {
+    const int32_t experts = s->plan.experts;
+    if (s->choice->policy->when == HPL_WHEN_PERIODIC) return place_rarely(s, layer, at);
+    memcpy(s->owner, s->scene->owner + (int64_t)layer * experts,
+           (size_t)experts * sizeof *s->owner);
+    return hpl_episode_plan(&s->episode, layer, s->exact, &s->plan);
+}
+
+bool hec_stage_plan(struct hec_stage *s, int64_t at_layer, int64_t at) {
+    const int32_t layer = (int32_t)at_layer;
+    struct hpl_calibration result = {0};
+    s->now = at;
+    step_of(s, layer, at, s->exact);
+    enum hpl_status status = place(s, layer, at);
+    if (status == HPL_OK) status = hpl_plan_copy(&s->before, &s->plan);
+    if (status == HPL_OK)
+        status = hpl_episode_calibrate(&s->episode, layer, s->exact, &s->plan, &result);
+    s->calibrated = result.taken;
+    s->wait_us = result.taken ? (double)result.wait / 1e6 : 0;
+    return status == HPL_OK && hpl_episode_divide(&s->episode, layer, s->exact, &s->plan) == HPL_OK;
+}
+
+void hec_stage_free(struct hec_stage *s) {
+    hec_arena_free(&s->arena);
+}

@@ -1,0 +1,37 @@
+// The planner's episode on loads: what a program would plan for a layer in an iteration. The cost model and the timeline
+// stand on it.
+#ifndef HECATE_PASSES_COST_STAGE_H
+#define HECATE_PASSES_COST_STAGE_H
+
+#include "lang/base/arena.h"
+#include "passes/cost/simulate.h"
+#include "runtime/plan/episode.h"
+
+// One set's episode, and the plan that was made last.
+struct hec_stage {
+    const struct hec_scene *scene; // Borrowed, as the choice is.
+    const struct hec_choice *choice;
+    struct hec_arena arena;
+    struct hpl_topology topology;
+    struct hpl_episode episode;
+    int64_t now;                  // What the episode knows came before.
+    struct hpl_plan plan, before; // The second: before it was calibrated.
+    bool calibrated;
+    double wait_us;  // For what calibration added, as it was weighed; 0 where nothing was.
+    uint32_t *exact; // [devices][experts] the counts planned for
+    uint32_t *step;  // [devices][experts]
+    uint32_t *quota; // [holders]
+    int32_t *owner;  // [experts] of the layer at hand
+    int64_t *chunks; // [devices]
+};
+
+// Memory is the stage's own until hec_stage_free.
+void hec_stage_begin(struct hec_stage *stage, const struct hec_scene *scene,
+                     const struct hec_choice *choice);
+void hec_stage_free(struct hec_stage *stage);
+
+// Makes the plan of the layer at time `at` of the loads (iterations and their microbatches, one after the other),
+// calibrated where it may be, and the shares of its holders. False: the planner refuses.
+bool hec_stage_plan(struct hec_stage *stage, int64_t layer, int64_t at);
+
+#endif
