@@ -4,26 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes/cost/stage.h"
+#include "passes/cost/rows.h"
 
 // Everything of one simulation.
 struct counting {
     struct hec_stage stage;
-    int64_t *load, *sent, *got;    // [devices] rows computed, sent to and got from others
-    int64_t *node_sent, *node_got; // [nodes] rows across
-    int64_t *chunks, *entered;     // [devices] received; [nodes] entered
+    struct hec_rows rows;
+    int64_t *chunks, *entered; // [devices] received; [nodes] entered
 };
 
 static void begin(struct counting *s, const struct hec_scene *scene,
                   const struct hec_choice *choice) {
     hec_stage_begin(&s->stage, scene, choice);
     const int32_t devices = s->stage.topology.devices, nodes = s->stage.topology.nodes;
-    int64_t *numbers =
-        hec_arena_alloc(&s->stage.arena, (size_t)(4 * devices + 3 * nodes), sizeof *numbers);
-    s->load = numbers, s->sent = s->load + devices, s->got = s->sent + devices;
-    s->chunks = s->got + devices;
-    s->node_sent = s->chunks + devices, s->node_got = s->node_sent + nodes;
-    s->entered = s->node_got + nodes;
+    s->rows = hec_rows_take(&s->stage);
+    s->chunks = hec_arena_alloc(&s->stage.arena, (size_t)devices, sizeof *s->chunks);
+    s->entered = hec_arena_alloc(&s->stage.arena, (size_t)nodes, sizeof *s->entered);
 }
 
 static bool is_exact(const struct hec_choice *choice) {
@@ -31,79 +27,6 @@ static bool is_exact(const struct hec_choice *choice) {
 }
 
 // ---- counting
-
-// Routes every rank.
-static bool count_routes(struct counting *s, int64_t *cross, int64_t *intra) {
-    for (int32_t rank = 0; rank < s->stage.topology.devices; rank++) {
-        if (hpl_episode_route(&s->stage.episode, s->stage.exact, &s->stage.plan, rank,
-                              s->stage.quota) != HPL_OK)
-            return false;
-        const int32_t home = s->stage.topology.node[rank];
-        for (int32_t k = 0; k < s->stage.plan.first[s->stage.plan.experts]; k++) {
-            const int32_t d = s->stage.plan.holder[k], node = s->stage.topology.node[d];
-            const int64_t rows = s->stage.quota[k];
-            s->load[d] += rows;
-            if (d == rank) continue;
-            s->sent[rank] += rows;
-            s->got[d] += rows;
-            *(node == home ? intra : cross) += rows;
-            if (node == home) continue;
-            s->node_sent[home] += rows;
-            s->node_got[node] += rows;
-        }
-    }
-    return true;
-}
-
-// The same sums under quotas, which keep as many rows as shares allow on their device, then in their node:
-// what routing every rank would give.
-static void count_shares(struct counting *s, int64_t *cross, int64_t *intra) {
-    const int32_t experts = s->stage.plan.experts, nodes = s->stage.topology.nodes;
-    for (int32_t e = 0; e < experts; e++) {
-        memset(s->entered, 0, sizeof *s->entered * (size_t)nodes); // Rows that the nodes lack.
-        for (int32_t d = 0; d < s->stage.topology.devices; d++) {
-            const int64_t rows = s->stage.exact[(size_t)d * (size_t)experts + (size_t)e];
-            s->sent[d] += rows;
-            s->entered[s->stage.topology.node[d]] -= rows;
-        }
-        for (int32_t k = s->stage.plan.first[e]; k < s->stage.plan.first[e + 1]; k++) {
-            const int32_t d = s->stage.plan.holder[k];
-            const int64_t own = s->stage.exact[(size_t)d * (size_t)experts + (size_t)e];
-            const int64_t kept = own < s->stage.episode.share[k] ? own : s->stage.episode.share[k];
-            s->load[d] += s->stage.episode.share[k];
-            s->sent[d] -= kept;
-            s->got[d] += s->stage.episode.share[k] - kept;
-            *intra += s->stage.episode.share[k] - kept;
-            s->entered[s->stage.topology.node[d]] += s->stage.episode.share[k];
-        }
-        for (int32_t n = 0; n < nodes; n++) {
-            const int64_t more = s->entered[n];
-            if (more > 0) {
-                s->node_got[n] += more;
-                *cross += more;
-                *intra -= more;
-            } else {
-                s->node_sent[n] -= more;
-            }
-        }
-    }
-}
-
-// Counts all rows; returns those that change node, and device inside a node.
-static bool count_rows(struct counting *s, double *cross, double *intra) {
-    int64_t far = 0, near = 0;
-    bool sound = true;
-    memset(s->load, 0,
-           sizeof *s->load * (size_t)(3 * s->stage.topology.devices)); // load, sent, got
-    memset(s->node_sent, 0, sizeof *s->node_sent * (size_t)(2 * s->stage.topology.nodes));
-    if (s->stage.episode.split == HPL_SPLIT_QUOTA)
-        count_shares(s, &far, &near);
-    else
-        sound = count_routes(s, &far, &near);
-    *cross = (double)far;
-    *intra = (double)near;
-    return sound;
-}
 
 // Chunks that enter nodes and devices. Where chunks are cut over all devices, holders get all parts
 // but their own.
@@ -189,14 +112,15 @@ static void add_movement(struct counting *s, int64_t layer, struct hec_phases *s
 static bool simulate_step(struct counting *s, int64_t layer, int64_t at, struct hec_phases *step) {
     const struct hec_set_cost *cost = s->stage.scene->cost;
     const int32_t devices = s->stage.topology.devices, nodes = s->stage.topology.nodes;
-    if (!hec_stage_plan(&s->stage, layer, at) || !count_rows(s, &step->cross, &step->intra))
-        return false;
+    if (!hec_stage_plan(&s->stage, layer, at) || !hec_rows_count(&s->stage, &s->rows)) return false;
+    step->cross = (double)s->rows.cross;
+    step->intra = (double)s->rows.intra;
     step->calibrate_us = s->stage.wait_us;
     add_movement(s, layer, step);
     double all = 0;
-    for (int32_t d = 0; d < devices; d++) all += (double)s->load[d];
+    for (int32_t d = 0; d < devices; d++) all += (double)s->rows.load[d];
     if (all == 0) all = 1;
-    const double mean = all / devices, most = (double)largest(s->load, devices);
+    const double mean = all / devices, most = (double)largest(s->rows.load, devices);
     const double scale = (double)cost->rows / mean; // Recorded rows stand for the program's.
     step->waves = scale * most > (double)cost->rows_max
                       ? scale * most / (double)(cost->rows_max > 0 ? cost->rows_max : 1)
@@ -205,8 +129,8 @@ static bool simulate_step(struct counting *s, int64_t layer, int64_t at, struct 
     step->experts_us =
         scale * most * ((1 + recomputed) * cost->row_forward_us + cost->row_backward_us);
     step->balanced_us = (double)cost->rows * (cost->row_forward_us + cost->row_backward_us);
-    const int64_t got = largest(s->got, devices), sent = largest(s->sent, devices);
-    const int64_t in = largest(s->node_got, nodes), out = largest(s->node_sent, nodes);
+    const int64_t got = largest(s->rows.got, devices), sent = largest(s->rows.sent, devices);
+    const int64_t in = largest(s->rows.node_got, nodes), out = largest(s->rows.node_sent, nodes);
     step->device_rows = scale * (double)(got > sent ? got : sent);
     step->node_rows = scale * (double)(in > out ? in : out);
     step->rows_us =

@@ -1,0 +1,23 @@
+// Who computes how many rows, and what rows travel, under the plan that a stage has made.
+#ifndef HECATE_PASSES_COST_ROWS_H
+#define HECATE_PASSES_COST_ROWS_H
+
+#include "passes/cost/stage.h"
+
+struct hec_rows {
+    int64_t *load, *sent, *got;    // [devices] rows computed, sent to and got from others
+    int64_t *node_sent, *node_got; // [nodes] rows across
+    int64_t *lacked;               // [nodes]
+    int64_t cross, intra;          // Rows that change node, and device inside a node.
+};
+
+// Memory is the stage's.
+struct hec_rows hec_rows_take(struct hec_stage *stage);
+
+// After hec_stage_plan. False: the planner refuses.
+bool hec_rows_count(struct hec_stage *stage, struct hec_rows *rows);
+
+// The rows from each device to each, its own included: pair [devices][devices]. After hec_stage_plan.
+bool hec_rows_pairs(struct hec_stage *stage, double *pair);
+
+#endif

@@ -1,0 +1,366 @@
+// Transfers: who has come to them, which of their messages may leave, and what waits for what.
+#include "passes/timeline/lanes.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/timeline/network.h"
+
+const char *const hec_lane_names[HEC_LANES] = {"counts", "rows", "gather", "reduce", "dense"};
+
+// Flows that end within so much of their time of each other end together.
+static const double alike = 0.002;
+
+enum state { ABSENT, QUEUED, STARTED, DONE };
+
+struct message {
+    int32_t from, to; // Of sums: devices from .. to - 1 wait for it.
+    int32_t port;     // Of sums; -1: from device to device.
+    int32_t waits;    // For so many others.
+    int32_t edge;     // The first of those that wait for it; -1: none.
+    bool sent;
+    double bytes;
+};
+
+struct edge {
+    int32_t message, next;
+};
+
+struct transfer {
+    enum hec_lane lane;
+    const char *what;
+    int32_t layer;
+    bool together; // Starts when all devices have come.
+    double delay;
+    struct message *message;
+    int32_t count, room;
+    struct edge *edge;
+    int32_t edges, edge_room;
+    int32_t started, done; // Devices.
+    unsigned char *state;  // [devices]
+    double *begin;         // [devices]
+    int32_t *left;         // [devices] messages that have not arrived
+    int32_t *first, *of;   // [devices + 1] messages by device, once the first has come
+};
+
+// Transfers of one lane that a device has come to.
+struct queue {
+    int32_t *transfer;
+    int32_t head, count, room;
+};
+
+struct slot {
+    int32_t transfer, message;
+};
+
+struct hec_lanes {
+    int32_t devices, nodes, of_node;
+    double near_us, far_us; // Latencies.
+    struct hec_network *network;
+    struct transfer *transfer;
+    int32_t count, room;
+    struct queue *queue; // [devices][HEC_LANES]
+    struct slot *slot;   // Of flows: the network's owners.
+    int32_t slots, slot_room, *vacant, vacancies, vacant_room;
+    int32_t *woken, wakes, wakes_at, wake_room;
+    void (*part)(void *context, const struct hec_part *part);
+    void *context;
+};
+
+// ---- memory
+
+static void *take(size_t count, size_t size) {
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory) abort(); // As the arenas of the compiler do.
+    return memory;
+}
+
+static void *grown(void *memory, int32_t count, int32_t *room, size_t size) {
+    if (count < *room) return memory;
+    *room = *room ? 2 * *room : 64;
+    memory = realloc(memory, (size_t)*room * size);
+    if (!memory) abort();
+    return memory;
+}
+
+// capacity: a part of what links carry is reached.
+static struct hec_network *create_network(const struct hec_machine *m) {
+    const int32_t devices = (int32_t)(m->nodes * m->devices), nodes = (int32_t)m->nodes;
+    const int32_t ports = 2 * devices + 2 * nodes;
+    double *capacity = take((size_t)ports, sizeof *capacity);
+    for (int32_t p = 0; p < ports; p++) {
+        const double rate = p < 2 * devices ? m->intra_bandwidth : m->inter_bandwidth;
+        capacity[p] = 1e-6 * hec_reached_of_link * rate;
+    }
+    struct hec_network *network = hec_network_create(ports, capacity, alike);
+    free(capacity);
+    return network;
+}
+
+struct hec_lanes *hec_lanes_create(const struct hec_machine *m) {
+    struct hec_lanes *l = take(1, sizeof *l);
+    l->devices = (int32_t)(m->nodes * m->devices);
+    l->nodes = (int32_t)m->nodes;
+    l->of_node = (int32_t)m->devices;
+    l->near_us = 1e6 * m->intra_latency;
+    l->far_us = 1e6 * m->inter_latency;
+    l->network = create_network(m);
+    l->queue = take((size_t)l->devices * HEC_LANES, sizeof *l->queue);
+    return l;
+}
+
+static void free_messages(struct transfer *t) {
+    free(t->message);
+    free(t->edge);
+    free(t->state);
+    free(t->begin);
+    free(t->left);
+    free(t->first);
+    free(t->of);
+    t->message = NULL, t->edge = NULL, t->state = NULL, t->begin = NULL;
+    t->left = NULL, t->first = NULL, t->of = NULL;
+}
+
+void hec_lanes_free(struct hec_lanes *l) {
+    if (!l) return;
+    for (int32_t i = 0; i < l->count; i++) free_messages(&l->transfer[i]);
+    for (int32_t i = 0; i < l->devices * HEC_LANES; i++) free(l->queue[i].transfer);
+    hec_network_free(l->network);
+    free(l->transfer);
+    free(l->queue);
+    free(l->slot);
+    free(l->vacant);
+    free(l->woken);
+    free(l);
+}
+
+// ---- building
+
+int32_t hec_transfer_new(struct hec_lanes *l, enum hec_lane lane, const char *what, int32_t layer) {
+    const size_t devices = (size_t)l->devices;
+    l->transfer = grown(l->transfer, l->count, &l->room, sizeof *l->transfer);
+    l->transfer[l->count] = (struct transfer){
+        .lane = lane,
+        .what = what,
+        .layer = layer,
+        .state = take(devices, sizeof(unsigned char)),
+        .begin = take(devices, sizeof(double)),
+        .left = take(devices, sizeof(int32_t)),
+    };
+    return l->count++;
+}
+
+static int32_t add_message(struct transfer *t, const struct message *message) {
+    assert(t->started == 0);
+    t->message = grown(t->message, t->count, &t->room, sizeof *t->message);
+    t->message[t->count] = *message;
+    return t->count++;
+}
+
+int32_t hec_transfer_message(struct hec_lanes *l, int32_t transfer, int32_t from, int32_t to,
+                             double bytes) {
+    assert(from != to && from >= 0 && to >= 0 && from < l->devices && to < l->devices);
+    struct transfer *t = &l->transfer[transfer];
+    t->left[from]++;
+    t->left[to]++;
+    return add_message(
+        t, &(struct message){.from = from, .to = to, .port = -1, .edge = -1, .bytes = bytes});
+}
+
+void hec_transfer_after(struct hec_lanes *l, int32_t transfer, int32_t message, int32_t before) {
+    struct transfer *t = &l->transfer[transfer];
+    t->edge = grown(t->edge, t->edges, &t->edge_room, sizeof *t->edge);
+    t->edge[t->edges] = (struct edge){message, t->message[before].edge};
+    t->message[before].edge = t->edges++;
+    t->message[message].waits++;
+}
+
+static void add_load(struct transfer *t, int32_t port, int32_t from, int32_t to, double bytes) {
+    for (int32_t d = from; d < to; d++) t->left[d]++;
+    add_message(
+        t, &(struct message){.from = from, .to = to, .port = port, .edge = -1, .bytes = bytes});
+}
+
+void hec_transfer_loads(struct hec_lanes *l, int32_t transfer, const double *sent,
+                        const double *got, const double *node_sent, const double *node_got,
+                        double delay) {
+    struct transfer *t = &l->transfer[transfer];
+    t->together = true;
+    t->delay = delay;
+    for (int32_t d = 0; d < l->devices; d++) {
+        add_load(t, d, d, d + 1, sent[d]);
+        add_load(t, l->devices + d, d, d + 1, got[d]);
+    }
+    for (int32_t n = 0; n < l->nodes && l->nodes > 1; n++) {
+        const int32_t from = n * l->of_node, to = from + l->of_node;
+        if (node_sent[n] > 0) add_load(t, 2 * l->devices + n, from, to, node_sent[n]);
+        if (node_got[n] > 0) add_load(t, 2 * l->devices + l->nodes + n, from, to, node_got[n]);
+    }
+}
+
+// Lists the messages of each device.
+static void list_messages(const struct hec_lanes *l, struct transfer *t) {
+    t->first = take((size_t)l->devices + 1, sizeof *t->first);
+    t->of = take(2 * (size_t)t->count, sizeof *t->of);
+    for (int32_t i = 0; i < t->count; i++) {
+        t->first[t->message[i].from + 1]++;
+        t->first[t->message[i].to + 1]++;
+    }
+    for (int32_t d = 0; d < l->devices; d++) t->first[d + 1] += t->first[d];
+    int32_t *at = take((size_t)l->devices, sizeof *at);
+    memcpy(at, t->first, (size_t)l->devices * sizeof *at);
+    for (int32_t i = 0; i < t->count; i++) {
+        t->of[at[t->message[i].from]++] = i;
+        t->of[at[t->message[i].to]++] = i;
+    }
+    free(at);
+}
+
+// ---- messages
+
+static int32_t take_slot(struct hec_lanes *l, int32_t transfer, int32_t message) {
+    int32_t slot;
+    if (l->vacancies) {
+        slot = l->vacant[--l->vacancies];
+    } else {
+        l->slot = grown(l->slot, l->slots, &l->slot_room, sizeof *l->slot);
+        slot = l->slots++;
+    }
+    l->slot[slot] = (struct slot){transfer, message};
+    return slot;
+}
+
+static void send_sums(struct hec_lanes *l, int32_t transfer, double now) {
+    struct transfer *t = &l->transfer[transfer];
+    for (int32_t i = 0; i < t->count; i++) {
+        const struct message *m = &t->message[i];
+        hec_network_start(l->network, now, &m->port, 1, m->bytes, t->delay,
+                          take_slot(l, transfer, i));
+    }
+}
+
+// Sends the message if nothing is missing.
+static void try_send(struct hec_lanes *l, int32_t transfer, int32_t number, double now) {
+    struct transfer *t = &l->transfer[transfer];
+    struct message *m = &t->message[number];
+    if (m->sent || m->waits || t->state[m->from] < STARTED || t->state[m->to] < STARTED) return;
+    const int32_t from = m->from / l->of_node, to = m->to / l->of_node, nodes = 2 * l->devices;
+    const int32_t port[HEC_FLOW_PORTS] = {m->from, l->devices + m->to, nodes + from,
+                                          nodes + l->nodes + to};
+    m->sent = true;
+    hec_network_start(l->network, now, port, from == to ? 2 : 4, m->bytes,
+                      from == to ? l->near_us : l->far_us, take_slot(l, transfer, number));
+}
+
+// ---- parts
+
+static void end_part(struct hec_lanes *l, int32_t transfer, int32_t device, double now);
+
+static void start_part(struct hec_lanes *l, int32_t transfer, int32_t device, double now) {
+    struct transfer *t = &l->transfer[transfer];
+    t->state[device] = STARTED;
+    t->begin[device] = now;
+    if (t->started++ == 0 && !t->together) list_messages(l, t);
+    if (t->together) {
+        if (t->started == l->devices) send_sums(l, transfer, now);
+    } else {
+        for (int32_t i = t->first[device]; i < t->first[device + 1]; i++)
+            try_send(l, transfer, t->of[i], now);
+    }
+    if (t->left[device] == 0) end_part(l, transfer, device, now);
+}
+
+static void end_part(struct hec_lanes *l, int32_t transfer, int32_t device, double now) {
+    struct transfer *t = &l->transfer[transfer];
+    struct queue *q = &l->queue[device * HEC_LANES + (int32_t)t->lane];
+    const struct hec_part part = {transfer, device, t->begin[device], now};
+    t->state[device] = DONE;
+    if (l->part) l->part(l->context, &part);
+    l->woken = grown(l->woken, l->wakes, &l->wake_room, sizeof *l->woken);
+    l->woken[l->wakes++] = device;
+    q->head++;
+    if (++t->done == l->devices) free_messages(t);
+    if (q->head < q->count) start_part(l, q->transfer[q->head], device, now);
+}
+
+void hec_transfer_start(struct hec_lanes *l, int32_t transfer, int32_t device, double now) {
+    struct transfer *t = &l->transfer[transfer];
+    struct queue *q = &l->queue[device * HEC_LANES + (int32_t)t->lane];
+    assert(t->state && t->state[device] == ABSENT);
+    if (q->head == q->count) q->head = q->count = 0;
+    q->transfer = grown(q->transfer, q->count, &q->room, sizeof *q->transfer);
+    q->transfer[q->count++] = transfer;
+    t->state[device] = QUEUED;
+    if (q->head + 1 == q->count) start_part(l, transfer, device, now);
+}
+
+bool hec_transfer_done(const struct hec_lanes *l, int32_t transfer, int32_t device) {
+    const struct transfer *t = &l->transfer[transfer];
+    return t->done == l->devices || t->state[device] == DONE;
+}
+
+// ---- time
+
+double hec_lanes_next(struct hec_lanes *l) {
+    return hec_network_next(l->network);
+}
+
+static void arrive(struct hec_lanes *l, int32_t device, int32_t transfer, double now) {
+    struct transfer *t = &l->transfer[transfer];
+    if (--t->left[device] == 0 && t->state[device] == STARTED) end_part(l, transfer, device, now);
+}
+
+static void end_message(struct hec_lanes *l, int32_t slot, double now) {
+    const struct slot of = l->slot[slot];
+    struct transfer *t = &l->transfer[of.transfer];
+    const struct message m = t->message[of.message];
+    l->vacant = grown(l->vacant, l->vacancies, &l->vacant_room, sizeof *l->vacant);
+    l->vacant[l->vacancies++] = slot;
+    for (int32_t e = m.edge; e >= 0; e = t->edge[e].next) {
+        t->message[t->edge[e].message].waits--;
+        try_send(l, of.transfer, t->edge[e].message, now);
+    }
+    if (m.port >= 0) {
+        for (int32_t d = m.from; d < m.to; d++) arrive(l, d, of.transfer, now);
+    } else {
+        arrive(l, m.from, of.transfer, now);
+        arrive(l, m.to, of.transfer, now);
+    }
+}
+
+void hec_lanes_pass(struct hec_lanes *l, double now) {
+    hec_network_pass(l->network, now);
+    for (int32_t slot; (slot = hec_network_done(l->network)) >= 0;) end_message(l, slot, now);
+}
+
+int32_t hec_lanes_woken(struct hec_lanes *l) {
+    if (l->wakes_at < l->wakes) return l->woken[l->wakes_at++];
+    l->wakes = l->wakes_at = 0;
+    return -1;
+}
+
+// ---- what it was
+
+void hec_lanes_observe(struct hec_lanes *l,
+                       void (*part)(void *context, const struct hec_part *part), void *context) {
+    l->part = part;
+    l->context = context;
+}
+
+enum hec_lane hec_transfer_lane(const struct hec_lanes *l, int32_t transfer) {
+    return l->transfer[transfer].lane;
+}
+
+const char *hec_transfer_what(const struct hec_lanes *l, int32_t transfer) {
+    return l->transfer[transfer].what;
+}
+
+int32_t hec_transfer_layer(const struct hec_lanes *l, int32_t transfer) {
+    return l->transfer[transfer].layer;
+}
+
+const double *hec_lanes_carried(const struct hec_lanes *l) {
+    return hec_network_carried(l->network);
+}

@@ -1,0 +1,85 @@
+// What travels between devices, on lanes: on each device the transfers of one lane follow each other, those of
+// different lanes share the links. A transfer is a set of messages, which may wait for each other; a device's part of it is done
+// when all that it sends and receives has arrived.
+//
+// A message needs both of its devices: it leaves when both have come to the transfer on that lane, and
+// what it waits for has arrived.
+#ifndef HECATE_PASSES_TIMELINE_LANES_H
+#define HECATE_PASSES_TIMELINE_LANES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "passes/cost/machine.h"
+
+enum hec_lane {
+    HEC_LANE_COUNTS,
+    HEC_LANE_ROWS,
+    HEC_LANE_GATHER,
+    HEC_LANE_REDUCE,
+    HEC_LANE_DENSE,
+    HEC_LANES
+};
+extern const char *const hec_lane_names[HEC_LANES];
+
+struct hec_lanes;
+
+// Links of the machine, as its settings say: a port in and one out of each device, and of each node where there are
+// several; what goes to another node goes through all four. Free with hec_lanes_free.
+struct hec_lanes *hec_lanes_create(const struct hec_machine *machine);
+void hec_lanes_free(struct hec_lanes *lanes);
+
+// ---- building a transfer
+
+// A new one; `what`, `layer` (-1: none) say what it is, for people. Of static storage.
+int32_t hec_transfer_new(struct hec_lanes *lanes, enum hec_lane lane, const char *what,
+                         int32_t layer);
+
+// Adds a message, and returns its number in the transfer. from and to differ.
+int32_t hec_transfer_message(struct hec_lanes *lanes, int32_t transfer, int32_t from, int32_t to,
+                             double bytes);
+
+// `message` waits for `before`; both are of the transfer.
+void hec_transfer_after(struct hec_lanes *lanes, int32_t transfer, int32_t message, int32_t before);
+
+// What all devices send each other, as sums: [devices] and [nodes] bytes in and out, one stream through each port, of
+// which each device waits for its own and its node's. They start when all have come, `delay` microseconds later.
+void hec_transfer_loads(struct hec_lanes *lanes, int32_t transfer, const double *sent,
+                        const double *got, const double *node_sent, const double *node_got,
+                        double delay);
+
+// ---- time
+
+// The device comes to the transfer, which is whole by then. Each device comes to each transfer once.
+void hec_transfer_start(struct hec_lanes *lanes, int32_t transfer, int32_t device, double now);
+bool hec_transfer_done(const struct hec_lanes *lanes, int32_t transfer, int32_t device);
+
+// When something happens next; INFINITY: nothing is under way.
+double hec_lanes_next(struct hec_lanes *lanes);
+
+// Lets time pass until `now`: at most what hec_lanes_next said.
+void hec_lanes_pass(struct hec_lanes *lanes, double now);
+
+// A device whose part of some transfer the last hec_lanes_pass, or a start, ended; -1: there is none any more. A device
+// may come several times.
+int32_t hec_lanes_woken(struct hec_lanes *lanes);
+
+// ---- what it was
+
+// A device's part of a transfer, from its turn on the lane to its end.
+struct hec_part {
+    int32_t transfer, device;
+    double begin, end;
+};
+
+// Called for each part that ends. NULL: nobody is told.
+void hec_lanes_observe(struct hec_lanes *lanes,
+                       void (*part)(void *context, const struct hec_part *part), void *context);
+enum hec_lane hec_transfer_lane(const struct hec_lanes *lanes, int32_t transfer);
+const char *hec_transfer_what(const struct hec_lanes *lanes, int32_t transfer);
+int32_t hec_transfer_layer(const struct hec_lanes *lanes, int32_t transfer);
+
+// Bytes so far: out of and into each device, [2 * devices], then of each node, [2 * nodes].
+const double *hec_lanes_carried(const struct hec_lanes *lanes);
+
+#endif

@@ -1,0 +1,246 @@
+// Flows and their rates. Rates change only when a flow begins or ends: then all are found anew.
+#include "passes/timeline/network.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct flow {
+    int32_t port[HEC_FLOW_PORTS], ports, owner;
+    int64_t number; // In the order of starts.
+    double begins, bytes, left, rate;
+};
+
+struct hec_network {
+    int32_t ports;
+    double alike, now;
+    bool stale; // Rates are not those of the flows that are under way.
+    double *capacity, *carried;
+    int64_t started;
+    struct flow *flow; // Under way.
+    int32_t count, room;
+    struct flow *ended; // Done at `now`; from ended_at on nobody has been told.
+    int32_t ended_count, ended_at, ended_room;
+    struct flow *later; // Not yet at their first byte: a heap, the earliest first.
+    int32_t waiting, waiting_room;
+    // Of water-filling.
+    double *room_left;    // [ports]
+    int32_t *users;       // [ports] flows that have no rate yet
+    int32_t *first, *end; // [ports] a port's flows in `through`
+    int32_t *busy;        // Ports with flows that have no rate.
+    int32_t *through;     // [count * HEC_FLOW_PORTS] flows, port by port
+    int32_t through_room, busy_count;
+};
+
+static void *take(size_t count, size_t size) {
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory) abort(); // As the arenas of the compiler do.
+    return memory;
+}
+
+struct hec_network *hec_network_create(int32_t ports, const double *capacity, double alike) {
+    struct hec_network *n = take(1, sizeof *n);
+    n->ports = ports;
+    n->alike = alike;
+    n->capacity = take((size_t)ports, sizeof *n->capacity);
+    memcpy(n->capacity, capacity, (size_t)ports * sizeof *capacity);
+    n->carried = take((size_t)ports, sizeof *n->carried);
+    n->room_left = take((size_t)ports, sizeof *n->room_left);
+    n->users = take((size_t)ports, sizeof *n->users);
+    n->first = take((size_t)ports, sizeof *n->first);
+    n->end = take((size_t)ports, sizeof *n->end);
+    n->busy = take((size_t)ports, sizeof *n->busy);
+    return n;
+}
+
+void hec_network_free(struct hec_network *n) {
+    if (!n) return;
+    free(n->capacity);
+    free(n->carried);
+    free(n->room_left);
+    free(n->users);
+    free(n->first);
+    free(n->end);
+    free(n->ended);
+    free(n->busy);
+    free(n->through);
+    free(n->flow);
+    free(n->later);
+    free(n);
+}
+
+// Makes room for one more.
+static void grow(struct flow **flow, int32_t count, int32_t *room) {
+    if (count < *room) return;
+    *room = *room ? 2 * *room : 256;
+    *flow = realloc(*flow, (size_t)*room * sizeof **flow);
+    if (!*flow) abort();
+}
+
+// ---- flows that have not begun
+
+static bool is_earlier(const struct flow *a, const struct flow *b) {
+    return a->begins < b->begins || (a->begins == b->begins && a->number < b->number);
+}
+
+static void push_later(struct hec_network *n, const struct flow *flow) {
+    grow(&n->later, n->waiting, &n->waiting_room);
+    int32_t at = n->waiting++;
+    while (at > 0 && is_earlier(flow, &n->later[(at - 1) / 2])) {
+        n->later[at] = n->later[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    n->later[at] = *flow;
+}
+
+static struct flow pop_later(struct hec_network *n) {
+    const struct flow first = n->later[0], last = n->later[--n->waiting];
+    int32_t at = 0;
+    for (;;) {
+        int32_t child = 2 * at + 1;
+        if (child >= n->waiting) break;
+        if (child + 1 < n->waiting && is_earlier(&n->later[child + 1], &n->later[child])) child++;
+        if (!is_earlier(&n->later[child], &last)) break;
+        n->later[at] = n->later[child];
+        at = child;
+    }
+    if (n->waiting) n->later[at] = last;
+    return first;
+}
+
+void hec_network_start(struct hec_network *n, double now, const int32_t *port, int32_t ports,
+                       double bytes, double delay, int32_t owner) {
+    assert(now >= n->now && ports >= 1 && ports <= HEC_FLOW_PORTS);
+    struct flow flow = {.ports = ports,
+                        .owner = owner,
+                        .number = n->started++,
+                        .begins = now + delay,
+                        .bytes = bytes,
+                        .left = bytes};
+    for (int32_t i = 0; i < ports; i++) {
+        flow.port[i] = port[i];
+        n->carried[port[i]] += bytes;
+    }
+    push_later(n, &flow);
+}
+
+// ---- rates
+
+// Lists the flows of each port that is in use.
+static void list_through(struct hec_network *n) {
+    if (n->through_room < n->count * HEC_FLOW_PORTS) {
+        n->through_room = 2 * n->count * HEC_FLOW_PORTS;
+        n->through = realloc(n->through, (size_t)n->through_room * sizeof *n->through);
+        if (!n->through) abort();
+    }
+    memset(n->users, 0, (size_t)n->ports * sizeof *n->users);
+    for (int32_t i = 0; i < n->count; i++) {
+        for (int32_t k = 0; k < n->flow[i].ports; k++) n->users[n->flow[i].port[k]]++;
+    }
+    int32_t at = 0;
+    n->busy_count = 0;
+    for (int32_t p = 0; p < n->ports; p++) {
+        n->first[p] = n->end[p] = at;
+        at += n->users[p];
+        n->room_left[p] = n->capacity[p];
+        if (n->users[p]) n->busy[n->busy_count++] = p;
+    }
+    for (int32_t i = 0; i < n->count; i++) {
+        for (int32_t k = 0; k < n->flow[i].ports; k++) n->through[n->end[n->flow[i].port[k]]++] = i;
+    }
+}
+
+static void set_rate(struct hec_network *n, struct flow *flow, double rate) {
+    flow->rate = rate;
+    for (int32_t k = 0; k < flow->ports; k++) {
+        const int32_t p = flow->port[k];
+        n->room_left[p] = n->room_left[p] > rate ? n->room_left[p] - rate : 0;
+        n->users[p]--;
+    }
+}
+
+// The port that gives each of its flows least decides about them; then the next one, of what is left.
+static void find_rates(struct hec_network *n) {
+    list_through(n);
+    for (int32_t i = 0; i < n->count; i++) n->flow[i].rate = -1;
+    while (n->busy_count) {
+        double least = INFINITY;
+        int32_t kept = 0;
+        for (int32_t b = 0; b < n->busy_count; b++) {
+            const int32_t p = n->busy[b];
+            if (!n->users[p]) continue;
+            n->busy[kept++] = p;
+            const double part = n->room_left[p] / n->users[p];
+            if (part < least) least = part;
+        }
+        n->busy_count = kept;
+        for (int32_t b = 0; b < kept; b++) {
+            const int32_t p = n->busy[b];
+            if (!n->users[p] || n->room_left[p] / n->users[p] > least * (1 + 1e-12)) continue;
+            for (int32_t i = n->first[p]; i < n->end[p]; i++) {
+                struct flow *flow = &n->flow[n->through[i]];
+                if (flow->rate < 0) set_rate(n, flow, least);
+            }
+        }
+    }
+    n->stale = false;
+}
+
+// ---- time
+
+static void begin_flows(struct hec_network *n) {
+    while (n->waiting && n->later[0].begins <= n->now) {
+        grow(&n->flow, n->count, &n->room);
+        n->flow[n->count++] = pop_later(n);
+        n->stale = true;
+    }
+}
+
+static double time_left(const struct flow *flow) {
+    return flow->left > 0 ? flow->left / flow->rate : 0;
+}
+
+double hec_network_next(struct hec_network *n) {
+    if (n->stale) find_rates(n);
+    double next = INFINITY;
+    for (int32_t i = 0; i < n->count; i++) {
+        const double left = time_left(&n->flow[i]);
+        if (left < next) next = left;
+    }
+    next += n->now;
+    return n->waiting && n->later[0].begins < next ? n->later[0].begins : next;
+}
+
+static bool is_done(const struct hec_network *n, const struct flow *flow) {
+    const double rounding = 1e-9 * flow->bytes + 1e-12 * n->now * flow->rate;
+    return flow->left <= rounding + flow->rate * n->alike * (n->now - flow->begins);
+}
+
+void hec_network_pass(struct hec_network *n, double now) {
+    if (n->stale) find_rates(n);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < n->count; i++) n->flow[i].left -= n->flow[i].rate * (now - n->now);
+    n->now = now;
+    n->ended_count = n->ended_at = 0;
+    for (int32_t i = 0; i < n->count; i++) {
+        if (is_done(n, &n->flow[i])) {
+            grow(&n->ended, n->ended_count, &n->ended_room);
+            n->ended[n->ended_count++] = n->flow[i];
+        } else {
+            n->flow[kept++] = n->flow[i];
+        }
+    }
+    n->stale = n->stale || kept < n->count;
+    n->count = kept;
+    begin_flows(n);
+}
+
+int32_t hec_network_done(struct hec_network *n) {
+    return n->ended_at < n->ended_count ? n->ended[n->ended_at++].owner : -1;
+}
+
+const double *hec_network_carried(const struct hec_network *n) {
+    return n->carried;
+}

@@ -1,0 +1,39 @@
+// A network of ports with flows that share them: each flow gets its max-min fair part of all ports that it goes
+// through (water-filling: Bertsekas and Gallager, Data Networks, section 6.5.2). A fluid model: no packets, no
+// windows; what a message costs besides its bytes is a delay before its first one.
+//
+// Pure and deterministic: the same calls give the same times.
+#ifndef HECATE_PASSES_TIMELINE_NETWORK_H
+#define HECATE_PASSES_TIMELINE_NETWORK_H
+
+#include <stdint.h>
+
+enum { HEC_FLOW_PORTS = 4 };
+
+struct hec_network;
+
+// capacity [ports]: bytes per microsecond, all positive. `alike`: flows that would be done within this part of their
+// own time of the next one that is done are done with it; 0: each at its own time. Free with
+// hec_network_free.
+struct hec_network *hec_network_create(int32_t ports, const double *capacity, double alike);
+void hec_network_free(struct hec_network *network);
+
+// Starts a flow of `bytes` at `now`, no earlier than any time the network has seen; its first byte leaves `delay`
+// microseconds later. port [ports], 1 .. HEC_FLOW_PORTS, each once. `owner` comes back when it is done.
+void hec_network_start(struct hec_network *network, double now, const int32_t *port, int32_t ports,
+                       double bytes, double delay, int32_t owner);
+
+// When something happens next if nothing starts before; INFINITY: nothing is under way.
+double hec_network_next(struct hec_network *network);
+
+// Lets time pass until `now`: at most what hec_network_next said.
+void hec_network_pass(struct hec_network *network, double now);
+
+// The owner of a flow that the last hec_network_pass ended, one at a call, in the order in which they began; -1:
+// there is none any more.
+int32_t hec_network_done(struct hec_network *network);
+
+// Bytes that have gone through each port, [ports].
+const double *hec_network_carried(const struct hec_network *network);
+
+#endif

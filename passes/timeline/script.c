@@ -1,0 +1,288 @@
+// From the placed module to the list: loops over layers are run, those over waves are marked.
+#include "passes/timeline/script.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/accessors.h"
+#include "passes/rewrite.h"
+#include "passes/walk.h"
+
+struct writer {
+    MlirOperation module;
+    const struct hec_costs *costs;
+    struct hec_arena *arena;
+    struct hec_script *script;
+    int room;
+    bool back;
+    struct hec_map number; // Index value -> its number plus 1.
+    int64_t layer;
+};
+
+static struct hec_action *append(struct writer *w, enum hec_act act) {
+    struct hec_script *s = w->script;
+    if (s->count == w->room) {
+        const int room = w->room ? 2 * w->room : 1024;
+        struct hec_action *more = hec_arena_alloc(w->arena, (size_t)room, sizeof *more);
+        if (s->count) memcpy(more, s->action, (size_t)s->count * sizeof *more);
+        s->action = more;
+        w->room = room;
+    }
+    struct hec_action *a = &s->action[s->count++];
+    *a = (struct hec_action){.act = act, .set = -1, .back = w->back};
+    return a;
+}
+
+static int find_set(const struct writer *w, MlirStringRef name) {
+    for (int i = 0; i < w->costs->count; i++) {
+        const char *own = w->costs->set[i].name;
+        if (strlen(own) == name.length && memcmp(own, name.data, name.length) == 0) return i;
+    }
+    return -1;
+}
+
+// What the time is of: a unit of the model, or what stands outside of all.
+static void set_label(struct hec_action *a, MlirOperation op) {
+    const MlirStringRef unit = hec_unit_name(op);
+    const MlirStringRef name = unit.length ? unit : HEC_STR("model");
+    snprintf(a->label, sizeof a->label, "%.*s", (int)name.length, name.data);
+}
+
+static void add_compute(struct writer *w, MlirOperation op) {
+    const double us = hec_op_us(&w->costs->machine, op);
+    if (us <= 0) return;
+    struct hec_action next = {.act = HEC_ACT_COMPUTE, .back = w->back, .us = us};
+    set_label(&next, op);
+    struct hec_script *s = w->script;
+    struct hec_action *last = s->count ? &s->action[s->count - 1] : NULL;
+    if (last && last->act == HEC_ACT_COMPUTE && last->layer == (int32_t)w->layer &&
+        strcmp(last->label, next.label) == 0) {
+        last->us += us;
+        return;
+    }
+    last = append(w, HEC_ACT_COMPUTE);
+    *last = next;
+    last->set = -1;
+    last->layer = (int32_t)w->layer;
+}
+
+// ---- operations that move something
+
+static int64_t number_of(const struct writer *w, MlirValue index) {
+    const intptr_t known = hec_map_get(&w->number, index.ptr);
+    return known ? known - 1 : 0;
+}
+
+static struct hec_action *append_of(struct writer *w, enum hec_act act, MlirOperation op,
+                                    MlirValue layer) {
+    struct hec_action *a = append(w, act);
+    a->set = find_set(w, hec_any_set(op));
+    a->layer = layer.ptr ? (int32_t)number_of(w, layer) : 0;
+    return a;
+}
+
+static void add_gather(struct writer *w, MlirOperation op) {
+    const int64_t ahead = hec_materialize_has_ahead(op) ? hec_materialize_ahead(op) : 0;
+    const MlirValue layer = hec_materialize_layer(op);
+    const int64_t number = (layer.ptr ? number_of(w, layer) : 0) - ahead;
+    const bool again = hec_materialize_rematerialize(op);
+    if (number < 0) return;
+    struct hec_action *a = append_of(w, HEC_ACT_GATHER, op, layer);
+    a->layer = (int32_t)number;
+    a->again = again;
+}
+
+static void add_release(struct writer *w, MlirOperation op) {
+    if (!mlirStringRefEqual(hec_release_what(op), HEC_STR("gradients"))) return;
+    const int64_t ahead = hec_release_has_ahead(op) ? hec_release_ahead(op) : 0;
+    const MlirValue layer = hec_release_layer(op);
+    const int64_t number = (layer.ptr ? number_of(w, layer) : 0) - ahead;
+    const int set = find_set(w, hec_any_set(op));
+    if (set < 0 || number < 0 || number >= w->costs->set[set].layers) return;
+    append_of(w, HEC_ACT_RELEASE, op, layer)->layer = (int32_t)number;
+}
+
+static void add_prefetch(struct writer *w, MlirOperation op) {
+    const MlirValue layer = hec_prefetch_layer(op);
+    const int64_t next = (layer.ptr ? number_of(w, layer) : 0) + 1;
+    const int set = find_set(w, hec_any_set(op));
+    if (set < 0 || next >= w->costs->set[set].layers) return;
+    append_of(w, HEC_ACT_PREFETCH, op, layer)->layer = (int32_t)next;
+}
+
+static bool add_movement(struct writer *w, MlirOperation op) {
+    switch (hec_op_of(op)) {
+    case HEC_OP_plan:
+        append_of(w, HEC_ACT_PLAN, op, hec_plan_layer(op));
+        return true;
+    case HEC_OP_materialize:
+        add_gather(w, op);
+        return true;
+    case HEC_OP_prefetch:
+        add_prefetch(w, op);
+        return true;
+    case HEC_OP_calibrate:
+        append_of(w, HEC_ACT_CALIBRATE, op, hec_calibrate_layer(op));
+        return true;
+    case HEC_OP_await:
+        append_of(w, HEC_ACT_AWAIT, op, hec_await_layer(op));
+        return true;
+    case HEC_OP_reduce:
+        append_of(w, HEC_ACT_REDUCE, op, hec_reduce_layer(op));
+        return true;
+    case HEC_OP_release:
+        add_release(w, op);
+        return true;
+    case HEC_OP_exchange:
+        append_of(w, HEC_ACT_EXCHANGE, op, hec_exchange_layer(op));
+        return true;
+    case HEC_OP_dispatch:
+        append_of(w, HEC_ACT_ROWS, op, hec_dispatch_layer(op));
+        return true;
+    case HEC_OP_give_back:
+        append_of(w, HEC_ACT_RETURN, op, hec_give_back_layer(op));
+        return true;
+    case HEC_OP_collect:
+        append_of(w, HEC_ACT_COLLECT, op, hec_collect_layer(op));
+        return true;
+    case HEC_OP_dispatch_grad:
+        append_of(w, HEC_ACT_ROWS, op, hec_dispatch_grad_layer(op));
+        return true;
+    case HEC_OP_give_back_grad:
+        append_of(w, HEC_ACT_RETURN, op, hec_give_back_grad_layer(op));
+        return true;
+    case HEC_OP_collect_grad:
+        append_of(w, HEC_ACT_COLLECT, op, hec_collect_grad_layer(op));
+        return true;
+    case HEC_OP_all_reduce:
+    case HEC_OP_reduce_scatter:
+        append(w, HEC_ACT_DENSE)->bytes = hec_any_has_bytes(op) ? hec_any_bytes(op) : 0;
+        return true;
+    default:
+        return false;
+    }
+}
+
+// ---- the program
+
+static void write_block(struct writer *w, MlirBlock block);
+
+// The operation that says how often a loop runs: of waves, or of those that were overwritten.
+static void write_waves(struct writer *w, const struct hec_for *loop) {
+    const MlirOperation count = mlirOpResultGetOwner(loop->bound);
+    const bool overwritten = hec_op_is(count, HEC_OP_overwritten);
+    append_of(w, overwritten ? HEC_ACT_OVERWRITTEN : HEC_ACT_WAVES, count,
+              overwritten ? hec_overwritten_layer(count) : hec_waves_layer(count));
+    write_block(w, loop->body);
+    append(w, HEC_ACT_END);
+}
+
+static void write_loop(struct writer *w, MlirOperation op) {
+    const struct hec_for loop = hec_for_of(op);
+    if (loop.count == HEC_COUNT_AT_RUN_TIME) {
+        write_waves(w, &loop);
+        return;
+    }
+    const int64_t outer = w->layer;
+    for (int64_t step = 0; step < loop.count; step++) {
+        w->layer = loop.down ? loop.count - 1 - step : step;
+        *hec_map_at(&w->number, mlirBlockGetArgument(loop.body, 0).ptr) = step + 1;
+        write_block(w, loop.body);
+    }
+    w->layer = outer;
+}
+
+static bool is_index(struct writer *w, MlirOperation op) {
+    int64_t number;
+    switch (hec_op_of(op)) {
+    case HEC_OP_CONSTANT:
+        number = hec_get_int(op, "value");
+        break;
+    case HEC_OP_ADDI:
+        number = number_of(w, hec_operand(op, 0)) + number_of(w, hec_operand(op, 1));
+        break;
+    case HEC_OP_SUBI:
+        number = number_of(w, hec_operand(op, 0)) - number_of(w, hec_operand(op, 1));
+        break;
+    case HEC_OP_waves:
+    case HEC_OP_overwritten:
+        return true;
+    default:
+        return false;
+    }
+    *hec_map_at(&w->number, hec_result(op, 0).ptr) = number + 1;
+    return true;
+}
+
+static void write_block(struct writer *w, MlirBlock block) {
+    for (MlirOperation op = mlirBlockGetFirstOperation(block); op.ptr;
+         op = mlirOperationGetNextInBlock(op)) {
+        if (hec_op_is(op, HEC_OP_FOR)) {
+            write_loop(w, op);
+        } else if (!is_index(w, op) && !add_movement(w, op)) {
+            add_compute(w, op);
+        }
+    }
+}
+
+static void write_func(struct writer *w, const char *name, bool back) {
+    const MlirOperation func = hec_find_symbol(w->module, HEC_STR(name));
+    w->back = back;
+    w->layer = -1;
+    if (hec_op_is(func, HEC_OP_FUNC)) write_block(w, hec_func_body(func));
+}
+
+// ---- the end of a step
+
+// AdamW reads parameter, gradient and two moments and writes all but the gradient, and the gradient's norm is read
+// before: eight times the elements go through memory.
+enum { OPTIMIZER_PASSES = 8 };
+
+static void find_optimizer(struct writer *w) {
+    const struct hec_costs *costs = w->costs;
+    struct hec_script *s = w->script;
+    const struct hec_ops ops = hec_ops_in(hec_module_body(w->module));
+    for (int k = 0; k < ops.count; k++) {
+        const MlirOperation op = ops.op[k];
+        if (!hec_op_is(op, HEC_OP_param) || hec_any_has_set(op)) continue;
+        const int64_t layers = hec_any_layers(op);
+        s->dense_bytes += (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(op));
+    }
+    free(ops.op);
+    const struct hec_machine *m = &costs->machine;
+    const double devices = (double)(m->nodes * m->devices);
+    double bytes = (double)s->dense_bytes / (s->shard ? devices : 1);
+    for (int i = 0; i < costs->count; i++) {
+        const struct hec_set_cost *c = &costs->set[i];
+        bytes += (double)(c->layers * c->experts) / devices * (double)c->grad_bytes;
+    }
+    s->optimizer_us =
+        1e6 * OPTIMIZER_PASSES * bytes / (hec_reached_of_bandwidth * m->memory_bandwidth);
+}
+
+bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct hec_arena *arena,
+                   struct hec_script *script) {
+    struct writer w = {.module = module, .costs = costs, .arena = arena, .script = script};
+    const struct hec_machine *m = &costs->machine;
+    const int64_t tokens =
+        hec_module_batch(module) * hec_module_positions(module) * m->nodes * m->devices;
+    const double wanted = hec_setting_number(module, "train.tokens", 0);
+    *script = (struct hec_script){
+        .iterations = wanted >= (double)tokens ? (int64_t)wanted / tokens : 1,
+        .shard = mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard")),
+        .bucket = hec_module_has_bucket(module) ? hec_module_bucket(module) : 0,
+    };
+    write_func(&w, "forward", false);
+    write_func(&w, "backward", true);
+    find_optimizer(&w);
+    hec_map_free(&w.number);
+    for (int i = 0; i < script->count; i++) {
+        const enum hec_act act = script->action[i].act;
+        const bool of_set = act != HEC_ACT_COMPUTE && act != HEC_ACT_END && act != HEC_ACT_DENSE;
+        if (!of_set || script->action[i].set >= 0) continue;
+        hec_ir_error(module, "moves experts of a set that it does not have");
+        return false;
+    }
+    return true;
+}

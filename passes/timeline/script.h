@@ -1,0 +1,56 @@
+// What every device does in a step, as a list: computation, and the places where it starts or needs what travels.
+// All devices run the same list; what differs between them (rows, chunks) is not in it.
+#ifndef HECATE_PASSES_TIMELINE_SCRIPT_H
+#define HECATE_PASSES_TIMELINE_SCRIPT_H
+
+#include "lang/base/arena.h"
+#include "passes/cost/set_cost.h"
+
+enum hec_act {
+    HEC_ACT_COMPUTE, // us; between HEC_ACT_WAVES and its end: of a full wave, in proportion to rows
+    HEC_ACT_PLAN,    // Of a layer: plans, on the host.
+    HEC_ACT_GATHER,  // Starts; `again`: by the plan of this iteration, for backward.
+    HEC_ACT_PREFETCH,    // Plans and starts what the next layer needs, in the first wave.
+    HEC_ACT_EXCHANGE,    // Counts: waits for those of all.
+    HEC_ACT_CALIBRATE,   // Plans on, and starts what that adds.
+    HEC_ACT_AWAIT,       // Waits for chunks.
+    HEC_ACT_WAVES,       // The body up to its end, once for each wave.
+    HEC_ACT_OVERWRITTEN, // Likewise, once for each wave but the last in which it stands.
+    HEC_ACT_END,         // Of the last one of these two that is open.
+    HEC_ACT_ROWS, // Sends rows of the wave to where they are computed, and waits for those of others.
+    HEC_ACT_RETURN,  // Starts to send results back.
+    HEC_ACT_COLLECT, // Waits for results.
+    HEC_ACT_REDUCE,  // Starts gradients of chunks.
+    HEC_ACT_RELEASE, // Waits for them.
+    HEC_ACT_DENSE,   // Gradients of what all have, in the step's last iteration; bytes.
+    HEC_ACTS,
+};
+
+enum { HEC_LABEL = 48 };
+
+struct hec_action {
+    enum hec_act act;
+    int set;       // Of hec_costs; -1: none.
+    int32_t layer; // 0 where the set has no layers.
+    bool back;     // In backward.
+    bool again;
+    double us;
+    int64_t bytes;
+    char label[HEC_LABEL]; // Of computation, for people.
+};
+
+struct hec_script {
+    struct hec_action *action; // One iteration, forward and backward.
+    int count;
+    int64_t iterations; // Of a step.
+    bool shard;         // dense = shard: sums stay in parts, and the parts of parameters go to all.
+    double optimizer_us;
+    int64_t dense_bytes; // Parameters that all have.
+    int64_t bucket;      // Bytes of gradients whose sum starts at once.
+};
+
+// Of a module that has been placed. Memory is of `arena`. False after a report.
+bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct hec_arena *arena,
+                   struct hec_script *script);
+
+#endif

@@ -1,0 +1,206 @@
+// The network of the timeline against a fluid simulation that finds rates by definition.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "passes/timeline/network.h"
+
+enum { DEVICES = 6, NODES = 2, PORTS = 2 * DEVICES + 2 * NODES, FLOWS = 60 };
+
+struct given {
+    int32_t port[HEC_FLOW_PORTS], ports;
+    double begins, bytes, done;
+};
+
+static uint64_t state = 7;
+
+static double draw(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) / 9007199254740992.0;
+}
+
+// ---- the reference
+
+// Max-min fair by definition: the rates of all flows rise together until a full port stops those that go through it.
+static void fair_rates(const struct given *flow, const int *active, int count,
+                       const double *capacity, double *rate) {
+    bool stopped[FLOWS] = {false};
+    for (int i = 0; i < count; i++) rate[i] = 0;
+    for (int open = count; open > 0;) {
+        double rise = INFINITY;
+        for (int p = 0; p < PORTS; p++) {
+            double used = 0;
+            int users = 0;
+            for (int i = 0; i < count; i++) {
+                for (int k = 0; k < flow[active[i]].ports; k++) {
+                    if (flow[active[i]].port[k] != p) continue;
+                    used += rate[i];
+                    users += !stopped[i];
+                }
+            }
+            if (users && (capacity[p] - used) / users < rise) rise = (capacity[p] - used) / users;
+        }
+        for (int i = 0; i < count; i++) rate[i] += stopped[i] ? 0 : rise;
+        for (int p = 0; p < PORTS; p++) {
+            double used = 0;
+            for (int i = 0; i < count; i++) {
+                for (int k = 0; k < flow[active[i]].ports; k++)
+                    used += flow[active[i]].port[k] == p ? rate[i] : 0;
+            }
+            if (used < capacity[p] * (1 - 1e-12)) continue;
+            for (int i = 0; i < count; i++) {
+                for (int k = 0; k < flow[active[i]].ports; k++) {
+                    if (flow[active[i]].port[k] != p || stopped[i]) continue;
+                    stopped[i] = true;
+                    open--;
+                }
+            }
+        }
+    }
+}
+
+static void simulate(struct given *flow, int flows, const double *capacity) {
+    double left[FLOWS], now = 0, rate[FLOWS];
+    for (int i = 0; i < flows; i++) left[i] = flow[i].bytes, flow[i].done = -1;
+    for (int done = 0; done < flows;) {
+        int active[FLOWS], count = 0;
+        double next = INFINITY;
+        for (int i = 0; i < flows; i++) {
+            if (flow[i].done < 0 && flow[i].begins <= now) active[count++] = i;
+            if (flow[i].begins > now && flow[i].begins < next) next = flow[i].begins;
+        }
+        fair_rates(flow, active, count, capacity, rate);
+        for (int i = 0; i < count; i++) {
+            const double end = now + left[active[i]] / rate[i];
+            if (end < next) next = end;
+        }
+        for (int i = 0; i < count; i++) {
+            left[active[i]] -= rate[i] * (next - now);
+            if (left[active[i]] > 1e-9 * flow[active[i]].bytes) continue;
+            flow[active[i]].done = next;
+            done++;
+        }
+        now = next;
+    }
+}
+
+// ---- the network
+
+static void run(const struct given *flow, int flows, const double *capacity, double alike,
+                double *done) {
+    struct hec_network *network = hec_network_create(PORTS, capacity, alike);
+    // Those that begin later are started at once, with a delay; others when it is their turn.
+    for (int i = 0; i < flows; i += 2)
+        hec_network_start(network, 0, flow[i].port, flow[i].ports, flow[i].bytes, flow[i].begins,
+                          i);
+    int ended = 0;
+    while (ended < flows) {
+        int first = -1;
+        for (int i = 1; i < flows; i += 2) {
+            if (done[i] == -2 && (first < 0 || flow[i].begins < flow[first].begins)) first = i;
+        }
+        double next = hec_network_next(network);
+        if (first >= 0 && flow[first].begins < next) next = flow[first].begins;
+        assert_true(next < INFINITY);
+        hec_network_pass(network, next);
+        for (int owner; (owner = hec_network_done(network)) >= 0; ended++) done[owner] = next;
+        if (first >= 0 && flow[first].begins == next) {
+            hec_network_start(network, next, flow[first].port, flow[first].ports, flow[first].bytes,
+                              0, first);
+            done[first] = -1;
+        }
+    }
+    double carried = 0, bytes = 0;
+    for (int p = 0; p < PORTS; p++) carried += hec_network_carried(network)[p];
+    for (int i = 0; i < flows; i++) bytes += flow[i].ports * flow[i].bytes;
+    assert_true(fabs(carried - bytes) <= 1e-9 * bytes);
+    hec_network_free(network);
+}
+
+static void draw_case(struct given *flow, int *flows, double *capacity) {
+    for (int p = 0; p < PORTS; p++) capacity[p] = 10 + floor(4 * draw()) * 10;
+    *flows = 1 + (int)(draw() * FLOWS);
+    for (int i = 0; i < *flows; i++) {
+        const int from = (int)(draw() * DEVICES),
+                  to = (from + 1 + (int)(draw() * (DEVICES - 1))) % DEVICES;
+        const int n = from % NODES, m = to % NODES;
+        flow[i] = (struct given){.port = {from, DEVICES + to}, .ports = 2};
+        if (n != m) {
+            flow[i].port[2] = 2 * DEVICES + n;
+            flow[i].port[3] = 2 * DEVICES + NODES + m;
+            flow[i].ports = 4;
+        }
+        flow[i].bytes = draw() < 0.1 ? 1 : 100 + 10000 * draw();
+        flow[i].begins = draw() < 0.3 ? 0 : floor(draw() * 500);
+    }
+}
+
+static void finds_max_min_fair_times(void **unused) {
+    (void)unused;
+    struct given flow[FLOWS];
+    double capacity[PORTS], done[FLOWS];
+    for (int round = 0; round < 300; round++) {
+        int flows;
+        draw_case(flow, &flows, capacity);
+        simulate(flow, flows, capacity);
+        for (int i = 0; i < flows; i++) done[i] = -2;
+        run(flow, flows, capacity, 0, done);
+        for (int i = 0; i < flows; i++) {
+            if (fabs(done[i] - flow[i].done) <= 1e-6 * flow[i].done) continue;
+            fail_msg("case %d, flow %d of %d: done at %.9g, by definition %.9g", round, i, flows,
+                     done[i], flow[i].done);
+        }
+    }
+}
+
+// Merged ends are early by at most the part that is allowed of each flow's time, and what follows from that.
+static void alike_ends_stay_near(void **unused) {
+    (void)unused;
+    struct given flow[FLOWS];
+    double capacity[PORTS], done[FLOWS], worst = 0;
+    for (int round = 0; round < 100; round++) {
+        int flows;
+        draw_case(flow, &flows, capacity);
+        simulate(flow, flows, capacity);
+        for (int i = 0; i < flows; i++) done[i] = -2;
+        run(flow, flows, capacity, 0.01, done);
+        for (int i = 0; i < flows; i++) {
+            const double wrong = fabs(done[i] - flow[i].done) / (flow[i].done - flow[i].begins);
+            if (wrong > worst) worst = wrong;
+        }
+    }
+    assert_true(worst < 0.05);
+    assert_true(worst > 0);
+}
+
+static void flows_of_no_bytes_take_their_delay(void **unused) {
+    (void)unused;
+    const double capacity[2] = {5, 5};
+    struct hec_network *network = hec_network_create(2, capacity, 0);
+    assert_true(hec_network_next(network) == INFINITY);
+    hec_network_start(network, 3, (const int32_t[]){0, 1}, 2, 0, 4, 9);
+    assert_true(hec_network_next(network) == 7);
+    hec_network_pass(network, 7);
+    assert_int_equal(hec_network_done(network), -1); // Its first byte leaves now.
+    assert_true(hec_network_next(network) == 7);
+    hec_network_pass(network, 7);
+    assert_int_equal(hec_network_done(network), 9);
+    assert_int_equal(hec_network_done(network), -1);
+    hec_network_free(network);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_max_min_fair_times),
+        cmocka_unit_test(alike_ends_stay_near),
+        cmocka_unit_test(flows_of_no_bytes_take_their_delay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
