@@ -86,4 +86,12 @@ void hec_explain_replicas(MlirOperation module, FILE *out);
 bool hec_explain_plan(MlirOperation module, FILE *out);
 bool hec_explain_comm(MlirOperation module, FILE *out);
 
+// ---- timeline/report.c
+
+enum { HEC_SIMULATE_STEPS = 8, HEC_SIMULATE_STEPS_MAX = 10000 };
+
+// Simulates `steps` steps of the placed module on all devices of its cluster, and prints how long they take and what that
+// time goes to. With `trace`, every device's lanes, as JSON of the Chrome trace format. False after a report.
+bool hec_simulate_report(MlirOperation module, int64_t steps, FILE *out, FILE *trace);
+
 #endif

@@ -10,6 +10,7 @@
 #include "codegen/driver/output.h"
 #include "codegen/driver/read.h"
 #include "codegen/driver/run_passes.h"
+#include "codegen/driver/simulate.h"
 #include "codegen/driver/stages.h"
 #include "codegen/driver/targets.h"
 #include "ir/target/target.h"
@@ -22,7 +23,8 @@ static bool note_files(const struct hec_options *o) {
            hec_output_note(false, "--plan", o->plan) &&
            hec_output_note(false, "--profile", o->profile) &&
            hec_output_note(true, "-o", o->output) &&
-           hec_output_note(true, "--emit-plan", o->emit_plan);
+           hec_output_note(true, "--emit-plan", o->emit_plan) &&
+           hec_output_note(true, "--trace", o->trace);
 }
 
 static bool make_temps_folder(struct hec_compilation *c) {
@@ -67,7 +69,8 @@ static bool stop_early(struct hec_compilation *c) {
 
 // What needs no program is there for every target.
 static bool can_emit(const struct hec_compilation *c) {
-    if (c->to < STAGE_C || hec_report_of(c) || hec_target_printer(c->module)) return true;
+    if (c->to < STAGE_C || hec_report_of(c) || c->options->simulate) return true;
+    if (hec_target_printer(c->module)) return true;
     fprintf(stderr,
             "hecatec: error: programs for target %s cannot be written yet; its IR can: "
             "--compile-to=place-buffers\n",
@@ -77,7 +80,8 @@ static bool can_emit(const struct hec_compilation *c) {
 
 static int run(struct hec_compilation *c) {
     int status;
-    if (!note_files(c->options) || !hec_choose_stages(c)) return HEC_EXIT_COMMAND_LINE;
+    if (!note_files(c->options) || !hec_choose_stages(c) || !hec_check_simulation(c))
+        return HEC_EXIT_COMMAND_LINE;
     if (c->options->save_temps && !make_temps_folder(c)) return HEC_EXIT_INPUT;
     c->name = "model";
     if (c->from == STAGE_C) return c->to == STAGE_C ? HEC_EXIT_DONE : hec_finish_program(c);
@@ -89,6 +93,7 @@ static int run(struct hec_compilation *c) {
     if (!hec_prove_homes(c)) return HEC_EXIT_INPUT;
     if (c->options->emit_plan && !hec_write_text(c, c->options->emit_plan, print_plan_file))
         return HEC_EXIT_INPUT;
+    if (c->options->simulate) return hec_finish_simulation(c);
     if (hec_report_of(c)) return hec_finish_text(c, hec_report_of(c));
     if (c->to < STAGE_C) return hec_finish_text(c, hec_print_module);
     return c->to == STAGE_C ? hec_finish_c(c) : hec_finish_program(c);

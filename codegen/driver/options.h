@@ -23,6 +23,8 @@ struct hec_options {
     const char *compile_to, *compile_from, *passes, *explain;
     struct hec_texts print_after;
     const char *profile, *emit_plan, *plan; // How experts move.
+    bool simulate;
+    const char *simulate_steps, *trace;
     bool time_passes, verbose, dry_run, save_temps;
     const char *save_temps_folder;
     bool tune;

@@ -213,7 +213,7 @@ static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec
 
 // ---- simulation
 
-static struct hec_scene scene_of(const struct hec_search *s, int set) {
+struct hec_scene hec_search_scene(const struct hec_search *s, int set) {
     const struct hec_set_cost *c = &s->costs.set[set];
     const int64_t layers = s->recorded ? c->layers : s->loads[set].layers;
     const int64_t pairs = s->costs.machine.nodes * s->costs.machine.devices * c->experts;
@@ -228,16 +228,21 @@ static struct hec_scene scene_of(const struct hec_search *s, int set) {
                               .steps = steps > STEPS_LEAST ? steps : STEPS_LEAST};
 }
 
+struct hec_choice hec_search_choice(const struct hec_search *s,
+                                    const struct hec_movement *movement) {
+    return (struct hec_choice){.policy = s->policy,
+                               .even = movement->even,
+                               .overlap = movement->overlap,
+                               .slots = movement->slots,
+                               .calibrate = movement->calibrate,
+                               .window = movement->window,
+                               .reshard_every = movement->reshard_every};
+}
+
 bool hec_search_phases(const struct hec_search *s, int set, const struct hec_movement *movement,
                        struct hec_phases *phases) {
-    const struct hec_scene scene = scene_of(s, set);
-    const struct hec_choice choice = {.policy = s->policy,
-                                      .even = movement->even,
-                                      .overlap = movement->overlap,
-                                      .slots = movement->slots,
-                                      .calibrate = movement->calibrate,
-                                      .window = movement->window,
-                                      .reshard_every = movement->reshard_every};
+    const struct hec_scene scene = hec_search_scene(s, set);
+    const struct hec_choice choice = hec_search_choice(s, movement);
     return hec_simulate(&scene, &choice, phases);
 }
 
@@ -249,7 +254,7 @@ static bool simulate(const struct hec_search *s, const struct hec_choice *choice
     us[0] = us[1] = s->costs.dense_us;
     for (int i = 0; i < s->costs.count; i++) layers += s->costs.set[i].layers;
     for (int i = 0; i < s->costs.count; i++) {
-        const struct hec_scene scene = scene_of(s, i);
+        const struct hec_scene scene = hec_search_scene(s, i);
         const double count = (double)s->costs.set[i].layers;
         struct hec_phases phases;
         if (!choice) {
@@ -459,12 +464,13 @@ static int64_t among_listed(MlirOperation module, int64_t overlap) {
     return best >= 0 ? best : least;
 }
 
-bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
+// Costs, policy, loads and first owners; returns the entries to begin with, -1 after a report.
+static int64_t prepare(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
     *s = (struct hec_search){0};
-    if (!hec_costs_of(module, &s->costs) || !read_policy(module, s)) return false;
+    if (!hec_costs_of(module, &s->costs) || !read_policy(module, s)) return -1;
     read_settings(module, s);
     find_fits(s);
-    if (!hec_recorded_read(module, arena, s)) return false;
+    if (!hec_recorded_read(module, arena, s)) return -1;
     s->room_bytes = (int64_t)s->costs.machine.memory - s->costs.dense_bytes - s->costs.saved_bytes -
                     hec_owned_bytes(&s->costs, s->policy->calibrates);
     int64_t overlap = s->fit_early < s->fit_late ? s->fit_early : s->fit_late;
@@ -473,7 +479,35 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
     if (overlap > most_experts(s)) overlap = most_experts(s);
     if (s->fixed_overlap) overlap = fixed_count(module, "parallel.placement.overlap");
     overlap = among_listed(module, overlap);
-    if (!choose_owners(module, s, arena, overlap)) return false;
+    return choose_owners(module, s, arena, overlap) ? overlap : -1;
+}
+
+// The owners that the module names.
+static void read_owners(MlirOperation module, struct hec_search *s) {
+    for (int i = 0; i < s->costs.count; i++) {
+        const struct hec_set_cost *c = &s->costs.set[i];
+        const MlirOperation set = hec_find_symbol(module, HEC_STR(c->name));
+        if (!hec_set_has_owner(set)) continue;
+        const MlirAttribute owner = hec_set_owner(set);
+        if (mlirDenseArrayGetNumElements(owner) != c->layers * c->experts) continue;
+        for (int64_t k = 0; k < c->layers * c->experts; k++)
+            s->owner[i][k] = mlirDenseI32ArrayGetElement(owner, k);
+    }
+}
+
+bool hec_search_prepare(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
+    if (!hec_has_ranks(module) || hec_setting_is(module, "parallel.experts", "replicate")) {
+        *s = (struct hec_search){.costs.machine = hec_machine_of(module)};
+        return true;
+    }
+    if (prepare(module, arena, s) < 0) return false;
+    read_owners(module, s);
+    return true;
+}
+
+bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
+    const int64_t overlap = prepare(module, arena, s);
+    if (overlap < 0) return false;
     find_candidates(module, s, overlap);
     if (s->count == 0 || !find_baselines(s)) {
         hec_ir_error(

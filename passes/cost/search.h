@@ -53,6 +53,16 @@ struct hec_search {
 // Decides everything; memory is of `arena`. False after a report.
 bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search *search);
 
+// What a search begins with: costs, policy, loads, and the module's owners, or those that a search would begin with. The
+// module may have no experts that move; without any that are sent to other ranks there are only costs of the machine.
+// False after a report.
+bool hec_search_prepare(MlirOperation module, struct hec_arena *arena, struct hec_search *search);
+
+// What one set is simulated with, and with which choices.
+struct hec_scene hec_search_scene(const struct hec_search *search, int set);
+struct hec_choice hec_search_choice(const struct hec_search *search,
+                                    const struct hec_movement *movement);
+
 // The phases of one set under given choices. False: the planner refuses them.
 bool hec_search_phases(const struct hec_search *search, int set,
                        const struct hec_movement *movement, struct hec_phases *phases);

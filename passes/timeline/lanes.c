@@ -296,6 +296,11 @@ void hec_transfer_start(struct hec_lanes *l, int32_t transfer, int32_t device, d
     if (q->head + 1 == q->count) start_part(l, transfer, device, now);
 }
 
+bool hec_transfer_begun(const struct hec_lanes *l, int32_t transfer, int32_t device) {
+    const struct transfer *t = &l->transfer[transfer];
+    return t->done == l->devices || t->state[device] != ABSENT;
+}
+
 bool hec_transfer_done(const struct hec_lanes *l, int32_t transfer, int32_t device) {
     const struct transfer *t = &l->transfer[transfer];
     return t->done == l->devices || t->state[device] == DONE;

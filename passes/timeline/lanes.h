@@ -52,6 +52,7 @@ void hec_transfer_loads(struct hec_lanes *lanes, int32_t transfer, const double 
 
 // The device comes to the transfer, which is whole by then. Each device comes to each transfer once.
 void hec_transfer_start(struct hec_lanes *lanes, int32_t transfer, int32_t device, double now);
+bool hec_transfer_begun(const struct hec_lanes *lanes, int32_t transfer, int32_t device);
 bool hec_transfer_done(const struct hec_lanes *lanes, int32_t transfer, int32_t device);
 
 // When something happens next; INFINITY: nothing is under way.

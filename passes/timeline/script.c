@@ -111,6 +111,12 @@ static void add_prefetch(struct writer *w, MlirOperation op) {
     append_of(w, HEC_ACT_PREFETCH, op, layer)->layer = (int32_t)next;
 }
 
+static void add_dense(struct writer *w, MlirOperation op) {
+    struct hec_action *a = append(w, HEC_ACT_DENSE);
+    a->bytes = hec_any_has_bytes(op) ? hec_any_bytes(op) : 0;
+    a->last = true;
+}
+
 static bool add_movement(struct writer *w, MlirOperation op) {
     switch (hec_op_of(op)) {
     case HEC_OP_plan:
@@ -157,7 +163,7 @@ static bool add_movement(struct writer *w, MlirOperation op) {
         return true;
     case HEC_OP_all_reduce:
     case HEC_OP_reduce_scatter:
-        append(w, HEC_ACT_DENSE)->bytes = hec_any_has_bytes(op) ? hec_any_bytes(op) : 0;
+        add_dense(w, op);
         return true;
     default:
         return false;
@@ -174,8 +180,10 @@ static void write_waves(struct writer *w, const struct hec_for *loop) {
     const bool overwritten = hec_op_is(count, HEC_OP_overwritten);
     append_of(w, overwritten ? HEC_ACT_OVERWRITTEN : HEC_ACT_WAVES, count,
               overwritten ? hec_overwritten_layer(count) : hec_waves_layer(count));
+    const int begin = w->script->count - 1;
     write_block(w, loop->body);
     append(w, HEC_ACT_END);
+    w->script->action[begin].end = w->script->count - 1;
 }
 
 static void write_loop(struct writer *w, MlirOperation op) {
@@ -239,26 +247,53 @@ static void write_func(struct writer *w, const char *name, bool back) {
 // before: eight times the elements go through memory.
 enum { OPTIMIZER_PASSES = 8 };
 
-static void find_optimizer(struct writer *w) {
-    const struct hec_costs *costs = w->costs;
-    struct hec_script *s = w->script;
+static void find_dense(struct writer *w) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(w->module));
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation op = ops.op[k];
         if (!hec_op_is(op, HEC_OP_param) || hec_any_has_set(op)) continue;
         const int64_t layers = hec_any_layers(op);
-        s->dense_bytes += (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(op));
+        w->script->dense_bytes += (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(op));
     }
     free(ops.op);
+}
+
+static double optimizer_us(const struct writer *w) {
+    const struct hec_costs *costs = w->costs;
     const struct hec_machine *m = &costs->machine;
     const double devices = (double)(m->nodes * m->devices);
-    double bytes = (double)s->dense_bytes / (s->shard ? devices : 1);
+    double bytes = (double)w->script->dense_bytes / (w->script->shard ? devices : 1);
     for (int i = 0; i < costs->count; i++) {
         const struct hec_set_cost *c = &costs->set[i];
         bytes += (double)(c->layers * c->experts) / devices * (double)c->grad_bytes;
     }
-    s->optimizer_us =
-        1e6 * OPTIMIZER_PASSES * bytes / (hec_reached_of_bandwidth * m->memory_bandwidth);
+    return 1e6 * OPTIMIZER_PASSES * bytes / (hec_reached_of_bandwidth * m->memory_bandwidth);
+}
+
+static void write_end(struct writer *w) {
+    static const enum hec_act act[] = {HEC_ACT_SUMS, HEC_ACT_NORM, HEC_ACT_COMPUTE,
+                                       HEC_ACT_PUBLISH};
+    w->layer = -1;
+    for (int i = 0; i < 4; i++) {
+        if (act[i] == HEC_ACT_PUBLISH && !w->script->shard) continue;
+        struct hec_action *a = append(w, act[i]);
+        a->layer = -1;
+        a->last = true;
+        if (act[i] != HEC_ACT_COMPUTE) continue;
+        a->us = optimizer_us(w);
+        snprintf(a->label, sizeof a->label, "adamw");
+    }
+}
+
+static bool check_sets(const struct writer *w) {
+    for (int i = 0; i < w->script->count; i++) {
+        const struct hec_action *a = &w->script->action[i];
+        const bool free_of_sets = a->act == HEC_ACT_COMPUTE || a->act == HEC_ACT_END || a->last;
+        if (free_of_sets || a->set >= 0) continue;
+        hec_ir_error(w->module, "moves experts of a set that it does not have");
+        return false;
+    }
+    return true;
 }
 
 bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct hec_arena *arena,
@@ -275,14 +310,8 @@ bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct h
     };
     write_func(&w, "forward", false);
     write_func(&w, "backward", true);
-    find_optimizer(&w);
+    find_dense(&w);
+    write_end(&w);
     hec_map_free(&w.number);
-    for (int i = 0; i < script->count; i++) {
-        const enum hec_act act = script->action[i].act;
-        const bool of_set = act != HEC_ACT_COMPUTE && act != HEC_ACT_END && act != HEC_ACT_DENSE;
-        if (!of_set || script->action[i].set >= 0) continue;
-        hec_ir_error(module, "moves experts of a set that it does not have");
-        return false;
-    }
-    return true;
+    return check_sets(&w);
 }

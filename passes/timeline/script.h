@@ -23,6 +23,10 @@ enum hec_act {
     HEC_ACT_REDUCE,  // Starts gradients of chunks.
     HEC_ACT_RELEASE, // Waits for them.
     HEC_ACT_DENSE,   // Gradients of what all have, in the step's last iteration; bytes.
+    // Behind the last iteration of a step:
+    HEC_ACT_SUMS,    // Waits for the sums of what all have.
+    HEC_ACT_NORM,    // Waits until all ranks know the gradient's norm.
+    HEC_ACT_PUBLISH, // dense = shard: parts of the parameters to all, and waits for those of others.
     HEC_ACTS,
 };
 
@@ -34,6 +38,8 @@ struct hec_action {
     int32_t layer; // 0 where the set has no layers.
     bool back;     // In backward.
     bool again;
+    bool last; // In the last iteration of a step alone.
+    int end;   // Of what is done once for each wave: where it ends.
     double us;
     int64_t bytes;
     char label[HEC_LABEL]; // Of computation, for people.
@@ -44,7 +50,6 @@ struct hec_script {
     int count;
     int64_t iterations; // Of a step.
     bool shard;         // dense = shard: sums stay in parts, and the parts of parameters go to all.
-    double optimizer_us;
     int64_t dense_bytes; // Parameters that all have.
     int64_t bucket;      // Bytes of gradients whose sum starts at once.
 };

@@ -1,0 +1,58 @@
+// The command line of simulations.
+#include "codegen/driver/simulate.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "codegen/driver/output.h"
+
+static bool refuse(const char *why) {
+    fprintf(stderr, "hecatec: error: %s\n", why);
+    return false;
+}
+
+// 0: not a number of steps.
+static long steps_of(const struct hec_options *o) {
+    if (!o->simulate_steps) return HEC_SIMULATE_STEPS;
+    char *end;
+    errno = 0;
+    const long steps = strtol(o->simulate_steps, &end, 10);
+    const bool sound = !errno && !*end && steps >= 1 && steps <= HEC_SIMULATE_STEPS_MAX;
+    return sound ? steps : 0;
+}
+
+bool hec_check_simulation(struct hec_compilation *c) {
+    const struct hec_options *o = c->options;
+    if (!o->simulate) return !o->trace || refuse("--trace is of a simulation: add --simulate");
+    if (!steps_of(o)) {
+        fprintf(stderr,
+                "hecatec: error: --simulate needs a number of steps from 1 to %d, got '%s'\n",
+                HEC_SIMULATE_STEPS_MAX, o->simulate_steps);
+        return false;
+    }
+    if (o->explain) return refuse("--simulate and --explain are two reports; ask for one");
+    if (c->from == STAGE_C) return refuse("--simulate needs the model or its IR, not its C");
+    if (c->to < STAGE_C)
+        return refuse(
+            "--simulate needs all passes: it does not go with --compile-to or -fsyntax-only");
+    return true;
+}
+
+int hec_finish_simulation(struct hec_compilation *c) {
+    const struct hec_options *o = c->options;
+    char *text[2] = {NULL};
+    size_t length[2] = {0};
+    FILE *report = open_memstream(&text[0], &length[0]);
+    FILE *trace = o->trace ? open_memstream(&text[1], &length[1]) : NULL;
+    assert(report && (trace || !o->trace));
+    bool sound = hec_simulate_report(c->module, steps_of(o), report, trace);
+    fclose(report);
+    if (trace) fclose(trace);
+    hec_driver_lap(c, "simulate");
+    if (sound && o->trace) sound = hec_output_write(c->arena, o->trace, text[1], length[1]);
+    if (sound) sound = hec_output_write(c->arena, o->output ? o->output : "-", text[0], length[0]);
+    free(text[0]);
+    free(text[1]);
+    return sound && !hec_driver_failed(c) ? HEC_EXIT_DONE : HEC_EXIT_INPUT;
+}

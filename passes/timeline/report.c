@@ -1,0 +1,174 @@
+// --simulate: what a step takes on the whole cluster, and why.
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/cost/recorded.h"
+#include "passes/explain.h"
+#include "passes/pipeline.h"
+#include "passes/timeline/timeline.h"
+#include "passes/timeline/trace.h"
+
+enum { STEPS_SHOWN = 16 };
+
+struct report {
+    FILE *out;
+    const struct hec_search *search;
+    const struct hec_movement *movement;
+    const struct hec_step_time *step;
+    int64_t steps;
+    const double *carried;
+};
+
+static void print_head(const struct report *r, MlirOperation module) {
+    const struct hec_machine *m = &r->search->costs.machine;
+    fprintf(r->out, "%" PRId64 " step%s on %" PRId64 " node%s of %" PRId64 " device%s (%s)",
+            r->steps, r->steps == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s", m->devices,
+            m->devices == 1 ? "" : "s", m->device);
+    const MlirStringRef experts = hec_setting(module, "parallel.experts");
+    if (r->search->costs.count)
+        fprintf(r->out, ", experts = %.*s, loads: %s", (int)experts.length, experts.data,
+                r->search->recorded ? r->search->recorded : "assumed");
+    fputs("\n", r->out);
+}
+
+static void print_machine(const struct report *r) {
+    const struct hec_machine *m = &r->search->costs.machine;
+    fprintf(r->out, "  a device   %s at %.0f %%, memory %s at %.0f %%%s\n",
+            hec_text_rate(m->flops, "FLOPS").text, 100 * hec_reached_of_flops,
+            hec_text_rate(m->memory_bandwidth, "B/s").text, 100 * hec_reached_of_bandwidth,
+            m->assumed_device ? "; assumed (section cluster)" : "");
+    if (m->nodes * m->devices == 1) return;
+    fprintf(r->out, "  links      %s a device, %s", hec_text_rate(m->intra_bandwidth, "B/s").text,
+            hec_text_us(1e6 * m->intra_latency).text);
+    if (m->nodes > 1)
+        fprintf(r->out, "; %s a node, %s", hec_text_rate(m->inter_bandwidth, "B/s").text,
+                hec_text_us(1e6 * m->inter_latency).text);
+    fprintf(r->out, "; at %.0f %%%s\n", 100 * hec_reached_of_link,
+            m->assumed_links ? "; assumed (section cluster)" : "");
+    fputs("  counted    operations by a roofline, no calls; links as max-min fair fluids\n",
+          r->out);
+}
+
+static int by_us(const void *left, const void *right) {
+    const struct hec_step_time *a = left, *b = right;
+    return (a->us > b->us) - (a->us < b->us);
+}
+
+// The step of median time.
+static struct hec_step_time median(const struct report *r) {
+    struct hec_step_time *all = malloc((size_t)r->steps * sizeof *all);
+    if (!all) return r->step[0];
+    memcpy(all, r->step, (size_t)r->steps * sizeof *all);
+    qsort(all, (size_t)r->steps, sizeof *all, by_us);
+    const struct hec_step_time middle = all[r->steps / 2];
+    free(all);
+    return middle;
+}
+
+static void print_spent(const struct report *r, const struct hec_step_time *s) {
+    fprintf(r->out, "\nThe median step takes %s. Its time goes to\n", hec_text_us(s->us).text);
+    fprintf(r->out, "  %-32s %12s %7s   %s\n", "", "mean device", "", "the one that waits least");
+    for (int k = 0; k < HEC_SPENT; k++) {
+        if (s->spent[k] == 0 && s->slowest[k] == 0) continue;
+        char what[64];
+        snprintf(what, sizeof what, "%s%s", k >= HEC_SPENT_COUNTS ? "waiting: " : "",
+                 hec_spent_names[k]);
+        fprintf(r->out, "  %-32s %12s %6.1f%%   %s\n", what, hec_text_us(s->spent[k]).text,
+                100 * s->spent[k] / s->us, hec_text_us(s->slowest[k]).text);
+    }
+}
+
+static void print_steps(const struct report *r) {
+    fputs("\n  step       time  imbalance  replicas  chunks waited for, a layer\n", r->out);
+    for (int64_t i = 0; i < r->steps; i++) {
+        const struct hec_step_time *s = &r->step[i];
+        if (i >= STEPS_SHOWN / 2 && i < r->steps - STEPS_SHOWN / 2) {
+            if (i == STEPS_SHOWN / 2) fprintf(r->out, "  ...\n");
+            continue;
+        }
+        fprintf(r->out, "  %4" PRId64 " %10s", i, hec_text_us(s->us).text);
+        if (r->search->costs.count)
+            fprintf(r->out, " %10.3f %9.1f  %s", s->imbalance, s->replicas,
+                    hec_text_us(s->exposed).text);
+        fputs("\n", r->out);
+    }
+}
+
+// Of the busiest port of a kind; a step.
+static double most(const double *carried, int64_t count, int64_t steps) {
+    double bytes = 0;
+    for (int64_t i = 0; i < count; i++) bytes = carried[i] > bytes ? carried[i] : bytes;
+    return bytes / (double)steps;
+}
+
+static void print_links(const struct report *r, double us) {
+    const struct hec_machine *m = &r->search->costs.machine;
+    const int64_t devices = m->nodes * m->devices;
+    const double *node = r->carried + 2 * devices;
+    const double own = most(r->carried, 2 * devices, r->steps);
+    if (devices == 1) return;
+    fputs("\nThe busiest link carries in a step\n", r->out);
+    fprintf(r->out, "  %-32s %12s %6.1f%% of what it could\n", "of a device",
+            hec_text_bytes(own).text, 100 * own / (1e-6 * us * m->intra_bandwidth));
+    if (m->nodes < 2) return;
+    const double across = most(node, 2 * m->nodes, r->steps);
+    fprintf(r->out, "  %-32s %12s %6.1f%%\n", "of a node", hec_text_bytes(across).text,
+            100 * across / (1e-6 * us * m->inter_bandwidth));
+}
+
+static void print_memory(const struct report *r) {
+    const struct hec_costs *c = &r->search->costs;
+    if (!c->count) return; // --explain=memory says more.
+    const int64_t owned = hec_owned_bytes(c, r->search->policy->calibrates);
+    const int64_t replicas = r->movement->policy[0]
+                                 ? hec_replica_bytes(c, r->search->policy, r->movement->slots,
+                                                     r->movement->rematerialize)
+                                 : 0;
+    const int64_t all = owned + replicas + c->dense_bytes + c->saved_bytes;
+    fprintf(
+        r->out,
+        "\nMemory of a device: %s; experts %s, replicas %s, the rest %s, kept for backward %s\n",
+        hec_text_bytes((double)all).text, hec_text_bytes((double)owned).text,
+        hec_text_bytes((double)replicas).text, hec_text_bytes((double)c->dense_bytes).text,
+        hec_text_bytes((double)c->saved_bytes).text);
+}
+
+static bool simulate(MlirOperation module, int64_t steps, struct hec_arena *arena,
+                     const struct hec_search *search, FILE *out, FILE *trace) {
+    const struct hec_machine *m = &search->costs.machine;
+    struct hec_movement movement;
+    if (!hec_moves_experts(module) || !hec_movement_read(module, &movement))
+        movement = (struct hec_movement){.slots = 0};
+    struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
+    double *carried =
+        hec_arena_alloc(arena, (size_t)(2 * m->nodes * (m->devices + 1)), sizeof *carried);
+    struct hec_trace writer = {.out = trace, .devices = m->devices};
+    const struct hec_watcher watcher = hec_trace_begin(&writer, m);
+    const struct hec_timeline_request request = {.module = module,
+                                                 .search = search,
+                                                 .movement = &movement,
+                                                 .watcher = trace ? &watcher : NULL,
+                                                 .steps = steps};
+    const bool sound = hec_timeline(&request, step, carried);
+    hec_trace_end(&writer);
+    if (!sound) return false;
+    const struct report r = {out, search, &movement, step, steps, carried};
+    const struct hec_step_time middle = median(&r);
+    print_head(&r, module);
+    print_machine(&r);
+    print_spent(&r, &middle);
+    print_steps(&r);
+    print_links(&r, middle.us);
+    print_memory(&r);
+    return true;
+}
+
+bool hec_simulate_report(MlirOperation module, int64_t steps, FILE *out, FILE *trace) {
+    struct hec_arena arena = {0};
+    struct hec_search *search = HEC_NEW(&arena, struct hec_search);
+    const bool sound = hec_search_prepare(module, &arena, search) &&
+                       simulate(module, steps, &arena, search, out, trace);
+    hec_recorded_free(search);
+    hec_arena_free(&arena);
+    return sound;
+}

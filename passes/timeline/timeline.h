@@ -1,0 +1,66 @@
+// The timeline of a whole cluster: every device runs the program of a step (script.h) in virtual time, with plans of the
+// planner's own on loads (traffic.h), over links that transfers share (lanes.h).
+//
+// Deterministic: the same module, choices and loads give the same times.
+#ifndef HECATE_PASSES_TIMELINE_TIMELINE_H
+#define HECATE_PASSES_TIMELINE_TIMELINE_H
+
+#include "passes/cost/search.h"
+#include "passes/timeline/lanes.h"
+#include "passes/timeline/script.h"
+
+// What a device's time goes to.
+enum hec_spent {
+    HEC_SPENT_COMPUTE,   // Outside of experts, the optimizer included.
+    HEC_SPENT_EXPERTS,   // On rows.
+    HEC_SPENT_PLAN,      // Planning, which its host does.
+    HEC_SPENT_COUNTS,    // Waiting for everybody's counts: for whoever comes last, mostly.
+    HEC_SPENT_ROWS,      // Waiting for rows and results.
+    HEC_SPENT_CHUNKS,    // Waiting for parameters.
+    HEC_SPENT_GRADIENTS, // Waiting for gradients of chunks.
+    HEC_SPENT_DENSE,     // Waiting for the sums of what all have, and for the step's norm.
+    HEC_SPENT
+};
+extern const char *const hec_spent_names[HEC_SPENT];
+
+// A stretch of a device's own time.
+struct hec_stretch {
+    int32_t device, layer; // Layer -1: of none.
+    bool back;
+    enum hec_spent spent;
+    const char *label; // Of computation; NULL: of none.
+    double begin, end;
+};
+
+// Who is told what happens, in the order in which it ends. Functions may be NULL.
+struct hec_watcher {
+    void (*stretch)(void *context, const struct hec_stretch *stretch);
+    void (*part)(void *context, const struct hec_lanes *lanes, const struct hec_part *part);
+    void *context;
+};
+
+// Choices beside those of hec_search: what the module's hecate.movement says; nothing moves: zeros.
+struct hec_timeline_request {
+    MlirOperation module; // Placed.
+    const struct hec_search *search;
+    const struct hec_movement *movement;
+    const struct hec_watcher *watcher; // NULL: nobody.
+    int64_t steps;
+};
+
+// Of one step.
+struct hec_step_time {
+    double us;                 // From the end of the step before, of the last device.
+    double spent[HEC_SPENT];   // Means over devices.
+    double slowest[HEC_SPENT]; // Of the device that waits least.
+    double imbalance;          // Mean over layers and iterations.
+    double replicas;           // Mean of a layer.
+    double exposed;            // Waiting for chunks and gradients, per layer and iteration.
+};
+
+// Simulates; step [steps]. `carried`: bytes through each port, as hec_lanes_carried, of all steps; NULL: not wanted.
+// False after a report: the planner refuses, or the module cannot be walked.
+bool hec_timeline(const struct hec_timeline_request *request, struct hec_step_time *step,
+                  double *carried);
+
+#endif

@@ -1,0 +1,64 @@
+// What the experts of one layer make travel in one iteration: chunks by the planner's own schedules, rows by its
+// quotas, as transfers on lanes.
+#ifndef HECATE_PASSES_TIMELINE_TRAFFIC_H
+#define HECATE_PASSES_TIMELINE_TRAFFIC_H
+
+#include "passes/cost/rows.h"
+#include "passes/timeline/lanes.h"
+#include "runtime/plan/schedule.h"
+
+// Clusters of more devices send sums of rows and chunks through ports, not single messages.
+enum { HEC_PAIRS_MOST = 64 };
+
+// One layer in one iteration.
+struct hec_traffic {
+    int64_t iteration; // Whose it is; -1: none yet.
+    int64_t waves;
+    double *load; // [devices] rows computed
+    double *pair; // [devices][devices] rows from and to; NULL: sums alone
+    double *sent, *got, *node_sent, *node_got; // Of all waves.
+    double imbalance;                          // Largest load over the mean.
+    int32_t replicas;
+    // Transfers; -1: there is none. gather: before the gate, added: behind it, again: of both, for backward.
+    int32_t exchange, gather, added, again, reduce;
+};
+
+// One set of experts. Zeros but for what the caller gives: lanes, set, segments.
+struct hec_mover {
+    struct hec_lanes *lanes;
+    const struct hec_set_cost *cost;
+    int32_t segments;
+    bool moves; // Whether experts do.
+    struct hec_scene scene;
+    struct hec_choice choice;
+    struct hec_stage stage;
+    struct hec_rows rows;
+    struct hpl_plan added;
+    struct hpl_schedule schedule;
+    struct hpl_work work;
+    int32_t *arrival; // [segments][experts][devices] message that brings it, + 1
+    int32_t *parent;  // [schedule.capacity]
+    double *in, *out, *node_in, *node_out; // [devices], [nodes] bytes
+};
+
+// Scene and choice of `mover` are set; it keeps a stage until hec_mover_free.
+void hec_mover_begin(struct hec_mover *mover);
+void hec_mover_free(struct hec_mover *mover);
+
+// Arrays of a layer's traffic, of the mover's memory.
+void hec_traffic_take(struct hec_mover *mover, struct hec_traffic *traffic);
+
+// Plans the layer for an iteration, with the loads of that time, and makes its transfers but for rows. False: the
+// planner refuses.
+bool hec_traffic_plan(struct hec_mover *mover, int32_t layer, int64_t iteration,
+                      struct hec_traffic *traffic);
+
+// Rows that the device computes in a wave.
+double hec_traffic_rows(const struct hec_mover *mover, const struct hec_traffic *traffic,
+                        int32_t device, int64_t wave);
+
+// A transfer of a wave's rows to where they are computed or, `back`, to where they came from.
+int32_t hec_traffic_wave(struct hec_mover *mover, const struct hec_traffic *traffic, int32_t layer,
+                         int64_t wave, const char *what, bool back);
+
+#endif
