@@ -1,4 +1,5 @@
-// Flows and their rates. Rates change only when a flow begins or ends: then all are found anew.
+// Flows and their rates. Rates are found anew when a flow begins, and when enough of a port has become free; in
+// between every flow's end is known, and flows come off a heap.
 #include "passes/timeline/network.h"
 
 #include <assert.h>
@@ -10,23 +11,28 @@
 struct flow {
     int32_t port[HEC_FLOW_PORTS], ports, owner;
     int64_t number; // In the order of starts.
-    double begins, bytes, left, rate;
+    double begins, bytes;
+    double left, rate, end; // What is left when rates were found, and when it is done at this rate.
+    bool ended;
 };
 
 struct hec_network {
     int32_t ports;
-    double alike, now;
-    bool stale; // Rates are not those of the flows that are under way.
+    double slack, now, found; // found: when rates were.
+    bool stale;               // Rates are not those of the flows that are under way.
     double *capacity, *carried;
+    double *freed; // [ports] what ended flows had, since rates were found
     int64_t started;
-    struct flow *flow; // Under way.
+    struct flow *flow; // Under way, and those that have ended since rates were found.
     int32_t count, room;
-    struct flow *ended; // Done at `now`; from ended_at on nobody has been told.
+    int32_t *next, next_count; // A heap of flows under way, the earliest end first.
+    struct flow *ended;        // Done at `now`; from ended_at on nobody has been told.
     int32_t ended_count, ended_at, ended_room;
     struct flow *later; // Not yet at their first byte: a heap, the earliest first.
     int32_t waiting, waiting_room;
     // Of water-filling.
     double *room_left;    // [ports]
+    int32_t *active;      // [ports] flows under way
     int32_t *users;       // [ports] flows that have no rate yet
     int32_t *first, *end; // [ports] a port's flows in `through`
     int32_t *busy;        // Ports with flows that have no rate.
@@ -40,14 +46,16 @@ static void *take(size_t count, size_t size) {
     return memory;
 }
 
-struct hec_network *hec_network_create(int32_t ports, const double *capacity, double alike) {
+struct hec_network *hec_network_create(int32_t ports, const double *capacity, double slack) {
     struct hec_network *n = take(1, sizeof *n);
     n->ports = ports;
-    n->alike = alike;
+    n->slack = slack;
     n->capacity = take((size_t)ports, sizeof *n->capacity);
     memcpy(n->capacity, capacity, (size_t)ports * sizeof *capacity);
     n->carried = take((size_t)ports, sizeof *n->carried);
+    n->freed = take((size_t)ports, sizeof *n->freed);
     n->room_left = take((size_t)ports, sizeof *n->room_left);
+    n->active = take((size_t)ports, sizeof *n->active);
     n->users = take((size_t)ports, sizeof *n->users);
     n->first = take((size_t)ports, sizeof *n->first);
     n->end = take((size_t)ports, sizeof *n->end);
@@ -59,7 +67,10 @@ void hec_network_free(struct hec_network *n) {
     if (!n) return;
     free(n->capacity);
     free(n->carried);
+    free(n->freed);
+    free(n->next);
     free(n->room_left);
+    free(n->active);
     free(n->users);
     free(n->first);
     free(n->end);
@@ -135,10 +146,7 @@ static void list_through(struct hec_network *n) {
         n->through = realloc(n->through, (size_t)n->through_room * sizeof *n->through);
         if (!n->through) abort();
     }
-    memset(n->users, 0, (size_t)n->ports * sizeof *n->users);
-    for (int32_t i = 0; i < n->count; i++) {
-        for (int32_t k = 0; k < n->flow[i].ports; k++) n->users[n->flow[i].port[k]]++;
-    }
+    memcpy(n->users, n->active, (size_t)n->ports * sizeof *n->users);
     int32_t at = 0;
     n->busy_count = 0;
     for (int32_t p = 0; p < n->ports; p++) {
@@ -162,7 +170,7 @@ static void set_rate(struct hec_network *n, struct flow *flow, double rate) {
 }
 
 // The port that gives each of its flows least decides about them; then the next one, of what is left.
-static void find_rates(struct hec_network *n) {
+static void fill(struct hec_network *n) {
     list_through(n);
     for (int32_t i = 0; i < n->count; i++) n->flow[i].rate = -1;
     while (n->busy_count) {
@@ -185,55 +193,94 @@ static void find_rates(struct hec_network *n) {
             }
         }
     }
+}
+
+// ---- ends
+
+static bool ends_earlier(const struct hec_network *n, int32_t a, int32_t b) {
+    const struct flow *left = &n->flow[a], *right = &n->flow[b];
+    return left->end < right->end || (left->end == right->end && left->number < right->number);
+}
+
+static void sink(struct hec_network *n, int32_t at) {
+    const int32_t own = n->next[at];
+    for (;;) {
+        int32_t child = 2 * at + 1;
+        if (child >= n->next_count) break;
+        if (child + 1 < n->next_count && ends_earlier(n, n->next[child + 1], n->next[child]))
+            child++;
+        if (!ends_earlier(n, n->next[child], own)) break;
+        n->next[at] = n->next[child];
+        at = child;
+    }
+    n->next[at] = own;
+}
+
+// Moves what is under way on to now, finds its rates, and when it ends.
+static void find_rates(struct hec_network *n) {
+    int32_t kept = 0;
+    for (int32_t i = 0; i < n->count; i++) {
+        struct flow flow = n->flow[i];
+        if (flow.ended) continue;
+        flow.left -= flow.rate * (n->now - n->found);
+        if (flow.left < 0) flow.left = 0;
+        n->flow[kept++] = flow;
+    }
+    n->count = kept;
+    n->found = n->now;
+    fill(n);
+    memset(n->freed, 0, (size_t)n->ports * sizeof *n->freed);
+    n->next = realloc(n->next, (size_t)(kept + 1) * sizeof *n->next);
+    if (!n->next) abort();
+    for (int32_t i = 0; i < kept; i++) {
+        n->flow[i].end = n->now + (n->flow[i].left > 0 ? n->flow[i].left / n->flow[i].rate : 0);
+        n->next[i] = i;
+    }
+    n->next_count = kept;
+    for (int32_t i = kept / 2; i >= 0 && kept; i--) sink(n, i);
     n->stale = false;
 }
 
 // ---- time
 
+double hec_network_next(struct hec_network *n) {
+    if (n->stale) find_rates(n);
+    const double begin = n->waiting ? n->later[0].begins : INFINITY;
+    const double end = n->next_count ? n->flow[n->next[0]].end : INFINITY;
+    return begin < end ? begin : end;
+}
+
 static void begin_flows(struct hec_network *n) {
     while (n->waiting && n->later[0].begins <= n->now) {
         grow(&n->flow, n->count, &n->room);
-        n->flow[n->count++] = pop_later(n);
+        const struct flow flow = pop_later(n);
+        for (int32_t k = 0; k < flow.ports; k++) n->active[flow.port[k]]++;
+        n->flow[n->count++] = flow;
         n->stale = true;
     }
 }
 
-static double time_left(const struct flow *flow) {
-    return flow->left > 0 ? flow->left / flow->rate : 0;
-}
-
-double hec_network_next(struct hec_network *n) {
-    if (n->stale) find_rates(n);
-    double next = INFINITY;
-    for (int32_t i = 0; i < n->count; i++) {
-        const double left = time_left(&n->flow[i]);
-        if (left < next) next = left;
+// What an ended flow leaves is given to others when it is more than the network's slack.
+static void end_flow(struct hec_network *n, struct flow *flow) {
+    flow->ended = true;
+    grow(&n->ended, n->ended_count, &n->ended_room);
+    n->ended[n->ended_count++] = *flow;
+    for (int32_t k = 0; k < flow->ports; k++) {
+        const int32_t p = flow->port[k];
+        n->freed[p] += flow->rate;
+        if (--n->active[p] && n->freed[p] > n->slack * n->capacity[p]) n->stale = true;
     }
-    next += n->now;
-    return n->waiting && n->later[0].begins < next ? n->later[0].begins : next;
-}
-
-static bool is_done(const struct hec_network *n, const struct flow *flow) {
-    const double rounding = 1e-9 * flow->bytes + 1e-12 * n->now * flow->rate;
-    return flow->left <= rounding + flow->rate * n->alike * (n->now - flow->begins);
 }
 
 void hec_network_pass(struct hec_network *n, double now) {
     if (n->stale) find_rates(n);
-    int32_t kept = 0;
-    for (int32_t i = 0; i < n->count; i++) n->flow[i].left -= n->flow[i].rate * (now - n->now);
     n->now = now;
     n->ended_count = n->ended_at = 0;
-    for (int32_t i = 0; i < n->count; i++) {
-        if (is_done(n, &n->flow[i])) {
-            grow(&n->ended, n->ended_count, &n->ended_room);
-            n->ended[n->ended_count++] = n->flow[i];
-        } else {
-            n->flow[kept++] = n->flow[i];
-        }
+    while (n->next_count && n->flow[n->next[0]].end <= now) {
+        end_flow(n, &n->flow[n->next[0]]);
+        n->next[0] = n->next[--n->next_count];
+        if (n->next_count) sink(n, 0);
     }
-    n->stale = n->stale || kept < n->count;
-    n->count = kept;
     begin_flows(n);
 }
 

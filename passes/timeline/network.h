@@ -12,10 +12,9 @@ enum { HEC_FLOW_PORTS = 4 };
 
 struct hec_network;
 
-// capacity [ports]: bytes per microsecond, all positive. `alike`: flows that would be done within this part of their
-// own time of the next one that is done are done with it; 0: each at its own time. Free with
-// hec_network_free.
-struct hec_network *hec_network_create(int32_t ports, const double *capacity, double alike);
+// capacity [ports]: bytes per microsecond, all positive. `slack`: the part of a port that flows may leave unused when they
+// end, before the others get more; 0: they get it at once. Free with hec_network_free.
+struct hec_network *hec_network_create(int32_t ports, const double *capacity, double slack);
 void hec_network_free(struct hec_network *network);
 
 // Starts a flow of `bytes` at `now`, no earlier than any time the network has seen; its first byte leaves `delay`
@@ -29,7 +28,7 @@ double hec_network_next(struct hec_network *network);
 // Lets time pass until `now`: at most what hec_network_next said.
 void hec_network_pass(struct hec_network *network, double now);
 
-// The owner of a flow that the last hec_network_pass ended, one at a call, in the order in which they began; -1:
+// The owner of a flow that the last hec_network_pass ended, one at a call; -1:
 // there is none any more.
 int32_t hec_network_done(struct hec_network *network);
 

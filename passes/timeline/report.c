@@ -25,9 +25,10 @@ static void print_head(const struct report *r, MlirOperation module) {
             r->steps, r->steps == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s", m->devices,
             m->devices == 1 ? "" : "s", m->device);
     const MlirStringRef experts = hec_setting(module, "parallel.experts");
+    if (hec_has_ranks(module))
+        fprintf(r->out, ", experts = %.*s", (int)experts.length, experts.data);
     if (r->search->costs.count)
-        fprintf(r->out, ", experts = %.*s, loads: %s", (int)experts.length, experts.data,
-                r->search->recorded ? r->search->recorded : "assumed");
+        fprintf(r->out, ", loads: %s", r->search->recorded ? r->search->recorded : "assumed");
     fputs("\n", r->out);
 }
 
@@ -79,7 +80,9 @@ static void print_spent(const struct report *r, const struct hec_step_time *s) {
 }
 
 static void print_steps(const struct report *r) {
-    fputs("\n  step       time  imbalance  replicas  chunks waited for, a layer\n", r->out);
+    const bool experts = r->search->costs.count > 0;
+    fprintf(r->out, "\n  step       time%s\n",
+            experts ? "  imbalance  replicas  chunks waited for, a layer" : "");
     for (int64_t i = 0; i < r->steps; i++) {
         const struct hec_step_time *s = &r->step[i];
         if (i >= STEPS_SHOWN / 2 && i < r->steps - STEPS_SHOWN / 2) {
@@ -87,7 +90,7 @@ static void print_steps(const struct report *r) {
             continue;
         }
         fprintf(r->out, "  %4" PRId64 " %10s", i, hec_text_us(s->us).text);
-        if (r->search->costs.count)
+        if (experts)
             fprintf(r->out, " %10.3f %9.1f  %s", s->imbalance, s->replicas,
                     hec_text_us(s->exposed).text);
         fputs("\n", r->out);

@@ -14,6 +14,16 @@ static bool has_pairs(const struct hec_mover *m) {
     return m->stage.topology.devices <= HEC_PAIRS_MOST;
 }
 
+static struct hpl_plan take_plan(struct hec_mover *m) {
+    struct hec_arena *arena = &m->stage.arena;
+    return (struct hpl_plan){
+        .experts = m->cost->experts,
+        .capacity = (int32_t)cells(m),
+        .first = hec_arena_alloc(arena, (size_t)m->cost->experts + 1, sizeof(int32_t)),
+        .holder = hec_arena_alloc(arena, cells(m), sizeof(int32_t)),
+    };
+}
+
 void hec_mover_begin(struct hec_mover *m) {
     hec_stage_begin(&m->stage, &m->scene, &m->choice);
     struct hec_arena *arena = &m->stage.arena;
@@ -24,13 +34,9 @@ void hec_mover_begin(struct hec_mover *m) {
     m->out = hec_arena_alloc(arena, 2 * devices + 2 * nodes, sizeof *m->out);
     m->in = m->out + devices;
     m->node_out = m->in + devices, m->node_in = m->node_out + nodes;
+    m->whole = take_plan(m);
+    m->added = take_plan(m);
     if (!has_pairs(m)) return;
-    m->added = (struct hpl_plan){
-        .experts = m->cost->experts,
-        .capacity = holders,
-        .first = hec_arena_alloc(arena, (size_t)m->cost->experts + 1, sizeof(int32_t)),
-        .holder = hec_arena_alloc(arena, (size_t)holders, sizeof(int32_t)),
-    };
     m->schedule.capacity = holders * m->segments;
     m->schedule.transfer =
         hec_arena_alloc(arena, (size_t)m->schedule.capacity, sizeof *m->schedule.transfer);
@@ -145,19 +151,19 @@ static bool add_chunks(struct hec_mover *m, const struct hpl_plan *plan, const c
     return true;
 }
 
+// What the runtime does: chunks travel from owners, who keep theirs also where the policy has others compute them.
 static bool add_movement(struct hec_mover *m, int32_t layer, struct hec_traffic *t) {
+    const struct hec_stage *s = &m->stage;
     t->gather = t->added = t->again = t->reduce = -1;
-    t->replicas = m->stage.plan.first[m->cost->experts] - m->cost->experts;
     if (!m->moves) return true;
-    if (!add_chunks(m, &m->stage.plan, "parameters again", layer, &t->again, &t->reduce))
-        return false;
-    if (!m->stage.calibrated)
-        return add_chunks(m, &m->stage.plan, "parameters", layer, &t->gather, NULL);
-    if (!has_pairs(m))
-        return add_chunks(m, &m->stage.before, "parameters", layer, &t->gather, NULL);
-    return hpl_plan_added(&m->added, &m->stage.before, &m->stage.plan, m->stage.owner) == HPL_OK &&
-           add_chunks(m, &m->added, "parameters, calibrated", layer, &t->added, NULL) &&
-           add_chunks(m, &m->stage.before, "parameters", layer, &t->gather, NULL);
+    if (hpl_plan_with_owners(&m->whole, &s->plan, s->owner) != HPL_OK) return false;
+    t->replicas = m->whole.first[m->cost->experts] - m->cost->experts;
+    if (!add_chunks(m, &m->whole, "parameters again", layer, &t->again, &t->reduce)) return false;
+    if (!s->calibrated) return add_chunks(m, &m->whole, "parameters", layer, &t->gather, NULL);
+    return hpl_plan_with_owners(&m->whole, &s->before, s->owner) == HPL_OK &&
+           hpl_plan_added(&m->added, &m->whole, &s->plan, s->owner) == HPL_OK &&
+           add_chunks(m, &m->whole, "parameters", layer, &t->gather, NULL) &&
+           add_chunks(m, &m->added, "parameters, calibrated", layer, &t->added, NULL);
 }
 
 // ---- counts

@@ -33,7 +33,7 @@ struct hec_mover {
     struct hec_choice choice;
     struct hec_stage stage;
     struct hec_rows rows;
-    struct hpl_plan added;
+    struct hpl_plan whole, added; // A plan with the owners; what calibration adds.
     struct hpl_schedule schedule;
     struct hpl_work work;
     int32_t *arrival; // [segments][experts][devices] message that brings it, + 1

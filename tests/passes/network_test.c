@@ -93,9 +93,9 @@ static void simulate(struct given *flow, int flows, const double *capacity) {
 
 // ---- the network
 
-static void run(const struct given *flow, int flows, const double *capacity, double alike,
+static void run(const struct given *flow, int flows, const double *capacity, double slack,
                 double *done) {
-    struct hec_network *network = hec_network_create(PORTS, capacity, alike);
+    struct hec_network *network = hec_network_create(PORTS, capacity, slack);
     // Those that begin later are started at once, with a delay; others when it is their turn.
     for (int i = 0; i < flows; i += 2)
         hec_network_start(network, 0, flow[i].port, flow[i].ports, flow[i].bytes, flow[i].begins,
@@ -160,8 +160,8 @@ static void finds_max_min_fair_times(void **unused) {
     }
 }
 
-// Merged ends are early by at most the part that is allowed of each flow's time, and what follows from that.
-static void alike_ends_stay_near(void **unused) {
+// What lies idle makes flows later by about that part.
+static void slack_costs_little(void **unused) {
     (void)unused;
     struct given flow[FLOWS];
     double capacity[PORTS], done[FLOWS], worst = 0;
@@ -170,13 +170,13 @@ static void alike_ends_stay_near(void **unused) {
         draw_case(flow, &flows, capacity);
         simulate(flow, flows, capacity);
         for (int i = 0; i < flows; i++) done[i] = -2;
-        run(flow, flows, capacity, 0.01, done);
+        run(flow, flows, capacity, 0.05, done);
         for (int i = 0; i < flows; i++) {
             const double wrong = fabs(done[i] - flow[i].done) / (flow[i].done - flow[i].begins);
             if (wrong > worst) worst = wrong;
         }
     }
-    assert_true(worst < 0.05);
+    assert_true(worst < 0.06);
     assert_true(worst > 0);
 }
 
@@ -199,7 +199,7 @@ static void flows_of_no_bytes_take_their_delay(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_max_min_fair_times),
-        cmocka_unit_test(alike_ends_stay_near),
+        cmocka_unit_test(slack_costs_little),
         cmocka_unit_test(flows_of_no_bytes_take_their_delay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

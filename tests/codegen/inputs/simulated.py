@@ -1,0 +1,68 @@
+"""simulated.py HECATEC MODEL: what must hold of simulated steps, whatever the numbers are."""
+import json
+import re
+import subprocess
+import sys
+
+SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def simulate(*flags, steps=3):
+    command = [sys.argv[1], f"--simulate={steps}", "--set", "train.tokens=auto"]
+    for flag in flags:
+        command += ["--set", flag] if "=" in flag and not flag.startswith("--") else [flag]
+    done = subprocess.run(command + [sys.argv[2]], capture_output=True, text=True, check=True)
+    found = re.search(r"median step takes ([\d.]+) (us|ms|s)\.", done.stdout)
+    spent = {}
+    for name, value, unit in re.findall(r"^  (\S.*?)  +([\d.]+) (us|ms|s) ", done.stdout, re.M):
+        spent.setdefault(name, float(value) * SECONDS[unit])
+    return float(found[1]) * SECONDS[found[2]], spent, done.stdout
+
+
+def check(sound, what):
+    if not sound:
+        sys.exit(f"simulated.py: {what}")
+
+
+def near(left, right, part):
+    return abs(left - right) <= part * max(abs(left), abs(right))
+
+
+CLUSTER = ("cluster.nodes=2", "cluster.devices=2")
+# One device waits for nobody.
+us, spent, text = simulate()
+check(not any(name.startswith("waiting") for name in spent), "one device waits:\n" + text)
+check(near(us, spent["computing"], 0.01), "one device does not only compute:\n" + text)
+
+# Slow links make steps longer; where links cost nothing what is left is the most loaded device, or none of it.
+FREE = ("cluster.link.intra.bandwidth=1000TB/s", "cluster.link.inter.bandwidth=1000TB/s",
+        "cluster.link.intra.latency=1ns", "cluster.link.inter.latency=1ns")
+SLOW = ("cluster.link.intra.bandwidth=100MB/s", "cluster.link.inter.bandwidth=10MB/s")
+for experts in ("ep", "fssdp", "hecate", "laer", "replicate"):
+    free, spent, text = simulate(*CLUSTER, *FREE, f"parallel.experts={experts}")
+    busy = spent["computing"] + spent.get("experts", 0)
+    check(free < 1.001 * (busy + sum(v for k, v in spent.items() if k.startswith(("wait", "plan")))),
+          f"{experts}: a mean device's time is not all of the step:\n{text}")
+    if experts == "replicate":
+        check(near(free, busy, 0.01), f"replicate waits although links are free:\n{text}")
+    slow, _, text = simulate(*CLUSTER, *SLOW, f"parallel.experts={experts}")
+    check(slow > 1.5 * free, f"{experts}: slow links cost nothing: {free} and {slow} s\n{text}")
+
+# The same twice; the trace says when every step ends, and nothing overlaps on a track.
+one = simulate(*CLUSTER, "parallel.experts=fssdp", "--trace=trace.json")
+two = simulate(*CLUSTER, "parallel.experts=fssdp")
+check(one[2] == two[2], "two simulations differ")
+tracks = {}
+with open("trace.json", encoding="utf-8") as file:
+    for event in json.load(file)["traceEvents"]:
+        if event["ph"] == "X":
+            tracks.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["dur"]))
+check(len({device for device, _ in tracks}) == 4, "the trace does not have four devices")
+for track, events in tracks.items():
+    events.sort()
+    for (begin, long), (after, _) in zip(events, events[1:]):
+        check(begin + long <= after + 0.002, f"two things at a time on track {track}: {begin} + {long}, {after}")
+for device in range(4):
+    own = tracks[device, 1]
+    end = max(begin + long for begin, long in own)
+    check(near(end, sum(long for _, long in own), 0.001), f"device {device} has gaps: nobody knows what it does")

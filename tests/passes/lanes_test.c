@@ -1,0 +1,144 @@
+// Transfers on lanes, against times that can be computed by hand. Two nodes of two devices; a device's port carries 10
+// bytes a microsecond, a node's 5; 1 us to a device of the node, 3 us to another node.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "passes/timeline/lanes.h"
+
+enum { DEVICES = 4 };
+
+struct ends {
+    const struct hec_lanes *lanes;
+    double begin[32][DEVICES], end[32][DEVICES];
+};
+
+static struct ends ends;
+
+static void note(void *context, const struct hec_part *part) {
+    struct ends *to = context;
+    to->begin[part->transfer][part->device] = part->begin;
+    to->end[part->transfer][part->device] = part->end;
+}
+
+static struct hec_lanes *create(void) {
+    const struct hec_machine machine = {
+        .nodes = 2,
+        .devices = 2,
+        .intra_bandwidth = 10e6 / hec_reached_of_link,
+        .inter_bandwidth = 5e6 / hec_reached_of_link,
+        .intra_latency = 1e-6,
+        .inter_latency = 3e-6,
+    };
+    struct hec_lanes *lanes = hec_lanes_create(&machine);
+    ends = (struct ends){.lanes = lanes};
+    hec_lanes_observe(lanes, note, &ends);
+    return lanes;
+}
+
+static void start_all(struct hec_lanes *lanes, int32_t transfer, double now) {
+    for (int32_t d = 0; d < DEVICES; d++) hec_transfer_start(lanes, transfer, d, now);
+}
+
+static void run(struct hec_lanes *lanes) {
+    for (double next; (next = hec_lanes_next(lanes)) < INFINITY;) hec_lanes_pass(lanes, next);
+}
+
+static void check(double is, double should) {
+    if (fabs(is - should) > 1e-6) fail_msg("%.9g, and should be %.9g", is, should);
+}
+
+static void a_message_needs_both_devices(void **unused) {
+    (void)unused;
+    struct hec_lanes *lanes = create();
+    const int32_t t = hec_transfer_new(lanes, HEC_LANE_ROWS, "rows", -1);
+    hec_transfer_message(lanes, t, 0, 1, 100);
+    hec_transfer_message(lanes, t, 2, 1, 50);
+    hec_transfer_start(lanes, t, 0, 0);
+    hec_transfer_start(lanes, t, 2, 0);
+    hec_transfer_start(lanes, t, 3, 2);
+    assert_true(hec_transfer_done(lanes, t, 3)); // Nothing of it is its own.
+    assert_true(isinf(hec_lanes_next(lanes)));   // The receiver is not there.
+    hec_transfer_start(lanes, t, 1, 20);
+    run(lanes);
+    // From 21 on 0 -> 1 has all ten; from 23 on they share the port of device 1: 5 and 5, until the 80 and the 50 are
+    // through: the 50 at 33, and then 30 more at 10.
+    check(ends.end[t][2], 33);
+    check(ends.end[t][0], 36);
+    check(ends.end[t][1], 36);
+    assert_int_equal(hec_lanes_carried(lanes)[DEVICES + 1], 150);
+    assert_int_equal(hec_lanes_carried(lanes)[2 * DEVICES + 1], 50); // Out of node 1.
+    hec_lanes_free(lanes);
+}
+
+// Two segments forwarded along 0 -> 2 -> 3: the second travels behind the first.
+static void messages_wait_for_what_brings_them(void **unused) {
+    (void)unused;
+    struct hec_lanes *lanes = create();
+    const int32_t t = hec_transfer_new(lanes, HEC_LANE_GATHER, "parameters", 0);
+    const int32_t first = hec_transfer_message(lanes, t, 0, 2, 50);
+    const int32_t second = hec_transfer_message(lanes, t, 0, 2, 50);
+    hec_transfer_after(lanes, t, hec_transfer_message(lanes, t, 2, 3, 50), first);
+    hec_transfer_after(lanes, t, hec_transfer_message(lanes, t, 2, 3, 50), second);
+    start_all(lanes, t, 0);
+    run(lanes);
+    // Both cross the network together, 5 bytes a us: at 23. Then both to 3: 1 + 100 / 10.
+    check(ends.end[t][0], 23);
+    check(ends.end[t][2], 34);
+    check(ends.end[t][3], 34);
+    hec_lanes_free(lanes);
+}
+
+static void transfers_of_a_lane_follow_each_other(void **unused) {
+    (void)unused;
+    struct hec_lanes *lanes = create();
+    const int32_t a = hec_transfer_new(lanes, HEC_LANE_ROWS, "a", -1);
+    hec_transfer_message(lanes, a, 0, 1, 100);
+    const int32_t b = hec_transfer_new(lanes, HEC_LANE_ROWS, "b", -1);
+    hec_transfer_message(lanes, b, 0, 1, 100);
+    const int32_t c = hec_transfer_new(lanes, HEC_LANE_GATHER, "c", -1);
+    hec_transfer_message(lanes, c, 0, 1, 20);
+    start_all(lanes, a, 0);
+    start_all(lanes, b, 0);
+    start_all(lanes, c, 0);
+    run(lanes);
+    check(ends.end[c][1], 5); // Beside a, on another lane: 1 + 20 / 5.
+    check(ends.end[a][1], 13);
+    check(ends.begin[b][0], 13);
+    check(ends.end[b][1], 24);
+    check(ends.end[b][3], 0); // Has no part of either.
+    hec_lanes_free(lanes);
+}
+
+static void sums_start_when_all_have_come(void **unused) {
+    (void)unused;
+    const double sent[DEVICES] = {100, 20, 0, 0}, got[DEVICES] = {0, 40, 30, 50};
+    const double node_sent[2] = {80, 0}, node_got[2] = {0, 80};
+    struct hec_lanes *lanes = create();
+    const int32_t t = hec_transfer_new(lanes, HEC_LANE_ROWS, "rows", 1);
+    hec_transfer_loads(lanes, t, sent, got, node_sent, node_got, 2);
+    for (int32_t d = 0; d < DEVICES - 1; d++) hec_transfer_start(lanes, t, d, d);
+    assert_true(isinf(hec_lanes_next(lanes)));
+    hec_transfer_start(lanes, t, DEVICES - 1, 10);
+    run(lanes);
+    check(ends.end[t][0], 28); // Its node's port: 80 / 5 behind 12.
+    check(ends.end[t][1], 28);
+    check(ends.end[t][3], 28);
+    assert_int_equal(hec_transfer_layer(lanes, t), 1);
+    hec_lanes_free(lanes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_needs_both_devices),
+        cmocka_unit_test(messages_wait_for_what_brings_them),
+        cmocka_unit_test(transfers_of_a_lane_follow_each_other),
+        cmocka_unit_test(sums_start_when_all_have_come),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
