@@ -44,7 +44,9 @@ static bool name_files(struct hec_compilation *c) {
     const char *const key[] = {"hecate.recorded_loads", "hecate.plan", NULL};
     for (int i = 0; i < 3; i++) {
         if (!file[i]) continue;
-        if (!hec_moves_experts(c->module)) {
+        // Loads are also what is simulated where experts stay.
+        const bool simulated = o->simulate && i == 0 && hec_has_ranks(c->module);
+        if (!hec_moves_experts(c->module) && !simulated) {
             fprintf(stderr, "hecatec: error: %s: no experts move in this program\n", flag[i]);
             return false;
         }

@@ -464,34 +464,37 @@ static int64_t among_listed(MlirOperation module, int64_t overlap) {
     return best >= 0 ? best : least;
 }
 
-// Costs, policy, loads and first owners; returns the entries to begin with, -1 after a report.
-static int64_t prepare(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
+static bool prepare(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
     *s = (struct hec_search){0};
-    if (!hec_costs_of(module, &s->costs) || !read_policy(module, s)) return -1;
+    if (!hec_costs_of(module, &s->costs) || !read_policy(module, s)) return false;
     read_settings(module, s);
     find_fits(s);
-    if (!hec_recorded_read(module, arena, s)) return -1;
-    s->room_bytes = (int64_t)s->costs.machine.memory - s->costs.dense_bytes - s->costs.saved_bytes -
-                    hec_owned_bytes(&s->costs, s->policy->calibrates);
+    return hec_recorded_read(module, arena, s);
+}
+
+// The entries to begin with.
+static int64_t first_overlap(MlirOperation module, const struct hec_search *s) {
     int64_t overlap = s->fit_early < s->fit_late ? s->fit_early : s->fit_late;
     if (rematerializes(module, s) == 1)
         overlap = s->fit_forward < s->fit_rematerialized ? s->fit_forward : s->fit_rematerialized;
     if (overlap > most_experts(s)) overlap = most_experts(s);
     if (s->fixed_overlap) overlap = fixed_count(module, "parallel.placement.overlap");
-    overlap = among_listed(module, overlap);
-    return choose_owners(module, s, arena, overlap) ? overlap : -1;
+    return among_listed(module, overlap);
 }
 
-// The owners that the module names.
-static void read_owners(MlirOperation module, struct hec_search *s) {
+// The owners that the module names, or those of a program without a table.
+static void read_owners(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
+    const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
+    s->owner = hec_arena_alloc(arena, (size_t)s->costs.count, sizeof *s->owner);
     for (int i = 0; i < s->costs.count; i++) {
         const struct hec_set_cost *c = &s->costs.set[i];
+        const int64_t chunks = c->layers * c->experts;
         const MlirOperation set = hec_find_symbol(module, HEC_STR(c->name));
+        s->owner[i] = hec_arena_alloc(arena, (size_t)chunks, sizeof **s->owner);
+        even_owners(s->owner[i], c->layers, c->experts, devices);
         if (!hec_set_has_owner(set)) continue;
-        const MlirAttribute owner = hec_set_owner(set);
-        if (mlirDenseArrayGetNumElements(owner) != c->layers * c->experts) continue;
-        for (int64_t k = 0; k < c->layers * c->experts; k++)
-            s->owner[i][k] = mlirDenseI32ArrayGetElement(owner, k);
+        for (int64_t k = 0; k < chunks; k++)
+            s->owner[i][k] = mlirDenseI32ArrayGetElement(hec_set_owner(set), k);
     }
 }
 
@@ -500,14 +503,17 @@ bool hec_search_prepare(MlirOperation module, struct hec_arena *arena, struct he
         *s = (struct hec_search){.costs.machine = hec_machine_of(module)};
         return true;
     }
-    if (prepare(module, arena, s) < 0) return false;
-    read_owners(module, s);
+    if (!prepare(module, arena, s)) return false;
+    read_owners(module, arena, s);
     return true;
 }
 
 bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
-    const int64_t overlap = prepare(module, arena, s);
-    if (overlap < 0) return false;
+    if (!prepare(module, arena, s)) return false;
+    s->room_bytes = (int64_t)s->costs.machine.memory - s->costs.dense_bytes - s->costs.saved_bytes -
+                    hec_owned_bytes(&s->costs, s->policy->calibrates);
+    const int64_t overlap = first_overlap(module, s);
+    if (!choose_owners(module, s, arena, overlap)) return false;
     find_candidates(module, s, overlap);
     if (s->count == 0 || !find_baselines(s)) {
         hec_ir_error(
