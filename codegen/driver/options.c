@@ -64,7 +64,7 @@ static const struct option table[] = {
     {"--simulate", MAYBE_EQUALS, .field = FIELD(simulate), .value = FIELD(simulate_steps),
      .shown = "[=STEPS]", .help = "Say how long steps would take on the model's cluster, and why"},
     {"--trace", AFTER_EQUALS, .field = FIELD(trace), .shown = "=FILE",
-     .help = "With --simulate: every device's time line, for Perfetto or chrome://tracing"},
+     .help = "With --simulate: all devices' lanes, for Perfetto"},
     {"-v", NO_VALUE, .field = FIELD(verbose), .help = "Show the commands that are run"},
     {"-###", NO_VALUE, .field = FIELD(dry_run), .help = "Show them without running them"},
     {"--save-temps", MAYBE_EQUALS, .field = FIELD(save_temps), .value = FIELD(save_temps_folder),
