@@ -213,7 +213,7 @@ static void print_line(const char *what, int64_t bytes, const char *note, FILE *
 static int64_t chunks_of_rank(MlirOperation module, MlirOperation set) {
     const int64_t experts = hec_set_experts(set), layers = hec_set_layers(set);
     const int64_t all = experts * (layers ? layers : 1);
-    if (!hec_set_has_rows_max(set)) return all;
+    if (!hec_set_has_rows_max(set) || hec_target_of(module)->apart) return all;
     const int64_t world = hec_module_world(module);
     const MlirAttribute owner = mlirOperationGetAttributeByName(set, HEC_STR("owner"));
     if (mlirAttributeIsNull(owner) || !mlirAttributeIsADenseI32Array(owner))
@@ -245,7 +245,9 @@ static int64_t elements_of_rank(MlirOperation module) {
 // of what every rank has.
 static int64_t state_elements(MlirOperation module) {
     int64_t elements = elements_of_rank(module);
-    if (!mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard"))) return elements;
+    if (hec_target_of(module)->apart ||
+        !mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard")))
+        return elements;
     const int64_t world = hec_module_world(module);
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     for (int k = 0; k < ops.count; k++) {
@@ -279,6 +281,12 @@ static int64_t rounded_bytes(MlirOperation module) {
     return bytes;
 }
 
+static const char *note_of_parameters(const struct hec_target *target, bool ranks) {
+    if (!ranks) return "";
+    return target->apart ? "on one rank, with the places of all experts"
+                         : "on one rank, with its experts";
+}
+
 bool hec_explain_memory(MlirOperation module, FILE *out) {
     struct hec_homes p = {.target = hec_target_of(module), .sound = true};
     const bool placed = read_placement(&p, module);
@@ -288,14 +296,18 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         const int64_t states = state_elements(module) * element_bytes(module);
         const int64_t rounded = rounded_bytes(module);
         const bool ranks = hec_module_has_world(module);
-        print_line("parameters", parameters, ranks ? "on one rank, with its experts" : "", out);
+        const int64_t scratch = p.target->scratch_bytes;
+        if (p.target->apart) fputs("memory of the device:\n", out);
+        print_line("parameters", parameters, note_of_parameters(p.target, ranks), out);
         if (rounded) print_line("rounded copies", rounded, "in bf16, that products read", out);
         print_line("gradients", parameters, "of the same layout", out);
         print_line("optimizer states", 2 * states, "AdamW's two means", out);
         print_line("arena", p.arena_bytes, "saved values and temporaries of one microbatch", out);
         const int64_t replicas = hec_replicas_of(module);
         if (replicas) print_line("replicas", replicas, "of other ranks' experts, below", out);
-        print_line("together", 2 * parameters + 2 * states + rounded + replicas + p.arena_bytes,
+        if (scratch) print_line("scratch", scratch, "of kernels", out);
+        print_line("together",
+                   2 * parameters + 2 * states + rounded + replicas + scratch + p.arena_bytes,
                    ranks ? "and what is under way between ranks: see the program's info" : "", out);
         hec_explain_replicas(module, out);
         explain_parameters(&p, whole, out);

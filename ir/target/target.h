@@ -14,7 +14,9 @@ struct hec_target {
         *architectures; // That may stand behind "name:", with | between them; NULL: none may.
     int panel_columns;  // Weights of products lie in panels of so many columns; 0: all lie as rows.
     int align_bytes;    // Of everything in the arena, of every parameter and every copy of one.
-    bool epilogues;     // Products call back for each block of their result.
+    bool apart; // Tensors lie in a device's memory, where places of all experts take memory.
+    int64_t scratch_bytes; // Of that memory, for kernels.
+    bool epilogues;        // Products call back for each block of their result.
     bool
         bf16_values; // With train.precision = bf16 tensors of tokens are kept as bf16, and products
                      // read them so; otherwise all is f32, and products round as they read.

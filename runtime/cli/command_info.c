@@ -5,16 +5,13 @@
 
 #include "runtime/cli/command.h"
 #include "runtime/device/device.h"
-#include "runtime/fssdp/run.h"
 #include "runtime/log/progress.h"
-#include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/plan/policy.h"
-#include "runtime/train/dense.h"
-#include "runtime/train/ranks.h"
+#include "runtime/train/memory.h"
 #include "runtime/train/state.h"
 
-enum { OPTIMIZER_STATES = 2, SYMBOL_WIDTH = 36, SHAPE_WIDTH = 28 };
+enum { SYMBOL_WIDTH = 36, SHAPE_WIDTH = 28 };
 
 struct counts {
     int64_t total, active; // Trainable elements; those one token uses.
@@ -39,26 +36,26 @@ static void print_bytes(const char *what, double bytes) {
     printf("  %-14s %s\n", what, size);
 }
 
+static void print_memory_at(const struct hrt_program *program, enum hrt_memory_place place,
+                            const char *title, const char *of_a_rank) {
+    struct hrt_memory_line line[HRT_MEMORY_LINES];
+    const int lines = hrt_memory_list(program, true, line);
+    double total = 0;
+    int printed = 0;
+    for (int i = 0; i < lines; i++) {
+        if (line[i].place != place) continue;
+        if (printed++ == 0) printf("%s in training%s\n", title, of_a_rank);
+        print_bytes(line[i].what, line[i].bytes);
+        total += line[i].bytes;
+    }
+    if (printed > 1) print_bytes("total", total);
+}
+
 static void print_memory(const struct hrt_program *program) {
-    const double params = (double)hrt_ranks_params_bytes(program);
-    const double states = OPTIMIZER_STATES * (double)hrt_ranks_state_bytes(program);
-    const double replicas = (double)hrt_fssdp_bytes(program);
-    const double moving = (double)hrt_ranks_moving_bytes(program) - replicas;
-    const double sums = (double)hrt_dense_bytes(program);
-    const double rounded = (double)hrt_rounded_bytes_here(program);
-    const double process = (double)hrt_ranks_process_bytes(program);
-    printf("memory in training%s\n", program->world ? ", of a rank" : "");
-    print_bytes("parameters", params);
-    if (rounded > 0) print_bytes("bf16 copies", rounded);
-    print_bytes("gradients", params);
-    print_bytes("AdamW states", states);
-    print_bytes("arena", (double)program->arena_bytes);
-    if (moving > 0) print_bytes("rows under way", moving);
-    if (replicas > 0) print_bytes("replicas", replicas);
-    if (sums > 0) print_bytes("sums under way", sums);
-    print_bytes(program->world ? "program, MPI" : "program", process);
-    print_bytes("total", 2 * params + states + rounded + (double)program->arena_bytes + moving +
-                             replicas + sums + process);
+    const char *rank = program->world ? ", of a rank" : "";
+    print_memory_at(program, HRT_ON_DEVICE, "memory of the device", rank);
+    print_memory_at(program, HRT_PINNED, "pinned memory", rank);
+    print_memory_at(program, HRT_ON_HOST, "memory", rank);
 }
 
 // Budgets are those of the planner's own policies; others replicate as they were made to.

@@ -270,6 +270,8 @@ static void select_bias(struct hrt_device *device, float *bias, const int64_t *c
 
 const struct hrt_device_backend hrt_device_cuda = {
     .name = "cuda",
+    .apart = true,
+    .lane_bytes = HKC_SCRATCH,
     .open = open_gpu,
     .describe = describe_gpu,
     .close = close_gpu,

@@ -29,7 +29,7 @@ void hrt_device_close(struct hrt_device *device) {
 }
 
 bool hrt_device_is_apart(const struct hrt_device *device) {
-    return device->lane;
+    return device->backend && device->backend->apart;
 }
 
 static void count_wait(struct hrt_device *device, enum hrt_why why, int64_t from) {

@@ -57,7 +57,9 @@ struct hrt_device {
 // What a back end does. No function but `open` and `take` can fail: when the device has failed, the process ends
 // with a message and HRT_EXIT_FAILED.
 struct hrt_device_backend {
-    const char *name; // "cuda"
+    const char *name;  // "cuda"
+    bool apart;        // The host may not touch what is of the device.
+    size_t lane_bytes; // Of its memory that `open` takes.
     bool (*open)(struct hrt_device *device, struct hrt_error *error);
     // What is here, in a few words, also where nothing can be opened. NULL: nothing is to be said.
     void (*describe)(char *text, size_t bytes);

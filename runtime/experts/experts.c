@@ -162,24 +162,19 @@ static void lay_out_wave(struct carve *carve, struct carve *there, struct hrt_ex
 }
 
 // Lays out the blocks at `base` and, of what moves, at `there`, or counts when they are NULL. Returns their bytes.
-struct bytes {
-    size_t here, there;
-};
-
-static struct bytes lay_out(char *base, char *there, const struct hrt_experts_shape *shape,
-                            int ranks) {
+static struct hrt_experts_bytes lay_out(char *base, char *there,
+                                        const struct hrt_experts_shape *shape, int ranks) {
     struct carve carve = {.base = base}, apart = {.base = there};
     struct hrt_experts counted = {0};
     struct hrt_experts *experts = take(&carve, 1, sizeof *experts);
     if (!experts) experts = &counted;
     lay_out_layers(&carve, &apart, experts, shape, ranks);
     lay_out_wave(&carve, &apart, experts, shape, ranks);
-    return (struct bytes){carve.used, apart.used};
+    return (struct hrt_experts_bytes){carve.used, apart.used};
 }
 
-size_t hrt_experts_bytes(const struct hrt_experts_shape *shape, int ranks) {
-    const struct bytes bytes = lay_out(NULL, NULL, shape, ranks);
-    return bytes.here + bytes.there;
+struct hrt_experts_bytes hrt_experts_bytes(const struct hrt_experts_shape *shape, int ranks) {
+    return lay_out(NULL, NULL, shape, ranks);
 }
 
 int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks) {
@@ -236,7 +231,7 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
     struct hrt_device *device = shape->device ? shape->device : &host;
     *experts = NULL;
     if (!check(shape, comm->size, error)) return false;
-    const struct bytes bytes = lay_out(NULL, NULL, shape, comm->size);
+    const struct hrt_experts_bytes bytes = lay_out(NULL, NULL, shape, comm->size);
     char *block = aligned_alloc(64, bytes.here); // Committed where it is touched.
     char *there = device->backend->take(device, HRT_OF_DEVICE, bytes.there, true);
     if (!block || !there) {

@@ -89,8 +89,12 @@ struct hrt_experts_shape {
 // The rank that owns `expert`: consecutive experts, the first ranks one more where they do not divide.
 int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks);
 
-// Bytes that hrt_experts_create takes on each of `ranks` ranks: all that this part ever uses.
-size_t hrt_experts_bytes(const struct hrt_experts_shape *shape, int ranks);
+// Bytes that hrt_experts_create takes on each of `ranks` ranks, of the host and of the device that the rows are on: all
+// that this part ever uses.
+struct hrt_experts_bytes {
+    size_t here, there;
+};
+struct hrt_experts_bytes hrt_experts_bytes(const struct hrt_experts_shape *shape, int ranks);
 
 // Every layer starts with the plan of owners only. `comm` is borrowed, `shape` copied. False: too
 // many rows to number, slots too few for the owners, or no memory.

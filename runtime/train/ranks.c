@@ -100,13 +100,14 @@ bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_e
     return true;
 }
 
-size_t hrt_ranks_moving_bytes(const struct hrt_program *program) {
+struct hrt_experts_bytes hrt_ranks_moving_bytes(const struct hrt_program *program) {
     struct hrt_experts_set *set;
     struct hrt_experts_shape shape;
-    if (!program->world || !program->sets || !moving_shape(program, &set, &shape)) return 0;
-    const size_t bytes = hrt_experts_bytes(&shape, (int)program->world);
+    if (!program->world || !program->sets || !moving_shape(program, &set, &shape))
+        return (struct hrt_experts_bytes){0};
+    const struct hrt_experts_bytes bytes = hrt_experts_bytes(&shape, (int)program->world);
     free(set);
-    return bytes + hrt_fssdp_bytes(program);
+    return bytes;
 }
 
 // Measured (Debian 12, Open MPI 4.1): 6 MiB alone; with MPI 14 MiB after MPI_Init, 60 KiB for each

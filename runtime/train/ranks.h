@@ -10,6 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/comm/comm.h"
+#include "runtime/experts/experts.h"
 #include "runtime/program.h"
 #include "runtime/train/state.h"
 
@@ -26,10 +27,11 @@ void hrt_ranks_sum_gradients(const struct hrt_state *state);
 // exit code of the lowest of those, and only that one keeps the text.
 bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error);
 
-// Bytes of the parameters on the fullest rank, and of what moves rows to experts on each.
+// Bytes of the parameters on the fullest rank, and of what moves rows to experts on each (replicas are
+// hrt_fssdp_bytes).
 size_t hrt_ranks_params_bytes(const struct hrt_program *program);
 size_t hrt_ranks_state_bytes(const struct hrt_program *program); // Each of the optimizer's states.
-size_t hrt_ranks_moving_bytes(const struct hrt_program *program);
+struct hrt_experts_bytes hrt_ranks_moving_bytes(const struct hrt_program *program);
 
 // What a process takes besides: its code, libraries, stack, and MPI with its buffers.
 size_t hrt_ranks_process_bytes(const struct hrt_program *program);

@@ -2,7 +2,6 @@
 #include "runtime/train/state.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/experts/experts.h"
@@ -10,19 +9,9 @@
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
+#include "runtime/train/memory.h"
 #include "runtime/train/ranks.h"
 #include "runtime/transport/transport.h"
-
-size_t hrt_state_params_bytes(const struct hrt_program *program) {
-    return (size_t)program->param_elements * (size_t)hrt_element_bytes(program->precision);
-}
-
-void hrt_format_bytes(char *out, size_t out_bytes, double bytes) {
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    int i = 0;
-    for (; bytes >= 1024 && i < 4; i++) bytes /= 1024;
-    snprintf(out, out_bytes, i == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[i]);
-}
 
 // `sparse`: only part of it will ever be touched.
 static bool reserve(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,
@@ -30,19 +19,12 @@ static bool reserve(struct hrt_state *state, enum hrt_memory memory, void **buff
     struct hrt_device *device = &state->device;
     *buffer = device->backend->take(device, memory, bytes, sparse);
     if (*buffer) return true;
-    char size[32], left[32], all[32];
+    char size[32];
     hrt_format_bytes(size, sizeof size, (double)bytes);
-    if (!hrt_device_is_apart(device) || memory == HRT_OF_BOTH)
-        return hrt_fail(error, "not enough memory: %s need %s", what, size);
-    size_t left_bytes, all_bytes;
-    device->backend->room(device, &left_bytes, &all_bytes);
-    hrt_format_bytes(left, sizeof left, (double)left_bytes);
-    hrt_format_bytes(all, sizeof all, (double)all_bytes);
-    return hrt_fail(
-        error,
-        "not enough memory on %s: %s need %s, %s of %s are left; smaller steps need less: "
-        "compile with --set parallel.microbatch=N",
-        device->name, what, size, left, all);
+    return hrt_fail(error, "not enough memory%s%s: %s need %s",
+                    memory == HRT_OF_DEVICE && hrt_device_is_apart(device) ? " on " : "",
+                    memory == HRT_OF_DEVICE && hrt_device_is_apart(device) ? device->name : "",
+                    what, size);
 }
 
 bool hrt_state_take(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,
@@ -54,21 +36,10 @@ static void release(struct hrt_state *state, enum hrt_memory memory, void *buffe
     if (buffer) state->device.backend->give(&state->device, memory, buffer, bytes);
 }
 
-static size_t batch_bytes(const struct hrt_program *program) {
-    return (size_t)(program->batch * program->positions) * sizeof(int32_t);
-}
-
-static size_t sums_bytes(const struct hrt_program *program) {
-    int64_t tensors = 0;
-    for (int i = 0; i < program->params; i++)
-        tensors += program->param[i].set < 0 ? hrt_param_tensors(program, &program->param[i]) : 0;
-    return (size_t)(tensors + hrt_ranks_chunks(program) + program->world) * sizeof(double);
-}
-
 // Where experts live on several ranks, parameters keep their places, and a rank touches its own.
 static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
-    const size_t params = hrt_state_params_bytes(program), batch = batch_bytes(program);
+    const size_t params = hrt_state_params_bytes(program), batch = hrt_memory_ids_bytes(program);
     const size_t rounded = hrt_rounded_bytes(program);
     const bool own = program->owned, part = own || program->dense_shard;
     const bool ahead = hrt_device_is_apart(&state->device) && !program->world;
@@ -86,7 +57,7 @@ static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error
         {HRT_OF_DEVICE, &state->arena, program->arena_bytes, false, true, "the arena's values"},
         {HRT_OF_BOTH, &ids, batch, false, true, "token ids"},
         {HRT_OF_BOTH, &targets, batch, false, true, "target ids"},
-        {HRT_OF_BOTH, &sums, sums_bytes(program), false, true, "sums of squares"},
+        {HRT_OF_BOTH, &sums, hrt_memory_sums_bytes(program), false, true, "sums of squares"},
         {HRT_OF_DEVICE, &clipped, sizeof *state->clipped, false, ahead, "the norm"},
         {HRT_OF_DEVICE, &state->rounded, rounded, own, rounded, "parameters rounded to bf16"},
         {HRT_OF_DEVICE, &state->values[HRT_MEANS], params, part, training, "the optimizer's means"},
@@ -120,7 +91,8 @@ bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, 
     const struct hrt_program *program = placement->program;
     *state = (struct hrt_state){.program = program, .placement = placement};
     if (!hrt_device_open(&state->device, program, error)) return false;
-    if (!reserve_all(state, training, error)) {
+    if (!hrt_memory_check(&state->device, program, training, error) ||
+        !reserve_all(state, training, error)) {
         hrt_state_destroy(state);
         return false;
     }
@@ -140,9 +112,9 @@ void hrt_state_destroy(struct hrt_state *state) {
     for (int i = 0; i < HRT_VALUES; i++) release(state, HRT_OF_DEVICE, state->values[i], params);
     release(state, HRT_OF_DEVICE, state->rounded, hrt_rounded_bytes(program));
     release(state, HRT_OF_DEVICE, state->arena, program->arena_bytes);
-    release(state, HRT_OF_BOTH, state->ids, batch_bytes(program));
-    release(state, HRT_OF_BOTH, state->targets, batch_bytes(program));
-    release(state, HRT_OF_BOTH, state->sums, sums_bytes(program));
+    release(state, HRT_OF_BOTH, state->ids, hrt_memory_ids_bytes(program));
+    release(state, HRT_OF_BOTH, state->targets, hrt_memory_ids_bytes(program));
+    release(state, HRT_OF_BOTH, state->sums, hrt_memory_sums_bytes(program));
     release(state, HRT_OF_DEVICE, state->clipped, sizeof *state->clipped);
     hrt_experts_destroy(state->experts);
     if (state->comm && state->comm->executor) state->comm->executor->close(state->comm);

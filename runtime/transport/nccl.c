@@ -143,6 +143,14 @@ static void close_nccl(struct hrt_comm *comm) {
     comm->executor_own = NULL;
 }
 
+// A guess: nothing says it before. Channels to every peer have buffers in both directions, in every communicator.
+static size_t bytes_of(int ranks) {
+    enum { MIB = 1 << 20, ALONE = 32 * MIB, PEER = 16 * MIB };
+    size_t lanes = 0;
+    for (int i = 0; i < HRT_LANES; i++) lanes += moves(i);
+    return lanes * (ALONE + (size_t)(ranks - 1) * PEER);
+}
+
 // ---- lists
 
 static bool is_message(const struct hrt_step *step) {
@@ -249,6 +257,7 @@ static void order(struct hrt_comm *comm, struct hrt_mark mark) {
 const struct hrt_executor hrt_executor_nccl = {
     .name = "nccl",
     .open = open_nccl,
+    .bytes = bytes_of,
     .submit = submit,
     .order = order,
     .close = close_nccl,

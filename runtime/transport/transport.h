@@ -53,6 +53,8 @@ struct hrt_executor {
     void (*submit)(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps);
     // What the device is asked for from now on waits for the mark.
     void (*order)(struct hrt_comm *comm, struct hrt_mark mark);
+    // About what it takes of each device's memory.
+    size_t (*bytes)(int ranks);
     // Waits for all lists. Collective.
     void (*close)(struct hrt_comm *comm);
 };

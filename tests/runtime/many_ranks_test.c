@@ -86,7 +86,8 @@ static void experts_take_counts_plans_and_lists(void **state) {
                                       .width = 1,
                                       .tokens = TOKENS});
     expect_mib("a set whose experts move", since, 65, 70);
-    const size_t rows = hrt_ranks_moving_bytes(&m.program) - hrt_fssdp_bytes(&m.program);
+    const struct hrt_experts_bytes bytes = hrt_ranks_moving_bytes(&m.program);
+    const size_t rows = bytes.here + bytes.there;
     print_message("of these, rows and their counts: %.2f MiB\n", (double)rows / (1 << 20));
     for (int kind = 0; kind < HRT_MOVES; kind++) {
         struct hrt_move move;

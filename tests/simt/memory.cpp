@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 
@@ -23,6 +24,7 @@ struct pool_t {
 };
 static pool_t device, pinned;
 static bool protect;
+static size_t device_bytes; // That there are.
 
 static void tell_fault(int, siginfo_t *info, void *) {
     const char *at = (const char *)info->si_addr;
@@ -40,6 +42,9 @@ static void open_ranges() {
     if (memory == MAP_FAILED) fail("no memory for the device");
     device.begin = (char *)memory;
     pinned.begin = device.begin + RANGE;
+    const char *kib = getenv("SIMT_MEMORY");
+    device_bytes = RANGE;
+    if (kib) device_bytes = std::min(device_bytes, (size_t)strtoull(kib, NULL, 10) << 10);
     protect = getenv("SIMT_PROTECT") != NULL;
     struct sigaction action = {};
     action.sa_sigaction = tell_fault;
@@ -89,7 +94,7 @@ static cudaError_t allocate(pool_t &pool, void **to, size_t bytes) {
         at = pool.begin + (end + GAP + GAP - 1) / GAP * GAP;
     }
     const size_t end = (size_t)(at - pool.begin) + bytes + GAP;
-    if (end > RANGE) return cudaErrorMemoryAllocation;
+    if (end > (&pool == &device ? device_bytes : (size_t)RANGE)) return cudaErrorMemoryAllocation;
     if (end > pool.used) {
         simt_poison(pool.begin + pool.used, end + PAGE - pool.used);
         pool.used = end;
@@ -129,8 +134,9 @@ cudaError_t cudaMallocManaged(void **to, size_t bytes, unsigned) {
 }
 
 cudaError_t cudaMemGetInfo(size_t *left, size_t *all) {
-    *all = simt::RANGE;
-    *left = simt::RANGE - simt::device.used;
+    simt::open_ranges();
+    *all = simt::device_bytes;
+    *left = simt::device_bytes - simt::device.used;
     return cudaSuccess;
 }
 

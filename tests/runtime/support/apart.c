@@ -138,7 +138,7 @@ static void give(struct hrt_device *device, enum hrt_memory memory, void *taken,
 
 static void room(struct hrt_device *device, size_t *left, size_t *all) {
     (void)device;
-    *left = 1 << 20;
+    *left = 1 << 29;
     *all = 1 << 30;
 }
 
@@ -218,6 +218,7 @@ static void select_bias(struct hrt_device *device, float *bias, const int64_t *c
 
 const struct hrt_device_backend test_device_apart = {
     .name = "apart",
+    .apart = true,
     .open = open_apart,
     .close = close_apart,
     .take = take,

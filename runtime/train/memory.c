@@ -1,0 +1,130 @@
+#include "runtime/train/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/device/device.h"
+#include "runtime/fssdp/run.h"
+#include "runtime/params/rounded.h"
+#include "runtime/params/tensor.h"
+#include "runtime/train/dense.h"
+#include "runtime/train/ranks.h"
+#include "runtime/train/state.h"
+#include "runtime/transport/transport.h"
+
+enum { OPTIMIZER_STATES = 2, TEXT_MAX = 512 };
+
+size_t hrt_state_params_bytes(const struct hrt_program *program) {
+    return (size_t)program->param_elements * (size_t)hrt_element_bytes(program->precision);
+}
+
+void hrt_format_bytes(char *out, size_t out_bytes, double bytes) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int i = 0;
+    for (; bytes >= 1024 && i < 4; i++) bytes /= 1024;
+    snprintf(out, out_bytes, i == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[i]);
+}
+
+size_t hrt_memory_ids_bytes(const struct hrt_program *program) {
+    return (size_t)(program->batch * program->positions) * sizeof(int32_t);
+}
+
+size_t hrt_memory_sums_bytes(const struct hrt_program *program) {
+    int64_t tensors = 0;
+    for (int i = 0; i < program->params; i++)
+        tensors += program->param[i].set < 0 ? hrt_param_tensors(program, &program->param[i]) : 0;
+    return (size_t)(tensors + hrt_ranks_chunks(program) + program->world) * sizeof(double);
+}
+
+// Bytes of parameters and of what has their layout. Places of experts are fixed: on a device that is apart those of
+// others' experts take memory, too.
+struct places {
+    size_t params, rounded, states;
+};
+
+static struct places places_of(const struct hrt_program *program, bool apart) {
+    const size_t all = hrt_state_params_bytes(program);
+    if (apart) return (struct places){all, hrt_rounded_bytes(program), all};
+    return (struct places){
+        hrt_ranks_params_bytes(program),
+        hrt_rounded_bytes_here(program),
+        hrt_ranks_state_bytes(program),
+    };
+}
+
+int hrt_memory_list(const struct hrt_program *program, bool training,
+                    struct hrt_memory_line line[HRT_MEMORY_LINES]) {
+    const struct hrt_device_backend *device = program->device;
+    const bool apart = device && device->apart;
+    const enum hrt_memory_place place = apart ? HRT_ON_DEVICE : HRT_ON_HOST;
+    const struct places places = places_of(program, apart);
+    const struct hrt_experts_bytes rows = hrt_ranks_moving_bytes(program);
+    const size_t messages = program->executor ? program->executor->bytes((int)program->world) : 0;
+    const size_t shared =
+        program->model_bytes + 2 * hrt_memory_ids_bytes(program) + hrt_memory_sums_bytes(program);
+    const struct hrt_memory_line all[] = {
+        {"parameters", place, false, (double)places.params},
+        {"bf16 copies", place, false, (double)places.rounded},
+        {"gradients", place, false, (double)places.params},
+        {"AdamW states", place, false, training ? OPTIMIZER_STATES * (double)places.states : 0},
+        {"arena", place, false, (double)program->arena_bytes},
+        {"rows under way", place, false, (double)(rows.there + (apart ? 0 : rows.here))},
+        {"replicas", place, false, (double)hrt_fssdp_bytes(program)},
+        {"sums under way", place, false, (double)hrt_dense_bytes(program)},
+        {"messages, about", place, false, (double)messages},
+        {"scratch", place, true, apart ? (double)device->lane_bytes : 0},
+        {"tables, ids", HRT_PINNED, false, apart ? (double)shared : 0},
+        {program->world ? "program, MPI" : "program", HRT_ON_HOST, false,
+         (double)(hrt_ranks_process_bytes(program) + (apart ? rows.here : 0))},
+    };
+    _Static_assert(sizeof all / sizeof *all == HRT_MEMORY_LINES, "one line each");
+    int lines = 0;
+    for (int i = 0; i < HRT_MEMORY_LINES; i++) {
+        if (all[i].bytes > 0) line[lines++] = all[i];
+    }
+    return lines;
+}
+
+// ---- before it is taken
+
+__attribute__((format(printf, 2, 3))) static void add(char text[TEXT_MAX], const char *format,
+                                                      ...) {
+    const size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, TEXT_MAX - used, format, arguments);
+    va_end(arguments);
+}
+
+static void add_settings(char text[TEXT_MAX], const struct hrt_program *program) {
+    if (program->batch > 1)
+        add(text, "; smaller steps need less: compile with --set parallel.microbatch=N, now %lld",
+            (long long)program->batch);
+    if (program->precision == HRT_FP32 && !program->bind_rounded)
+        add(text, "; values of tokens take half with --set train.precision=bf16");
+}
+
+bool hrt_memory_check(struct hrt_device *device, const struct hrt_program *program, bool training,
+                      struct hrt_error *error) {
+    struct hrt_memory_line line[HRT_MEMORY_LINES];
+    size_t left, all;
+    double needed = 0;
+    char text[TEXT_MAX] = "", size[32], free_bytes[32], all_bytes[32];
+    if (!hrt_device_is_apart(device)) return true;
+    const int lines = hrt_memory_list(program, training, line);
+    device->backend->room(device, &left, &all);
+    for (int i = 0; i < lines; i++) {
+        if (line[i].place != HRT_ON_DEVICE || line[i].opened) continue;
+        hrt_format_bytes(size, sizeof size, line[i].bytes);
+        add(text, "%s%s %s", needed > 0 ? ", " : "", line[i].what, size);
+        needed += line[i].bytes;
+    }
+    if (needed <= (double)left) return true;
+    add_settings(text, program);
+    hrt_format_bytes(size, sizeof size, needed);
+    hrt_format_bytes(free_bytes, sizeof free_bytes, (double)left);
+    hrt_format_bytes(all_bytes, sizeof all_bytes, (double)all);
+    return hrt_fail(error, "not enough memory on %s: %s are needed, %s of %s are free: %s",
+                    device->name, size, free_bytes, all_bytes, text);
+}

@@ -1,0 +1,39 @@
+// What a run takes, and where: known before anything of it is taken.
+#ifndef HECATE_RUNTIME_TRAIN_MEMORY_H
+#define HECATE_RUNTIME_TRAIN_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/base/error.h"
+
+struct hrt_device;
+struct hrt_program;
+
+// Bytes of one microbatch's ids, and of the scratch of hrt_grad_norm.
+size_t hrt_memory_ids_bytes(const struct hrt_program *program);
+size_t hrt_memory_sums_bytes(const struct hrt_program *program);
+
+// Whose memory. A program whose device is not apart has all of it on the host.
+enum hrt_memory_place { HRT_ON_HOST, HRT_ON_DEVICE, HRT_PINNED };
+
+enum { HRT_MEMORY_LINES = 12 };
+
+struct hrt_memory_line {
+    const char *what;
+    enum hrt_memory_place place;
+    bool opened; // Taken as the device is opened.
+    double bytes;
+};
+
+// Lists what a rank of the program takes, the fullest one where they differ; lines without bytes are left out. Returns how
+// many there are. Without `training` there are no states of the optimizer.
+int hrt_memory_list(const struct hrt_program *program, bool training,
+                    struct hrt_memory_line line[HRT_MEMORY_LINES]);
+
+// Whether all that is still to be taken of the device's memory is free. The error says what needs how much, and
+// which settings would need less. True on a device that is not apart, whose memory is taken as it is touched.
+bool hrt_memory_check(struct hrt_device *device, const struct hrt_program *program, bool training,
+                      struct hrt_error *error);
+
+#endif
