@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 // Opens /dev/null for each of descriptors 0 to 2 that is closed, as daemons and cron leave them: a file opened
@@ -23,6 +24,9 @@ FILE *hf_input(const char *path, bool pipes, const char **why);
 // A reader that takes nothing for five seconds makes the write fail with ETIMEDOUT. One that leaves raises
 // SIGPIPE, as ever, or makes it fail with EPIPE.
 FILE *hf_output(const char *path, const char **why);
+
+// The same, but of a file that is there the first `kept` bytes stay, or as many as it has, and writing goes on behind.
+FILE *hf_output_behind(const char *path, int64_t kept, const char **why);
 
 // Opens `path` to write at any place of it, with further `flags` of open(2): a regular file only.
 int hf_open_output(const char *path, int flags, const char **why);
@@ -52,6 +56,9 @@ bool hf_replace_end(struct hf_replacement *replacement, bool written, const char
 
 // Tries whether hf_replace_begin would do, and leaves nothing behind.
 bool hf_can_replace(const char *path, const char **why);
+
+// Makes durable what was made, renamed or removed in a folder. False: errno.
+bool hf_sync_folder(const char *path);
 
 // ---- which names mean one file
 

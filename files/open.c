@@ -95,7 +95,7 @@ static int duplicate(int own) {
 static int open_stream(const char *path, const char **why) {
     struct stat status;
     const int own = own_descriptor(path);
-    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     const int fd = own < 0 ? open(path, flags, 0666) : duplicate(own);
     if (fd >= 0) return fd;
     const int failure = errno;
@@ -126,11 +126,25 @@ static int close_stream(void *cookie) {
     return close((int)(intptr_t)cookie);
 }
 
+// Of a file that was opened by its name; the position of one that the process has is its owner's.
+static bool cut(int fd, int64_t bytes, int64_t kept) {
+    const int64_t left = bytes < kept ? bytes : kept;
+    return ftruncate(fd, left) == 0 && lseek(fd, left, SEEK_SET) == left;
+}
+
 FILE *hf_output(const char *path, const char **why) {
+    return hf_output_behind(path, 0, why);
+}
+
+FILE *hf_output_behind(const char *path, int64_t kept, const char **why) {
     struct stat status;
     const int fd = open_stream(path, why);
     if (fd < 0) return NULL;
     const bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (regular && !hf_is_own(path) && !cut(fd, status.st_size, kept)) {
+        refuse(fd, strerror(errno), why);
+        return NULL;
+    }
     const cookie_io_functions_t functions = {.write = write_stream, .close = close_stream};
     FILE *file = regular ? fdopen(fd, "w") : fopencookie((void *)(intptr_t)fd, "w", functions);
     if (!file) refuse(fd, strerror(errno), why);

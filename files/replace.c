@@ -87,17 +87,21 @@ bool hf_replace_begin(struct hf_replacement *replacement, const char *path, cons
     return replacement->file || fail(why);
 }
 
-// Makes the rename durable: the folder is what records it.
+bool hf_sync_folder(const char *path) {
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool synced = fsync(fd) == 0;
+    close(fd);
+    return synced;
+}
+
+// The folder is what records a rename.
 static bool sync_folder_of(const char *path) {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path);
     char *slash = strrchr(folder, '/');
     if (slash) slash[slash == folder] = '\0';
-    const int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return false;
-    const bool synced = fsync(fd) == 0;
-    close(fd);
-    return synced;
+    return hf_sync_folder(slash ? folder : ".");
 }
 
 bool hf_replace_end(struct hf_replacement *replacement, bool written, const char **why) {

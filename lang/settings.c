@@ -22,12 +22,15 @@ static const char placements[] = "fssdp|replicate"
 
 // clang-format off
 const struct hec_setting_row hec_setting_rows[] = {
-    {"checkpoint.dir", .type = TEXT, .flags = NONE, .standard = "", .later = "*",
-     .text = "folder of checkpoints"},
-    {"checkpoint.every", .type = COUNT, .standard = "0", .later = "*",
-     .text = "steps between checkpoints; 0: none"},
-    {"checkpoint.keep", .type = COUNT, .standard = "3", .smallest = 1, .later = "*",
+    {"checkpoint.dir", .type = TEXT, .flags = NONE, .standard = "", .text = "folder of checkpoints"},
+    {"checkpoint.every", .type = COUNT, .standard = "0", .largest = 1e12,
+     .text = "steps between checkpoints; 0: none but the last"},
+    {"checkpoint.every_minutes", .type = REAL, .standard = "0", .largest = 1e6,
+     .text = "minutes between checkpoints; 0: none"},
+    {"checkpoint.keep", .type = COUNT, .standard = "3", .smallest = 1, .largest = 1e9,
      .text = "checkpoints kept"},
+    {"checkpoint.keep_every", .type = COUNT, .standard = "0", .largest = 1e12,
+     .text = "checkpoints of steps that are multiples of it are kept for good; 0: none"},
 
     {"cluster.device", .type = LABEL, .standard = "cpu", .text = "name of the device"},
     {"cluster.device.bandwidth", .type = REAL, .flags = AUTO, .measure = HEC_BYTES_PER_SECOND,

@@ -9,11 +9,14 @@
 #include "runtime/data/data.h"
 #include "runtime/program.h"
 
+struct hrt_checkpoint; // checkpoint/checkpoint.h
+
 struct hrt_run {
     const struct hrt_program *program;
     struct hrt_placement *placement; // Once ranks have met.
     struct hrt_arguments *arguments;
     struct hrt_comm *comm;
+    const struct hrt_checkpoint *from; // What training goes on from; NULL: nothing.
 };
 
 // Prints why the run failed, and empties the text. What all ranks have found wrong with the command line, and
@@ -33,7 +36,7 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
 // Whether the model predicts the next token, so that samples can be drawn; else a usage error.
 bool hrt_run_check_sample(const struct hrt_run *run, struct hrt_error *error);
 
-// Creates the state with parameters from --load, or fresh ones. Shared by all but info. Of several ranks all
+// Creates the state with what training goes on from, parameters from --load, or fresh ones. Shared by all but info. Of several ranks all
 // call it: they must read the same files, those of `data` (NULL: none) included, and all have a state, or none.
 struct hrt_state;
 bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,

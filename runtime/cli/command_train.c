@@ -9,8 +9,10 @@
 
 #include "kernels/cpu/isa.h"
 #include "runtime/cli/command.h"
+#include "runtime/cli/facts.h"
 #include "runtime/cli/files.h"
 #include "runtime/cli/pretend.h"
+#include "runtime/cli/saves.h"
 #include "runtime/log/jsonl.h"
 #include "runtime/log/progress.h"
 #include "runtime/params/store.h"
@@ -29,6 +31,8 @@ struct job {
     struct hrt_progress progress;
     struct hrt_jsonl log;
     struct hk_pretence pretence;
+    struct hrt_saves saves;
+    bool save_asked;             // By a signal, or the clock.
     struct hrt_step first, last; // Steps taken.
     double seconds;
 };
@@ -42,6 +46,7 @@ static const struct stop {
 enum { STOPS = sizeof stops / sizeof *stops };
 
 static volatile sig_atomic_t stop_signal; // The signal that asked to stop, or 0.
+static volatile sig_atomic_t save_signal; // SIGUSR1 has asked for a checkpoint.
 static bool tells;                        // One rank does, of those that are asked together.
 
 static void on_signal(int number) {
@@ -49,6 +54,11 @@ static void on_signal(int number) {
     stop_signal = number;
     if (!tells) return;
     if (write(STDERR_FILENO, notice, sizeof notice - 1) < 0) return; // Nothing to be done about it.
+}
+
+static void on_save_signal(int number) {
+    (void)number;
+    save_signal = 1;
 }
 
 // The first signal asks to stop after the step; a second one of the same kind ends the process.
@@ -61,6 +71,9 @@ static void watch_signals(bool leads) {
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, NULL, &hangup);
     if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL); // As nohup wants.
+    action.sa_handler = on_save_signal;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGUSR1, &action, NULL);
 }
 
 static void print_data(const struct hrt_data *data) {
@@ -144,16 +157,24 @@ static bool open_inputs(struct job *job, struct hrt_error *error) {
 // And then.
 static bool set_up(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
+    const char *log = leads(run) ? job->config->log_jsonl : NULL;
+    const int64_t kept =
+        job->saves.from.step && log ? hrt_facts_log(job->saves.from.facts, log) : 0;
     return hrt_trainer_create(&job->trainer, job->config, run->comm, &job->data, &job->state,
                               error) &&
-           hrt_jsonl_open(&job->log, leads(run) ? job->config->log_jsonl : NULL, error);
+           hrt_saves_check(&job->saves, &job->trainer, error) &&
+           hrt_jsonl_open(&job->log, log, kept, error);
 }
 
 static bool prepare(struct job *job, struct hrt_error *error) {
-    const struct hrt_run *run = job->run;
-    return hrt_ranks_agree(run->comm, open_inputs(job, error), error) &&
-           hrt_run_create_state(run, &job->state, &job->data, true, error) &&
-           hrt_ranks_agree(run->comm, set_up(job, error), error) && open_route(job, error);
+    struct hrt_run run = *job->run;
+    if (!hrt_ranks_agree(run.comm, open_inputs(job, error), error) ||
+        !hrt_saves_open(&job->saves, job->run, error))
+        return false;
+    run.from = job->saves.from.step ? &job->saves.from : NULL;
+    job->last.step = job->saves.from.step;
+    return hrt_run_create_state(&run, &job->state, &job->data, true, error) &&
+           hrt_ranks_agree(run.comm, set_up(job, error), error) && open_route(job, error);
 }
 
 // Whether step `number`, from 1, is followed by an evaluation.
@@ -201,7 +222,7 @@ static bool tell(struct job *job, struct hrt_error *error) {
     const int64_t every = job->config->log_loads;
     struct hrt_step step;
     if (!hrt_trainer_report(&job->trainer, &step, error)) return false;
-    if (step.step == 1) job->first = step;
+    if (job->first.step == 0) job->first = step;
     job->last = step;
     if (!evaluate(job, &step, error)) return false;
     show(job, &step);
@@ -227,29 +248,70 @@ static bool take_step(struct job *job, int64_t number, struct hrt_error *error) 
     return hrt_trainer_ask(&job->trainer, number, error) && tell_all_but(job, waits ? 0 : 1, error);
 }
 
+// Writes a checkpoint of the last step that was taken. A save that fails keeps the one before, and the run goes on.
+static bool checkpoint(struct job *job, struct hrt_error *error) {
+    struct hrt_error failed = {0};
+    if (!tell_all_but(job, 0, error)) return false;
+    hrt_comm_be_patient(job->run->comm, true);
+    if (!hrt_saves_take(&job->saves, &job->trainer, &job->log, job->last.step, &failed) &&
+        *failed.text)
+        hrt_warn(job->run->program->name, "no checkpoint of step %" PRId64 ": %s", job->last.step,
+                 failed.text);
+    hrt_comm_be_patient(job->run->comm, false);
+    return true;
+}
+
+// The last one, when there is anything new.
+static bool checkpoint_end(struct job *job, struct hrt_error *error) {
+    if (!job->saves.to.dir || job->last.step <= job->saves.saved) return true;
+    if (!hrt_saves_take(&job->saves, &job->trainer, &job->log, job->last.step, error)) return false;
+    printf("checkpoint: %s/step-%" PRId64 "\n", job->saves.to.dir, job->last.step);
+    return true;
+}
+
 static void print_summary(const struct job *job) {
     char tokens[32], rate[32];
-    const double trained = (double)(job->last.step * job->trainer.tokens);
+    const int64_t steps = job->last.step - job->saves.from.step;
+    const double trained = (double)(steps * job->trainer.tokens);
+    if (steps == 0) {
+        printf("no step was taken: %" PRId64 " of %" PRId64 " are done\n", job->last.step,
+               job->config->steps);
+        return;
+    }
     hrt_format_count(tokens, sizeof tokens, trained);
     hrt_format_count(rate, sizeof rate, job->seconds > 0 ? trained / job->seconds : 0);
     printf("%s: %" PRId64 " steps, %s tokens in %.1f s (%s tok/s), loss %.4f -> %.4f\n",
-           stop_signal ? "stopped" : "done", job->last.step, tokens, job->seconds, rate,
-           job->first.loss, job->last.loss);
+           stop_signal ? "stopped" : "done", steps, tokens, job->seconds, rate, job->first.loss,
+           job->last.loss);
 }
 
-// Whether the run was asked to stop. Ranks stop together, whichever of them was signalled, and whenever: so all
-// of them ask at the same places, and nothing that they do together depends on stop_signal itself.
-static bool is_stopped(const struct job *job) {
+// Whether the run was asked to stop, and whether to save. Ranks do so together, whichever of them was signalled, and
+// whenever: so all of them ask at the same places, and nothing that they do together depends on the signals themselves.
+static bool is_stopped(struct job *job) {
+    const bool saves = job->saves.to.dir && (save_signal || hrt_saves_late(&job->saves));
+    save_signal = 0;
+    job->save_asked = job->save_asked || saves;
     if (!job->run->program->world) return stop_signal;
-    int64_t asked[STOPS];
+    int64_t asked[STOPS + 1];
     for (int i = 0; i < STOPS; i++) asked[i] = stop_signal == stops[i].number;
-    hrt_comm_all_reduce(job->run->comm, asked, STOPS, HRT_INT64);
+    asked[STOPS] = job->save_asked;
+    hrt_comm_all_reduce(job->run->comm, asked, STOPS + 1, HRT_INT64);
+    job->save_asked = asked[STOPS];
     for (int i = 0; i < STOPS; i++) {
         if (!asked[i]) continue;
         stop_signal = stops[i].number;
         return true;
     }
     return false; // Whatever has come meanwhile: the others do not know of it.
+}
+
+// A step, and the checkpoint that is due after it.
+static bool take_and_save(struct job *job, int64_t number, struct hrt_error *error) {
+    if (!take_step(job, number, error)) return false;
+    if (!hrt_saves_due(&job->saves, number + 1) && !job->save_asked) return true;
+    job->save_asked = false;
+    return number + 1 == job->config->steps ||
+           checkpoint(job, error); // The last one is saved at the end.
 }
 
 static int threads_of_loops(void) {
@@ -273,8 +335,8 @@ static bool train(struct job *job, struct hrt_error *error) {
     hrt_comm_be_patient(trainer->comm, false);
     const double start = hrt_now();
     bool done = true;
-    for (int64_t i = 0; done && i < job->config->steps && !is_stopped(job); i++)
-        done = take_step(job, i, error);
+    for (int64_t i = job->last.step; done && i < job->config->steps && !is_stopped(job); i++)
+        done = take_and_save(job, i, error);
     struct hrt_error
         second; // What is left of steps that were asked for is told whatever ended the run.
     done = tell_all_but(job, 0, done ? error : &second) && done;
@@ -303,13 +365,16 @@ static void rescue(struct job *job, const struct hrt_error *failed) {
     struct hrt_error lost = {0};
     if (job->run->comm->size > 1 && !failed->shared) return;
     if (!save(job, &lost) && *lost.text) hrt_warn(job->run->program->name, "%s", lost.text);
+    lost = (struct hrt_error){0};
+    if (!checkpoint_end(job, &lost) && *lost.text)
+        hrt_warn(job->run->program->name, "%s", lost.text);
 }
 
 static bool finish(struct job *job, struct hrt_error *error) {
     const struct hrt_arguments *arguments = job->run->arguments;
     struct hrt_error lost;
     print_summary(job);
-    const bool saved = save(job, error);
+    const bool saved = save(job, error) && checkpoint_end(job, error);
     if (!hrt_jsonl_close(&job->log, &lost)) go_on_without(job, &lost);
     hrt_route_finish(&job->route);
     if (!hrt_profile_finish(job->trainer.profile, stdout, &lost)) go_on_without(job, &lost);
@@ -355,6 +420,7 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     hrt_jsonl_close(&job.log, &close_error); // Only open when something failed before.
     hrt_route_close(&job.route);
     hrt_profile_close(job.trainer.profile);
+    hrt_saves_close(&job.saves);
     hrt_trainer_destroy(&job.trainer);
     hrt_state_destroy(&job.state);
     hrt_data_close(&job.data);

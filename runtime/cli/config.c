@@ -16,6 +16,14 @@ static const char *const lr_schedules[] = {"cosine", "linear", "constant",
 #define AT(field) offsetof(struct hrt_config, field)
 
 const struct hrt_setting_row hrt_setting_rows[] = {
+    {"checkpoint.dir", HRT_TEXT_OR("none"), AT(checkpoint_dir), NULL, "folder of checkpoints"},
+    {"checkpoint.every", HRT_INTEGER(0, 1e12), AT(checkpoint_every), "0",
+     "steps between checkpoints; 0: none but the last"},
+    {"checkpoint.every_minutes", HRT_REAL(0, 1e6), AT(checkpoint_every_minutes), "0",
+     "minutes between checkpoints; 0: none"},
+    {"checkpoint.keep", HRT_INTEGER(1, 1e9), AT(checkpoint_keep), "3", "checkpoints kept"},
+    {"checkpoint.keep_every", HRT_INTEGER(0, 1e12), AT(checkpoint_keep_every), "0",
+     "checkpoints of multiples of it are kept for good; 0: none"},
     {"data.format", HRT_CHOICE(formats), AT(data_format), "bytes", "bytes, or llmc: llm.c's .bin"},
     {"data.train", HRT_TEXTS, AT(data_train), NULL, "training files: path or pattern"},
     {"data.val", HRT_TEXTS, AT(data_val), NULL, "validation files; else 5 % of each training file"},
@@ -167,6 +175,15 @@ static void print_value(FILE *out, const struct hrt_value_rule *rule, const void
         print_texts(out, at);
         break;
     }
+}
+
+char *hrt_config_text(const struct hrt_config *config, const struct hrt_setting_row *row) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return NULL;
+    print_value(out, &row->rule, (const char *)config + row->offset);
+    return fclose(out) == 0 ? text : NULL;
 }
 
 void hrt_config_print(FILE *out, const struct hrt_config *config,

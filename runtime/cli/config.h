@@ -15,6 +15,10 @@ enum hrt_objective { HRT_NEXT_TOKEN, HRT_MASKED };
 enum hrt_lr_schedule { HRT_LR_COSINE, HRT_LR_LINEAR, HRT_LR_CONSTANT };
 
 struct hrt_config {
+    const char *checkpoint_dir;      // NULL: none.
+    int64_t checkpoint_every;        // Steps; 0: not by steps.
+    double checkpoint_every_minutes; // 0: not by time.
+    int64_t checkpoint_keep, checkpoint_keep_every;
     int data_format; // enum hrt_data_format
     struct hrt_texts data_train, data_val;
     int64_t steps;
@@ -54,6 +58,9 @@ bool hrt_config_init(struct hrt_config *config, const struct hrt_program *progra
 // fixed when it was compiled, or an unknown one, is a usage error that says so.
 bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program, const char *key,
                     const char *value, const char *name, struct hrt_error *error);
+
+// The value of a row as users write it; freed by the caller. NULL: out of memory.
+char *hrt_config_text(const struct hrt_config *config, const struct hrt_setting_row *row);
 
 // Prints every setting with its value in `config` and what it means, then the fixed ones.
 void hrt_config_print(FILE *out, const struct hrt_config *config,

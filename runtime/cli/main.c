@@ -126,7 +126,7 @@ int hrt_main(int argc, char **argv, const struct hrt_program *program) {
     struct hrt_error error = {0};
     struct hrt_arguments arguments;
     struct hrt_comm comm;
-    const struct hrt_run run = {program, &placement, &arguments, &comm};
+    const struct hrt_run run = {program, &placement, &arguments, &comm, NULL};
     hrt_comm_open_self(&comm);
 
     const bool started = start(&run, argc, argv, &error);

@@ -44,6 +44,12 @@ static const struct option_row {
     {"--steps", "N", HRT_TRAIN, "train.steps", SETTING, "optimizer steps"},
     {"--seed", "N", DRAWS, "train.seed", SETTING, "of every random number"},
     {"--log", "FILE", HRT_TRAIN, "log.jsonl", SETTING, "write one JSON object per step"},
+    {"--checkpoint", "DIR", HRT_TRAIN, "checkpoint.dir", SETTING,
+     "write checkpoints into this folder, at the end and when the settings say"},
+    {"--resume", "[=DIR]", HRT_TRAIN, NULL, HRT_TEXT, AT(resume),
+     "go on from the newest sound checkpoint there (default: of --checkpoint)"},
+    {"--resume-changed", NULL, HRT_TRAIN, NULL, HRT_FLAG, AT(resume_changed),
+     "even with other settings or data than those that it was saved with"},
     {"--load", "FILE", RUNS, NULL, HRT_TEXT, AT(load), "parameters to start from (safetensors)"},
     {"--strict", NULL, RUNS, NULL, HRT_FLAG, AT(strict),
      "refuse parameters that are not finite, or another model's"},
@@ -143,27 +149,39 @@ static bool apply_set(struct hrt_arguments *arguments, const char *text,
     return set;
 }
 
+// Finds the value of an option, behind '=' or the next argument, which *at then is.
+static bool find_value(const struct option_row *option, int argc, char **argv, int *at,
+                       const char **value, struct hrt_error *error) {
+    const char *equals = strchr(argv[*at], '=');
+    *value = equals ? equals + 1 : "";
+    if (!option->value && equals) return hrt_fail_usage(error, "%s takes no value", option->name);
+    if (!option->value || equals) return true;
+    if (*at + 1 == argc)
+        return hrt_fail_usage(error, "%s needs a value: %s %s", option->name, option->name,
+                              option->value);
+    *value = argv[++*at];
+    return true;
+}
+
+// Whether an option that may have a value has none.
+static bool goes_without(const struct option_row *option, const char *argument) {
+    return option->value && *option->value == '[' && !strchr(argument, '=');
+}
+
 // Applies the option at argv[*at], and steps over its value.
 static bool apply_option(struct hrt_arguments *arguments, int argc, char **argv, int *at,
                          const struct hrt_program *program, struct hrt_error *error) {
-    char *argument = argv[*at];
+    const char *argument = argv[*at], *value;
     const struct option_row *option = find_option(argument);
     if (!option) return fail_option(argument, arguments->command, error);
     if (!(option->commands & arguments->command))
         return hrt_fail_usage(error, "%s does not take %s", command_name(arguments->command),
                               option->name);
-    char *value = strchr(argument, '=');
-    if (!option->value) {
-        if (value) return hrt_fail_usage(error, "%s takes no value", option->name);
-        value = "";
-    } else if (value) {
-        value++;
-    } else if (*at + 1 == argc) {
-        return hrt_fail_usage(error, "%s needs a value: %s %s", option->name, option->name,
-                              option->value);
-    } else {
-        value = argv[++*at];
+    if (goes_without(option, argument)) {
+        *(const char **)((char *)arguments + option->offset) = "";
+        return true;
     }
+    if (!find_value(option, argc, argv, at, &value, error)) return false;
     if (!option->key)
         return hrt_value_parse(&option->rule, option->name, value,
                                (char *)arguments + option->offset, error);
@@ -201,7 +219,8 @@ bool hrt_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
 }
 
 static void print_row(FILE *out, const char *name, const char *value, const char *doc) {
-    const int used = fprintf(out, "  %s%s%s", name, value ? " " : "", value ? value : "");
+    const char *between = value && *value != '[' ? " " : "";
+    const int used = fprintf(out, "  %s%s%s", name, between, value ? value : "");
     fprintf(out, "%*s%s\n", used < PRINTED_WIDTH ? PRINTED_WIDTH - used : 1, "", doc);
 }
 

@@ -1,6 +1,7 @@
 // What the commands share: data, a state with parameters, and how a run says that it failed.
 #include <stdio.h>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/same.h"
 #include "runtime/comm/world.h"
@@ -58,6 +59,16 @@ static bool fill_params(const struct hrt_run *run, struct hrt_state *state,
     return filled;
 }
 
+static bool fill_state(const struct hrt_run *run, struct hrt_state *state,
+                       struct hrt_error *error) {
+    if (!run->from) return fill_params(run, state, error);
+    void *params = hrt_state_borrow(state, HRT_PARAMETERS);
+    if (!params) return hrt_fail(error, "out of memory");
+    hrt_init_tables(run->program, params);
+    hrt_state_hand_back(state, HRT_PARAMETERS, params, true);
+    return hrt_checkpoint_load(run->from, state, error);
+}
+
 static bool create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
                          struct hrt_error *error) {
     if (!hrt_state_create(state, run->placement, training, error)) return false;
@@ -65,7 +76,7 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state, boo
         hrt_state_destroy(state);
         return false;
     }
-    const bool filled = fill_params(run, state, error);
+    const bool filled = fill_state(run, state, error);
     hrt_state_round(state);
     if (!filled) hrt_state_destroy(state);
     return filled;

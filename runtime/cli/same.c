@@ -56,17 +56,26 @@ static bool sum_content(int fd, int64_t bytes, int64_t most, uint64_t *sum) {
     return true;
 }
 
-// What can be said of an open file; `most` bytes of it are read.
-static void describe(struct facts *facts, int fd, int64_t most) {
+bool hrt_content_text(char text[HRT_CONTENT_TEXT], int fd, int files) {
     struct stat status;
     uint64_t sum;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        sum_content(fd, status.st_size, most, &sum)) {
-        fprintf(facts->out, "has %" PRId64 " bytes and checksum %016" PRIx64,
-                (int64_t)status.st_size, sum);
-    } else {
-        fputs("cannot be read", facts->out);
-    }
+    int64_t most = READ_MOST / (files ? files : 1);
+    if (most < 2 * PIECE) most = 2 * PIECE;
+    const bool read = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                      sum_content(fd, status.st_size, most, &sum);
+    if (read)
+        snprintf(text, HRT_CONTENT_TEXT, "%" PRId64 " bytes and checksum %016" PRIx64,
+                 (int64_t)status.st_size, sum);
+    else
+        snprintf(text, HRT_CONTENT_TEXT, "cannot be read");
+    return read;
+}
+
+// What can be said of an open file.
+static void describe(struct facts *facts, int fd, int files) {
+    char text[HRT_CONTENT_TEXT];
+    const bool read = hrt_content_text(text, fd, files);
+    fprintf(facts->out, "%s%s", read ? "has " : "", text);
 }
 
 // What it is called is compared with the command line.
@@ -75,7 +84,7 @@ static void add_path(struct facts *facts, const char *name, const char *path) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     begin_fact(facts, name);
     if (fd >= 0) {
-        describe(facts, fd, READ_MOST);
+        describe(facts, fd, 1);
     } else {
         fprintf(facts->out, "cannot be opened (%s)", strerror(errno));
     }
@@ -88,13 +97,11 @@ static void add_data(struct facts *facts, const struct hrt_data *data) {
     if (!data) return;
     snprintf(text, sizeof text, "%d", data->files);
     add_fact(facts, "the number of data files", text);
-    int64_t most = READ_MOST / (data->files ? data->files : 1);
-    if (most < 2 * PIECE) most = 2 * PIECE;
     for (int i = 0; i < data->files; i++) {
         snprintf(text, sizeof text, "data file %d", i + 1);
         begin_fact(facts, text);
         fprintf(facts->out, "'%s' ", data->file[i].path);
-        describe(facts, data->file[i].fd, most);
+        describe(facts, data->file[i].fd, data->files);
         end_text(facts);
     }
 }

@@ -19,6 +19,12 @@
 
 #include "runtime/cli/command.h"
 
+enum { HRT_CONTENT_TEXT = 80 };
+
+// What is compared of a file's content, in words: "12 bytes and checksum ...". It is one of `files`, which share what is
+// read. False: it cannot be read, which the text says then.
+bool hrt_content_text(char text[HRT_CONTENT_TEXT], int fd, int files);
+
 // Whether all ranks were started alike; `argv` as main got it. Collective.
 // False, on all ranks: the lowest that differs has the message, a usage error. Nothing to do on one rank.
 bool hrt_same_start(const struct hrt_run *run, int argc, char *const *argv,

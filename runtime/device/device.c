@@ -2,7 +2,10 @@
 #include "runtime/device/device.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "kernels/cpu/observe.h"
 
@@ -107,4 +110,12 @@ struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss
     if (device->losses_later) return (struct hrt_losses){NAN, NAN, NAN};
     hrt_device_join(device, HRT_WHY_LOSSES);
     return (struct hrt_losses){.loss = value[0], .cross_entropy = value[1], .auxiliary = value[2]};
+}
+
+void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes) {
+    if (hrt_device_is_apart(device)) return;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t from = ((uintptr_t)at + page - 1) / page * page;
+    const uintptr_t to = ((uintptr_t)at + bytes) / page * page;
+    if (from < to) madvise((void *)from, to - from, MADV_DONTNEED);
 }

@@ -128,6 +128,10 @@ void hrt_device_join(struct hrt_device *device, enum hrt_why why);
 // Copies `bytes` to the device, behind what was asked for before. `from` may be changed afterwards.
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
+// Gives the whole pages of `bytes` back, whose values nobody needs any more, of memory that was taken `sparse`; what shares
+// a page with others stays. Nothing on a device that is apart, whose memory is not taken page by page.
+void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes);
+
 // Zeroes `bytes` of the device, behind what was asked for before.
 void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes);
 

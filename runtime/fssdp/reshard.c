@@ -3,8 +3,6 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "kernels/bf16.h"
 #include "runtime/fssdp/moves.h"
@@ -61,16 +59,6 @@ static void compare_owners(struct hrt_fssdp *fssdp, int index, const int32_t *ne
 // zero now, before all.
 
 enum { BUFFERS = 4, UNDER_WAY = 2 * BUFFERS };
-
-// The whole pages of what went away; what shares a page with others stays. Memory of a device that is apart is not
-// taken page by page.
-static void give_back(const struct hrt_state *state, char *begin, size_t bytes) {
-    if (hrt_device_is_apart(&state->device)) return;
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t from = ((uintptr_t)begin + page - 1) / page * page;
-    const uintptr_t to = ((uintptr_t)begin + bytes) / page * page;
-    if (from < to) madvise((void *)from, to - from, MADV_DONTNEED);
-}
 
 // The next chunk, from *cursor on, that leaves the rank; -1: none.
 static int64_t next_to_leave(const int32_t *owner, const int32_t *next, int64_t chunks,
@@ -151,8 +139,8 @@ static bool next_chunks(struct hrt_steps *steps) {
     struct way *way = (struct way *)steps;
     for (int32_t i = 0; i < steps->count; i++) {
         if (way->step[i].kind == HRT_SEND)
-            give_back(way->fssdp->state, (char *)way->step[i].from,
-                      way->step[i].bytes); // Its owner's, till now.
+            hrt_device_forget(&way->fssdp->state->device, (char *)way->step[i].from,
+                              way->step[i].bytes); // Its owner's, till now.
     }
     hrt_steps_clear(steps);
     while (way->at < way->count && steps->count + BUFFERS <= UNDER_WAY)
@@ -167,7 +155,7 @@ static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
     grads += set->offset * hrt_element_bytes(fssdp->program->precision);
     for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++) {
         if (fssdp->state->placement->owner[index][chunk] == fssdp->comm->rank)
-            give_back(fssdp->state, grads + chunk * bytes, (size_t)bytes);
+            hrt_device_forget(&fssdp->state->device, grads + chunk * bytes, (size_t)bytes);
     }
 }
 

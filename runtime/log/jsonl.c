@@ -5,15 +5,23 @@
 #include <jansson.h>
 #include <stdio_ext.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "files/files.h"
 
-bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, struct hrt_error *error) {
+bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept,
+                    struct hrt_error *error) {
     *log = (struct hrt_jsonl){.path = path};
     if (!path) return true;
     const char *why;
-    log->file = hf_output(path, &why);
+    log->file = hf_output_behind(path, kept, &why);
     return log->file || hrt_fail(error, "cannot write '%s': %s", path, why);
+}
+
+int64_t hrt_jsonl_bytes(const struct hrt_jsonl *log) {
+    struct stat status;
+    if (!log->file || fileno(log->file) < 0 || fstat(fileno(log->file), &status) != 0) return -1;
+    return S_ISREG(status.st_mode) ? (int64_t)ftello(log->file) : -1;
 }
 
 static json_t *layers_of(const struct hrt_load_counts *loads, int index) {

@@ -17,8 +17,12 @@ struct hrt_jsonl {
     const char *path;
 };
 
-// Creates or truncates `path`, which may be a device or a pipe (hf_output); NULL: logs nothing.
-bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, struct hrt_error *error);
+// Opens `path`, which may be a device or a pipe (hf_output), and of a file that is there keeps the first `kept` bytes; NULL:
+// logs nothing.
+bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept, struct hrt_error *error);
+
+// Bytes that the file has; -1: nothing is logged, or not into a file.
+int64_t hrt_jsonl_bytes(const struct hrt_jsonl *log);
 
 // Writes and flushes one line. `loads` may be NULL. On false the log is closed: what follows is not logged.
 bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step *step,

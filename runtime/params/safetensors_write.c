@@ -9,7 +9,7 @@
 
 enum { ALIGNMENT = 64, BLOCK = 4096 };
 
-static bool put(struct hrt_sink *sink, const void *data, size_t bytes) {
+bool hrt_sink_put(struct hrt_sink *sink, const void *data, size_t bytes) {
     if (fwrite(data, 1, bytes, sink->file) != bytes) return false;
     sink->crc = (uint32_t)crc32_z(sink->crc, data, bytes);
     sink->bytes += (int64_t)bytes;
@@ -65,7 +65,7 @@ static bool write_tensor(struct hrt_sink *sink, const struct hrt_program *progra
     for (int64_t first = 0; first < size; first += BLOCK) {
         const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
         hrt_tensor_read(program, at, &here, first, count, block);
-        if (!put(sink, block, bytes * (size_t)count)) return false;
+        if (!hrt_sink_put(sink, block, bytes * (size_t)count)) return false;
     }
     return true;
 }
@@ -78,7 +78,8 @@ static bool write_header(struct hrt_sink *sink, const struct hrt_program *progra
         return false;
     }
     const uint64_t length = strlen(header);
-    const bool written = put(sink, &length, sizeof length) && put(sink, header, (size_t)length);
+    const bool written =
+        hrt_sink_put(sink, &length, sizeof length) && hrt_sink_put(sink, header, (size_t)length);
     free(header);
     return written;
 }

@@ -18,6 +18,9 @@ struct hrt_sink {
     uint32_t crc;  // and their CRC-32, as zlib computes it.
 };
 
+// False: errno says why they could not be written.
+bool hrt_sink_put(struct hrt_sink *sink, const void *data, size_t bytes);
+
 // Where the first element of a tensor lies. Called once for each of a listing, in its order.
 typedef const void *hrt_bring_fn(void *context, const struct hrt_tensor *tensor);
 

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/comm/comm.h"
 #include "runtime/params/placement.h"
+#include "runtime/params/tensor.h"
 #include "runtime/program.h"
 
 // Replaces the file (hf_replace_begin): `path` is either as it was or whole.
@@ -33,6 +34,11 @@ struct hrt_store_doubts {
 // tensors than the program's, is refused with what is wrong. `doubts` is filled in when that is not NULL.
 bool hrt_store_restore(const struct hrt_placement *placement, void *params, const char *path,
                        struct hrt_store_doubts *doubts, struct hrt_error *error);
+
+// The same of any values of the parameters, from several files that have a part of the tensors each.
+bool hrt_store_restore_parts(const struct hrt_placement *placement, enum hrt_values values,
+                             void *buffer, const char *const *path, int paths,
+                             struct hrt_error *error);
 
 // Tries whether `path` could be written, and leaves nothing behind.
 bool hrt_store_check_writable(const char *path, struct hrt_error *error);

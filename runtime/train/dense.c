@@ -274,6 +274,20 @@ void hrt_dense_gather(struct hrt_dense *dense, void *buffer) {
     hrt_dense_wait(dense, "the parts of parameters");
 }
 
+void hrt_dense_forget(const struct hrt_dense *dense, void *buffer) {
+    const int64_t element = (int64_t)dense->element;
+    for (int64_t i = 0; i < dense->tensors; i++) {
+        const struct hrt_dense_tensor *tensor = &dense->tensor[i];
+        const int64_t end = tensor->offset + tensor->count;
+        int64_t count;
+        const int64_t own = own_part(dense, i, &count);
+        hrt_device_forget(dense->device, (char *)buffer + tensor->offset * element,
+                          (size_t)((own - tensor->offset) * element));
+        hrt_device_forget(dense->device, (char *)buffer + (own + count) * element,
+                          (size_t)((end - own - count) * element));
+    }
+}
+
 void hrt_dense_publish(struct hrt_dense *dense) {
     if (!dense->shard) return;
     for (int64_t i = 0; i < dense->tensors; i++) {

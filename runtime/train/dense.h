@@ -65,4 +65,7 @@ void hrt_dense_publish(struct hrt_dense *dense);
 // Makes `buffer`, laid out like the parameters, whole from the parts of all ranks. Collective.
 void hrt_dense_gather(struct hrt_dense *dense, void *buffer);
 
+// Gives back what the parts of the others in such a buffer take, page by page. They are undefined then.
+void hrt_dense_forget(const struct hrt_dense *dense, void *buffer);
+
 #endif

@@ -269,7 +269,7 @@ static void help_lists_what_is_accepted(void **state) {
              line = strtok_r(NULL, "\n", &rest)) {
             char name[64], command[128];
             assert_true(strlen(line) <= 100);
-            if (sscanf(line, "  %63s", name) != 1 || strncmp(name, "--", 2) != 0) continue;
+            if (sscanf(line, "  %63[^ []", name) != 1 || strncmp(name, "--", 2) != 0) continue;
             struct hrt_arguments arguments;
             struct hrt_error error;
             snprintf(command, sizeof command, "%s %s", names[i], name);

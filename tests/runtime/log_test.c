@@ -109,7 +109,7 @@ static void a_json_line_holds_the_step(void **state) {
     evaluated.validation_loss = 3.5;
     assert_true(hrt_load_counts_create(&loads, &bigram, &host, &error));
     memcpy(loads.count, ((int64_t[]){1, 2, 3, 4}), 4 * sizeof *loads.count);
-    assert_true(hrt_jsonl_open(&log, "log", &error));
+    assert_true(hrt_jsonl_open(&log, "log", 0, &error));
     assert_true(hrt_jsonl_step(&log, &step, NULL, &error));
     assert_true(hrt_jsonl_step(&log, &evaluated, &loads, &error));
     assert_true(hrt_jsonl_close(&log, &error));
@@ -143,7 +143,7 @@ static void a_full_disk_is_an_error(void **state) {
     (void)state;
     struct hrt_error error = {0};
     struct hrt_jsonl log;
-    assert_true(hrt_jsonl_open(&log, "/dev/full", &error));
+    assert_true(hrt_jsonl_open(&log, "/dev/full", 0, &error));
     test_expect_error(hrt_jsonl_step(&log, &step, NULL, &error), &error, HRT_EXIT_FAILED,
                       "cannot write '/dev/full': No space left on device");
     hrt_jsonl_close(&log, &error);

@@ -195,7 +195,7 @@ static void memory_does_not_grow_after_the_first_step(void **state) {
     struct hrt_jsonl log;
     struct hrt_error error = {0};
     open_fixture(&f, 2 * 4 * 16);
-    assert_true(hrt_jsonl_open(&log, "log", &error));
+    assert_true(hrt_jsonl_open(&log, "log", 0, &error));
     struct mallinfo2 first = {0};
     for (int i = 0; i < 20; i++) {
         assert_true(hrt_trainer_step(&f.trainer, i, &step, &error));

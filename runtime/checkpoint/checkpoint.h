@@ -1,0 +1,53 @@
+// Checkpoints of a run: everything that it needs to go on, free of how many ranks there are and who owns what.
+//
+// A checkpoint is a folder DIR/step-N (docs/checkpoints.md):
+//   parameters.R.safetensors, means.R.safetensors, variances.R.safetensors   what rank R wrote: whole tensors, by name
+//   state.json    the step and all that is no tensor
+//   index.json    written last: size and checksum of each file (part.h)
+// Each rank writes the experts that it owns; what all ranks have they share out.
+#ifndef HECATE_RUNTIME_CHECKPOINT_CHECKPOINT_H
+#define HECATE_RUNTIME_CHECKPOINT_CHECKPOINT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+#include "runtime/checkpoint/part.h"
+#include "runtime/comm/comm.h"
+#include "runtime/train/state.h"
+
+struct json_t;
+
+// Where a run saves.
+struct hrt_checkpoints {
+    const char *dir;          // Borrowed. NULL: nowhere.
+    int64_t keep, keep_every; // hrt_folder_prune
+    int lock;                 // Of rank 0; -1: none.
+};
+
+// Saves step `step` of the state, whose gradients nobody needs. `facts` becomes state.json, of rank 0's. What the folder
+// has is as it was until the new one is whole; what is too old is then removed. Collective, and all ranks agree on the
+// result; a failure leaves nothing behind and may be tried again. Waits for the device.
+bool hrt_checkpoint_save(const struct hrt_checkpoints *checkpoints, struct hrt_state *state,
+                         int64_t step, struct json_t *facts, struct hrt_error *error);
+
+// A checkpoint whose files have all been read and are as they were written.
+struct hrt_checkpoint {
+    int64_t step; // 0: there is none.
+    char folder[PATH_MAX];
+    struct hrt_index index;
+    struct json_t *facts; // Owned.
+};
+
+// Finds the newest sound checkpoint in `dir`, and warns of newer ones, in the name of `program`. None, and no error, where
+// the folder has none; an error where none of them is sound. Collective. Free it in either case.
+bool hrt_checkpoint_find(struct hrt_checkpoint *checkpoint, const char *dir, const char *program,
+                         struct hrt_comm *comm, struct hrt_error *error);
+void hrt_checkpoint_free(struct hrt_checkpoint *checkpoint);
+
+// Reads what belongs on this rank: parameters and, in training, the optimizer's states.
+bool hrt_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct hrt_state *state,
+                         struct hrt_error *error);
+
+#endif

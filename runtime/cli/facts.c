@@ -1,0 +1,115 @@
+// Facts as JSON, and how they are compared.
+#include "runtime/cli/facts.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cli/same.h"
+
+// Settings that what is learned depends on.
+static bool decides(const struct hrt_setting_row *row) {
+    return strncmp(row->key, "train.", 6) == 0 && strncmp(row->key, "train.eval", 10) != 0 &&
+           strcmp(row->key, "train.tokens") != 0; // Of which the trainer knows the number.
+}
+
+static json_t *settings_of(const struct hrt_trainer *trainer) {
+    json_t *settings = json_object();
+    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+        char *text = decides(row) ? hrt_config_text(trainer->config, row) : NULL;
+        if (text) json_object_set_new(settings, row->key, json_string(text));
+        free(text);
+    }
+    char tokens[32];
+    snprintf(tokens, sizeof tokens, "%" PRId64, trainer->tokens);
+    json_object_set_new(settings, "train.tokens", json_string(tokens));
+    return settings;
+}
+
+static json_t *data_of(const struct hrt_data *data) {
+    json_t *files = json_array();
+    for (int i = 0; i < data->train.parts; i++) {
+        char text[HRT_CONTENT_TEXT];
+        hrt_content_text(text, data->file[data->train.part[i].file].fd, data->files);
+        json_array_append_new(files, json_string(text));
+    }
+    return files;
+}
+
+json_t *hrt_facts(const struct hrt_program *program, const struct hrt_trainer *trainer,
+                  int64_t step) {
+    const int64_t sequences = step * (trainer->tokens / program->positions);
+    return json_pack("{s:I s:I s:s s:o s:o s:{}}", "step", (json_int_t)step, "sequences",
+                     (json_int_t)sequences, "program", program->name, "settings",
+                     settings_of(trainer), "data", data_of(trainer->data), "files");
+}
+
+// ---- comparing
+
+struct differences {
+    char text[640];
+    size_t used;
+};
+
+static void differ(struct differences *differences, const char *what, const char *there,
+                   const char *here) {
+    const size_t room = sizeof differences->text - differences->used;
+    const int put = snprintf(differences->text + differences->used, room,
+                             "%s%s was %.80s there and is %.80s here",
+                             differences->used ? "; " : "", what, there, here);
+    if (put > 0 && (size_t)put < room) differences->used += (size_t)put;
+    differences->text[differences->used] = '\0'; // The last one whole.
+}
+
+static const char *text_or(const json_t *text, const char *other) {
+    const char *value = json_string_value(text);
+    return value ? value : other;
+}
+
+static void compare_settings(struct differences *differences, const json_t *there, json_t *here) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(here, key, value) {
+        const char *before = text_or(json_object_get(there, key), "nothing");
+        if (strcmp(before, json_string_value(value)) != 0)
+            differ(differences, key, before, json_string_value(value));
+    }
+}
+
+static void compare_data(struct differences *differences, const json_t *there, const json_t *here) {
+    const size_t before = json_array_size(there), now = json_array_size(here);
+    for (size_t i = 0; i < before || i < now; i++) {
+        char what[48];
+        snprintf(what, sizeof what, "training file %zu", i + 1);
+        const char *was = text_or(json_array_get(there, i), "missing");
+        const char *is = text_or(json_array_get(here, i), "missing");
+        if (strcmp(was, is) != 0) differ(differences, what, was, is);
+    }
+}
+
+bool hrt_facts_agree(const json_t *facts, const struct hrt_trainer *trainer,
+                     struct hrt_error *error) {
+    struct differences differences = {0};
+    json_t *settings = settings_of(trainer), *data = data_of(trainer->data);
+    compare_settings(&differences, json_object_get(facts, "settings"), settings);
+    compare_data(&differences, json_object_get(facts, "data"), data);
+    json_decref(settings);
+    json_decref(data);
+    return !differences.used || hrt_fail(error, "%s", differences.text);
+}
+
+// ---- files
+
+void hrt_facts_note_log(json_t *facts, const struct hrt_jsonl *log) {
+    const int64_t bytes = hrt_jsonl_bytes(log);
+    if (bytes < 0) return;
+    json_object_set_new(json_object_get(facts, "files"), log->path, json_integer(bytes));
+}
+
+int64_t hrt_facts_log(const json_t *facts, const char *path) {
+    const json_t *bytes = json_object_get(json_object_get(facts, "files"), path);
+    return json_is_integer(bytes) && json_integer_value(bytes) >= 0 ? json_integer_value(bytes)
+                                                                    : -1;
+}

@@ -1,0 +1,130 @@
+// Checkpoints of a run.
+#include "runtime/cli/saves.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/checkpoint/folder.h"
+#include "runtime/cli/facts.h"
+#include "runtime/train/ranks.h"
+
+// The folder of --resume, with or without a name.
+static const char *folder_to_resume(const struct hrt_arguments *arguments) {
+    return arguments->resume && *arguments->resume ? arguments->resume
+                                                   : arguments->config.checkpoint_dir;
+}
+
+static bool is_same_folder(const char *a, const char *b) {
+    char left[PATH_MAX], right[PATH_MAX];
+    return strcmp(a, b) == 0 ||
+           (realpath(a, left) && realpath(b, right) && strcmp(left, right) == 0);
+}
+
+// Nobody else's checkpoints are mixed with this run's.
+static bool check_folder(const struct hrt_saves *saves, struct hrt_error *error) {
+    const struct hrt_arguments *arguments = saves->run->arguments;
+    const char *dir = saves->to.dir;
+    int64_t *step;
+    size_t steps;
+    if (arguments->resume && is_same_folder(dir, folder_to_resume(arguments))) return true;
+    if (!hrt_folder_list(dir, &step, &steps, error)) return false;
+    const int64_t newest = steps ? step[0] : 0;
+    free(step);
+    if (steps == 0) return true;
+    return hrt_fail_usage(error,
+                          "'%s' has checkpoints of another run, the newest of step %" PRId64
+                          ": go on from it with --resume, or take another folder",
+                          dir, newest);
+}
+
+static bool open_folder(struct hrt_saves *saves, struct hrt_error *error) {
+    if (!saves->to.dir || saves->run->comm->rank > 0) return true;
+    return hrt_folder_open(saves->to.dir, &saves->to.lock, error) && check_folder(saves, error);
+}
+
+static bool find(struct hrt_saves *saves, struct hrt_error *error) {
+    const struct hrt_run *run = saves->run;
+    const struct hrt_arguments *arguments = run->arguments;
+    const char *dir = folder_to_resume(arguments);
+    if (!arguments->resume) return true;
+    if (!hrt_checkpoint_find(&saves->from, dir, run->program->name, run->comm, error)) return false;
+    if (saves->from.step > 0) {
+        printf("resumed: %s\n", saves->from.folder);
+    } else if (*arguments->resume) {
+        hrt_fail(error, "--resume: '%s' has no checkpoint", dir);
+        return hrt_ranks_agree(run->comm, false, error);
+    } else {
+        printf("'%s' has no checkpoint yet: training begins\n", dir);
+    }
+    return true;
+}
+
+bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error) {
+    const struct hrt_config *config = &run->arguments->config;
+    *saves = (struct hrt_saves){
+        .run = run,
+        .to = {.dir = config->checkpoint_dir,
+               .keep = config->checkpoint_keep,
+               .keep_every = config->checkpoint_keep_every,
+               .lock = -1},
+        .since = hrt_now(),
+    };
+    if (run->arguments->resume && !folder_to_resume(run->arguments)) {
+        hrt_fail_usage(error, "--resume needs a folder: --checkpoint DIR, or --resume=DIR");
+        return hrt_ranks_agree(run->comm, false, error);
+    }
+    if (!hrt_ranks_agree(run->comm, open_folder(saves, error), error) || !find(saves, error))
+        return false;
+    saves->saved = saves->from.step;
+    return true;
+}
+
+void hrt_saves_close(struct hrt_saves *saves) {
+    if (saves->run && saves->to.lock >= 0) close(saves->to.lock);
+    hrt_checkpoint_free(&saves->from);
+    *saves = (struct hrt_saves){0};
+}
+
+bool hrt_saves_check(const struct hrt_saves *saves, const struct hrt_trainer *trainer,
+                     struct hrt_error *error) {
+    struct hrt_error differs = {0};
+    const struct hrt_run *run = saves->run;
+    if (saves->from.step == 0 || hrt_facts_agree(saves->from.facts, trainer, &differs)) return true;
+    if (!run->arguments->resume_changed)
+        return hrt_fail(error, "'%s' is of another run: %s (--resume-changed goes on all the same)",
+                        saves->from.folder, differs.text);
+    if (run->comm->rank == 0)
+        hrt_warn(run->program->name, "'%s' is of another run: %s", saves->from.folder,
+                 differs.text);
+    return true;
+}
+
+bool hrt_saves_due(const struct hrt_saves *saves, int64_t number) {
+    const int64_t every = saves->run->arguments->config.checkpoint_every;
+    return saves->to.dir && every > 0 && number % every == 0;
+}
+
+bool hrt_saves_late(const struct hrt_saves *saves) {
+    const double minutes = saves->run->arguments->config.checkpoint_every_minutes;
+    return saves->to.dir && saves->run->comm->rank == 0 && minutes > 0 &&
+           hrt_now() - saves->since >= 60 * minutes;
+}
+
+bool hrt_saves_take(struct hrt_saves *saves, const struct hrt_trainer *trainer,
+                    const struct hrt_jsonl *log, int64_t number, struct hrt_error *error) {
+    const struct hrt_run *run = saves->run;
+    saves->since = hrt_now(); // One that fails is not tried again at once.
+    json_t *facts = hrt_facts(run->program, trainer, number);
+    if (!hrt_ranks_agree(run->comm, facts || hrt_fail(error, "out of memory"), error)) {
+        json_decref(facts);
+        return false;
+    }
+    hrt_facts_note_log(facts, log);
+    const bool saved = hrt_checkpoint_save(&saves->to, trainer->state, number, facts, error);
+    json_decref(facts);
+    if (saved) saves->saved = number;
+    return saved;
+}

@@ -1,0 +1,40 @@
+// The checkpoints of one run: where it goes on from, when it saves, and where.
+#ifndef HECATE_RUNTIME_CLI_SAVES_H
+#define HECATE_RUNTIME_CLI_SAVES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/cli/command.h"
+#include "runtime/log/jsonl.h"
+#include "runtime/train/trainer.h"
+
+struct hrt_saves {
+    const struct hrt_run *run;
+    struct hrt_checkpoints to;
+    struct hrt_checkpoint from; // Its step is 0: the run begins.
+    int64_t saved;              // The step of the newest checkpoint of this run, or `from`.
+    double since;               // When that was, or when the run began.
+};
+
+// Finds what --resume asks for and takes checkpoint.dir for this run. A folder that has checkpoints which the run
+// does not go on from is refused. Collective. Close it in either case.
+bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error);
+void hrt_saves_close(struct hrt_saves *saves);
+
+// Whether the run that goes on is the one that was saved; what differs is refused, or with --resume-changed warned of.
+bool hrt_saves_check(const struct hrt_saves *saves, const struct hrt_trainer *trainer,
+                     struct hrt_error *error);
+
+// Whether step `number`, which is done, is one to save after.
+bool hrt_saves_due(const struct hrt_saves *saves, int64_t number);
+
+// Whether checkpoint.every_minutes have passed, by the clock of rank 0; false on other ranks.
+bool hrt_saves_late(const struct hrt_saves *saves);
+
+// Saves step `number`, the last one of the trainer. All ranks. False: it could not; what was there stays.
+bool hrt_saves_take(struct hrt_saves *saves, const struct hrt_trainer *trainer,
+                    const struct hrt_jsonl *log, int64_t number, struct hrt_error *error);
+
+#endif

@@ -1,0 +1,54 @@
+// Reading safetensors. The file is not trusted: its header is checked whole when it is opened.
+#ifndef HECATE_RUNTIME_PARAMS_SAFETENSORS_READ_H
+#define HECATE_RUNTIME_PARAMS_SAFETENSORS_READ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/base/error.h"
+
+struct json_t;
+
+enum { HRT_STORED_BLOCK = 4096 }; // Elements that are read at once, at most.
+
+struct hrt_dtype {
+    const char *name; // "BF16"
+    int bits;
+    double (*value)(const void *block, int64_t i); // Element i; NULL: such cannot be read.
+};
+
+struct hrt_stored { // A tensor in a file.
+    const char *name;
+    const struct hrt_dtype *dtype;
+    struct json_t *shape;
+    int64_t begin, end; // Bytes behind the header.
+};
+
+struct hrt_safetensors {
+    const char *path; // Borrowed.
+    FILE *stream;
+    int64_t bytes; // Of the file.
+    int64_t start; // Of the tensors.
+    struct json_t *header;
+    struct hrt_stored *entry; // By name.
+    size_t entries;
+    struct hrt_error *error; // Borrowed.
+};
+
+// Opens a file and reads its header. Close it in either case. False: `error` says what is wrong with it; what fails later
+// is told there, too.
+bool hrt_safetensors_open(struct hrt_safetensors *file, const char *path, struct hrt_error *error);
+
+// Also of a zeroed one.
+void hrt_safetensors_close(struct hrt_safetensors *file);
+
+// The tensor of that name, or NULL.
+const struct hrt_stored *hrt_safetensors_find(const struct hrt_safetensors *file, const char *name);
+
+// Goes to the first element of a tensor; then reads the next `count` ones, at most HRT_STORED_BLOCK.
+bool hrt_safetensors_seek(struct hrt_safetensors *file, const struct hrt_stored *entry);
+bool hrt_safetensors_next(struct hrt_safetensors *file, const struct hrt_stored *entry,
+                          int64_t count, double *values);
+
+#endif

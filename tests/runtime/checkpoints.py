@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""checkpoints.py [--kills N] [--seed N] PROGRAM [RANKS]: runs that are cut off, and go on. RANKS: by mpirun.
+
+A run that resumes has the losses and the parameters of one that was never stopped, bit by bit: after a regular end, a
+kill -9 at any moment, saves included (--kills of them), a signal. Saves that fail leave what was there, and training goes
+on. Files that are damaged are never loaded: an older checkpoint is taken, or the run says why there is none."""
+import argparse
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+STEPS = 60
+RUN = ["--data", "text", "--steps", str(STEPS), "--set", "train.schedule=cosine", "--set", "train.schedule.warmup=5",
+       "--set", "train.optimizer.lr=0.01"]
+SAVES = ["--checkpoint", "ck", "--set", "checkpoint.every=5"]
+
+
+class Trial:
+    def __init__(self, program, ranks, work):
+        self.work = work
+        launcher = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", str(ranks)] if ranks > 1 else []
+        self.command = launcher + [program, "train"]
+        words = "the quick brown fox jumps over the lazy dog and on it goes ".split()
+        draw = random.Random(5)
+        (work / "text").write_text(" ".join(draw.choice(words) for _ in range(6000)))
+
+    def start(self, *more, **options):
+        options = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, **options}
+        return subprocess.Popen([*self.command, *RUN, *more], cwd=self.work, text=True, **options)
+
+    def run(self, *more, code=0, **options):
+        run = self.start(*more, **options)
+        out, err = run.communicate(timeout=120)
+        if run.returncode != code:
+            raise SystemExit(f"{' '.join(more)}: ended with {run.returncode}, not {code}\n{out}\n{err}")
+        return out, err
+
+    def path(self, name):
+        return self.work / name
+
+    def clean(self, name="ck"):
+        shutil.rmtree(self.path(name), ignore_errors=True)
+
+    def same_end(self, what, parameters="resumed.st", log="resumed.jsonl"):
+        check(self.path(parameters).read_bytes() == self.path("whole.st").read_bytes(),
+              f"{what}: the parameters are those of a run that was not stopped")
+        check(losses(self.path(log)) == losses(self.path("whole.jsonl")),
+              f"{what}: the log has the same losses, each step once")
+
+
+def check(holds, what):
+    if not holds:
+        raise SystemExit(f"not so: {what}")
+
+
+def losses(path):
+    return [(line["step"], line["loss"], line["grad_norm"]) for line in map(json.loads, path.read_text().splitlines())]
+
+
+def steps_in(folder):
+    return sorted(int(path.name[5:]) for path in folder.glob("step-*") if path.name[5:].isdigit())
+
+
+RESUMED = ["--save", "resumed.st", "--log", "resumed.jsonl", *SAVES]
+
+
+def end_and_go_on(trial):
+    trial.clean()
+    trial.run(*RESUMED)
+    trial.same_end("checkpoints change nothing")
+    check(steps_in(trial.path("ck")) == [STEPS - 10, STEPS - 5, STEPS], "the newest three are kept")
+    check(trial.path("ck/latest").read_text() == f"step-{STEPS}\n", "latest names the newest")
+    trial.path("resumed.st").unlink()
+    trial.run(*RESUMED, "--resume")
+    trial.same_end("of a run that has ended nothing is left to do")
+    for step in (STEPS, STEPS - 5):
+        shutil.rmtree(trial.path("ck") / f"step-{step}")
+    out, _ = trial.run(*RESUMED, "--resume")
+    check(f"resumed: ck/step-{STEPS - 10}\n" in out, "it says what it goes on from")
+    trial.same_end("a run that goes on")
+    _, err = trial.run(*SAVES, code=2)
+    check("ck' has checkpoints of another run, the newest of step 60" in err, "runs are not mixed")
+
+
+def what_is_kept(trial):
+    trial.clean()
+    trial.run("--checkpoint", "ck", "--set", "checkpoint.every=4", "--set", "checkpoint.keep=1",
+              "--set", "checkpoint.keep_every=20")
+    check(steps_in(trial.path("ck")) == [20, 40, 60], "multiples of keep_every stay")
+
+
+def refused(trial):
+    trial.clean()
+    trial.run("--checkpoint", "ck")
+    _, err = trial.run("--checkpoint", "ck", "--resume", "--steps", "70", "--seed", "2", code=1)
+    check("'ck/step-60' is of another run: train.seed was 1 there and is 2 here; train.steps was 60 there and is "
+          "70 here (--resume-changed goes on all the same)" in err, f"other settings are named: {err}")
+    text = trial.path("text").read_text()
+    trial.path("text").write_text("x" + text[1:])
+    _, err = trial.run("--checkpoint", "ck", "--resume", code=1)
+    check("training file 1 was" in err, f"another data set is named: {err}")
+    trial.path("text").write_text(text)
+    _, err = trial.run("--checkpoint", "ck", "--resume", "--resume-changed", "--steps", "70")
+    check("warning: 'ck/step-60' is of another run" in err, "it goes on when told to, and says so")
+    check(steps_in(trial.path("ck")) == [60, 70], "it went on")
+    _, err = trial.run("--resume=none", code=1)
+    check("--resume: 'none' has no checkpoint" in err, "there must be one where one is named")
+    _, err = trial.run("--resume", code=2)
+    check("--resume needs a folder" in err, "a folder must be named")
+    out, _ = trial.run("--checkpoint", "fresh", "--resume")
+    check("'fresh' has no checkpoint yet: training begins" in out, "the first start may have --resume, too")
+
+
+def killed(trial, kills, draw):
+    """kill -9 at any moment; half of the time goes into saves."""
+    trial.clean()
+    begun, cut = time.time(), 0
+    trial.run(*RESUMED, "--set", "checkpoint.every=1")
+    whole = time.time() - begun
+    while cut < kills:
+        trial.clean()
+        for name in ("resumed.st", "resumed.jsonl"):
+            trial.path(name).unlink(missing_ok=True)
+        for _ in range(3):  # Of one run.
+            run = trial.start(*RESUMED, "--set", "checkpoint.every=1", "--resume", start_new_session=True)
+            time.sleep(draw.uniform(0, whole))
+            os.killpg(run.pid, signal.SIGKILL)
+            _, err = run.communicate()
+            check("cannot be resumed" not in err, f"what is visible is whole: {err}")
+            cut += 1
+        _, err = trial.run(*RESUMED, "--set", "checkpoint.every=1", "--resume")
+        check("cannot be resumed" not in err, f"what is visible is whole: {err}")
+        trial.same_end("killed")
+        left = {path.name for path in trial.path("ck").iterdir()}
+        check(left == {"latest", ".hecate-lock", "step-58", "step-59", "step-60"}, f"nothing is left over: {left}")
+
+
+def asked(trial):
+    """SIGTERM saves and ends, SIGUSR1 saves."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        trial.clean()
+        run = trial.start("--set", "train.steps=1000000", "--checkpoint", "ck")
+        wait_for_line(run, "step 10/")
+        run.send_signal(signal.SIGUSR1)
+        wait_for(lambda: steps_in(trial.path("ck")))
+        first = steps_in(trial.path("ck"))[0]
+        run.send_signal(number)
+        out, err = run.communicate(timeout=60)
+        check(len(trial.command) > 2 or run.returncode == 128 + number, f"it stops: {run.returncode} {out} {err}")
+        check(len(steps_in(trial.path("ck"))) == 2 and steps_in(trial.path("ck"))[0] == first, "both have saved")
+
+
+def wait_for_line(run, begin):
+    for line in run.stdout:
+        if line.startswith(begin):
+            return
+    raise SystemExit(f"it ended before '{begin}': {run.stderr.read()}")
+
+
+def wait_for(holds):
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise SystemExit("waited in vain")
+
+
+def full(trial):
+    """A save that fails keeps what was there; the run goes on without it."""
+    trial.clean()
+    trial.run("--checkpoint", "ck", "--steps", "20")
+    most = 100000  # Less than a file of parameters.
+    _, err = trial.run("--checkpoint", "ck", "--resume", "--resume-changed", "--set", "checkpoint.every=10", code=1,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+    check("warning: no checkpoint of step 30: cannot write 'ck/step-30.hecate-partial/" in err and
+          "error: cannot write 'ck/step-60.hecate-partial/" in err, f"saves that fail are told: {err}")
+    left = {path.name for path in trial.path("ck").iterdir()}
+    check(left == {"latest", ".hecate-lock", "step-20"}, f"what was there stays, and nothing else: {left}")
+    _, err = trial.run("--checkpoint", "text/ck", code=1)
+    check("cannot write 'text/ck/.hecate-lock'" in err or "cannot make 'text/ck'" in err, f"no folder: {err}")
+
+
+def damaged(trial, draw):
+    """Every file, cut short and spoilt: an older one is taken."""
+    trial.clean()
+    trial.run("--checkpoint", "ck", "--set", "checkpoint.every=30", "--save", "resumed.st")
+    newest = trial.path("ck/step-60")
+    names = sorted(path.name for path in newest.iterdir())
+    for name in names:
+        data = (newest / name).read_bytes()
+        at = draw.randrange(len(data))
+        spoilt = data[:at] + bytes([data[at] ^ 1 << draw.randrange(8)]) + data[at + 1:]
+        for wrong in (data[:draw.randrange(len(data))], spoilt, data + b"x", b"", None):
+            shutil.copytree(trial.path("ck"), trial.path("bad"))
+            bad = trial.path("bad/step-60") / name
+            bad.unlink()
+            if wrong is not None:
+                bad.write_bytes(wrong)
+            out, err = trial.run("--resume=bad", "--save", "resumed.st")
+            check("warning: step 60 cannot be resumed: " in err and name in err, f"{name}: {err}")
+            check("resumed: bad/step-30\n" in out, "an older one is taken")
+            check(trial.path("resumed.st").read_bytes() == trial.path("whole.st").read_bytes(), "it ends alike")
+            trial.clean("bad")
+    for folder in trial.path("ck").glob("step-*"):
+        (folder / "index.json").unlink()
+    _, err = trial.run("--resume=ck", code=1)
+    check("no checkpoint in 'ck' can be resumed" in err, "there may be none")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=12)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("program")
+    parser.add_argument("ranks", type=int, nargs="?", default=1)
+    given = parser.parse_args()
+    draw = random.Random(given.seed)
+    os.environ.setdefault("OMP_NUM_THREADS", "2")
+    with tempfile.TemporaryDirectory() as work:
+        trial = Trial(os.path.abspath(given.program), given.ranks, pathlib.Path(work))
+        trial.run("--save", "whole.st", "--log", "whole.jsonl")
+        end_and_go_on(trial)
+        what_is_kept(trial)
+        killed(trial, given.kills, draw)
+        asked(trial)
+        full(trial)
+        if given.ranks == 1:
+            refused(trial)
+            damaged(trial, draw)
+
+
+main()
