@@ -1,6 +1,7 @@
 // Which operands and results may be bf16.
 #include "ir/values.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"
@@ -32,6 +33,34 @@ bool hec_takes_bf16(MlirOperation op) {
     default:
         return hec_op_traits(op)->elementwise;
     }
+}
+
+// ---- rows between ranks
+
+bool hec_moves_rows(MlirOperation op) {
+    switch (hec_op_of(op)) {
+    case HEC_OP_dispatch:
+    case HEC_OP_give_back:
+    case HEC_OP_collect:
+    case HEC_OP_dispatch_grad:
+    case HEC_OP_give_back_grad:
+    case HEC_OP_collect_grad:
+        return true;
+    default:
+        return false;
+    }
+}
+
+MlirOperation hec_dispatch_of(MlirOperation set) {
+    const struct hec_ops ops = hec_ops_below(hec_module_of(set));
+    MlirOperation found = {0};
+    for (int k = 0; k < ops.count && mlirOperationIsNull(found); k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_dispatch) &&
+            mlirStringRefEqual(hec_any_set(ops.op[k]), hec_any_sym_name(set)))
+            found = ops.op[k];
+    }
+    free(ops.op);
+    return found;
 }
 
 // ---- kernels
@@ -101,7 +130,32 @@ static bool check_region(MlirOperation op, bool keeps) {
     return keeps || !found || refuse(op);
 }
 
+static bool refuse_rows(MlirOperation op) {
+    hec_ir_error(op, "rows of a set are all of bf16 where the target keeps them so, or none is; "
+                     "weights are of f32");
+    return false;
+}
+
+// As the set's first dispatch reads them.
+static bool check_moved(MlirOperation op, bool keeps) {
+    const MlirOperation set = hec_find_symbol(hec_module_of(op), hec_any_set(op));
+    const MlirOperation first = hec_op_is(set, HEC_OP_set) ? hec_dispatch_of(set) : op;
+    if (mlirOperationIsNull(first) || !hec_op_is(first, HEC_OP_dispatch)) return true;
+    const bool bf16 = keeps && hec_type_is_rounded(mlirValueGetType(hec_dispatch_x(first)));
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        const MlirType type = mlirValueGetType(hec_operand(op, i));
+        const bool rows = i == 0 && mlirTypeIsARankedTensor(type);
+        if (hec_type_is_rounded(type) != (rows && bf16)) return refuse_rows(op);
+    }
+    for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
+        const MlirType type = mlirValueGetType(hec_result(op, i));
+        if (hec_type_is_rounded(type) != (i == 0 && bf16)) return refuse_rows(op);
+    }
+    return true;
+}
+
 bool hec_values_verify(MlirOperation op) {
+    if (hec_moves_rows(op)) return check_moved(op, hec_target_of(op)->bf16_values);
     const bool call = hec_op_is(op, HEC_OP_call);
     if ((!call && !has_bf16(op)) || hec_op_is(op, HEC_OP_get)) return true;
     const bool keeps = hec_target_of(op)->bf16_values;

@@ -8,7 +8,7 @@
 //          who writes one rounds it.
 // Needs    a target with bf16_values, and use-bf16 before it: `rounds` says which products multiply bf16.
 // Leaves   bf16: tensors that have a dimension `batch` or `rows`, as far as their kernels have forms of bf16
-//          (kernels.def, values), with the loops, sums and slots between them. f32: parameters and their gradients,
+//          (kernels.def, values), with the loops, sums and slots between them, and the rows that ranks send each other. f32: parameters and their gradients,
 //          statistics of norms and attention, losses, and what is made of such values alone, as everything about routers.
 //          moe.copy changes the type between a value and a kernel that has no form for it.
 // Reports  nothing.
@@ -25,9 +25,10 @@ enum { BOUNDS = 3 }; // Operands of scf.for before the initial values.
 
 struct types {
     MlirOperation module;
-    struct hec_ops ops;       // Of all functions, without the bodies of fused loops.
-    struct hec_ops slots;     // Symbols.
-    struct hec_map bf16;      // What is to be bf16: values and slots.
+    struct hec_ops ops;   // Of all functions, without the bodies of fused loops.
+    struct hec_ops slots; // Symbols.
+    struct hec_map
+        bf16; // What is to be bf16: values, slots and, of sets, the rows that ranks send.
     struct hec_map converted; // Value -> the copy of it that has the other type.
     bool found;               // Something more is.
 };
@@ -83,7 +84,12 @@ static void decide_loop(struct types *s, MlirOperation op) {
     }
 }
 
+static const void *set_of(const struct types *s, MlirOperation op) {
+    return hec_find_symbol(s->module, hec_any_set(op)).ptr;
+}
+
 static bool is_result_bf16(const struct types *s, MlirOperation op, int result) {
+    if (hec_moves_rows(op)) return result == 0 && hec_map_get(&s->bf16, set_of(s, op));
     const struct hec_kernel *kernel = hec_choose_kernel(op).kernel;
     if (kernel) return has_form(s, op, kernel) && hec_kernel_keeps_bf16(kernel, true, result);
     if (hec_op_is(op, HEC_OP_fetch))
@@ -100,6 +106,8 @@ static void decide(struct types *s, MlirOperation op) {
         const MlirOperation slot = hec_find_symbol(s->module, hec_stash_slot(op));
         choose_bf16(s, slot.ptr, hec_slot_type(slot));
     }
+    if (hec_op_is(op, HEC_OP_dispatch) && is_bf16(s, hec_dispatch_x(op)))
+        choose_bf16(s, set_of(s, op), mlirValueGetType(hec_dispatch_x(op)));
     for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
         const MlirValue result = hec_result(op, i);
         if (is_result_bf16(s, op, i)) choose_bf16(s, result.ptr, mlirValueGetType(result));
@@ -152,6 +160,7 @@ static MlirValue convert(struct types *s, MlirValue v, MlirOperation user) {
 
 // Whether `op` wants operand `i` in bf16.
 static bool wants_bf16(const struct types *s, MlirOperation op, int i) {
+    if (hec_moves_rows(op)) return i == 0 && hec_map_get(&s->bf16, set_of(s, op));
     const struct hec_kernel *kernel = hec_choose_kernel(op).kernel;
     if (kernel) return has_form(s, op, kernel) && hec_kernel_keeps_bf16(kernel, false, i);
     const MlirOperation around = mlirOperationGetParentOperation(op);

@@ -13,6 +13,7 @@
 #include "ir/accessors.h"
 #include "ir/kernel.h"
 #include "ir/ops/contract.h"
+#include "ir/values.h"
 
 static const char *quote_attr(struct hec_emitter *e, MlirOperation op, const char *key) {
     return hec_quote(e, hec_get_string(op, key));
@@ -45,20 +46,14 @@ static const char *init_text(struct hec_emitter *e, MlirOperation op) {
                     hec_number(e, hec_any_amplitude(op)));
 }
 
-// Elements of the rows that are sent to the experts of `set`.
-static int64_t row_width(struct hec_emitter *e, MlirOperation set) {
-    const struct hec_ops ops = hec_ops_below(e->module);
-    const MlirStringRef name = hec_any_sym_name(set);
-    int64_t width = 0;
-    for (int i = 0; i < ops.count && !width; i++) {
-        if (!hec_op_is(ops.op[i], HEC_OP_dispatch) ||
-            !mlirStringRefEqual(hec_any_set(ops.op[i]), name))
-            continue;
-        const MlirType type = mlirValueGetType(hec_result(ops.op[i], 0));
-        width = hec_type_elements(type) / mlirShapedTypeGetDimSize(type, 0);
-    }
-    free(ops.op);
-    return width;
+// The rows that are sent to the experts of `set`: elements of one, and whether they are of bf16.
+static const char *rows_text(struct hec_emitter *e, MlirOperation set) {
+    const MlirOperation dispatch = hec_dispatch_of(set);
+    if (mlirOperationIsNull(dispatch)) return ".width = 0";
+    const MlirType type = mlirValueGetType(hec_dispatch_rows(dispatch));
+    return HEC_TEXT(e, ".width = %" PRId64 "%s",
+                    hec_type_elements(type) / mlirShapedTypeGetDimSize(type, 0),
+                    hec_type_is_rounded(type) ? ", .rows_bf16 = true" : "");
 }
 
 // ", .owner = owner_0"; "" where the set has no such table.
@@ -73,9 +68,9 @@ static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
     const char *name = hec_member(e, set);
     const char *text = HEC_TEXT(
         e,
-        ", .width = %" PRId64 ", .rows_max = %" PRId64
+        ", %s, .rows_max = %" PRId64
         ", .chunks = offsetof(struct %s, param.%s), .chunk_grads = offsetof(struct %s, grad.%s)",
-        row_width(e, set), hec_any_rows_max(set), e->name, name, e->name, name);
+        rows_text(e, set), hec_any_rows_max(set), e->name, name, e->name, name);
     if (!hec_is_rounded(e, set)) return text;
     return HEC_TEXT(e, "%s, .chunk_rounded = offsetof(struct %s, rounded.%s)", text, e->name, name);
 }

@@ -110,7 +110,7 @@ static bool check_rows(MlirOperation op, const char *what, MlirValue rows) {
 
 // [rows], as many as `rows` has.
 static bool check_gate(MlirOperation op, const char *what, MlirValue gate, MlirValue rows) {
-    const struct hec_tensor t = hec_tensor_of(mlirValueGetType(rows)), want = hec_slice(&t, 0, 1);
+    const struct hec_tensor t = hec_tensor_at(rows), want = hec_slice(&t, 0, 1);
     return hec_expect(op, what, gate, &want);
 }
 

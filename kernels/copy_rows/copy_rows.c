@@ -16,12 +16,12 @@ static char *gate_at(const struct hk_rows *side, int64_t number) {
 }
 
 void hk_copy_rows(const struct hk_rows *to, const struct hk_rows *from, int64_t count, size_t row,
-                  size_t element) {
+                  size_t gate) {
     const int gated = to->gates && from->gates;
 #pragma omp parallel for schedule(static) if (count > 1)
     for (int64_t i = 0; i < count; i++) {
         const int64_t there = number(to, i), here = number(from, i);
         memcpy(row_at(to, there), row_at(from, here), row);
-        if (gated) memcpy(gate_at(to, there), gate_at(from, here), element);
+        if (gated) memcpy(gate_at(to, there), gate_at(from, here), gate);
     }
 }

@@ -14,9 +14,9 @@ struct hk_rows {
     size_t stride, gate_stride;
 };
 
-// Copies `count` rows of `row` bytes, a multiple of `element`, and where both sides have `gates` a weight of `element`
-// bytes with each. The sides do not overlap.
+// Copies `count` rows of `row` bytes, and where both sides have `gates` a weight of `gate` bytes with each. The sides do
+// not overlap.
 void hk_copy_rows(const struct hk_rows *to, const struct hk_rows *from, int64_t count, size_t row,
-                  size_t element);
+                  size_t gate);
 
 #endif

@@ -1,5 +1,5 @@
-// CUDA twin of copy_rows: a row is a warp's, which copies it in vectors of 16 bytes where both sides lie so. Rows with
-// weights do not, as each weight moves the next row. Bytes moved: twice the rows, and 8 a row for numbers.
+// CUDA twin of copy_rows: a row is a warp's, which copies it in vectors of 16 bytes where both sides lie so, or of 4. Rows
+// with weights do not lie at 16, as each weight moves the next row. Bytes moved: twice the rows, and 8 a row for numbers.
 #include "kernels/copy_rows/copy_rows_cuda.h"
 
 #include <cassert>
@@ -18,7 +18,7 @@ HKC_DEVICE int number_of(const int32_t *at, int i) {
 
 template <class T>
 __global__ void __launch_bounds__(WARPS * 32)
-    copy_rows(hk_rows to, hk_rows from, int count, int width, int gate) {
+    copy_rows(hk_rows to, hk_rows from, int count, int width) {
     const int lane = (int)threadIdx.x % 32;
     const int i = (int)(blockIdx.x * WARPS + threadIdx.x / 32);
 #if HKC_FAULT == 1 // plain: the row behind the last one is copied, too.
@@ -37,33 +37,34 @@ __global__ void __launch_bounds__(WARPS * 32)
 #if HKC_FAULT != 3 // race: all lanes write the weight.
     if (lane != 0) return;
 #endif
-    char *weight = to.gates + there * (int64_t)to.gate_stride;
-    const char *given = from.gates + here * (int64_t)from.gate_stride;
-    if (gate == 4) *(float *)weight = *(const float *)given;
-    if (gate == 2) *(uint16_t *)weight = *(const uint16_t *)given;
+    if (!to.gates || !from.gates) return;
+    *(float *)(to.gates + there * (int64_t)to.gate_stride) =
+        *(const float *)(from.gates + here * (int64_t)from.gate_stride);
 }
 
-bool lies_well(const hk_rows *side) {
-    return (uintptr_t)side->rows % 16 == 0 && side->stride % 16 == 0;
+// Whether all rows are vectors of T at multiples of its size.
+template <class T> bool are_of(const hk_rows *to, const hk_rows *from, size_t row) {
+    const size_t all = (size_t)to->rows | to->stride | (size_t)from->rows | from->stride | row;
+    return all % sizeof(T) == 0;
+}
+
+template <class T>
+void launch(hkc_lane *lane, const hk_rows *to, const hk_rows *from, int64_t count, size_t row) {
+    hkc_launch(lane, copy_rows<T>, blocks_of(count, WARPS), WARPS * 32, 0, *to, *from, (int)count,
+               (int)(row / sizeof(T)));
 }
 
 } // namespace
 
 void hkc_copy_rows(hkc_lane *lane, const hk_rows *to, const hk_rows *from, int64_t count,
-                   size_t row, size_t element) {
-    assert(element == 2 || element == 4);
-    const int gate = to->gates && from->gates ? (int)element : 0;
-    const unsigned blocks = blocks_of(count, WARPS);
-    assert(count <= INT32_MAX);
-    if (count == 0) return;
-    if (row % 16 == 0 && lies_well(to) && lies_well(from)) {
-        hkc_launch(lane, copy_rows<uint4>, blocks, WARPS * 32, 0, *to, *from, (int)count,
-                   (int)(row / 16), gate);
-    } else if (element == 4) {
-        hkc_launch(lane, copy_rows<uint32_t>, blocks, WARPS * 32, 0, *to, *from, (int)count,
-                   (int)(row / 4), gate);
+                   size_t row, size_t gate) {
+    assert(gate == sizeof(float) && count <= INT32_MAX);
+    if (are_of<uint4>(to, from, row)) {
+        launch<uint4>(lane, to, from, count, row);
+    } else if (are_of<uint32_t>(to, from, row)) {
+        launch<uint32_t>(lane, to, from, count, row);
     } else {
-        hkc_launch(lane, copy_rows<uint16_t>, blocks, WARPS * 32, 0, *to, *from, (int)count,
-                   (int)(row / 2), gate);
+        assert(are_of<uint16_t>(to, from, row));
+        launch<uint16_t>(lane, to, from, count, row);
     }
 }

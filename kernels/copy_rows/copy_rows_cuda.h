@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-// The sides themselves are the host's. `element` is 2 or 4.
+// The sides themselves are the host's. Rows are of values of 2 or 4 bytes, a weight has 4.
 void hkc_copy_rows(struct hkc_lane *lane, const struct hk_rows *to, const struct hk_rows *from,
-                   int64_t count, size_t row, size_t element);
+                   int64_t count, size_t row, size_t gate);
 
 #ifdef __cplusplus
 }

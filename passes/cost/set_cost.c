@@ -119,7 +119,7 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     const MlirType y = mlirValueGetType(hec_collect_y(site->collect));
     const int64_t tokens = cost->rows / hec_set_topk(site->set);
     cost->row_bytes = hec_type_bytes(y) / tokens;
-    const int64_t real = hec_type_bytes(y) / hec_type_elements(y);
+    const int64_t real = hec_type_bytes(hec_type_unrounded(y)) / hec_type_elements(y);
     int64_t plain;
     const int64_t elements = chunk_elements(module, site->set, &plain);
     const bool rounded = is_rounded(module, HEC_STR("")) && plain < elements;

@@ -238,13 +238,17 @@ static void sum_squares(struct hrt_device *device, double *sum, const float *x, 
 }
 
 static void copy_rows(struct hrt_device *device, const struct hk_rows *to,
-                      const struct hk_rows *from, int64_t count, size_t row, size_t element) {
-    hkc_copy_rows(device->lane, to, from, count, row, element);
+                      const struct hk_rows *from, int64_t count, size_t row, size_t gate) {
+    hkc_copy_rows(device->lane, to, from, count, row, gate);
 }
 
-static void combine(struct hrt_device *device, float *y, const float *rows, const int32_t *slot,
-                    int64_t tokens, int64_t picks, int64_t width) {
-    hkc_combine_f32(device->lane, y, rows, slot, tokens, picks, width, HK_STORE);
+static void combine(struct hrt_device *device, void *y, const void *rows, const int32_t *slot,
+                    int64_t tokens, int64_t picks, int64_t width, bool bf16) {
+    if (bf16) {
+        hkc_combine_bf16(device->lane, y, rows, slot, tokens, picks, width, HK_STORE);
+    } else {
+        hkc_combine_f32(device->lane, y, rows, slot, tokens, picks, width, HK_STORE);
+    }
 }
 
 static void gate_rows_grad(struct hrt_device *device, float *dweights, const float *dg,

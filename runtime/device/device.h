@@ -84,16 +84,17 @@ struct hrt_device_backend {
     // Zeroes `bytes`.
     void (*clear)(struct hrt_device *device, void *at, size_t bytes);
     // kernels/adamw, kernels/bf16.h, kernels/sum_squares with the sum stored at `sum`, kernels/clip,
-    // kernels/select_bias, kernels/copy_rows and, of kernels/route, combine, which stores, and gate_rows_grad, of the device.
+    // kernels/select_bias, kernels/copy_rows and, of kernels/route, combine, which stores, of floats or bf16, and gate_rows_grad, of
+    // the device.
     // adamw also writes the copy `rounded`, unless that is NULL.
     void (*adamw)(struct hrt_device *device, float *param, hk_bf16 *rounded, float *grad,
                   float *mean, float *variance, int64_t count, const struct hk_adamw_rule *rule);
     void (*round)(struct hrt_device *device, hk_bf16 *to, const float *from, int64_t count);
     void (*sum_squares)(struct hrt_device *device, double *sum, const float *x, int64_t count);
     void (*copy_rows)(struct hrt_device *device, const struct hk_rows *to,
-                      const struct hk_rows *from, int64_t count, size_t row, size_t element);
-    void (*combine)(struct hrt_device *device, float *y, const float *rows, const int32_t *slot,
-                    int64_t tokens, int64_t picks, int64_t width);
+                      const struct hk_rows *from, int64_t count, size_t row, size_t gate);
+    void (*combine)(struct hrt_device *device, void *y, const void *rows, const int32_t *slot,
+                    int64_t tokens, int64_t picks, int64_t width, bool bf16);
     void (*gate_rows_grad)(struct hrt_device *device, float *dweights, const float *dg,
                            const int32_t *slot, int64_t count);
     void (*clip)(struct hrt_device *device, struct hk_clipped *clipped, const double *sums,

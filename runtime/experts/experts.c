@@ -87,9 +87,9 @@ static struct largest largest_of(const struct hrt_experts_shape *shape, int rank
     struct largest most = {0};
     for (int s = 0; s < shape->sets; s++) {
         const struct hrt_experts_set *set = &shape->set[s];
-        const size_t row = (size_t)set->width * shape->element;
+        const size_t row = hrt_row_bytes(shape, set);
         const size_t set_pairs = (size_t)(shape->tokens * set->picks);
-        const size_t with_gate = row + shape->element;
+        const size_t with_gate = hrt_gate_offset(shape, set) + shape->element;
         most.limited |= set->limited;
         most.experts = larger(most.experts, set->experts);
         most.slots = larger(most.slots, set->slots);
@@ -187,6 +187,7 @@ static bool check(const struct hrt_experts_shape *shape, int ranks, struct hrt_e
     for (int s = 0; s < shape->sets; s++) {
         const struct hrt_experts_set *set = &shape->set[s];
         assert(set->experts > 0 && set->picks > 0 && set->rows_max > 0);
+        assert(!set->bf16 || is_apart(shape));
         assert(set->slots >= (set->experts + ranks - 1) / ranks);
         if (shape->tokens > INT32_MAX / ranks / set->picks)
             return hrt_fail(error,

@@ -36,7 +36,7 @@
 // What ranks decide alike, each for itself, they vouch for: a word, a hash of it all, travels with all
 // counts and is compared before these are used. What is decided by these counts is compared before rows move.
 //
-// Elements are floats or doubles, as the shape says. Nothing is allocated after creation. On one
+// Elements are floats or doubles, as the shape says; those of rows may be bf16, as their set says. Nothing is allocated after creation. On one
 // rank (back end self) nothing but local copies happens.
 //
 // On a device that is apart all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are moved
@@ -68,6 +68,7 @@ struct hrt_experts_set {
     int64_t holders;  // That a plan of a layer has in all, at most; 0: slots of every rank.
     int64_t rows_max; // Rows of a wave on one rank.
     bool limited;     // Its experts have a capacity: hrt_drop will be called.
+    bool bf16;        // Rows are of bf16, there and back. Only on a device that is apart.
 };
 
 // Sets this rank's part of the quotas, those of an expert's holders summing to what each rank has for it. Every
@@ -78,9 +79,10 @@ typedef void hrt_quota_fn(void *context, int set, int64_t layer, const struct hp
 struct hrt_experts_shape {
     int sets;
     const struct hrt_experts_set *set;
-    int64_t tokens;      // Of one call on one rank, at most.
-    int64_t sequences;   // Likewise; 0: hrt_fractions is not called.
-    size_t element;      // sizeof(float) or sizeof(double).
+    int64_t tokens;    // Of one call on one rank, at most.
+    int64_t sequences; // Likewise; 0: hrt_fractions is not called.
+    size_t
+        element; // sizeof(float) or sizeof(double): of weights, and of rows unless these are bf16.
     hrt_quota_fn *quota; // NULL: all rows go to the first holder, in plans of owners only the one.
     void *quota_context;
     struct hrt_device *device; // Borrowed; NULL: the host.

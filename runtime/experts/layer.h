@@ -82,6 +82,18 @@ struct hrt_experts {
     int64_t *room;   // [experts]
 };
 
+// Bytes of a row, and from one row of a message to its weight, which lies at a multiple of its size.
+static inline size_t hrt_row_bytes(const struct hrt_experts_shape *shape,
+                                   const struct hrt_experts_set *set) {
+    return (size_t)set->width * (set->bf16 ? sizeof(uint16_t) : shape->element);
+}
+
+static inline size_t hrt_gate_offset(const struct hrt_experts_shape *shape,
+                                     const struct hrt_experts_set *set) {
+    const size_t element = shape->element;
+    return (hrt_row_bytes(shape, set) + element - 1) / element * element;
+}
+
 static inline struct hrt_experts_layer *hrt_layer(const struct hrt_experts *experts, int set,
                                                   int64_t layer) {
     return &experts->layer[set][layer];

@@ -11,8 +11,10 @@
 // One movement. `gate` and `own_gate` are NULL where rows travel without.
 struct load {
     const struct hrt_wave *wave;
-    size_t row, element, stride; // Bytes; `stride` of a row in a message.
-    int32_t mine;                // The first of the rows that stay, among the sent ones...
+    size_t row, element; // Bytes of a row, of a weight.
+    size_t gate,
+        stride; // In a message: from a row to its weight, or 0 where it has none; to the next row.
+    int32_t mine; // The first of the rows that stay, among the sent ones...
     int32_t mine_end;
     int32_t mine_to; // ... and among the received ones.
 };
@@ -21,12 +23,14 @@ static struct load load_of(struct hrt_experts *experts, const struct hrt_experts
                            int64_t number, bool gated) {
     const struct hrt_wave *wave = hrt_wave_of(experts, layer, number);
     const int rank = experts->comm->rank;
-    const size_t element = experts->shape.element, row = (size_t)layer->set->width * element;
+    const size_t row = hrt_row_bytes(&experts->shape, layer->set);
+    const size_t gate = hrt_gate_offset(&experts->shape, layer->set);
     return (struct load){
         .wave = wave,
         .row = row,
-        .element = element,
-        .stride = row + (gated ? element : 0),
+        .element = experts->shape.element,
+        .gate = gated ? gate : 0,
+        .stride = gated ? gate + experts->shape.element : row,
         .mine = wave->send_first[rank],
         .mine_end = wave->send_first[rank + 1],
         .mine_to = wave->recv_first[rank],
@@ -78,7 +82,7 @@ static struct hk_rows numbered(const struct load *load, const void *rows, const 
 // Rows of a message, one behind the other.
 static struct hk_rows message(const struct load *load, char *rows) {
     return (struct hk_rows){.rows = rows,
-                            .gates = load->stride > load->row ? rows + load->row : NULL,
+                            .gates = load->gate ? rows + load->gate : NULL,
                             .share = 1,
                             .stride = load->stride,
                             .gate_stride = load->stride};
@@ -175,7 +179,7 @@ void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y) {
     struct hrt_device *device = experts->device;
     if (hrt_device_is_apart(device)) {
         device->backend->combine(device, y, result, own->slot_there, own->tokens, own->set->picks,
-                                 own->set->width);
+                                 own->set->width, own->set->bf16);
     } else if (experts->shape.element == sizeof(float)) {
         hk_combine_f32(y, result, own->slot, own->tokens, own->set->picks, own->set->width,
                        HK_STORE);

@@ -58,6 +58,7 @@ static struct hrt_experts_set moving_set(const struct hrt_program *program, int 
         .holders = hrt_fssdp_holders(program, index),
         .rows_max = program->owned ? set->rows_max : 1,
         .limited = set->limited,
+        .bf16 = program->owned && set->rows_bf16,
     };
 }
 

@@ -41,6 +41,15 @@ module attributes {hecate.target = "cpu"} {
 !h = tensor<2x4x5xbf16, ["batch", "T", "F"]>
 !g = tensor<2x4x5xf32, ["batch", "T", "F"]>
 module attributes {hecate.target = "cuda"} {
+  "moe.set"() {sym_name = "sent", experts = 3 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
+  func.func private @rows(%x: !x, %p: tensor<2x4x2xf32, ["batch", "T", "picks"]>, %i: index) {
+    %rows, %gate, %first = "fssdp.dispatch"(%x, %p, %i) {set = @sent} : (!x, tensor<2x4x2xf32, ["batch", "T", "picks"]>, index) -> (tensor<20x6xbf16, ["rows", "D"]>, tensor<20xf32, ["rows"]>, tensor<4xi32, ["first"]>)
+    // CHECK: cuda.mlir:[[@LINE+1]]:10: error: 'fssdp.collect': rows of a set are all of bf16 where the target keeps them so, or none is; weights are of f32
+    %y = "fssdp.collect"() {set = @sent} : () -> !f
+    // CHECK: cuda.mlir:[[@LINE+1]]:30: error: 'fssdp.dispatch': rows of a set are all of bf16
+    %more, %gate2, %first2 = "fssdp.dispatch"(%x, %p, %i) {set = @sent} : (!x, tensor<2x4x2xf32, ["batch", "T", "picks"]>, index) -> (tensor<20x6xbf16, ["rows", "D"]>, tensor<20xbf16, ["rows"]>, tensor<4xi32, ["first"]>)
+    return
+  }
   func.func private @products(%x: !x, %f: !f, %w: !w, %v: !v, %h: !h) {
     // CHECK: cuda.mlir:[[@LINE+1]]:10: error: 'moe.contract': operands and result must all be of f32, or of f64
     %a = "moe.contract"(%x, %w) : (!x, !w) -> !h

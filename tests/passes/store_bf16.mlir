@@ -2,6 +2,7 @@
 // RUN: hecate-opt --passes=store-bf16 %t/values.mlir | FileCheck %t/values.mlir
 // RUN: hecate-opt --passes=store-bf16,select-kernels,place-buffers %t/values.mlir | FileCheck %t/values.mlir --check-prefix=PLACE
 // RUN: sed 's/"cuda"/"cpu"/' %t/values.mlir | hecate-opt --passes=store-bf16 | FileCheck %t/values.mlir --check-prefix=CPU
+// RUN: hecate-opt --passes=store-bf16 %t/rows.mlir | FileCheck %t/rows.mlir
 // RUN: sed 's/rounds = true/rounds = false/; s/xbf16/xf32/' %t/values.mlir | hecate-opt --passes=store-bf16 | FileCheck %t/values.mlir --check-prefix=CPU
 
 //--- values.mlir
@@ -83,5 +84,47 @@ module attributes {hecate.target = "cuda", hecate.batch = 2 : i64, hecate.positi
     %all = "moe.sum"(%m) : (!x) -> tensor<f32>
     %loss = "moe.add"(%zl, %all) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     return %loss : tensor<f32>
+  }
+}
+
+//--- rows.mlir
+
+!x = tensor<2x4x6xf32, ["batch", "T", "D"]>
+!p = tensor<2x4x2xf32, ["batch", "T", "picks"]>
+!r = tensor<20x6xf32, ["rows", "D"]>
+!g = tensor<20xf32, ["rows"]>
+!f = tensor<4xi32, ["first"]>
+
+// What ranks send of rows is as they are, back, too; gate weights are f32. Of @cold nothing is bf16.
+module attributes {hecate.target = "cuda", hecate.batch = 2 : i64, hecate.positions = 4 : i64, hecate.world = 2 : i64, hecate.experts = "ep", hecate.dense = "replicate", hecate.bucket = 1048576 : i64} {
+  "moe.set"() {sym_name = "warm", experts = 3 : i64, topk = 2 : i64, layers = 0 : i64, rows_max = 20 : i64} : () -> ()
+  "moe.set"() {sym_name = "cold", experts = 3 : i64, topk = 2 : i64, layers = 0 : i64, rows_max = 20 : i64} : () -> ()
+  "moe.param"() {sym_name = "embed", type = tensor<7x6xf32, ["V", "D"]>, layers = 0 : i64, path = "embed", init = "ones", decay = true, trainable = true} : () -> ()
+  "moe.param"() {sym_name = "w", type = tensor<3x6x6xf32, ["E", "D", "F"]>, layers = 0 : i64, path = "w.{e}", init = "ones", decay = true, trainable = true, set = @warm} : () -> ()
+  // CHECK-LABEL: func.func private @moved(
+  func.func private @moved(%ids: tensor<2x4xi32, ["batch", "T"]>, %weights: !p, %wave: index, %drows: tensor<20x6xf32, ["rows", "F"]>, %dgate: !g, %cold: !x) -> (!x, !x, !p, !x) {
+    %e = "moe.get"() {param = @embed} : () -> tensor<7x6xf32, ["V", "D"]>
+    %x = "moe.gather"(%e, %ids) : (tensor<7x6xf32, ["V", "D"]>, tensor<2x4xi32, ["batch", "T"]>) -> !x
+    %w = "moe.get"() {param = @w} : () -> tensor<3x6x6xbf16, ["E", "D", "F"]>
+    // CHECK-NOT:   moe.copy
+    // CHECK:       "fssdp.dispatch"(%{{.*}}) {set = @warm} : (tensor<2x4x6xbf16{{.*}}, tensor<2x4x2xf32{{.*}}, index) -> (tensor<20x6xbf16{{.*}}, tensor<20xf32{{.*}}, tensor<4xi32
+    %rows, %gate, %first = "fssdp.dispatch"(%x, %weights, %wave) {set = @warm} : (!x, !p, index) -> (!r, !g, !f)
+    %h = "moe.grouped_contract"(%rows, %w, %first) {rounds = true} : (!r, tensor<3x6x6xbf16, ["E", "D", "F"]>, !f) -> tensor<20x6xf32, ["rows", "F"]>
+    // CHECK:       "fssdp.give_back"(%{{.*}}) {set = @warm} : (tensor<20x6xbf16
+    "fssdp.give_back"(%h, %wave) {set = @warm} : (tensor<20x6xf32, ["rows", "F"]>, index) -> ()
+    // CHECK:       "fssdp.collect"() {set = @warm} : () -> tensor<2x4x6xbf16
+    %y = "fssdp.collect"() {set = @warm} : () -> !x
+    // CHECK:       "fssdp.dispatch_grad"(%{{.*}}) {set = @warm} : (tensor<2x4x6xbf16{{.*}}) -> tensor<20x6xbf16
+    %dh = "fssdp.dispatch_grad"(%y, %first, %wave) {set = @warm} : (!x, !f, index) -> !r
+    // CHECK:       %[[D:.*]] = "moe.copy"(%{{.*}}) : (tensor<20x6xf32{{.*}}) -> tensor<20x6xbf16
+    // CHECK:       "fssdp.give_back_grad"(%[[D]], {{.*}}) {set = @warm} : (tensor<20x6xbf16{{.*}}, tensor<20xf32
+    "fssdp.give_back_grad"(%drows, %dgate, %wave) {set = @warm} : (tensor<20x6xf32, ["rows", "F"]>, !g, index) -> ()
+    // CHECK:       "fssdp.collect_grad"() {set = @warm} : () -> (tensor<2x4x6xbf16{{.*}}, tensor<2x4x2xf32
+    %dx, %dw = "fssdp.collect_grad"() {set = @warm} : () -> (!x, !p)
+    // CHECK:       "fssdp.dispatch"(%{{.*}}) {set = @cold} : (tensor<2x4x6xf32{{.*}}) -> (tensor<20x6xf32
+    // CHECK:       "fssdp.collect"() {set = @cold} : () -> tensor<2x4x6xf32
+    %r, %g, %f = "fssdp.dispatch"(%cold, %weights, %wave) {set = @cold} : (!x, !p, index) -> (!r, !g, !f)
+    %z = "fssdp.collect"() {set = @cold} : () -> !x
+    return %y, %dx, %dw, %z : !x, !x, !p, !x
   }
 }
