@@ -31,8 +31,8 @@ static void reserve_rows(struct hec_emitter *e, struct hec_idents *names) {
 }
 
 static struct hec_function *begin(struct hec_emitter *e, struct hec_group *group) {
-    static const char *const own[] = {"m",     "i",    "j",   "n",     "r",
-                                      "batch", "rows", "sum", "model", "block"};
+    static const char *const own[] = {"m",    "i",   "j",     "n",     "r",    "batch",
+                                      "rows", "sum", "model", "block", "lines"};
     struct hec_function *f = HEC_NEW(&e->arena, struct hec_function);
     f->outer = e->function;
     f->body.arena = &e->arena;
@@ -100,7 +100,8 @@ void hec_function_end(struct hec_emitter *e, const char *head) {
     hec_open(out, "%s", head);
     if (f->uses_batch) hec_line(out, "const int64_t batch = m->batch;");
     write_rows(e, f, out);
-    if (f->uses_batch) hec_blank(out);
+    if (f->has_lines) hec_line(out, "struct hrt_lines lines HRT_LINES_END = {0};");
+    if (f->uses_batch || f->has_lines) hec_blank(out);
     hec_append(out, &f->body);
     hec_close(out, "}");
     e->function = f->outer;

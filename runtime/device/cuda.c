@@ -6,6 +6,10 @@
 #include <time.h>
 
 #include <cuda_runtime_api.h>
+#if __has_include(<nvtx3/nvToolsExt.h>) // A wheel of its own.
+#include <nvtx3/nvToolsExt.h>
+#define HAVE_NVTX
+#endif
 
 #include "kernels/adamw/adamw_cuda.h"
 #include "kernels/bf16/bf16_cuda.h"
@@ -217,60 +221,44 @@ static void await_gpu(struct hrt_device *device, int mark) {
     check(device, "computing", cudaEventSynchronize(marks->event[mark]));
 }
 
+// For NVIDIA's profilers. Without one it is a look at a pointer.
+#ifdef HAVE_NVTX
+static void range_gpu(const char *name) {
+    if (name) {
+        nvtxRangePushA(name);
+    } else {
+        nvtxRangePop();
+    }
+}
+#endif
+
 // ---- kernels
 
-static void adamw(struct hrt_device *device, float *param, hk_bf16 *rounded, float *grad,
-                  float *mean, float *variance, int64_t count, const struct hk_adamw_rule *rule) {
+static void adamw_of(struct hkc_lane *lane, float *param, hk_bf16 *rounded, float *grad,
+                     float *mean, float *variance, int64_t count,
+                     const struct hk_adamw_rule *rule) {
     if (rounded) {
-        hkc_adamw_rounded_f32(device->lane, param, rounded, grad, mean, variance, count, HK_ROWS,
-                              rule);
+        hkc_adamw_rounded_f32(lane, param, rounded, grad, mean, variance, count, HK_ROWS, rule);
     } else {
-        hkc_adamw_f32(device->lane, param, grad, mean, variance, count, rule);
+        hkc_adamw_f32(lane, param, grad, mean, variance, count, rule);
     }
 }
 
-static void round_gpu(struct hrt_device *device, hk_bf16 *to, const float *from, int64_t count) {
-    hkc_round_bf16(device->lane, to, from, count);
-}
-
-static void sum_squares(struct hrt_device *device, double *sum, const float *x, int64_t count) {
-    hkc_sum_squares_f32(device->lane, sum, x, count);
-}
-
-static void copy_rows(struct hrt_device *device, const struct hk_rows *to,
-                      const struct hk_rows *from, int64_t count, size_t row, size_t gate) {
-    hkc_copy_rows(device->lane, to, from, count, row, gate);
-}
-
-static void combine(struct hrt_device *device, void *y, const void *rows, const int32_t *slot,
-                    int64_t tokens, int64_t picks, int64_t width, bool bf16) {
+static void combine_of(struct hkc_lane *lane, void *y, const void *rows, const int32_t *slot,
+                       int64_t tokens, int64_t picks, int64_t width, bool bf16) {
     if (bf16) {
-        hkc_combine_bf16(device->lane, y, rows, slot, tokens, picks, width, HK_STORE);
+        hkc_combine_bf16(lane, y, rows, slot, tokens, picks, width, HK_STORE);
     } else {
-        hkc_combine_f32(device->lane, y, rows, slot, tokens, picks, width, HK_STORE);
+        hkc_combine_f32(lane, y, rows, slot, tokens, picks, width, HK_STORE);
     }
 }
 
-static void gate_rows_grad(struct hrt_device *device, float *dweights, const float *dg,
-                           const int32_t *slot, int64_t count) {
-    hkc_gate_rows_grad_f32(device->lane, dweights, dg, slot, count);
-}
-
-static void clip_gpu(struct hrt_device *device, struct hk_clipped *clipped, const double *sums,
-                     int64_t count, const float *numbers, int64_t numbered, double clip) {
-    hkc_clip(device->lane, clipped, sums, count, numbers, numbered, clip);
-}
-
-static void add_counts(struct hrt_device *device, int64_t *counts, const int32_t *loads,
-                       int64_t layers, int64_t experts, int64_t stride, enum hk_write write) {
-    hkc_add_counts(device->lane, counts, loads, layers, experts, stride, write);
-}
-
-static void select_bias(struct hrt_device *device, float *bias, const int64_t *counts,
-                        int64_t layers, int64_t experts, int64_t stride, double rate,
-                        const struct hk_clipped *clipped) {
-    hkc_select_bias_f32(device->lane, bias, counts, layers, experts, stride, rate, clipped);
-}
+#define HRT_KERNEL(name, launcher, parameters, arguments)                                          \
+    static void name##_gpu(struct hrt_device *device, HRT_LISTED parameters) {                     \
+        launcher(device->lane, HRT_LISTED arguments);                                              \
+    }
+#include "runtime/device/kernels.def"
+#undef HRT_KERNEL
 
 const struct hrt_device_backend hrt_device_cuda = {
     .name = "cuda",
@@ -287,15 +275,12 @@ const struct hrt_device_backend hrt_device_cuda = {
     .fetch = fetch_gpu,
     .join = join,
     .clear = clear,
+#ifdef HAVE_NVTX
+    .range = range_gpu,
+#endif
     .mark = mark_gpu,
     .await = await_gpu,
-    .adamw = adamw,
-    .round = round_gpu,
-    .sum_squares = sum_squares,
-    .copy_rows = copy_rows,
-    .combine = combine,
-    .gate_rows_grad = gate_rows_grad,
-    .clip = clip_gpu,
-    .add_counts = add_counts,
-    .select_bias = select_bias,
+#define HRT_KERNEL(name, launcher, parameters, arguments) .name = name##_gpu,
+#include "runtime/device/kernels.def"
+#undef HRT_KERNEL
 };

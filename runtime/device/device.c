@@ -66,6 +66,18 @@ void hrt_device_await(struct hrt_device *device, int mark, enum hrt_why why) {
     count_wait(device, why, from);
 }
 
+void hrt_line(struct hrt_device *device, struct hrt_lines *lines, const char *line) {
+    hrt_lines_end(lines);
+    if (!device->backend->range) return;
+    device->backend->range(line);
+    lines->device = device;
+}
+
+void hrt_lines_end(struct hrt_lines *lines) {
+    if (lines->device) lines->device->backend->range(NULL);
+    lines->device = NULL;
+}
+
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes) {
     if (hrt_device_is_apart(device)) {
         device->backend->write(device, to, from, bytes);

@@ -81,29 +81,16 @@ struct hrt_device_backend {
     void (*join)(struct hrt_device *device);
     void (*mark)(struct hrt_device *device, int mark);
     void (*await)(struct hrt_device *device, int mark);
+    // Begins a range of what the host asks for, which profilers of the device show by its name; NULL: ends the last one.
+    void (*range)(const char *name);
     // Zeroes `bytes`.
     void (*clear)(struct hrt_device *device, void *at, size_t bytes);
-    // kernels/adamw, kernels/bf16.h, kernels/sum_squares with the sum stored at `sum`, kernels/clip,
-    // kernels/select_bias, kernels/copy_rows and, of kernels/route, combine, which stores, of floats or bf16, and gate_rows_grad, of
-    // the device.
-    // adamw also writes the copy `rounded`, unless that is NULL.
-    void (*adamw)(struct hrt_device *device, float *param, hk_bf16 *rounded, float *grad,
-                  float *mean, float *variance, int64_t count, const struct hk_adamw_rule *rule);
-    void (*round)(struct hrt_device *device, hk_bf16 *to, const float *from, int64_t count);
-    void (*sum_squares)(struct hrt_device *device, double *sum, const float *x, int64_t count);
-    void (*copy_rows)(struct hrt_device *device, const struct hk_rows *to,
-                      const struct hk_rows *from, int64_t count, size_t row, size_t gate);
-    void (*combine)(struct hrt_device *device, void *y, const void *rows, const int32_t *slot,
-                    int64_t tokens, int64_t picks, int64_t width, bool bf16);
-    void (*gate_rows_grad)(struct hrt_device *device, float *dweights, const float *dg,
-                           const int32_t *slot, int64_t count);
-    void (*clip)(struct hrt_device *device, struct hk_clipped *clipped, const double *sums,
-                 int64_t count, const float *numbers, int64_t numbered, double clip);
-    void (*add_counts)(struct hrt_device *device, int64_t *counts, const int32_t *loads,
-                       int64_t layers, int64_t experts, int64_t stride, enum hk_write write);
-    void (*select_bias)(struct hrt_device *device, float *bias, const int64_t *counts,
-                        int64_t layers, int64_t experts, int64_t stride, double rate,
-                        const struct hk_clipped *clipped);
+    // Kernels of the device.
+#define HRT_KERNEL(name, launcher, parameters, arguments)                                          \
+    void (*name)(struct hrt_device * device, HRT_LISTED parameters);
+#define HRT_LISTED(...) __VA_ARGS__
+#include "runtime/device/kernels.def"
+#undef HRT_KERNEL
 };
 
 // The host, and GPUs of the library hecate_device_cuda.
@@ -125,6 +112,15 @@ void hrt_device_await(struct hrt_device *device, int mark, enum hrt_why why);
 
 // Waits until everything is done that was asked for.
 void hrt_device_join(struct hrt_device *device, enum hrt_why why);
+
+// Which line of its source the program is at, for profilers of the device; they see a range for each. Of a function of an
+// emitted program, whose variable it is: `struct hrt_lines lines HRT_LINES_END = {0};`.
+struct hrt_lines {
+    struct hrt_device *device; // NULL: no range is begun.
+};
+void hrt_line(struct hrt_device *device, struct hrt_lines *lines, const char *line);
+void hrt_lines_end(struct hrt_lines *lines);
+#define HRT_LINES_END __attribute__((cleanup(hrt_lines_end)))
 
 // Copies `bytes` to the device, behind what was asked for before. `from` may be changed afterwards.
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);

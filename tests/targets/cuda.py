@@ -12,7 +12,7 @@ Without the environment's CUDA_FLAGS the program is compiled as a user does it. 
 so: that is status 77, of a test that is skipped.
 
 Environment: HECATEC; for the emulator CC and CXX; CFLAGS for emitted programs; CUDA_FLAGS for what nvcc would compile;
-LIBRARIES, in order, separated by blanks.
+LIBRARIES, in order, separated by blanks; RANGES_LIBRARY, the double of a profiler.
 """
 
 import json
@@ -102,6 +102,19 @@ def refuse_small_device(program, text):
         sys.exit(f"a small device: status {done.returncode}\n{done.stderr}")
 
 
+def show_ranges(program, text, folder):
+    """What a profiler sees: lines of the model, each begun and ended, those of a function inside of the line that calls it."""
+    library, seen = os.environ.get("RANGES_LIBRARY"), folder + "/ranges"
+    if not library:
+        return
+    train(program, text, program + ".ranges", 1, NVTX_INJECTION64_PATH=library, RANGES=seen)
+    with open(seen, encoding="utf-8") as file:
+        ranges = file.read()
+    if not re.search(r"^cuda.moe:34\n  cuda.moe:6\n  cuda.moe:7\n  cuda.moe:8\ncuda.moe:35\n  cuda.moe:16\n    cuda.moe:13\n", ranges, re.M) or \
+            not ranges.endswith("\n0 open\n"):
+        sys.exit(f"ranges of a step: {ranges}")
+
+
 def compare_text(command, expected, actual, tolerance):
     """The same but for numbers, which may differ so much."""
     number = r"\d+\.\d+"
@@ -144,6 +157,7 @@ def main(model, text, folder, precision="fp32"):
             sys.exit("another schedule gives other bits")
     train(cuda, text, cuda + ".apart", 1, SIMT_PROTECT="1")
 
+    show_ranges(cuda, text, folder)
     for command in (("eval", "--data", text, "--sequences", "4"), ("sample", "--temperature", "0", "--tokens", "8")):
         results = [run(program, command[0], "--load", cpu + ".st", *command[1:]) for program in (cpu, cuda)]
         compare_text(command[0], *results, 2**-9 if bf16 else 0)
