@@ -17,6 +17,8 @@
 
 static const char prefix[] = "step-", partial[] = ".hecate-partial", lock_name[] = ".hecate-lock";
 
+enum { LOCK_TRIES = 50, LOCK_PAUSE_US = 100000 };
+
 static bool fail_in(const char *what, const char *path, struct hrt_error *error) {
     return hrt_fail(error, "cannot %s '%s': %s", what, path, strerror(errno));
 }
@@ -72,13 +74,22 @@ static void remove_partial(const char *dir) {
     closedir(folder);
 }
 
+// A run that was killed a moment ago may still be about to end. False: it is another one's.
+static bool take_lock(int lock) {
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+        usleep(LOCK_PAUSE_US);
+    }
+    return false;
+}
+
 bool hrt_folder_open(const char *dir, int *lock, struct hrt_error *error) {
     char path[PATH_MAX];
     if (!hrt_part_path(path, dir, lock_name, error)) return false;
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) return fail_in("make", dir, error);
     *lock = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (*lock < 0) return fail_in("write", path, error);
-    if (flock(*lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (!take_lock(*lock)) {
         close(*lock);
         *lock = -1;
         return hrt_fail(error, "another run writes its checkpoints into '%s'", dir);

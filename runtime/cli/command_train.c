@@ -157,9 +157,9 @@ static bool open_inputs(struct job *job, struct hrt_error *error) {
 // And then.
 static bool set_up(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
+    hrt_saves_recall(&job->saves, &job->state);
     const char *log = leads(run) ? job->config->log_jsonl : NULL;
-    const int64_t kept =
-        job->saves.from.step && log ? hrt_facts_log(job->saves.from.facts, log) : 0;
+    const int64_t kept = log ? hrt_facts_log(job->saves.from.facts, log) : 0;
     return hrt_trainer_create(&job->trainer, job->config, run->comm, &job->data, &job->state,
                               error) &&
            hrt_saves_check(&job->saves, &job->trainer, error) &&

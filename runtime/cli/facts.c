@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/cli/same.h"
+#include "runtime/fssdp/history.h"
 
 // Settings that what is learned depends on.
 static bool decides(const struct hrt_setting_row *row) {
@@ -41,9 +42,14 @@ static json_t *data_of(const struct hrt_data *data) {
 json_t *hrt_facts(const struct hrt_program *program, const struct hrt_trainer *trainer,
                   int64_t step) {
     const int64_t sequences = step * (trainer->tokens / program->positions);
-    return json_pack("{s:I s:I s:s s:o s:o s:{}}", "step", (json_int_t)step, "sequences",
-                     (json_int_t)sequences, "program", program->name, "settings",
-                     settings_of(trainer), "data", data_of(trainer->data), "files");
+    json_t *facts = json_pack("{s:I s:I s:s s:o s:o s:{}}", "step", (json_int_t)step, "sequences",
+                              (json_int_t)sequences, "program", program->name, "settings",
+                              settings_of(trainer), "data", data_of(trainer->data), "files");
+    const struct hrt_fssdp *fssdp = trainer->state->fssdp;
+    json_t *history = fssdp ? hrt_fssdp_history(fssdp) : json_null();
+    if (facts && history && json_object_set_new(facts, "experts", history) == 0) return facts;
+    json_decref(facts);
+    return NULL;
 }
 
 // ---- comparing
@@ -110,6 +116,5 @@ void hrt_facts_note_log(json_t *facts, const struct hrt_jsonl *log) {
 
 int64_t hrt_facts_log(const json_t *facts, const char *path) {
     const json_t *bytes = json_object_get(json_object_get(facts, "files"), path);
-    return json_is_integer(bytes) && json_integer_value(bytes) >= 0 ? json_integer_value(bytes)
-                                                                    : -1;
+    return json_integer_value(bytes) > 0 ? json_integer_value(bytes) : 0;
 }

@@ -5,6 +5,7 @@
 //   settings          that what is learned depends on, by key
 //   data              size and checksum of each training file, in order
 //   files             what has been written of the log, by path
+//   experts           of experts that move: what has been seen, and who owns them (fssdp/history.h)
 #ifndef HECATE_RUNTIME_CLI_FACTS_H
 #define HECATE_RUNTIME_CLI_FACTS_H
 
@@ -28,7 +29,7 @@ struct json_t *hrt_facts(const struct hrt_program *program, const struct hrt_tra
 bool hrt_facts_agree(const struct json_t *facts, const struct hrt_trainer *trainer,
                      struct hrt_error *error);
 
-// Notes how much of the log is there; and what was noted: -1 of a file of another name.
+// Notes how much of the log is there; and what was noted: 0 bytes of a file of another name.
 void hrt_facts_note_log(struct json_t *facts, const struct hrt_jsonl *log);
 int64_t hrt_facts_log(const struct json_t *facts, const char *path);
 

@@ -9,6 +9,7 @@
 
 #include "runtime/checkpoint/folder.h"
 #include "runtime/cli/facts.h"
+#include "runtime/fssdp/history.h"
 #include "runtime/train/ranks.h"
 
 // The folder of --resume, with or without a name.
@@ -62,6 +63,23 @@ static bool find(struct hrt_saves *saves, struct hrt_error *error) {
     return true;
 }
 
+// Owners, before anything depends on them.
+static void place_experts(struct hrt_saves *saves) {
+    const struct hrt_run *run = saves->run;
+    const json_t *experts = json_object_get(saves->from.facts, "experts");
+    if (saves->from.step == 0 || !run->program->movement) return;
+    saves->recalls = hrt_fssdp_fits(experts, run->placement, run->comm);
+    if (saves->recalls)
+        hrt_fssdp_recall_owners(experts, run->placement);
+    else
+        printf("experts are placed anew: the checkpoint is of other ranks, or another policy\n");
+}
+
+void hrt_saves_recall(const struct hrt_saves *saves, struct hrt_state *state) {
+    if (saves->recalls)
+        hrt_fssdp_recall(json_object_get(saves->from.facts, "experts"), state->fssdp);
+}
+
 bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_config *config = &run->arguments->config;
     *saves = (struct hrt_saves){
@@ -79,6 +97,7 @@ bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct h
     if (!hrt_ranks_agree(run->comm, open_folder(saves, error), error) || !find(saves, error))
         return false;
     saves->saved = saves->from.step;
+    place_experts(saves);
     return true;
 }
 

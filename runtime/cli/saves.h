@@ -14,14 +14,18 @@ struct hrt_saves {
     const struct hrt_run *run;
     struct hrt_checkpoints to;
     struct hrt_checkpoint from; // Its step is 0: the run begins.
+    bool recalls;               // It has what moves experts, on the terms of this run.
     int64_t saved;              // The step of the newest checkpoint of this run, or `from`.
     double since;               // When that was, or when the run began.
 };
 
-// Finds what --resume asks for and takes checkpoint.dir for this run. A folder that has checkpoints which the run
+// Finds what --resume asks for, gives experts the owners that they had, where they can have them, and takes checkpoint.dir for this run. A folder that has checkpoints which the run
 // does not go on from is refused. Collective. Close it in either case.
 bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error);
 void hrt_saves_close(struct hrt_saves *saves);
+
+// Tells a state that was loaded what the checkpoint's run had seen of its experts.
+void hrt_saves_recall(const struct hrt_saves *saves, struct hrt_state *state);
 
 // Whether the run that goes on is the one that was saved; what differs is refused, or with --resume-changed warned of.
 bool hrt_saves_check(const struct hrt_saves *saves, const struct hrt_trainer *trainer,

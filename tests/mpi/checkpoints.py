@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Checkpoints of programs of several ranks. HECATEC, RANKS, MPI_TESTS and TEXT come from the environment.
+
+On the same ranks a run that goes on has the bits of one that was not stopped, wherever experts were and had been. On
+others, or with another policy, the next losses agree, with tokens sent to the experts of the whole run."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+STEPS, STOP = 20, 9  # Owners may change every other step.
+CLOSE = 2e-5  # Of losses, relative.
+MOVING = ["parallel.placement.reshard=every(3)", "parallel.placement.memory=2", "parallel.placement.overlap=2"]
+MODELS = {  # Ranks, settings.
+    "one": (1, []),
+    "ep": (2, ["parallel.experts=ep"]),
+    "fssdp": (2, [*MOVING]),
+    "nodes": (4, ["cluster.nodes=2", "cluster.devices=2", *MOVING]),
+    "eplb": (4, ["parallel.experts=eplb", "parallel.placement.reshard=every(3)"]),
+    "flexmoe": (4, ["parallel.experts=flexmoe", "parallel.placement.reshard=every(3)"]),
+    "replicate": (2, ["parallel.experts=replicate"]),
+    "shard": (4, ["parallel.dense=shard", *MOVING]),
+    "whole": (2, ["parallel.experts=replicate", "parallel.dense=shard"]),
+    "half": (2, ["train.precision=bf16"]),
+}
+LIKE = ["one", "ep", "fssdp", "nodes", "eplb", "replicate", "shard", "whole"]  # The same numbers, but for rounding.
+
+
+def compiled(name):
+    ranks, settings = MODELS[name]
+    given = [f"parallel.microbatch={16 // ranks}"]
+    if not any(key.startswith("cluster.devices") for key in settings):
+        given.append(f"cluster.devices={ranks}")
+    options = [word for key in given + settings for word in ("--set", key)]
+    subprocess.run([os.environ["HECATEC"], "-w", *options, os.environ["MPI_TESTS"] + "/small.moe", "-o", name],
+                   check=True)
+
+
+def train(name, *more):
+    ranks = MODELS[name][0]
+    launcher = ["sh", os.environ["RANKS"], str(ranks)] if ranks > 1 else []
+    environment = dict(os.environ)
+    if name == "nodes":
+        pathlib.Path("nodes.txt").write_text("0-1\n2-3\n")
+        environment["HECATE_TOPOLOGY"] = "nodes.txt"
+    run = subprocess.run([*launcher, f"./{name}", "train", "--data", os.environ["TEXT"], *more], capture_output=True,
+                         text=True, timeout=120, env=environment)
+    if run.returncode:
+        sys.exit(f"{name} {' '.join(more)}: ended with {run.returncode}\n{run.stdout}\n{run.stderr}")
+    return run.stdout
+
+
+def losses(path):
+    return {line["step"]: line["loss"] for line in map(json.loads, pathlib.Path(path).read_text().splitlines())}
+
+
+def check(holds, what):
+    if not holds:
+        sys.exit(f"not so: {what}")
+
+
+def only_stop(folder):
+    for path in pathlib.Path(folder).glob("step-*"):
+        if path.name != f"step-{STOP}":
+            shutil.rmtree(path)
+
+
+def state_of(name):
+    """Of the last step, what moves experts."""
+    return json.loads(pathlib.Path(f"{name}.ck/step-{STEPS}/state.json").read_text())["experts"]
+
+
+def same_ranks(name):
+    """Bits, with the routers' own choice."""
+    train(name, "--save", f"{name}.whole", "--log", f"{name}.log", "--checkpoint", f"{name}.ck", "--set",
+          f"checkpoint.every={STOP}")
+    state = state_of(name)
+    only_stop(f"{name}.ck")
+    out = train(name, "--save", f"{name}.on", "--log", f"{name}.log2", "--checkpoint", f"{name}.ck", "--resume")
+    check("placed anew" not in out, f"{name}: the history of its own run fits")
+    whole, later = losses(f"{name}.log"), losses(f"{name}.log2")
+    check(later == {step: whole[step] for step in range(STOP + 1, STEPS + 1)}, f"{name}: the losses are those of the "
+          f"whole run: {later} {whole}")
+    check(pathlib.Path(f"{name}.whole").read_bytes() == pathlib.Path(f"{name}.on").read_bytes(),
+          f"{name}: the parameters are those of the whole run")
+    check(state_of(name) == state, f"{name}: owners and forecast are those of the whole run")
+
+
+def any_to_any(name, whole, other):
+    train(other, f"--resume={name}.forced", "--route", "ids:ids", "--log", "log")
+    for step, loss in losses("log").items():
+        check(abs(loss - whole[step]) <= CLOSE * abs(loss), f"{name} -> {other}: step {step} has the loss {loss}, and "
+              f"{whole[step]} of the whole run")
+    check(len(losses("log")) == STEPS - STOP, f"{name} -> {other}: it takes the steps that are left")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        for name in MODELS:
+            compiled(name)
+            same_ranks(name)
+        train("one", "--record-ids", "ids")
+        for at, name in enumerate(LIKE):
+            train(name, "--route", "ids:ids", "--checkpoint", f"{name}.forced", "--log", "forced.log", "--set",
+                  f"checkpoint.every={STOP}")
+            only_stop(f"{name}.forced")
+            whole = losses("forced.log")
+            others = LIKE if "--all" in sys.argv else {LIKE[(at + 1) % len(LIKE)], LIKE[(at + 3) % len(LIKE)]}
+            for other in sorted(others):
+                any_to_any(name, whole, other)
+        train("half", "--resume=ep.forced", "--log", "log")  # Other precisions read it, too.
+        check(len(losses("log")) == STEPS - STOP, "another precision goes on")
+
+
+main()
