@@ -100,6 +100,7 @@ static bool open_route(struct job *job, struct hrt_error *error) {
         .record_ids = run->arguments->record_ids,
         .record_loads = run->arguments->record_loads,
         .seed = (uint64_t)job->config->seed,
+        .from = job->saves.from.step,
         .steps = job->config->steps,
         .batch = job->trainer.batch,
         .iterations = job->trainer.iterations,

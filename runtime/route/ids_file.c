@@ -59,7 +59,8 @@ static bool check_size(const struct hrt_ids_file *file, struct hrt_error *error)
                     file->path, file->sequences, want, (int64_t)status.st_size);
 }
 
-static bool read_head(struct hrt_ids_file *file, struct hrt_error *error) {
+// `whole`: the run that wrote it has ended.
+static bool read_head(struct hrt_ids_file *file, bool whole, struct hrt_error *error) {
     char text[sizeof magic];
     uint32_t word[WORDS_BEFORE_LAYERS];
     if (!hrt_file_read(file->fd, text, sizeof text, 0) || memcmp(text, magic, sizeof text) != 0)
@@ -67,7 +68,7 @@ static bool read_head(struct hrt_ids_file *file, struct hrt_error *error) {
                         file->path);
     if (!hrt_file_read(file->fd, word, sizeof word, sizeof magic))
         return hrt_file_fail(file->path, "read", error);
-    if (word[0] == 0)
+    if (whole && word[0] == 0)
         return hrt_fail(error, "'%s' is unfinished: the run that recorded it did not end",
                         file->path);
     if (!check_word(file, "positions", word[1], file->positions, error) ||
@@ -79,7 +80,7 @@ static bool read_head(struct hrt_ids_file *file, struct hrt_error *error) {
     const size_t at = sizeof magic + sizeof word;
     bool read = hrt_file_read(file->fd, layer, file->head_bytes - at, (int64_t)at) ||
                 hrt_file_fail(file->path, "read", error);
-    read = read && check_layers(file, layer, error) && check_size(file, error);
+    read = read && check_layers(file, layer, error) && (!whole || check_size(file, error));
     free(layer);
     return read;
 }
@@ -88,7 +89,30 @@ bool hrt_ids_file_open(struct hrt_ids_file *file, struct hrt_error *error) {
     const char *why;
     file->fd = hf_open_input(file->path, false, &why);
     if (file->fd < 0) return hrt_fail(error, "cannot open '%s': %s", file->path, why);
-    return read_head(file, error);
+    return read_head(file, true, error);
+}
+
+// Whether it can go on behind `bytes`, of an open file of the right shape. Opens it for writing.
+static bool reopen(struct hrt_ids_file *file, int64_t bytes, struct hrt_error *error) {
+    struct stat status;
+    const char *why;
+    const bool known = fstat(file->fd, &status) == 0;
+    close(file->fd);
+    file->fd = hf_open_output(file->path, 0, &why);
+    if (file->fd < 0) return hrt_fail(error, "cannot write '%s': %s", file->path, why);
+    if (!known || status.st_size < bytes)
+        return hrt_fail(error, "'%s' cannot go on: it ends before the checkpoint", file->path);
+    return ftruncate(file->fd, bytes) == 0 || hrt_file_fail(file->path, "write", error);
+}
+
+bool hrt_ids_file_go_on(struct hrt_ids_file *file, int64_t sequences, struct hrt_error *error) {
+    const char *why;
+    const int64_t bytes = (int64_t)file->head_bytes + sequences * (int64_t)file->record_bytes;
+    file->created = true;
+    file->fd = hf_open_input(file->path, false, &why);
+    if (file->fd < 0) return hrt_fail(error, "'%s' cannot go on with the run: %s", file->path, why);
+    return read_head(file, false, error) && reopen(file, bytes, error) &&
+           hrt_ids_file_finish(file, 0, error);
 }
 
 bool hrt_ids_file_create(struct hrt_ids_file *file, bool create, struct hrt_error *error) {

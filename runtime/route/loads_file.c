@@ -112,6 +112,45 @@ bool hrt_loads_file_create(struct hrt_loads_file *file, const char *path,
            hrt_file_fail(path, "write", error);
 }
 
+// Whether the file that is there begins as it would, but for its number of iterations, and is long enough.
+static bool check_begin(const char *path, struct hrt_loads_shape shape, int64_t bytes,
+                        struct hrt_error *error) {
+    const char *why;
+    char text[sizeof magic];
+    struct hrt_loads_shape there;
+    struct stat status;
+    const int fd = hf_open_input(path, false, &why);
+    if (fd < 0) return hrt_fail(error, "'%s' cannot go on with the run: %s", path, why);
+    const bool read = hrt_file_read(fd, text, sizeof text, 0) &&
+                      hrt_file_read(fd, &there, sizeof there, sizeof magic) &&
+                      fstat(fd, &status) == 0;
+    close(fd);
+    there.iterations = shape.iterations;
+    if (!read || memcmp(text, magic, sizeof text) != 0 || memcmp(&there, &shape, sizeof shape) != 0)
+        return hrt_fail(error, "'%s' cannot go on: it is not the record of such a run", path);
+    return status.st_size >= bytes ||
+           hrt_fail(error, "'%s' cannot go on: it ends before the checkpoint", path);
+}
+
+bool hrt_loads_file_go_on(struct hrt_loads_file *file, const char *path,
+                          struct hrt_loads_shape shape, struct hrt_error *error) {
+    const char *why;
+    *file = (struct hrt_loads_file){.path = path, .fd = -1, .shape = shape};
+    if (!measure_row(file, error) ||
+        !check_begin(path, shape, row_at(file, shape.iterations), error))
+        return file->path = NULL, false;
+    file->fd = hf_open_output(path, 0, &why);
+    if (file->fd < 0) {
+        *file = (struct hrt_loads_file){0};
+        return hrt_fail(error, "cannot write '%s': %s", path, why);
+    }
+    shape.iterations = 0;
+    if (!take_row(file, error)) return false;
+    return (ftruncate(file->fd, row_at(file, file->shape.iterations)) == 0 &&
+            hrt_file_write(file->fd, &shape, sizeof shape, sizeof magic)) ||
+           hrt_file_fail(path, "write", error);
+}
+
 bool hrt_loads_file_append(struct hrt_loads_file *file, struct hrt_error *error) {
     if (!hrt_file_write(file->fd, file->row, file->row_bytes, row_at(file, file->shape.iterations)))
         return hrt_file_fail(file->path, "write", error);

@@ -219,27 +219,32 @@ static bool open_record_loads(struct hrt_route *route, const char *path, struct 
                               "--record-loads holds loads of at most %d, and a microbatch has "
                               "%" PRId64 " tokens",
                               LOAD_MAX, tokens);
-    const struct hrt_loads_shape shape = {0, (uint32_t)route->layers, (uint32_t)route->comm->size,
-                                          (uint32_t)route->iterations,
+    const struct hrt_loads_shape shape = {(uint32_t)route->steps, (uint32_t)route->layers,
+                                          (uint32_t)route->comm->size, (uint32_t)route->iterations,
                                           (uint32_t)route->shape[0].experts};
     route->counts = route->layers * route->comm->size * route->iterations * route->shape[0].experts;
     route->count = calloc((size_t)route->counts, sizeof *route->count);
     if (!route->count) return hrt_fail(error, "out of memory");
     route->records_loads = true;
-    return route->comm->rank != 0 || hrt_loads_file_create(&route->loads, path, shape, error);
+    if (route->comm->rank != 0) return true;
+    return route->steps > 0 ? hrt_loads_file_go_on(&route->loads, path, shape, error)
+                            : hrt_loads_file_create(&route->loads, path, shape, error);
 }
 
 // The first rank makes the file, then the others open it.
 static bool open_record_ids(struct hrt_route *route, const char *path, int64_t steps,
                             struct hrt_error *error) {
     const bool first = route->comm->rank == 0;
-    if (steps * route->iterations * route->batch * route->comm->size > UINT32_MAX)
+    const int64_t each = route->iterations * route->batch * route->comm->size;
+    if (steps * each > UINT32_MAX)
         return hrt_fail_usage(error, "--record-ids counts at most %" PRIu32 " sequences",
                               UINT32_MAX);
     route->records_ids = true;
     if (!hrt_ids_file_shape(&route->record, path, route->program->positions, route->layers,
                             route->shape, error) ||
-        (first && !hrt_ids_file_create(&route->record, true, error)))
+        (first &&
+         !(route->steps > 0 ? hrt_ids_file_go_on(&route->record, route->steps * each, error)
+                            : hrt_ids_file_create(&route->record, true, error))))
         return false;
     hrt_comm_barrier(route->comm);
     return first || hrt_ids_file_create(&route->record, false, error);
@@ -252,7 +257,8 @@ bool hrt_route_open(struct hrt_route *route, const struct hrt_route_request *req
                                 .comm = comm,
                                 .device = request->device,
                                 .batch = request->batch,
-                                .iterations = request->iterations};
+                                .iterations = request->iterations,
+                                .steps = request->from};
     const char *rest = "";
     if (request->route && !read_kind(route, request->route, &rest, error)) return false;
     if (route->kind == HRT_ROUTE_MODEL && !request->record_ids && !request->record_loads)

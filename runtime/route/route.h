@@ -29,6 +29,7 @@ struct hrt_route_request {
     const char *route;                     // As typed; NULL: model.
     const char *record_ids, *record_loads; // NULL: none.
     uint64_t seed;
+    int64_t from;                     // Steps that were taken before: records go on behind them.
     int64_t steps, batch, iterations; // Steps of the run; sequences of a call; calls of a step.
     struct hrt_device *device;        // Where model and arena lie; NULL: on the host.
 };

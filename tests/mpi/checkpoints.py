@@ -29,17 +29,18 @@ MODELS = {  # Ranks, settings.
 LIKE = ["one", "ep", "fssdp", "nodes", "eplb", "replicate", "shard", "whole"]  # The same numbers, but for rounding.
 
 
-def compiled(name):
+def compiled(name, model=None):
     ranks, settings = MODELS[name]
     given = [f"parallel.microbatch={16 // ranks}"]
     if not any(key.startswith("cluster.devices") for key in settings):
         given.append(f"cluster.devices={ranks}")
     options = [word for key in given + settings for word in ("--set", key)]
-    subprocess.run([os.environ["HECATEC"], "-w", *options, os.environ["MPI_TESTS"] + "/small.moe", "-o", name],
-                   check=True)
+    subprocess.run([os.environ["HECATEC"], "-w", *options, model or os.environ["MPI_TESTS"] + "/small.moe", "-o",
+                    name], check=True)
 
 
-def train(name, *more):
+def train(name, *more, code=0):
+    """What it says; mpirun has more to say of a failure than the program."""
     ranks = MODELS[name][0]
     launcher = ["sh", os.environ["RANKS"], str(ranks)] if ranks > 1 else []
     environment = dict(os.environ)
@@ -48,9 +49,9 @@ def train(name, *more):
         environment["HECATE_TOPOLOGY"] = "nodes.txt"
     run = subprocess.run([*launcher, f"./{name}", "train", "--data", os.environ["TEXT"], *more], capture_output=True,
                          text=True, timeout=120, env=environment)
-    if run.returncode:
+    if run.returncode != code:
         sys.exit(f"{name} {' '.join(more)}: ended with {run.returncode}\n{run.stdout}\n{run.stderr}")
-    return run.stdout
+    return run.stdout + run.stderr
 
 
 def losses(path):
@@ -89,6 +90,27 @@ def same_ranks(name):
     check(state_of(name) == state, f"{name}: owners and forecast are those of the whole run")
 
 
+def records_go_on():
+    """A record that a run has begun, and another one goes on with, is that of one run."""
+    name = "fssdp"
+    model = pathlib.Path(os.environ["MPI_TESTS"] + "/small.moe").read_text()
+    pathlib.Path("even.moe").write_text(model.replace("N = 3", "N = 5"))  # As records of loads want it.
+    compiled(name, "even.moe")
+    for part in ("whole", "parts"):
+        files = ["--record-ids", f"{part}.ids", "--record-loads", f"{part}.loads"]
+        shutil.rmtree(f"{name}.ck", ignore_errors=True)
+        train(name, *files, "--checkpoint", f"{name}.ck", "--set", f"checkpoint.every={STOP}")
+    only_stop(f"{name}.ck")
+    train(name, *files, "--checkpoint", f"{name}.ck", "--resume")
+    for kind in ("ids", "loads"):
+        check(pathlib.Path(f"whole.{kind}").read_bytes() == pathlib.Path(f"parts.{kind}").read_bytes(),
+              f"the record of {kind} goes on")
+    only_stop(f"{name}.ck")
+    pathlib.Path("parts.loads").write_bytes(b"HLOADS1\n")
+    said = train(name, *files, "--checkpoint", f"{name}.ck", "--resume", code=1)
+    check("'parts.loads' cannot go on: it is not the record of such a run" in said, f"another file is refused: {said}")
+
+
 def any_to_any(name, whole, other):
     train(other, f"--resume={name}.forced", "--route", "ids:ids", "--log", "log")
     for step, loss in losses("log").items():
@@ -114,6 +136,7 @@ def main():
                 any_to_any(name, whole, other)
         train("half", "--resume=ep.forced", "--log", "log")  # Other precisions read it, too.
         check(len(losses("log")) == STEPS - STOP, "another precision goes on")
+        records_go_on()
 
 
 main()
