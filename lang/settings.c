@@ -132,6 +132,8 @@ const struct hec_setting_row hec_setting_rows[] = {
     {"train.schedule.warmup", .type = COUNT, .standard = "0", .largest = 1e12,
      .text = "steps in which the learning rate rises from 0"},
     {"train.seed", .type = COUNT, .standard = "1", .largest = 9e15, .text = "of all random numbers"},
+    {"train.skip_max", .type = COUNT, .standard = "0", .largest = 1e9,
+     .text = "steps in a row that are skipped where the loss or a gradient is not finite; then the run ends"},
     {"train.steps", .type = COUNT, .standard = "1000", .smallest = 1, .largest = 1e12, .text = "optimizer steps"},
     {"train.tokens", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1, .largest = 1e15,
      .text = "tokens per optimizer step, all devices together"},

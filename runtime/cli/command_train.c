@@ -1,6 +1,7 @@
 // train: the loop over steps, with evaluation, logs, signals and what follows the last step.
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ struct job {
     struct hrt_saves saves;
     bool save_asked;             // By a signal, or the clock.
     struct hrt_step first, last; // Steps taken.
+    int64_t skipped;             // Steps.
     double seconds;
 };
 
@@ -225,6 +227,11 @@ static bool tell(struct job *job, struct hrt_error *error) {
     if (!hrt_trainer_report(&job->trainer, &step, error)) return false;
     if (job->first.step == 0) job->first = step;
     job->last = step;
+    if (step.skipped && leads(job->run))
+        hrt_warn(job->run->program->name, "step %" PRId64 " is skipped: its %s is not finite (%g)",
+                 step.step, isfinite(step.loss) ? "gradient" : "loss",
+                 isfinite(step.loss) ? step.grad_norm : step.loss);
+    job->skipped += step.skipped;
     if (!evaluate(job, &step, error)) return false;
     show(job, &step);
     struct hrt_error lost;
@@ -284,6 +291,7 @@ static void print_summary(const struct job *job) {
     printf("%s: %" PRId64 " steps, %s tokens in %.1f s (%s tok/s), loss %.4f -> %.4f\n",
            stop_signal ? "stopped" : "done", steps, tokens, job->seconds, rate, job->first.loss,
            job->last.loss);
+    if (job->skipped) printf("%" PRId64 " steps were skipped\n", job->skipped);
 }
 
 // Whether the run was asked to stop, and whether to save. Ranks do so together, whichever of them was signalled, and

@@ -53,6 +53,8 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {"train.schedule.final", HRT_REAL(0, 1), AT(final), "0.1", "last learning rate, share of lr"},
     {"train.schedule.warmup", HRT_INTEGER(0, 1e12), AT(warmup), "0", "steps from 0 to lr"},
     {"train.seed", HRT_INTEGER(0, 9e15), AT(seed), "1", "of every random number"},
+    {"train.skip_max", HRT_INTEGER(0, 1e9), AT(skip_max), "0",
+     "steps in a row that are skipped where a number is not finite; then the run ends"},
     {"train.steps", HRT_INTEGER(1, 1e12), AT(steps), "1000", "optimizer steps"},
     {"train.tokens", HRT_INTEGER_OR("auto", 1, 1e15), AT(tokens), "auto",
      "tokens of one step; auto: one microbatch"},

@@ -25,6 +25,7 @@ struct hrt_config {
     int64_t group;  // Sequences that statistics cover; 0: an iteration.
     int64_t tokens; // Of one step; 0: one microbatch of every rank.
     int64_t seed;
+    int64_t skip_max;                      // Steps in a row that may not be finite.
     int objective;                         // enum hrt_objective
     double mask_rate;                      // Share of tokens masked.
     int optimizer;                         // AdamW is the only one.

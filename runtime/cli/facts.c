@@ -13,6 +13,7 @@
 // Settings that what is learned depends on.
 static bool decides(const struct hrt_setting_row *row) {
     return strncmp(row->key, "train.", 6) == 0 && strncmp(row->key, "train.eval", 10) != 0 &&
+           strcmp(row->key, "train.skip_max") != 0 &&
            strcmp(row->key, "train.tokens") != 0; // Of which the trainer knows the number.
 }
 

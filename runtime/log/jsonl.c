@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio_ext.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,11 +38,18 @@ static json_t *layers_of(const struct hrt_load_counts *loads, int index) {
     return layers;
 }
 
+// JSON knows no other numbers.
+static json_t *finite_or_null(double number) {
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
 static json_t *line_of(const struct hrt_step *step, const struct hrt_load_counts *loads) {
-    json_t *line = json_pack("{s:I s:f s:f s:f s:f s:f s:f s:f}", "step", (json_int_t)step->step,
-                             "loss", step->loss, "cross_entropy", step->cross_entropy, "aux",
-                             step->auxiliary, "grad_norm", step->grad_norm, "lr", step->lr,
-                             "tokens_per_s", step->tokens_per_s, "ms", 1e3 * step->seconds);
+    json_t *line = json_pack(
+        "{s:I s:o s:o s:o s:o s:f s:f s:f}", "step", (json_int_t)step->step, "loss",
+        finite_or_null(step->loss), "cross_entropy", finite_or_null(step->cross_entropy), "aux",
+        finite_or_null(step->auxiliary), "grad_norm", finite_or_null(step->grad_norm), "lr",
+        step->lr, "tokens_per_s", step->tokens_per_s, "ms", 1e3 * step->seconds);
+    if (step->skipped) json_object_set_new(line, "skipped", json_true());
     if (step->evaluated) json_object_set_new(line, "val_loss", json_real(step->validation_loss));
     if (step->moved.bytes > 0)
         json_object_set_new(

@@ -1,5 +1,6 @@
 // The log for machines: one JSON object per step and line.
 //   step, loss, cross_entropy, aux, grad_norm, lr, tokens_per_s, ms   numbers, in every line
+//   skipped              true: the loss or the norm is not finite, and null     when it is so
 //   val_loss                                                          when evaluated
 //   tokens_per_expert    {"set": [[experts of layer 0], ...]}         every log.loads steps
 #ifndef HECATE_RUNTIME_LOG_JSONL_H

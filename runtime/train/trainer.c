@@ -242,19 +242,46 @@ static bool fail_loss(const struct hrt_trainer *trainer, const struct hrt_step *
     return hrt_ranks_agree(trainer->comm, false, error); // All of them find it.
 }
 
-// A step that the host waits for where it needs a number.
-static bool take(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
-                 struct hrt_error *error) {
-    if (!accumulate(trainer, step, report, error)) return false;
-    if (!isfinite(report->loss)) return fail_loss(trainer, report, error);
-    hrt_ranks_sum_gradients(trainer->state);
-    hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
-    report->grad_norm = hrt_grad_norm(trainer->state);
-    if (!isfinite(report->grad_norm)) return fail_not_finite(trainer, step, error);
+// Whether one more step may change nothing. All ranks know the numbers that it depends on.
+static bool may_skip(const struct hrt_trainer *trainer) {
+    return trainer->skipped < trainer->config->skip_max;
+}
+
+// Leaves the parameters as they are, and no gradient behind.
+static void skip(struct hrt_trainer *trainer, struct hrt_step *report) {
+    struct hrt_state *state = trainer->state;
+    const int64_t bytes = hrt_element_bytes(state->program->precision);
+    struct hrt_tensor tensor = {0};
+    while (hrt_tensor_next_here(state->placement, &tensor))
+        hrt_device_clear(&state->device,
+                         (char *)state->values[HRT_GRADIENTS] + tensor.offset * bytes,
+                         (size_t)(tensor.param->elements * bytes));
+    report->skipped = true;
+    trainer->skipped++;
+}
+
+static void update(struct hrt_trainer *trainer, int64_t step, const struct hrt_step *report) {
     hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
                        hk_clip_scale(trainer->config->clip, report->grad_norm));
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
     hrt_bias_update(trainer->state, &trainer->loads);
+    trainer->skipped = 0;
+}
+
+// A step that the host waits for where it needs a number.
+static bool take(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+                 struct hrt_error *error) {
+    if (!accumulate(trainer, step, report, error)) return false;
+    if (!isfinite(report->loss) && !may_skip(trainer)) return fail_loss(trainer, report, error);
+    hrt_ranks_sum_gradients(trainer->state); // Also of a step that is skipped: they are under way.
+    hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
+    report->grad_norm = hrt_grad_norm(trainer->state);
+    const bool finite = isfinite(report->loss) && isfinite(report->grad_norm);
+    if (!finite && !may_skip(trainer)) return fail_not_finite(trainer, step, error);
+    if (finite)
+        update(trainer, step, report);
+    else
+        skip(trainer, report);
     if (trainer->state->fssdp && hrt_fssdp_end_step(trainer->state->fssdp))
         hrt_optimizer_collect(&trainer->optimizer, trainer->state->placement);
     return true;

@@ -23,6 +23,8 @@ struct hrt_step {
     double loss, cross_entropy, auxiliary, grad_norm, lr;
     double seconds, tokens_per_s, imbalance;
     struct hrt_moved moved; // Of programs that move experts: the mean of the ranks.
+    bool
+        skipped; // The loss or the norm is not finite: the parameters are those of the step before.
     bool evaluated;
     double validation_loss;
 };
@@ -46,6 +48,7 @@ struct hrt_trainer {
     bool ahead;
     struct hrt_step step[2];
     struct hrt_flight flight[2];
+    int64_t skipped; // Steps, the last ones.
     double
         since; // When the last report came, or before the first one the first step was asked for.
 };
@@ -61,7 +64,8 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer);
 
 // Takes step number `step`, from 0. The loss is the sum of token losses divided by the step's
 // number of targets, plus the mean of the iterations' auxiliary losses. False when the data cannot
-// be read, or the loss or a gradient is not finite: the parameters are then those of the step before.
+// be read, or the loss or a gradient is not finite, and train.skip_max steps before were not either: the parameters
+// are then those of the step before. A device that is apart, of one rank, skips none.
 bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                       struct hrt_error *error);
 

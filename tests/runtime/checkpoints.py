@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""checkpoints.py [--kills N] [--seed N] PROGRAM [RANKS]: runs that are cut off, and go on. RANKS: by mpirun.
+"""checkpoints.py [--kills N] [--seed N] PROGRAM [RANKS]: runs that are cut off, and go on. PROGRAM may be a model, of several
+ranks; then HECATEC compiles it, and the script RANKS starts it.
 
 A run that resumes has the losses and the parameters of one that was never stopped, bit by bit: after a regular end, a
 kill -9 at any moment, saves included (--kills of them), a signal. Saves that fail leave what was there, and training goes
@@ -24,8 +25,8 @@ SAVES = ["--checkpoint", "ck", "--set", "checkpoint.every=5"]
 
 class Trial:
     def __init__(self, program, ranks, work):
-        self.work = work
-        launcher = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", str(ranks)] if ranks > 1 else []
+        self.work, self.ranks = work, ranks
+        launcher = ["sh", os.environ["RANKS"], str(ranks)] if ranks > 1 else []
         self.command = launcher + [program, "train"]
         words = "the quick brown fox jumps over the lazy dog and on it goes ".split()
         draw = random.Random(5)
@@ -129,9 +130,9 @@ def killed(trial, kills, draw):
         for name in ("resumed.st", "resumed.jsonl"):
             trial.path(name).unlink(missing_ok=True)
         for _ in range(3):  # Of one run.
-            run = trial.start(*RESUMED, "--set", "checkpoint.every=1", "--resume", start_new_session=True)
+            run = trial.start(*RESUMED, "--set", "checkpoint.every=1", "--resume")
             time.sleep(draw.uniform(0, whole))
-            os.killpg(run.pid, signal.SIGKILL)
+            kill_all(run.pid)
             _, err = run.communicate()
             check("cannot be resumed" not in err, f"what is visible is whole: {err}")
             cut += 1
@@ -142,19 +143,40 @@ def killed(trial, kills, draw):
         check(left == {"latest", ".hecate-lock", "step-58", "step-59", "step-60"}, f"nothing is left over: {left}")
 
 
+def family(root):
+    """A process and its descendants: a launcher and its ranks."""
+    found = [root]
+    for pid in found:
+        for tasks in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+            try:
+                found += map(int, tasks.read_text().split())
+            except OSError:
+                pass
+    return found
+
+
+def kill_all(root):
+    """None of them gets to say goodbye."""
+    for pid in reversed(family(root)):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
 def asked(trial):
     """SIGTERM saves and ends, SIGUSR1 saves."""
     for number in (signal.SIGTERM, signal.SIGINT):
         trial.clean()
         run = trial.start("--set", "train.steps=1000000", "--checkpoint", "ck")
         wait_for_line(run, "step 10/")
-        run.send_signal(signal.SIGUSR1)
+        rank = family(run.pid)[-1]
+        os.kill(rank, signal.SIGUSR1)
         wait_for(lambda: steps_in(trial.path("ck")))
-        first = steps_in(trial.path("ck"))[0]
-        run.send_signal(number)
+        os.kill(rank, number)
         out, err = run.communicate(timeout=60)
-        check(len(trial.command) > 2 or run.returncode == 128 + number, f"it stops: {run.returncode} {out} {err}")
-        check(len(steps_in(trial.path("ck"))) == 2 and steps_in(trial.path("ck"))[0] == first, "both have saved")
+        check(run.returncode == 128 + number, f"it stops: {run.returncode} {out} {err}")
+        check(f" after step {steps_in(trial.path('ck'))[-1]}\n" in out, f"the last step is saved: {out}")
 
 
 def wait_for_line(run, begin):
@@ -176,9 +198,16 @@ def full(trial):
     """A save that fails keeps what was there; the run goes on without it."""
     trial.clean()
     trial.run("--checkpoint", "ck", "--steps", "20")
-    most = 100000  # Less than a file of parameters.
-    _, err = trial.run("--checkpoint", "ck", "--resume", "--resume-changed", "--set", "checkpoint.every=10", code=1,
-                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+    most = (10000, 10000)  # Bytes: less than a file of parameters.
+    begin = None if trial.ranks > 1 else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    run = trial.start("--checkpoint", "ck", "--resume", "--resume-changed", "--set", "checkpoint.every=10",
+                      preexec_fn=begin)
+    if trial.ranks > 1:  # Before it trains, MPI writes files, too.
+        wait_for_line(run, "step: ")
+        for pid in family(run.pid):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, most)
+    out, err = run.communicate(timeout=60)
+    check(run.returncode == 1, f"a last save that fails is an error: {run.returncode} {out} {err}")
     check("warning: no checkpoint of step 30: cannot write 'ck/step-30.hecate-partial/" in err and
           "error: cannot write 'ck/step-60.hecate-partial/" in err, f"saves that fail are told: {err}")
     left = {path.name for path in trial.path("ck").iterdir()}
@@ -214,6 +243,14 @@ def damaged(trial, draw):
     check("no checkpoint in 'ck' can be resumed" in err, "there may be none")
 
 
+def compiled(model, ranks, work):
+    settings = [f"cluster.devices={ranks}", "parallel.microbatch=2", "train.tokens=128",
+                "parallel.placement.reshard=every(3)"]
+    options = [word for setting in settings for word in ("--set", setting)]
+    subprocess.run([os.environ["HECATEC"], "-w", *options, model, "-o", f"{work}/program"], check=True)
+    return f"{work}/program"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=12)
@@ -224,7 +261,10 @@ def main():
     draw = random.Random(given.seed)
     os.environ.setdefault("OMP_NUM_THREADS", "2")
     with tempfile.TemporaryDirectory() as work:
-        trial = Trial(os.path.abspath(given.program), given.ranks, pathlib.Path(work))
+        program = os.path.abspath(given.program)
+        if program.endswith(".moe"):
+            program = compiled(program, given.ranks, work)
+        trial = Trial(program, given.ranks, pathlib.Path(work))
         trial.run("--save", "whole.st", "--log", "whole.jsonl")
         end_and_go_on(trial)
         what_is_kept(trial)

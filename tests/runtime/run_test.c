@@ -314,6 +314,30 @@ static void a_loss_that_is_not_finite_stops_the_run(void **state) {
     expect_success("bigram_f32 train --data text --steps 1 --load nan.st --strict"); // and saved.
 }
 
+// One that is skipped leaves parameters and states as they were.
+static void steps_that_are_not_finite_are_skipped(void **state) {
+    (void)state;
+    const char *const warning =
+        "bigram: warning: step 3 is skipped: its loss is not finite (nan)\n";
+    struct result r = run_shell("bigram_once train --data text --log log --steps 60 "
+                                "--set train.skip_max=1 --save once.st");
+    assert_string_equal(r.err, warning);
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "\n1 steps were skipped\n"));
+    release(&r);
+    assert_true(last_of("log", "step") == 60);
+    assert_true(last_of("log", "loss") < 5.5 && last_of("log", "grad_norm") > 0);
+    r = run_shell("grep -c '\"step\":3,\"loss\":null,.*\"skipped\":true' log");
+    assert_string_equal(r.out, "1\n");
+    release(&r);
+    expect_success("bigram_f32 train --data text --steps 1 --load once.st --strict");
+    r = run_shell("bigram_nan train --data text --log log --set train.skip_max=2");
+    assert_int_equal(r.code, 1);
+    assert_non_null(strstr(r.err, "bigram: error: step 5: the loss is not finite (nan)"));
+    release(&r);
+    assert_true(last_of("log", "step") == 4);
+}
+
 // The steps of the trace in `path`, which must be valid JSON.
 static int steps_of_trace(const char *path) {
     json_t *root = json_load_file(path, 0, NULL), *events = json_object_get(root, "traceEvents");
@@ -421,6 +445,7 @@ int main(void) {
         cmocka_unit_test(wrong_use_is_exit_code_2),
         cmocka_unit_test(unusable_files_are_exit_code_1_before_training),
         cmocka_unit_test(a_loss_that_is_not_finite_stops_the_run),
+        cmocka_unit_test(steps_that_are_not_finite_are_skipped),
         cmocka_unit_test(a_profile_changes_no_bit),
         cmocka_unit_test(a_full_disk_ends_no_run),
         cmocka_unit_test(signals_finish_the_step_and_save),

@@ -6,7 +6,8 @@
 //
 // `table` is kept in panels, the biases are chunks of a set of 2 experts in 2 layers, and a rope
 // table is there that nobody reads. Built twice: BIGRAM_BITS 32 and 64. BIGRAM_WRONG plants a wrong
-// gradient, BIGRAM_NAN a loss that is not a number from its third forward on.
+// gradient, BIGRAM_NAN a loss, and gradients, that are no numbers from its third
+// forward on; of 2, in the third only.
 #include <math.h>
 #include <string.h>
 
@@ -70,6 +71,12 @@ static double token_forward(struct bigram *m, int32_t id, real *logits) {
     return largest + log(sum);
 }
 
+#ifdef BIGRAM_NAN
+static bool is_nan(const struct bigram *m) {
+    return m->forwards == 3 || (BIGRAM_NAN < 2 && m->forwards > 3);
+}
+#endif
+
 static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
                                  const int32_t *targets, double scale, double auxiliary_scale) {
     struct bigram *m = model;
@@ -83,7 +90,8 @@ static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
     }
     for (int64_t i = SET; i < ELEMENTS; i++) squares += (double)m->params[i] * (double)m->params[i];
 #ifdef BIGRAM_NAN
-    if (++m->forwards >= 3) sum = NAN;
+    m->forwards++;
+    if (is_nan(m)) sum = NAN;
 #endif
     const struct hrt_losses losses = {.cross_entropy = scale * sum, .auxiliary = 0.01 * squares};
     return (struct hrt_losses){losses.cross_entropy + auxiliary_scale * losses.auxiliary,
@@ -110,6 +118,9 @@ static void backward(void *model, int64_t batch, const int32_t *ids, const int32
     }
     for (int64_t i = SET; i < ELEMENTS; i++)
         m->grads[i] += (real)(auxiliary_scale * 0.02) * m->params[i];
+#ifdef BIGRAM_NAN
+    if (is_nan(m)) m->grads[0] = m->grads[GAIN] = NAN;
+#endif
 }
 
 static const struct hrt_param params[] = {
