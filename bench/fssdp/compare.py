@@ -66,14 +66,14 @@ def sent_by_nodes(options):
                for node in range(options.nodes))
 
 
-def measure(options, program, load, work):
+def measure(options, program, load, work, *more):
     log = work / "log"
     steps = options.steps * (2 if WHEN.get(program.name) == "PERIODIC" else 1)
     log.unlink(missing_ok=True)
     before = sent_by_nodes(options)
     real = [] if options.real else ["--pretend", options.device]
     run(CLUSTER, "run", "--", program, "train", "--data", options.data, "--steps", steps, "--log",
-               log, "--route", load, *real)
+               log, "--route", load, *real, *more)
     sent = sent_by_nodes(options) - before
     lines = [json.loads(line) for line in log.read_text().splitlines()][options.skip:]
     ms = [line["ms"] for line in lines]

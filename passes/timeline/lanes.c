@@ -20,7 +20,7 @@ struct message {
     int32_t port;     // Of sums; -1: from device to device.
     int32_t waits;    // For so many others.
     int32_t edge;     // The first of those that wait for it; -1: none.
-    bool sent;
+    bool sent, behind;
     double bytes;
 };
 
@@ -177,6 +177,11 @@ void hec_transfer_after(struct hec_lanes *l, int32_t transfer, int32_t message, 
     t->message[message].waits++;
 }
 
+void hec_transfer_behind(struct hec_lanes *l, int32_t transfer, int32_t message, int32_t before) {
+    hec_transfer_after(l, transfer, message, before);
+    l->transfer[transfer].message[message].behind = true;
+}
+
 static void add_load(struct transfer *t, int32_t port, int32_t from, int32_t to, double bytes) {
     for (int32_t d = from; d < to; d++) t->left[d]++;
     add_message(
@@ -251,7 +256,10 @@ static void try_send(struct hec_lanes *l, int32_t transfer, int32_t number, doub
                                           nodes + l->nodes + to};
     m->sent = true;
     hec_network_start(l->network, now, port, from == to ? 2 : 4, m->bytes,
-                      from == to ? l->near_us : l->far_us, take_slot(l, transfer, number));
+                      m->behind    ? 0
+                      : from == to ? l->near_us
+                                   : l->far_us,
+                      take_slot(l, transfer, number));
 }
 
 // ---- parts

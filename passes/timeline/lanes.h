@@ -42,6 +42,11 @@ int32_t hec_transfer_message(struct hec_lanes *lanes, int32_t transfer, int32_t 
 // `message` waits for `before`; both are of the transfer.
 void hec_transfer_after(struct hec_lanes *lanes, int32_t transfer, int32_t message, int32_t before);
 
+// `message` goes through the same connection as `before`, between the same devices: it leaves when that one is through, and pays
+// no latency of its own.
+void hec_transfer_behind(struct hec_lanes *lanes, int32_t transfer, int32_t message,
+                         int32_t before);
+
 // What all devices send each other, as sums: [devices] and [nodes] bytes in and out, one stream through each port, of
 // which each device waits for its own and its node's. They start when all have come, `delay` microseconds later.
 void hec_transfer_loads(struct hec_lanes *lanes, int32_t transfer, const double *sent,

@@ -40,6 +40,7 @@ void hec_mover_begin(struct hec_mover *m) {
     m->schedule.capacity = holders * m->segments;
     m->schedule.transfer =
         hec_arena_alloc(arena, (size_t)m->schedule.capacity, sizeof *m->schedule.transfer);
+    m->last = hec_arena_alloc(arena, devices * devices, sizeof *m->last);
     m->parent = hec_arena_alloc(arena, (size_t)m->schedule.capacity, sizeof *m->parent);
     m->arrival = hec_arena_alloc(arena, (size_t)m->segments * (size_t)holders, sizeof *m->arrival);
     const size_t bytes = hpl_work_bytes(m->cost->experts, t->devices, t->nodes, holders);
@@ -80,20 +81,31 @@ static void find_parents(struct hec_mover *m) {
     }
 }
 
-// The schedule's messages; `back`: turned round, each behind those that it sums.
+// The schedule's messages, those between the same devices one behind the other; `back`: turned round, each behind those
+// that it sums, in the reverse order.
 static int32_t add_messages(struct hec_mover *m, enum hec_lane lane, const char *what,
                             int32_t layer, int64_t chunk_bytes, bool back) {
     const struct hpl_schedule *s = &m->schedule;
+    const int32_t devices = m->stage.topology.devices;
     const double bytes = (double)chunk_bytes / m->segments;
     const int32_t transfer = hec_transfer_new(m->lanes, lane, what, layer);
+    memset(m->last, 0, (size_t)devices * (size_t)devices * sizeof *m->last);
     for (int32_t i = 0; i < s->count; i++) {
-        const struct hpl_transfer *t = &s->transfer[i];
-        hec_transfer_message(m->lanes, transfer, back ? t->to : t->from, back ? t->from : t->to,
-                             bytes);
+        const struct hpl_transfer *t = &s->transfer[back ? s->count - 1 - i : i];
+        const int32_t from = back ? t->to : t->from, to = back ? t->from : t->to;
+        const int32_t own = hec_transfer_message(m->lanes, transfer, from, to, bytes);
+        int32_t *last = &m->last[from * devices + to];
+        if (*last) hec_transfer_behind(m->lanes, transfer, own, *last - 1);
+        *last = own + 1;
     }
     for (int32_t i = 0; i < s->count; i++) {
-        if (m->parent[i] < 0) continue;
-        hec_transfer_after(m->lanes, transfer, back ? m->parent[i] : i, back ? i : m->parent[i]);
+        const int32_t parent = m->parent[i];
+        if (parent < 0) continue;
+        if (back) {
+            hec_transfer_after(m->lanes, transfer, s->count - 1 - parent, s->count - 1 - i);
+        } else {
+            hec_transfer_after(m->lanes, transfer, i, parent);
+        }
     }
     return transfer;
 }

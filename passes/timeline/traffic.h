@@ -37,7 +37,8 @@ struct hec_mover {
     struct hpl_schedule schedule;
     struct hpl_work work;
     int32_t *arrival; // [segments][experts][devices] message that brings it, + 1
-    int32_t *parent;  // [schedule.capacity]
+    int32_t *last;   // [devices][devices] the last message of the transfer between two devices, + 1
+    int32_t *parent; // [schedule.capacity]
     double *in, *out, *node_in, *node_out; // [devices], [nodes] bytes
 };
 
