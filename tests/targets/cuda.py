@@ -29,7 +29,7 @@ def words(name):
 
 
 def run(*command, **environment):
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=100, check=False,
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=300, check=False,
                           env={**os.environ, "OMP_WAIT_POLICY": "passive", **environment})
     if done.returncode == 1 and "this program is for a GPU (target cuda), and there is none" in done.stderr:
         print(done.stderr)
@@ -95,7 +95,7 @@ def compare_means(expected, actual, tolerance, what):
 
 def refuse_small_device(program, text):
     """Before the first step, with what needs how much; in the emulator, which can have a small device."""
-    done = subprocess.run((program, "train", "--data", text), capture_output=True, text=True, timeout=100, check=False,
+    done = subprocess.run((program, "train", "--data", text), capture_output=True, text=True, timeout=300, check=False,
                           env={**os.environ, "SIMT_MEMORY": "33000"})
     said = r"not enough memory on GPU 0 \(sm_90\): .* are needed, .* of 32.2 MiB are free: parameters .*parallel.microbatch=N"
     if "CUDA_FLAGS" in os.environ and (done.returncode != 1 or not re.search(said, done.stderr)):
