@@ -18,10 +18,15 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     count--;
 #endif
     for (int64_t i = threadIdx.x; i < count; i += WIDE_THREADS) sum += sums[i];
+#if HKC_FAULT == 2 // plain: only as many numbers as there are threads are looked at.
+    numbered = numbered < WIDE_THREADS ? numbered : WIDE_THREADS;
+#endif
     for (int64_t i = threadIdx.x; i < numbered; i += WIDE_THREADS) strange += !isfinite(numbers[i]);
     sum = block_sum(sum, (double *)shared);
     strange = block_sum(strange, (double *)shared + WIDE_THREADS / 32);
+#if HKC_FAULT != 3 // race: all threads write what one has to.
     if (threadIdx.x != 0) return;
+#endif
     const double norm = sqrt(sum);
     clipped->norm = norm;
     clipped->scale = hk_clip_scale(most, norm);
