@@ -73,26 +73,31 @@ static bool moves(int lane) {
     return lane != HRT_LANE_COUNTS;
 }
 
-// Every rank gets rank 0's ids.
-static bool share_ids(struct hrt_comm *comm, ncclUniqueId *id, struct hrt_error *error) {
-    enum { WORDS = sizeof *id / sizeof(int64_t) };
-    int64_t word[HRT_LANES * WORDS + 1] = {0}; // The last: why there are none.
+// Every rank gets rank 0's ids, unless some rank has `failed`: then none joins, as the others would wait for it in NCCL.
+static bool share_ids(struct hrt_comm *comm, ncclUniqueId *id, bool failed,
+                      struct hrt_error *error) {
+    enum { WORDS = sizeof *id / sizeof(int64_t), ALL = HRT_LANES * WORDS };
+    int64_t word[ALL + 2] = {0}; // Behind the ids: why there are none; how many ranks have failed.
     _Static_assert(sizeof *id % sizeof *word == 0, "ids are whole numbers");
     for (int i = 0; i < HRT_LANES && comm->rank == 0; i++) {
         const ncclResult_t result = ncclGetUniqueId(&id[i]);
-        if (result != ncclSuccess) word[HRT_LANES * WORDS] = result;
+        if (result != ncclSuccess) word[ALL] = result;
         memcpy(&word[i * WORDS], &id[i], sizeof *id);
     }
-    hrt_comm_all_reduce(comm, word, HRT_LANES * WORDS + 1, HRT_INT64);
-    const ncclResult_t result = (ncclResult_t)word[HRT_LANES * WORDS];
+    word[ALL + 1] = failed;
+    hrt_comm_all_reduce(comm, word, ALL + 2, HRT_INT64);
+    const ncclResult_t result = (ncclResult_t)word[ALL];
+    if (failed) return false; // And has said why.
+    if (word[ALL + 1])
+        return hrt_fail(error, "%d of the other ranks cannot use their GPUs", (int)word[ALL + 1]);
     if (result != ncclSuccess)
         return hrt_fail(error, "NCCL does not start: %s", ncclGetErrorString(result));
     for (int i = 0; i < HRT_LANES; i++) memcpy(&id[i], &word[i * WORDS], sizeof *id);
     return true;
 }
 
-static bool open_lane(struct lane *lane, const struct hrt_comm *comm,
-                      const struct hrt_device *device, ncclUniqueId id, struct hrt_error *error) {
+static bool open_stream(struct lane *lane, const struct hrt_device *device,
+                        struct hrt_error *error) {
     lane->work = (struct hkc_lane){.multiprocessors = device->lane->multiprocessors,
                                    .capability = device->lane->capability};
     cudaError_t status = cudaStreamCreateWithFlags(&lane->work.stream, cudaStreamNonBlocking);
@@ -100,11 +105,15 @@ static bool open_lane(struct lane *lane, const struct hrt_comm *comm,
         status = cudaEventCreateWithFlags(&lane->begun, cudaEventDisableTiming);
     for (int i = 0; i < EVENTS && status == cudaSuccess; i++)
         status = cudaEventCreateWithFlags(&lane->done[i], cudaEventDisableTiming);
-    if (status != cudaSuccess)
-        return hrt_fail(error, "a stream for messages cannot be made: %s",
-                        cudaGetErrorString(status));
+    if (status == cudaSuccess) return true;
+    return hrt_fail(error, "a stream for messages cannot be made: %s", cudaGetErrorString(status));
+}
+
+static bool join_lane(struct lane *lane, const struct hrt_comm *comm, ncclUniqueId id,
+                      struct hrt_error *error) {
     const ncclResult_t result = ncclCommInitRank(&lane->comm, comm->size, id, comm->rank);
     if (result == ncclSuccess) return true;
+    lane->comm = NULL;
     return hrt_fail(error, "NCCL does not join the ranks: %s", ncclGetErrorString(result));
 }
 
@@ -115,9 +124,12 @@ static bool open_nccl(struct hrt_comm *comm, struct hrt_device *device, struct h
     own->device = device;
     comm->executor = &hrt_executor_nccl;
     comm->executor_own = own;
-    bool opened = share_ids(comm, id, error);
+    bool opened = true;
     for (int i = 0; opened && i < HRT_LANES; i++)
-        opened = !moves(i) || open_lane(&own->lane[i], comm, device, id[i], error);
+        opened = !moves(i) || open_stream(&own->lane[i], device, error);
+    opened = share_ids(comm, id, !opened, error);
+    for (int i = 0; opened && i < HRT_LANES; i++)
+        opened = !moves(i) || join_lane(&own->lane[i], comm, id[i], error);
     if (!opened) return false;
     device->look = look;
     device->look_context = comm;

@@ -92,6 +92,12 @@ std::string text_of(const header_t &header) {
     return std::to_string(header.count) + " elements of type " + std::to_string(header.type);
 }
 
+// SIMT_NCCL=WHAT:RANK makes a call of that rank fail: WHAT is `join`, or `message` for what NCCL finds later.
+bool shall_fail(const char *what, int rank) {
+    static const char *wish = getenv("SIMT_NCCL");
+    return wish && wish == std::string(what) + ":" + std::to_string(rank);
+}
+
 void note_progress(ncclComm_t comm) {
     comm->control->progress++;
     comm->control->rank[comm->rank].waits = 0;
@@ -324,6 +330,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *to, int size, ncclUniqueId id, int rank,
                                     ncclConfig_t *config) {
     if (size > RANKS_MAX || rank < 0 || rank >= size) return ncclInvalidArgument;
+    if (shall_fail("join", rank)) return ncclSystemError;
     ncclComm_t comm = new ncclComm{id.internal, rank, size, NULL, {}, {}, {}, ncclSuccess, false};
     comm->control = open_control(comm->folder, false);
     if (!comm->control) return ncclSystemError;
@@ -357,6 +364,8 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
     if (comm->error == ncclSuccess && dead_rank(comm) >= 0) comm->error = ncclRemoteError;
+    if (comm->sent[(comm->rank + 1) % comm->size] > 8 && shall_fail("message", comm->rank))
+        comm->error = ncclSystemError;
     *result = comm->error != ncclSuccess           ? comm->error
               : comm->control->joined < comm->size ? ncclInProgress
                                                    : ncclSuccess;

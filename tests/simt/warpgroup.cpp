@@ -24,9 +24,12 @@ static struct {
     uint32_t block;
 } queues[WARPS_MAX];
 
-// Element `k` of row or column `i`. Only operands with 128-byte swizzle are known: lines of 128 bytes, eight of them in
-// 1024 bytes; what comes behind them is a stride away, which the descriptor has in units of 16 bytes.
-static float element(uint64_t descriptor, bool turned, int i, int k) {
+enum { PIECE = 8 }; // Elements of 16 bytes, which swizzling leaves together.
+
+// Elements `k` to `k` + 7 of row or column `i`; of a turned operand element `k` of `i` to `i` + 7. Only operands with
+// 128-byte swizzle are known: lines of 128 bytes, eight of them in 1024 bytes; what comes behind them is a stride away,
+// which the descriptor has in units of 16 bytes.
+static void read_piece(uint64_t descriptor, bool turned, int i, int k, float to[PIECE]) {
     const uint32_t stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4;
     const uint32_t leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4;
     if (descriptor >> 62 != 1) fail("wgmma: the descriptor is not one of 128-byte swizzle");
@@ -38,32 +41,47 @@ static float element(uint64_t descriptor, bool turned, int i, int k) {
         at += (uint32_t)(i / 8) * stride + (uint32_t)(i % 8 * 128 + k * 2);
     }
     at ^= (at >> 7 & 7) << 4;
-    const unsigned char *p = shared_pointer(shared_offset(dynamic_shared()) + at, 2, "wgmma");
-    touch(p, 2, READ);
-    uint16_t bits;
-    memcpy(&bits, p, sizeof bits);
-    const uint32_t wide = (uint32_t)bits << 16;
-    float value;
-    memcpy(&value, &wide, sizeof value);
-    return value;
+    uint16_t bits[PIECE];
+    const unsigned char *p =
+        shared_pointer(shared_offset(dynamic_shared()) + at, sizeof bits, "wgmma");
+    touch(p, sizeof bits, READ);
+    memcpy(bits, p, sizeof bits);
+    for (int n = 0; n < PIECE; n++) {
+        const uint32_t wide = (uint32_t)bits[n] << 16;
+        memcpy(&to[n], &wide, sizeof to[n]);
+    }
+}
+
+// All of `count` rows or columns from `first` on: to[k][i], in lines of `width`.
+static void read_operand(uint64_t descriptor, bool turned, int first, int count, float *to,
+                         int width) {
+    for (int i = 0; i < count; i += turned ? PIECE : 1) {
+        for (int k = 0; k < 16; k += turned ? 1 : PIECE) {
+            float piece[PIECE];
+            read_piece(descriptor, turned, first + i, k, piece);
+            for (int n = 0; n < PIECE; n++) {
+                to[turned ? k * width + i + n : (k + n) * width + i] = piece[n];
+            }
+        }
+    }
 }
 
 // Rows 16 * quarter and on. A lane has two neighbours of row lane / 4 and two of the eighth one below, for every
 // eight columns.
 static void compute(const job_t &job, int quarter) {
-    static float a[16][16], b[16][COLUMNS_MAX];
+    static float a[16][16], b[16][COLUMNS_MAX], sum[COLUMNS_MAX];
     const wgmma_t &w = job.lane[0];
-    for (int k = 0; k < 16; k++) {
-        for (int i = 0; i < 16; i++) a[i][k] = element(w.a, w.a_turned, quarter * 16 + i, k);
-        for (int j = 0; j < w.columns; j++) b[k][j] = element(w.b, w.b_turned, j, k);
-    }
+    read_operand(w.a, w.a_turned, quarter * 16, 16, &a[0][0], 16);
+    read_operand(w.b, w.b_turned, 0, w.columns, &b[0][0], COLUMNS_MAX);
     for (int i = 0; i < 16; i++) {
-        for (int j = 0; j < w.columns; j++) {
-            float *d = &job.lane[i % 8 * 4 + j % 8 / 2].d[j / 8 * 4 + i / 8 * 2 + j % 2];
-            float sum = w.keep ? *d : 0;
-            for (int k = 0; k < 16; k++) sum += a[i][k] * b[k][j];
-            *d = sum;
+        const auto d = [&](int j) -> float & {
+            return job.lane[i % 8 * 4 + j % 8 / 2].d[j / 8 * 4 + i / 8 * 2 + j % 2];
+        };
+        for (int j = 0; j < w.columns; j++) sum[j] = w.keep ? d(j) : 0;
+        for (int k = 0; k < 16; k++) {
+            for (int j = 0; j < w.columns; j++) sum[j] += a[k][i] * b[k][j];
         }
+        for (int j = 0; j < w.columns; j++) d(j) = sum[j];
     }
 }
 

@@ -1,6 +1,6 @@
 """cuda_ranks.py MODEL TEXT FOLDER: programs of target cuda on several ranks, with an emulated device each and NCCL's double
 between them (tests/simt): losses and norms agree with target cpu's to 1e-5, another schedule gives the same bits, the host
-never touches the devices' memory, a stream that does not wait for another one is noticed, and a lost rank ends all.
+never touches the devices' memory, a stream that does not wait for another one is noticed, and a lost rank, or an error of NCCL's, ends all.
 In bf16 losses and norms agree as cuda.py says.
 
 Environment: as cuda.py, and MPICC; LIBRARIES with those of several ranks.
@@ -116,6 +116,18 @@ def lost_rank_ends_all(ranks, cuda, text):
             sys.exit(f"a rank was lost: status {job.returncode} after {time.monotonic() - begun:.0f} s\n{rest}")
 
 
+def errors_end_all(ranks, cuda, text):
+    """NCCL fails on one rank: when it joins, and later. That rank says so, and all end."""
+    said = {"join": "NCCL does not join the ranks", "message": "rank 1: NCCL, a message"}
+    for what, words_of in said.items():
+        begun = time.monotonic()
+        done = subprocess.run(launch(ranks, cuda, "train", "--data", text, "--steps", "1000"), capture_output=True, text=True,
+                              timeout=100, check=False, env={**os.environ, **QUIET, "SIMT_NCCL": f"{what}:1"})
+        if done.returncode == 0 or done.stderr.count(words_of) != 1 or time.monotonic() - begun > 40:
+            sys.exit(f"{cuda}: NCCL fails, {what}: status {done.returncode} after {time.monotonic() - begun:.0f} s\n"
+                     f"{done.stdout}{done.stderr}")
+
+
 def main(model, text, folder):
     os.makedirs(folder, exist_ok=True)
     for case in CASES:
@@ -126,6 +138,7 @@ def main(model, text, folder):
         same_under_another_schedule(ranks, cuda, text)
         train(ranks, cuda, text, cuda + "-apart", 1, SIMT_PROTECT="1")
         lost_rank_ends_all(ranks, cuda, text)
+        errors_end_all(ranks, cuda, text)
 
 
 if __name__ == "__main__":
