@@ -109,12 +109,9 @@ static bool open_stream(struct lane *lane, const struct hrt_device *device,
     return hrt_fail(error, "a stream for messages cannot be made: %s", cudaGetErrorString(status));
 }
 
-static bool join_lane(struct lane *lane, const struct hrt_comm *comm, ncclUniqueId id,
-                      struct hrt_error *error) {
-    const ncclResult_t result = ncclCommInitRank(&lane->comm, comm->size, id, comm->rank);
-    if (result == ncclSuccess) return true;
-    lane->comm = NULL;
-    return hrt_fail(error, "NCCL does not join the ranks: %s", ncclGetErrorString(result));
+// A rank that fails here ends the job: the others wait for it inside of NCCL, where nothing can be said to them.
+static void join_lane(struct lane *lane, struct hrt_comm *comm, ncclUniqueId id) {
+    check(comm, "joining the ranks", ncclCommInitRank(&lane->comm, comm->size, id, comm->rank));
 }
 
 static bool open_nccl(struct hrt_comm *comm, struct hrt_device *device, struct hrt_error *error) {
@@ -127,10 +124,10 @@ static bool open_nccl(struct hrt_comm *comm, struct hrt_device *device, struct h
     bool opened = true;
     for (int i = 0; opened && i < HRT_LANES; i++)
         opened = !moves(i) || open_stream(&own->lane[i], device, error);
-    opened = share_ids(comm, id, !opened, error);
-    for (int i = 0; opened && i < HRT_LANES; i++)
-        opened = !moves(i) || join_lane(&own->lane[i], comm, id[i], error);
-    if (!opened) return false;
+    if (!share_ids(comm, id, !opened, error)) return false;
+    for (int i = 0; i < HRT_LANES; i++) {
+        if (moves(i)) join_lane(&own->lane[i], comm, id[i]);
+    }
     device->look = look;
     device->look_context = comm;
     return true;

@@ -118,7 +118,7 @@ def lost_rank_ends_all(ranks, cuda, text):
 
 def errors_end_all(ranks, cuda, text):
     """NCCL fails on one rank: when it joins, and later. That rank says so, and all end."""
-    said = {"join": "NCCL does not join the ranks", "message": "rank 1: NCCL, a message"}
+    said = {"join": "rank 1: NCCL, joining the ranks", "message": "rank 1: NCCL, a message"}
     for what, words_of in said.items():
         begun = time.monotonic()
         done = subprocess.run(launch(ranks, cuda, "train", "--data", text, "--steps", "1000"), capture_output=True, text=True,
