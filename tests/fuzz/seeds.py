@@ -97,6 +97,17 @@ def store():
     yield struct.pack("<Q", len(text)) + text + bytes(at)
 
 
+def checkpoint():
+    part = {"name": "means.0.safetensors", "bytes": 3, "crc32": "00c0ffee"}
+    yield json.dumps({"format": "hecate checkpoint", "version": 1, "step": 3, "ranks": 1, "files": [part],
+                      "crc32": "00000000"}).encode()
+    terms = "quota, 1 slots, 1 entries, calibrate 0, window 1, owners change every 0, nodes 0 0, " \
+        "sparse 1 x 3 first owners 0000000000000000"
+    sparse = {"owners": [0, 1, 1], "began": [0, 1, 1], "seen": [4], "counts": [1, 2, 3, 4, 5, 6],
+              "placed": [{"first": [0, 1, 3, 4], "holder": [0, 0, 1, 1]}]}
+    yield json.dumps({"terms": terms, "since": 2, "sets": [sparse]}).encode()
+
+
 def ids():
     head = b"HROUTE1\n" + struct.pack("<7I", 2, 3, 2, 4, 2, 3, 1)
     yield head + struct.pack("<18H", *([0, 1, 2, 3, 3, 0, 0, 1, 2] * 2))
@@ -149,6 +160,7 @@ def plan():
 def main():
     root, hecatec, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(),
+            "checkpoint": checkpoint(),
             "ids": ids(), "loads": loads(), "topology": topology(), "options": options(), "plan": plan(),
             "blocking": blocking(), "movement": movement()}
     for name, inputs in made.items():
