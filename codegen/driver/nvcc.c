@@ -82,6 +82,12 @@ static bool have_libraries(struct hec_arena *arena, bool ranks) {
     return true;
 }
 
+// Products by cuBLASLt, which a program does without.
+static bool have_cublaslt(struct hec_arena *arena) {
+    const char *path = hec_arena_format(arena, "%s/lib/libhecate_cublaslt.a", hec_prefix(arena));
+    return access(path, R_OK) == 0;
+}
+
 // A library by its path, and found there when the program starts; or by name where no path is known.
 static void add_library(struct hec_command *words, const char *path, const char *name) {
     const char *slash = strrchr(path, '/');
@@ -99,6 +105,11 @@ const char *const *hec_nvcc_link(struct hec_arena *arena, const struct hec_optio
     if (ranks) hec_command_add(&words, "-lhecate_transport_nccl");
     hec_command_add(&words, "-lhecate_device_cuda");
     hec_command_add(&words, "-lhecate_kernels_cuda");
+    if (*HECATE_CUBLASLT && have_cublaslt(arena)) {
+        hec_command_add(&words, "-Wl,-u,hkc_library_open"); // The device looks whether it is there.
+        hec_command_add(&words, "-lhecate_cublaslt");
+        add_library(&words, HECATE_CUBLASLT, "-lcublasLt");
+    }
     add_library(&words, HECATE_CUDART, "-lcudart");
     if (ranks) add_library(&words, HECATE_NCCL, "-lnccl");
     HEC_PUSH(arena, &words.word, NULL);

@@ -11,8 +11,11 @@
 
 int hec_tune_run(struct hec_arena *arena, const struct hec_options *options) {
     const char *prefix = hec_prefix(arena);
-    const char *tuner = hec_arena_format(arena, "%s/bin/hecate-tune", prefix ? prefix : "");
-    const char *file = options->tune_file ? options->tune_file : "hecate.blocking";
+    const bool cuda = options->target && strncmp(options->target, "cuda", 4) == 0;
+    const char *name = cuda ? "hecate-tune-cuda" : "hecate-tune";
+    const char *tuner = hec_arena_format(arena, "%s/bin/%s", prefix ? prefix : "", name);
+    const char *standard = cuda ? "hecate.products" : "hecate.blocking";
+    const char *file = options->tune_file ? options->tune_file : standard;
     if (!*file) {
         fprintf(stderr, "hecatec: error: --tune= needs the name of a file\n");
         return HEC_EXIT_COMMAND_LINE;
@@ -26,7 +29,7 @@ int hec_tune_run(struct hec_arena *arena, const struct hec_options *options) {
     if (options->verbose || options->dry_run) fprintf(stderr, "%s %s\n", tuner, file);
     if (options->dry_run) return HEC_EXIT_DONE;
     fflush(NULL);
-    execl(tuner, "hecate-tune", file, (char *)NULL);
+    execl(tuner, name, file, (char *)NULL);
     fprintf(stderr, "hecatec: error: cannot run '%s': %s\n", tuner, strerror(errno));
     return HEC_EXIT_CC;
 }

@@ -2,7 +2,7 @@
 # `./setup.sh cuda` has put into cuda/ below the project. Sets, for kernels/ and tests/simt:
 #   HECATE_NVCC           nvcc
 #   HECATE_CUDA_INCLUDE   the folder with cuda_runtime.h; without it no kernel can be emulated, either
-#   HECATE_CUOBJDUMP, HECATE_CUDART, HECATE_NCCL_INCLUDE, HECATE_NCCL, HECATE_CUBLAS, HECATE_CUDNN
+#   HECATE_CUOBJDUMP, HECATE_CUDART, HECATE_NCCL_INCLUDE, HECATE_NCCL, HECATE_CUBLAS, HECATE_CUBLASLT, HECATE_CUDNN
 # each false where it was not found. Everything else builds without any of them.
 set(HECATE_CUDA "" CACHE PATH "A folder with bin/nvcc and include/cuda_runtime.h, before all others")
 set(HECATE_CUDA_ARCHITECTURES "80;90a;100" CACHE STRING "Devices that CUDA kernels are compiled for")
@@ -19,10 +19,11 @@ find_program(HECATE_CUOBJDUMP cuobjdump HINTS ${places} PATH_SUFFIXES bin)
 find_path(HECATE_NCCL_INCLUDE nccl.h HINTS ${places} PATH_SUFFIXES include)
 find_library(HECATE_NCCL NAMES nccl libnccl.so.2 HINTS ${places} PATH_SUFFIXES lib64 lib)
 find_library(HECATE_CUBLAS NAMES cublas libcublas.so.13 HINTS ${places} PATH_SUFFIXES lib64 lib)
+find_library(HECATE_CUBLASLT NAMES cublasLt libcublasLt.so.13 HINTS ${places} PATH_SUFFIXES lib64 lib)
 find_library(HECATE_CUDNN NAMES cudnn libcudnn.so.9 HINTS ${places} PATH_SUFFIXES lib64 lib)
 
 set(missing "")
-foreach(part NVCC CUDA_INCLUDE CUDART NCCL CUBLAS CUDNN)
+foreach(part NVCC CUDA_INCLUDE CUDART NCCL CUBLAS CUBLASLT CUDNN)
   if(NOT HECATE_${part})
     string(TOLOWER ${part} name)
     string(REPLACE cuda_include "CUDA's headers" name ${name})

@@ -16,6 +16,7 @@
 #define HECATE_KERNELS_CUDA_LANE_H
 
 struct CUstream_st;
+struct hkc_library; // cuda/library.h
 
 enum { HKC_SCRATCH = 32 << 20 };
 
@@ -25,8 +26,9 @@ struct hkc_lane {
         scratch; // HKC_SCRATCH bytes of device memory of this lane alone, between kernels of one launcher.
     int multiprocessors;
     int capability; // 10 times the device's: 90 for sm_90. 0: only what all devices have is used.
-    int error;      // A cudaError_t; 0 as long as every launch went well.
-    const char *failed; // The kernel whose launch failed, or NULL.
+    struct hkc_library *library; // May compute dense products; NULL: there is none.
+    int error;                   // A cudaError_t; 0 as long as every launch went well.
+    const char *failed;          // The kernel whose launch failed, or NULL.
 };
 
 #endif

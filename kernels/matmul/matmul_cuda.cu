@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "kernels/cuda/library.h"
 #include "kernels/cuda/products.h"
 
 using product::products;
@@ -22,34 +23,48 @@ static products plain(const void *weight, hk_layout layout, hk_matmul_dims dims,
     return p;
 }
 
+// Whether the lane's library has been asked for the product.
+static bool by_library(hkc_lane *lane, hkc_form form, bool bf16, void *result, const void *left,
+                       const void *right, hk_matmul_dims dims, hk_write write) {
+    if (!lane->library) return false;
+    const hkc_product p = {{form, bf16, dims}, left, right, result, write == HK_ADD};
+    return lane->library->product(lane->library, lane, &p);
+}
+
 void hkc_matmul_nn_f32(hkc_lane *lane, float *c, const float *a, const float *b, hk_layout layout,
                        hk_matmul_dims dims, hk_write write, const hk_epilogue *epilogue) {
+    if (by_library(lane, HKC_NN, false, c, a, b, dims, write)) return;
     product::launch_nn(lane, c, a, plain(b, layout, dims, write, epilogue));
 }
 
 void hkc_matmul_nt_f32(hkc_lane *lane, float *a, const float *c, const float *b, hk_layout layout,
                        hk_matmul_dims dims, hk_write write, const hk_epilogue *epilogue) {
+    if (by_library(lane, HKC_NT, false, a, c, b, dims, write)) return;
     product::launch_nt(lane, a, c, plain(b, layout, dims, write, epilogue));
 }
 
 void hkc_matmul_tn_f32(hkc_lane *lane, float *b, const float *a, const float *c, hk_layout layout,
                        hk_matmul_dims dims, hk_write write) {
+    if (by_library(lane, HKC_TN, false, b, a, c, dims, write)) return;
     product::launch_tn(lane, a, c, plain(b, layout, dims, write, NULL));
 }
 
 void hkc_matmul_nn_bf16(hkc_lane *lane, hk_bf16 *c, const hk_bf16 *a, const hk_bf16 *b,
                         hk_layout layout, hk_matmul_dims dims, hk_write write,
                         const hk_epilogue *epilogue) {
+    if (by_library(lane, HKC_NN, true, c, a, b, dims, write)) return;
     product::launch_nn(lane, c, a, plain(b, layout, dims, write, epilogue));
 }
 
 void hkc_matmul_nt_bf16(hkc_lane *lane, hk_bf16 *a, const hk_bf16 *c, const hk_bf16 *b,
                         hk_layout layout, hk_matmul_dims dims, hk_write write,
                         const hk_epilogue *epilogue) {
+    if (by_library(lane, HKC_NT, true, a, c, b, dims, write)) return;
     product::launch_nt(lane, a, c, plain(b, layout, dims, write, epilogue));
 }
 
 void hkc_matmul_tn_bf16(hkc_lane *lane, float *b, const hk_bf16 *a, const hk_bf16 *c,
                         hk_layout layout, hk_matmul_dims dims, hk_write write) {
+    if (by_library(lane, HKC_TN, true, b, a, c, dims, write)) return;
     product::launch_tn(lane, a, c, plain(b, layout, dims, write, NULL));
 }

@@ -15,6 +15,7 @@
 #include "kernels/bf16/bf16_cuda.h"
 #include "kernels/clip/clip_cuda.h"
 #include "kernels/copy_rows/copy_rows_cuda.h"
+#include "kernels/cuda/library.h"
 #include "kernels/cuda/store.h"
 #include "kernels/route/route_cuda.h"
 #include "kernels/select_bias/select_bias_cuda.h"
@@ -78,8 +79,25 @@ static void close_marks(struct marks *marks) {
     free(marks);
 }
 
+// Programs are linked with it where there is cuBLASLt.
+bool hkc_library_open(struct hkc_lane *lane, const char *path, char *why, size_t why_bytes)
+    __attribute__((weak));
+
+// What HECATE_PRODUCTS asks for.
+static bool open_library(struct hkc_lane *lane, struct hrt_error *error) {
+    const char *path = getenv("HECATE_PRODUCTS");
+    char why[256];
+    if (!path || !*path) return true;
+    if (!hkc_library_open)
+        return hrt_fail_usage(error, "HECATE_PRODUCTS=%s: this program was linked without cuBLASLt",
+                              path);
+    return hkc_library_open(lane, path, why, sizeof why) ||
+           hrt_fail_usage(error, "HECATE_PRODUCTS: %s", why);
+}
+
 static void close_lane(struct hkc_lane *lane) {
     if (lane->stream) cudaStreamSynchronize(lane->stream);
+    if (lane->library) lane->library->close(lane->library);
     cudaFree(lane->scratch);
     if (lane->stream) cudaStreamDestroy(lane->stream);
     free(lane);
@@ -115,7 +133,8 @@ static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
     device->lane = calloc(1, sizeof *device->lane);
     device->own = calloc(1, sizeof(struct marks));
     const bool room = device->lane && device->own;
-    if (room && open_lane(device->lane, number, error) && open_marks(device->own, error))
+    if (room && open_lane(device->lane, number, error) && open_library(device->lane, error) &&
+        open_marks(device->own, error))
         return true;
     close_gpu(device);
     return room ? false : hrt_fail(error, "out of memory");

@@ -65,6 +65,13 @@ enum { LAYOUTS = 1, APART = 61, ASCENDING = 0, SHARE = 7, WORK_MAX = 1400000 };
 enum { LAYOUTS = 2, APART = 1, ASCENDING = 1, SHARE = 1, WORK_MAX = INT32_MAX };
 #endif
 
+// Whether a library computes products (HK_BY_LIBRARY), which chooses by shape: then a row alone may have other bits.
+#ifdef HK_BY_LIBRARY
+enum { ROWS_ALONE = 0 };
+#else
+enum { ROWS_ALONE = 1 };
+#endif
+
 // Of the references: more digits than either kernel has.
 typedef long double wide;
 

@@ -9,6 +9,9 @@
 #include "tests/kernels/kernel_case.h"
 
 void simt_seed(uint64_t seed) __attribute__((weak)); // The emulator's.
+// Where the test is linked with it, the library computes what it can.
+bool hkc_library_open(struct hkc_lane *lane, const char *path, char *why, size_t why_bytes)
+    __attribute__((weak));
 
 bool target_is_here(void) {
     int count = 0;
@@ -46,6 +49,9 @@ struct hkc_lane *test_lane(void) {
         }
         lane.multiprocessors = multiprocessors;
         lane.capability = 10 * major + minor;
+        char why[256];
+        if (hkc_library_open && !hkc_library_open(&lane, NULL, why, sizeof why))
+            fail_msg("%s", why);
     }
     return &lane;
 }

@@ -102,6 +102,24 @@ def refuse_small_device(program, text):
         sys.exit(f"a small device: status {done.returncode}\n{done.stderr}")
 
 
+def use_library(program, text, expected):
+    """With a table that gives all products to cuBLASLt the numbers are those of the own kernels, but for the order of sums."""
+    if "hkc_library_open" not in os.environ.get("LIBRARIES", ""):
+        return
+    table = program + ".products"
+    with open(table, "w", encoding="utf-8") as file:
+        file.write("hecate-products 1 sm_90\n")
+        for type_, form in ((type_, form) for type_ in ("f32", "bf16") for form in ("nn", "nt", "tn")):
+            file.write(f"{type_} {form} m=32 n=16 k=16 own=2 cublaslt=1 cublaslt\n")
+    for a, b in zip(expected, train(program, text, program + ".library", 3, HECATE_PRODUCTS=table), strict=True):
+        for key in ("loss", "grad_norm"):
+            compare([a[key]], [b[key]], 1e-5, f"by cuBLASLt, step {a['step']}, {key}")
+    done = subprocess.run((program, "train", "--data", text), capture_output=True, text=True, timeout=100, check=False,
+                          env={**os.environ, "HECATE_PRODUCTS": "no/table"})
+    if done.returncode != 2 or "HECATE_PRODUCTS: no/table: No such file" not in done.stderr:
+        sys.exit(f"a table that is not there: status {done.returncode}\n{done.stderr}")
+
+
 def show_ranges(program, text, folder):
     """What a profiler sees: lines of the model, each begun and ended, those of a function inside of the line that calls it."""
     library, seen = os.environ.get("RANGES_LIBRARY"), folder + "/ranges"
@@ -157,6 +175,8 @@ def main(model, text, folder, precision="fp32"):
             sys.exit("another schedule gives other bits")
     train(cuda, text, cuda + ".apart", 1, SIMT_PROTECT="1")
 
+    if not bf16:
+        use_library(cuda, text, logs[0])
     show_ranges(cuda, text, folder)
     for command in (("eval", "--data", text, "--sequences", "4"), ("sample", "--temperature", "0", "--tokens", "8")):
         results = [run(program, command[0], "--load", cpu + ".st", *command[1:]) for program in (cpu, cuda)]
