@@ -21,7 +21,7 @@ struct message {
     int32_t waits;    // For so many others.
     int32_t edge;     // The first of those that wait for it; -1: none.
     bool sent, behind;
-    double bytes;
+    double bytes, begin;
 };
 
 struct edge {
@@ -65,8 +65,7 @@ struct hec_lanes {
     struct slot *slot;   // Of flows: the network's owners.
     int32_t slots, slot_room, *vacant, vacancies, vacant_room;
     int32_t *woken, wakes, wakes_at, wake_room;
-    void (*part)(void *context, const struct hec_part *part);
-    void *context;
+    struct hec_lanes_watcher watcher;
 };
 
 // ---- memory
@@ -255,6 +254,7 @@ static void try_send(struct hec_lanes *l, int32_t transfer, int32_t number, doub
     const int32_t port[HEC_FLOW_PORTS] = {m->from, l->devices + m->to, nodes + from,
                                           nodes + l->nodes + to};
     m->sent = true;
+    m->begin = now;
     hec_network_start(l->network, now, port, from == to ? 2 : 4, m->bytes,
                       m->behind    ? 0
                       : from == to ? l->near_us
@@ -285,7 +285,7 @@ static void end_part(struct hec_lanes *l, int32_t transfer, int32_t device, doub
     struct queue *q = &l->queue[device * HEC_LANES + (int32_t)t->lane];
     const struct hec_part part = {transfer, device, t->begin[device], now};
     t->state[device] = DONE;
-    if (l->part) l->part(l->context, &part);
+    if (l->watcher.part) l->watcher.part(l->watcher.context, &part);
     l->woken = grown(l->woken, l->wakes, &l->wake_room, sizeof *l->woken);
     l->woken[l->wakes++] = device;
     q->head++;
@@ -338,6 +338,8 @@ static void end_message(struct hec_lanes *l, int32_t slot, double now) {
     if (m.port >= 0) {
         for (int32_t d = m.from; d < m.to; d++) arrive(l, d, of.transfer, now);
     } else {
+        const struct hec_sent sent = {of.transfer, m.from, m.to, m.begin, now};
+        if (l->watcher.sent) l->watcher.sent(l->watcher.context, &sent);
         arrive(l, m.from, of.transfer, now);
         arrive(l, m.to, of.transfer, now);
     }
@@ -356,10 +358,8 @@ int32_t hec_lanes_woken(struct hec_lanes *l) {
 
 // ---- what it was
 
-void hec_lanes_observe(struct hec_lanes *l,
-                       void (*part)(void *context, const struct hec_part *part), void *context) {
-    l->part = part;
-    l->context = context;
+void hec_lanes_observe(struct hec_lanes *l, struct hec_lanes_watcher watcher) {
+    l->watcher = watcher;
 }
 
 enum hec_lane hec_transfer_lane(const struct hec_lanes *l, int32_t transfer) {

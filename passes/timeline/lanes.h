@@ -78,9 +78,19 @@ struct hec_part {
     double begin, end;
 };
 
-// Called for each part that ends. NULL: nobody is told.
-void hec_lanes_observe(struct hec_lanes *lanes,
-                       void (*part)(void *context, const struct hec_part *part), void *context);
+// A message that has arrived.
+struct hec_sent {
+    int32_t transfer, from, to;
+    double begin, end;
+};
+
+// Who is told of parts and of messages between two devices, as they end. Functions may be NULL.
+struct hec_lanes_watcher {
+    void (*part)(void *context, const struct hec_part *part);
+    void (*sent)(void *context, const struct hec_sent *sent);
+    void *context;
+};
+void hec_lanes_observe(struct hec_lanes *lanes, struct hec_lanes_watcher watcher);
 enum hec_lane hec_transfer_lane(const struct hec_lanes *lanes, int32_t transfer);
 const char *hec_transfer_what(const struct hec_lanes *lanes, int32_t transfer);
 int32_t hec_transfer_layer(const struct hec_lanes *lanes, int32_t transfer);

@@ -145,7 +145,7 @@ static bool simulate(MlirOperation module, int64_t steps, struct hec_arena *aren
     struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
     double *carried =
         hec_arena_alloc(arena, (size_t)(2 * m->nodes * (m->devices + 1)), sizeof *carried);
-    struct hec_trace writer = {.out = trace, .devices = m->devices};
+    struct hec_trace writer = {.out = trace};
     const struct hec_watcher watcher = hec_trace_begin(&writer, m);
     const struct hec_timeline_request request = {.module = module,
                                                  .search = search,

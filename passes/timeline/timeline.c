@@ -486,6 +486,12 @@ static void tell_part(void *context, const struct hec_part *part) {
     if (w && w->part) w->part(w->context, r->lanes, part);
 }
 
+static void tell_sent(void *context, const struct hec_sent *sent) {
+    const struct run *r = context;
+    const struct hec_watcher *w = r->request->watcher;
+    if (w && w->sent) w->sent(w->context, r->lanes, sent);
+}
+
 // Planning of a layer takes a tenth of a millisecond and 26 ns for each expert and device (docs/planner.md, Time).
 static double plan_us(const struct run *r, const struct hec_set_cost *c) {
     return r->request->movement->policy[0] ? 100 + 0.026 * c->experts * devices_of(r) : 0;
@@ -521,7 +527,7 @@ static void begin(struct run *r) {
     const size_t steps = (size_t)q->steps;
     r->devices = (int32_t)(m->nodes * m->devices);
     r->lanes = hec_lanes_create(m);
-    hec_lanes_observe(r->lanes, tell_part, r);
+    hec_lanes_observe(r->lanes, (struct hec_lanes_watcher){tell_part, tell_sent, r});
     r->device = hec_arena_alloc(&r->arena, (size_t)r->devices, sizeof *r->device);
     r->heap = hec_arena_alloc(&r->arena, (size_t)r->devices, sizeof *r->heap);
     r->spent = hec_arena_alloc(&r->arena, steps * (size_t)r->devices * HEC_SPENT, sizeof *r->spent);

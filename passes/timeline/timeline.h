@@ -36,6 +36,7 @@ struct hec_stretch {
 struct hec_watcher {
     void (*stretch)(void *context, const struct hec_stretch *stretch);
     void (*part)(void *context, const struct hec_lanes *lanes, const struct hec_part *part);
+    void (*sent)(void *context, const struct hec_lanes *lanes, const struct hec_sent *sent);
     void *context;
 };
 

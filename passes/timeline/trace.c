@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 enum { TRACK_DEVICE = 1, TRACK_LANE = 2 };
+enum { ROWS_MOST = 16 }; // On more devices rows get no arrows: there are thousands in every layer.
 
 static void separate(struct hec_trace *t) {
     fputs(t->any ? ",\n" : "\n", t->out);
@@ -55,8 +56,27 @@ static void write_part(void *context, const struct hec_lanes *lanes, const struc
             p->end - p->begin);
 }
 
+static void write_end(struct hec_trace *t, const char *phase, int32_t device, enum hec_lane lane,
+                      double at) {
+    separate(t);
+    fprintf(t->out,
+            "{%s,\"name\":\"message\",\"cat\":\"message\",\"id\":%" PRId64
+            ",\"pid\":%d,\"tid\":%d,\"ts\":%.3f}",
+            phase, t->arrows, device, TRACK_LANE + (int)lane, at);
+}
+
+static void write_arrow(void *context, const struct hec_lanes *lanes, const struct hec_sent *s) {
+    struct hec_trace *t = context;
+    const enum hec_lane lane = hec_transfer_lane(lanes, s->transfer);
+    if (lane == HEC_LANE_ROWS && t->all > ROWS_MOST) return;
+    t->arrows++;
+    write_end(t, "\"ph\":\"s\"", s->from, lane, s->begin);
+    write_end(t, "\"ph\":\"f\",\"bp\":\"e\"", s->to, lane, s->end);
+}
+
 struct hec_watcher hec_trace_begin(struct hec_trace *t, const struct hec_machine *m) {
-    const struct hec_watcher watcher = {write_stretch, write_part, t};
+    const struct hec_watcher watcher = {write_stretch, write_part, write_arrow, t};
+    t->all = m->nodes * m->devices;
     if (!t->out) return watcher;
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", t->out);
     for (int64_t d = 0; d < m->nodes * m->devices; d++) {

@@ -1,5 +1,5 @@
 // The timeline as a trace that Perfetto and chrome://tracing show: a process for each device, a track for its own time and
-// one for each lane.
+// one for each lane. Arrows lead from where a message leaves to where it arrives.
 #ifndef HECATE_PASSES_TIMELINE_TRACE_H
 #define HECATE_PASSES_TIMELINE_TRACE_H
 
@@ -8,8 +8,9 @@
 #include "passes/timeline/timeline.h"
 
 struct hec_trace {
-    FILE *out;       // NULL: nothing is written.
-    int64_t devices; // Of a node.
+    FILE *out;   // NULL: nothing is written.
+    int64_t all; // Devices.
+    int64_t arrows;
     bool any;
 };
 

@@ -14,7 +14,6 @@
 enum { DEVICES = 4 };
 
 struct ends {
-    const struct hec_lanes *lanes;
     double begin[32][DEVICES], end[32][DEVICES];
 };
 
@@ -36,8 +35,8 @@ static struct hec_lanes *create(void) {
         .inter_latency = 3e-6,
     };
     struct hec_lanes *lanes = hec_lanes_create(&machine);
-    ends = (struct ends){.lanes = lanes};
-    hec_lanes_observe(lanes, note, &ends);
+    ends = (struct ends){0};
+    hec_lanes_observe(lanes, (struct hec_lanes_watcher){.part = note, .context = &ends});
     return lanes;
 }
 

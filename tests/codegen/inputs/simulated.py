@@ -52,9 +52,11 @@ for experts in ("ep", "fssdp", "hecate", "laer", "replicate"):
 one = simulate(*CLUSTER, "parallel.experts=fssdp", "--trace=trace.json")
 two = simulate(*CLUSTER, "parallel.experts=fssdp")
 check(one[2] == two[2], "two simulations differ")
-tracks = {}
+tracks, arrows = {}, {}
 with open("trace.json", encoding="utf-8") as file:
     for event in json.load(file)["traceEvents"]:
+        if event["ph"] in "sf":
+            arrows.setdefault(event["id"], {})[event["ph"]] = event
         if event["ph"] == "X":
             tracks.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["dur"]))
 check(len({device for device, _ in tracks}) == 4, "the trace does not have four devices")
@@ -62,6 +64,14 @@ for track, events in tracks.items():
     events.sort()
     for (begin, long), (after, _) in zip(events, events[1:]):
         check(begin + long <= after + 0.002, f"two things at a time on track {track}: {begin} + {long}, {after}")
+# An arrow leads from a transfer of one device to one of another, forward in time.
+check(len(arrows) > 100, f"only {len(arrows)} messages")
+for arrow in arrows.values():
+    leaves, arrives = arrow["s"], arrow["f"]
+    check(leaves["pid"] != arrives["pid"] and leaves["ts"] < arrives["ts"], f"no way: {arrow}")
+    for end in (leaves, arrives):
+        around = tracks[end["pid"], end["tid"]]
+        check(any(begin - 0.002 <= end["ts"] <= begin + long + 0.002 for begin, long in around), f"outside of a transfer: {end}")
 for device in range(4):
     own = tracks[device, 1]
     end = max(begin + long for begin, long in own)
