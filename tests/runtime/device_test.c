@@ -2,8 +2,10 @@
 // apart (support/apart.h), and where there is CUDA a GPU as the emulator of tests/simt has it. All of them do the same.
 #include "runtime/device/device.h"
 
+#include <jansson.h>
 #include <math.h>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/params/init.h"
 #include "runtime/params/tensor.h"
 #include "runtime/random/draw.h"
@@ -146,13 +148,18 @@ static double take_step(struct hrt_state *state, const struct hrt_optimizer *opt
     return clipped.norm;
 }
 
-// Three steps on a device; `params` [elements] are the parameters behind them. Returns the last norm.
-static double train_on(const struct hrt_device_backend *backend, float *params) {
+static struct hrt_program bigram_on(const struct hrt_device_backend *backend) {
     struct hrt_program program = bigram;
     program.device = backend;
     program.device_offset = program.model_bytes;
     program.lane_offset = program.model_bytes + sizeof(void *);
     program.model_bytes += 2 * sizeof(void *);
+    return program;
+}
+
+// Three steps on a device; `params` [elements] are the parameters behind them. Returns the last norm.
+static double train_on(const struct hrt_device_backend *backend, float *params) {
+    const struct hrt_program program = bigram_on(backend);
     struct hrt_placement placement = {.program = &program};
     struct hrt_state state;
     struct hrt_optimizer optimizer;
@@ -193,12 +200,74 @@ static void a_step_is_the_same_wherever_memory_is(void **state) {
     assert_int_equal(test_apart_blocks(), 0);
 }
 
+// The element that a test stores, for each kind of values another one.
+static float number_at(int values, int64_t element) {
+    return (float)(100000 * values + element + 1) / 7;
+}
+
+// What is kept of a kind: of parameters all but rope tables, of states what is trained.
+static bool is_kept(const struct hrt_tensor *tensor, int values) {
+    return tensor->param->init != HRT_INIT_ROPE && (values < HRT_MEANS || tensor->param->trainable);
+}
+
+// Stores the numbers of all values, or checks that they are there.
+static void visit(struct hrt_state *state, bool checks) {
+    for (int values = 0; values < HRT_VALUES; values++) {
+        struct hrt_tensor tensor = {0};
+        if (values == HRT_GRADIENTS) continue;
+        float *at = hrt_state_borrow(state, (enum hrt_values)values);
+        while (hrt_tensor_next(state->program, &tensor)) {
+            for (int64_t i = 0; i < hrt_param_size(tensor.param); i++) {
+                const int64_t element = tensor.offset + hrt_stored_index(tensor.param, i);
+                if (!is_kept(&tensor, values)) continue;
+                if (checks)
+                    assert_true(at[element] == number_at(values, element));
+                else
+                    at[element] = number_at(values, element);
+            }
+        }
+        hrt_state_hand_back(state, (enum hrt_values)values, at, !checks);
+    }
+}
+
+static void a_checkpoint_of_any_device_loads_into_any(void **state) {
+    (void)state;
+    const struct hrt_checkpoints to = {.dir = "ck", .keep = 1, .lock = -1};
+    struct hrt_error error = {0};
+    struct hrt_comm self;
+    hrt_comm_open_self(&self);
+    assert_int_equal(system("mkdir ck"), 0);
+    for (int pair = 0; pair < BACKENDS * BACKENDS; pair++) {
+        const struct hrt_program from = bigram_on(backends[pair / BACKENDS]);
+        const struct hrt_program into = bigram_on(backends[pair % BACKENDS]);
+        struct hrt_placement there = {.program = &from}, here = {.program = &into};
+        struct hrt_state saved, loaded;
+        struct hrt_checkpoint checkpoint;
+        json_t *facts = json_pack("{s:i}", "pair", pair);
+        assert_true(hrt_state_create(&saved, &there, true, &error));
+        visit(&saved, false);
+        assert_true(hrt_checkpoint_save(&to, &saved, pair + 1, facts, &error));
+        json_decref(facts);
+        hrt_state_destroy(&saved);
+        assert_true(hrt_state_create(&loaded, &here, true, &error));
+        assert_true(hrt_checkpoint_find(&checkpoint, "ck", "test", &self, &error));
+        assert_int_equal(checkpoint.step, pair + 1);
+        assert_int_equal(json_integer_value(json_object_get(checkpoint.facts, "pair")), pair);
+        assert_true(hrt_checkpoint_load(&checkpoint, &loaded, &error));
+        visit(&loaded, true);
+        hrt_checkpoint_free(&checkpoint);
+        hrt_state_destroy(&loaded);
+    }
+    assert_int_equal(test_apart_blocks(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_goes_to_and_fro),
         cmocka_unit_test(waits_are_counted_by_purpose_where_there_are_any),
         cmocka_unit_test(memory_that_is_not_there_is_refused),
         cmocka_unit_test(a_step_is_the_same_wherever_memory_is),
+        cmocka_unit_test(a_checkpoint_of_any_device_loads_into_any),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, test_enter_directory, test_leave_directory);
 }
