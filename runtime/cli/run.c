@@ -71,7 +71,11 @@ static bool fill_state(const struct hrt_run *run, struct hrt_state *state,
 
 static bool create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
                          struct hrt_error *error) {
-    if (!hrt_state_create(state, run->placement, training, error)) return false;
+    const bool room = hrt_state_create(state, run->placement, training, error);
+    if (!hrt_ranks_agree(run->comm, room, error)) { // Joining takes all of them.
+        if (room) hrt_state_destroy(state);
+        return false;
+    }
     if (!hrt_ranks_join(state, run->comm, error)) {
         hrt_state_destroy(state);
         return false;
@@ -86,6 +90,7 @@ bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
                           const struct hrt_data *data, bool training, struct hrt_error *error) {
     if (!hrt_same_files(run, data, error)) return false;
     const bool created = create_state(run, state, training, error);
+    if (!created && error->shared) return false; // They all know.
     if (hrt_ranks_agree(run->comm, created, error)) return true;
     if (created) hrt_state_destroy(state);
     return false;

@@ -84,7 +84,11 @@ bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_e
     struct hrt_experts_shape shape;
     if (!program->world) return true;
     state->comm = comm;
-    if (program->executor && !program->executor->open(comm, &state->device, error)) return false;
+    if (program->executor) {
+        const bool opened = program->executor->open(comm, &state->device, error);
+        if (!hrt_ranks_agree(comm, opened, error)) return false;
+        program->executor->join(comm);
+    }
     if (!hrt_dense_create(&state->dense, state, error)) return false;
     *(struct hrt_dense **)((char *)state->model + program->dense_offset) = state->dense;
     if (!program->sets) return true;

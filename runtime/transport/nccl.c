@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -61,8 +62,10 @@ static void look(void *context) {
     for (int i = 0; i < HRT_LANES; i++) {
         ncclResult_t later = ncclSuccess;
         if (own->lane[i].comm) ncclCommGetAsyncError(own->lane[i].comm, &later);
-        if (later != ncclSuccess && later != ncclInProgress)
-            fail(comm, "a message", ncclGetErrorString(later));
+        if (later == ncclSuccess || later == ncclInProgress) continue;
+        // The rank at fault says why and ends the job: this one speaks if nobody has in 5 s.
+        for (int wait = 0; later == ncclRemoteError && wait < 50; wait++) usleep(100000);
+        fail(comm, "a message", ncclGetErrorString(later));
     }
 }
 
@@ -73,27 +76,17 @@ static bool moves(int lane) {
     return lane != HRT_LANE_COUNTS;
 }
 
-// Every rank gets rank 0's ids, unless some rank has `failed`: then none joins, as the others would wait for it in NCCL.
-static bool share_ids(struct hrt_comm *comm, ncclUniqueId *id, bool failed,
-                      struct hrt_error *error) {
-    enum { WORDS = sizeof *id / sizeof(int64_t), ALL = HRT_LANES * WORDS };
-    int64_t word[ALL + 2] = {0}; // Behind the ids: why there are none; how many ranks have failed.
+// Every rank gets rank 0's ids.
+static void share_ids(struct hrt_comm *comm, ncclUniqueId *id) {
+    enum { WORDS = sizeof *id / sizeof(int64_t) };
+    int64_t word[HRT_LANES * WORDS] = {0};
     _Static_assert(sizeof *id % sizeof *word == 0, "ids are whole numbers");
     for (int i = 0; i < HRT_LANES && comm->rank == 0; i++) {
-        const ncclResult_t result = ncclGetUniqueId(&id[i]);
-        if (result != ncclSuccess) word[ALL] = result;
+        check(comm, "its start", ncclGetUniqueId(&id[i]));
         memcpy(&word[i * WORDS], &id[i], sizeof *id);
     }
-    word[ALL + 1] = failed;
-    hrt_comm_all_reduce(comm, word, ALL + 2, HRT_INT64);
-    const ncclResult_t result = (ncclResult_t)word[ALL];
-    if (failed) return false; // And has said why.
-    if (word[ALL + 1])
-        return hrt_fail(error, "%d of the other ranks cannot use their GPUs", (int)word[ALL + 1]);
-    if (result != ncclSuccess)
-        return hrt_fail(error, "NCCL does not start: %s", ncclGetErrorString(result));
+    hrt_comm_all_reduce(comm, word, HRT_LANES * WORDS, HRT_INT64);
     for (int i = 0; i < HRT_LANES; i++) memcpy(&id[i], &word[i * WORDS], sizeof *id);
-    return true;
 }
 
 static bool open_stream(struct lane *lane, const struct hrt_device *device,
@@ -109,28 +102,30 @@ static bool open_stream(struct lane *lane, const struct hrt_device *device,
     return hrt_fail(error, "a stream for messages cannot be made: %s", cudaGetErrorString(status));
 }
 
-// A rank that fails here ends the job: the others wait for it inside of NCCL, where nothing can be said to them.
-static void join_lane(struct lane *lane, struct hrt_comm *comm, ncclUniqueId id) {
-    check(comm, "joining the ranks", ncclCommInitRank(&lane->comm, comm->size, id, comm->rank));
-}
-
 static bool open_nccl(struct hrt_comm *comm, struct hrt_device *device, struct hrt_error *error) {
-    ncclUniqueId id[HRT_LANES];
     struct own *own = calloc(1, sizeof *own);
     if (!own) return hrt_fail(error, "out of memory");
     own->device = device;
     comm->executor = &hrt_executor_nccl;
     comm->executor_own = own;
-    bool opened = true;
-    for (int i = 0; opened && i < HRT_LANES; i++)
-        opened = !moves(i) || open_stream(&own->lane[i], device, error);
-    if (!share_ids(comm, id, !opened, error)) return false;
     for (int i = 0; i < HRT_LANES; i++) {
-        if (moves(i)) join_lane(&own->lane[i], comm, id[i]);
+        if (moves(i) && !open_stream(&own->lane[i], device, error)) return false;
     }
-    device->look = look;
-    device->look_context = comm;
     return true;
+}
+
+// A rank that fails here ends the job: the others wait for it inside of NCCL, where nothing can be said to them.
+static void join_nccl(struct hrt_comm *comm) {
+    struct own *own = comm->executor_own;
+    ncclUniqueId id[HRT_LANES];
+    share_ids(comm, id);
+    for (int i = 0; i < HRT_LANES; i++) {
+        if (moves(i))
+            check(comm, "joining the ranks",
+                  ncclCommInitRank(&own->lane[i].comm, comm->size, id[i], comm->rank));
+    }
+    own->device->look = look;
+    own->device->look_context = comm;
 }
 
 static void close_lane(struct lane *lane) {
@@ -266,6 +261,7 @@ static void order(struct hrt_comm *comm, struct hrt_mark mark) {
 const struct hrt_executor hrt_executor_nccl = {
     .name = "nccl",
     .open = open_nccl,
+    .join = join_nccl,
     .bytes = bytes_of,
     .submit = submit,
     .order = order,

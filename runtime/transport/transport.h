@@ -45,11 +45,13 @@ struct hrt_mark {
     uint64_t number;
 };
 
-// What runs lists on a device. Every rank opens it, and submits the same lists in the same order.
+// What runs lists on a device. Every rank opens it, joins the others, and submits the same lists in the same order.
 struct hrt_executor {
     const char *name; // "nccl"
-    // Meets the other ranks. Collective.
+    // Takes what it needs of the rank's own device.
     bool (*open)(struct hrt_comm *comm, struct hrt_device *device, struct hrt_error *error);
+    // Meets the other ranks, once all of them have opened theirs. Collective; a failure ends the job.
+    void (*join)(struct hrt_comm *comm);
     void (*submit)(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps);
     // What the device is asked for from now on waits for the mark.
     void (*order)(struct hrt_comm *comm, struct hrt_mark mark);

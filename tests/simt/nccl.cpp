@@ -92,10 +92,13 @@ std::string text_of(const header_t &header) {
     return std::to_string(header.count) + " elements of type " + std::to_string(header.type);
 }
 
-// SIMT_NCCL=WHAT:RANK makes a call of that rank fail: WHAT is `join`, or `message` for what NCCL finds later.
-bool shall_fail(const char *what, int rank) {
-    static const char *wish = getenv("SIMT_NCCL");
-    return wish && wish == std::string(what) + ":" + std::to_string(rank);
+// SIMT_NCCL=FAULT:N plants a fault in the N-th call of this process that may have it, counted from 0.
+bool is_planted(const char *fault) {
+    static const char *planted = getenv("SIMT_NCCL");
+    static int calls;
+    const size_t length = strlen(fault);
+    if (!planted || strncmp(planted, fault, length) != 0 || planted[length] != ':') return false;
+    return calls++ == atoi(planted + length + 1);
 }
 
 void note_progress(ncclComm_t comm) {
@@ -287,6 +290,10 @@ ncclResult_t add(bool is_send, void *data, size_t count, ncclDataType_t type, in
     if (bytes && !simt::device_reaches(data, bytes)) {
         simt::fail("NCCL: %zu bytes at %p are not in one allocation of the device", bytes, data);
     }
+    if (is_planted("refuse")) return ncclInternalError;
+    if (is_planted("later")) comm->error = ncclInternalError;
+    if (is_planted("die")) _Exit(9);
+    if (is_planted("less")) count--;
     const header_t header = {count, (int)type, 0};
     calls.push_back({comm, stream, {is_send, peer, data, header, bytes, "", false}});
     return depth > 0 ? ncclSuccess : launch_group();
@@ -330,7 +337,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *to, int size, ncclUniqueId id, int rank,
                                     ncclConfig_t *config) {
     if (size > RANKS_MAX || rank < 0 || rank >= size) return ncclInvalidArgument;
-    if (shall_fail("join", rank)) return ncclSystemError;
+    if (is_planted("join")) return ncclSystemError;
     ncclComm_t comm = new ncclComm{id.internal, rank, size, NULL, {}, {}, {}, ncclSuccess, false};
     comm->control = open_control(comm->folder, false);
     if (!comm->control) return ncclSystemError;
@@ -364,8 +371,6 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
     if (comm->error == ncclSuccess && dead_rank(comm) >= 0) comm->error = ncclRemoteError;
-    if (comm->sent[(comm->rank + 1) % comm->size] > 8 && shall_fail("message", comm->rank))
-        comm->error = ncclSystemError;
     *result = comm->error != ncclSuccess           ? comm->error
               : comm->control->joined < comm->size ? ncclInProgress
                                                    : ncclSuccess;
