@@ -1,4 +1,5 @@
-// Products of bf16: dense ones, and those of experts by rows an expert, forward and both gradients.
+// Products of bf16: dense ones, and those of experts by rows an expert, forward and both gradients, of rows as they lie and
+// gathered, and gated.
 #include <stdio.h>
 
 #include "bench/gpu/gpu_bench.h"
@@ -43,11 +44,14 @@ static void time_dense(const struct gpu_bench *bench, int64_t m, int64_t n, int6
 }
 
 struct grouped {
-    hk_bf16 *a, *c;
+    hk_bf16 *a, *c, *c2, *gated;
     void *chunk, *grads;
-    int32_t *first;
+    int32_t *first, *pair;
+    float *scale;
     struct hk_grouped_dims dims;
 };
+
+enum { PICKS = 4 };
 
 static void grouped_nn(struct hkc_lane *lane, const void *arguments) {
     const struct grouped *x = arguments;
@@ -64,6 +68,25 @@ static void grouped_tn(struct hkc_lane *lane, const void *arguments) {
     hkc_grouped_tn_bf16(lane, x->grads, 0, x->a, x->c, x->first, x->dims, HK_ADD);
 }
 
+static void gathered_nn(struct hkc_lane *lane, const void *arguments) {
+    const struct grouped *x = arguments;
+    hkc_gathered_nn_bf16(lane, x->c, x->a, x->pair, PICKS, x->chunk, 0, x->first, x->dims,
+                         HK_STORE);
+}
+
+static void gathered_tn_a(struct hkc_lane *lane, const void *arguments) {
+    const struct grouped *x = arguments;
+    hkc_gathered_tn_a_bf16(lane, x->grads, 0, x->a, x->c, x->pair, PICKS, x->first, x->dims,
+                           HK_ADD);
+}
+
+// Two matrices of an expert, one behind the other.
+static void gathered_swiglu(struct hkc_lane *lane, const void *arguments) {
+    const struct grouped *x = arguments;
+    hkc_gathered_swiglu_bf16(lane, x->c, x->c2, x->gated, x->a, x->pair, PICKS, x->chunk, 0,
+                             x->chunk, x->dims.n * x->dims.k, x->first, x->scale, x->dims);
+}
+
 // Few rows wait for the weights, which are then what counts.
 static void time_grouped(const struct gpu_bench *bench, int64_t experts, int64_t rows, int64_t n,
                          int64_t k) {
@@ -72,9 +95,13 @@ static void time_grouped(const struct gpu_bench *bench, int64_t experts, int64_t
     const struct grouped x = {
         .a = gpu_take((size_t)(all * k) * 2),
         .c = gpu_take((size_t)(all * n) * 2),
-        .chunk = gpu_pointers(gpu_take(weights * 2 * (size_t)experts), weights * 2, experts),
+        .c2 = gpu_take((size_t)(all * n) * 2),
+        .gated = gpu_take((size_t)(all * n) * 2),
+        .chunk = gpu_pointers(gpu_take(weights * 4 * (size_t)experts), weights * 4, experts),
         .grads = gpu_pointers(gpu_take(weights * 4 * (size_t)experts), weights * 4, experts),
         .first = gpu_starts(experts, rows),
+        .pair = gpu_draw(all, (int32_t)all),
+        .scale = gpu_take((size_t)all * 4),
         .dims = {experts, n, k}};
     const double flops = 2 * (double)all * (double)n * (double)k;
     struct gpu_case of = {.arguments = &x};
@@ -88,8 +115,16 @@ static void time_grouped(const struct gpu_bench *bench, int64_t experts, int64_t
     gpu_time(bench, &of);
     of.name = "grouped_nt_bf16", of.launch = grouped_nt;
     gpu_time(bench, &of);
+    of.name = "gathered_nn_bf16", of.launch = gathered_nn;
+    gpu_time(bench, &of);
+    struct gpu_case twice = of;
+    twice.bytes *= 2, twice.flops *= 2;
+    twice.name = "gathered_swiglu_bf16", twice.launch = gathered_swiglu;
+    gpu_time(bench, &twice);
     if (of.bytes) of.bytes *= 4; // Gradients are float, read and written.
     of.name = "grouped_tn_bf16", of.launch = grouped_tn;
+    gpu_time(bench, &of);
+    of.name = "gathered_tn_a_bf16", of.launch = gathered_tn_a;
     gpu_time(bench, &of);
     gpu_free_all();
 }
