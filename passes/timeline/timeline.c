@@ -7,63 +7,10 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "passes/timeline/traffic.h"
+#include "passes/timeline/run.h"
 
 const char *const hec_spent_names[HEC_SPENT] = {
     "computing", "experts", "planning", "counts", "rows", "parameters", "gradients", "dense sums",
-};
-
-// Transfers of rows: forward there and back, backward likewise, forward's again.
-enum rows { ROWS_THERE, ROWS_BACK, ROWS_GRAD_THERE, ROWS_GRAD_BACK, ROWS_AGAIN, ROWS };
-
-// A layer of a set. Devices may be in two iterations at a time: one has begun the next, another ends this one.
-struct layer {
-    struct hec_traffic traffic[2];
-    int32_t *wave[2][ROWS]; // Transfers; -1: not there yet.
-    int64_t room[2];
-};
-
-enum { LOOPS = 2 }; // Waves, and in one of them what was overwritten.
-
-struct loop {
-    int begin;
-    int64_t step, count;
-};
-
-struct device {
-    double now;
-    int at;            // In the script.
-    int64_t iteration; // Of all steps.
-    struct loop loop[LOOPS];
-    int depth;
-    int32_t waits; // For a transfer; -1: it does not.
-    enum hec_spent why;
-    double since;
-    int64_t dense_bytes; // Complete, and not under way.
-    int32_t dense_count; // Sums of this step that it has started.
-    bool ended;
-};
-
-struct run {
-    const struct hec_timeline_request *request;
-    struct hec_arena arena;
-    struct hec_script script;
-    struct hec_lanes *lanes;
-    struct hec_mover mover[HEC_SITES_MAX];
-    struct layer *layer[HEC_SITES_MAX]; // [layers]
-    int64_t
-        *planned[HEC_SITES_MAX]; // [devices][layers] the iteration that the device has planned, + 1
-    struct device *device;
-    int32_t devices, ended;
-    int32_t *heap, heap_count;             // Devices that can go on, the earliest first.
-    int32_t *sum[2], sums[2], sum_room[2]; // Transfers of a step: sums of what all have.
-    int32_t norm[2], publish[2];
-    int64_t of_step[2];           // Whose those are.
-    double *spent;                // [steps][devices][HEC_SPENT]
-    double *end;                  // [steps]
-    double *imbalance, *replicas; // [steps] sums over layers and iterations
-    double plan_us[HEC_SITES_MAX];
-    bool failed;
 };
 
 // ---- devices that can go on
@@ -97,53 +44,6 @@ static int32_t pop(struct run *r) {
     return first;
 }
 
-// ---- time that passes
-
-static int64_t step_of(const struct run *r, const struct device *d) {
-    return d->iteration / r->script.iterations;
-}
-
-static void note(struct run *r, int32_t device, const struct hec_action *a, enum hec_spent spent,
-                 double begin, double end) {
-    const struct device *d = &r->device[device];
-    const int64_t step = step_of(r, d);
-    const struct hec_watcher *w = r->request->watcher;
-    r->spent[((size_t)step * (size_t)r->devices + (size_t)device) * HEC_SPENT + spent] +=
-        end - begin;
-    if (!w || !w->stretch || end <= begin) return;
-    const struct hec_stretch stretch = {
-        .device = device,
-        .layer = a->layer,
-        .back = a->back,
-        .spent = spent,
-        .label = a->act == HEC_ACT_COMPUTE ? a->label : NULL,
-        .begin = begin,
-        .end = end,
-    };
-    w->stretch(w->context, &stretch);
-}
-
-static void pass(struct run *r, int32_t device, const struct hec_action *a, enum hec_spent spent,
-                 double us) {
-    struct device *d = &r->device[device];
-    note(r, device, a, spent, d->now, d->now + us);
-    d->now += us;
-}
-
-// The device goes on behind this action when its part of the transfer is done.
-static void wait_for(struct run *r, int32_t device, int32_t transfer, enum hec_spent why) {
-    struct device *d = &r->device[device];
-    if (hec_transfer_done(r->lanes, transfer, device)) return;
-    d->waits = transfer;
-    d->why = why;
-    d->since = d->now;
-}
-
-static void start(struct run *r, int32_t device, int32_t transfer) {
-    if (transfer >= 0 && !hec_transfer_begun(r->lanes, transfer, device))
-        hec_transfer_start(r->lanes, transfer, device, r->device[device].now);
-}
-
 // ---- layers
 
 static void forget_waves(struct layer *l, int parity, int64_t waves) {
@@ -167,7 +67,7 @@ static struct hec_traffic *traffic_of(struct run *r, const struct device *d,
     if (t->iteration == d->iteration) return t;
     if (!hec_traffic_plan(&r->mover[a->set], a->layer, d->iteration, t)) r->failed = true;
     forget_waves(l, parity, t->waves);
-    const int64_t step = step_of(r, d);
+    const int64_t step = hec_step_of(r, d);
     r->imbalance[step] += t->imbalance;
     r->replicas[step] += t->replicas;
     return t;
@@ -181,7 +81,7 @@ static void plan(struct run *r, int32_t device, const struct hec_action *a) {
     traffic_of(r, d, a);
     if (*planned == d->iteration + 1) return;
     *planned = d->iteration + 1;
-    pass(r, device, a, HEC_SPENT_PLAN, r->plan_us[a->set]);
+    hec_run_pass(r, device, a, HEC_SPENT_PLAN, r->plan_us[a->set]);
 }
 
 static int64_t wave_of(const struct device *d, bool back) {
@@ -209,29 +109,29 @@ static void move_rows(struct run *r, int32_t device, const struct hec_action *a)
                            : a->back ? (back ? ROWS_GRAD_BACK : ROWS_GRAD_THERE)
                                      : (back ? ROWS_BACK : ROWS_THERE);
     const int32_t transfer = wave_transfer(r, d, a, kind, wave_of(d, a->back));
-    start(r, device, transfer);
-    if (!back) wait_for(r, device, transfer, HEC_SPENT_ROWS);
+    hec_run_start(r, device, transfer);
+    if (!back) hec_run_wait(r, device, transfer, HEC_SPENT_ROWS);
 }
 
 // The lane keeps the order: with the last wave's results all have come.
 static void collect(struct run *r, int32_t device, const struct hec_action *a) {
     const struct device *d = &r->device[device];
     const int64_t last = a->back ? 0 : traffic_of(r, d, a)->waves - 1;
-    wait_for(r, device, wave_transfer(r, d, a, a->back ? ROWS_GRAD_BACK : ROWS_BACK, last),
-             HEC_SPENT_ROWS);
+    hec_run_wait(r, device, wave_transfer(r, d, a, a->back ? ROWS_GRAD_BACK : ROWS_BACK, last),
+                 HEC_SPENT_ROWS);
 }
 
 static void await(struct run *r, int32_t device, const struct hec_action *a) {
     const struct hec_traffic *t = traffic_of(r, &r->device[device], a);
     const int32_t transfer = a->back ? t->again : t->added >= 0 ? t->added : t->gather;
     if (transfer >= 0 && hec_transfer_begun(r->lanes, transfer, device))
-        wait_for(r, device, transfer, HEC_SPENT_CHUNKS);
+        hec_run_wait(r, device, transfer, HEC_SPENT_CHUNKS);
 }
 
 static void release(struct run *r, int32_t device, const struct hec_action *a) {
     const int32_t transfer = traffic_of(r, &r->device[device], a)->reduce;
     if (transfer >= 0 && hec_transfer_begun(r->lanes, transfer, device))
-        wait_for(r, device, transfer, HEC_SPENT_GRADIENTS);
+        hec_run_wait(r, device, transfer, HEC_SPENT_GRADIENTS);
 }
 
 // ---- loops
@@ -255,109 +155,31 @@ static void close_loop(struct device *d) {
     }
 }
 
-// ---- what all have
-
-static double devices_of(const struct run *r) {
-    return (double)r->devices;
-}
-
-// Every device sends every other one its part of `bytes`, `times` over.
-static int32_t sum_transfer(struct run *r, const char *what, double bytes, double times) {
-    const struct hec_machine *m = &r->request->search->costs.machine;
-    const double d = devices_of(r), node = (double)m->devices;
-    double *sums =
-        hec_arena_alloc(&r->arena, (size_t)(r->devices + (int32_t)m->nodes), sizeof *sums);
-    for (int32_t i = 0; i < r->devices; i++) sums[i] = times * bytes * (d - 1) / d;
-    for (int64_t n = 0; n < m->nodes; n++)
-        sums[r->devices + n] = times * node * bytes * (d - node) / d;
-    const int32_t transfer = hec_transfer_new(r->lanes, HEC_LANE_DENSE, what, -1);
-    const double delay = 1e6 * (m->nodes > 1 ? m->inter_latency : m->intra_latency);
-    hec_transfer_loads(r->lanes, transfer, sums, sums, sums + r->devices, sums + r->devices,
-                       times * delay);
-    return transfer;
-}
-
-static void begin_step(struct run *r, int64_t step) {
-    const int parity = (int)(step & 1);
-    if (r->of_step[parity] == step) return;
-    r->of_step[parity] = step;
-    r->sums[parity] = 0;
-    r->norm[parity] = r->publish[parity] = -1;
-}
-
-// The device's next sum of this step; the first device to come makes it.
-static void start_sum(struct run *r, int32_t device) {
-    struct device *d = &r->device[device];
-    const int parity = (int)(step_of(r, d) & 1);
-    if (d->dense_count == r->sums[parity]) {
-        if (r->sums[parity] == r->sum_room[parity]) {
-            r->sum_room[parity] = r->sum_room[parity] ? 2 * r->sum_room[parity] : 64;
-            r->sum[parity] =
-                realloc(r->sum[parity], (size_t)r->sum_room[parity] * sizeof *r->sum[parity]);
-            if (!r->sum[parity]) abort();
-        }
-        const double times = r->script.shard ? 1 : 2;
-        r->sum[parity][r->sums[parity]++] =
-            sum_transfer(r, "dense gradients", (double)d->dense_bytes, times);
-    }
-    start(r, device, r->sum[parity][d->dense_count++]);
-    d->dense_bytes = 0;
-}
-
-static void add_dense(struct run *r, int32_t device, const struct hec_action *a) {
-    struct device *d = &r->device[device];
-    begin_step(r, step_of(r, d));
-    d->dense_bytes += a->bytes;
-    if (r->devices > 1 && d->dense_bytes >= r->script.bucket && d->dense_bytes > 0)
-        start_sum(r, device);
-}
-
-static void end_sums(struct run *r, int32_t device) {
-    struct device *d = &r->device[device];
-    const int parity = (int)(step_of(r, d) & 1);
-    begin_step(r, step_of(r, d));
-    if (r->devices > 1 && d->dense_bytes > 0) start_sum(r, device);
-    if (d->dense_count) wait_for(r, device, r->sum[parity][d->dense_count - 1], HEC_SPENT_DENSE);
-    d->dense_count = 0;
-}
-
-static void meet(struct run *r, int32_t device, const struct hec_action *a) {
-    const int parity = (int)(step_of(r, &r->device[device]) & 1);
-    int32_t *known = a->act == HEC_ACT_NORM ? &r->norm[parity] : &r->publish[parity];
-    if (r->devices == 1) return;
-    if (*known < 0)
-        *known = a->act == HEC_ACT_NORM
-                     ? sum_transfer(r, "norm", 8, 2)
-                     : sum_transfer(r, "parts of parameters", (double)r->script.dense_bytes, 1);
-    start(r, device, *known);
-    wait_for(r, device, *known, HEC_SPENT_DENSE);
-}
-
 // ---- the script
 
 static void compute(struct run *r, int32_t device, const struct hec_action *a) {
     const struct device *d = &r->device[device];
     if (!d->depth) {
-        pass(r, device, a, HEC_SPENT_COMPUTE, a->us);
+        hec_run_pass(r, device, a, HEC_SPENT_COMPUTE, a->us);
         return;
     }
     const struct hec_action *waves = &r->script.action[d->loop[0].begin];
     const struct hec_mover *m = &r->mover[waves->set];
     const double rows =
         hec_traffic_rows(m, traffic_of(r, d, waves), device, wave_of(d, waves->back));
-    pass(r, device, a, HEC_SPENT_EXPERTS, a->us * rows / (double)m->cost->rows_max);
+    hec_run_pass(r, device, a, HEC_SPENT_EXPERTS, a->us * rows / (double)m->cost->rows_max);
 }
 
 static void prefetch(struct run *r, int32_t device, const struct hec_action *a) {
     if (r->device[device].loop[0].step > 0) return;
     plan(r, device, a);
-    start(r, device, traffic_of(r, &r->device[device], a)->gather);
+    hec_run_start(r, device, traffic_of(r, &r->device[device], a)->gather);
 }
 
 static void exchange(struct run *r, int32_t device, const struct hec_action *a) {
     const int32_t transfer = traffic_of(r, &r->device[device], a)->exchange;
-    start(r, device, transfer);
-    wait_for(r, device, transfer, HEC_SPENT_COUNTS);
+    hec_run_start(r, device, transfer);
+    hec_run_wait(r, device, transfer, HEC_SPENT_COUNTS);
 }
 
 static void act(struct run *r, int32_t device, const struct hec_action *a) {
@@ -370,7 +192,8 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
         plan(r, device, a);
         return;
     case HEC_ACT_GATHER:
-        start(r, device, a->again ? traffic_of(r, d, a)->again : traffic_of(r, d, a)->gather);
+        hec_run_start(r, device,
+                      a->again ? traffic_of(r, d, a)->again : traffic_of(r, d, a)->gather);
         return;
     case HEC_ACT_PREFETCH:
         prefetch(r, device, a);
@@ -379,7 +202,7 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
         exchange(r, device, a);
         return;
     case HEC_ACT_CALIBRATE:
-        start(r, device, traffic_of(r, d, a)->added);
+        hec_run_start(r, device, traffic_of(r, d, a)->added);
         return;
     case HEC_ACT_AWAIT:
         await(r, device, a);
@@ -401,20 +224,20 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
         collect(r, device, a);
         return;
     case HEC_ACT_REDUCE:
-        start(r, device, traffic_of(r, d, a)->reduce);
+        hec_run_start(r, device, traffic_of(r, d, a)->reduce);
         return;
     case HEC_ACT_RELEASE:
         release(r, device, a);
         return;
     case HEC_ACT_DENSE:
-        add_dense(r, device, a);
+        hec_run_dense(r, device, a);
         return;
     case HEC_ACT_SUMS:
-        end_sums(r, device);
+        hec_run_sums(r, device);
         return;
     case HEC_ACT_NORM:
     case HEC_ACT_PUBLISH:
-        meet(r, device, a);
+        hec_run_meet(r, device, a);
         return;
     case HEC_ACTS:
         return;
@@ -423,10 +246,10 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
 
 // The end of the script: of an iteration, of a step, of all steps.
 static void end_iteration(struct run *r, struct device *d) {
-    const int64_t step = step_of(r, d);
+    const int64_t step = hec_step_of(r, d);
     d->at = 0;
     d->iteration++;
-    if (step_of(r, d) == step) return;
+    if (hec_step_of(r, d) == step) return;
     if (d->now > r->end[step]) r->end[step] = d->now;
     d->ended = step + 1 == r->request->steps;
     r->ended += d->ended;
@@ -452,7 +275,7 @@ static void wake(struct run *r, double now) {
         struct device *d = &r->device[i];
         if (d->waits < 0 || !hec_transfer_done(r->lanes, d->waits, i)) continue;
         d->waits = -1;
-        note(r, i, &r->script.action[d->at - 1], d->why, d->since, now);
+        hec_run_note(r, i, &r->script.action[d->at - 1], d->why, d->since, now);
         d->now = now;
         if (d->at >= r->script.count) end_iteration(r, d);
         if (!d->ended) push(r, i);
@@ -494,7 +317,7 @@ static void tell_sent(void *context, const struct hec_sent *sent) {
 
 // Planning of a layer takes a tenth of a millisecond and 26 ns for each expert and device (docs/planner.md, Time).
 static double plan_us(const struct run *r, const struct hec_set_cost *c) {
-    return r->request->movement->policy[0] ? 100 + 0.026 * c->experts * devices_of(r) : 0;
+    return r->request->movement->policy[0] ? 100 + 0.026 * c->experts * hec_devices_of(r) : 0;
 }
 
 static void take_set(struct run *r, int i) {
@@ -564,7 +387,7 @@ static void sum_up(const struct run *r, int64_t number, struct hec_step_time *st
         layers += (double)(r->mover[i].cost->layers * r->script.iterations);
     *step = (struct hec_step_time){.us = r->end[number] - (number ? r->end[number - 1] : 0)};
     for (int32_t i = 0; i < r->devices; i++, of += HEC_SPENT) {
-        for (int k = 0; k < HEC_SPENT; k++) step->spent[k] += of[k] / devices_of(r);
+        for (int k = 0; k < HEC_SPENT; k++) step->spent[k] += of[k] / hec_devices_of(r);
         if (waited(of) < waited(least)) least = of;
     }
     memcpy(step->slowest, least, sizeof step->slowest);

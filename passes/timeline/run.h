@@ -1,0 +1,96 @@
+// A simulation under way: what timeline.c and sums.c share. Private to this folder.
+#ifndef HECATE_PASSES_TIMELINE_RUN_H
+#define HECATE_PASSES_TIMELINE_RUN_H
+
+#include "passes/timeline/timeline.h"
+#include "passes/timeline/traffic.h"
+
+// Transfers of rows: forward there and back, backward likewise, forward's again.
+enum rows { ROWS_THERE, ROWS_BACK, ROWS_GRAD_THERE, ROWS_GRAD_BACK, ROWS_AGAIN, ROWS };
+
+// A layer of a set. Devices may be in two iterations at a time: one has begun the next, another ends this one.
+struct layer {
+    struct hec_traffic traffic[2];
+    int32_t *wave[2][ROWS]; // Transfers; -1: not there yet.
+    int64_t room[2];
+};
+
+enum { LOOPS = 2 }; // Waves, and in one of them what was overwritten.
+
+struct loop {
+    int begin;
+    int64_t step, count;
+};
+
+struct device {
+    double now;
+    int at;            // In the script.
+    int64_t iteration; // Of all steps.
+    struct loop loop[LOOPS];
+    int depth;
+    int32_t waits; // For a transfer; -1: it does not.
+    enum hec_spent why;
+    double since;
+    int64_t dense_bytes; // Complete, and not under way.
+    int32_t dense_count; // Sums of this step that it has started.
+    bool ended;
+};
+
+struct run {
+    const struct hec_timeline_request *request;
+    struct hec_arena arena;
+    struct hec_script script;
+    struct hec_lanes *lanes;
+    struct hec_mover mover[HEC_SITES_MAX];
+    struct layer *layer[HEC_SITES_MAX]; // [layers]
+    int64_t
+        *planned[HEC_SITES_MAX]; // [devices][layers] the iteration that the device has planned, + 1
+    struct device *device;
+    int32_t devices, ended;
+    int32_t *heap, heap_count;             // Devices that can go on, the earliest first.
+    int32_t *sum[2], sums[2], sum_room[2]; // Transfers of a step: sums of what all have.
+    int32_t norm[2], publish[2];
+    int64_t of_step[2];           // Whose those are.
+    double *spent;                // [steps][devices][HEC_SPENT]
+    double *end;                  // [steps]
+    double *imbalance, *replicas; // [steps] sums over layers and iterations
+    double plan_us[HEC_SITES_MAX];
+    bool failed;
+};
+
+static inline double hec_devices_of(const struct run *r) {
+    return (double)r->devices;
+}
+
+static inline int64_t hec_step_of(const struct run *r, const struct device *d) {
+    return d->iteration / r->script.iterations;
+}
+
+// ---- spent.c: time that passes
+
+// The device has spent time on something.
+void hec_run_note(struct run *r, int32_t device, const struct hec_action *a, enum hec_spent spent,
+                  double begin, double end);
+
+// The device goes on `us` later, which it spends on that.
+void hec_run_pass(struct run *r, int32_t device, const struct hec_action *a, enum hec_spent spent,
+                  double us);
+
+// The device comes to the transfer, if it has not yet; -1: there is none.
+void hec_run_start(struct run *r, int32_t device, int32_t transfer);
+
+// The device goes on behind this action when its part of the transfer is done.
+void hec_run_wait(struct run *r, int32_t device, int32_t transfer, enum hec_spent why);
+
+// ---- sums.c: what all devices have
+
+// Gradients are complete: as many bytes as a bucket has start their sum.
+void hec_run_dense(struct run *r, int32_t device, const struct hec_action *a);
+
+// Starts what is left of them, and waits for all.
+void hec_run_sums(struct run *r, int32_t device);
+
+// The norm, or the parts of parameters: waits for all devices'.
+void hec_run_meet(struct run *r, int32_t device, const struct hec_action *a);
+
+#endif

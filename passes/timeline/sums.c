@@ -1,0 +1,77 @@
+// Sums of what all devices have: buckets of gradients, the norm, with dense = shard the parts of parameters.
+#include <stdlib.h>
+
+#include "passes/timeline/run.h"
+
+// Every device sends every other one its part of `bytes`, `times` over.
+static int32_t sum_transfer(struct run *r, const char *what, double bytes, double times) {
+    const struct hec_machine *m = &r->request->search->costs.machine;
+    const double d = hec_devices_of(r), node = (double)m->devices;
+    double *sums =
+        hec_arena_alloc(&r->arena, (size_t)(r->devices + (int32_t)m->nodes), sizeof *sums);
+    for (int32_t i = 0; i < r->devices; i++) sums[i] = times * bytes * (d - 1) / d;
+    for (int64_t n = 0; n < m->nodes; n++)
+        sums[r->devices + n] = times * node * bytes * (d - node) / d;
+    const int32_t transfer = hec_transfer_new(r->lanes, HEC_LANE_DENSE, what, -1);
+    const double delay = 1e6 * (m->nodes > 1 ? m->inter_latency : m->intra_latency);
+    hec_transfer_loads(r->lanes, transfer, sums, sums, sums + r->devices, sums + r->devices,
+                       times * delay);
+    return transfer;
+}
+
+static void begin_step(struct run *r, int64_t step) {
+    const int parity = (int)(step & 1);
+    if (r->of_step[parity] == step) return;
+    r->of_step[parity] = step;
+    r->sums[parity] = 0;
+    r->norm[parity] = r->publish[parity] = -1;
+}
+
+// The device's next sum of this step; the first device to come makes it.
+static void start_sum(struct run *r, int32_t device) {
+    struct device *d = &r->device[device];
+    const int parity = (int)(hec_step_of(r, d) & 1);
+    if (d->dense_count == r->sums[parity]) {
+        if (r->sums[parity] == r->sum_room[parity]) {
+            r->sum_room[parity] = r->sum_room[parity] ? 2 * r->sum_room[parity] : 64;
+            r->sum[parity] =
+                realloc(r->sum[parity], (size_t)r->sum_room[parity] * sizeof *r->sum[parity]);
+            if (!r->sum[parity]) abort();
+        }
+        const double times = r->script.shard ? 1 : 2;
+        r->sum[parity][r->sums[parity]++] =
+            sum_transfer(r, "dense gradients", (double)d->dense_bytes, times);
+    }
+    hec_run_start(r, device, r->sum[parity][d->dense_count++]);
+    d->dense_bytes = 0;
+}
+
+void hec_run_dense(struct run *r, int32_t device, const struct hec_action *a) {
+    struct device *d = &r->device[device];
+    begin_step(r, hec_step_of(r, d));
+    d->dense_bytes += a->bytes;
+    if (r->devices > 1 && d->dense_bytes >= r->script.bucket && d->dense_bytes > 0)
+        start_sum(r, device);
+}
+
+void hec_run_sums(struct run *r, int32_t device) {
+    struct device *d = &r->device[device];
+    const int parity = (int)(hec_step_of(r, d) & 1);
+    begin_step(r, hec_step_of(r, d));
+    if (r->devices > 1 && d->dense_bytes > 0) start_sum(r, device);
+    if (d->dense_count)
+        hec_run_wait(r, device, r->sum[parity][d->dense_count - 1], HEC_SPENT_DENSE);
+    d->dense_count = 0;
+}
+
+void hec_run_meet(struct run *r, int32_t device, const struct hec_action *a) {
+    const int parity = (int)(hec_step_of(r, &r->device[device]) & 1);
+    int32_t *known = a->act == HEC_ACT_NORM ? &r->norm[parity] : &r->publish[parity];
+    if (r->devices == 1) return;
+    if (*known < 0)
+        *known = a->act == HEC_ACT_NORM
+                     ? sum_transfer(r, "norm", 8, 2)
+                     : sum_transfer(r, "parts of parameters", (double)r->script.dense_bytes, 1);
+    hec_run_start(r, device, *known);
+    hec_run_wait(r, device, *known, HEC_SPENT_DENSE);
+}
