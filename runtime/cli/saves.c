@@ -80,6 +80,14 @@ void hrt_saves_recall(const struct hrt_saves *saves, struct hrt_state *state) {
         hrt_fssdp_recall(json_object_get(saves->from.facts, "experts"), state->fssdp);
 }
 
+static bool check_arguments(const struct hrt_arguments *arguments, struct hrt_error *error) {
+    if (arguments->resume && !folder_to_resume(arguments))
+        return hrt_fail_usage(error, "--resume needs a folder: --checkpoint DIR, or --resume=DIR");
+    if (arguments->resume_changed && !arguments->resume)
+        return hrt_fail_usage(error, "--resume-changed says how to go on: add --resume");
+    return true;
+}
+
 bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_config *config = &run->arguments->config;
     *saves = (struct hrt_saves){
@@ -90,10 +98,7 @@ bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct h
                .lock = -1},
         .since = hrt_now(),
     };
-    if (run->arguments->resume && !folder_to_resume(run->arguments)) {
-        hrt_fail_usage(error, "--resume needs a folder: --checkpoint DIR, or --resume=DIR");
-        return hrt_ranks_agree(run->comm, false, error);
-    }
+    if (!hrt_ranks_agree(run->comm, check_arguments(run->arguments, error), error)) return false;
     if (!hrt_ranks_agree(run->comm, open_folder(saves, error), error) || !find(saves, error))
         return false;
     saves->saved = saves->from.step;

@@ -115,6 +115,8 @@ def refused(trial):
     check("--resume: 'none' has no checkpoint" in err, "there must be one where one is named")
     _, err = trial.run("--resume", code=2)
     check("--resume needs a folder" in err, "a folder must be named")
+    _, err = trial.run("--checkpoint", "ck", "--resume-changed", code=2)
+    check("--resume-changed says how to go on: add --resume" in err, "--resume-changed alone is told")
     out, _ = trial.run("--checkpoint", "fresh", "--resume")
     check("'fresh' has no checkpoint yet: training begins" in out, "the first start may have --resume, too")
 
