@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/timeline/heap.h"
+
 struct flow {
     int32_t port[HEC_FLOW_PORTS], ports, owner;
     int64_t number; // In the order of starts.
@@ -25,11 +27,13 @@ struct hec_network {
     int64_t started;
     struct flow *flow; // Under way, and those that have ended since rates were found.
     int32_t count, room;
-    int32_t *next, next_count; // A heap of flows under way, the earliest end first.
-    struct flow *ended;        // Done at `now`; from ended_at on nobody has been told.
+    struct hec_heap next; // Flows under way, the earliest end first.
+    struct flow *ended;   // Done at `now`; from ended_at on nobody has been told.
     int32_t ended_count, ended_at, ended_room;
-    struct flow *later; // Not yet at their first byte: a heap, the earliest first.
-    int32_t waiting, waiting_room;
+    struct flow *later; // Not yet at their first byte.
+    int32_t later_count, later_room;
+    struct hec_heap waiting,
+        vacant; // Of them, the earliest first; places that are free, in no order.
     // Of water-filling.
     double *room_left;    // [ports]
     int32_t *active;      // [ports] flows under way
@@ -68,7 +72,9 @@ void hec_network_free(struct hec_network *n) {
     free(n->capacity);
     free(n->carried);
     free(n->freed);
-    free(n->next);
+    free(n->next.item);
+    free(n->waiting.item);
+    free(n->vacant.item);
     free(n->room_left);
     free(n->active);
     free(n->users);
@@ -92,33 +98,29 @@ static void grow(struct flow **flow, int32_t count, int32_t *room) {
 
 // ---- flows that have not begun
 
-static bool is_earlier(const struct flow *a, const struct flow *b) {
-    return a->begins < b->begins || (a->begins == b->begins && a->number < b->number);
+static bool begins_before(const void *context, int32_t a, int32_t b) {
+    const struct hec_network *n = context;
+    const struct flow *left = &n->later[a], *right = &n->later[b];
+    return left->begins < right->begins ||
+           (left->begins == right->begins && left->number < right->number);
 }
 
-static void push_later(struct hec_network *n, const struct flow *flow) {
-    grow(&n->later, n->waiting, &n->waiting_room);
-    int32_t at = n->waiting++;
-    while (at > 0 && is_earlier(flow, &n->later[(at - 1) / 2])) {
-        n->later[at] = n->later[(at - 1) / 2];
-        at = (at - 1) / 2;
+static void put_off(struct hec_network *n, const struct flow *flow) {
+    int32_t place = n->later_count;
+    if (n->vacant.count) {
+        place = n->vacant.item[--n->vacant.count];
+    } else {
+        grow(&n->later, n->later_count++, &n->later_room);
     }
-    n->later[at] = *flow;
+    n->later[place] = *flow;
+    hec_heap_push(&n->waiting, place, begins_before, n);
 }
 
-static struct flow pop_later(struct hec_network *n) {
-    const struct flow first = n->later[0], last = n->later[--n->waiting];
-    int32_t at = 0;
-    for (;;) {
-        int32_t child = 2 * at + 1;
-        if (child >= n->waiting) break;
-        if (child + 1 < n->waiting && is_earlier(&n->later[child + 1], &n->later[child])) child++;
-        if (!is_earlier(&n->later[child], &last)) break;
-        n->later[at] = n->later[child];
-        at = child;
-    }
-    if (n->waiting) n->later[at] = last;
-    return first;
+static struct flow first_later(struct hec_network *n) {
+    const int32_t place = hec_heap_pop(&n->waiting, begins_before, n);
+    hec_heap_reserve(&n->vacant, n->vacant.count + 1);
+    n->vacant.item[n->vacant.count++] = place;
+    return n->later[place];
 }
 
 void hec_network_start(struct hec_network *n, double now, const int32_t *port, int32_t ports,
@@ -134,7 +136,7 @@ void hec_network_start(struct hec_network *n, double now, const int32_t *port, i
         flow.port[i] = port[i];
         n->carried[port[i]] += bytes;
     }
-    push_later(n, &flow);
+    put_off(n, &flow);
 }
 
 // ---- rates
@@ -197,23 +199,10 @@ static void fill(struct hec_network *n) {
 
 // ---- ends
 
-static bool ends_earlier(const struct hec_network *n, int32_t a, int32_t b) {
+static bool ends_before(const void *context, int32_t a, int32_t b) {
+    const struct hec_network *n = context;
     const struct flow *left = &n->flow[a], *right = &n->flow[b];
     return left->end < right->end || (left->end == right->end && left->number < right->number);
-}
-
-static void sink(struct hec_network *n, int32_t at) {
-    const int32_t own = n->next[at];
-    for (;;) {
-        int32_t child = 2 * at + 1;
-        if (child >= n->next_count) break;
-        if (child + 1 < n->next_count && ends_earlier(n, n->next[child + 1], n->next[child]))
-            child++;
-        if (!ends_earlier(n, n->next[child], own)) break;
-        n->next[at] = n->next[child];
-        at = child;
-    }
-    n->next[at] = own;
 }
 
 // Moves what is under way on to now, finds its rates, and when it ends.
@@ -230,14 +219,13 @@ static void find_rates(struct hec_network *n) {
     n->found = n->now;
     fill(n);
     memset(n->freed, 0, (size_t)n->ports * sizeof *n->freed);
-    n->next = realloc(n->next, (size_t)(kept + 1) * sizeof *n->next);
-    if (!n->next) abort();
+    hec_heap_reserve(&n->next, kept);
+    n->next.count = kept;
     for (int32_t i = 0; i < kept; i++) {
         n->flow[i].end = n->now + (n->flow[i].left > 0 ? n->flow[i].left / n->flow[i].rate : 0);
-        n->next[i] = i;
+        n->next.item[i] = i;
     }
-    n->next_count = kept;
-    for (int32_t i = kept / 2; i >= 0 && kept; i--) sink(n, i);
+    for (int32_t i = kept / 2 - 1; i >= 0; i--) hec_heap_sink(&n->next, i, ends_before, n);
     n->stale = false;
 }
 
@@ -245,15 +233,15 @@ static void find_rates(struct hec_network *n) {
 
 double hec_network_next(struct hec_network *n) {
     if (n->stale) find_rates(n);
-    const double begin = n->waiting ? n->later[0].begins : INFINITY;
-    const double end = n->next_count ? n->flow[n->next[0]].end : INFINITY;
+    const double begin = n->waiting.count ? n->later[n->waiting.item[0]].begins : INFINITY;
+    const double end = n->next.count ? n->flow[n->next.item[0]].end : INFINITY;
     return begin < end ? begin : end;
 }
 
 static void begin_flows(struct hec_network *n) {
-    while (n->waiting && n->later[0].begins <= n->now) {
+    while (n->waiting.count && n->later[n->waiting.item[0]].begins <= n->now) {
         grow(&n->flow, n->count, &n->room);
-        const struct flow flow = pop_later(n);
+        const struct flow flow = first_later(n);
         for (int32_t k = 0; k < flow.ports; k++) n->active[flow.port[k]]++;
         n->flow[n->count++] = flow;
         n->stale = true;
@@ -276,11 +264,8 @@ void hec_network_pass(struct hec_network *n, double now) {
     if (n->stale) find_rates(n);
     n->now = now;
     n->ended_count = n->ended_at = 0;
-    while (n->next_count && n->flow[n->next[0]].end <= now) {
-        end_flow(n, &n->flow[n->next[0]]);
-        n->next[0] = n->next[--n->next_count];
-        if (n->next_count) sink(n, 0);
-    }
+    while (n->next.count && n->flow[n->next.item[0]].end <= now)
+        end_flow(n, &n->flow[hec_heap_pop(&n->next, ends_before, n)]);
     begin_flows(n);
 }
 

@@ -15,33 +15,14 @@ const char *const hec_spent_names[HEC_SPENT] = {
 
 // ---- devices that can go on
 
-static bool is_earlier(const struct run *r, int32_t a, int32_t b) {
+static bool is_earlier(const void *context, int32_t a, int32_t b) {
+    const struct run *r = context;
     const double left = r->device[a].now, right = r->device[b].now;
     return left < right || (left == right && a < b);
 }
 
 static void push(struct run *r, int32_t device) {
-    int32_t at = r->heap_count++;
-    while (at > 0 && is_earlier(r, device, r->heap[(at - 1) / 2])) {
-        r->heap[at] = r->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    r->heap[at] = device;
-}
-
-static int32_t pop(struct run *r) {
-    const int32_t first = r->heap[0], last = r->heap[--r->heap_count];
-    int32_t at = 0;
-    for (;;) {
-        int32_t child = 2 * at + 1;
-        if (child >= r->heap_count) break;
-        if (child + 1 < r->heap_count && is_earlier(r, r->heap[child + 1], r->heap[child])) child++;
-        if (!is_earlier(r, r->heap[child], last)) break;
-        r->heap[at] = r->heap[child];
-        at = child;
-    }
-    if (r->heap_count) r->heap[at] = last;
-    return first;
+    hec_heap_push(&r->ready, device, is_earlier, r);
 }
 
 // ---- layers
@@ -287,8 +268,8 @@ static bool run_all(struct run *r) {
     while (r->ended < r->devices && !r->failed) {
         const double next = hec_lanes_next(r->lanes);
         double now = next;
-        if (r->heap_count && r->device[r->heap[0]].now <= next) {
-            const int32_t device = pop(r);
+        if (r->ready.count && r->device[r->ready.item[0]].now <= next) {
+            const int32_t device = hec_heap_pop(&r->ready, is_earlier, r);
             now = r->device[device].now;
             go_on(r, device);
         } else if (isinf(next)) {
@@ -352,7 +333,6 @@ static void begin(struct run *r) {
     r->lanes = hec_lanes_create(m);
     hec_lanes_observe(r->lanes, (struct hec_lanes_watcher){tell_part, tell_sent, r});
     r->device = hec_arena_alloc(&r->arena, (size_t)r->devices, sizeof *r->device);
-    r->heap = hec_arena_alloc(&r->arena, (size_t)r->devices, sizeof *r->heap);
     r->spent = hec_arena_alloc(&r->arena, steps * (size_t)r->devices * HEC_SPENT, sizeof *r->spent);
     r->end = hec_arena_alloc(&r->arena, 3 * steps, sizeof *r->end);
     r->imbalance = r->end + steps;
@@ -370,6 +350,7 @@ static void end(struct run *r) {
         hec_mover_free(&r->mover[i]);
     }
     for (int k = 0; k < 2; k++) free(r->sum[k]);
+    free(r->ready.item);
     hec_lanes_free(r->lanes);
     hec_arena_free(&r->arena);
 }
