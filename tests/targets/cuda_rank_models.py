@@ -1,6 +1,7 @@
 """cuda_rank_models.py EXAMPLES TEXT FOLDER [all]: small versions of examples train on several emulated devices as on target cpu with as many
-ranks: where tokens go is replayed from there, and losses and norms of all steps agree, in fp32 to 1e-4, in bf16 as
-cuda.py says. Without `all` a cover of models, ranks and policies; with it all of them.
+ranks: where tokens go is replayed from there, and losses and norms of all steps agree, in fp32 to 1e-4, in bf16 losses to 2^-9 as in
+cuda.py and norms to 2^-6: some forty values on a gradient's way are rounded by 2^-9 each, of either sign, and sqrt(40) is above 6. Without
+`all` a cover of models, ranks and policies; with it all of them.
 
 Environment: as of cuda_ranks.py, which this is a part of.
 """
@@ -43,15 +44,16 @@ def check(name, ranks, policy, precision, examples, text, folder):
     compile_for_devices(["-w", *settings], model, cuda)
     expected = train(ranks, cpu, text, cpu, STEPS, "--record-ids", ids)
     actual = train(ranks, cuda, text, cuda, STEPS, "--route", "ids:" + ids)
-    worst = {"fp32": 0, "bf16": 0}
+    worst = {"loss": 0.0, "grad_norm": 0.0}
     for a, b in zip(expected, actual, strict=True):
         for key in ("loss", "cross_entropy", "aux", "grad_norm"):
-            tolerance = 1e-4 if precision == "fp32" else 2 ** (-7 if key == "grad_norm" else -9)
+            tolerance = 1e-4 if precision == "fp32" else 2 ** (-6 if key == "grad_norm" else -9)
             compare([a[key]], [b[key]], tolerance, f"{what}, step {a['step']}, {key}")
-            worst[precision] = max(worst[precision], abs(a["loss"] / b["loss"] - 1))
+        for key, known in worst.items():
+            worst[key] = max(known, abs(b[key] / a[key] - 1))
     if len(expected) != STEPS or not expected[-1]["loss"] < expected[0]["loss"]:
         sys.exit(f"{what} learns nothing: {expected}")
-    print(f"{what}: losses differ by {worst[precision]:.1e} at most", flush=True)
+    print(f"{what}: losses differ by {worst['loss']:.1e}, norms by {worst['grad_norm']:.1e} at most", flush=True)
 
 
 def main(examples, text, folder, which="cover"):
