@@ -174,6 +174,13 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
+__global__ void __launch_bounds__(BLOCK)
+    limit_ids(int32_t *kept, const int32_t *ids, const int32_t *kept_slot, int64_t limited,
+              int64_t count) {
+    const int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (p < count) kept[p] = p < limited && kept_slot[p] >= 0 ? ids[p] : -1;
+}
+
 int64_t most_of_tokens(int64_t tokens, int64_t topk, int64_t experts, double capacity) {
     return (int64_t)ceil(capacity * (double)(tokens * topk) / (double)experts);
 }
@@ -196,4 +203,10 @@ void hkc_limit_f32(struct hkc_lane *lane, int32_t *kept_first, int32_t *kept_pai
                pair, groups);
     hkc_launch(lane, limit, (unsigned)experts, BLOCK, sizeof(struct limit_memory), kept_first,
                kept_pair, kept_slot, weights, first, pair, keeps, groups, drop);
+}
+
+void hkc_limit_ids(struct hkc_lane *lane, int32_t *kept, const int32_t *ids,
+                   const int32_t *kept_slot, int64_t limited, int64_t count) {
+    hkc_launch(lane, limit_ids, (unsigned)((count + BLOCK - 1) / BLOCK), BLOCK, 0, kept, ids,
+               kept_slot, limited, count);
 }

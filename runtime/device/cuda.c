@@ -17,7 +17,10 @@
 #include "kernels/copy_rows/copy_rows_cuda.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/store.h"
+#include "kernels/fractions/fractions_cuda.h"
+#include "kernels/limit/limit_cuda.h"
 #include "kernels/route/route_cuda.h"
+#include "kernels/runs/runs_cuda.h"
 #include "kernels/select_bias/select_bias_cuda.h"
 #include "kernels/sum_squares/sum_squares_cuda.h"
 #include "runtime/comm/world.h"
@@ -180,18 +183,24 @@ static void *take(struct hrt_device *device, enum hrt_memory memory, size_t byte
     return taken;
 }
 
-// Where others may keep it waiting, the host looks after them.
-static void join(struct hrt_device *device) {
+// Until `mark` has been passed; NULL: until all is done that was asked for. Where others may keep it waiting, the host looks
+// after them.
+static void wait_for(struct hrt_device *device, cudaEvent_t mark) {
+    cudaStream_t stream = device->lane->stream;
     cudaError_t status = cudaErrorNotReady;
     while (device->look && status == cudaErrorNotReady) {
         for (int i = 0; i < LOOKS && status == cudaErrorNotReady; i++)
-            status = cudaStreamQuery(device->lane->stream);
+            status = mark ? cudaEventQuery(mark) : cudaStreamQuery(stream);
         if (status != cudaErrorNotReady) break;
         device->look(device->look_context);
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     }
-    if (!device->look) status = cudaStreamSynchronize(device->lane->stream);
+    if (!device->look) status = mark ? cudaEventSynchronize(mark) : cudaStreamSynchronize(stream);
     check(device, "computing", status);
+}
+
+static void join(struct hrt_device *device) {
+    wait_for(device, NULL);
 }
 
 static void give(struct hrt_device *device, enum hrt_memory memory, void *taken, size_t bytes) {
@@ -237,7 +246,7 @@ static void mark_gpu(struct hrt_device *device, int mark) {
 
 static void await_gpu(struct hrt_device *device, int mark) {
     const struct marks *marks = device->own;
-    check(device, "computing", cudaEventSynchronize(marks->event[mark]));
+    wait_for(device, marks->event[mark]);
 }
 
 // For NVIDIA's profilers. Without one it is a look at a pointer.

@@ -117,8 +117,7 @@ struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss
                                     const float *cross_entropy, const float *auxiliary) {
     const float *const from[HRT_LOSSES] = {loss, cross_entropy, auxiliary};
     float *value = device->losses_later ? device->losses_later : device->losses;
-    for (int i = 0; i < HRT_LOSSES; i++)
-        hrt_device_fetch(device, &value[i], from[i], sizeof *value);
+    device->backend->collect(device, value, from, HRT_LOSSES);
     if (device->losses_later) return (struct hrt_losses){NAN, NAN, NAN};
     hrt_device_join(device, HRT_WHY_LOSSES);
     return (struct hrt_losses){.loss = value[0], .cross_entropy = value[1], .auxiliary = value[2]};

@@ -14,6 +14,8 @@
 #include "kernels/clip/clip.h"
 #include "kernels/copy_rows/copy_rows.h"
 #include "kernels/cuda/lane.h"
+#include "kernels/limit/limit.h"
+#include "kernels/runs/runs.h"
 #include "kernels/select_bias/select_bias.h"
 #include "runtime/base/error.h"
 #include "runtime/base/wait.h"
@@ -26,8 +28,8 @@ enum hrt_memory { HRT_OF_DEVICE, HRT_OF_BOTH };
 // Why the host waits for the device. The profile lists them.
 enum hrt_why {
     HRT_WHY_REPORT, // Of the step before the one that was asked for last.
-    HRT_WHY_LOSSES, // Of a forward.
-    HRT_WHY_LOADS,  // Of the experts.
+    HRT_WHY_LOSSES, // Of a forward; of a step on several ranks, with the loads of experts.
+    HRT_WHY_LOADS,  // Of the experts, which are recorded.
     HRT_WHY_NORM,   // Of the gradients, of several ranks.
     HRT_WHY_BATCH,  // Before ids are overwritten that the device may still read.
     HRT_WHY_ROUTES, // Which experts tokens go to, and with what weights.
@@ -140,7 +142,7 @@ void hrt_device_read(struct hrt_device *device, void *to, const void *from, size
 void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
 // The losses of a forward, from where they lie on the device. Emitted programs call it. Waits once; where
-// losses_later is set, they come there, in this order, as hrt_device_fetch does it, and what is returned is not a number.
+// losses_later is set, they come there, in this order, without a wait, and what is returned is not a number.
 struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss,
                                     const float *cross_entropy, const float *auxiliary);
 

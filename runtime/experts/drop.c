@@ -148,6 +148,21 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
     return value < least ? least : value > most ? most : value;
 }
 
+// Of groups that lie each on one rank, on a device that is apart; the next route of the layer sorts anew.
+static void drop_there(struct hrt_experts *experts, struct hrt_experts_layer *layer, int32_t *kept,
+                       const int32_t *ids, const void *weights, int64_t own, int64_t tokens,
+                       int64_t group, double capacity, enum hk_drop rule) {
+    const struct hrt_experts_copies *to = &experts->copies;
+    const struct hrt_experts_set *set = layer->set;
+    struct hrt_device *device = experts->device;
+    hrt_sort_pairs(experts, layer, experts->first, ids, own);
+    device->backend->limit(device, to->kept_first, to->kept_pair, to->kept_slot, weights,
+                           experts->first, layer->pair, own, set->picks, set->experts, group,
+                           capacity, rule);
+    device->backend->limit_ids(device, kept, ids, to->kept_slot, own * set->picks,
+                               tokens * set->picks);
+}
+
 void hrt_drop(struct hrt_experts *experts, int set, int64_t at, int32_t *kept, const int32_t *ids,
               const void *weights, int64_t tokens, int64_t group, double capacity,
               enum hk_drop rule) {
@@ -158,6 +173,10 @@ void hrt_drop(struct hrt_experts *experts, int set, int64_t at, int32_t *kept, c
     const size_t weight_bytes = (size_t)(tokens * picks) * experts->shape.element;
     int32_t *there = kept;
     assert(layer->set->limited && tokens <= experts->shape.tokens);
+    if (hrt_device_is_apart(experts->device) && hrt_group_is_alone(&part, group)) {
+        drop_there(experts, layer, kept, ids, weights, part.own, tokens, group, capacity, rule);
+        return;
+    }
     ids = hrt_experts_see(experts, experts->copies.ids, ids, bytes);
     weights = hrt_experts_see(experts, experts->copies.weights, weights, weight_bytes);
     kept = hrt_experts_here(experts, experts->copies.kept, there);

@@ -33,30 +33,36 @@ static int64_t holders_of(const struct hrt_experts_set *set, int64_t ranks) {
     return set->holders ? set->holders : ranks * set->slots;
 }
 
-static void lay_out_layer(struct carve *carve, struct carve *there, struct hrt_experts_layer *layer,
+// The blocks: of the host, of the device, of both.
+struct blocks {
+    struct carve here, there, both;
+};
+
+static void lay_out_layer(struct blocks *blocks, struct hrt_experts_layer *layer,
                           const struct hrt_experts_set *set, int64_t tokens, int64_t ranks) {
+    struct carve *here = &blocks->here, *there = &blocks->there, *both = &blocks->both;
     const int64_t holders = holders_of(set, ranks);
     const int64_t pairs = tokens * set->picks;
     const struct hrt_experts_layer laid = {
         .set = set,
         .plan = {.experts = (int32_t)set->experts,
                  .capacity = (int32_t)holders,
-                 .first = take(carve, set->experts + 1, sizeof(int32_t)),
-                 .holder = take(carve, holders, sizeof(int32_t))},
-        .count = take(carve, ranks * set->experts, sizeof(uint32_t)),
-        .to = take(carve, holders, sizeof(uint32_t)),
-        .here = take(carve, ranks * set->slots, sizeof(uint32_t)),
-        .pair = take(carve, pairs, sizeof(int32_t)),
-        .slot = take(carve, pairs, sizeof(int32_t)),
-        .slot_there = there ? take(there, pairs, sizeof(int32_t)) : NULL,
-        .from = take(carve, holders, sizeof(int32_t)),
-        .at = take(carve, holders, sizeof(int32_t)),
+                 .first = take(here, set->experts + 1, sizeof(int32_t)),
+                 .holder = take(here, holders, sizeof(int32_t))},
+        .count = take(here, ranks * set->experts, sizeof(uint32_t)),
+        .sends = take(here, ranks + 1, sizeof(int32_t)),
+        .send = take(both, holders, sizeof(struct hk_run)),
+        .recv = take(both, ranks * set->slots, sizeof(struct hk_run)),
+        .start = take(both, set->slots + 1, sizeof(int32_t)),
+        .pair = take(there, pairs, sizeof(int32_t)),
+        .slot = take(there, pairs, sizeof(int32_t)),
     };
-    if (carve->base) *layer = laid;
+    if (layer) *layer = laid;
 }
 
-static void lay_out_layers(struct carve *carve, struct carve *there, struct hrt_experts *experts,
+static void lay_out_layers(struct blocks *blocks, struct hrt_experts *experts,
                            const struct hrt_experts_shape *shape, int ranks) {
+    struct carve *carve = &blocks->here;
     struct hrt_experts_set *set = take(carve, shape->sets, sizeof *set);
     struct hrt_experts_layer **layers = take(carve, shape->sets, sizeof *layers);
     for (int s = 0; s < shape->sets; s++) {
@@ -67,8 +73,8 @@ static void lay_out_layers(struct carve *carve, struct carve *there, struct hrt_
             layers[s] = layer;
         }
         for (int64_t i = 0; i < count; i++)
-            lay_out_layer(carve, is_apart(shape) ? there : NULL, layer ? &layer[i] : NULL,
-                          set ? &set[s] : &shape->set[s], shape->tokens, ranks);
+            lay_out_layer(blocks, layer ? &layer[i] : NULL, set ? &set[s] : &shape->set[s],
+                          shape->tokens, ranks);
     }
     if (!carve->base) return;
     experts->shape = *shape;
@@ -104,77 +110,88 @@ static struct largest largest_of(const struct hrt_experts_shape *shape, int rank
     return most;
 }
 
-// What the host sees of a device that is apart, and the lists that this one reads.
-static void lay_out_copies(struct carve *carve, struct carve *there, struct hrt_experts *experts,
+// Of a device that is apart alone.
+static void lay_out_copies(struct blocks *blocks, struct hrt_experts *experts,
                            const struct hrt_experts_shape *shape, const struct largest *most) {
+    struct carve *here = &blocks->here, *there = &blocks->there;
     experts->copies = (struct hrt_experts_copies){0};
     if (!is_apart(shape)) return;
     experts->copies = (struct hrt_experts_copies){
-        .ids = take(carve, most->pairs, sizeof(int32_t)),
-        .kept = take(carve, most->pairs, sizeof(int32_t)),
-        .weights = take(carve, most->pairs, shape->element),
-        .fractions = take(carve, shape->sequences * most->experts, shape->element),
-        .running = take(carve, most->experts, sizeof(int32_t)),
-        .sent_pair = take(there, most->pairs, sizeof(int32_t)),
-        .send = take(there, most->pairs, sizeof(int32_t)),
-        .recv = take(there, most->rows, sizeof(int32_t)),
+        .ids = take(here, most->pairs, sizeof(int32_t)),
+        .kept = take(here, most->pairs, sizeof(int32_t)),
+        .weights = take(here, most->pairs, shape->element),
+        .fractions = take(here, shape->sequences * most->experts, shape->element),
+        .running = take(here, most->experts, sizeof(int32_t)),
     };
+    if (!most->limited) return;
+    experts->copies.kept_first = take(there, most->experts + 1, sizeof(int32_t));
+    experts->copies.kept_pair = take(there, most->pairs, sizeof(int32_t));
+    experts->copies.kept_slot = take(there, most->pairs, sizeof(int32_t));
+}
+
+// What counts and quotas pass through.
+static void lay_out_counts(struct carve *here, struct hrt_experts *experts,
+                           const struct hrt_experts_shape *shape, const struct largest *most,
+                           int ranks) {
+    experts->total = take(here, ranks, sizeof *experts->total);
+    experts->cursor = take(here, ranks, sizeof *experts->cursor);
+    experts->row = take(here, most->holders, sizeof *experts->row);
+    experts->before = take(here, most->holders, sizeof *experts->before);
+    experts->sum = take(here, most->holders, sizeof *experts->sum);
+    experts->to = take(here, most->holders, sizeof *experts->to);
+    experts->here = take(here, ranks * most->slots, sizeof *experts->here);
+    experts->mine = take(here, most->experts, sizeof *experts->mine);
+    experts->said = take(here, most->experts + 2, sizeof *experts->said);
+    experts->heard = take(here, ranks * (most->experts + 2), sizeof *experts->heard);
+    experts->counts = take(here, ranks * shape->sequences * most->experts, sizeof *experts->counts);
+    if (!most->limited) return;
+    experts->digits = take(here, 256 * most->experts, sizeof *experts->digits);
+    experts->least = take(here, most->experts, sizeof *experts->least);
+    experts->room = take(here, most->experts, sizeof *experts->room);
 }
 
 // What all sets and layers share, as large as the largest needs it.
-static void lay_out_wave(struct carve *carve, struct carve *there, struct hrt_experts *experts,
+static void lay_out_wave(struct blocks *blocks, struct hrt_experts *experts,
                          const struct hrt_experts_shape *shape, int ranks) {
     const struct largest most = largest_of(shape, ranks);
+    struct carve *here = &blocks->here, *there = &blocks->there;
     experts->wave = (struct hrt_wave){
-        .send = take(carve, most.pairs, sizeof(int32_t)),
-        .recv = take(carve, most.rows, sizeof(int32_t)),
-        .send_first = take(carve, ranks + 1, sizeof(int32_t)),
-        .recv_first = take(carve, ranks + 1, sizeof(int32_t)),
-        .cursor = take(carve, ranks, sizeof(int32_t)),
-        .first = take(carve, most.slots + 1, sizeof(int32_t)),
-        .next = take(carve, most.slots, sizeof(int32_t)),
+        .send = take(there, most.pairs, sizeof(int32_t)),
+        .pair = take(there, most.pairs, sizeof(int32_t)),
+        .recv = take(there, most.rows, sizeof(int32_t)),
+        .send_first = take(here, ranks + 1, sizeof(int32_t)),
+        .recv_first = take(here, ranks + 1, sizeof(int32_t)),
     };
-    experts->sent_pair = take(carve, most.pairs, sizeof *experts->sent_pair);
-    experts->total = take(carve, ranks, sizeof *experts->total);
-    experts->row = take(carve, most.holders, sizeof *experts->row);
-    experts->before = take(carve, most.holders, sizeof *experts->before);
-    experts->sum = take(carve, most.holders, sizeof *experts->sum);
-    experts->mine = take(carve, most.experts, sizeof *experts->mine);
-    experts->said = take(carve, most.experts + 2, sizeof *experts->said);
-    experts->heard = take(carve, ranks * (most.experts + 2), sizeof *experts->heard);
+    experts->first = take(&blocks->both, most.experts + 1, sizeof *experts->first);
     for (int way = 0; way < 2; way++) {
-        experts->bytes[way] = take(carve, ranks, sizeof(size_t));
-        experts->offset[way] = take(carve, ranks, sizeof(size_t));
+        experts->bytes[way] = take(here, ranks, sizeof(size_t));
+        experts->offset[way] = take(here, ranks, sizeof(size_t));
     }
-    experts->counts = take(carve, ranks * shape->sequences * most.experts, sizeof *experts->counts);
-    experts->zeros = take(carve, ranks, sizeof(size_t));
-    experts->steps = (struct hrt_steps){.step = take(carve, 2 * ranks, sizeof(struct hrt_step)),
+    experts->zeros = take(here, ranks, sizeof(size_t));
+    experts->steps = (struct hrt_steps){.step = take(here, 2 * ranks, sizeof(struct hrt_step)),
                                         .room = 2 * ranks};
     experts->sent = take(there, 1, most.sent);
     experts->received = take(there, 1, most.received);
     experts->result = take(there, 1, most.result);
     experts->result_gate = take(there, most.pairs, shape->element);
-    lay_out_copies(carve, there, experts, shape, &most);
-    if (!most.limited) return;
-    experts->digits = take(carve, 256 * most.experts, sizeof *experts->digits);
-    experts->least = take(carve, most.experts, sizeof *experts->least);
-    experts->room = take(carve, most.experts, sizeof *experts->room);
+    lay_out_counts(here, experts, shape, &most, ranks);
+    lay_out_copies(blocks, experts, shape, &most);
 }
 
-// Lays out the blocks at `base` and, of what moves, at `there`, or counts when they are NULL. Returns their bytes.
-static struct hrt_experts_bytes lay_out(char *base, char *there,
+// Lays out the blocks, or counts where their bases are NULL. Returns their bytes.
+static struct hrt_experts_bytes lay_out(struct blocks *blocks,
                                         const struct hrt_experts_shape *shape, int ranks) {
-    struct carve carve = {.base = base}, apart = {.base = there};
     struct hrt_experts counted = {0};
-    struct hrt_experts *experts = take(&carve, 1, sizeof *experts);
+    struct hrt_experts *experts = take(&blocks->here, 1, sizeof *experts);
     if (!experts) experts = &counted;
-    lay_out_layers(&carve, &apart, experts, shape, ranks);
-    lay_out_wave(&carve, &apart, experts, shape, ranks);
-    return (struct hrt_experts_bytes){carve.used, apart.used};
+    lay_out_layers(blocks, experts, shape, ranks);
+    lay_out_wave(blocks, experts, shape, ranks);
+    return (struct hrt_experts_bytes){blocks->here.used, blocks->there.used, blocks->both.used};
 }
 
 struct hrt_experts_bytes hrt_experts_bytes(const struct hrt_experts_shape *shape, int ranks) {
-    return lay_out(NULL, NULL, shape, ranks);
+    struct blocks none = {0};
+    return lay_out(&none, shape, ranks);
 }
 
 int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks) {
@@ -232,28 +249,35 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
     struct hrt_device *device = shape->device ? shape->device : &host;
     *experts = NULL;
     if (!check(shape, comm->size, error)) return false;
-    const struct hrt_experts_bytes bytes = lay_out(NULL, NULL, shape, comm->size);
-    char *block = aligned_alloc(64, bytes.here); // Committed where it is touched.
-    char *there = device->backend->take(device, HRT_OF_DEVICE, bytes.there, true);
-    if (!block || !there) {
-        free(block);
-        device->backend->give(device, HRT_OF_DEVICE, there, bytes.there);
+    const struct hrt_experts_bytes bytes = hrt_experts_bytes(shape, comm->size);
+    struct blocks blocks = {
+        .here.base = aligned_alloc(64, bytes.here), // Committed where it is touched.
+        .there.base = device->backend->take(device, HRT_OF_DEVICE, bytes.there, true),
+        .both.base = device->backend->take(device, HRT_OF_BOTH, bytes.both, true),
+    };
+    if (!blocks.here.base || !blocks.there.base || !blocks.both.base) {
+        free(blocks.here.base);
+        device->backend->give(device, HRT_OF_DEVICE, blocks.there.base, bytes.there);
+        device->backend->give(device, HRT_OF_BOTH, blocks.both.base, bytes.both);
         return hrt_fail(error, "not enough memory: the exchange of rows needs %zu bytes",
-                        bytes.here + bytes.there);
+                        bytes.here + bytes.there + bytes.both);
     }
-    lay_out(block, there, shape, comm->size);
-    *experts = (struct hrt_experts *)block;
+    lay_out(&blocks, shape, comm->size);
+    *experts = (struct hrt_experts *)blocks.here.base;
     (*experts)->device = device;
-    (*experts)->there = there;
-    (*experts)->there_bytes = bytes.there;
+    (*experts)->there = blocks.there.base;
+    (*experts)->both = blocks.both.base;
+    (*experts)->bytes_taken = bytes;
     begin(*experts, shape, comm);
     return true;
 }
 
 void hrt_experts_destroy(struct hrt_experts *experts) {
     if (!experts) return;
-    experts->device->backend->give(experts->device, HRT_OF_DEVICE, experts->there,
-                                   experts->there_bytes);
+    struct hrt_device *device = experts->device;
+    const struct hrt_experts_bytes bytes = experts->bytes_taken;
+    device->backend->give(device, HRT_OF_DEVICE, experts->there, bytes.there);
+    device->backend->give(device, HRT_OF_BOTH, experts->both, bytes.both);
     free(experts);
 }
 

@@ -39,9 +39,10 @@
 // Elements are floats or doubles, as the shape says; those of rows may be bf16, as their set says. Nothing is allocated after creation. On one
 // rank (back end self) nothing but local copies happens.
 //
-// On a device that is apart all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are moved
-// there, behind what it was asked for before; ids come to the host, which waits for them, since it decides who
-// computes what.
+// On a device that is apart all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are sorted,
+// listed and moved there, behind what it was asked for before. The host decides who computes what: hrt_route waits once, for
+// the rows of each expert. hrt_drop and hrt_fractions wait where groups lie on several ranks: then ids, and weights or the
+// running counts, come to the host.
 #ifndef HECATE_RUNTIME_EXPERTS_EXPERTS_H
 #define HECATE_RUNTIME_EXPERTS_EXPERTS_H
 
@@ -91,10 +92,10 @@ struct hrt_experts_shape {
 // The rank that owns `expert`: consecutive experts, the first ranks one more where they do not divide.
 int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks);
 
-// Bytes that hrt_experts_create takes on each of `ranks` ranks, of the host and of the device that the rows are on: all
-// that this part ever uses.
+// Bytes that hrt_experts_create takes on each of `ranks` ranks, of the host, of the device that the rows are on and of
+// both: all that this part ever uses.
 struct hrt_experts_bytes {
-    size_t here, there;
+    size_t here, there, both;
 };
 struct hrt_experts_bytes hrt_experts_bytes(const struct hrt_experts_shape *shape, int ranks);
 

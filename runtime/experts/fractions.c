@@ -62,21 +62,28 @@ static void divide(const struct hrt_experts *experts, void *fractions, int64_t s
     }
 }
 
+// Of groups that lie each on one rank.
+static void find_alone(struct hrt_experts *experts, const struct hrt_experts_set *of,
+                       void *fractions, const int32_t *ids, int64_t sequences, int64_t positions,
+                       int64_t group) {
+    struct hrt_device *device = experts->device;
+    if (hrt_device_is_apart(device)) {
+        device->backend->fractions(device, fractions, ids, sequences, positions, of->picks,
+                                   of->experts, group / positions);
+    } else if (experts->shape.element == sizeof(float)) {
+        hk_fractions_f32(fractions, NULL, ids, sequences, positions, of->picks, of->experts,
+                         group / positions, 0);
+    } else {
+        hk_fractions_f64(fractions, NULL, ids, sequences, positions, of->picks, of->experts,
+                         group / positions, 0);
+    }
+}
+
 static void find_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
                            int32_t *running, const int32_t *ids, int64_t sequences,
                            int64_t positions, int64_t group, int64_t iteration) {
     const struct hrt_experts_set *of = hrt_layer(experts, set, layer)->set;
     const struct hrt_part part = hrt_part_of(experts, sequences * positions);
-    if (!running && hrt_group_is_alone(&part, group)) {
-        if (experts->shape.element == sizeof(float)) {
-            hk_fractions_f32(fractions, NULL, ids, sequences, positions, of->picks, of->experts,
-                             group / positions, 0);
-        } else {
-            hk_fractions_f64(fractions, NULL, ids, sequences, positions, of->picks, of->experts,
-                             group / positions, 0);
-        }
-        return;
-    }
     const int64_t size = group ? group : part.all, groups = (part.all + size - 1) / size;
     assert(groups <= experts->comm->size * experts->shape.sequences);
     const int64_t *count = count_groups(experts, of, &part, running, ids, size, groups, iteration);
@@ -93,8 +100,13 @@ void hrt_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fr
     const struct hrt_experts_set *of = hrt_layer(experts, set, layer)->set;
     const struct hrt_experts_copies *copies = &experts->copies;
     const size_t picks = (size_t)(sequences * positions * of->picks);
+    const struct hrt_part part = hrt_part_of(experts, sequences * positions);
     const size_t bytes = (size_t)(sequences * of->experts) * experts->shape.element;
     const size_t running_bytes = (size_t)of->experts * sizeof *running;
+    if (!running && hrt_group_is_alone(&part, group)) {
+        find_alone(experts, of, fractions, ids, sequences, positions, group);
+        return;
+    }
     void *here = hrt_experts_here(experts, copies->fractions, fractions);
     int32_t *run = running ? hrt_experts_here(experts, copies->running, running) : NULL;
     ids = hrt_experts_see(experts, copies->ids, ids, picks * sizeof *ids);

@@ -3,72 +3,77 @@
 #ifndef HECATE_RUNTIME_EXPERTS_LAYER_H
 #define HECATE_RUNTIME_EXPERTS_LAYER_H
 
+#include "kernels/runs/runs.h"
 #include "runtime/device/device.h"
 #include "runtime/experts/experts.h"
 #include "runtime/plan/types.h"
 #include "runtime/transport/transport.h"
 
-// The plan and the route of one layer.
+// The plan and the route of one layer. Of both are what the host writes once the counts of a route are there, and whoever
+// copies rows reads until those of the next are: on a device that is apart that is when it has done all before.
 struct hrt_experts_layer {
     const struct hrt_experts_set *set;
     struct hpl_plan plan;
     int64_t tokens;
     uint32_t *count; // [ranks][experts] rows of each source
-    uint32_t *to;    // [holders] this rank's quotas
-    uint32_t *here;  // [ranks][slots] the quotas for this rank's holders
-    bool divided;    // The quotas are those of the last route.
-    int32_t *pair;   // [tokens * picks] the pairs by expert, then ascending: this rank's own rows
-    int32_t *slot;   // [tokens * picks] where a pair is in `pair`; -1: dropped
-    int32_t *slot_there; // On a device that is apart: the same, there.
-    int32_t *from;       // [holders] the first own row for a holder
-    int32_t *at;         // [holders] its place among all rows of that holder's rank
+    bool divided;    // What follows is by the last route.
     int64_t waves;
+    int32_t *sends;      // [ranks + 1] the first of `send` for each rank; behind them their number.
+    int32_t here;        // Experts on this rank.
+    struct hk_run *send; // Of both, [holders]: own rows for each, by the holder's rank, and their
+                         // places among all rows of that rank.
+    struct hk_run
+        *recv;      // Of both, [ranks][here]: of each source's rows, numbered as they lie here.
+    int32_t *start; // Of both, [slots + 1]: the first row of each expert here; behind them all.
+    int32_t *pair;  // Of the device, [tokens * picks]: own rows, by expert, then ascending.
+    int32_t *slot;  // Of the device, [tokens * picks]: where a pair is in `pair`; -1: dropped.
 };
 
 // The rows of one wave that this rank sends and receives, by peer. Row i of the sent ones is own row
-// send[i]; row i of the received ones has place recv[i] in the wave. What a rank sends to itself is
+// send[i], of pair pair[i]; row i of the received ones has place recv[i] in the wave. What a rank sends to itself is
 // in both, in the same order.
 struct hrt_wave {
     const struct hrt_experts_layer *layer; // NULL: holds nothing.
-    int64_t wave;
-    int32_t *send, *recv;             // [tokens * picks], [rows_max]
-    int32_t *send_first, *recv_first; // [ranks + 1]
-    int32_t *cursor;                  // [ranks]
-    int32_t *first;                   // [slots + 1] as hrt_dispatch
-    int32_t *next;                    // [slots]
+    int64_t wave, begin, end;              // The rows begin .. end - 1 of every rank.
+    int32_t *send, *pair, *recv;           // Of the device, [tokens * picks] twice and [rows_max].
+    int32_t *send_first, *recv_first;      // [ranks + 1]
 };
 
-// Copies for a device that is apart.
+// What the host sees of a device that is apart where groups of tokens lie on several ranks, and what a device limits with.
 struct hrt_experts_copies {
-    int32_t *ids, *kept;              // [tokens * picks]
-    char *weights;                    // [tokens * picks]
-    char *fractions;                  // [sequences][experts]
-    int32_t *running;                 // [experts]
-    int32_t *sent_pair, *send, *recv; // On the device: the lists of a wave.
+    int32_t *ids, *kept;                         // [tokens * picks]
+    char *weights;                               // [tokens * picks]
+    char *fractions;                             // [sequences][experts]
+    int32_t *running;                            // [experts]
+    int32_t *kept_first, *kept_pair, *kept_slot; // Of the device, as hk_limit has them.
 };
 
 struct hrt_experts {
     struct hrt_comm *comm;
     struct hrt_device *device;
-    void *there; // On the device: sent to result_gate, and what the layers and copies have there.
-    size_t there_bytes;
+    void *there, *both; // Where all that is of the device, or of both, lies.
+    struct hrt_experts_bytes bytes_taken;
     struct hrt_experts_copies copies;
-    int32_t *sent_pair;               // [tokens * picks] the pairs of a wave's sent rows
     struct hrt_experts_shape shape;   // With a copy of the sets.
     struct hrt_experts_layer **layer; // [sets][layers]
     struct hrt_wave wave;
     struct hrt_steps steps;               // Of an exchange.
     int64_t *total;                       // [ranks] rows of all sources
+    int32_t *first;                       // Of both, [experts + 1]: own rows of each begin here
+    int32_t *cursor;                      // [ranks]
+    uint32_t *to;                         // [holders] this rank's quotas
+    uint32_t *here;                       // [ranks][slots] the quotas for this rank's holders
     uint32_t *row;                        // [holders] quotas of one source
     uint32_t *before, *sum;               // [holders] quotas of ranks before this one; of all
     uint32_t *mine;                       // [experts]
     uint32_t *said, *heard;               // [1, ranks][experts + 2] the word, and counts
     size_t *bytes[2], *offset[2], *zeros; // [ranks] of an exchange: sent and received ones, none.
-    char *sent, *received;                // [tokens * picks][width + 1], [rows_max][width + 1]
-    char *result;      // [tokens * picks][width] given back, in the order of `pair`
-    char *result_gate; // [tokens * picks]
-    int64_t each, all; // As hrt_experts_tokens.
-    uint64_t word;     // That is compared, how often it was, and what is called where ranks differ.
+    // Of the device.
+    char *sent, *received; // [tokens * picks][width + 1], [rows_max][width + 1]
+    char *result;          // [tokens * picks][width] given back, in the order of `pair`
+    char *result_gate;     // [tokens * picks]
+    int64_t each, all;     // As hrt_experts_tokens.
+    uint64_t word; // That is compared, how often it was, and what is called where ranks differ.
     int64_t compared;
     bool
         comparing; // Words alone are on their way, up to the mark: `steps`, `said` and `heard` are taken.
@@ -123,8 +128,15 @@ static inline void *hrt_experts_here(const struct hrt_experts *experts, void *co
 }
 void hrt_experts_show(struct hrt_experts *experts, void *array, const void *copy, size_t bytes);
 
+// Sorts the layer's pairs by their experts, `ids` [tokens, picks]; their rows begin at `first` [experts + 1].
+void hrt_sort_pairs(struct hrt_experts *experts, struct hrt_experts_layer *layer, int32_t *first,
+                    const int32_t *ids, int64_t tokens);
+
 // Prepares experts->wave for a wave of the layer.
 const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,
                                    const struct hrt_experts_layer *layer, int64_t wave);
+
+// Where each expert's rows of that wave begin: first [slots + 1], of the device.
+void hrt_wave_starts(struct hrt_experts *experts, int32_t *first);
 
 #endif

@@ -60,14 +60,6 @@ static void exchange(struct hrt_experts *experts, const struct load *load, bool 
                     back ? experts->received : experts->sent, &way, "the exchange of rows");
 }
 
-// Lists of the host, as whoever copies rows reads them.
-static const int32_t *list(struct hrt_experts *experts, int32_t *copy, const int32_t *list,
-                           int32_t count) {
-    if (!hrt_device_is_apart(experts->device)) return list;
-    hrt_device_write(experts->device, copy, list, (size_t)count * sizeof *list);
-    return copy;
-}
-
 // Rows of an array by their numbers in `at`.
 static struct hk_rows numbered(const struct load *load, const void *rows, const void *gates,
                                const int32_t *at, int64_t share) {
@@ -120,11 +112,8 @@ static void move_out(struct hrt_experts *experts, const struct hrt_experts_layer
     const int ranks = experts->comm->size;
     const int32_t sent = wave->send_first[ranks], received = wave->recv_first[ranks];
     const int32_t own = load.mine_end - load.mine;
-    for (int32_t i = 0; i < sent; i++) experts->sent_pair[i] = layer->pair[wave->send[i]];
-    const int32_t *pair = list(experts, experts->copies.sent_pair, experts->sent_pair, sent);
-    const int32_t *recv = list(experts, experts->copies.recv, wave->recv, received);
-    const struct hk_rows tokens = numbered(&load, x, weights, pair, layer->set->picks);
-    const struct hk_rows places = numbered(&load, rows, gate, recv, 1);
+    const struct hk_rows tokens = numbered(&load, x, weights, wave->pair, layer->set->picks);
+    const struct hk_rows places = numbered(&load, rows, gate, wave->recv, 1);
     const struct hk_rows out = message(&load, experts->sent);
     const struct hk_rows in = message(&load, experts->received);
     const struct hk_rows stay = from(tokens, load.mine), stay_at = from(places, load.mine_to);
@@ -144,11 +133,9 @@ static void move_home(struct hrt_experts *experts, const struct hrt_experts_laye
     const int ranks = experts->comm->size;
     const int32_t sent = wave->send_first[ranks], received = wave->recv_first[ranks];
     const int32_t own = load.mine_end - load.mine;
-    const int32_t *send = list(experts, experts->copies.send, wave->send, sent);
-    const int32_t *recv = list(experts, experts->copies.recv, wave->recv, received);
-    const struct hk_rows places = numbered(&load, rows, gate, recv, 1);
+    const struct hk_rows places = numbered(&load, rows, gate, wave->recv, 1);
     const struct hk_rows results =
-        numbered(&load, experts->result, gate ? experts->result_gate : NULL, send, 1);
+        numbered(&load, experts->result, gate ? experts->result_gate : NULL, wave->send, 1);
     const struct hk_rows out = message(&load, experts->received);
     const struct hk_rows in = message(&load, experts->sent);
     const struct hk_rows stay = from(places, load.mine_to), stay_at = from(results, load.mine);
@@ -162,10 +149,8 @@ static void move_home(struct hrt_experts *experts, const struct hrt_experts_laye
 
 void hrt_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t wave, void *rows,
                   void *gate, int32_t *first, const void *x, const void *weights) {
-    const struct hrt_experts_layer *own = hrt_layer(experts, set, layer);
-    move_out(experts, own, wave, rows, gate, x, weights);
-    hrt_device_write(experts->device, first, experts->wave.first,
-                     (size_t)(own->set->slots + 1) * sizeof *first);
+    move_out(experts, hrt_layer(experts, set, layer), wave, rows, gate, x, weights);
+    hrt_wave_starts(experts, first);
 }
 
 void hrt_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
@@ -178,7 +163,7 @@ void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y) {
     const void *result = experts->result;
     struct hrt_device *device = experts->device;
     if (hrt_device_is_apart(device)) {
-        device->backend->combine(device, y, result, own->slot_there, own->tokens, own->set->picks,
+        device->backend->combine(device, y, result, own->slot, own->tokens, own->set->picks,
                                  own->set->width, own->set->bf16);
     } else if (experts->shape.element == sizeof(float)) {
         hk_combine_f32(y, result, own->slot, own->tokens, own->set->picks, own->set->width,
@@ -207,7 +192,7 @@ void hrt_combine_grad(struct hrt_experts *experts, int set, int64_t layer, void 
     struct hrt_device *device = experts->device;
     hrt_combine(experts, set, layer, dx);
     if (hrt_device_is_apart(device)) {
-        device->backend->gate_rows_grad(device, dweights, dgate, own->slot_there, pairs);
+        device->backend->gate_rows_grad(device, dweights, dgate, own->slot, pairs);
     } else if (experts->shape.element == sizeof(float)) {
         hk_gate_rows_grad_f32(dweights, dgate, own->slot, pairs);
     } else {

@@ -2,33 +2,22 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/route/route.h"
 #include "runtime/experts/layer.h"
 #include "runtime/plan/share.h"
 
 // Of what is said: the compared word comes first.
 enum { WORD = sizeof(uint64_t) / sizeof(uint32_t) };
 
-// Orders the pairs by expert, a counting sort, and counts them into experts->mine.
-static void sort_pairs(const struct hrt_experts *experts, struct hrt_experts_layer *layer,
-                       const int32_t *ids) {
-    const int64_t pairs = layer->tokens * layer->set->picks, count = layer->set->experts;
-    uint32_t *mine = experts->mine;
-    memset(mine, 0, (size_t)count * sizeof *mine);
-    for (int64_t p = 0; p < pairs; p++) {
-        assert(ids[p] < count);
-        if (ids[p] >= 0) mine[ids[p]]++;
-    }
-    uint32_t begin = 0; // mine[e] serves as e's cursor and so ends where e + 1 begins: shift back.
-    for (int64_t e = 0; e < count; e++) {
-        const uint32_t rows = mine[e];
-        mine[e] = begin;
-        begin += rows;
-    }
-    for (int64_t p = 0; p < pairs; p++) {
-        layer->slot[p] = ids[p] < 0 ? -1 : (int32_t)mine[ids[p]]++;
-        if (ids[p] >= 0) layer->pair[layer->slot[p]] = (int32_t)p;
-    }
-    for (int64_t e = count - 1; e > 0; e--) mine[e] -= mine[e - 1];
+void hrt_sort_pairs(struct hrt_experts *experts, struct hrt_experts_layer *layer, int32_t *first,
+                    const int32_t *ids, int64_t tokens) {
+    const struct hrt_experts_set *set = layer->set;
+    struct hrt_device *device = experts->device;
+    if (hrt_device_is_apart(device))
+        device->backend->route(device, first, layer->pair, layer->slot, ids, tokens, set->picks,
+                               set->experts);
+    else
+        hk_route(first, layer->pair, layer->slot, ids, tokens, set->picks, set->experts);
 }
 
 // ---- what all ranks learn
@@ -132,20 +121,35 @@ static void give_to_first(const struct hpl_plan *plan, const struct hpl_loads *l
     }
 }
 
+// Counts the holders of each rank: layer->sends and layer->here.
+static void count_holders(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+    const struct hpl_plan *plan = &layer->plan;
+    const int ranks = experts->comm->size, rank = experts->comm->rank;
+    memset(layer->sends, 0, (size_t)(ranks + 1) * sizeof *layer->sends);
+    for (int32_t k = 0; k < plan->first[plan->experts]; k++) layer->sends[plan->holder[k] + 1]++;
+    for (int r = 0; r < ranks; r++) layer->sends[r + 1] += layer->sends[r];
+    layer->here = layer->sends[rank + 1] - layer->sends[rank];
+    assert(layer->here <= layer->set->slots);
+}
+
 // Where this rank's rows for each holder begin, here and there, and how many waves that takes: experts->before
 // counts the rows of ranks before this one.
-static void place_rows(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+static void place_sent(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
     const struct hpl_plan *plan = &layer->plan;
     const int ranks = experts->comm->size, rank = experts->comm->rank;
     int64_t *total = experts->total, own = 0;
     memset(total, 0, (size_t)ranks * sizeof *total);
+    memcpy(experts->cursor, layer->sends, (size_t)ranks * sizeof *experts->cursor);
     for (int32_t e = 0; e < plan->experts; e++) {
         int64_t given = own;
         for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
-            layer->at[k] = (int32_t)(experts->before[k] + total[plan->holder[k]]);
-            total[plan->holder[k]] += experts->sum[k];
-            layer->from[k] = (int32_t)given;
-            given += layer->to[k];
+            const int32_t holder = plan->holder[k];
+            layer->send[experts->cursor[holder]++] =
+                (struct hk_run){.at = (int32_t)(experts->before[k] + total[holder]),
+                                .from = (int32_t)given,
+                                .count = (int32_t)experts->to[k]};
+            total[holder] += experts->sum[k];
+            given += experts->to[k];
         }
         own += layer->count[(int64_t)rank * plan->experts + e];
         assert(given == own); // The quotas of an expert sum to its rows.
@@ -155,15 +159,30 @@ static void place_rows(const struct hrt_experts *experts, struct hrt_experts_lay
     layer->waves = (most + layer->set->rows_max - 1) / layer->set->rows_max;
 }
 
+// Where the rows of every expert that is here begin, and those of each source among them.
+static void place_received(const struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+    const int64_t slots = layer->set->slots;
+    int32_t rows = 0;
+    for (int64_t n = 0; n <= slots; n++) {
+        layer->start[n] = rows;
+        for (int r = 0; r < experts->comm->size && n < layer->here; r++) {
+            const int32_t count = (int32_t)experts->here[r * slots + n];
+            layer->recv[r * layer->here + n] = (struct hk_run){rows, rows, count};
+            rows += count;
+        }
+    }
+}
+
 void hrt_route(struct hrt_experts *experts, int set, int64_t at, const int32_t *ids,
                int64_t tokens) {
     struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
     assert(tokens >= 0 && tokens <= experts->shape.tokens);
     if (experts->wave.layer == layer) experts->wave.layer = NULL;
     layer->tokens = tokens;
-    const size_t bytes = (size_t)(tokens * layer->set->picks) * sizeof *ids;
-    sort_pairs(experts, layer, hrt_experts_see(experts, experts->copies.ids, ids, bytes));
-    hrt_experts_show(experts, layer->slot_there, layer->slot, bytes);
+    hrt_sort_pairs(experts, layer, experts->first, ids, tokens);
+    hrt_device_join(experts->device, HRT_WHY_ROUTES);
+    for (int64_t e = 0; e < layer->set->experts; e++)
+        experts->mine[e] = (uint32_t)(experts->first[e + 1] - experts->first[e]);
     hrt_gather_counts(experts, layer);
     layer->divided = false;
 }
@@ -173,17 +192,19 @@ static void divide(struct hrt_experts *experts, int set, int64_t at) {
     struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
     const struct hrt_experts_shape *shape = &experts->shape;
     const struct hpl_loads counts = {experts->comm->size, layer->plan.experts, layer->count};
-    const struct hpl_part part = {.to = layer->to,
+    const struct hpl_part part = {.to = experts->to,
                                   .before = experts->before,
                                   .sum = experts->sum,
-                                  .here = layer->here,
+                                  .here = experts->here,
                                   .stride = (int32_t)layer->set->slots};
     if (shape->quota) {
         shape->quota(shape->quota_context, set, at, &layer->plan, &counts, &part);
     } else {
         give_to_first(&layer->plan, &counts, experts->comm->rank, experts->row, &part);
     }
-    place_rows(experts, layer);
+    count_holders(experts, layer);
+    place_sent(experts, layer);
+    place_received(experts, layer);
     layer->divided = true;
 }
 

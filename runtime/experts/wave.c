@@ -1,95 +1,70 @@
 // Which rows one wave moves. The wave is a window of the rows of each rank in their order; a source
-// and a rank find the same rows in it, since both know all quotas.
+// and a rank find the same rows in it, since both know all quotas. The host counts them, and they are listed where they are
+// copied.
 #include <assert.h>
-#include <string.h>
 
 #include "runtime/experts/layer.h"
 
-// The part of rows [at, at + rows) that lies in a wave: it begins `skip` rows behind `at`.
-struct part {
-    int64_t skip, rows;
-};
-
-static struct part part_in(int64_t at, int64_t rows, int64_t begin, int64_t end) {
-    const int64_t from = at > begin ? at : begin;
-    const int64_t to = at + rows < end ? at + rows : end;
-    return (struct part){from - at, to > from ? to - from : 0};
+// How many rows of `count` runs are in the wave.
+static int32_t rows_in(const struct hrt_wave *wave, const struct hk_run *run, int32_t count) {
+    int32_t rows = 0;
+    for (int32_t i = 0; i < count; i++) rows += hk_run_part(run[i], wave->begin, wave->end).count;
+    return rows;
 }
 
-static void list_sent(const struct hrt_experts *experts, struct hrt_wave *wave, int64_t begin,
-                      int64_t end) {
+static void count_rows(const struct hrt_experts *experts, struct hrt_wave *wave) {
     const struct hrt_experts_layer *layer = wave->layer;
-    const int ranks = experts->comm->size;
-    const int32_t holders = layer->plan.first[layer->plan.experts];
-    int32_t *first = wave->send_first;
-    memset(first, 0, (size_t)(ranks + 1) * sizeof *first);
-    for (int32_t k = 0; k < holders; k++)
-        first[layer->plan.holder[k] + 1] +=
-            (int32_t)part_in(layer->at[k], layer->to[k], begin, end).rows;
-    for (int r = 0; r < ranks; r++) first[r + 1] += first[r];
-    memcpy(wave->cursor, first, (size_t)ranks * sizeof *first);
-    for (int32_t k = 0; k < holders; k++) {
-        const struct part part = part_in(layer->at[k], layer->to[k], begin, end);
-        int32_t *to = wave->send + wave->cursor[layer->plan.holder[k]];
-        for (int64_t i = 0; i < part.rows; i++) to[i] = (int32_t)(layer->from[k] + part.skip + i);
-        wave->cursor[layer->plan.holder[k]] += (int32_t)part.rows;
-    }
-}
-
-// Finds the holders of the plan on this rank, and where the rows of each begin: wave->next and, of
-// the wave, wave->first. Returns how many there are.
-static int list_experts(const struct hrt_experts *experts, struct hrt_wave *wave, int64_t begin,
-                        int64_t end) {
-    const struct hrt_experts_layer *layer = wave->layer;
-    const int32_t holders = layer->plan.first[layer->plan.experts];
-    const int64_t slots = layer->set->slots;
-    int64_t rows = 0, used = 0;
-    for (int32_t k = 0; k < holders; k++) {
-        if (layer->plan.holder[k] != experts->comm->rank) continue;
-        assert(used < slots);
-        const uint32_t *here = layer->here + used;
-        wave->next[used] = (int32_t)rows;
-        wave->first[used++] = (int32_t)part_in(0, rows, begin, end).rows;
-        for (int r = 0; r < experts->comm->size; r++) rows += here[r * slots];
-    }
-    for (int64_t n = used; n <= slots; n++)
-        wave->first[n] = (int32_t)part_in(0, rows, begin, end).rows;
-    return (int)used;
-}
-
-static void list_received(const struct hrt_experts *experts, struct hrt_wave *wave, int64_t begin,
-                          int64_t end) {
-    const struct hrt_experts_layer *layer = wave->layer;
-    const int64_t slots = layer->set->slots;
-    const int used = list_experts(experts, wave, begin, end);
-    int32_t count = 0;
+    const int32_t *sends = layer->sends;
+    wave->send_first[0] = wave->recv_first[0] = 0;
     for (int r = 0; r < experts->comm->size; r++) {
-        wave->recv_first[r] = count;
-        for (int n = 0; n < used; n++) {
-            const uint32_t rows = layer->here[r * slots + n];
-            const struct part part = part_in(wave->next[n], rows, begin, end);
-            for (int64_t i = 0; i < part.rows; i++)
-                wave->recv[count++] = (int32_t)(wave->next[n] + part.skip + i - begin);
-            wave->next[n] += (int32_t)rows;
-        }
+        wave->send_first[r + 1] =
+            wave->send_first[r] + rows_in(wave, layer->send + sends[r], sends[r + 1] - sends[r]);
+        wave->recv_first[r + 1] =
+            wave->recv_first[r] + rows_in(wave, layer->recv + r * layer->here, layer->here);
     }
-    wave->recv_first[experts->comm->size] = count;
+}
+
+// Numbers of what runs have in the wave, less `origin`, and `mapped` as kernels/runs says.
+static void list_runs(struct hrt_experts *experts, int32_t *number, int32_t *mapped,
+                      const struct hk_run *run, int64_t runs, int64_t origin) {
+    struct hrt_device *device = experts->device;
+    const struct hrt_wave *wave = &experts->wave;
+    const int32_t *map = mapped ? wave->layer->pair : NULL;
+    if (hrt_device_is_apart(device))
+        device->backend->list_runs(device, number, mapped, map, run, runs, wave->begin, wave->end,
+                                   origin);
+    else
+        hk_list_runs(number, mapped, map, run, runs, wave->begin, wave->end, origin);
 }
 
 const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,
                                    const struct hrt_experts_layer *layer, int64_t number) {
     struct hrt_wave *wave = &experts->wave;
+    const int ranks = experts->comm->size;
     assert(number >= 0 && number < layer->waves);
     if (wave->layer == layer && wave->wave == number) return wave;
     wave->layer = layer;
     wave->wave = number;
-    const int64_t begin = number * layer->set->rows_max, end = begin + layer->set->rows_max;
-    list_sent(experts, wave, begin, end);
-    list_received(experts, wave, begin, end);
+    wave->begin = number * layer->set->rows_max;
+    wave->end = wave->begin + layer->set->rows_max;
+    count_rows(experts, wave);
+    list_runs(experts, wave->send, wave->pair, layer->send, layer->sends[ranks], 0);
+    list_runs(experts, wave->recv, NULL, layer->recv, (int64_t)ranks * layer->here, wave->begin);
     return wave;
 }
 
+void hrt_wave_starts(struct hrt_experts *experts, int32_t *first) {
+    struct hrt_device *device = experts->device;
+    const struct hrt_wave *wave = &experts->wave;
+    const int64_t count = wave->layer->set->slots + 1;
+    if (hrt_device_is_apart(device))
+        device->backend->clip_starts(device, first, wave->layer->start, count, wave->begin,
+                                     wave->end);
+    else
+        hk_clip_starts(first, wave->layer->start, count, wave->begin, wave->end);
+}
+
 int64_t hrt_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64_t wave) {
-    const struct hrt_experts_layer *of = hrt_layer(experts, set, layer);
-    return hrt_wave_of(experts, of, wave)->first[of->set->slots];
+    return hrt_wave_of(experts, hrt_layer(experts, set, layer), wave)
+        ->recv_first[experts->comm->size];
 }

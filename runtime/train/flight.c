@@ -25,7 +25,11 @@ static void find_parts(struct hrt_flight *flight, struct part part[PARTS]) {
 bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64_t iterations,
                        int64_t tokens, int64_t counts, struct hrt_error *error) {
     struct part part[PARTS];
-    *flight = (struct hrt_flight){.iterations = iterations, .tokens = tokens, .counts = counts};
+    *flight = (struct hrt_flight){.iterations = iterations,
+                                  .tokens = tokens,
+                                  .counts = counts,
+                                  .state_ids = state->ids,
+                                  .state_targets = state->targets};
     find_parts(flight, part);
     for (int i = 0; i < PARTS; i++) {
         if (!hrt_state_take(state, HRT_OF_BOTH, part[i].at, part[i].bytes, "a step's batches",
@@ -53,10 +57,20 @@ void hrt_flight_board(const struct hrt_flight *flight, struct hrt_state *state, 
     state->device.losses_later = flight->losses + iteration * HRT_LOSSES;
 }
 
+void hrt_flight_leave(const struct hrt_flight *flight, struct hrt_state *state) {
+    state->ids = flight->state_ids;
+    state->targets = flight->state_targets;
+    state->device.losses_later = NULL;
+}
+
+void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,
+                             const struct hrt_load_counts *loads) {
+    hrt_device_fetch(&state->device, flight->count, loads->counted,
+                     (size_t)flight->counts * sizeof *flight->count);
+}
+
 void hrt_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,
                       const struct hrt_load_counts *loads) {
-    struct hrt_device *device = &state->device;
-    hrt_device_fetch(device, flight->clipped, state->clipped, sizeof *flight->clipped);
-    hrt_device_fetch(device, flight->count, loads->counted,
-                     (size_t)flight->counts * sizeof *flight->count);
+    hrt_device_fetch(&state->device, flight->clipped, state->clipped, sizeof *flight->clipped);
+    hrt_flight_fetch_counts(flight, state, loads);
 }

@@ -17,6 +17,7 @@ struct hrt_flight {
     struct hk_clipped *clipped; // A copy of state->clipped.
     int64_t *count;             // As struct hrt_load_counts has them.
     int64_t iterations, tokens, counts;
+    int32_t *state_ids, *state_targets; // Where those of the state are while it has these.
 };
 
 // For steps of `iterations` of `tokens` each, on the device of `state`.
@@ -29,7 +30,14 @@ void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state);
 // Lets the next forward, of the given iteration, read and leave its numbers here.
 void hrt_flight_board(const struct hrt_flight *flight, struct hrt_state *state, int64_t iteration);
 
-// Asks the device for what is left once the step is done.
+// From now on the state has its own ids and targets again, and forwards return their losses.
+void hrt_flight_leave(const struct hrt_flight *flight, struct hrt_state *state);
+
+// Asks the device for the counts as they are by then.
+void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,
+                             const struct hrt_load_counts *loads);
+
+// Asks the device for what is left once the step is done: those, and the norm.
 void hrt_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,
                       const struct hrt_load_counts *loads);
 

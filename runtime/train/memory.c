@@ -61,15 +61,16 @@ int hrt_memory_list(const struct hrt_program *program, bool training,
     const struct places places = places_of(program, apart);
     const struct hrt_experts_bytes rows = hrt_ranks_moving_bytes(program);
     const size_t messages = program->executor ? program->executor->bytes((int)program->world) : 0;
-    const size_t shared =
-        program->model_bytes + 2 * hrt_memory_ids_bytes(program) + hrt_memory_sums_bytes(program);
+    const size_t shared = program->model_bytes + 2 * hrt_memory_ids_bytes(program) +
+                          hrt_memory_sums_bytes(program) + rows.both;
     const struct hrt_memory_line all[] = {
         {"parameters", place, false, (double)places.params},
         {"bf16 copies", place, false, (double)places.rounded},
         {"gradients", place, false, (double)places.params},
         {"AdamW states", place, false, training ? OPTIMIZER_STATES * (double)places.states : 0},
         {"arena", place, false, (double)program->arena_bytes},
-        {"rows under way", place, false, (double)(rows.there + (apart ? 0 : rows.here))},
+        {"rows under way", place, false,
+         (double)(rows.there + (apart ? 0 : rows.here + rows.both))},
         {"replicas", place, false, (double)hrt_fssdp_bytes(program)},
         {"sums under way", place, false, (double)hrt_dense_bytes(program)},
         {"messages, about", place, false, (double)messages},

@@ -17,6 +17,8 @@
 #include "runtime/train/learning_rate.h"
 #include "runtime/train/ranks.h"
 
+enum { FORWARDS = 0 }; // A mark behind all forwards of a step, on several ranks.
+
 double hrt_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -61,7 +63,8 @@ static bool create_flights(struct hrt_trainer *trainer, struct hrt_error *error)
     struct hrt_state *state = trainer->state;
     const int64_t tokens = trainer->batch * state->program->positions;
     trainer->ahead = state->clipped;
-    for (int i = 0; i < 2 && trainer->ahead; i++) {
+    trainer->flights = trainer->ahead ? 2 : hrt_device_is_apart(&state->device) ? 1 : 0;
+    for (int i = 0; i < trainer->flights; i++) {
         if (!hrt_flight_create(&trainer->flight[i], state, trainer->iterations, tokens,
                                trainer->loads.counts, error))
             return false;
@@ -85,7 +88,7 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
 }
 
 void hrt_trainer_destroy(struct hrt_trainer *trainer) {
-    for (int i = 0; i < 2 && trainer->ahead; i++)
+    for (int i = 0; i < trainer->flights; i++)
         hrt_flight_destroy(&trainer->flight[i], trainer->state);
     hrt_optimizer_destroy(&trainer->optimizer);
     hrt_load_counts_destroy(&trainer->loads);
@@ -97,11 +100,15 @@ static int64_t first_sequence(const struct hrt_trainer *trainer, int64_t step, i
     return (iterations * trainer->comm->size + trainer->comm->rank) * trainer->batch;
 }
 
+// Of the step that is being asked for, or NULL where the host computes.
+static const struct hrt_flight *flight_of(const struct hrt_trainer *trainer) {
+    return trainer->flights ? &trainer->flight[trainer->asked % trainer->flights] : NULL;
+}
+
 // Draws this rank's sequences from number `first` on, and where their tokens are forced to.
 static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t first,
                        struct hrt_error *error) {
     const int64_t positions = trainer->state->program->positions;
-    if (!trainer->ahead) hrt_state_await(trainer->state);
     if (trainer->route && !hrt_route_force(trainer->route, step, first, error)) return false;
     for (int64_t i = 0; i < trainer->batch; i++) {
         if (!hrt_data_draw(trainer->data, (uint64_t)trainer->config->seed, (uint64_t)(first + i),
@@ -142,12 +149,13 @@ static struct hrt_moved mean_moved(const struct hrt_trainer *trainer) {
                               .crossed = sum[4] / ranks};
 }
 
-// Forward and backward of every iteration. `sum`: of the losses, where the host waits for them. A rank whose data fails
-// goes on with what it has, as the others wait for it.
+// Forward and backward of every iteration. `sum`: of the losses where the host computes; a device that is apart leaves them
+// in the step's flight. A rank whose data fails goes on with what it has, as the others wait for it.
 static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
                     struct hrt_error *error) {
     struct hrt_state *state = trainer->state;
     const struct hrt_program *program = state->program;
+    const struct hrt_flight *flight = flight_of(trainer);
     const double scale = 1 / (double)trainer->targets,
                  auxiliary_scale = 1 / (double)trainer->iterations;
     bool sound = true;
@@ -155,7 +163,7 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
     for (int64_t i = 0; i < trainer->iterations; i++) {
         const int64_t first = first_sequence(trainer, step, i);
         hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
-        if (trainer->ahead) hrt_flight_board(&trainer->flight[trainer->asked % 2], state, i);
+        if (flight) hrt_flight_board(flight, state, i);
         sound = sound && draw_batch(trainer, step, first, error);
         set_noise(trainer, true, first);
         set_iteration(state, i + 1);
@@ -165,8 +173,11 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
             hrt_state_forward(state, trainer->batch, scale, auxiliary_scale);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         hrt_load_counts_add(&trainer->loads, state->arena);
-        // Behind the losses, which were waited for; backward and its sums over ranks then are not.
-        if (!trainer->ahead) hrt_load_counts_collect(&trainer->loads);
+        // What ranks sum up is there before backward is done, whose sums over ranks then are not waited for.
+        if (flight && !trainer->ahead && i + 1 == trainer->iterations) {
+            hrt_flight_fetch_counts(flight, state, &trainer->loads);
+            hrt_device_mark(&state->device, FORWARDS);
+        }
         if (trainer->route) hrt_route_record(trainer->route, i, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         hrt_dense_last(state->dense, i + 1 == trainer->iterations);
@@ -179,16 +190,34 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
         sum[1] += losses.cross_entropy;
         sum[2] += losses.auxiliary * auxiliary_scale;
     }
+    if (flight) hrt_flight_leave(flight, state);
     if (trainer->route) hrt_route_end_step(trainer->route);
     return sound;
+}
+
+// The losses, summed over iterations, and the counts of a step whose flight the device has done.
+static void read_flight(struct hrt_trainer *trainer, const struct hrt_flight *flight, double *sum) {
+    for (int64_t i = 0; i < trainer->iterations; i++) {
+        const float *losses = flight->losses + i * HRT_LOSSES;
+        sum[0] += losses[0];
+        sum[1] += losses[1];
+        sum[2] += losses[2] * (1 / (double)trainer->iterations);
+    }
+    memcpy(trainer->loads.count, flight->count, (size_t)flight->counts * sizeof *flight->count);
 }
 
 // The same; losses are summed over iterations and ranks. With the sums all ranks learn of one whose data has failed.
 static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                        struct hrt_error *error) {
     double sum[4] = {0}; // The last: ranks that failed.
-    const bool sound = iterate(trainer, step, sum, error);
+    const struct hrt_flight *flight = flight_of(trainer);
+    double none[3] = {0};
+    const bool sound = iterate(trainer, step, flight ? none : sum, error);
     hrt_profile_enter(trainer->profile, HRT_PHASE_RANKS);
+    if (flight) {
+        hrt_device_await(&trainer->state->device, FORWARDS, HRT_WHY_LOSSES);
+        read_flight(trainer, flight, sum);
+    }
     sum[3] = !sound;
     hrt_comm_all_reduce(trainer->comm, sum, 4, HRT_DOUBLE);
     hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
@@ -291,15 +320,10 @@ static bool take(struct hrt_trainer *trainer, int64_t step, struct hrt_step *rep
 static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                    struct hrt_error *error) {
     struct hrt_state *state = trainer->state;
-    int32_t *const ids = state->ids, *const targets = state->targets;
     const int slot = (int)(trainer->asked % 2);
-    const struct hrt_flight *flight = &trainer->flight[slot];
+    const struct hrt_flight *flight = flight_of(trainer);
     double none[3] = {0};
-    const bool sound = iterate(trainer, step, none, error);
-    state->ids = ids;
-    state->targets = targets;
-    state->device.losses_later = NULL;
-    if (!sound) return false;
+    if (!iterate(trainer, step, none, error)) return false;
     hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
     hrt_grad_clip(state, flight->losses, trainer->iterations * HRT_LOSSES, trainer->config->clip);
     hrt_optimizer_step(&trainer->optimizer, state, trainer->config, step, report->lr, 1);
@@ -327,16 +351,13 @@ bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error
 static bool land(struct hrt_trainer *trainer, struct hrt_step *report, struct hrt_error *error) {
     const int slot = (int)(trainer->reported % 2);
     const struct hrt_flight *flight = &trainer->flight[slot];
-    const double auxiliary_scale = 1 / (double)trainer->iterations;
+    double sum[3] = {0};
     hrt_device_await(&trainer->state->device, slot, HRT_WHY_REPORT);
-    for (int64_t i = 0; i < trainer->iterations; i++) {
-        const float *losses = flight->losses + i * HRT_LOSSES;
-        report->loss += losses[0];
-        report->cross_entropy += losses[1];
-        report->auxiliary += losses[2] * auxiliary_scale;
-    }
+    read_flight(trainer, flight, sum);
+    report->loss = sum[0];
+    report->cross_entropy = sum[1];
+    report->auxiliary = sum[2];
     report->grad_norm = flight->clipped->norm;
-    memcpy(trainer->loads.count, flight->count, (size_t)flight->counts * sizeof *flight->count);
     if (!isfinite(report->loss)) return fail_loss(trainer, report, error);
     return isfinite(report->grad_norm) || fail_not_finite(trainer, report->step - 1, error);
 }

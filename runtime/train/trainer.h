@@ -42,10 +42,11 @@ struct hrt_trainer {
     int64_t iterations;           // Of one step.
     int64_t tokens;               // Of one step, over all ranks.
     int64_t targets;              // That are predicted of them.
-    // Steps that were asked for, and reported. Step n has step[n % 2] and, on a device that is apart, of one rank,
-    // flight[n % 2]: the host is a step ahead of the device, and of all that `ahead` is true for.
+    // Steps that were asked for, and reported. Step n has step[n % 2] and, on a device that is apart, flight[n % flights].
+    // `ahead`: of one rank such a device has two, as the host is a step ahead of it.
     int64_t asked, reported;
     bool ahead;
+    int flights;
     struct hrt_step step[2];
     struct hrt_flight flight[2];
     int64_t skipped; // Steps, the last ones.

@@ -420,7 +420,7 @@ static void too_many_rows_are_refused(void **state) {
 
 static size_t bytes_of(const struct hrt_experts_shape *shape, int ranks) {
     const struct hrt_experts_bytes bytes = hrt_experts_bytes(shape, ranks);
-    return bytes.here + bytes.there;
+    return bytes.here + bytes.there + bytes.both;
 }
 
 static void memory_grows_with_ranks_not_with_their_square(void **state) {

@@ -1,6 +1,7 @@
 """cuda_ranks.py MODEL TEXT FOLDER: programs of target cuda on several ranks, with an emulated device each and NCCL's double
 between them (tests/simt): losses and norms agree with target cpu's to 1e-5, another schedule gives the same bits, the host
-never touches the devices' memory, a stream that does not wait for another one is noticed, and a lost rank ends all.
+never touches the devices' memory and waits for one as often as it has to, a stream that does not wait for another one is
+noticed, and a lost rank ends all.
 So does what fails on one rank alone, in NCCL or before it: with one message, in bounded time.
 In bf16 losses and norms agree as cuda.py says.
 
@@ -39,7 +40,7 @@ FAULTS = {
     "SIMT_NCCL=refuse:50": ((1,), "error: rank 1: NCCL, a (send|receive): "),
     "SIMT_NCCL=later:50": ((1,), "error: rank 1: NCCL, a message: "),
     "SIMT_NCCL=less:50": ((70,), "NCCL mismatch: rank [01] receives [0-9]+ elements of type 1, rank [01] sends [0-9]+ elements"),
-    "SIMT_NCCL=die:50": ((9, 70), "rank 1 has died|exited on signal|exit code: +9|is lost"),
+    "SIMT_NCCL=die:50": ((9, 70), "rank 1 has died|exited on signal|[Ee]xit code: +9|is lost"),
 }
 QUIET = {"OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -85,6 +86,15 @@ def check(case, model, text, folder):
 def same_under_another_schedule(ranks, cuda, text):
     if saved_by(ranks, cuda, text, SIMT_SEED="0") != saved_by(ranks, cuda, text, SIMT_SEED="7"):
         sys.exit(f"{cuda}: another schedule gives other bits")
+
+
+def waits_of_a_step(ranks, cuda, text):
+    """Of two iterations: in each the host waits once for the counts of each of four routes; else for losses and norm alone."""
+    output = run(*launch(ranks, cuda, "train", "--data", text, "--steps", "2", "--set", "train.tokens=64", "--profile"), **QUIET)
+    found = re.search(r"of it waits for the device +10 .*\n((?:  .*\n)*)", output)
+    waits = [re.sub(r"^ *(\S.*?) +(\d+) .*", r"\2 \1", line) for line in found[1].splitlines()] if found else []
+    if waits != ["8 routes of tokens", "1 losses", "1 the norm of the gradients"]:
+        sys.exit(f"{cuda} waits in a step for {waits}:\n{output}")
 
 
 def saved_by(ranks, cuda, text, **environment):
@@ -145,6 +155,7 @@ def main(model, text, folder):
         every_wait_is_needed(ranks, cuda, text, WAITS.get(case, []))
         if case != "fssdp":
             continue
+        waits_of_a_step(ranks, cuda, text)
         same_under_another_schedule(ranks, cuda, text)
         train(ranks, cuda, text, cuda + "-apart", 1, SIMT_PROTECT="1")
         lost_rank_ends_all(ranks, cuda, text)

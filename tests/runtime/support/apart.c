@@ -12,7 +12,7 @@
 enum { BLOCKS = 64, WORKS = 4096 };
 
 struct work {
-    enum { WRITE, FETCH, ADAMW, ROUND, SUM, CLIP, COUNTS, BIAS } kind;
+    enum { WRITE, FETCH, ADAMW, ROUND, SUM, CLIP, COUNTS, BIAS, COLLECT } kind;
     void *to;
     void *from; // A copy, for a write.
     hk_bf16 *rounded;
@@ -67,6 +67,9 @@ static void run(struct work *w) {
         hk_adamw_f32(w->to, w->grad, w->mean, w->variance, w->count, &w->rule);
     } else if (w->kind == FETCH) {
         memcpy(w->to, w->from, (size_t)w->count);
+    } else if (w->kind == COLLECT) {
+        for (int64_t i = 0; i < w->count; i++) ((float *)w->to)[i] = *((float **)w->from)[i];
+        free(w->from);
     } else if (w->kind == CLIP) {
         hk_clip(w->to, w->from, w->count, w->also, w->experts, w->number);
     } else if (w->kind == COUNTS) {
@@ -216,6 +219,13 @@ static void select_bias(struct hrt_device *device, float *bias, const int64_t *c
                               .also = clipped});
 }
 
+static void collect(struct hrt_device *device, float *to, const float *const *from, int count) {
+    void *copy = malloc((size_t)count * sizeof *from);
+    if (!copy) abort();
+    memcpy(copy, from, (size_t)count * sizeof *from);
+    ask(device, (struct work){.kind = COLLECT, .to = to, .from = copy, .count = count});
+}
+
 const struct hrt_device_backend test_device_apart = {
     .name = "apart",
     .apart = true,
@@ -236,4 +246,5 @@ const struct hrt_device_backend test_device_apart = {
     .clip = clip_apart,
     .add_counts = add_counts,
     .select_bias = select_bias,
+    .collect = collect,
 };
