@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/peak.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/facts.h"
 #include "runtime/cli/files.h"
@@ -16,6 +17,7 @@
 #include "runtime/cli/saves.h"
 #include "runtime/log/jsonl.h"
 #include "runtime/log/progress.h"
+#include "runtime/log/run.h"
 #include "runtime/params/store.h"
 #include "runtime/train/check_grad.h"
 #include "runtime/train/ranks.h"
@@ -34,6 +36,7 @@ struct job {
     struct hk_pretence pretence;
     struct hrt_saves saves;
     bool save_asked;             // By a signal, or the clock.
+    double peak;                 // FLOP/s of this rank, where there is a log; 0: not known.
     struct hrt_step first, last; // Steps taken.
     int64_t skipped;             // Steps.
     double seconds;
@@ -236,7 +239,8 @@ static bool tell(struct job *job, struct hrt_error *error) {
     show(job, &step);
     struct hrt_error lost;
     const bool with_loads = every > 0 && step.step % every == 0;
-    if (!hrt_jsonl_step(&job->log, &step, with_loads ? &job->trainer.loads : NULL, &lost))
+    if (!hrt_jsonl_step(&job->log, &step, with_loads ? &job->trainer.loads : NULL,
+                        with_loads ? &job->trainer.watch : NULL, &lost))
         go_on_without(job, &lost);
     return true;
 }
@@ -328,6 +332,25 @@ static int threads_of_loops(void) {
     return wanted < limit ? wanted : limit;
 }
 
+// GFLOP/s that a rank could do at most, where that can be measured: of kernels on a processor.
+static double measure_peak(const struct job *job) {
+    const struct hrt_program *program = job->run->program;
+    if (hrt_device_is_apart(&job->state.device)) return 0;
+    if (program->precision == HRT_FP64) return hk_peak_f64();
+    return program->bind_rounded ? hk_peak_bf16() : hk_peak_f32();
+}
+
+static void begin_log(struct job *job) {
+    if (!job->log.file) return;
+    job->peak = 1e9 * measure_peak(job);
+    const struct hrt_log_run run = {.trainer = &job->trainer,
+                                    .instructions = hk_isa_name(hk_isa()),
+                                    .threads = threads_of_loops(),
+                                    .from = job->saves.from.step,
+                                    .peak = job->peak};
+    hrt_jsonl_begin(&job->log, hrt_log_of_run(&run));
+}
+
 static bool train(struct job *job, struct hrt_error *error) {
     const struct hrt_program *program = job->run->program;
     const struct hrt_trainer *trainer = &job->trainer;
@@ -340,6 +363,8 @@ static bool train(struct job *job, struct hrt_error *error) {
                        program->loads > 0);
     // A launcher gives ranks a terminal of its own, whatever its output goes to.
     if (trainer->comm->size > 1) job->progress.terminal = false;
+    begin_log(job);
+    job->progress.peak = job->peak * trainer->comm->size;
     watch_signals(leads(job->run));
     hrt_comm_be_patient(trainer->comm, false);
     const double start = hrt_now();

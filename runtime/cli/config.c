@@ -30,7 +30,7 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {"log.every", HRT_INTEGER(1, 1e9), AT(log_every), "10", "steps between lines"},
     {"log.jsonl", HRT_TEXT_OR("none"), AT(log_jsonl), NULL, "file for one JSON object per step"},
     {"log.loads", HRT_INTEGER(0, 1e9), AT(log_loads), "0",
-     "steps between expert loads in log.jsonl"},
+     "steps between loads and plans of layers in log.jsonl; 0: none"},
     {"train.eval_every", HRT_INTEGER(0, 1e9), AT(eval_every), "0",
      "steps between evaluations; 0: none"},
     {"train.eval_steps", HRT_INTEGER(1, 1e9), AT(eval_steps), "10",

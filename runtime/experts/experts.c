@@ -56,6 +56,7 @@ static void lay_out_layer(struct blocks *blocks, struct hrt_experts_layer *layer
         .start = take(both, set->slots + 1, sizeof(int32_t)),
         .pair = take(there, pairs, sizeof(int32_t)),
         .slot = take(there, pairs, sizeof(int32_t)),
+        .computed = take(here, ranks, sizeof(int64_t)),
     };
     if (layer) *layer = laid;
 }
@@ -241,6 +242,7 @@ static void begin(struct hrt_experts *experts, const struct hrt_experts_shape *s
             layer->divided = false;
         }
     }
+    hrt_experts_forget(experts);
 }
 
 bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_shape *shape,
@@ -294,6 +296,21 @@ void hrt_experts_place(struct hrt_experts *experts, int set, int64_t at,
 void hrt_experts_divide(struct hrt_experts *experts, hrt_quota_fn *quota, void *context) {
     experts->shape.quota = quota;
     experts->shape.quota_context = context;
+}
+
+void hrt_experts_forget(struct hrt_experts *experts) {
+    for (int s = 0; s < experts->shape.sets; s++) {
+        for (int64_t i = 0; i < experts->shape.set[s].layers; i++) {
+            struct hrt_experts_layer *layer = hrt_layer(experts, s, i);
+            memset(layer->computed, 0, (size_t)experts->comm->size * sizeof *layer->computed);
+            layer->most_waves = 0;
+        }
+    }
+}
+
+struct hrt_experts_tally hrt_experts_tally(const struct hrt_experts *experts, int set, int64_t at) {
+    const struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
+    return (struct hrt_experts_tally){layer->computed, layer->most_waves, &layer->plan};
 }
 
 const uint32_t *hrt_experts_counts(const struct hrt_experts *experts, int set, int64_t layer) {

@@ -148,6 +148,16 @@ void hrt_experts_watch(struct hrt_experts *experts, hrt_differ_fn *differ, void 
 void hrt_experts_compare(struct hrt_experts *experts);
 void hrt_experts_agree(struct hrt_experts *experts);
 
+// What the divisions of a layer since hrt_experts_forget came to, all of them together; the same on every rank.
+struct hrt_experts_tally {
+    const int64_t *computed;     // [ranks] Rows that each rank computes.
+    int64_t waves;               // At most.
+    const struct hpl_plan *plan; // Of the last one.
+};
+void hrt_experts_forget(struct hrt_experts *experts);
+struct hrt_experts_tally hrt_experts_tally(const struct hrt_experts *experts, int set,
+                                           int64_t layer);
+
 // How often words have been compared, counts or not.
 int64_t hrt_experts_compared(const struct hrt_experts *experts);
 

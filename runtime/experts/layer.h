@@ -27,6 +27,9 @@ struct hrt_experts_layer {
     int32_t *start; // Of both, [slots + 1]: the first row of each expert here; behind them all.
     int32_t *pair;  // Of the device, [tokens * picks]: own rows, by expert, then ascending.
     int32_t *slot;  // Of the device, [tokens * picks]: where a pair is in `pair`; -1: dropped.
+    // Since hrt_experts_forget: rows that each rank has had to compute, and the most waves.
+    int64_t *computed; // [ranks]
+    int64_t most_waves;
 };
 
 // The rows of one wave that this rank sends and receives, by peer. Row i of the sent ones is own row

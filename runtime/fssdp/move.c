@@ -49,6 +49,7 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
     if (move->steps.count == 0) return;
     fssdp->moved.bytes += (double)carried.received;
     fssdp->moved.crossed += (double)carried.crossed;
+    move->set = moving->set;
     move->layer = moving->layer;
     move->under_way = true;
     move->mark = hrt_submit(fssdp->comm, lane[move->kind], &move->steps);
@@ -61,6 +62,7 @@ static void count_wait(struct hrt_fssdp *fssdp, const struct hrt_move *move, int
     const int64_t late = heard > from ? heard - from : 0;
     fssdp->moved.late += 1e-9 * (double)late;
     fssdp->moved.exposed += 1e-9 * (double)(now - from - late);
+    fssdp->set[move->set].layer[move->layer].moved.exposed += 1e-9 * (double)(now - from - late);
 }
 
 void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,

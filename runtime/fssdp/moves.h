@@ -32,6 +32,7 @@ struct hrt_move {
     size_t staged;    // Bytes of one.
     enum hrt_move_kind kind;
     bool under_way;
+    int set;
     int64_t layer; // Whose.
 };
 
@@ -46,6 +47,7 @@ struct hrt_moving_layer {
     bool prefetched;        // Planned and started before its turn.
     uint32_t *window;       // [window][ranks][experts] counts of the last iterations
     int64_t seen;           // Iterations that entered it, ever.
+    struct hrt_moved_layer moved;
 };
 
 struct hrt_moving_set {

@@ -160,6 +160,16 @@ void hrt_prefetch(struct hrt_fssdp *fssdp, int set, int64_t layer) {
     moving->prefetched = true;
 }
 
+// Prices are picoseconds.
+static void count_calibration(struct hrt_moving_layer *layer,
+                              const struct hpl_calibration *result) {
+    layer->moved.weighed++;
+    if (!result->taken) return;
+    layer->moved.taken++;
+    layer->moved.gain += 1e-12 * (double)result->gain;
+    layer->moved.price += 1e-12 * (double)result->price;
+}
+
 void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hrt_moving_set *moving = &fssdp->set[set];
     struct hrt_moving_layer *layer = &moving->layer[at];
@@ -168,8 +178,10 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
                 hpl_episode_calibrate(&moving->episode, (int32_t)at,
                                       hrt_experts_counts(fssdp->state->experts, set, at),
                                       &layer->placed, &result));
-    if (hpl_episode_calibrates(&moving->episode))
+    if (hpl_episode_calibrates(&moving->episode)) {
         hrt_decide_plan(fssdp, set, at, &layer->placed); // Also where it is not taken.
+        count_calibration(layer, &result);
+    }
     const int32_t *owner = hrt_layer_owners(fssdp, set, at);
     if (result.taken) {
         hrt_planned(fssdp, set, at,

@@ -107,6 +107,13 @@ struct hrt_moved hrt_fssdp_moved(struct hrt_fssdp *fssdp) {
     return moved;
 }
 
+struct hrt_moved_layer hrt_fssdp_moved_layer(struct hrt_fssdp *fssdp, int set, int64_t at) {
+    struct hrt_moving_layer *layer = &fssdp->set[set].layer[at];
+    const struct hrt_moved_layer moved = layer->moved;
+    layer->moved = (struct hrt_moved_layer){0};
+    return moved;
+}
+
 void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training) {
     hrt_moves_finish(fssdp);
     fssdp->training = training;

@@ -159,7 +159,8 @@ static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
     }
 }
 
-static void move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *next) {
+// Returns how many chunks have moved.
+static int64_t move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *next) {
     int32_t *owner = fssdp->state->placement->owner[index];
     const int64_t count = order_moves(fssdp, index, next, fssdp->order);
     struct way way = {.steps = {.room = UNDER_WAY, .next = next_chunks},
@@ -174,6 +175,7 @@ static void move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *ne
     hrt_join(fssdp->comm, hrt_submit(fssdp->comm, HRT_LANE_SAVE, &way.steps),
              "the experts' new owners");
     for (int64_t i = 0; i < count; i++) owner[fssdp->order[i]] = next[fssdp->order[i]];
+    return count;
 }
 
 // Plans with the owners before are of no use.
@@ -182,19 +184,18 @@ static void forget_plans(struct hrt_fssdp *fssdp, int index) {
         fssdp->set[index].layer[at].is_ahead = false;
 }
 
-bool hrt_fssdp_end_step(struct hrt_fssdp *fssdp) {
+int64_t hrt_fssdp_end_step(struct hrt_fssdp *fssdp) {
     const int64_t every = fssdp->movement->reshard_every;
-    bool changed = false;
-    if (every == 0 || fssdp->iterations < every) return false;
+    int64_t moved = 0;
+    if (every == 0 || fssdp->iterations < every) return 0;
     fssdp->iterations = 0;
     hrt_moves_finish(fssdp);
     for (int i = 0; i < fssdp->program->sets; i++) {
         const bool found = find_owners(fssdp, i, fssdp->next_owner);
         compare_owners(fssdp, i, fssdp->next_owner);
         if (!found) continue;
-        move_set(fssdp, i, fssdp->next_owner);
+        moved += move_set(fssdp, i, fssdp->next_owner);
         forget_plans(fssdp, i);
-        changed = true;
     }
-    return changed;
+    return moved;
 }

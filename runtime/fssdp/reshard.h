@@ -2,7 +2,7 @@
 #ifndef HECATE_RUNTIME_FSSDP_RESHARD_H
 #define HECATE_RUNTIME_FSSDP_RESHARD_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
 struct hrt_fssdp;
 
@@ -15,7 +15,7 @@ struct hrt_fssdp;
 // point to point; the memory they leave is given back, page by page, before more arrives. Gradients must
 // be zero, as the optimizer leaves them: their memory is given back, too. Collective.
 //
-// True: owners have changed, and whoever keeps a list of what is here makes it anew.
-bool hrt_fssdp_end_step(struct hrt_fssdp *fssdp);
+// Returns how many chunks have a new owner; unless 0, whoever keeps a list of what is here makes it anew.
+int64_t hrt_fssdp_end_step(struct hrt_fssdp *fssdp);
 
 #endif

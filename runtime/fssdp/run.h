@@ -33,6 +33,17 @@ struct hrt_moved {
 // Since the last call.
 struct hrt_moved hrt_fssdp_moved(struct hrt_fssdp *fssdp);
 
+// What moved for one layer, and what calibration made of its exact counts.
+struct hrt_moved_layer {
+    double exposed; // As above; of this rank.
+    int64_t weighed,
+        taken;          // Calibrations that were weighed, and those whose replicas were worth it.
+    double gain, price; // Seconds that all that were taken have been expected to save, and to take.
+};
+
+// Since the last call.
+struct hrt_moved_layer hrt_fssdp_moved_layer(struct hrt_fssdp *fssdp, int set, int64_t layer);
+
 // Begins an iteration, forward and backward, or with `training` false a forward alone, of an evaluation
 // or for a sample: it uses a plan and changes nothing that lasts.
 void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training);

@@ -7,8 +7,10 @@
 #include <stdio_ext.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "files/files.h"
+#include "runtime/log/layers.h"
 
 bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept,
                     struct hrt_error *error) {
@@ -43,7 +45,30 @@ static json_t *finite_or_null(double number) {
     return isfinite(number) ? json_real(number) : json_null();
 }
 
-static json_t *line_of(const struct hrt_step *step, const struct hrt_load_counts *loads) {
+static double time_of_day(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// What differs from run to run.
+static json_t *watch_of(const struct hrt_step *step) {
+    const struct hrt_watch_sums *sums = &step->watched;
+    json_t *watch = json_pack("{s:f s:f s:f s:f}", "time", time_of_day(), "left_s", step->left,
+                              "flops", step->flops, "memory", sums->memory);
+    if (sums->slowest < 0) return watch;
+    json_object_set_new(watch, "waited", json_real(sums->waited));
+    json_object_set_new(watch, "slowest", json_integer(sums->slowest));
+    return watch;
+}
+
+static json_t *devices_of(const struct hrt_step *step) {
+    const struct hrt_watch_sums *sums = &step->watched;
+    return json_pack("{s:f s:f s:I s:I}", "before", sums->before, "after", sums->after, "replicas",
+                     (json_int_t)sums->replicas, "resharded", (json_int_t)step->resharded);
+}
+
+static json_t *line_of(const struct hrt_step *step) {
     json_t *line = json_pack(
         "{s:I s:o s:o s:o s:o s:f s:f s:f}", "step", (json_int_t)step->step, "loss",
         finite_or_null(step->loss), "cross_entropy", finite_or_null(step->cross_entropy), "aux",
@@ -57,14 +82,18 @@ static json_t *line_of(const struct hrt_step *step, const struct hrt_load_counts
             json_pack("{s:f s:f s:f s:f s:f}", "bytes", step->moved.bytes, "crossed_bytes",
                       step->moved.crossed, "ms", 1e3 * step->moved.seconds, "exposed_ms",
                       1e3 * step->moved.exposed, "late_ms", 1e3 * step->moved.late));
-    if (!loads) return line;
+    json_object_set_new(line, "watch", watch_of(step));
+    if (step->watched.before > 0) json_object_set_new(line, "devices", devices_of(step));
+    return line;
+}
+
+static json_t *loads_of(const struct hrt_load_counts *loads) {
     json_t *sets = json_object();
     for (int i = 0; i < loads->program->loads; i++) {
         const char *name = loads->program->set[loads->program->load[i].set].name;
         json_object_set_new(sets, name, layers_of(loads, i));
     }
-    json_object_set_new(line, "tokens_per_expert", sets);
-    return line;
+    return sets;
 }
 
 // Closes the log without writing what is left.
@@ -76,11 +105,24 @@ static bool fail_write(struct hrt_jsonl *log, struct hrt_error *error) {
     return false;
 }
 
+void hrt_jsonl_begin(struct hrt_jsonl *log, json_t *run) {
+    if (log->file)
+        log->run = run;
+    else
+        json_decref(run);
+}
+
 bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step *step,
-                    const struct hrt_load_counts *loads, struct hrt_error *error) {
+                    const struct hrt_load_counts *loads, const struct hrt_watch *watch,
+                    struct hrt_error *error) {
     if (!log->file) return true;
-    json_t *line = line_of(step, loads);
+    json_t *line = line_of(step);
     if (!line) return hrt_fail(error, "out of memory");
+    if (loads) json_object_set_new(line, "tokens_per_expert", loads_of(loads));
+    if (watch && watch->layers) json_object_set_new(line, "layers", hrt_log_of_layers(watch));
+    if (watch) json_object_set_new(line, "ranks", hrt_log_of_ranks(watch));
+    if (log->run) json_object_set_new(line, "run", log->run);
+    log->run = NULL;
     const bool dumped = json_dumpf(line, log->file, JSON_COMPACT) == 0;
     json_decref(line);
     if (!dumped || fputc('\n', log->file) == EOF || fflush(log->file) != 0)
@@ -90,6 +132,7 @@ bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step *step,
 
 bool hrt_jsonl_close(struct hrt_jsonl *log, struct hrt_error *error) {
     if (!log->file) return true;
+    json_decref(log->run);
     FILE *file = log->file;
     log->file = NULL;
     return fclose(file) == 0 ||

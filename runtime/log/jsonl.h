@@ -1,8 +1,4 @@
-// The log for machines: one JSON object per step and line.
-//   step, loss, cross_entropy, aux, grad_norm, lr, tokens_per_s, ms   numbers, in every line
-//   skipped              true: the loss or the norm is not finite, and null     when it is so
-//   val_loss                                                          when evaluated
-//   tokens_per_expert    {"set": [[experts of layer 0], ...]}         every log.loads steps
+// The log for machines: one JSON object per step and line. docs/log.md has every field.
 #ifndef HECATE_RUNTIME_LOG_JSONL_H
 #define HECATE_RUNTIME_LOG_JSONL_H
 
@@ -13,9 +9,12 @@
 #include "runtime/train/load_counts.h"
 #include "runtime/train/trainer.h"
 
+struct json_t;
+
 struct hrt_jsonl {
     FILE *file; // NULL: nothing is logged.
     const char *path;
+    struct json_t *run; // Of the next line; NULL: it has been written.
 };
 
 // Opens `path`, which may be a device or a pipe (hf_output), and of a file that is there keeps the first `kept` bytes; NULL:
@@ -25,9 +24,14 @@ bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept, struc
 // Bytes that the file has; -1: nothing is logged, or not into a file.
 int64_t hrt_jsonl_bytes(const struct hrt_jsonl *log);
 
-// Writes and flushes one line. `loads` may be NULL. On false the log is closed: what follows is not logged.
+// What the first line says of its run (hrt_log_of_run); the log owns it.
+void hrt_jsonl_begin(struct hrt_jsonl *log, struct json_t *run);
+
+// Writes and flushes one line. `loads` and `watch`, of the same step, may be NULL. On false the log is closed: what
+// follows is not logged.
 bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step *step,
-                    const struct hrt_load_counts *loads, struct hrt_error *error);
+                    const struct hrt_load_counts *loads, const struct hrt_watch *watch,
+                    struct hrt_error *error);
 
 // Closes the file; false when its last bytes could not be written.
 bool hrt_jsonl_close(struct hrt_jsonl *log, struct hrt_error *error);

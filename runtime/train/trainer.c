@@ -81,7 +81,7 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
         (!state->program->dense_shard || !state->dense ||
          hrt_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
         hrt_load_counts_create(&trainer->loads, state->program, &state->device, error) &&
-        create_flights(trainer, error))
+        hrt_watch_create(&trainer->watch, state, comm, error) && create_flights(trainer, error))
         return true;
     hrt_trainer_destroy(trainer);
     return false;
@@ -92,6 +92,7 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer) {
         hrt_flight_destroy(&trainer->flight[i], trainer->state);
     hrt_optimizer_destroy(&trainer->optimizer);
     hrt_load_counts_destroy(&trainer->loads);
+    hrt_watch_destroy(&trainer->watch);
 }
 
 // The global number of this rank's first sequence; numbers run over steps, iterations, ranks.
@@ -131,22 +132,6 @@ static void set_noise(const struct hrt_trainer *trainer, bool on, int64_t first)
 static void set_iteration(const struct hrt_state *state, int64_t iteration) {
     if (!state->program->iteration_offset) return;
     *(int64_t *)((char *)state->model + state->program->iteration_offset) = iteration;
-}
-
-// What moved for experts in the step, on average over ranks.
-static struct hrt_moved mean_moved(const struct hrt_trainer *trainer) {
-    struct hrt_fssdp *fssdp = trainer->state->fssdp;
-    struct hrt_moved moved = {0};
-    if (!fssdp) return moved;
-    moved = hrt_fssdp_moved(fssdp);
-    double sum[] = {moved.seconds, moved.exposed, moved.late, moved.bytes, moved.crossed};
-    hrt_comm_all_reduce(trainer->comm, sum, 5, HRT_DOUBLE);
-    const double ranks = trainer->comm->size;
-    return (struct hrt_moved){.seconds = sum[0] / ranks,
-                              .exposed = sum[1] / ranks,
-                              .late = sum[2] / ranks,
-                              .bytes = sum[3] / ranks,
-                              .crossed = sum[4] / ranks};
 }
 
 // Forward and backward of every iteration. `sum`: of the losses where the host computes; a device that is apart leaves them
@@ -209,7 +194,7 @@ static void read_flight(struct hrt_trainer *trainer, const struct hrt_flight *fl
 // The same; losses are summed over iterations and ranks. With the sums all ranks learn of one whose data has failed.
 static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
                        struct hrt_error *error) {
-    double sum[4] = {0}; // The last: ranks that failed.
+    double sum[HRT_WATCH_OWN] = {0}; // The last: ranks that failed.
     const struct hrt_flight *flight = flight_of(trainer);
     double none[3] = {0};
     const bool sound = iterate(trainer, step, flight ? none : sum, error);
@@ -219,10 +204,11 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         read_flight(trainer, flight, sum);
     }
     sum[3] = !sound;
-    hrt_comm_all_reduce(trainer->comm, sum, 4, HRT_DOUBLE);
+    hrt_watch_gather(&trainer->watch, sum);
     hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
     hrt_load_counts_return(&trainer->loads);
-    report->moved = mean_moved(trainer);
+    hrt_watch_layers(&trainer->watch, &trainer->loads);
+    report->moved = hrt_watch_moved(&trainer->watch);
     report->loss = sum[0];
     report->cross_entropy = sum[1];
     report->auxiliary = sum[2];
@@ -311,8 +297,8 @@ static bool take(struct hrt_trainer *trainer, int64_t step, struct hrt_step *rep
         update(trainer, step, report);
     else
         skip(trainer, report);
-    if (trainer->state->fssdp && hrt_fssdp_end_step(trainer->state->fssdp))
-        hrt_optimizer_collect(&trainer->optimizer, trainer->state->placement);
+    if (trainer->state->fssdp) report->resharded = hrt_fssdp_end_step(trainer->state->fssdp);
+    if (report->resharded) hrt_optimizer_collect(&trainer->optimizer, trainer->state->placement);
     return true;
 }
 
@@ -341,8 +327,10 @@ bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error
     if (trainer->asked == trainer->reported) trainer->since = hrt_now();
     *report = (struct hrt_step){.step = step + 1, .lr = hrt_learning_rate(trainer->config, step)};
     hrt_profile_begin_step(trainer->profile, step + 1);
+    hrt_watch_begin(&trainer->watch);
     if (!(trainer->ahead ? launch : take)(trainer, step, report, error)) return false;
     trainer->asked++;
+    hrt_watch_end(&trainer->watch);
     hrt_profile_end_step(trainer->profile);
     return true;
 }
@@ -362,6 +350,13 @@ static bool land(struct hrt_trainer *trainer, struct hrt_step *report, struct hr
     return isfinite(report->grad_norm) || fail_not_finite(trainer, report->step - 1, error);
 }
 
+// By the mean of steps, in which a step counts a tenth less than the one after it.
+static double time_left(struct hrt_trainer *trainer, const struct hrt_step *report) {
+    const double share = trainer->pace > 0 ? 0.1 : 1;
+    trainer->pace += share * (report->seconds - trainer->pace);
+    return trainer->pace * (double)(trainer->config->steps - report->step);
+}
+
 bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step *report,
                         struct hrt_error *error) {
     *report = trainer->step[trainer->reported % 2];
@@ -373,6 +368,9 @@ bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step *report,
     report->imbalance = hrt_load_counts_imbalance(&trainer->loads);
     report->seconds = now - trainer->since;
     report->tokens_per_s = (double)trainer->tokens / report->seconds;
+    report->watched = hrt_watch_sums(&trainer->watch);
+    report->left = time_left(trainer, report);
+    report->flops = trainer->state->program->flops_per_token * report->tokens_per_s;
     trainer->since = now;
     trainer->reported++;
     return true;

@@ -16,6 +16,7 @@
 #include "runtime/train/load_counts.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
+#include "runtime/train/watch.h"
 
 // What a step reports. All losses are over all ranks.
 struct hrt_step {
@@ -23,6 +24,10 @@ struct hrt_step {
     double loss, cross_entropy, auxiliary, grad_norm, lr;
     double seconds, tokens_per_s, imbalance;
     struct hrt_moved moved; // Of programs that move experts: the mean of the ranks.
+    int64_t resharded;      // Chunks that have a new owner.
+    struct hrt_watch_sums watched;
+    double left;  // Seconds until the last step, at this pace.
+    double flops; // A second, of all ranks: those of products and attention.
     bool
         skipped; // The loss or the norm is not finite: the parameters are those of the step before.
     bool evaluated;
@@ -38,6 +43,8 @@ struct hrt_trainer {
     struct hrt_optimizer optimizer;
     struct hrt_profile *profile;  // Borrowed; NULL: none.
     struct hrt_load_counts loads; // Of the last step that was reported, over all ranks.
+    struct hrt_watch watch;       // Of the same.
+    double pace;                  // Seconds of a step, by those before.
     int64_t batch;                // Sequences of one iteration on this rank.
     int64_t iterations;           // Of one step.
     int64_t tokens;               // Of one step, over all ranks.

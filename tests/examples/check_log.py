@@ -4,7 +4,7 @@ import json
 import statistics
 import sys
 
-TIMES = ("ms", "tokens_per_s")
+TIMES = ("ms", "tokens_per_s", "watch", "ranks", "run")
 FALL = 0.3  # Nats of bytes per token: at random 5.5, by their frequencies alone 3.2.
 
 

@@ -274,7 +274,7 @@ static void take_step(struct run *run) {
         for (int64_t layer = LAYERS - 1; layer >= 0; layer--) backward(run, layer);
     }
     update(run);
-    run->moved += hrt_fssdp_end_step(fssdp);
+    run->moved += hrt_fssdp_end_step(fssdp) > 0;
     check_owned(run);
 }
 

@@ -14,7 +14,8 @@ static const struct hrt_step step = {.step = 120,
                                      .lr = 3e-4,
                                      .seconds = 0.8123,
                                      .tokens_per_s = 5164200,
-                                     .imbalance = 2.871};
+                                     .imbalance = 2.871,
+                                     .watched.slowest = -1};
 
 static void expect_count(double number, const char *expected) {
     char text[32];
@@ -48,6 +49,27 @@ static void the_line_says_what_a_step_did(void **state) {
     hrt_progress_format(line, sizeof line, &progress, &evaluated);
     assert_string_equal(line, "step 120/20000 | loss 3.2145 | aux 1.025 | gnorm 0.841 | "
                               "lr 3.0e-04 | 812.3 ms | 5.16M tok/s | val 3.5000");
+}
+
+static void columns_are_added_where_they_fit(void **state) {
+    (void)state;
+    char line[256];
+    struct hrt_step watched = step;
+    watched.watched = (struct hrt_watch_sums){
+        .after = 1.042, .before = 3, .replicas = 14, .waited = 0.123, .memory = 1.25e9};
+    watched.left = 8000;
+    watched.flops = 43e9;
+    const struct hrt_progress progress = {.steps = 200, .experts = true, .peak = 1e11};
+    watched.loss = 3;
+    hrt_progress_format(line, sizeof line, &progress, &watched);
+    assert_string_equal(line, "step 120/200 | loss 3.0000 | aux 1.025 | gnorm 0.841 | lr 3.0e-04 | "
+                              "812.3 ms | 5.16M tok/s | load 2.87 | dev 1.04 | +14");
+    watched.tokens_per_s = watched.grad_norm = watched.auxiliary = 1;
+    watched.seconds = 0.001;
+    hrt_progress_format(line, sizeof line, &progress, &watched);
+    assert_string_equal(line,
+                        "step 120/200 | loss 3.0000 | aux 1 | gnorm 1 | lr 3.0e-04 | 1.0 ms | "
+                        "1 tok/s | load 2.87 | dev 1.04 | wait 12% | +14");
 }
 
 // Shows steps 1 to 7 of 7, the 5th evaluated, and returns what was printed.
@@ -110,13 +132,13 @@ static void a_json_line_holds_the_step(void **state) {
     assert_true(hrt_load_counts_create(&loads, &bigram, &host, &error));
     memcpy(loads.count, ((int64_t[]){1, 2, 3, 4}), 4 * sizeof *loads.count);
     assert_true(hrt_jsonl_open(&log, "log", 0, &error));
-    assert_true(hrt_jsonl_step(&log, &step, NULL, &error));
-    assert_true(hrt_jsonl_step(&log, &evaluated, &loads, &error));
+    assert_true(hrt_jsonl_step(&log, &step, NULL, NULL, &error));
+    assert_true(hrt_jsonl_step(&log, &evaluated, &loads, NULL, &error));
     assert_true(hrt_jsonl_close(&log, &error));
 
     char *text = test_read("log", NULL), *second = strchr(text, '\n') + 1;
     json_t *line = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
-    assert_int_equal(json_object_size(line), 8);
+    assert_int_equal(json_object_size(line), 9);
     assert_int_equal(json_integer_value(json_object_get(line, "step")), 120);
     static const char *const key[] = {"loss", "cross_entropy", "aux", "grad_norm",
                                       "lr",   "tokens_per_s",  "ms"};
@@ -144,7 +166,7 @@ static void a_full_disk_is_an_error(void **state) {
     struct hrt_error error = {0};
     struct hrt_jsonl log;
     assert_true(hrt_jsonl_open(&log, "/dev/full", 0, &error));
-    test_expect_error(hrt_jsonl_step(&log, &step, NULL, &error), &error, HRT_EXIT_FAILED,
+    test_expect_error(hrt_jsonl_step(&log, &step, NULL, NULL, &error), &error, HRT_EXIT_FAILED,
                       "cannot write '/dev/full': No space left on device");
     hrt_jsonl_close(&log, &error);
 }
@@ -153,6 +175,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_have_three_digits),
         cmocka_unit_test(the_line_says_what_a_step_did),
+        cmocka_unit_test(columns_are_added_where_they_fit),
         cmocka_unit_test(a_file_gets_a_line_every_n_steps),
         cmocka_unit_test(a_terminal_is_redrawn),
         cmocka_unit_test(a_json_line_holds_the_step),

@@ -1,0 +1,73 @@
+"""watched.py MODEL.moe: the log of a run whose experts move says what was placed, and adds up.
+
+Loads before placement follow from tokens and owners; every pick is computed somewhere; what is called imbalance is that
+of the lists; replicas are none of the owners; no rank waits longer than it runs. Environment: HECATEC; RANKS; TEXT.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+RANKS, STEPS, EVERY = 4, 6, 2  # Ranks, steps, and every how many of these there are layers.
+
+
+def check(holds, what):
+    if not holds:
+        sys.exit(f"not so: {what}")
+
+
+def imbalance(rows):
+    return max(rows) * len(rows) / sum(rows)
+
+
+def check_layer(layer, tokens, picks):
+    before = [sum(n for n, owner in zip(tokens, layer["owner"]) if owner == rank) for rank in range(RANKS)]
+    check(layer["before"] == before, f"before is {before}: {layer}")
+    check(sum(layer["after"]) == sum(tokens) == picks, f"{picks} picks are computed: {layer}")
+    check(layer["dropped"] == 0 and layer["waves"] >= 1, f"none is dropped: {layer}")
+    check(all(layer["owner"][expert] != rank for expert, rank in layer["replicas"]), f"replicas: {layer}")
+    check(0 <= layer["exposed_ms"], f"waits: {layer}")
+
+
+def check_line(line, number, run):
+    check(line["step"] == number, f"line {number} is of its step")
+    check(("run" in line) == (number == 1), "the first line has the header, and no other")
+    check(("layers" in line) == (number % EVERY == 0), "every second line has the layers")
+    check(line["watch"]["time"] > 1e9 and 0 <= line["watch"]["waited"] <= 1, f"watch: {line['watch']}")
+    if "layers" not in line:
+        return
+    layers = line["layers"]["sparse"]
+    for layer, tokens in zip(layers, line["tokens_per_expert"]["sparse"]):
+        check_layer(layer, tokens, run["tokens"] * run["sets"]["sparse"]["topk"])
+    for when in "before", "after":
+        check(abs(line["devices"][when] - max(imbalance(layer[when]) for layer in layers)) < 1e-9, f"{when} is the worst")
+    check(line["devices"]["replicas"] == sum(len(layer["replicas"]) for layer in layers), "replicas are counted")
+    check(len(line["ranks"]) == RANKS and all(0 <= rank["waited_ms"] <= rank["ms"] for rank in line["ranks"]), "ranks")
+    slowest = min(range(RANKS), key=lambda rank: line["ranks"][rank]["waited_ms"])
+    check(line["watch"]["slowest"] == slowest, f"rank {slowest} waits least")
+
+
+def main():
+    hecatec, ranks, text = (os.environ[name] for name in ("HECATEC", "RANKS", "TEXT"))
+    model = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        subprocess.run([hecatec, model, "-o", "four", "--set", f"cluster.devices={RANKS}", "--set", "parallel.experts=fssdp"],
+                       check=True)
+        subprocess.run([ranks, str(RANKS), "./four", "train", "--data", text, "--steps", str(STEPS), "--log", "run.jsonl",
+                        "--set", f"log.loads={EVERY}"], check=True, stdout=subprocess.DEVNULL)
+        with open("run.jsonl", encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        run = lines[0]["run"]
+        check((run["ranks"], run["policy"], run["program"]) == (RANKS, "quota", "tiny"), f"the header: {run}")
+        check(run["peak"] > 1e9 and run["sets"]["sparse"] == {"layers": 4, "experts": 8, "topk": 2}, f"the header: {run}")
+        check(len(lines) == STEPS, "a line a step")
+        for number, line in enumerate(lines, 1):
+            check_line(line, number, run)
+        last = lines[-1]["devices"]
+        check(1 <= last["after"] < last["before"], f"placement balances: {last}")
+
+
+if __name__ == "__main__":
+    main()
