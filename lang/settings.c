@@ -37,6 +37,8 @@ const struct hec_setting_row hec_setting_rows[] = {
      .standard = "auto", .text = "memory bandwidth of a device"},
     {"cluster.device.flops", .type = REAL, .flags = AUTO, .measure = HEC_FLOPS,
      .standard = "auto", .text = "arithmetic of a device"},
+    {"cluster.device.measured", .type = TEXT, .flags = NONE, .standard = "",
+     .text = "file of times of kernels, by hecatec --calibrate"},
     {"cluster.device.memory", .type = REAL, .flags = AUTO, .measure = HEC_BYTES,
      .standard = "auto", .text = "memory of a device"},
     {"cluster.devices", .type = COUNT, .standard = "1", .smallest = 1, .largest = 1024,
@@ -49,6 +51,8 @@ const struct hec_setting_row hec_setting_rows[] = {
      .standard = "auto", .text = "inside a node, per device and direction"},
     {"cluster.link.intra.latency", .type = REAL, .flags = AUTO, .measure = HEC_SECONDS,
      .standard = "auto", .text = "inside a node"},
+    {"cluster.link.measured", .type = TEXT, .flags = NONE, .standard = "",
+     .text = "file of rates of links, by a program's links --save"},
     {"cluster.nodes", .type = COUNT, .standard = "1", .smallest = 1, .largest = 1024,
      .text = "nodes: devices that share a fast interconnect"},
 

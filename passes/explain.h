@@ -3,6 +3,7 @@
 #define HECATE_PASSES_EXPLAIN_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 struct hec_text {
     char text[32];
@@ -11,5 +12,10 @@ struct hec_text {
 struct hec_text hec_text_bytes(double bytes);               // "4.5 MiB"
 struct hec_text hec_text_rate(double rate, const char *of); // "12.5 GB/s", of "B/s"
 struct hec_text hec_text_us(double us);                     // "840 us", "12.3 ms"
+
+struct hec_machine;
+
+// Prints a device and the links, a line each: rates and where they come from.
+void hec_explain_machine(const struct hec_machine *machine, FILE *out);
 
 #endif

@@ -258,7 +258,6 @@ static void print_others(const struct report *r) {
 
 static void print_changes(const struct report *r) {
     const struct hec_search *s = &r->search;
-    const struct hec_machine *m = &s->costs.machine;
     fputs("\nWhat would change it\n", r->out);
     if (s->recorded) {
         fprintf(r->out, "  other loads: these are %" PRId64 " recorded microbatches of %s\n",
@@ -270,17 +269,8 @@ static void print_changes(const struct report *r) {
             "    then compile with --profile=FILE\n",
             hec_assumed_skew);
     }
-    const char *assumed = m->assumed_device && m->assumed_links ? " (assumed: section cluster)"
-                          : m->assumed_device                   ? " (device assumed)"
-                          : m->assumed_links                    ? " (links assumed)"
-                                                                : "";
-    fprintf(r->out, "  the cluster%s: %s at %.0f %%, memory %s at %.0f %%, links %s", assumed,
-            hec_text_rate(m->flops, "FLOPS").text, 100 * hec_reached_of_flops,
-            hec_text_rate(m->memory_bandwidth, "B/s").text, 100 * hec_reached_of_bandwidth,
-            hec_text_rate(m->intra_bandwidth, "B/s").text);
-    if (m->nodes > 1)
-        fprintf(r->out, ", of nodes %s,", hec_text_rate(m->inter_bandwidth, "B/s").text);
-    fprintf(r->out, " at %.0f %%\n", 100 * hec_reached_of_link);
+    fputs("  the cluster:\n", r->out);
+    hec_explain_machine(&s->costs.machine, r->out);
     fputs("  settings: parallel.placement.overlap (t), .memory (m, or bytes), .rematerialize,"
           " .calibrate,\n    .dispatch, .forecast, .reshard;"
           " --emit-plan=FILE and --plan=FILE keep all of it as it is\n",

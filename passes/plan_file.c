@@ -1,17 +1,15 @@
 // Plan files, by jansson.
 #include "passes/plan_file.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/files.h"
 #include "ir/accessors.h"
 #include "lang/base/arena.h"
 #include "passes/cost/set_cost.h"
-#include "passes/json_location.h"
+#include "passes/json_file.h"
 #include "runtime/plan/policy.h"
 
 enum { VERSION = 1 };
@@ -85,29 +83,23 @@ bool hec_plan_write(MlirOperation module, FILE *out) {
 enum { PATH_MAX_KEYS = 4 };
 
 struct reader {
+    struct hec_json_file *file;
     MlirOperation module;
-    const char *path; // Of the file.
-    const char *text;
     const char *key[PATH_MAX_KEYS + 1]; // Of the object that is read; NULL ends them.
     int keys;
-    bool sound;
 };
 
 // Reports the first fault only, at the value of `key` of the object that is read.
 static void __attribute__((format(printf, 3, 4)))
 fail(struct reader *r, const char *key, const char *format, ...) {
-    if (!r->sound) return;
-    r->sound = false;
-    r->key[r->keys] = key;
-    const struct hec_json_location at = hec_json_find(r->text, r->key);
-    r->key[r->keys] = NULL;
     char text[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    const MlirContext c = mlirOperationGetContext(r->module);
-    mlirEmitError(hec_loc_file(c, r->path, at.line, at.column), text);
+    r->key[r->keys] = key;
+    hec_json_fail(r->file, r->key, text);
+    r->key[r->keys] = NULL;
 }
 
 // The object `key` of `from`; what is reported next belongs to it until `leave`.
@@ -169,12 +161,12 @@ static void check_movement_keys(struct reader *r, json_t *movement) {
 // A budget in bytes was found for chunks of this program.
 static void check_chunk(struct reader *r, json_t *movement) {
     struct hec_costs costs;
-    if (!r->sound) return;
+    if (!r->file->sound) return;
     if (hec_costs_of(r->module, &costs)) {
         read_size(r, movement, "chunk_bytes", costs.prices.chunk_bytes,
                   "the program's largest chunk");
     } else {
-        r->sound = false;
+        r->file->sound = false;
     }
 }
 
@@ -227,14 +219,14 @@ static void flatten(struct reader *r, json_t *from, const struct cells *cells, i
              cells->key, cells->length[level]);
         return;
     }
-    for (int64_t i = 0; i < count && r->sound; i++)
+    for (int64_t i = 0; i < count && r->file->sound; i++)
         flatten(r, json_array_get(from, (size_t)i), cells, level + 1, to);
 }
 
 // The planner counts the rows of a layer with 32 bits.
 static void check_rows(struct reader *r, const struct cells *cells, const int32_t *number) {
     const int64_t of_layer = cells->length[1] * cells->length[2];
-    for (int64_t l = 0; l < cells->length[0] && r->sound; l++) {
+    for (int64_t l = 0; l < cells->length[0] && r->file->sound; l++) {
         int64_t rows = 0;
         for (int64_t i = 0; i < of_layer; i++) rows += number[l * of_layer + i];
         if (rows > cells->most)
@@ -247,15 +239,15 @@ static void check_rows(struct reader *r, const struct cells *cells, const int32_
 static void read_array(struct reader *r, json_t *from, MlirOperation set,
                        const struct cells *cells) {
     json_t *array = json_object_get(from, cells->key);
-    if (!array || !r->sound) return;
+    if (!array || !r->file->sound) return;
     int64_t count = 1;
     for (int i = 0; i < cells->depth; i++) count *= cells->length[i];
     struct hec_arena arena = {0};
     int32_t *number = hec_arena_alloc(&arena, (size_t)count, sizeof *number), *to = number;
     flatten(r, array, cells, 0, &to);
-    if (r->sound && cells->depth == 3) check_rows(r, cells, number);
+    if (r->file->sound && cells->depth == 3) check_rows(r, cells, number);
     const MlirContext c = mlirOperationGetContext(set);
-    if (r->sound)
+    if (r->file->sound)
         hec_set_attr(set, hec_attr(c, cells->key, mlirDenseI32ArrayGet(c, count, number)));
     hec_arena_free(&arena);
 }
@@ -280,7 +272,7 @@ static void read_set(struct reader *r, json_t *sets, MlirOperation set, int64_t 
 static void read_sets(struct reader *r, json_t *root, int64_t world) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(r->module));
     json_t *sets = enter(r, root, "sets"), *one;
-    for (int i = 0; i < ops.count && r->sound; i++) {
+    for (int i = 0; i < ops.count && r->file->sound; i++) {
         if (hec_op_is(ops.op[i], HEC_OP_set)) read_set(r, sets, ops.op[i], world);
     }
     const char *key;
@@ -296,60 +288,23 @@ static void read_root(struct reader *r, json_t *root) {
     const int64_t world = hec_module_world(r->module);
     struct hec_movement movement = {0};
     if (json_integer_value(json_object_get(root, "hecate_plan")) != VERSION)
-        fail(r, "hecate_plan", "'%s' is no plan of this version of hecatec", r->path);
+        fail(r, "hecate_plan", "'%s' is no plan of this version of hecatec", r->file->path);
     check_keys(r, root, (const char *const[]){"hecate_plan", "world", "movement", "sets", NULL});
     read_size(r, root, "world", world, "the program");
     read_movement(r, root, &movement);
-    if (r->sound) read_sets(r, root, world);
-    if (r->sound) hec_movement_write(r->module, &movement);
-}
-
-static void read_text(struct reader *r, char *text, size_t bytes) {
-    json_error_t error;
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
-    r->text = text;
-    if (root) {
-        read_root(r, root);
-    } else {
-        const MlirContext c = mlirOperationGetContext(r->module);
-        const unsigned column = error.column > 0 ? (unsigned)error.column : 1;
-        mlirEmitError(hec_loc_file(c, r->path, (unsigned)error.line, column), error.text);
-        r->sound = false;
-    }
-    json_decref(root);
-}
-
-// All bytes of a file, and a zero behind them; the caller frees them. NULL: `why` says it.
-static char *load(const char *path, size_t *bytes, const char **why) {
-    FILE *file = hf_input(path, false, why);
-    if (!file) return NULL;
-    char *text = NULL;
-    size_t room = 0;
-    const ssize_t count = getdelim(&text, &room, EOF, file);
-    const bool failed = ferror(file);
-    *why = strerror(errno);
-    fclose(file);
-    *bytes = count > 0 ? (size_t)count : 0;
-    if (!failed && text) return text;
-    free(text);
-    return NULL;
+    if (r->file->sound) read_sets(r, root, world);
+    if (r->file->sound) hec_movement_write(r->module, &movement);
 }
 
 bool hec_plan_read(MlirOperation module) {
     const MlirStringRef name = hec_module_plan(module);
     struct hec_arena arena = {0};
-    struct reader r = {.module = module, .sound = true};
-    r.path = hec_arena_copy(&arena, name.data, name.length);
-    size_t bytes = 0;
-    const char *why;
-    char *text = load(r.path, &bytes, &why);
-    if (text) {
-        read_text(&r, text, bytes);
-    } else {
-        hec_ir_error(module, "plan '%s': %s", r.path, why);
-        r.sound = false;
-    }
-    free(text);
+    struct hec_json_file file =
+        hec_json_open(module, "plan", hec_arena_copy(&arena, name.data, name.length));
+    struct reader r = {.file = &file, .module = module};
+    if (file.root) read_root(&r, file.root);
+    const bool sound = file.sound;
+    hec_json_close(&file);
     hec_arena_free(&arena);
-    return r.sound;
+    return sound;
 }

@@ -14,6 +14,7 @@
 #include "codegen/driver/stages.h"
 #include "codegen/driver/targets.h"
 #include "ir/target/target.h"
+#include "passes/cost/machine.h"
 #include "passes/movement.h"
 #include "passes/plan_file.h"
 
@@ -55,6 +56,19 @@ static bool name_files(struct hec_compilation *c) {
     return true;
 }
 
+// The files of measurements that settings name.
+static bool note_measurements(struct hec_compilation *c) {
+    static const char *const key[] = {"cluster.device.measured", "cluster.link.measured"};
+    bool sound = true;
+    for (int i = 0; i < 2 && sound; i++) {
+        const MlirStringRef path = hec_setting(c->module, key[i]);
+        if (path.length)
+            sound =
+                hec_output_note(false, key[i], hec_arena_copy(c->arena, path.data, path.length));
+    }
+    return sound;
+}
+
 static void print_plan_file(struct hec_compilation *c, FILE *out) {
     hec_plan_write(c->module, out);
 }
@@ -90,7 +104,8 @@ static int run(struct hec_compilation *c) {
     if (c->from < STAGE_GRAPH && !hec_run_front(c, &status)) return status;
     if (!hec_make_module(c)) return HEC_EXIT_INPUT;
     if (c->to == STAGE_GRAPH) return hec_finish_text(c, hec_print_module);
-    if (!name_files(c) || !stop_early(c) || !can_emit(c)) return HEC_EXIT_COMMAND_LINE;
+    if (!note_measurements(c) || !name_files(c) || !stop_early(c) || !can_emit(c))
+        return HEC_EXIT_COMMAND_LINE;
     if (!hec_run_passes(c, &status)) return status;
     if (!hec_prove_homes(c)) return HEC_EXIT_INPUT;
     if (c->options->emit_plan && !hec_write_text(c, c->options->emit_plan, print_plan_file))

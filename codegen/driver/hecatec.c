@@ -38,6 +38,7 @@ static int run(struct hec_arena *arena, int argc, char **argv) {
         return HEC_EXIT_INPUT;
     }
     if (options.tune) return hec_tune_run(arena, &options);
+    if (options.calibrate) return hec_calibrate_run(arena, &options);
     if (options.target && !hec_target_check(options.target)) return HEC_EXIT_COMMAND_LINE;
     if (!options.input) {
         fprintf(stderr, "hecatec: error: no input file\nusage: hecatec [options] file.moe\n");

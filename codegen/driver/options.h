@@ -27,8 +27,8 @@ struct hec_options {
     const char *simulate_steps, *trace;
     bool time_passes, verbose, dry_run, save_temps;
     const char *save_temps_folder;
-    bool tune;
-    const char *tune_file;
+    bool tune, calibrate;
+    const char *tune_file, *calibrate_file;
 
     const char *error_limit, *color;
     bool no_warnings, warnings_are_errors;

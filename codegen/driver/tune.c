@@ -1,4 +1,4 @@
-// --tune: hands over to hecate-tune, which is installed beside this executable.
+// --tune and --calibrate: hand over to tools that are installed beside this executable.
 #include "codegen/driver/tune.h"
 
 #include <errno.h>
@@ -9,27 +9,50 @@
 #include "codegen/driver/cc.h"
 #include "codegen/driver/status.h"
 
-int hec_tune_run(struct hec_arena *arena, const struct hec_options *options) {
+struct tool {
+    const char *flag, *name, *file, *standard;
+};
+
+// Becomes the tool.
+static int hand_over(struct hec_arena *arena, const struct hec_options *options,
+                     const struct tool *tool) {
     const char *prefix = hec_prefix(arena);
-    const bool cuda = options->target && strncmp(options->target, "cuda", 4) == 0;
-    const char *name = cuda ? "hecate-tune-cuda" : "hecate-tune";
-    const char *tuner = hec_arena_format(arena, "%s/bin/%s", prefix ? prefix : "", name);
-    const char *standard = cuda ? "hecate.products" : "hecate.blocking";
-    const char *file = options->tune_file ? options->tune_file : standard;
+    const char *path = hec_arena_format(arena, "%s/bin/%s", prefix ? prefix : "", tool->name);
+    const char *file = tool->file ? tool->file : tool->standard;
     if (!*file) {
-        fprintf(stderr, "hecatec: error: --tune= needs the name of a file\n");
+        fprintf(stderr, "hecatec: error: %s= needs the name of a file\n", tool->flag);
         return HEC_EXIT_COMMAND_LINE;
     }
     if (options->input) {
-        fprintf(stderr,
-                "hecatec: error: --tune measures this machine and compiles nothing, got '%s'\n",
-                options->input);
+        fprintf(stderr, "hecatec: error: %s measures this machine and compiles nothing, got '%s'\n",
+                tool->flag, options->input);
         return HEC_EXIT_COMMAND_LINE;
     }
-    if (options->verbose || options->dry_run) fprintf(stderr, "%s %s\n", tuner, file);
+    if (options->verbose || options->dry_run) fprintf(stderr, "%s %s\n", path, file);
     if (options->dry_run) return HEC_EXIT_DONE;
     fflush(NULL);
-    execl(tuner, name, file, (char *)NULL);
-    fprintf(stderr, "hecatec: error: cannot run '%s': %s\n", tuner, strerror(errno));
+    execl(path, tool->name, file, (char *)NULL);
+    fprintf(stderr, "hecatec: error: cannot run '%s': %s\n", path, strerror(errno));
     return HEC_EXIT_CC;
+}
+
+static bool is_cuda(const struct hec_options *options) {
+    return options->target && strncmp(options->target, "cuda", 4) == 0;
+}
+
+int hec_tune_run(struct hec_arena *arena, const struct hec_options *options) {
+    const bool cuda = is_cuda(options);
+    const struct tool tool = {"--tune", cuda ? "hecate-tune-cuda" : "hecate-tune",
+                              options->tune_file, cuda ? "hecate.products" : "hecate.blocking"};
+    return hand_over(arena, options, &tool);
+}
+
+int hec_calibrate_run(struct hec_arena *arena, const struct hec_options *options) {
+    if (is_cuda(options)) {
+        fprintf(stderr, "hecatec: error: --calibrate: not yet: --target=%s\n", options->target);
+        return HEC_EXIT_COMMAND_LINE;
+    }
+    const struct tool tool = {"--calibrate", "hecate-calibrate", options->calibrate_file,
+                              "hecate.device"};
+    return hand_over(arena, options, &tool);
 }

@@ -3,6 +3,8 @@
 
 #include "ir/accessors.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,33 +45,93 @@ static double rate(MlirOperation module, const char *key, double otherwise, bool
 
 // Assumed where nothing is said: a process with a few cores of a server, shared memory inside a node,
 // 10 Gbit/s between nodes.
-struct hec_machine hec_machine_of(MlirOperation module) {
-    struct hec_machine m = {0};
-    m.nodes = (int64_t)hec_setting_number(module, "cluster.nodes", 1);
-    const int64_t world = hec_module_has_world(module) ? hec_module_world(module) : 1;
-    if (m.nodes < 1 || world % m.nodes != 0) m.nodes = 1;
-    m.devices = world / m.nodes;
-    const MlirStringRef name = hec_setting(module, "cluster.device");
-    const size_t length = name.length < sizeof m.device ? name.length : sizeof m.device - 1;
-    memcpy(m.device, name.length ? name.data : "cpu", name.length ? length : 3);
-    m.flops = rate(module, "cluster.device.flops", 100e9, &m.assumed_device);
-    m.memory_bandwidth = rate(module, "cluster.device.bandwidth", 20e9, &m.assumed_device);
-    m.memory = rate(module, "cluster.device.memory", 16.0 * (1 << 30), &m.assumed_device);
-    m.intra_bandwidth = rate(module, "cluster.link.intra.bandwidth", 8e9, &m.assumed_links);
-    m.intra_latency = rate(module, "cluster.link.intra.latency", 2e-6, &m.assumed_links);
+static void read_rates(MlirOperation module, struct hec_machine *m) {
+    m->flops = rate(module, "cluster.device.flops", 100e9, &m->assumed_device);
+    m->memory_bandwidth = rate(module, "cluster.device.bandwidth", 20e9, &m->assumed_device);
+    m->memory = rate(module, "cluster.device.memory", 16.0 * (1 << 30), &m->assumed_device);
+    m->intra_bandwidth = rate(module, "cluster.link.intra.bandwidth", 8e9, &m->assumed_links);
+    m->intra_latency = rate(module, "cluster.link.intra.latency", 2e-6, &m->assumed_links);
     bool assumed = false;
-    m.inter_bandwidth = rate(module, "cluster.link.inter.bandwidth", 1.25e9, &assumed);
-    m.inter_latency = rate(module, "cluster.link.inter.latency", 30e-6, &assumed);
-    m.assumed_links = m.assumed_links || (assumed && m.nodes > 1);
-    return m;
+    m->inter_bandwidth = rate(module, "cluster.link.inter.bandwidth", 1.25e9, &assumed);
+    m->inter_latency = rate(module, "cluster.link.inter.latency", 30e-6, &assumed);
+    m->assumed_links = m->assumed_links || (assumed && m->nodes > 1);
+}
+
+// The text of a setting; false: it has none.
+static bool path_of(MlirOperation module, const char *key, char path[PATH_MAX]) {
+    const MlirStringRef text = hec_setting(module, key);
+    snprintf(path, PATH_MAX, "%.*s", (int)text.length, text.data);
+    return text.length > 0;
+}
+
+// Measured ones take the place of stated ones; what is left to the compiler is no longer assumed.
+static bool read_device_times(MlirOperation module, struct hec_machine *m) {
+    char path[PATH_MAX];
+    if (!path_of(module, "cluster.device.measured", path)) return true;
+    if (!hec_measured_device(module, path, &m->times)) return false;
+    m->measured_device = true;
+    m->assumed_device = false;
+    m->flops = hec_measured_flops(&m->times);
+    m->memory_bandwidth = hec_measured_bandwidth(&m->times);
+    return true;
+}
+
+static bool read_link_rates(MlirOperation module, struct hec_machine *m) {
+    char path[PATH_MAX];
+    struct hec_link_rates rates;
+    if (!path_of(module, "cluster.link.measured", path)) return true;
+    if (!hec_measured_links(module, path, &rates)) return false;
+    if (rates.intra_bandwidth > 0) {
+        m->measured_intra = true;
+        m->intra_bandwidth = rates.intra_bandwidth;
+        m->intra_latency = rates.intra_latency;
+    }
+    if (rates.inter_bandwidth > 0) {
+        m->measured_inter = true;
+        m->inter_bandwidth = rates.inter_bandwidth;
+        m->inter_latency = rates.inter_latency;
+    }
+    if (m->measured_intra && (m->measured_inter || m->nodes == 1)) m->assumed_links = false;
+    return true;
+}
+
+bool hec_machine_of(MlirOperation module, struct hec_machine *m) {
+    *m = (struct hec_machine){.nodes = (int64_t)hec_setting_number(module, "cluster.nodes", 1)};
+    const int64_t world = hec_module_has_world(module) ? hec_module_world(module) : 1;
+    if (m->nodes < 1 || world % m->nodes != 0) m->nodes = 1;
+    m->devices = world / m->nodes;
+    const MlirStringRef name = hec_setting(module, "cluster.device");
+    const size_t length = name.length < sizeof m->device ? name.length : sizeof m->device - 1;
+    memcpy(m->device, name.length ? name.data : "cpu", name.length ? length : 3);
+    read_rates(module, m);
+    return read_device_times(module, m) && read_link_rates(module, m);
+}
+
+// ---- rates and times
+
+double hec_intra_rate(const struct hec_machine *m) {
+    return m->intra_bandwidth * (m->measured_intra ? 1 : hec_reached_of_link);
+}
+
+double hec_inter_rate(const struct hec_machine *m) {
+    return m->inter_bandwidth * (m->measured_inter ? 1 : hec_reached_of_link);
+}
+
+double hec_loop_us(const struct hec_machine *m, double bytes) {
+    if (m->measured_device) return hec_measured_loop_us(&m->times, bytes);
+    return 1e6 * (bytes / (hec_reached_of_bandwidth * m->memory_bandwidth));
 }
 
 double hec_op_us(const struct hec_machine *machine, MlirOperation op) {
     if (hec_op_of(op) >= HEC_OP_FUNC) return 0; // Upstream's end blocks and compute indices.
+    if (machine->measured_device) {
+        const double us = hec_measured_us(&machine->times, op, machine->nodes * machine->devices);
+        if (us >= 0) return us;
+    }
     const struct hec_cost cost = hec_op_cost(op);
-    const double compute = cost.flops / (hec_reached_of_flops * machine->flops);
-    const double memory = cost.bytes / (hec_reached_of_bandwidth * machine->memory_bandwidth);
-    return 1e6 * (compute > memory ? compute : memory);
+    const double compute = 1e6 * (cost.flops / (hec_reached_of_flops * machine->flops));
+    const double memory = hec_loop_us(machine, cost.bytes);
+    return compute > memory ? compute : memory;
 }
 
 double hec_span_us(const struct hec_machine *machine, MlirBlock block, MlirOperation from,

@@ -2,7 +2,7 @@
 #ifndef HECATE_PASSES_COST_MACHINE_H
 #define HECATE_PASSES_COST_MACHINE_H
 
-#include "ir/op.h"
+#include "passes/cost/measured.h"
 
 // Settings of the module (hecate.settings). Text is empty where there is none; a number is
 // `otherwise` where there is none, or where it is left to the compiler (auto).
@@ -21,15 +21,25 @@ struct hec_machine {
     double intra_bandwidth, intra_latency;  // Bytes/s per device and direction; seconds.
     double inter_bandwidth, inter_latency;  // Bytes/s per node and direction.
     bool assumed_device, assumed_links;     // Something of them was not said.
+    bool measured_device, measured_intra, measured_inter; // By files that the settings name.
+    struct hec_device_times times;                        // Where the device was measured.
 };
 
-struct hec_machine hec_machine_of(MlirOperation module);
+// The machine of the module's settings. False after a report: a file of measurements cannot be read.
+bool hec_machine_of(MlirOperation module, struct hec_machine *machine);
 
-// What products reach of `flops`, and loops over memory of `memory_bandwidth`: fixed parts, which a
-// report names.
+// What products reach of `flops`, loops over memory of `memory_bandwidth`, and transfers of links: fixed parts, which a
+// report names, of what is not measured.
 extern const double hec_reached_of_flops, hec_reached_of_bandwidth, hec_reached_of_link;
 
-// Microseconds of one execution: arithmetic or memory, whichever takes longer.
+// Bytes/s that transfers reach: of a device, of a node.
+double hec_intra_rate(const struct hec_machine *machine);
+double hec_inter_rate(const struct hec_machine *machine);
+
+// Microseconds of a loop over `bytes` of memory.
+double hec_loop_us(const struct hec_machine *machine, double bytes);
+
+// Microseconds of one execution: as measured; else arithmetic or memory, whichever takes longer.
 double hec_op_us(const struct hec_machine *machine, MlirOperation op);
 
 // Microseconds of the operations behind `from` (null: from the start of `block`) and before `to`

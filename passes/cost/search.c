@@ -500,8 +500,8 @@ static void read_owners(MlirOperation module, struct hec_arena *arena, struct he
 
 bool hec_search_prepare(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
     if (!hec_has_ranks(module) || hec_setting_is(module, "parallel.experts", "replicate")) {
-        *s = (struct hec_search){.costs.machine = hec_machine_of(module)};
-        return true;
+        *s = (struct hec_search){0};
+        return hec_machine_of(module, &s->costs.machine);
     }
     if (!prepare(module, arena, s)) return false;
     read_owners(module, arena, s);

@@ -178,8 +178,7 @@ static bool check_sizes(MlirOperation module, MlirOperation set) {
 }
 
 int64_t hec_fitting(const struct hec_machine *m, double us, int64_t bytes) {
-    const double link =
-        hec_reached_of_link * (m->nodes > 1 ? m->inter_bandwidth : m->intra_bandwidth);
+    const double link = m->nodes > 1 ? hec_inter_rate(m) : hec_intra_rate(m);
     const double latency = m->nodes > 1 ? m->inter_latency : m->intra_latency;
     const double count = (1e-6 * us - latency) * link / (double)(bytes > 0 ? bytes : 1);
     if (count >= INT32_MAX) return INT32_MAX;
@@ -246,8 +245,10 @@ struct hec_prices hec_prices_of(const struct hec_machine *machine, const struct 
 
 bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
     struct hec_sites sites;
-    *costs = (struct hec_costs){.machine = hec_machine_of(module)};
-    if (!hec_sites_find(module, &sites) || !check_numbers(module)) return false;
+    *costs = (struct hec_costs){0};
+    if (!hec_machine_of(module, &costs->machine) || !hec_sites_find(module, &sites) ||
+        !check_numbers(module))
+        return false;
     costs->count = sites.count;
     for (int i = 0; i < sites.count; i++) {
         if (!check_sizes(module, sites.site[i].set)) return false;

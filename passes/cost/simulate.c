@@ -57,9 +57,8 @@ static int64_t largest(const int64_t *of, int32_t count) {
 
 double hec_transfer_us(const struct hec_machine *machine, double entries, double received,
                        int64_t bytes) {
-    const double inter = entries * (double)bytes / (hec_reached_of_link * machine->inter_bandwidth);
-    const double intra =
-        received * (double)bytes / (hec_reached_of_link * machine->intra_bandwidth);
+    const double inter = entries * (double)bytes / hec_inter_rate(machine);
+    const double intra = received * (double)bytes / hec_intra_rate(machine);
     double seconds = inter > intra ? inter : intra;
     if (entries > 0) seconds += machine->inter_latency;
     if (received > 0) seconds += machine->intra_latency;

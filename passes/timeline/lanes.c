@@ -84,14 +84,13 @@ static void *grown(void *memory, int32_t count, int32_t *room, size_t size) {
     return memory;
 }
 
-// capacity: a part of what links carry is reached.
+// capacity: what transfers reach of links.
 static struct hec_network *create_network(const struct hec_machine *m) {
     const int32_t devices = (int32_t)(m->nodes * m->devices), nodes = (int32_t)m->nodes;
     const int32_t ports = 2 * devices + 2 * nodes;
     double *capacity = take((size_t)ports, sizeof *capacity);
     for (int32_t p = 0; p < ports; p++) {
-        const double rate = p < 2 * devices ? m->intra_bandwidth : m->inter_bandwidth;
-        capacity[p] = 1e-6 * hec_reached_of_link * rate;
+        capacity[p] = 1e-6 * (p < 2 * devices ? hec_intra_rate(m) : hec_inter_rate(m));
     }
     struct hec_network *network = hec_network_create(ports, capacity, slack);
     free(capacity);

@@ -32,24 +32,6 @@ static void print_head(const struct report *r, MlirOperation module) {
     fputs("\n", r->out);
 }
 
-static void print_machine(const struct report *r) {
-    const struct hec_machine *m = &r->search->costs.machine;
-    fprintf(r->out, "  a device   %s at %.0f %%, memory %s at %.0f %%%s\n",
-            hec_text_rate(m->flops, "FLOPS").text, 100 * hec_reached_of_flops,
-            hec_text_rate(m->memory_bandwidth, "B/s").text, 100 * hec_reached_of_bandwidth,
-            m->assumed_device ? "; assumed (section cluster)" : "");
-    if (m->nodes * m->devices == 1) return;
-    fprintf(r->out, "  links      %s a device, %s", hec_text_rate(m->intra_bandwidth, "B/s").text,
-            hec_text_us(1e6 * m->intra_latency).text);
-    if (m->nodes > 1)
-        fprintf(r->out, "; %s a node, %s", hec_text_rate(m->inter_bandwidth, "B/s").text,
-                hec_text_us(1e6 * m->inter_latency).text);
-    fprintf(r->out, "; at %.0f %%%s\n", 100 * hec_reached_of_link,
-            m->assumed_links ? "; assumed (section cluster)" : "");
-    fputs("  counted    operations by a roofline, no calls; links as max-min fair fluids\n",
-          r->out);
-}
-
 static int by_us(const void *left, const void *right) {
     const struct hec_step_time *a = left, *b = right;
     return (a->us > b->us) - (a->us < b->us);
@@ -158,7 +140,9 @@ static bool simulate(MlirOperation module, int64_t steps, struct hec_arena *aren
     const struct report r = {out, search, &movement, step, steps, carried};
     const struct hec_step_time middle = median(&r);
     print_head(&r, module);
-    print_machine(&r);
+    hec_explain_machine(m, out);
+    fprintf(out, "  counted    operations %s, no calls; links as max-min fair fluids\n",
+            m->measured_device ? "by their sizes" : "by a roofline");
     print_spent(&r, &middle);
     print_steps(&r);
     print_links(&r, middle.us);

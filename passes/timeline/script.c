@@ -267,7 +267,7 @@ static double optimizer_us(const struct writer *w) {
         const struct hec_set_cost *c = &costs->set[i];
         bytes += (double)(c->layers * c->experts) / devices * (double)c->grad_bytes;
     }
-    return 1e6 * OPTIMIZER_PASSES * bytes / (hec_reached_of_bandwidth * m->memory_bandwidth);
+    return hec_loop_us(m, OPTIMIZER_PASSES * bytes);
 }
 
 static void write_end(struct writer *w) {

@@ -79,7 +79,8 @@ bool hrt_run_check_files(const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_arguments *a = run->arguments;
     struct listing list = {.error = error};
     char why[HF_WHY];
-    if (a->command != HRT_TRAIN || a->check_grad) return true; // Others write nothing.
+    const bool writes = (a->command == HRT_TRAIN && !a->check_grad) || a->command == HRT_LINKS;
+    if (!writes) return true;
     const bool sound =
         (hf_files_add_open(&list.files, HF_WRITTEN, "standard output", STDOUT_FILENO, why) ||
          hrt_fail_usage(error, "%s", why)) &&

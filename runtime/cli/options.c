@@ -15,12 +15,13 @@ static const struct command_row {
     {HRT_TRAIN, "train", "train the model"},
     {HRT_EVAL, "eval", "loss of saved parameters on validation data"},
     {HRT_SAMPLE, "sample", "continue a prompt with saved parameters"},
+    {HRT_LINKS, "links", "measure what the links between ranks carry"},
     {HRT_INFO, "info", "what the model is, its memory and its settings"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands, PRINTED_WIDTH = 24 };
 enum { RUNS = HRT_TRAIN | HRT_EVAL | HRT_SAMPLE, DRAWS = HRT_TRAIN | HRT_SAMPLE };
-enum { ALL = RUNS | HRT_INFO };
+enum { ALL = RUNS | HRT_INFO | HRT_LINKS };
 
 #define AT(field) offsetof(struct hrt_arguments, field)
 #define SETTING HRT_TEXT, 0 // The setting's own rule holds.
@@ -53,8 +54,8 @@ static const struct option_row {
     {"--load", "FILE", RUNS, NULL, HRT_TEXT, AT(load), "parameters to start from (safetensors)"},
     {"--strict", NULL, RUNS, NULL, HRT_FLAG, AT(strict),
      "refuse parameters that are not finite, or another model's"},
-    {"--save", "FILE", HRT_TRAIN, NULL, HRT_TEXT, AT(save),
-     "write the parameters when training ends"},
+    {"--save", "FILE", HRT_TRAIN | HRT_LINKS, NULL, HRT_TEXT, AT(save),
+     "write the parameters when training ends; or the rates of links"},
     {"--sample", "N", HRT_TRAIN, NULL, HRT_INTEGER(1, 1e12), AT(sample),
      "then print a sample of N tokens"},
     {"--check-grad", "N", HRT_TRAIN, NULL, HRT_INTEGER(1, 1e12), AT(check_grad),
@@ -195,7 +196,7 @@ bool hrt_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
     if (!hrt_config_init(&arguments->config, program, error)) return false;
     if (argc < 2)
         return hrt_fail_usage(error,
-                              "a command is missing: train, eval, sample or info; see "
+                              "a command is missing: train, eval, sample, links or info; see "
                               "%s --help",
                               program->name);
     arguments->help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;

@@ -11,7 +11,13 @@
 #include "runtime/cli/config.h"
 #include "runtime/program.h"
 
-enum hrt_command { HRT_TRAIN = 1, HRT_EVAL = 2, HRT_SAMPLE = 4, HRT_INFO = 8 }; // Bits.
+enum hrt_command {
+    HRT_TRAIN = 1,
+    HRT_EVAL = 2,
+    HRT_SAMPLE = 4,
+    HRT_INFO = 8,
+    HRT_LINKS = 16,
+}; // Bits.
 
 struct hrt_arguments {
     enum hrt_command command; // 0: none given (only --help or --version).

@@ -256,7 +256,11 @@ static void help_and_version_go_to_standard_output(void **state) {
 static void wrong_use_is_exit_code_2(void **state) {
     (void)state;
     static const char *const wrong[][2] = {
-        {"bigram_f32", "a command is missing: train, eval, sample or info; see bigram --help"},
+        {"bigram_f32 links",
+         "links: one rank has none; compile for several (cluster.nodes, cluster.devices) and "
+         "start them with mpirun"},
+        {"bigram_f32",
+         "a command is missing: train, eval, sample, links or info; see bigram --help"},
         {"bigram_f32 train", "no data: give --data FILE"},
         {"bigram_f32 train --val text", "no training data: give --data FILE"},
         {"bigram_f32 eval --data text", "eval needs trained parameters: --load FILE"},

@@ -55,7 +55,7 @@ WORDS = ["text", "model.moe", "weights.st", "loads", "nothing", "/", ".", "..", 
          "zipf:x", "model", "memory", "plan", "always", "never", "llmc", "bytes", "1,0,0", "0,0", "8,8,4", "text*", "[", "~", "$HOME",
          "*", "?" * 50, "inline", "inline,", "inline(", "a(b=c)", "cpu", "cuda", "native", "x86-64-v3", "address", "gcc", "gcc -O0"]
 # What a trial would wait for, or that is right and large.
-LONG = re.compile(r"--tune|^(?:1e3|\+?\d{4,}|1Ki|1k|inf)$")
+LONG = re.compile(r"--tune|--calibrate|^(?:1e3|\+?\d{4,}|1Ki|1k|inf)$")
 
 
 def value(random):
@@ -88,7 +88,7 @@ def bounded(words):
         given = given or (words[i + 1] if i + 1 < len(words) else "")
         if name.startswith(long) and (LONG.search(given) or LONG.search(re.sub("^[-a-z.]+", "", name))):
             return False
-    return not any(word.startswith("--tune") for word in words)
+    return not any(word.startswith(("--tune", "--calibrate")) for word in words)
 
 
 def commands(trial):
