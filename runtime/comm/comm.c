@@ -14,6 +14,7 @@ void hrt_comm_barrier(struct hrt_comm *comm) {
 
 void hrt_comm_be_patient(struct hrt_comm *comm, bool patient) {
     comm->ops->be_patient(comm, patient);
+    comm->patient = patient;
 }
 
 _Noreturn void hrt_comm_abort(struct hrt_comm *comm, int exit_code) {

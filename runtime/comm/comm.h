@@ -42,8 +42,10 @@ struct hrt_comm {
     const int32_t *node_of; // [size] Of every rank; the ranks of a node are consecutive.
     void (*run)(const struct hrt_step *step); // Copies and adds of transport, hrt_step_run.
     struct hrt_wait wait[HRT_WAITS];          // Of hrt_join, so far.
-    void *own;                                // Of the back end.
-    const struct hrt_executor *executor;      // Of lists on a device; NULL: there are none.
+    bool patient;                             // hrt_comm_be_patient
+    int patience; // Seconds that others may wait for a rank where nobody is patient; 0: for ever.
+    void *own;    // Of the back end.
+    const struct hrt_executor *executor; // Of lists on a device; NULL: there are none.
     void *executor_own;
 };
 

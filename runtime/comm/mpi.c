@@ -163,6 +163,7 @@ static bool join(struct hrt_comm *comm, struct hrt_mpi *own, const char *topolog
     MPI_Allgather(&node, 1, MPI_INT32_T, own->node_of, 1, MPI_INT32_T, own->collectives);
     comm->node = node;
     comm->nodes = nodes;
+    comm->patience = own->patience;
     hrt_mpi_lanes_join(own);
     hrt_mpi_peers_open(own, launched);
 

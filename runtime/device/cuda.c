@@ -15,6 +15,7 @@
 #include "kernels/bf16/bf16_cuda.h"
 #include "kernels/clip/clip_cuda.h"
 #include "kernels/copy_rows/copy_rows_cuda.h"
+#include "kernels/cpu/observe.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/store.h"
 #include "kernels/fractions/fractions_cuda.h"
@@ -186,13 +187,14 @@ static void *take(struct hrt_device *device, enum hrt_memory memory, size_t byte
 // Until `mark` has been passed; NULL: until all is done that was asked for. Where others may keep it waiting, the host looks
 // after them.
 static void wait_for(struct hrt_device *device, cudaEvent_t mark) {
+    const int64_t begun = hk_clock();
     cudaStream_t stream = device->lane->stream;
     cudaError_t status = cudaErrorNotReady;
     while (device->look && status == cudaErrorNotReady) {
         for (int i = 0; i < LOOKS && status == cudaErrorNotReady; i++)
             status = mark ? cudaEventQuery(mark) : cudaStreamQuery(stream);
         if (status != cudaErrorNotReady) break;
-        device->look(device->look_context);
+        device->look(device->look_context, (double)(hk_clock() - begun) * 1e-9);
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     }
     if (!device->look) status = mark ? cudaEventSynchronize(mark) : cudaStreamSynchronize(stream);
@@ -227,7 +229,9 @@ static void write_gpu(struct hrt_device *device, void *to, const void *from, siz
           cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device->lane->stream));
 }
 
+// In a copy to pageable memory the host waits for the stream, and could not look after others.
 static void read_gpu(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    if (device->look) join(device);
     check(device, "reading",
           cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device->lane->stream));
     join(device);

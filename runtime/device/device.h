@@ -47,9 +47,8 @@ struct hrt_device {
     char name[128];        // "host", "NVIDIA H200".
     struct hkc_lane *lane; // All work is asked for here. NULL on the host.
     void *own;             // The back end's.
-    void (*look)(
-        void
-            *context); // NULL, or called now and then while the host waits: whether ranks are well.
+    // NULL, or called now and then while the host waits, for `seconds` so far: whether other ranks are well.
+    void (*look)(void *context, double seconds);
     void *look_context;
     float *losses; // [HRT_LOSSES] HRT_OF_BOTH: where hrt_device_losses leaves those of a forward.
     float *losses_later; // The same, of forwards that the host does not wait for; else NULL.

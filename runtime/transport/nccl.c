@@ -31,6 +31,7 @@ struct lane {
     cudaEvent_t begun;        // What the device had been asked for when a list came.
     cudaEvent_t done[EVENTS]; // Of list n: n % EVENTS.
     uint64_t submitted;
+    uint64_t ordered; // Lists up to this one the device has been asked to wait for.
 };
 
 struct own {
@@ -55,10 +56,23 @@ static void check_cuda(struct hrt_comm *comm, const char *what, cudaError_t erro
     if (error != cudaSuccess) fail(comm, what, cudaGetErrorString(error));
 }
 
-// Errors that NCCL finds later, on its own threads.
-static void look(void *context) {
+// Nothing says who does not come: NCCL names no rank.
+static void lose_patience(struct hrt_comm *comm) {
+    char why[160];
+    snprintf(why, sizeof why,
+             "this rank's GPU has waited for others for %d s; one hangs, or its network is gone "
+             "(HECATE_COMM_PATIENCE=SECONDS allows more)",
+             comm->patience);
+    fail(comm, "a message", why);
+}
+
+// Errors that NCCL finds later, on its own threads, and ranks that do not come.
+static void look(void *context, double seconds) {
     struct hrt_comm *comm = context;
     struct own *own = comm->executor_own;
+    const int turn = comm->rank < 10 ? comm->rank : 10; // One speaks, and ends the others.
+    if (!comm->patient && comm->patience > 0 && seconds > comm->patience + turn)
+        lose_patience(comm);
     for (int i = 0; i < HRT_LANES; i++) {
         ncclResult_t later = ncclSuccess;
         if (own->lane[i].comm) ncclCommGetAsyncError(own->lane[i].comm, &later);
@@ -254,8 +268,10 @@ static void order(struct hrt_comm *comm, struct hrt_mark mark) {
     struct lane *lane = &own->lane[mark.lane];
     const uint64_t oldest = lane->submitted > EVENTS ? lane->submitted - EVENTS + 1 : 1;
     const uint64_t number = mark.number > oldest ? mark.number : oldest;
+    if (number <= lane->ordered) return;
     check_cuda(comm, "an event",
                cudaStreamWaitEvent(own->device->lane->stream, lane->done[number % EVENTS], 0));
+    lane->ordered = number;
 }
 
 const struct hrt_executor hrt_executor_nccl = {

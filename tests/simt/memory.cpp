@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include <algorithm>
 #include <iterator>
@@ -15,6 +16,7 @@
 namespace simt {
 
 enum : size_t { RANGE = 1ull << 31, GAP = 256, PAGE = 4096 };
+enum { TRAP = 0x100 }; // The processor's flag that stops it after one instruction.
 
 // One of the two ranges.
 struct pool_t {
@@ -23,11 +25,33 @@ struct pool_t {
     std::map<const char *, size_t> live;
 };
 static pool_t device, pinned;
-static bool protect;
+static bool protect, watch; // Device memory from the host; the host at pinned memory.
 static size_t device_bytes; // That there are.
 
-static void tell_fault(int, siginfo_t *info, void *) {
+// The pages that the host may touch only while it is watched.
+static void protect_used(const pool_t &pool, bool open) {
+    if (pool.used == 0) return;
+    mprotect(pool.begin, (pool.used + PAGE - 1) / PAGE * PAGE,
+             open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+// One instruction of the host touches pinned memory: it is run alone, and the next one is watched again.
+static void note_fault(const void *at, ucontext_t *context) {
+    const bool writes = context->uc_mcontext.gregs[REG_ERR] & 2;
+    note_host_access(at, writes ? WRITE : READ);
+    protect_used(pinned, true);
+    context->uc_mcontext.gregs[REG_EFL] |= TRAP;
+}
+
+static void end_instruction(int, siginfo_t *, void *context) {
+    protect_used(pinned, false);
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP;
+}
+
+static void tell_fault(int, siginfo_t *info, void *context) {
     const char *at = (const char *)info->si_addr;
+    if (watch && pinned.begin && at >= pinned.begin && at < pinned.begin + pinned.used)
+        return note_fault(at, (ucontext_t *)context);
     if (device.begin && at >= device.begin && at < device.begin + RANGE) {
         fail("%s device memory %p (+%#zx)", in_kernel() ? "a fault at" : "the host touches",
              (const void *)at, (size_t)(at - device.begin));
@@ -49,7 +73,10 @@ static void open_ranges() {
     struct sigaction action = {};
     action.sa_sigaction = tell_fault;
     action.sa_flags = SA_SIGINFO;
-    if (protect) sigaction(SIGSEGV, &action, NULL);
+    watch = keeps_order();
+    if (protect || watch) sigaction(SIGSEGV, &action, NULL);
+    action.sa_sigaction = end_instruction;
+    if (watch) sigaction(SIGTRAP, &action, NULL);
 }
 
 range_t reachable_memory() {
@@ -58,9 +85,8 @@ range_t reachable_memory() {
 }
 
 void open_to_host(bool open) {
-    if (!protect || device.used == 0) return;
-    mprotect(device.begin, (device.used + PAGE - 1) / PAGE * PAGE,
-             open ? PROT_READ | PROT_WRITE : PROT_NONE);
+    if (protect) protect_used(device, open);
+    if (watch) protect_used(pinned, open);
 }
 
 // 1: within one allocation, 0: outside of all, -1: it crosses the end of one.
@@ -104,6 +130,7 @@ static cudaError_t allocate(pool_t &pool, void **to, size_t bytes) {
     simt_unpoison(at, bytes);
     memset(at, 0xff, bytes);
     open_to_host(false);
+    forget_accesses(at, bytes);
     *to = at;
     return cudaSuccess;
 }

@@ -66,6 +66,7 @@ struct ncclComm {
     int rank, size;
     control_t *control;
     std::deque<std::shared_ptr<round_t>> rounds;
+    std::shared_ptr<round_t> held; // A planted fault: it changes places with the next one.
     int sent[RANKS_MAX], received[RANKS_MAX];
     ncclResult_t error;
     bool aborted;
@@ -114,6 +115,7 @@ std::string file_name(ncclComm_t comm, int from, int to, int number) {
 // What is sent is what the buffer holds when the stream comes here. A file is there when it is whole.
 void publish(ncclComm_t comm, message_t &message) {
     message.file = file_name(comm, comm->rank, message.peer, comm->sent[message.peer]++);
+    simt::note_access(message.data, message.bytes, simt::READ);
     const std::string part = message.file + "+";
     FILE *file = fopen(part.c_str(), "wb");
     bool written = file && fwrite(&message.header, sizeof message.header, 1, file) == 1 &&
@@ -134,6 +136,7 @@ void take(ncclComm_t comm, message_t &message) {
         simt::fail("NCCL mismatch: rank %d receives %s, rank %d sends %s", comm->rank,
                    text_of(message.header).c_str(), message.peer, text_of(sent).c_str());
     }
+    simt::note_access(message.data, message.bytes, simt::WRITE);
     if (fread(message.data, 1, message.bytes, file) != message.bytes) {
         simt::fail("NCCL: %s is cut off", message.file.c_str());
     }
@@ -258,6 +261,11 @@ control_t *open_control(const std::string &folder, bool create) {
     return memory == MAP_FAILED ? NULL : (control_t *)memory;
 }
 
+void start_later(ncclComm_t comm, const std::shared_ptr<round_t> round) {
+    comm->rounds.push_back(round);
+    simt::enqueue(round->stream, "messages of NCCL", [=] { return advance(comm, round); });
+}
+
 // Rounds of the calls of a group, one for each communicator, in the order of their first calls.
 ncclResult_t launch_group() {
     const std::vector<call_t> group = std::move(calls);
@@ -274,8 +282,12 @@ ncclResult_t launch_group() {
                 simt::fail("NCCL: a group on two streams, which this double does not know");
             round->messages.push_back(call.message);
         }
-        comm->rounds.push_back(round);
-        simt::enqueue(first.stream, "messages of NCCL", [=] { return advance(comm, round); });
+        if (is_planted("swap")) {
+            comm->held = round;
+            continue;
+        }
+        start_later(comm, round);
+        if (comm->held) start_later(comm, std::move(comm->held));
     }
     return ncclSuccess;
 }
@@ -338,7 +350,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *to, int size, ncclUniqueId id, i
                                     ncclConfig_t *config) {
     if (size > RANKS_MAX || rank < 0 || rank >= size) return ncclInvalidArgument;
     if (is_planted("join")) return ncclSystemError;
-    ncclComm_t comm = new ncclComm{id.internal, rank, size, NULL, {}, {}, {}, ncclSuccess, false};
+    ncclComm_t comm =
+        new ncclComm{id.internal, rank, size, NULL, {}, {}, {}, {}, ncclSuccess, false};
     comm->control = open_control(comm->folder, false);
     if (!comm->control) return ncclSystemError;
     comm->control->rank[rank].process = getpid();

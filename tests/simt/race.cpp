@@ -2,7 +2,7 @@
 // not those of the thread sanitizer. Two accesses to a byte are ordered when one thread made both, when a barrier of
 // the block or of the warp lies between them, or when they belong to different launches. For every byte one writer
 // and one reader, or one class of readers, are remembered. Memory that no device could reach is found, too.
-#include "fiber.h"
+#include "order.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +115,7 @@ static void note(const void *at, size_t bytes, access_t how, void *caller) {
             shared_cells = cells_for((size_t)(shared_range.end - shared_range.begin));
         cell = shared_cells + (p - shared_range.begin);
     } else if (within(p, device.begin, device.end)) {
+        if (keeps_order()) return note_access(at, bytes, how);
         if (!device_cells) device_cells = cells_for((size_t)(device.end - device.begin));
         cell = device_cells + (p - device.begin);
     } else if (is_private(at)) {

@@ -22,6 +22,20 @@ double now() {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+// Whether the next operation of a stream is done.
+static bool go_on(CUstream_st &stream) {
+    operation_t &operation = stream.queue.front();
+    if (keeps_order() && !operation.begun) {
+        begin_operation(stream.number, operation.what, operation.host);
+        operation.begun = true;
+    }
+    go_on_with(stream.number);
+    open_to_host(true);
+    const bool done = operation.step();
+    open_to_host(false);
+    return done;
+}
+
 // One operation of one stream, if any can go on. One stream runs ahead for a while, the youngest in the fixed order.
 static bool run_one() {
     static size_t ahead;
@@ -35,9 +49,7 @@ static bool run_one() {
     for (size_t i = 0; i < count; i++) {
         cudaStream_t stream = streams[(ahead + i) % count];
         if (stream->queue.empty()) continue;
-        open_to_host(true);
-        const bool done = stream->queue.front().step();
-        open_to_host(false);
+        const bool done = go_on(*stream);
         if (!done) continue;
         stream->queue.pop_front();
         last_progress = now();
@@ -73,7 +85,7 @@ void drain(const std::function<bool()> &until) {
 
 void enqueue(cudaStream_t stream, const char *what, std::function<bool()> step) {
     if (!stream) fail("%s on the default stream: use one of your own", what);
-    stream->queue.push_back({what, std::move(step)});
+    stream->queue.push_back({what, std::move(step), host_past(), false});
     for (uint32_t n = chance(4); n > 0 && run_one(); n--) {
     }
 }
@@ -129,23 +141,30 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     if (simt::place_of(from, bytes) == simt::PAGEABLE) {
         const std::vector<char> staged((const char *)from, (const char *)from + bytes);
         enqueue(stream, "a copy of pageable memory", [=] {
+            simt::note_access(to, bytes, simt::WRITE);
             memcpy(to, staged.data(), bytes);
             return true;
         });
     } else {
         enqueue(stream, "a copy", [=] {
+            simt::note_access(from, bytes, simt::READ);
+            simt::note_access(to, bytes, simt::WRITE);
             memmove(to, from, bytes);
             return true;
         });
     }
-    return simt::place_of(to, bytes) == simt::PAGEABLE ? cudaStreamSynchronize(stream)
-                                                       : cudaSuccess;
+    if (simt::place_of(to, bytes) == simt::PAGEABLE) {
+        simt::drain([=] { return stream->queue.empty(); });
+        if (simt::keeps_order()) simt::host_follows_stream(stream->number, true);
+    }
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
     if (bytes == 0) return cudaSuccess;
     simt::check_end(to, bytes, true, "cudaMemsetAsync");
     enqueue(stream, "a memset", [=] {
+        simt::note_access(to, bytes, simt::WRITE);
         memset(to, value, bytes);
         return true;
     });
@@ -165,11 +184,15 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     simt::drain([=] { return stream->queue.empty(); });
+    if (simt::keeps_order()) simt::host_follows_stream(stream->number, false);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    if (stream->queue.empty()) return cudaSuccess;
+    if (stream->queue.empty()) {
+        if (simt::keeps_order()) simt::host_follows_stream(stream->number, false);
+        return cudaSuccess;
+    }
     if (!simt::run_one()) usleep(20);
     return cudaErrorNotReady;
 }
@@ -199,10 +222,14 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    const std::shared_ptr<mark_t> mark = event->mark = std::make_shared<mark_t>();
+    const std::shared_ptr<mark_t> before = event->mark, mark = std::make_shared<mark_t>();
+    const std::vector<void *> calls = simt::calls_here();
     mark->stream = stream->number;
+    event->mark = mark;
     enqueue(stream, "an event", [=] {
         mark->seconds = simt::now();
+        if (simt::keeps_order())
+            mark->past = simt::record_event(stream->number, before ? before->past : NULL, calls);
         return true;
     });
     return cudaSuccess;
@@ -211,21 +238,31 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 // An event that was never recorded is not waited for.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     const std::shared_ptr<mark_t> mark = event->mark;
-    if (mark && simt::is_waited_for(stream->number, mark->stream))
-        enqueue(stream, "a wait for an event", [=] { return mark->seconds != 0; });
+    if (!mark || !simt::is_waited_for(stream->number, mark->stream)) return cudaSuccess;
+    const std::vector<void *> calls = simt::calls_here();
+    enqueue(stream, "a wait for an event", [=] {
+        if (mark->seconds == 0) return false;
+        if (mark->past) simt::follow_event(stream->number, mark->past, calls);
+        return true;
+    });
     return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     const std::shared_ptr<mark_t> mark = event->mark;
-    if (mark) simt::drain([=] { return mark->seconds != 0; });
+    if (!mark) return cudaSuccess;
+    simt::drain([=] { return mark->seconds != 0; });
+    simt::host_follows_event(mark->past);
     return cudaSuccess;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-    if (!event->mark || event->mark->seconds != 0) return cudaSuccess;
-    if (!simt::run_one()) usleep(20);
-    return cudaErrorNotReady;
+    if (event->mark && event->mark->seconds == 0) {
+        if (!simt::run_one()) usleep(20);
+        return cudaErrorNotReady;
+    }
+    if (event->mark) simt::host_follows_event(event->mark->past);
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {

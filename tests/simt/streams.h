@@ -7,12 +7,14 @@
 #include <functional>
 #include <memory>
 
-#include "fiber.h"
+#include "order.h"
 
 // What stands in a queue. A step is asked until it says that it is done.
 struct operation_t {
     const char *what;
     std::function<bool()> step;
+    simt::host_t host; // When it asked for it.
+    bool begun;
 };
 
 struct CUstream_st {
@@ -24,6 +26,7 @@ struct CUstream_st {
 struct mark_t {
     double seconds = 0; // When it was passed, or 0.
     int stream = 0;     // Whose.
+    simt::shared_past_t past;
 };
 struct CUevent_st {
     std::shared_ptr<mark_t> mark;
