@@ -47,6 +47,11 @@ static struct tables tables_of(const struct hrt_fssdp *fssdp, int set, int64_t l
     return tables;
 }
 
+// What is there already is not written: kernels that a device has yet to run read it.
+static void put(char **entry, char *chunk) {
+    if (*entry != chunk) *entry = chunk;
+}
+
 static void point(const struct hrt_fssdp *fssdp, int set, int64_t at) {
     const struct hrt_moving_layer *layer = &fssdp->set[set].layer[at];
     const struct tables tables = tables_of(fssdp, set, at);
@@ -58,10 +63,10 @@ static void point(const struct hrt_fssdp *fssdp, int set, int64_t at) {
         for (int32_t e = 0; e < experts; e++) {
             for (int32_t k = layer->placed.first[e]; k < layer->placed.first[e + 1]; k++) {
                 if (layer->placed.holder[k] == fssdp->comm->rank)
-                    table[n++] = hrt_chunk(fssdp, set, at, e, (enum hrt_chunk_kind)kind);
+                    put(&table[n++], hrt_chunk(fssdp, set, at, e, (enum hrt_chunk_kind)kind));
             }
         }
-        for (; n < experts; n++) table[n] = tables.rest[kind];
+        for (; n < experts; n++) put(&table[n], tables.rest[kind]);
     }
 }
 
