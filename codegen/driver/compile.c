@@ -21,6 +21,7 @@
 // What the command line names.
 static bool note_files(const struct hec_options *o) {
     return hec_output_note(false, "the input", o->input) &&
+           hec_output_note(false, "--cluster", o->cluster) &&
            hec_output_note(false, "--plan", o->plan) &&
            hec_output_note(false, "--profile", o->profile) &&
            hec_output_note(true, "-o", o->output) &&

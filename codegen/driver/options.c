@@ -40,6 +40,8 @@ static const struct option table[] = {
      .help = "Override a dim or let of the model"},
     {"--set", NEXT_OR_EQUALS, true, FIELD(sets), .shown = " KEY=VALUE",
      .help = "Override a setting: --set train.steps=100"},
+    {"--cluster", AFTER_EQUALS, .field = FIELD(cluster), .shown = "=FILE",
+     .help = "Take the cluster section from FILE instead of the model's"},
     {"--target", AFTER_EQUALS, .field = FIELD(target), .shown = "=TARGET",
      .help = "What to compile for (see --print-targets)"},
     {"--compile-to", AFTER_EQUALS, .field = FIELD(compile_to), .shown = "=STAGE",

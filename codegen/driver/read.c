@@ -29,6 +29,7 @@ static struct hec_front_options front_options(struct hec_compilation *c) {
         .defines_count = o->defines.text.count,
         .sets = o->sets.text.item,
         .sets_count = o->sets.text.count,
+        .cluster = o->cluster,
         .library = prefix ? hec_arena_format(c->arena, "%s/share/hecate/moe", prefix) : NULL,
     };
 }

@@ -66,6 +66,11 @@ bool hec_choose_stages(struct hec_compilation *c) {
                             "cannot be read back; parse and graph can\n");
             return false;
         }
+        if (o->cluster && c->from > STAGE_CHECK) {
+            fprintf(stderr, "hecatec: error: --cluster needs the model: what is compiled from a "
+                            "later stage has its cluster\n");
+            return false;
+        }
         if (c->from > c->to) {
             fprintf(stderr,
                     "hecatec: error: --compile-from=%s comes after the stage to compile "

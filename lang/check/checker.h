@@ -72,6 +72,8 @@ struct hec_checker {
 
 // Loads `path` and what it imports. Errors are reported.
 void hec_load(struct hec_checker *checker, const char *path);
+// Loads a file of a `cluster` section, which takes the place of what has been loaded before.
+void hec_load_cluster(struct hec_checker *checker, const char *path);
 void hec_apply_defines(struct hec_checker *checker);
 struct hec_entry *hec_find_entry(const struct hec_checker *checker, const char *name);
 // Adds the text of a command line flag ("-D L=4") as a source of its own.

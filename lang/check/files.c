@@ -143,6 +143,36 @@ void hec_load(struct hec_checker *checker, const char *path) {
     load_file(checker, path, HEC_NOWHERE);
 }
 
+static bool is_cluster(const struct hec_set *section) {
+    return !strcmp(section->name, "cluster");
+}
+
+void hec_load_cluster(struct hec_checker *checker, const char *path) {
+    const char *why = NULL;
+    const struct hec_source *source = hec_source_read(&checker->sources, path, &why);
+    if (!source) {
+        checker->incomplete = true;
+        hec_error(checker, HEC_NOWHERE, "cannot read %s: %s", path, why);
+        return;
+    }
+    int kept = 0; // What the model says of its cluster goes.
+    for (int i = 0; i < checker->sections.count; i++) {
+        if (!is_cluster(checker->sections.item[i]))
+            checker->sections.item[kept++] = checker->sections.item[i];
+    }
+    checker->sections.count = kept;
+    const uint32_t errors_before = checker->diag->errors;
+    const struct hec_tree *tree = hec_parse(source, checker->arena, &checker->names, checker->diag);
+    checker->incomplete |= checker->diag->errors != errors_before;
+    for (int i = 0; i < tree->declarations.count; i++) {
+        const struct hec_declaration *item = &tree->declarations.item[i];
+        if (item->kind == HEC_ITEM_SECTION && is_cluster(&item->section))
+            HEC_PUSH(checker->arena, &checker->sections, &item->section);
+        else
+            hec_error(checker, item->at, "a file of --cluster holds a `cluster` section only");
+    }
+}
+
 struct hec_source *hec_flag_source(struct hec_checker *checker, const char *flag,
                                    const char *text) {
     const char *line = hec_arena_format(checker->arena, "%s %s", flag, text);

@@ -98,6 +98,7 @@ bool hec_front(const struct hec_front_options *options, struct hec_diag *diag,
     const uint32_t errors_before = diag->errors;
     checker.program = HEC_NEW(arena, struct hec_program);
     hec_load(&checker, options->path);
+    if (options->cluster) hec_load_cluster(&checker, options->cluster);
     if (!checker.incomplete) { // Else what a syntax error swallowed would be reported as missing.
         hec_apply_defines(&checker);
         evaluate_definitions(&checker);

@@ -3,7 +3,7 @@
 //   hec_check_tool [-D NAME=VALUE] [--set KEY=VALUE] [--parse | --check | --target=T] FILE
 //   hec_check_tool --settings | --builtins
 //
-// Further flags: --color=always --error-limit=N --library=DIR
+// Further flags: --color=always --error-limit=N --library=DIR --cluster=FILE
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +40,8 @@ static void read_arguments(int count, char **values, struct arguments *arguments
             diag->error_limit = (uint32_t)atoi(text + 14);
         else if (starts(text, "--library="))
             arguments->options.library = text + 10;
+        else if (starts(text, "--cluster="))
+            arguments->options.cluster = text + 10;
         else if (starts(text, "--target="))
             arguments->target = text + 9;
         else if (starts(text, "--"))
