@@ -22,7 +22,6 @@ struct hrt_step;     // transport/steps.h
 struct hrt_steps;    // transport/steps.h
 
 struct hrt_comm_ops {
-    const char *name; // "self"
     void (*submit)(struct hrt_comm *comm, int lane, struct hrt_steps *steps);
     bool (*reached)(struct hrt_comm *comm, const struct hrt_mark *mark);
     void (*join)(struct hrt_comm *comm, const struct hrt_mark *mark, const char *why);

@@ -1,103 +1,123 @@
-// Back end `mpi`: opening, closing, and the collectives that move data.
+// Back end `mpi`: how ranks meet, and MPI as what carries their messages.
 #include "runtime/comm/mpi.h"
 
 #include <errno.h>
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "runtime/comm/backend.h"
-#include "runtime/comm/mpi_backend.h"
+#include "runtime/comm/mpi_notes.h"
+#include "runtime/comm/mpi_start.h"
+#include "runtime/comm/net.h"
 #include "runtime/comm/world.h"
 
-enum { PATIENCE = 300 }; // Seconds, where HECATE_COMM_PATIENCE says nothing.
+struct wire {
+    MPI_Comm messages, collectives; // Separate, so that tags never meet.
+    struct hrt_mpi_notes *notes;    // NULL: MPI takes no calls of several threads.
+};
 
-// Everybody tells everybody: a rank that waits knows for whom.
-static void mpi_barrier(struct hrt_comm *comm) {
-    struct hrt_mpi *own = comm->own;
-    for (int i = 1; i < own->size; i++)
-        hrt_mpi_start(own, false, (own->rank + own->size - i) % own->size, NULL, 0);
-    for (int i = 1; i < own->size; i++)
-        hrt_mpi_start(own, true, (own->rank + i) % own->size, NULL, 0);
-    hrt_mpi_finish(own, "barrier");
+static struct wire *wire_of(struct hrt_net *own) {
+    return own->wire_own;
 }
 
-static void mpi_be_patient(struct hrt_comm *comm, bool patient) {
-    struct hrt_mpi *own = comm->own;
-    if (own->patient && !patient) mpi_barrier(comm); // The slowest rank comes last.
-    own->patient = patient;
+static _Noreturn void fail(struct hrt_net *own, int code, int peer, const char *what) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    hrt_net_fail(own, peer, what, text);
 }
 
-static void mpi_abort(struct hrt_comm *comm, int exit_code) {
-    (void)comm;
-    fflush(NULL);
+// ---- the wire
+
+static void mpi_post(struct hrt_net *own, struct hrt_net_pieces *pieces,
+                     const struct hrt_net_piece *piece, void *data) {
+    const struct wire *wire = wire_of(own);
+    MPI_Request *request = (MPI_Request *)pieces->request + pieces->count;
+    const bool collective = piece->tag == HRT_NET_COLLECTIVE;
+    const MPI_Comm comm = collective ? wire->collectives : wire->messages;
+    const int tag = collective ? 0 : piece->tag;
+    const bool send = piece->what == HRT_NET_SENT || piece->what == HRT_NET_GIVEN;
+    const int code = send
+                         ? MPI_Isend(data, piece->bytes, MPI_BYTE, piece->peer, tag, comm, request)
+                         : MPI_Irecv(data, piece->bytes, MPI_BYTE, piece->peer, tag, comm, request);
+    if (code != MPI_SUCCESS) fail(own, code, piece->peer, send ? "sending" : "receiving");
+}
+
+// What came of a piece that has finished; an error ends the job.
+static int came_of(struct hrt_net *own, const struct hrt_net_piece *piece, MPI_Status *status,
+                   bool errors) {
+    const int error = errors ? status->MPI_ERROR : MPI_SUCCESS;
+    int kind = MPI_SUCCESS, bytes = 0;
+    if (error != MPI_SUCCESS && error != MPI_ERR_PENDING) MPI_Error_class(error, &kind);
+    if (kind == MPI_ERR_TRUNCATE) return -1;
+    if (kind != MPI_SUCCESS) fail(own, error, piece->peer, "exchanging data");
+    if (piece->what == HRT_NET_RECEIVED) MPI_Get_count(status, MPI_BYTE, &bytes);
+    return bytes;
+}
+
+static int mpi_test(struct hrt_net *own, struct hrt_net_pieces *pieces) {
+    int finished = 0;
+    MPI_Status *status = (MPI_Status *)pieces->status;
+    const int code = MPI_Testsome(pieces->count, (MPI_Request *)pieces->request, &finished,
+                                  pieces->finished, status);
+    const bool errors = code == MPI_ERR_IN_STATUS;
+    if (code != MPI_SUCCESS && !errors) fail(own, code, -1, "exchanging data");
+    if (finished == MPI_UNDEFINED) return 0;
+    for (int i = 0; i < finished; i++)
+        pieces->came[i] = came_of(own, &pieces->of[pieces->finished[i]], &status[i], errors);
+    return finished;
+}
+
+static bool mpi_tell(struct hrt_net *own, int peer, int kind, int32_t value) {
+    bool told;
+    const int code = hrt_mpi_notes_tell(wire_of(own)->notes, peer, kind, value, &told);
+    if (code != MPI_SUCCESS) fail(own, code, peer, "a sign of life");
+    return told;
+}
+
+static bool mpi_told(struct hrt_net *own, int kind, int *peer, int32_t *value) {
+    bool came;
+    const int code = hrt_mpi_notes_told(wire_of(own)->notes, kind, peer, value, &came);
+    if (code != MPI_SUCCESS) fail(own, code, *peer, "a sign of life");
+    return came;
+}
+
+static bool mpi_quiet(struct hrt_net *own) {
+    return hrt_mpi_notes_quiet(wire_of(own)->notes);
+}
+
+static void mpi_abort(struct hrt_net *own, int exit_code) {
+    (void)own;
     MPI_Abort(MPI_COMM_WORLD, exit_code);
-    _exit(exit_code);
 }
 
-static void release(struct hrt_mpi *own) {
-    if (!own) return;
-    hrt_mpi_pieces_free(&own->collective);
-    hrt_mpi_lanes_free(own);
-    free(own->peer);
-    free(own->watch);
-    free(own->node_of);
-    free(own->scratch);
-    free(own);
-}
-
-static void mpi_close(struct hrt_comm *comm) {
-    struct hrt_mpi *own = comm->own;
-    hrt_mpi_helper_stop(own);
-    hrt_mpi_lanes_drain(own);
-    hrt_mpi_heart_closing(own->heart);
-    mpi_barrier(comm);
-    hrt_mpi_heart_stop(own->heart);
-    own->heart = NULL;
-    hrt_mpi_peers_close(own);
-    MPI_Comm_free(&own->messages);
-    MPI_Comm_free(&own->collectives);
-    release(own);
+static void mpi_close(struct hrt_net *own) {
+    struct wire *wire = wire_of(own);
+    hrt_mpi_notes_close(wire->notes);
+    MPI_Comm_free(&wire->messages);
+    MPI_Comm_free(&wire->collectives);
+    free(wire);
     MPI_Finalize();
 }
 
+// ---- the start
+
 // Of ranks that met and could not join: none leaves before all have come, so that launchers, which end
 // the others when one does, let the one that says why do so.
-static void mpi_part(struct hrt_comm *comm) {
+static void part(struct hrt_comm *comm) {
     (void)comm;
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
 }
 
-// Reads a variable of seconds; one that is not set leaves them as they are.
-static bool read_seconds(const char *variable, int *seconds, struct hrt_error *error) {
-    const char *text = getenv(variable);
-    if (!text || !*text) return true;
-    char *end;
-    const long number = strtol(text, &end, 10);
-    if (*end || number < 1 || number > 1000000)
-        return hrt_fail_usage(error, "%s is '%s'; it takes seconds, 1 to 1000000", variable, text);
-    *seconds = (int)number;
-    return true;
-}
-
-// Reads HECATE_COMM_TIMEOUT, HECATE_COMM_PATIENCE and HECATE_COMM_PROGRESS.
-static bool read_settings(struct hrt_mpi *own, struct hrt_error *error) {
-    const char *progress = getenv("HECATE_COMM_PROGRESS");
-    own->timeout = 20;
-    own->patience = PATIENCE;
-    if (!read_seconds("HECATE_COMM_TIMEOUT", &own->timeout, error) ||
-        !read_seconds("HECATE_COMM_PATIENCE", &own->patience, error))
-        return false;
-    const bool poll = progress && strcmp(progress, "poll") == 0;
-    if (progress && *progress && !poll && strcmp(progress, "thread") != 0)
-        return hrt_fail_usage(error, "HECATE_COMM_PROGRESS is '%s'; it takes thread or poll",
-                              progress);
-    int provided;
-    MPI_Query_thread(&provided);
-    own->threaded = !poll && provided == MPI_THREAD_MULTIPLE;
-    return true;
+static void abort_apart(struct hrt_comm *comm, int exit_code) {
+    (void)comm;
+    fflush(NULL);
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    _exit(exit_code);
 }
 
 // A launcher that MPI does not know starts every process as the only one.
@@ -115,9 +135,9 @@ static bool check_launcher(int size, struct hrt_error *error) {
 static bool check_tags(struct hrt_error *error) {
     int *bound, known;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &known);
-    if (!known || *bound >= 2 * HRT_LANES - 1) return true;
+    if (!known || *bound >= HRT_NET_COLLECTIVE - 1) return true;
     return hrt_fail(error, "this MPI allows tags up to %d only; %d are needed", *bound,
-                    2 * HRT_LANES - 1);
+                    HRT_NET_COLLECTIVE - 1);
 }
 
 // The node of every rank: of those that share memory, numbered by their first rank.
@@ -141,56 +161,40 @@ static bool agree(int launched, int size, bool sound, struct hrt_error *error) {
     return first == size;
 }
 
-// Sets node_of by rank of MPI_COMM_WORLD; then joins the ranks in the order of nodes.
-static bool join(struct hrt_comm *comm, struct hrt_mpi *own, const char *topology,
+// Communicators in the order of nodes, and who the ranks are.
+static void open_wire(struct hrt_net *own, int launched) {
+    struct wire *wire = wire_of(own);
+    const int32_t node = own->node_of[launched];
+    MPI_Comm_split(MPI_COMM_WORLD, 0, node * own->size + launched, &wire->collectives);
+    MPI_Comm_set_errhandler(wire->collectives, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(wire->collectives, &wire->messages);
+    MPI_Comm_rank(wire->collectives, &own->rank);
+    MPI_Allgather(&node, 1, MPI_INT32_T, own->node_of, 1, MPI_INT32_T, wire->collectives);
+    struct hrt_net_peer self;
+    hrt_net_peer_self(&self, launched);
+    MPI_Allgather(&self, sizeof self, MPI_BYTE, own->peer, sizeof self, MPI_BYTE,
+                  wire->collectives);
+    if (own->many_threads) wire->notes = hrt_mpi_notes_open(wire->collectives);
+    if (own->many_threads && !wire->notes) hrt_net_fail(own, -1, "watching ranks", "out of memory");
+}
+
+static bool join(struct hrt_comm *comm, struct hrt_net *own, const char *topology,
                  struct hrt_error *error) {
     int launched, nodes;
     MPI_Comm_rank(MPI_COMM_WORLD, &launched);
     find_nodes(launched, own->node_of, own->size, &nodes);
-    bool sound = read_settings(own, error) && check_launcher(own->size, error) && check_tags(error);
+    bool sound =
+        hrt_net_read_settings(own, error) && check_launcher(own->size, error) && check_tags(error);
     if (sound && topology && launched == 0)
         sound = hrt_topology_read(topology, own->size, own->node_of, &nodes, error);
     if (!agree(launched, own->size, sound, error)) return false;
     MPI_Bcast(own->node_of, own->size, MPI_INT32_T, 0, MPI_COMM_WORLD);
     MPI_Bcast(&nodes, 1, MPI_INT, 0, MPI_COMM_WORLD);
-
-    const int32_t node = own->node_of[launched];
-    MPI_Comm_split(MPI_COMM_WORLD, 0, node * own->size + launched, &own->collectives);
-    MPI_Comm_set_errhandler(own->collectives, MPI_ERRORS_RETURN);
-    MPI_Comm_dup(own->collectives, &own->messages);
-    own->collective.comm = own->collectives;
-    MPI_Comm_rank(own->collectives, &own->rank);
-    MPI_Allgather(&node, 1, MPI_INT32_T, own->node_of, 1, MPI_INT32_T, own->collectives);
-    comm->node = node;
-    comm->nodes = nodes;
-    comm->patience = own->patience;
-    hrt_mpi_lanes_join(own);
-    hrt_mpi_peers_open(own, launched);
-
-    int machine = 0; // Ranks of this machine, whatever the topology says.
-    for (int r = 0; r < own->size; r++)
-        machine += hrt_mpi_same_machine(&own->peer[r], &own->peer[own->rank]);
-    const bool crowded = machine >= sysconf(_SC_NPROCESSORS_ONLN);
-    own->spins = crowded ? 10 : 2000;
-    own->interval_ns = machine > sysconf(_SC_NPROCESSORS_ONLN) ? 1000000 : 200000;
+    open_wire(own, launched);
+    uint64_t key = (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid() << 8 ^ (uint64_t)own->size;
+    MPI_Bcast(&key, sizeof key, MPI_BYTE, 0, wire_of(own)->collectives);
+    hrt_net_begin(own, comm, nodes, key);
     return true;
-}
-
-static struct hrt_mpi *reserve(int size) {
-    struct hrt_mpi *own = calloc(1, sizeof *own);
-    if (!own) return NULL;
-    const size_t ranks = (size_t)size;
-    own->size = size;
-    own->peer = calloc(ranks, sizeof *own->peer);
-    own->watch = calloc(ranks, sizeof *own->watch);
-    own->node_of = calloc(ranks, sizeof *own->node_of);
-    own->scratch = malloc(HRT_MPI_SCRATCH); // Committed where it is touched.
-    atomic_init(&own->awaits, -1);
-    own->collective.name = "a collective";
-    if (hrt_mpi_lanes_open(own) && own->peer && own->watch && own->node_of && own->scratch)
-        return own;
-    release(own);
-    return NULL;
 }
 
 // What measurements asked of Open MPI; a user's own setting stays. Shared memory: one copy through
@@ -198,7 +202,7 @@ static struct hrt_mpi *reserve(int size) {
 // of larger ones waits until both sides call MPI.
 static void set_open_mpi(void) {
     // Its shared memory takes ranks with equal process numbers for one process, and crashes.
-    if (hrt_mpi_is_apart()) setenv("OMPI_MCA_btl", "^vader", 0);
+    if (hrt_net_is_apart()) setenv("OMPI_MCA_btl", "^vader", 0);
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
     setenv("OMPI_MCA_btl_tcp_eager_limit", "2097152", 0);
     setenv("OMPI_MCA_btl_tcp_max_send_size", "2097152", 0);
@@ -207,51 +211,43 @@ static void set_open_mpi(void) {
 }
 
 static bool start(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
-    static const struct hrt_comm_ops ops = {
-        .name = "mpi",
-        .submit = hrt_mpi_submit,
-        .reached = hrt_mpi_reached,
-        .join = hrt_mpi_join,
-        .all_reduce = hrt_mpi_all_reduce,
-        .barrier = mpi_barrier,
-        .be_patient = mpi_be_patient,
+    static const struct hrt_wire wire = {
+        .request = sizeof(MPI_Request),
+        .status = sizeof(MPI_Status),
+        .post = mpi_post,
+        .test = mpi_test,
+        .tell = mpi_tell,
+        .told = mpi_told,
+        .quiet = mpi_quiet,
         .abort = mpi_abort,
         .close = mpi_close,
     };
-    static const struct hrt_comm_ops met = {.name = "mpi", .abort = mpi_abort, .close = mpi_part};
+    static const struct hrt_comm_ops met = {.abort = abort_apart, .close = part};
     int provided, size;
     set_open_mpi();
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         return hrt_fail(error, "MPI does not start");
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    struct hrt_comm joined = {.ops = &ops, .size = size, .run = hrt_step_run};
-
-    struct hrt_mpi *own = reserve(size);
-    if (!own) {
+    struct hrt_net *own = hrt_net_reserve(&wire, size);
+    if (own) own->wire_own = calloc(1, sizeof(struct wire));
+    if (!own || !own->wire_own) {
         fprintf(stderr, "%s: error: out of memory for %d ranks\n", program_invocation_short_name,
                 size);
         MPI_Abort(MPI_COMM_WORLD, HRT_EXIT_FAILED);
     }
-    if (!join(&joined, own, topology, error)) {
-        release(own);
-        *comm = (struct hrt_comm){.ops = &met, .size = size};
-        return false;
-    }
-    joined.own = own;
-    joined.rank = own->rank;
-    joined.node_of = own->node_of;
-    *comm = joined;
-    own->comm = comm;
-    hrt_mpi_helper_start(own);
-    own->heart = hrt_mpi_heart_start(own, own->timeout);
-    return true;
+    own->many_threads = provided == MPI_THREAD_MULTIPLE;
+    if (join(comm, own, topology, error)) return true;
+    free(own->wire_own);
+    hrt_net_free(own);
+    *comm = (struct hrt_comm){.ops = &met, .size = size};
+    return false;
 }
 
 static bool open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
     struct hrt_mpi_vigil vigil;
-    struct hrt_error ignored = {0}; // read_settings tells.
-    int patience = PATIENCE;
-    read_seconds("HECATE_COMM_PATIENCE", &patience, &ignored);
+    struct hrt_error ignored = {0}; // hrt_net_read_settings tells.
+    int patience = HRT_NET_PATIENCE;
+    hrt_net_read_seconds("HECATE_COMM_PATIENCE", &patience, &ignored);
     hrt_mpi_vigil_begin(&vigil, patience);
     const bool started = start(comm, topology, error);
     hrt_mpi_vigil_end(&vigil);

@@ -2,8 +2,8 @@
 // has come, nobody would notice. A thread counts the seconds, and ends this rank when they are too many, which
 // most launchers answer by ending everybody. Which rank is missing nobody can say.
 //
-// Seconds are counted by this thread, as in mpi_heart.c: a job that was stopped as a whole goes on.
-#include "runtime/comm/mpi_backend.h"
+// Seconds are counted by this thread, as in heart.c: a job that was stopped as a whole goes on.
+#include "runtime/comm/mpi_start.h"
 
 #include <errno.h>
 #include <stdio.h>

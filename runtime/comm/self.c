@@ -50,7 +50,6 @@ static void self_close(struct hrt_comm *comm) {
 
 void hrt_comm_open_self(struct hrt_comm *comm) {
     static const struct hrt_comm_ops ops = {
-        .name = "self",
         .submit = self_submit,
         .reached = self_reached,
         .join = self_join,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/comm/mpi_backend.h"
+#include "runtime/comm/net.h"
 #include "runtime/fssdp/moves.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
@@ -42,14 +42,14 @@ static struct hrt_comm ranks_of_a_cluster(void) {
 }
 
 static void lanes_take_bytes_per_rank(void **state) {
-    struct hrt_mpi *own = calloc(1, sizeof *own);
+    struct hrt_net *own = calloc(1, sizeof *own);
     (void)state;
     assert_non_null(own);
     own->size = RANKS;
     const double since = taken();
-    assert_true(hrt_mpi_lanes_open(own));
+    assert_true(hrt_net_lanes_open(own));
     expect_mib("windows of all lanes", since, 0.3, 0.5);
-    hrt_mpi_lanes_free(own);
+    hrt_net_lanes_free(own);
     free(own);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernels/cpu/observe.h"
-#include "runtime/comm/mpi_backend.h"
+#include "runtime/comm/net.h"
 
 static void prepare(struct hrt_steps *steps) {
     steps->head = 0;
@@ -23,7 +23,7 @@ static void prepare(struct hrt_steps *steps) {
 }
 
 // Lists that have been submitted since. False: none.
-static bool take_in(struct hrt_mpi *own, struct hrt_mpi_lane *lane) {
+static bool take_in(struct hrt_net *own, struct hrt_net_lane *lane) {
     pthread_mutex_lock(&own->lock);
     struct hrt_steps *fresh = lane->inbox;
     lane->inbox = lane->newest = NULL;
@@ -43,12 +43,12 @@ static void finish(struct hrt_steps *steps, struct hrt_step *step) {
     if (step->kind == HRT_SAME && --steps->unheard == 0) steps->heard = hk_clock();
 }
 
-static void post(struct hrt_mpi *own, struct hrt_mpi_lane *lane, struct hrt_steps *steps,
+static void post(struct hrt_net *own, struct hrt_net_lane *lane, struct hrt_steps *steps,
                  struct hrt_step *step, size_t bytes) {
     const bool send = step->kind == HRT_SEND;
     char *data = send ? (char *)step->from : step->to; // A send only reads.
-    hrt_mpi_post(own, &lane->pieces,
-                 (struct hrt_mpi_piece){.what = send ? HRT_MPI_SENT : HRT_MPI_RECEIVED,
+    hrt_net_post(own, &lane->pieces,
+                 (struct hrt_net_piece){.what = send ? HRT_NET_SENT : HRT_NET_RECEIVED,
                                         .peer = step->peer,
                                         .tag = lane->number,
                                         .bytes = (int)bytes,
@@ -59,21 +59,21 @@ static void post(struct hrt_mpi *own, struct hrt_mpi_lane *lane, struct hrt_step
     step->pieces++;
 }
 
-static size_t next_piece(const struct hrt_mpi_lane *lane, const struct hrt_step *step) {
+static size_t next_piece(const struct hrt_net_lane *lane, const struct hrt_step *step) {
     const size_t left = step->bytes - step->posted;
     return left < lane->piece ? left : lane->piece;
 }
 
 // Sends as much as there is room for. True: all.
-static bool send_on(struct hrt_mpi *own, struct hrt_mpi_lane *lane, struct hrt_steps *steps,
+static bool send_on(struct hrt_net *own, struct hrt_net_lane *lane, struct hrt_steps *steps,
                     struct hrt_step *step) {
-    struct hrt_mpi_flow *flow = &lane->flow[step->peer];
+    struct hrt_net_flow *flow = &lane->flow[step->peer];
     while (step->posted < step->bytes) {
         const size_t bytes = next_piece(lane, step);
         if (flow->sent + bytes > (flow->got + 2) * flow->half) {
             if (!flow->listening)
-                hrt_mpi_post(own, &lane->pieces,
-                             (struct hrt_mpi_piece){.what = HRT_MPI_GOT,
+                hrt_net_post(own, &lane->pieces,
+                             (struct hrt_net_piece){.what = HRT_NET_GOT,
                                                     .peer = step->peer,
                                                     .tag = HRT_LANES + lane->number},
                              NULL);
@@ -86,24 +86,24 @@ static bool send_on(struct hrt_mpi *own, struct hrt_mpi_lane *lane, struct hrt_s
     return true;
 }
 
-static void give_room(struct hrt_mpi *own, struct hrt_mpi_lane *lane, int peer) {
-    struct hrt_mpi_flow *flow = &lane->flow[peer];
+static void give_room(struct hrt_net *own, struct hrt_net_lane *lane, int peer) {
+    struct hrt_net_flow *flow = &lane->flow[peer];
     for (; flow->given < flow->received / flow->half; flow->given++)
-        hrt_mpi_post(own, &lane->pieces,
-                     (struct hrt_mpi_piece){
-                         .what = HRT_MPI_GIVEN, .peer = peer, .tag = HRT_LANES + lane->number},
+        hrt_net_post(own, &lane->pieces,
+                     (struct hrt_net_piece){
+                         .what = HRT_NET_GIVEN, .peer = peer, .tag = HRT_LANES + lane->number},
                      NULL);
 }
 
-static void take(struct hrt_mpi *own, struct hrt_mpi_lane *lane, struct hrt_mpi_piece piece) {
-    struct hrt_mpi_flow *flow = &lane->flow[piece.peer];
-    if (piece.what == HRT_MPI_GIVEN) return;
-    if (piece.what == HRT_MPI_GOT) {
+static void take(struct hrt_net *own, struct hrt_net_lane *lane, struct hrt_net_piece piece) {
+    struct hrt_net_flow *flow = &lane->flow[piece.peer];
+    if (piece.what == HRT_NET_GIVEN) return;
+    if (piece.what == HRT_NET_GOT) {
         flow->got++;
         flow->listening = false;
         return;
     }
-    if (piece.what == HRT_MPI_RECEIVED) {
+    if (piece.what == HRT_NET_RECEIVED) {
         flow->received += (uint64_t)piece.bytes;
         give_room(own, lane, piece.peer);
     }
@@ -118,19 +118,19 @@ static bool is_ready(const struct hrt_steps *steps, const struct hrt_step *step)
     return true;
 }
 
-static void run(struct hrt_mpi *own, const struct hrt_mpi_lane *lane, struct hrt_steps *steps,
+static void run(struct hrt_net *own, const struct hrt_net_lane *lane, struct hrt_steps *steps,
                 struct hrt_step *step) {
     if (step->kind != HRT_SAME) {
         own->comm->run(step);
     } else if (memcmp(step->to, step->from, step->bytes) != 0) {
-        hrt_mpi_disagree(own, "ranks %d and %d have planned differently which %s move where",
+        hrt_net_disagree(own, "ranks %d and %d have planned differently which %s move where",
                          own->rank, step->peer, lane->pieces.name);
     }
     finish(steps, step);
 }
 
 // Begins what can begin of a list. `receives`: those of all lists before have been posted.
-static void begin(struct hrt_mpi *own, struct hrt_mpi_lane *lane, struct hrt_steps *steps,
+static void begin(struct hrt_net *own, struct hrt_net_lane *lane, struct hrt_steps *steps,
                   bool *receives, bool runs) {
     for (int32_t i = steps->head; i < steps->count; i++) {
         struct hrt_step *step = &steps->step[i];
@@ -140,7 +140,7 @@ static void begin(struct hrt_mpi *own, struct hrt_mpi_lane *lane, struct hrt_ste
         }
         const bool ready = is_ready(steps, step);
         if (step->kind == HRT_SEND) {
-            struct hrt_mpi_flow *flow = &lane->flow[step->peer];
+            struct hrt_net_flow *flow = &lane->flow[step->peer];
             if (flow->blocked != lane->scans && (!ready || !send_on(own, lane, steps, step)))
                 flow->blocked = lane->scans;
         } else if (step->kind == HRT_RECV) {
@@ -156,7 +156,7 @@ static void begin(struct hrt_mpi *own, struct hrt_mpi_lane *lane, struct hrt_ste
 }
 
 // Whether a list has come to its end; one with `next` may go on.
-static bool is_over(struct hrt_mpi_lane *lane, struct hrt_steps *steps, bool runs) {
+static bool is_over(struct hrt_net_lane *lane, struct hrt_steps *steps, bool runs) {
     if (steps->left > 0 || !steps->next || steps->over) return steps->left == 0;
     lane->again = !runs;
     if (!runs) return false;
@@ -167,7 +167,7 @@ static bool is_over(struct hrt_mpi_lane *lane, struct hrt_steps *steps, bool run
 }
 
 // Says how far the lane has come. From then on lists that are done are their owners'.
-static void publish(struct hrt_mpi *own, struct hrt_mpi_lane *lane) {
+static void publish(struct hrt_net *own, struct hrt_net_lane *lane) {
     uint64_t arrived = 0, done = 0;
     int64_t ended = 0;
     for (const struct hrt_steps *steps = lane->first;
@@ -188,7 +188,7 @@ static void publish(struct hrt_mpi *own, struct hrt_mpi_lane *lane) {
 }
 
 // The first message that is left in the order of the list can go on as soon as the other side does its part.
-static int awaited(const struct hrt_mpi_lane *lane) {
+static int awaited(const struct hrt_net_lane *lane) {
     const struct hrt_steps *steps = lane->first;
     for (int32_t i = steps ? steps->head : 0; steps && i < steps->count; i++) {
         const struct hrt_step *step = &steps->step[i];
@@ -198,7 +198,7 @@ static int awaited(const struct hrt_mpi_lane *lane) {
     return -1;
 }
 
-static void scan(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs) {
+static void scan(struct hrt_net *own, struct hrt_net_lane *lane, bool runs) {
     bool receives = true;
     lane->again = false;
     lane->scans++;
@@ -212,9 +212,9 @@ static void scan(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs) {
     atomic_store(&lane->awaited, awaited(lane));
 }
 
-bool hrt_mpi_turn(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs) {
+bool hrt_net_turn(struct hrt_net *own, struct hrt_net_lane *lane, bool runs) {
     bool moved = take_in(own, lane);
-    const int through = lane->pieces.count > 0 ? hrt_mpi_advance(own, &lane->pieces) : 0;
+    const int through = lane->pieces.count > 0 ? hrt_net_advance(own, &lane->pieces) : 0;
     for (int i = 0; i < through; i++) take(own, lane, lane->pieces.through[i]);
     moved |= through > 0 || (runs && lane->again);
     if (!moved) return false;

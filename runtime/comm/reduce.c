@@ -4,31 +4,31 @@
 //
 // Little data goes to everybody at once, who all add it up alike: the same bits with one wait less.
 // Much data goes in rounds, so that scratch is bounded.
-#include "runtime/comm/mpi_backend.h"
+#include "runtime/comm/net.h"
 
 #include <string.h>
 
 enum { SMALL = 4096, BLOCK = 256 }; // Bytes of data; elements.
 
 // What has not come says more than what has not left.
-static int first_awaited(const struct hrt_mpi_pieces *pieces) {
+static int first_awaited(const struct hrt_net_pieces *pieces) {
     for (int i = 0; i < pieces->count; i++) {
-        if (pieces->of[i].what == HRT_MPI_RECEIVED) return pieces->of[i].peer;
+        if (pieces->of[i].what == HRT_NET_RECEIVED) return pieces->of[i].peer;
     }
     return pieces->of[0].peer;
 }
 
-void hrt_mpi_finish(struct hrt_mpi *own, const char *what) {
-    struct hrt_mpi_pieces *pieces = &own->collective;
-    hrt_mpi_busy(own);
-    hrt_mpi_help(own);
+void hrt_net_finish(struct hrt_net *own, const char *what) {
+    struct hrt_net_pieces *pieces = &own->collective;
+    hrt_net_busy(own);
+    hrt_net_help(own);
     while (pieces->count > 0) {
-        if (hrt_mpi_advance(own, pieces) > 0) {
-            hrt_mpi_busy(own);
+        if (hrt_net_advance(own, pieces) > 0) {
+            hrt_net_busy(own);
         } else {
-            hrt_mpi_help(own);
-            hrt_mpi_watch(own, pieces, first_awaited(pieces), -1, what);
-            hrt_mpi_nap(own);
+            hrt_net_help(own);
+            hrt_net_watch(own, pieces, first_awaited(pieces), -1, what);
+            hrt_net_nap(own);
         }
     }
 }
@@ -59,7 +59,7 @@ DEFINE_ADD_UP(add_up_double, double)
 DEFINE_ADD_UP(add_up_int64, int64_t)
 
 // Adds up `count` elements of `mine` and of the other ranks' at scratch + r * stride, in place.
-static void add_up(struct hrt_mpi *own, char *mine, size_t stride, int64_t count,
+static void add_up(struct hrt_net *own, char *mine, size_t stride, int64_t count,
                    enum hrt_number type) {
     void *sum = mine;
     switch (type) {
@@ -75,8 +75,8 @@ static void add_up(struct hrt_mpi *own, char *mine, size_t stride, int64_t count
     }
 }
 
-static void post(struct hrt_mpi *own, bool send, int peer, char *data, size_t bytes) {
-    if (bytes > 0) hrt_mpi_start(own, send, peer, data, bytes);
+static void post(struct hrt_net *own, bool send, int peer, char *data, size_t bytes) {
+    if (bytes > 0) hrt_net_start(own, send, peer, data, bytes);
 }
 
 // Exchanges with every other rank r: `send[r]` there, `recv[r]` from there. Peers in an order that
@@ -86,8 +86,8 @@ struct part {
     size_t bytes;
 };
 
-static void exchange(struct hrt_mpi *own, struct part (*recv)(struct hrt_mpi *, int, void *),
-                     struct part (*send)(struct hrt_mpi *, int, void *), void *context) {
+static void exchange(struct hrt_net *own, struct part (*recv)(struct hrt_net *, int, void *),
+                     struct part (*send)(struct hrt_net *, int, void *), void *context) {
     for (int i = 1; i < own->size; i++) {
         const int from = (own->rank + own->size - i) % own->size;
         const struct part in = recv(own, from, context);
@@ -98,7 +98,7 @@ static void exchange(struct hrt_mpi *own, struct part (*recv)(struct hrt_mpi *, 
         const struct part out = send(own, to, context);
         post(own, true, to, out.data, out.bytes);
     }
-    hrt_mpi_finish(own, "all_reduce");
+    hrt_net_finish(own, "all_reduce");
 }
 
 // One round: `count` elements at `data`, cut into one part for each rank.
@@ -108,7 +108,7 @@ struct round {
     size_t element, stride; // Bytes; `stride` between the ranks' parts in scratch.
 };
 
-static struct part part_of(struct hrt_mpi *own, int rank, void *context) {
+static struct part part_of(struct hrt_net *own, int rank, void *context) {
     const struct round *round = context;
     const int64_t begin = round->count * rank / own->size;
     const int64_t end = round->count * (rank + 1) / own->size;
@@ -116,31 +116,31 @@ static struct part part_of(struct hrt_mpi *own, int rank, void *context) {
                          (size_t)(end - begin) * round->element};
 }
 
-static struct part own_part(struct hrt_mpi *own, int rank, void *context) {
+static struct part own_part(struct hrt_net *own, int rank, void *context) {
     (void)rank;
     return part_of(own, own->rank, context);
 }
 
 // Where another rank's share of this rank's part arrives.
-static struct part scratch_part(struct hrt_mpi *own, int rank, void *context) {
+static struct part scratch_part(struct hrt_net *own, int rank, void *context) {
     const struct round *round = context;
     return (struct part){own->scratch + round->stride * (size_t)rank,
                          part_of(own, own->rank, context).bytes};
 }
 
-static struct part whole(struct hrt_mpi *own, int rank, void *context) {
+static struct part whole(struct hrt_net *own, int rank, void *context) {
     (void)own, (void)rank;
     const struct round *round = context;
     return (struct part){round->data, (size_t)round->count * round->element};
 }
 
-static struct part scratch_whole(struct hrt_mpi *own, int rank, void *context) {
+static struct part scratch_whole(struct hrt_net *own, int rank, void *context) {
     const struct round *round = context;
     return (struct part){own->scratch + round->stride * (size_t)rank,
                          whole(own, rank, context).bytes};
 }
 
-static void reduce(struct hrt_mpi *own, struct round *round, enum hrt_number type) {
+static void reduce(struct hrt_net *own, struct round *round, enum hrt_number type) {
     const size_t bytes = (size_t)round->count * round->element;
     if (bytes <= SMALL && bytes <= round->stride) {
         exchange(own, scratch_whole, whole, round);
@@ -153,11 +153,11 @@ static void reduce(struct hrt_mpi *own, struct round *round, enum hrt_number typ
     exchange(own, part_of, own_part, round);
 }
 
-void hrt_mpi_all_reduce(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type) {
-    struct hrt_mpi *own = comm->own;
+void hrt_net_all_reduce(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type) {
+    struct hrt_net *own = comm->own;
     const size_t element = type == HRT_FLOAT ? sizeof(float) : 8;
     // Scratch takes `stride` bytes of every rank.
-    const size_t stride = HRT_MPI_SCRATCH / (size_t)own->size / 64 * 64;
+    const size_t stride = HRT_NET_SCRATCH / (size_t)own->size / 64 * 64;
     const int64_t most = (int64_t)(stride / element) * own->size;
     for (int64_t begin = 0; begin < count; begin += most) {
         struct round round = {.data = (char *)data + (size_t)begin * element,

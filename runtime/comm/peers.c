@@ -4,8 +4,8 @@
 // their end even when the number is used again. Whoever sees a process end waits 4 s first: a launcher
 // that ends the job by itself, which takes mpirun 2 s, then prints the only message. Of the ranks of one
 // machine one prints; those of other machines wait a little longer than those before them. The one that
-// prints raises the alarm (mpi_heart.c), and all end.
-#include "runtime/comm/mpi_backend.h"
+// prints raises the alarm (heart.c), and all end.
+#include "runtime/comm/net.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -41,33 +41,28 @@ static int open_process(int64_t process) {
 #endif
 }
 
-void hrt_mpi_peers_open(struct hrt_mpi *own, int launched) {
-    struct hrt_mpi_peer self;
-    hrt_mpi_peer_self(&self, launched);
-    MPI_Allgather(&self, sizeof self, MPI_BYTE, own->peer, sizeof self, MPI_BYTE, own->collectives);
+void hrt_net_peers_open(struct hrt_net *own) {
     for (int r = 0; r < own->size; r++) {
-        const struct hrt_mpi_peer *peer = &own->peer[r];
-        const bool here = hrt_mpi_same_processes(peer, &self);
+        const struct hrt_net_peer *peer = &own->peer[r];
+        const bool here = hrt_net_same_processes(peer, &own->peer[own->rank]);
         own->watch[r] = here && r != own->rank ? open_process(peer->process) : -1;
     }
-    own->announced = hrt_mpi_flag_open(own);
-    if (!own->announced) hrt_mpi_fail(own, MPI_ERR_NO_MEM, -1, "watching ranks");
 }
 
-void hrt_mpi_peers_close(struct hrt_mpi *own) {
-    hrt_mpi_flag_close(own->announced);
+void hrt_net_peers_close(struct hrt_net *own) {
+    if (own->announced) hrt_net_flag_close(own->announced);
     for (int r = 0; r < own->size; r++) {
         if (own->watch[r] >= 0) close(own->watch[r]);
     }
 }
 
-static bool has_ended(const struct hrt_mpi *own, int rank) {
+static bool has_ended(const struct hrt_net *own, int rank) {
     struct pollfd process = {.fd = own->watch[rank], .events = POLLIN};
     return own->watch[rank] >= 0 && poll(&process, 1, 0) > 0;
 }
 
 // A rank that hangs does not end by itself, and not every launcher ends it.
-static void end_process(const struct hrt_mpi *own, int rank) {
+static void end_process(const struct hrt_net *own, int rank) {
 #ifdef SYS_pidfd_send_signal
     if (own->watch[rank] >= 0)
         syscall(SYS_pidfd_send_signal, own->watch[rank], SIGKILL, (void *)0, 0);
@@ -77,33 +72,33 @@ static void end_process(const struct hrt_mpi *own, int rank) {
 }
 
 // Who ends the process of a rank that hangs: the first other rank of its machine; -1: there is none.
-static int keeper_of(const struct hrt_mpi *own, int lost) {
+static int keeper_of(const struct hrt_net *own, int lost) {
     for (int r = 0; lost >= 0 && r < own->size; r++) {
-        if (r != lost && hrt_mpi_same_processes(&own->peer[r], &own->peer[lost])) return r;
+        if (r != lost && hrt_net_same_processes(&own->peer[r], &own->peer[lost])) return r;
     }
     return -1;
 }
 
 // The others leave at once, which most launchers answer by ending everybody; then this is not needed.
-static void clear_away(const struct hrt_mpi *own, int lost) {
+static void clear_away(const struct hrt_net *own, int lost) {
     if (keeper_of(own, lost) != own->rank || has_ended(own, lost)) return;
     wait_seconds(3);
     end_process(own, lost);
 }
 
 // Ends this rank, and with it the job where the launcher cares. `all`: asks the launcher to end
-// everybody. MPI may be in no state to do anything: then this process ends by a signal.
-static _Noreturn void leave(bool all) {
+// everybody. The wire may be in no state to do anything: then this process ends by a signal.
+static _Noreturn void leave(struct hrt_net *own, bool all) {
     alarm(5);
     fflush(stdout);
-    if (all) MPI_Abort(MPI_COMM_WORLD, HRT_EXIT_FAILED);
+    if (all) own->wire->abort(own, HRT_EXIT_FAILED);
     _exit(HRT_EXIT_FAILED);
 }
 
-void hrt_mpi_follow(struct hrt_mpi *own, int lost) {
+void hrt_net_follow(struct hrt_net *own, int lost) {
     wait_seconds(0.5); // Whoever raised the alarm is heard first.
     clear_away(own, lost);
-    leave(false);
+    leave(own, false);
 }
 
 // Whether the launcher may be about to end the job for the same reason.
@@ -112,10 +107,10 @@ enum seen { BY_US, BY_LAUNCHER };
 // Ends the job because of rank `lost` (-1: of something else); one rank prints the sentence. All
 // others follow its alarm, so that the launcher is needed only for a rank that nobody reaches: what
 // it does about MPI_Abort differs, and mpirun --enable-recovery then hangs itself.
-static _Noreturn void end(struct hrt_mpi *own, int lost, enum seen seen, const char *format, ...)
+static _Noreturn void end(struct hrt_net *own, int lost, enum seen seen, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-static _Noreturn void end(struct hrt_mpi *own, int lost, enum seen seen, const char *format, ...) {
+static _Noreturn void end(struct hrt_net *own, int lost, enum seen seen, const char *format, ...) {
     const int32_t node = own->node_of[own->rank];
     const int first = seen == BY_LAUNCHER ? 40 : 5;
     const int waits = first + 5 * (node < NODES_APART ? node : NODES_APART);
@@ -125,7 +120,7 @@ static _Noreturn void end(struct hrt_mpi *own, int lost, enum seen seen, const c
     }
     if (own->announced && atomic_exchange(own->announced, 1) != 0) {
         wait_seconds(5); // The alarm of the rank that prints ends us.
-        leave(true);
+        leave(own, true);
     }
     char sentence[512];
     va_list arguments;
@@ -138,7 +133,7 @@ static _Noreturn void end(struct hrt_mpi *own, int lost, enum seen seen, const c
     const bool gone = lost >= 0 && has_ended(own, lost), last = own->size == 2;
     const bool alone = !own->heart || (!gone && (last || keeper_of(own, lost) < 0));
     if (!alone) clear_away(own, lost);
-    leave(alone);
+    leave(own, alone);
 }
 
 // "rank 3 (process 4711 on n1)"
@@ -146,25 +141,22 @@ struct label {
     char text[160];
 };
 
-static struct label label_of(const struct hrt_mpi *own, int rank) {
-    const struct hrt_mpi_peer *peer = &own->peer[rank];
+static struct label label_of(const struct hrt_net *own, int rank) {
+    const struct hrt_net_peer *peer = &own->peer[rank];
     struct label label;
     snprintf(label.text, sizeof label.text, "rank %d (process %lld on %s)", rank,
              (long long)peer->process, peer->host);
     return label;
 }
 
-void hrt_mpi_fail(struct hrt_mpi *own, int code, int peer, const char *what) {
-    char text[MPI_MAX_ERROR_STRING];
-    int length = 0;
-    MPI_Error_string(code, text, &length);
+void hrt_net_fail(struct hrt_net *own, int peer, const char *what, const char *why) {
     if (peer >= 0)
         end(own, peer, BY_LAUNCHER, "lost %s: %s failed on rank %d: %s", label_of(own, peer).text,
-            what, own->rank, text);
-    end(own, -1, BY_LAUNCHER, "%s failed on rank %d: %s", what, own->rank, text);
+            what, own->rank, why);
+    end(own, -1, BY_LAUNCHER, "%s failed on rank %d: %s", what, own->rank, why);
 }
 
-void hrt_mpi_disagree(struct hrt_mpi *own, const char *format, ...) {
+void hrt_net_disagree(struct hrt_net *own, const char *format, ...) {
     char sentence[256];
     va_list arguments;
     va_start(arguments, format);
@@ -173,20 +165,20 @@ void hrt_mpi_disagree(struct hrt_mpi *own, const char *format, ...) {
     end(own, -1, BY_US, "%s", sentence);
 }
 
-void hrt_mpi_busy(struct hrt_mpi *own) {
+void hrt_net_busy(struct hrt_net *own) {
     own->idle = 0;
     if (atomic_load_explicit(&own->awaits, memory_order_relaxed) >= 0)
         atomic_store(&own->awaits, -1);
 }
 
-void hrt_mpi_look(struct hrt_mpi *own) {
+void hrt_net_look(struct hrt_net *own) {
     for (int r = 0; r < own->size; r++) {
         if (has_ended(own, r))
             end(own, r, BY_LAUNCHER, "lost %s: its process ended", label_of(own, r).text);
     }
 }
 
-void hrt_mpi_silent(struct hrt_mpi *own, int rank) {
+void hrt_net_silent(struct hrt_net *own, int rank) {
     end(own, rank, BY_US,
         "lost %s: no sign of life for %d s: it hangs, or its machine or network is gone "
         "(HECATE_COMM_TIMEOUT=SECONDS allows more)",
@@ -194,7 +186,7 @@ void hrt_mpi_silent(struct hrt_mpi *own, int rank) {
 }
 
 // Nobody else has come to where others wait. `peer` may itself wait.
-static _Noreturn void lose_patience(struct hrt_mpi *own, int peer, int lane, const char *what) {
+static _Noreturn void lose_patience(struct hrt_net *own, int peer, int lane, const char *what) {
     const int lost = own->heart ? own->calls->blame(own->heart, peer, lane) : peer;
     if (lost != peer)
         end(own, lost, BY_US,
@@ -207,7 +199,7 @@ static _Noreturn void lose_patience(struct hrt_mpi *own, int peer, int lane, con
         label_of(own, lost).text, own->patience, own->rank, what);
 }
 
-void hrt_mpi_watch(struct hrt_mpi *own, const struct hrt_mpi_pieces *pieces, int peer, int lane,
+void hrt_net_watch(struct hrt_net *own, const struct hrt_net_pieces *pieces, int peer, int lane,
                    const char *what) {
     enum { PATIENT_POLLS = 1000 }; // A caller that computes between two polls is not waiting.
     if (own->idle++ % 64) return;  // The clock costs more than a poll.

@@ -1,6 +1,6 @@
 // Which machine a rank is on, and in which numbering of processes: containers give ranks of one machine
 // names and PID namespaces of their own.
-#include "runtime/comm/mpi_backend.h"
+#include "runtime/comm/net.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *const numbering = "/proc/self/ns/pid";
@@ -26,19 +25,19 @@ static uint64_t find_boot(void) {
     return read ? hash : 0;
 }
 
-void hrt_mpi_peer_self(struct hrt_mpi_peer *peer, int launched) {
+void hrt_net_peer_self(struct hrt_net_peer *peer, int launched) {
     struct stat status;
-    *peer = (struct hrt_mpi_peer){.process = getpid(), .launched = launched, .boot = find_boot()};
+    *peer = (struct hrt_net_peer){.process = getpid(), .launched = launched, .boot = find_boot()};
     gethostname(peer->host, sizeof peer->host - 1);
     if (stat(numbering, &status) == 0) peer->processes = status.st_ino;
 }
 
-bool hrt_mpi_same_machine(const struct hrt_mpi_peer *a, const struct hrt_mpi_peer *b) {
+bool hrt_net_same_machine(const struct hrt_net_peer *a, const struct hrt_net_peer *b) {
     return a->boot && b->boot ? a->boot == b->boot : strcmp(a->host, b->host) == 0;
 }
 
-bool hrt_mpi_same_processes(const struct hrt_mpi_peer *a, const struct hrt_mpi_peer *b) {
-    return hrt_mpi_same_machine(a, b) && a->processes && a->processes == b->processes;
+bool hrt_net_same_processes(const struct hrt_net_peer *a, const struct hrt_net_peer *b) {
+    return hrt_net_same_machine(a, b) && a->processes && a->processes == b->processes;
 }
 
 // Reads the parent and the name of a process. False: it cannot be seen.
@@ -52,7 +51,7 @@ static bool look_up(long process, long *number, long *parent, char name[17]) {
     return read;
 }
 
-bool hrt_mpi_is_apart(void) {
+bool hrt_net_is_apart(void) {
     enum {
         INITIAL = 0xEFFFFFFC,
         GENERATIONS = 64
@@ -73,32 +72,42 @@ bool hrt_mpi_is_apart(void) {
 }
 
 // Ranks of one machine whose /dev/shm differs have a flag each: then more than one may print.
-atomic_int *hrt_mpi_flag_open(const struct hrt_mpi *own) {
-    uint64_t key = (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid() << 8 ^ (uint64_t)own->size;
-    MPI_Bcast(&key, sizeof key, MPI_BYTE, 0, own->collectives);
-    int first = 0; // Of this machine.
-    while (!hrt_mpi_same_machine(&own->peer[first], &own->peer[own->rank])) first++;
-    char name[64];
-    snprintf(name, sizeof name, "/hecate-%016llx-%d", (unsigned long long)key, first);
-    int fd = -1;
-    if (own->rank == first) {
-        fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd >= 0 && ftruncate(fd, sizeof(atomic_int)) != 0) {
-            close(fd);
-            shm_unlink(name);
-            fd = -1;
-        }
-    }
-    MPI_Barrier(own->collectives);
-    if (own->rank != first) fd = shm_open(name, O_RDWR | O_CLOEXEC, 0600);
-    MPI_Barrier(own->collectives);
-    if (own->rank == first && fd >= 0) shm_unlink(name);
+struct flag_name {
+    int first; // Of the ranks of this machine.
+    char text[64];
+};
+
+static struct flag_name flag_name(const struct hrt_net *own, uint64_t key) {
+    struct flag_name name = {0};
+    while (!hrt_net_same_machine(&own->peer[name.first], &own->peer[own->rank])) name.first++;
+    snprintf(name.text, sizeof name.text, "/hecate-%016llx-%d", (unsigned long long)key,
+             name.first);
+    return name;
+}
+
+int hrt_net_flag_open(const struct hrt_net *own, uint64_t key, bool make) {
+    const struct flag_name name = flag_name(own, key);
+    if (make != (own->rank == name.first)) return -1;
+    if (!make) return shm_open(name.text, O_RDWR | O_CLOEXEC, 0600);
+    const int fd = shm_open(name.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(atomic_int)) == 0) return fd;
+    close(fd);
+    shm_unlink(name.text);
+    return -1;
+}
+
+void hrt_net_flag_forget(const struct hrt_net *own, uint64_t key) {
+    const struct flag_name name = flag_name(own, key);
+    if (own->rank == name.first) shm_unlink(name.text);
+}
+
+atomic_int *hrt_net_flag_map(int fd) {
     void *flag = mmap(NULL, sizeof(atomic_int), PROT_READ | PROT_WRITE,
                       fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
     if (fd >= 0) close(fd);
     return flag == MAP_FAILED ? NULL : flag;
 }
 
-void hrt_mpi_flag_close(atomic_int *flag) {
+void hrt_net_flag_close(atomic_int *flag) {
     munmap(flag, sizeof *flag);
 }

@@ -1,12 +1,12 @@
-// The lanes over MPI. MPI advances only inside its calls, so a helper thread turns the lanes of what moves behind the
+// The lanes of several ranks. Wires advance only inside their calls, so a helper thread turns the lanes of what moves behind the
 // computation: it posts, tests and adds what is next in them ("a turn"). A thread that waits for a lane turns it
 // itself meanwhile. The helper sleeps between two turns, and until the next submit when nothing is under way: a
-// thread that waits inside MPI would take a core from the computation.
+// thread that waits inside of a wire would take a core from the computation.
 #include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "runtime/comm/mpi_backend.h"
+#include "runtime/comm/net.h"
 
 // A count waits at most for the window of each lane of chunks: on a network of 1 GB/s a millisecond. Inside a node it takes
 // larger ones to keep memory busy between two turns of the helper.
@@ -24,10 +24,10 @@ static const struct {
     [HRT_LANE_SAVE] = {"parameters", true, 256 << 10, 4 << 20, 1 << 20},
 };
 
-bool hrt_mpi_lanes_open(struct hrt_mpi *own) {
+bool hrt_net_lanes_open(struct hrt_net *own) {
     bool sound = true;
     for (int i = 0; i < HRT_LANES; i++) {
-        struct hrt_mpi_lane *lane = &own->lane[i];
+        struct hrt_net_lane *lane = &own->lane[i];
         lane->number = i;
         lane->behind = lanes[i].behind;
         lane->piece = lanes[i].piece;
@@ -42,10 +42,9 @@ bool hrt_mpi_lanes_open(struct hrt_mpi *own) {
     return sound;
 }
 
-void hrt_mpi_lanes_join(struct hrt_mpi *own) {
+void hrt_net_lanes_join(struct hrt_net *own) {
     for (int i = 0; i < HRT_LANES; i++) {
-        struct hrt_mpi_lane *lane = &own->lane[i];
-        lane->pieces.comm = own->messages;
+        struct hrt_net_lane *lane = &own->lane[i];
         for (int r = 0; r < own->size; r++) {
             const bool near = own->node_of[r] == own->node_of[own->rank];
             lane->flow[r].half = (near ? lanes[i].near : lanes[i].far) / 2;
@@ -53,9 +52,9 @@ void hrt_mpi_lanes_join(struct hrt_mpi *own) {
     }
 }
 
-void hrt_mpi_lanes_free(struct hrt_mpi *own) {
+void hrt_net_lanes_free(struct hrt_net *own) {
     for (int i = 0; i < HRT_LANES; i++) {
-        hrt_mpi_pieces_free(&own->lane[i].pieces);
+        hrt_net_pieces_free(&own->lane[i].pieces);
         free(own->lane[i].flow);
         pthread_mutex_destroy(&own->lane[i].turning);
     }
@@ -63,14 +62,14 @@ void hrt_mpi_lanes_free(struct hrt_mpi *own) {
     pthread_mutex_destroy(&own->lock);
 }
 
-static bool turn(struct hrt_mpi *own, struct hrt_mpi_lane *lane, bool runs) {
+static bool turn(struct hrt_net *own, struct hrt_net_lane *lane, bool runs) {
     if (pthread_mutex_trylock(&lane->turning) != 0) return false; // Somebody does.
-    const bool moved = hrt_mpi_turn(own, lane, runs);
+    const bool moved = hrt_net_turn(own, lane, runs);
     pthread_mutex_unlock(&lane->turning);
     return moved;
 }
 
-static bool turn_all(struct hrt_mpi *own) {
+static bool turn_all(struct hrt_net *own) {
     bool moved = false;
     for (int i = 0; i < HRT_LANES; i++)
         moved |= own->lane[i].behind && turn(own, &own->lane[i], true);
@@ -78,7 +77,7 @@ static bool turn_all(struct hrt_mpi *own) {
 }
 
 static void *help(void *argument) {
-    struct hrt_mpi *own = argument;
+    struct hrt_net *own = argument;
     pthread_mutex_lock(&own->lock);
     for (;;) {
         while (own->under_way == 0 && !own->leave) pthread_cond_wait(&own->work, &own->lock);
@@ -93,12 +92,12 @@ static void *help(void *argument) {
     return NULL;
 }
 
-void hrt_mpi_helper_start(struct hrt_mpi *own) {
+void hrt_net_helper_start(struct hrt_net *own) {
     // Without the thread lanes are turned where the program waits: slower, not wrong.
     own->threaded = own->threaded && pthread_create(&own->helper, NULL, help, own) == 0;
 }
 
-void hrt_mpi_helper_stop(struct hrt_mpi *own) {
+void hrt_net_helper_stop(struct hrt_net *own) {
     pthread_mutex_lock(&own->lock);
     assert(own->under_way == 0); // Nobody leaves with a list under way.
     own->leave = true;
@@ -107,13 +106,13 @@ void hrt_mpi_helper_stop(struct hrt_mpi *own) {
     if (own->threaded) pthread_join(own->helper, NULL);
 }
 
-void hrt_mpi_help(struct hrt_mpi *own) {
+void hrt_net_help(struct hrt_net *own) {
     if (!own->threaded) turn_all(own);
 }
 
-void hrt_mpi_submit(struct hrt_comm *comm, int number, struct hrt_steps *steps) {
-    struct hrt_mpi *own = comm->own;
-    struct hrt_mpi_lane *lane = &own->lane[number];
+void hrt_net_submit(struct hrt_comm *comm, int number, struct hrt_steps *steps) {
+    struct hrt_net *own = comm->own;
+    struct hrt_net_lane *lane = &own->lane[number];
     steps->later = NULL;
     steps->over = false;
     pthread_mutex_lock(&own->lock);
@@ -130,47 +129,47 @@ void hrt_mpi_submit(struct hrt_comm *comm, int number, struct hrt_steps *steps) 
     turn(own, lane, false);
 }
 
-bool hrt_mpi_reached(struct hrt_comm *comm, const struct hrt_mark *mark) {
-    struct hrt_mpi *own = comm->own;
-    struct hrt_mpi_lane *lane = &own->lane[mark->lane];
+bool hrt_net_reached(struct hrt_comm *comm, const struct hrt_mark *mark) {
+    struct hrt_net *own = comm->own;
+    struct hrt_net_lane *lane = &own->lane[mark->lane];
     return atomic_load(mark->arrival ? &lane->arrived : &lane->done) >= mark->number;
 }
 
-void hrt_mpi_join(struct hrt_comm *comm, const struct hrt_mark *mark, const char *why) {
-    struct hrt_mpi *own = comm->own;
-    struct hrt_mpi_lane *lane = &own->lane[mark->lane];
-    hrt_mpi_busy(own);
-    while (!hrt_mpi_reached(comm, mark)) {
+void hrt_net_join(struct hrt_comm *comm, const struct hrt_mark *mark, const char *why) {
+    struct hrt_net *own = comm->own;
+    struct hrt_net_lane *lane = &own->lane[mark->lane];
+    hrt_net_busy(own);
+    while (!hrt_net_reached(comm, mark)) {
         const uint64_t before = atomic_load(&own->progress);
         if (pthread_mutex_trylock(&lane->turning) == 0) {
-            if (!hrt_mpi_turn(own, lane, true) && !hrt_mpi_reached(comm, mark))
-                hrt_mpi_watch(own, &lane->pieces, atomic_load(&lane->awaited), lane->number, why);
+            if (!hrt_net_turn(own, lane, true) && !hrt_net_reached(comm, mark))
+                hrt_net_watch(own, &lane->pieces, atomic_load(&lane->awaited), lane->number, why);
             pthread_mutex_unlock(&lane->turning);
         }
-        hrt_mpi_help(own);
+        hrt_net_help(own);
         if (atomic_load(&own->progress) != before) {
-            hrt_mpi_busy(own);
+            hrt_net_busy(own);
         } else {
-            hrt_mpi_nap(own);
+            hrt_net_nap(own);
         }
     }
-    hrt_mpi_busy(own);
+    hrt_net_busy(own);
 }
 
 // Every byte that was sent has been received, so it is known how much room is given back.
-void hrt_mpi_lanes_drain(struct hrt_mpi *own) {
+void hrt_net_lanes_drain(struct hrt_net *own) {
     for (int i = 0; i < HRT_LANES; i++) {
-        struct hrt_mpi_lane *lane = &own->lane[i];
+        struct hrt_net_lane *lane = &own->lane[i];
         for (int peer = 0; peer < own->size; peer++) {
-            struct hrt_mpi_flow *flow = &lane->flow[peer];
+            struct hrt_net_flow *flow = &lane->flow[peer];
             for (; flow->got < flow->sent / flow->half; flow->got++)
-                hrt_mpi_post(
+                hrt_net_post(
                     own, &lane->pieces,
-                    (struct hrt_mpi_piece){.what = HRT_MPI_GOT, .peer = peer, .tag = HRT_LANES + i},
+                    (struct hrt_net_piece){.what = HRT_NET_GOT, .peer = peer, .tag = HRT_LANES + i},
                     NULL);
         }
         while (lane->pieces.count > 0) {
-            if (hrt_mpi_advance(own, &lane->pieces) == 0) hrt_mpi_nap(own);
+            if (hrt_net_advance(own, &lane->pieces) == 0) hrt_net_nap(own);
         }
     }
 }
