@@ -151,6 +151,12 @@ static void close_library(struct hkc_library *library) {
     free(lt);
 }
 
+void hkc_library_name(char *text, size_t bytes) {
+    const size_t version = cublasLtGetVersion();
+    snprintf(text, bytes, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100,
+             version % 100);
+}
+
 bool hkc_library_open(struct hkc_lane *lane, const char *path, char *why, size_t why_bytes) {
     struct cublaslt *lt = calloc(1, sizeof *lt);
     if (!lt) {

@@ -46,6 +46,9 @@ enum { HKC_LIBRARY_WORKSPACE = 32 << 20 }; // Device memory that an open library
 // from then on, and the caller closes it. False: `why` says what was wrong.
 bool hkc_library_open(struct hkc_lane *lane, const char *path, char *why, size_t why_bytes);
 
+// Its name and version, such as "cuBLASLt 13.0.2". Needs no device.
+void hkc_library_name(char *text, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

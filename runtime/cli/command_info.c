@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/cli/command.h"
+#include "runtime/comm/backend.h"
 #include "runtime/device/device.h"
 #include "runtime/log/progress.h"
 #include "runtime/params/tensor.h"
@@ -86,9 +87,14 @@ static void print_model(const struct hrt_program *program) {
                                     : program->bind_rounded        ? "bf16, sums and the rest fp32"
                                                                    : "fp32");
     if (program->device && program->device->describe) {
-        char device[128];
+        char device[192];
         program->device->describe(device, sizeof device);
         printf("  device         %s\n", device);
+    }
+    if (program->executor) {
+        char messages[64];
+        hrt_executor_describe(program->executor, messages, sizeof messages);
+        printf("  messages       %s, between devices\n", messages);
     }
     printf("  vocabulary     %" PRId64 "\n", program->vocabulary);
     printf("  positions      %" PRId64 "\n", program->positions);

@@ -3,6 +3,7 @@
 #define HECATE_RUNTIME_COMM_BACKEND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct hrt_comm;
 struct hrt_error;
@@ -24,5 +25,8 @@ extern const struct hrt_comm_backend hrt_comm_mpi;
 
 // What moves the memory of GPUs between their ranks; of the library hecate_transport_nccl (runtime/transport/transport.h).
 extern const struct hrt_executor hrt_executor_nccl;
+
+// Its library and version, such as "NCCL 2.28.3". Not collective, needs no device.
+void hrt_executor_describe(const struct hrt_executor *executor, char *text, size_t bytes);
 
 #endif

@@ -144,21 +144,29 @@ static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
     return room ? false : hrt_fail(error, "out of memory");
 }
 
+void hkc_library_name(char *text, size_t bytes) __attribute__((weak));
+
 static void describe_gpu(char *text, size_t bytes) {
+    char library[48] = "";
     int devices = 0, driver = 0, runtime = 0, major = 0, minor = 0, processors = 0;
     cudaRuntimeGetVersion(&runtime);
     cudaDriverGetVersion(&driver); // 0: there is none.
     if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
+    if (hkc_library_name) {
+        strcpy(library, ", ");
+        hkc_library_name(library + 2, sizeof library - 2);
+    }
     if (devices > 0) {
         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
-        snprintf(text, bytes, "GPU 0 of %d: sm_%d%d, %d multiprocessors; driver %d.%d, CUDA %d.%d",
-                 devices, major, minor, processors, driver / 1000, driver % 1000 / 10,
-                 runtime / 1000, runtime % 1000 / 10);
+        snprintf(text, bytes,
+                 "GPU 0 of %d: sm_%d%d, %d multiprocessors; driver %d.%d, CUDA %d.%d%s", devices,
+                 major, minor, processors, driver / 1000, driver % 1000 / 10, runtime / 1000,
+                 runtime % 1000 / 10, library);
     } else {
-        snprintf(text, bytes, "no GPU is found; driver %d.%d, CUDA %d.%d", driver / 1000,
-                 driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+        snprintf(text, bytes, "no GPU is found; driver %d.%d, CUDA %d.%d%s", driver / 1000,
+                 driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, library);
     }
 }
 

@@ -274,8 +274,15 @@ static void order(struct hrt_comm *comm, struct hrt_mark mark) {
     lane->ordered = number;
 }
 
+static void describe(char *text, size_t bytes) {
+    int version = 0;
+    ncclGetVersion(&version);
+    snprintf(text, bytes, "NCCL %d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+}
+
 const struct hrt_executor hrt_executor_nccl = {
     .name = "nccl",
+    .describe = describe,
     .open = open_nccl,
     .join = join_nccl,
     .bytes = bytes_of,

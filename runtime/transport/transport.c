@@ -2,6 +2,11 @@
 #include "runtime/transport/transport.h"
 
 #include "kernels/cpu/observe.h"
+#include "runtime/comm/backend.h"
+
+void hrt_executor_describe(const struct hrt_executor *executor, char *text, size_t bytes) {
+    executor->describe(text, bytes);
+}
 
 struct hrt_mark hrt_submit(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps) {
     steps->begun = steps->heard = steps->ended = hk_clock();

@@ -55,6 +55,7 @@ struct hrt_executor {
     void (*submit)(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps);
     // What the device is asked for from now on waits for the mark.
     void (*order)(struct hrt_comm *comm, struct hrt_mark mark);
+    void (*describe)(char *text, size_t bytes);
     // About what it takes of each device's memory.
     size_t (*bytes)(int ranks);
     // Waits for all lists. Collective.

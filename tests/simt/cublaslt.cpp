@@ -63,6 +63,10 @@ void check(const layout_t &l, const void *at, const char *what) {
 
 extern "C" {
 
+size_t cublasLtGetVersion(void) {
+    return CUBLAS_VERSION;
+}
+
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
     *handle = (cublasLtHandle_t) new int;
     return CUBLAS_STATUS_SUCCESS;

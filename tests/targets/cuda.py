@@ -165,7 +165,7 @@ def main(model, text, folder, precision="fp32"):
         else:
             compare(numbers, saved[1][name], 1e-3, name)
 
-    named = r"device +GPU 0 of \d+: sm_\d+, \d+ multiprocessors; driver \d+\.\d, CUDA \d+\.\d\n"
+    named = r"device +GPU 0 of \d+: sm_\d+, \d+ multiprocessors; driver \d+\.\d, CUDA \d+\.\d(, cuBLASLt \d+\.\d+\.\d+)?\n"
     if not re.search(named, run(cuda, "info")):
         sys.exit("info does not name the device")
     refuse_small_device(cuda, text)

@@ -143,6 +143,8 @@ def main(model, text, folder):
         if case != "fssdp":
             continue
         waits_of_a_step(ranks, cuda, text)
+        if not re.search(r"messages +NCCL \d+\.\d+\.\d+, between devices\n", run(*launch(ranks, cuda, "info"), **QUIET)):
+            sys.exit("info does not name NCCL")
         same_under_another_schedule(ranks, cuda, text)
         train(ranks, cuda, text, cuda + "-apart", 1, SIMT_PROTECT="1")
         lost_rank_ends_all(ranks, cuda, text)
