@@ -9,7 +9,8 @@
 struct hk_noise {
     bool on; // False, as in evaluation: all factors are 1.
     uint64_t seed;
-    uint64_t first; // Global number of the call's first sequence.
+    uint64_t first;             // Global number of the call's first sequence.
+    const uint64_t *first_then; // NULL, or where that number stands when the kernel runs.
 };
 
 // y [sequences, tokens, width], each element from (seed, its sequence's global number, layer, its

@@ -13,9 +13,10 @@ HK_KERNEL(void, noise,
           HK_PASS(sequences *tokens *width, 0, "sequences tokens width", sequences, tokens,
                   width)) {
     const uint64_t blocks = (uint64_t)(width + 3) / 4;
+    const uint64_t first = noise.first_then ? *noise.first_then : noise.first;
 #pragma omp parallel for schedule(static)
     for (int64_t row = 0; row < sequences * tokens; row++) {
-        const uint64_t number = noise.first * (uint64_t)tokens + (uint64_t)row;
+        const uint64_t number = first * (uint64_t)tokens + (uint64_t)row;
         real *to = y + row * width;
         for (int64_t c = 0; c < width; c += 4) {
             const uint64_t at = number * blocks + (uint64_t)c / 4;

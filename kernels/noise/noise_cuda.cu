@@ -21,7 +21,8 @@ __global__ void __launch_bounds__(BLOCK)
     if (i >= rows * blocks) return;
 #endif
     const int64_t row = i / blocks, channel = i % blocks * 4;
-    const uint64_t number = noise.first * (uint64_t)tokens + (uint64_t)row;
+    const uint64_t first = noise.first_then ? *noise.first_then : noise.first;
+    const uint64_t number = first * (uint64_t)tokens + (uint64_t)row;
 #if HKC_FAULT == 2 // plain: rows have one place for each channel in the generator's sequence.
     const uint64_t at = number * (uint64_t)width + (uint64_t)channel / 4;
 #else

@@ -99,6 +99,14 @@ static bool open_library(struct hkc_lane *lane, struct hrt_error *error) {
            hrt_fail_usage(error, "HECATE_PRODUCTS: %s", why);
 }
 
+// HECATE_GRAPHS=off: every kernel is asked for one by one, as profilers show it best.
+static bool open_graphs(bool *records, struct hrt_error *error) {
+    const char *asked = getenv("HECATE_GRAPHS");
+    *records = !asked || !*asked;
+    return *records || strcmp(asked, "off") == 0 ||
+           hrt_fail_usage(error, "HECATE_GRAPHS=%s: it can only be \"off\"", asked);
+}
+
 static void close_lane(struct hkc_lane *lane) {
     if (lane->stream) cudaStreamSynchronize(lane->stream);
     if (lane->library) lane->library->close(lane->library);
@@ -138,7 +146,7 @@ static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
     device->own = calloc(1, sizeof(struct marks));
     const bool room = device->lane && device->own;
     if (room && open_lane(device->lane, number, error) && open_library(device->lane, error) &&
-        open_marks(device->own, error))
+        open_graphs(&device->records, error) && open_marks(device->own, error))
         return true;
     close_gpu(device);
     return room ? false : hrt_fail(error, "out of memory");
@@ -272,6 +280,31 @@ static void range_gpu(const char *name) {
 }
 #endif
 
+// ---- graphs
+
+static void record_gpu(struct hrt_device *device) {
+    check(device, "recording",
+          cudaStreamBeginCapture(device->lane->stream, cudaStreamCaptureModeThreadLocal));
+}
+
+static void *recorded_gpu(struct hrt_device *device) {
+    cudaGraph_t graph;
+    cudaGraphExec_t recorded;
+    check(device, "recording", cudaStreamEndCapture(device->lane->stream, &graph));
+    check(device, "preparing what was recorded", cudaGraphInstantiate(&recorded, graph, 0));
+    check(device, "recording", cudaGraphDestroy(graph));
+    return recorded;
+}
+
+static void replay_gpu(struct hrt_device *device, void *recorded) {
+    check(device, "replaying", cudaGraphLaunch(recorded, device->lane->stream));
+}
+
+static void forget_gpu(struct hrt_device *device, void *recorded) {
+    join(device);
+    check(device, "forgetting what was recorded", cudaGraphExecDestroy(recorded));
+}
+
 // ---- kernels
 
 static void adamw_of(struct hkc_lane *lane, float *param, hk_bf16 *rounded, float *grad,
@@ -319,6 +352,10 @@ const struct hrt_device_backend hrt_device_cuda = {
     .range = range_gpu,
 #endif
     .mark = mark_gpu,
+    .record = record_gpu,
+    .recorded = recorded_gpu,
+    .replay = replay_gpu,
+    .forget = forget_gpu,
     .await = await_gpu,
 #define HRT_KERNEL(name, launcher, parameters, arguments) .name = name##_gpu,
 #include "runtime/device/kernels.def"

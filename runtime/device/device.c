@@ -113,12 +113,18 @@ void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, siz
     }
 }
 
+void hrt_device_fetch_losses(struct hrt_device *device, float *to) {
+    device->backend->collect(device, to, device->loss, HRT_LOSSES);
+}
+
 struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss,
                                     const float *cross_entropy, const float *auxiliary) {
-    const float *const from[HRT_LOSSES] = {loss, cross_entropy, auxiliary};
-    float *value = device->losses_later ? device->losses_later : device->losses;
-    device->backend->collect(device, value, from, HRT_LOSSES);
+    float *value = device->losses;
+    device->loss[0] = loss;
+    device->loss[1] = cross_entropy;
+    device->loss[2] = auxiliary;
     if (device->losses_later) return (struct hrt_losses){NAN, NAN, NAN};
+    hrt_device_fetch_losses(device, value);
     hrt_device_join(device, HRT_WHY_LOSSES);
     return (struct hrt_losses){.loss = value[0], .cross_entropy = value[1], .auxiliary = value[2]};
 }

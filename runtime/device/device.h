@@ -51,7 +51,9 @@ struct hrt_device {
     void (*look)(void *context, double seconds);
     void *look_context;
     float *losses; // [HRT_LOSSES] HRT_OF_BOTH: where hrt_device_losses leaves those of a forward.
-    float *losses_later; // The same, of forwards that the host does not wait for; else NULL.
+    bool losses_later;              // Forwards are not waited for: hrt_device_fetch_losses follows.
+    const float *loss[HRT_LOSSES];  // Where the last forward has left them, on the device.
+    bool records;                   // Whether parts of a step may be recorded (graph.h).
     struct hrt_wait wait[HRT_WHYS]; // So far.
 };
 
@@ -77,13 +79,19 @@ struct hrt_device_backend {
     // returns; `read` waits.
     void (*write)(struct hrt_device *device, void *to, const void *from, size_t bytes);
     void (*read)(struct hrt_device *device, void *to, const void *from, size_t bytes);
-    // As `read`, but it does not wait: `to` is HRT_OF_BOTH.
+    // Copies behind the work that was asked for before, without a wait: no end is the host's own.
     void (*fetch)(struct hrt_device *device, void *to, const void *from, size_t bytes);
     void (*join)(struct hrt_device *device);
     void (*mark)(struct hrt_device *device, int mark);
     void (*await)(struct hrt_device *device, int mark);
     // Begins a range of what the host asks for, which profilers of the device show by its name; NULL: ends the last one.
     void (*range)(const char *name);
+    // What is asked for from `record` to `recorded` is not done, but kept as something that `replay` asks for at once; the
+    // host must not wait in between. Of devices with `records`.
+    void (*record)(struct hrt_device *device);
+    void *(*recorded)(struct hrt_device *device);
+    void (*replay)(struct hrt_device *device, void *recorded);
+    void (*forget)(struct hrt_device *device, void *recorded);
     // Zeroes `bytes`.
     void (*clear)(struct hrt_device *device, void *at, size_t bytes);
     // Kernels of the device.
@@ -137,12 +145,15 @@ void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes);
 void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,
                      enum hrt_why why);
 
-// Copies `bytes` to `to`, HRT_OF_BOTH, behind what was asked for before; they are there when that is done.
+// Copies `bytes` behind what was asked for before; they are there when that is done. Both ends are HRT_OF_BOTH or of the
+// device.
 void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
 // The losses of a forward, from where they lie on the device. Emitted programs call it. Waits once; where
-// losses_later is set, they come there, in this order, without a wait, and what is returned is not a number.
+// losses_later is set, nothing is waited for, what is returned is not a number, and the losses of this forward, or of
+// one that was recorded then, are brought by hrt_device_fetch_losses, to `to` [HRT_LOSSES], HRT_OF_BOTH, in this order.
 struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss,
                                     const float *cross_entropy, const float *auxiliary);
+void hrt_device_fetch_losses(struct hrt_device *device, float *to);
 
 #endif

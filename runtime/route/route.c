@@ -302,6 +302,10 @@ static void await(const struct hrt_route *route) {
     if (is_apart(route)) hrt_device_join(route->device, HRT_WHY_ROUTES);
 }
 
+bool hrt_route_is_free(const struct hrt_route *route) {
+    return route->kind == HRT_ROUTE_MODEL && !route->records_ids;
+}
+
 bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first,
                      struct hrt_error *error) {
     const bool forced = route->kind != HRT_ROUTE_MODEL;

@@ -72,6 +72,9 @@ bool hrt_route_open(struct hrt_route *route, const struct hrt_route_request *req
                     const struct hrt_program *program, struct hrt_comm *comm, void *model,
                     void *arena, struct hrt_error *error);
 
+// Whether routers choose in all steps, and nobody looks at their ids: every forward asks for the same.
+bool hrt_route_is_free(const struct hrt_route *route);
+
 // Sets the model's routing for a forward over the sequences first .. first + batch - 1 of step
 // `step`. It stays until the next call or the end of the step.
 bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first, struct hrt_error *error);

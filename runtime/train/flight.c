@@ -25,11 +25,7 @@ static void find_parts(struct hrt_flight *flight, struct part part[PARTS]) {
 bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64_t iterations,
                        int64_t tokens, int64_t counts, struct hrt_error *error) {
     struct part part[PARTS];
-    *flight = (struct hrt_flight){.iterations = iterations,
-                                  .tokens = tokens,
-                                  .counts = counts,
-                                  .state_ids = state->ids,
-                                  .state_targets = state->targets};
+    *flight = (struct hrt_flight){.iterations = iterations, .tokens = tokens, .counts = counts};
     find_parts(flight, part);
     for (int i = 0; i < PARTS; i++) {
         if (!hrt_state_take(state, HRT_OF_BOTH, part[i].at, part[i].bytes, "a step's batches",
@@ -49,18 +45,6 @@ void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state) {
         if (*part[i].at) device->backend->give(device, HRT_OF_BOTH, *part[i].at, part[i].bytes);
     }
     *flight = (struct hrt_flight){0};
-}
-
-void hrt_flight_board(const struct hrt_flight *flight, struct hrt_state *state, int64_t iteration) {
-    state->ids = flight->ids + iteration * flight->tokens;
-    state->targets = flight->targets + iteration * flight->tokens;
-    state->device.losses_later = flight->losses + iteration * HRT_LOSSES;
-}
-
-void hrt_flight_leave(const struct hrt_flight *flight, struct hrt_state *state) {
-    state->ids = flight->state_ids;
-    state->targets = flight->state_targets;
-    state->device.losses_later = NULL;
 }
 
 void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,

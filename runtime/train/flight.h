@@ -13,11 +13,10 @@
 // All of it HRT_OF_BOTH.
 struct hrt_flight {
     int32_t *ids, *targets;     // [iterations][batch, positions]
-    float *losses;              // [iterations] as hrt_device_losses leaves them.
+    float *losses;              // [iterations] as hrt_device_fetch_losses brings them.
     struct hk_clipped *clipped; // A copy of state->clipped.
     int64_t *count;             // As struct hrt_load_counts has them.
     int64_t iterations, tokens, counts;
-    int32_t *state_ids, *state_targets; // Where those of the state are while it has these.
 };
 
 // For steps of `iterations` of `tokens` each, on the device of `state`.
@@ -26,12 +25,6 @@ bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64
 
 // Also of a zeroed one. The device must no longer work for it.
 void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state);
-
-// Lets the next forward, of the given iteration, read and leave its numbers here.
-void hrt_flight_board(const struct hrt_flight *flight, struct hrt_state *state, int64_t iteration);
-
-// From now on the state has its own ids and targets again, and forwards return their losses.
-void hrt_flight_leave(const struct hrt_flight *flight, struct hrt_state *state);
 
 // Asks the device for the counts as they are by then.
 void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,

@@ -169,22 +169,25 @@ static void sum_chunks(struct hrt_state *state, double *sum) {
     }
 }
 
-// Of the tensors outside sets, on one rank. Returns how many there are.
-static int64_t sum_tensors(struct hrt_state *state, double *sum) {
+// Those of one rank, in the order that hrt_grad_norm gives.
+static void sum_all(struct hrt_state *state) {
+    double *sum = state->sums;
     struct hrt_tensor tensor = {0};
-    int64_t tensors = 0;
     while (hrt_tensor_next(state->program, &tensor)) {
         if (tensor.param->set >= 0 || !tensor.param->trainable) continue;
-        sum_squares(state, &sum[tensors++], tensor.offset, tensor.param->elements);
+        sum_squares(state, sum++, tensor.offset, tensor.param->elements);
     }
-    return tensors;
+    sum_chunks(state, sum);
 }
 
-// Those of one rank, in the order that hrt_grad_norm gives; returns how many there are.
-static int64_t sum_all(struct hrt_state *state) {
-    const int64_t tensors = sum_tensors(state, state->sums);
-    sum_chunks(state, state->sums + tensors);
-    return tensors + hrt_ranks_chunks(state->program);
+// How many there are.
+static int64_t sums_of(const struct hrt_program *program) {
+    int64_t sums = hrt_ranks_chunks(program);
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        if (param->set < 0 && param->trainable) sums += hrt_param_tensors(program, param);
+    }
+    return sums;
 }
 
 // Of this rank's part, by the device; at its end all that it was asked for is there. `sum`: scratch, one per tensor.
@@ -213,14 +216,20 @@ static double sum_ranks(struct hrt_state *state) {
 
 double hrt_grad_norm(struct hrt_state *state) {
     if (state->dense) return sqrt(sum_ranks(state));
-    const int64_t sums = sum_all(state);
+    const int64_t sums = sums_of(state->program);
     double sum = 0;
+    sum_all(state);
     for (int64_t i = 0; i < sums; i++) sum += state->sums[i];
     return sqrt(sum);
 }
 
-void hrt_grad_clip(struct hrt_state *state, const float *losses, int64_t count, double clip) {
+void hrt_grad_clip(struct hrt_state *state, struct hrt_graph *squares, const float *losses,
+                   int64_t count, double clip) {
     struct hrt_device *device = &state->device;
-    const int64_t sums = sum_all(state);
-    device->backend->clip(device, state->clipped, state->sums, sums, losses, count, clip);
+    if (!hrt_graph_run(squares, device)) {
+        sum_all(state);
+        hrt_graph_end(squares);
+    }
+    device->backend->clip(device, state->clipped, state->sums, sums_of(state->program), losses,
+                          count, clip);
 }

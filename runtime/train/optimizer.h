@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/cli/config.h"
+#include "runtime/device/graph.h"
 #include "runtime/program.h"
 #include "runtime/train/state.h"
 
@@ -63,6 +64,8 @@ double hrt_grad_norm(struct hrt_state *state);
 
 // Asks the device, where state->clipped is there, to find the norm of all gradients, and the factor that brings them to at
 // most `clip` (0: any norm), and to stop all further updates where the norm, or one of the `count` losses, is not finite.
-void hrt_grad_clip(struct hrt_state *state, const float *losses, int64_t count, double clip);
+// `squares`: of the sums of squares.
+void hrt_grad_clip(struct hrt_state *state, struct hrt_graph *squares, const float *losses,
+                   int64_t count, double clip);
 
 #endif

@@ -72,6 +72,13 @@ static bool create_flights(struct hrt_trainer *trainer, struct hrt_error *error)
     return true;
 }
 
+static bool create_passes(struct hrt_trainer *trainer, struct hrt_error *error) {
+    if (!hrt_batch_create(&trainer->passes, trainer->state, trainer->batch, error)) return false;
+    trainer->passes.scale = 1 / (double)trainer->targets;
+    trainer->passes.auxiliary_scale = 1 / (double)trainer->iterations;
+    return true;
+}
+
 bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *config,
                         struct hrt_comm *comm, const struct hrt_data *data, struct hrt_state *state,
                         struct hrt_error *error) {
@@ -81,7 +88,8 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
         (!state->program->dense_shard || !state->dense ||
          hrt_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
         hrt_load_counts_create(&trainer->loads, state->program, &state->device, error) &&
-        hrt_watch_create(&trainer->watch, state, comm, error) && create_flights(trainer, error))
+        hrt_watch_create(&trainer->watch, state, comm, error) && create_flights(trainer, error) &&
+        create_passes(trainer, error))
         return true;
     hrt_trainer_destroy(trainer);
     return false;
@@ -90,6 +98,8 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
 void hrt_trainer_destroy(struct hrt_trainer *trainer) {
     for (int i = 0; i < trainer->flights; i++)
         hrt_flight_destroy(&trainer->flight[i], trainer->state);
+    hrt_batch_destroy(&trainer->passes);
+    hrt_graph_destroy(&trainer->squares);
     hrt_optimizer_destroy(&trainer->optimizer);
     hrt_load_counts_destroy(&trainer->loads);
     hrt_watch_destroy(&trainer->watch);
@@ -106,26 +116,34 @@ static const struct hrt_flight *flight_of(const struct hrt_trainer *trainer) {
     return trainer->flights ? &trainer->flight[trainer->asked % trainer->flights] : NULL;
 }
 
-// Draws this rank's sequences from number `first` on, and where their tokens are forced to.
-static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t first,
+// Draws this rank's sequences of an iteration, from number `first` on, and where their tokens are forced to.
+static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t iteration, int64_t first,
                        struct hrt_error *error) {
     const int64_t positions = trainer->state->program->positions;
+    const struct hrt_flight *flight = flight_of(trainer);
+    int32_t *ids = flight ? flight->ids + iteration * flight->tokens : trainer->state->ids;
+    int32_t *targets =
+        flight ? flight->targets + iteration * flight->tokens : trainer->state->targets;
     if (trainer->route && !hrt_route_force(trainer->route, step, first, error)) return false;
     for (int64_t i = 0; i < trainer->batch; i++) {
         if (!hrt_data_draw(trainer->data, (uint64_t)trainer->config->seed, (uint64_t)(first + i),
-                           trainer->state->ids + i * positions,
-                           trainer->state->targets + i * positions, error))
+                           ids + i * positions, targets + i * positions, error))
             return false;
     }
     return true;
 }
 
-// Switches the routers' jitter on for the sequences from number `first` on, or off.
+// Switches the routers' jitter on for the sequences from number `first` on, or off. A device finds the number where it was
+// told last: kernels that are recorded have no other.
 static void set_noise(const struct hrt_trainer *trainer, bool on, int64_t first) {
     const struct hrt_state *state = trainer->state;
     if (!state->program->noise_offset) return;
     struct hk_noise *noise = (void *)((char *)state->model + state->program->noise_offset);
-    *noise = (struct hk_noise){on, (uint64_t)trainer->config->seed, (uint64_t)first};
+    const uint64_t number = (uint64_t)first;
+    *noise = (struct hk_noise){.on = on, .seed = (uint64_t)trainer->config->seed, .first = number};
+    if (!on || !trainer->passes.first) return;
+    hrt_device_write(&trainer->state->device, trainer->passes.first, &number, sizeof number);
+    noise->first_then = trainer->passes.first;
 }
 
 // Tells losses per batch which iteration of the step follows; 0: none of a step.
@@ -139,24 +157,23 @@ static void set_iteration(const struct hrt_state *state, int64_t iteration) {
 static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
                     struct hrt_error *error) {
     struct hrt_state *state = trainer->state;
-    const struct hrt_program *program = state->program;
     const struct hrt_flight *flight = flight_of(trainer);
-    const double scale = 1 / (double)trainer->targets,
-                 auxiliary_scale = 1 / (double)trainer->iterations;
+    const bool repeats = !trainer->route || hrt_route_is_free(trainer->route);
     bool sound = true;
+    state->device.losses_later = flight;
     hrt_load_counts_clear(&trainer->loads);
     for (int64_t i = 0; i < trainer->iterations; i++) {
         const int64_t first = first_sequence(trainer, step, i);
         hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
-        if (flight) hrt_flight_board(flight, state, i);
-        sound = sound && draw_batch(trainer, step, first, error);
+        sound = sound && draw_batch(trainer, step, i, first, error);
+        if (flight) hrt_batch_bring(&trainer->passes, flight, i);
         set_noise(trainer, true, first);
         set_iteration(state, i + 1);
         hrt_profile_enter(trainer->profile, HRT_PHASE_FORWARD);
         if (state->fssdp) hrt_fssdp_begin(state->fssdp, true);
-        const struct hrt_losses losses =
-            hrt_state_forward(state, trainer->batch, scale, auxiliary_scale);
+        const struct hrt_losses losses = hrt_batch_forward(&trainer->passes, repeats);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
+        if (flight) hrt_device_fetch_losses(&state->device, flight->losses + i * HRT_LOSSES);
         hrt_load_counts_add(&trainer->loads, state->arena);
         // What ranks sum up is there before backward is done, whose sums over ranks then are not waited for.
         if (flight && !trainer->ahead && i + 1 == trainer->iterations) {
@@ -166,16 +183,15 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
         if (trainer->route) hrt_route_record(trainer->route, i, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         hrt_dense_last(state->dense, i + 1 == trainer->iterations);
-        program->backward(state->model, trainer->batch, state->ids, state->targets, scale,
-                          auxiliary_scale);
+        hrt_batch_backward(&trainer->passes, repeats);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         set_noise(trainer, false, 0);
         set_iteration(state, 0);
         sum[0] += losses.loss;
         sum[1] += losses.cross_entropy;
-        sum[2] += losses.auxiliary * auxiliary_scale;
+        sum[2] += losses.auxiliary * trainer->passes.auxiliary_scale;
     }
-    if (flight) hrt_flight_leave(flight, state);
+    state->device.losses_later = false;
     if (trainer->route) hrt_route_end_step(trainer->route);
     return sound;
 }
@@ -186,7 +202,7 @@ static void read_flight(struct hrt_trainer *trainer, const struct hrt_flight *fl
         const float *losses = flight->losses + i * HRT_LOSSES;
         sum[0] += losses[0];
         sum[1] += losses[1];
-        sum[2] += losses[2] * (1 / (double)trainer->iterations);
+        sum[2] += losses[2] * trainer->passes.auxiliary_scale;
     }
     memcpy(trainer->loads.count, flight->count, (size_t)flight->counts * sizeof *flight->count);
 }
@@ -311,7 +327,8 @@ static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step *r
     double none[3] = {0};
     if (!iterate(trainer, step, none, error)) return false;
     hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
-    hrt_grad_clip(state, flight->losses, trainer->iterations * HRT_LOSSES, trainer->config->clip);
+    hrt_grad_clip(state, &trainer->squares, flight->losses, trainer->iterations * HRT_LOSSES,
+                  trainer->config->clip);
     hrt_optimizer_step(&trainer->optimizer, state, trainer->config, step, report->lr, 1);
     hrt_bias_update(state, &trainer->loads);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);

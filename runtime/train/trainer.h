@@ -12,6 +12,7 @@
 #include "runtime/fssdp/run.h"
 #include "runtime/profile/profile.h"
 #include "runtime/route/route.h"
+#include "runtime/train/batch.h"
 #include "runtime/train/flight.h"
 #include "runtime/train/load_counts.h"
 #include "runtime/train/optimizer.h"
@@ -46,6 +47,8 @@ struct hrt_trainer {
     struct hrt_watch watch;       // Of the same.
     double pace;                  // Seconds of a step, by those before.
     int64_t batch;                // Sequences of one iteration on this rank.
+    struct hrt_batch passes;      // Forward and backward of them.
+    struct hrt_graph squares;     // Of what hrt_grad_clip asks for.
     int64_t iterations;           // Of one step.
     int64_t tokens;               // Of one step, over all ranks.
     int64_t targets;              // That are predicted of them.

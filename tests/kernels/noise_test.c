@@ -12,7 +12,7 @@ static void run(const void *context, real *out) {
 
 static void factors_are_uniform(void **state) {
     (void)state;
-    const struct hk_noise noise = {true, 7, 100};
+    const struct hk_noise noise = {.on = true, .seed = 7, .first = 100};
     real *y = test_nans(count);
     double sum = 0, squares = 0;
     run_with_threads(run, &noise, y, count);
@@ -30,7 +30,7 @@ static void factors_are_uniform(void **state) {
 
 static void a_sequence_has_its_noise_wherever_it_is(void **state) {
     (void)state;
-    struct hk_noise noise = {true, 7, 100};
+    struct hk_noise noise = {.on = true, .seed = 7, .first = 100};
     real *y = test_nans(count), *one = test_nans(row);
     run(&noise, y);
     for (int s = 0; s < sequences; s++) {
@@ -50,7 +50,7 @@ static void a_sequence_has_its_noise_wherever_it_is(void **state) {
 
 static void every_target_has_the_same_bits(void **state) {
     (void)state;
-    const struct hk_noise noise = {true, 0x123456789abcdef, 1ull << 40};
+    const struct hk_noise noise = {.on = true, .seed = 0x123456789abcdef, .first = 1ull << 40};
     real *y = test_nans(count), *z = test_nans(count);
     run(&noise, y);
     HK_NAME(noise)(z, noise, 5, sequences, tokens, width, 0.1);
@@ -62,7 +62,7 @@ static void every_target_has_the_same_bits(void **state) {
 static void channels_do_not_depend_on_the_width(void **state) {
     (void)state;
     enum { whole = 32 };
-    const struct hk_noise noise = {true, 7, 100};
+    const struct hk_noise noise = {.on = true, .seed = 7, .first = 100};
     real *y = test_nans(count), *wide = test_nans(sequences * tokens * whole);
     run(&noise, y);
     HK(noise, wide, noise, 5, sequences, tokens, whole, 0.1);
@@ -80,10 +80,24 @@ static void without_noise_all_are_one(void **state) {
     test_free_all();
 }
 
+static void the_first_number_may_come_later(void **state) {
+    (void)state;
+    struct hk_noise noise = {.on = true, .seed = 7, .first = 100};
+    real *now = test_nans(row), *then = test_nans(row);
+    uint64_t *first = (uint64_t *)test_doubles(1);
+    HK(noise, now, noise, 5, 1, tokens, width, 0.1);
+    *first = noise.first;
+    noise = (struct hk_noise){.on = true, .seed = 7, .first = 1, .first_then = first};
+    HK(noise, then, noise, 5, 1, tokens, width, 0.1);
+    assert_memory_equal(then, now, row * sizeof *now);
+    test_free_all();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_are_uniform),
         cmocka_unit_test(a_sequence_has_its_noise_wherever_it_is),
+        cmocka_unit_test(the_first_number_may_come_later),
         cmocka_unit_test(every_target_has_the_same_bits),
         cmocka_unit_test(channels_do_not_depend_on_the_width),
         cmocka_unit_test(without_noise_all_are_one),

@@ -142,7 +142,8 @@ static double take_step(struct hrt_state *state, const struct hrt_optimizer *opt
         return norm;
     }
     struct hk_clipped clipped;
-    hrt_grad_clip(state, NULL, 0, 1);
+    struct hrt_graph squares = {0};
+    hrt_grad_clip(state, &squares, NULL, 0, 1);
     hrt_optimizer_step(optimizer, state, &config, step, 0.01, 1);
     hrt_device_read(&state->device, &clipped, state->clipped, sizeof clipped, HRT_WHY_VALUES);
     return clipped.norm;

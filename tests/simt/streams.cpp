@@ -74,6 +74,7 @@ void on_idle(void (*look)()) {
 void drain(const std::function<bool()> &until) {
     static const char *deadline = getenv("SIMT_DEADLINE");
     const double limit = deadline ? atof(deadline) : 20;
+    refuse_capture("a wait of the host");
     last_progress = now();
     while (!until()) {
         if (run_one()) continue;
@@ -83,9 +84,38 @@ void drain(const std::function<bool()> &until) {
     }
 }
 
+// With SIMT_CALLS the process says at its end how often the host called, and how many operations that were.
+static long calls, operations;
+
+static void report_calls() {
+    fprintf(stderr, "simt: %ld operations, asked for by %ld calls\n", operations, calls);
+}
+
+static void count_call() {
+    static const char *asked = getenv("SIMT_CALLS");
+    if (asked && calls == 0) atexit(report_calls);
+    calls++;
+}
+
+void refuse_capture(const char *what) {
+    for (const cudaStream_t stream : streams) {
+        if (stream->captured) fail("%s while stream %d is captured", what, stream->number);
+    }
+}
+
+static void append(cudaStream_t stream, const char *what, std::function<bool()> step) {
+    operations++;
+    stream->queue.push_back({what, std::move(step), host_past(), false});
+}
+
 void enqueue(cudaStream_t stream, const char *what, std::function<bool()> step) {
     if (!stream) fail("%s on the default stream: use one of your own", what);
-    stream->queue.push_back({what, std::move(step), host_past(), false});
+    count_call();
+    if (stream->captured) {
+        stream->captured->push_back({what, std::move(step), {}, false});
+        return;
+    }
+    append(stream, what, std::move(step));
     for (uint32_t n = chance(4); n > 0 && run_one(); n--) {
     }
 }
@@ -139,6 +169,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
         simt::check_end(from, bytes, from_device, "cudaMemcpyAsync, source");
     }
     if (simt::place_of(from, bytes) == simt::PAGEABLE) {
+        simt::refuse_capture("a copy of pageable memory");
         const std::vector<char> staged((const char *)from, (const char *)from + bytes);
         enqueue(stream, "a copy of pageable memory", [=] {
             simt::note_access(to, bytes, simt::WRITE);
@@ -189,6 +220,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    simt::refuse_capture("a look at a stream");
     if (stream->queue.empty()) {
         if (simt::keeps_order()) simt::host_follows_stream(stream->number, false);
         return cudaSuccess;
@@ -222,6 +254,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    simt::refuse_capture("an event");
     const std::shared_ptr<mark_t> before = event->mark, mark = std::make_shared<mark_t>();
     const std::vector<void *> calls = simt::calls_here();
     mark->stream = stream->number;
@@ -237,6 +270,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 // An event that was never recorded is not waited for.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    simt::refuse_capture("a wait for an event");
     const std::shared_ptr<mark_t> mark = event->mark;
     if (!mark || !simt::is_waited_for(stream->number, mark->stream)) return cudaSuccess;
     const std::vector<void *> calls = simt::calls_here();
@@ -267,6 +301,47 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
     *milliseconds = (float)((to->mark->seconds - from->mark->seconds) * 1e3);
+    return cudaSuccess;
+}
+
+// Graphs of what one stream was asked for: launched, that runs as often as one likes, with the arguments of then.
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+    if (stream->captured) simt::fail("stream %d is captured twice", stream->number);
+    stream->captured = new std::vector<operation_t>;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+    if (!stream->captured) simt::fail("stream %d is not captured", stream->number);
+    *graph = new CUgraph_st{std::move(*stream->captured)};
+    delete stream->captured;
+    stream->captured = nullptr;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *ready, cudaGraph_t graph, unsigned long long) {
+    *ready = new CUgraphExec_st{graph->operations};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t stream) {
+    simt::refuse_capture("a launch of a graph");
+    simt::count_call();
+    for (const operation_t &operation : ready->operations) {
+        simt::append(stream, operation.what, operation.step);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    delete graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t ready) {
+    cudaDeviceSynchronize(); // What was launched may still run.
+    delete ready;
     return cudaSuccess;
 }
 }

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "order.h"
 
@@ -20,6 +21,7 @@ struct operation_t {
 struct CUstream_st {
     std::deque<operation_t> queue;
     int number; // From 0 on, in the order in which streams are made.
+    std::vector<operation_t> *captured = nullptr; // Where a capture keeps operations, or NULL.
 };
 
 // One record of an event; what waits for it keeps it.
@@ -32,10 +34,20 @@ struct CUevent_st {
     std::shared_ptr<mark_t> mark;
 };
 
+struct CUgraph_st {
+    std::vector<operation_t> operations;
+};
+struct CUgraphExec_st {
+    std::vector<operation_t> operations;
+};
+
 namespace simt {
 
 double now();
 void enqueue(cudaStream_t stream, const char *what, std::function<bool()> step);
+
+// Ends the process with a report where a stream is captured: `what` cannot be part of a graph.
+void refuse_capture(const char *what);
 
 // What is called when the host waits and no stream can go on; it may end the process with a report.
 void on_idle(void (*look)());

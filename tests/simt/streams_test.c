@@ -86,10 +86,44 @@ static void copies_read_when_they_run(void **state) {
     check(cudaFreeHost(pinned));
 }
 
+// A graph runs as often as it is launched, in the order of the stream, and not when it is captured.
+static void a_graph_runs_when_it_is_launched(void **state) {
+    (void)state;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    void *device, *pinned;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    check(cudaMalloc(&device, 4));
+    check(cudaMallocHost(&pinned, 4));
+    unsigned char *seen = pinned;
+    memset(seen, 0, 4);
+    check(cudaMemsetAsync(device, 1, 4, stream));
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    check(cudaMemcpyAsync(seen, device, 2, cudaMemcpyDeviceToHost, stream));
+    check(cudaMemsetAsync(device, 2, 4, stream));
+    check(cudaStreamEndCapture(stream, &graph));
+    check(cudaGraphInstantiate(&ready, graph, 0));
+    check(cudaGraphDestroy(graph));
+    check(cudaStreamSynchronize(stream));
+    assert_int_equal(seen[0], 0);
+    for (int i = 0; i < 3; i++) {
+        check(cudaMemsetAsync(device, 5 + i, 1, stream));
+        check(cudaGraphLaunch(ready, stream));
+    }
+    check(cudaGraphExecDestroy(ready));
+    assert_int_equal(seen[0], 7);
+    assert_int_equal(seen[1], 2);
+    check(cudaStreamDestroy(stream));
+    check(cudaFree(device));
+    check(cudaFreeHost(pinned));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_event_orders_two_streams),
         cmocka_unit_test(a_missing_event_shows),
+        cmocka_unit_test(a_graph_runs_when_it_is_launched),
         cmocka_unit_test(copies_read_when_they_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

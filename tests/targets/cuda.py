@@ -1,5 +1,6 @@
 """cuda.py MODEL TEXT FOLDER [PRECISION]: programs of target cuda train, evaluate and sample on the emulator (tests/simt) as
-those of target cpu do. Another schedule gives the same bits, and the host never touches the device's memory.
+those of target cpu do. Another schedule gives the same bits, and so does a step that is replayed; the host never touches the
+device's memory.
 
 In fp32 losses and norms agree to 1e-5, saved parameters to 1e-3 of the largest of each tensor. In bf16 both targets multiply
 the same rounded operands, but what lies between products is rounded on cuda alone, by up to 2^-9. Tokens go where they went on
@@ -120,6 +121,33 @@ def use_library(program, text, expected):
         sys.exit(f"a table that is not there: status {done.returncode}\n{done.stderr}")
 
 
+def calls_of(program, text, graphs):
+    """Operations of 3 steps and calls that asked for them, and what the steps save."""
+    done = subprocess.run((program, "train", "--data", text, "--steps", "3", "--save", program + ".graphs"), timeout=300, check=False,
+                          capture_output=True, text=True, env={**os.environ, "SIMT_CALLS": "1", "HECATE_GRAPHS": graphs})
+    said = re.search(r"^simt: (\d+) operations, asked for by (\d+) calls$", done.stderr, re.M)
+    if done.returncode or not said:
+        sys.exit(f"HECATE_GRAPHS={graphs}: status {done.returncode}\n{done.stderr}")
+    with open(program + ".graphs", "rb") as file:
+        return int(said[1]), int(said[2]), file.read()
+
+
+def replay_steps(program, text):
+    """The first step of three is asked for kernel by kernel, the second recorded, the third replayed by a few calls: the same bits."""
+    if "CUDA_FLAGS" not in os.environ:
+        return
+    operations, calls, saved = calls_of(program, text, "")
+    each = calls_of(program, text, "off")
+    step = operations / 3
+    if each != (operations, operations, saved) or not calls < 2 * step + step / 4:
+        sys.exit(f"3 steps of {operations} operations take {calls} calls, {each[:2]} without graphs; "
+                 f"{'the same' if each[2] == saved else 'other'} bits")
+    done = subprocess.run((program, "train", "--data", text), capture_output=True, text=True, timeout=100, check=False,
+                          env={**os.environ, "HECATE_GRAPHS": "on"})
+    if done.returncode != 2 or "HECATE_GRAPHS=on: it can only be" not in done.stderr:
+        sys.exit(f"HECATE_GRAPHS=on: status {done.returncode}\n{done.stderr}")
+
+
 def show_ranges(program, text, folder):
     """What a profiler sees: lines of the model, each begun and ended, those of a function inside of the line that calls it."""
     library, seen = os.environ.get("RANGES_LIBRARY"), folder + "/ranges"
@@ -177,6 +205,7 @@ def main(model, text, folder, precision="fp32"):
 
     if not bf16:
         use_library(cuda, text, logs[0])
+        replay_steps(cuda, text)
     show_ranges(cuda, text, folder)
     for command in (("eval", "--data", text, "--sequences", "4"), ("sample", "--temperature", "0", "--tokens", "8")):
         results = [run(program, command[0], "--load", cpu + ".st", *command[1:]) for program in (cpu, cuda)]

@@ -1,0 +1,74 @@
+// Forward and backward of an iteration.
+#include "runtime/train/batch.h"
+
+#include <math.h>
+
+static size_t bytes_of(const struct hrt_batch *batch) {
+    return (size_t)(batch->sequences * batch->state->program->positions) * sizeof *batch->ids;
+}
+
+static bool take(struct hrt_batch *batch, struct hrt_error *error) {
+    void *ids = NULL, *targets = NULL, *first = NULL;
+    const size_t bytes = bytes_of(batch);
+    const bool taken =
+        hrt_state_take(batch->state, HRT_OF_DEVICE, &ids, bytes, "a batch", error) &&
+        hrt_state_take(batch->state, HRT_OF_DEVICE, &targets, bytes, "a batch", error) &&
+        hrt_state_take(batch->state, HRT_OF_DEVICE, &first, sizeof *batch->first, "a batch", error);
+    batch->ids = ids;
+    batch->targets = targets;
+    batch->first = first;
+    return taken;
+}
+
+bool hrt_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t sequences,
+                      struct hrt_error *error) {
+    *batch = (struct hrt_batch){
+        .state = state,
+        .sequences = sequences,
+        .ids = state->ids,
+        .targets = state->targets,
+        .apart = hrt_device_is_apart(&state->device),
+        .repeats = state->device.records && state->clipped && !state->program->iteration_offset,
+    };
+    return !batch->apart || take(batch, error);
+}
+
+void hrt_batch_destroy(struct hrt_batch *batch) {
+    hrt_graph_destroy(&batch->forward);
+    hrt_graph_destroy(&batch->backward);
+    if (batch->apart) {
+        struct hrt_device *device = &batch->state->device;
+        device->backend->give(device, HRT_OF_DEVICE, batch->ids, bytes_of(batch));
+        device->backend->give(device, HRT_OF_DEVICE, batch->targets, bytes_of(batch));
+        device->backend->give(device, HRT_OF_DEVICE, batch->first, sizeof *batch->first);
+    }
+    *batch = (struct hrt_batch){0};
+}
+
+void hrt_batch_bring(struct hrt_batch *batch, const struct hrt_flight *flight, int64_t iteration) {
+    struct hrt_device *device = &batch->state->device;
+    const int64_t first = iteration * flight->tokens;
+    hrt_device_fetch(device, batch->ids, flight->ids + first, bytes_of(batch));
+    hrt_device_fetch(device, batch->targets, flight->targets + first, bytes_of(batch));
+}
+
+struct hrt_losses hrt_batch_forward(struct hrt_batch *batch, bool repeats) {
+    struct hrt_state *state = batch->state;
+    const bool is_graph = repeats && batch->repeats;
+    if (is_graph && hrt_graph_run(&batch->forward, &state->device))
+        return (struct hrt_losses){NAN, NAN, NAN};
+    const struct hrt_losses losses =
+        state->program->forward(state->model, batch->sequences, batch->ids, batch->targets,
+                                batch->scale, batch->auxiliary_scale);
+    if (is_graph) hrt_graph_end(&batch->forward);
+    return losses;
+}
+
+void hrt_batch_backward(struct hrt_batch *batch, bool repeats) {
+    struct hrt_state *state = batch->state;
+    const bool is_graph = repeats && batch->repeats;
+    if (is_graph && hrt_graph_run(&batch->backward, &state->device)) return;
+    state->program->backward(state->model, batch->sequences, batch->ids, batch->targets,
+                             batch->scale, batch->auxiliary_scale);
+    if (is_graph) hrt_graph_end(&batch->backward);
+}
