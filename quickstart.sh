@@ -21,10 +21,13 @@ texts=$(find /usr/share/games/fortunes -maxdepth 1 -type f ! -name '*.*' | sort)
 say "Training on $(echo "$texts" | wc -l) files of /usr/share/games/fortunes"
 set --
 for text in $texts; do set -- "$@" --data "$text"; done
-build/tiny train "$@" --save build/tiny.safetensors
+build/tiny train "$@" --save build/tiny.safetensors --log build/tiny.jsonl --set log.loads=10
 
 say "Sampling: build/tiny sample --load build/tiny.safetensors --prompt 'The '"
 build/tiny sample --load build/tiny.safetensors --prompt 'The ' --tokens 400 --seed 1
+
+build/bin/hecate-report build/tiny.jsonl -o build/tiny.html
+say "What the run was like: $PWD/build/tiny.html"
 
 say "Next"
 cat <<TXT

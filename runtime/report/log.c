@@ -1,0 +1,224 @@
+// Reading a log line by line, with memory that is bounded by numbers of steps and a few snapshots.
+#include "runtime/report/log.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/files.h"
+
+// Where a column is in a line: a key, or one inside of an object.
+static const struct {
+    const char *name, *outer, *key;
+} columns[REPORT_COLUMNS] = {
+    [REPORT_STEP] = {"step", NULL, "step"},
+    [REPORT_LOSS] = {"loss", NULL, "loss"},
+    [REPORT_VALIDATION] = {"val_loss", NULL, "val_loss"},
+    [REPORT_GRAD_NORM] = {"grad_norm", NULL, "grad_norm"},
+    [REPORT_LR] = {"lr", NULL, "lr"},
+    [REPORT_MS] = {"ms", NULL, "ms"},
+    [REPORT_TOKENS] = {"tokens_per_s", NULL, "tokens_per_s"},
+    [REPORT_BEFORE] = {"before", "devices", "before"},
+    [REPORT_AFTER] = {"after", "devices", "after"},
+    [REPORT_REPLICAS] = {"replicas", "devices", "replicas"},
+    [REPORT_RESHARDED] = {"resharded", "devices", "resharded"},
+    [REPORT_WAITED] = {"waited", "watch", "waited"},
+    [REPORT_SLOWEST] = {"slowest", "watch", "slowest"},
+    [REPORT_EXPOSED] = {"exposed_ms", "moved", "exposed_ms"},
+    [REPORT_TRANSFER] = {"transfer_ms", "moved", "ms"},
+    [REPORT_MEMORY] = {"memory", "watch", "memory"},
+    [REPORT_FLOPS] = {"flops", "watch", "flops"},
+};
+
+const char *report_column_name(enum report_column column) {
+    return columns[column].name;
+}
+
+static struct report_row row_of(const json_t *line) {
+    struct report_row row;
+    for (int c = 0; c < REPORT_COLUMNS; c++) {
+        const json_t *object = columns[c].outer ? json_object_get(line, columns[c].outer) : line;
+        const json_t *number = json_object_get(object, columns[c].key);
+        row.of[c] = json_is_number(number) ? json_number_value(number) : NAN;
+    }
+    return row;
+}
+
+// Of steps that are told again the older lines go.
+static void forget_from(struct report_log *log, double step) {
+    while (log->rows > 0 && log->row[log->rows - 1].of[REPORT_STEP] >= step) {
+        log->rows--;
+        log->repeated++;
+    }
+    while (log->snapshots > 0 &&
+           json_number_value(json_object_get(log->snapshot[log->snapshots - 1], "step")) >= step)
+        json_decref(log->snapshot[--log->snapshots]);
+}
+
+static bool keep_row(struct report_log *log, const struct report_row *row) {
+    forget_from(log, row->of[REPORT_STEP]);
+    if (log->rows == log->room) {
+        const int64_t room = log->room ? 2 * log->room : 1024;
+        struct report_row *grown = realloc(log->row, (size_t)room * sizeof *grown);
+        if (!grown) return false;
+        log->row = grown;
+        log->room = room;
+    }
+    log->row[log->rows++] = *row;
+    return true;
+}
+
+// Keeps one of `every`; when there is no more room, every other one of these goes.
+static void keep_snapshot(struct report_log *log, json_t *line) {
+    json_decref(log->newest);
+    log->newest = json_incref(line);
+    if (log->seen++ % log->every != 0) return;
+    if (log->snapshots == REPORT_SNAPSHOTS - 1) { // The last place is for the newest.
+        int left = 0;
+        for (int i = 0; i < log->snapshots; i++) {
+            if (i % 2 == 0)
+                log->snapshot[left++] = log->snapshot[i];
+            else
+                json_decref(log->snapshot[i]);
+        }
+        log->snapshots = left;
+        log->every *= 2;
+    }
+    log->snapshot[log->snapshots++] = json_incref(line);
+}
+
+// Lists of equal length, or none: a page that draws what is not there would be blank.
+static bool is_list_of_lists(const json_t *sets) {
+    const char *name;
+    json_t *layers;
+    json_object_foreach((json_t *)sets, name, layers) {
+        if (json_array_size(layers) == 0) return false;
+        for (size_t i = 0; i < json_array_size(layers); i++) {
+            const json_t *layer = json_array_get(layers, i);
+            if (json_array_size(layer) == 0 ||
+                json_array_size(layer) != json_array_size(json_array_get(layers, 0)))
+                return false;
+            for (size_t e = 0; e < json_array_size(layer); e++) {
+                if (!json_is_number(json_array_get(layer, e))) return false;
+            }
+        }
+    }
+    return json_object_size(sets) > 0;
+}
+
+static bool take_line(struct report_log *log, json_t *line) {
+    const struct report_row row = row_of(line);
+    const json_t *loads = json_object_get(line, "tokens_per_expert");
+    json_t *run = json_object_get(line, "run");
+    if (!json_is_integer(json_object_get(line, "step")) || (loads && !is_list_of_lists(loads))) {
+        log->spoilt++;
+        if (!log->first_spoilt) log->first_spoilt = log->lines;
+        return true;
+    }
+    if (!keep_row(log, &row)) return false;
+    if (json_is_object(run)) {
+        json_decref(log->run);
+        log->run = json_incref(run);
+    }
+    if (loads) {
+        json_object_del(line, "run");
+        keep_snapshot(log, line);
+    }
+    return true;
+}
+
+static bool read_lines(struct report_log *log, FILE *file) {
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t length;
+    bool sound = true;
+    while (sound && (length = getline(&text, &room, file)) >= 0) {
+        const bool whole = text[length - 1] == '\n';
+        log->lines++;
+        json_t *line = json_loadb(text, (size_t)length, 0, NULL);
+        if (json_is_object(line)) {
+            sound = take_line(log, line);
+        } else if (!whole) {
+            log->cut = true;
+        } else {
+            log->spoilt++;
+            if (!log->first_spoilt) log->first_spoilt = log->lines;
+        }
+        json_decref(line);
+    }
+    free(text);
+    return sound;
+}
+
+// The newest belongs to the snapshots.
+static void end_snapshots(struct report_log *log) {
+    const json_t *last = log->snapshots ? log->snapshot[log->snapshots - 1] : NULL;
+    if (log->newest && last != log->newest)
+        log->snapshot[log->snapshots++] = log->newest;
+    else
+        json_decref(log->newest);
+    log->newest = NULL;
+}
+
+bool report_log_read(struct report_log *log, const char *path, char why[REPORT_WHY]) {
+    *log = (struct report_log){.path = path, .every = 1};
+    const char *reason_why;
+    FILE *file = hf_input(path, true, &reason_why);
+    if (!file) {
+        snprintf(why, REPORT_WHY, "cannot read '%s': %s", path, reason_why);
+        return false;
+    }
+    errno = 0;
+    const bool sound = read_lines(log, file);
+    const bool failed = ferror(file);
+    const int reason = errno;
+    fclose(file);
+    end_snapshots(log);
+    if (!sound)
+        snprintf(why, REPORT_WHY, "out of memory for '%s'", path);
+    else if (failed)
+        snprintf(why, REPORT_WHY, "cannot read '%s': %s", path, strerror(reason));
+    else if (log->rows == 0)
+        snprintf(why, REPORT_WHY, "'%s' is no log of a run: none of its %lld lines is of a step",
+                 path, (long long)log->lines);
+    if (sound && !failed && log->rows > 0) return true;
+    report_log_free(log);
+    return false;
+}
+
+void report_log_free(struct report_log *log) {
+    for (int i = 0; i < log->snapshots; i++) json_decref(log->snapshot[i]);
+    json_decref(log->newest);
+    json_decref(log->run);
+    free(log->row);
+    *log = (struct report_log){0};
+}
+
+// Of one stretch the rows to keep, in order.
+static int64_t pick(const struct report_log *log, int64_t from, int64_t to, int64_t *kept) {
+    int64_t least = from, most = from, count = 0;
+    for (int64_t i = from; i < to; i++) {
+        if (!isnan(log->row[i].of[REPORT_VALIDATION])) kept[count++] = i;
+        if (log->row[i].of[REPORT_LOSS] < log->row[least].of[REPORT_LOSS]) least = i;
+        if (log->row[i].of[REPORT_LOSS] > log->row[most].of[REPORT_LOSS]) most = i;
+    }
+    if (count > 0) return count < 3 ? count : 3;
+    kept[count++] = least < most ? least : most;
+    if (least != most) kept[count++] = least < most ? most : least;
+    return count;
+}
+
+int64_t *report_log_thin(const struct report_log *log, int64_t most, int64_t *count) {
+    const int64_t stretch = log->rows > most ? (2 * log->rows + most - 1) / most : 1;
+    int64_t *kept = malloc((size_t)(log->rows + 2) * sizeof *kept);
+    *count = 0;
+    if (!kept) return NULL;
+    for (int64_t from = 0; from < log->rows; from += stretch) {
+        const int64_t to = from + stretch < log->rows ? from + stretch : log->rows;
+        *count += pick(log, from, to, kept + *count);
+    }
+    if (kept[*count - 1] != log->rows - 1) kept[(*count)++] = log->rows - 1;
+    return kept;
+}

@@ -1,0 +1,64 @@
+// A log of JSON lines (docs/log.md), read for a report: numbers of all steps, and layers and ranks of some.
+#ifndef HECATE_RUNTIME_REPORT_LOG_H
+#define HECATE_RUNTIME_REPORT_LOG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// Numbers of a step, NaN where the log has none.
+enum report_column {
+    REPORT_STEP,
+    REPORT_LOSS,
+    REPORT_VALIDATION,
+    REPORT_GRAD_NORM,
+    REPORT_LR,
+    REPORT_MS,
+    REPORT_TOKENS,
+    REPORT_BEFORE,
+    REPORT_AFTER,
+    REPORT_REPLICAS,
+    REPORT_RESHARDED,
+    REPORT_WAITED,
+    REPORT_SLOWEST,
+    REPORT_EXPOSED,
+    REPORT_TRANSFER,
+    REPORT_MEMORY,
+    REPORT_FLOPS,
+    REPORT_COLUMNS
+};
+
+enum { REPORT_SNAPSHOTS = 96, REPORT_WHY = 512 };
+
+struct report_row {
+    double of[REPORT_COLUMNS];
+};
+
+struct report_log {
+    const char *path;
+    json_t *run; // Of the last process that wrote to it; NULL: none has said anything.
+    struct report_row *row;
+    int64_t rows, room;
+    json_t *snapshot
+        [REPORT_SNAPSHOTS]; // Lines with layers, evenly spread over the run, and the last one.
+    int snapshots;
+    int64_t every, seen; // One of so many is kept; lines with layers so far.
+    json_t *newest;      // The last of them, kept or not.
+    // What is wrong with it, and was repaired.
+    int64_t lines, spoilt, first_spoilt, repeated;
+    bool cut; // Its last line.
+};
+
+// Reads all of a log. Lines that are none are counted and left out; of steps that are there twice, as after a resume
+// from an earlier one, the later stay. False: `why`.
+bool report_log_read(struct report_log *log, const char *path, char why[REPORT_WHY]);
+
+void report_log_free(struct report_log *log);
+
+// Rows to show, at most about `most`: of each of as many stretches those with the least and the most loss. In order; the caller frees them.
+int64_t *report_log_thin(const struct report_log *log, int64_t most, int64_t *count);
+
+// The name of a column in the page.
+const char *report_column_name(enum report_column column);
+
+#endif

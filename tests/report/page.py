@@ -1,0 +1,113 @@
+"""page.py HECATE-REPORT: what becomes of logs, whole ones and others, without a browser.
+
+The page has the data of the log and needs nothing else. A long log is thinned, keeping the least and the largest loss. Logs that are cut off
+or spoilt are repaired, and the page says so; what is no log is refused with its name. Nothing that is written into a log crashes.
+"""
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+import made
+
+REPORT = sys.argv[1]
+
+
+def check(holds, what):
+    if not holds:
+        sys.exit(f"not so: {what}")
+
+
+def report(*arguments, code=0):
+    done = subprocess.run([REPORT, *arguments], capture_output=True, text=True, check=False, timeout=60)
+    check(done.returncode == code, f"{arguments} ends with {code}, not {done.returncode}: {done.stderr[:2000]}")
+    return done.stderr
+
+
+def write(name, text):
+    with open(name, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def page(*logs):
+    """The data of the page of some logs, and what is told of them."""
+    told = report(*logs, "-o", "page.html")
+    with open("page.html", encoding="utf-8") as file:
+        text = file.read()
+    check(text.count("</script>") == 2 and "<b>" not in text, "what a log says cannot end the element that it is in")
+    check(not re.search(r"""(src|href)=["']|url\(|@import""", text), "a page needs no other file")
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)
+    return json.loads(found.group(1)), told
+
+
+def whole():
+    write("log", made.log(100, 4))
+    (run,), told = page("log")
+    check(run["rows"] == 100 and len(run["steps"]["loss"]) == 100 and len(run["snapshots"]) == 25 and told == "", "all is there")
+    check(run["slowest"] == [25, 25, 25, 25] and run["repairs"] == [], "all is there")
+    runs, _ = page("log", "log")
+    check(len(runs) == 2, "two runs")
+
+
+def long():
+    write("log", "".join(made.line(step, False) + "\n" for step in range(1, 40001)).replace('"step": 777,', '"step": 777, "loss": 99.0, "x": 1,', 1)
+          .replace('"x": 1, "loss"', '"x": 1, "y"'))
+    (run,), _ = page("log")
+    check(run["rows"] == 40000 and len(run["steps"]["step"]) < 2500, "a long log is thinned")
+    check(max(run["steps"]["loss"]) == 99 and run["steps"]["step"][-1] == 40000, "not the extremes, nor the last step")
+    check(os.path.getsize("page.html") < 2 << 20, "the page stays small")
+    write("log", made.log(1000, 1))
+    (run,), _ = page("log")
+    steps = [shot["step"] for shot in run["snapshots"]]
+    check(40 < len(steps) <= 96 and steps == sorted(steps) and steps[-1] == 1000, f"snapshots are spread: {steps}")
+
+
+def spoilt():
+    log = made.log(20, 4)
+    write("log", log[:-400])
+    (run,), told = page("log")
+    check(run["rows"] == 19 and "cut off" in run["repairs"][0] and "cut off" in told, "a log that is cut off")
+    lines = log.splitlines(keepends=True)
+    write("log", "".join(lines[:5] + ["rubbish\n", '{"step":"x"}\n', "\0\n"] + lines[5:]))
+    (run,), told = page("log")
+    check(run["rows"] == 20 and "3 lines" in run["repairs"][0] and "line 6" in told, "spoilt lines")
+    write("log", "".join(lines[:12] + lines[8:]))
+    (run,), _ = page("log")
+    check(run["rows"] == 20 and run["steps"]["step"] == list(range(1, 21)) and "4 steps" in run["repairs"][0], "steps told twice")
+
+
+def refused():
+    write("text", "no log\n")
+    write("log", made.log(3, 1))
+    check("'text' is no log of a run" in report("text", "-o", "x.html", code=1), "what is no log")
+    check("cannot read 'none'" in report("none", "-o", "x.html", code=1), "what is not there")
+    check(not os.path.exists("x.html"), "nothing is written")
+    check("log" in report("log", "-o", "log", code=2), "a page is not written over its log")
+    check("give -o" in report("log", code=2) and "which log" in report("-o", "x", code=2), "what is missing")
+    check("cannot write" in report("log", "-o", "/dev/null/x", code=1), "where nothing can be written")
+
+
+def mutated():
+    log, draw = made.log(12, 2), random.Random(1)
+    for _ in range(60):
+        text = list(log)
+        for _ in range(draw.randint(1, 30)):
+            at = draw.randrange(len(text))
+            text[at:at + draw.randint(0, 3)] = draw.choice(['"', "0", "[", "]", "{", "}", ",", "null", "-1", "1e999", "\n", "x"])
+        write("log", "".join(text))
+        done = subprocess.run([REPORT, "log", "-o", "page.html"], capture_output=True, text=True, check=False, timeout=60)
+        check(done.returncode in (0, 1) and "Sanitizer" not in done.stderr, f"a spoilt log ends with {done.returncode}: {done.stderr}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        for test in whole, long, spoilt, refused, mutated:
+            test()
+
+
+if __name__ == "__main__":
+    main()
