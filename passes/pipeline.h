@@ -94,4 +94,17 @@ enum { HEC_SIMULATE_STEPS = 8, HEC_SIMULATE_STEPS_MAX = 10000 };
 // time goes to. With `trace`, every device's lanes, as JSON of the Chrome trace format. False after a report.
 bool hec_simulate_report(MlirOperation module, int64_t steps, FILE *out, FILE *trace);
 
+// What a simulation says of a placed module, for comparing it with others.
+struct hec_step_score {
+    double us, tokens;    // Of the median step, but for the first one, which has no forecast.
+    double bytes, memory; // Of a device: what it must remember, and what it has.
+    double actions; // That all devices take: what the simulation costs, the same on every machine.
+    int64_t overlap, slots; // t and m; 0 where nothing moves.
+    int64_t rows_max;       // Of the first set.
+};
+
+// Simulates `steps` of them, `coarse` ones with sums of messages (passes/timeline). False after a report.
+bool hec_simulate_score(MlirOperation module, int64_t steps, bool coarse,
+                        struct hec_step_score *score);
+
 #endif

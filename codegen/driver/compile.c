@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "codegen/driver/autotune.h"
 #include "codegen/driver/finish.h"
 #include "codegen/driver/output.h"
 #include "codegen/driver/read.h"
@@ -97,13 +98,17 @@ static bool can_emit(const struct hec_compilation *c) {
 
 static int run(struct hec_compilation *c) {
     int status;
-    if (!note_files(c->options) || !hec_choose_stages(c) || !hec_check_simulation(c))
+    if (!note_files(c->options) || !hec_choose_stages(c) || !hec_check_simulation(c) ||
+        !hec_check_autotune(c))
         return HEC_EXIT_COMMAND_LINE;
     if (c->options->save_temps && !make_temps_folder(c)) return HEC_EXIT_INPUT;
     c->name = "model";
     if (c->from == STAGE_C) return c->to == STAGE_C ? HEC_EXIT_DONE : hec_finish_program(c);
+    if (c->options->autotune) hec_autotune(c);
     if (c->from < STAGE_GRAPH && !hec_run_front(c, &status)) return status;
     if (!hec_make_module(c)) return HEC_EXIT_INPUT;
+    if (c->options->autotune && !c->several_ranks && !c->options->no_warnings)
+        fprintf(stderr, "hecatec: warning: --autotune: one process has nothing to choose\n");
     if (c->to == STAGE_GRAPH) return hec_finish_text(c, hec_print_module);
     if (!note_measurements(c) || !name_files(c) || !stop_early(c) || !can_emit(c))
         return HEC_EXIT_COMMAND_LINE;

@@ -63,6 +63,8 @@ static const struct option table[] = {
      .help = "Write how experts move, and who owns them, to FILE"},
     {"--plan", AFTER_EQUALS, .field = FIELD(plan), .shown = "=FILE",
      .help = "Take that from FILE instead of searching"},
+    {"--autotune", MAYBE_EQUALS, .field = FIELD(autotune), .value = FIELD(autotune_seconds),
+     .shown = "[=SECONDS]", .help = "Choose the settings of section parallel by simulated steps"},
     {"--simulate", MAYBE_EQUALS, .field = FIELD(simulate), .value = FIELD(simulate_steps),
      .shown = "[=STEPS]", .help = "Say how long steps would take on the model's cluster, and why"},
     {"--trace", AFTER_EQUALS, .field = FIELD(trace), .shown = "=FILE",

@@ -24,6 +24,8 @@ struct hec_options {
     const char *compile_to, *compile_from, *passes, *explain;
     struct hec_texts print_after;
     const char *profile, *emit_plan, *plan; // How experts move.
+    bool autotune;
+    const char *autotune_seconds;
     bool simulate;
     const char *simulate_steps, *trace;
     bool time_passes, verbose, dry_run, save_temps;

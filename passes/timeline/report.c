@@ -104,26 +104,19 @@ static void print_links(const struct report *r, double us) {
 static void print_memory(const struct report *r) {
     const struct hec_costs *c = &r->search->costs;
     if (!c->count) return; // --explain=memory says more.
-    const int64_t owned = hec_owned_bytes(c, r->search->policy->calibrates);
-    const int64_t replicas = r->movement->policy[0]
-                                 ? hec_replica_bytes(c, r->search->policy, r->movement->slots,
-                                                     r->movement->rematerialize)
-                                 : 0;
-    const int64_t all = owned + replicas + c->dense_bytes + c->saved_bytes;
+    const struct hec_device_bytes b = hec_timeline_bytes(r->search, r->movement);
     fprintf(
         r->out,
         "\nMemory of a device: %s; experts %s, replicas %s, the rest %s, kept for backward %s\n",
-        hec_text_bytes((double)all).text, hec_text_bytes((double)owned).text,
-        hec_text_bytes((double)replicas).text, hec_text_bytes((double)c->dense_bytes).text,
+        hec_text_bytes((double)b.all).text, hec_text_bytes((double)b.owned).text,
+        hec_text_bytes((double)b.replicas).text, hec_text_bytes((double)c->dense_bytes).text,
         hec_text_bytes((double)c->saved_bytes).text);
 }
 
 static bool simulate(MlirOperation module, int64_t steps, struct hec_arena *arena,
                      const struct hec_search *search, FILE *out, FILE *trace) {
     const struct hec_machine *m = &search->costs.machine;
-    struct hec_movement movement;
-    if (!hec_moves_experts(module) || !hec_movement_read(module, &movement))
-        movement = (struct hec_movement){.slots = 0};
+    const struct hec_movement movement = hec_timeline_movement(module);
     struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
     double *carried =
         hec_arena_alloc(arena, (size_t)(2 * m->nodes * (m->devices + 1)), sizeof *carried);

@@ -312,6 +312,7 @@ static void take_set(struct run *r, int i) {
         .segments = hec_slots_of(&s->costs, c, s->policy, movement->slots, movement->rematerialize)
                         .segments,
         .moves = movement->policy[0] != 0,
+        .sums = r->request->sums,
         .scene = hec_search_scene(s, i),
         .choice = hec_search_choice(s, movement),
     };

@@ -47,6 +47,7 @@ struct hec_timeline_request {
     const struct hec_movement *movement;
     const struct hec_watcher *watcher; // NULL: nobody.
     int64_t steps;
+    bool sums; // Rows and chunks as sums through ports, as on many devices: several times as fast.
 };
 
 // Of one step.
@@ -58,6 +59,17 @@ struct hec_step_time {
     double replicas;           // Mean of a layer.
     double exposed;            // Waiting for chunks and gradients, per layer and iteration.
 };
+
+// What the module says of movement; zeros where nothing moves.
+struct hec_movement hec_timeline_movement(MlirOperation module);
+
+// What a device must remember.
+struct hec_device_bytes {
+    int64_t owned, replicas; // Experts of its own, with their states; those of others.
+    int64_t all;             // These, the dense part, and what is kept for backward.
+};
+struct hec_device_bytes hec_timeline_bytes(const struct hec_search *search,
+                                           const struct hec_movement *movement);
 
 // Simulates; step [steps]. `carried`: bytes through each port, as hec_lanes_carried, of all steps; NULL: not wanted.
 // False after a report: the planner refuses, or the module cannot be walked.

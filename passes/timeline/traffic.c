@@ -11,7 +11,7 @@ static size_t cells(const struct hec_mover *m) {
 }
 
 static bool has_pairs(const struct hec_mover *m) {
-    return m->stage.topology.devices <= HEC_PAIRS_MOST;
+    return !m->sums && m->stage.topology.devices <= HEC_PAIRS_MOST;
 }
 
 static struct hpl_plan take_plan(struct hec_mover *m) {

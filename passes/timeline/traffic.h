@@ -29,6 +29,7 @@ struct hec_mover {
     const struct hec_set_cost *cost;
     int32_t segments;
     bool moves; // Whether experts do.
+    bool sums;  // Through ports, on few devices, too.
     struct hec_scene scene;
     struct hec_choice choice;
     struct hec_stage stage;

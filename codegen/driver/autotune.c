@@ -1,0 +1,379 @@
+// Candidates are settings. From those of the model on, one setting after the other takes each of its values while the rest stay
+// as they are best so far, in short and coarse simulations; then again. The best of a few policies, and the model's own, are simulated
+// at length with single messages, and the fastest of these wins.
+//
+// What bounds the search is counted in actions that devices take in simulations, not in seconds, so that a fast machine chooses
+// what a slow one does.
+#include "codegen/driver/autotune.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/driver/trial.h"
+#include "passes/explain.h"
+
+enum { SECONDS = 30, SECONDS_MOST = 86400, ROUNDS = 2, SHORT = 2, LONG = 6, FINALISTS = 3 };
+enum { KNOB_VALUES = 8, TRIALS_MOST = 4096 };
+
+// Actions a second of this budget; a compilation counts as so many; single messages take so many times as long.
+static const double action_rate = 250e3, compilation_actions = 25e3, single_factor = 6;
+static const double least_gain = 0.002; // Of a change that is taken.
+
+// How far simulated steps are from measured ones, in the mean: bench/results/simulated-steps.md.
+static const double mean_error = 0.06;
+
+// ---- what can be chosen
+
+// NULL ends the values. Of `times` the values are shares of what the model's own choice is.
+static const struct knob {
+    const char *key;
+    const char *value[KNOB_VALUES];
+    enum { AS_WRITTEN, OF_OVERLAP, OF_ROWS } times;
+    bool moving; // Means something only where experts move.
+} knobs[] = {
+    {"parallel.microbatch", {"1", "2", "4", "8", "16"}, AS_WRITTEN, false},
+    {"parallel.dense", {"replicate", "shard"}, AS_WRITTEN, false},
+    {"parallel.placement.rematerialize", {"true", "false"}, AS_WRITTEN, true},
+    {"parallel.placement.overlap", {"0.5", "0.75", "1.5", "2"}, OF_OVERLAP, true},
+    {"parallel.placement.memory", {"1", "2", "3", "4", "6", "8", "12"}, AS_WRITTEN, true},
+    {"parallel.placement.calibrate", {"true", "false"}, AS_WRITTEN, true},
+    {"parallel.placement.forecast",
+     {"window(1)", "window(2)", "window(5)", "window(10)"},
+     AS_WRITTEN,
+     true},
+    {"parallel.bucket", {"1MiB", "4MiB", "16MiB", "64MiB"}, AS_WRITTEN, false},
+    {"parallel.rows_max", {"0.8", "1.2", "1.6", "2.4"}, OF_ROWS, false},
+    {"parallel.experts", {"fssdp", "hecate", "ep", "ultraep", "laer"}, AS_WRITTEN, false},
+};
+enum { KNOBS = sizeof knobs / sizeof *knobs, POLICY = KNOBS - 1 };
+
+// A candidate: for each knob a setting ("KEY=VALUE"); NULL: as the model has it.
+struct candidate {
+    const char *set[KNOBS];
+};
+
+struct trial {
+    struct candidate candidate;
+    struct hec_step_score score;
+    bool sound;
+};
+
+struct tuning {
+    struct hec_compilation *c;
+    FILE *out;
+    struct trial *trial; // [TRIALS_MOST] short ones, in their order.
+    int trials, refused, too_large;
+    double spent, budget; // Actions.
+    double stop;          // On the clock of hec_driver_now.
+    bool by_clock, by_budget;
+};
+
+static bool fits(const struct trial *t) {
+    return t->sound && t->score.bytes <= t->score.memory;
+}
+
+static double us_of(const struct trial *t) {
+    return t->score.us / t->score.tokens;
+}
+
+static bool is_better(const struct trial *a, const struct trial *b, double gain) {
+    if (fits(a) != fits(b)) return fits(a);
+    if (!fits(a)) return a->sound && (!b->sound || a->score.bytes < b->score.bytes);
+    return us_of(a) < (1 - gain) * us_of(b);
+}
+
+static bool same_texts(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool is_same(const struct candidate *a, const struct candidate *b) {
+    bool same = true;
+    for (int k = 0; k < KNOBS; k++) same &= same_texts(a->set[k], b->set[k]);
+    return same;
+}
+
+// Whether they say the same of all that is compared: one then says in other words what the other does.
+static bool is_equal(const struct trial *a, const struct trial *b) {
+    return a->sound && b->sound && a->score.us == b->score.us && a->score.bytes == b->score.bytes;
+}
+
+// ---- trying
+
+static void run(struct tuning *t, struct trial *trial, bool at_length) {
+    const char *more[KNOBS];
+    int count = 0;
+    for (int k = 0; k < KNOBS; k++) {
+        if (trial->candidate.set[k]) more[count++] = trial->candidate.set[k];
+    }
+    trial->sound =
+        hec_trial(t->c->options, more, count, at_length ? LONG : SHORT, !at_length, &trial->score);
+    t->spent += compilation_actions;
+    if (trial->sound) t->spent += (at_length ? single_factor : 1) * trial->score.actions;
+}
+
+// A short trial, or the one that was made of the same candidate; NULL: the budget is spent.
+static struct trial *try_short(struct tuning *t, const struct candidate *candidate) {
+    for (int i = 0; i < t->trials; i++) {
+        if (is_same(&t->trial[i].candidate, candidate)) return &t->trial[i];
+    }
+    t->by_budget |= t->spent >= t->budget || t->trials == TRIALS_MOST;
+    t->by_clock |= hec_driver_now() > t->stop;
+    if (t->by_budget || t->by_clock) return NULL;
+    struct trial *trial = &t->trial[t->trials++];
+    *trial = (struct trial){.candidate = *candidate};
+    run(t, trial, false);
+    t->refused += !trial->sound;
+    t->too_large += trial->sound && !fits(trial);
+    return trial;
+}
+
+// What the command line sets is not ours to choose.
+static bool is_given(const struct tuning *t, const char *key) {
+    const struct hec_texts *sets = &t->c->options->sets;
+    const size_t length = strlen(key);
+    for (int i = 0; i < sets->text.count; i++) {
+        const char *text = sets->text.item[i];
+        if (strncmp(text, key, length) == 0 && (text[length] == '=' || text[length] == '.'))
+            return true;
+    }
+    return false;
+}
+
+// The setting of a knob's value; NULL: none that differs.
+static const char *setting_of(const struct tuning *t, const struct knob *knob, const char *value,
+                              const struct hec_step_score *own) {
+    struct hec_arena *arena = t->c->arena;
+    if (knob->times == AS_WRITTEN) return hec_arena_format(arena, "%s=%s", knob->key, value);
+    const int64_t of = knob->times == OF_OVERLAP ? own->overlap : own->rows_max;
+    const int64_t number = (int64_t)(strtod(value, NULL) * (double)of);
+    if (number < 1 || number == of) return NULL;
+    return hec_arena_format(arena, "%s=%" PRId64, knob->key, number);
+}
+
+static bool moves(const struct trial *t) {
+    return t->score.slots > 0;
+}
+
+// Tries all values of one knob; `best` becomes the best candidate. False: the budget is spent.
+static bool turn(struct tuning *t, int k, const struct trial **best) {
+    const struct knob *knob = &knobs[k];
+    const struct trial *from = *best;
+    if (is_given(t, knob->key) || (knob->moving && !moves(from))) return true;
+    for (int v = 0; v < KNOB_VALUES && knob->value[v]; v++) {
+        struct candidate next = from->candidate;
+        next.set[k] = setting_of(t, knob, knob->value[v], &t->trial[0].score);
+        if (!next.set[k]) continue;
+        const struct trial *trial = try_short(t, &next);
+        if (!trial) return false;
+        if (is_better(trial, *best, least_gain)) *best = trial;
+    }
+    return true;
+}
+
+static const struct trial *search(struct tuning *t) {
+    const struct trial *best = try_short(t, &(struct candidate){{NULL}});
+    for (int round = 0; round < ROUNDS; round++) {
+        const struct trial *before = best;
+        for (int k = 0; k < KNOBS; k++) {
+            if (!turn(t, k, &best)) return best;
+        }
+        if (best == before) break;
+    }
+    return best;
+}
+
+// ---- at length
+
+// The best short trial that is not among `chosen`, nor of the policy of one of them where `other` is wanted; NULL: there is
+// none.
+static const struct trial *next_best(const struct tuning *t, const struct trial *const *chosen,
+                                     int count, bool other) {
+    const struct trial *best = NULL;
+    for (int i = 0; i < t->trials; i++) {
+        const struct trial *trial = &t->trial[i];
+        bool taken = !trial->sound;
+        for (int k = 0; k < count; k++) {
+            taken |= is_equal(chosen[k], trial);
+            taken |= other && k > 0 &&
+                     same_texts(chosen[k]->candidate.set[POLICY], trial->candidate.set[POLICY]);
+        }
+        if (!taken && (!best || is_better(trial, best, 0))) best = trial;
+    }
+    return best;
+}
+
+// The model's own and the best of a few policies, at length, the fastest first behind it: coarse simulations flatter some
+// policies by some percent, and compare settings of one policy better. Returns how many.
+static int compare(struct tuning *t, struct trial final[FINALISTS + 1]) {
+    const struct trial *chosen[FINALISTS + 1] = {&t->trial[0]};
+    int count = 1;
+    while (count <= FINALISTS && (chosen[count] = next_best(t, chosen, count, true))) count++;
+    while (count <= FINALISTS && (chosen[count] = next_best(t, chosen, count, false))) count++;
+    for (int i = 0; i < count; i++) {
+        final[i] = (struct trial){.candidate = chosen[i]->candidate};
+        run(t, &final[i], true);
+    }
+    for (int i = 2; i < count; i++) {
+        for (int k = i; k > 1 && is_better(&final[k], &final[k - 1], 0); k--) {
+            const struct trial swap = final[k];
+            final[k] = final[k - 1];
+            final[k - 1] = swap;
+        }
+    }
+    return count;
+}
+
+// ---- what people see
+
+static const char *value_in(const char *setting) {
+    return setting ? strchr(setting, '=') + 1 : "as the model says";
+}
+
+static void print_settings(const struct tuning *t, const struct candidate *candidate) {
+    for (int k = 0; k < KNOBS; k++) {
+        if (candidate->set[k]) fprintf(t->out, " --set %s", candidate->set[k]);
+    }
+    fputs("\n", t->out);
+}
+
+// The same tokens as the model's own step, in this one's speed.
+static double step_us(const struct trial *trial, const struct trial *own) {
+    return us_of(trial) * own->score.tokens;
+}
+
+// What each setting gives, and which other value of it comes nearest: of the short simulations.
+static void print_gains(struct tuning *t, const struct trial *chosen) {
+    for (int k = 0; k < KNOBS; k++) {
+        if (!chosen->candidate.set[k]) continue;
+        struct candidate without = chosen->candidate;
+        without.set[k] = NULL;
+        t->budget = t->spent + 1; // These belong to the report.
+        t->by_budget = false;
+        const struct trial *with = try_short(t, &chosen->candidate),
+                           *other = try_short(t, &without);
+        fprintf(t->out, "  %-34s %-12s", knobs[k].key, value_in(chosen->candidate.set[k]));
+        if (with && other && other->sound)
+            fprintf(t->out, "%+.1f %% without it%s\n", 100 * (us_of(other) / us_of(with) - 1),
+                    fits(other) ? "" : ", which does not fit in memory");
+        else
+            fputs("needed by the others\n", t->out);
+    }
+    if (is_same(&chosen->candidate, &(struct candidate){{NULL}}))
+        fputs("  nothing is better than what the model says\n", t->out);
+}
+
+// For each knob the best other value: how much slower it is.
+static void print_nearest(const struct tuning *t, const struct trial *chosen) {
+    const struct trial *short_one = NULL;
+    for (int i = 0; i < t->trials && !short_one; i++) {
+        if (is_same(&t->trial[i].candidate, &chosen->candidate)) short_one = &t->trial[i];
+    }
+    fputs("\nNearest other values (what would have to change by so much)\n", t->out);
+    for (int k = 0; k < KNOBS && short_one; k++) {
+        const struct trial *near = NULL;
+        for (int i = 0; i < t->trials; i++) {
+            struct candidate same = t->trial[i].candidate;
+            same.set[k] = chosen->candidate.set[k];
+            if (!fits(&t->trial[i]) || !is_same(&same, &chosen->candidate) ||
+                is_equal(&t->trial[i], short_one))
+                continue;
+            if (!near || is_better(&t->trial[i], near, 0)) near = &t->trial[i];
+        }
+        if (near)
+            fprintf(t->out, "  %-34s %-18s %+.1f %%\n", knobs[k].key,
+                    value_in(near->candidate.set[k]), 100 * (us_of(near) / us_of(short_one) - 1));
+    }
+}
+
+static void print_report(struct tuning *t, const struct trial *final, int finals, int chosen) {
+    const struct trial *own = &final[0], *best = &final[chosen];
+    const int trials = t->trials, refused = t->refused, too_large = t->too_large;
+    const bool by_budget = t->by_budget;
+    fprintf(t->out,
+            "Autotuned: %d candidates, %d of them impossible, %d too large; %d at length%s\n",
+            trials, refused, too_large, finals,
+            t->by_clock ? "; ended by the clock: another run may choose otherwise"
+            : by_budget ? "; ended by the budget"
+                        : "");
+    fprintf(t->out, "  a step takes %s as the model says, %s as chosen (+- %.0f %%, simulated)\n",
+            hec_text_us(own->score.us).text, hec_text_us(step_us(best, own)).text,
+            100 * mean_error);
+    fprintf(t->out, "  a device remembers %s, %s of %s\n\nChosen\n",
+            hec_text_bytes(own->score.bytes).text, hec_text_bytes(best->score.bytes).text,
+            hec_text_bytes(best->score.memory).text);
+    print_gains(t, best);
+    print_nearest(t, best);
+    if (finals > 1) fputs("\nRunners-up\n", t->out);
+    for (int i = 0; i < finals; i++) {
+        if (i == chosen || !final[i].sound) continue;
+        fprintf(t->out, "  %10s %10s ", hec_text_us(step_us(&final[i], own)).text,
+                hec_text_bytes(final[i].score.bytes).text);
+        if (i == 0)
+            fputs(" as the model says\n", t->out);
+        else
+            print_settings(t, &final[i].candidate);
+    }
+    if (chosen == 0) return;
+    fputs("\nThe same without the search:", t->out);
+    print_settings(t, &best->candidate);
+}
+
+// ---- the command line
+
+static bool refuse(const char *why) {
+    fprintf(stderr, "hecatec: error: --autotune %s\n", why);
+    return false;
+}
+
+// 0: not a number of seconds.
+static long seconds_of(const struct hec_options *o) {
+    if (!o->autotune_seconds) return SECONDS;
+    char *end;
+    errno = 0;
+    const long seconds = strtol(o->autotune_seconds, &end, 10);
+    return !errno && !*end && seconds >= 1 && seconds <= SECONDS_MOST ? seconds : 0;
+}
+
+bool hec_check_autotune(struct hec_compilation *c) {
+    const struct hec_options *o = c->options;
+    if (!o->autotune) return true;
+    if (!seconds_of(o)) {
+        fprintf(stderr, "hecatec: error: --autotune needs seconds from 1 to %d, got '%s'\n",
+                SECONDS_MOST, o->autotune_seconds);
+        return false;
+    }
+    if (o->plan) return refuse("chooses what --plan=FILE says; give one of them");
+    if (c->from > STAGE_PARSE) return refuse("needs the model: it does not go with --compile-from");
+    return true;
+}
+
+static void take(struct tuning *t, const struct candidate *chosen) {
+    struct hec_options *o = HEC_NEW(t->c->arena, struct hec_options);
+    *o = *t->c->options;
+    o->sets = (struct hec_texts){0};
+    for (int i = 0; i < t->c->options->sets.text.count; i++)
+        HEC_PUSH(t->c->arena, &o->sets.text, t->c->options->sets.text.item[i]);
+    for (int k = 0; k < KNOBS; k++) {
+        if (chosen->set[k]) HEC_PUSH(t->c->arena, &o->sets.text, chosen->set[k]);
+    }
+    t->c->options = o;
+}
+
+void hec_autotune(struct hec_compilation *c) {
+    const double seconds = (double)seconds_of(c->options);
+    struct tuning t = {.c = c, .out = stderr, .budget = seconds * action_rate};
+    t.trial = hec_arena_alloc(c->arena, TRIALS_MOST, sizeof *t.trial);
+    t.stop = hec_driver_now() + 4 * seconds;
+    struct trial final[FINALISTS + 1];
+    search(&t);
+    // A model that cannot be compiled is complained of by its own compilation.
+    if (t.trial[0].sound) {
+        const int finals = compare(&t, final);
+        const int chosen = finals > 1 && is_better(&final[1], &final[0], least_gain);
+        print_report(&t, final, finals, chosen);
+        take(&t, &final[chosen].candidate);
+    }
+    hec_driver_lap(c, "autotune");
+}

@@ -1,0 +1,68 @@
+// What a simulation says of a module, in a few numbers.
+#include <stdlib.h>
+
+#include "ir/accessors.h"
+#include "passes/cost/recorded.h"
+#include "passes/pipeline.h"
+#include "passes/timeline/timeline.h"
+
+struct hec_movement hec_timeline_movement(MlirOperation module) {
+    struct hec_movement movement;
+    if (hec_moves_experts(module) && hec_movement_read(module, &movement)) return movement;
+    return (struct hec_movement){.slots = 0};
+}
+
+struct hec_device_bytes hec_timeline_bytes(const struct hec_search *search,
+                                           const struct hec_movement *movement) {
+    const struct hec_costs *c = &search->costs;
+    struct hec_device_bytes b = {.all = c->dense_bytes + c->saved_bytes};
+    if (!c->count) return b;
+    b.owned = hec_owned_bytes(c, search->policy->calibrates);
+    if (movement->policy[0])
+        b.replicas = hec_replica_bytes(c, search->policy, movement->slots, movement->rematerialize);
+    b.all += b.owned + b.replicas;
+    return b;
+}
+
+static int by_us(const void *left, const void *right) {
+    const struct hec_step_time *a = left, *b = right;
+    return (a->us > b->us) - (a->us < b->us);
+}
+
+static bool score_of(MlirOperation module, int64_t steps, bool coarse, struct hec_arena *arena,
+                     const struct hec_search *search, struct hec_step_score *score) {
+    const struct hec_movement movement = hec_timeline_movement(module);
+    const struct hec_costs *costs = &search->costs;
+    const double devices = (double)(costs->machine.nodes * costs->machine.devices);
+    struct hec_script script;
+    struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
+    const struct hec_timeline_request request = {
+        .module = module, .search = search, .movement = &movement, .steps = steps, .sums = coarse};
+    if (!hec_timeline(&request, step, NULL) || !hec_script_of(module, costs, arena, &script))
+        return false;
+    const int64_t first = steps > 1, count = steps - first;
+    qsort(step + first, (size_t)count, sizeof *step, by_us);
+    *score = (struct hec_step_score){
+        .us = step[first + count / 2].us,
+        .tokens = devices * (double)(script.iterations * hec_module_batch(module) *
+                                     hec_module_positions(module)),
+        .bytes = (double)hec_timeline_bytes(search, &movement).all,
+        .memory = costs->machine.memory,
+        .actions = devices * (double)(script.count * script.iterations * steps),
+        .overlap = movement.overlap,
+        .slots = movement.slots,
+        .rows_max = costs->count ? costs->set[0].rows_max : 0,
+    };
+    return true;
+}
+
+bool hec_simulate_score(MlirOperation module, int64_t steps, bool coarse,
+                        struct hec_step_score *score) {
+    struct hec_arena arena = {0};
+    struct hec_search *search = HEC_NEW(&arena, struct hec_search);
+    const bool sound = hec_search_prepare(module, &arena, search) &&
+                       score_of(module, steps, coarse, &arena, search, score);
+    hec_recorded_free(search);
+    hec_arena_free(&arena);
+    return sound;
+}

@@ -1,0 +1,56 @@
+"""What holds of --autotune: the same input gives the same choice; the program is that of the settings it names; what the command
+line sets stays; nothing is chosen that takes longer, or needs more memory than there is.  autotuned.py HECATEC MODEL"""
+import re
+import subprocess
+import sys
+
+hecatec, model = sys.argv[1:]
+SETS = ["cluster.nodes=2", "cluster.devices=2", "train.tokens=4096"]
+UNITS = {"us": 1, "ms": 1e3, "s": 1e6}
+
+
+def flags(settings):
+    return [word for s in settings for word in ("--set", s)]
+
+
+def run(*arguments, model=model):
+    result = subprocess.run([hecatec, *arguments, model], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result
+
+
+def program(*arguments):
+    """The C without its table of settings and the command that it names."""
+    return run("-S", "-o", "-", *arguments).stdout
+
+
+def tuned(*more):
+    result = run("--autotune=1", "-S", "-o", "-", *flags(SETS), *more)
+    last = re.search(r"^The same without the search: (.*)", result.stderr, re.M)
+    chosen = last.group(1).split() if last else []
+    times = re.search(r"takes ([\d.]+) (\w+) as the model says, ([\d.]+) (\w+) as chosen", result.stderr)
+    before, unit, after, unit_after = times.groups()
+    assert float(after) * UNITS[unit_after] <= float(before) * UNITS[unit], result.stderr
+    return result, chosen
+
+
+first, chosen = tuned()
+again, _ = tuned()
+assert (first.stdout, first.stderr) == (again.stdout, again.stderr)
+assert chosen == ["--set", "parallel.microbatch=16"], first.stderr
+assert first.stdout == program(*flags(SETS), *chosen)
+
+fixed, chosen = tuned("--set", "parallel.microbatch=2")
+assert not any("microbatch" in word for word in chosen), chosen
+assert fixed.stdout == program(*flags(SETS), "--set", "parallel.microbatch=2", *chosen)
+
+# 16 sequences at a time are too much for this device.
+small, chosen = tuned("--set", "cluster.device.memory=2.5MB")
+assert ", 0 too large" not in small.stderr, small.stderr
+assert "parallel.microbatch=16" not in chosen, small.stderr
+
+# One process has nothing to simulate: it is compiled as ever.
+nothing = "hecatec: warning: --autotune: one process has nothing to choose\n"
+alone = run("--autotune=1", "-S", "-o", "-", *flags(["cluster.nodes=1", "cluster.devices=1"]))
+assert alone.stderr == nothing, alone.stderr
+assert alone.stdout == program(*flags(["cluster.nodes=1", "cluster.devices=1"]))
