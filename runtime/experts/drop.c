@@ -179,6 +179,7 @@ void hrt_drop(struct hrt_experts *experts, int set, int64_t at, int32_t *kept, c
     }
     ids = hrt_experts_see(experts, experts->copies.ids, ids, bytes);
     weights = hrt_experts_see(experts, experts->copies.weights, weights, weight_bytes);
+    hrt_device_join(experts->device, HRT_WHY_ROUTES);
     kept = hrt_experts_here(experts, experts->copies.kept, there);
     struct drop drop = {.experts = experts,
                         .layer = layer,

@@ -114,17 +114,17 @@ static struct largest largest_of(const struct hrt_experts_shape *shape, int rank
 // Of a device that is apart alone.
 static void lay_out_copies(struct blocks *blocks, struct hrt_experts *experts,
                            const struct hrt_experts_shape *shape, const struct largest *most) {
-    struct carve *here = &blocks->here, *there = &blocks->there;
+    struct carve *both = &blocks->both, *there = &blocks->there;
     experts->copies = (struct hrt_experts_copies){0};
     if (!is_apart(shape)) return;
     experts->copies = (struct hrt_experts_copies){
-        .ids = take(here, most->pairs, sizeof(int32_t)),
-        .kept = take(here, most->pairs, sizeof(int32_t)),
-        .weights = take(here, most->pairs, shape->element),
-        .fractions = take(here, shape->sequences * most->experts, shape->element),
-        .running = take(here, most->experts, sizeof(int32_t)),
+        .ids = take(both, most->pairs, sizeof(int32_t)),
+        .fractions = take(both, shape->sequences * most->experts, shape->element),
+        .running = take(both, most->experts, sizeof(int32_t)),
     };
     if (!most->limited) return;
+    experts->copies.kept = take(both, most->pairs, sizeof(int32_t));
+    experts->copies.weights = take(both, most->pairs, shape->element);
     experts->copies.kept_first = take(there, most->experts + 1, sizeof(int32_t));
     experts->copies.kept_pair = take(there, most->pairs, sizeof(int32_t));
     experts->copies.kept_slot = take(there, most->pairs, sizeof(int32_t));

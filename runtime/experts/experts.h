@@ -41,7 +41,7 @@
 //
 // On a device that is apart all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are sorted,
 // listed and moved there, behind what it was asked for before. The host decides who computes what: hrt_route waits once, for
-// the rows of each expert. hrt_drop and hrt_fractions wait where groups lie on several ranks: then ids, and weights or the
+// the rows of each expert. hrt_drop and hrt_fractions wait once where groups lie on several ranks: then ids, and weights or the
 // running counts, come to the host.
 #ifndef HECATE_RUNTIME_EXPERTS_EXPERTS_H
 #define HECATE_RUNTIME_EXPERTS_EXPERTS_H

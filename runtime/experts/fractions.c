@@ -111,6 +111,7 @@ void hrt_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fr
     int32_t *run = running ? hrt_experts_here(experts, copies->running, running) : NULL;
     ids = hrt_experts_see(experts, copies->ids, ids, picks * sizeof *ids);
     if (running) hrt_experts_see(experts, copies->running, running, running_bytes);
+    hrt_device_join(experts->device, HRT_WHY_ROUTES);
     find_fractions(experts, set, layer, here, run, ids, sequences, positions, group, iteration);
     hrt_experts_show(experts, fractions, here, bytes);
     if (running) hrt_experts_show(experts, running, run, running_bytes);

@@ -42,7 +42,8 @@ struct hrt_wave {
     int32_t *send_first, *recv_first;      // [ranks + 1]
 };
 
-// What the host sees of a device that is apart where groups of tokens lie on several ranks, and what a device limits with.
+// What the host sees of a device that is apart where groups of tokens lie on several ranks, which is of both; and what a
+// device limits with.
 struct hrt_experts_copies {
     int32_t *ids, *kept;                         // [tokens * picks]
     char *weights;                               // [tokens * picks]
@@ -121,7 +122,8 @@ bool hrt_group_is_alone(const struct hrt_part *part, int64_t group);
 // Tells all ranks experts->mine: layer->count is that of each of them.
 void hrt_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer);
 
-// What the host computes with of an array of `bytes`: where it lies, or `copy`, once the device that is apart has sent it.
+// What the host computes with of an array of `bytes`: where it lies, or `copy`, of both, which a device that is apart is only
+// asked to bring: the host then waits for all of them at once.
 const void *hrt_experts_see(struct hrt_experts *experts, void *copy, const void *array,
                             size_t bytes);
 

@@ -99,12 +99,12 @@ void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *al
 const void *hrt_experts_see(struct hrt_experts *experts, void *copy, const void *array,
                             size_t bytes) {
     if (!hrt_device_is_apart(experts->device)) return array;
-    hrt_device_read(experts->device, copy, array, bytes, HRT_WHY_ROUTES);
+    hrt_device_fetch(experts->device, copy, array, bytes);
     return copy;
 }
 
 void hrt_experts_show(struct hrt_experts *experts, void *array, const void *copy, size_t bytes) {
-    if (hrt_device_is_apart(experts->device)) hrt_device_write(experts->device, array, copy, bytes);
+    if (hrt_device_is_apart(experts->device)) hrt_device_fetch(experts->device, array, copy, bytes);
 }
 
 // ---- quotas

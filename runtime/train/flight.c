@@ -2,6 +2,7 @@
 #include "runtime/train/flight.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct part {
     void **at;
@@ -51,6 +52,13 @@ void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *
                              const struct hrt_load_counts *loads) {
     hrt_device_fetch(&state->device, flight->count, loads->counted,
                      (size_t)flight->counts * sizeof *flight->count);
+}
+
+void hrt_flight_return_counts(const struct hrt_flight *flight, struct hrt_state *state,
+                              const struct hrt_load_counts *loads) {
+    const size_t bytes = (size_t)flight->counts * sizeof *flight->count;
+    memcpy(flight->count, loads->count, bytes);
+    hrt_device_fetch(&state->device, loads->counted, flight->count, bytes);
 }
 
 void hrt_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,

@@ -30,6 +30,10 @@ void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state);
 void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,
                              const struct hrt_load_counts *loads);
 
+// The other way round: what ranks have summed up in loads->count is what the device has counted.
+void hrt_flight_return_counts(const struct hrt_flight *flight, struct hrt_state *state,
+                              const struct hrt_load_counts *loads);
+
 // Asks the device for what is left once the step is done: those, and the norm.
 void hrt_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,
                       const struct hrt_load_counts *loads);

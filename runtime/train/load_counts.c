@@ -64,12 +64,6 @@ void hrt_load_counts_collect(struct hrt_load_counts *loads) {
                     (size_t)loads->counts * sizeof *loads->count, HRT_WHY_LOADS);
 }
 
-void hrt_load_counts_return(struct hrt_load_counts *loads) {
-    if (!loads->device) return;
-    hrt_device_write(loads->device, loads->counted, loads->count,
-                     (size_t)loads->counts * sizeof *loads->count);
-}
-
 const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index) {
     const int64_t *count = loads->count;
     for (int i = 0; i < index; i++) count += size_of(loads->program, i);

@@ -33,9 +33,6 @@ void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena);
 // Makes `count` what has been added. Waits for a device that is apart.
 void hrt_load_counts_collect(struct hrt_load_counts *loads);
 
-// The other way round: what ranks have summed up in `count` is what the device has counted.
-void hrt_load_counts_return(struct hrt_load_counts *loads);
-
 // The counts of load `index`, [layers][experts].
 const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index);
 

@@ -222,7 +222,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
     sum[3] = !sound;
     hrt_watch_gather(&trainer->watch, sum);
     hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
-    hrt_load_counts_return(&trainer->loads);
+    if (flight) hrt_flight_return_counts(flight, trainer->state, &trainer->loads);
     hrt_watch_layers(&trainer->watch, &trainer->loads);
     report->moved = hrt_watch_moved(&trainer->watch);
     report->loss = sum[0];

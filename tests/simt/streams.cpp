@@ -85,10 +85,11 @@ void drain(const std::function<bool()> &until) {
 }
 
 // With SIMT_CALLS the process says at its end how often the host called, and how many operations that were.
-static long calls, operations;
+static long calls, operations, pageable;
 
 static void report_calls() {
-    fprintf(stderr, "simt: %ld operations, asked for by %ld calls\n", operations, calls);
+    fprintf(stderr, "simt: %ld operations, asked for by %ld calls, %ld of pageable memory\n",
+            operations, calls, pageable);
 }
 
 static void count_call() {
@@ -170,6 +171,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     }
     if (simt::place_of(from, bytes) == simt::PAGEABLE) {
         simt::refuse_capture("a copy of pageable memory");
+        simt::pageable++;
         const std::vector<char> staged((const char *)from, (const char *)from + bytes);
         enqueue(stream, "a copy of pageable memory", [=] {
             simt::note_access(to, bytes, simt::WRITE);

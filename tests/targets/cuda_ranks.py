@@ -24,7 +24,11 @@ CASES = {  # Ranks, steps, settings.
     "laer": (2, STEPS, ["cluster.devices=2", "parallel.experts=laer"]),
     "smartmoe": (2, STEPS, ["cluster.devices=2", "parallel.experts=smartmoe", "parallel.placement.reshard=every(1)"]),
     "bf16": (2, STEPS, ["cluster.devices=2", "train.precision=bf16"]),
+    "groups": (2, STEPS, ["cluster.devices=2", "parallel.experts=ep", "train.group=4"]),
 }
+# Waits of an iteration for routes: one in each of four mixtures; and where groups lie on several ranks, in each of the two
+# that have both, one for a capacity and one for a loss.
+ROUTES = {"fssdp": 4, "groups": 8}
 # What goes wrong on rank 1 alone -> exit statuses of the job, and what is said. 70: the emulator says what would hang.
 FAULTS = {
     "SIMT_MEMORY=33000": ((1,), "error: not enough memory on GPU 0"),
@@ -83,13 +87,23 @@ def same_under_another_schedule(ranks, cuda, text):
         sys.exit(f"{cuda}: another schedule gives other bits")
 
 
-def waits_of_a_step(ranks, cuda, text):
-    """Of two iterations: in each the host waits once for the counts of each of four routes; else for losses and norm alone."""
+def copies_that_may_wait(ranks, cuda, text, steps):
+    """Of pageable memory, in a run of so many steps, on each rank."""
+    command = launch(ranks, cuda, "train", "--data", text, "--steps", str(steps))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env={**os.environ, **QUIET, "SIMT_CALLS": "1"})
+    return sorted(re.findall(r"simt: .* calls, (\d+) of pageable memory", done.stderr))
+
+
+def waits_of_a_step(ranks, cuda, text, routes):
+    """Of two iterations: in each the host waits so often for what it makes routes of; else for losses and norm alone."""
     output = run(*launch(ranks, cuda, "train", "--data", text, "--steps", "2", "--set", "train.tokens=64", "--profile"), **QUIET)
-    found = re.search(r"of it waits for the device +10 .*\n((?:  .*\n)*)", output)
+    found = re.search(r"of it waits for the device +\d+ .*\n((?:  .*\n)*)", output)
     waits = [re.sub(r"^ *(\S.*?) +(\d+) .*", r"\2 \1", line) for line in found[1].splitlines()] if found else []
-    if waits != ["8 routes of tokens", "1 losses", "1 the norm of the gradients"]:
+    if waits != [f"{2 * routes} routes of tokens", "1 losses", "1 the norm of the gradients"]:
         sys.exit(f"{cuda} waits in a step for {waits}:\n{output}")
+    few, more = (copies_that_may_wait(ranks, cuda, text, steps) for steps in (1, 3))
+    if few != more or len(few) != ranks:
+        sys.exit(f"{cuda}: a step copies pageable memory: {few} in one, {more} in three")
 
 
 def saved_by(ranks, cuda, text, **environment):
@@ -140,9 +154,10 @@ def main(model, text, folder):
     os.makedirs(folder, exist_ok=True)
     for case in CASES:
         ranks, cuda = check(case, model, text, folder)
+        if case in ROUTES:
+            waits_of_a_step(ranks, cuda, text, ROUTES[case])
         if case != "fssdp":
             continue
-        waits_of_a_step(ranks, cuda, text)
         if not re.search(r"messages +NCCL \d+\.\d+\.\d+, between devices\n", run(*launch(ranks, cuda, "info"), **QUIET)):
             sys.exit("info does not name NCCL")
         same_under_another_schedule(ranks, cuda, text)
