@@ -240,12 +240,16 @@ function heat(ratio) {
   const end = ratio > 1 ? hot : cold;
   return `rgb(${mid.map((m, c) => Math.round(m + (end[c] - m) * (ratio > 1 ? way ** 0.8 : 0.75 * way))).join(",")})`;
 }
+// Few experts are not drawn large, and many not too small to be seen.
+function spread(experts) {
+  return experts > 48 ? `min-width:${8 * experts}px` : `max-width:${40 * (experts + 1)}px`;
+}
 function heatMap(i) {
   const shot = snapshot(i), loads = shot && shot.tokens_per_expert && shot.tokens_per_expert[state.set];
   if (!loads) return el("p", {}, "This log has no loads (--set log.loads=N).");
   const experts = loads[0].length, layers = loads.length, left = 26, cell = 24, height = 22;
   const svg = sv("svg", { viewBox: `0 0 ${left + experts * cell} ${layers * height + 24}`, role: "img",
-    style: experts > 48 ? `min-width:${8 * experts}px` : null,
+    style: spread(experts),
     "aria-label": `tokens of ${experts} experts in ${layers} layers at step ${shot.step}` });
   loads.forEach((row, l) => {
     const mean = sum(row) / experts || 1;
@@ -265,7 +269,7 @@ function placementMap(i) {
   const loads = shot.tokens_per_expert[state.set][state.layer], mean = sum(loads) / loads.length || 1;
   const experts = layer.owner.length, ranks = layer.before.length, left = 26, cell = 24, height = 22;
   const svg = sv("svg", { viewBox: `0 0 ${left + experts * cell} ${ranks * height + 24}`, role: "img",
-    style: experts > 48 ? `min-width:${8 * experts}px` : null,
+    style: spread(experts),
     "aria-label": `who holds which expert of layer ${state.layer} at step ${shot.step}: ` + words(shot, state.layer) });
   for (let r = 0; r < ranks; r++) {
     svg.append(sv("text", { x: left - 6, y: r * height + 15, "text-anchor": "end" }, r));
@@ -285,12 +289,12 @@ function placementMap(i) {
 // rows: [{name, parts: [[value, colour]]}], drawn as bars from one zero; mark: a value to draw a line at.
 function bars(title, rows, format, mark, high = 0) {
   const width = 460, left = 46, right = 66, height = 20, most = Math.max(...rows.flatMap((row) => row.groups.map((g) => sum(g.map((p) => p[0])))), mark || 0, high) || 1;
-  const scale = (width - left - right) / most, groups = Math.max(...rows.map((row) => row.groups.length)), each = groups > 1 ? 9 : 14;
-  const step = groups > 1 ? 24 : height;
+  const scale = (width - left - right) / most, groups = Math.max(...rows.map((row) => row.groups.length)), each = groups > 1 ? 11 : 14;
+  const step = groups > 1 ? 30 : height;
   const svg = sv("svg", { viewBox: `0 0 ${width} ${rows.length * step + 6}`, role: "img", style: "max-width:600px", "aria-label": title + ": " +
     rows.map((row) => `${row.name} ${row.groups.map((g) => format(sum(g.map((p) => p[0])))).join(" to ")}`).join(", ") });
   rows.forEach((row, n) => {
-    svg.append(sv("text", { x: left - 7, y: n * step + (groups > 1 ? 15 : 13), "text-anchor": "end", class: row.strong ? "strong" : null }, row.name));
+    svg.append(sv("text", { x: left - 7, y: n * step + (groups > 1 ? 17 : 13), "text-anchor": "end", class: row.strong ? "strong" : null }, row.name));
     row.groups.forEach((group, g) => {
       let x = left;
       const y = n * step + 2 + g * (each + 1);
