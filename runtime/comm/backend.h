@@ -23,6 +23,10 @@ extern const struct hrt_comm_backend hrt_comm_self;
 // Ranks that mpirun or srun started; of the library hecate_comm_mpi (runtime/comm/mpi.h).
 extern const struct hrt_comm_backend hrt_comm_mpi;
 
+// Ranks that meet over TCP, whoever has started them; of the library hecate_comm_tcp (docs/ranks.md). A run of one
+// rank meets nobody.
+extern const struct hrt_comm_backend hrt_comm_tcp;
+
 // What moves the memory of GPUs between their ranks; of the library hecate_transport_nccl (runtime/transport/transport.h).
 extern const struct hrt_executor hrt_executor_nccl;
 

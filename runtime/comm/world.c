@@ -38,7 +38,11 @@ static bool in_slurm_step(void) {
 bool hrt_world_find(struct hrt_world *world, struct hrt_error *error) {
     const char *rank = NULL, *size = NULL, *local = NULL;
     *world = (struct hrt_world){.size = 1};
-    if (getenv("RANK") && getenv("WORLD_SIZE") && getenv("MASTER_ADDR")) {
+    if (getenv("HECATE_RANK") || getenv("HECATE_RANKS")) {
+        world->launcher = "whoever set HECATE_RANKS";
+        rank = "HECATE_RANK", size = "HECATE_RANKS";
+        local = getenv("HECATE_LOCAL_RANK") ? "HECATE_LOCAL_RANK" : NULL;
+    } else if (getenv("RANK") && getenv("WORLD_SIZE") && getenv("MASTER_ADDR")) {
         world->launcher = "torchrun";
         rank = "RANK", size = "WORLD_SIZE", local = "LOCAL_RANK";
     } else if (getenv("OMPI_COMM_WORLD_RANK")) {
@@ -52,7 +56,7 @@ bool hrt_world_find(struct hrt_world *world, struct hrt_error *error) {
         return true;
     }
     if (!read_variable(rank, &world->rank, error) || !read_variable(size, &world->size, error) ||
-        !read_variable(local, &world->local_rank, error))
+        (local && !read_variable(local, &world->local_rank, error)))
         return false;
     if (world->rank < world->size) return true;
     return hrt_fail_usage(error, "%s is %d, but %s is %d", rank, world->rank, size, world->size);

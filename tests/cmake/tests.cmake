@@ -36,22 +36,34 @@ function(hecate_add_unit_test file)
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
 endfunction()
 
-# The same program under mpirun, once for each number of ranks: runtime/mpi_test.c, 4 ranks. Built
-# where the back end mpi is. RANKS 1 2 4, then the libraries under test.
+# One C program of cmocka tests for each back end, once for each number of ranks: runtime/ranks_test.c, 4 ranks, tcp.
+# RANKS 1 2 4, under mpirun; TCP 1 2, started by hand; then the libraries under test.
 function(hecate_add_ranks_test file)
-  if(NOT TARGET hecate_comm_mpi)
-    return()
-  endif()
-  cmake_parse_arguments(arg "" "" "RANKS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "RANKS;TCP;LIBRARIES" ${ARGN})
   hecate_test_name(${file} name)
   string(MAKE_C_IDENTIFIER ${name} target)
-  add_executable(${target} ${file})
-  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} hecate_comm_mpi cmocka)
-  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  foreach(ranks ${arg_RANKS})
-    add_test(NAME "${name}, ${ranks} ranks" COMMAND ${HECATE_LEASH}
-      ${PROJECT_SOURCE_DIR}/tests/runtime/ranks.sh ${ranks} $<TARGET_FILE:${target}>)
-    set_tests_properties("${name}, ${ranks} ranks" PROPERTIES LABELS ranks TIMEOUT 120
-      PROCESSORS 2)
+  foreach(backend mpi tcp)
+    set(numbers ${arg_RANKS})
+    set(launcher ranks.sh)
+    set(suffix "")
+    if(backend STREQUAL tcp)
+      set(numbers ${arg_TCP})
+      set(launcher by_hand.sh)
+      set(suffix ", tcp")
+      string(APPEND target _tcp)
+    endif()
+    if(NOT TARGET hecate_comm_${backend} OR NOT numbers)
+      continue()
+    endif()
+    add_executable(${target} ${file})
+    target_compile_definitions(${target} PRIVATE RANKS_BACKEND=hrt_comm_${backend})
+    target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} hecate_comm_${backend} cmocka)
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    foreach(ranks ${numbers})
+      add_test(NAME "${name}, ${ranks} ranks${suffix}" COMMAND ${HECATE_LEASH}
+        ${PROJECT_SOURCE_DIR}/tests/runtime/${launcher} ${ranks} $<TARGET_FILE:${target}>)
+      set_tests_properties("${name}, ${ranks} ranks${suffix}" PROPERTIES LABELS ranks TIMEOUT 120
+        PROCESSORS 2)
+    endforeach()
   endforeach()
 endfunction()

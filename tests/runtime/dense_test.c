@@ -8,7 +8,7 @@
 #include "runtime/train/dense.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
-#include "tests/runtime/mpi_case.h"
+#include "tests/runtime/ranks_case.h"
 
 enum { LAYERS = 3, WIDE = 5000, TINY = 3, LARGE = 1500001, UNUSED = 7, CHUNK = 11, EXPERTS = 2 };
 enum { AT_TINY = LAYERS * WIDE, AT_LARGE = AT_TINY + TINY, AT_UNUSED = AT_LARGE + LARGE };

@@ -5,7 +5,7 @@
 #include "kernels/limit/limit.h"
 #include "kernels/route/route.h"
 #include "runtime/experts/experts.h"
-#include "tests/runtime/mpi_case.h"
+#include "tests/runtime/ranks_case.h"
 
 enum { EXPERTS = 5, PICKS = 2, TOKENS = 60, RANKS_MAX = 8, PAIRS_MAX = RANKS_MAX * TOKENS * PICKS };
 

@@ -3,7 +3,7 @@
 #include "runtime/experts/experts.h"
 
 #include "runtime/plan/share.h"
-#include "tests/runtime/mpi_case.h"
+#include "tests/runtime/ranks_case.h"
 
 enum { WIDTH = 5, RANKS_MAX = 8, EXPERTS_MAX = 16, ROWS = 1024 };
 

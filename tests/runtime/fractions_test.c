@@ -5,7 +5,7 @@
 
 #include "kernels/fractions/fractions.h"
 #include "runtime/experts/experts.h"
-#include "tests/runtime/mpi_case.h"
+#include "tests/runtime/ranks_case.h"
 
 enum { EXPERTS = 7, PICKS = 2, POSITIONS = 5, MICROBATCH = 3, RANKS_MAX = 8, ITERATIONS = 2 };
 enum { SEQUENCES_MAX = RANKS_MAX * MICROBATCH, ROW = POSITIONS * PICKS };

@@ -6,7 +6,7 @@
 #include "runtime/experts/experts.h"
 #include "runtime/fssdp/moves.h"
 #include "runtime/fssdp/reshard.h"
-#include "tests/runtime/mpi_case.h"
+#include "tests/runtime/ranks_case.h"
 #include "tests/runtime/support/moving.h"
 
 enum { EXPERTS = 6, CHUNK = 300000, PLANTED = 3 }; // A MiB and a bit: two segments.

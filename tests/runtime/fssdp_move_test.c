@@ -4,7 +4,7 @@
 
 #include "runtime/experts/experts.h"
 #include "runtime/fssdp/moves.h"
-#include "tests/runtime/mpi_case.h"
+#include "tests/runtime/ranks_case.h"
 #include "tests/runtime/support/moving.h"
 
 static struct hrt_comm comm;

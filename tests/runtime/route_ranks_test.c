@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "tests/runtime/mpi_case.h"
+#include "tests/runtime/ranks_case.h"
 
 enum { POSITIONS = 8, BATCH = 2, ITERATIONS = 2, STEPS = 3, EXPERTS = 4, TOPK = 2 };
 enum { LOADS_HEAD = 8 + 5 * 4 };

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "tests/runtime/mpi_case.h"
+#include "tests/runtime/ranks_case.h"
 
 static struct hrt_comm comm;
 

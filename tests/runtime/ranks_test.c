@@ -1,18 +1,21 @@
-// Test of the back end `mpi`, run by mpirun with 1, 2 and 4 ranks.
-#include "tests/runtime/mpi_case.h"
+// Test of the back ends `mpi` and `tcp`, run with 1, 2 and 4 ranks.
+#include "tests/runtime/ranks_case.h"
 
 #include <math.h>
 #include <time.h>
 
-static struct hrt_comm comm; // MPI starts once per process.
+#include "runtime/comm/world.h"
+
+static struct hrt_comm comm; // Ranks join once per process.
 
 #define CHECK(condition) RANKS_CHECK(&comm, condition)
 
 static void ranks_are_those_of_the_launcher(void **state) {
     (void)state;
-    const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *size = getenv("OMPI_COMM_WORLD_SIZE");
-    CHECK(rank && comm.rank == atoi(rank));
-    CHECK(size && comm.size == atoi(size));
+    struct hrt_world world;
+    struct hrt_error error;
+    CHECK(hrt_world_find(&world, &error) && world.launcher);
+    CHECK(comm.rank == world.rank && comm.size == world.size);
     CHECK(comm.nodes == 1 && comm.node == 0);
     for (int r = 0; r < comm.size; r++) CHECK(comm.node_of[r] == 0);
 }

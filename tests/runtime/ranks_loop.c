@@ -1,12 +1,11 @@
-// Talks to the other ranks until it is killed, for mpi_lost.sh: mpi_loop RANK SIGNAL MILLISECONDS.
+// Talks to the other ranks until it is killed, for mpi_lost.sh and tcp_lost.sh: mpi_loop RANK SIGNAL MILLISECONDS.
 // RANK sends itself the signal after so long, wherever it then is. MILLISECONDS "end": all end well
 // after 50 rounds. SIGNAL "busy": they do, but RANK talks to nobody for so long in between. SIGNAL "less" or "more":
 // RANK sends a byte less or more than is expected. SIGNAL "chain": rank 0 waits for rank 2 by way of rank 1, see below.
 // SIGNAL "differ": RANK has another schedule than the others.
 #include "runtime/transport/transport.h"
-#include "tests/runtime/mpi_case.h"
+#include "tests/runtime/ranks_case.h"
 
-#include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -18,27 +17,6 @@ struct blow {
     int signal;
     long milliseconds;
 };
-
-// What this MPI says that it allows is TAG_BOUND, if that is set; nobody uses more.
-static int tag_bound(void) {
-    const char *bound = getenv("TAG_BOUND");
-    return bound ? atoi(bound) : 32767;
-}
-
-int MPI_Comm_get_attr(MPI_Comm of, int key, void *value, int *known) {
-    static int bound;
-    if (key != MPI_TAG_UB) return PMPI_Comm_get_attr(of, key, value, known);
-    bound = tag_bound();
-    *(int **)value = &bound;
-    *known = 1;
-    return MPI_SUCCESS;
-}
-
-int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm on,
-              MPI_Request *request) {
-    if (tag > tag_bound()) fprintf(stderr, "tag %d is too large\n", tag);
-    return PMPI_Isend(data, count, type, to, tag, on, request);
-}
 
 static void rest(long milliseconds) {
     nanosleep(
