@@ -31,12 +31,12 @@ struct hec_json_file hec_json_open(MlirOperation module, const char *what, const
     json_error_t error;
     file.text = load(path, &bytes, &why);
     if (!file.text) {
-        hec_ir_error(module, "%s '%s': %s", what, path, why);
+        if (module.ptr) hec_ir_error(module, "%s '%s': %s", what, path, why);
         return file;
     }
     file.root = json_loadb(file.text, bytes, JSON_REJECT_DUPLICATES, &error);
     file.sound = file.root;
-    if (file.root) return file;
+    if (file.root || !module.ptr) return file;
     const unsigned column = error.column > 0 ? (unsigned)error.column : 1;
     mlirEmitError(hec_loc_file(mlirOperationGetContext(module), path, (unsigned)error.line, column),
                   error.text);

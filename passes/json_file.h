@@ -15,7 +15,8 @@ struct hec_json_file {
     bool sound;
 };
 
-// Reads the file at `path`, which stays the caller's; `what` ("plan") begins the report of one that cannot be opened.
+// Reads the file at `path`, which stays the caller's; `what` ("plan") begins the report of one that cannot be opened. With a null
+// module nothing is reported.
 struct hec_json_file hec_json_open(MlirOperation module, const char *what, const char *path);
 void hec_json_close(struct hec_json_file *file);
 

@@ -10,6 +10,7 @@
 #include "lang/base/arena.h"
 #include "passes/cost/set_cost.h"
 #include "passes/json_file.h"
+#include "passes/plan_origin.h"
 #include "runtime/plan/policy.h"
 
 enum { VERSION = 1 };
@@ -59,7 +60,29 @@ static json_t *sets_json(MlirOperation module) {
     return sets;
 }
 
-bool hec_plan_write(MlirOperation module, FILE *out) {
+static json_t *settings_json(const struct hec_plan_settings *settings) {
+    json_t *all = json_object();
+    for (int i = 0; i < settings->count; i++) {
+        const char *equals = strchr(settings->set[i], '=');
+        char key[256];
+        snprintf(key, sizeof key, "%.*s", (int)(equals - settings->set[i]), settings->set[i]);
+        json_object_set_new(all, key, json_string(equals + 1));
+    }
+    return all;
+}
+
+static void put_tuned(json_t *root, const struct hec_plan_tuned *tuned) {
+    json_t *others = json_array();
+    json_object_set_new(root, "settings", settings_json(&tuned->of[0]));
+    for (int i = 1; i < tuned->count; i++)
+        json_array_append_new(others, json_pack("{s:f, s:o}", "step_us", tuned->of[i].us,
+                                                "settings", settings_json(&tuned->of[i])));
+    json_object_set_new(root, "predicted",
+                        json_pack("{s:f, s:f, s:o}", "step_us", tuned->of[0].us, "error",
+                                  tuned->error, "runners_up", others));
+}
+
+bool hec_plan_write(MlirOperation module, const struct hec_plan_tuned *tuned, FILE *out) {
     struct hec_movement m;
     if (!hec_movement_read(module, &m)) return false;
     json_t *movement =
@@ -72,6 +95,8 @@ bool hec_plan_write(MlirOperation module, FILE *out) {
     json_t *root = json_pack("{s:i, s:I, s:o, s:o}", "hecate_plan", VERSION, "world",
                              (json_int_t)hec_module_world(module), "movement", movement, "sets",
                              sets_json(module));
+    json_object_set_new(root, "made_for", hec_plan_origin(module));
+    if (tuned) put_tuned(root, tuned);
     const bool written = root && json_dumpf(root, out, JSON_INDENT(1)) == 0;
     fputc('\n', out);
     json_decref(root);
@@ -81,6 +106,24 @@ bool hec_plan_write(MlirOperation module, FILE *out) {
 // ---- reading
 
 enum { PATH_MAX_KEYS = 4 };
+
+static bool is_parallel(const char *key) {
+    return strncmp(key, "parallel.", strlen("parallel.")) == 0;
+}
+
+struct hec_plan_settings hec_plan_settings(const char *path, struct hec_arena *arena) {
+    const MlirOperation none = {0};
+    struct hec_json_file file = hec_json_open(none, "plan", path);
+    json_t *settings = json_object_get(file.root, "settings"), *value;
+    const char **set = hec_arena_alloc(arena, json_object_size(settings) + 1, sizeof *set), *key;
+    struct hec_plan_settings all = {.set = set};
+    json_object_foreach(settings, key, value) {
+        if (is_parallel(key) && json_is_string(value))
+            set[all.count++] = hec_arena_format(arena, "%s=%s", key, json_string_value(value));
+    }
+    hec_json_close(&file);
+    return all;
+}
 
 struct reader {
     struct hec_json_file *file;
@@ -284,12 +327,29 @@ static void read_sets(struct reader *r, json_t *root, int64_t world) {
     free(ops.op);
 }
 
+// They have been taken already, with those of the command line; what they say is the front's to judge.
+static void check_settings(struct reader *r, json_t *root) {
+    const char *key;
+    json_t *value;
+    if (!json_object_get(root, "settings")) return;
+    json_t *settings = enter(r, root, "settings");
+    json_object_foreach(settings, key, value) {
+        if (!is_parallel(key) || !json_is_string(value))
+            fail(r, key, "`settings` holds text for settings of section parallel, not `%.60s`",
+                 key);
+    }
+    leave(r);
+}
+
 static void read_root(struct reader *r, json_t *root) {
     const int64_t world = hec_module_world(r->module);
     struct hec_movement movement = {0};
     if (json_integer_value(json_object_get(root, "hecate_plan")) != VERSION)
         fail(r, "hecate_plan", "'%s' is no plan of this version of hecatec", r->file->path);
-    check_keys(r, root, (const char *const[]){"hecate_plan", "world", "movement", "sets", NULL});
+    check_keys(r, root,
+               (const char *const[]){"hecate_plan", "world", "movement", "sets", "made_for",
+                                     "settings", "predicted", NULL});
+    check_settings(r, root);
     read_size(r, root, "world", world, "the program");
     read_movement(r, root, &movement);
     if (r->file->sound) read_sets(r, root, world);

@@ -6,19 +6,43 @@
 //    "sets": {"sparse": {"layers": 12, "experts": 64, "owner": [[0, 0, ...], ...],
 //                        "forecast": [[[...], ...], ...]}}}
 //
+// Behind these it says what it was made for (plan_origin.h); and where --autotune has chosen settings of section parallel, which ones,
+// what a step then takes, and what else was compared:
+//
+//    "settings": {"parallel.microbatch": "16", ...},
+//    "predicted": {"step_us": 8001, "error": 0.06, "runners_up": [{"step_us": 12400, "settings": {...}}, ...]}
+//
 // owner is [layers][experts], forecast [layers][ranks][experts]; both may be missing, as in the module.
 #ifndef HECATE_PASSES_PLAN_FILE_H
 #define HECATE_PASSES_PLAN_FILE_H
 
 #include <stdio.h>
 
+#include "lang/base/arena.h"
 #include "passes/movement.h"
 
 // Sets hecate.movement and the sets' owner and forecast from the file that the module's hecate.plan
 // names. The file is not trusted: false after a report that names what is wrong with it.
 bool hec_plan_read(MlirOperation module);
 
-// Writes the module's choices. False when nothing moves in it.
-bool hec_plan_write(MlirOperation module, FILE *out);
+enum { HEC_PLAN_TUNED = 4 };
+
+// What was compared: the first one was chosen.
+struct hec_plan_tuned {
+    double error; // Of a step's time, as a share.
+    int count;
+    struct hec_plan_settings {
+        const char *const *set; // "KEY=VALUE"
+        int count;
+        double us; // Of a step.
+    } of[HEC_PLAN_TUNED];
+};
+
+// Writes the module's choices; `tuned` may be NULL. False when nothing moves in it.
+bool hec_plan_write(MlirOperation module, const struct hec_plan_tuned *tuned, FILE *out);
+
+// The settings that the plan at `path` says ("KEY=VALUE", of `arena`), for the compilation that it belongs to. None of a file that cannot be
+// read, which hec_plan_read complains of.
+struct hec_plan_settings hec_plan_settings(const char *path, struct hec_arena *arena);
 
 #endif

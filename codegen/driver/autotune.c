@@ -13,8 +13,10 @@
 
 #include "codegen/driver/trial.h"
 #include "passes/explain.h"
+#include "passes/plan_file.h"
 
-enum { SECONDS = 30, SECONDS_MOST = 86400, ROUNDS = 2, SHORT = 2, LONG = 6, FINALISTS = 3 };
+enum { SECONDS = 30, SECONDS_MOST = 86400, ROUNDS = 2, SHORT = 2, LONG = 6 };
+enum { FINALISTS = HEC_PLAN_TUNED - 1 };
 enum { KNOB_VALUES = 8, TRIALS_MOST = 4096 };
 
 // Actions a second of this budget; a compilation counts as so many; single messages take so many times as long.
@@ -361,6 +363,29 @@ static void take(struct tuning *t, const struct candidate *chosen) {
     t->c->options = o;
 }
 
+static struct hec_plan_settings settings_of(struct tuning *t, const struct trial *trial,
+                                            const struct trial *own) {
+    const char **set = hec_arena_alloc(t->c->arena, KNOBS, sizeof *set);
+    struct hec_plan_settings s = {.set = set, .us = step_us(trial, own)};
+    for (int k = 0; k < KNOBS; k++) {
+        if (trial->candidate.set[k]) set[s.count++] = trial->candidate.set[k];
+    }
+    return s;
+}
+
+// For the plan file: the chosen one, and what was compared with it at length.
+static const struct hec_plan_tuned *tuned_of(struct tuning *t, const struct trial *final,
+                                             int finals, int chosen) {
+    struct hec_plan_tuned *tuned = HEC_NEW(t->c->arena, struct hec_plan_tuned);
+    *tuned = (struct hec_plan_tuned){.error = mean_error, .count = 1};
+    tuned->of[0] = settings_of(t, &final[chosen], &final[0]);
+    for (int i = 0; i < finals; i++) {
+        if (i != chosen && final[i].sound)
+            tuned->of[tuned->count++] = settings_of(t, &final[i], &final[0]);
+    }
+    return tuned;
+}
+
 void hec_autotune(struct hec_compilation *c) {
     const double seconds = (double)seconds_of(c->options);
     struct tuning t = {.c = c, .out = stderr, .budget = seconds * action_rate};
@@ -374,6 +399,7 @@ void hec_autotune(struct hec_compilation *c) {
         const int chosen = finals > 1 && is_better(&final[1], &final[0], least_gain);
         print_report(&t, final, finals, chosen);
         take(&t, &final[chosen].candidate);
+        c->tuned = tuned_of(&t, final, finals, chosen);
     }
     hec_driver_lap(c, "autotune");
 }

@@ -23,8 +23,10 @@ struct hec_compilation {
     bool several_ranks; // Known from the IR on.
     MlirOperation module;
     struct hec_program *program;
-    int from, to;      // Stages.
-    const char *name;  // Of the model.
+    int from, to;     // Stages.
+    const char *name; // Of the model.
+    const struct hec_plan_tuned
+        *tuned;        // By --autotune; NULL: it was not asked, or had nothing to choose.
     bool write_failed; // A file of --save-temps could not be written; complained of.
     double started;
 };

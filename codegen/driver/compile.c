@@ -18,6 +18,7 @@
 #include "passes/cost/machine.h"
 #include "passes/movement.h"
 #include "passes/plan_file.h"
+#include "passes/plan_origin.h"
 
 // What the command line names.
 static bool note_files(const struct hec_options *o) {
@@ -72,7 +73,7 @@ static bool note_measurements(struct hec_compilation *c) {
 }
 
 static void print_plan_file(struct hec_compilation *c, FILE *out) {
-    hec_plan_write(c->module, out);
+    hec_plan_write(c->module, c->tuned, out);
 }
 
 // Reports that need no homes end before place-buffers: what it adds would cost time, too.
@@ -96,6 +97,23 @@ static bool can_emit(const struct hec_compilation *c) {
     return false;
 }
 
+// A plan's settings stand before those of the command line, which count more.
+static void take_settings_of_plan(struct hec_compilation *c) {
+    const struct hec_plan_settings plan = hec_plan_settings(c->options->plan, c->arena);
+    struct hec_options *o = HEC_NEW(c->arena, struct hec_options);
+    *o = *c->options;
+    o->sets = (struct hec_texts){0};
+    for (int i = 0; i < plan.count; i++) HEC_PUSH(c->arena, &o->sets.text, plan.set[i]);
+    for (int i = 0; i < c->options->sets.text.count; i++)
+        HEC_PUSH(c->arena, &o->sets.text, c->options->sets.text.item[i]);
+    c->options = o;
+}
+
+static void warn_of_plan(void *context, const char *text) {
+    struct hec_compilation *c = context;
+    hec_diag_report(&c->diag, HEC_WARNING, HEC_NOWHERE, "%s", text);
+}
+
 static int run(struct hec_compilation *c) {
     int status;
     if (!note_files(c->options) || !hec_choose_stages(c) || !hec_check_simulation(c) ||
@@ -105,6 +123,7 @@ static int run(struct hec_compilation *c) {
     c->name = "model";
     if (c->from == STAGE_C) return c->to == STAGE_C ? HEC_EXIT_DONE : hec_finish_program(c);
     if (c->options->autotune) hec_autotune(c);
+    if (c->options->plan) take_settings_of_plan(c);
     if (c->from < STAGE_GRAPH && !hec_run_front(c, &status)) return status;
     if (!hec_make_module(c)) return HEC_EXIT_INPUT;
     if (c->options->autotune && !c->several_ranks && !c->options->no_warnings)
@@ -114,6 +133,8 @@ static int run(struct hec_compilation *c) {
         return HEC_EXIT_COMMAND_LINE;
     if (!hec_run_passes(c, &status)) return status;
     if (!hec_prove_homes(c)) return HEC_EXIT_INPUT;
+    if (c->options->plan) hec_plan_compare_origin(c->module, c->options->plan, warn_of_plan, c);
+    if (hec_driver_failed(c)) return HEC_EXIT_INPUT;
     if (c->options->emit_plan && !hec_write_text(c, c->options->emit_plan, print_plan_file))
         return HEC_EXIT_INPUT;
     if (c->options->simulate) return hec_finish_simulation(c);

@@ -1,5 +1,6 @@
 """What holds of --autotune: the same input gives the same choice; the program is that of the settings it names; what the command
 line sets stays; nothing is chosen that takes longer, or needs more memory than there is.  autotuned.py HECATEC MODEL"""
+import json
 import re
 import subprocess
 import sys
@@ -54,3 +55,36 @@ nothing = "hecatec: warning: --autotune: one process has nothing to choose\n"
 alone = run("--autotune=1", "-S", "-o", "-", *flags(["cluster.nodes=1", "cluster.devices=1"]))
 assert alone.stderr == nothing, alone.stderr
 assert alone.stdout == program(*flags(["cluster.nodes=1", "cluster.devices=1"]))
+
+# A plan file repeats it without the search, says what it was made for, and tells where that differs.
+again = run("--autotune=1", "--emit-plan=plan.json", "-S", "-o", "-", *flags(SETS))
+plan = json.load(open("plan.json"))
+assert plan["settings"] == {"parallel.microbatch": "16"}, plan
+assert plan["made_for"]["loads"] == "assumed" and plan["made_for"]["cluster"]["cluster.nodes"] == "2"
+predicted = plan["predicted"]
+assert all(predicted["step_us"] <= other["step_us"] for other in predicted["runners_up"]), predicted
+assert {} in [other["settings"] for other in predicted["runners_up"]], predicted
+
+
+def planned(*arguments):
+    return run("--plan=plan.json", "-S", "-o", "-", *flags(SETS), *arguments)
+
+
+repeated = planned()
+assert (repeated.stdout, repeated.stderr) == (first.stdout, ""), repeated.stderr
+assert planned("--set", "parallel.microbatch=4").stdout != first.stdout  # The command line counts more.
+told = planned("--set", "cluster.link.inter.bandwidth=5GB/s").stderr
+assert re.search(r"plan.json:\d+:\d+: this plan was made for another cluster: "
+                 r"`cluster.link.inter.bandwidth` is 5000000000 here, was auto", told), told
+told = planned("-D", "V=300").stderr
+assert "this plan was made for other parameters: those of `small`" in told, told
+
+for settings, message in (({"train.steps": "3"}, "settings of section parallel, not `train.steps`"),
+                          ({"parallel.microbatch": 4}, "not `parallel.microbatch`"),
+                          ([], "expected an object `settings`"),
+                          ({"parallel.microbatch": "some"}, "parallel.microbatch")):
+    with open("bad.json", "w") as f:
+        json.dump({**plan, "settings": settings}, f)
+    result = subprocess.run([hecatec, "--plan=bad.json", "-S", "-o", "-", *flags(SETS), model],
+                            capture_output=True, text=True)
+    assert result.returncode == 1 and message in result.stderr, result.stderr
