@@ -30,6 +30,6 @@ may_include codegen/cuda codegen/text/ codegen/host/ codegen/cuda/ ir/ lang/base
 may_include kernels      kernels/ files/
 may_include runtime/plan runtime/plan/
 may_include runtime/loads runtime/loads/ runtime/plan/types.h files/
-may_include runtime/report runtime/report/ files/
+may_include runtime/report runtime/report/ runtime/base/ files/
 may_include runtime      runtime/ kernels/ files/
 exit $failed

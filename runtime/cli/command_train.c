@@ -16,8 +16,10 @@
 #include "runtime/cli/pretend.h"
 #include "runtime/cli/saves.h"
 #include "runtime/log/jsonl.h"
+#include "runtime/log/metrics.h"
 #include "runtime/log/progress.h"
 #include "runtime/log/run.h"
+#include "runtime/log/tensorboard.h"
 #include "runtime/params/store.h"
 #include "runtime/train/check_grad.h"
 #include "runtime/train/ranks.h"
@@ -33,6 +35,8 @@ struct job {
     struct hrt_route route;
     struct hrt_progress progress;
     struct hrt_jsonl log;
+    struct hrt_tensorboard board;
+    struct hrt_metrics metrics;
     struct hk_pretence pretence;
     struct hrt_saves saves;
     bool save_asked;             // By a signal, or the clock.
@@ -160,6 +164,14 @@ static bool open_inputs(struct job *job, struct hrt_error *error) {
     return true;
 }
 
+// What --tensorboard and --metrics ask for, of the rank that leads.
+static bool open_watchers(struct job *job, struct hrt_error *error) {
+    const struct hrt_arguments *arguments = job->run->arguments;
+    if (!leads(job->run)) return true;
+    return hrt_tensorboard_open(&job->board, arguments->tensorboard, error) &&
+           hrt_metrics_open(&job->metrics, (int)arguments->metrics, error);
+}
+
 // And then.
 static bool set_up(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
@@ -169,7 +181,7 @@ static bool set_up(struct job *job, struct hrt_error *error) {
     return hrt_trainer_create(&job->trainer, job->config, run->comm, &job->data, &job->state,
                               error) &&
            hrt_saves_check(&job->saves, &job->trainer, error) &&
-           hrt_jsonl_open(&job->log, log, kept, error);
+           hrt_jsonl_open(&job->log, log, kept, error) && open_watchers(job, error);
 }
 
 static bool prepare(struct job *job, struct hrt_error *error) {
@@ -242,6 +254,9 @@ static bool tell(struct job *job, struct hrt_error *error) {
     if (!hrt_jsonl_step(&job->log, &step, with_loads ? &job->trainer.loads : NULL,
                         with_loads ? &job->trainer.watch : NULL, &lost))
         go_on_without(job, &lost);
+    const double peak = job->progress.peak;
+    if (!hrt_tensorboard_step(&job->board, &step, peak, &lost)) go_on_without(job, &lost);
+    hrt_metrics_step(&job->metrics, &step, peak, job->run->program->name);
     return true;
 }
 
@@ -341,7 +356,7 @@ static double measure_peak(const struct job *job) {
 }
 
 static void begin_log(struct job *job) {
-    if (!job->log.file) return;
+    if (!job->log.file && !job->board.file && !job->metrics.listening) return;
     job->peak = 1e9 * measure_peak(job);
     const struct hrt_log_run run = {.trainer = &job->trainer,
                                     .instructions = hk_isa_name(hk_isa()),
@@ -410,6 +425,7 @@ static bool finish(struct job *job, struct hrt_error *error) {
     print_summary(job);
     const bool saved = save(job, error) && checkpoint_end(job, error);
     if (!hrt_jsonl_close(&job->log, &lost)) go_on_without(job, &lost);
+    if (!hrt_tensorboard_close(&job->board, &lost)) go_on_without(job, &lost);
     hrt_route_finish(&job->route);
     if (!hrt_profile_finish(job->trainer.profile, stdout, &lost)) go_on_without(job, &lost);
     if (!saved) return false;
@@ -452,6 +468,8 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     if (!done) hrt_run_report(run, error);
     struct hrt_error close_error;
     hrt_jsonl_close(&job.log, &close_error); // Only open when something failed before.
+    hrt_tensorboard_close(&job.board, &close_error);
+    hrt_metrics_close(&job.metrics);
     hrt_route_close(&job.route);
     hrt_profile_close(job.trainer.profile);
     hrt_saves_close(&job.saves);

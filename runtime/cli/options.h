@@ -23,10 +23,11 @@ struct hrt_arguments {
     enum hrt_command command; // 0: none given (only --help or --version).
     bool help, version, params, profile, strict, resume_changed;
     struct hrt_config config;
+    int64_t metrics; // A port; 0: not given.
     int64_t threads; // 0: OMP_NUM_THREADS or all cores.
     int64_t check_grad, sample, sequences, tokens, topk;
     double temperature;
-    const char *prompt, *save, *load, *route, *record_ids, *record_loads, *trace,
+    const char *prompt, *save, *load, *route, *record_ids, *record_loads, *trace, *tensorboard,
         *pretend;       // NULL: not given.
     const char *resume; // A folder; empty: checkpoint.dir; NULL: not given.
 };

@@ -1,49 +1,71 @@
-// hecate-report: what was this run like?
+// hecate-report: what was this run like, or what is it like now?
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "files/files.h"
+#include "runtime/base/loopback.h"
 #include "runtime/report/log.h"
 #include "runtime/report/page.h"
 
-enum { DONE = 0, BAD_INPUT = 1, BAD_COMMAND = 2, LOGS = 2 };
+enum { DONE = 0, BAD_INPUT = 1, BAD_COMMAND = 2, LOGS = 2, PORT = 6060 };
 
-static const char help[] = "usage: hecate-report RUN.jsonl [OTHER.jsonl] -o PAGE.html\n"
-                           "\n"
-                           "Writes a page of a run that was logged by --log, or of two side by "
-                           "side: one file, which needs no network.\n"
-                           "Loads and placement are in it where the run had --set log.loads=N.\n"
-                           "\n"
-                           "  -o, --output FILE   the page\n"
-                           "  -h, --help          this text\n";
+static const char help[] =
+    "usage: hecate-report RUN.jsonl [OTHER.jsonl] -o PAGE.html\n"
+    "       hecate-report RUN.jsonl [OTHER.jsonl] --watch[=PORT]\n"
+    "\n"
+    "Makes a page of a run that was logged by --log, or of two side by side: one file, which "
+    "needs\n"
+    "no network. Loads and placement are in it where the run had --set log.loads=N.\n"
+    "\n"
+    "  -o, --output FILE   writes it\n"
+    "  -w, --watch[=PORT]  shows it on 127.0.0.1:PORT (6060), as the logs are by then\n"
+    "  -h, --help          this text\n";
 
 struct options {
-    const char *log[LOGS], *page;
-    int logs;
+    const char *log[LOGS], *page; // NULL: the page is shown,
+    int logs, port;               // there.
 };
+
+static bool parse_port(const char *text, int *port) {
+    char *end = NULL;
+    const long number = text ? strtol(text, &end, 10) : PORT;
+    *port = (int)number;
+    if (number > 0 && number < 65536 && (!text || !*end)) return true;
+    fprintf(stderr, "hecate-report: --watch=%s: a port is a number from 1 to 65535\n", text);
+    return false;
+}
+
+static const char *missing(const struct options *options, bool more) {
+    if (more) return "at most two logs";
+    if (options->logs == 0) return "which log?";
+    if (options->page && options->port) return "-o and --watch are two ways to see a page: one";
+    return options->page || options->port ? NULL : "where to? give -o PAGE.html, or --watch";
+}
 
 // Returns what to end with; -1: go on.
 static int parse(struct options *options, int argc, char **argv) {
-    static const struct option known[] = {
-        {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option known[] = {{"output", required_argument, NULL, 'o'},
+                                          {"watch", optional_argument, NULL, 'w'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     int option;
-    while ((option = getopt_long(argc, argv, "o:h", known, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "o:w::h", known, NULL)) != -1) {
         if (option == 'h') {
             fputs(help, stdout);
             return DONE;
         }
-        if (option != 'o') return BAD_COMMAND; // getopt has said why.
-        options->page = optarg;
+        if (option == '?') return BAD_COMMAND; // getopt has said why.
+        if (option == 'o') options->page = optarg;
+        if (option == 'w' && !parse_port(optarg, &options->port)) return BAD_COMMAND;
     }
     for (; optind < argc && options->logs < LOGS; optind++)
         options->log[options->logs++] = argv[optind];
-    if (optind == argc && options->logs > 0 && options->page) return -1;
-    fprintf(stderr, "hecate-report: %s (hecate-report --help)\n",
-            optind < argc        ? "at most two logs"
-            : options->logs == 0 ? "which log?"
-                                 : "where to? give -o PAGE.html");
+    const char *what = missing(options, optind < argc);
+    if (!what) return -1;
+    fprintf(stderr, "hecate-report: %s (hecate-report --help)\n", what);
     return BAD_COMMAND;
 }
 
@@ -55,7 +77,8 @@ static bool check_files(const struct options *options) {
     for (int i = 0; sound && i < options->logs; i++)
         sound =
             hf_files_add(&files, HF_READ, i ? "the other log" : "the log", options->log[i], why);
-    sound = sound && hf_files_add(&files, HF_REPLACED, "--output", options->page, why);
+    if (options->page)
+        sound = sound && hf_files_add(&files, HF_REPLACED, "--output", options->page, why);
     hf_files_free(&files);
     if (!sound) fprintf(stderr, "hecate-report: %s\n", why);
     return sound;
@@ -80,21 +103,60 @@ static bool write_page(const char *path, const struct report_log *log, int logs)
     return false;
 }
 
+// Reads the logs; those that were read are to be freed. False: one cannot be, and why was told.
+static bool read_logs(const struct options *options, struct report_log log[LOGS], int *read) {
+    char why[REPORT_WHY];
+    *read = 0;
+    while (*read < options->logs && report_log_read(&log[*read], options->log[*read], why)) ++*read;
+    if (*read == options->logs) return true;
+    fprintf(stderr, "hecate-report: %s\n", why);
+    return false;
+}
+
+static void free_logs(struct report_log log[LOGS], int read) {
+    for (int i = 0; i < read; i++) report_log_free(&log[i]);
+}
+
+// The page as the logs are now.
+static bool answer(void *context, FILE *out) {
+    struct report_log log[LOGS];
+    int read;
+    const bool written = read_logs(context, log, &read) && report_page(out, log, read, true);
+    free_logs(log, read);
+    return written;
+}
+
+// Until it is ended.
+static int watch(struct options *options) {
+    const char *why;
+    const int listening = hrt_loopback_open(options->port, &why);
+    if (listening < 0) {
+        fprintf(stderr, "hecate-report: cannot listen on port %d: %s\n", options->port, why);
+        return BAD_INPUT;
+    }
+    printf("http://127.0.0.1:%d/ shows the run; ctrl-C ends this\n", options->port);
+    fflush(stdout);
+    while (hrt_loopback_answer(listening, "/", "text/html; charset=utf-8", answer, options)) {
+    }
+    return DONE;
+}
+
+static int write_once(const struct options *options) {
+    struct report_log log[LOGS];
+    int read;
+    const bool sound = read_logs(options, log, &read);
+    for (int i = 0; i < read; i++) tell_repairs(&log[i]);
+    const bool written = sound && write_page(options->page, log, read);
+    free_logs(log, read);
+    return written ? DONE : BAD_INPUT;
+}
+
 int main(int argc, char **argv) {
     struct options options = {0};
-    struct report_log log[LOGS];
-    char why[REPORT_WHY];
     hf_hold_standard();
     signal(SIGXFSZ, SIG_IGN); // A write beyond the limit then fails, and is told.
     const int end = parse(&options, argc, argv);
     if (end >= 0) return end;
     if (!check_files(&options)) return BAD_COMMAND;
-    int read = 0;
-    while (read < options.logs && report_log_read(&log[read], options.log[read], why))
-        tell_repairs(&log[read++]);
-    const bool sound = read == options.logs;
-    if (!sound) fprintf(stderr, "hecate-report: %s\n", why);
-    const bool written = sound && write_page(options.page, log, read);
-    for (int i = 0; i < read; i++) report_log_free(&log[i]);
-    return written ? DONE : BAD_INPUT;
+    return options.port ? watch(&options) : write_once(&options);
 }

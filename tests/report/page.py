@@ -7,9 +7,12 @@ import json
 import os
 import random
 import re
+import socket
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 
 import made
 
@@ -90,6 +93,27 @@ def refused():
     check("cannot write" in report("log", "-o", "/dev/null/x", code=1), "where nothing can be written")
 
 
+def watched():
+    write("log", made.log(6, 2))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with subprocess.Popen([REPORT, "log", f"--watch={port}"], stdout=subprocess.PIPE, text=True) as run:
+        check(f"127.0.0.1:{port}/" in run.stdout.readline(), "where the page is")
+        for steps in 6, 8:
+            write("log", made.log(steps, 2))
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20) as reply:
+                page_now = reply.read().decode()
+            check(f'"rows":{steps}' in page_now and "refresh" in page_now, f"the page is of {steps} steps")
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/etc/passwd", timeout=20)
+            check(False, "there is nothing but the page")
+        except urllib.error.HTTPError as error:
+            check(error.code == 404, "there is nothing but the page")
+        run.terminate()
+    check("a port is" in report("log", "--watch=x", code=2) and "one" in report("log", "-o", "x", "--watch", code=2), "options")
+
+
 def mutated():
     log, draw = made.log(12, 2), random.Random(1)
     for _ in range(60):
@@ -105,7 +129,7 @@ def mutated():
 def main():
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
-        for test in whole, long, spoilt, refused, mutated:
+        for test in whole, long, spoilt, refused, watched, mutated:
             test()
 
 

@@ -1,0 +1,29 @@
+// Numbers of the last step as Prometheus reads them, for those on this machine who ask on a port.
+#ifndef HECATE_RUNTIME_LOG_METRICS_H
+#define HECATE_RUNTIME_LOG_METRICS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "runtime/base/error.h"
+#include "runtime/train/trainer.h"
+
+struct hrt_metrics {
+    int listening; // 0: nobody is answered.
+    pthread_t thread;
+    pthread_mutex_t lock;
+    char text[8192]; // Of the last step.
+};
+
+// Answers GET /metrics of 127.0.0.1:port by a thread of its own, which sleeps between requests. Port 0: nothing. False:
+// the port is taken, or may not be used.
+bool hrt_metrics_open(struct hrt_metrics *metrics, int port, struct hrt_error *error);
+
+// From now on these are the numbers. `peak` as numbers.h; `program` is borrowed for the call.
+void hrt_metrics_step(struct hrt_metrics *metrics, const struct hrt_step *step, double peak,
+                      const char *program);
+
+// Also of a zeroed one.
+void hrt_metrics_close(struct hrt_metrics *metrics);
+
+#endif

@@ -1,0 +1,38 @@
+// One list for all of them.
+#include "runtime/log/numbers.h"
+
+int hrt_numbers_of(const struct hrt_step *step, double peak,
+                   struct hrt_number_of out[HRT_NUMBERS_OF]) {
+    const struct hrt_watch_sums *watched = &step->watched;
+    const bool owned = watched->before > 0, ranks = watched->slowest >= 0;
+    const struct {
+        bool there;
+        struct hrt_number_of number;
+    } all[] = {
+        {true, {"train/loss", "what is minimized", step->loss}},
+        {true, {"train/cross_entropy", "nats a token", step->cross_entropy}},
+        {true, {"train/aux", "auxiliary losses", step->auxiliary}},
+        {true, {"train/grad_norm", "before clipping", step->grad_norm}},
+        {true, {"train/lr", "learning rate", step->lr}},
+        {step->evaluated, {"val/loss", "validation loss", step->validation_loss}},
+        {true, {"speed/step_seconds", "of the last step", step->seconds}},
+        {true, {"speed/tokens_per_second", "of all ranks", step->tokens_per_s}},
+        {peak > 0, {"speed/mfu", "share of the peak", peak > 0 ? step->flops / peak : 0}},
+        {true, {"speed/seconds_left", "at the pace of the last steps", step->left}},
+        {ranks, {"ranks/waited", "share of the ranks' time waited for others", watched->waited}},
+        {ranks, {"ranks/slowest", "the rank that waited least", watched->slowest}},
+        {watched->memory > 0, {"ranks/memory_bytes", "at most, of the fullest", watched->memory}},
+        {owned, {"balance/before", "fullest rank over mean, by owners", watched->before}},
+        {owned, {"balance/after", "fullest rank over mean, as placed", watched->after}},
+        {owned, {"balance/replicas", "of all layers", (double)watched->replicas}},
+        {owned, {"balance/resharded", "experts with a new owner", (double)step->resharded}},
+        {step->moved.bytes > 0,
+         {"moved/bytes", "of experts, received by a rank", step->moved.bytes}},
+        {step->moved.bytes > 0, {"moved/exposed_seconds", "waited for them", step->moved.exposed}},
+    };
+    int count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].there) out[count++] = all[i].number;
+    }
+    return count;
+}

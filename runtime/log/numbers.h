@@ -1,0 +1,19 @@
+// The numbers of a step, with the names that they have in tools that draw curves.
+#ifndef HECATE_RUNTIME_LOG_NUMBERS_H
+#define HECATE_RUNTIME_LOG_NUMBERS_H
+
+#include "runtime/train/trainer.h"
+
+struct hrt_number_of {
+    const char *tag;  // "balance/after"
+    const char *help; // What it is, and in which unit.
+    double value;
+};
+
+enum { HRT_NUMBERS_OF = 24 };
+
+// Those that the step has. `peak`: FLOP/s of all ranks; 0: not known. Returns how many there are.
+int hrt_numbers_of(const struct hrt_step *step, double peak,
+                   struct hrt_number_of out[HRT_NUMBERS_OF]);
+
+#endif

@@ -1,0 +1,131 @@
+// A file of records, each a message of protocol buffers: Event { wall_time = 1, step = 2, file_version = 3, summary = 5 },
+// Summary { value = 1 }, Value { tag = 1, simple_value = 2 }. A record is its length, 8 bytes, its checksum, the data, its
+// checksum; all little endian.
+#include "runtime/log/tensorboard.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio_ext.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files/files.h"
+#include "runtime/log/numbers.h"
+
+enum { MESSAGE = 4096, LENGTH_DELIMITED = 2, VARINT = 0, FIXED64 = 1, FIXED32 = 5 };
+
+struct message {
+    unsigned char data[MESSAGE];
+    size_t bytes;
+};
+
+static void add_bytes(struct message *m, const void *data, size_t bytes) {
+    if (m->bytes + bytes > MESSAGE) return; // Twenty numbers take a quarter of it.
+    memcpy(m->data + m->bytes, data, bytes);
+    m->bytes += bytes;
+}
+
+static void add_varint(struct message *m, uint64_t number) {
+    do {
+        const unsigned char byte = (unsigned char)((number & 127) | (number > 127 ? 128 : 0));
+        add_bytes(m, &byte, 1);
+        number >>= 7;
+    } while (number > 0);
+}
+
+static void add_key(struct message *m, unsigned field, unsigned wire) {
+    add_varint(m, field << 3 | wire);
+}
+
+static void add_field(struct message *m, unsigned field, const void *data, size_t bytes) {
+    add_key(m, field, LENGTH_DELIMITED);
+    add_varint(m, bytes);
+    add_bytes(m, data, bytes);
+}
+
+// CRC-32C, then rotated and shifted, as the format asks.
+static uint32_t masked_checksum(const unsigned char *data, size_t bytes) {
+    uint32_t sum = UINT32_MAX;
+    for (size_t i = 0; i < bytes; i++) {
+        sum ^= data[i];
+        for (int bit = 0; bit < 8; bit++) sum = sum >> 1 ^ (sum & 1 ? UINT32_C(0x82f63b78) : 0);
+    }
+    sum = ~sum;
+    return (sum >> 15 | sum << 17) + UINT32_C(0xa282ead8);
+}
+
+static bool write_record(struct hrt_tensorboard *board, const struct message *m,
+                         struct hrt_error *error) {
+    const uint64_t length = m->bytes;
+    const uint32_t of_length = masked_checksum((const unsigned char *)&length, sizeof length),
+                   of_data = masked_checksum(m->data, m->bytes);
+    fwrite(&length, sizeof length, 1, board->file);
+    fwrite(&of_length, sizeof of_length, 1, board->file);
+    fwrite(m->data, 1, m->bytes, board->file);
+    fwrite(&of_data, sizeof of_data, 1, board->file);
+    if (fflush(board->file) == 0 && !ferror(board->file)) return true;
+    hrt_fail(error, "cannot write '%s': %s", board->path, strerror(errno));
+    __fpurge(board->file);
+    fclose(board->file);
+    board->file = NULL;
+    return false;
+}
+
+static void begin_event(struct message *m) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    m->bytes = 0;
+    add_key(m, 1, FIXED64);
+    add_bytes(m, &seconds, sizeof seconds);
+}
+
+bool hrt_tensorboard_open(struct hrt_tensorboard *board, const char *folder,
+                          struct hrt_error *error) {
+    static const char version[] = "brain.Event:2";
+    char host[64] = "";
+    const char *why;
+    struct message m;
+    *board = (struct hrt_tensorboard){0};
+    if (!folder) return true;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return hrt_fail(error, "cannot make the folder '%s': %s", folder, strerror(errno));
+    gethostname(host, sizeof host - 1);
+    snprintf(board->path, sizeof board->path, "%s/events.out.tfevents.%" PRId64 ".%s.%d", folder,
+             (int64_t)time(NULL), host, (int)getpid());
+    board->file = hf_output(board->path, &why);
+    if (!board->file) return hrt_fail(error, "cannot write '%s': %s", board->path, why);
+    begin_event(&m);
+    add_field(&m, 3, version, sizeof version - 1);
+    return write_record(board, &m, error);
+}
+
+bool hrt_tensorboard_step(struct hrt_tensorboard *board, const struct hrt_step *step, double peak,
+                          struct hrt_error *error) {
+    struct hrt_number_of number[HRT_NUMBERS_OF];
+    struct message event, summary = {.bytes = 0};
+    if (!board->file) return true;
+    const int count = hrt_numbers_of(step, peak, number);
+    for (int i = 0; i < count; i++) {
+        struct message value = {.bytes = 0};
+        const float simple = (float)number[i].value;
+        add_field(&value, 1, number[i].tag, strlen(number[i].tag));
+        add_key(&value, 2, FIXED32);
+        add_bytes(&value, &simple, sizeof simple);
+        add_field(&summary, 1, value.data, value.bytes);
+    }
+    begin_event(&event);
+    add_key(&event, 2, VARINT);
+    add_varint(&event, (uint64_t)step->step);
+    add_field(&event, 5, summary.data, summary.bytes);
+    return write_record(board, &event, error);
+}
+
+bool hrt_tensorboard_close(struct hrt_tensorboard *board, struct hrt_error *error) {
+    FILE *file = board->file;
+    board->file = NULL;
+    return !file || fclose(file) == 0 ||
+           hrt_fail(error, "cannot write '%s': %s", board->path, strerror(errno));
+}

@@ -1,0 +1,186 @@
+"""watchers.py PROGRAM: what TensorBoard and Prometheus get of a run is what its log has.
+
+Event files are read by a reader of this test, checksums included, and by TensorBoard's own where Python has it. Metrics are
+asked for while the run goes on. A port that is taken and a folder that cannot be made are errors before the first step; another
+host's name is turned away; what cannot be written any more is left, and the run goes on.
+"""
+import glob
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+PROGRAM = os.path.abspath(sys.argv[1])
+
+
+def check(holds, what):
+    if not holds:
+        sys.exit(f"not so: {what}")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data):
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def fields(data):
+    """(number, value) of a message."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        key = varint()
+        size = {1: 8, 5: 4}.get(key & 7)
+        if key & 7 == 0:
+            yield key >> 3, varint()
+            continue
+        if key & 7 == 2:
+            size = varint()
+        yield key >> 3, data[at:at + size]
+        at += size
+
+
+def events(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    at, found = 0, []
+    while at < len(data):
+        (length,) = struct.unpack_from("<Q", data, at)
+        check(struct.unpack_from("<I", data, at + 8)[0] == masked(data[at:at + 8]), "the checksum of a length")
+        event = data[at + 12:at + 12 + length]
+        check(struct.unpack_from("<I", data, at + 12 + length)[0] == masked(event), "the checksum of a record")
+        found.append(dict(fields(event)))
+        at += 16 + length
+    return found
+
+
+def check_events(path, log):
+    found = events(path)
+    check(found[0][3] == b"brain.Event:2" and len(found) == 1 + len(log), "a version, and an event a step")
+    for event, line in zip(found[1:], log):
+        values = {}
+        for _, value in fields(event[5]):
+            parts = dict(fields(value))
+            values[parts[1].decode()] = struct.unpack("<f", parts[2])[0]
+        check(event[2] == line["step"] and abs(struct.unpack("<d", event[1])[0] - time.time()) < 600, "steps and times")
+        for tag, key in (("train/loss", "loss"), ("train/lr", "lr"), ("train/grad_norm", "grad_norm")):
+            check(abs(values[tag] - line[key]) <= 1e-6 * abs(line[key]), f"{tag} is the log's")
+
+
+def check_with_tensorboard(folder, log):
+    try:
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    except ImportError:
+        return
+    board = EventAccumulator(folder)
+    board.Reload()
+    scalars = board.Scalars("train/loss")
+    check([s.step for s in scalars] == [line["step"] for line in log], "TensorBoard reads every step")
+    check(all(abs(s.value - line["loss"]) < 1e-5 for s, line in zip(scalars, log)), "TensorBoard reads the losses")
+
+
+def ask(port, path="/metrics", host=None):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Host": host} if host else {})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, ""
+
+
+def asked_while_it_runs(port, run):
+    for _ in range(400):
+        try:
+            status, text = ask(port)
+            if "hecate_train_loss" in text:
+                return status, text
+        except OSError:
+            check(run.poll() is None, "the run goes on")
+        time.sleep(0.02)
+    sys.exit("not so: there are metrics")
+
+
+def train(*arguments):
+    return [PROGRAM, "train", "--data", "text", *arguments]
+
+
+def failing():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run(train("--steps", "2", "--metrics", str(port)), capture_output=True, text=True, check=False)
+        check(done.returncode == 1 and f"cannot listen on port {port}: Address already in use" in done.stderr, done.stderr)
+    done = subprocess.run(train("--steps", "2", "--tensorboard", "none/board"), capture_output=True, text=True, check=False)
+    check(done.returncode == 1 and "cannot make the folder 'none/board'" in done.stderr, done.stderr)
+    done = subprocess.run(train("--steps", "2", "--metrics", "70000"), capture_output=True, text=True, check=False)
+    check(done.returncode == 2, "no port has this number")
+    limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "-", *train("--steps", "40", "--tensorboard", "small")]
+    done = subprocess.run(limited, capture_output=True, text=True, check=False)
+    check(done.returncode == 0 and done.stderr.count("the run goes on without it") == 1, f"a full disk: {done.stderr}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        with open("text", "w", encoding="utf-8") as file:
+            file.write("the life of a run " * 400)
+        port = free_port()
+        command = train("--steps", "1000000", "--log", "log", "--tensorboard", "board", "--metrics", str(port))
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as run:
+            try:
+                status, text = asked_while_it_runs(port, run)
+                check(status == 200 and re.search(r"^hecate_step \d+$", text, re.MULTILINE), text)
+                for line in text.splitlines():
+                    check(re.fullmatch(r"# (HELP|TYPE) \w+ .+|\w+(\{program=\"\w+\"\})? [-+.\w]+", line), f"a line of the format: {line}")
+                check(ask(port, "/other")[0] == 404 and ask(port, host="example.org")[0] == 403, "only metrics, only from here")
+                run.terminate()
+                check(run.wait(30) == 143, "signals reach the run")
+            finally:
+                run.kill()
+        with open("log", encoding="utf-8") as file:
+            log = [json.loads(line) for line in file][:300]
+        (path,) = glob.glob("board/events.out.tfevents.*")
+        with open(path, "r+b") as file:  # Of a fast run only the beginning.
+            data, at = file.read(), 0
+            for _ in range(1 + len(log)):
+                at += 16 + struct.unpack_from("<Q", data, at)[0]
+            file.truncate(at)
+        check_events(path, log)
+        check_with_tensorboard("board", log)
+        failing()
+
+
+if __name__ == "__main__":
+    main()
