@@ -26,6 +26,7 @@ static hec_emit_op *find(enum hec_op op) {
 
 const struct hec_printer hec_c_printer = {
     .target = "cpu",
+    .ranks = "mpi",
     .headers = (const char *const[]){"hecate/kernels/kernels.h", NULL},
     .of = find,
     .epilogue = hec_epilogue,

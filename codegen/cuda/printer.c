@@ -26,6 +26,7 @@ static hec_emit_op *find(enum hec_op op) {
 
 const struct hec_printer hec_cuda_printer = {
     .target = "cuda",
+    .ranks = "tcp", // NCCL moves what is large.
     .executor = "nccl",
     .headers = (const char *const[]){"hecate/kernels/launchers.h", NULL},
     .device_headers = (const char *const[]){"hecate/kernels/cuda/loop.h", NULL},

@@ -45,18 +45,22 @@ static bool is_wrapper(const char *cc) {
     return false;
 }
 
-// Programs of several ranks are compiled by mpicc, which knows where MPI is and calls the compiler that --cc names.
-static void add_compiler(struct hec_command *c, const char *cc, bool ranks) {
-    const bool wrapped = ranks && !is_wrapper(cc);
+// Programs whose ranks MPI joins are compiled by mpicc, which knows where MPI is and calls the compiler that --cc names.
+static void add_compiler(struct hec_command *c, const char *cc, bool mpi) {
+    const bool wrapped = mpi && !is_wrapper(cc);
     if (wrapped && strcmp(cc, "gcc") != 0) c->below_mpicc = cc;
     hec_command_add_words(c, wrapped ? "mpicc" : cc);
+}
+
+static bool joined_by(const struct hec_cc *how, const char *back_end) {
+    return how->ranks && strcmp(how->ranks, back_end) == 0;
 }
 
 static struct hec_command command_of(struct hec_arena *arena, const struct hec_options *options,
                                      const char *prefix, const struct hec_cc *how,
                                      const char *source, const char *output) {
     struct hec_command c = {.arena = arena};
-    add_compiler(&c, options->cc, how->ranks);
+    add_compiler(&c, options->cc, joined_by(how, "mpi"));
     hec_command_add(&c, "-std=gnu17");
     hec_command_add(&c, options->optimize);
     hec_command_add(&c, hec_arena_format(arena, "-march=%s", options->march));
@@ -79,10 +83,12 @@ static struct hec_command command_of(struct hec_arena *arena, const struct hec_o
     hec_command_add(&c, source);
     if (!options->object) {
         hec_command_add(&c, hec_arena_format(arena, "-L%s/lib", prefix));
-        if (how->ranks) hec_command_add(&c, "-lhecate_comm_mpi");
+        if (how->ranks)
+            hec_command_add(&c, hec_arena_format(arena, "-lhecate_comm_%s", how->ranks));
         for (int i = 0; how->link && how->link[i]; i++) hec_command_add(&c, how->link[i]);
         hec_command_add(&c, "-lhecate_runtime");
         hec_command_add(&c, "-lhecate_kernels");
+        if (joined_by(how, "tcp")) hec_command_add(&c, "-lgcrypt");
         hec_command_add(&c, "-ljansson");
         hec_command_add(&c, "-lz");
         hec_command_add(&c, "-lm");
@@ -103,8 +109,9 @@ static bool has_line(const char *source, const char *text) {
     return found;
 }
 
-bool hec_cc_needs_mpi(const char *source) {
-    return has_line(source, ".backend = &hrt_comm_mpi");
+const char *hec_cc_ranks(const char *source) {
+    if (has_line(source, ".backend = &hrt_comm_mpi")) return "mpi";
+    return has_line(source, ".backend = &hrt_comm_tcp") ? "tcp" : NULL;
 }
 
 bool hec_cc_needs_nvcc(const char *source) {
@@ -112,14 +119,15 @@ bool hec_cc_needs_nvcc(const char *source) {
 }
 
 // Whether the library that joins ranks was built; complains where it was not.
-static bool have_mpi(struct hec_arena *arena, const char *prefix) {
-    const char *library = hec_arena_format(arena, "%s/lib/libhecate_comm_mpi.a", prefix);
+static bool have_back_end(struct hec_arena *arena, const char *prefix, const struct hec_cc *how) {
+    const char *library = hec_arena_format(arena, "%s/lib/libhecate_comm_%s.a", prefix, how->ranks);
     if (access(library, R_OK) == 0) return true;
     fprintf(stderr,
             "hecatec: error: cannot link a program of several ranks: there is no %s\n"
-            "  hecatec was built without Open MPI: install libopenmpi-dev and openmpi-bin, and "
-            "build it again\n",
-            library);
+            "  hecatec was built without %s, and build it again\n",
+            library,
+            joined_by(how, "mpi") ? "Open MPI: install libopenmpi-dev and openmpi-bin"
+                                  : "HECATE_TCP: install libgcrypt20-dev");
     return false;
 }
 
@@ -141,7 +149,8 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
         fprintf(stderr, "hecatec: error: --cc names no command\n");
         return 2;
     }
-    if (how->ranks && !options->object && !options->dry_run && !have_mpi(arena, prefix)) return 3;
+    if (how->ranks && !options->object && !options->dry_run && !have_back_end(arena, prefix, how))
+        return 3;
     struct hec_command c = command_of(arena, options, prefix, how, source, output);
     if (options->verbose || options->dry_run) hec_command_show(&c);
     if (options->dry_run) return 0;
@@ -149,7 +158,7 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
     const int status = hec_command_run(&c);
     if (status == 0) return 0;
     hec_command_complain(&c, "the C compiler", status);
-    if (status == -1 && how->ranks)
+    if (status == -1 && joined_by(how, "mpi"))
         fprintf(stderr, "  programs of several ranks are linked with Open MPI: install "
                         "libopenmpi-dev and openmpi-bin\n");
     if (status > 0 && !WIFSIGNALED(status) && strstr(options->cc, "clang") &&

@@ -41,8 +41,10 @@ void (*hec_report_of(const struct hec_compilation *c))(struct hec_compilation *c
 
 // Emits the program to `path`.
 static int write_c(struct hec_compilation *c, const char *path) {
-    const struct hec_emit_options emit = {
-        .version = HECATE_VERSION, .source_line = hec_report_line, .user = &c->reporter};
+    const struct hec_emit_options emit = {.version = HECATE_VERSION,
+                                          .ranks = c->options->ranks,
+                                          .source_line = hec_report_line,
+                                          .user = &c->reporter};
     struct hec_writer text = {.arena = c->arena};
     const bool emitted = hec_emit_program(c->module, hec_target_printer(c->module), &emit, &text);
     if (hec_driver_failed(c) || !emitted) return HEC_EXIT_INPUT;
@@ -86,16 +88,24 @@ static const char *const *compile_kernels(struct hec_compilation *c, const char 
 
 // Compiles `source` to `made`.
 static int compile_c(struct hec_compilation *c, const char *source, const char *made) {
-    struct hec_cc how = {.ranks = c->from == STAGE_C ? hec_cc_needs_mpi(source) : c->several_ranks};
-    const bool kernels = c->from == STAGE_C ? hec_cc_needs_nvcc(source)
-                                            : hec_target_printer(c->module)->device_headers != NULL;
+    struct hec_cc how = {0};
+    bool kernels;
+    if (c->from == STAGE_C) {
+        how.ranks = hec_cc_ranks(source);
+        kernels = hec_cc_needs_nvcc(source);
+    } else {
+        const struct hec_printer *printer = hec_target_printer(c->module);
+        const char *option = c->options->ranks;
+        if (c->several_ranks) how.ranks = option ? option : printer->ranks;
+        kernels = printer->device_headers != NULL;
+    }
     if (kernels) {
         if (c->options->object) {
             fprintf(stderr, "hecatec: error: -c: a program for a GPU is two objects\n");
             return HEC_EXIT_COMMAND_LINE;
         }
         int status;
-        how.link = compile_kernels(c, source, how.ranks, &status);
+        how.link = compile_kernels(c, source, how.ranks != NULL, &status);
         if (status != HEC_EXIT_DONE) return status;
     }
     const int status = hec_cc_run(c->arena, c->options, &how, source, made);

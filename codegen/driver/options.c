@@ -90,6 +90,8 @@ static const struct option table[] = {
      .help = "Passed to the C compiler: address,undefined"},
     {"--cc", AFTER_EQUALS, .field = FIELD(cc), .shown = "=COMMAND",
      .help = "The C compiler, gcc or clang; mpicc calls it for several ranks"},
+    {"--ranks", AFTER_EQUALS, .field = FIELD(ranks), .choices = "mpi|tcp", .shown = "=WHAT",
+     .help = "What joins several ranks: mpi, the default of cpu, or tcp, that of cuda"},
     {"--nvcc", AFTER_EQUALS, .field = FIELD(nvcc), .shown = "=COMMAND",
      .help = "CUDA's compiler, for target cuda"},
     {"--error-limit", AFTER_EQUALS, .field = FIELD(error_limit), .shown = "=N",

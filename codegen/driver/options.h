@@ -34,6 +34,7 @@ struct hec_options {
     const char *tune_file, *calibrate_file;
 
     const char *error_limit, *color;
+    const char *ranks; // "mpi" or "tcp"; NULL: as the target has it.
     bool no_warnings, warnings_are_errors;
 
     const char *cc, *nvcc, *march, *optimize, *sanitize;

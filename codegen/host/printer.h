@@ -15,6 +15,7 @@ struct hec_printer {
     // What the kernels of the program need (emitter.h, device). Not NULL: tensors, and the numbers that a call of
     // the program is given, lie in the memory of a device, and statements only ask for work.
     const char *const *device_headers;
+    const char *ranks;    // What joins several ranks where nobody says otherwise: "mpi".
     const char *executor; // Moves tensors between the ranks' devices: "nccl". NULL: the ranks do.
     // What prints operations of this kind; NULL: the target has nothing for them. Never asked for
     // operations that this folder prints or that have no text (calls.h).

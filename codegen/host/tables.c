@@ -306,7 +306,8 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,
                  e->sends_rows ? "true" : "false");
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);
-        hec_line(out, ".backend = &hrt_comm_mpi,");
+        const char *ranks = e->options->ranks;
+        hec_line(out, ".backend = &hrt_comm_%s,", ranks ? ranks : e->printer->ranks);
         if (e->printer->executor)
             hec_line(out, ".executor = &hrt_executor_%s,", e->printer->executor);
     }

@@ -1,6 +1,7 @@
 """cuda_ranks.py MODEL TEXT FOLDER: programs of target cuda on several ranks, with an emulated device each and NCCL's double
 between them (tests/simt): losses and norms agree with target cpu's to 1e-5, another schedule gives the same bits, the host
-never touches the devices' memory and waits for one as often as it has to, and a lost rank ends all.
+never touches the devices' memory and waits for one as often as it has to, whatever joins the ranks gives the same bits, and a
+lost rank ends all.
 So does what fails on one rank alone, in NCCL or before it: with one message, in bounded time.
 In bf16 losses and norms agree as cuda.py says.
 
@@ -63,7 +64,8 @@ def compile_for_devices(settings, model, program):
     run(*words("HECATEC"), "--target=cuda", "-S", "-o", source, *settings, model)
     run(*words("CXX"), *words("CUDA_FLAGS"), "-x", "c++", "-c", "-o", kernels, source)
     run(*words("CC"), "-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror", *words("CFLAGS"), "-c", "-o", host, source)
-    run(*words("MPICC"), *words("CFLAGS"), "-o", program, host, kernels, *words("LIBRARIES"), OMPI_CC=os.environ["CXX"])
+    link = words("MPICC") if "--ranks=mpi" in settings else words("CXX")
+    run(*link, *words("CFLAGS"), "-o", program, host, kernels, *words("LIBRARIES"), OMPI_CC=os.environ["CXX"])
 
 
 def check(case, model, text, folder):
@@ -85,6 +87,23 @@ def check(case, model, text, folder):
 def same_under_another_schedule(ranks, cuda, text):
     if saved_by(ranks, cuda, text, SIMT_SEED="0") != saved_by(ranks, cuda, text, SIMT_SEED="7"):
         sys.exit(f"{cuda}: another schedule gives other bits")
+
+
+def same_bits_whatever_joins_the_ranks(case, ranks, cuda, model, text):
+    """Over TCP, started by mpirun and by hand, and by MPI."""
+    settings = [word for setting in CASES[case][2] for word in ("--set", setting)]
+    compile_for_devices([*settings, "--ranks=mpi"], model, cuda + "-mpi")
+    saved = saved_by(ranks, cuda, text)
+    if isinstance(saved, str) or saved != saved_by(ranks, cuda + "-mpi", text):
+        sys.exit(f"{cuda} learns something else when MPI joins its ranks")
+    alone, meet = cuda + "-alone.st", cuda + ".meet"
+    jobs = [subprocess.Popen([cuda, "train", "--data", text, "--steps", str(STEPS), "--save", alone], stdout=subprocess.DEVNULL,
+                             env={**os.environ, **QUIET, "HECATE_RANK": str(rank), "HECATE_RANKS": str(ranks), "HECATE_RENDEZVOUS": meet})
+            for rank in range(ranks)]
+    ended = [job.wait(timeout=120) for job in jobs]
+    with open(alone, "rb") as file:
+        if any(ended) or file.read() != saved:
+            sys.exit(f"{cuda} learns something else without mpirun, or ends with {ended}")
 
 
 def copies_that_may_wait(ranks, cuda, text, steps):
@@ -154,6 +173,8 @@ def main(model, text, folder):
     os.makedirs(folder, exist_ok=True)
     for case in CASES:
         ranks, cuda = check(case, model, text, folder)
+        if case == "ep":
+            same_bits_whatever_joins_the_ranks(case, ranks, cuda, model, text)
         if case in ROUTES:
             waits_of_a_step(ranks, cuda, text, ROUTES[case])
         if case != "fssdp":

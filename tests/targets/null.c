@@ -96,6 +96,7 @@ static hec_emit_op *find(enum hec_op op) {
 
 const struct hec_printer null_printer = {
     .target = "null",
+    .ranks = "mpi",
     .headers = (const char *const[]){"stdio.h", NULL},
     .of = find,
 };

@@ -1,0 +1,17 @@
+#!/bin/sh
+# A program for target cpu that no MPI joins learns what the one with MPI learns, to the bit: rows, counts and experts that
+# move travel over TCP. It is linked without MPI.
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+for ranks in mpi tcp; do
+    $HECATEC -O1 --ranks=$ranks --set cluster.devices=3 --set train.tokens=480 --set parallel.microbatch=auto "$MPI_TESTS/small.moe" -o $ranks
+done
+sh "$RANKS" 3 ./mpi train --data "$TEXT" --steps 6 --save mpi.st >said 2>&1 || { cat said && exit 1; }
+by_hand=$(dirname "$RANKS")/by_hand.sh
+sh "$by_hand" 3 ./tcp train --data "$TEXT" --steps 6 --save tcp.st >said 2>&1 || { cat said && exit 1; }
+cmp mpi.st tcp.st
+if ldd ./tcp | grep -q libmpi; then
+    echo "tcp is linked with MPI" && exit 1
+fi
