@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "passes/cost/parallel.h"
 #include "passes/cost/recorded.h"
 #include "runtime/plan/reshard.h"
 #include "runtime/plan/slots.h"
@@ -269,33 +270,68 @@ static bool simulate(const struct hec_search *s, const struct hec_choice *choice
     return true;
 }
 
-// Adds the candidate, with and without re-materialization where both are open; nothing when the
-// planner refuses it, as a policy does that cannot hold all experts in so few slots.
-static void consider(struct hec_search *s, const struct hec_choice *choice, int rematerialize) {
+// A choice to compare, and what its simulation says.
+struct compared {
+    const struct hec_search *search;
+    struct hec_choice choice;
     struct hec_phases phases;
     double us[2];
-    for (int i = 0; i < s->count; i++) {
-        const struct hec_choice *known = &s->candidate[i].choice;
-        if (known->overlap == choice->overlap && known->slots == choice->slots &&
-            known->calibrate == choice->calibrate)
-            return;
-    }
-    if (s->count >= s->most || !simulate(s, choice, &phases, us)) return;
+    bool sound;
+};
+
+static void simulate_one(void *context, int number) {
+    struct compared *c = (struct compared *)context + number;
+    c->sound = simulate(c->search, &c->choice, &c->phases, c->us);
+}
+
+static bool is_same(const struct hec_choice *a, const struct hec_choice *b) {
+    return a->overlap == b->overlap && a->slots == b->slots && a->calibrate == b->calibrate;
+}
+
+static bool is_known(const struct hec_search *s, const struct hec_choice *choice) {
+    bool known = false;
+    for (int i = 0; i < s->count; i++) known |= is_same(&s->candidate[i].choice, choice);
+    return known;
+}
+
+// Adds the candidate, with and without re-materialization where both are open.
+static void add(struct hec_search *s, const struct compared *of, int rematerialize) {
+    const struct hec_phases *phases = &of->phases;
     for (int remade = 0; remade < 2; remade++) {
         if ((rematerialize >= 0 && rematerialize != remade) || s->count == HEC_CANDIDATES_MAX)
             continue;
         struct hec_candidate *c = &s->candidate[s->count++];
-        const double all = phases.calibrate_us + phases.reduce_us + (1 + remade) * phases.gather_us;
-        const double waited =
-            phases.calibrate_us + (remade ? phases.exposed_rematerialized_us : phases.exposed_us);
-        *c = (struct hec_candidate){.choice = *choice,
+        const double all =
+            phases->calibrate_us + phases->reduce_us + (1 + remade) * phases->gather_us;
+        const double waited = phases->calibrate_us +
+                              (remade ? phases->exposed_rematerialized_us : phases->exposed_us);
+        *c = (struct hec_candidate){.choice = of->choice,
                                     .rematerialize = remade,
-                                    .phases = phases,
-                                    .iteration_us = us[remade],
+                                    .phases = *phases,
+                                    .iteration_us = of->us[remade],
                                     .exposed = all > 0 ? waited / all : 0};
-        c->replica_bytes = hec_replica_bytes(&s->costs, s->policy, choice->slots, remade);
+        c->replica_bytes = hec_replica_bytes(&s->costs, s->policy, of->choice.slots, remade);
         const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
         c->fits = room < 0 || c->replica_bytes <= room; // Less than nothing decides nothing.
+    }
+}
+
+// Adds the choices that are not known yet, in their order, as far as there is room; those that the planner refuses, as a policy does
+// that cannot hold all experts in so few slots, are left out.
+static void consider(struct hec_search *s, const struct hec_choice *choice, int count,
+                     int rematerialize) {
+    struct compared compared[LISTED_MAX];
+    for (int at = 0; at < count && s->count < s->most;) {
+        int wanted = 0;
+        for (; at < count && s->count + wanted < s->most; at++) {
+            bool known = is_known(s, &choice[at]);
+            for (int k = 0; k < wanted; k++) known |= is_same(&compared[k].choice, &choice[at]);
+            if (!known) compared[wanted++] = (struct compared){.search = s, .choice = choice[at]};
+        }
+        hec_in_parallel(wanted, simulate_one, compared);
+        for (int i = 0; i < wanted; i++) {
+            if (compared[i].sound && s->count < s->most) add(s, &compared[i], rematerialize);
+        }
     }
 }
 
@@ -371,10 +407,13 @@ static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_ch
     int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8, 12, 16, share, share + 1, 2 * share};
     const int given = listed(module, "parallel.placement.memory", value);
     const int usual = s->policy->from_shards ? 11 : 8;
+    struct hec_choice choice[LISTED_MAX];
+    int count = 0;
     for (int i = 0; i < (given ? given : usual); i++) {
         c.slots = value[i];
-        if (c.slots <= most_experts(s)) consider(s, &c, rematerialize);
+        if (c.slots <= most_experts(s)) choice[count++] = c;
     }
+    consider(s, choice, count, rematerialize);
 }
 
 static void vary_overlap(MlirOperation module, struct hec_search *s, struct hec_choice c,
@@ -383,10 +422,13 @@ static void vary_overlap(MlirOperation module, struct hec_search *s, struct hec_
     int64_t value[LISTED_MAX] = {t / 4,     t / 2,     3 * t / 4, t + 1,
                                  5 * t / 4, 3 * t / 2, 2 * t,     4 * t};
     const int given = listed(module, "parallel.placement.overlap", value), usual = 8;
-    for (int i = 0; i < (given ? given : usual); i++) {
+    const int count = given ? given : usual;
+    struct hec_choice choice[LISTED_MAX];
+    for (int i = 0; i < count; i++) {
         c.overlap = value[i] < most_experts(s) ? value[i] : most_experts(s);
-        consider(s, &c, rematerialize);
+        choice[i] = c;
     }
+    consider(s, choice, count, rematerialize);
 }
 
 // Whether the number of slots makes a difference: some policies replicate as they see fit.
@@ -425,7 +467,7 @@ static void find_candidates(MlirOperation module, struct hec_search *s, int64_t 
     for (int round = 0; round < ROUNDS; round++) {
         const struct hec_choice before = c;
         if (s->fixed_slots || !s->uses_slots) {
-            consider(s, &c, rematerialize);
+            consider(s, &c, 1, rematerialize);
         } else {
             vary_slots(module, s, c, rematerialize);
         }
@@ -439,7 +481,7 @@ static void find_candidates(MlirOperation module, struct hec_search *s, int64_t 
     }
     c = s->candidate[s->chosen].choice;
     c.calibrate = HEC_CALIBRATE_NEVER;
-    if (!s->fixed_calibrate && calibrate) consider(s, &c, rematerialize);
+    if (!s->fixed_calibrate && calibrate) consider(s, &c, 1, rematerialize);
 }
 
 static bool find_baselines(struct hec_search *s) {
