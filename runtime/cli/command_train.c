@@ -471,10 +471,12 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     hrt_tensorboard_close(&job.board, &close_error);
     hrt_metrics_close(&job.metrics);
     hrt_route_close(&job.route);
-    hrt_profile_close(job.trainer.profile);
     hrt_saves_close(&job.saves);
+    struct hrt_profile *profile = job.trainer.profile;
     hrt_trainer_destroy(&job.trainer);
     hrt_state_destroy(&job.state);
+    hrt_profile_close(
+        profile); // No list of transport is under way any more that it would be told of.
     hrt_data_close(&job.data);
     hk_pretend(NULL);
     return code;

@@ -32,6 +32,12 @@ struct hrt_comm_ops {
     void (*close)(struct hrt_comm *comm);
 };
 
+// Who is told of lists of transport that have ended, by the thread that has ended them.
+struct hrt_lists_watch {
+    void (*ended)(void *context, int lane, const struct hrt_steps *steps);
+    void *context;
+};
+
 enum { HRT_WAITS = 24 }; // Purposes; what finds no place is counted with the last one.
 
 struct hrt_comm {
@@ -44,6 +50,7 @@ struct hrt_comm {
     bool patient;                             // hrt_comm_be_patient
     int patience; // Seconds that others may wait for a rank where nobody is patient; 0: for ever.
     void *own;    // Of the back end.
+    const struct hrt_lists_watch *lists; // NULL: nobody; set by __atomic_store_n.
     const struct hrt_executor *executor; // Of lists on a device; NULL: there are none.
     void *executor_own;
 };

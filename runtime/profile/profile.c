@@ -44,6 +44,10 @@ bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_req
     if (request->table && program->bind_rounded) p->peak_bf16 = hk_peak_bf16();
     hrt_comm_barrier(comm); // Ranks count the times of their traces from one moment.
     p->trace.zero = hk_clock();
+    if (request->trace && comm->size > 1 && !hrt_lanes_trace_start(&p->trace.lanes, comm)) {
+        hrt_profile_close(p);
+        return hrt_fail(error, "out of memory");
+    }
     *profile = p;
     return true;
 }

@@ -1,5 +1,5 @@
-// The ring, and the Chrome trace format: complete events ("X") on one track per rank; steps hold
-// phases, phases hold kernels.
+// The ring, and the Chrome trace format: complete events ("X") on a track per rank, where steps hold phases and phases
+// kernels, and on one per lane.
 #include "runtime/profile/trace.h"
 
 #include <errno.h>
@@ -39,6 +39,7 @@ bool hrt_trace_open(struct hrt_trace *trace, const char *path, struct hrt_error 
 
 void hrt_trace_close(struct hrt_trace *trace) {
     if (trace->file) fclose(trace->file);
+    hrt_lanes_trace_stop(&trace->lanes);
     free(trace->path);
     free(trace->event);
     *trace = (struct hrt_trace){0};
@@ -154,7 +155,25 @@ static json_t *metadata(const char *what, int rank, json_t *name) {
                      "args", "name", name);
 }
 
-static bool write_all(const struct hrt_trace *trace, const struct hrt_tally *tally,
+// Tracks of lanes, with what is as new as the steps that are held.
+static bool write_lanes(struct hrt_trace *trace, int64_t from, int rank) {
+    bool done = true;
+    if (!trace->lanes.comm) return true;
+    for (int track = 1; done && hrt_lanes_trace_track(track); track++) {
+        json_t *name = metadata("thread_name", rank, json_string(hrt_lanes_trace_track(track)));
+        json_object_set_new(name, "tid", json_integer(track));
+        done = write_object(trace, name, false);
+    }
+    hrt_lanes_trace_hold(&trace->lanes);
+    for (int64_t i = 0; done && i < hrt_lanes_trace_held(&trace->lanes); i++) {
+        json_t *object = hrt_lanes_trace_object(&trace->lanes, i, trace->zero, from);
+        done = !object || write_object(trace, object, false);
+    }
+    hrt_lanes_trace_let_go(&trace->lanes);
+    return done;
+}
+
+static bool write_all(struct hrt_trace *trace, const struct hrt_tally *tally,
                       const struct hrt_trace_process *process, struct hrt_trace_written *written) {
     const struct hrt_trace_event *event;
     const int rank = process->rank;
@@ -171,6 +190,7 @@ static bool write_all(const struct hrt_trace *trace, const struct hrt_tally *tal
         }
         done = write_object(trace, object_of(&event[i], trace, tally, rank), false);
     }
+    done = done && write_lanes(trace, written->events > 0 ? event[0].start : 0, rank);
     return done && fputs("\n]}\n", trace->file) != EOF;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "runtime/base/error.h"
+#include "runtime/profile/lanes.h"
 #include "runtime/profile/tally.h"
 
 // Time between kernels below two microseconds is no event: mostly it is the clock's own.
@@ -31,7 +32,8 @@ struct hrt_trace {
     struct hrt_trace_event *event; // A ring of HRT_TRACE_EVENTS.
     int64_t events;                // Ever added.
     int64_t lost;                  // The latest start of one that found no place any more.
-    int64_t zero;                  // Times in the file count from here; whoever opens it sets it.
+    struct hrt_lanes_trace lanes;
+    int64_t zero; // Times in the file count from here; whoever opens it sets it.
 };
 
 // What a file says about the process that it is of.

@@ -170,11 +170,13 @@ static bool is_over(struct hrt_net_lane *lane, struct hrt_steps *steps, bool run
 static void publish(struct hrt_net *own, struct hrt_net_lane *lane) {
     uint64_t arrived = 0, done = 0;
     int64_t ended = 0;
+    const struct hrt_lists_watch *watch = __atomic_load_n(&own->comm->lists, __ATOMIC_ACQUIRE);
     for (const struct hrt_steps *steps = lane->first;
          steps && steps->here == 0 && (!steps->next || steps->over); steps = steps->later)
         arrived = steps->number;
     while (lane->first && lane->first->left == 0 && (!lane->first->next || lane->first->over)) {
         lane->first->ended = hk_clock();
+        if (watch) watch->ended(watch->context, lane->number, lane->first);
         done = lane->first->number;
         lane->first = lane->first->later;
         ended++;

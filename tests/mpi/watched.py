@@ -1,7 +1,7 @@
 """watched.py MODEL.moe: the log of a run whose experts move says what was placed, and adds up.
 
 Loads before placement follow from tokens and owners; every pick is computed somewhere; what is called imbalance is that
-of the lists; replicas are none of the owners; no rank waits longer than it runs. Environment: HECATEC; RANKS; TEXT.
+of the lists; replicas are none of the owners; no rank waits longer than it runs. Traces have a track per lane, and arrows. Environment: HECATEC; RANKS; TEXT.
 """
 import json
 import os
@@ -48,6 +48,26 @@ def check_line(line, number, run):
     check(line["watch"]["slowest"] == slowest, f"rank {slowest} waits least")
 
 
+def check_traces():
+    """Each lane is a track whose lists follow each other; every message that leaves a rank arrives at another."""
+    ends, slices = {"s": {}, "f": {}}, {}
+    for rank in range(RANKS):
+        with open("trace" + (f".{rank}" if rank else ""), encoding="utf-8") as file:
+            for event in json.load(file)["traceEvents"]:
+                check(event["pid"] == rank, "a file is of a rank")
+                if event["ph"] in ends:
+                    check(event["id"] not in ends[event["ph"]], f"one arrow of this name: {event}")
+                    ends[event["ph"]][event["id"]] = event
+                elif event["ph"] == "X" and event["tid"] > 0:
+                    slices.setdefault((rank, event["name"]), []).append((event["ts"], event["ts"] + event["dur"]))
+    check(len(ends["s"]) > 100 and ends["s"].keys() == ends["f"].keys(), "what leaves arrives")
+    check(all(ends["s"][name]["pid"] != ends["f"][name]["pid"] for name in ends["s"]), "arrows go to others")
+    for name in "rows", "counts", "gather experts", "reduce experts", "sum what all have":
+        check(all((rank, name) in slices for rank in range(RANKS)), f"there is a track {name}")
+    for track, spans in slices.items():
+        check(all(before[1] <= after[0] + 1e-3 for before, after in zip(spans, spans[1:])), f"lists of {track} follow each other")
+
+
 def main():
     hecatec, ranks, text = (os.environ[name] for name in ("HECATEC", "RANKS", "TEXT"))
     model = os.path.abspath(sys.argv[1])
@@ -56,7 +76,7 @@ def main():
         subprocess.run([hecatec, model, "-o", "four", "--set", f"cluster.devices={RANKS}", "--set", "parallel.experts=fssdp"],
                        check=True)
         subprocess.run([ranks, str(RANKS), "./four", "train", "--data", text, "--steps", str(STEPS), "--log", "run.jsonl",
-                        "--set", f"log.loads={EVERY}"], check=True, stdout=subprocess.DEVNULL)
+                        "--trace=trace", "--set", f"log.loads={EVERY}"], check=True, stdout=subprocess.DEVNULL)
         with open("run.jsonl", encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         run = lines[0]["run"]
@@ -65,6 +85,7 @@ def main():
         check(len(lines) == STEPS, "a line a step")
         for number, line in enumerate(lines, 1):
             check_line(line, number, run)
+        check_traces()
         last = lines[-1]["devices"]
         check(1 <= last["after"] < last["before"], f"placement balances: {last}")
 
