@@ -95,10 +95,12 @@ static bool join(const struct hrt_run *run, int argc, char **argv, bool sound,
     if (!needs_ranks(run)) return true;
     if (comm->size == program->world)
         return hrt_placement_create(run->placement, program, comm->rank, error);
+    const bool mpi = strcmp(backend->name, "mpi") == 0;
     return hrt_fail_usage(error,
                           "compiled for %" PRId64 " ranks (cluster.nodes x cluster.devices), but "
-                          "%d run; start it with mpirun -n %" PRId64,
-                          program->world, comm->size, program->world);
+                          "%d run; start it %s %" PRId64 "%s",
+                          program->world, comm->size, mpi ? "with mpirun -n" : "as", program->world,
+                          mpi ? "" : " ranks");
 }
 
 // Whether the threads that it shall compute with are possible.

@@ -156,11 +156,17 @@ static bool seat(struct hall *hall, struct guest *guest) {
         return true;
     }
     const int rank = hello->rank;
+    guest->hello.peer.host[sizeof guest->hello.peer.host - 1] = '\0';
+    guest->hello.error.text[sizeof guest->hello.error.text - 1] = '\0';
     guest->seated = true; // Whatever comes of it, it hears.
     if (hello->size != meeting->size)
         return hrt_fail_usage(
             hall->error, "rank %d (process %lld on %s) is one of %d ranks, rank 0 one of %d", rank,
             (long long)hello->peer.process, hello->peer.host, hello->size, meeting->size);
+    if (rank < 0 || rank >= meeting->size) {
+        refuse(hall, guest, "it has a number that no rank has");
+        return true;
+    }
     struct hrt_seat *place = &meeting->seat[rank];
     if (rank == 0 || meeting->fd[rank] >= 0)
         return hrt_fail_usage(hall->error,

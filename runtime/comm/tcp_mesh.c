@@ -104,6 +104,7 @@ static void gather(const struct hrt_meeting *meeting, struct pollfd *wait, struc
                 all->sound =
                     hrt_fail(&all->error, "rank %d (process %lld on %s) has ended while all joined",
                              r, (long long)peer->process, peer->host);
+            all->error.text[sizeof all->error.text - 1] = '\0';
             wait[r].fd = -1;
             left--;
         }

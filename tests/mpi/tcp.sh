@@ -12,6 +12,11 @@ sh "$RANKS" 3 ./mpi train --data "$TEXT" --steps 6 --save mpi.st >said 2>&1 || {
 by_hand=$(dirname "$RANKS")/by_hand.sh
 sh "$by_hand" 3 ./tcp train --data "$TEXT" --steps 6 --save tcp.st >said 2>&1 || { cat said && exit 1; }
 cmp mpi.st tcp.st
+status=0
+./tcp train --data "$TEXT" >said 2>&1 || status=$?
+if [ $status != 2 ] || ! grep -q 'compiled for 3 ranks .*, but 1 run; start it as 3 ranks' said; then
+    echo "one of three ranks: $status" && cat said && exit 1
+fi
 if ldd ./tcp | grep -q libmpi; then
     echo "tcp is linked with MPI" && exit 1
 fi

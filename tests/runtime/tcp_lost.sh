@@ -126,6 +126,22 @@ strike() {
     wait
 }
 
+# disagree PORT ARGUMENT...: three that send each other what is not expected.
+disagree() {
+    port=$1
+    shift
+    pids=
+    for number in 0 1 2; do
+        env HECATE_RANK=$number HECATE_RANKS=3 "HECATE_ADDRESS=localhost:$port" "$program" "$@" &
+        pids="$pids $!"
+    done
+    for pid in $pids; do
+        ended=0
+        wait "$pid" || ended=$?
+        [ $ended = 1 ] || echo "a rank ended with $ended"
+    done
+}
+
 job strange 10 0 'talking, 1 nodes' strange
 job taken 10 1 'rank 0 cannot listen at 127.0.0.1:29621: Address already in use' taken
 job missing 10 1 'rank 1 has not come within 3 s .HECATE_COMM_JOIN=SECONDS allows more.' ranks 3 29622 -- 0 2
@@ -141,6 +157,8 @@ job topology 10 2 'cannot read /nonexistent: No such file' ranks 2 29629 HECATE_
 job killed 12 0 'tcp_loop: error: lost rank 1 .process [0-9]+ on .*' strike 9 29630
 job hangs 12 0 'tcp_loop: error: lost rank 1 .process [0-9]+ on .*: no sign of life for 2 s' \
     strike 19 29631 HECATE_COMM_TIMEOUT=2
+job less 12 0 'rank 1 sent 37855 bytes of experts where rank 2 expected 37856' disagree 29632 1 less 0
+job more 12 0 'rank 1 sent more than the 37856 bytes of experts that rank 2 expected' disagree 29633 1 more 0
 failed=0
 for each in $jobs; do wait "$each" || failed=1; done
 exit $failed
