@@ -11,10 +11,13 @@
 #ifndef HECATE_KERNELS_CUDA_PRODUCT_H
 #define HECATE_KERNELS_CUDA_PRODUCT_H
 
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/piece.h"
 #include "kernels/scalar.h"
 
 namespace product {
+
+using hkc::copy_values;
+using hkc::is_wide;
 
 constexpr int HEIGHT = 128, WIDTH = 128;
 
@@ -63,26 +66,6 @@ template <class T> struct operand {
 
 // Which operand's lines are gathered.
 enum gathers { NEITHER, LEFT_ONE, RIGHT_ONE };
-
-template <class T> HKC_DEVICE bool is_wide(const T *at, int64_t stride) {
-    return ((uint64_t)at | (uint64_t)stride * sizeof(T)) % 16 == 0;
-}
-
-// `exist` of a piece's values, the others as zeros, where memory is not aligned.
-HKC_DEVICE void copy_values(unsigned char *to, const float *from, int exist) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) copy4(shared_address(to) + i * 4, from + i, i < exist ? 4 : 0);
-}
-
-HKC_DEVICE void copy_values(unsigned char *to, const __nv_bfloat16 *from, int exist) {
-    hkc_vector<__nv_bfloat16, 8> values;
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-        const int end = exist + (HKC_FAULT == 5); // plain of products_bf16: one too many.
-        values.at[i] = i < end ? from[i] : __nv_bfloat16(0.0f);
-    }
-    *(hkc_vector<__nv_bfloat16, 8> *)to = values;
-}
 
 // How a thread loads an operand of LINES rows or columns (MN_MAJOR: WIDTH), step by step: a piece of a
 // line and those some lines below. Numbers of lines that are gathered stay in shared memory: registers are few.

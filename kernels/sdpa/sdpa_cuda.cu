@@ -1,7 +1,7 @@
-// CUDA twin of sdpa: a block of threads has 64 queries of a head, or, for the gradients of keys and values, 64 keys of a
-// group, whose queries it takes head after head. dq, dk and dv are three kernels: each sums in one fixed order, and
-// makes the weights anew. All arithmetic is float, also for values of bf16, and bounds it: 4 numbers read from shared memory for 8 multiply-adds,
-// which allows about a third of the peak.
+// CUDA twin of sdpa for floats: a block of threads has 64 queries of a head, or, for the gradients of keys and values,
+// 64 keys of a group, whose queries it takes head after head. dq, dk and dv are three kernels: each sums in one fixed
+// order, and makes the weights anew. What bounds it: 4 numbers read from shared memory for 8 multiply-adds, which allows
+// about a third of the peak.
 #include "kernels/sdpa/sdpa_cuda.h"
 
 #include <math.h>
@@ -12,28 +12,17 @@ namespace {
 
 using namespace attention;
 
-// Queries, keys and what goes with them of batch b and head or group h.
-template <class T>
-HKC_DEVICE head_rows<T> rows_of(const T *all, const hk_sdpa_dims &d, int64_t b, int64_t h,
-                                int64_t heads, int64_t width) {
-    return {all + (b * d.positions * heads + h) * width, heads * width, d.positions, width};
-}
-
-HKC_DEVICE mask mask_of(const hk_sdpa_dims &d) {
-    return {d.positions, d.window, d.causal};
-}
-
-template <class T, int C>
+template <int C>
 __global__ void __launch_bounds__(THREADS)
-    attend(T *out, float *lse, const T *q, const T *k, const T *v, hk_sdpa_dims d) {
+    attend(float *out, float *lse, const float *q, const float *k, const float *v, hk_sdpa_dims d) {
     HKC_SHARED(memory);
     shared_tile &tile = *(shared_tile *)memory;
     float *wide = (float *)(memory + sizeof(shared_tile));
     const int64_t first = (int64_t)blockIdx.x * OWN, h = blockIdx.y, b = blockIdx.z;
     const int64_t g = h / (d.heads / d.groups);
-    const head_rows<T> queries = rows_of(q, d, b, h, d.heads, d.width);
-    const head_rows<T> keys = rows_of(k, d, b, g, d.groups, d.width);
-    const head_rows<T> values = rows_of(v, d, b, g, d.groups, d.vwidth);
+    const head_rows<float> queries = rows_of(q, d, b, h, d.heads, d.width);
+    const head_rows<float> keys = rows_of(k, d, b, g, d.groups, d.width);
+    const head_rows<float> values = rows_of(v, d, b, g, d.groups, d.vwidth);
     const mask mask = mask_of(d);
     float most[ROWS], total[ROWS], sum[ROWS][C];
     for (int i = 0; i < ROWS; i++) {
@@ -70,30 +59,15 @@ __global__ void __launch_bounds__(THREADS)
         const int64_t query = first + ty() + SIDE * i;
         if (query >= d.positions) continue;
         if (tx() == 0) lse[(b * d.heads + h) * d.positions + query] = most[i] + logf(total[i]);
-        T *to = out + ((b * d.positions + query) * d.heads + h) * d.vwidth;
+        float *to = out + ((b * d.positions + query) * d.heads + h) * d.vwidth;
         for (int c = 0; c < C; c++) {
-            if (tx() + SIDE * c < d.vwidth) to[tx() + SIDE * c] = (T)(sum[i][c] / total[i]);
+            if (tx() + SIDE * c < d.vwidth) to[tx() + SIDE * c] = sum[i][c] / total[i];
         }
     }
 }
 
-// delta[b, h, p]: the sum of dout * out of a row, by a warp.
-template <class T>
-__global__ void __launch_bounds__(THREADS)
-    sum_deltas(float *delta, const T *dout, const T *out, hk_sdpa_dims d) {
-    const int64_t row = (int64_t)blockIdx.x * (THREADS / 32) + threadIdx.x / 32; // [b, p, h]
-    if (row >= d.batch * d.positions * d.heads) return;
-    float sum = 0;
-    for (int64_t c = threadIdx.x % 32; c < d.vwidth; c += 32)
-        sum += hkc_float(dout[row * d.vwidth + c]) * hkc_float(out[row * d.vwidth + c]);
-    sum = warp_sum(sum);
-    const int64_t h = row % d.heads, p = row / d.heads % d.positions;
-    const int64_t b = row / d.heads / d.positions;
-    if (threadIdx.x % 32 == 0) delta[(b * d.heads + h) * d.positions + p] = sum;
-}
-
-template <class T> struct gradient {
-    const T *dout, *q, *k, *v;
+struct gradient {
+    const float *dout, *q, *k, *v;
     const float *lse, *delta;
     float scale;
     hk_sdpa_dims d;
@@ -103,9 +77,9 @@ template <class T> struct gradient {
 enum kind { OF_QUERIES, OF_KEYS, OF_VALUES };
 
 // What an element of the scores gives: its weight for values, its gradient for queries and keys.
-template <kind KIND, class T>
-HKC_DEVICE float weigh(const gradient<T> &x, const mask &mask, int64_t row, int64_t query,
-                       int64_t key, float score, float dweight) {
+template <kind KIND>
+HKC_DEVICE float weigh(const gradient &x, const mask &mask, int64_t row, int64_t query, int64_t key,
+                       float score, float dweight) {
     if (!mask.sees(query, key)) return 0;
     const float weight = expf(score * x.scale - x.lse[row + query]);
     if (KIND == OF_VALUES) return weight;
@@ -113,8 +87,8 @@ HKC_DEVICE float weigh(const gradient<T> &x, const mask &mask, int64_t row, int6
 }
 
 // Adds to `sum` what head h of batch b gives to the block's rows.
-template <kind KIND, class T, int C>
-HKC_DEVICE void add_head(float (&sum)[ROWS][C], const gradient<T> &x, int64_t first, int64_t b,
+template <kind KIND, int C>
+HKC_DEVICE void add_head(float (&sum)[ROWS][C], const gradient &x, int64_t first, int64_t b,
                          int64_t g, int64_t h) {
     HKC_SHARED(memory);
     shared_tile &tile = *(shared_tile *)memory;
@@ -122,10 +96,10 @@ HKC_DEVICE void add_head(float (&sum)[ROWS][C], const gradient<T> &x, int64_t fi
     const hk_sdpa_dims &d = x.d;
     const int64_t row = (b * d.heads + h) * d.positions;
     const bool queries = KIND == OF_QUERIES;
-    const head_rows<T> q = rows_of(x.q, d, b, h, d.heads, d.width);
-    const head_rows<T> k = rows_of(x.k, d, b, g, d.groups, d.width);
-    const head_rows<T> v = rows_of(x.v, d, b, g, d.groups, d.vwidth);
-    const head_rows<T> dout = rows_of(x.dout, d, b, h, d.heads, d.vwidth);
+    const head_rows<float> q = rows_of(x.q, d, b, h, d.heads, d.width);
+    const head_rows<float> k = rows_of(x.k, d, b, g, d.groups, d.width);
+    const head_rows<float> v = rows_of(x.v, d, b, g, d.groups, d.vwidth);
+    const head_rows<float> dout = rows_of(x.dout, d, b, h, d.heads, d.vwidth);
     const mask mask = mask_of(d);
     const int64_t last = first + OWN - 1;
     const int64_t from = queries ? mask.keys_from(first) : mask.queries_from(first);
@@ -152,8 +126,8 @@ HKC_DEVICE void add_head(float (&sum)[ROWS][C], const gradient<T> &x, int64_t fi
     }
 }
 
-template <kind KIND, class T, int C>
-__global__ void __launch_bounds__(THREADS, 1) attend_grad(T *to, gradient<T> x) {
+template <kind KIND, int C>
+__global__ void __launch_bounds__(THREADS, 1) attend_grad(float *to, gradient x) {
     const hk_sdpa_dims &d = x.d;
     const int64_t first = (int64_t)blockIdx.x * OWN, of = blockIdx.y, b = blockIdx.z;
     const int64_t heads = KIND == OF_QUERIES ? d.heads : d.groups;
@@ -174,7 +148,7 @@ __global__ void __launch_bounds__(THREADS, 1) attend_grad(T *to, gradient<T> x) 
         if (row >= d.positions) continue;
         for (int c = 0; c < C; c++) {
             if (tx() + SIDE * c < width)
-                to[((b * d.positions + row) * heads + of) * width + tx() + SIDE * c] = (T)sum[i][c];
+                to[((b * d.positions + row) * heads + of) * width + tx() + SIDE * c] = sum[i][c];
         }
     }
 }
@@ -187,48 +161,43 @@ dim3 grid_of(const hk_sdpa_dims &d, int64_t heads) {
     return dim3((unsigned)((d.positions + OWN - 1) / OWN), (unsigned)heads, (unsigned)d.batch);
 }
 
-template <class T, int C>
-void launch_forward(hkc_lane *lane, T *out, float *lse, const T *q, const T *k, const T *v,
-                    const hk_sdpa_dims &d) {
-    hkc_launch(lane, (attend<T, C>), grid_of(d, d.heads), THREADS, shared_bytes<C>(), out, lse, q,
-               k, v, d);
+template <int C>
+void launch_forward(hkc_lane *lane, float *out, float *lse, const float *q, const float *k,
+                    const float *v, const hk_sdpa_dims &d) {
+    hkc_launch(lane, (attend<C>), grid_of(d, d.heads), THREADS, shared_bytes<C>(), out, lse, q, k,
+               v, d);
 }
 
-template <kind KIND, class T, int C> void launch_grad(hkc_lane *lane, T *to, const gradient<T> &x) {
-    hkc_launch(lane, (attend_grad<KIND, T, C>),
+template <kind KIND, int C> void launch_grad(hkc_lane *lane, float *to, const gradient &x) {
+    hkc_launch(lane, (attend_grad<KIND, C>),
                grid_of(x.d, KIND == OF_QUERIES ? x.d.heads : x.d.groups), THREADS,
                shared_bytes<C>(), to, x);
 }
 
 // Of `width` columns.
-template <kind KIND, class T>
-void launch_grad_of(hkc_lane *lane, T *to, const gradient<T> &x, int64_t width) {
-    if (width <= 4 * SIDE) return launch_grad<KIND, T, 4>(lane, to, x);
-    if (width <= 8 * SIDE) return launch_grad<KIND, T, 8>(lane, to, x);
-    if (width <= 16 * SIDE) return launch_grad<KIND, T, 16>(lane, to, x);
+template <kind KIND>
+void launch_grad_of(hkc_lane *lane, float *to, const gradient &x, int64_t width) {
+    if (width <= 4 * SIDE) return launch_grad<KIND, 4>(lane, to, x);
+    if (width <= 8 * SIDE) return launch_grad<KIND, 8>(lane, to, x);
+    if (width <= 16 * SIDE) return launch_grad<KIND, 16>(lane, to, x);
     assert(width <= 24 * SIDE);
-    launch_grad<KIND, T, 24>(lane, to, x);
+    launch_grad<KIND, 24>(lane, to, x);
 }
 
-template <class T>
-void forward(hkc_lane *lane, T *out, float *lse, const T *q, const T *k, const T *v,
+void forward(hkc_lane *lane, float *out, float *lse, const float *q, const float *k, const float *v,
              const hk_sdpa_dims &d) {
-    if (d.vwidth <= 4 * SIDE) return launch_forward<T, 4>(lane, out, lse, q, k, v, d);
-    if (d.vwidth <= 8 * SIDE) return launch_forward<T, 8>(lane, out, lse, q, k, v, d);
-    if (d.vwidth <= 16 * SIDE) return launch_forward<T, 16>(lane, out, lse, q, k, v, d);
+    if (d.vwidth <= 4 * SIDE) return launch_forward<4>(lane, out, lse, q, k, v, d);
+    if (d.vwidth <= 8 * SIDE) return launch_forward<8>(lane, out, lse, q, k, v, d);
+    if (d.vwidth <= 16 * SIDE) return launch_forward<16>(lane, out, lse, q, k, v, d);
     assert(d.vwidth <= 24 * SIDE);
-    launch_forward<T, 24>(lane, out, lse, q, k, v, d);
+    launch_forward<24>(lane, out, lse, q, k, v, d);
 }
 
-template <class T>
-void backward(hkc_lane *lane, T *dq, T *dk, T *dv, const T *dout, const T *q, const T *k,
-              const T *v, const T *out, const float *lse, const hk_sdpa_dims &d) {
-    float *delta = (float *)lane->scratch;
-    const int64_t rows = d.batch * d.positions * d.heads;
-    assert(rows <= HKC_SCRATCH / (int64_t)sizeof *delta);
-    const unsigned blocks = (unsigned)((rows + THREADS / 32 - 1) / (THREADS / 32));
-    hkc_launch(lane, sum_deltas<T>, blocks, THREADS, 0, delta, dout, out, d);
-    const gradient<T> x = {dout, q, k, v, lse, delta, (float)d.scale, d, d.heads / d.groups};
+void backward(hkc_lane *lane, float *dq, float *dk, float *dv, const float *dout, const float *q,
+              const float *k, const float *v, const float *out, const float *lse,
+              const hk_sdpa_dims &d) {
+    const float *delta = launch_deltas(lane, dout, out, d);
+    const gradient x = {dout, q, k, v, lse, delta, (float)d.scale, d, d.heads / d.groups};
     launch_grad_of<OF_QUERIES>(lane, dq, x, d.width);
     launch_grad_of<OF_KEYS>(lane, dk, x, d.width);
     launch_grad_of<OF_VALUES>(lane, dv, x, d.vwidth);
@@ -241,20 +210,8 @@ void hkc_sdpa_f32(hkc_lane *lane, float *out, float *lse, const float *q, const 
     forward(lane, out, lse, q, k, v, dims);
 }
 
-void hkc_sdpa_bf16(hkc_lane *lane, hk_bf16 *out, float *lse, const hk_bf16 *q, const hk_bf16 *k,
-                   const hk_bf16 *v, hk_sdpa_dims dims) {
-    forward(lane, hkc_values(out), lse, hkc_values(q), hkc_values(k), hkc_values(v), dims);
-}
-
 void hkc_sdpa_grad_f32(hkc_lane *lane, float *dq, float *dk, float *dv, const float *dout,
                        const float *q, const float *k, const float *v, const float *out,
                        const float *lse, hk_sdpa_dims dims) {
     backward(lane, dq, dk, dv, dout, q, k, v, out, lse, dims);
-}
-
-void hkc_sdpa_grad_bf16(hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16 *dv, const hk_bf16 *dout,
-                        const hk_bf16 *q, const hk_bf16 *k, const hk_bf16 *v, const hk_bf16 *out,
-                        const float *lse, hk_sdpa_dims dims) {
-    backward(lane, hkc_values(dq), hkc_values(dk), hkc_values(dv), hkc_values(dout), hkc_values(q),
-             hkc_values(k), hkc_values(v), hkc_values(out), lse, dims);
 }

@@ -1,8 +1,7 @@
 // sdpa and its gradient against the definition; the gradient against central differences, too.
 #define SDPA(...) HK(sdpa, __VA_ARGS__)
 #define SDPA_GRAD(...) HK(sdpa_grad, __VA_ARGS__)
-#define WEIGHT_ROUNDING                                                                            \
-    VALUE_EPSILON // Of out: rounded where it is stored, and read so by the gradient.
+#define WEIGHT_ROUNDING VALUE_EPSILON // Tensor cores, which multiply values of bf16, read them so.
 #define operand(x) ((wide)(x))
 
 #include "tests/kernels/sdpa_case.h"

@@ -1,0 +1,98 @@
+// heads: what attention of floats (sdpa_cuda.cu) and of bf16 (bf16_cuda.cu) share: a head's rows, which keys a query
+// sees, and the sums that gradients begin with.
+#ifndef HECATE_KERNELS_SDPA_HEADS_DEVICE_H
+#define HECATE_KERNELS_SDPA_HEADS_DEVICE_H
+
+#include "kernels/cuda/device.h"
+#include "kernels/sdpa/sdpa.h"
+
+namespace attention {
+
+// Rows of a tensor [.., positions, heads, width] that are one head's: row i at `at` + i * stride, `rows` of them.
+template <class T> struct head_rows {
+    const T *at;
+    int64_t stride, rows, width;
+};
+
+// Queries, keys and what goes with them of batch b and head or group h.
+template <class T>
+HKC_DEVICE head_rows<T> rows_of(const T *all, const hk_sdpa_dims &d, int64_t b, int64_t h,
+                                int64_t heads, int64_t width) {
+    return {all + (b * d.positions * heads + h) * width, heads * width, d.positions, width};
+}
+
+// Which keys a query sees.
+struct mask {
+    int64_t positions, window;
+    bool causal;
+    HKC_DEVICE bool sees(int64_t query, int64_t key) const {
+#if HKC_FAULT == 2 // plain: a query sees one key too many.
+        const bool later = key > query + 1;
+#else
+        const bool later = key > query;
+#endif
+        return query < positions && key < positions && !(causal && later) &&
+               !(window > 0 && query - key >= window);
+    }
+    // Whether each query of a range sees each key of the other one, and whether some query sees some key. Queries
+    // without a position do not count.
+    HKC_DEVICE bool sees_all(int64_t query, int64_t last_query, int64_t key,
+                             int64_t last_key) const {
+        return last_key < positions && !(causal && last_key > query) &&
+               !(window > 0 && last_query - key >= window);
+    }
+    HKC_DEVICE bool sees_some(int64_t query, int64_t last_query, int64_t key,
+                              int64_t last_key) const {
+        return query < positions && key < positions && !(causal && key > last_query) &&
+               !(window > 0 && query - last_key >= window);
+    }
+    // Keys that some query of first .. last sees, and queries that see some key of them: from .. to - 1.
+    HKC_DEVICE int64_t keys_from(int64_t first) const {
+        return window > 0 && first >= window ? first - window + 1 : 0;
+    }
+    HKC_DEVICE int64_t keys_to(int64_t last) const {
+        return causal && last + 1 < positions ? last + 1 : positions;
+    }
+    HKC_DEVICE int64_t queries_from(int64_t first) const {
+        return causal ? first : 0;
+    }
+    HKC_DEVICE int64_t queries_to(int64_t last) const {
+        return window > 0 && last + window < positions ? last + window : positions;
+    }
+};
+
+HKC_DEVICE mask mask_of(const hk_sdpa_dims &d) {
+    return {d.positions, d.window, d.causal};
+}
+
+constexpr int DELTA_THREADS = 256;
+
+// delta[b, h, p]: the sum of dout * out of a row, by a warp.
+template <class T>
+__global__ void __launch_bounds__(DELTA_THREADS)
+    sum_deltas(float *delta, const T *dout, const T *out, hk_sdpa_dims d) {
+    const int64_t row = (int64_t)blockIdx.x * (DELTA_THREADS / 32) + threadIdx.x / 32; // [b, p, h]
+    if (row >= d.batch * d.positions * d.heads) return;
+    float sum = 0;
+    for (int64_t c = threadIdx.x % 32; c < d.vwidth; c += 32)
+        sum += hkc_float(dout[row * d.vwidth + c]) * hkc_float(out[row * d.vwidth + c]);
+    sum = warp_sum(sum);
+    const int64_t h = row % d.heads, p = row / d.heads % d.positions;
+    const int64_t b = row / d.heads / d.positions;
+    if (threadIdx.x % 32 == 0) delta[(b * d.heads + h) * d.positions + p] = sum;
+}
+
+// Into the lane's scratch.
+template <class T>
+const float *launch_deltas(hkc_lane *lane, const T *dout, const T *out, const hk_sdpa_dims &d) {
+    float *delta = (float *)lane->scratch;
+    const int64_t rows = d.batch * d.positions * d.heads;
+    assert(rows <= HKC_SCRATCH / (int64_t)sizeof *delta);
+    const unsigned blocks = (unsigned)((rows + DELTA_THREADS / 32 - 1) / (DELTA_THREADS / 32));
+    hkc_launch(lane, sum_deltas<T>, blocks, DELTA_THREADS, 0, delta, dout, out, d);
+    return delta;
+}
+
+} // namespace attention
+
+#endif
