@@ -76,7 +76,7 @@ int hrt_memory_list(const struct hrt_program *program, bool training,
         {"messages, about", place, false, (double)messages},
         {"scratch", place, true, apart ? (double)device->lane_bytes : 0},
         {"tables, ids", HRT_PINNED, false, apart ? (double)shared : 0},
-        {program->world ? "program, MPI" : "program", HRT_ON_HOST, false,
+        {program->world ? "program, its ranks" : "program", HRT_ON_HOST, false,
          (double)(hrt_ranks_process_bytes(program) + (apart ? rows.here : 0))},
     };
     _Static_assert(sizeof all / sizeof *all == HRT_MEMORY_LINES, "one line each");
