@@ -15,6 +15,8 @@
 #include "runtime/base/error.h"
 #include "runtime/checkpoint/part.h"
 #include "runtime/comm/comm.h"
+#include "runtime/params/placement.h"
+#include "runtime/params/store.h"
 #include "runtime/train/state.h"
 
 struct json_t;
@@ -49,5 +51,11 @@ void hrt_checkpoint_free(struct hrt_checkpoint *checkpoint);
 // Reads what belongs on this rank: parameters and, in training, the optimizer's states.
 bool hrt_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct hrt_state *state,
                          struct hrt_error *error);
+
+// Reads into `params` what is on this rank of the parameters alone of the checkpoint in `folder`, "DIR/step-N": as
+// hrt_store_restore, with its files of parameters compared with their checksums first. Not collective.
+bool hrt_checkpoint_load_parameters(const char *folder, const struct hrt_placement *placement,
+                                    void *params, struct hrt_store_doubts *doubts,
+                                    struct hrt_error *error);
 
 #endif

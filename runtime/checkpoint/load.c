@@ -116,28 +116,34 @@ static int list_files(const struct hrt_checkpoint *checkpoint, const char *kind,
     return count;
 }
 
-static bool load_values(const struct hrt_checkpoint *checkpoint, struct hrt_state *state,
-                        int number, struct hrt_error *error) {
-    const enum hrt_values values = hrt_value_files[number].values;
+// Reads the files of one kind into `buffer`.
+static bool restore(const struct hrt_checkpoint *checkpoint, const struct hrt_placement *placement,
+                    int number, void *buffer, struct hrt_store_doubts *doubts,
+                    struct hrt_error *error) {
     const char *kind = hrt_value_files[number].name;
     char(*path)[PATH_MAX];
     *error->text = '\0';
     const int count = list_files(checkpoint, kind, &path, error);
     const char **name = calloc((size_t)count + 1, sizeof *name);
-    void *buffer = hrt_state_borrow(state, values);
     for (int i = 0; name && i < count; i++) name[i] = path[i];
-    bool loaded = name && buffer;
-    if (!loaded)
-        hrt_fail(error, "out of memory");
-    else if (count == 0)
-        loaded = *error->text
-                     ? false
-                     : hrt_fail(error, "'%s' has no files of %s", checkpoint->folder, kind);
-    else
-        loaded = hrt_store_restore_parts(state->placement, values, buffer, name, count, error);
-    hrt_state_hand_back(state, values, buffer, loaded);
+    bool read = name || hrt_fail(error, "out of memory");
+    if (read && count == 0)
+        read = *error->text ? false
+                            : hrt_fail(error, "'%s' has no files of %s", checkpoint->folder, kind);
+    read = read && hrt_store_restore_parts(placement, hrt_value_files[number].values, buffer, name,
+                                           count, doubts, error);
     free(name);
     free(path);
+    return read;
+}
+
+static bool load_values(const struct hrt_checkpoint *checkpoint, struct hrt_state *state,
+                        int number, struct hrt_error *error) {
+    const enum hrt_values values = hrt_value_files[number].values;
+    void *buffer = hrt_state_borrow(state, values);
+    const bool loaded = buffer ? restore(checkpoint, state->placement, number, buffer, NULL, error)
+                               : hrt_fail(error, "out of memory");
+    hrt_state_hand_back(state, values, buffer, loaded);
     return loaded;
 }
 
@@ -151,4 +157,27 @@ bool hrt_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct hrt_sta
             hrt_dense_forget(state->dense, state->values[values]);
     }
     return true;
+}
+
+static bool check_parameters(const struct hrt_checkpoint *checkpoint, struct hrt_error *error) {
+    const struct hrt_index *index = &checkpoint->index;
+    for (int i = 0; i < index->parts; i++) {
+        if (is_of(&index->part[i], hrt_value_files[0].name) &&
+            !hrt_part_check(checkpoint->folder, &index->part[i], error))
+            return false;
+    }
+    return true;
+}
+
+bool hrt_checkpoint_load_parameters(const char *folder, const struct hrt_placement *placement,
+                                    void *params, struct hrt_store_doubts *doubts,
+                                    struct hrt_error *error) {
+    struct hrt_checkpoint checkpoint = {0};
+    if (snprintf(checkpoint.folder, PATH_MAX, "%s", folder) >= PATH_MAX)
+        return hrt_fail(error, "'%.200s...' is too long for a folder", folder);
+    const bool loaded = hrt_index_read(folder, &checkpoint.index, error) &&
+                        check_parameters(&checkpoint, error) &&
+                        restore(&checkpoint, placement, 0, params, doubts, error);
+    hrt_checkpoint_free(&checkpoint);
+    return loaded;
 }

@@ -1,5 +1,6 @@
 // What the commands share: data, a state with parameters, and how a run says that it failed.
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/cli/command.h"
@@ -40,21 +41,34 @@ static bool settle_doubts(const struct hrt_run *run, const struct hrt_store_doub
     return true;
 }
 
-// First values of the parameters, or those of a file.
+static bool is_folder(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+// Parameters of --load: a file, or the folder of a checkpoint.
+static bool load_params(const struct hrt_run *run, void *params, struct hrt_error *error) {
+    const char *from = run->arguments->load;
+    struct hrt_store_doubts doubts;
+    hrt_init_tables(run->program, params);
+    const bool loaded =
+        is_folder(from)
+            ? hrt_checkpoint_load_parameters(from, run->placement, params, &doubts, error)
+            : hrt_store_restore(run->placement, params, from, &doubts, error);
+    return loaded && settle_doubts(run, &doubts, error);
+}
+
+// First values of the parameters, or those that are loaded.
 static bool fill_params(const struct hrt_run *run, struct hrt_state *state,
                         struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
     void *params = hrt_state_borrow(state, HRT_PARAMETERS);
     if (!params) return hrt_fail(error, "out of memory");
     bool filled = true;
-    if (arguments->load) {
-        hrt_init_tables(run->program, params);
-        struct hrt_store_doubts doubts;
-        filled = hrt_store_restore(run->placement, params, arguments->load, &doubts, error) &&
-                 settle_doubts(run, &doubts, error);
-    } else {
+    if (arguments->load)
+        filled = load_params(run, params, error);
+    else
         hrt_init_params(run->placement, params, (uint64_t)arguments->config.seed);
-    }
     hrt_state_hand_back(state, HRT_PARAMETERS, params, filled);
     return filled;
 }

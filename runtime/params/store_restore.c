@@ -159,15 +159,14 @@ static bool restore(struct reading *reading, void *values, const char *const *pa
 
 bool hrt_store_restore(const struct hrt_placement *placement, void *params, const char *path,
                        struct hrt_store_doubts *doubts, struct hrt_error *error) {
-    struct reading reading = {.placement = placement, .files = 1, .doubts = doubts, .error = error};
-    if (doubts) *doubts = (struct hrt_store_doubts){0};
-    return restore(&reading, params, &path);
+    return hrt_store_restore_parts(placement, HRT_PARAMETERS, params, &path, 1, doubts, error);
 }
 
 bool hrt_store_restore_parts(const struct hrt_placement *placement, enum hrt_values values,
                              void *buffer, const char *const *path, int paths,
-                             struct hrt_error *error) {
+                             struct hrt_store_doubts *doubts, struct hrt_error *error) {
     struct reading reading = {
-        .placement = placement, .values = values, .files = paths, .error = error};
+        .placement = placement, .values = values, .files = paths, .doubts = doubts, .error = error};
+    if (doubts) *doubts = (struct hrt_store_doubts){0};
     return restore(&reading, buffer, path);
 }

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""checkpoints.py [--kills N] [--seed N] PROGRAM [RANKS]: runs that are cut off, and go on. PROGRAM may be a model, of several
-ranks; then HECATEC compiles it, and the script RANKS starts it.
+"""checkpoints.py [--all] [--seed N] PROGRAM [RANKS]: runs that are cut off, and go on. PROGRAM may be a model, of several
+ranks; then HECATEC compiles it, and the script RANKS starts it. --all: 200 kills, 20 full disks, 20 folders that cannot be
+written and 500 spoilt files, in place of a few (minutes; a program built with sanitizers fails on their complaints).
 
 A run that resumes has the losses and the parameters of one that was never stopped, bit by bit: after a regular end, a
 kill -9 at any moment, saves included (--kills of them), a signal. Saves that fail leave what was there, and training goes
 on. Files that are damaged are never loaded: an older checkpoint is taken, or the run says why there is none."""
 import argparse
+import ctypes
+import itertools
 import json
 import os
 import pathlib
@@ -39,7 +42,7 @@ class Trial:
     def run(self, *more, code=0, **options):
         run = self.start(*more, **options)
         out, err = run.communicate(timeout=120)
-        if run.returncode != code:
+        if run.returncode != code or "Sanitizer" in err:
             raise SystemExit(f"{' '.join(more)}: ended with {run.returncode}, not {code}\n{out}\n{err}")
         return out, err
 
@@ -88,6 +91,20 @@ def end_and_go_on(trial):
     trial.same_end("a run that goes on")
     _, err = trial.run(*SAVES, code=2)
     check("ck' has checkpoints of another run, the newest of step 60" in err, "runs are not mixed")
+
+
+def parameters_alone(trial):
+    """--load takes a step's folder, however many ranks have written it."""
+    for path in ("ck/step-60", "whole.st"):
+        trial.run("--load", path, "--steps", "3", "--save", f"from-{path[:2]}.st")
+    check(trial.path("from-ck.st").read_bytes() == trial.path("from-wh.st").read_bytes(), "the folder's are the file's")
+    damaged = trial.path("ck/step-60/parameters.0.safetensors")
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    _, err = trial.run("--load", "ck/step-60", code=1)
+    check("'ck/step-60/parameters.0.safetensors' is damaged" in err, f"damage is told: {err}")
+    _, err = trial.run("--load", "ck", code=1)
+    check("cannot open 'ck/index.json'" in err, f"it must be one checkpoint's: {err}")
 
 
 def what_is_kept(trial):
@@ -218,27 +235,91 @@ def full(trial):
     check("cannot write 'text/ck/.hecate-lock'" in err or "cannot make 'text/ck'" in err, f"no folder: {err}")
 
 
-def damaged(trial, draw):
-    """Every file, cut short and spoilt: an older one is taken."""
+def one_in_the_middle(trial, draw):
+    """Leaves the checkpoint of one step of a whole run."""
+    trial.clean()
+    trial.run(*SAVES, "--set", "checkpoint.keep=100")
+    kept = draw.choice(steps_in(trial.path("ck"))[:-1])
+    for step in steps_in(trial.path("ck")):
+        if step != kept:
+            shutil.rmtree(trial.path(f"ck/step-{step}"))
+    return kept
+
+
+def without_privileges():
+    """Root's right to write where nobody may goes, too (CAP_DAC_OVERRIDE)."""
+    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
+
+
+def no_save_works(trial, kept, begin, started=lambda run: None):
+    """All saves of a run fail; the next run can save again, and ends as one that was not disturbed."""
+    run = trial.start(*SAVES, "--resume", preexec_fn=begin)
+    started(run)
+    out, err = run.communicate(timeout=120)
+    check(run.returncode == 1 and "Sanitizer" not in err, f"a last save that fails is an error: {out} {err}")
+    check(err.count("warning: no checkpoint of step ") == (STEPS - kept) // 5 - 1, f"each save is told: {err}")
+    left = {path.name for path in trial.path("ck").iterdir()}
+    check(left == {"latest", ".hecate-lock", f"step-{kept}"}, f"what was there stays, and nothing else: {left}")
+
+
+def goes_on(trial, what):
+    trial.path("resumed.st").unlink(missing_ok=True)
+    trial.run(*SAVES, "--resume", "--save", "resumed.st")
+    check(trial.path("resumed.st").read_bytes() == trial.path("whole.st").read_bytes(), f"{what}: it ends alike")
+
+
+def full_at_any_size(trial, draw):
+    kept = one_in_the_middle(trial, draw)
+    files = trial.path(f"ck/step-{kept}").glob("parameters.*")
+    most = (draw.randrange(min(file.stat().st_size for file in files)),) * 2
+
+    def started(run):  # Before it trains, MPI writes files, too.
+        wait_for_line(run, "step: ")
+        for pid in family(run.pid):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, most)
+    if trial.ranks > 1:
+        no_save_works(trial, kept, None, started)
+    else:
+        no_save_works(trial, kept, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, most))
+    goes_on(trial, f"a disk with room for {most[0]} bytes")
+
+
+def read_only(trial, draw):
+    kept = one_in_the_middle(trial, draw)
+    trial.path("ck").chmod(0o555)
+    try:
+        no_save_works(trial, kept, without_privileges)
+    finally:
+        trial.path("ck").chmod(0o755)
+    goes_on(trial, "a folder that could not be written")
+
+
+def spoil(data, kind, draw):
+    """None: the file is not there."""
+    at = draw.randrange(len(data))
+    return {"cut": data[:at], "bit": data[:at] + bytes([data[at] ^ 1 << draw.randrange(8)]) + data[at + 1:],
+            "longer": data + b"x", "empty": b"", "gone": None}[kind]
+
+
+def damaged(trial, draw, files):
+    """Every file, cut short and spoilt, `files` times in all: an older checkpoint is taken."""
     trial.clean()
     trial.run("--checkpoint", "ck", "--set", "checkpoint.every=30", "--save", "resumed.st")
     newest = trial.path("ck/step-60")
     names = sorted(path.name for path in newest.iterdir())
-    for name in names:
-        data = (newest / name).read_bytes()
-        at = draw.randrange(len(data))
-        spoilt = data[:at] + bytes([data[at] ^ 1 << draw.randrange(8)]) + data[at + 1:]
-        for wrong in (data[:draw.randrange(len(data))], spoilt, data + b"x", b"", None):
-            shutil.copytree(trial.path("ck"), trial.path("bad"))
-            bad = trial.path("bad/step-60") / name
-            bad.unlink()
-            if wrong is not None:
-                bad.write_bytes(wrong)
-            out, err = trial.run("--resume=bad", "--save", "resumed.st")
-            check("warning: step 60 cannot be resumed: " in err and name in err, f"{name}: {err}")
-            check("resumed: bad/step-30\n" in out, "an older one is taken")
-            check(trial.path("resumed.st").read_bytes() == trial.path("whole.st").read_bytes(), "it ends alike")
-            trial.clean("bad")
+    kinds = itertools.cycle(itertools.product(names, ("cut", "bit", "longer", "empty", "gone")))
+    for name, kind in itertools.islice(kinds, files):
+        wrong = spoil((newest / name).read_bytes(), kind, draw)
+        shutil.copytree(trial.path("ck"), trial.path("bad"))
+        bad = trial.path("bad/step-60") / name
+        bad.unlink()
+        if wrong is not None:
+            bad.write_bytes(wrong)
+        out, err = trial.run("--resume=bad", "--save", "resumed.st")
+        check("warning: step 60 cannot be resumed: " in err and name in err, f"{name}, {kind}: {err}")
+        check("resumed: bad/step-30\n" in out, "an older one is taken")
+        check(trial.path("resumed.st").read_bytes() == trial.path("whole.st").read_bytes(), "it ends alike")
+        trial.clean("bad")
     for folder in trial.path("ck").glob("step-*"):
         (folder / "index.json").unlink()
     _, err = trial.run("--resume=ck", code=1)
@@ -255,6 +336,7 @@ def compiled(model, ranks, work):
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--kills", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("program")
@@ -269,13 +351,17 @@ def main():
         trial = Trial(program, given.ranks, pathlib.Path(work))
         trial.run("--save", "whole.st", "--log", "whole.jsonl")
         end_and_go_on(trial)
+        parameters_alone(trial)
         what_is_kept(trial)
-        killed(trial, given.kills, draw)
+        killed(trial, 200 if given.all else given.kills, draw)
         asked(trial)
         full(trial)
+        for _ in range(20 if given.all else 1):
+            full_at_any_size(trial, draw)
+            read_only(trial, draw)
         if given.ranks == 1:
             refused(trial)
-            damaged(trial, draw)
+            damaged(trial, draw, 500 if given.all else 25)
 
 
 main()
