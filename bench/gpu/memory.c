@@ -70,7 +70,7 @@ static void adamw(struct hkc_lane *lane, const void *arguments) {
 
 static void sum_squares(struct hkc_lane *lane, const void *arguments) {
     const struct arrays *x = arguments;
-    hkc_sum_squares_f32(lane, x->sum, x->param, x->params);
+    hkc_sum_squares_f32(lane, x->sum, x->param, x->params, 1);
 }
 
 static struct arrays take(const struct gpu_bench *bench) {

@@ -1,4 +1,5 @@
-// CUDA twin of sum_squares: parts side by side, cut by count alone, then their sum. Bytes moved: 4 for a value.
+// CUDA twin of sum_squares: parts side by side, cut by count alone, then their sum; of many arrays at once. Bytes moved: 4 for
+// a value.
 #include "kernels/sum_squares/sum_squares_cuda.h"
 
 #include "kernels/cuda/rows.h"
@@ -7,9 +8,10 @@ namespace {
 
 using namespace hkc;
 
-constexpr int PARTS = 512, PART_LEAST = 4096;
+constexpr int PARTS = 512, PART_LEAST = 4096, ARRAYS = 1024; // At once.
+static_assert(PARTS * ARRAYS * sizeof(double) <= HKC_SCRATCH, "all parts have a place");
 
-// parts[p] of the values from p * part on. Thread t takes every vector whose number is t, modulo the threads.
+// parts[p] of the values of an array from p * part on. Thread t takes every vector whose number is t, modulo the threads.
 template <int W>
 __global__ void __launch_bounds__(WIDE_THREADS)
     square_parts(double *parts, const float *x, int64_t count, int64_t part) {
@@ -21,7 +23,8 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 #else
     const int64_t end = begin + part < count ? begin + part : count;
 #endif
-    const values *from = (const values *)(x + begin);
+    const values *from = (const values *)(x + blockIdx.y * count + begin);
+    double *own = parts + blockIdx.y * gridDim.x + blockIdx.x;
     double sum = 0;
     for (int64_t v = threadIdx.x; v < (end - begin) / W; v += WIDE_THREADS) {
         const values read = from[v];
@@ -29,37 +32,49 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     }
     sum = block_sum(sum, (double *)shared);
 #if HKC_FAULT == 3 // race: every thread of a block writes its part.
-    parts[blockIdx.x] = sum;
+    *own = sum;
 #else
-    if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+    if (threadIdx.x == 0) *own = sum;
 #endif
 }
 
 __global__ void __launch_bounds__(WIDE_THREADS)
     add_parts(double *sum, const double *parts, int64_t count) {
     HKC_SHARED(shared);
+    const double *from = parts + blockIdx.x * count;
 #if HKC_FAULT == 2 // plain: the last part is left out.
     count--;
 #endif
     double own = 0;
-    for (int64_t p = threadIdx.x; p < count; p += WIDE_THREADS) own += parts[p];
+    for (int64_t p = threadIdx.x; p < count; p += WIDE_THREADS) own += from[p];
     own = block_sum(own, (double *)shared);
-    if (threadIdx.x == 0) *sum = own;
+    if (threadIdx.x == 0) sum[blockIdx.x] = own;
+}
+
+template <int W>
+void launch(hkc_lane *lane, double *sum, const float *x, int64_t count, int64_t part,
+            int64_t arrays) {
+    const unsigned blocks = blocks_of(count, part);
+    const size_t shared = 32 * sizeof(double);
+    double *parts = (double *)lane->scratch;
+    hkc_launch(lane, square_parts<W>, dim3(blocks, (unsigned)arrays), WIDE_THREADS, shared, parts,
+               x, count, part);
+    hkc_launch(lane, add_parts, (unsigned)arrays, WIDE_THREADS, shared, sum, (const double *)parts,
+               (int64_t)blocks);
 }
 
 } // namespace
 
-void hkc_sum_squares_f32(hkc_lane *lane, double *sum, const float *x, int64_t count) {
+void hkc_sum_squares_f32(hkc_lane *lane, double *sum, const float *x, int64_t count,
+                         int64_t arrays) {
     int64_t part = PART_LEAST;
     while (blocks_of(count, part) > PARTS) part *= 2;
-    double *parts = (double *)lane->scratch;
-    const unsigned blocks = blocks_of(count, part);
-    const size_t shared = 32 * sizeof(double);
-    if (as_vectors(count, x)) {
-        hkc_launch(lane, square_parts<4>, blocks, WIDE_THREADS, shared, parts, x, count, part);
-    } else {
-        hkc_launch(lane, square_parts<1>, blocks, WIDE_THREADS, shared, parts, x, count, part);
+    for (int64_t first = 0; first < arrays; first += ARRAYS) {
+        const int64_t now = arrays - first < ARRAYS ? arrays - first : ARRAYS;
+        if (as_vectors(count, x)) {
+            launch<4>(lane, sum + first, x + first * count, count, part, now);
+        } else {
+            launch<1>(lane, sum + first, x + first * count, count, part, now);
+        }
     }
-    hkc_launch(lane, add_parts, 1, WIDE_THREADS, shared, sum, (const double *)parts,
-               (int64_t)blocks);
 }

@@ -1,5 +1,6 @@
-// sum_squares_cuda: launchers of sum_squares on CUDA devices, see sum_squares.h and cuda/lane.h. What differs: the
-// sum is stored at `sum`, on the device.
+// sum_squares_cuda: launchers of sum_squares on CUDA devices, see sum_squares.h and cuda/lane.h. What differs: it
+// takes `arrays` of `count` values each, one behind the other, whose sums are stored at sum[0], sum[1], ..., on the device:
+// each is what it would be alone.
 #ifndef HECATE_KERNELS_SUM_SQUARES_CUDA_H
 #define HECATE_KERNELS_SUM_SQUARES_CUDA_H
 
@@ -10,7 +11,8 @@
 extern "C" {
 #endif
 
-void hkc_sum_squares_f32(struct hkc_lane *lane, double *sum, const float *x, int64_t count);
+void hkc_sum_squares_f32(struct hkc_lane *lane, double *sum, const float *x, int64_t count,
+                         int64_t arrays);
 
 #ifdef __cplusplus
 }

@@ -215,7 +215,7 @@ int64_t hrt_dense_ask_squares(const struct hrt_dense *dense, double *sum) {
     for (int64_t i = 0; i < dense->tensors; i++) {
         int64_t count;
         const int64_t at = own_part(dense, i, &count);
-        device->backend->sum_squares(device, &sum[i], (const float *)dense->grads + at, count);
+        device->backend->sum_squares(device, &sum[i], (const float *)dense->grads + at, count, 1);
     }
     return dense->tensors;
 }

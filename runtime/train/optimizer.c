@@ -145,15 +145,19 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
     if (optimizer->dense) hrt_state_round(state);
 }
 
-static void sum_squares(struct hrt_state *state, double *sum, int64_t offset, int64_t count) {
+// Of `arrays` of `count` gradients, one behind the other.
+static void sum_squares(struct hrt_state *state, double *sum, int64_t offset, int64_t count,
+                        int64_t arrays) {
     const void *grads = state->values[HRT_GRADIENTS];
     struct hrt_device *device = &state->device;
-    if (hrt_device_is_apart(device))
-        device->backend->sum_squares(device, sum, (const float *)grads + offset, count);
-    else if (state->program->precision == HRT_FP64)
-        *sum = hk_sum_squares_f64((const double *)grads + offset, count);
-    else
-        *sum = hk_sum_squares_f32((const float *)grads + offset, count);
+    if (hrt_device_is_apart(device)) {
+        device->backend->sum_squares(device, sum, (const float *)grads + offset, count, arrays);
+        return;
+    }
+    for (int64_t i = 0; i < arrays; i++, offset += count)
+        sum[i] = state->program->precision == HRT_FP64
+                     ? hk_sum_squares_f64((const double *)grads + offset, count)
+                     : hk_sum_squares_f32((const float *)grads + offset, count);
 }
 
 // The chunks' sums of squares, [chunks] in global order; a rank fills in those that it holds.
@@ -161,21 +165,34 @@ static void sum_chunks(struct hrt_state *state, double *sum) {
     const struct hrt_program *program = state->program;
     for (int i = 0; i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
-        for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++, sum++) {
-            const int64_t layer = chunk / set->experts, expert = chunk % set->experts;
-            if (!hrt_owns(state->placement, i, layer, expert)) continue;
-            sum_squares(state, sum, hrt_chunk_offset(set, layer, expert), set->chunk_elements);
+        const int64_t chunks = set->layers * set->experts;
+        int64_t held = 0; // Right before the chunk.
+        for (int64_t chunk = 0; chunk <= chunks; chunk++) {
+            if (chunk < chunks &&
+                hrt_owns(state->placement, i, chunk / set->experts, chunk % set->experts)) {
+                held++;
+                continue;
+            }
+            const int64_t first = chunk - held;
+            if (held > 0)
+                sum_squares(state, sum + first, set->offset + first * set->chunk_elements,
+                            set->chunk_elements, held);
+            held = 0;
         }
+        sum += chunks;
     }
 }
 
 // Those of one rank, in the order that hrt_grad_norm gives.
 static void sum_all(struct hrt_state *state) {
+    const struct hrt_program *program = state->program;
     double *sum = state->sums;
-    struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(state->program, &tensor)) {
-        if (tensor.param->set >= 0 || !tensor.param->trainable) continue;
-        sum_squares(state, sum++, tensor.offset, tensor.param->elements);
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        if (param->set >= 0 || !param->trainable) continue;
+        const int64_t tensors = hrt_param_tensors(program, param);
+        sum_squares(state, sum, param->offset, param->elements, tensors);
+        sum += tensors;
     }
     sum_chunks(state, sum);
 }

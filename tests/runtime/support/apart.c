@@ -180,8 +180,12 @@ static void round_apart(struct hrt_device *device, hk_bf16 *to, const float *fro
     ask(device, (struct work){.kind = ROUND, .to = to, .from = (float *)from, .count = count});
 }
 
-static void sum_squares(struct hrt_device *device, double *sum, const float *x, int64_t count) {
-    ask(device, (struct work){.kind = SUM, .to = sum, .grad = (float *)x, .count = count});
+static void sum_squares(struct hrt_device *device, double *sum, const float *x, int64_t count,
+                        int64_t arrays) {
+    for (int64_t i = 0; i < arrays; i++)
+        ask(device,
+            (struct work){
+                .kind = SUM, .to = sum + i, .grad = (float *)x + i * count, .count = count});
 }
 
 static void clip_apart(struct hrt_device *device, struct hk_clipped *clipped, const double *sums,
