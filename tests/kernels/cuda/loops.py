@@ -1,0 +1,185 @@
+"""loops.py [--renew] ROOT BUILD GOLDEN NVCC CUOBJDUMP: what a warp issues in the hot loop of every CUDA kernel, and
+the share of the device's peak that this allows, compared with a table.
+
+A loop is what a backward branch closes; the hot one is, of those without a loop inside, the one with most products of
+tensor cores, then with most multiply-adds and accesses to memory. A kernel without loops counts whole. Every
+instruction counts once, but for those that copy rows value by value where they do not lie aligned. In clocks of a
+multiprocessor, a warp's instruction takes: any, 1/4 to issue; a product of 16 x 8 x 16, 2 on sm_80 and 1 on sm_90a;
+one of a warpgroup its multiply-adds / 2048 / 4; shared memory 1 for 128 bytes. The largest sum bounds the loop:
+
+  tensor N   N % of the peak of tensor cores         fma N   N % of the peak of multiply-adds in float
+  copy N     N % of the memory's bandwidth, 13 bytes a clock on sm_80, 20 on sm_90a: issue allows it if enough is under way
+"""
+
+import glob
+import os
+import re
+import sys
+
+from kernels import output_of, plain_names
+
+HEAD = "# kernel: architecture loads stores mma fma all, share"
+BYTES = {"sm_80": 13, "sm_90a": 20}
+
+
+def bytes_of(instruction):
+    """What a warp's access moves."""
+    if instruction.startswith("LDSM"):
+        return 32 * 4 * (4 if ".4" in instruction else 2 if ".2" in instruction else 1)
+    for suffix, size in ((".128", 16), (".64", 8), (".U16", 2), (".S16", 2), (".16", 2), (".U8", 1), (".S8", 1)):
+        if suffix in instruction:
+            return 32 * size
+    return 32 * 4
+
+
+def shape_of(instruction):
+    m, n, k = (int(size) for size in re.search(r"\.(\d+)x(\d+)x(\d+)", instruction).groups())
+    return m, n, k
+
+
+def is_any(*names):
+    return lambda instruction: instruction.split(".")[0] in names
+
+
+KINDS = {
+    "loads": is_any("LDG", "LDS", "LDSM", "LDGSTS", "LD"),
+    "stores": is_any("STG", "STS", "ST"),
+    "mma": is_any("HMMA", "HGMMA"),
+    "fma": is_any("FFMA", "FFMA2"),
+}
+
+
+def count(body):
+    return {kind: sum(map(test, body)) for kind, test in KINDS.items()} | {"all": len(body)}
+
+
+def shared_clocks(instruction):
+    name = instruction.split(".")[0]
+    if name == "HGMMA":  # Both operands, read for the four warps.
+        m, n, k = shape_of(instruction)
+        return (m + n) * k * 2 / 128 / 4
+    return bytes_of(instruction) / 128 if name in ("LDS", "STS", "LDSM", "LDGSTS") else 0
+
+
+def product_clocks(instruction, architecture):
+    if instruction.startswith("HGMMA"):
+        m, n, k = shape_of(instruction)
+        return m * n * k / 2048 / 4
+    return (2 if architecture == "sm_80" else 1) if instruction.startswith("HMMA") else 0
+
+
+def share(body, architecture):
+    counts = count(body)
+    bound = max(len(body) / 4, sum(map(shared_clocks, body)))
+    memory = [i for i in body if is_any("LDG", "STG", "LD", "ST")(i)]
+    if counts["mma"]:
+        clocks = sum(product_clocks(i, architecture) for i in body)
+        return f"tensor {100 * clocks / max(clocks, bound):.0f}"
+    if memory:
+        moved = sum(map(bytes_of, memory))
+        return f"copy {min(100, 100 * moved / bound / BYTES[architecture]):.0f}"
+    return f"fma {100 * counts['fma'] / 4 / bound:.0f}" if counts["fma"] else "-"
+
+
+def target(instruction, operands):
+    to = re.search(r"0x([0-9a-f]+)", operands)
+    return int(to.group(1), 16) if instruction.startswith("BRA") and to else None
+
+
+def aligned_way(code):
+    """Without the blocks that copy value by value, where the others copy asynchronously."""
+    if not any(instruction.startswith("LDGSTS") for _, instruction, _ in code):
+        return code
+    targets = {target(instruction, operands) for _, instruction, operands in code}
+    blocks = [[]]
+    for line in code:
+        if line[0] in targets:
+            blocks.append([])
+        blocks[-1].append(line)
+        if line[1].startswith("BRA"):
+            blocks.append([])
+    plain = is_any("LDG", "STS")
+    return [line for block in blocks if not any(plain(i) for _, i, _ in block) for line in block]
+
+
+def hot_loop(code):
+    """code: (address, instruction, operands) of a kernel. The instructions of its hot loop."""
+    loops = []
+    for address, instruction, operands in code:
+        to = target(instruction, operands)
+        if to is not None and to < address:
+            loops.append((to, address))
+    inner = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
+    bodies = [[line for line in code if begin <= line[0] <= end] for begin, end in inner] or [code]
+    bodies = [[instruction for _, instruction, _ in aligned_way(body)] for body in bodies]
+
+    def heat(body):
+        counts = count(body)
+        return counts["mma"], counts["fma"] + counts["loads"] + counts["stores"]
+
+    return max(bodies, key=heat)
+
+
+def loops_of(path, cuobjdump):
+    """Yields (mangled name, architecture, hot loop)."""
+    code, architecture, name = {}, None, None
+    for line in output_of(cuobjdump, "-sass", path).splitlines():
+        if found := re.search(r"arch = (\w+)", line):
+            architecture = found.group(1)
+        elif found := re.search(r"Function : (\w+)", line):
+            name = found.group(1)
+        elif found := re.match(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?\w+\s+)?([\w.]+)(.*);", line):
+            address, instruction, operands = found.groups()
+            if "@!PT" in line:
+                instruction = "OFF"  # Issued, but never does a thing.
+            if instruction != "NOP":
+                code.setdefault((name, architecture), []).append((int(address, 16), instruction, operands))
+    for (name, architecture), instructions in code.items():
+        if architecture in BYTES:
+            yield name, architecture, hot_loop(instructions)
+
+
+def lines_of(build, source, cuobjdump):
+    """The table's lines for an object; kept beside it, since disassembly takes seconds."""
+    path = os.path.join(build, source + ".o")
+    kept = path + ".loops"
+    newest = max(os.path.getmtime(path), os.path.getmtime(__file__))
+    if not os.path.exists(kept) or os.path.getmtime(kept) < newest:
+        loops = list(loops_of(path, cuobjdump))
+        names = plain_names(name for name, *_ in loops)
+        lines = {}
+        for name, architecture, body in loops:
+            if len(body) < 10 and not any(count(body)[kind] for kind in KINDS):
+                continue  # Empty: of another architecture.
+            numbers = " ".join(map(str, count(body).values()))
+            lines.setdefault(names[name], {})[architecture] = f"{numbers}, {share(body, architecture)}"
+        with open(kept, "w", encoding="utf-8") as file:
+            for name, values in sorted(lines.items()):
+                print(f"{source} {name}: " + "; ".join(f"{a} {v}" for a, v in sorted(values.items())), file=file)
+    with open(kept, encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+def main():
+    arguments = [argument for argument in sys.argv[1:] if argument != "--renew"]
+    root, build, golden, nvcc, cuobjdump = arguments
+    version = "# nvcc " + re.search(r"V([\d.]+)", output_of(nvcc, "--version")).group(1)
+    table = [version, HEAD]
+    for path in sorted(glob.glob(os.path.join(root, "kernels", "*", "*.cu"))):
+        table += lines_of(build, os.path.relpath(path, os.path.join(root, "kernels")), cuobjdump)
+    if len(arguments) < len(sys.argv) - 1:
+        with open(golden, "w", encoding="utf-8") as file:
+            file.write("\n".join(table) + "\n")
+        return
+    with open(golden, encoding="utf-8") as file:
+        want = file.read().splitlines()
+    if want[0] != version:
+        print(f"{version[2:]}, but the table is of {want[0][2:]}: nothing is checked")
+        return
+    faults = [f"only here: {line}" for line in table if line not in want]
+    faults += [f"only in the table: {line}" for line in want if line not in table]
+    print("\n".join(faults + ["where that is meant: cmake --build build --target renew_cuda_kernels"] * bool(faults)))
+    sys.exit(bool(faults))
+
+
+main()
