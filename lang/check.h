@@ -15,7 +15,8 @@ struct hec_front_options {
     int defines_count;
     const char *const *sets; // "train.steps=10": overrides a setting.
     int sets_count;
-    const char *cluster; // File of a `cluster` section that takes the place of the model's; or NULL.
+    const char
+        *cluster; // File of a `cluster` section that takes the place of the model's; or NULL.
     const char *library; // Folder that imports are looked for in after the file's own; or NULL.
 };
 
