@@ -10,6 +10,7 @@
 #   programs    whole programs against target cpu
 #   speed       every kernel's time, as a share of the copy bandwidth or the peak of products
 #   steps       steps of bench-medium and of stacks like Qwen3-30B-A3B and Mixtral 8x7B that fill a GPU
+#   tuned       own products against cuBLASLt's, shape by shape, and the steps again with whichever is faster
 #   torch       the same stacks by PyTorch: grouped products, compiled layers, flash attention
 #
 # --emulated: no GPU; part `speed` on the emulator, in the least sizes, and the others skipped: whether the script works.
@@ -17,7 +18,7 @@
 # Exit status: 0 all parts passed or were skipped with a reason, 1 one failed, 2 a bad command line, 77 no GPU.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-all="device build kernels sanitizer programs speed steps torch"
+all="device build kernels sanitizer programs speed steps tuned torch"
 build=${HECATE_BUILD:-build} python=${PYTHON:-python3}
 again=no emulated=no parts=""
 
@@ -102,14 +103,27 @@ steps_of() {
     case $major in 90) major=90a ;; esac
     "$build/bin/hecatec" --target="cuda:sm_$major" -o "$folder/$what" --set cluster.nodes=1 --set cluster.devices=1 \
         --set data.format=bytes --set train.precision=bf16 "$@" "$model" || return 1
-    echo "$what"
-    end_of timeout 240 "$folder/$what" train --data /usr/share/common-licenses/GPL-3 --steps 16 --set log.every=1 --profile
+    train "$what"
+}
+
+train() {
+    echo "$1"
+    end_of timeout 240 "$folder/$1" train --data /usr/share/common-licenses/GPL-3 --steps 16 --set log.every=1 --profile
 }
 
 part_steps() {
     steps_of bench-medium examples/bench-medium.moe &&
         steps_of qwen3-stack examples/qwen3-30b-a3b.moe -D L=4 --set train.tokens=8192 &&
         steps_of mixtral-stack examples/mixtral-8x7b.moe -D L=2 --set train.tokens=8192
+}
+
+part_tuned() {
+    [ -x "$folder/bench-medium" ] || skip "part steps has compiled nothing"
+    end_of timeout 240 "$build/bin/hecatec" "--tune=$folder/products" --target=cuda || return 1
+    export HECATE_PRODUCTS="$folder/products"
+    for what in bench-medium qwen3-stack mixtral-stack; do
+        train $what || return 1
+    done
 }
 
 part_torch() {
