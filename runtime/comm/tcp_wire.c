@@ -20,8 +20,7 @@ enum {
     BYE,                      // The last one.
     NOTES_MOST = 64,          // Under way to a rank.
     EVENTS = 64,
-    BESIDE = 16 << 10, // Bytes that go by way of memory of ours.
-    MOST = 4 << 20,    // Bytes from a connection before others have their turn.
+    MOST = 4 << 20, // Bytes from a connection before others have their turn.
 };
 
 struct head {
@@ -69,7 +68,6 @@ struct tcp {
     pthread_mutex_t lock; // Of all of it.
     int poll, size, rank;
     atomic_int losses; // Connections that are gone.
-    char beside[BESIDE];
     struct note *note[HRT_NOTES], **note_end[HRT_NOTES];
     struct link link[];
 };
@@ -132,25 +130,6 @@ static void sent(struct link *link) {
     }
 }
 
-// Memory that a device shares with the host may be out of reach for the system's calls, though not for programs: an
-// emulator that looks at accesses traps those of programs alone. Then the data goes by way of memory of ours.
-static ssize_t send_parts(struct tcp *tcp, int fd, struct iovec *part, int parts) {
-    const struct msghdr what = {.msg_iov = part, .msg_iovlen = (size_t)parts};
-    const ssize_t moved = sendmsg(fd, &what, MSG_NOSIGNAL);
-    if (moved >= 0 || errno != EFAULT) return moved;
-    const size_t bytes = part[0].iov_len < BESIDE ? part[0].iov_len : BESIDE;
-    memcpy(tcp->beside, part[0].iov_base, bytes);
-    return send(fd, tcp->beside, bytes, MSG_NOSIGNAL);
-}
-
-static ssize_t receive_into(struct tcp *tcp, int fd, char *to, size_t bytes) {
-    ssize_t came = recv(fd, to, bytes, 0);
-    if (came >= 0 || errno != EFAULT) return came;
-    came = recv(fd, tcp->beside, bytes < BESIDE ? bytes : BESIDE, 0);
-    if (came > 0) memcpy(to, tcp->beside, (size_t)came);
-    return came;
-}
-
 // Sends what the connection takes.
 static void flush(struct tcp *tcp, int peer) {
     struct link *link = &tcp->link[peer];
@@ -165,7 +144,8 @@ static void flush(struct tcp *tcp, int peer) {
                 (struct iovec){(char *)&message->head + message->at, head - message->at};
         if (message->head.bytes > body)
             part[parts++] = (struct iovec){message->data + body, message->head.bytes - body};
-        const ssize_t moved = send_parts(tcp, link->fd, part, parts);
+        const struct msghdr what = {.msg_iov = part, .msg_iovlen = (size_t)parts};
+        const ssize_t moved = sendmsg(link->fd, &what, MSG_NOSIGNAL);
         if (moved < 0 && errno == EINTR) continue;
         if (moved < 0 && errno == EAGAIN) break;
         if (moved < 0) lose(link, errno);
@@ -256,7 +236,7 @@ static size_t take(struct tcp *tcp, int peer) {
     struct message *in = link->in;
     char *to = in ? in->data + in->at : (char *)&link->head + link->head_at;
     const size_t left = in ? in->head.bytes - in->at : sizeof link->head - link->head_at;
-    const ssize_t came = left ? receive_into(tcp, link->fd, to, left) : 0;
+    const ssize_t came = left ? recv(link->fd, to, left, 0) : 0;
     if (left && came <= 0) {
         if (came == 0) lose(link, 0);
         if (came < 0 && errno != EAGAIN && errno != EINTR) lose(link, errno);
