@@ -88,6 +88,21 @@ static bool check_arguments(const struct hrt_arguments *arguments, struct hrt_er
     return true;
 }
 
+// A run that was killed after its last save may have left checkpoints that nobody else would remove. Where newer ones are
+// damaged all stay.
+static void remove_old(const struct hrt_saves *saves) {
+    const struct hrt_checkpoints *to = &saves->to;
+    int64_t *step = NULL;
+    size_t steps = 0;
+    struct hrt_error error;
+    if (!to->dir || saves->run->comm->rank > 0 || saves->from.step == 0) return;
+    bool removed = hrt_folder_list(to->dir, &step, &steps, &error);
+    if (removed && steps > 0 && step[0] == saves->from.step)
+        removed = hrt_folder_prune(to->dir, to->keep, to->keep_every, &error);
+    if (!removed) hrt_warn(saves->run->program->name, "%s", error.text);
+    free(step);
+}
+
 bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_config *config = &run->arguments->config;
     *saves = (struct hrt_saves){
@@ -102,6 +117,7 @@ bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct h
     if (!hrt_ranks_agree(run->comm, open_folder(saves, error), error) || !find(saves, error))
         return false;
     saves->saved = saves->from.step;
+    remove_old(saves);
     place_experts(saves);
     return true;
 }
