@@ -69,8 +69,8 @@ const struct hec_setting_row hec_setting_rows[] = {
      .text = "steps between per-expert loads in the file of JSON lines; 0: none"},
 
     {"names.hf.family", .type = TEXT, .flags = NONE,
-     .values = "mixtral|qwen2_moe|qwen3_moe|olmoe|deepseek_v2|deepseek_v3|gpt_oss",
-     .standard = "", .later = "*", .text = "checkpoint names of Hugging Face"},
+     .values = "mixtral|olmoe|qwen2_moe|qwen3_moe|deepseek_v2|deepseek_v3|gpt_oss",
+     .standard = "", .later = "deepseek_v2|deepseek_v3|gpt_oss", .text = "checkpoint names of Hugging Face"},
 
     {"parallel.bucket", .type = COUNT, .measure = HEC_BYTES, .standard = "1048576", .smallest = 1,
      .text = "bytes of gradients whose sum over devices starts together, during backward"},
@@ -197,8 +197,7 @@ void hec_settings_print(FILE *out) {
         fprintf(out, "%-38s %-10s %s", row->key, *row->standard ? row->standard : "\"\"",
                 row->text);
         if (row->values) fprintf(out, " (%s)", row->values);
-        if (row->later)
-            fprintf(out, " [not yet: %s]", !strcmp(row->later, "*") ? "any" : row->later);
+        if (row->later) fprintf(out, " [not yet: %s]", row->later);
         fputc('\n', out);
     }
     for (int i = 0; i < hec_moe_rows_count; i++) {

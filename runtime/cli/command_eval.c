@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "runtime/cli/command.h"
+#include "runtime/train/logits.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 #include "runtime/train/trainer.h"
@@ -17,6 +18,21 @@ static bool open_data(const struct hrt_run *run, struct hrt_data *data, struct h
                     data->positions + 1);
 }
 
+// Over the sequences that --sequences leaves, with the file of --logits.
+static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
+                        double *loss, int64_t *targets, struct hrt_error *error) {
+    const char *path = run->arguments->logits;
+    const int64_t sequences = run->arguments->sequences;
+    const int64_t all = data->validation.windows;
+    struct hrt_logits logits;
+    if (!path) return hrt_evaluate(state, data, sequences, NULL, loss, targets, error);
+    if (!hrt_logits_open(&logits, path, run->program,
+                         sequences > 0 && sequences < all ? sequences : all, error))
+        return false;
+    const bool done = hrt_evaluate(state, data, sequences, &logits, loss, targets, error);
+    return hrt_logits_close(&logits, done, error) && done;
+}
+
 static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
                      struct hrt_error *error) {
     if (!hrt_ranks_agree(run->comm, open_data(run, data, error), error) ||
@@ -24,7 +40,7 @@ static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hr
         return false;
     double loss;
     int64_t targets;
-    if (!hrt_evaluate(state, data, run->arguments->sequences, &loss, &targets, error)) return false;
+    if (!run_through(run, data, state, &loss, &targets, error)) return false;
     if (!isfinite(loss)) { // The sum over ranks: all of them find it.
         hrt_fail(error, "the validation loss is not finite (%g)", loss);
         return hrt_ranks_agree(run->comm, false, error);
@@ -36,6 +52,10 @@ static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hr
 }
 
 int hrt_command_eval(const struct hrt_run *run, struct hrt_error *error) {
+    if (run->arguments->logits && run->program->world) {
+        hrt_fail_usage(error, "--logits: not yet in programs for several ranks");
+        return (int)error->code;
+    }
     if (!run->arguments->load) {
         hrt_fail_usage(error, "eval needs trained parameters: --load FILE");
         return (int)error->code;

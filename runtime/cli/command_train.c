@@ -209,7 +209,8 @@ static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *e
     step->evaluated = true;
     const int64_t sequences =
         config->eval_steps * (job->trainer.tokens / job->run->program->positions);
-    if (!hrt_evaluate(&job->state, &job->data, sequences, &step->validation_loss, &targets, error))
+    if (!hrt_evaluate(&job->state, &job->data, sequences, NULL, &step->validation_loss, &targets,
+                      error))
         return false;
     hrt_comm_be_patient(job->run->comm, false);
     return true;

@@ -27,7 +27,8 @@ struct hrt_arguments {
     int64_t threads; // 0: OMP_NUM_THREADS or all cores.
     int64_t check_grad, sample, sequences, tokens, topk;
     double temperature;
-    const char *prompt, *save, *load, *route, *record_ids, *record_loads, *trace, *tensorboard,
+    const char *logits, *prompt, *save, *load, *route, *record_ids, *record_loads, *trace,
+        *tensorboard,
         *pretend;       // NULL: not given.
     const char *resume; // A folder; empty: checkpoint.dir; NULL: not given.
 };

@@ -6,6 +6,8 @@
 #include "runtime/cli/command.h"
 #include "runtime/cli/same.h"
 #include "runtime/comm/world.h"
+#include "runtime/hf/folder.h"
+#include "runtime/hf/load.h"
 #include "runtime/params/init.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/store.h"
@@ -46,15 +48,18 @@ static bool is_folder(const char *path) {
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-// Parameters of --load: a file, or the folder of a checkpoint.
+// Parameters of --load: a file, the folder of a checkpoint, or one of Hugging Face's.
 static bool load_params(const struct hrt_run *run, void *params, struct hrt_error *error) {
     const char *from = run->arguments->load;
     struct hrt_store_doubts doubts;
     hrt_init_tables(run->program, params);
-    const bool loaded =
-        is_folder(from)
-            ? hrt_checkpoint_load_parameters(from, run->placement, params, &doubts, error)
-            : hrt_store_restore(run->placement, params, from, &doubts, error);
+    bool loaded;
+    if (!is_folder(from))
+        loaded = hrt_store_restore(run->placement, params, from, &doubts, error);
+    else if (hrt_hf_is_folder(from))
+        loaded = hrt_hf_load(run->placement, params, from, &doubts, error);
+    else
+        loaded = hrt_checkpoint_load_parameters(from, run->placement, params, &doubts, error);
     return loaded && settle_doubts(run, &doubts, error);
 }
 

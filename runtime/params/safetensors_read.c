@@ -38,14 +38,37 @@ static double value_f16(const void *block, int64_t i) {
     return bits >> 15 ? -size : size;
 }
 
+// Sign, 4 bits of exponent, 3 of fraction; no infinity, and one NaN.
+static double value_f8_e4m3(const void *block, int64_t i) {
+    const uint8_t bits = ((const uint8_t *)block)[i];
+    const int exponent = bits >> 3 & 15, fraction = bits & 7;
+    double size = exponent ? ldexp(8 + fraction, exponent - 10) : ldexp(fraction, -9);
+    if ((bits & 127) == 127) size = NAN;
+    return bits >> 7 ? -size : size;
+}
+
 static const struct hrt_dtype dtypes[] = {
-    {"BOOL", 8, NULL},        {"U8", 8, NULL},          {"I8", 8, NULL},
-    {"F8_E5M2", 8, NULL},     {"F8_E4M3", 8, NULL},     {"F8_E8M0", 8, NULL},
-    {"F8_E4M3FNUZ", 8, NULL}, {"F8_E5M2FNUZ", 8, NULL}, {"F4", 4, NULL},
-    {"F6_E2M3", 6, NULL},     {"F6_E3M2", 6, NULL},     {"I16", 16, NULL},
-    {"U16", 16, NULL},        {"F16", 16, value_f16},   {"BF16", 16, value_bf16},
-    {"I32", 32, NULL},        {"U32", 32, NULL},        {"F32", 32, value_f32},
-    {"C64", 64, NULL},        {"F64", 64, value_f64},   {"I64", 64, NULL},
+    {"BOOL", 8, NULL},
+    {"U8", 8, NULL},
+    {"I8", 8, NULL},
+    {"F8_E5M2", 8, NULL},
+    {"F8_E4M3", 8, value_f8_e4m3},
+    {"F8_E8M0", 8, NULL},
+    {"F8_E4M3FNUZ", 8, NULL},
+    {"F8_E5M2FNUZ", 8, NULL},
+    {"F4", 4, NULL},
+    {"F6_E2M3", 6, NULL},
+    {"F6_E3M2", 6, NULL},
+    {"I16", 16, NULL},
+    {"U16", 16, NULL},
+    {"F16", 16, value_f16},
+    {"BF16", 16, value_bf16},
+    {"I32", 32, NULL},
+    {"U32", 32, NULL},
+    {"F32", 32, value_f32},
+    {"C64", 64, NULL},
+    {"F64", 64, value_f64},
+    {"I64", 64, NULL},
     {"U64", 64, NULL},
 };
 

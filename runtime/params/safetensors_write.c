@@ -9,6 +9,10 @@
 
 enum { ALIGNMENT = 64, BLOCK = 4096 };
 
+const char *hrt_element_dtype(enum hrt_precision precision) {
+    return precision == HRT_FP64 ? "F64" : "F32";
+}
+
 bool hrt_sink_put(struct hrt_sink *sink, const void *data, size_t bytes) {
     if (fwrite(data, 1, bytes, sink->file) != bytes) return false;
     sink->crc = (uint32_t)crc32_z(sink->crc, data, bytes);
@@ -16,30 +20,20 @@ bool hrt_sink_put(struct hrt_sink *sink, const void *data, size_t bytes) {
     return true;
 }
 
-static json_t *entry_of(const struct hrt_param *param, enum hrt_precision precision,
-                        int64_t *offset) {
-    const int64_t begin = *offset;
-    json_t *shape = json_array();
-    for (int i = 0; i < param->rank; i++)
-        json_array_append_new(shape, json_integer(param->shape[i]));
-    *offset += hrt_param_size(param) * hrt_element_bytes(precision);
-    return json_pack("{s:s s:o s:[I I]}", "dtype", precision == HRT_FP64 ? "F64" : "F32", "shape",
-                     shape, "data_offsets", (json_int_t)begin, (json_int_t)*offset);
+bool hrt_safetensors_declare(json_t *header, const char *name, const char *dtype,
+                             const int64_t *shape, int rank, int64_t bytes, int64_t *offset) {
+    json_t *extents = json_array();
+    for (int i = 0; i < rank; i++) json_array_append_new(extents, json_integer(shape[i]));
+    json_t *entry = json_pack("{s:s s:o s:[I I]}", "dtype", dtype, "shape", extents, "data_offsets",
+                              (json_int_t)*offset, (json_int_t)(*offset + bytes));
+    *offset += bytes;
+    return json_object_set_new(header, name, entry) == 0;
 }
 
 // The header as text, padded with blanks so that the tensors begin at a multiple of ALIGNMENT.
 // Freed by the caller; NULL: out of memory.
-static char *header_text(const struct hrt_program *program, const struct hrt_listing *listing) {
-    json_t *header = json_object();
-    json_object_set_new(header, "__metadata__",
-                        json_pack("{s:s s:s s:s}", "format", "pt", "model", program->name,
-                                  "hecatec", program->version));
-    int64_t offset = 0;
-    for (size_t i = 0; i < listing->entries; i++)
-        json_object_set_new(header, listing->entry[i].path,
-                            entry_of(listing->entry[i].tensor.param, program->precision, &offset));
+static char *header_text(const json_t *header) {
     char *text = json_dumps(header, JSON_COMPACT);
-    json_decref(header);
     if (!text) return NULL;
 
     const size_t length = strlen(text), start = sizeof(uint64_t) + length;
@@ -52,6 +46,19 @@ static char *header_text(const struct hrt_program *program, const struct hrt_lis
     }
     free(text);
     return padded;
+}
+
+bool hrt_safetensors_begin(struct hrt_sink *sink, const json_t *header) {
+    char *text = header_text(header);
+    if (!text) {
+        errno = ENOMEM;
+        return false;
+    }
+    const uint64_t length = strlen(text);
+    const bool written =
+        hrt_sink_put(sink, &length, sizeof length) && hrt_sink_put(sink, text, (size_t)length);
+    free(text);
+    return written;
 }
 
 // `at`: the tensor's first element.
@@ -72,15 +79,22 @@ static bool write_tensor(struct hrt_sink *sink, const struct hrt_program *progra
 
 static bool write_header(struct hrt_sink *sink, const struct hrt_program *program,
                          const struct hrt_listing *listing) {
-    char *header = header_text(program, listing);
-    if (!header) {
-        errno = ENOMEM;
-        return false;
+    json_t *header = json_object();
+    const int64_t element = hrt_element_bytes(program->precision);
+    json_object_set_new(header, "__metadata__",
+                        json_pack("{s:s s:s s:s}", "format", "pt", "model", program->name,
+                                  "hecatec", program->version));
+    int64_t offset = 0;
+    bool declared = true;
+    for (size_t i = 0; declared && i < listing->entries; i++) {
+        const struct hrt_param *param = listing->entry[i].tensor.param;
+        declared = hrt_safetensors_declare(header, listing->entry[i].path,
+                                           hrt_element_dtype(program->precision), param->shape,
+                                           param->rank, hrt_param_size(param) * element, &offset);
     }
-    const uint64_t length = strlen(header);
-    const bool written =
-        hrt_sink_put(sink, &length, sizeof length) && hrt_sink_put(sink, header, (size_t)length);
-    free(header);
+    if (!declared) errno = ENOMEM;
+    const bool written = declared && hrt_safetensors_begin(sink, header);
+    json_decref(header);
     return written;
 }
 

@@ -11,6 +11,8 @@
 #include "runtime/params/listing.h"
 #include "runtime/program.h"
 
+struct json_t;
+
 // Where bytes go, and what they are known by.
 struct hrt_sink {
     FILE *file;
@@ -20,6 +22,17 @@ struct hrt_sink {
 
 // False: errno says why they could not be written.
 bool hrt_sink_put(struct hrt_sink *sink, const void *data, size_t bytes);
+
+// The type that files give elements of this precision: "F32".
+const char *hrt_element_dtype(enum hrt_precision precision);
+
+// Adds a tensor of `bytes` to a header, whose tensors lie in the order in which they are added: `offset`, 0 before the
+// first, is moved on. False: out of memory.
+bool hrt_safetensors_declare(struct json_t *header, const char *name, const char *dtype,
+                             const int64_t *shape, int rank, int64_t bytes, int64_t *offset);
+
+// Writes the beginning of a file: all but the tensors. False: errno says why not.
+bool hrt_safetensors_begin(struct hrt_sink *sink, const struct json_t *header);
 
 // Where the first element of a tensor lies. Called once for each of a listing, in its order.
 typedef const void *hrt_bring_fn(void *context, const struct hrt_tensor *tensor);

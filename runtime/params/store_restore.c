@@ -65,7 +65,8 @@ static bool check_tensor(const struct reading *reading, const struct hrt_tensor 
                         reading->file[0].path, path);
     if (!same_shape(tensor->param, found.entry->shape))
         return fail_shape(&found, tensor->param, reading->error);
-    if (found.entry->dtype->value) return true;
+    if (found.entry->dtype->value && found.entry->dtype->bits > 8)
+        return true; // 8 bits want scales.
     return hrt_fail(reading->error,
                     "'%s': tensor '%s' is %s; only F64, F32, BF16 and F16 can be read",
                     found.file->path, path, found.entry->dtype->name);

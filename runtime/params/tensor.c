@@ -73,12 +73,13 @@ int64_t hrt_param_tensors(const struct hrt_program *program, const struct hrt_pa
     return param->layers * experts_of(program, param);
 }
 
-void hrt_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]) {
+void hrt_tensor_name(const struct hrt_tensor *tensor, const char *pattern,
+                     char path[HRT_PATH_MAX]) {
     const struct hrt_param *param = tensor->param;
     const int64_t index = param->index_first + tensor->layer * param->index_stride;
     size_t used = 0;
     path[0] = '\0';
-    for (const char *at = param->path; *at && used < HRT_PATH_MAX - 1;) {
+    for (const char *at = pattern; *at && used < HRT_PATH_MAX - 1;) {
         if (strncmp(at, "{}", 2) == 0) {
             used += (size_t)snprintf(path + used, HRT_PATH_MAX - used, "%" PRId64, index);
             at += 2;
@@ -90,6 +91,10 @@ void hrt_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]) {
             path[used] = '\0';
         }
     }
+}
+
+void hrt_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]) {
+    hrt_tensor_name(tensor, tensor->param->path, path);
 }
 
 int64_t hrt_stored_index(const struct hrt_param *param, int64_t logical) {

@@ -109,7 +109,7 @@ static void a_masked_step_averages_over_masked_tokens(void **state) {
     assert_true(fabs(step.grad_norm / norm - 1) < 1e-12);
     int64_t targets;
     double validation;
-    assert_true(hrt_evaluate(&f.state, &f.data, 5, &validation, &targets, &error));
+    assert_true(hrt_evaluate(&f.state, &f.data, 5, NULL, &validation, &targets, &error));
     assert_int_equal(targets, 5 * 4);
     assert_true(fabs(validation - log(256)) < 0.2);
     close_fixture(&f);
@@ -222,13 +222,13 @@ static void evaluation_changes_nothing(void **state) {
     open_fixture(&f, 0);
     assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
     memcpy(params, f.state.values[HRT_PARAMETERS], bytes);
-    assert_true(hrt_evaluate(&f.state, &f.data, 0, &loss, &tokens, &error));
+    assert_true(hrt_evaluate(&f.state, &f.data, 0, NULL, &loss, &tokens, &error));
     assert_int_equal(tokens, 199 / 16 * 16); // 200 tokens: twelve windows, three batches.
     assert_memory_equal(f.state.values[HRT_PARAMETERS], params, bytes);
     assert_memory_equal(f.state.values[HRT_GRADIENTS], zeros, bytes);
-    assert_true(hrt_evaluate(&f.state, &f.data, 12, &again, &tokens, &error));
+    assert_true(hrt_evaluate(&f.state, &f.data, 12, NULL, &again, &tokens, &error));
     assert_true(loss == again && tokens == 192);
-    assert_true(hrt_evaluate(&f.state, &f.data, 5, &again, &tokens, &error));
+    assert_true(hrt_evaluate(&f.state, &f.data, 5, NULL, &again, &tokens, &error));
     assert_int_equal(tokens, 5 * 16);
     close_fixture(&f);
     free(params);
@@ -244,7 +244,7 @@ static void evaluation_is_the_mean_over_targets(void **state) {
     open_fixture(&f, 0);
     memset(f.state.values[HRT_PARAMETERS], 0,
            hrt_state_params_bytes(&bigram)); // Every token is equally likely.
-    assert_true(hrt_evaluate(&f.state, &f.data, 6, &loss, &tokens, &error));
+    assert_true(hrt_evaluate(&f.state, &f.data, 6, NULL, &loss, &tokens, &error));
     assert_true(fabs(loss - log(256)) < 1e-12);
     close_fixture(&f);
 }

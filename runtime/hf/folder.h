@@ -1,0 +1,34 @@
+// A folder of weights as Hugging Face's libraries write it: model.safetensors, or shards with an index that says which
+// tensor lies in which. Neither is trusted.
+#ifndef HECATE_RUNTIME_HF_FOLDER_H
+#define HECATE_RUNTIME_HF_FOLDER_H
+
+#include <stdbool.h>
+
+#include "runtime/base/error.h"
+#include "runtime/params/safetensors_read.h"
+
+struct hrt_hf_folder {
+    const char *path; // Borrowed.
+    struct hrt_safetensors *file;
+    char **name; // Of the files.
+    int files;
+    struct json_t *where; // From the name of a tensor to the number of its file.
+    struct hrt_error *error;
+};
+
+// Whether `path` is such a folder, by what it holds: weights under their names, or config.json.
+bool hrt_hf_is_folder(const char *path);
+
+// Opens all files and reads their headers; the index and they must tell the same. Close it in either case. False: `error`
+// says what is wrong with which file; what fails later is told there, too.
+bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct hrt_error *error);
+
+// Also of a zeroed one.
+void hrt_hf_folder_close(struct hrt_hf_folder *folder);
+
+// The tensor of that name, and the file that it lies in; NULL: there is none.
+const struct hrt_stored *hrt_hf_find(const struct hrt_hf_folder *folder, const char *name,
+                                     struct hrt_safetensors **file);
+
+#endif

@@ -1,0 +1,258 @@
+// Finds, checks and reads a program's tensors.
+#include "runtime/hf/load.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/hf/folder.h"
+#include "runtime/hf/names.h"
+#include "runtime/params/listing.h"
+#include "runtime/params/tensor.h"
+
+enum {
+    STRIP = 64,   // Rows of a tensor that are read together.
+    SCALED = 128, // Rows and columns of a block with one scale.
+    TEXT = 160,   // Of a shape.
+};
+
+struct loading {
+    const struct hrt_placement *placement;
+    const struct hrt_hf_family *family;
+    struct hrt_hf_folder folder;
+    json_t *left; // Names of tensors that nothing has asked for.
+    struct hrt_store_doubts *doubts;
+    struct hrt_error *error;
+};
+
+// One of our tensors in the folder.
+struct found {
+    struct hrt_safetensors *file;
+    const struct hrt_stored *entry, *scale;
+    struct hrt_safetensors *scale_file;
+    struct hrt_hf_view view;
+};
+
+// ---- finding
+
+static void shape_text(char text[TEXT], const int64_t *shape, int rank) {
+    size_t used = (size_t)snprintf(text, TEXT, "[");
+    for (int i = 0; i < rank && used < TEXT; i++)
+        used += (size_t)snprintf(text + used, TEXT - used, "%s%" PRId64, i ? "," : "", shape[i]);
+    if (used < TEXT) snprintf(text + used, TEXT - used, "]");
+}
+
+static bool has_shape(const struct hrt_stored *entry, const int64_t *shape, int rank) {
+    if (json_array_size(entry->shape) != (size_t)rank) return false;
+    for (int i = 0; i < rank; i++) {
+        if (json_integer_value(json_array_get(entry->shape, (size_t)i)) != shape[i]) return false;
+    }
+    return true;
+}
+
+static bool check_shape(const struct loading *loading, const struct hrt_safetensors *file,
+                        const struct hrt_stored *entry, const int64_t *shape, int rank) {
+    char wanted[TEXT];
+    if (has_shape(entry, shape, rank)) return true;
+    shape_text(wanted, shape, rank);
+    char *there = json_dumps(entry->shape, JSON_COMPACT);
+    hrt_fail(loading->error, "'%s' is of another model: '%s' has shape %s there, and %s here",
+             file->path, entry->name, there ? there : "?", wanted);
+    free(there);
+    return false;
+}
+
+// What is stored in 8 bits has a factor for each block, in a tensor of its own.
+static bool find_scale(struct loading *loading, struct found *found) {
+    const struct hrt_stored *entry = found->entry;
+    char name[HRT_PATH_MAX + 16];
+    if (entry->dtype->bits != 8) return true;
+    snprintf(name, sizeof name, "%s_scale_inv", entry->name);
+    found->scale = hrt_hf_find(&loading->folder, name, &found->scale_file);
+    if (!found->scale || !found->view.turned || found->view.rank != 2)
+        return hrt_fail(loading->error,
+                        "'%s': tensor '%s' is %s without '%s' of its blocks' scales",
+                        found->file->path, entry->name, entry->dtype->name, name);
+    json_object_del(loading->left, name);
+    const int64_t shape[] = {(found->view.rows + SCALED - 1) / SCALED,
+                             (found->view.columns + SCALED - 1) / SCALED};
+    if (!found->scale->dtype->value)
+        return hrt_fail(loading->error, "'%s': tensor '%s' is %s", found->scale_file->path, name,
+                        found->scale->dtype->name);
+    return check_shape(loading, found->scale_file, found->scale, shape, 2);
+}
+
+static bool fail_missing(const struct loading *loading, const struct hrt_tensor *tensor,
+                         const char *name) {
+    char path[HRT_PATH_MAX];
+    hrt_tensor_path(tensor, path);
+    return hrt_fail(loading->error, "'%s' is of another model: it has no tensor '%s' ('%s' here)",
+                    loading->folder.path, name, path);
+}
+
+static bool find(struct loading *loading, const struct hrt_tensor *tensor, struct found *found) {
+    const struct hrt_hf_rule *rule = hrt_hf_rule_of(loading->family, tensor->param);
+    char name[HRT_PATH_MAX], path[HRT_PATH_MAX];
+    hrt_tensor_path(tensor, path);
+    if (!rule)
+        return hrt_fail(loading->error, "parameter '%s' has no name in family %s", path,
+                        loading->family->name);
+    hrt_tensor_name(tensor, rule->theirs, name);
+    *found = (struct found){0};
+    found->entry = hrt_hf_find(&loading->folder, name, &found->file);
+    const bool fused = !found->entry && rule->fused;
+    if (fused) {
+        char together[HRT_PATH_MAX];
+        hrt_tensor_name(tensor, rule->fused, together);
+        found->entry = hrt_hf_find(&loading->folder, together, &found->file);
+    }
+    if (!found->entry) return fail_missing(loading, tensor, name);
+    json_object_del(loading->left, found->entry->name);
+    found->view = hrt_hf_view_of(loading->placement->program, tensor, rule, fused);
+    if (!check_shape(loading, found->file, found->entry, found->view.shape, found->view.rank))
+        return false;
+    if (!found->entry->dtype->value)
+        return hrt_fail(loading->error,
+                        "'%s': tensor '%s' is %s; only F64, F32, BF16, F16 and F8_E4M3 can be read",
+                        found->file->path, found->entry->name, found->entry->dtype->name);
+    return find_scale(loading, found);
+}
+
+// The folder's tensors and the program's must be the same.
+static bool check_all(struct loading *loading) {
+    struct hrt_tensor tensor = {0};
+    struct found found;
+    loading->left = json_copy(loading->folder.where);
+    if (!loading->left) return hrt_fail(loading->error, "out of memory");
+    while (hrt_tensor_next(loading->placement->program, &tensor)) {
+        if (hrt_is_stored(tensor.param, HRT_PARAMETERS) && !find(loading, &tensor, &found))
+            return false;
+    }
+    void *rest = json_object_iter(loading->left);
+    if (!rest) return true;
+    struct hrt_safetensors *file;
+    const struct hrt_stored *entry =
+        hrt_hf_find(&loading->folder, json_object_iter_key(rest), &file);
+    return hrt_fail(loading->error,
+                    "'%s' is of another model: this one has no tensor '%s' (%zu such in all)",
+                    file->path, entry->name, json_object_size(loading->left));
+}
+
+// ---- reading
+
+// Reads `count` elements of a tensor from `first` on.
+static bool read_some(const struct found *found, int64_t first, int64_t count, double *values) {
+    struct hrt_stored rest = *found->entry;
+    rest.begin += first * rest.dtype->bits / 8;
+    if (!hrt_safetensors_seek(found->file, &rest)) return false;
+    for (int64_t at = 0; at < count; at += HRT_STORED_BLOCK) {
+        const int64_t left = count - at, some = left < HRT_STORED_BLOCK ? left : HRT_STORED_BLOCK;
+        if (!hrt_safetensors_next(found->file, found->entry, some, values + at)) return false;
+    }
+    return true;
+}
+
+// Multiplies rows of a strip, from `row` on, with their blocks' scales.
+static bool scale(const struct found *found, int64_t row, int64_t rows, double *strip) {
+    const int64_t columns = found->view.columns, blocks = (columns + SCALED - 1) / SCALED;
+    double *factor = malloc((size_t)(blocks + 1) * sizeof *factor);
+    const struct found scales = {.file = found->scale_file, .entry = found->scale};
+    if (!factor) return hrt_fail(found->file->error, "out of memory");
+    bool read = true;
+    for (int64_t r = 0; read && r < rows; r++) {
+        if (r == 0 || (row + r) % SCALED == 0)
+            read = read_some(&scales, (row + r) / SCALED * blocks, blocks, factor);
+        for (int64_t c = 0; read && c < columns; c++) strip[r * columns + c] *= factor[c / SCALED];
+    }
+    free(factor);
+    return read;
+}
+
+// Notes the first tensor of this rank, of those that no lower one has, that is not finite.
+static void doubt_values(const struct loading *loading, const struct hrt_tensor *tensor,
+                         const struct found *found, double value) {
+    struct hrt_store_doubts *doubts = loading->doubts;
+    if (!doubts || *doubts->values) return;
+    if (hrt_tensor_rank(loading->placement, tensor) != loading->placement->rank) return;
+    snprintf(doubts->values, sizeof doubts->values,
+             "'%.150s': tensor '%.200s' has values that are not finite (%g)", found->file->path,
+             found->entry->name, value);
+}
+
+// Stores elements `first` .. of ours, `step` apart in `values`.
+static void store(const struct loading *loading, void *params, const struct hrt_tensor *tensor,
+                  const struct found *found, int64_t first, int64_t count, const double *values,
+                  int64_t step) {
+    const enum hrt_precision precision = loading->placement->program->precision;
+    double elements[HRT_STORED_BLOCK]; // Or of a smaller type.
+    for (int64_t i = 0; i < count; i++) {
+        hrt_element_set(elements, precision, i, values[i * step]);
+        const double value = hrt_element(elements, precision, i); // As it is here.
+        if (!isfinite(value)) doubt_values(loading, tensor, found, value);
+    }
+    hrt_tensor_write(loading->placement->program, params, tensor, first, count, elements);
+}
+
+static bool read_turned(const struct loading *loading, const struct hrt_tensor *tensor,
+                        const struct found *found, void *params) {
+    const struct hrt_hf_view *view = &found->view;
+    double *strip = malloc((size_t)(STRIP * view->columns + 1) * sizeof *strip);
+    if (!strip) return hrt_fail(loading->error, "out of memory");
+    bool read = true;
+    for (int64_t row = 0; read && row < view->rows; row += STRIP) {
+        const int64_t left = view->rows - row, rows = left < STRIP ? left : STRIP;
+        read = read_some(found, view->first + row * view->columns, rows * view->columns, strip) &&
+               (!found->scale || scale(found, row, rows, strip));
+        for (int64_t c = 0; read && c < view->columns; c++)
+            store(loading, params, tensor, found, c * view->rows + row, rows, strip + c,
+                  view->columns);
+    }
+    free(strip);
+    return read;
+}
+
+static bool read_tensor(const struct loading *loading, const struct hrt_tensor *tensor,
+                        const struct found *found, void *params) {
+    double block[HRT_STORED_BLOCK];
+    if (found->view.turned) return read_turned(loading, tensor, found, params);
+    for (int64_t first = 0; first < found->view.columns; first += HRT_STORED_BLOCK) {
+        const int64_t left = found->view.columns - first,
+                      count = left < HRT_STORED_BLOCK ? left : HRT_STORED_BLOCK;
+        if (!read_some(found, first, count, block)) return false;
+        store(loading, params, tensor, found, first, count, block, 1);
+    }
+    return true;
+}
+
+static bool read_all(struct loading *loading, void *params) {
+    struct hrt_tensor tensor = {0};
+    struct found found;
+    while (hrt_tensor_next_here(loading->placement, &tensor)) {
+        if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
+        if (!find(loading, &tensor, &found) || !read_tensor(loading, &tensor, &found, params))
+            return false;
+    }
+    return true;
+}
+
+bool hrt_hf_load(const struct hrt_placement *placement, void *params, const char *path,
+                 struct hrt_store_doubts *doubts, struct hrt_error *error) {
+    struct loading loading = {.placement = placement,
+                              .family = hrt_hf_family_of(placement->program),
+                              .doubts = doubts,
+                              .error = error};
+    if (doubts) *doubts = (struct hrt_store_doubts){0};
+    if (!loading.family)
+        return hrt_fail(error,
+                        "'%s' has names of Hugging Face's, and this program knows none: add names "
+                        "hf { family = ... } to its model",
+                        path);
+    const bool loaded = hrt_hf_folder_open(&loading.folder, path, error) && check_all(&loading) &&
+                        read_all(&loading, params);
+    json_decref(loading.left);
+    hrt_hf_folder_close(&loading.folder);
+    return loaded;
+}
