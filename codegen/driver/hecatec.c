@@ -4,6 +4,7 @@
 
 #include "codegen/driver/compile.h"
 #include "codegen/driver/crash.h"
+#include "codegen/driver/from_hf.h"
 #include "codegen/driver/output.h"
 #include "codegen/driver/stages.h"
 #include "codegen/driver/status.h"
@@ -39,6 +40,7 @@ static int run(struct hec_arena *arena, int argc, char **argv) {
     }
     if (options.tune) return hec_tune_run(arena, &options);
     if (options.calibrate) return hec_calibrate_run(arena, &options);
+    if (options.from_hf) return hec_from_hf(arena, &options);
     if (options.target && !hec_target_check(options.target)) return HEC_EXIT_COMMAND_LINE;
     if (!options.input) {
         fprintf(stderr, "hecatec: error: no input file\nusage: hecatec [options] file.moe\n");

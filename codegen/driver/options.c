@@ -42,6 +42,8 @@ static const struct option table[] = {
      .help = "Override a setting: --set train.steps=100"},
     {"--cluster", AFTER_EQUALS, .field = FIELD(cluster), .shown = "=FILE",
      .help = "Take the cluster section from FILE instead of the model's"},
+    {"--from-hf", AFTER_EQUALS, .field = FIELD(from_hf), .shown = "=DIR",
+     .help = "Write the .moe file of a Hugging Face folder's config.json, to -o"},
     {"--target", AFTER_EQUALS, .field = FIELD(target), .shown = "=TARGET",
      .help = "What to compile for (see --print-targets)"},
     {"--compile-to", AFTER_EQUALS, .field = FIELD(compile_to), .shown = "=STAGE",

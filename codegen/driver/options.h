@@ -18,6 +18,7 @@ struct hec_options {
     const char *output;
     bool emit_c, object, syntax_only; // -S, -c, -fsyntax-only
     struct hec_texts defines, sets;
+    const char *from_hf; // A folder.
     const char *cluster;
     const char *target; // NULL: that of the text, else cpu.
 

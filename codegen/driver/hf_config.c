@@ -1,0 +1,168 @@
+// Keys and values of config.json, with their places.
+#include "codegen/driver/hf_config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/files.h"
+#include "passes/json_location.h"
+
+static bool fail(const struct hec_hf_config *config, const char *why) {
+    fprintf(stderr, "hecatec: error: cannot read '%s': %s\n", config->path, why);
+    return false;
+}
+
+static bool load(struct hec_hf_config *config, size_t *bytes) {
+    const char *why;
+    FILE *file = hf_input(config->path, false, &why);
+    if (!file) return fail(config, why);
+    size_t room = 0;
+    const ssize_t count = getdelim(&config->text, &room, EOF, file);
+    const bool failed = ferror(file);
+    const int reason = errno;
+    fclose(file);
+    *bytes = count > 0 ? (size_t)count : 0;
+    if (failed) return fail(config, strerror(reason));
+    return *bytes > 0 || fail(config, "it is empty");
+}
+
+bool hec_hf_open(struct hec_hf_config *config, struct hec_arena *arena, const char *path) {
+    size_t bytes;
+    json_error_t error;
+    *config = (struct hec_hf_config){.arena = arena, .path = path};
+    if (!load(config, &bytes)) return false;
+    config->root = json_loadb(config->text, bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!json_is_object(config->root)) {
+        const int line = config->root ? 1 : error.line;
+        fprintf(stderr, "%s:%d: error: %s\n", path, line > 0 ? line : 1,
+                config->root ? "an object is expected" : error.text);
+        return false;
+    }
+    config->section = config->root;
+    config->unread = hec_checked(json_copy(config->root));
+    config->sound = true;
+    return true;
+}
+
+void hec_hf_close(struct hec_hf_config *config) {
+    json_decref(config->root);
+    json_decref(config->unread);
+    free(config->text);
+    *config = (struct hec_hf_config){0};
+}
+
+// "config.json:12:3".
+static void print_place(const struct hec_hf_config *config, const char *key) {
+    const char *const in[] = {config->section_key, key, NULL};
+    const struct hec_json_location at =
+        hec_json_find(config->text, config->section_key ? in : in + 1);
+    fprintf(stderr, "%s:%u:%u: ", config->path, at.line, at.column);
+}
+
+void hec_hf_refuse(struct hec_hf_config *config, const char *key, const char *format, ...) {
+    va_list arguments;
+    config->sound = false;
+    print_place(config, key);
+    fprintf(stderr, "error: `%s` ", key);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\n");
+}
+
+static json_t *find(struct hec_hf_config *config, const char *key) {
+    json_t *value = json_object_get(config->section, key);
+    if (config->section == config->root) json_object_del(config->unread, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+bool hec_hf_has(struct hec_hf_config *config, const char *key) {
+    return find(config, key) != NULL;
+}
+
+// There is no place to name.
+static void miss(struct hec_hf_config *config, const char *key) {
+    config->sound = false;
+    fprintf(stderr, "%s: error: there is no `%s`\n", config->path, key);
+}
+
+int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t otherwise) {
+    const json_t *value = find(config, key);
+    if (!value) {
+        if (!otherwise) miss(config, key);
+        return otherwise;
+    }
+    const json_int_t count = json_integer_value(value);
+    if (json_is_integer(value) && count >= 1 && count <= (json_int_t)1 << 31) return count;
+    hec_hf_refuse(config, key, "must be a whole number from 1 on");
+    return 1;
+}
+
+double hec_hf_number(struct hec_hf_config *config, const char *key, double otherwise) {
+    const json_t *value = find(config, key);
+    if (!value || json_is_number(value)) return value ? json_number_value(value) : otherwise;
+    hec_hf_refuse(config, key, "must be a number");
+    return otherwise;
+}
+
+bool hec_hf_flag(struct hec_hf_config *config, const char *key, bool otherwise) {
+    const json_t *value = find(config, key);
+    if (!value || json_is_boolean(value)) return value ? json_is_true(value) : otherwise;
+    hec_hf_refuse(config, key, "must be true or false");
+    return otherwise;
+}
+
+const char *hec_hf_text(struct hec_hf_config *config, const char *key, const char *otherwise) {
+    const json_t *value = find(config, key);
+    if (json_is_string(value)) return json_string_value(value);
+    if (value)
+        hec_hf_refuse(config, key, "must be a text");
+    else if (!otherwise)
+        miss(config, key);
+    return otherwise;
+}
+
+json_t *hec_hf_list(struct hec_hf_config *config, const char *key) {
+    json_t *value = find(config, key);
+    if (!value || json_is_array(value)) return value;
+    hec_hf_refuse(config, key, "must be an array");
+    return NULL;
+}
+
+bool hec_hf_enter(struct hec_hf_config *config, const char *key) {
+    json_t *value = find(config, key);
+    if (!value) return false;
+    if (!json_is_object(value)) {
+        hec_hf_refuse(config, key, "must be an object");
+        return false;
+    }
+    config->section = value;
+    config->section_key = key;
+    return true;
+}
+
+void hec_hf_leave(struct hec_hf_config *config) {
+    config->section = config->root;
+    config->section_key = NULL;
+}
+
+static bool says_nothing(const json_t *value) {
+    return json_is_null(value) || json_is_false(value) ||
+           (json_is_array(value) && json_array_size(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0);
+}
+
+void hec_hf_warn_unread(struct hec_hf_config *config, const char *const *harmless) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(config->unread, key, value) {
+        bool known = says_nothing(value);
+        for (int i = 0; harmless[i] && !known; i++) known = strcmp(harmless[i], key) == 0;
+        if (known) continue;
+        print_place(config, key);
+        fprintf(stderr, "warning: `%s` is not known: the model may compute something else\n", key);
+    }
+}

@@ -1,0 +1,50 @@
+// config.json of a folder of Hugging Face's. Not trusted: what is wrong is told with its line.
+#ifndef HECATE_CODEGEN_DRIVER_HF_CONFIG_H
+#define HECATE_CODEGEN_DRIVER_HF_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lang/base/arena.h"
+
+struct hec_hf_config {
+    struct hec_arena *arena;
+    const char *path;
+    char *text;
+    json_t *root, *section;  // Keys are looked up in `section`: the root, or an object in it.
+    const char *section_key; // NULL: the root.
+    json_t *unread;          // Keys of the root that nobody has asked for.
+    bool sound;              // Nothing was refused so far.
+};
+
+// Reads the file at `path`. False, after a complaint: it is not there, or no object of JSON. Close it in either case.
+bool hec_hf_open(struct hec_hf_config *config, struct hec_arena *arena, const char *path);
+void hec_hf_close(struct hec_hf_config *config);
+
+// Whether there is a value, other than null, of the key.
+bool hec_hf_has(struct hec_hf_config *config, const char *key);
+
+// Values; `otherwise` where there is none. Another kind of value, or a count that is none from 1 to 2^31, is refused.
+// A count without `otherwise` (0), or a text with NULL, must be there.
+int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t otherwise);
+double hec_hf_number(struct hec_hf_config *config, const char *key, double otherwise);
+bool hec_hf_flag(struct hec_hf_config *config, const char *key, bool otherwise);
+const char *hec_hf_text(struct hec_hf_config *config, const char *key, const char *otherwise);
+
+// The array of the key; NULL: there is none, or it was refused.
+json_t *hec_hf_list(struct hec_hf_config *config, const char *key);
+
+// From here on keys are those of the object `key` of the root, until it is left. False: there is none.
+bool hec_hf_enter(struct hec_hf_config *config, const char *key);
+void hec_hf_leave(struct hec_hf_config *config);
+
+// Refuses the value of a key: "config.json:12:3: error: ...".
+void hec_hf_refuse(struct hec_hf_config *config, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// Warns of each key that nobody has asked for and that is not in `harmless`, which NULL ends. Null, false and empty values say
+// nothing.
+void hec_hf_warn_unread(struct hec_hf_config *config, const char *const *harmless);
+
+#endif

@@ -1,0 +1,39 @@
+// What a config.json of Hugging Face's says of a model, as far as the language can say it, and the model as text.
+#ifndef HECATE_CODEGEN_DRIVER_HF_MODEL_H
+#define HECATE_CODEGEN_DRIVER_HF_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "codegen/driver/hf_config.h"
+#include "codegen/text/writer.h"
+
+enum hec_hf_norm { HEC_HF_NO_NORM, HEC_HF_NORM_HEADS, HEC_HF_NORM_ALL };
+
+struct hec_hf_model {
+    const char *family;
+    int64_t vocabulary, width, layers, positions;
+    int64_t heads, groups, head_width; // Of attention.
+    enum hec_hf_norm norm;             // Of queries and keys: of each head, or of all together.
+    bool bias_qkv, bias_out;
+    double clip;    // Of queries, keys and values; 0: none.
+    int64_t window; // 0: none.
+    double eps, theta;
+    const char *scaling; // Of rope, as the language writes it; NULL: none.
+    const char *act;     // "silu"
+    int64_t experts, topk, expert_width;
+    int64_t shared_width; // 0: no shared expert.
+    bool renormalized;    // The weights of the chosen experts.
+    double jitter, aux;
+    int64_t sparse_step, dense_width; // Of every sparse_step layers the last is sparse.
+    json_t *dense_layers;             // Numbers of layers that are not; borrowed, may be NULL.
+    bool tied, bf16;
+};
+
+// Reads the model; what the language cannot say is refused. False: something was.
+bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model);
+
+// Writes it as the text of a .moe file.
+void hec_hf_write_model(const struct hec_hf_model *model, struct hec_writer *out);
+
+#endif

@@ -1,0 +1,231 @@
+// From config.json to a model: families differ by the keys that they have and by a row of a table.
+#include <math.h>
+#include <string.h>
+
+#include "codegen/driver/hf_model.h"
+
+// What a family does that its config.json does not say.
+static const struct family {
+    const char *name;
+    enum hec_hf_norm norm;
+    bool always_renormalized;
+    const char *expert_width; // Keys.
+    const char *bias;         // Of what makes queries, keys and values.
+    bool bias_standard, bias_out;
+    bool own_head_width; // By a key.
+    double eps;
+} families[] = {
+    {"mixtral", HEC_HF_NO_NORM, true, "intermediate_size", NULL, false, false, true, 1e-5},
+    {"olmoe", HEC_HF_NORM_ALL, false, "intermediate_size", "attention_bias", false, true, false,
+     1e-5},
+    {"qwen2_moe", HEC_HF_NO_NORM, false, "moe_intermediate_size", "qkv_bias", true, false, false,
+     1e-6},
+    {"qwen3_moe", HEC_HF_NORM_HEADS, false, "moe_intermediate_size", "attention_bias", false, true,
+     true, 1e-6},
+};
+enum { FAMILIES = sizeof families / sizeof *families, POSITIONS_MOST = 4096 };
+
+// What changes nothing that a program computes.
+static const char *const harmless[] = {"_name_or_path",
+                                       "architectures",
+                                       "auto_map",
+                                       "bos_token_id",
+                                       "chunk_size_feed_forward",
+                                       "eos_token_id",
+                                       "head_dim",
+                                       "id2label",
+                                       "initializer_range",
+                                       "intermediate_size",
+                                       "label2id",
+                                       "max_window_layers",
+                                       "output_attentions",
+                                       "pad_token_id",
+                                       "quantization_config",
+                                       "return_dict",
+                                       "router_aux_loss_coef",
+                                       "sep_token_id",
+                                       "sliding_window",
+                                       "torch_dtype",
+                                       "transformers_version",
+                                       "use_cache",
+                                       NULL};
+
+static const struct family *find_family(struct hec_hf_config *config) {
+    const char *name = hec_hf_text(config, "model_type", NULL);
+    for (int i = 0; name && i < FAMILIES; i++) {
+        if (strcmp(families[i].name, name) == 0) return &families[i];
+    }
+    if (name)
+        hec_hf_refuse(config, "model_type",
+                      "is not yet known; mixtral, olmoe, qwen2_moe and qwen3_moe are");
+    return NULL;
+}
+
+// ---- rope
+
+static const char *read_yarn(struct hec_hf_config *config, double factor) {
+    const double ramp[] = {hec_hf_number(config, "beta_fast", 32),
+                           hec_hf_number(config, "beta_slow", 1)};
+    const int64_t original = hec_hf_count(config, "original_max_position_embeddings", 0);
+    const bool truncate = hec_hf_flag(config, "truncate", true);
+    const double attention = hec_hf_number(config, "attention_factor", 0.1 * log(factor) + 1);
+    if (hec_hf_has(config, "mscale") || hec_hf_has(config, "mscale_all_dim"))
+        hec_hf_refuse(config, "mscale", "is not yet known here");
+    return hec_arena_format(config->arena,
+                            "yarn(%.15g, original = %lld, fast = %.15g, slow = %.15g, truncate = "
+                            "%s, attention = %.15g)",
+                            factor, (long long)original, ramp[0], ramp[1],
+                            truncate ? "true" : "false", attention);
+}
+
+// Of the object that config is in, as all that follows.
+static void read_theta(struct hec_hf_config *config, struct hec_hf_model *model) {
+    model->theta = hec_hf_number(config, "rope_theta", model->theta);
+    if (!(model->theta > 0)) hec_hf_refuse(config, "rope_theta", "must be above 0");
+    if (hec_hf_number(config, "partial_rotary_factor", 1) != 1)
+        hec_hf_refuse(config, "partial_rotary_factor", "must be 1: others are not yet there");
+}
+
+static void read_scaling(struct hec_hf_config *config, struct hec_hf_model *model) {
+    const char *key = hec_hf_has(config, "rope_type") ? "rope_type" : "type";
+    const char *type = hec_hf_text(config, key, "default");
+    read_theta(config, model);
+    if (strcmp(type, "default") == 0) return;
+    const double factor = hec_hf_number(config, "factor", 1);
+    if (!(factor >= 1))
+        hec_hf_refuse(config, "factor", "must be at least 1");
+    else if (strcmp(type, "linear") == 0)
+        model->scaling = hec_arena_format(config->arena, "linear(%.15g)", factor);
+    else if (strcmp(type, "yarn") == 0)
+        model->scaling = read_yarn(config, factor);
+    else
+        hec_hf_refuse(config, key, "is not yet known; default, linear and yarn are");
+}
+
+static void read_rope(struct hec_hf_config *config, struct hec_hf_model *model) {
+    static const char *const section[] = {"rope_parameters", "rope_scaling"};
+    model->theta = 10000;
+    read_theta(config, model);
+    for (int i = 0; i < 2; i++) {
+        if (!hec_hf_enter(config, section[i])) continue;
+        read_scaling(config, model);
+        hec_hf_leave(config);
+    }
+}
+
+// ---- attention
+
+static void read_window(struct hec_hf_config *config, struct hec_hf_model *model) {
+    const bool mixtral = strcmp(model->family, "mixtral") == 0;
+    if (hec_hf_flag(config, "use_sliding_window", mixtral))
+        model->window = hec_hf_count(config, "sliding_window", -1);
+    if (model->window < 0) model->window = 0;
+    const json_t *types = hec_hf_list(config, "layer_types");
+    const char *const expected = model->window ? "sliding_attention" : "full_attention";
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        if (type && strcmp(type, expected) == 0) continue;
+        hec_hf_refuse(config, "layer_types", "has layers that differ, which is not yet there");
+        return;
+    }
+    if (model->window && !types && strcmp(model->family, "qwen2_moe") == 0)
+        hec_hf_refuse(config, "use_sliding_window",
+                      "is for some layers only, which is not yet there");
+}
+
+static void read_attention(struct hec_hf_config *config, const struct family *family,
+                           struct hec_hf_model *model) {
+    model->heads = hec_hf_count(config, "num_attention_heads", 0);
+    model->groups = hec_hf_count(config, "num_key_value_heads", model->heads);
+    if (model->heads % model->groups)
+        hec_hf_refuse(config, "num_key_value_heads", "must divide num_attention_heads");
+    const int64_t even = model->width / model->heads;
+    model->head_width =
+        family->own_head_width ? hec_hf_count(config, "head_dim", even ? even : 1) : even;
+    if (model->head_width < 2 || model->head_width % 2)
+        hec_hf_refuse(config, "num_attention_heads", "leaves heads of no even width");
+    model->norm = family->norm;
+    if (family->bias) model->bias_qkv = hec_hf_flag(config, family->bias, family->bias_standard);
+    model->bias_out = family->bias_out && model->bias_qkv;
+    model->clip = hec_hf_number(config, "clip_qkv", 0);
+    if (model->clip < 0) hec_hf_refuse(config, "clip_qkv", "must not be negative");
+    if (hec_hf_number(config, "attention_dropout", 0) != 0)
+        hec_hf_refuse(config, "attention_dropout", "must be 0: dropout is not yet there");
+    read_window(config, model);
+    read_rope(config, model);
+}
+
+// ---- experts
+
+static void read_router(struct hec_hf_config *config, const struct family *family,
+                        struct hec_hf_model *model) {
+    const char *key = hec_hf_has(config, "num_local_experts") ? "num_local_experts" : "num_experts";
+    model->experts = hec_hf_count(config, key, 0);
+    model->topk = hec_hf_count(config, "num_experts_per_tok", 0);
+    if (model->topk > model->experts)
+        hec_hf_refuse(config, "num_experts_per_tok", "is more than there are experts");
+    model->renormalized =
+        family->always_renormalized || hec_hf_flag(config, "norm_topk_prob", false);
+    model->jitter = hec_hf_number(config, "router_jitter_noise", 0);
+    if (!(model->jitter >= 0 && model->jitter < 1))
+        hec_hf_refuse(config, "router_jitter_noise", "must be at least 0 and less than 1");
+    // Without the flag transformers adds no such loss.
+    if (hec_hf_flag(config, "output_router_logits", false))
+        model->aux = hec_hf_number(config, "router_aux_loss_coef", 0.001);
+    if (model->aux < 0) hec_hf_refuse(config, "router_aux_loss_coef", "must not be negative");
+}
+
+static void read_dense_layers(struct hec_hf_config *config, struct hec_hf_model *model) {
+    model->sparse_step = hec_hf_count(config, "decoder_sparse_step", 1);
+    model->dense_layers = hec_hf_list(config, "mlp_only_layers");
+    for (size_t i = 0; i < json_array_size(model->dense_layers); i++) {
+        const json_t *layer = json_array_get(model->dense_layers, i);
+        const json_int_t number = json_integer_value(layer);
+        if (json_is_integer(layer) && number >= 0 && number < model->layers) continue;
+        hec_hf_refuse(config, "mlp_only_layers", "must hold numbers of layers");
+        return;
+    }
+    if (model->sparse_step > 1 || json_array_size(model->dense_layers) > 0)
+        model->dense_width = hec_hf_count(config, "intermediate_size", 0);
+}
+
+static void read_act(struct hec_hf_config *config, struct hec_hf_model *model) {
+    static const char *const known[][2] = {{"silu", "silu"},
+                                           {"swish", "silu"},
+                                           {"gelu", "gelu_erf"},
+                                           {"gelu_new", "gelu"},
+                                           {"gelu_pytorch_tanh", "gelu"},
+                                           {"relu", "relu"}};
+    const char *act = hec_hf_text(config, "hidden_act", "silu");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i][0], act) == 0) model->act = known[i][1];
+    }
+    if (!model->act)
+        hec_hf_refuse(config, "hidden_act", "is not known; silu, gelu, gelu_new and relu are");
+}
+
+bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model) {
+    const struct family *family = find_family(config);
+    if (!family) return false;
+    *model = (struct hec_hf_model){.family = family->name};
+    model->vocabulary = hec_hf_count(config, "vocab_size", 0);
+    model->width = hec_hf_count(config, "hidden_size", 0);
+    model->layers = hec_hf_count(config, "num_hidden_layers", 0);
+    model->positions = hec_hf_count(config, "max_position_embeddings", POSITIONS_MOST);
+    if (model->positions > POSITIONS_MOST) model->positions = POSITIONS_MOST;
+    if (!config->sound) return false; // The rest is made of these.
+    read_attention(config, family, model);
+    model->eps = hec_hf_number(config, "rms_norm_eps", family->eps);
+    if (!(model->eps > 0)) hec_hf_refuse(config, "rms_norm_eps", "must be above 0");
+    model->tied = hec_hf_flag(config, "tie_word_embeddings", false);
+    const char *dtype = hec_hf_has(config, "dtype") ? "dtype" : "torch_dtype";
+    model->bf16 = strcmp(hec_hf_text(config, dtype, ""), "bfloat16") == 0;
+    read_act(config, model);
+    read_router(config, family, model);
+    model->expert_width = hec_hf_count(config, family->expert_width, 0);
+    if (strcmp(family->name, "qwen2_moe") == 0)
+        model->shared_width = hec_hf_count(config, "shared_expert_intermediate_size", 0);
+    read_dense_layers(config, model);
+    if (config->sound) hec_hf_warn_unread(config, harmless);
+    return config->sound;
+}

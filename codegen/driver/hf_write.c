@@ -1,0 +1,129 @@
+// A model as the text of a .moe file: blocks, the mixture, the model, and what it is trained with.
+#include <inttypes.h>
+#include <string.h>
+
+#include "codegen/driver/hf_model.h"
+
+static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
+    hec_line(out,
+             "dim V = %" PRId64 ", D = %" PRId64 ", L = %" PRId64 "  # vocabulary, width, layers",
+             m->vocabulary, m->width, m->layers);
+    hec_line(out,
+             "dim H = %" PRId64 ", G = %" PRId64 ", A = %" PRId64
+             "  # query heads, key/value heads, head width",
+             m->heads, m->groups, m->head_width);
+    hec_line(out,
+             "dim E = %" PRId64 ", F = %" PRId64 ", T = %" PRId64
+             "  # experts, expert width, positions",
+             m->experts, m->expert_width, m->positions);
+    if (m->shared_width)
+        hec_line(out, "dim S = %" PRId64 "  # width of the shared expert", m->shared_width);
+    if (m->dense_width)
+        hec_line(out, "dim M = %" PRId64 "  # width of layers without experts", m->dense_width);
+    hec_align_comments(out);
+    hec_line(out, "let eps = %.15g, theta = %.15g", m->eps, m->theta);
+    hec_blank(out);
+}
+
+// "clipped(rmsnorm(x @ wq + bq, eps = eps))" of one of q, k, v.
+static const char *projection(const struct hec_hf_model *m, struct hec_writer *out, char of) {
+    const char *text = hec_arena_format(out->arena, "x @ w%c", of);
+    if (m->bias_qkv) text = hec_arena_format(out->arena, "%s + b%c", text, of);
+    if (m->norm == HEC_HF_NORM_HEADS && of != 'v')
+        text = hec_arena_format(out->arena, "rmsnorm(%s, eps = eps)", text);
+    if (m->norm == HEC_HF_NORM_ALL && of != 'v')
+        text = hec_arena_format(out->arena, "rmsnorm(%s, eps = eps, over = [%c, A])", text,
+                                of == 'q' ? 'H' : 'G');
+    if (m->clip > 0)
+        text = hec_arena_format(out->arena, "minimum(maximum(%s, -%.15g), %.15g)", text, m->clip,
+                                m->clip);
+    return text;
+}
+
+static void write_attention(const struct hec_hf_model *m, struct hec_writer *out) {
+    const char *scaling =
+        m->scaling ? hec_arena_format(out->arena, ", scaling = %s", m->scaling) : "";
+    const char *window =
+        m->window ? hec_arena_format(out->arena, ", window = %" PRId64, m->window) : "";
+    hec_open(out, "block attention(x[T, D]) -> [T, D] {");
+    hec_line(out, "param wq[D, H, A], wk[D, G, A], wv[D, G, A], wo[H, A, D]");
+    static const char rule[] = "(init = zeros, decay = false)";
+    if (m->bias_qkv) hec_line(out, "param bq[H, A] %s, bk[G, A] %s, bv[G, A] %s", rule, rule, rule);
+    if (m->bias_out) hec_line(out, "param bo[D] (init = zeros)");
+    hec_line(out, "q = rope(%s, theta = theta%s)", projection(m, out, 'q'), scaling);
+    hec_line(out, "k = rope(%s, theta = theta%s)", projection(m, out, 'k'), scaling);
+    hec_line(out, "v = %s", projection(m, out, 'v'));
+    hec_line(out, "return sdpa(q, k, v, causal = true%s) @ wo%s", window,
+             m->bias_out ? " + bo" : "");
+    hec_close(out, "}");
+    hec_blank(out);
+}
+
+static void write_experts(const struct hec_hf_model *m, struct hec_writer *out) {
+    hec_open(out, "block glu(x[T, D]) -> [T, D] {");
+    hec_line(out, "param w1[D, F], w3[D, F], w2[F, D]");
+    hec_line(out, "return (%s(x @ w1) * (x @ w3)) @ w2", m->act);
+    hec_close(out, "}");
+    hec_blank(out);
+    hec_open(out, "moe sparse(x[T, D]) -> [T, D] {");
+    hec_line(out, "experts = E * glu");
+    if (m->shared_width) {
+        hec_line(out, "shared = 1 * glu(F = S)");
+        hec_line(out, "shared_gate = sigmoid");
+    }
+    const char *jitter =
+        m->jitter > 0 ? hec_arena_format(out->arena, ", jitter = %.15g", m->jitter) : "";
+    hec_line(out, "router { score = softmax, topk = %" PRId64 ", weight = %s%s }", m->topk,
+             m->renormalized ? "renormalized" : "scores", jitter);
+    if (m->aux > 0) hec_line(out, "balance { aux = %.15g, normalize = hf }", m->aux);
+    hec_close(out, "}");
+    hec_blank(out);
+}
+
+// When layer i is dense; NULL: never.
+static const char *dense_condition(const struct hec_hf_model *m, struct hec_writer *out) {
+    const char *text = NULL;
+    if (m->sparse_step > 1)
+        text = hec_arena_format(out->arena, "(i + 1) %% %" PRId64 " != 0", m->sparse_step);
+    for (size_t i = 0; i < json_array_size(m->dense_layers); i++) {
+        const long long layer = json_integer_value(json_array_get(m->dense_layers, i));
+        text = hec_arena_format(out->arena, "%s%si == %lld", text ? text : "", text ? " or " : "",
+                                layer);
+    }
+    return text;
+}
+
+static void write_layers(const struct hec_hf_model *m, struct hec_writer *out) {
+    const char *dense = dense_condition(m, out);
+    hec_open(out, "repeat i < L {");
+    hec_line(out, "x = x + attention(rmsnorm(x, eps = eps))");
+    if (dense) {
+        hec_open(out, "if %s {", dense);
+        hec_line(out, "x = x + glu(rmsnorm(x, eps = eps), F = M)");
+        hec_close(out, "} else {");
+        out->indent++;
+    }
+    hec_line(out, "x = x + sparse(rmsnorm(x, eps = eps))");
+    if (dense) hec_close(out, "}");
+    hec_close(out, "}");
+}
+
+void hec_hf_write_model(const struct hec_hf_model *m, struct hec_writer *out) {
+    write_dims(m, out);
+    write_attention(m, out);
+    write_experts(m, out);
+    hec_open(out, "model %s(ids[T]) -> [T, V] {", m->family);
+    hec_line(out, m->tied ? "param embed[V, D]" : "param embed[V, D], head[D, V]");
+    hec_line(out, "x = embed[ids]");
+    write_layers(m, out);
+    hec_line(out, "return rmsnorm(x, eps = eps) @ %s", m->tied ? "embed" : "head");
+    hec_close(out, "}");
+    hec_blank(out);
+    hec_line(out, "names hf { family = \"%s\" }", m->family);
+    hec_line(out, "data { format = llmc }");
+    hec_open(out, "train {");
+    if (m->bf16) hec_line(out, "precision = bf16");
+    if (m->aux > 0) hec_line(out, "group = iteration");
+    hec_line(out, "optimizer = adamw(lr = 1e-5)");
+    hec_close(out, "}");
+}

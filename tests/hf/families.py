@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""families.py FAMILY: a tiny model of the family, from a folder to logits and three steps of AdamW, against what
+transformers computed (stored/FAMILY.json); and the same weights in all the ways that folders hold them.
+Environment: HECATEC."""
+import json
+import pathlib
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from harness import POSITIONS, compile_folder, load, logits, run, tensors  # noqa: E402
+import weights  # noqa: E402
+
+
+def check_close(what, got, want, bound):
+    scale = max(abs(x) for x in want)
+    worst = max(abs(a - b) for a, b in zip(got, want, strict=True)) / scale
+    print(f"{what}: {worst:.2g} of {bound:.2g}")
+    assert worst <= bound, what
+
+
+def fuse(case):
+    """Per-expert weights as one tensor for each layer, [experts, 2 * out, in] and [experts, in, out]."""
+    out, experts = {}, {}
+    for name, (dtype, shape, data) in tensors(case, "F32").items():
+        if ".experts." not in name:
+            out[name] = dtype, shape, data
+            continue
+        layer, rest = name.split(".experts.")
+        expert, kind = rest.split(".")[:2]
+        experts.setdefault(layer.replace("block_sparse_moe", "mlp"), {})[int(expert), kind] = shape, data
+    for layer, own in experts.items():
+        gate, up, down = ("w1", "w3", "w2") if (0, "w1") in own else ("gate_proj", "up_proj", "down_proj")
+        count = len(own) // 3
+        rows, columns = own[0, gate][0]
+        both = b"".join(own[e, gate][1] + own[e, up][1] for e in range(count))
+        out[f"{layer}.experts.gate_up_proj"] = "F32", [count, 2 * rows, columns], both
+        out[f"{layer}.experts.down_proj"] = ("F32", [count, *own[0, down][0]],
+                                             b"".join(own[e, down][1] for e in range(count)))
+    return out
+
+
+def step_losses(work, program, folder, tokens):
+    log = work / "log.jsonl"
+    run(program, "train", "--load", folder, "--data", tokens, "--steps", 3, "--log", log, "--set",
+        f"train.tokens={POSITIONS}", "--set", "train.optimizer.lr=1e-3", "--set", "train.optimizer.betas=0.9,0.95",
+        "--set", "train.optimizer.decay=0", "--set", "train.optimizer.clip=none")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return [line["cross_entropy"] for line in lines if "cross_entropy" in line]
+
+
+def main():
+    case = load(sys.argv[1])
+    with tempfile.TemporaryDirectory() as name:
+        work = pathlib.Path(name)
+        folder = work / "sharded"
+        weights.write_folder(folder, case["config"], tensors(case), shards=3)
+        weights.write_folder(work / "half", case["config"], tensors(case, "F16"))
+        weights.write_folder(work / "fused", case["config"], fuse(case), shards=2)
+        tokens, train = work / "tokens.bin", work / "train.bin"
+        weights.write_tokens(tokens, case["tokens"])
+        weights.write_tokens(train, case["tokens"][:POSITIONS + 1])
+
+        program = compile_folder(work, folder, "fp64")
+        data, got = logits(work, program, folder, tokens)
+        check_close("logits, fp64", got, case["logits"], 1e-9)
+        assert logits(work, program, work / "half", tokens)[0] == data, "fp16"
+        assert logits(work, program, work / "fused", tokens)[0] == data, "fused experts"
+        check_close("losses", step_losses(work, program, folder, train), case["losses"], 1e-6)
+        check_close("logits, fp32", logits(work, compile_folder(work, folder, "fp32"), folder, tokens)[1],
+                    case["logits"], 1e-5)
+
+
+if __name__ == "__main__":
+    main()

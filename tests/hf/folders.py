@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""folders.py: folders of weights that are not as they should be are refused with what is wrong, before anything is
+trained; and 8 bits with a scale for each block of 128 x 128 are the numbers that they stand for. Environment: HECATEC."""
+import json
+import pathlib
+import random
+import shutil
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from harness import HECATEC, compile_folder, load, logits, run, tensors  # noqa: E402
+import weights  # noqa: E402
+
+INDEX = "model.safetensors.index.json"
+
+
+def edit(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def check_refusals(work):
+    case = load("mixtral")
+    good, bad = work / "good", work / "bad"
+    weights.write_folder(good, case["config"], tensors(case), shards=2)
+    program = compile_folder(work, good, "fp32")
+    weights.write_tokens(work / "tokens.bin", case["tokens"])
+    first, second = sorted(good.glob("*.safetensors"))
+    router = "model.layers.1.block_sparse_moe.gate.weight"
+    file = json.loads((good / INDEX).read_text())["weight_map"][router]
+
+    def expect(wanted, load_from=bad, ran=program):
+        said = run(ran, "eval", "--load", load_from, "--val", work / "tokens.bin", code=1).stderr
+        if wanted not in said:
+            sys.exit(f"wanted: {wanted}\ngot: {said}")
+
+    def remake(**options):
+        shutil.rmtree(bad, ignore_errors=True)
+        shutil.copytree(good, bad)
+        if options:
+            own = dict(tensors(case), **options)
+            shutil.rmtree(bad)
+            weights.write_folder(bad, case["config"], {name: t for name, t in own.items() if t}, shards=2)
+
+    remake(**{router: None})
+    expect(f"bad' is of another model: it has no tensor '{router}' ('layers.1.sparse.router' here)")
+    remake(**{"model.layers.3.norm": ("BF16", [1], b"12")})
+    expect("is of another model: this one has no tensor 'model.layers.3.norm' (1 such in all)")
+    remake(**{router: ("BF16", [2, 32], bytes(128))})
+    expect(f"is of another model: '{router}' has shape [2,32] there, and [4,16] here")
+    remake(**{router: ("F8_E4M3", [4, 16], bytes(64))})
+    expect(f"tensor '{router}' is F8_E4M3 without '{router}_scale_inv' of its blocks' scales")
+    weights.BYTES["I16"] = 2
+    remake(**{router: ("I16", [4, 16], bytes(128))})
+    expect(f"tensor '{router}' is I16; only F64, F32, BF16, F16 and F8_E4M3 can be read")
+    remake()
+    edit(bad / INDEX, lambda index: index["weight_map"].pop(router))
+    expect(f"bad/{file}' has tensor '{router}', which {INDEX} does not say")
+    remake()
+    edit(bad / INDEX, lambda index: index["weight_map"].update({"odd": file}))
+    expect(f"{INDEX}' says that '{file}' has tensor 'odd', but it has not")
+    for name in ("../good/" + file, 3, ""):
+        remake()
+        edit(bad / INDEX, lambda index, name=name: index["weight_map"].update({router: name}))
+        expect("it names a file that is none of the folder's")
+    remake()
+    edit(bad / INDEX, lambda index: index.pop("weight_map"))
+    expect("is not a valid index: it has no weight_map")
+    remake()
+    (bad / INDEX).write_text("{\n\n")
+    expect(f"bad/{INDEX}' is not JSON: line 3")
+    remake()
+    (bad / first.name).unlink()
+    expect(f"cannot open '{bad}/{first.name}': No such file")
+    remake()
+    (bad / second.name).write_bytes(second.read_bytes()[:-1])
+    expect(f"'{bad}/{second.name}' is not a valid safetensors file")
+    remake()
+    (bad / INDEX).unlink()
+    expect(f"'{bad}' has neither model.safetensors nor {INDEX}")
+
+    text = work / "good.moe"
+    text.write_text(text.read_text().replace("names hf", "# names hf"))
+    run(HECATEC, "-O0", text, "-o", work / "nameless")
+    expect("has names of Hugging Face's, and this program knows none: add names hf { family = ... }", good,
+           work / "nameless")
+    text.write_text(text.read_text().replace("# names hf", "names hf").replace("wq", "wx"))
+    run(HECATEC, "-O0", text, "-o", work / "renamed")
+    expect("parameter 'layers.0.attention.wx' has no name in family mixtral", good, work / "renamed")
+
+
+def check_scales(work):
+    """Matrices of more than one block each way, and of part of one."""
+    draw = random.Random("scales")
+    config = {**load("mixtral")["config"], "hidden_size": 136, "intermediate_size": 132, "num_hidden_layers": 1,
+              "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 66, "num_local_experts": 2,
+              "num_experts_per_tok": 1, "vocab_size": 40}
+    heads, width, inner, layer = 132, 136, 132, "model.layers.0."
+    shapes = {layer + "self_attn.q_proj.weight": [heads, width], layer + "self_attn.k_proj.weight": [66, width],
+              layer + "self_attn.v_proj.weight": [66, width], layer + "self_attn.o_proj.weight": [width, heads]}
+    for expert in range(2):
+        for name, shape in (("w1", [inner, width]), ("w3", [inner, width]), ("w2", [width, inner])):
+            shapes[f"{layer}block_sparse_moe.experts.{expert}.{name}.weight"] = shape
+    plain = {layer + "block_sparse_moe.gate.weight": [2, width], layer + "input_layernorm.weight": [width],
+             layer + "post_attention_layernorm.weight": [width], "model.norm.weight": [width],
+             "model.embed_tokens.weight": [40, width], "lm_head.weight": [40, width]}
+    wide = {name: ("F64", shape, weights.pack("F64", weights.values(name, shape))) for name, shape in plain.items()}
+    narrow = dict(wide)
+    grid = [(m / 8, weights.e4m3(m / 8)) for m in range(-15, 16)] + [(2.0 ** -9, 1)]
+    for name, (rows, columns) in shapes.items():
+        blocks = [(rows + 127) // 128, (columns + 127) // 128]
+        scales = [2.0 ** -draw.randrange(2, 5) * 1.25 for _ in range(blocks[0] * blocks[1])]
+        drawn = [grid[draw.getrandbits(30) % len(grid)] for _ in range(rows * columns)]
+        narrow[name] = "F8_E4M3", [rows, columns], bytes(byte for _, byte in drawn)
+        narrow[name + "_scale_inv"] = "F32", blocks, weights.pack("F32", scales)
+        wide[name] = "F64", [rows, columns], weights.pack("F64", [
+            value * scales[i // columns // 128 * blocks[1] + i % columns // 128]
+            for i, (value, _) in enumerate(drawn)])
+    weights.write_folder(work / "wide", config, wide)
+    weights.write_folder(work / "narrow", config, narrow)
+    weights.write_tokens(work / "tokens.bin", load("mixtral")["tokens"])
+    program = compile_folder(work, work / "wide", "fp64")
+    assert (logits(work, program, work / "wide", work / "tokens.bin")[0] ==
+            logits(work, program, work / "narrow", work / "tokens.bin")[0])
+
+
+def main():
+    for check in (check_refusals, check_scales):
+        with tempfile.TemporaryDirectory() as name:
+            check(pathlib.Path(name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""from_hf.py: what --from-hf refuses, warns of, and makes of the config.json of public models at full size.
+Environment: HECATEC."""
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from harness import HECATEC, load, run  # noqa: E402
+
+COMMON = {"hidden_act": "silu", "torch_dtype": "bfloat16", "tie_word_embeddings": False, "hidden_size": 2048}
+# Family, parameters, and what the model's config.json says.
+FULL = {
+    "Mixtral-8x7B": ("mixtral", 46702792704, {
+        "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "num_local_experts": 8, "num_experts_per_tok": 2,
+        "rms_norm_eps": 1e-5, "rope_theta": 1e6, "sliding_window": None, "router_aux_loss_coef": 0.02,
+        "max_position_embeddings": 32768}),
+    "OLMoE-1B-7B": ("olmoe", 6919161856, {
+        "vocab_size": 50304, "intermediate_size": 1024, "num_hidden_layers": 16, "num_attention_heads": 16,
+        "num_key_value_heads": 16, "num_experts": 64, "num_experts_per_tok": 8, "norm_topk_prob": False,
+        "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "clip_qkv": None, "max_position_embeddings": 4096}),
+    "Qwen1.5-MoE-A2.7B": ("qwen2_moe", 14315784192, {
+        "vocab_size": 151936, "intermediate_size": 5632, "moe_intermediate_size": 1408,
+        "shared_expert_intermediate_size": 5632, "num_hidden_layers": 24, "num_attention_heads": 16,
+        "num_key_value_heads": 16, "num_experts": 60, "num_experts_per_tok": 4, "rms_norm_eps": 1e-6,
+        "rope_theta": 1e6, "use_sliding_window": False, "sliding_window": 32768, "max_window_layers": 21}),
+    "Qwen3-30B-A3B": ("qwen3_moe", 30532122624, {
+        "vocab_size": 151936, "intermediate_size": 6144, "moe_intermediate_size": 768, "num_hidden_layers": 48,
+        "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "num_experts": 128,
+        "num_experts_per_tok": 8, "norm_topk_prob": True, "mlp_only_layers": [], "rms_norm_eps": 1e-6,
+        "rope_theta": 1e6, "rope_scaling": None, "attention_bias": False, "max_position_embeddings": 40960}),
+}
+
+# What replaces a key of a family's tiny model (None: nothing), and what is said of it. The line is that of the key.
+REFUSED = [
+    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe and qwen3_moe are"),
+    ("mixtral", "vocab_size", -3, "`vocab_size` must be a whole number from 1 on"),
+    ("mixtral", "hidden_size", "16", "`hidden_size` must be a whole number from 1 on"),
+    ("mixtral", "num_key_value_heads", 3, "`num_key_value_heads` must divide num_attention_heads"),
+    ("mixtral", "num_attention_heads", 32, "`num_attention_heads` leaves heads of no even width"),
+    ("mixtral", "num_experts_per_tok", 5, "`num_experts_per_tok` is more than there are experts"),
+    ("mixtral", "hidden_act", "elu", "`hidden_act` is not known; silu, gelu, gelu_new and relu are"),
+    ("mixtral", "attention_dropout", 0.1, "`attention_dropout` must be 0: dropout is not yet there"),
+    ("mixtral", "router_jitter_noise", 1, "`router_jitter_noise` must be at least 0 and less than 1"),
+    ("mixtral", "router_aux_loss_coef", -1, "`router_aux_loss_coef` must not be negative"),
+    ("mixtral", "rms_norm_eps", 0, "`rms_norm_eps` must be above 0"),
+    ("mixtral", "tie_word_embeddings", 1, "`tie_word_embeddings` must be true or false"),
+    ("mixtral", "rope_parameters", {"rope_theta": 0}, "`rope_theta` must be above 0"),
+    ("mixtral", "rope_parameters", [], "`rope_parameters` must be an object"),
+    ("mixtral", "rope_parameters", {"rope_type": "llama3", "factor": 8.0},
+     "`rope_type` is not yet known; default, linear and yarn are"),
+    ("mixtral", "rope_parameters", {"rope_type": "yarn", "factor": 0.5}, "`factor` must be at least 1"),
+    ("mixtral", "rope_parameters", {"rope_theta": 1e4, "partial_rotary_factor": 0.5},
+     "`partial_rotary_factor` must be 1: others are not yet there"),
+    ("olmoe", "clip_qkv", -1, "`clip_qkv` must not be negative"),
+    ("qwen2_moe", "layer_types", ["full_attention", "sliding_attention", "full_attention"],
+     "`layer_types` has layers that differ, which is not yet there"),
+    ("qwen2_moe", "mlp_only_layers", [3], "`mlp_only_layers` must hold numbers of layers"),
+    ("qwen2_moe", "mlp_only_layers", 3, "`mlp_only_layers` must be an array"),
+    ("qwen3_moe", "rms_norm_eps", "small", "`rms_norm_eps` must be a number"),
+]
+
+
+def write(folder, config):
+    folder.mkdir(exist_ok=True)
+    text = json.dumps(config, indent=2)
+    (folder / "config.json").write_text(text)
+    return text
+
+
+def line_of(text, key):
+    return 1 + text[:text.index(f'"{key}"')].count("\n")
+
+
+def check_refusals(work):
+    for family, key, value, wanted in REFUSED:
+        config = load(family)["config"]
+        config["head_dim"] = None if key == "num_attention_heads" else config.get("head_dim")
+        config[key] = value
+        text = write(work / "bad", config)
+        said = run(HECATEC, f"--from-hf={work}/bad", "-o", work / "none.moe", code=1).stderr
+        named = wanted.split("`")[1]
+        place = f"config.json:{line_of(text, named)}:"
+        if not re.search(re.escape(place) + r"\d+: error: " + re.escape(wanted) + "\n", said):
+            sys.exit(f"{key} = {value}: wanted {place} {wanted}\ngot: {said}")
+        assert not (work / "none.moe").exists(), key
+    for text, wanted in [("{\n  3", "config.json:2: error: "), ("[]", "config.json:1: error: an object is expected"),
+                         ("", "config.json': it is empty"), ('{"model_type": "olmoe"}', "there is no `vocab_size`")]:
+        (work / "bad" / "config.json").write_text(text)
+        said = run(HECATEC, f"--from-hf={work}/bad", code=1)
+        assert wanted in said.stderr and not said.stdout, said
+    assert "No such file" in run(HECATEC, f"--from-hf={work}/nowhere", code=1).stderr
+    run(HECATEC, f"--from-hf={work}/bad", "model.moe", code=2)
+    run(HECATEC, f"--from-hf={work}/bad", "-o", f"{work}/bad/config.json", code=2)
+
+
+def check_warning(work):
+    config = {**load("olmoe")["config"], "residual_multiplier": 2.0, "another": False}
+    text = write(work / "odd", config)
+    said = run(HECATEC, f"--from-hf={work}/odd")
+    wanted = f"config.json:{line_of(text, 'residual_multiplier')}:"
+    assert wanted in said.stderr and "warning: `residual_multiplier` is not known" in said.stderr, said
+    assert "another" not in said.stderr and "model olmoe(" in said.stdout, said
+
+
+def check_full(work):
+    for name, (family, parameters, own) in FULL.items():
+        folder = work / name
+        write(folder, {"model_type": family, **COMMON, **own})
+        text, program = work / f"{name}.moe", work / name / "program"
+        assert not run(HECATEC, f"--from-hf={folder}", "-o", text).stderr
+        run(HECATEC, "-O0", text, "-o", program)
+        said = run(program, "info").stdout
+        assert f"({parameters})" in said, said
+        said = run(HECATEC, "--explain=memory", "--set", "cluster.nodes=4", "--set", "cluster.devices=8", text).stdout
+        assert re.search(r"GiB  together", said) and "parameters, gradients and states of a device" in said, said
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        work = pathlib.Path(name)
+        check_refusals(work)
+        check_warning(work)
+        check_full(work)
+
+
+if __name__ == "__main__":
+    main()

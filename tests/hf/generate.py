@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Writes stored/*.json: what transformers computes, in float64, for tiny models of every family. Needs torch and
+transformers; the tests that read the results need neither.
+
+    python3 tests/hf/generate.py [family ...]
+
+Per family: config.json, names and shapes of the tensors as save_pretrained writes them (weights come from the names,
+weights.py), tokens, the logits of two sequences, and the losses of three steps of AdamW on one."""
+import json
+import pathlib
+import random
+import sys
+
+import torch
+import transformers
+
+sys.dont_write_bytecode = True
+from weights import read_folder, values  # noqa: E402
+
+T, V = 8, 40
+NEAR = 2e-3  # Smallest distance of a router's choice to another one that we accept.
+
+BASE = dict(vocab_size=V, hidden_size=16, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=T,
+            bos_token_id=1, eos_token_id=2)
+FAMILIES = {
+    "mixtral": (transformers.MixtralConfig, dict(
+        intermediate_size=12, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2, head_dim=6,
+        sliding_window=5, output_router_logits=True, router_aux_loss_coef=0.02)),
+    "olmoe": (transformers.OlmoeConfig, dict(
+        intermediate_size=12, num_key_value_heads=4, num_experts=6, num_experts_per_tok=3, clip_qkv=0.75,
+        tie_word_embeddings=True)),
+    "qwen2_moe": (transformers.Qwen2MoeConfig, dict(
+        intermediate_size=20, moe_intermediate_size=12, shared_expert_intermediate_size=14, num_key_value_heads=2,
+        num_experts=5, num_experts_per_tok=2, mlp_only_layers=[1])),
+    "qwen3_moe": (transformers.Qwen3MoeConfig, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, num_experts=6, num_experts_per_tok=2,
+        head_dim=8, norm_topk_prob=True, decoder_sparse_step=2,
+        rope_parameters={"rope_theta": 1e6, "rope_type": "yarn", "factor": 4.0,
+                         "original_max_position_embeddings": 4})),
+}
+
+
+class Wide:
+    """torch, in which single precision is double: transformers computes norms, softmax and angles in float32."""
+    float32 = float = torch.float64
+
+    def __getattr__(self, name):
+        return getattr(torch, name)
+
+
+def widen():
+    for name, module in list(sys.modules.items()):
+        if name.startswith("transformers.") and getattr(module, "torch", None) is torch:
+            module.torch = Wide()
+    torch.Tensor.float = torch.Tensor.double
+
+
+def create(name, salt):
+    kind, own = FAMILIES[name]
+    config = kind(**BASE, **own)
+    config._attn_implementation = "eager"
+    config._experts_implementation = "eager"
+    model = transformers.AutoModelForCausalLM.from_config(config).double().train()
+    folder = pathlib.Path("/tmp") / f"hecate-hf-{name}"
+    model.save_pretrained(folder)
+    shapes = {tensor: list(shape) for tensor, (_, shape, _) in sorted(read_folder(folder).items())}
+    config_json = json.loads((folder / "config.json").read_text())
+    own = {tensor: torch.tensor(values(tensor, shape, salt), dtype=torch.float64).reshape(shape)
+           for tensor, shape in shapes.items()}
+    from safetensors.torch import save_file
+    for file in folder.glob("*.safetensors"):
+        file.unlink()
+    save_file(own, folder / "model.safetensors", metadata={"format": "pt"})
+    config_json.pop("dtype", None)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float64, attn_implementation="eager", experts_implementation="eager")
+    return model, config_json, shapes
+
+
+def nearest(model, ids):
+    """How far the router's least certain choice was from another one."""
+    logits = model(input_ids=ids, output_router_logits=True).router_logits
+    k = model.config.num_experts_per_tok
+    near = 1.0
+    for layer in logits:
+        if layer is None or layer.numel() == 0:
+            continue
+        ordered = layer.sort(dim=-1, descending=True).values
+        near = min(near, float((ordered[:, k - 1] - ordered[:, k]).min()))
+    return near
+
+
+def losses(model, tokens):
+    ids, targets = torch.tensor([tokens[:T]]), torch.tensor(tokens[1:T + 1])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0)
+    out = []
+    for _ in range(3):
+        result = model(input_ids=ids, output_router_logits=True)
+        cross_entropy = torch.nn.functional.cross_entropy(result.logits[0], targets)
+        out.append(float(cross_entropy))
+        loss = cross_entropy
+        if model.config.output_router_logits:
+            from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
+            auxiliary = load_balancing_loss_func(result.router_logits, model.config.num_local_experts,
+                                                 model.config.num_experts_per_tok)
+            loss = loss + model.config.router_aux_loss_coef * auxiliary
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return out
+
+
+def evaluate(name, salt):
+    model, config, shapes = create(name, salt)
+    draw = random.Random(f"{name} tokens")
+    tokens = [draw.randrange(V) for _ in range(2 * T + 1)]
+    ids = torch.tensor([tokens[:T], tokens[T:2 * T]])
+    near = nearest(model, ids)
+    with torch.no_grad():
+        logits = model(input_ids=ids).logits
+    assert logits.dtype == torch.float64
+    return {"family": name, "transformers": transformers.__version__, "salt": salt, "near": near, "config": config,
+            "tensors": shapes, "tokens": tokens, "logits": logits.reshape(-1).tolist(),
+            "losses": losses(model, tokens)}, near
+
+
+def main():
+    here = pathlib.Path(__file__).parent / "stored"
+    for name in sys.argv[1:] or FAMILIES:
+        transformers.AutoModelForCausalLM.from_config(FAMILIES[name][0](**BASE, **FAMILIES[name][1]))  # Imports.
+        widen()
+        salt, (result, near) = 0, evaluate(name, 0)
+        while near < NEAR:
+            salt += 1
+            result, near = evaluate(name, salt)
+        text = json.dumps(result).replace('], "', '],\n"')
+        (here / f"{name}.json").write_text(text + "\n")
+        print(name, len(text), "bytes, salt", salt, "near", near, "losses", result["losses"])
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    main()
