@@ -106,12 +106,16 @@ static wide weigh(const struct sdpa_case *x, int64_t b, int64_t h, int64_t query
         const real *q = x->q + ((b * d->positions + query) * d->heads + h) * d->width;
         const real *k = x->k + ((b * d->positions + key) * d->groups + g) * d->width;
         wide score = 0, magnitude = 0;
+        if (!sees(d, query, key)) {
+            weights[key] = -INFINITY;
+            continue;
+        }
         for (int64_t c = 0; c < d->width; c++) {
             const wide term = (wide)d->scale * operand(q[c]) * operand(k[c]);
             score += term;
             magnitude += fabsl(term);
         }
-        weights[key] = sees(d, query, key) ? score : -INFINITY;
+        weights[key] = score;
         if (weights[key] > peak) peak = weights[key];
         if (magnitude > *largest) *largest = magnitude;
     }
@@ -140,6 +144,7 @@ static void check_row(const struct sdpa_case *x, const real *out, int64_t b, int
     for (int64_t c = 0; c < d->vwidth; c++) {
         wide want = 0, size = 0;
         for (int64_t key = 0; key < d->positions; key++) {
+            if (!sees(d, query, key)) continue;
             const real v = x->v[((b * d->positions + key) * d->groups + g) * d->vwidth + c];
             want += weights[key] * operand(v);
             size += weights[key] * fabsl(operand(v));
@@ -261,6 +266,7 @@ static void exact_query(const struct sdpa_gradient *x, int64_t b, int64_t h, int
     const wide lse = fabsl(weigh(&x->forward, b, h, query, weights, &e->largest));
     if (lse > e->largest_lse) e->largest_lse = lse;
     for (int64_t key = 0; key < d->positions; key++) {
+        if (!sees(d, query, key)) continue;
         const int64_t v_at = ((b * d->positions + key) * d->groups + g) * d->vwidth;
         slopes[key] = sizes[key] = 0;
         for (int64_t c = 0; c < d->vwidth; c++) {
@@ -274,6 +280,7 @@ static void exact_query(const struct sdpa_gradient *x, int64_t b, int64_t h, int
         }
     }
     for (int64_t key = 0; key < d->positions; key++) {
+        if (!sees(d, query, key)) continue;
         const int64_t k_at = ((b * d->positions + key) * d->groups + g) * d->width;
         const wide weight = (wide)d->scale * weights[key];
         const wide slope = weight * (slopes[key] - delta);

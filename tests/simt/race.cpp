@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 extern "C" char __executable_start;
 
 namespace simt {
@@ -24,9 +26,16 @@ struct stamp_t {
 struct cell_t {
     stamp_t written, read;
 };
+enum {
+    WORD = 4,
+    SPLIT = ATOMIC + 1
+}; // SPLIT: how a word is written whose bytes have cells of their own.
+struct cells_t {
+    cell_t *words, *bytes;
+};
 enum { READERS_OF_WARP = THREADS_MAX, READERS_OF_BLOCK = READERS_OF_WARP + WARPS_MAX };
 
-static cell_t *shared_cells, *device_cells;
+static cells_t shared_cells, device_cells;
 static bool watching; // Some kernel has hooks.
 
 static int warp_of(const stamp_t &s) {
@@ -68,11 +77,17 @@ static void print_source(uint32_t place) {
     _Exit(STATUS_RACE);
 }
 
-static cell_t *cells_for(size_t bytes) {
-    void *memory = mmap(NULL, bytes * sizeof(cell_t), PROT_READ | PROT_WRITE,
+static cell_t *cells_for(size_t count) {
+    void *memory = mmap(NULL, count * sizeof(cell_t), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) fail("no memory for the race detector");
     return (cell_t *)memory;
+}
+
+static cells_t *make_cells(cells_t *cells, range_t range) {
+    const size_t bytes = (size_t)(range.end - range.begin);
+    if (!cells->words) *cells = {cells_for(bytes / WORD + 1), cells_for(bytes + WORD)};
+    return cells;
 }
 
 // A second reader makes readers of one warp, or of the block, a class.
@@ -82,17 +97,45 @@ static uint16_t join_readers(const stamp_t &before, const stamp_t &now, bool sha
     return (uint16_t)(same_warp ? READERS_OF_WARP + now.who / LANES : (int)READERS_OF_BLOCK);
 }
 
-static void note_byte(cell_t *cell, stamp_t now, const void *at, bool shared) {
+static void note_cell(cell_t *cell, const stamp_t &now, const void *at, bool shared) {
     const bool both_atomic = now.how == ATOMIC && cell->written.how == ATOMIC;
     if (!both_atomic && !ordered(cell->written, now, shared))
         report(cell->written, now, at, shared);
     if (now.how == READ) {
-        now.who = join_readers(cell->read, now, shared);
+        const uint16_t who = join_readers(cell->read, now, shared);
         cell->read = now;
+        cell->read.who = who;
         return;
     }
     if (!ordered(cell->read, now, shared)) report(cell->read, now, at, shared);
     cell->written = now;
+}
+
+// The bytes' cells, with what the word's knows, of which a mark stays. Of another block's shared memory nothing counts.
+static cell_t *split(cell_t *word, cell_t *bytes, const stamp_t &now, bool shared) {
+    if (word->written.how == SPLIT && (!shared || word->written.block == now.block)) return bytes;
+    for (size_t i = 0; i < WORD; i++) bytes[i] = *word;
+    word->written.how = SPLIT;
+    word->written.block = now.block;
+    return bytes;
+}
+
+static void note_range(cells_t *cells, size_t at, size_t bytes, const stamp_t &now,
+                       const unsigned char *p, bool shared) {
+    for (const size_t end = at + bytes; at < end;) {
+        cell_t *word = cells->words + at / WORD;
+        if (word->written.how == SPLIT && shared && word->written.block != now.block) *word = {};
+        const size_t count = std::min(end, at / WORD * WORD + WORD) - at;
+        const bool whole = count == WORD;
+        if (whole && word->written.how != SPLIT) {
+            note_cell(word, now, p, shared);
+        } else {
+            cell_t *byte = split(word, cells->bytes + at / WORD * WORD, now, shared) + at % WORD;
+            for (size_t i = 0; i < count; i++) note_cell(byte + i, now, p + i, shared);
+        }
+        at += count;
+        p += count;
+    }
 }
 
 static bool within(const void *p, const void *begin, const void *end) {
@@ -109,20 +152,11 @@ static void note(const void *at, size_t bytes, access_t how, void *caller) {
     const unsigned char *p = (const unsigned char *)at;
     const range_t shared_range = shared_memory(), device = reachable_memory();
     const bool shared = within(p, shared_range.begin, shared_range.end);
-    cell_t *cell;
-    if (shared) {
-        if (!shared_cells)
-            shared_cells = cells_for((size_t)(shared_range.end - shared_range.begin));
-        cell = shared_cells + (p - shared_range.begin);
-    } else if (within(p, device.begin, device.end)) {
-        if (keeps_order()) return note_access(at, bytes, how);
-        if (!device_cells) device_cells = cells_for((size_t)(device.end - device.begin));
-        cell = device_cells + (p - device.begin);
-    } else if (is_private(at)) {
-        return;
-    } else {
+    if (!shared && !within(p, device.begin, device.end)) {
+        if (is_private(at)) return;
         fail("touches %p, which is the host's", at);
     }
+    if (!shared && keeps_order()) return note_access(at, bytes, how);
     stamp_t now = {};
     now.block = block_serial;
     now.who = (uint16_t)current->linear;
@@ -130,7 +164,9 @@ static void note(const void *at, size_t bytes, access_t how, void *caller) {
     now.warp_epoch = (uint16_t)current->warp->epoch;
     now.how = (uint8_t)how;
     now.place = (uint32_t)((char *)caller - &__executable_start);
-    for (size_t i = 0; i < bytes; i++) note_byte(cell + i, now, p + i, shared);
+    const range_t range = shared ? shared_range : device;
+    cells_t *cells = make_cells(shared ? &shared_cells : &device_cells, range);
+    note_range(cells, (size_t)(p - range.begin), bytes, now, p, shared);
 }
 
 void touch(const void *at, size_t bytes, access_t how) {

@@ -83,6 +83,27 @@ __global__ void neighbours_without_barrier(int *out) {
     out[threadIdx.x] = numbers[63 - threadIdx.x];
 }
 
+// Thread 0 writes a whole number; others, in either order under some schedule, parts of it.
+__global__ void parts_beside_a_whole(int *out) {
+    if (threadIdx.x == 0) {
+        *out = 1;
+    } else {
+        ((short *)out)[1] = 1;
+    }
+}
+
+// Halves and bytes of one number are places of their own; behind a barrier all may be read at once.
+__global__ void parts_beside_each_other(int *out) {
+    char *bytes = (char *)out;
+    if (threadIdx.x == 0) {
+        *(short *)bytes = 1;
+    } else if (threadIdx.x < 3) {
+        bytes[1 + threadIdx.x] = 1;
+    }
+    __syncthreads();
+    out[1 + threadIdx.x] = *out;
+}
+
 __global__ void blocks_share_a_place(int *out) {
     out[threadIdx.x] = (int)blockIdx.x;
 }
@@ -146,6 +167,8 @@ const struct {
     {"copies_and_exits", [] { run(copies_and_exits, 1, 1); }},
     {"copies_too_much", [] { run(copies_too_much, 1, 1); }},
     {"neighbours_without_barrier", [] { run(neighbours_without_barrier, 1, 64); }},
+    {"parts_beside_a_whole", [] { run(parts_beside_a_whole, 1, 2); }},
+    {"parts_beside_each_other", [] { run(parts_beside_each_other, 1, 32); }},
     {"blocks_share_a_place", [] { run(blocks_share_a_place, 2, 32); }},
     {"adds_beside_atomics", [] { run(adds_beside_atomics, 1, 64); }},
     {"writes_to_the_host", [] { run(writes_to, 1, 1, &lane.multiprocessors); }},

@@ -1,6 +1,6 @@
 #!/bin/sh
 # reports_test.sh PROGRAM FLAVOUR: each fault of reports.cu is reported in its words, in the builds that can see it,
-# under the fixed order and under a random one. 70: the emulator, 71: its race detector.
+# under the fixed order and under a random one, and what is right is not. 70: the emulator, 71: its race detector.
 set -u
 program=$1
 flavour=$2
@@ -27,6 +27,8 @@ expect "plain race" 70 copies_from_an_odd_place "is not a multiple of 16"
 expect "plain" 70 copies_and_exits "exits with 1 cp.async under way"
 expect "plain race" 70 copies_too_much "which are not in one allocation"
 expect "race" 71 neighbours_without_barrier "race on shared memory"
+expect "race" 71 parts_beside_a_whole "race on device memory"
+expect "plain race" 0 parts_beside_each_other "no report"
 expect "race" 71 blocks_share_a_place "race on device memory"
 expect "race" 71 adds_beside_atomics "race on device memory"
 expect "race" 70 writes_to_the_host "touches .* which is the host's"

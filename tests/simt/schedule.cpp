@@ -55,8 +55,12 @@ void fail(const char *format, ...) {
     _Exit(STATUS_REPORT);
 }
 
+static bool same_text(const char *a, const char *b) {
+    return a == b || strcmp(a, b) == 0;
+}
+
 static bool same_site(site_t a, site_t b) {
-    return a.line == b.line && strcmp(a.file, b.file) == 0;
+    return a.line == b.line && same_text(a.file, b.file);
 }
 
 // Lanes of one warp are told together where they wait in one place.
@@ -147,7 +151,7 @@ meeting_t *arrive(const char *what, unsigned mask, void *argument, site_t site) 
         m.what = what;
         m.mask = mask;
         m.site = site;
-    } else if (strcmp(m.what, what) != 0 || !same_site(m.site, site)) {
+    } else if (!same_text(m.what, what) || !same_site(m.site, site)) {
         fail("the warp diverged: lane %d is in %s at %s:%d, others in %s at %s:%d", lane, what,
              site.file, site.line, m.what, m.site.file, m.site.line);
     } else if (m.mask != mask) {
