@@ -42,7 +42,7 @@ FAULTS = {
     "SIMT_NCCL=swap:20": ((1,), "error: rank [01]: NCCL, a message: this rank's GPU has waited for others for 3 s"),
     "SIMT_NCCL=die:50": ((9, 70), "rank 1 has died|exited on signal|[Ee]xit code: +9|is lost"),
 }
-QUIET = {"OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+QUIET = {"OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ob1"}
 
 
 def launch(ranks, *command):
