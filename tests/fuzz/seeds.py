@@ -120,6 +120,13 @@ def loads():
     yield struct.pack("<IBB", 0xFD2FB528, 0x20, len(plain)) + (1 | len(plain) << 3).to_bytes(3, "little") + plain
 
 
+def report(root):
+    sys.path.insert(0, str(root / "tests" / "report"))
+    import made  # Logs as its tests have them.
+    yield made.log(3, 2).encode()
+    yield b'{"step":1,"loss":2.5}\n{"step":2,"loss":2.25,"val_loss":2.5}\n{"step":2,"loss":2}\n{"step'
+
+
 def topology():
     yield b"# two nodes\n0-5\n6 7 8-11\n"
 
@@ -162,7 +169,7 @@ def main():
     made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(),
             "checkpoint": checkpoint(),
             "ids": ids(), "loads": loads(), "topology": topology(), "options": options(), "plan": plan(),
-            "blocking": blocking(), "movement": movement()}
+            "blocking": blocking(), "movement": movement(), "report": report(root)}
     for name, inputs in made.items():
         folder = out / name
         folder.mkdir(parents=True, exist_ok=True)
