@@ -69,12 +69,25 @@ static json_t *repairs_of(const struct report_log *log) {
     return list;
 }
 
+// A name is any bytes; JSON holds those that are UTF-8.
+static json_t *name_of(const char *path) {
+    json_t *name = json_string(path);
+    if (name) return name;
+    char *shown = strdup(path);
+    for (char *at = shown; at && *at; at++) {
+        if ((unsigned char)*at >= 0x80) *at = '?';
+    }
+    name = json_string(shown ? shown : "?");
+    free(shown);
+    return name;
+}
+
 static json_t *run_of(const struct report_log *log) {
     json_t *snapshots = json_array();
     for (int i = 0; i < log->snapshots; i++) json_array_append(snapshots, log->snapshot[i]);
-    return json_pack("{s:s s:O? s:I s:o s:o s:o s:o}", "path", log->path, "run", log->run, "rows",
-                     (json_int_t)log->rows, "steps", columns_of(log), "slowest", slowest_of(log),
-                     "repairs", repairs_of(log), "snapshots", snapshots);
+    return json_pack("{s:o s:O? s:I s:o s:o s:o s:o}", "path", name_of(log->path), "run", log->run,
+                     "rows", (json_int_t)log->rows, "steps", columns_of(log), "slowest",
+                     slowest_of(log), "repairs", repairs_of(log), "snapshots", snapshots);
 }
 
 // Text of JSON in which nothing can end the element that it stands in.
@@ -91,7 +104,9 @@ static bool write_escaped(FILE *out, const char *text) {
 bool report_page(FILE *out, const struct report_log *log, int logs, bool watched) {
     json_t *runs = json_array();
     for (int i = 0; i < logs; i++) json_array_append_new(runs, run_of(&log[i]));
-    char *text = json_dumps(runs, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+    const bool whole = json_array_size(runs) == (size_t)logs; // None was out of memory.
+    char *text =
+        !whole ? NULL : json_dumps(runs, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
     json_decref(runs);
     if (!text) return false;
     fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"

@@ -53,6 +53,9 @@ def whole():
     check(run["slowest"] == [25, 25, 25, 25] and run["repairs"] == [], "all is there")
     runs, _ = page("log", "log")
     check(len(runs) == 2, "two runs")
+    os.rename("log", b"log\xff")
+    (run,), _ = page(b"log\xff")
+    check(run["rows"] == 100 and run["path"] == "log?", "a name that is not UTF-8")
 
 
 def long():
