@@ -28,6 +28,8 @@ const struct hec_printer hec_c_printer = {
     .target = "cpu",
     .ranks = "mpi",
     .headers = (const char *const[]){"hecate/kernels/kernels.h", NULL},
+    .lines = "struct hk_lines lines HK_LINES_END = {0};",
+    .line = "hk_line(&lines, ",
     .of = find,
     .epilogue = hec_epilogue,
 };

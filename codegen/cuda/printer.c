@@ -30,5 +30,7 @@ const struct hec_printer hec_cuda_printer = {
     .executor = "nccl",
     .headers = (const char *const[]){"hecate/kernels/launchers.h", NULL},
     .device_headers = (const char *const[]){"hecate/kernels/cuda/loop.h", NULL},
+    .lines = "struct hrt_lines lines HRT_LINES_END = {0};",
+    .line = "hrt_line(m->device, &lines, ",
     .of = find,
 };

@@ -42,10 +42,10 @@ static void comment_line(struct hec_emitter *e, MlirOperation op) {
     hec_blank(&f->body);
     hec_comment(&f->body, "%s:%u%s%.*s", base_name(file), location.line, length ? "   " : "",
                 (int)length, length ? text : "");
-    if (!hec_on_device(e)) return;
+    if (!e->printer->line) return;
     f->has_lines = true;
     const char *line = HEC_TEXT(e, "%s:%u", base_name(file), location.line);
-    hec_line(&f->body, "hrt_line(m->device, &lines, %s);", hec_quote(e, HEC_STR(line)));
+    hec_line(&f->body, "%s%s);", e->printer->line, hec_quote(e, HEC_STR(line)));
 }
 
 // ---- statements

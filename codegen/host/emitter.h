@@ -44,7 +44,7 @@ struct hec_function {
     HEC_VEC(int64_t) rows; // Rows per token of each variable `rows` in use.
     const char *layer;     // Variable of the layer, or NULL.
     bool uses_layer;
-    bool has_lines; // It tells the device about lines of the source.
+    bool has_lines; // It tells profilers about lines of the source.
     unsigned line;  // Named in the last comment.
 };
 

@@ -100,7 +100,7 @@ void hec_function_end(struct hec_emitter *e, const char *head) {
     hec_open(out, "%s", head);
     if (f->uses_batch) hec_line(out, "const int64_t batch = m->batch;");
     write_rows(e, f, out);
-    if (f->has_lines) hec_line(out, "struct hrt_lines lines HRT_LINES_END = {0};");
+    if (f->has_lines) hec_line(out, "%s", e->printer->lines);
     if (f->uses_batch || f->has_lines) hec_blank(out);
     hec_append(out, &f->body);
     hec_close(out, "}");

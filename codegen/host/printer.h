@@ -17,6 +17,9 @@ struct hec_printer {
     const char *const *device_headers;
     const char *ranks;    // What joins several ranks where nobody says otherwise: "mpi".
     const char *executor; // Moves tensors between the ranks' devices: "nccl". NULL: the ranks do.
+    // Tells profilers which line of the source follows: the variable of a function that does, and the statement, up to
+    // the line's text, its last argument. NULL: nobody is told.
+    const char *lines, *line;
     // What prints operations of this kind; NULL: the target has nothing for them. Never asked for
     // operations that this folder prints or that have no text (calls.h).
     hec_emit_op *(*of)(enum hec_op op);

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "kernels/cpu/line.h"
+
 enum { HK_DIMS_MAX = 6 };
 
 enum hk_kind {
@@ -28,6 +30,7 @@ struct hk_call {
     struct hk_work work;
     int64_t start, end;  // Nanoseconds of hk_clock.
     int64_t epilogue_ns; // Of these, in a product's epilogue: mean over the threads of its team.
+    const char *line;    // Of the model, static, "tiny.moe:11"; NULL: nobody has said.
 };
 
 struct hk_observer {
@@ -44,7 +47,6 @@ int64_t hk_clock(void);
 
 // What follows is for kernels.
 
-extern _Thread_local const struct hk_observer *hk_observer_;
 extern _Thread_local int64_t hk_epilogue_ns_; // Of the call that is observed.
 
 // Where the threads of a product that this thread calls count what its epilogue takes; NULL: nobody

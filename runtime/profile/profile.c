@@ -97,6 +97,7 @@ void hrt_profile_called(void *context, const struct hk_call *call) {
         .start = call->start,
         .ns = ns,
         .number = call->work.size[0],
+        .line = call->line,
         .flops = (float)call->work.flops,
         .bytes = (float)call->work.bytes,
         .epilogue_ns = (float)call->epilogue_ns,

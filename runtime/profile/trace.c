@@ -1,5 +1,5 @@
-// The ring, and the Chrome trace format: complete events ("X") on a track per rank, where steps hold phases and phases
-// kernels, and on one per lane.
+// The ring, and the Chrome trace format: complete events ("X") on a track per rank, where steps hold phases, phases
+// lines of the model, and lines kernels, and on one track per lane.
 #include "runtime/profile/trace.h"
 
 #include <errno.h>
@@ -127,6 +127,9 @@ static json_t *object_of(const struct hrt_trace_event *event, const struct hrt_t
         snprintf(name, sizeof name, "step %lld", (long long)event->number);
     } else if (event->kind == HRT_TRACE_PHASE) {
         snprintf(name, sizeof name, "%s", hrt_phase_name((enum hrt_phase)event->index));
+    } else if (event->kind == HRT_TRACE_LINE) {
+        snprintf(name, sizeof name, "%s", event->line);
+        category = "line";
     } else {
         const struct hrt_tally_row *row = &tally->row[event->index];
         hrt_tally_shape(shape, row, event->number);
@@ -147,6 +150,42 @@ static bool write_object(const struct hrt_trace *trace, json_t *object, bool fir
                       fputc('\n', trace->file) != EOF &&
                       json_dumpf(object, trace->file, flags) == 0;
     json_decref(object);
+    return done;
+}
+
+// A line's event lies around the kernels of it that follow each other, `left` at the most.
+static struct hrt_trace_event line_of(const struct hrt_trace_event *first, int64_t left) {
+    struct hrt_trace_event line = *first;
+    line.kind = HRT_TRACE_LINE;
+    for (int64_t i = 1; i < left && first[i].kind == HRT_TRACE_KERNEL; i++) {
+        if (first[i].line == line.line)
+            line.ns = first[i].start + first[i].ns - line.start;
+        else if (first[i].line)
+            break; // What lies between two kernels is of none.
+    }
+    return line;
+}
+
+static bool write_event(struct hrt_trace *trace, const struct hrt_trace_event *event,
+                        const struct hrt_tally *tally, int rank) {
+    return write_object(trace, object_of(event, trace, tally, rank), false);
+}
+
+// `count` events, and their lines of the model.
+static bool write_events(struct hrt_trace *trace, const struct hrt_trace_event *event,
+                         int64_t count, const struct hrt_tally *tally, int rank) {
+    const char *current = NULL;
+    bool done = true;
+    for (int64_t i = 0; done && i < count; i++) {
+        const bool kernel = event[i].kind == HRT_TRACE_KERNEL;
+        if (!kernel) current = NULL;
+        if (kernel && event[i].line && event[i].line != current) {
+            const struct hrt_trace_event line = line_of(&event[i], count - i);
+            done = write_event(trace, &line, tally, rank);
+            current = event[i].line;
+        }
+        done = done && write_event(trace, &event[i], tally, rank);
+    }
     return done;
 }
 
@@ -183,13 +222,12 @@ static bool write_all(struct hrt_trace *trace, const struct hrt_tally *tally,
     bool done = fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", trace->file) != EOF &&
                 write_object(trace, metadata("process_name", rank, name), true) &&
                 write_object(trace, metadata("thread_name", rank, json_string("step")), false);
-    for (int64_t i = 0; done && i < written->events; i++) {
-        if (event[i].kind == HRT_TRACE_STEP) {
-            if (!written->first_step) written->first_step = event[i].number;
-            written->last_step = event[i].number;
-        }
-        done = write_object(trace, object_of(&event[i], trace, tally, rank), false);
+    for (int64_t i = 0; i < written->events; i++) {
+        if (event[i].kind != HRT_TRACE_STEP) continue;
+        if (!written->first_step) written->first_step = event[i].number;
+        written->last_step = event[i].number;
     }
+    done = done && write_events(trace, event, written->events, tally, rank);
     done = done && write_lanes(trace, written->events > 0 ? event[0].start : 0, rank);
     return done && fputs("\n]}\n", trace->file) != EOF;
 }

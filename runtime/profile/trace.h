@@ -14,11 +14,12 @@
 // Time between kernels below two microseconds is no event: mostly it is the clock's own.
 enum { HRT_TRACE_EVENTS = 1 << 17, HRT_TRACE_BETWEEN_NS = 2000 };
 
-enum hrt_trace_kind { HRT_TRACE_STEP, HRT_TRACE_PHASE, HRT_TRACE_KERNEL };
+enum hrt_trace_kind { HRT_TRACE_STEP, HRT_TRACE_PHASE, HRT_TRACE_LINE, HRT_TRACE_KERNEL };
 
 struct hrt_trace_event {
     int64_t start, ns; // hk_clock
     int64_t number;    // STEP: which, from 1; KERNEL: its first size.
+    const char *line;  // KERNEL, LINE: of the model; NULL: of none.
     float flops, bytes;
     float epilogue_ns; // Of ns.
     int16_t index;     // PHASE: enum hrt_phase; KERNEL: row of the tally.

@@ -194,6 +194,43 @@ static void epilogues_report_their_time(void **state) {
     }
 }
 
+static void call_some(void) {
+    static float a[3 * 5], b[5 * 64], c[3 * 7];
+    const struct hk_matmul_dims dims = {.m = 3, .n = 7, .k = 5};
+    hk_matmul_nn_f32(c, a, b, HK_PANELS, dims, HK_STORE, NULL);
+}
+
+// As a block of an emitted program does.
+static void call_in_lines(void) {
+    struct hk_lines lines HK_LINES_END = {0};
+    call_some();
+    hk_line(&lines, "m.moe:7");
+    call_some();
+    hk_line(&lines, "m.moe:8");
+    call_some();
+}
+
+static void calls_are_of_the_line_that_is_told_last(void **state) {
+    (void)state;
+    struct seen seen = {0};
+    const struct hk_observer observer = {note, &seen};
+    struct hk_lines lines HK_LINES_END = {0};
+    call_in_lines(); // Nobody observes.
+    hk_observe(&observer);
+    call_in_lines();
+    hk_line(&lines, "m.moe:3");
+    call_in_lines();
+    call_some();
+    hk_observe(NULL);
+    const char *const line[] = {NULL,      "m.moe:7", "m.moe:8", "m.moe:3",
+                                "m.moe:7", "m.moe:8", "m.moe:3"};
+    assert_int_equal(seen.calls, 7);
+    for (int i = 0; i < 7; i++) {
+        assert_true(!seen.call[i].line == !line[i]);
+        if (line[i]) assert_string_equal(seen.call[i].line, line[i]);
+    }
+}
+
 static void only_the_thread_that_asked_is_observed(void **state) {
     (void)state;
     struct seen seen = {0};
@@ -243,6 +280,7 @@ int main(void) {
         cmocka_unit_test(bf16_products_have_names_of_their_own),
         cmocka_unit_test(attention_counts_the_pairs_that_the_mask_leaves),
         cmocka_unit_test(epilogues_report_their_time),
+        cmocka_unit_test(calls_are_of_the_line_that_is_told_last),
         cmocka_unit_test(only_the_thread_that_asked_is_observed),
         cmocka_unit_test(results_are_the_same_with_and_without),
         cmocka_unit_test(the_peak_grows_with_threads_and_narrow_elements),

@@ -325,6 +325,56 @@ static void a_trace_holds_steps_phases_and_kernels(void **state) {
     hrt_profile_close(p);
 }
 
+static void call_of_line(struct hrt_profile *p, const char *line, int64_t start) {
+    const struct hk_call call = {.name = "pass",
+                                 .work = {HK_KIND_PASS, "count", {1}, 0, 4},
+                                 .start = start,
+                                 .end = start + 1000,
+                                 .line = line};
+    hrt_profile_called(p, &call);
+}
+
+// Kernels of one line lie in one event, whatever is between them; those of a phase's end and of no line in none.
+static void a_trace_names_the_lines_of_the_model(void **state) {
+    (void)state;
+    static const char seven[] = "m.moe:7", eight[] = "m.moe:8";
+    struct hrt_profile *p = new_profile();
+    struct hrt_trace_written written;
+    struct hrt_error error = {0};
+    open_trace(p);
+    hrt_profile_begin_step_at(p, 1, 0);
+    hrt_profile_enter_at(p, HRT_PHASE_FORWARD, 0);
+    call_of_line(p, seven, 1000);
+    call_of_line(p, seven, 10000); // Behind a loop of its own.
+    call_of_line(p, eight, 11000);
+    call_of_line(p, seven, 12000);
+    hrt_profile_enter_at(p, HRT_PHASE_BACKWARD, 20000);
+    call_of_line(p, seven, 21000);
+    hrt_profile_enter_at(p, HRT_PHASE_OPTIMIZER, 30000);
+    call_of_line(p, NULL, 31000);
+    hrt_profile_end_step_at(p, 40000);
+    assert_true(hrt_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
+
+    const struct {
+        const char *name;
+        double from, us;
+    } want[] = {{seven, 1, 10}, {eight, 11, 1}, {seven, 12, 1}, {seven, 21, 1}};
+    json_t *root, *events = read_events(&root);
+    size_t lines = 0;
+    expect_nested(events);
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        if (!text_of(event, "cat") || strcmp(text_of(event, "cat"), "line") != 0) continue;
+        assert_true(lines < 4);
+        assert_string_equal(text_of(event, "name"), want[lines].name);
+        assert_true(fabs(number_of(event, "ts") - want[lines].from) < 1e-9);
+        assert_true(fabs(number_of(event, "dur") - want[lines++].us) < 1e-9);
+    }
+    assert_int_equal(lines, 4);
+    json_decref(root);
+    hrt_profile_close(p);
+}
+
 // A quarter of the first product and three of the second's eight microseconds: what is left is
 // 1000 and 2000 flops in 3 and 5 us. Backward has one product more, without.
 static void epilogues_are_counted_apart(void **state) {
@@ -422,6 +472,7 @@ int main(void) {
         cmocka_unit_test(without_a_step_there_is_no_table),
         cmocka_unit_test(shapes_beyond_the_table_share_a_row),
         cmocka_unit_test(a_trace_holds_steps_phases_and_kernels),
+        cmocka_unit_test(a_trace_names_the_lines_of_the_model),
         cmocka_unit_test(a_long_trace_keeps_the_newest_steps),
         cmocka_unit_test(what_is_not_asked_for_does_nothing),
     };

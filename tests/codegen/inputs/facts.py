@@ -33,6 +33,7 @@ def renamed(text):
 
 
 def tokens(text):
+    text = re.sub(r"^ *(hk_line\(|struct hk_lines ).*\n", "", text, flags=re.M)  # As comments are.
     return [t for t in TOKEN.findall(text) if not t.startswith("//")]
 
 

@@ -284,8 +284,10 @@ static void attention_x_block(void *model, int64_t i, struct hk_block block) {
 
 static void attention_forward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
+    struct hk_lines lines HK_LINES_END = {0};
 
     // small.moe:6   q = rope(x @ wq)
+    hk_line(&lines, "small.moe:6");
     float *x_wq = m->attention.x_wq; // [batch, T, H, A]
     hk_matmul_nn_f32(x_wq, m->saved.attention_in[i], m->param.attention_wq[i], HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = H * A, .k = D}, HK_STORE, NULL);
@@ -293,6 +295,7 @@ static void attention_forward(struct small *m, int64_t i) {
                 (struct hk_rope_dims){.batch = batch, .positions = T, .heads = H, .width = A});
 
     // small.moe:7   k = rope(x @ wk)
+    hk_line(&lines, "small.moe:7");
     float *x_wk = m->attention.x_wk; // [batch, T, G, A]
     hk_matmul_nn_f32(x_wk, m->saved.attention_in[i], m->param.attention_wk[i], HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_STORE, NULL);
@@ -300,6 +303,7 @@ static void attention_forward(struct small *m, int64_t i) {
                 (struct hk_rope_dims){.batch = batch, .positions = T, .heads = G, .width = A});
 
     // small.moe:8   return sdpa(q, k, x @ wv, causal = true) @ wo
+    hk_line(&lines, "small.moe:8");
     hk_matmul_nn_f32(m->saved.attention_x_wv[i], m->saved.attention_in[i], m->param.attention_wv[i],
                      HK_PANELS, (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D},
                      HK_STORE, NULL);
@@ -328,7 +332,10 @@ static void sparse_experts_block(void *model, int64_t i, struct hk_block block) 
 }
 
 static void sparse_experts_forward(struct small *m, int64_t i) {
+    struct hk_lines lines HK_LINES_END = {0};
+
     // small.moe:13   return gelu(x @ w1 + b1) @ w2
+    hk_line(&lines, "small.moe:13");
     float *b1_rows = m->sparse_experts.b1_rows; // [rows, F]
     hk_spread_f32(b1_rows, m->param.sparse[i], sparse_experts_b1,
                   m->saved.sparse_layer_route_first[i], E, F, HK_STORE);
@@ -372,8 +379,10 @@ static void sparse_shared_x_block(void *model, int64_t i, struct hk_block block)
 
 static void sparse_shared_forward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
+    struct hk_lines lines HK_LINES_END = {0};
 
     // small.moe:13   return gelu(x @ w1 + b1) @ w2
+    hk_line(&lines, "small.moe:13");
     hk_matmul_nn_f32(m->saved.sparse_shared_add[i], m->saved.normed_1[i],
                      m->param.sparse_shared_w1[i], HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = F_24, .k = D}, HK_STORE,
@@ -387,8 +396,10 @@ static void sparse_shared_forward(struct small *m, int64_t i) {
 static void sparse_forward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
     const int64_t rows = batch * T * picks;
+    struct hk_lines lines HK_LINES_END = {0};
 
     // small.moe:16   moe sparse(x[T, D]) -> [T, D] {
+    hk_line(&lines, "small.moe:16");
     hk_matmul_nn_f32(m->saved.sparse_layer_logits[i], m->saved.normed_1[i],
                      m->param.sparse_router[i], HK_PANELS,
                      (struct hk_matmul_dims){.m = batch * T, .n = E, .k = D}, HK_STORE, NULL);
@@ -426,10 +437,13 @@ static void sparse_forward(struct small *m, int64_t i) {
 
 static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
                                  const int32_t *targets, double scale, double auxiliary_scale) {
+    struct hk_lines lines HK_LINES_END = {0};
+
     struct small *m = model;
     begin(m, batch, ids, targets, scale, auxiliary_scale);
 
     // small.moe:25   x = embed[ids] * scale
+    hk_line(&lines, "small.moe:25");
     hk_gather_f32(m->saved.gather, m->param.embed, m->ids, batch * T, D);
     for (int64_t r = 0; r < batch * T; r++) {
 #pragma omp simd
@@ -439,16 +453,19 @@ static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
     }
 
     // small.moe:26   repeat i < L {
+    hk_line(&lines, "small.moe:26");
     float *auxiliary = m->forward.auxiliary; // [1]
     auxiliary[0] = 0.0f;
 
     for (int64_t i = 0; i < layers; i++) {
         // small.moe:27   x = x + attention(rmsnorm(x))
+        hk_line(&lines, "small.moe:27");
         hk_rmsnorm_f32(m->saved.attention_in[i], m->saved.attention_in_rstd[i], m->saved.x_1[i],
                        m->param.attention_norm[i], batch * T, D, 1e-05);
         attention_forward(m, i);
 
         // small.moe:28   x = x + sparse(layernorm(x))
+        hk_line(&lines, "small.moe:28");
         hk_layernorm_f32(m->saved.normed_1[i], m->saved.normed_mean[i], m->saved.normed_rstd_1[i],
                          m->saved.x[i], m->param.sparse_norm_gain[i], m->param.sparse_norm_bias[i],
                          batch * T, D, 1e-05);
@@ -458,6 +475,7 @@ static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
     }
 
     // small.moe:30   return rmsnorm(x) @ embed
+    hk_line(&lines, "small.moe:30");
     hk_rmsnorm_f32(m->saved.normed, m->saved.normed_rstd, m->saved.x_1[layers], m->param.norm,
                    batch * T, D, 1e-05);
     hk_matmul_nt_f32(m->saved.logits, m->saved.normed, m->param.embed, HK_ROWS,
@@ -492,8 +510,10 @@ static void sparse_shared_backward_block(void *model, int64_t i, struct hk_block
 
 static void sparse_shared_backward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
+    struct hk_lines lines HK_LINES_END = {0};
 
     // small.moe:13   return gelu(x @ w1 + b1) @ w2
+    hk_line(&lines, "small.moe:13");
     const float *dx = m->backward.dx;                     // [batch, T, D]
     float *contract = m->sparse_shared_backward.contract; // [batch, T, F_24]
     hk_matmul_nt_f32(contract, dx, m->param.sparse_shared_w2[i], HK_PANELS,
@@ -535,8 +555,10 @@ static void sparse_experts_backward_gated_block(void *model, int64_t i, struct h
 static void sparse_experts_backward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
     const int64_t rows = batch * T * picks;
+    struct hk_lines lines HK_LINES_END = {0};
 
     // small.moe:13   return gelu(x @ w1 + b1) @ w2
+    hk_line(&lines, "small.moe:13");
     const float *permute = m->sparse_backward.permute; // [rows, D]
     float *dgated = m->sparse_experts_backward.dgated; // [rows, F]
     hk_grouped_nt_f32(dgated, permute, m->param.sparse[i], sparse_experts_w2,
@@ -565,10 +587,12 @@ static void sparse_experts_backward(struct small *m, int64_t i) {
 static void sparse_backward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
     const int64_t rows = batch * T * picks;
+    struct hk_lines lines HK_LINES_END = {0};
 
     sparse_shared_backward(m, i);
 
     // small.moe:16   moe sparse(x[T, D]) -> [T, D] {
+    hk_line(&lines, "small.moe:16");
     const float *dx = m->backward.dx;            // [batch, T, D]
     float *permute = m->sparse_backward.permute; // [rows, D]
     hk_permute_f32(permute, dx, m->saved.sparse_layer_route_pair[i], batch * T, picks, D);
@@ -606,8 +630,10 @@ static void sparse_backward(struct small *m, int64_t i) {
 
 static void attention_backward(struct small *m, int64_t i) {
     const int64_t batch = m->batch;
+    struct hk_lines lines HK_LINES_END = {0};
 
     // small.moe:8   return sdpa(q, k, x @ wv, causal = true) @ wo
+    hk_line(&lines, "small.moe:8");
     float *dx = m->attention_backward.dx;             // [batch, T, D]
     float *contract = m->attention_backward.contract; // [batch, T, H, A]
     hk_matmul_nt_f32(contract, dx, m->param.attention_wo[i], HK_PANELS,
@@ -629,6 +655,7 @@ static void attention_backward(struct small *m, int64_t i) {
                      (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_ADD);
 
     // small.moe:7   k = rope(x @ wk)
+    hk_line(&lines, "small.moe:7");
     float *dx_wk = m->attention_backward.dx_wk; // [batch, T, G, A]
     hk_rope_grad_f32(dx_wk, dk, m->param.rope_table,
                      (struct hk_rope_dims){.batch = batch, .positions = T, .heads = G, .width = A},
@@ -639,6 +666,7 @@ static void attention_backward(struct small *m, int64_t i) {
                      (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D}, HK_ADD);
 
     // small.moe:6   q = rope(x @ wq)
+    hk_line(&lines, "small.moe:6");
     float *dx_wq = m->attention_backward.dx_wq; // [batch, T, H, A]
     hk_rope_grad_f32(dx_wq, dq, m->param.rope_table,
                      (struct hk_rope_dims){.batch = batch, .positions = T, .heads = H, .width = A},
@@ -651,14 +679,18 @@ static void attention_backward(struct small *m, int64_t i) {
 
 static void backward(void *model, int64_t batch, const int32_t *ids, const int32_t *targets,
                      double scale, double auxiliary_scale) {
+    struct hk_lines lines HK_LINES_END = {0};
+
     struct small *m = model;
     begin(m, batch, ids, targets, scale, auxiliary_scale);
 
     // small.moe:23   model small(ids[T]) -> [T, V] {
+    hk_line(&lines, "small.moe:23");
     float *dloss = m->backward.dloss; // [1]
     dloss[0] = 1.0f;
 
     // small.moe:30   return rmsnorm(x) @ embed
+    hk_line(&lines, "small.moe:30");
     hk_cross_entropy_grad_f32(m->saved.logits, dloss, m->saved.logits, m->saved.cross_entropy_lse,
                               m->targets, &m->scale, batch * T, V);
     float *dnormed = m->backward.dnormed; // [batch, T, D]
@@ -674,6 +706,7 @@ static void backward(void *model, int64_t batch, const int32_t *ids, const int32
         sparse_backward(m, i);
 
         // small.moe:28   x = x + sparse(layernorm(x))
+        hk_line(&lines, "small.moe:28");
         float *dnormed_2 = m->backward.dnormed_2; // [batch, T, D]
         hk_layernorm_grad_f32(dx, m->grad.sparse_norm_gain[i], m->grad.sparse_norm_bias[i],
                               dnormed_2, m->saved.x[i], m->saved.normed_mean[i],
@@ -682,6 +715,7 @@ static void backward(void *model, int64_t batch, const int32_t *ids, const int32
         attention_backward(m, i);
 
         // small.moe:27   x = x + attention(rmsnorm(x))
+        hk_line(&lines, "small.moe:27");
         float *dattention_in = m->backward.dattention_in; // [batch, T, D]
         hk_rmsnorm_grad_f32(dx, m->grad.attention_norm[i], dattention_in, m->saved.x_1[i],
                             m->saved.attention_in_rstd[i], m->param.attention_norm[i], batch * T, D,
@@ -689,6 +723,7 @@ static void backward(void *model, int64_t batch, const int32_t *ids, const int32
     }
 
     // small.moe:25   x = embed[ids] * scale
+    hk_line(&lines, "small.moe:25");
     float *fused = m->backward.fused; // [batch, T, D]
     for (int64_t r = 0; r < batch * T; r++) {
 #pragma omp simd
