@@ -60,6 +60,9 @@ bool hf_can_replace(const char *path, const char **why);
 // Makes durable what was made, renamed or removed in a folder. False: errno.
 bool hf_sync_folder(const char *path);
 
+// Removes a folder that holds no folders, and is there or not. What cannot be removed stays. False: errno.
+bool hf_remove_folder(const char *path);
+
 // ---- which names mean one file
 
 enum hf_use {

@@ -1,4 +1,5 @@
 // Replacing files: under another name first, then in one step.
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -125,4 +126,15 @@ bool hf_can_replace(const char *path, const char **why) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (opened) fclose(replacement.file);
     return opened;
+}
+
+bool hf_remove_folder(const char *path) {
+    DIR *folder = opendir(path);
+    if (!folder) return errno == ENOENT;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    closedir(folder);
+    return rmdir(path) == 0;
 }

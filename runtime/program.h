@@ -203,7 +203,7 @@ struct hrt_program {
                      double scale, double auxiliary_scale);
 };
 
-// Runs the command line of a training program: train, eval, sample, info, --help. Returns the exit
+// Runs the command line of a training program: train, eval, sample, export, info, --help. Returns the exit
 // code: 0 done; 1 data, file or run failed; 2 bad command line. Messages go to stderr.
 int hrt_main(int argc, char **argv, const struct hrt_program *program);
 

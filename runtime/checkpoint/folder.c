@@ -36,18 +36,6 @@ bool hrt_folder_of_partial(char path[PATH_MAX], const char *dir, int64_t step,
     return hrt_part_path(path, dir, name, error);
 }
 
-// Removes a folder that holds no folders. What cannot be removed stays.
-static bool remove_folder(const char *path) {
-    DIR *folder = opendir(path);
-    if (!folder) return errno == ENOENT;
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        unlinkat(dirfd(folder), entry->d_name, 0);
-    }
-    closedir(folder);
-    return rmdir(path) == 0;
-}
-
 static bool ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), wanted = strlen(end);
     return length >= wanted && strcmp(text + length - wanted, end) == 0;
@@ -69,7 +57,7 @@ static void remove_partial(const char *dir) {
         struct hrt_error ignored;
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
             ends_with(entry->d_name, partial) && hrt_part_path(path, dir, entry->d_name, &ignored))
-            remove_folder(path);
+            hf_remove_folder(path);
     }
     closedir(folder);
 }
@@ -135,7 +123,7 @@ bool hrt_folder_list(const char *dir, int64_t **step, size_t *steps, struct hrt_
 bool hrt_folder_begin(const char *dir, int64_t step, struct hrt_error *error) {
     char path[PATH_MAX];
     if (!hrt_folder_of_partial(path, dir, step, error)) return false;
-    if (!remove_folder(path)) return fail_in("remove", path, error);
+    if (!hf_remove_folder(path)) return fail_in("remove", path, error);
     return mkdir(path, 0777) == 0 || fail_in("make", path, error);
 }
 
@@ -154,8 +142,9 @@ static bool write_latest(const char *dir, int64_t step, struct hrt_error *error)
 // One of the same step, of which a run has resumed with an older one, goes away: both change places, where the file
 // system can do that.
 static bool put_in_place(const char *from, const char *to) {
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0) return remove_folder(from);
-    if (errno == EINVAL || errno == ENOSYS) remove_folder(to);
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0)
+        return hf_remove_folder(from);
+    if (errno == EINVAL || errno == ENOSYS) hf_remove_folder(to);
     return rename(from, to) == 0;
 }
 
@@ -171,7 +160,7 @@ bool hrt_folder_publish(const char *dir, int64_t step, struct hrt_error *error) 
 void hrt_folder_drop(const char *dir, int64_t step) {
     char path[PATH_MAX];
     struct hrt_error ignored;
-    if (hrt_folder_of_partial(path, dir, step, &ignored)) remove_folder(path);
+    if (hrt_folder_of_partial(path, dir, step, &ignored)) hf_remove_folder(path);
 }
 
 // Hidden before it is taken apart: half of one is never seen.
@@ -179,7 +168,8 @@ static bool remove_step(const char *dir, int64_t step, struct hrt_error *error) 
     char path[PATH_MAX], hidden[PATH_MAX];
     if (!hrt_folder_of(path, dir, step, error) || !hrt_folder_of_partial(hidden, dir, step, error))
         return false;
-    return (rename(path, hidden) == 0 && remove_folder(hidden)) || fail_in("remove", path, error);
+    return (rename(path, hidden) == 0 && hf_remove_folder(hidden)) ||
+           fail_in("remove", path, error);
 }
 
 bool hrt_folder_prune(const char *dir, int64_t keep, int64_t keep_every, struct hrt_error *error) {

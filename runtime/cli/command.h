@@ -28,6 +28,7 @@ void hrt_run_report(const struct hrt_run *run, struct hrt_error *error);
 int hrt_command_train(const struct hrt_run *run, struct hrt_error *error);
 int hrt_command_eval(const struct hrt_run *run, struct hrt_error *error);
 int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error);
+int hrt_command_export(const struct hrt_run *run, struct hrt_error *error);
 int hrt_command_links(const struct hrt_run *run, struct hrt_error *error);
 int hrt_command_info(const struct hrt_run *run, struct hrt_error *error);
 

@@ -43,6 +43,8 @@ static int run_command(const struct hrt_run *run, struct hrt_error *error) {
         return hrt_command_eval(run, error);
     case HRT_SAMPLE:
         return hrt_command_sample(run, error);
+    case HRT_EXPORT:
+        return hrt_command_export(run, error);
     case HRT_LINKS:
         return hrt_command_links(run, error);
     case HRT_INFO:

@@ -15,13 +15,14 @@ static const struct command_row {
     {HRT_TRAIN, "train", "train the model"},
     {HRT_EVAL, "eval", "loss of saved parameters on validation data"},
     {HRT_SAMPLE, "sample", "continue a prompt with saved parameters"},
+    {HRT_EXPORT, "export", "write saved parameters as a Hugging Face folder"},
     {HRT_LINKS, "links", "measure what the links between ranks carry"},
     {HRT_INFO, "info", "what the model is, its memory and its settings"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands, PRINTED_WIDTH = 24 };
 enum { RUNS = HRT_TRAIN | HRT_EVAL | HRT_SAMPLE, DRAWS = HRT_TRAIN | HRT_SAMPLE };
-enum { ALL = RUNS | HRT_INFO | HRT_LINKS };
+enum { LOADS = RUNS | HRT_EXPORT, ALL = LOADS | HRT_INFO | HRT_LINKS };
 
 #define AT(field) offsetof(struct hrt_arguments, field)
 #define SETTING HRT_TEXT, 0 // The setting's own rule holds.
@@ -55,10 +56,15 @@ static const struct option_row {
      "go on from the newest sound checkpoint there (default: of --checkpoint)"},
     {"--resume-changed", NULL, HRT_TRAIN, NULL, HRT_FLAG, AT(resume_changed),
      "even with other settings or data than those that it was saved with"},
-    {"--load", "FILE", RUNS, NULL, HRT_TEXT, AT(load),
+    {"--load", "FILE", LOADS, NULL, HRT_TEXT, AT(load),
      "parameters: safetensors, or the folder of a checkpoint or of Hugging Face's"},
-    {"--strict", NULL, RUNS, NULL, HRT_FLAG, AT(strict),
+    {"--strict", NULL, LOADS, NULL, HRT_FLAG, AT(strict),
      "refuse parameters that are not finite, or another model's"},
+    {"--to", "DIR", HRT_EXPORT, NULL, HRT_TEXT, AT(to), "the folder to make"},
+    {"--like", "DIR", HRT_EXPORT, NULL, HRT_TEXT, AT(like),
+     "take config.json, tokenizer and types from this folder (default: --load's)"},
+    {"--shard-bytes", "N", HRT_EXPORT, NULL, HRT_INTEGER(1, 1e15), AT(shard_bytes),
+     "of tensors in one file, at most (default 5G)"},
     {"--save", "FILE", HRT_TRAIN | HRT_LINKS, NULL, HRT_TEXT, AT(save),
      "write the parameters when training ends; or the rates of links"},
     {"--sample", "N", HRT_TRAIN, NULL, HRT_INTEGER(1, 1e12), AT(sample),
@@ -90,7 +96,7 @@ static const struct option_row {
     {"--topk", "N", DRAWS, NULL, HRT_INTEGER(0, 1e12), AT(topk),
      "draw among the N likeliest (default 0: all)"},
     {"--params", NULL, HRT_INFO, NULL, HRT_FLAG, AT(params), "list every parameter"},
-    {"--threads", "N", RUNS, NULL, HRT_INTEGER(1, HRT_THREADS_MOST), AT(threads),
+    {"--threads", "N", LOADS, NULL, HRT_INTEGER(1, HRT_THREADS_MOST), AT(threads),
      "(default: OMP_NUM_THREADS, or all cores)"},
     {"--set", "KEY=VALUE", ALL, "", SETTING, "any setting that `info` lists; may be repeated"},
     {"--help", NULL, ALL, NULL, HRT_FLAG, AT(help), "print this"},
@@ -199,13 +205,15 @@ static bool apply_option(struct hrt_arguments *arguments, int argc, char **argv,
 
 bool hrt_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
                        const struct hrt_program *program, struct hrt_error *error) {
-    *arguments = (struct hrt_arguments){.tokens = 200, .temperature = 0.8};
+    *arguments =
+        (struct hrt_arguments){.tokens = 200, .temperature = 0.8, .shard_bytes = 5000000000};
     if (!hrt_config_init(&arguments->config, program, error)) return false;
     if (argc < 2)
-        return hrt_fail_usage(error,
-                              "a command is missing: train, eval, sample, links or info; see "
-                              "%s --help",
-                              program->name);
+        return hrt_fail_usage(
+            error,
+            "a command is missing: train, eval, sample, export, links or info; see "
+            "%s --help",
+            program->name);
     arguments->help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
     arguments->version = strcmp(argv[1], "--version") == 0;
     if (arguments->help || arguments->version) return true;

@@ -17,6 +17,7 @@ enum hrt_command {
     HRT_SAMPLE = 4,
     HRT_INFO = 8,
     HRT_LINKS = 16,
+    HRT_EXPORT = 32,
 }; // Bits.
 
 struct hrt_arguments {
@@ -24,11 +25,12 @@ struct hrt_arguments {
     bool help, version, params, profile, strict, resume_changed;
     struct hrt_config config;
     int64_t metrics; // A port; 0: not given.
+    int64_t shard_bytes;
     int64_t threads; // 0: OMP_NUM_THREADS or all cores.
     int64_t check_grad, sample, sequences, tokens, topk;
     double temperature;
-    const char *logits, *prompt, *save, *load, *route, *record_ids, *record_loads, *trace,
-        *tensorboard,
+    const char *like, *logits, *prompt, *save, *to, *load, *route, *record_ids, *record_loads,
+        *trace, *tensorboard,
         *pretend;       // NULL: not given.
     const char *resume; // A folder; empty: checkpoint.dir; NULL: not given.
 };

@@ -19,8 +19,12 @@ static bool holds(const char *folder, const char *name) {
     return hrt_part_path(path, folder, name, &ignored) && stat(path, &about) == 0;
 }
 
+bool hrt_hf_has_weights(const char *path) {
+    return holds(path, index_name) || holds(path, one_name);
+}
+
 bool hrt_hf_is_folder(const char *path) {
-    return holds(path, index_name) || holds(path, one_name) || holds(path, "config.json");
+    return hrt_hf_has_weights(path) || holds(path, "config.json");
 }
 
 // Makes room for one more file and its name.
@@ -153,8 +157,16 @@ void hrt_hf_folder_close(struct hrt_hf_folder *folder) {
 
 const struct hrt_stored *hrt_hf_find(const struct hrt_hf_folder *folder, const char *name,
                                      struct hrt_safetensors **file) {
-    const json_t *number = json_object_get(folder->where, name);
+    const json_t *number = folder->where ? json_object_get(folder->where, name) : NULL;
     if (!number) return NULL;
     *file = &folder->file[json_integer_value(number)];
     return hrt_safetensors_find(*file, name);
+}
+
+bool hrt_hf_has_shape(const struct hrt_stored *entry, const int64_t *shape, int rank) {
+    if (json_array_size(entry->shape) != (size_t)rank) return false;
+    for (int i = 0; i < rank; i++) {
+        if (json_integer_value(json_array_get(entry->shape, (size_t)i)) != shape[i]) return false;
+    }
+    return true;
 }

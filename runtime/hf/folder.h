@@ -20,12 +20,18 @@ struct hrt_hf_folder {
 // Whether `path` is such a folder, by what it holds: weights under their names, or config.json.
 bool hrt_hf_is_folder(const char *path);
 
+// Whether it holds weights.
+bool hrt_hf_has_weights(const char *path);
+
 // Opens all files and reads their headers; the index and they must tell the same. Close it in either case. False: `error`
 // says what is wrong with which file; what fails later is told there, too.
 bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct hrt_error *error);
 
 // Also of a zeroed one.
 void hrt_hf_folder_close(struct hrt_hf_folder *folder);
+
+// Whether a tensor has this shape.
+bool hrt_hf_has_shape(const struct hrt_stored *entry, const int64_t *shape, int rank);
 
 // The tensor of that name, and the file that it lies in; NULL: there is none.
 const struct hrt_stored *hrt_hf_find(const struct hrt_hf_folder *folder, const char *name,

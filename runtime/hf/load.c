@@ -45,18 +45,10 @@ static void shape_text(char text[TEXT], const int64_t *shape, int rank) {
     if (used < TEXT) snprintf(text + used, TEXT - used, "]");
 }
 
-static bool has_shape(const struct hrt_stored *entry, const int64_t *shape, int rank) {
-    if (json_array_size(entry->shape) != (size_t)rank) return false;
-    for (int i = 0; i < rank; i++) {
-        if (json_integer_value(json_array_get(entry->shape, (size_t)i)) != shape[i]) return false;
-    }
-    return true;
-}
-
 static bool check_shape(const struct loading *loading, const struct hrt_safetensors *file,
                         const struct hrt_stored *entry, const int64_t *shape, int rank) {
     char wanted[TEXT];
-    if (has_shape(entry, shape, rank)) return true;
+    if (hrt_hf_has_shape(entry, shape, rank)) return true;
     shape_text(wanted, shape, rank);
     char *there = json_dumps(entry->shape, JSON_COMPACT);
     hrt_fail(loading->error, "'%s' is of another model: '%s' has shape %s there, and %s here",

@@ -221,7 +221,7 @@ static void wrong_command_lines_are_refused(void **state) {
     static const struct {
         const char *line, *expected;
     } bad[] = {
-        {"", "a command is missing: train, eval, sample, links or info; see bigram --help"},
+        {"", "a command is missing: train, eval, sample, export, links or info; see bigram --help"},
         {"trian", "unknown command 'trian'; did you mean 'train'?"},
         {"destroy", "unknown command 'destroy'; see bigram --help"},
         {"train --stpes 3", "unknown option '--stpes'; did you mean '--steps'?"},
@@ -256,10 +256,10 @@ static void wrong_command_lines_are_refused(void **state) {
 // Every option of a command's help is accepted by the command, and every line fits 100 columns.
 static void help_lists_what_is_accepted(void **state) {
     (void)state;
-    static const enum hrt_command commands[] = {HRT_TRAIN, HRT_EVAL, HRT_SAMPLE, HRT_LINKS,
-                                                HRT_INFO};
-    static const char *const names[] = {"train", "eval", "sample", "links", "info"};
-    for (int i = 0; i < 5; i++) {
+    static const enum hrt_command commands[] = {HRT_TRAIN,  HRT_EVAL,  HRT_SAMPLE,
+                                                HRT_EXPORT, HRT_LINKS, HRT_INFO};
+    static const char *const names[] = {"train", "eval", "sample", "export", "links", "info"};
+    for (int i = 0; i < 6; i++) {
         char *help = NULL;
         size_t bytes;
         FILE *out = open_memstream(&help, &bytes);

@@ -260,7 +260,7 @@ static void wrong_use_is_exit_code_2(void **state) {
          "links: one rank has none; compile for several (cluster.nodes, cluster.devices) and "
          "start them with mpirun"},
         {"bigram_f32",
-         "a command is missing: train, eval, sample, links or info; see bigram --help"},
+         "a command is missing: train, eval, sample, export, links or info; see bigram --help"},
         {"bigram_f32 train", "no data: give --data FILE"},
         {"bigram_f32 train --val text", "no training data: give --data FILE"},
         {"bigram_f32 eval --data text", "eval needs trained parameters: --load FILE"},

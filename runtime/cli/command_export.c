@@ -1,0 +1,43 @@
+// export: saved parameters as a folder of Hugging Face's.
+#include <stdio.h>
+
+#include "runtime/cli/command.h"
+#include "runtime/hf/export.h"
+#include "runtime/hf/folder.h"
+#include "runtime/train/ranks.h"
+#include "runtime/train/state.h"
+
+static bool check_arguments(const struct hrt_arguments *arguments, struct hrt_error *error) {
+    if (!arguments->load)
+        return hrt_fail_usage(error, "export needs trained parameters: --load FILE");
+    if (!arguments->to) return hrt_fail_usage(error, "export needs the folder to make: --to DIR");
+    if (arguments->like || hrt_hf_is_folder(arguments->load)) return true;
+    return hrt_fail_usage(error, "export needs a folder with config.json: --like DIR");
+}
+
+static bool write_folder(const struct hrt_run *run, struct hrt_state *state,
+                         struct hrt_error *error) {
+    const struct hrt_arguments *arguments = run->arguments;
+    const struct hrt_hf_export export = {
+        .like = arguments->like ? arguments->like : arguments->load,
+        .to = arguments->to,
+        .shard_bytes = arguments->shard_bytes,
+    };
+    void *params = hrt_state_borrow(state, HRT_PARAMETERS);
+    const bool room = params || hrt_fail(error, "out of memory");
+    const bool written = hrt_ranks_agree(run->comm, room, error) &&
+                         hrt_hf_write(&export, run->placement, params, run->comm, error);
+    if (params) hrt_state_hand_back(state, HRT_PARAMETERS, params, false);
+    if (written) printf("exported: %s\n", export.to);
+    return written;
+}
+
+int hrt_command_export(const struct hrt_run *run, struct hrt_error *error) {
+    struct hrt_state state;
+    if (!check_arguments(run->arguments, error)) return (int)error->code;
+    if (!hrt_run_create_state(run, &state, NULL, false, error)) return (int)error->code;
+    const bool done = write_folder(run, &state, error);
+    if (!done) hrt_run_report(run, error);
+    hrt_state_destroy(&state);
+    return done ? HRT_EXIT_DONE : (int)error->code;
+}

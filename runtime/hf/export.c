@@ -1,0 +1,308 @@
+// Shards, their index, and the folder's name at the end.
+#include "runtime/hf/export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "files/files.h"
+#include "runtime/checkpoint/part.h"
+#include "runtime/hf/like.h"
+#include "runtime/hf/names.h"
+#include "runtime/params/gather.h"
+#include "runtime/params/listing.h"
+#include "runtime/params/safetensors_write.h"
+#include "runtime/train/ranks.h"
+
+enum { STRIP = 64, BLOCK = 4096 };
+
+struct entry { // A tensor of the folder.
+    char name[HRT_PATH_MAX];
+    struct hrt_tensor tensor;
+    const struct hrt_hf_rule *rule;
+    struct hrt_hf_view view;
+    enum hrt_hf_type type;
+    int64_t bytes;
+    int shard;
+};
+
+struct exporting {
+    const struct hrt_hf_export *export;
+    const struct hrt_program *program;
+    struct hrt_gather gather;
+    struct hrt_hf_like like;
+    char folder[PATH_MAX]; // While it is made.
+    struct entry *entry;   // By name.
+    size_t entries, brought;
+    int shards, shard; // How many; the one that is written.
+    struct hrt_error *error;
+};
+
+// ---- what is written
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+static bool add(struct exporting *exporting, const struct hrt_hf_family *family,
+                const struct hrt_tensor *tensor) {
+    struct entry *entry = &exporting->entry[exporting->entries++];
+    *entry = (struct entry){.tensor = *tensor, .rule = hrt_hf_rule_of(family, tensor->param)};
+    if (!entry->rule) {
+        char path[HRT_PATH_MAX];
+        hrt_tensor_path(tensor, path);
+        return hrt_fail(exporting->error, "parameter '%s' has no name in family %s", path,
+                        family->name);
+    }
+    hrt_tensor_name(tensor, entry->rule->theirs, entry->name);
+    entry->view = hrt_hf_view_of(exporting->program, tensor, entry->rule, false);
+    return true;
+}
+
+// The same on all ranks.
+static bool list(struct exporting *exporting) {
+    const struct hrt_hf_family *family = hrt_hf_family_of(exporting->program);
+    struct hrt_tensor tensor = {0};
+    size_t room = 1;
+    if (!family)
+        return hrt_fail(exporting->error,
+                        "this program knows no names of Hugging Face's: add names "
+                        "hf { family = ... } to its model");
+    while (hrt_tensor_next(exporting->program, &tensor)) room++;
+    exporting->entry = calloc(room, sizeof *exporting->entry);
+    if (!exporting->entry) return hrt_fail(exporting->error, "out of memory");
+    tensor = (struct hrt_tensor){0};
+    while (hrt_tensor_next(exporting->program, &tensor)) {
+        if (hrt_is_stored(tensor.param, HRT_PARAMETERS) && !add(exporting, family, &tensor))
+            return false;
+    }
+    qsort(exporting->entry, exporting->entries, sizeof *exporting->entry, by_name);
+    return true;
+}
+
+// Types, and which shard has which tensor.
+static bool share_out(struct exporting *exporting) {
+    int64_t bytes = 0;
+    exporting->shards = 1;
+    for (size_t i = 0; i < exporting->entries; i++) {
+        struct entry *entry = &exporting->entry[i];
+        char fused[HRT_PATH_MAX];
+        if (entry->rule->fused) hrt_tensor_name(&entry->tensor, entry->rule->fused, fused);
+        if (!hrt_hf_like_type(&exporting->like, entry->name, entry->rule->fused ? fused : NULL,
+                              entry->view.shape, entry->view.rank, &entry->type, exporting->error))
+            return false;
+        entry->bytes =
+            hrt_param_size(entry->tensor.param) * (int64_t)hrt_hf_type_bytes(entry->type);
+        if (bytes > 0 && bytes + entry->bytes > exporting->export->shard_bytes) {
+            exporting->shards++;
+            bytes = 0;
+        }
+        bytes += entry->bytes;
+        entry->shard = exporting->shards - 1;
+    }
+    return true;
+}
+
+// ---- tensors
+
+// Reads `count` elements of a tensor that lies at `at`, `step` apart into `values`.
+static void read_some(const struct exporting *exporting, const struct entry *entry, const void *at,
+                      int64_t first, int64_t count, double *values, int64_t step) {
+    double elements[BLOCK]; // Or of a smaller type.
+    struct hrt_tensor here = entry->tensor;
+    here.offset = 0;
+    hrt_tensor_read(exporting->program, at, &here, first, count, elements);
+    for (int64_t i = 0; i < count; i++)
+        values[i * step] = hrt_element(elements, exporting->program->precision, i);
+}
+
+static bool put(struct hrt_sink *sink, const struct entry *entry, double *values, int64_t count) {
+    hrt_hf_encode(entry->type, values, count, values);
+    return hrt_sink_put(sink, values, (size_t)count * hrt_hf_type_bytes(entry->type));
+}
+
+// Some rows of the file's matrix, which are columns of ours, at a time.
+static bool put_turned(const struct exporting *exporting, struct hrt_sink *sink,
+                       const struct entry *entry, const void *at) {
+    const struct hrt_hf_view *view = &entry->view;
+    double *strip = malloc((size_t)(STRIP * view->columns + 1) * sizeof *strip);
+    if (!strip) return false;
+    bool written = true;
+    for (int64_t row = 0; written && row < view->rows; row += STRIP) {
+        const int64_t left = view->rows - row, rows = left < STRIP ? left : STRIP;
+        for (int64_t c = 0; c < view->columns; c++)
+            read_some(exporting, entry, at, c * view->rows + row, rows, strip + c, view->columns);
+        written = put(sink, entry, strip, rows * view->columns);
+    }
+    const int reason = errno;
+    free(strip);
+    errno = reason;
+    return written;
+}
+
+static bool put_tensor(const struct exporting *exporting, struct hrt_sink *sink,
+                       const struct entry *entry, const void *at) {
+    double block[BLOCK];
+    if (entry->view.turned) return put_turned(exporting, sink, entry, at);
+    for (int64_t first = 0; first < entry->view.columns; first += BLOCK) {
+        const int64_t left = entry->view.columns - first, count = left < BLOCK ? left : BLOCK;
+        read_some(exporting, entry, at, first, count, block, 1);
+        if (!put(sink, entry, block, count)) return false;
+    }
+    return true;
+}
+
+// ---- files
+
+static bool put_header(const struct exporting *exporting, struct hrt_sink *sink) {
+    json_t *header = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
+    int64_t offset = 0;
+    bool written = header;
+    for (size_t i = 0; written && i < exporting->entries; i++) {
+        const struct entry *entry = &exporting->entry[i];
+        if (entry->shard != exporting->shard) continue;
+        written =
+            hrt_safetensors_declare(header, entry->name, hrt_hf_type_name(entry->type),
+                                    entry->view.shape, entry->view.rank, entry->bytes, &offset);
+    }
+    if (!written) errno = ENOMEM;
+    written = written && hrt_safetensors_begin(sink, header);
+    json_decref(header);
+    return written;
+}
+
+static bool fill_shard(struct hrt_sink *sink, void *context) {
+    struct exporting *exporting = context;
+    if (!put_header(exporting, sink)) return false;
+    for (; exporting->brought < exporting->entries; exporting->brought++) {
+        const struct entry *entry = &exporting->entry[exporting->brought];
+        if (entry->shard != exporting->shard) break;
+        const void *at = hrt_gather_tensor(&exporting->gather, &entry->tensor);
+        if (!put_tensor(exporting, sink, entry, at)) {
+            exporting->brought++;
+            return false;
+        }
+    }
+    return true;
+}
+
+static void name_shard(const struct exporting *exporting, int shard, char name[HRT_PART_NAME]) {
+    if (exporting->shards == 1)
+        snprintf(name, HRT_PART_NAME, "model.safetensors");
+    else
+        snprintf(name, HRT_PART_NAME, "model-%05d-of-%05d.safetensors", shard + 1,
+                 exporting->shards);
+}
+
+static bool fill_index(struct hrt_sink *sink, void *context) {
+    const struct exporting *exporting = context;
+    json_t *map = json_object();
+    json_int_t total = 0;
+    for (size_t i = 0; i < exporting->entries; i++) {
+        char name[HRT_PART_NAME];
+        name_shard(exporting, exporting->entry[i].shard, name);
+        json_object_set_new(map, exporting->entry[i].name, json_string(name));
+        total += exporting->entry[i].bytes;
+    }
+    json_t *index = json_pack("{s:{s:I} s:o}", "metadata", "total_size", total, "weight_map", map);
+    char *text = index ? json_dumps(index, JSON_INDENT(2)) : NULL;
+    json_decref(index);
+    if (!text) errno = ENOMEM;
+    const bool written = text && hrt_sink_put(sink, text, strlen(text));
+    free(text);
+    return written;
+}
+
+// Of rank 0.
+static bool write_files(struct exporting *exporting) {
+    struct hrt_part part = {.name = "model.safetensors.index.json"};
+    if (exporting->shards > 1 &&
+        !hrt_part_write(exporting->folder, &part, fill_index, exporting, exporting->error))
+        return false;
+    if (!hrt_hf_like_copy(&exporting->like, exporting->folder, exporting->error)) return false;
+    for (; exporting->shard < exporting->shards; exporting->shard++) {
+        name_shard(exporting, exporting->shard, part.name);
+        if (!hrt_part_write(exporting->folder, &part, fill_shard, exporting, exporting->error))
+            return false;
+    }
+    return true;
+}
+
+// ---- the folder
+
+static bool fail_at(const struct exporting *exporting, const char *what) {
+    return hrt_fail(exporting->error, "cannot %s '%s': %s", what, exporting->export->to,
+                    strerror(errno));
+}
+
+// Of rank 0: finds out all that can go wrong before tensors come.
+static bool begin(struct exporting *exporting) {
+    const struct hrt_hf_export *export = exporting->export;
+    size_t length = strlen(export->to);
+    struct stat about;
+    while (length > 1 && export->to[length - 1] == '/') length--;
+    if (lstat(export->to, &about) == 0)
+        return hrt_fail(exporting->error, "'%s' is there already", export->to);
+    if (snprintf(exporting->folder, PATH_MAX, "%.*s.hecate-partial", (int)length, export->to) >=
+        PATH_MAX)
+        return hrt_fail(exporting->error, "'%.200s...' is too long for a folder", export->to);
+    if (!hrt_hf_like_open(&exporting->like, export->like, exporting->error) ||
+        !share_out(exporting))
+        return false;
+    if (!hf_remove_folder(exporting->folder) || mkdir(exporting->folder, 0777) != 0)
+        return fail_at(exporting, "make");
+    return true;
+}
+
+static bool sync_parent(const char *path) {
+    char parent[PATH_MAX];
+    snprintf(parent, sizeof parent, "%s", path);
+    char *slash = strrchr(parent, '/');
+    if (!slash) return hf_sync_folder(".");
+    slash[slash == parent] = '\0';
+    return hf_sync_folder(parent);
+}
+
+static bool publish(struct exporting *exporting) {
+    char to[PATH_MAX];
+    snprintf(to, sizeof to, "%.*s", (int)(strlen(exporting->folder) - strlen(".hecate-partial")),
+             exporting->folder);
+    if (!hf_sync_folder(exporting->folder) || rename(exporting->folder, to) != 0 ||
+        !sync_parent(to))
+        return fail_at(exporting, "write");
+    return true;
+}
+
+static bool write_all(struct exporting *exporting) {
+    const bool sends = hrt_gather_sends(&exporting->gather);
+    bool written = sends || write_files(exporting);
+    for (; exporting->brought < exporting->entries; exporting->brought++)
+        hrt_gather_tensor(&exporting->gather, &exporting->entry[exporting->brought].tensor);
+    written = written && (sends || publish(exporting));
+    if (!written && !sends) hf_remove_folder(exporting->folder);
+    return written;
+}
+
+bool hrt_hf_write(const struct hrt_hf_export *export, const struct hrt_placement *placement,
+                  const void *params, struct hrt_comm *comm, struct hrt_error *error) {
+    struct exporting exporting = {.export = export,
+                                  .program = placement->program,
+                                  .gather = {.placement = placement, .params = params},
+                                  .error = error};
+    const bool alone = comm->rank > 0 && !placement->owner; // Rank 0 has everything.
+    if (placement->owner) exporting.gather.comm = comm;
+    const bool begun = alone || (hrt_gather_open(&exporting.gather, error) && list(&exporting) &&
+                                 (comm->rank > 0 || begin(&exporting)));
+    const bool all = hrt_ranks_agree(comm, begun, error);
+    const bool written = all && (alone || write_all(&exporting));
+    if (begun && !all && comm->rank == 0) hf_remove_folder(exporting.folder);
+    hrt_gather_close(&exporting.gather);
+    hrt_hf_like_close(&exporting.like);
+    free(exporting.entry);
+    return all && hrt_ranks_agree(comm, written, error);
+}

@@ -1,0 +1,30 @@
+// The folder that an export is made like: types of its tensors, and files that are taken over as they are.
+#ifndef HECATE_RUNTIME_HF_LIKE_H
+#define HECATE_RUNTIME_HF_LIKE_H
+
+#include <stdbool.h>
+
+#include "runtime/base/error.h"
+#include "runtime/hf/element.h"
+#include "runtime/hf/folder.h"
+
+struct hrt_hf_like {
+    const char *path; // Borrowed.
+    struct json_t *config;
+    struct hrt_hf_folder folder; // Without files where it has no weights.
+};
+
+// Opens it: it has a config.json. Close it in either case.
+bool hrt_hf_like_open(struct hrt_hf_like *like, const char *path, struct hrt_error *error);
+void hrt_hf_like_close(struct hrt_hf_like *like);
+
+// The type of a tensor of that name and shape, or of its fused one (NULL: it has none). False: there are weights, and none such.
+bool hrt_hf_like_type(const struct hrt_hf_like *like, const char *name, const char *fused,
+                      const int64_t *shape, int rank, enum hrt_hf_type *type,
+                      struct hrt_error *error);
+
+// Writes config.json and the files that are taken over into the folder `to`, each durable. What says how weights were
+// quantized is left out, as ours are not.
+bool hrt_hf_like_copy(const struct hrt_hf_like *like, const char *to, struct hrt_error *error);
+
+#endif
