@@ -92,8 +92,9 @@ static void miss(struct hec_hf_config *config, const char *key) {
 int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t otherwise) {
     const json_t *value = find(config, key);
     if (!value) {
-        if (!otherwise) miss(config, key);
-        return otherwise;
+        if (otherwise) return otherwise;
+        miss(config, key);
+        return 1;
     }
     const json_int_t count = json_integer_value(value);
     if (json_is_integer(value) && count >= 1 && count <= (json_int_t)1 << 31) return count;

@@ -26,7 +26,7 @@ void hec_hf_close(struct hec_hf_config *config);
 bool hec_hf_has(struct hec_hf_config *config, const char *key);
 
 // Values; `otherwise` where there is none. Another kind of value, or a count that is none from 1 to 2^31, is refused.
-// A count without `otherwise` (0), or a text with NULL, must be there.
+// A count without `otherwise` (0), or a text with NULL, must be there. What is refused is 1, or `otherwise`.
 int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t otherwise);
 double hec_hf_number(struct hec_hf_config *config, const char *key, double otherwise);
 bool hec_hf_flag(struct hec_hf_config *config, const char *key, bool otherwise);

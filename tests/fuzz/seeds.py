@@ -108,6 +108,32 @@ def checkpoint():
     yield json.dumps({"terms": terms, "since": 2, "sets": [sparse]}).encode()
 
 
+def config(root):
+    for stored in sorted(root.glob("tests/hf/stored/*.json")):
+        yield json.dumps(json.loads(stored.read_text())["config"], indent=1).encode()
+
+
+def weights():
+    """The index, and two files: one in 32 bits, one with experts together and in 8 bits with scales."""
+    files = [
+        [("model.embed_tokens.weight", "F32", [3, 5], bytes(60)),
+         ("model.layers.0.mlp.experts.0.down_proj.weight", "BF16", [3, 2], bytes(12)),
+         ("model.layers.0.mlp.experts.1.down_proj.weight", "F16", [3, 2], bytes(12))],
+        [("lm_head.weight", "F8_E4M3", [5, 3], bytes(15)), ("lm_head.weight_scale_inv", "F32", [1, 1], bytes(4)),
+         ("model.layers.1.mlp.experts.down_proj", "F64", [2, 3, 2], bytes(96))]]
+    where, content = {}, []
+    for name, tensors in zip("ab", files):
+        at, header = 0, {}
+        for tensor, dtype, shape, data in tensors:
+            header[tensor] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+            at += len(data)
+            where[tensor] = name
+        text = json.dumps(header).encode()
+        content.append(struct.pack("<Q", len(text)) + text + b"".join(data for *_, data in tensors))
+    index = json.dumps({"metadata": {"total_size": 3}, "weight_map": where}).encode()
+    yield index + b"\0" + content[0] + content[1] + struct.pack("<H", len(content[0]))
+
+
 def ids():
     head = b"HROUTE1\n" + struct.pack("<7I", 2, 3, 2, 4, 2, 3, 1)
     yield head + struct.pack("<18H", *([0, 1, 2, 3, 3, 0, 0, 1, 2] * 2))
@@ -167,7 +193,7 @@ def plan():
 def main():
     root, hecatec, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(),
-            "checkpoint": checkpoint(),
+            "checkpoint": checkpoint(), "config": config(root), "weights": weights(),
             "ids": ids(), "loads": loads(), "topology": topology(), "options": options(), "plan": plan(),
             "blocking": blocking(), "movement": movement(), "report": report(root)}
     for name, inputs in made.items():
