@@ -69,6 +69,7 @@ static bool add_traces(struct listing *list, const char *path, int64_t ranks) {
 
 static bool add_outputs(struct listing *list, const struct hrt_arguments *a, int64_t ranks) {
     return add(list, HF_REPLACED, "--save", a->save) &&
+           add(list, HF_REPLACED, "--logits", a->logits) &&
            add_stream(list, "--log", a->config.log_jsonl) &&
            add(list, HF_WRITTEN, "--record-ids", a->record_ids) &&
            add(list, HF_WRITTEN, "--record-loads", a->record_loads) &&
@@ -79,7 +80,8 @@ bool hrt_run_check_files(const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_arguments *a = run->arguments;
     struct listing list = {.error = error};
     char why[HF_WHY];
-    const bool writes = (a->command == HRT_TRAIN && !a->check_grad) || a->command == HRT_LINKS;
+    const bool writes = (a->command == HRT_TRAIN && !a->check_grad) || a->command == HRT_LINKS ||
+                        a->command == HRT_EVAL;
     if (!writes) return true;
     const bool sound =
         (hf_files_add_open(&list.files, HF_WRITTEN, "standard output", STDOUT_FILENO, why) ||

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,18 @@ static void add_path(struct facts *facts, const char *name, const char *path) {
     if (fd >= 0) close(fd);
 }
 
+// A file, or what a folder of weights begins with.
+static void add_load(struct facts *facts, const char *path) {
+    static const char *const names[] = {"config.json", "model.safetensors",
+                                        "model.safetensors.index.json"};
+    add_path(facts, "the file of --load", path);
+    for (int i = 0; path && i < 3; i++) {
+        char file[PATH_MAX];
+        if (snprintf(file, sizeof file, "%s/%s", path, names[i]) < PATH_MAX)
+            add_path(facts, names[i], file);
+    }
+}
+
 static void add_data(struct facts *facts, const struct hrt_data *data) {
     char text[64];
     if (!data) return;
@@ -138,7 +151,7 @@ static void add_files(struct facts *facts, const struct hrt_run *run, const stru
     const struct hrt_arguments *arguments = run->arguments;
     const char *route = arguments->route ? strchr(arguments->route, ':') : NULL;
     const bool forced = route && strncmp(arguments->route, "zipf", 4) != 0;
-    add_path(facts, "the file of --load", arguments->load);
+    add_load(facts, arguments->load);
     add_path(facts, "the file of --pretend", arguments->pretend);
     add_path(facts, "the file of --route", forced ? route + 1 : NULL);
     add_data(facts, data);

@@ -81,6 +81,9 @@ def check_refusals(work):
     (bad / INDEX).unlink()
     expect(f"'{bad}' has neither model.safetensors nor {INDEX}")
 
+    said = run(program, "eval", "--load", good, "--val", work / "tokens.bin", "--logits", work / "tokens.bin", code=2)
+    assert "--logits" in said.stderr and "--val" in said.stderr, said
+
     text = work / "good.moe"
     text.write_text(text.read_text().replace("names hf", "# names hf"))
     run(HECATEC, "-O0", text, "-o", work / "nameless")
