@@ -36,7 +36,7 @@ struct hpl_quota {
     bool strained; // No number of imports kept the level.
 
     int32_t *node_first; // [nodes + 1]
-    int32_t *item;       // experts of a node
+    int32_t *item;       // experts of a node; once it is packed, those with most rows first
     int64_t *item_rows;  // rows of each that the node computes
 
     int64_t *rest; // [experts] rows not yet placed, while packing a node

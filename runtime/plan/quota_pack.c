@@ -41,27 +41,45 @@ static int32_t place_for(const struct hpl_quota *q, int32_t node, int32_t expert
     return best;
 }
 
-// Step 3 for one node: holders take their lightest experts first, so that what is left over are
-// pieces of heavy ones. Of those the lightest go first, whole, and the heaviest, which can be cut
-// anywhere, fill what room is left. Returns how many experts have rows left over, 0 on success.
-static int32_t pack_node(struct hpl_quota *q, int32_t node, struct hpl_level level) {
-    const struct hpl_topology *topology = q->problem->topology;
-    int32_t count = 0;
-    for (int32_t i = q->node_first[node]; i < q->node_first[node + 1]; i++) {
-        q->rest[q->item[i]] = q->item_rows[i];
-        q->ids[count++] = q->item[i];
+// Orders a node's experts by the rows that it computes, most first.
+static void order_items(struct hpl_quota *q, int32_t node) {
+    const int32_t first = q->node_first[node], count = q->node_first[node + 1] - first;
+    for (int32_t i = 0; i < count; i++) {
+        q->ids[i] = q->item[first + i];
+        q->rest[q->ids[i]] = q->item_rows[first + i];
     }
     hpl_order_desc(q->ids, count, q->rest);
+    for (int32_t i = 0; i < count; i++) {
+        q->item[first + i] = q->ids[i];
+        q->item_rows[first + i] = q->rest[q->ids[i]];
+    }
+}
+
+// Gives the node's holders what they have room for, lightest experts first. Sets ids to those that have
+// rows left over, and returns how many they are.
+static int32_t fill_holders(struct hpl_quota *q, int32_t node) {
+    int32_t over = 0;
+    for (int32_t i = q->node_first[node + 1] - 1; i >= q->node_first[node]; i--) {
+        const int32_t e = q->item[i];
+        q->rest[e] = q->item_rows[i];
+        for (int32_t d; q->rest[e] > 0 && (d = roomiest(q, node, e)) >= 0;) put(q, e, d);
+        if (q->rest[e] > 0) q->ids[over++] = e;
+    }
+    return over;
+}
+
+// Step 3 for one node, whose experts are ordered: holders take their lightest experts first, so that what is left over are
+// pieces of heavy ones. Of those the lightest go first, whole, and the heaviest, which can be cut
+// anywhere, fill what room is left. Returns how many experts have rows left over, 0 on success; `briefly`: 1 as soon as one has.
+static int32_t pack_node(struct hpl_quota *q, int32_t node, struct hpl_level level, bool briefly) {
+    const struct hpl_topology *topology = q->problem->topology;
     for (int32_t d = topology->first[node]; d < topology->first[node + 1]; d++) {
         q->room[d] = hpl_level_rows(level, topology->speed[d]);
     }
-    for (int32_t i = count - 1; i >= 0; i--) {
-        const int32_t e = q->ids[i];
-        for (int32_t d; q->rest[e] > 0 && (d = roomiest(q, node, e)) >= 0;) put(q, e, d);
-    }
+    const int32_t over = fill_holders(q, node);
     int32_t short_of = 0;
-    hpl_order_desc(q->ids, count, q->rest);
-    for (int32_t i = count - 1; i >= 0; i--) {
+    hpl_order_desc(q->ids, over, q->rest);
+    for (int32_t i = over - 1; i >= 0 && !(briefly && short_of > 0); i--) {
         const int32_t e = q->ids[i];
         for (int32_t d; q->rest[e] > 0 && (d = place_for(q, node, e)) >= 0;) {
             hpl_draft_add(&q->draft, e, d);
@@ -83,7 +101,8 @@ void hpl_quota_undo(struct hpl_quota *q, int32_t to) {
 bool hpl_quota_pack(struct hpl_quota *q) {
     bool packed = true;
     for (int32_t n = 0; n < q->nodes.nodes; n++) {
-        q->short_of[n] = pack_node(q, n, q->level);
+        order_items(q, n);
+        q->short_of[n] = pack_node(q, n, q->level, false);
         packed = packed && q->short_of[n] == 0;
     }
     return packed;
@@ -95,13 +114,13 @@ static struct hpl_level pack_node_higher(struct hpl_quota *q, int32_t node) {
     struct hpl_level low = q->level, high = {16 * q->level.num, q->level.den};
     for (int32_t i = 0; i < LEVEL_ROUNDS; i++) {
         const struct hpl_level middle = {(low.num + high.num) / 2, low.den};
-        if (pack_node(q, node, middle) == 0)
+        if (pack_node(q, node, middle, true) == 0)
             high = middle;
         else
             low = middle;
         hpl_quota_undo(q, before);
     }
-    pack_node(q, node, high);
+    pack_node(q, node, high, false);
     return high;
 }
 
@@ -110,7 +129,8 @@ int64_t hpl_quota_pack_higher(struct hpl_quota *q, bool *packed) {
     *packed = true;
     for (int32_t n = 0; n < q->nodes.nodes; n++) {
         const int32_t before = q->added_count;
-        q->short_of[n] = pack_node(q, n, q->level);
+        order_items(q, n);
+        q->short_of[n] = pack_node(q, n, q->level, false);
         if (q->short_of[n] == 0) continue;
         *packed = false;
         hpl_quota_undo(q, before);

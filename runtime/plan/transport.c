@@ -13,9 +13,6 @@
 #define UNREACHED INT32_MAX
 #define UNBOUNDED INT64_MAX
 
-// States of a vertex within one round of depth-first search.
-enum { UNSEEN, SEEN };
-
 bool hpl_transport_take(struct hpl_transport *t, struct hpl_work *work) {
     const int64_t vertices = (int64_t)t->experts + t->groups + t->devices;
     t->left = HPL_TAKE(work, t->experts, int64_t);
@@ -27,7 +24,7 @@ bool hpl_transport_take(struct hpl_transport *t, struct hpl_work *work) {
     t->arc = HPL_TAKE(work, vertices, int32_t);
     t->queue = HPL_TAKE(work, vertices, int32_t);
     t->path = HPL_TAKE(work, vertices, int32_t);
-    t->seen = HPL_TAKE(work, vertices, unsigned char);
+    t->seen = HPL_TAKE(work, vertices, bool);
     return t->left && t->room && t->group_share && t->distance && t->reach && t->pool && t->arc &&
            t->queue && t->path && t->seen;
 }
@@ -183,7 +180,10 @@ static int32_t find_distances(struct hpl_transport *t) {
         while (search.stacked > 0) {
             const int32_t v = t->queue[--search.stacked];
             const int32_t d = v - t->experts - t->groups;
-            if (d >= 0 && t->room[d] > 0) best = t->distance[v] + search.now;
+            if (d >= 0 && t->room[d] > 0) {
+                best = t->distance[v] + search.now;
+                if (search.now == 0) return best; // As near as before: no distance changes.
+            }
             relax_all(t, &search, v, near, far);
         }
     }
@@ -212,7 +212,7 @@ static int32_t augment(struct hpl_transport *t, int32_t length) {
     t->left[source] -= rows;
     *room -= rows;
     if (open == length) open--; // The device is full, or the expert is done.
-    for (int32_t i = open; i < length; i++) t->seen[t->path[i]] = UNSEEN;
+    for (int32_t i = open; i < length; i++) t->seen[t->path[i]] = false;
     return open;
 }
 
@@ -220,86 +220,98 @@ static inline bool open_to(const struct hpl_transport *t, int32_t to, int32_t di
     return t->distance[to] == distance && !t->seen[to];
 }
 
-// The next arc out of v, from t->arc[v] on, that lies on a shortest path to a vertex not yet seen.
-// Sets t->arc[v] and returns where it leads; -1 when there is none.
-static int32_t advance(struct hpl_transport *t, int32_t v, int32_t near, int32_t far) {
-    const int32_t distance = t->distance[v];
-    if (v < t->experts) {
-        const int32_t first = t->expert_group[v];
-        for (int32_t g = first + t->arc[v]; g < t->expert_group[v + 1]; g++) {
-            const int32_t price = t->group_share[g] < t->group_near[g] ? 0 : far;
-            if (!open_to(t, group_vertex(t, g), distance + price)) continue;
-            t->arc[v] = g - first;
-            return group_vertex(t, g);
-        }
-    } else if (v < t->experts + t->groups) {
-        const int32_t g = v - t->experts, first = t->group_holder[g];
-        for (int32_t k = first + t->arc[v]; k < t->group_holder[g + 1]; k++) {
-            const int32_t price = t->share[k] < t->holder_near[k] ? 0 : near;
-            const int32_t to = device_vertex(t, t->holder_device[k]);
-            if (!open_to(t, to, distance + price)) continue;
-            t->arc[v] = k - first;
-            return to;
-        }
-        t->arc[v] = t->group_holder[g + 1] - first;
-        const int32_t price = t->group_share[g] > t->group_near[g] ? -far : 0;
-        if (t->group_share[g] > 0 && open_to(t, t->group_expert[g], distance + price)) {
-            return t->group_expert[g];
-        }
-    } else {
-        const int32_t d = v - t->experts - t->groups, first = t->device_first[d];
-        for (int32_t i = first + t->arc[v]; i < t->device_first[d + 1]; i++) {
-            const int32_t k = t->device_holder[i];
-            const int32_t price = t->share[k] > t->holder_near[k] ? -near : 0;
-            const int32_t to = group_vertex(t, t->holder_group[k]);
-            if (t->share[k] == 0 || !open_to(t, to, distance + price)) continue;
-            t->arc[v] = i - first;
-            return to;
-        }
+// The searches below look at distances first: most arcs lie on no shortest path, whatever their price is.
+static int32_t advance_expert(struct hpl_transport *t, int32_t v, int32_t far) {
+    const int32_t *distance = t->distance + t->experts;
+    const int32_t near_to = t->distance[v], far_to = near_to + far;
+    const int32_t first = t->expert_group[v], end = t->expert_group[v + 1];
+    for (int32_t g = first + t->arc[v]; g < end; g++) {
+        if (distance[g] != near_to && distance[g] != far_to) continue;
+        if (distance[g] != (t->group_share[g] < t->group_near[g] ? near_to : far_to)) continue;
+        if (t->seen[t->experts + g]) continue;
+        t->arc[v] = g - first;
+        return group_vertex(t, g);
     }
     return -1;
 }
 
+static int32_t advance_group(struct hpl_transport *t, int32_t v, int32_t near, int32_t far) {
+    const int32_t g = v - t->experts, first = t->group_holder[g], end = t->group_holder[g + 1];
+    const int32_t *distance = t->distance + t->experts + t->groups;
+    const int32_t here = t->distance[v], near_to = here + near;
+    for (int32_t k = first + t->arc[v]; k < end; k++) {
+        const int32_t d = t->holder_device[k];
+        if (distance[d] != here && distance[d] != near_to) continue;
+        if (distance[d] != (t->share[k] < t->holder_near[k] ? here : near_to)) continue;
+        if (t->seen[device_vertex(t, d)]) continue;
+        t->arc[v] = k - first;
+        return device_vertex(t, d);
+    }
+    t->arc[v] = end - first;
+    if (t->group_share[g] == 0) return -1;
+    const int32_t price = t->group_share[g] > t->group_near[g] ? -far : 0;
+    return open_to(t, t->group_expert[g], here + price) ? t->group_expert[g] : -1;
+}
+
+static int32_t advance_device(struct hpl_transport *t, int32_t v, int32_t near) {
+    const int32_t d = v - t->experts - t->groups;
+    const int32_t first = t->device_first[d], end = t->device_first[d + 1];
+    const int32_t *distance = t->distance + t->experts;
+    const int32_t here = t->distance[v], near_to = here - near;
+    for (int32_t i = first + t->arc[v]; i < end; i++) {
+        const int32_t k = t->device_holder[i], g = t->holder_group[k];
+        if (distance[g] != here && distance[g] != near_to) continue;
+        if (t->share[k] == 0) continue;
+        if (distance[g] != (t->share[k] > t->holder_near[k] ? near_to : here)) continue;
+        if (t->seen[group_vertex(t, g)]) continue;
+        t->arc[v] = i - first;
+        return group_vertex(t, g);
+    }
+    return -1;
+}
+
+// The next arc out of v, from t->arc[v] on, that lies on a shortest path to a vertex not yet seen.
+// Sets t->arc[v] and returns where it leads; -1 when there is none.
+static int32_t advance(struct hpl_transport *t, int32_t v, int32_t near, int32_t far) {
+    if (v < t->experts) return advance_expert(t, v, far);
+    if (v < t->experts + t->groups) return advance_group(t, v, near, far);
+    return advance_device(t, v, near);
+}
+
 // Depth first from one expert along shortest paths, to devices at distance `best`.
-static bool drain(struct hpl_transport *t, int32_t expert, int32_t best) {
+static void drain(struct hpl_transport *t, int32_t expert, int32_t best) {
     const int32_t first_device = t->experts + t->groups;
     const int32_t near = t->plain ? 0 : NEAR, far = t->plain ? 0 : FAR;
-    bool moved = false;
     int32_t length = 1;
     t->path[0] = expert;
-    t->seen[expert] = SEEN;
+    t->seen[expert] = true;
     while (t->left[expert] > 0 && length > 0) {
         const int32_t v = t->path[length - 1];
         if (v >= first_device && t->room[v - first_device] > 0 && t->distance[v] == best) {
             length = augment(t, length);
-            moved = true;
             continue;
         }
         const int32_t to = advance(t, v, near, far);
         if (to >= 0) {
             t->path[length++] = to;
-            t->seen[to] = SEEN;
+            t->seen[to] = true;
         } else {
             length--;
         }
     }
-    while (length > 0) t->seen[t->path[--length]] = UNSEEN;
-    return moved;
+    while (length > 0) t->seen[t->path[--length]] = false;
 }
 
-// Augments until no path of length `best` is left. A vertex is seen once in a round, so a round
-// may miss paths; one that finds none at all has looked everywhere.
+// Augments along paths of length `best`, as many as one round finds. A vertex is seen once in a round, so that
+// some paths may be left.
 static void drain_all(struct hpl_transport *t, int32_t best) {
     const int32_t vertices = t->experts + t->groups + t->devices;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int32_t v = 0; v < vertices; v++) {
-            t->arc[v] = 0;
-            t->seen[v] = UNSEEN;
-        }
-        for (int32_t e = 0; e < t->experts; e++) {
-            if (t->left[e] > 0 && t->distance[e] == 0) moved = drain(t, e, best) || moved;
-        }
+    for (int32_t v = 0; v < vertices; v++) {
+        t->arc[v] = 0;
+        t->seen[v] = false;
+    }
+    for (int32_t e = 0; e < t->experts; e++) {
+        if (t->left[e] > 0 && t->distance[e] == 0) drain(t, e, best);
     }
 }
 

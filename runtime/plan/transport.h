@@ -35,7 +35,7 @@ struct hpl_transport {
     int32_t *arc;   // Next arc to try.
     int32_t *queue; // A stack.
     int32_t *path;
-    unsigned char *seen;
+    bool *seen; // In this round of the search, depth first.
 };
 
 // Takes the search's arrays and those of the flow that `t` does not yet have.
