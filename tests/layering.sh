@@ -32,5 +32,6 @@ may_include runtime/plan runtime/plan/
 may_include runtime/loads runtime/loads/ runtime/plan/types.h files/
 may_include runtime/report runtime/report/ runtime/base/ files/
 may_include runtime/restart runtime/restart/
+may_include runtime/tokenizer runtime/tokenizer/ runtime/base/ files/
 may_include runtime      runtime/ kernels/ files/
 exit $failed

@@ -1,0 +1,232 @@
+// Translating, compiling and matching patterns; cutting texts by them.
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "runtime/tokenizer/pattern.h"
+
+#include <pcre2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK_FIRST = 32 << 10, STACK_MOST = 64 << 20 };
+
+struct hrt_pattern {
+    pcre2_code *code;
+    enum hrt_behavior behavior;
+    bool invert;
+    bool compiled; // To instructions of the machine.
+};
+
+struct hrt_matcher {
+    pcre2_match_data *match;
+    pcre2_match_context *context;
+    pcre2_jit_stack *stack;
+};
+
+// Escapes that mean something else there: words, boundaries of words, hexadecimal digits.
+static const char *refused_escape(char letter) {
+    switch (letter) {
+    case 'w':
+    case 'W':
+    case 'b':
+    case 'B':
+    case 'h':
+    case 'H':
+    case 'R':
+    case 'X':
+    case 'K':
+    case 'N':
+    case 'O':
+        return "which libraries of regular expressions read differently";
+    default:
+        return NULL;
+    }
+}
+
+// Writes the pattern for PCRE2 into `out`: \s is Unicode's White_Space, which PCRE2's own \s is not.
+static bool translate(const char *text, FILE *out, struct hrt_error *error) {
+    for (const char *at = text; *at; at++) {
+        if (*at == '}' && at[1] == '+')
+            return hrt_fail(error, "'}+', which libraries of regular expressions read differently");
+        if (*at != '\\') {
+            fputc(*at, out);
+            continue;
+        }
+        at++;
+        if (!*at) return hrt_fail(error, "a backslash at the end of the pattern");
+        const char *why = refused_escape(*at);
+        if (why) return hrt_fail(error, "'\\%c', %s", *at, why);
+        if (*at == 's' || *at == 'S')
+            fputs(*at == 's' ? "\\p{White_Space}" : "\\P{White_Space}", out);
+        else
+            fprintf(out, "\\%c", *at);
+        if ((*at == 'p' || *at == 'P') && at[1] == '{') {
+            const size_t property = strcspn(at + 1, "}");
+            fprintf(out, "%.*s}", (int)property, at + 1);
+            at += property + (at[1 + property] != '\0');
+        }
+    }
+    return true;
+}
+
+static bool compile(struct hrt_pattern *pattern, const char *text, struct hrt_error *error) {
+    int code;
+    PCRE2_SIZE offset;
+    pattern->code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP,
+                                  &code, &offset, NULL);
+    if (!pattern->code) {
+        PCRE2_UCHAR why[256];
+        pcre2_get_error_message(code, why, sizeof why);
+        return hrt_fail(error, "%s, %zu bytes into '%.200s'", (const char *)why, (size_t)offset,
+                        text);
+    }
+    pattern->compiled = pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE) == 0;
+    return true;
+}
+
+struct hrt_pattern *hrt_pattern_create(const char *text, struct hrt_error *error) {
+    char *translated = NULL;
+    size_t bytes = 0;
+    struct hrt_pattern *pattern = calloc(1, sizeof *pattern);
+    FILE *out = pattern ? open_memstream(&translated, &bytes) : NULL;
+    if (!out) {
+        free(pattern);
+        hrt_fail(error, "out of memory");
+        return NULL;
+    }
+    const bool sound = translate(text, out, error);
+    const bool closed = fclose(out) == 0;
+    bool made = sound && closed && compile(pattern, translated, error);
+    if (sound && !closed) hrt_fail(error, "out of memory");
+    free(translated);
+    if (made) return pattern;
+    hrt_pattern_free(pattern);
+    return NULL;
+}
+
+void hrt_pattern_free(struct hrt_pattern *pattern) {
+    if (!pattern) return;
+    pcre2_code_free(pattern->code);
+    free(pattern);
+}
+
+void hrt_pattern_behave(struct hrt_pattern *pattern, enum hrt_behavior behavior, bool invert) {
+    pattern->behavior = behavior;
+    pattern->invert = invert;
+}
+
+struct hrt_matcher *hrt_matcher_create(void) {
+    struct hrt_matcher *matcher = calloc(1, sizeof *matcher);
+    if (!matcher) return NULL;
+    matcher->match = pcre2_match_data_create(1, NULL);
+    matcher->context = pcre2_match_context_create(NULL);
+    matcher->stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MOST, NULL);
+    if (matcher->match && matcher->context && matcher->stack) {
+        pcre2_jit_stack_assign(matcher->context, NULL, matcher->stack);
+        return matcher;
+    }
+    hrt_matcher_free(matcher);
+    return NULL;
+}
+
+void hrt_matcher_free(struct hrt_matcher *matcher) {
+    if (!matcher) return;
+    pcre2_match_data_free(matcher->match);
+    pcre2_match_context_free(matcher->context);
+    pcre2_jit_stack_free(matcher->stack);
+    free(matcher);
+}
+
+int hrt_pattern_find(const struct hrt_pattern *pattern, struct hrt_matcher *matcher,
+                     const char *text, size_t bytes, size_t from, size_t match[2],
+                     struct hrt_error *error) {
+    const PCRE2_SPTR subject = (PCRE2_SPTR)text;
+    const int found = pattern->compiled
+                          ? pcre2_jit_match(pattern->code, subject, bytes, from, 0, matcher->match,
+                                            matcher->context)
+                          : pcre2_match(pattern->code, subject, bytes, from, PCRE2_NO_UTF_CHECK,
+                                        matcher->match, matcher->context);
+    if (found >= 0) {
+        const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(matcher->match);
+        match[0] = ends[0];
+        match[1] = ends[1];
+        return 1;
+    }
+    if (found == PCRE2_ERROR_NOMATCH) return 0;
+    PCRE2_UCHAR why[256];
+    pcre2_get_error_message(found, why, sizeof why);
+    hrt_fail(error, "the pattern of the tokenizer gives up on this text: %s", (const char *)why);
+    return -1;
+}
+
+// Whether a part belongs to what is held back in front of it.
+static bool joins(const struct hrt_split *split, bool matched) {
+    switch (split->pattern->behavior) {
+    case HRT_MERGED_WITH_PREVIOUS:
+        return matched && !split->matched;
+    case HRT_MERGED_WITH_NEXT:
+        return split->matched && !matched;
+    case HRT_CONTIGUOUS:
+        return split->matched == matched;
+    default:
+        return false;
+    }
+}
+
+// Finds the next match that is not empty, into split->match; at the end of the text: none.
+static int next_match(struct hrt_split *split, struct hrt_matcher *matcher,
+                      struct hrt_error *error) {
+    for (size_t from = split->at; from < split->bytes;) {
+        const int found = hrt_pattern_find(split->pattern, matcher, split->text, split->bytes, from,
+                                           split->match, error);
+        if (found <= 0) return found;
+        if (split->match[1] > split->match[0]) return 1;
+        from = split->match[1] + 1; // Behind an empty one, at the next character.
+        while (from < split->bytes && (split->text[from] & 0xc0) == 0x80) from++;
+    }
+    return 0;
+}
+
+// The next part: a match, or what lies between two.
+static int next_part(struct hrt_split *split, struct hrt_matcher *matcher, size_t part[2],
+                     bool *matched, struct hrt_error *error) {
+    if (split->at == split->bytes) return 0;
+    if (!split->waits) {
+        const int found = next_match(split, matcher, error);
+        if (found < 0) return found;
+        if (found == 0) split->match[0] = split->match[1] = split->bytes;
+    }
+    *matched = split->match[0] == split->at;
+    split->waits = !*matched;
+    part[0] = split->at;
+    part[1] = *matched ? split->match[1] : split->match[0];
+    split->at = part[1];
+    *matched ^= split->pattern->invert;
+    return 1;
+}
+
+int hrt_split_next(struct hrt_split *split, struct hrt_matcher *matcher, size_t piece[2],
+                   struct hrt_error *error) {
+    for (;;) {
+        size_t part[2];
+        bool matched;
+        const int found = next_part(split, matcher, part, &matched, error);
+        if (found < 0) return found;
+        if (found == 1 && matched && split->pattern->behavior == HRT_REMOVED) continue;
+        if (found == 1 && split->holds && joins(split, matched)) {
+            split->end = part[1];
+            split->matched = matched;
+            continue;
+        }
+        const bool held = split->holds;
+        piece[0] = split->begin;
+        piece[1] = split->end;
+        split->holds = found == 1;
+        if (found == 1) {
+            split->begin = part[0];
+            split->end = part[1];
+            split->matched = matched;
+        }
+        if (held) return 1;
+        if (found == 0) return 0;
+    }
+}
