@@ -23,10 +23,14 @@ struct hec_hf_model {
     const char *act;     // "silu"
     int64_t experts, topk, expert_width;
     int64_t shared_width; // 0: no shared expert.
-    bool renormalized;    // The weights of the chosen experts.
-    double jitter, aux;
-    int64_t sparse_step, dense_width; // Of every sparse_step layers the last is sparse.
-    json_t *dense_layers;             // Numbers of layers that are not; borrowed, may be NULL.
+    bool shared_gate;
+    bool sigmoid;      // Scores, with a selection bias; else softmax without one.
+    bool renormalized; // The weights of the chosen experts.
+    int64_t expert_groups, topk_groups;
+    double scale, jitter, aux;
+    int64_t sparse_step, dense_first,
+        dense_width;      // Of every sparse_step layers the last is sparse, but of the first ones.
+    json_t *dense_layers; // Numbers of layers that are not; borrowed, may be NULL.
     bool tied, bf16;
 };
 

@@ -8,20 +8,28 @@
 static const struct family {
     const char *name;
     enum hec_hf_norm norm;
-    bool always_renormalized;
     const char *expert_width; // Keys.
     const char *bias;         // Of what makes queries, keys and values.
     bool bias_standard, bias_out;
-    bool own_head_width; // By a key.
+    bool own_head_width;  // By a key.
+    bool window_by_flag;  // A window counts where use_sliding_window says so,
+    bool window_all_over; // and then for all layers where none are named.
+    bool always_renormalized, sigmoid;
+    bool aux; // The loss that output_router_logits asks for.
     double eps;
 } families[] = {
-    {"mixtral", HEC_HF_NO_NORM, true, "intermediate_size", NULL, false, false, true, 1e-5},
-    {"olmoe", HEC_HF_NORM_ALL, false, "intermediate_size", "attention_bias", false, true, false,
-     1e-5},
-    {"qwen2_moe", HEC_HF_NO_NORM, false, "moe_intermediate_size", "qkv_bias", true, false, false,
-     1e-6},
-    {"qwen3_moe", HEC_HF_NORM_HEADS, false, "moe_intermediate_size", "attention_bias", false, true,
-     true, 1e-6},
+    {"mixtral", .expert_width = "intermediate_size", .own_head_width = true,
+     .window_all_over = true, .always_renormalized = true, .aux = true, .eps = 1e-5},
+    {"olmoe", .norm = HEC_HF_NORM_ALL, .expert_width = "intermediate_size",
+     .bias = "attention_bias", .bias_out = true, .aux = true, .eps = 1e-5},
+    {"qwen2_moe", .expert_width = "moe_intermediate_size", .bias = "qkv_bias",
+     .bias_standard = true, .window_by_flag = true, .aux = true, .eps = 1e-6},
+    {"qwen3_moe", .norm = HEC_HF_NORM_HEADS, .expert_width = "moe_intermediate_size",
+     .bias = "attention_bias", .bias_out = true, .own_head_width = true, .window_by_flag = true,
+     .window_all_over = true, .aux = true, .eps = 1e-6},
+    {"dots1", .norm = HEC_HF_NORM_HEADS, .expert_width = "moe_intermediate_size",
+     .bias = "attention_bias", .bias_out = true, .own_head_width = true, .sigmoid = true,
+     .eps = 1e-6},
 };
 enum { FAMILIES = sizeof families / sizeof *families, POSITIONS_MOST = 4096 };
 
@@ -37,6 +45,7 @@ static const char *const harmless[] = {"_name_or_path",
                                        "initializer_range",
                                        "intermediate_size",
                                        "label2id",
+                                       "layer_types",
                                        "max_window_layers",
                                        "output_attentions",
                                        "pad_token_id",
@@ -57,7 +66,7 @@ static const struct family *find_family(struct hec_hf_config *config) {
     }
     if (name)
         hec_hf_refuse(config, "model_type",
-                      "is not yet known; mixtral, olmoe, qwen2_moe and qwen3_moe are");
+                      "is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe and dots1 are");
     return NULL;
 }
 
@@ -115,22 +124,37 @@ static void read_rope(struct hec_hf_config *config, struct hec_hf_model *model) 
 
 // ---- attention
 
-static void read_window(struct hec_hf_config *config, struct hec_hf_model *model) {
-    const bool mixtral = strcmp(model->family, "mixtral") == 0;
-    if (hec_hf_flag(config, "use_sliding_window", mixtral))
-        model->window = hec_hf_count(config, "sliding_window", -1);
-    if (model->window < 0) model->window = 0;
+// Whether the window is that of all layers, as far as config.json names them.
+static bool is_windowed(struct hec_hf_config *config, const struct family *family,
+                        const struct hec_hf_model *model) {
     const json_t *types = hec_hf_list(config, "layer_types");
-    const char *const expected = model->window ? "sliding_attention" : "full_attention";
-    for (size_t i = 0; i < json_array_size(types); i++) {
+    const size_t layers = json_array_size(types);
+    size_t windowed = 0;
+    for (size_t i = 0; i < layers; i++) {
         const char *type = json_string_value(json_array_get(types, i));
-        if (type && strcmp(type, expected) == 0) continue;
-        hec_hf_refuse(config, "layer_types", "has layers that differ, which is not yet there");
-        return;
+        if (type && strcmp(type, "sliding_attention") == 0) {
+            windowed++;
+        } else if (!type || strcmp(type, "full_attention") != 0) {
+            hec_hf_refuse(config, "layer_types", "may hold full_attention and sliding_attention");
+            return false;
+        }
     }
-    if (model->window && !types && strcmp(model->family, "qwen2_moe") == 0)
-        hec_hf_refuse(config, "use_sliding_window",
-                      "is for some layers only, which is not yet there");
+    if (windowed > 0 && windowed < layers)
+        hec_hf_refuse(config, "layer_types", "has layers that differ, which is not yet there");
+    if (types) return windowed > 0;
+    if (family->window_all_over) return true;
+    if (hec_hf_count(config, "max_window_layers", 1) < model->layers)
+        hec_hf_refuse(config, "sliding_window", "is for some layers only, which is not yet there");
+    return false;
+}
+
+static void read_window(struct hec_hf_config *config, const struct family *family,
+                        struct hec_hf_model *model) {
+    const bool flagged =
+        !family->window_by_flag || hec_hf_flag(config, "use_sliding_window", false);
+    const bool windowed =
+        flagged && hec_hf_has(config, "sliding_window") && is_windowed(config, family, model);
+    if (windowed) model->window = hec_hf_count(config, "sliding_window", 0);
 }
 
 static void read_attention(struct hec_hf_config *config, const struct family *family,
@@ -151,7 +175,7 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
     if (model->clip < 0) hec_hf_refuse(config, "clip_qkv", "must not be negative");
     if (hec_hf_number(config, "attention_dropout", 0) != 0)
         hec_hf_refuse(config, "attention_dropout", "must be 0: dropout is not yet there");
-    read_window(config, model);
+    read_window(config, family, model);
     read_rope(config, model);
 }
 
@@ -159,7 +183,9 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
 
 static void read_router(struct hec_hf_config *config, const struct family *family,
                         struct hec_hf_model *model) {
-    const char *key = hec_hf_has(config, "num_local_experts") ? "num_local_experts" : "num_experts";
+    const char *key = hec_hf_has(config, "num_local_experts")  ? "num_local_experts"
+                      : hec_hf_has(config, "n_routed_experts") ? "n_routed_experts"
+                                                               : "num_experts";
     model->experts = hec_hf_count(config, key, 0);
     model->topk = hec_hf_count(config, "num_experts_per_tok", 0);
     if (model->topk > model->experts)
@@ -169,10 +195,27 @@ static void read_router(struct hec_hf_config *config, const struct family *famil
     model->jitter = hec_hf_number(config, "router_jitter_noise", 0);
     if (!(model->jitter >= 0 && model->jitter < 1))
         hec_hf_refuse(config, "router_jitter_noise", "must be at least 0 and less than 1");
+    model->sigmoid = family->sigmoid;
+    model->scale = hec_hf_number(config, "routed_scaling_factor", 1);
+    model->expert_groups = hec_hf_count(config, "n_group", 1);
+    model->topk_groups = hec_hf_count(config, "topk_group", 1);
+    if (model->experts % model->expert_groups)
+        hec_hf_refuse(config, "n_group", "must divide the experts");
+    if (model->topk_groups > model->expert_groups)
+        hec_hf_refuse(config, "topk_group", "is more than there are groups");
+    if (!(model->scale > 0)) hec_hf_refuse(config, "routed_scaling_factor", "must be above 0");
     // Without the flag transformers adds no such loss.
-    if (hec_hf_flag(config, "output_router_logits", false))
+    if (hec_hf_flag(config, "output_router_logits", false) && family->aux)
         model->aux = hec_hf_number(config, "router_aux_loss_coef", 0.001);
     if (model->aux < 0) hec_hf_refuse(config, "router_aux_loss_coef", "must not be negative");
+}
+
+static void read_shared(struct hec_hf_config *config, struct hec_hf_model *model) {
+    model->shared_gate = strcmp(model->family, "qwen2_moe") == 0;
+    if (model->shared_gate)
+        model->shared_width = hec_hf_count(config, "shared_expert_intermediate_size", 0);
+    else if (hec_hf_has(config, "n_shared_experts"))
+        model->shared_width = model->expert_width * hec_hf_count(config, "n_shared_experts", 0);
 }
 
 static void read_dense_layers(struct hec_hf_config *config, struct hec_hf_model *model) {
@@ -185,7 +228,12 @@ static void read_dense_layers(struct hec_hf_config *config, struct hec_hf_model 
         hec_hf_refuse(config, "mlp_only_layers", "must hold numbers of layers");
         return;
     }
-    if (model->sparse_step > 1 || json_array_size(model->dense_layers) > 0)
+    const double first = hec_hf_number(config, "first_k_dense_replace", 0);
+    model->dense_first = first >= 0 && first <= (double)model->layers ? (int64_t)first : -1;
+    if (first != (double)model->dense_first)
+        hec_hf_refuse(config, "first_k_dense_replace", "must be a number of layers");
+    if (model->sparse_step > 1 || model->dense_first > 0 ||
+        json_array_size(model->dense_layers) > 0)
         model->dense_width = hec_hf_count(config, "intermediate_size", 0);
 }
 
@@ -223,8 +271,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     read_act(config, model);
     read_router(config, family, model);
     model->expert_width = hec_hf_count(config, family->expert_width, 0);
-    if (strcmp(family->name, "qwen2_moe") == 0)
-        model->shared_width = hec_hf_count(config, "shared_expert_intermediate_size", 0);
+    read_shared(config, model);
     read_dense_layers(config, model);
     if (config->sound) hec_hf_warn_unread(config, harmless);
     return config->sound;

@@ -59,6 +59,21 @@ static void write_attention(const struct hec_hf_model *m, struct hec_writer *out
     hec_blank(out);
 }
 
+// A selection bias stays as it was loaded: transformers does not train it.
+static void write_router(const struct hec_hf_model *m, struct hec_writer *out) {
+    hec_open(out, "router {");
+    hec_line(out, "score = %s, topk = %" PRId64 ", weight = %s", m->sigmoid ? "sigmoid" : "softmax",
+             m->topk, m->renormalized ? "renormalized" : "scores");
+    if (m->expert_groups > 1)
+        hec_line(out, "groups = %" PRId64 ", topk_groups = %" PRId64, m->expert_groups,
+                 m->topk_groups);
+    if (m->scale != 1) hec_line(out, "scale = %.15g", m->scale);
+    if (m->jitter > 0) hec_line(out, "jitter = %.15g", m->jitter);
+    hec_close(out, "}");
+    if (m->aux > 0) hec_line(out, "balance { aux = %.15g, normalize = hf }", m->aux);
+    if (m->sigmoid) hec_line(out, "balance { bias = 0 }");
+}
+
 static void write_experts(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_open(out, "block glu(x[T, D]) -> [T, D] {");
     hec_line(out, "param w1[D, F], w3[D, F], w2[F, D]");
@@ -69,13 +84,9 @@ static void write_experts(const struct hec_hf_model *m, struct hec_writer *out) 
     hec_line(out, "experts = E * glu");
     if (m->shared_width) {
         hec_line(out, "shared = 1 * glu(F = S)");
-        hec_line(out, "shared_gate = sigmoid");
+        if (m->shared_gate) hec_line(out, "shared_gate = sigmoid");
     }
-    const char *jitter =
-        m->jitter > 0 ? hec_arena_format(out->arena, ", jitter = %.15g", m->jitter) : "";
-    hec_line(out, "router { score = softmax, topk = %" PRId64 ", weight = %s%s }", m->topk,
-             m->renormalized ? "renormalized" : "scores", jitter);
-    if (m->aux > 0) hec_line(out, "balance { aux = %.15g, normalize = hf }", m->aux);
+    write_router(m, out);
     hec_close(out, "}");
     hec_blank(out);
 }
@@ -83,8 +94,10 @@ static void write_experts(const struct hec_hf_model *m, struct hec_writer *out) 
 // When layer i is dense; NULL: never.
 static const char *dense_condition(const struct hec_hf_model *m, struct hec_writer *out) {
     const char *text = NULL;
+    if (m->dense_first > 0) text = hec_arena_format(out->arena, "i < %" PRId64, m->dense_first);
     if (m->sparse_step > 1)
-        text = hec_arena_format(out->arena, "(i + 1) %% %" PRId64 " != 0", m->sparse_step);
+        text = hec_arena_format(out->arena, "%s%s(i + 1) %% %" PRId64 " != 0", text ? text : "",
+                                text ? " or " : "", m->sparse_step);
     for (size_t i = 0; i < json_array_size(m->dense_layers); i++) {
         const long long layer = json_integer_value(json_array_get(m->dense_layers, i));
         text = hec_arena_format(out->arena, "%s%si == %lld", text ? text : "", text ? " or " : "",

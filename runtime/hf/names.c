@@ -57,11 +57,16 @@ static const struct hrt_hf_rule mixtral[] = {
     {0},
 };
 
+static const struct hrt_hf_rule dots1[] = {
+    TURNED("layers.{}.*.shared.w1", LAYER "mlp.shared_experts.gate_proj.weight"),
+    TURNED("layers.{}.*.shared.w3", LAYER "mlp.shared_experts.up_proj.weight"),
+    TURNED("layers.{}.*.shared.w2", LAYER "mlp.shared_experts.down_proj.weight"),
+    {0},
+};
+
 static const struct hrt_hf_family families[] = {
-    {"mixtral", mixtral},
-    {"olmoe", NULL},
-    {"qwen2_moe", NULL},
-    {"qwen3_moe", NULL},
+    {"dots1", dots1},    {"mixtral", mixtral}, {"olmoe", NULL},
+    {"qwen2_moe", NULL}, {"qwen3_moe", NULL},
 };
 
 const struct hrt_hf_family *hrt_hf_family_of(const struct hrt_program *program) {

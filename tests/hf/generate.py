@@ -37,6 +37,10 @@ FAMILIES = {
         head_dim=8, norm_topk_prob=True, decoder_sparse_step=2,
         rope_parameters={"rope_theta": 1e6, "rope_type": "yarn", "factor": 4.0,
                          "original_max_position_embeddings": 4})),
+    "dots1": (transformers.Dots1Config, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, n_routed_experts=8,
+        num_experts_per_tok=3, n_shared_experts=2, n_group=4, topk_group=2, first_k_dense_replace=1,
+        norm_topk_prob=True, routed_scaling_factor=2.5, head_dim=8)),
 }
 
 

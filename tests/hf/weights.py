@@ -16,13 +16,14 @@ def size(shape):
 
 
 def values(name, shape, salt=0):
-    """Elements that bf16 and fp16 hold exactly: whole numbers below 128, over 256; gains from 1 to 1.5."""
+    """Elements that bf16 and fp16 hold exactly: whole numbers below 128, over 256 or 1024; gains from 1 to 1.5."""
     draw = random.Random(f"{name}#{salt}")
     gain = name.endswith("norm.weight")
+    small = name.endswith("e_score_correction_bias")  # Beside scores from 0 to 1.
     out = []
     for _ in range(size(shape)):
         k = draw.getrandbits(8) - 128
-        out.append(1 + (k & 63) / 128 if gain else (k if k > -128 else 127) / 256)
+        out.append(1 + (k & 63) / 128 if gain else (k if k > -128 else 127) / (1024 if small else 256))
     return out
 
 
