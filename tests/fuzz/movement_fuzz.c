@@ -8,6 +8,8 @@
 #include "ir/build/build.h"
 #include "lang/check.h"
 #include "passes/pipeline.h"
+#include "passes/plan_file.h"
+#include "passes/plan_origin.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char model[] = "dim V = 8, T = 4, D = 4, E = 4, F = 4, H = 2, A = 2\n"
@@ -82,10 +84,27 @@ static void refresh(void) {
     if (run(program.module, 0, program.shard) != HEC_PASS_DONE) fuzz_broken("the model compiles");
 }
 
+// Before the model is compiled its settings are read.
+static void read_settings(const char *path) {
+    struct hec_arena arena = {0};
+    const struct hec_plan_settings settings = hec_plan_settings(path, &arena);
+    for (int i = 0; i < settings.count; i++) {
+        if (!strchr(settings.set[i], '=')) fuzz_broken("a setting has a value");
+    }
+    hec_arena_free(&arena);
+}
+
+static void ignore(void *context, const char *text) {
+    (void)context, (void)text;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     refresh();
     const MlirOperation module = mlirOperationClone(program.module);
-    hec_set_attr(module, hec_attr_string(program.context, "hecate.plan", fuzz_file(0, data, size)));
+    const char *path = fuzz_file(0, data, size);
+    read_settings(path);
+    hec_set_attr(module, hec_attr_string(program.context, "hecate.plan", path));
+    hec_plan_compare_origin(module, path, ignore, NULL);
     errors = 0;
     if (run(module, program.shard, -1) != HEC_PASS_DONE && !errors)
         fuzz_broken("a plan is refused with a message");

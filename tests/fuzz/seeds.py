@@ -180,6 +180,11 @@ def movement():
     for policy in ("quota", "hecate", "fsdp"):
         movement["policy"] = policy
         yield json.dumps({"hecate_plan": 1, "world": 2, "movement": movement, "sets": {"sparse": sparse}}).encode()
+    settings = {"parallel.microbatch": "1"}
+    yield json.dumps({
+        "hecate_plan": 1, "world": 2, "movement": movement, "sets": {"sparse": sparse}, "settings": settings,
+        "predicted": {"step_us": 8001, "error": 0.06, "runners_up": [{"step_us": 12400, "settings": settings}]},
+        "made_for": {"model": "m", "parameters": "9f0c", "loads": "assumed", "cluster": {"cluster.nodes": "4"}}}).encode()
 
 
 def plan():
