@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,32 +104,51 @@ static bool is_equal(const struct trial *a, const struct trial *b) {
 
 // ---- trying
 
-static void run(struct tuning *t, struct trial *trial, bool at_length) {
-    const char *more[KNOBS];
-    int count = 0;
-    for (int k = 0; k < KNOBS; k++) {
-        if (trial->candidate.set[k]) more[count++] = trial->candidate.set[k];
+// Runs trials whose candidates are set.
+static void run(struct tuning *t, struct trial *trial, int count, bool at_length) {
+    struct hec_trial *made = hec_arena_alloc(t->c->arena, (size_t)count, sizeof *made);
+    for (int i = 0; i < count; i++) {
+        const char **set = hec_arena_alloc(t->c->arena, KNOBS, sizeof *set);
+        made[i] =
+            (struct hec_trial){.set = set, .steps = at_length ? LONG : SHORT, .coarse = !at_length};
+        for (int k = 0; k < KNOBS; k++) {
+            if (trial[i].candidate.set[k]) set[made[i].count++] = trial[i].candidate.set[k];
+        }
     }
-    trial->sound =
-        hec_trial(t->c->options, more, count, at_length ? LONG : SHORT, !at_length, &trial->score);
-    t->spent += compilation_actions;
-    if (trial->sound) t->spent += (at_length ? single_factor : 1) * trial->score.actions;
+    hec_trials(t->c->options, made, count);
+    for (int i = 0; i < count; i++) {
+        trial[i].sound = made[i].sound;
+        trial[i].score = made[i].score;
+        t->spent += compilation_actions;
+        if (trial[i].sound) t->spent += (at_length ? single_factor : 1) * trial[i].score.actions;
+    }
 }
 
-// A short trial, or the one that was made of the same candidate; NULL: the budget is spent.
-static struct trial *try_short(struct tuning *t, const struct candidate *candidate) {
+static struct trial *find_trial(const struct tuning *t, const struct candidate *candidate) {
     for (int i = 0; i < t->trials; i++) {
         if (is_same(&t->trial[i].candidate, candidate)) return &t->trial[i];
     }
-    t->by_budget |= t->spent >= t->budget || t->trials == TRIALS_MOST;
-    t->by_clock |= hec_driver_now() > t->stop;
-    if (t->by_budget || t->by_clock) return NULL;
-    struct trial *trial = &t->trial[t->trials++];
-    *trial = (struct trial){.candidate = *candidate};
-    run(t, trial, false);
-    t->refused += !trial->sound;
-    t->too_large += trial->sound && !fits(trial);
-    return trial;
+    return NULL;
+}
+
+// Short trials of candidates that have none yet, side by side; all of them or none. False: the budget is spent, so that some
+// may have none. What is chosen must not depend on how many run at a time, so the budget is looked at before they do.
+static bool try_short(struct tuning *t, const struct candidate *candidate, int count) {
+    const int first = t->trials;
+    if (first + count > TRIALS_MOST) t->by_budget = true;
+    for (int i = 0; i < count; i++) {
+        if (find_trial(t, &candidate[i])) continue;
+        t->by_budget |= t->spent >= t->budget;
+        t->by_clock |= hec_driver_now() > t->stop;
+        if (t->by_budget || t->by_clock) return false;
+        t->trial[t->trials++] = (struct trial){.candidate = candidate[i]};
+    }
+    run(t, t->trial + first, t->trials - first, false);
+    for (int i = first; i < t->trials; i++) {
+        t->refused += !t->trial[i].sound;
+        t->too_large += t->trial[i].sound && !fits(&t->trial[i]);
+    }
+    return true;
 }
 
 // What the command line sets is not ours to choose.
@@ -161,21 +181,27 @@ static bool moves(const struct trial *t) {
 // Tries all values of one knob; `best` becomes the best candidate. False: the budget is spent.
 static bool turn(struct tuning *t, int k, const struct trial **best) {
     const struct knob *knob = &knobs[k];
-    const struct trial *from = *best;
-    if (is_given(t, knob->key) || (knob->moving && !moves(from))) return true;
+    const struct candidate from = (*best)->candidate;
+    struct candidate next[KNOB_VALUES];
+    int count = 0;
+    if (is_given(t, knob->key) || (knob->moving && !moves(*best))) return true;
     for (int v = 0; v < KNOB_VALUES && knob->value[v]; v++) {
-        struct candidate next = from->candidate;
-        next.set[k] = setting_of(t, knob, knob->value[v], &t->trial[0].score);
-        if (!next.set[k]) continue;
-        const struct trial *trial = try_short(t, &next);
-        if (!trial) return false;
+        next[count] = from;
+        next[count].set[k] = setting_of(t, knob, knob->value[v], &t->trial[0].score);
+        count += next[count].set[k] != NULL;
+    }
+    if (!try_short(t, next, count)) return false;
+    for (int i = 0; i < count; i++) {
+        const struct trial *trial = find_trial(t, &next[i]);
         if (is_better(trial, *best, least_gain)) *best = trial;
     }
     return true;
 }
 
 static const struct trial *search(struct tuning *t) {
-    const struct trial *best = try_short(t, &(struct candidate){{NULL}});
+    const struct candidate own = {{NULL}};
+    try_short(t, &own, 1); // Nothing is spent yet.
+    const struct trial *best = &t->trial[0];
     for (int round = 0; round < ROUNDS; round++) {
         const struct trial *before = best;
         for (int k = 0; k < KNOBS; k++) {
@@ -213,10 +239,8 @@ static int compare(struct tuning *t, struct trial final[FINALISTS + 1]) {
     int count = 1;
     while (count <= FINALISTS && (chosen[count] = next_best(t, chosen, count, true))) count++;
     while (count <= FINALISTS && (chosen[count] = next_best(t, chosen, count, false))) count++;
-    for (int i = 0; i < count; i++) {
-        final[i] = (struct trial){.candidate = chosen[i]->candidate};
-        run(t, &final[i], true);
-    }
+    for (int i = 0; i < count; i++) final[i] = (struct trial){.candidate = chosen[i]->candidate};
+    run(t, final, count, true);
     for (int i = 2; i < count; i++) {
         for (int k = i; k > 1 && is_better(&final[k], &final[k - 1], 0); k--) {
             const struct trial swap = final[k];
@@ -247,14 +271,20 @@ static double step_us(const struct trial *trial, const struct trial *own) {
 
 // What each setting gives, and which other value of it comes nearest: of the short simulations.
 static void print_gains(struct tuning *t, const struct trial *chosen) {
+    struct candidate wanted[KNOBS + 1] = {chosen->candidate};
+    int count = 1;
     for (int k = 0; k < KNOBS; k++) {
         if (!chosen->candidate.set[k]) continue;
-        struct candidate without = chosen->candidate;
-        without.set[k] = NULL;
-        t->budget = t->spent + 1; // These belong to the report.
-        t->by_budget = false;
-        const struct trial *with = try_short(t, &chosen->candidate),
-                           *other = try_short(t, &without);
+        wanted[count] = chosen->candidate;
+        wanted[count++].set[k] = NULL;
+    }
+    t->budget = INFINITY; // These belong to the report.
+    t->by_budget = false;
+    try_short(t, wanted, count);
+    const struct trial *with = find_trial(t, &wanted[0]);
+    for (int k = 0, i = 1; k < KNOBS; k++) {
+        if (!chosen->candidate.set[k]) continue;
+        const struct trial *other = find_trial(t, &wanted[i++]);
         fprintf(t->out, "  %-34s %-12s", knobs[k].key, value_in(chosen->candidate.set[k]));
         if (with && other && other->sound)
             fprintf(t->out, "%+.1f %% without it%s\n", 100 * (us_of(other) / us_of(with) - 1),
@@ -268,10 +298,7 @@ static void print_gains(struct tuning *t, const struct trial *chosen) {
 
 // For each knob the best other value: how much slower it is.
 static void print_nearest(const struct tuning *t, const struct trial *chosen) {
-    const struct trial *short_one = NULL;
-    for (int i = 0; i < t->trials && !short_one; i++) {
-        if (is_same(&t->trial[i].candidate, &chosen->candidate)) short_one = &t->trial[i];
-    }
+    const struct trial *short_one = find_trial(t, &chosen->candidate);
     fputs("\nNearest other values (what would have to change by so much)\n", t->out);
     for (int k = 0; k < KNOBS && short_one; k++) {
         const struct trial *near = NULL;

@@ -5,9 +5,18 @@
 #include "codegen/driver/options.h"
 #include "passes/pipeline.h"
 
-// Compiles the model of `options` with the settings `more` ("KEY=VALUE", they count after those of the command line) and simulates
-// it. Says nothing: false where the model, the planner or the cluster do not allow them.
-bool hec_trial(const struct hec_options *options, const char *const *more, int count, int64_t steps,
-               bool coarse, struct hec_step_score *score);
+struct hec_trial {
+    const char *const *set; // [count] "KEY=VALUE"; these count after those of the command line.
+    int count;
+    int64_t steps;
+    bool coarse;
+    // What comes of it.
+    bool sound; // False: the model, the planner or the cluster do not allow the settings.
+    struct hec_step_score score;
+};
+
+// Compiles the model of `options` with the settings of each trial, and simulates it: side by side, in as many processes as this one
+// may use processors, at most 8. Says nothing. What comes of a trial depends neither on the others nor on how many there are at a time.
+void hec_trials(const struct hec_options *options, struct hec_trial *trial, int count);
 
 #endif
