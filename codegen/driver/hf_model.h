@@ -8,16 +8,22 @@
 #include "codegen/driver/hf_config.h"
 #include "codegen/text/writer.h"
 
+#define HEC_HF_WINDOWED "sliding_attention" // Of layer_types.
+
 enum hec_hf_norm { HEC_HF_NO_NORM, HEC_HF_NORM_HEADS, HEC_HF_NORM_ALL };
 
 struct hec_hf_model {
     const char *family;
     int64_t vocabulary, width, layers, positions;
-    int64_t heads, groups, head_width; // Of attention.
-    enum hec_hf_norm norm;             // Of queries and keys: of each head, or of all together.
+    int64_t heads, groups, head_width;      // Of attention.
+#define HEC_HF_WINDOWED "sliding_attention" // Of layer_types.
+
+    enum hec_hf_norm norm; // Of queries and keys: of each head, or of all together.
     bool bias_qkv, bias_out;
-    double clip;    // Of queries, keys and values; 0: none.
-    int64_t window; // 0: none.
+    double clip;         // Of queries, keys and values; 0: none.
+    int64_t window;      // 0: none.
+    int64_t window_from; // The first layer with it,
+    json_t *layer_types; // where these do not say which layers have it; borrowed, may be NULL.
     double eps, theta;
     const char *scaling; // Of rope, as the language writes it; NULL: none.
     const char *act;     // "silu"

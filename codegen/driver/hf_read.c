@@ -11,24 +11,24 @@ static const struct family {
     const char *expert_width; // Keys.
     const char *bias;         // Of what makes queries, keys and values.
     bool bias_standard, bias_out;
-    bool own_head_width;  // By a key.
-    bool window_by_flag;  // A window counts where use_sliding_window says so,
-    bool window_all_over; // and then for all layers where none are named.
+    bool window_by_flag; // A window counts where use_sliding_window says so.
+    // Where layers are not named all have it; or those from max_window_layers on; or versions of transformers differ.
+    enum { ALL_LAYERS, LAST_LAYERS, NAMED_LAYERS } windows;
     bool always_renormalized, sigmoid;
     bool aux; // The loss that output_router_logits asks for.
     double eps;
 } families[] = {
-    {"mixtral", .expert_width = "intermediate_size", .own_head_width = true,
-     .window_all_over = true, .always_renormalized = true, .aux = true, .eps = 1e-5},
+    {"mixtral", .expert_width = "intermediate_size", .always_renormalized = true, .aux = true,
+     .eps = 1e-5},
     {"olmoe", .norm = HEC_HF_NORM_ALL, .expert_width = "intermediate_size",
      .bias = "attention_bias", .bias_out = true, .aux = true, .eps = 1e-5},
     {"qwen2_moe", .expert_width = "moe_intermediate_size", .bias = "qkv_bias",
-     .bias_standard = true, .window_by_flag = true, .aux = true, .eps = 1e-6},
+     .bias_standard = true, .window_by_flag = true, .windows = NAMED_LAYERS, .aux = true,
+     .eps = 1e-6},
     {"qwen3_moe", .norm = HEC_HF_NORM_HEADS, .expert_width = "moe_intermediate_size",
-     .bias = "attention_bias", .bias_out = true, .own_head_width = true, .window_by_flag = true,
-     .window_all_over = true, .aux = true, .eps = 1e-6},
+     .bias = "attention_bias", .bias_out = true, .window_by_flag = true, .aux = true, .eps = 1e-6},
     {"dots1", .norm = HEC_HF_NORM_HEADS, .expert_width = "moe_intermediate_size",
-     .bias = "attention_bias", .bias_out = true, .own_head_width = true, .sigmoid = true,
+     .bias = "attention_bias", .bias_out = true, .sigmoid = true, .windows = LAST_LAYERS,
      .eps = 1e-6},
 };
 enum { FAMILIES = sizeof families / sizeof *families, POSITIONS_MOST = 4096 };
@@ -40,7 +40,6 @@ static const char *const harmless[] = {"_name_or_path",
                                        "bos_token_id",
                                        "chunk_size_feed_forward",
                                        "eos_token_id",
-                                       "head_dim",
                                        "id2label",
                                        "initializer_range",
                                        "intermediate_size",
@@ -124,37 +123,32 @@ static void read_rope(struct hec_hf_config *config, struct hec_hf_model *model) 
 
 // ---- attention
 
-// Whether the window is that of all layers, as far as config.json names them.
-static bool is_windowed(struct hec_hf_config *config, const struct family *family,
-                        const struct hec_hf_model *model) {
-    const json_t *types = hec_hf_list(config, "layer_types");
-    const size_t layers = json_array_size(types);
-    size_t windowed = 0;
-    for (size_t i = 0; i < layers; i++) {
+// Which layers have the window.
+static void read_layer_types(struct hec_hf_config *config, const struct family *family,
+                             struct hec_hf_model *model) {
+    json_t *types = model->layer_types = hec_hf_list(config, "layer_types");
+    if (!types && family->windows == LAST_LAYERS)
+        model->window_from = hec_hf_count(config, "max_window_layers", model->layers);
+    if (!types && family->windows == NAMED_LAYERS)
+        hec_hf_refuse(config, "use_sliding_window", "needs layer_types: the layers that have it");
+    if (types && (int64_t)json_array_size(types) != model->layers)
+        hec_hf_refuse(config, "layer_types", "must have one for each layer");
+    for (size_t i = 0; i < json_array_size(types); i++) {
         const char *type = json_string_value(json_array_get(types, i));
-        if (type && strcmp(type, "sliding_attention") == 0) {
-            windowed++;
-        } else if (!type || strcmp(type, "full_attention") != 0) {
-            hec_hf_refuse(config, "layer_types", "may hold full_attention and sliding_attention");
-            return false;
-        }
+        const bool known =
+            type && (strcmp(type, HEC_HF_WINDOWED) == 0 || strcmp(type, "full_attention") == 0);
+        if (known) continue;
+        hec_hf_refuse(config, "layer_types", "may hold full_attention and " HEC_HF_WINDOWED);
+        return;
     }
-    if (windowed > 0 && windowed < layers)
-        hec_hf_refuse(config, "layer_types", "has layers that differ, which is not yet there");
-    if (types) return windowed > 0;
-    if (family->window_all_over) return true;
-    if (hec_hf_count(config, "max_window_layers", 1) < model->layers)
-        hec_hf_refuse(config, "sliding_window", "is for some layers only, which is not yet there");
-    return false;
 }
 
 static void read_window(struct hec_hf_config *config, const struct family *family,
                         struct hec_hf_model *model) {
-    const bool flagged =
-        !family->window_by_flag || hec_hf_flag(config, "use_sliding_window", false);
-    const bool windowed =
-        flagged && hec_hf_has(config, "sliding_window") && is_windowed(config, family, model);
-    if (windowed) model->window = hec_hf_count(config, "sliding_window", 0);
+    if (family->window_by_flag && !hec_hf_flag(config, "use_sliding_window", false)) return;
+    if (!hec_hf_has(config, "sliding_window")) return;
+    model->window = hec_hf_count(config, "sliding_window", 0);
+    read_layer_types(config, family, model);
 }
 
 static void read_attention(struct hec_hf_config *config, const struct family *family,
@@ -164,8 +158,7 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
     if (model->heads % model->groups)
         hec_hf_refuse(config, "num_key_value_heads", "must divide num_attention_heads");
     const int64_t even = model->width / model->heads;
-    model->head_width =
-        family->own_head_width ? hec_hf_count(config, "head_dim", even ? even : 1) : even;
+    model->head_width = hec_hf_count(config, "head_dim", even ? even : 1);
     if (model->head_width < 2 || model->head_width % 2)
         hec_hf_refuse(config, "num_attention_heads", "leaves heads of no even width");
     model->norm = family->norm;

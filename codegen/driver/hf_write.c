@@ -22,6 +22,7 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
         hec_line(out, "dim M = %" PRId64 "  # width of layers without experts", m->dense_width);
     hec_align_comments(out);
     hec_line(out, "let eps = %.15g, theta = %.15g", m->eps, m->theta);
+    if (m->window) hec_line(out, "let window = 0  # none; calls of attention set it");
     hec_blank(out);
 }
 
@@ -43,8 +44,6 @@ static const char *projection(const struct hec_hf_model *m, struct hec_writer *o
 static void write_attention(const struct hec_hf_model *m, struct hec_writer *out) {
     const char *scaling =
         m->scaling ? hec_arena_format(out->arena, ", scaling = %s", m->scaling) : "";
-    const char *window =
-        m->window ? hec_arena_format(out->arena, ", window = %" PRId64, m->window) : "";
     hec_open(out, "block attention(x[T, D]) -> [T, D] {");
     hec_line(out, "param wq[D, H, A], wk[D, G, A], wv[D, G, A], wo[H, A, D]");
     static const char rule[] = "(init = zeros, decay = false)";
@@ -53,8 +52,8 @@ static void write_attention(const struct hec_hf_model *m, struct hec_writer *out
     hec_line(out, "q = rope(%s, theta = theta%s)", projection(m, out, 'q'), scaling);
     hec_line(out, "k = rope(%s, theta = theta%s)", projection(m, out, 'k'), scaling);
     hec_line(out, "v = %s", projection(m, out, 'v'));
-    hec_line(out, "return sdpa(q, k, v, causal = true%s) @ wo%s", window,
-             m->bias_out ? " + bo" : "");
+    hec_line(out, "return sdpa(q, k, v, causal = true%s) @ wo%s",
+             m->window ? ", window = window" : "", m->bias_out ? " + bo" : "");
     hec_close(out, "}");
     hec_blank(out);
 }
@@ -106,10 +105,57 @@ static const char *dense_condition(const struct hec_hf_model *m, struct hec_writ
     return text;
 }
 
+static bool has_window(const struct hec_hf_model *m, int64_t layer) {
+    if (!m->layer_types) return layer >= m->window_from;
+    const char *type = json_string_value(json_array_get(m->layer_types, (size_t)layer));
+    return strcmp(type, HEC_HF_WINDOWED) == 0;
+}
+
+// Layers after which windows come again, at least once as a whole; otherwise the number of all.
+static int64_t window_period(const struct hec_hf_model *m) {
+    for (int64_t period = 1; 2 * period <= m->layers; period++) {
+        int64_t layer = period;
+        while (layer < m->layers && has_window(m, layer) == has_window(m, layer % period)) layer++;
+        if (layer == m->layers) return period;
+    }
+    return m->layers;
+}
+
+// When layer i has the window; "": always. NULL: never.
+static const char *window_condition(const struct hec_hf_model *m, struct hec_writer *out) {
+    const int64_t period = m->window ? window_period(m) : 1;
+    if (period == 1) return m->window && has_window(m, 0) ? "" : NULL;
+    if (!m->layer_types) return hec_arena_format(out->arena, "i >= %" PRId64, m->window_from);
+    const char *text = "";
+    for (int64_t i = 0; i < period; i++) {
+        if (!has_window(m, i)) continue;
+        const char *before = *text ? " or " : "";
+        text = period < m->layers
+                   ? hec_arena_format(out->arena, "%s%si %% %" PRId64 " == %" PRId64, text, before,
+                                      period, i)
+                   : hec_arena_format(out->arena, "%s%si == %" PRId64, text, before, i);
+    }
+    return text;
+}
+
+static void write_attention_of_layer(const struct hec_hf_model *m, struct hec_writer *out) {
+    static const char plain[] = "x = x + attention(rmsnorm(x, eps = eps))";
+    const char *windowed = window_condition(m, out);
+    if (windowed && *windowed) hec_open(out, "if %s {", windowed);
+    if (windowed)
+        hec_line(out, "x = x + attention(rmsnorm(x, eps = eps), window = %" PRId64 ")", m->window);
+    if (windowed && *windowed) {
+        hec_close(out, "} else {");
+        out->indent++;
+    }
+    if (!windowed || *windowed) hec_line(out, "%s", plain);
+    if (windowed && *windowed) hec_close(out, "}");
+}
+
 static void write_layers(const struct hec_hf_model *m, struct hec_writer *out) {
     const char *dense = dense_condition(m, out);
     hec_open(out, "repeat i < L {");
-    hec_line(out, "x = x + attention(rmsnorm(x, eps = eps))");
+    write_attention_of_layer(m, out);
     if (dense) {
         hec_open(out, "if %s {", dense);
         hec_line(out, "x = x + glu(rmsnorm(x, eps = eps), F = M)");

@@ -62,10 +62,10 @@ REFUSED = [
     ("mixtral", "rope_parameters", {"rope_theta": 1e4, "partial_rotary_factor": 0.5},
      "`partial_rotary_factor` must be 1: others are not yet there"),
     ("olmoe", "clip_qkv", -1, "`clip_qkv` must not be negative"),
-    ("dots1", "layer_types", ["full_attention", "sliding_attention", "full_attention"],
-     "`layer_types` has layers that differ, which is not yet there"),
-    ("dots1", "layer_types", ["linear_attention"], "`layer_types` may hold full_attention and sliding_attention"),
-    ("dots1", "layer_types", None, "`sliding_window` is for some layers only, which is not yet there"),
+    ("dots1", "layer_types", ["full_attention"], "`layer_types` must have one for each layer"),
+    ("dots1", "layer_types", ["full_attention", "linear_attention", "full_attention"],
+     "`layer_types` may hold full_attention and sliding_attention"),
+    ("qwen2_moe", "layer_types", None, "`use_sliding_window` needs layer_types: the layers that have it"),
     ("dots1", "n_group", 3, "`n_group` must divide the experts"),
     ("dots1", "topk_group", 5, "`topk_group` is more than there are groups"),
     ("dots1", "routed_scaling_factor", 0, "`routed_scaling_factor` must be above 0"),
@@ -90,10 +90,9 @@ def line_of(text, key):
 def check_refusals(work):
     for family, key, value, wanted in REFUSED:
         config = load(family)["config"]
-        config["head_dim"] = None if key == "num_attention_heads" else config.get("head_dim")
+        if key == "num_attention_heads":
+            config.pop("head_dim")
         config[key] = value
-        if key == "layer_types" and not value:
-            config["max_window_layers"] = 2
         text = write(work / "bad", config)
         said = run(HECATEC, f"--from-hf={work}/bad", "-o", work / "none.moe", code=1).stderr
         named = wanted.split("`")[1]
@@ -109,6 +108,18 @@ def check_refusals(work):
     assert "No such file" in run(HECATEC, f"--from-hf={work}/nowhere", code=1).stderr
     run(HECATEC, f"--from-hf={work}/bad", "model.moe", code=2)
     run(HECATEC, f"--from-hf={work}/bad", "-o", f"{work}/bad/config.json", code=2)
+
+
+def check_windows(work):
+    """Which layers have a window: a period, some layers, those from one on."""
+    sliding, full = "sliding_attention", "full_attention"
+    for types, most, wanted in (([sliding, full] * 2, 4, "if i % 2 == 0 {"), ([full, sliding, full, full], 4, "if i == 1 {"),
+                                (None, 3, "if i >= 3 {"), (None, 4, None), ([full] * 4, 1, None)):
+        config = {**load("dots1")["config"], "num_hidden_layers": 4, "layer_types": types, "max_window_layers": most,
+                  "sliding_window": 7}
+        write(work / "window", config)
+        said = run(HECATEC, f"--from-hf={work}/window").stdout
+        assert (wanted in said and "window = 7)" in said) if wanted else "window = 7" not in said, (wanted, said)
 
 
 def check_warning(work):
@@ -139,6 +150,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
         check_refusals(work)
+        check_windows(work)
         check_warning(work)
         check_full(work)
 

@@ -31,7 +31,8 @@ FAMILIES = {
         tie_word_embeddings=True)),
     "qwen2_moe": (transformers.Qwen2MoeConfig, dict(
         intermediate_size=20, moe_intermediate_size=12, shared_expert_intermediate_size=14, num_key_value_heads=2,
-        num_experts=5, num_experts_per_tok=2, mlp_only_layers=[1])),
+        num_experts=5, num_experts_per_tok=2, mlp_only_layers=[1], use_sliding_window=True, sliding_window=3,
+        max_window_layers=2)),
     "qwen3_moe": (transformers.Qwen3MoeConfig, dict(
         intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, num_experts=6, num_experts_per_tok=2,
         head_dim=8, norm_topk_prob=True, decoder_sparse_step=2,
