@@ -1,6 +1,6 @@
 // Candidates are settings. From those of the model on, one setting after the other takes each of its values while the rest stay
-// as they are best so far, in short and coarse simulations; then again. The best of a few policies, and the model's own, are simulated
-// at length with single messages, and the fastest of these wins.
+// as they are best so far, in short and coarse simulations, corrected for each policy; then again. The best of a few policies, and the
+// model's own, are simulated at length with single messages, and the fastest of these wins.
 //
 // What bounds the search is counted in actions that devices take in simulations, not in seconds, so that a fast machine chooses
 // what a slow one does.
@@ -61,6 +61,14 @@ struct trial {
     struct candidate candidate;
     struct hec_step_score score;
     bool sound;
+    double factor; // Of its time: what single messages take where it was simulated with sums.
+};
+
+// What a trial is simulated with.
+enum effort {
+    COARSE,    // A few steps, messages as sums.
+    FINE,      // As few, single messages.
+    AT_LENGTH, // Many, single messages.
 };
 
 struct tuning {
@@ -71,6 +79,8 @@ struct tuning {
     double spent, budget; // Actions.
     double stop;          // On the clock of hec_driver_now.
     bool by_clock, by_budget;
+    bool corrected;
+    double factor[KNOB_VALUES + 1]; // Of policies: of the model's own, then of the knob's values.
 };
 
 static bool fits(const struct trial *t) {
@@ -78,7 +88,7 @@ static bool fits(const struct trial *t) {
 }
 
 static double us_of(const struct trial *t) {
-    return t->score.us / t->score.tokens;
+    return t->factor * t->score.us / t->score.tokens;
 }
 
 static bool is_better(const struct trial *a, const struct trial *b, double gain) {
@@ -104,13 +114,21 @@ static bool is_equal(const struct trial *a, const struct trial *b) {
 
 // ---- trying
 
+static int policy_of(const struct candidate *candidate) {
+    const char *set = candidate->set[POLICY];
+    for (int v = 0; set && v < KNOB_VALUES && knobs[POLICY].value[v]; v++) {
+        if (strcmp(strchr(set, '=') + 1, knobs[POLICY].value[v]) == 0) return v + 1;
+    }
+    return 0;
+}
+
 // Runs trials whose candidates are set.
-static void run(struct tuning *t, struct trial *trial, int count, bool at_length) {
+static void run(struct tuning *t, struct trial *trial, int count, enum effort effort) {
     struct hec_trial *made = hec_arena_alloc(t->c->arena, (size_t)count, sizeof *made);
     for (int i = 0; i < count; i++) {
         const char **set = hec_arena_alloc(t->c->arena, KNOBS, sizeof *set);
-        made[i] =
-            (struct hec_trial){.set = set, .steps = at_length ? LONG : SHORT, .coarse = !at_length};
+        made[i] = (struct hec_trial){
+            .set = set, .steps = effort == AT_LENGTH ? LONG : SHORT, .coarse = effort == COARSE};
         for (int k = 0; k < KNOBS; k++) {
             if (trial[i].candidate.set[k]) set[made[i].count++] = trial[i].candidate.set[k];
         }
@@ -119,8 +137,10 @@ static void run(struct tuning *t, struct trial *trial, int count, bool at_length
     for (int i = 0; i < count; i++) {
         trial[i].sound = made[i].sound;
         trial[i].score = made[i].score;
+        trial[i].factor = effort == COARSE ? t->factor[policy_of(&trial[i].candidate)] : 1;
         t->spent += compilation_actions;
-        if (trial[i].sound) t->spent += (at_length ? single_factor : 1) * trial[i].score.actions;
+        if (trial[i].sound)
+            t->spent += (effort == COARSE ? 1 : single_factor) * trial[i].score.actions;
     }
 }
 
@@ -140,10 +160,13 @@ static bool try_short(struct tuning *t, const struct candidate *candidate, int c
         if (find_trial(t, &candidate[i])) continue;
         t->by_budget |= t->spent >= t->budget;
         t->by_clock |= hec_driver_now() > t->stop;
-        if (t->by_budget || t->by_clock) return false;
+        if (t->by_budget || t->by_clock) {
+            t->trials = first;
+            return false;
+        }
         t->trial[t->trials++] = (struct trial){.candidate = candidate[i]};
     }
-    run(t, t->trial + first, t->trials - first, false);
+    run(t, t->trial + first, t->trials - first, COARSE);
     for (int i = first; i < t->trials; i++) {
         t->refused += !t->trial[i].sound;
         t->too_large += t->trial[i].sound && !fits(&t->trial[i]);
@@ -178,6 +201,31 @@ static bool moves(const struct trial *t) {
     return t->score.slots > 0;
 }
 
+// Sums of messages flatter some policies by some percent: simulates each once with single messages, and corrects all its trials by what
+// that says. `next`: what was just tried, one candidate for each policy.
+static void correct(struct tuning *t, const struct candidate *own, const struct candidate *next,
+                    int count) {
+    struct trial fine[KNOB_VALUES + 1] = {{.candidate = *own}};
+    const struct trial *given = find_trial(t, own);
+    int wanted = 1;
+    for (int i = 0; i < count; i++) {
+        const struct trial *coarse = find_trial(t, &next[i]);
+        if (coarse->sound && !is_equal(coarse, given)) fine[wanted++].candidate = next[i];
+    }
+    run(t, fine, wanted, FINE);
+    for (int i = 0; i < wanted; i++) {
+        const struct trial *coarse = find_trial(t, &fine[i].candidate);
+        if (fine[i].sound && coarse->sound)
+            t->factor[policy_of(&fine[i].candidate)] = fine[i].score.us / coarse->score.us;
+    }
+    for (int i = 0; i < count; i++) { // The model's own, by its name.
+        if (is_equal(find_trial(t, &next[i]), given)) t->factor[policy_of(&next[i])] = t->factor[0];
+    }
+    for (int i = 0; i < t->trials; i++)
+        t->trial[i].factor = t->factor[policy_of(&t->trial[i].candidate)];
+    t->corrected = true;
+}
+
 // Tries all values of one knob; `best` becomes the best candidate. False: the budget is spent.
 static bool turn(struct tuning *t, int k, const struct trial **best) {
     const struct knob *knob = &knobs[k];
@@ -191,6 +239,7 @@ static bool turn(struct tuning *t, int k, const struct trial **best) {
         count += next[count].set[k] != NULL;
     }
     if (!try_short(t, next, count)) return false;
+    if (k == POLICY && !t->corrected) correct(t, &from, next, count);
     for (int i = 0; i < count; i++) {
         const struct trial *trial = find_trial(t, &next[i]);
         if (is_better(trial, *best, least_gain)) *best = trial;
@@ -240,7 +289,7 @@ static int compare(struct tuning *t, struct trial final[FINALISTS + 1]) {
     while (count <= FINALISTS && (chosen[count] = next_best(t, chosen, count, true))) count++;
     while (count <= FINALISTS && (chosen[count] = next_best(t, chosen, count, false))) count++;
     for (int i = 0; i < count; i++) final[i] = (struct trial){.candidate = chosen[i]->candidate};
-    run(t, final, count, true);
+    run(t, final, count, AT_LENGTH);
     for (int i = 2; i < count; i++) {
         for (int k = i; k > 1 && is_better(&final[k], &final[k - 1], 0); k--) {
             const struct trial swap = final[k];
@@ -316,6 +365,16 @@ static void print_nearest(const struct tuning *t, const struct trial *chosen) {
     }
 }
 
+// What the short simulations were corrected by.
+static void print_factors(const struct tuning *t) {
+    if (!t->corrected) return;
+    fputs("  single messages beside sums:", t->out);
+    for (int v = 0; v < KNOB_VALUES && knobs[POLICY].value[v]; v++)
+        fprintf(t->out, "%s %s %+.1f %%", v ? "," : "", knobs[POLICY].value[v],
+                100 * (t->factor[v + 1] - 1));
+    fputs("\n", t->out);
+}
+
 static void print_report(struct tuning *t, const struct trial *final, int finals, int chosen) {
     const struct trial *own = &final[0], *best = &final[chosen];
     const int trials = t->trials, refused = t->refused, too_large = t->too_large;
@@ -329,6 +388,7 @@ static void print_report(struct tuning *t, const struct trial *final, int finals
     fprintf(t->out, "  a step takes %s as the model says, %s as chosen (+- %.0f %%, simulated)\n",
             hec_text_us(own->score.us).text, hec_text_us(step_us(best, own)).text,
             100 * mean_error);
+    print_factors(t);
     fprintf(t->out, "  a device remembers %s, %s of %s\n\nChosen\n",
             hec_text_bytes(own->score.bytes).text, hec_text_bytes(best->score.bytes).text,
             hec_text_bytes(best->score.memory).text);
@@ -416,6 +476,7 @@ static const struct hec_plan_tuned *tuned_of(struct tuning *t, const struct tria
 void hec_autotune(struct hec_compilation *c) {
     const double seconds = (double)seconds_of(c->options);
     struct tuning t = {.c = c, .out = stderr, .budget = seconds * action_rate};
+    for (int i = 0; i <= KNOB_VALUES; i++) t.factor[i] = 1;
     t.trial = hec_arena_alloc(c->arena, TRIALS_MOST, sizeof *t.trial);
     t.stop = hec_driver_now() + 4 * seconds;
     struct trial final[FINALISTS + 1];

@@ -52,6 +52,19 @@ small, chosen = tuned("--set", "cluster.device.memory=2.5MB")
 assert ", 0 too large" not in small.stderr, small.stderr
 assert "parallel.microbatch=16" not in chosen, small.stderr
 
+# With everything else given policies alone are compared: corrected short simulations agree with those at length.
+GIVEN = ["parallel.microbatch=16", "parallel.dense=replicate", "parallel.bucket=1MiB", "parallel.rows_max=640",
+         "parallel.placement.rematerialize=false", "parallel.placement.overlap=2", "parallel.placement.memory=2",
+         "parallel.placement.calibrate=true", "parallel.placement.forecast=window(5)"]
+policies, _ = tuned(*flags(GIVEN))
+corrected = re.search(r"single messages beside sums: .*laer ([-+][\d.]+) %", policies.stderr)
+assert corrected and abs(float(corrected.group(1))) > 3, policies.stderr
+nearest = float(re.search(r"^  parallel.experts +laer +([-+][\d.]+) %", policies.stderr, re.M).group(1))
+own = re.search(r"([\d.]+) (\w+) as chosen", policies.stderr).groups()
+laer = re.search(r"([\d.]+) (\w+) +[\d.]+ \w+ +--set parallel.experts=laer$", policies.stderr, re.M).groups()
+longer = float(laer[0]) * UNITS[laer[1]] / (float(own[0]) * UNITS[own[1]])
+assert abs(1 + nearest / 100 - longer) < 0.03, policies.stderr
+
 # One process has nothing to simulate: it is compiled as ever.
 nothing = "hecatec: warning: --autotune: one process has nothing to choose\n"
 alone = run("--autotune=1", "-S", "-o", "-", *flags(["cluster.nodes=1", "cluster.devices=1"]))
