@@ -33,5 +33,6 @@ may_include runtime/loads runtime/loads/ runtime/plan/types.h files/
 may_include runtime/report runtime/report/ runtime/base/ files/
 may_include runtime/restart runtime/restart/
 may_include runtime/tokenizer runtime/tokenizer/ runtime/base/ files/
+may_include runtime/prepare runtime/prepare/ runtime/tokenizer/tokenizer.h runtime/data/file.h runtime/random/ runtime/base/ files/
 may_include runtime      runtime/ kernels/ files/
 exit $failed

@@ -1,0 +1,152 @@
+"""data.py HECATE_DATA TOKENIZERS: the commands of hecate-data on every kind of input, and what they refuse."""
+
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, TOKENIZERS = sys.argv[1], pathlib.Path(sys.argv[2])
+QWEN = TOKENIZERS / "qwen.json"
+ADDED = {token["content"]: token["id"] for token in json.loads(QWEN.read_text(encoding="utf-8"))["added_tokens"]}
+END = ADDED["<|endoftext|>"]
+
+
+def run(*arguments, code=0, wanted=""):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode != code or wanted not in done.stdout + done.stderr:
+        sys.exit(f"{arguments}: {done.returncode}, wanted {code} and '{wanted}'\n{done.stdout}{done.stderr}")
+    return done
+
+
+def tokens(path):
+    """The ids of a file of llm.c."""
+    raw = path.read_bytes()
+    magic, version, count = struct.unpack("<3i", raw[:12])
+    width = {(20240520, 1): "H", (20240801, 7): "I"}[magic, version]
+    return list(struct.unpack(f"<{count}{width}", raw[1024:]))
+
+
+def megatron(path, documents, form="i", code=4):
+    """Documents are lists of sequences."""
+    sequences = [sequence for document in documents for sequence in document]
+    path.with_suffix(".bin").write_bytes(b"".join(struct.pack(f"<{len(s)}{form}", *s) for s in sequences))
+    starts, firsts = [0], [0]
+    for sequence in sequences:
+        starts.append(starts[-1] + len(sequence) * struct.calcsize(form))
+    for document in documents:
+        firsts.append(firsts[-1] + len(document))
+    path.write_bytes(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, len(sequences), len(firsts)) +
+                     struct.pack(f"<{len(sequences)}i", *map(len, sequences)) +
+                     struct.pack(f"<{len(sequences)}q", *starts[:-1]) + struct.pack(f"<{len(firsts)}q", *firsts))
+
+
+def texts(folder):
+    """Texts, lines and JSON lines hold the same documents; a second run finds all there."""
+    words = ["Hello, world! 123", "naïve Café \U0001f600 日本", "a", "don't  stop\tnow"]
+    (folder / "a.txt").write_bytes(b"\0".join(word.encode() for word in words))
+    (folder / "a.lines").write_text("\n".join(words) + "\n\n", encoding="utf-8")
+    (folder / "a.jsonl").write_text("".join(json.dumps({"id": 1, "body": word}) + "\n" for word in words), encoding="utf-8")
+    out = folder / "out"
+    flags = ["--tokenizer", QWEN, "--end=<|endoftext|>", "--out", out]
+    run("tokenize", *flags, folder / "a.txt")
+    run("tokenize", *flags, "--input=lines", "--threads=1", folder / "a.lines")
+    run("tokenize", *flags, "--field=body", "--threads=3", folder / "a.jsonl")
+    ids = tokens(out / "train/a.txt.bin")
+    assert ids.count(END) == len(words) and ids[-1] == END, ids
+    assert tokens(out / "train/a.lines.bin") == ids == tokens(out / "train/a.jsonl.bin")
+    record = json.loads((out / "train/a.txt.bin.json").read_text())
+    assert record["tokens"] == len(ids) and record["documents"] == 4 and record["made"]["source"]["path"].endswith("a.txt"), record
+    run("tokenize", *flags, folder / "a.txt", wanted="is there already")
+    again = run("tokenize", *flags, "--seed=2", folder / "a.txt")
+    assert "there already" not in again.stderr
+    run("inspect", "--show=400", "--tokenizer", QWEN, out / "train/a.txt.bin",
+        wanted="<|endoftext|>".join(words))
+    run("check", out / "train/a.txt.bin", "--vocabulary=800", wanted="sound")
+    run("check", out / "train/a.txt.bin", "--vocabulary=20", code=1, wanted="outside the vocabulary of 20")
+    raw = bytearray((out / "train/a.txt.bin").read_bytes())
+    raw[1030] ^= 1
+    (out / "train/a.txt.bin").write_bytes(raw)
+    run("check", out / "train/a.txt.bin", code=1, wanted="is not the file that its record")
+    assert not list(folder.rglob("*partial"))
+
+
+def split(folder):
+    """Documents go to one of two files, the same ones in every run; none is lost."""
+    (folder / "b.jsonl").write_text("".join(json.dumps({"text": f"doc {i}"}) + "\n" for i in range(2000)))
+    flags = ["--tokenizer", QWEN, "--end=<|endoftext|>", "--validation=0.1", folder / "b.jsonl"]
+    for name, threads in (("one", 1), ("two", 2)):
+        run("tokenize", "--out", folder / name, f"--threads={threads}", *flags)
+    train, held = tokens(folder / "one/train/b.jsonl.bin"), tokens(folder / "one/validation/b.jsonl.bin")
+    assert train == tokens(folder / "two/train/b.jsonl.bin") and held == tokens(folder / "two/validation/b.jsonl.bin")
+    assert 150 < held.count(END) < 250 and held.count(END) + train.count(END) == 2000
+    return folder / "one/train/b.jsonl.bin", folder / "one/validation/b.jsonl.bin"
+
+
+def conversions(folder):
+    documents = [[[1, 2, 3], [4]], [[5, 65000]], [[]]]
+    megatron(folder / "m.idx", documents)
+    run("tokenize", "--vocabulary=100000", "--out", folder / "wide", folder / "m.idx")
+    assert tokens(folder / "wide/train/m.idx.bin") == [1, 2, 3, 4, 5, 65000]
+    run("tokenize", "--vocabulary=60000", "--out", folder / "narrow", folder / "m.idx", code=1, wanted="token 65000 is no id")
+    assert not (folder / "narrow/train/m.idx.bin").exists()
+    megatron(folder / "n.idx", [[[7, 8]], [[9]]], "H", 8)
+    run("tokenize", "--vocabulary=60000", "--out", folder / "narrow", folder / "n.idx")
+    run("tokenize", "--vocabulary=60000", "--out", folder / "again", folder / "narrow/train/n.idx.bin")
+    assert tokens(folder / "again/train/n.idx.bin.bin") == [7, 8, 9]
+    run("inspect", folder / "n.idx", "--show=5", wanted="3 tokens, the largest id is 9\n7 8")
+    good = (folder / "n.idx").read_bytes()
+    for raw, why in [(good[:40], "is damaged: 40 bytes"), (b"x" + good[1:], "it does not begin with MMIDIDX"),
+                     (good[:9] + b"\2" + good[10:], "has version 2"), (good[:17] + b"\7" + good[18:], "tokens of type 7"),
+                     (good[:34] + struct.pack("<i", 9) + good[38:], "sequence 0 lies outside"),
+                     (good[:-8] + struct.pack("<q", 5), "document 2 begins at sequence 5")]:
+        (folder / "n.idx").write_bytes(raw)
+        run("check", folder / "n.idx", code=1, wanted=why)
+
+
+def mixtures(folder, first, second):
+    a, b = tokens(first), tokens(second)
+    out = folder / "mixed.bin"
+    done = run("mix", "--out", out, "--tokens=3000", "--block=10", f"{first}=0.75", f"{second}=0.25")
+    mixed = tokens(out)
+    assert len(mixed) == 3000 and "2250 tokens" in done.stdout and "750 tokens" in done.stdout, done.stdout
+    blocks = [mixed[i:i + 10] for i in range(0, 3000, 10)]
+    assert [blocks.count(part[:10]) > 0 for part in (a, b)] == [True, True]
+    assert sum(a[i:i + 10] in blocks[:40] for i in range(0, 300, 10)) == 30  # Of the first 40 blocks.
+    run("check", out, wanted="sound")
+    run("mix", "--out", first, "--tokens=10", "--block=10", f"{first}=1", code=2)
+    run("mix", "--out", out, "--tokens=10", f"{first}=x", code=2, wanted="FILE=WEIGHT is wanted")
+    run("mix", "--out", out, "--tokens=10", "--block=1000000", f"{first}=1", code=1, wanted="a block has 1000000")
+
+
+def refusals(folder):
+    flags = ["--tokenizer", QWEN, "--out", folder / "bad"]
+    (folder / "c.jsonl").write_text('{"text": "a"}\n\n{"text": 1}\n')
+    run("tokenize", *flags, "--end=none", folder / "c.jsonl", code=1, wanted="c.jsonl', line 3: no text in the field 'text'")
+    (folder / "c.jsonl").write_text('{"text": "a"}\n{"text" "b"}\n')
+    run("tokenize", *flags, "--end=none", folder / "c.jsonl", code=1, wanted="c.jsonl', line 2, column")
+    assert not list((folder / "bad/train").iterdir())
+    run("tokenize", *flags, folder / "c.jsonl", code=2, wanted="which token ends a document?")
+    run("tokenize", *flags, "--end=<none>", folder / "c.jsonl", code=2, wanted="has no such added token")
+    run("tokenize", *flags, "--end=none", "--input=what", folder / "c.jsonl", code=2, wanted="--input=what")
+    run("tokenize", *flags, "--end=none", "--validation=2", folder / "c.jsonl", code=2, wanted="--validation=2")
+    run("tokenize", *flags, "--end=none", "--threads=0", folder / "c.jsonl", code=2, wanted="--threads=0")
+    run("tokenize", *flags, "--end=none", folder / "c.jsonl", folder / "x/c.jsonl", code=2, wanted="would be one file")
+    run("tokenize", *flags, "--end=none", folder / "none.txt", code=1, wanted="none.txt': No such file")
+    run("tokenize", "--out", folder / "bad", folder / "c.jsonl", code=2, wanted="--tokenizer=FILE is wanted")
+    run("tokenize", "--vocabulary=9", "--out", folder / "bad", folder / "c.jsonl", code=2, wanted="c.jsonl' is text")
+    run("tokenize", "--tokenizer", QWEN, "--end=none", folder / "c.jsonl", code=2, wanted="--out=FOLDER is wanted")
+    run("inspect", folder / "c.jsonl", code=1, wanted="is text, not tokens")
+    run("check", code=2, wanted="at least one file")
+    run("frobnicate", code=2, wanted="no command 'frobnicate'")
+    run(code=2, wanted="tokenize, inspect, check or mix")
+    run("--help", wanted="usage: hecate-data tokenize")
+
+
+with tempfile.TemporaryDirectory() as name:
+    root = pathlib.Path(name)
+    texts(root)
+    mixtures(root, *split(root))
+    conversions(root)
+    refusals(root)
