@@ -8,8 +8,6 @@
 #include "passes/explain.h"
 #include "passes/pipeline.h"
 
-enum { OTHERS_SHOWN = 4 };
-
 struct report {
     FILE *out;
     MlirOperation module;
@@ -231,17 +229,8 @@ static void print_candidate(const struct report *r, const char *what,
             100 * c->exposed, c->fits ? "" : "  does not fit");
 }
 
-static int by_time(const void *left, const void *right) {
-    const struct hec_candidate *a = *(const struct hec_candidate *const *)left;
-    const struct hec_candidate *b = *(const struct hec_candidate *const *)right;
-    if (a->fits != b->fits) return a->fits ? -1 : 1;
-    return (a->iteration_us > b->iteration_us) - (a->iteration_us < b->iteration_us);
-}
-
-static void print_others(const struct report *r) {
+static void print_compared(const struct report *r) {
     const struct hec_search *s = &r->search;
-    const struct hec_candidate *other[HEC_CANDIDATES_MAX];
-    int count = 0;
     fprintf(r->out, "\nCompared (%2d candidates) %44s %10s %7s\n", s->count, "iteration", "memory",
             "waits");
     if (s->most < HEC_CANDIDATES_MAX)
@@ -249,11 +238,71 @@ static void print_others(const struct report *r) {
                 s->most);
     if (r->predicted) print_candidate(r, "chosen", &r->chosen);
     if (s->second >= 0) print_candidate(r, "runner-up", &s->candidate[s->second]);
-    for (int i = 0; i < s->count; i++) {
-        if (i != s->chosen && i != s->second) other[count++] = &s->candidate[i];
+}
+
+// The choices of which candidates differ.
+enum differs { DIFFERS_OVERLAP, DIFFERS_SLOTS, DIFFERS_REMATERIALIZE, DIFFERS_CALIBRATE, DIFFERS };
+
+// Which one choice two candidates differ in; DIFFERS: in none, or in several.
+static enum differs differs_in(const struct hec_candidate *a, const struct hec_candidate *b) {
+    const bool differ[DIFFERS] = {
+        a->choice.overlap != b->choice.overlap,
+        a->choice.slots != b->choice.slots,
+        a->rematerialize != b->rematerialize,
+        a->choice.calibrate != b->choice.calibrate,
+    };
+    enum differs in = DIFFERS;
+    int count = 0;
+    for (int i = 0; i < DIFFERS; i++) {
+        if (differ[i]) in = (enum differs)i, count++;
     }
-    qsort(other, (size_t)count, sizeof *other, by_time);
-    for (int i = 0; i < count && i < OTHERS_SHOWN; i++) print_candidate(r, "", other[i]);
+    return count == 1 ? in : DIFFERS;
+}
+
+static const char *choice_text(const struct hec_candidate *c, enum differs of, char text[32]) {
+    switch (of) {
+    case DIFFERS_OVERLAP:
+        snprintf(text, 32, "t = %" PRId64, c->choice.overlap);
+        return text;
+    case DIFFERS_SLOTS:
+        snprintf(text, 32, "m = %" PRId64, c->choice.slots);
+        return text;
+    case DIFFERS_REMATERIALIZE:
+        return c->rematerialize ? "re-materialized" : "kept";
+    default:
+        return c->choice.calibrate == HEC_CALIBRATE_NEVER ? "as forecast" : "calibrated";
+    }
+}
+
+static bool is_nearer(const struct hec_candidate *a, const struct hec_candidate *b) {
+    return a->fits != b->fits ? a->fits : a->iteration_us < b->iteration_us;
+}
+
+// For each choice the best candidate that differs in it alone: what the choice gives, and by how much that would have to be faster.
+static void print_gains(const struct report *r) {
+    const struct hec_search *s = &r->search;
+    const struct hec_candidate *chosen = &r->chosen;
+    fprintf(r->out, "\nWhat each choice gives %19s %17s %12s\n", "nearest other", "takes longer",
+            "memory");
+    for (int of = 0; of < DIFFERS; of++) {
+        const struct hec_candidate *near = NULL;
+        char text[2][32];
+        for (int i = 0; i < s->count; i++) {
+            const struct hec_candidate *c = &s->candidate[i];
+            if (differs_in(c, chosen) == (enum differs)of && (!near || is_nearer(c, near)))
+                near = c;
+        }
+        if (!near) continue;
+        const double more = (double)(near->replica_bytes - chosen->replica_bytes);
+        char bytes[40];
+        snprintf(bytes, sizeof bytes, "%c%s", more < 0 ? '-' : '+',
+                 hec_text_bytes(more < 0 ? -more : more).text);
+        fprintf(r->out, "  %-26s %-16s %+12.1f %% %12s%s\n",
+                choice_text(chosen, (enum differs)of, text[0]),
+                choice_text(near, (enum differs)of, text[1]),
+                100 * (near->iteration_us / chosen->iteration_us - 1), bytes,
+                near->fits ? "" : "  does not fit");
+    }
 }
 
 static void print_changes(const struct report *r) {
@@ -312,7 +361,8 @@ bool hec_explain_plan(MlirOperation module, FILE *out) {
         print_choices(r);
         if (r->predicted) print_costs(r);
         if (r->predicted) print_movement(r);
-        print_others(r);
+        print_compared(r);
+        if (r->predicted) print_gains(r);
         print_changes(r);
     }
     hec_recorded_free(&r->search);
