@@ -28,11 +28,27 @@ struct hrt_checkpoints {
     int lock;                 // Of rank 0; -1: none.
 };
 
-// Saves step `step` of the state, whose gradients nobody needs. `facts` becomes state.json, of rank 0's. What the folder
-// has is as it was until the new one is whole; what is too old is then removed. Collective, and all ranks agree on the
-// result; a failure leaves nothing behind and may be tried again. Waits for the device.
-bool hrt_checkpoint_save(const struct hrt_checkpoints *checkpoints, struct hrt_state *state,
-                         int64_t step, struct json_t *facts, struct hrt_error *error);
+// A checkpoint that is being written. While there is one, whoever changes the state's values asks state->snapshot.
+struct hrt_saving;
+
+// Begins to save step `step` of the state as it is now: a thread of each rank writes, which asks nothing of the others.
+// `facts` becomes state.json, of rank 0's, and is kept until then; the other pointers are borrowed. Values of a device that
+// is apart are copied first. Collective, and all ranks agree on the result; a failure leaves nothing behind, *saving is
+// NULL then, and it may be tried again.
+bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoints *checkpoints,
+                          struct hrt_state *state, int64_t step, struct json_t *facts,
+                          struct hrt_error *error);
+
+// Whether this rank need not wait for its thread any more. Not collective.
+bool hrt_checkpoint_is_written(const struct hrt_saving *saving);
+
+// Waits for the threads, and makes the checkpoint visible. What the folder has is as it was until the new one is whole; what
+// is too old is then removed. Collective, and all ranks agree on the result; a failure leaves nothing behind. Frees
+// `saving` in either case.
+bool hrt_checkpoint_finish(struct hrt_saving *saving, struct hrt_error *error);
+
+// Ends it unfinished. Not collective. Nothing for NULL.
+void hrt_checkpoint_abandon(struct hrt_saving *saving);
 
 // A checkpoint whose files have all been read and are as they were written.
 struct hrt_checkpoint {

@@ -8,45 +8,31 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/folder.h"
 #include "runtime/checkpoint/values.h"
+#include "runtime/checkpoint/writer.h"
+#include "runtime/params/snapshot.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 
-struct saving {
+struct hrt_saving {
+    const struct hrt_checkpoints *to;
     struct hrt_state *state;
-    struct hrt_comm *comm;
-    char folder[PATH_MAX];
-    struct hrt_part part[HRT_VALUE_FILES]; // This rank's files.
-    struct hrt_error *error;
+    struct hrt_comm *comm, self;
+    int64_t step;
+    json_t *facts;
+    void *borrowed[HRT_VALUE_FILES];
+    struct hrt_writer writer; // Of this rank's files.
 };
-
-// What one file gets.
-struct filling {
-    const struct hrt_program *program;
-    struct hrt_listing listing;
-    const void *values;
-};
-
-static const void *bring(void *context, const struct hrt_tensor *tensor) {
-    const struct filling *filling = context;
-    const int64_t bytes = hrt_element_bytes(filling->program->precision);
-    return (const char *)filling->values + tensor->offset * bytes;
-}
-
-static bool fill(struct hrt_sink *sink, void *context) {
-    struct filling *filling = context;
-    return hrt_safetensors_write(sink, filling->program, &filling->listing, bring, filling);
-}
 
 // Experts are written by their owner; what all ranks have is shared out by the order of names.
-static bool is_mine(const struct saving *saving, const struct hrt_tensor *tensor, size_t at) {
+static bool is_mine(const struct hrt_saving *saving, const struct hrt_tensor *tensor, size_t at) {
     const struct hrt_placement *placement = saving->state->placement;
     if (placement->owner && tensor->param->set >= 0) return hrt_tensor_is_here(placement, tensor);
     return (int64_t)at % saving->comm->size == saving->comm->rank;
 }
 
-static bool list_mine(const struct saving *saving, enum hrt_values values,
-                      struct hrt_listing *listing) {
-    if (!hrt_listing_create(listing, saving->state->program, values, saving->error)) return false;
+static bool list_mine(const struct hrt_saving *saving, enum hrt_values values,
+                      struct hrt_listing *listing, struct hrt_error *error) {
+    if (!hrt_listing_create(listing, saving->state->program, values, error)) return false;
     size_t kept = 0;
     for (size_t i = 0; i < listing->entries; i++) {
         if (!is_mine(saving, &listing->entry[i].tensor, i)) continue;
@@ -57,27 +43,34 @@ static bool list_mine(const struct saving *saving, enum hrt_values values,
     return true;
 }
 
-static bool write_values(struct saving *saving, int number) {
-    const enum hrt_values values = hrt_value_files[number].values;
-    struct hrt_part *part = &saving->part[number];
-    struct filling filling = {.program = saving->state->program};
-    snprintf(part->name, sizeof part->name, "%s.%d.safetensors", hrt_value_files[number].name,
-             saving->comm->rank);
-    if (!list_mine(saving, values, &filling.listing)) return false;
-    void *borrowed = hrt_state_borrow(saving->state, values);
-    filling.values = borrowed;
-    const bool written = borrowed
-                             ? hrt_part_write(saving->folder, part, fill, &filling, saving->error)
-                             : hrt_fail(saving->error, "cannot save: out of memory");
-    hrt_state_hand_back(saving->state, values, borrowed, false);
-    hrt_listing_free(&filling.listing);
-    return written;
+// Names this rank's files, and what is in them.
+static bool list_all(struct hrt_saving *saving, struct hrt_error *error) {
+    struct hrt_writer *writer = &saving->writer;
+    size_t tensors = 0;
+    writer->program = saving->state->program;
+    for (int i = 0; i < HRT_VALUE_FILES; i++) {
+        snprintf(writer->part[i].name, sizeof writer->part[i].name, "%s.%d.safetensors",
+                 hrt_value_files[i].name, saving->comm->rank);
+        if (!list_mine(saving, hrt_value_files[i].values, &writer->listing[i], error)) return false;
+        tensors += writer->listing[i].entries;
+    }
+    writer->snapshot = hrt_snapshot_create(writer->program, tensors, SIZE_MAX);
+    return writer->snapshot || hrt_fail(error, "cannot save: out of memory");
 }
 
-static bool write_all_values(struct saving *saving) {
-    bool written = true;
-    for (int i = 0; written && i < HRT_VALUE_FILES; i++) written = write_values(saving, i);
-    return written;
+// Values of a device are copied to the host now; those of the host when they change.
+static bool bring_values(struct hrt_saving *saving, struct hrt_error *error) {
+    struct hrt_writer *writer = &saving->writer;
+    for (int i = 0; i < HRT_VALUE_FILES; i++) {
+        saving->borrowed[i] = hrt_state_borrow(saving->state, hrt_value_files[i].values);
+        if (!saving->borrowed[i]) return hrt_fail(error, "cannot save: out of memory");
+        for (size_t k = 0; k < writer->listing[i].entries; k++)
+            hrt_snapshot_add(writer->snapshot, saving->borrowed[i],
+                             &writer->listing[i].entry[k].tensor);
+    }
+    hrt_snapshot_seal(writer->snapshot);
+    if (!hrt_device_is_apart(&saving->state->device)) saving->state->snapshot = writer->snapshot;
+    return true;
 }
 
 static bool fill_facts(struct hrt_sink *sink, void *context) {
@@ -89,25 +82,25 @@ static bool fill_facts(struct hrt_sink *sink, void *context) {
 }
 
 // Sizes and checksums of all ranks' files, [ranks][files][2]; freed by the caller.
-static int64_t *collect(const struct saving *saving) {
+static int64_t *collect(const struct hrt_saving *saving) {
     const int64_t ranks = saving->comm->size, each = 2 * HRT_VALUE_FILES;
     int64_t *all = calloc((size_t)(ranks * each), sizeof *all);
     if (!all) hrt_comm_abort(saving->comm, HRT_EXIT_FAILED); // The others are in the sum.
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
         int64_t *own = all + saving->comm->rank * each + 2 * (int64_t)i;
-        own[0] = saving->part[i].bytes;
-        own[1] = saving->part[i].crc;
+        own[0] = saving->writer.part[i].bytes;
+        own[1] = saving->writer.part[i].crc;
     }
     hrt_comm_all_reduce(saving->comm, all, ranks * each, HRT_INT64);
     return all;
 }
 
 // Rank 0's: what is no tensor, and the index.
-static bool complete(const struct saving *saving, int64_t step, json_t *facts,
-                     const int64_t *collected) {
+static bool complete(const struct hrt_saving *saving, const int64_t *collected,
+                     struct hrt_error *error) {
     const int ranks = saving->comm->size, parts = ranks * HRT_VALUE_FILES;
     struct hrt_part *part = calloc((size_t)parts + 1, sizeof *part);
-    if (!part) return hrt_fail(saving->error, "out of memory");
+    if (!part) return hrt_fail(error, "out of memory");
     for (int i = 0; i < parts; i++) {
         snprintf(part[i].name, sizeof part[i].name, "%s.%d.safetensors",
                  hrt_value_files[i % HRT_VALUE_FILES].name, i / HRT_VALUE_FILES);
@@ -115,54 +108,109 @@ static bool complete(const struct saving *saving, int64_t step, json_t *facts,
         part[i].crc = (uint32_t)collected[2 * i + 1];
     }
     snprintf(part[parts].name, sizeof part[parts].name, "%s", HRT_FACTS_FILE);
-    const struct hrt_index index = {step, ranks, part, parts + 1};
-    const bool written =
-        hrt_part_write(saving->folder, &part[parts], fill_facts, facts, saving->error) &&
-        hrt_index_write(saving->folder, &index, saving->error);
+    const struct hrt_index index = {saving->step, ranks, part, parts + 1};
+    const char *folder = saving->writer.folder;
+    const bool written = hrt_part_write(folder, &part[parts], fill_facts, saving->facts, error) &&
+                         hrt_index_write(folder, &index, error);
     free(part);
     return written;
 }
 
-// With dense = shard the states of what all ranks have lie in parts; those of the others are only here for the file.
-static void make_whole(const struct hrt_state *state, bool whole) {
+// With dense = shard the states of what all ranks have lie in parts; those of the others are only here for the file: so
+// all that this rank writes is copied at once.
+static void make_whole(const struct hrt_state *state) {
     if (!state->program->dense_shard || !state->dense) return;
-    for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++) {
-        if (whole)
-            hrt_dense_gather(state->dense, state->values[values]);
-        else
-            hrt_dense_forget(state->dense, state->values[values]);
-    }
+    for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
+        hrt_dense_gather(state->dense, state->values[values]);
 }
 
-static bool write_folder(struct saving *saving, const struct hrt_checkpoints *checkpoints,
-                         int64_t step, json_t *facts) {
-    const char *dir = checkpoints->dir;
+static void make_parts(const struct hrt_state *state) {
+    if (!state->program->dense_shard || !state->dense) return;
+    hrt_snapshot_change(state->snapshot, 0, state->program->param_elements);
+    for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
+        hrt_dense_forget(state->dense, state->values[values]);
+}
+
+static void destroy(struct hrt_saving *saving) {
+    struct hrt_writer *writer = &saving->writer;
+    if (saving->state->snapshot == writer->snapshot) saving->state->snapshot = NULL;
+    hrt_snapshot_destroy(writer->snapshot);
+    for (int i = 0; i < HRT_VALUE_FILES; i++) {
+        hrt_listing_free(&writer->listing[i]);
+        if (saving->borrowed[i])
+            hrt_state_hand_back(saving->state, hrt_value_files[i].values, saving->borrowed[i],
+                                false);
+    }
+    json_decref(saving->facts);
+    free(saving);
+}
+
+static bool begin(struct hrt_saving *saving, struct hrt_error *error) {
+    const char *dir = saving->to->dir;
     struct hrt_comm *comm = saving->comm;
-    const bool begun = hrt_folder_of_partial(saving->folder, dir, step, saving->error) &&
-                       (comm->rank > 0 || hrt_folder_begin(dir, step, saving->error));
-    if (!hrt_ranks_agree(comm, begun, saving->error) ||
-        !hrt_ranks_agree(comm, write_all_values(saving), saving->error))
+    make_whole(saving->state);
+    const bool begun = hrt_folder_of_partial(saving->writer.folder, dir, saving->step, error) &&
+                       list_all(saving, error) && bring_values(saving, error) &&
+                       (comm->rank > 0 || hrt_folder_begin(dir, saving->step, error));
+    const bool all = hrt_ranks_agree(comm, begun, error);
+    if (all) hrt_writer_start(&saving->writer);
+    make_parts(saving->state);
+    return all;
+}
+
+bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoints *checkpoints,
+                          struct hrt_state *state, int64_t step, json_t *facts,
+                          struct hrt_error *error) {
+    struct hrt_comm self;
+    struct hrt_saving *own = calloc(1, sizeof *own);
+    hrt_comm_open_self(&self);
+    *saving = own;
+    if (!hrt_ranks_agree(state->comm ? state->comm : &self, own || hrt_fail(error, "out of memory"),
+                         error)) {
+        free(own);
+        return *saving = NULL, false;
+    }
+    own->self = self;
+    own->to = checkpoints;
+    own->state = state;
+    own->step = step;
+    own->facts = json_incref(facts);
+    own->comm = state->comm ? state->comm : &own->self;
+    if (begin(own, error)) return true;
+    if (own->comm->rank == 0) hrt_folder_drop(checkpoints->dir, step);
+    destroy(own);
+    return *saving = NULL, false;
+}
+
+bool hrt_checkpoint_is_written(const struct hrt_saving *saving) {
+    return atomic_load(&saving->writer.ended);
+}
+
+static bool make_visible(struct hrt_saving *saving, struct hrt_error *error) {
+    const struct hrt_checkpoints *to = saving->to;
+    if (!hrt_ranks_agree(saving->comm, hrt_writer_finish(&saving->writer, error), error))
         return false;
     int64_t *collected = collect(saving);
     const bool done =
-        comm->rank > 0 ||
-        (complete(saving, step, facts, collected) && hrt_folder_publish(dir, step, saving->error) &&
-         hrt_folder_prune(dir, checkpoints->keep, checkpoints->keep_every, saving->error));
+        saving->comm->rank > 0 ||
+        (complete(saving, collected, error) && hrt_folder_publish(to->dir, saving->step, error) &&
+         hrt_folder_prune(to->dir, to->keep, to->keep_every, error));
     free(collected);
-    return hrt_ranks_agree(comm, done, saving->error);
+    return hrt_ranks_agree(saving->comm, done, error);
 }
 
-bool hrt_checkpoint_save(const struct hrt_checkpoints *checkpoints, struct hrt_state *state,
-                         int64_t step, json_t *facts, struct hrt_error *error) {
-    struct hrt_comm self;
-    struct saving saving = {.state = state, .comm = state->comm, .error = error};
-    if (!saving.comm) {
-        hrt_comm_open_self(&self);
-        saving.comm = &self;
-    }
-    make_whole(state, true);
-    const bool saved = write_folder(&saving, checkpoints, step, facts);
-    make_whole(state, false);
-    if (!saved && saving.comm->rank == 0) hrt_folder_drop(checkpoints->dir, step);
+bool hrt_checkpoint_finish(struct hrt_saving *saving, struct hrt_error *error) {
+    const bool saved = make_visible(saving, error);
+    if (!saved && saving->comm->rank == 0) hrt_folder_drop(saving->to->dir, saving->step);
+    destroy(saving);
     return saved;
+}
+
+void hrt_checkpoint_abandon(struct hrt_saving *saving) {
+    struct hrt_error ignored;
+    if (!saving) return;
+    hrt_writer_stop(&saving->writer);
+    hrt_writer_finish(&saving->writer, &ignored);
+    if (saving->comm->rank == 0) hrt_folder_drop(saving->to->dir, saving->step);
+    destroy(saving);
 }

@@ -276,24 +276,44 @@ static bool take_step(struct job *job, int64_t number, struct hrt_error *error) 
     return hrt_trainer_ask(&job->trainer, number, error) && tell_all_but(job, waits ? 0 : 1, error);
 }
 
-// Writes a checkpoint of the last step that was taken. A save that fails keeps the one before, and the run goes on.
+static void warn_of_save(const struct job *job, int64_t step, const struct hrt_error *failed) {
+    if (*failed->text)
+        hrt_warn(job->run->program->name, "no checkpoint of step %" PRId64 ": %s", step,
+                 failed->text);
+}
+
+// Waits for the save that is being written. One that fails keeps the one before, and the run goes on.
+static void finish_save(struct job *job) {
+    struct hrt_error failed = {0};
+    if (!job->saves.saving) return;
+    hrt_comm_be_patient(job->run->comm, true);
+    if (!hrt_saves_finish(&job->saves, &failed)) warn_of_save(job, job->saves.begun, &failed);
+    hrt_comm_be_patient(job->run->comm, false);
+}
+
+// Begins to write a checkpoint of the last step that was taken, once the one before has ended.
 static bool checkpoint(struct job *job, struct hrt_error *error) {
     struct hrt_error failed = {0};
     if (!tell_all_but(job, 0, error)) return false;
+    finish_save(job);
     hrt_comm_be_patient(job->run->comm, true);
-    if (!hrt_saves_take(&job->saves, &job->trainer, &job->log, job->last.step, &failed) &&
-        *failed.text)
-        hrt_warn(job->run->program->name, "no checkpoint of step %" PRId64 ": %s", job->last.step,
-                 failed.text);
+    if (!hrt_saves_begin(&job->saves, &job->trainer, &job->log, job->last.step, &failed))
+        warn_of_save(job, job->last.step, &failed);
     hrt_comm_be_patient(job->run->comm, false);
     return true;
 }
 
 // The last one, when there is anything new.
 static bool checkpoint_end(struct job *job, struct hrt_error *error) {
-    if (!job->saves.to.dir || job->last.step <= job->saves.saved) return true;
-    if (!hrt_saves_take(&job->saves, &job->trainer, &job->log, job->last.step, error)) return false;
-    printf("checkpoint: %s/step-%" PRId64 "\n", job->saves.to.dir, job->last.step);
+    struct hrt_saves *saves = &job->saves;
+    if (!saves->to.dir) return true;
+    struct hrt_error failed = {0};
+    if (!hrt_saves_finish(saves, &failed)) warn_of_save(job, saves->begun, &failed);
+    if (job->last.step <= saves->saved) return true;
+    if (!hrt_saves_begin(saves, &job->trainer, &job->log, job->last.step, error) ||
+        !hrt_saves_finish(saves, error))
+        return false;
+    printf("checkpoint: %s/step-%" PRId64 "\n", saves->to.dir, job->last.step);
     return true;
 }
 
@@ -316,16 +336,18 @@ static void print_summary(const struct job *job) {
 
 // Whether the run was asked to stop, and whether to save. Ranks do so together, whichever of them was signalled, and
 // whenever: so all of them ask at the same places, and nothing that they do together depends on the signals themselves.
+// The same with a save that all of them have written.
 static bool is_stopped(struct job *job) {
     const bool saves = job->saves.to.dir && (save_signal || hrt_saves_late(&job->saves));
+    enum { SAVES = STOPS, BUSY, QUESTIONS };
+    int64_t asked[QUESTIONS];
     save_signal = 0;
-    job->save_asked = job->save_asked || saves;
-    if (!job->run->program->world) return stop_signal;
-    int64_t asked[STOPS + 1];
     for (int i = 0; i < STOPS; i++) asked[i] = stop_signal == stops[i].number;
-    asked[STOPS] = job->save_asked;
-    hrt_comm_all_reduce(job->run->comm, asked, STOPS + 1, HRT_INT64);
-    job->save_asked = asked[STOPS];
+    asked[SAVES] = job->save_asked || saves;
+    asked[BUSY] = hrt_saves_busy(&job->saves);
+    if (job->run->program->world) hrt_comm_all_reduce(job->run->comm, asked, QUESTIONS, HRT_INT64);
+    job->save_asked = asked[SAVES];
+    if (!asked[BUSY]) finish_save(job);
     for (int i = 0; i < STOPS; i++) {
         if (!asked[i]) continue;
         stop_signal = stops[i].number;

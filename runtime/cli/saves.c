@@ -123,6 +123,7 @@ bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct h
 }
 
 void hrt_saves_close(struct hrt_saves *saves) {
+    hrt_checkpoint_abandon(saves->saving); // The run has failed before it could finish.
     if (saves->run && saves->to.lock >= 0) close(saves->to.lock);
     hrt_checkpoint_free(&saves->from);
     *saves = (struct hrt_saves){0};
@@ -153,18 +154,31 @@ bool hrt_saves_late(const struct hrt_saves *saves) {
            hrt_now() - saves->since >= 60 * minutes;
 }
 
-bool hrt_saves_take(struct hrt_saves *saves, const struct hrt_trainer *trainer,
-                    const struct hrt_jsonl *log, int64_t number, struct hrt_error *error) {
+bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
+                     const struct hrt_jsonl *log, int64_t number, struct hrt_error *error) {
     const struct hrt_run *run = saves->run;
     saves->since = hrt_now(); // One that fails is not tried again at once.
     json_t *facts = hrt_facts(run->program, trainer, number);
-    if (!hrt_ranks_agree(run->comm, facts || hrt_fail(error, "out of memory"), error)) {
-        json_decref(facts);
-        return false;
+    bool begun = hrt_ranks_agree(run->comm, facts || hrt_fail(error, "out of memory"), error);
+    if (begun) {
+        hrt_facts_note_log(facts, log);
+        saves->begun = number;
+        begun =
+            hrt_checkpoint_begin(&saves->saving, &saves->to, trainer->state, number, facts, error);
     }
-    hrt_facts_note_log(facts, log);
-    const bool saved = hrt_checkpoint_save(&saves->to, trainer->state, number, facts, error);
     json_decref(facts);
-    if (saved) saves->saved = number;
-    return saved;
+    return begun;
+}
+
+bool hrt_saves_busy(const struct hrt_saves *saves) {
+    return saves->saving && !hrt_checkpoint_is_written(saves->saving);
+}
+
+bool hrt_saves_finish(struct hrt_saves *saves, struct hrt_error *error) {
+    struct hrt_saving *saving = saves->saving;
+    saves->saving = NULL;
+    if (!saving) return true;
+    if (!hrt_checkpoint_finish(saving, error)) return false;
+    saves->saved = saves->begun;
+    return true;
 }

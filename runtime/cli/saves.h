@@ -16,7 +16,9 @@ struct hrt_saves {
     struct hrt_checkpoint from; // Its step is 0: the run begins.
     bool recalls;               // It has what moves experts, on the terms of this run.
     int64_t saved;              // The step of the newest checkpoint of this run, or `from`.
-    double since;               // When that was, or when the run began.
+    struct hrt_saving *saving;  // Of step `begun`. NULL: none.
+    int64_t begun;
+    double since; // When that was, or when the run began.
 };
 
 // Finds what --resume asks for, gives experts the owners that they had, where they can have them, and takes checkpoint.dir for this run. A folder that has checkpoints which the run
@@ -37,8 +39,15 @@ bool hrt_saves_due(const struct hrt_saves *saves, int64_t number);
 // Whether checkpoint.every_minutes have passed, by the clock of rank 0; false on other ranks.
 bool hrt_saves_late(const struct hrt_saves *saves);
 
-// Saves step `number`, the last one of the trainer. All ranks. False: it could not; what was there stays.
-bool hrt_saves_take(struct hrt_saves *saves, const struct hrt_trainer *trainer,
-                    const struct hrt_jsonl *log, int64_t number, struct hrt_error *error);
+// Begins to save step `number`, the last one of the trainer. No other is being saved. All ranks. False: it cannot; what was
+// there stays.
+bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
+                     const struct hrt_jsonl *log, int64_t number, struct hrt_error *error);
+
+// Whether this rank is still writing.
+bool hrt_saves_busy(const struct hrt_saves *saves);
+
+// Waits for the save that has begun, if one has. All ranks. False: it has failed; what was there stays.
+bool hrt_saves_finish(struct hrt_saves *saves, struct hrt_error *error);
 
 #endif

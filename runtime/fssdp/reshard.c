@@ -6,6 +6,7 @@
 
 #include "kernels/bf16.h"
 #include "runtime/fssdp/moves.h"
+#include "runtime/params/snapshot.h"
 #include "runtime/params/tensor.h"
 
 // ---- new owners
@@ -159,6 +160,19 @@ static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
     }
 }
 
+// What is being saved of chunks that leave is theirs of before. The optimizer has asked, too, but not in a step that is skipped.
+static void keep_for_saving(const struct way *way) {
+    const struct hrt_state *state = way->fssdp->state;
+    const struct hrt_set *set = way->fssdp->set[way->set].set;
+    for (int64_t i = 0; i < way->count; i++) {
+        const int64_t chunk = way->order[i];
+        if (state->placement->owner[way->set][chunk] != way->fssdp->comm->rank) continue;
+        hrt_snapshot_change(state->snapshot,
+                            hrt_chunk_offset(set, chunk / set->experts, chunk % set->experts),
+                            set->chunk_elements);
+    }
+}
+
 // Returns how many chunks have moved.
 static int64_t move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *next) {
     int32_t *owner = fssdp->state->placement->owner[index];
@@ -172,6 +186,7 @@ static int64_t move_set(const struct hrt_fssdp *fssdp, int index, const int32_t 
     way.steps.step = way.step;
     way.steps.on_device = hrt_device_is_apart(&fssdp->state->device);
     drop_gradients(fssdp, index);
+    keep_for_saving(&way);
     hrt_join(fssdp->comm, hrt_submit(fssdp->comm, HRT_LANE_SAVE, &way.steps),
              "the experts' new owners");
     for (int64_t i = 0; i < count; i++) owner[fssdp->order[i]] = next[fssdp->order[i]];

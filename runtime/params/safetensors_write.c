@@ -77,8 +77,8 @@ static bool write_tensor(struct hrt_sink *sink, const struct hrt_program *progra
     return true;
 }
 
-static bool write_header(struct hrt_sink *sink, const struct hrt_program *program,
-                         const struct hrt_listing *listing) {
+bool hrt_safetensors_begin_listing(struct hrt_sink *sink, const struct hrt_program *program,
+                                   const struct hrt_listing *listing) {
     json_t *header = json_object();
     const int64_t element = hrt_element_bytes(program->precision);
     json_object_set_new(header, "__metadata__",
@@ -100,7 +100,7 @@ static bool write_header(struct hrt_sink *sink, const struct hrt_program *progra
 
 bool hrt_safetensors_write(struct hrt_sink *sink, const struct hrt_program *program,
                            const struct hrt_listing *listing, hrt_bring_fn *bring, void *context) {
-    if (!write_header(sink, program, listing)) return false;
+    if (!hrt_safetensors_begin_listing(sink, program, listing)) return false;
     for (size_t i = 0; i < listing->entries; i++) {
         const struct hrt_tensor *tensor = &listing->entry[i].tensor;
         if (!write_tensor(sink, program, bring(context, tensor), tensor)) return false;

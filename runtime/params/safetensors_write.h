@@ -34,6 +34,10 @@ bool hrt_safetensors_declare(struct json_t *header, const char *name, const char
 // Writes the beginning of a file: all but the tensors. False: errno says why not.
 bool hrt_safetensors_begin(struct hrt_sink *sink, const struct json_t *header);
 
+// The same for a file of the tensors of the listing, of the program's precision.
+bool hrt_safetensors_begin_listing(struct hrt_sink *sink, const struct hrt_program *program,
+                                   const struct hrt_listing *listing);
+
 // Where the first element of a tensor lies. Called once for each of a listing, in its order.
 typedef const void *hrt_bring_fn(void *context, const struct hrt_tensor *tensor);
 

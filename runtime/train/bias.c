@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "kernels/select_bias/select_bias.h"
+#include "runtime/params/snapshot.h"
 
 static void update(struct hrt_state *state, const struct hrt_loads *load, const int64_t *counts,
                    const int64_t *counted) {
@@ -14,6 +15,7 @@ static void update(struct hrt_state *state, const struct hrt_loads *load, const 
     float *values = (float *)state->values[HRT_PARAMETERS] + bias->offset;
     struct hrt_device *device = &state->device;
     assert(bias->layout == HRT_ROWS && bias->layers == layers);
+    hrt_snapshot_change(state->snapshot, bias->offset, layers * stride);
     if (hrt_device_is_apart(device)) {
         device->backend->select_bias(device, values, counted, layers, experts, stride,
                                      load->bias_rate, state->clipped);

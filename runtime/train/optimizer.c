@@ -11,6 +11,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/rounded.h"
+#include "runtime/params/snapshot.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
@@ -139,6 +140,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
     };
     for (int64_t i = 0; i < optimizer->spans; i++) {
         rule.decay = optimizer->span[i].decay ? config->decay : 0;
+        hrt_snapshot_change(state->snapshot, optimizer->span[i].offset, optimizer->span[i].count);
         update(state, &optimizer->span[i], &rule);
     }
     if (state->dense) hrt_dense_publish(state->dense);

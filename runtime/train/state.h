@@ -30,6 +30,8 @@ struct hrt_state {
     struct hrt_experts *experts;
     struct hrt_fssdp *fssdp; // Of programs that move experts.
     struct hrt_dense *dense;
+    // Of values that are being saved (params/snapshot.h): who changes parameters, means or variances asks it first. NULL: none.
+    struct hrt_snapshot *snapshot;
 };
 
 // Reserves zeroed memory and binds the model. Pages are only taken when they are touched: a run

@@ -2,7 +2,8 @@
 """Checkpoints of programs of several ranks. HECATEC, RANKS, MPI_TESTS and TEXT come from the environment.
 
 On the same ranks a run that goes on has the bits of one that was not stopped, wherever experts were and had been. On
-others, or with another policy, the next losses agree, with tokens sent to the experts of the whole run."""
+others, or with another policy, the next losses agree, with tokens sent to the experts of the whole run. What is saved is
+what was there when the save began, though files are slow, and the run goes on meanwhile."""
 import json
 import os
 import pathlib
@@ -39,11 +40,20 @@ def compiled(name, model=None):
                     name], check=True)
 
 
-def train(name, *more, code=0):
+SLOW = ["fssdp", "shard", "whole", "half"]  # Values change in a way of their own.
+
+
+def slow_files():
+    subprocess.run([os.environ["CC"], "-shared", "-fPIC", "-o", "slow.so", os.environ["MPI_TESTS"] + "/slow.c"],
+                   check=True)
+    return {"LD_PRELOAD": os.path.abspath("slow.so"), "SLOW_FILE": "60000"}
+
+
+def train(name, *more, code=0, within=None):
     """What it says; mpirun has more to say of a failure than the program."""
     ranks = MODELS[name][0]
     launcher = ["sh", os.environ["RANKS"], str(ranks)] if ranks > 1 else []
-    environment = dict(os.environ)
+    environment = {**os.environ, **(within or {})}
     if name == "nodes":
         pathlib.Path("nodes.txt").write_text("0-1\n2-3\n")
         environment["HECATE_TOPOLOGY"] = "nodes.txt"
@@ -76,8 +86,9 @@ def state_of(name):
 
 def same_ranks(name):
     """Bits, with the routers' own choice."""
+    within = slow_files() if name in SLOW else None
     train(name, "--save", f"{name}.whole", "--log", f"{name}.log", "--checkpoint", f"{name}.ck", "--set",
-          f"checkpoint.every={STOP}")
+          f"checkpoint.every={STOP}", within=within)
     state = state_of(name)
     only_stop(f"{name}.ck")
     out = train(name, "--save", f"{name}.on", "--log", f"{name}.log2", "--checkpoint", f"{name}.ck", "--resume")

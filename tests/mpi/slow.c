@@ -1,5 +1,6 @@
 // Preloaded: opening SLOW_OPEN for reading, and bringing what was written to the disk, take SLOW_SECONDS. So does, with
-// SLOW_FLUSH, each time that a line of the log is written.
+// SLOW_FLUSH, each time that a line of the log is written. With SLOW_FILE beginning to write a file takes as many
+// microseconds.
 #define _GNU_SOURCE // RTLD_NEXT
 #include <dlfcn.h>
 #include <stdio.h>
@@ -19,6 +20,13 @@ FILE *fopen(const char *path, const char *mode) {
     const char *slow = getenv("SLOW_OPEN");
     if (slow && strcmp(path, slow) == 0) be_slow();
     return real(path, mode);
+}
+
+FILE *fdopen(int fd, const char *mode) {
+    FILE *(*real)(int, const char *) = (FILE * (*)(int, const char *)) dlsym(RTLD_NEXT, "fdopen");
+    const char *slow = getenv("SLOW_FILE");
+    if (slow) usleep((unsigned)atoi(slow));
+    return real(fd, mode);
 }
 
 int fflush(FILE *file) {

@@ -247,7 +247,9 @@ static void a_checkpoint_of_any_device_loads_into_any(void **state) {
         json_t *facts = json_pack("{s:i}", "pair", pair);
         assert_true(hrt_state_create(&saved, &there, true, &error));
         visit(&saved, false);
-        assert_true(hrt_checkpoint_save(&to, &saved, pair + 1, facts, &error));
+        struct hrt_saving *saving;
+        assert_true(hrt_checkpoint_begin(&saving, &to, &saved, pair + 1, facts, &error));
+        assert_true(hrt_checkpoint_finish(saving, &error));
         json_decref(facts);
         hrt_state_destroy(&saved);
         assert_true(hrt_state_create(&loaded, &here, true, &error));

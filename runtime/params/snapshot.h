@@ -1,0 +1,39 @@
+// Tensors as they are now, for one reader who takes long, while their owner goes on and changes them.
+//
+// The reader takes them where they lie. Whoever is about to change one asks first, and what has not been read by then is
+// copied, tensor by tensor; where the copies have no room, he waits for the reader.
+#ifndef HECATE_RUNTIME_PARAMS_SNAPSHOT_H
+#define HECATE_RUNTIME_PARAMS_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/params/tensor.h"
+
+struct hrt_snapshot;
+
+// Of up to `tensors` of the program; copies take at most `room` bytes. The caller destroys it. NULL: out of memory.
+struct hrt_snapshot *hrt_snapshot_create(const struct hrt_program *program, size_t tensors,
+                                         size_t room);
+void hrt_snapshot_destroy(struct hrt_snapshot *snapshot);
+
+// Adds a tensor of `values`, a buffer laid out like the parameters, which stays where it is. It gets the next number, from 0.
+void hrt_snapshot_add(struct hrt_snapshot *snapshot, const void *values,
+                      const struct hrt_tensor *tensor);
+
+// All have been added. From here on the functions below may be called by several threads.
+void hrt_snapshot_seal(struct hrt_snapshot *snapshot);
+
+// Elements of the parameters' buffer from `offset` on, or of the buffers like it, are about to change: returns when those
+// of the snapshot are safe. Of NULL at once.
+void hrt_snapshot_change(struct hrt_snapshot *snapshot, int64_t offset, int64_t count);
+
+// The reader's: elements of tensor `number` as hrt_tensor_read copies them; this tensor, or all that are left, are not
+// needed any more.
+void hrt_snapshot_read(struct hrt_snapshot *snapshot, size_t number, int64_t first, int64_t count,
+                       void *elements);
+void hrt_snapshot_pass(struct hrt_snapshot *snapshot, size_t number);
+void hrt_snapshot_pass_all(struct hrt_snapshot *snapshot);
+
+#endif

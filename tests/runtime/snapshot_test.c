@@ -1,0 +1,126 @@
+// Unit test of runtime/params/snapshot: what is read is what was there before, whoever changes it meanwhile.
+#include <pthread.h>
+#include <unistd.h>
+
+#include "runtime/params/snapshot.h"
+#include "tests/runtime/support/case.h"
+
+enum { TENSORS = 6, ELEMENTS = 100, BUFFERS = 2, ALL = TENSORS * ELEMENTS };
+
+static const struct hrt_param param = {.path = "p.{}",
+                                       .rank = 1,
+                                       .shape = {ELEMENTS},
+                                       .rows = 1,
+                                       .columns = ELEMENTS,
+                                       .elements = ELEMENTS,
+                                       .layers = TENSORS};
+static const struct hrt_program program = {.precision = HRT_FP32};
+static float buffer[BUFFERS][ALL];
+
+static float value_of(int which, int at) {
+    return (float)(which * ALL + at);
+}
+
+// The reader takes tensors in another order than they lie.
+static struct hrt_tensor tensor_of(int number) {
+    const int64_t layer = TENSORS - 1 - number % TENSORS;
+    return (struct hrt_tensor){.param = &param, .layer = layer, .offset = layer * ELEMENTS};
+}
+
+static struct hrt_snapshot *take(size_t room) {
+    struct hrt_snapshot *snapshot = hrt_snapshot_create(&program, (size_t)BUFFERS * TENSORS, room);
+    assert_non_null(snapshot);
+    for (int which = 0; which < BUFFERS; which++) {
+        for (int at = 0; at < ALL; at++) buffer[which][at] = value_of(which, at);
+    }
+    for (int number = 0; number < BUFFERS * TENSORS; number++) {
+        const struct hrt_tensor tensor = tensor_of(number);
+        hrt_snapshot_add(snapshot, buffer[number / TENSORS], &tensor);
+    }
+    hrt_snapshot_seal(snapshot);
+    return snapshot;
+}
+
+static void change(struct hrt_snapshot *snapshot, int64_t offset, int64_t count) {
+    hrt_snapshot_change(snapshot, offset, count);
+    for (int which = 0; which < BUFFERS; which++) {
+        for (int64_t at = offset; at < offset + count; at++) buffer[which][at] = -1;
+    }
+}
+
+// How many of the elements are not those of before.
+static int wrong(struct hrt_snapshot *snapshot, int number, int first, int count) {
+    float element[ELEMENTS];
+    int found = 0;
+    hrt_snapshot_read(snapshot, (size_t)number, first, count, element);
+    for (int i = 0; i < count; i++)
+        found +=
+            element[i] != value_of(number / TENSORS, (int)tensor_of(number).offset + first + i);
+    return found;
+}
+
+static void what_changes_is_copied_first(void **state) {
+    (void)state;
+    struct hrt_snapshot *snapshot = take(SIZE_MAX);
+    assert_int_equal(wrong(snapshot, 0, 0, 40), 0);
+    change(snapshot, 3 * ELEMENTS - 1, 2); // The end of one tensor, and the begin of the next.
+    change(snapshot, 0, ALL);
+    change(snapshot, 0, ALL); // Once more: there is nothing left to copy.
+    assert_int_equal(wrong(snapshot, 0, 40, 60), 0);
+    for (int number = 1; number < BUFFERS * TENSORS; number++)
+        assert_int_equal(wrong(snapshot, number, 0, ELEMENTS), 0);
+    hrt_snapshot_destroy(snapshot);
+}
+
+struct reading {
+    struct hrt_snapshot *snapshot;
+    int wrong;
+};
+
+static void *read_all(void *context) {
+    struct reading *reading = context;
+    for (int number = 0; number < BUFFERS * TENSORS; number++) {
+        usleep(2000);
+        reading->wrong += wrong(reading->snapshot, number, 0, ELEMENTS / 2);
+        usleep(2000);
+        reading->wrong += wrong(reading->snapshot, number, ELEMENTS / 2, ELEMENTS / 2);
+        hrt_snapshot_pass(reading->snapshot, (size_t)number);
+    }
+    return NULL;
+}
+
+// Too little room for all, or for any: who changes them waits.
+static void copies_take_no_more_than_their_room(void **state) {
+    (void)state;
+    for (size_t tensors = 0; tensors < 4; tensors++) {
+        struct reading reading = {take(tensors * ELEMENTS * sizeof(float)), 0};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, read_all, &reading), 0);
+        for (int64_t at = 0; at < TENSORS; at += 2) change(reading.snapshot, at * ELEMENTS, 200);
+        pthread_join(thread, NULL);
+        assert_int_equal(reading.wrong, 0);
+        hrt_snapshot_destroy(reading.snapshot);
+    }
+}
+
+static void nobody_waits_for_what_is_not_needed(void **state) {
+    (void)state;
+    struct hrt_snapshot *snapshot = take(0);
+    for (int number = 0; number < BUFFERS * TENSORS; number++) {
+        if (tensor_of(number).layer == 1) hrt_snapshot_pass(snapshot, (size_t)number);
+    }
+    change(snapshot, ELEMENTS, ELEMENTS);
+    hrt_snapshot_pass_all(snapshot); // The reader has given up.
+    change(snapshot, 0, ALL);
+    hrt_snapshot_destroy(snapshot);
+    hrt_snapshot_change(NULL, 0, ALL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_changes_is_copied_first),
+        cmocka_unit_test(copies_take_no_more_than_their_room),
+        cmocka_unit_test(nobody_waits_for_what_is_not_needed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
