@@ -57,14 +57,15 @@ static bool read_header(struct megatron *m, int64_t bytes, struct hrt_error *err
     if (m->type >= TYPES || bytes_of_type[m->type] == 0)
         return hrt_fail(error, "'%s': tokens of type %d are not known", m->path, m->type);
     m->sequences = number(m->index + 18, 0);
-    m->documents = number(m->index + 26, 0) - 1;
+    const int64_t firsts = number(m->index + 26, 0); // One more than documents.
     const int64_t most = bytes / 4;
-    if (m->sequences < 0 || m->sequences > most || m->documents < 0 || m->documents > most ||
-        bytes != HEADER_BYTES + m->sequences * 12 + (m->documents + 1) * 8)
+    if (m->sequences < 0 || m->sequences > most || firsts < 1 || firsts > most ||
+        bytes != HEADER_BYTES + m->sequences * 12 + firsts * 8)
         return hrt_fail(error,
                         "'%s' is damaged: %" PRId64 " bytes do not hold %" PRId64
-                        " sequences and %" PRId64 " documents",
-                        m->path, bytes, m->sequences, m->documents);
+                        " sequences and the begins of %" PRId64 " documents",
+                        m->path, bytes, m->sequences, firsts);
+    m->documents = firsts - 1;
     m->lengths = m->index + HEADER_BYTES;
     m->positions = m->lengths + m->sequences * 4;
     m->firsts = m->positions + m->sequences * 8;
@@ -108,22 +109,17 @@ static bool open_index(struct megatron *m, struct hrt_error *error) {
     return check_places(m, error);
 }
 
-struct megatron *megatron_open(const char *index, struct hrt_error *error) {
+struct megatron *megatron_open(const char *index, const char *bin, struct hrt_error *error) {
     struct megatron *m = calloc(1, sizeof *m);
-    const size_t length = strlen(index);
     if (m) {
         m->bin = -1;
         m->path = strdup(index);
-        m->bin_path = strdup(index);
+        m->bin_path = strdup(bin);
     }
-    if (!m || !m->path || !m->bin_path) {
+    if (!m || !m->path || !m->bin_path)
         hrt_fail(error, "out of memory");
-    } else if (length < 4 || strcmp(index + length - 4, ".idx") != 0) {
-        hrt_fail(error, "'%s': the name of an index ends in .idx", index);
-    } else {
-        memcpy(m->bin_path + length - 4, ".bin", 4);
-        if (open_index(m, error)) return m;
-    }
+    else if (open_index(m, error))
+        return m;
     megatron_close(m);
     return NULL;
 }

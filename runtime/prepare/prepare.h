@@ -53,9 +53,9 @@ int64_t source_position(const struct source *source);
 // The next document, over what `document` holds. 1, 0: there is none, -1: it failed.
 int source_next(struct source *source, struct document *document, struct hrt_error *error);
 
-// Megatron's X.idx with X.bin: documents of tokens.
+// Megatron's X.idx with X.bin: documents of tokens. NULL, `error`: what is wrong with one of them.
 struct megatron;
-struct megatron *megatron_open(const char *index, struct hrt_error *error);
+struct megatron *megatron_open(const char *index, const char *bin, struct hrt_error *error);
 void megatron_close(struct megatron *megatron);
 int64_t megatron_documents(const struct megatron *megatron);
 bool megatron_read(const struct megatron *megatron, int64_t document, struct hrt_ids *ids,

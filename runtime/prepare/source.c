@@ -34,12 +34,22 @@ static enum kind kind_of(const char *path) {
     return KIND_TEXT;
 }
 
+// X.idx, and X.bin beside it.
+static bool open_megatron(struct source *source, struct hrt_error *error) {
+    const size_t length = strlen(source->path);
+    if (length < 4 || strcmp(source->path + length - 4, ".idx") != 0)
+        return hrt_fail(error, "'%s': the name of an index ends in .idx", source->path);
+    char *bin = strdup(source->path);
+    if (!bin) return hrt_fail(error, "out of memory");
+    memcpy(bin + length - 4, ".bin", 4);
+    source->megatron = megatron_open(source->path, bin, error);
+    free(bin);
+    return source->megatron;
+}
+
 static bool open_kind(struct source *source, struct hrt_error *error) {
     const char *why = NULL;
-    if (source->kind == KIND_MEGATRON) {
-        source->megatron = megatron_open(source->path, error);
-        return source->megatron;
-    }
+    if (source->kind == KIND_MEGATRON) return open_megatron(source, error);
     if (source->kind == KIND_LLMC)
         return hrt_data_file_open(&source->llmc, source->path, HRT_DATA_LLMC, INT32_MAX, error);
     source->file = hf_input(source->path, false, &why);

@@ -86,6 +86,25 @@ def data():
         yield b"\x09" + head + struct.pack(f"<60{form}", *range(60))
 
 
+def tokenizer(root):
+    """A tokenizer.json, a NUL, a text; small, so that most changes hit something."""
+    for path in sorted((root / "tests/runtime/tokenizer").glob("*.json")):
+        json_text = json.loads(path.read_text(encoding="utf-8"))
+        keep = [line for line in json_text["model"]["merges"]][:40]
+        names = {name: i for name, i in json_text["model"]["vocab"].items()
+                 if i < 300 or any(name in ("".join(pair), *pair) for pair in keep)}
+        json_text["model"].update(merges=keep, vocab=names)
+        yield json.dumps(json_text).encode() + "\0naïve <|im_start|> the  there\n12345 日本 [MASK] ".encode() + b"\xff\xe2\x82"
+
+
+def sources():
+    yield b"\0" + b'{"text": "a fox"}\n\n{"text": "and a \\u0000 dog", "n": [1, {}]}\n'
+    yield b"\1a line\n\nanother\0 one"
+    yield b"\2one text\0another"
+    index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 3, 3)
+    yield b"\3" + index + struct.pack("<3i", 2, 1, 3) + struct.pack("<3q", 0, 4, 6) + struct.pack("<3q", 0, 2, 3)
+
+
 def store():
     tensors = [("w", [3, 5]), *((f"layers.{i}.sparse.experts.{e}.b", [3]) for i in (0, 1) for e in (0, 1))]
     at, header = 0, {"__metadata__": {"format": "pt"}}
@@ -198,6 +217,7 @@ def plan():
 def main():
     root, hecatec, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(),
+            "tokenizer": tokenizer(root), "sources": sources(),
             "checkpoint": checkpoint(), "config": config(root), "weights": weights(),
             "ids": ids(), "loads": loads(), "topology": topology(), "options": options(), "plan": plan(),
             "blocking": blocking(), "movement": movement(), "report": report(root)}
