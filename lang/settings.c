@@ -31,6 +31,8 @@ const struct hec_setting_row hec_setting_rows[] = {
      .text = "checkpoints kept"},
     {"checkpoint.keep_every", .type = COUNT, .standard = "0", .largest = 1e12,
      .text = "checkpoints of steps that are multiples of it are kept for good; 0: none"},
+    {"checkpoint.memory", .type = COUNT, .measure = HEC_BYTES, .standard = "268435456", .largest = 1e15,
+     .text = "bytes of values that a rank copies while a checkpoint is written; what needs more waits"},
 
     {"cluster.device", .type = LABEL, .standard = "cpu", .text = "name of the device"},
     {"cluster.device.bandwidth", .type = REAL, .flags = AUTO, .measure = HEC_BYTES_PER_SECOND,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""behind.py HECATEC FOLDER [--rounds N]: what saving behind the steps costs, with a state of 2 GB.
+"""behind.py HECATEC FOLDER [--rounds N] [--tokens N] [--memory BYTES]: what saving behind the steps costs, with a state of 2 GB.
 
 A run saves --rounds times into FOLDER, and in between dd writes as many bytes there, with fsync. Of each save: how long
 it took and its rate; how much longer than the others the steps were that began it and that followed, which is where values
@@ -35,7 +35,7 @@ model state(ids[T]) -> [T, V] {
   return rmsnorm(x) @ head
 }
 data { format = bytes }
-train { tokens = 512, optimizer = adamw(lr = 1e-4) }
+train { optimizer = adamw(lr = 1e-4) }
 """
 STEPS = 24  # From one save to the next.
 
@@ -53,9 +53,10 @@ def watch(folder, saves, over):
         time.sleep(0.002)
 
 
-def run(folder, *settings):
+def run(folder, given, *settings):
     """Seconds of every step, and the largest memory in bytes."""
     log = folder / "log.jsonl"
+    settings += (f"train.tokens={given.tokens}", f"checkpoint.memory={given.memory}")
     options = [word for setting in settings for word in ("--set", setting)]
     command = ["./state", "train", "--data", "text", "--log", str(log), *options]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=folder) as program:
@@ -77,13 +78,13 @@ def dd(folder, size):
     return seconds
 
 
-def one(folder):
+def one(folder, given):
     """A save after half of a run's steps; the one at its end is not of interest."""
     saves, over, ck = {}, threading.Event(), folder / "ck"
     shutil.rmtree(ck, ignore_errors=True)
     watcher = threading.Thread(target=watch, args=(ck, saves, over))
     watcher.start()
-    seconds, memory = run(folder, f"checkpoint.every={STEPS}", "checkpoint.dir=ck", f"train.steps={2 * STEPS}")
+    seconds, memory = run(folder, given, f"checkpoint.every={STEPS}", "checkpoint.dir=ck", f"train.steps={2 * STEPS}")
     over.set()
     watcher.join()
     size = sum(path.stat().st_size for path in (ck / f"step-{STEPS}").iterdir())
@@ -98,15 +99,17 @@ def main():
     parser.add_argument("hecatec")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tokens", type=int, default=4096, help="of a step")
+    parser.add_argument("--memory", type=int, default=256 << 20, help="bytes of copies")
     given = parser.parse_args()
     folder = given.folder
     folder.mkdir(parents=True)
     (folder / "state.moe").write_text(MODEL)
     (folder / "text").write_text("the quick brown fox jumps over the lazy dog. " * 4000)
     subprocess.run([os.path.abspath(given.hecatec), "-w", "state.moe", "-o", "state"], check=True, cwd=folder)
-    _, least = run(folder, "train.steps=4")
+    _, least = run(folder, given, "train.steps=4")
     for _ in range(given.rounds):
-        size, seconds, later, memory, usual = one(folder)
+        size, seconds, later, memory, usual = one(folder, given)
         plain = dd(folder, size)
         meanwhile, passed = 0, 0
         for more in later:

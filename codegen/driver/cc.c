@@ -90,7 +90,7 @@ static struct hec_command command_of(struct hec_arena *arena, const struct hec_o
         hec_command_add(&c, "-lhecate_kernels");
         if (joined_by(how, "tcp")) hec_command_add(&c, "-lgcrypt");
         hec_command_add(&c, "-ljansson");
-        hec_command_add(&c, "-lz");
+        hec_command_add(&c, "-ldeflate");
         hec_command_add(&c, "-lm");
     }
     return c;

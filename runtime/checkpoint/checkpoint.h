@@ -25,7 +25,9 @@ struct json_t;
 struct hrt_checkpoints {
     const char *dir;          // Borrowed. NULL: nowhere.
     int64_t keep, keep_every; // hrt_folder_prune
-    int lock;                 // Of rank 0; -1: none.
+    struct hrt_copies
+        *copies; // Borrowed: of what changes while a thread writes. NULL: none, steps wait.
+    int lock;    // Of rank 0; -1: none.
 };
 
 // A checkpoint that is being written. While there is one, whoever changes the state's values asks state->snapshot.

@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "files/files.h"
 
@@ -51,7 +51,7 @@ static bool check_open(FILE *file, const char *path, const struct hrt_part *part
     int64_t bytes = 0;
     uint32_t crc = 0;
     for (size_t got; (got = fread(block, 1, sizeof block, file)) > 0; bytes += (int64_t)got)
-        crc = (uint32_t)crc32_z(crc, block, got);
+        crc = libdeflate_crc32(crc, block, got);
     if (ferror(file)) return hrt_fail(error, "cannot read '%s': %s", path, strerror(errno));
     if (bytes != part->bytes)
         return hrt_fail(error, "'%s' has %" PRId64 " bytes, and %" PRId64 " were written", path,
@@ -84,7 +84,7 @@ static json_t *text_of_crc(uint32_t crc) {
 // The checksum of an index is that of its text without it. False: out of memory.
 static bool sum_index(json_t *index, uint32_t *crc) {
     char *text = json_dumps(index, JSON_COMPACT | JSON_SORT_KEYS);
-    if (text) *crc = (uint32_t)crc32_z(0, (const unsigned char *)text, strlen(text));
+    if (text) *crc = libdeflate_crc32(0, text, strlen(text));
     free(text);
     return text;
 }

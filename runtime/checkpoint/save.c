@@ -49,12 +49,13 @@ static bool list_all(struct hrt_saving *saving, struct hrt_error *error) {
     size_t tensors = 0;
     writer->program = saving->state->program;
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
-        snprintf(writer->part[i].name, sizeof writer->part[i].name, "%s.%d.safetensors",
+        snprintf(writer->file[i].part.name, sizeof writer->file[i].part.name, "%s.%d.safetensors",
                  hrt_value_files[i].name, saving->comm->rank);
-        if (!list_mine(saving, hrt_value_files[i].values, &writer->listing[i], error)) return false;
-        tensors += writer->listing[i].entries;
+        if (!list_mine(saving, hrt_value_files[i].values, &writer->file[i].listing, error))
+            return false;
+        tensors += writer->file[i].listing.entries;
     }
-    writer->snapshot = hrt_snapshot_create(writer->program, tensors, SIZE_MAX);
+    writer->snapshot = hrt_snapshot_create(writer->program, tensors, saving->to->copies);
     return writer->snapshot || hrt_fail(error, "cannot save: out of memory");
 }
 
@@ -64,9 +65,9 @@ static bool bring_values(struct hrt_saving *saving, struct hrt_error *error) {
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
         saving->borrowed[i] = hrt_state_borrow(saving->state, hrt_value_files[i].values);
         if (!saving->borrowed[i]) return hrt_fail(error, "cannot save: out of memory");
-        for (size_t k = 0; k < writer->listing[i].entries; k++)
+        for (size_t k = 0; k < writer->file[i].listing.entries; k++)
             hrt_snapshot_add(writer->snapshot, saving->borrowed[i],
-                             &writer->listing[i].entry[k].tensor);
+                             &writer->file[i].listing.entry[k].tensor);
     }
     hrt_snapshot_seal(writer->snapshot);
     if (!hrt_device_is_apart(&saving->state->device)) saving->state->snapshot = writer->snapshot;
@@ -88,8 +89,8 @@ static int64_t *collect(const struct hrt_saving *saving) {
     if (!all) hrt_comm_abort(saving->comm, HRT_EXIT_FAILED); // The others are in the sum.
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
         int64_t *own = all + saving->comm->rank * each + 2 * (int64_t)i;
-        own[0] = saving->writer.part[i].bytes;
-        own[1] = saving->writer.part[i].crc;
+        own[0] = saving->writer.file[i].part.bytes;
+        own[1] = saving->writer.file[i].part.crc;
     }
     hrt_comm_all_reduce(saving->comm, all, ranks * each, HRT_INT64);
     return all;
@@ -136,7 +137,7 @@ static void destroy(struct hrt_saving *saving) {
     if (saving->state->snapshot == writer->snapshot) saving->state->snapshot = NULL;
     hrt_snapshot_destroy(writer->snapshot);
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
-        hrt_listing_free(&writer->listing[i]);
+        hrt_listing_free(&writer->file[i].listing);
         if (saving->borrowed[i])
             hrt_state_hand_back(saving->state, hrt_value_files[i].values, saving->borrowed[i],
                                 false);
@@ -183,7 +184,7 @@ bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoin
 }
 
 bool hrt_checkpoint_is_written(const struct hrt_saving *saving) {
-    return atomic_load(&saving->writer.ended);
+    return hrt_writer_has_ended(&saving->writer);
 }
 
 static bool make_visible(struct hrt_saving *saving, struct hrt_error *error) {

@@ -52,11 +52,12 @@ static void print_memory_at(const struct hrt_program *program, enum hrt_memory_p
     if (printed > 1) print_bytes("total", total);
 }
 
-static void print_memory(const struct hrt_program *program) {
+static void print_memory(const struct hrt_program *program, const struct hrt_config *config) {
     const char *rank = program->world ? ", of a rank" : "";
     print_memory_at(program, HRT_ON_DEVICE, "memory of the device", rank);
     print_memory_at(program, HRT_PINNED, "pinned memory", rank);
     print_memory_at(program, HRT_ON_HOST, "memory", rank);
+    print_bytes("while saving", hrt_memory_saving(program, config->checkpoint_memory));
 }
 
 // Budgets are those of the planner's own policies; others replicate as they were made to.
@@ -132,7 +133,7 @@ int hrt_command_info(const struct hrt_run *run, struct hrt_error *error) {
     (void)error;
     const struct hrt_program *program = run->program;
     print_model(program);
-    print_memory(program);
+    print_memory(program, &run->arguments->config);
     if (run->arguments->params) {
         printf("parameters (path, shape, tensors)\n");
         for (int i = 0; i < program->params; i++) print_param(program, &program->param[i]);

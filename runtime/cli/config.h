@@ -19,7 +19,8 @@ struct hrt_config {
     int64_t checkpoint_every;        // Steps; 0: not by steps.
     double checkpoint_every_minutes; // 0: not by time.
     int64_t checkpoint_keep, checkpoint_keep_every;
-    int data_format; // enum hrt_data_format
+    int64_t checkpoint_memory; // Bytes.
+    int data_format;           // enum hrt_data_format
     struct hrt_texts data_train, data_val;
     int64_t steps;
     int64_t group;  // Sequences that statistics cover; 0: an iteration.

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include "runtime/checkpoint/folder.h"
 #include "runtime/cli/facts.h"
 #include "runtime/fssdp/history.h"
+#include "runtime/params/copies.h"
+#include "runtime/train/memory.h"
 #include "runtime/train/ranks.h"
 
 // The folder of --resume, with or without a name.
@@ -103,6 +106,16 @@ static void remove_old(const struct hrt_saves *saves) {
     free(step);
 }
 
+// Of what steps change while a checkpoint is written. Values of a device that is apart have been copied by then.
+static bool reserve_copies(struct hrt_saves *saves, struct hrt_error *error) {
+    const struct hrt_program *program = saves->run->program;
+    const int64_t most = saves->run->arguments->config.checkpoint_memory;
+    if (!saves->to.dir || (program->device && program->device->apart)) return true;
+    const double values = hrt_memory_saving(program, most); // Heads of copies are small.
+    saves->to.copies = hrt_copies_create((size_t)fmin((double)most, 2 * values));
+    return saves->to.copies || hrt_fail(error, "no memory for copies: %" PRId64 " bytes", most);
+}
+
 bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_config *config = &run->arguments->config;
     *saves = (struct hrt_saves){
@@ -116,6 +129,7 @@ bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct h
     if (!hrt_ranks_agree(run->comm, check_arguments(run->arguments, error), error)) return false;
     if (!hrt_ranks_agree(run->comm, open_folder(saves, error), error) || !find(saves, error))
         return false;
+    if (!hrt_ranks_agree(run->comm, reserve_copies(saves, error), error)) return false;
     saves->saved = saves->from.step;
     remove_old(saves);
     place_experts(saves);
@@ -126,6 +140,7 @@ void hrt_saves_close(struct hrt_saves *saves) {
     hrt_checkpoint_abandon(saves->saving); // The run has failed before it could finish.
     if (saves->run && saves->to.lock >= 0) close(saves->to.lock);
     hrt_checkpoint_free(&saves->from);
+    hrt_copies_destroy(saves->to.copies);
     *saves = (struct hrt_saves){0};
 }
 

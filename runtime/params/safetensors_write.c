@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 enum { ALIGNMENT = 64, BLOCK = 4096 };
 
@@ -15,7 +15,7 @@ const char *hrt_element_dtype(enum hrt_precision precision) {
 
 bool hrt_sink_put(struct hrt_sink *sink, const void *data, size_t bytes) {
     if (fwrite(data, 1, bytes, sink->file) != bytes) return false;
-    sink->crc = (uint32_t)crc32_z(sink->crc, data, bytes);
+    sink->crc = libdeflate_crc32(sink->crc, data, bytes);
     sink->bytes += (int64_t)bytes;
     return true;
 }

@@ -17,7 +17,7 @@ struct json_t;
 struct hrt_sink {
     FILE *file;
     int64_t bytes; // So far,
-    uint32_t crc;  // and their CRC-32, as zlib computes it.
+    uint32_t crc;  // and their CRC-32.
 };
 
 // False: errno says why they could not be written.

@@ -1,9 +1,11 @@
-// Copies before changes, under one lock. The reader holds it for a block, not while he writes.
+// Copies before changes, under one lock. A reader holds it for a block, not while he writes.
 #include "runtime/params/snapshot.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PIECE = 1 << 18 }; // Bytes.
 
 struct item {
     struct hrt_tensor tensor;
@@ -18,20 +20,20 @@ struct hrt_snapshot {
     struct item *item;
     struct item **by_offset; // The same, in the order of tensors in the buffer.
     size_t items;
-    size_t room, used; // Bytes of copies.
+    struct hrt_copies *copies;
     pthread_mutex_t lock;
     pthread_cond_t passed;
 };
 
 struct hrt_snapshot *hrt_snapshot_create(const struct hrt_program *program, size_t tensors,
-                                         size_t room) {
+                                         struct hrt_copies *copies) {
     struct hrt_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot) return NULL;
     pthread_mutex_init(&snapshot->lock, NULL);
     pthread_cond_init(&snapshot->passed, NULL);
     snapshot->program = program;
     snapshot->element = hrt_element_bytes(program->precision);
-    snapshot->room = room;
+    snapshot->copies = copies;
     snapshot->item = calloc(tensors + 1, sizeof *snapshot->item);
     snapshot->by_offset = calloc(tensors + 1, sizeof(struct item *));
     if (snapshot->item && snapshot->by_offset) return snapshot;
@@ -41,7 +43,9 @@ struct hrt_snapshot *hrt_snapshot_create(const struct hrt_program *program, size
 
 void hrt_snapshot_destroy(struct hrt_snapshot *snapshot) {
     if (!snapshot) return;
-    for (size_t i = 0; snapshot->item && i < snapshot->items; i++) free(snapshot->item[i].copy);
+    for (size_t i = 0; snapshot->item && i < snapshot->items; i++) {
+        if (snapshot->item[i].copy) hrt_copies_give(snapshot->copies, snapshot->item[i].copy);
+    }
     free(snapshot->item);
     free(snapshot->by_offset);
     pthread_cond_destroy(&snapshot->passed);
@@ -70,19 +74,23 @@ static size_t bytes_of(const struct hrt_snapshot *snapshot, const struct item *i
     return (size_t)(item->tensor.param->elements * snapshot->element);
 }
 
+static void copy_bytes(char *to, const char *from, size_t bytes) {
+#pragma omp parallel for schedule(static) if (bytes > PIECE)
+    for (size_t at = 0; at < bytes; at += PIECE)
+        memcpy(to + at, from + at, bytes - at < PIECE ? bytes - at : PIECE);
+}
+
 // The lock is held.
 static void copy(struct hrt_snapshot *snapshot, struct item *item) {
     const size_t bytes = bytes_of(snapshot, item);
     while (!item->passed && !item->copy) {
-        const bool fits = bytes <= snapshot->room - snapshot->used;
-        if (fits) item->copy = malloc(bytes);
+        item->copy = snapshot->copies ? hrt_copies_take(snapshot->copies, bytes) : NULL;
         if (!item->copy) { // What the reader passes makes room; at last it is this one.
             pthread_cond_wait(&snapshot->passed, &snapshot->lock);
             continue;
         }
-        memcpy(item->copy, item->values + item->tensor.offset * snapshot->element, bytes);
+        copy_bytes(item->copy, item->values + item->tensor.offset * snapshot->element, bytes);
         item->values = NULL;
-        snapshot->used += bytes;
     }
 }
 
@@ -125,8 +133,7 @@ void hrt_snapshot_read(struct hrt_snapshot *snapshot, size_t number, int64_t fir
 // The lock is held.
 static void pass(struct hrt_snapshot *snapshot, struct item *item) {
     if (item->passed) return;
-    if (item->copy) snapshot->used -= bytes_of(snapshot, item);
-    free(item->copy);
+    if (item->copy) hrt_copies_give(snapshot->copies, item->copy);
     item->copy = NULL;
     item->passed = true;
 }
@@ -134,13 +141,6 @@ static void pass(struct hrt_snapshot *snapshot, struct item *item) {
 void hrt_snapshot_pass(struct hrt_snapshot *snapshot, size_t number) {
     pthread_mutex_lock(&snapshot->lock);
     pass(snapshot, &snapshot->item[number]);
-    pthread_cond_broadcast(&snapshot->passed);
-    pthread_mutex_unlock(&snapshot->lock);
-}
-
-void hrt_snapshot_pass_all(struct hrt_snapshot *snapshot) {
-    pthread_mutex_lock(&snapshot->lock);
-    for (size_t i = 0; i < snapshot->items; i++) pass(snapshot, &snapshot->item[i]);
     pthread_cond_broadcast(&snapshot->passed);
     pthread_mutex_unlock(&snapshot->lock);
 }

@@ -1,7 +1,7 @@
-// Tensors as they are now, for one reader who takes long, while their owner goes on and changes them.
+// Tensors as they are now, for readers who take long, while their owner goes on and changes them.
 //
-// The reader takes them where they lie. Whoever is about to change one asks first, and what has not been read by then is
-// copied, tensor by tensor; where the copies have no room, he waits for the reader.
+// A reader takes them where they lie. Whoever is about to change one asks first, and what has not been read by then is
+// copied, tensor by tensor; where the copies have no room, he waits for the readers.
 #ifndef HECATE_RUNTIME_PARAMS_SNAPSHOT_H
 #define HECATE_RUNTIME_PARAMS_SNAPSHOT_H
 
@@ -9,13 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/params/copies.h"
 #include "runtime/params/tensor.h"
 
 struct hrt_snapshot;
 
-// Of up to `tensors` of the program; copies take at most `room` bytes. The caller destroys it. NULL: out of memory.
+// Of up to `tensors` of the program. Copies are taken of `copies`, borrowed, which nobody else uses meanwhile; NULL: there are
+// none, and all changes wait. The caller destroys it. NULL: out of memory.
 struct hrt_snapshot *hrt_snapshot_create(const struct hrt_program *program, size_t tensors,
-                                         size_t room);
+                                         struct hrt_copies *copies);
 void hrt_snapshot_destroy(struct hrt_snapshot *snapshot);
 
 // Adds a tensor of `values`, a buffer laid out like the parameters, which stays where it is. It gets the next number, from 0.
@@ -29,11 +31,10 @@ void hrt_snapshot_seal(struct hrt_snapshot *snapshot);
 // of the snapshot are safe. Of NULL at once.
 void hrt_snapshot_change(struct hrt_snapshot *snapshot, int64_t offset, int64_t count);
 
-// The reader's: elements of tensor `number` as hrt_tensor_read copies them; this tensor, or all that are left, are not
-// needed any more.
+// A reader's: elements of tensor `number` as hrt_tensor_read copies them; and that the tensor is not needed any more, which
+// may be said again.
 void hrt_snapshot_read(struct hrt_snapshot *snapshot, size_t number, int64_t first, int64_t count,
                        void *elements);
 void hrt_snapshot_pass(struct hrt_snapshot *snapshot, size_t number);
-void hrt_snapshot_pass_all(struct hrt_snapshot *snapshot);
 
 #endif

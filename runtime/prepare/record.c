@@ -1,16 +1,16 @@
 // Records of files: what they are, and what they were made of.
 #include <errno.h>
+#include <libdeflate.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "runtime/prepare/prepare.h"
 
 enum { BLOCK = 1 << 20 };
 
 uint32_t record_crc(uint32_t crc, const void *at, size_t bytes) {
-    return (uint32_t)crc32_z(crc, at, bytes);
+    return libdeflate_crc32(crc, at, bytes);
 }
 
 json_t *record_of(const char *path, struct hrt_error *error) {

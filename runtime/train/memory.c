@@ -87,6 +87,13 @@ int hrt_memory_list(const struct hrt_program *program, bool training,
     return lines;
 }
 
+double hrt_memory_saving(const struct hrt_program *program, int64_t copies) {
+    const bool apart = program->device && program->device->apart;
+    const struct places places = places_of(program, apart);
+    const double values = (double)places.params + OPTIMIZER_STATES * (double)places.states;
+    return apart || values < (double)copies ? values : (double)copies;
+}
+
 // ---- before it is taken
 
 __attribute__((format(printf, 2, 3))) static void add(char text[TEXT_MAX], const char *format,

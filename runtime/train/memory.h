@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "runtime/base/error.h"
 
@@ -30,6 +31,9 @@ struct hrt_memory_line {
 // many there are. Without `training` there are no states of the optimizer.
 int hrt_memory_list(const struct hrt_program *program, bool training,
                     struct hrt_memory_line line[HRT_MEMORY_LINES]);
+
+// Bytes of the host that a rank takes at most, besides, while it writes a checkpoint, where copies may take `copies` bytes.
+double hrt_memory_saving(const struct hrt_program *program, int64_t copies);
 
 // Whether all that is still to be taken of the device's memory is free. The error says what needs how much, and
 // which settings would need less. True on a device that is not apart, whose memory is taken as it is touched.

@@ -2,11 +2,12 @@
 // in state.json.
 //
 // Promises: files of an index lie in its folder; a history that fits names ranks that there are; a refusal says why.
+#include <inttypes.h>
 #include <jansson.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "runtime/checkpoint/part.h"
 #include "runtime/experts/experts.h"
@@ -63,7 +64,7 @@ static void read_summed(const char *folder, json_t *index) {
     json_object_del(index, "crc32");
     char *text = json_dumps(index, JSON_COMPACT | JSON_SORT_KEYS);
     if (!text) return;
-    snprintf(sum, sizeof sum, "%08lx", crc32_z(0, (const unsigned char *)text, strlen(text)));
+    snprintf(sum, sizeof sum, "%08" PRIx32, libdeflate_crc32(0, text, strlen(text)));
     free(text);
     json_object_set_new(index, "crc32", json_string(sum));
     text = json_dumps(index, 0);

@@ -27,8 +27,9 @@ static struct hrt_tensor tensor_of(int number) {
     return (struct hrt_tensor){.param = &param, .layer = layer, .offset = layer * ELEMENTS};
 }
 
-static struct hrt_snapshot *take(size_t room) {
-    struct hrt_snapshot *snapshot = hrt_snapshot_create(&program, (size_t)BUFFERS * TENSORS, room);
+static struct hrt_snapshot *take(struct hrt_copies *copies) {
+    struct hrt_snapshot *snapshot =
+        hrt_snapshot_create(&program, (size_t)BUFFERS * TENSORS, copies);
     assert_non_null(snapshot);
     for (int which = 0; which < BUFFERS; which++) {
         for (int at = 0; at < ALL; at++) buffer[which][at] = value_of(which, at);
@@ -61,7 +62,8 @@ static int wrong(struct hrt_snapshot *snapshot, int number, int first, int count
 
 static void what_changes_is_copied_first(void **state) {
     (void)state;
-    struct hrt_snapshot *snapshot = take(SIZE_MAX);
+    struct hrt_copies *copies = hrt_copies_create(1 << 20);
+    struct hrt_snapshot *snapshot = take(copies);
     assert_int_equal(wrong(snapshot, 0, 0, 40), 0);
     change(snapshot, 3 * ELEMENTS - 1, 2); // The end of one tensor, and the begin of the next.
     change(snapshot, 0, ALL);
@@ -70,6 +72,7 @@ static void what_changes_is_copied_first(void **state) {
     for (int number = 1; number < BUFFERS * TENSORS; number++)
         assert_int_equal(wrong(snapshot, number, 0, ELEMENTS), 0);
     hrt_snapshot_destroy(snapshot);
+    hrt_copies_destroy(copies);
 }
 
 struct reading {
@@ -93,27 +96,59 @@ static void *read_all(void *context) {
 static void copies_take_no_more_than_their_room(void **state) {
     (void)state;
     for (size_t tensors = 0; tensors < 4; tensors++) {
-        struct reading reading = {take(tensors * ELEMENTS * sizeof(float)), 0};
+        struct hrt_copies *copies = hrt_copies_create(tensors * (ELEMENTS * sizeof(float) + 128));
+        struct reading reading = {take(copies), 0};
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, read_all, &reading), 0);
         for (int64_t at = 0; at < TENSORS; at += 2) change(reading.snapshot, at * ELEMENTS, 200);
         pthread_join(thread, NULL);
         assert_int_equal(reading.wrong, 0);
         hrt_snapshot_destroy(reading.snapshot);
+        hrt_copies_destroy(copies);
     }
 }
 
 static void nobody_waits_for_what_is_not_needed(void **state) {
     (void)state;
-    struct hrt_snapshot *snapshot = take(0);
+    struct hrt_snapshot *snapshot = take(NULL);
     for (int number = 0; number < BUFFERS * TENSORS; number++) {
         if (tensor_of(number).layer == 1) hrt_snapshot_pass(snapshot, (size_t)number);
     }
     change(snapshot, ELEMENTS, ELEMENTS);
-    hrt_snapshot_pass_all(snapshot); // The reader has given up.
+    for (int number = 0; number < BUFFERS * TENSORS; number++) // The reader has given up.
+        hrt_snapshot_pass(snapshot, (size_t)number);
     change(snapshot, 0, ALL);
     hrt_snapshot_destroy(snapshot);
     hrt_snapshot_change(NULL, 0, ALL);
+}
+
+// Copies come and go in order, or not quite; each keeps what was written to it, and all room is found again.
+static void room_of_copies_goes_around(void **state) {
+    (void)state;
+    enum { ROOM = 1 << 14, AT_ONCE = 5 };
+    struct hrt_copies *copies = hrt_copies_create(ROOM);
+    unsigned char *taken[AT_ONCE] = {0};
+    size_t bytes[AT_ONCE] = {0};
+    unsigned random = 1, took = 0;
+    for (int round = 0; round < 20000; round++) {
+        random = random * 1664525 + 1013904223;
+        const int at = round % 7 == 0 ? (int)(random >> 16) % AT_ONCE : round % AT_ONCE;
+        for (size_t i = 0; i < bytes[at]; i++) assert_int_equal(taken[at][i], at);
+        if (taken[at]) hrt_copies_give(copies, taken[at]);
+        bytes[at] = 1 + (random >> 8) % 4000;
+        taken[at] = hrt_copies_take(copies, bytes[at]);
+        if (!taken[at]) bytes[at] = 0;
+        for (size_t i = 0; i < bytes[at]; i++) taken[at][i] = (unsigned char)at;
+        took += taken[at] != NULL;
+    }
+    assert_true(took > 15000); // Two of three fit, at least.
+    for (int at = 0; at < AT_ONCE; at++) {
+        if (taken[at]) hrt_copies_give(copies, taken[at]);
+    }
+    void *all = hrt_copies_take(copies, ROOM - 64);
+    assert_non_null(all);
+    assert_null(hrt_copies_take(copies, 1));
+    hrt_copies_destroy(copies);
 }
 
 int main(void) {
@@ -121,6 +156,7 @@ int main(void) {
         cmocka_unit_test(what_changes_is_copied_first),
         cmocka_unit_test(copies_take_no_more_than_their_room),
         cmocka_unit_test(nobody_waits_for_what_is_not_needed),
+        cmocka_unit_test(room_of_copies_goes_around),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
