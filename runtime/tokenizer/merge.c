@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 enum {
-    SLOTS = 1 << 16,
+    SLOTS = 1 << 18,
     KEPT_BYTES = 64,         // Of a word: longer ones do not come again.
     KEPT_IDS_ROOM = 4 << 20, // Words of four bytes for ids and texts of all that is kept.
 };
@@ -111,8 +111,9 @@ static bool add_symbols(struct hrt_words *words, const struct hrt_model *model, 
     bool fuses = false, sound;
     for (size_t at = 0, length; at < bytes; at += length) {
         length = model->byte_level ? 1 : hrt_utf8_length(word + at, bytes - at, &sound);
-        const int32_t id = model->byte_level ? model->byte[(unsigned char)word[at]]
-                                             : hrt_names_find(&model->names, word + at, length);
+        const int32_t id = model->byte_level || length == 1
+                               ? model->single[(unsigned char)word[at]]
+                               : hrt_names_find(&model->names, word + at, length);
         const bool known = id >= 0;
         if (known && !add_symbol(words, id)) return false;
         if (known) fuses = false;

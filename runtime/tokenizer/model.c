@@ -205,6 +205,9 @@ bool hrt_load_model(struct hrt_tokenizer *tokenizer, const json_t *root, const c
             if (byte >= 0) model->byte[byte] = i;
         }
     }
+    for (int i = 0; sound && i < 256; i++)
+        model->single[i] =
+            model->byte_level ? model->byte[i] : hrt_names_find(&model->names, &(char){(char)i}, 1);
     // Unknown characters that become one are joined by no merge.
     bool all = model->byte_fallback;
     for (int i = 0; i < 256; i++) all &= model->byte[i] >= 0;

@@ -66,6 +66,7 @@ struct hrt_model {
     struct hrt_names names;   // What symbols and words are looked up by: bytes, or characters.
     struct hrt_merges merges; // Pairs of symbols.
     int32_t byte[256];        // The symbol of a byte; -1: none.
+    int32_t single[256];      // The symbol of a byte, or of a character of ASCII; -1: none.
     int32_t unknown;          // -1: none.
     bool byte_level;          // Symbols are bytes; else characters.
     bool byte_fallback;       // Of characters: unknown ones become bytes.
