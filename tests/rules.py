@@ -30,12 +30,13 @@ def sources(root):
 
 def long_functions(text):
     """(line, lines) of every function that is too long."""
-    start = None
+    start, signature = None, False  # The line with the opening brace; whether it is to come.
     for number, line in enumerate(text.splitlines(), 1):
-        if re.match(r"[A-Za-z_].*[^=] \{$", line) and not re.match(r"(struct|enum|union) \w* ?\{", line):
-            start = number
-        elif re.match(r"[A-Za-z_].*[^;{}]$", line) and start is None:
-            continue
+        begins = re.match(r"[A-Za-z_]", line) and not re.match(r"(struct|enum|union|namespace)\b[^()]*\{$", line)
+        if (begins or signature) and re.search(r"[^=] \{$", line):
+            start, signature = number, False
+        elif begins or signature:
+            signature = not re.search(r"[;{}]\s*(//.*)?$", line)
         elif line == "}" and start:
             if number - start >= FUNCTION_LINES:
                 yield start, number - start + 1

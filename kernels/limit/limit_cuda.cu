@@ -178,6 +178,12 @@ __global__ void __launch_bounds__(BLOCK)
     limit_ids(int32_t *kept, const int32_t *ids, const int32_t *kept_slot, int64_t limited,
               int64_t count) {
     const int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    limited += HKC_FAULT == 4; // plain of limit_ids: one pair too many is looked up.
+    count += HKC_FAULT == 5;   // plain of limit_ids: a thread too many writes.
+#if HKC_FAULT == 6             // race of limit_ids: neighbours write to one place.
+    if (p < count) kept[p / 2 * 2] = p < limited && kept_slot[p] >= 0 ? ids[p] : -1;
+    return;
+#endif
     if (p < count) kept[p] = p < limited && kept_slot[p] >= 0 ? ids[p] : -1;
 }
 

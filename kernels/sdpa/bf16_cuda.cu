@@ -88,6 +88,39 @@ HKC_DEVICE float scale_scores(float (&score)[TILE / 8][4], int half, float scale
     return peak;
 }
 
+// Folds a tile of scores, which become weights, into the running sums; returns whether earlier ones shrink, and by how much.
+template <int R>
+HKC_DEVICE bool fold_scores(softmax<R> &softmax, float (&score)[R][TILE / 8][4],
+                            float (&shrink)[R][2], float scale, const mask &mask, bool all,
+                            int64_t own, int64_t key) {
+    const int lane = (int)threadIdx.x % 32;
+    bool shrinks = false;
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int64_t query = own + r * 16 + half * 8 + lane / 4;
+            const float peak =
+                scale_scores(score[r], half, scale, mask, all, query, key + lane % 4 * 2);
+            shrink[r][half] = softmax.fold(score[r], r, half, peak);
+            shrinks |= shrink[r][half] != 1;
+        }
+    }
+    return shrinks;
+}
+
+template <int R, int C>
+HKC_DEVICE void shrink_sums(float (&sum)[R][C * 8][4], const float (&shrink)[R][2]) {
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+#pragma unroll
+        for (int j = 0; j < C * 8; j++) {
+#pragma unroll
+            for (int e = 0; e < 4; e++) sum[r][j][e] *= shrink[r][e / 2];
+        }
+    }
+}
+
 template <int C>
 __global__ void __launch_bounds__(MATRIX_THREADS, 2)
     attend(bf16 *out, float *lse, attention_case x) {
@@ -127,28 +160,8 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
         float score[R][TILE / 8][4];
         multiply_rows<OWN_FORWARD>(score, memory, row, tile, steps);
         float shrink[R][2];
-        bool shrinks = false;
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const int64_t query = own + r * 16 + half * 8 + lane / 4;
-                const float peak =
-                    scale_scores(score[r], half, scale, mask, all, query, key + lane % 4 * 2);
-                shrink[r][half] = softmax.fold(score[r], r, half, peak);
-                shrinks |= shrink[r][half] != 1;
-            }
-        }
-        if (__any_sync(~0u, shrinks)) {
-#pragma unroll
-            for (int r = 0; r < R; r++) {
-#pragma unroll
-                for (int j = 0; j < C * 8; j++) {
-#pragma unroll
-                    for (int e = 0; e < 4; e++) sum[r][j][e] *= shrink[r][e / 2];
-                }
-            }
-        }
+        const bool shrinks = fold_scores(softmax, score, shrink, scale, mask, all, own, key);
+        if (__any_sync(~0u, shrinks)) shrink_sums<R, C>(sum, shrink);
         add_weighted<R, C>(sum, weights<R>(score), tile + key_bytes, wide);
     };
     each_tile(tiles, key_bytes + matrix_bytes(TILE, C * PANEL), x.two,
@@ -256,6 +269,29 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2) attend_grad_queries(bf16 *d
     }
 }
 
+// Copies lse and delta of a tile's queries of a head, whose numbers begin at `rows`; zeros behind the last one.
+HKC_DEVICE void copy_statistics(unsigned char *to, const gradient &x, int64_t rows, int64_t query) {
+    if (threadIdx.x >= 2 * TILE) return;
+    const float *numbers = threadIdx.x < TILE ? x.lse : x.delta;
+    const int64_t at = query + threadIdx.x % TILE;
+    const bool here = at < x.of.d.positions;
+    copy4(shared_address(to) + threadIdx.x * 4, numbers + (here ? rows + at : 0), here ? 4 : 0);
+}
+
+// Stores the thread's part of the rows of two keys, `key` and the eighth behind it.
+template <int C>
+HKC_DEVICE void store_key_grads(bf16 *dk, bf16 *dv, const float (&dkey)[C * 8][4],
+                                const float (&dvalue)[C * 8][4], const hk_sdpa_dims &d,
+                                const part &part, int64_t key) {
+#pragma unroll
+    for (int half = 0; half < 2; half++, key += 8) {
+        if (key >= d.positions) continue;
+        const int64_t to_row = (part.batch * d.positions + key) * d.groups + part.head;
+        store_row(dk + to_row * d.width, part.begin, d.width, dkey, half, (float)d.scale);
+        store_row(dv + to_row * d.vwidth, part.begin, d.vwidth, dvalue, half, 1);
+    }
+}
+
 // Tiles are of queries, head after head of the group; behind a tile's rows are their lse and delta.
 template <int C>
 __global__ void __launch_bounds__(MATRIX_THREADS, 2)
@@ -292,13 +328,8 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
                           d.width);
         copy_matrix<TILE>(tile + query_bytes, rows_of(x.dout, d, part.batch, h, d.heads, d.vwidth),
                           query, 0, d.vwidth);
-        if (threadIdx.x < 2 * TILE) {
-            const float *numbers = threadIdx.x < TILE ? x.lse : x.delta;
-            const int64_t at = query + threadIdx.x % TILE;
-            const int64_t rows = (part.batch * d.heads + h) * d.positions;
-            copy4(shared_address(tile + query_bytes + dout_bytes) + threadIdx.x * 4,
-                  numbers + (at < d.positions ? rows + at : 0), at < d.positions ? 4 : 0);
-        }
+        copy_statistics(tile + query_bytes + dout_bytes, x,
+                        (part.batch * d.heads + h) * d.positions, query);
     };
     auto compute = [&](int i, const unsigned char *tile) {
         const int64_t query = from + (int64_t)(i % of_head) * TILE;
@@ -328,14 +359,7 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
     each_tile(tiles, query_bytes + dout_bytes + 2 * TILE * (int)sizeof(float), x.of.two,
               of_head * x.of.each, load, compute);
 
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const int64_t key = own + half * 8 + lane / 4;
-        if (key >= d.positions) continue;
-        const int64_t to_row = (part.batch * d.positions + key) * d.groups + part.head;
-        store_row(dk + to_row * d.width, part.begin, d.width, dkey[0], half, (float)d.scale);
-        store_row(dv + to_row * d.vwidth, part.begin, d.vwidth, dvalue[0], half, 1);
-    }
+    store_key_grads<C>(dk, dv, dkey[0], dvalue[0], d, part, own + lane / 4);
 }
 
 // With the shared memory for own rows and a tile, of which there are two where they have room.
