@@ -41,8 +41,8 @@ __global__ void __launch_bounds__(32) collect(float *to, few_places from, int co
 #if HKC_FAULT == 4 // plain of store: the last one is left out.
         if (i + 1 == count) continue;
 #endif
-#if HKC_FAULT == 5 // asan of store: what lies behind a number is taken.
-        if (i < count) to[i] = from.at[i][3];
+#if HKC_FAULT == 5 // plain of store: what lies behind a number is taken.
+        if (i < count) to[i] = from.at[i][1];
         continue;
 #endif
         if (i < count) to[i] = *from.at[i];
