@@ -39,10 +39,10 @@ struct job {
     struct hrt_metrics metrics;
     struct hk_pretence pretence;
     struct hrt_saves saves;
-    bool save_asked;             // By a signal, or the clock.
-    double peak;                 // FLOP/s of this rank, where there is a log; 0: not known.
-    struct hrt_step first, last; // Steps taken.
-    int64_t skipped;             // Steps.
+    bool save_asked;                    // By a signal, or the clock.
+    double peak;                        // FLOP/s of this rank, where there is a log; 0: not known.
+    struct hrt_step_report first, last; // Steps taken.
+    int64_t skipped;                    // Steps.
     double seconds;
 };
 
@@ -201,7 +201,7 @@ static bool evaluates(const struct job *job, int64_t number) {
     return config->eval_every > 0 && (number % config->eval_every == 0 || number == config->steps);
 }
 
-static bool evaluate(struct job *job, struct hrt_step *step, struct hrt_error *error) {
+static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_error *error) {
     const struct hrt_config *config = job->config;
     if (!evaluates(job, step->step)) return true;
     int64_t targets;
@@ -223,7 +223,7 @@ static void go_on_without(const struct job *job, const struct hrt_error *lost) {
 
 // Shows a step. From here on what is printed goes nowhere when nobody takes it; one who has gone away has also
 // asked to stop.
-static void show(struct job *job, const struct hrt_step *step) {
+static void show(struct job *job, const struct hrt_step_report *step) {
     if (hrt_progress_step(&job->progress, step)) return;
     const int reason = errno;
     if (reason == EPIPE) {
@@ -239,7 +239,7 @@ static void show(struct job *job, const struct hrt_step *step) {
 // Takes the report of a step and tells it.
 static bool tell(struct job *job, struct hrt_error *error) {
     const int64_t every = job->config->log_loads;
-    struct hrt_step step;
+    struct hrt_step_report step;
     if (!hrt_trainer_report(&job->trainer, &step, error)) return false;
     if (job->first.step == 0) job->first = step;
     job->last = step;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/cpu/observe.h"
 #include "runtime/checkpoint/folder.h"
 #include "runtime/cli/facts.h"
 #include "runtime/fssdp/history.h"
@@ -178,6 +179,8 @@ bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
     if (begun) {
         hrt_facts_note_log(facts, log);
         saves->begun = number;
+        saves->begun_at = hk_clock();
+        saves->profile = trainer->profile;
         begun =
             hrt_checkpoint_begin(&saves->saving, &saves->to, trainer->state, number, facts, error);
     }
@@ -193,7 +196,9 @@ bool hrt_saves_finish(struct hrt_saves *saves, struct hrt_error *error) {
     struct hrt_saving *saving = saves->saving;
     saves->saving = NULL;
     if (!saving) return true;
-    if (!hrt_checkpoint_finish(saving, error)) return false;
+    const bool saved = hrt_checkpoint_finish(saving, error);
+    hrt_profile_saved(saves->profile, saves->begun, saves->begun_at);
+    if (!saved) return false;
     saves->saved = saves->begun;
     return true;
 }

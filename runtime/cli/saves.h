@@ -13,12 +13,13 @@
 struct hrt_saves {
     const struct hrt_run *run;
     struct hrt_checkpoints to;
-    struct hrt_checkpoint from; // Its step is 0: the run begins.
-    bool recalls;               // It has what moves experts, on the terms of this run.
-    int64_t saved;              // The step of the newest checkpoint of this run, or `from`.
-    struct hrt_saving *saving;  // Of step `begun`. NULL: none.
-    int64_t begun;
-    double since; // When that was, or when the run began.
+    struct hrt_checkpoint from;  // Its step is 0: the run begins.
+    bool recalls;                // It has what moves experts, on the terms of this run.
+    int64_t saved;               // The step of the newest checkpoint of this run, or `from`.
+    struct hrt_saving *saving;   // Of step `begun`. NULL: none.
+    int64_t begun, begun_at;     // hk_clock
+    double since;                // The same in seconds; or when the run began.
+    struct hrt_profile *profile; // That is told of saves; NULL: none.
 };
 
 // Finds what --resume asks for, gives experts the owners that they had, where they can have them, and takes checkpoint.dir for this run. A folder that has checkpoints which the run

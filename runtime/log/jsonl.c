@@ -52,7 +52,7 @@ static double time_of_day(void) {
 }
 
 // What differs from run to run.
-static json_t *watch_of(const struct hrt_step *step) {
+static json_t *watch_of(const struct hrt_step_report *step) {
     const struct hrt_watch_sums *sums = &step->watched;
     json_t *watch = json_pack("{s:f s:f s:f s:f}", "time", time_of_day(), "left_s", step->left,
                               "flops", step->flops, "memory", sums->memory);
@@ -62,13 +62,13 @@ static json_t *watch_of(const struct hrt_step *step) {
     return watch;
 }
 
-static json_t *devices_of(const struct hrt_step *step) {
+static json_t *devices_of(const struct hrt_step_report *step) {
     const struct hrt_watch_sums *sums = &step->watched;
     return json_pack("{s:f s:f s:I s:I}", "before", sums->before, "after", sums->after, "replicas",
                      (json_int_t)sums->replicas, "resharded", (json_int_t)step->resharded);
 }
 
-static json_t *line_of(const struct hrt_step *step) {
+static json_t *line_of(const struct hrt_step_report *step) {
     json_t *line = json_pack(
         "{s:I s:o s:o s:o s:o s:f s:f s:f}", "step", (json_int_t)step->step, "loss",
         finite_or_null(step->loss), "cross_entropy", finite_or_null(step->cross_entropy), "aux",
@@ -112,7 +112,7 @@ void hrt_jsonl_begin(struct hrt_jsonl *log, json_t *run) {
         json_decref(run);
 }
 
-bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step *step,
+bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *step,
                     const struct hrt_load_counts *loads, const struct hrt_watch *watch,
                     struct hrt_error *error) {
     if (!log->file) return true;

@@ -29,7 +29,7 @@ void hrt_jsonl_begin(struct hrt_jsonl *log, struct json_t *run);
 
 // Writes and flushes one line. `loads` and `watch`, of the same step, may be NULL. On false the log is closed: what
 // follows is not logged.
-bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step *step,
+bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *step,
                     const struct hrt_load_counts *loads, const struct hrt_watch *watch,
                     struct hrt_error *error);
 

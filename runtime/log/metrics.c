@@ -67,7 +67,7 @@ static void print(FILE *out, const char *tag, const char *help, double value) {
         fprintf(out, "%s\n", isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
 }
 
-void hrt_metrics_step(struct hrt_metrics *metrics, const struct hrt_step *step, double peak,
+void hrt_metrics_step(struct hrt_metrics *metrics, const struct hrt_step_report *step, double peak,
                       const char *program) {
     struct hrt_number_of number[HRT_NUMBERS_OF];
     char text[sizeof metrics->text] = "";

@@ -20,7 +20,7 @@ struct hrt_metrics {
 bool hrt_metrics_open(struct hrt_metrics *metrics, int port, struct hrt_error *error);
 
 // From now on these are the numbers. `peak` as numbers.h; `program` is borrowed for the call.
-void hrt_metrics_step(struct hrt_metrics *metrics, const struct hrt_step *step, double peak,
+void hrt_metrics_step(struct hrt_metrics *metrics, const struct hrt_step_report *step, double peak,
                       const char *program);
 
 // Also of a zeroed one.

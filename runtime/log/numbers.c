@@ -1,7 +1,7 @@
 // One list for all of them.
 #include "runtime/log/numbers.h"
 
-int hrt_numbers_of(const struct hrt_step *step, double peak,
+int hrt_numbers_of(const struct hrt_step_report *step, double peak,
                    struct hrt_number_of out[HRT_NUMBERS_OF]) {
     const struct hrt_watch_sums *watched = &step->watched;
     const bool owned = watched->before > 0, ranks = watched->slowest >= 0;

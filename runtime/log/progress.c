@@ -51,7 +51,7 @@ static void format_time(char *out, size_t bytes, double seconds) {
 
 // The first matter most: a line that wraps is hard to read.
 static void add_where_it_fits(char *line, size_t line_bytes, const struct hrt_progress *progress,
-                              const struct hrt_step *step) {
+                              const struct hrt_step_report *step) {
     const struct hrt_watch_sums *watched = &step->watched;
     char column[6][32] = {0}, left[32], memory[32];
     if (watched->after > 0) {
@@ -73,7 +73,7 @@ static void add_where_it_fits(char *line, size_t line_bytes, const struct hrt_pr
 }
 
 void hrt_progress_format(char *line, size_t line_bytes, const struct hrt_progress *progress,
-                         const struct hrt_step *step) {
+                         const struct hrt_step_report *step) {
     char rate[32];
     hrt_format_count(rate, sizeof rate, step->tokens_per_s);
     snprintf(line, line_bytes,
@@ -93,7 +93,7 @@ static void cut(char *line, FILE *out) {
     if (strlen(line) >= size.ws_col) line[size.ws_col - 1] = '\0';
 }
 
-bool hrt_progress_step(struct hrt_progress *progress, const struct hrt_step *step) {
+bool hrt_progress_step(struct hrt_progress *progress, const struct hrt_step_report *step) {
     const bool kept = step->evaluated || step->step == progress->steps || step->step == 1;
     if (!progress->terminal && !kept && step->step % progress->every != 0) return true;
     char line[LINE_BYTES];

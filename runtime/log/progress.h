@@ -23,7 +23,7 @@ void hrt_progress_start(struct hrt_progress *progress, FILE *out, int64_t steps,
                         bool experts);
 
 // Shows a step. Steps that were evaluated, and the last, keep their line. False: errno says why it could not be written.
-bool hrt_progress_step(struct hrt_progress *progress, const struct hrt_step *step);
+bool hrt_progress_step(struct hrt_progress *progress, const struct hrt_step_report *step);
 
 // Ends a line that would be redrawn, before something else is printed.
 void hrt_progress_end_line(struct hrt_progress *progress);
@@ -33,7 +33,7 @@ void hrt_progress_end_line(struct hrt_progress *progress);
 // go: " | dev 1.04 | wait 12% | +14 | 2h13 | mfu 43% | 1.2GB": largest over mean rows of a rank, the share of time that
 // ranks wait for others, replicas, time left, share of the peak, memory of the fullest rank.
 void hrt_progress_format(char *line, size_t line_bytes, const struct hrt_progress *progress,
-                         const struct hrt_step *step);
+                         const struct hrt_step_report *step);
 
 // Writes `number` with three digits and k, M or G: "5.16M".
 void hrt_format_count(char *out, size_t out_bytes, double number);

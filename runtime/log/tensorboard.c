@@ -102,8 +102,8 @@ bool hrt_tensorboard_open(struct hrt_tensorboard *board, const char *folder,
     return write_record(board, &m, error);
 }
 
-bool hrt_tensorboard_step(struct hrt_tensorboard *board, const struct hrt_step *step, double peak,
-                          struct hrt_error *error) {
+bool hrt_tensorboard_step(struct hrt_tensorboard *board, const struct hrt_step_report *step,
+                          double peak, struct hrt_error *error) {
     struct hrt_number_of number[HRT_NUMBERS_OF];
     struct message event, summary = {.bytes = 0};
     if (!board->file) return true;

@@ -170,6 +170,12 @@ void hrt_profile_end_step_at(struct hrt_profile *p, int64_t now) {
     hrt_trace_add(&p->trace, &event);
 }
 
+void hrt_profile_saved(struct hrt_profile *profile, int64_t step, int64_t begun) {
+    if (!profile) return;
+    const struct hrt_trace_save save = {.start = begun, .ns = hk_clock() - begun, .step = step};
+    hrt_trace_add_save(&profile->trace, &save);
+}
+
 void hrt_profile_begin_step(struct hrt_profile *profile, int64_t number) {
     if (!profile) return;
     hk_observe(&profile->observer);

@@ -39,6 +39,9 @@ void hrt_profile_end_step(struct hrt_profile *profile);
 // The phase before ends where `phase` begins.
 void hrt_profile_enter(struct hrt_profile *profile, enum hrt_phase phase);
 
+// A checkpoint of step `step` that was begun then, by hk_clock, has ended now: a trace has it on a track of its own.
+void hrt_profile_saved(struct hrt_profile *profile, int64_t step, int64_t begun);
+
 // Writes the trace; the first rank prints the table and what the trace holds.
 bool hrt_profile_finish(struct hrt_profile *profile, FILE *out, struct hrt_error *error);
 

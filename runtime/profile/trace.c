@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "files/files.h"
+#include "runtime/transport/transport.h"
 
 const char *hrt_phase_name(enum hrt_phase phase) {
     static const char *const name[] = {
@@ -50,6 +51,10 @@ void hrt_trace_add(struct hrt_trace *trace, const struct hrt_trace_event *event)
     struct hrt_trace_event *place = &trace->event[trace->events++ % HRT_TRACE_EVENTS];
     if (trace->events > HRT_TRACE_EVENTS && place->start > trace->lost) trace->lost = place->start;
     *place = *event;
+}
+
+void hrt_trace_add_save(struct hrt_trace *trace, const struct hrt_trace_save *save) {
+    if (trace->file) trace->save[trace->saves++ % HRT_TRACE_SAVES] = *save;
 }
 
 // What lies around something comes before it: readers nest events in the order of the file.
@@ -194,14 +199,18 @@ static json_t *metadata(const char *what, int rank, json_t *name) {
                      "args", "name", name);
 }
 
+static json_t *name_of_track(int track, const char *name, int rank) {
+    json_t *named = metadata("thread_name", rank, json_string(name));
+    json_object_set_new(named, "tid", json_integer(track));
+    return named;
+}
+
 // Tracks of lanes, with what is as new as the steps that are held.
 static bool write_lanes(struct hrt_trace *trace, int64_t from, int rank) {
     bool done = true;
     if (!trace->lanes.comm) return true;
     for (int track = 1; done && hrt_lanes_trace_track(track); track++) {
-        json_t *name = metadata("thread_name", rank, json_string(hrt_lanes_trace_track(track)));
-        json_object_set_new(name, "tid", json_integer(track));
-        done = write_object(trace, name, false);
+        done = write_object(trace, name_of_track(track, hrt_lanes_trace_track(track), rank), false);
     }
     hrt_lanes_trace_hold(&trace->lanes);
     for (int64_t i = 0; done && i < hrt_lanes_trace_held(&trace->lanes); i++) {
@@ -209,6 +218,24 @@ static bool write_lanes(struct hrt_trace *trace, int64_t from, int rank) {
         done = !object || write_object(trace, object, false);
     }
     hrt_lanes_trace_let_go(&trace->lanes);
+    return done;
+}
+
+// The track of checkpoints, behind those of lanes.
+static bool write_saves(struct hrt_trace *trace, int64_t from, int rank) {
+    const int64_t first = trace->saves > HRT_TRACE_SAVES ? trace->saves - HRT_TRACE_SAVES : 0;
+    const int track = HRT_LANES + 1;
+    bool done =
+        trace->saves == 0 || write_object(trace, name_of_track(track, "saving", rank), false);
+    for (int64_t i = first; done && i < trace->saves; i++) {
+        const struct hrt_trace_save *save = &trace->save[i % HRT_TRACE_SAVES];
+        if (save->start < from) continue;
+        json_t *name = json_sprintf("checkpoint of step %lld", (long long)save->step);
+        json_t *object = json_pack("{s:o s:s s:s s:f s:f s:i s:i}", "name", name, "cat", "saving",
+                                   "ph", "X", "ts", 1e-3 * (double)(save->start - trace->zero),
+                                   "dur", 1e-3 * (double)save->ns, "pid", rank, "tid", track);
+        done = write_object(trace, object, false);
+    }
     return done;
 }
 
@@ -228,7 +255,8 @@ static bool write_all(struct hrt_trace *trace, const struct hrt_tally *tally,
         written->last_step = event[i].number;
     }
     done = done && write_events(trace, event, written->events, tally, rank);
-    done = done && write_lanes(trace, written->events > 0 ? event[0].start : 0, rank);
+    const int64_t from = written->events > 0 ? event[0].start : 0;
+    done = done && write_lanes(trace, from, rank) && write_saves(trace, from, rank);
     return done && fputs("\n]}\n", trace->file) != EOF;
 }
 

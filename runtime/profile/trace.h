@@ -27,6 +27,12 @@ struct hrt_trace_event {
 };
 _Static_assert(HRT_TALLY_ROWS <= INT16_MAX, "an event's index holds any row");
 
+enum { HRT_TRACE_SAVES = 64 };
+
+struct hrt_trace_save { // A checkpoint, from when its values were taken until it was visible.
+    int64_t start, ns, step;
+};
+
 struct hrt_trace {
     FILE *file; // NULL: nothing is traced.
     char *path;
@@ -34,6 +40,8 @@ struct hrt_trace {
     int64_t events;                // Ever added.
     int64_t lost;                  // The latest start of one that found no place any more.
     struct hrt_lanes_trace lanes;
+    struct hrt_trace_save save[HRT_TRACE_SAVES]; // A ring, too: a track of its own.
+    int64_t saves;                               // Ever added.
     int64_t zero; // Times in the file count from here; whoever opens it sets it.
 };
 
@@ -53,6 +61,9 @@ bool hrt_trace_open(struct hrt_trace *trace, const char *path, struct hrt_error 
 
 // Nothing when closed.
 void hrt_trace_add(struct hrt_trace *trace, const struct hrt_trace_event *event);
+
+// The same, of a checkpoint.
+void hrt_trace_add_save(struct hrt_trace *trace, const struct hrt_trace_save *save);
 
 // Writes and closes the file. `tally` has the rows that events name.
 bool hrt_trace_write(struct hrt_trace *trace, const struct hrt_tally *tally,

@@ -209,7 +209,7 @@ static void read_flight(struct hrt_trainer *trainer, const struct hrt_flight *fl
 }
 
 // The same; losses are summed over iterations and ranks. With the sums all ranks learn of one whose data has failed.
-static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
                        struct hrt_error *error) {
     double sum[HRT_WATCH_OWN] = {0}; // The last: ranks that failed.
     const struct hrt_flight *flight = flight_of(trainer);
@@ -267,7 +267,7 @@ static bool fail_not_finite(const struct hrt_trainer *trainer, int64_t step,
     return hrt_ranks_agree(trainer->comm, false, error);
 }
 
-static bool fail_loss(const struct hrt_trainer *trainer, const struct hrt_step *step,
+static bool fail_loss(const struct hrt_trainer *trainer, const struct hrt_step_report *step,
                       struct hrt_error *error) {
     hrt_fail(error, "step %" PRId64 ": the loss is not finite (%g); training stops", step->step,
              step->loss);
@@ -280,7 +280,7 @@ static bool may_skip(const struct hrt_trainer *trainer) {
 }
 
 // Leaves the parameters as they are, and no gradient behind.
-static void skip(struct hrt_trainer *trainer, struct hrt_step *report) {
+static void skip(struct hrt_trainer *trainer, struct hrt_step_report *report) {
     struct hrt_state *state = trainer->state;
     const int64_t bytes = hrt_element_bytes(state->program->precision);
     struct hrt_tensor tensor = {0};
@@ -292,7 +292,8 @@ static void skip(struct hrt_trainer *trainer, struct hrt_step *report) {
     trainer->skipped++;
 }
 
-static void update(struct hrt_trainer *trainer, int64_t step, const struct hrt_step *report) {
+static void update(struct hrt_trainer *trainer, int64_t step,
+                   const struct hrt_step_report *report) {
     hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
                        hk_clip_scale(trainer->config->clip, report->grad_norm));
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
@@ -301,7 +302,7 @@ static void update(struct hrt_trainer *trainer, int64_t step, const struct hrt_s
 }
 
 // A step that the host waits for where it needs a number.
-static bool take(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+static bool take(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
                  struct hrt_error *error) {
     if (!accumulate(trainer, step, report, error)) return false;
     if (!isfinite(report->loss) && !may_skip(trainer)) return fail_loss(trainer, report, error);
@@ -320,7 +321,7 @@ static bool take(struct hrt_trainer *trainer, int64_t step, struct hrt_step *rep
 }
 
 // A step that the device takes by itself. The host then waits for the one before.
-static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
                    struct hrt_error *error) {
     struct hrt_state *state = trainer->state;
     const int slot = (int)(trainer->asked % 2);
@@ -341,9 +342,10 @@ static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step *r
 }
 
 bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error) {
-    struct hrt_step *report = &trainer->step[trainer->asked % 2];
+    struct hrt_step_report *report = &trainer->step[trainer->asked % 2];
     if (trainer->asked == trainer->reported) trainer->since = hrt_now();
-    *report = (struct hrt_step){.step = step + 1, .lr = hrt_learning_rate(trainer->config, step)};
+    *report =
+        (struct hrt_step_report){.step = step + 1, .lr = hrt_learning_rate(trainer->config, step)};
     hrt_profile_begin_step(trainer->profile, step + 1);
     hrt_watch_begin(&trainer->watch);
     if (!(trainer->ahead ? launch : take)(trainer, step, report, error)) return false;
@@ -354,7 +356,8 @@ bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error
 }
 
 // Waits for what the device has left.
-static bool land(struct hrt_trainer *trainer, struct hrt_step *report, struct hrt_error *error) {
+static bool land(struct hrt_trainer *trainer, struct hrt_step_report *report,
+                 struct hrt_error *error) {
     const int slot = (int)(trainer->reported % 2);
     const struct hrt_flight *flight = &trainer->flight[slot];
     double sum[3] = {0};
@@ -369,13 +372,13 @@ static bool land(struct hrt_trainer *trainer, struct hrt_step *report, struct hr
 }
 
 // By the mean of steps, in which a step counts a tenth less than the one after it.
-static double time_left(struct hrt_trainer *trainer, const struct hrt_step *report) {
+static double time_left(struct hrt_trainer *trainer, const struct hrt_step_report *report) {
     const double share = trainer->pace > 0 ? 0.1 : 1;
     trainer->pace += share * (report->seconds - trainer->pace);
     return trainer->pace * (double)(trainer->config->steps - report->step);
 }
 
-bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step *report,
+bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,
                         struct hrt_error *error) {
     *report = trainer->step[trainer->reported % 2];
     if (trainer->ahead && !land(trainer, report, error)) {
@@ -394,7 +397,7 @@ bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step *report,
     return true;
 }
 
-bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
                       struct hrt_error *error) {
     return hrt_trainer_ask(trainer, step, error) && hrt_trainer_report(trainer, report, error);
 }

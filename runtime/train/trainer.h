@@ -20,7 +20,7 @@
 #include "runtime/train/watch.h"
 
 // What a step reports. All losses are over all ranks.
-struct hrt_step {
+struct hrt_step_report {
     int64_t step; // From 1.
     double loss, cross_entropy, auxiliary, grad_norm, lr;
     double seconds, tokens_per_s, imbalance;
@@ -57,7 +57,7 @@ struct hrt_trainer {
     int64_t asked, reported;
     bool ahead;
     int flights;
-    struct hrt_step step[2];
+    struct hrt_step_report step[2];
     struct hrt_flight flight[2];
     int64_t skipped; // Steps, the last ones.
     double
@@ -77,14 +77,14 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer);
 // number of targets, plus the mean of the iterations' auxiliary losses. False when the data cannot
 // be read, or the loss or a gradient is not finite, and train.skip_max steps before were not either: the parameters
 // are then those of the step before. A device that is apart, of one rank, skips none.
-bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step *report,
+bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
                       struct hrt_error *error);
 
 // The same in two parts, of which the first only asks a device that is apart. At most two steps may be without a report.
 // The report, of the first one without, waits for that step; it is what finds that a loss or a gradient is not finite:
 // then no step that was asked for has changed the parameters, and none will report any more.
 bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error);
-bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step *report,
+bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,
                         struct hrt_error *error);
 
 struct hrt_logits; // train/logits.h

@@ -62,6 +62,9 @@ def check_traces():
                     slices.setdefault((rank, event["name"]), []).append((event["ts"], event["ts"] + event["dur"]))
     check(len(ends["s"]) > 100 and ends["s"].keys() == ends["f"].keys(), "what leaves arrives")
     check(all(ends["s"][name]["pid"] != ends["f"][name]["pid"] for name in ends["s"]), "arrows go to others")
+    for rank in range(RANKS):
+        saved = sorted(name for of, name in slices if of == rank and name.startswith("checkpoint of step "))
+        check(len(saved) >= 2, f"rank {rank} has saved: {saved}")
     for name in "rows", "counts", "gather experts", "reduce experts", "sum what all have":
         check(all((rank, name) in slices for rank in range(RANKS)), f"there is a track {name}")
     for track, spans in slices.items():
@@ -76,7 +79,7 @@ def main():
         subprocess.run([hecatec, model, "-o", "four", "--set", f"cluster.devices={RANKS}", "--set", "parallel.experts=fssdp"],
                        check=True)
         subprocess.run([ranks, str(RANKS), "./four", "train", "--data", text, "--steps", str(STEPS), "--log", "run.jsonl",
-                        "--trace=trace", "--set", f"log.loads={EVERY}"], check=True, stdout=subprocess.DEVNULL)
+                        "--trace=trace", "--checkpoint", "ck", "--set", "checkpoint.every=2", "--set", f"log.loads={EVERY}"], check=True, stdout=subprocess.DEVNULL)
         with open("run.jsonl", encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         run = lines[0]["run"]

@@ -6,16 +6,16 @@
 #include "runtime/log/progress.h"
 #include "tests/runtime/support/case.h"
 
-static const struct hrt_step step = {.step = 120,
-                                     .loss = 3.21454,
-                                     .cross_entropy = 3.2,
-                                     .auxiliary = 1.0249,
-                                     .grad_norm = 0.841,
-                                     .lr = 3e-4,
-                                     .seconds = 0.8123,
-                                     .tokens_per_s = 5164200,
-                                     .imbalance = 2.871,
-                                     .watched.slowest = -1};
+static const struct hrt_step_report step = {.step = 120,
+                                            .loss = 3.21454,
+                                            .cross_entropy = 3.2,
+                                            .auxiliary = 1.0249,
+                                            .grad_norm = 0.841,
+                                            .lr = 3e-4,
+                                            .seconds = 0.8123,
+                                            .tokens_per_s = 5164200,
+                                            .imbalance = 2.871,
+                                            .watched.slowest = -1};
 
 static void expect_count(double number, const char *expected) {
     char text[32];
@@ -38,7 +38,7 @@ static void counts_have_three_digits(void **state) {
 static void the_line_says_what_a_step_did(void **state) {
     (void)state;
     char line[256];
-    struct hrt_step evaluated = step;
+    struct hrt_step_report evaluated = step;
     struct hrt_progress progress = {.steps = 20000, .experts = true};
     hrt_progress_format(line, sizeof line, &progress, &step);
     assert_string_equal(line, "step 120/20000 | loss 3.2145 | aux 1.025 | gnorm 0.841 | "
@@ -54,7 +54,7 @@ static void the_line_says_what_a_step_did(void **state) {
 static void columns_are_added_where_they_fit(void **state) {
     (void)state;
     char line[256];
-    struct hrt_step watched = step;
+    struct hrt_step_report watched = step;
     watched.watched = (struct hrt_watch_sums){
         .after = 1.042, .before = 3, .replicas = 14, .waited = 0.123, .memory = 1.25e9};
     watched.left = 8000;
@@ -82,7 +82,7 @@ static char *shown(bool terminal) {
     assert_false(progress.terminal);
     progress.terminal = terminal;
     for (int i = 1; i <= 7; i++) {
-        struct hrt_step shown_step = step;
+        struct hrt_step_report shown_step = step;
         shown_step.step = i;
         shown_step.evaluated = i == 5;
         hrt_progress_step(&progress, &shown_step);
@@ -126,7 +126,7 @@ static void a_json_line_holds_the_step(void **state) {
     struct hrt_jsonl log;
     struct hrt_load_counts loads;
     struct hrt_device host = {0};
-    struct hrt_step evaluated = step;
+    struct hrt_step_report evaluated = step;
     evaluated.evaluated = true;
     evaluated.validation_loss = 3.5;
     assert_true(hrt_load_counts_create(&loads, &bigram, &host, &error));

@@ -77,7 +77,7 @@ static double loss_of_sequences(struct fixture *f, int64_t sequences) {
 static void a_step_averages_over_all_targets_of_all_iterations(void **state) {
     (void)state;
     struct fixture f;
-    struct hrt_step step;
+    struct hrt_step_report step;
     struct hrt_error error = {0};
     open_fixture(&f, 3 * 4 * 16);
     assert_int_equal(f.trainer.iterations, 3);
@@ -97,7 +97,7 @@ static void a_step_averages_over_all_targets_of_all_iterations(void **state) {
 static void a_masked_step_averages_over_masked_tokens(void **state) {
     (void)state;
     struct fixture f;
-    struct hrt_step step;
+    struct hrt_step_report step;
     struct hrt_error error = {0};
     open_masked(&f, 3 * 4 * 16, 0.25);
     assert_int_equal(f.trainer.targets, 12 * 4);
@@ -119,7 +119,7 @@ static void a_masked_step_averages_over_masked_tokens(void **state) {
 static void every_step_draws_its_own_sequences(void **state) {
     (void)state;
     struct fixture f;
-    struct hrt_step first, second, again;
+    struct hrt_step_report first, second, again;
     struct hrt_error error = {0};
     open_fixture(&f, 2 * 4 * 16);
     f.config.lr = 0;
@@ -139,7 +139,7 @@ static void the_auxiliary_loss_is_shared_by_iterations(void **state) {
     double auxiliary[2];
     for (int i = 0; i < 2; i++) {
         struct fixture f;
-        struct hrt_step step;
+        struct hrt_step_report step;
         struct hrt_error error = {0};
         open_fixture(&f, (i ? 3 : 1) * 4 * 16);
         double *biases = (double *)f.state.values[HRT_PARAMETERS] + bigram.set[0].offset;
@@ -156,7 +156,7 @@ static void the_auxiliary_loss_is_shared_by_iterations(void **state) {
 static void the_loss_falls(void **state) {
     (void)state;
     struct fixture f;
-    struct hrt_step step;
+    struct hrt_step_report step;
     struct hrt_error error = {0};
     open_fixture(&f, 0);
     for (int i = 0; i < 50; i++) assert_true(hrt_trainer_step(&f.trainer, i, &step, &error));
@@ -166,7 +166,7 @@ static void the_loss_falls(void **state) {
 
 static void train_with_threads(int threads, void *params) {
     struct fixture f;
-    struct hrt_step step;
+    struct hrt_step_report step;
     struct hrt_error error = {0};
     const int before = omp_get_max_threads();
     omp_set_num_threads(threads);
@@ -191,7 +191,7 @@ static void the_number_of_threads_changes_no_bit(void **state) {
 static void memory_does_not_grow_after_the_first_step(void **state) {
     (void)state;
     struct fixture f;
-    struct hrt_step step;
+    struct hrt_step_report step;
     struct hrt_jsonl log;
     struct hrt_error error = {0};
     open_fixture(&f, 2 * 4 * 16);
@@ -213,7 +213,7 @@ static void memory_does_not_grow_after_the_first_step(void **state) {
 static void evaluation_changes_nothing(void **state) {
     (void)state;
     struct fixture f;
-    struct hrt_step step;
+    struct hrt_step_report step;
     struct hrt_error error = {0};
     double loss, again;
     int64_t tokens;
@@ -283,7 +283,7 @@ static void tokens_that_do_not_divide_are_refused(void **state) {
 static void a_gradient_that_is_not_finite_is_named(void **state) {
     (void)state;
     struct fixture f;
-    struct hrt_step step;
+    struct hrt_step_report step;
     struct hrt_error error = {0};
     open_fixture(&f, 0);
     const size_t bytes = hrt_state_params_bytes(&bigram);
