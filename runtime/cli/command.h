@@ -8,6 +8,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
 #include "runtime/program.h"
+#include "runtime/train/sample.h"
 
 struct hrt_checkpoint; // checkpoint/checkpoint.h
 
@@ -37,6 +38,9 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
 
 // Whether the model predicts the next token, so that samples can be drawn; else a usage error.
 bool hrt_run_check_sample(const struct hrt_run *run, struct hrt_error *error);
+
+// How the arguments say that tokens are drawn.
+struct hrt_sample_rule hrt_run_sample_rule(const struct hrt_run *run);
 
 // Creates the state with what training goes on from, parameters from --load, or fresh ones. Shared by all but info. Of several ranks all
 // call it: they must read the same files, those of `data` (NULL: none) included, and all have a state, or none.

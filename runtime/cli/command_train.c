@@ -453,8 +453,7 @@ static bool finish(struct job *job, struct hrt_error *error) {
     if (!hrt_profile_finish(job->trainer.profile, stdout, &lost)) go_on_without(job, &lost);
     if (!saved) return false;
     if (!arguments->sample || is_stopped(job)) return true;
-    const struct hrt_sample_rule rule = {arguments->temperature, arguments->topk,
-                                         (uint64_t)job->config->seed};
+    const struct hrt_sample_rule rule = hrt_run_sample_rule(job->run);
     return hrt_sample(&job->state, arguments->prompt, arguments->sample, rule, stdout, error);
 }
 

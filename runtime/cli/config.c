@@ -10,7 +10,7 @@
 static const char *const formats[] = {"bytes", "llmc", NULL};           // enum hrt_data_format
 static const char *const objectives[] = {"next_token", "masked", NULL}; // enum hrt_objective
 static const char *const optimizers[] = {"adamw", NULL};
-static const char *const lr_schedules[] = {"cosine", "linear", "constant",
+static const char *const lr_schedules[] = {"cosine", "linear", "constant", "wsd",
                                            NULL}; // enum hrt_lr_schedule
 
 #define AT(field) offsetof(struct hrt_config, field)
@@ -51,7 +51,9 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {"train.optimizer.eps", HRT_REAL(0, 1), AT(eps), "1e-8", "added to the root of the variance"},
     {"train.optimizer.lr", HRT_REAL(0, 1e3), AT(lr), "3e-4", "learning rate"},
     {"train.schedule", HRT_CHOICE(lr_schedules), AT(lr_schedule), "constant",
-     "cosine, linear or constant"},
+     "cosine, linear, constant, or wsd"},
+    {"train.schedule.decay", HRT_REAL(0, 1), AT(falls), "0.1",
+     "share of the steps in which wsd falls"},
     {"train.schedule.final", HRT_REAL(0, 1), AT(final), "0.1", "last learning rate, share of lr"},
     {"train.schedule.warmup", HRT_INTEGER(0, 1e12), AT(warmup), "0", "steps from 0 to lr"},
     {"train.seed", HRT_INTEGER(0, 9e15), AT(seed), "1", "of every random number"},

@@ -12,7 +12,7 @@
 #include "runtime/program.h"
 
 enum hrt_objective { HRT_NEXT_TOKEN, HRT_MASKED };
-enum hrt_lr_schedule { HRT_LR_COSINE, HRT_LR_LINEAR, HRT_LR_CONSTANT };
+enum hrt_lr_schedule { HRT_LR_COSINE, HRT_LR_LINEAR, HRT_LR_CONSTANT, HRT_LR_WSD };
 
 struct hrt_config {
     const char *checkpoint_dir;      // NULL: none.
@@ -34,6 +34,7 @@ struct hrt_config {
     int lr_schedule;                       // enum hrt_lr_schedule
     int64_t warmup;                        // Steps.
     double final;                          // Learning rate at the end, as a share of lr.
+    double falls;                          // Share of the steps in which wsd falls.
     int64_t eval_every, eval_steps; // Steps between evaluations (0: none); steps' tokens in each.
     int64_t log_every, log_loads;   // Steps between lines; between expert loads (0: none).
     const char *log_jsonl;          // NULL: none.

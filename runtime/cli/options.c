@@ -89,12 +89,18 @@ static const struct option_row {
      "write the logits of these sequences: safetensors, to compare with others"},
     {"--prompt", "TEXT", DRAWS, NULL, HRT_TEXT, AT(prompt),
      "text, or ids where tokens are not bytes (default: a newline, or id 0)"},
+    {"--prompts", "FILE", HRT_SAMPLE, NULL, HRT_TEXT, AT(prompts),
+     "a sample for each line of this file"},
     {"--tokens", "N", HRT_SAMPLE, NULL, HRT_INTEGER(1, 1e12), AT(tokens),
      "tokens to draw (default 200)"},
     {"--temperature", "X", DRAWS, NULL, HRT_REAL(0, 1e6), AT(temperature),
      "0: always the likeliest token (default 0.8)"},
     {"--topk", "N", DRAWS, NULL, HRT_INTEGER(0, 1e12), AT(topk),
      "draw among the N likeliest (default 0: all)"},
+    {"--topp", "X", DRAWS, NULL, HRT_REAL(0, 1), AT(topp),
+     "of these, the fewest with share X (default 1: all)"},
+    {"--minp", "X", DRAWS, NULL, HRT_REAL(0, 1), AT(minp),
+     "of these, those with X times the best share (default 0: all)"},
     {"--params", NULL, HRT_INFO, NULL, HRT_FLAG, AT(params), "list every parameter"},
     {"--threads", "N", LOADS, NULL, HRT_INTEGER(1, HRT_THREADS_MOST), AT(threads),
      "(default: OMP_NUM_THREADS, or all cores)"},
@@ -205,8 +211,8 @@ static bool apply_option(struct hrt_arguments *arguments, int argc, char **argv,
 
 bool hrt_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
                        const struct hrt_program *program, struct hrt_error *error) {
-    *arguments =
-        (struct hrt_arguments){.tokens = 200, .temperature = 0.8, .shard_bytes = 5000000000};
+    *arguments = (struct hrt_arguments){
+        .tokens = 200, .temperature = 0.8, .topp = 1, .shard_bytes = 5000000000};
     if (!hrt_config_init(&arguments->config, program, error)) return false;
     if (argc < 2)
         return hrt_fail_usage(

@@ -28,10 +28,9 @@ struct hrt_arguments {
     int64_t shard_bytes;
     int64_t threads; // 0: OMP_NUM_THREADS or all cores.
     int64_t check_grad, sample, sequences, tokens, topk;
-    double temperature;
+    double temperature, topp, minp;
     const char *like, *logits, *prompt, *save, *to, *load, *route, *record_ids, *record_loads,
-        *trace, *tensorboard,
-        *pretend;       // NULL: not given.
+        *trace, *tensorboard, *pretend, *prompts; // NULL: not given.
     const char *resume; // A folder; empty: checkpoint.dir; NULL: not given.
 };
 

@@ -1,4 +1,4 @@
-// Warmup, then cosine, linear or constant.
+// Warmup, then cosine, linear or constant; or constant, and linear at the end (warmup, stable, decay: wsd).
 #include "runtime/train/learning_rate.h"
 
 #include <math.h>
@@ -7,8 +7,13 @@ double hrt_learning_rate(const struct hrt_config *config, int64_t step) {
     if (step < config->warmup) return config->lr * (double)(step + 1) / (double)config->warmup;
     if (config->lr_schedule == HRT_LR_CONSTANT) return config->lr;
 
-    const int64_t falling = config->steps - config->warmup;
-    const double done = falling > 0 ? (double)(step - config->warmup) / (double)falling : 1;
+    const int64_t left = config->steps - config->warmup;
+    const double falling = config->lr_schedule == HRT_LR_WSD
+                               ? fmin(config->falls * (double)config->steps, (double)left)
+                               : (double)left;
+    const double from = (double)config->steps - falling;
+    if ((double)step < from) return config->lr;
+    const double done = falling > 0 ? ((double)step - from) / falling : 1;
     const double high =
         config->lr_schedule == HRT_LR_COSINE ? 0.5 * (1 + cos(M_PI * done)) : 1 - done;
     return config->lr * (config->final + (1 - config->final) * high);

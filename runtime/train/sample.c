@@ -72,18 +72,32 @@ static int best_first(const void *a, const void *b) {
     return (left->id > right->id) - (left->id < right->id);
 }
 
+// How many of `kept` candidates, likeliest first, topp and minp leave: at least one. Scores are weights, that of the first one
+// is 1.
+static int64_t left_of(const struct candidate *candidate, int64_t kept,
+                       struct hrt_sample_rule rule) {
+    double all = 0, sum = 0;
+    for (int64_t i = 0; i < kept; i++) all += candidate[i].score;
+    for (int64_t i = 0; i < kept; i++) {
+        if (i > 0 && candidate[i].score < rule.minp) return i;
+        sum += candidate[i].score;
+        if (rule.topp > 0 && sum >= rule.topp * all) return i + 1;
+    }
+    return kept;
+}
+
 // Draws a token by the scores of `candidate` [vocabulary], which it reorders.
 static int32_t draw(struct candidate *candidate, int64_t vocabulary, struct hrt_sample_rule rule,
                     uint64_t index) {
     qsort(candidate, (size_t)vocabulary, sizeof *candidate, best_first);
     if (rule.temperature == 0) return candidate[0].id;
-    const int64_t kept = rule.topk > 0 && rule.topk < vocabulary ? rule.topk : vocabulary;
+    int64_t kept = rule.topk > 0 && rule.topk < vocabulary ? rule.topk : vocabulary;
     const double best = candidate[0].score;
     double sum = 0;
-    for (int64_t i = 0; i < kept; i++) {
+    for (int64_t i = 0; i < kept; i++)
         candidate[i].score = exp((candidate[i].score - best) / rule.temperature);
-        sum += candidate[i].score;
-    }
+    kept = left_of(candidate, kept, rule);
+    for (int64_t i = 0; i < kept; i++) sum += candidate[i].score;
     const struct hrt_stream stream = hrt_stream_make(rule.seed, "sample", "");
     double left = hrt_draw_uniform(stream, index) * sum;
     int64_t chosen = 0;

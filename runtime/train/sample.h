@@ -11,7 +11,9 @@
 
 struct hrt_sample_rule {
     double temperature; // 0: the likeliest token, the lower of equals.
-    int64_t topk;       // Draw among this many likeliest; 0: all.
+    int64_t topk;       // Draw among this many likeliest; 0: all;
+    double topp;        // of these among the fewest whose shares come to it; 0: all;
+    double minp;        // of these among those with at least this share of the likeliest one's.
     uint64_t seed;
 };
 

@@ -243,7 +243,7 @@ static void wrong_command_lines_are_refused(void **state) {
          "'parallel.microbatch' is fixed at '4' when the program is compiled; compile again with "
          "hecatec --set parallel.microbatch=8"},
         {"train --set train.schedule=cosin",
-         "train.schedule cannot be 'cosin'; it may be: cosine, linear, constant"},
+         "train.schedule cannot be 'cosin'; it may be: cosine, linear, constant, wsd"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hrt_arguments arguments;

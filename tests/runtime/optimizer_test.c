@@ -18,7 +18,7 @@ static void expect_lr(const struct hrt_config *config, int64_t step, double expe
 
 static void warmup_rises_to_lr_at_its_end(void **state) {
     (void)state;
-    for (int schedule = 0; schedule < 3; schedule++) {
+    for (int schedule = 0; schedule < 4; schedule++) {
         const struct hrt_config config = {
             .steps = 20, .lr = 0.1, .lr_schedule = schedule, .warmup = 4, .final = 0.2};
         expect_lr(&config, 0, 0.025);
@@ -37,6 +37,17 @@ static void schedules_fall_to_their_end(void **state) {
     config.lr_schedule = HRT_LR_LINEAR;
     expect_lr(&config, 8, 0.08);
     expect_lr(&config, 20, 0.02);
+    config.lr_schedule = HRT_LR_WSD;
+    config.falls = 0.25; // The last 5 steps of 20.
+    expect_lr(&config, 4, 0.1);
+    expect_lr(&config, 15, 0.1);
+    expect_lr(&config, 16, 0.1 * (0.2 + 0.8 * 0.8));
+    expect_lr(&config, 19, 0.1 * (0.2 + 0.8 * 0.2));
+    config.falls = 1; // Behind the warmup.
+    expect_lr(&config, 3, 0.1);
+    expect_lr(&config, 12, 0.06);
+    config.falls = 0;
+    expect_lr(&config, 19, 0.1);
     config.lr_schedule = HRT_LR_CONSTANT;
     expect_lr(&config, 20, 0.1);
 }

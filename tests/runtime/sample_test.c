@@ -105,6 +105,33 @@ static void shares_follow_the_scores(void **state) {
     free(text);
 }
 
+// At temperature 1 the shares of the first two are 0.731 and 0.269 of what they have together, and the others have 0.06 of all.
+static void unlikely_tokens_are_left_out(void **state) {
+    (void)state;
+    const struct hrt_sample_rule first[] = {{.temperature = 1, .topp = 0.6},
+                                            {.temperature = 1, .minp = 0.4},
+                                            {.temperature = 1, .topk = 2, .topp = 0.73},
+                                            {.temperature = 1, .topp = 1e-9, .minp = 1}};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        expect_sample(
+            "a", 40, first[i],
+            "abcdefghijklmnopqrstuvwxyz{|}~\x7f\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\n");
+    const struct hrt_sample_rule two[] = {{.temperature = 1, .topp = 0.8},
+                                          {.temperature = 1, .minp = 0.3},
+                                          {.temperature = 1, .topk = 2, .topp = 0.74}};
+    for (size_t i = 0; i < sizeof two / sizeof *two; i++) {
+        char *text = sampled("a", 200, two[i]);
+        int second = 0;
+        for (int at = 0; at < 200; at++) {
+            const int gap = (unsigned char)(text[at + 1] - text[at]);
+            assert_true(gap == 1 || gap == 2);
+            second += gap == 2;
+        }
+        assert_true(second > 20 && second < 100);
+        free(text);
+    }
+}
+
 static void scores_that_are_not_finite_are_an_error(void **state) {
     (void)state;
     struct hrt_error error = {0};
@@ -128,6 +155,7 @@ int main(void) {
         cmocka_unit_test(the_model_sees_the_last_tokens),
         cmocka_unit_test(the_seed_decides),
         cmocka_unit_test(shares_follow_the_scores),
+        cmocka_unit_test(unlikely_tokens_are_left_out),
         cmocka_unit_test(scores_that_are_not_finite_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
