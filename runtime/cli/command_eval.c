@@ -1,4 +1,5 @@
 // eval: the loss of saved parameters on validation data.
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,6 +35,20 @@ static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct
     return hrt_logits_close(&logits, done, error) && done;
 }
 
+static void print_result(const struct hrt_run *run, const struct hrt_data *data, double loss,
+                         int64_t targets) {
+    const bool masked = data->mask.rate > 0;
+    if (run->arguments->json)
+        printf("{\"loss\": %.17g, \"perplexity\": %.17g, \"tokens\": %" PRId64
+               ", \"masked\": %s, \"held_out\": %s}\n",
+               loss, fmin(exp(loss), DBL_MAX), targets, masked ? "true" : "false",
+               data->validation_cut ? "true" : "false");
+    else
+        printf("validation loss %.6f, perplexity %.4g, %" PRId64 " %stokens%s\n", loss, exp(loss),
+               targets, masked ? "masked " : "",
+               data->validation_cut ? " from the last 5 % of each file" : "");
+}
+
 static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
                      struct hrt_error *error) {
     if (!hrt_ranks_agree(run->comm, open_data(run, data, error), error) ||
@@ -46,9 +61,7 @@ static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hr
         hrt_fail(error, "the validation loss is not finite (%g)", loss);
         return hrt_ranks_agree(run->comm, false, error);
     }
-    printf("validation loss %.6f, perplexity %.4g, %" PRId64 " %stokens%s\n", loss, exp(loss),
-           targets, data->mask.rate > 0 ? "masked " : "",
-           data->validation_cut ? " from the last 5 % of each file" : "");
+    print_result(run, data, loss, targets);
     return true;
 }
 

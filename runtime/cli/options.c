@@ -85,6 +85,8 @@ static const struct option_row {
      "compute nothing: kernels wait as long as on the device of FILE"},
     {"--sequences", "N", HRT_EVAL, NULL, HRT_INTEGER(1, 1e12), AT(sequences),
      "of the validation data (default: all)"},
+    {"--json", NULL, HRT_EVAL, NULL, HRT_FLAG, AT(json),
+     "print one JSON object: loss, perplexity, tokens, masked, held_out"},
     {"--logits", "FILE", HRT_EVAL, NULL, HRT_TEXT, AT(logits),
      "write the logits of these sequences: safetensors, to compare with others"},
     {"--prompt", "TEXT", DRAWS, NULL, HRT_TEXT, AT(prompt),

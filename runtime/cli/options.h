@@ -22,7 +22,7 @@ enum hrt_command {
 
 struct hrt_arguments {
     enum hrt_command command; // 0: none given (only --help or --version).
-    bool help, version, params, profile, strict, resume_changed;
+    bool help, version, params, profile, strict, resume_changed, json;
     struct hrt_config config;
     int64_t metrics; // A port; 0: not given.
     int64_t shard_bytes;

@@ -19,5 +19,14 @@ if "$work/program" info | grep -q 'train.objective = masked'; then
     grep -q 'fill in masked tokens' "$work/message"
 else
     "$work/program" sample --load "$work/p.safetensors" --tokens 5 --prompt "The "
+    printf 'The \n\nA\n' > "$work/prompts"
+    "$work/program" sample --load "$work/p.safetensors" --tokens 1 --topp 0.5 --prompts "$work/prompts" > /dev/null
+    "$work/program" eval --load "$work/p.safetensors" --data "$TEXT" --val "$TEXT" --sequences 8 > "$work/words"
+    "$work/program" eval --load "$work/p.safetensors" --data "$TEXT" --val "$TEXT" --sequences 8 --json > "$work/json"
+    python3 -c 'import json, sys
+words, result = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))
+form = "loss {loss:.6f}, perplexity {perplexity:.4g}, {tokens} tokens"
+assert form.format(**result) in words, (words, result)
+assert not result["masked"] and not result["held_out"]' "$work/words" "$work/json"
 fi
 test "$(wc -l < "$work/log.jsonl")" -eq 3
