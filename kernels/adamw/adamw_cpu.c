@@ -63,11 +63,18 @@ static void update_part(struct arrays x, struct part part, struct factors f) {
     for (int64_t i = part.begin; i < part.end; i++) update(x, i, f);
 }
 
+// Whether the step changes no parameter.
+static bool is_left(const struct hk_adamw_rule *rule, real *grad, int64_t count) {
+    if (!rule->clipped || rule->clipped->stopped == HK_STEP_TAKEN) return false;
+    if (rule->clipped->stopped == HK_STEP_SKIPPED) memset(grad, 0, (size_t)count * sizeof *grad);
+    return true;
+}
+
 HK_KERNEL(void, adamw,
           (real * param, real *grad, real *mean, real *variance, int64_t count,
            const struct hk_adamw_rule *rule),
           (param, grad, mean, variance, count, rule), HK_PASS(8 * count, 0, "count", count)) {
-    if (rule->clipped && rule->clipped->stopped) return;
+    if (is_left(rule, grad, count)) return;
     const struct factors f = factors_of(rule);
     const struct arrays x = {param, grad, mean, variance};
     if (count < shared_min) {
@@ -107,7 +114,7 @@ HK_KERNEL(void, adamw_rounded,
            enum hk_layout layout, const struct hk_adamw_rule *rule),
           (param, rounded, grad, mean, variance, count, layout, rule),
           HK_PASS(8 * count + count / 2, 0, "count", count)) {
-    if (rule->clipped && rule->clipped->stopped) return;
+    if (is_left(rule, grad, count)) return;
     const struct factors f = factors_of(rule);
     const struct arrays x = {param, grad, mean, variance};
     void (*const update_some)(struct arrays, hk_bf16 *, struct part, struct factors) =

@@ -44,6 +44,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     if (v >= vectors) return;
 #endif
     if (clipped) {
+        if (clipped->stopped == HK_STEP_SKIPPED) ((values *)grad)[v] = {};
         if (clipped->stopped) return;
         f.grad_scale *= (float)clipped->scale;
     }

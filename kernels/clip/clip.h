@@ -6,11 +6,14 @@
 #include "kernels/scalar.h"
 #include "kernels/types.h"
 
+enum hk_step_is { HK_STEP_TAKEN, HK_STEP_SKIPPED, HK_STEP_STOPPED };
+
 struct hk_clipped {
-    double norm;  // Of the gradients.
-    double scale; // For them.
+    double norm;     // Of the gradients.
+    double scale;    // For them.
+    int64_t skipped; // Steps in a row, this one included, with a number that was not finite.
     int64_t
-        stopped; // 1: a number was not finite, in this step or in one before; nothing is updated.
+        stopped; // enum hk_step_is. Skipped: gradients are cleared, and that is all; stopped: nothing changes any more.
 };
 
 // The factor that brings gradients of norm `norm` to at most `clip` (0: any norm).
@@ -18,9 +21,19 @@ HK_SCALAR double hk_clip_scale(double clip, double norm) {
     return clip == 0 || norm <= clip ? 1 : clip / norm;
 }
 
-// norm = sqrt(sums[0] + ...), in an order that depends on `count` alone. scale = hk_clip_scale(clip, norm). Where the norm, or one of `numbers` (losses; `numbered` of them) is not finite, stopped = 1; it never
-// goes back to 0.
+// norm = sqrt(sums[0] + ...), in an order that depends on `count` alone. scale = hk_clip_scale(clip, norm). Where the norm, or
+// one of `numbers` (losses; `numbered` of them) is not finite, the step is skipped; if as many as `skips` before it have
+// been, it is stopped, and so are all that follow.
 void hk_clip(struct hk_clipped *clipped, const double *sums, int64_t count, const float *numbers,
-             int64_t numbered, double clip);
+             int64_t numbered, double clip, int64_t skips);
+
+// What becomes of the step, of which a number may not be finite.
+HK_SCALAR void hk_clip_decide(struct hk_clipped *clipped, bool finite, int64_t skips) {
+    if (clipped->stopped == HK_STEP_STOPPED) return;
+    clipped->skipped = finite ? 0 : clipped->skipped + 1;
+    clipped->stopped = finite                      ? HK_STEP_TAKEN
+                       : clipped->skipped <= skips ? HK_STEP_SKIPPED
+                                                   : HK_STEP_STOPPED;
+}
 
 #endif

@@ -11,7 +11,7 @@ using namespace hkc;
 
 __global__ void __launch_bounds__(WIDE_THREADS)
     clip_step(hk_clipped *clipped, const double *sums, int64_t count, const float *numbers,
-              int64_t numbered, double most) {
+              int64_t numbered, double most, int64_t skips) {
     HKC_SHARED(shared);
     double sum = 0, strange = 0;
 #if HKC_FAULT == 1 // plain: the last sum is left out.
@@ -30,13 +30,13 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     const double norm = sqrt(sum);
     clipped->norm = norm;
     clipped->scale = hk_clip_scale(most, norm);
-    if (!isfinite(norm) || strange > 0) clipped->stopped = 1;
+    hk_clip_decide(clipped, isfinite(norm) && strange == 0, skips);
 }
 
 } // namespace
 
 void hkc_clip(hkc_lane *lane, hk_clipped *clipped, const double *sums, int64_t count,
-              const float *numbers, int64_t numbered, double clip) {
+              const float *numbers, int64_t numbered, double clip, int64_t skips) {
     hkc_launch(lane, clip_step, 1, WIDE_THREADS, 2 * WIDE_THREADS / 32 * sizeof(double), clipped,
-               sums, count, numbers, numbered, clip);
+               sums, count, numbers, numbered, clip, skips);
 }

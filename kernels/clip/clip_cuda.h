@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 void hkc_clip(struct hkc_lane *lane, struct hk_clipped *clipped, const double *sums, int64_t count,
-              const float *numbers, int64_t numbered, double clip);
+              const float *numbers, int64_t numbered, double clip, int64_t skips);
 
 #ifdef __cplusplus
 }

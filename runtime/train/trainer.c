@@ -330,7 +330,7 @@ static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step_re
     if (!iterate(trainer, step, none, error)) return false;
     hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
     hrt_grad_clip(state, &trainer->squares, flight->losses, trainer->iterations * HRT_LOSSES,
-                  trainer->config->clip);
+                  trainer->config->clip, trainer->config->skip_max);
     hrt_optimizer_step(&trainer->optimizer, state, trainer->config, step, report->lr, 1);
     hrt_bias_update(state, &trainer->loads);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
@@ -367,6 +367,8 @@ static bool land(struct hrt_trainer *trainer, struct hrt_step_report *report,
     report->cross_entropy = sum[1];
     report->auxiliary = sum[2];
     report->grad_norm = flight->clipped->norm;
+    report->skipped = flight->clipped->stopped == HK_STEP_SKIPPED;
+    if (report->skipped) return true;
     if (!isfinite(report->loss)) return fail_loss(trainer, report, error);
     return isfinite(report->grad_norm) || fail_not_finite(trainer, report->step - 1, error);
 }

@@ -75,7 +75,7 @@ static void zeros_stay_zero(void **state) {
 static void a_step_is_scaled_or_stopped(void **state) {
     (void)state;
     enum { N = 67 };
-    struct hk_clipped *clipped = (struct hk_clipped *)test_doubles(3);
+    struct hk_clipped *clipped = (struct hk_clipped *)test_doubles(4);
     struct hk_adamw_rule rule = {0.1, 0.9, 0.95, 1e-8, 0.1, 0.125, 0.1, 0.05, NULL};
     real *start = test_reals(4 * N, 1), *a = test_copy(start, 4 * N), *b = test_copy(a, 4 * N);
     for (int i = 3 * N; i < 4 * N; i++) start[i] = a[i] = b[i] = 0.5; // Variances.
@@ -85,10 +85,14 @@ static void a_step_is_scaled_or_stopped(void **state) {
     *clipped = (struct hk_clipped){.scale = 0.25};
     HK(adamw, b, b + N, b + 2 * N, b + 3 * N, N, &rule);
     assert_same_bits("scaled", a, b, 4 * N);
-    *clipped = (struct hk_clipped){.scale = 0.25, .stopped = 1};
+    *clipped = (struct hk_clipped){.scale = 0.25, .stopped = HK_STEP_STOPPED};
     real *c = test_copy(start, 4 * N);
     HK(adamw, c, c + N, c + 2 * N, c + 3 * N, N, &rule);
     assert_same_bits("stopped", start, c, 4 * N);
+    *clipped = (struct hk_clipped){.scale = 0.25, .stopped = HK_STEP_SKIPPED};
+    HK(adamw, c, c + N, c + 2 * N, c + 3 * N, N, &rule);
+    for (int i = N; i < 2 * N; i++) start[i] = 0; // Gradients.
+    assert_same_bits("skipped", start, c, 4 * N);
     test_free_all();
 }
 

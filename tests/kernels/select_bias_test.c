@@ -10,7 +10,7 @@ static const int64_t experts_of[] = {1, 4, 33, 300};
 
 static void biases_move_against_the_load(void **state) {
     (void)state;
-    struct hk_clipped *stopped = (struct hk_clipped *)test_doubles(3);
+    struct hk_clipped *stopped = (struct hk_clipped *)test_doubles(4);
     for (int64_t s = 0; s < COUNT(experts_of); s++) {
         const int64_t experts = experts_of[s], stride = experts + 5, count = LAYERS * experts;
         int64_t *counts = (int64_t *)test_doubles(count);
@@ -23,7 +23,7 @@ static void biases_move_against_the_load(void **state) {
                       *c = test_ints(LAYERS * stride, 9, 3);
         real *bias = test_reals((LAYERS - 1) * stride + experts, 4);
         const real *before = test_copy(bias, (LAYERS - 1) * stride + experts);
-        *stopped = (struct hk_clipped){.stopped = 1};
+        *stopped = (struct hk_clipped){.stopped = HK_STEP_SKIPPED};
         HK(select_bias, bias, counts, LAYERS, experts, stride, 0.25, stopped);
         assert_same_bits("stopped", before, bias, (LAYERS - 1) * stride + experts);
         *stopped = (struct hk_clipped){0};

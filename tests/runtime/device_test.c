@@ -143,7 +143,7 @@ static double take_step(struct hrt_state *state, const struct hrt_optimizer *opt
     }
     struct hk_clipped clipped;
     struct hrt_graph squares = {0};
-    hrt_grad_clip(state, &squares, NULL, 0, 1);
+    hrt_grad_clip(state, &squares, NULL, 0, 1, 1);
     hrt_optimizer_step(optimizer, state, &config, step, 0.01, 1);
     hrt_device_read(&state->device, &clipped, state->clipped, sizeof clipped, HRT_WHY_VALUES);
     return clipped.norm;
@@ -158,8 +158,27 @@ static struct hrt_program bigram_on(const struct hrt_device_backend *backend) {
     return program;
 }
 
-// Three steps on a device; `params` [elements] are the parameters behind them. Returns the last norm.
-static double train_on(const struct hrt_device_backend *backend, float *params) {
+// Of what is trained.
+static void expect_no_gradients(struct hrt_state *state) {
+    struct hrt_tensor tensor = {0};
+    float *grads = hrt_state_borrow(state, HRT_GRADIENTS);
+    while (hrt_tensor_next(state->program, &tensor)) {
+        for (int64_t i = 0; tensor.param->trainable && i < tensor.param->elements; i++)
+            assert_true(grads[tensor.offset + i] == 0);
+    }
+    hrt_state_hand_back(state, HRT_GRADIENTS, grads, false);
+}
+
+static void spoil_a_gradient(struct hrt_state *state) {
+    float *grads = hrt_state_borrow(state, HRT_GRADIENTS);
+    for (int64_t i = 0; i < bigram.param_elements; i++) grads[i] = 1;
+    grads[bigram.param_elements / 2] = NAN;
+    hrt_state_hand_back(state, HRT_GRADIENTS, grads, true);
+}
+
+// Three steps on a device, and with `spoilt` one more behind the first, which is skipped; `params` [elements] are the parameters
+// behind them. Returns the last norm.
+static double train_on(const struct hrt_device_backend *backend, bool spoilt, float *params) {
     const struct hrt_program program = bigram_on(backend);
     struct hrt_placement placement = {.program = &program};
     struct hrt_state state;
@@ -174,6 +193,10 @@ static double train_on(const struct hrt_device_backend *backend, float *params) 
     for (int step = 0; step < 3; step++) {
         set_gradients(&state);
         norm = take_step(&state, &optimizer, step);
+        if (!spoilt || step > 0) continue;
+        spoil_a_gradient(&state);
+        assert_true(isnan(take_step(&state, &optimizer, step)));
+        expect_no_gradients(&state);
     }
     values = hrt_state_borrow(&state, HRT_PARAMETERS);
     memcpy(params, values, (size_t)bigram.param_elements * sizeof *params);
@@ -188,10 +211,10 @@ static void a_step_is_the_same_wherever_memory_is(void **state) {
     const size_t bytes = (size_t)bigram.param_elements * sizeof(float);
     float *host = malloc(bytes), *other = malloc(bytes);
     assert_true(host && other);
-    const double norm = train_on(backends[0], host);
+    const double norm = train_on(backends[0], false, host);
     for (int b = 1; b < BACKENDS; b++) {
         const bool same = backends[b] == &test_device_apart; // The same kernels.
-        const double apart = train_on(backends[b], other);
+        const double apart = train_on(backends[b], false, other);
         assert_true(same ? apart == norm : fabs(apart - norm) <= 1e-6 * norm);
         for (int64_t i = 0; i < bigram.param_elements; i++)
             assert_true(same ? other[i] == host[i] : fabsf(other[i] - host[i]) <= 1e-6f);
@@ -199,6 +222,20 @@ static void a_step_is_the_same_wherever_memory_is(void **state) {
     free(host);
     free(other);
     assert_int_equal(test_apart_blocks(), 0);
+}
+
+static void a_step_that_is_not_finite_is_skipped(void **state) {
+    (void)state;
+    const size_t bytes = (size_t)bigram.param_elements * sizeof(float);
+    float *without = malloc(bytes), *with = malloc(bytes);
+    assert_true(without && with);
+    for (int b = 1; b < BACKENDS; b++) { // On the host it is the trainer who skips.
+        const double norm = train_on(backends[b], false, without);
+        assert_true(train_on(backends[b], true, with) == norm);
+        assert_memory_equal(with, without, bytes);
+    }
+    free(without);
+    free(with);
 }
 
 // The element that a test stores, for each kind of values another one.
@@ -270,6 +307,7 @@ int main(void) {
         cmocka_unit_test(waits_are_counted_by_purpose_where_there_are_any),
         cmocka_unit_test(memory_that_is_not_there_is_refused),
         cmocka_unit_test(a_step_is_the_same_wherever_memory_is),
+        cmocka_unit_test(a_step_that_is_not_finite_is_skipped),
         cmocka_unit_test(a_checkpoint_of_any_device_loads_into_any),
     };
     return cmocka_run_group_tests(tests, test_enter_directory, test_leave_directory);

@@ -71,7 +71,7 @@ static void run(struct work *w) {
         for (int64_t i = 0; i < w->count; i++) ((float *)w->to)[i] = *((float **)w->from)[i];
         free(w->from);
     } else if (w->kind == CLIP) {
-        hk_clip(w->to, w->from, w->count, w->also, w->experts, w->number);
+        hk_clip(w->to, w->from, w->count, w->also, w->experts, w->number, w->stride);
     } else if (w->kind == COUNTS) {
         hk_add_counts(w->to, w->from, w->layers, w->experts, w->stride, w->write);
     } else if (w->kind == BIAS) {
@@ -189,14 +189,16 @@ static void sum_squares(struct hrt_device *device, double *sum, const float *x, 
 }
 
 static void clip_apart(struct hrt_device *device, struct hk_clipped *clipped, const double *sums,
-                       int64_t count, const float *numbers, int64_t numbered, double clip) {
+                       int64_t count, const float *numbers, int64_t numbered, double clip,
+                       int64_t skips) {
     ask(device, (struct work){.kind = CLIP,
                               .to = clipped,
                               .from = (void *)sums,
                               .count = count,
                               .also = numbers,
                               .experts = numbered,
-                              .number = clip});
+                              .number = clip,
+                              .stride = skips});
 }
 
 static void add_counts(struct hrt_device *device, int64_t *counts, const int32_t *loads,
