@@ -1,5 +1,6 @@
 // sample: continue a prompt with saved parameters.
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,19 +27,30 @@ struct hrt_sample_rule hrt_run_sample_rule(const struct hrt_run *run) {
     };
 }
 
+// Where in the file of prompts it went wrong.
+static void name_line(struct hrt_error *error, const char *path, int64_t number) {
+    const struct hrt_error bare = *error;
+    snprintf(error->text, sizeof error->text, "%.200s:%" PRId64 ": %.700s", path, number,
+             bare.text);
+}
+
 // Each line of the file is a prompt, with what --prompt would draw; an empty line between two.
 static bool sample_lines(const struct hrt_run *run, struct hrt_state *state, FILE *file,
                          struct hrt_error *error) {
     char *line = NULL;
     size_t room = 0;
     bool done = true;
-    int64_t prompts = 0;
+    int64_t prompts = 0, number = 0;
     for (ssize_t length; done && (length = getline(&line, &room, file)) >= 0;) {
-        if (length > 0 && line[length - 1] == '\n') line[length - 1] = '\0';
-        if (!*line) continue;
+        number++;
+        if (length > 0 && line[length - 1] == '\n') line[--length] = '\0';
+        if (length > 0 && line[length - 1] == '\r') line[--length] = '\0';
+        if (length == 0) continue;
         if (prompts++ > 0) putchar('\n');
-        done = hrt_sample(state, line, run->arguments->tokens, hrt_run_sample_rule(run), stdout,
+        done = (strlen(line) == (size_t)length || hrt_fail_usage(error, "the prompt has a NUL")) &&
+               hrt_sample(state, line, run->arguments->tokens, hrt_run_sample_rule(run), stdout,
                           error);
+        if (!done) name_line(error, run->arguments->prompts, number);
     }
     if (done && ferror(file))
         done = hrt_fail(error, "cannot read '%s': %s", run->arguments->prompts, strerror(errno));

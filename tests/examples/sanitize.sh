@@ -19,8 +19,14 @@ if "$work/program" info | grep -q 'train.objective = masked'; then
     grep -q 'fill in masked tokens' "$work/message"
 else
     "$work/program" sample --load "$work/p.safetensors" --tokens 5 --prompt "The "
-    printf 'The \n\nA\n' > "$work/prompts"
-    "$work/program" sample --load "$work/p.safetensors" --tokens 1 --topp 0.5 --prompts "$work/prompts" > /dev/null
+    printf 'The \r\n\nA\n' > "$work/prompts"
+    "$work/program" sample --load "$work/p.safetensors" --tokens 1 --topp 0.5 --prompts "$work/prompts" > "$work/out"
+    if grep -q "$(printf '\r')" "$work/out"; then exit 1; fi
+    printf 'The \nA\0B\n' > "$work/prompts"
+    status=0
+    "$work/program" sample --load "$work/p.safetensors" --tokens 1 --prompts "$work/prompts" 2> "$work/message" > "$work/out" || status=$?
+    test "$status" -eq 2
+    grep -q 'prompts:2: the prompt has a NUL' "$work/message"
     "$work/program" eval --load "$work/p.safetensors" --data "$TEXT" --val "$TEXT" --sequences 8 > "$work/words"
     "$work/program" eval --load "$work/p.safetensors" --data "$TEXT" --val "$TEXT" --sequences 8 --json > "$work/json"
     python3 -c 'import json, sys
