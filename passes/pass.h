@@ -49,6 +49,7 @@ extern const struct hec_pass hec_pass_simplify;
 extern const struct hec_pass hec_pass_use_bf16;
 extern const struct hec_pass hec_pass_differentiate;
 extern const struct hec_pass hec_pass_recompute;
+extern const struct hec_pass hec_pass_cache_keys;
 extern const struct hec_pass hec_pass_distribute_experts;
 extern const struct hec_pass hec_pass_gather_rows;
 extern const struct hec_pass hec_pass_fuse_elementwise;

@@ -12,6 +12,7 @@ const struct hec_pass *const hec_passes[] = {
     &hec_pass_use_bf16,           // Of programs with train.precision = bf16.
     &hec_pass_differentiate,      //
     &hec_pass_recompute,          //
+    &hec_pass_cache_keys,         // Of programs of one rank, where tensors lie with the host.
     &hec_pass_distribute_experts, // Of programs of several ranks.
     &hec_pass_gather_rows,        // On targets that gather.
     &hec_pass_fuse_elementwise,   //

@@ -195,6 +195,11 @@ struct hrt_program {
     void (*bind)(void *model, void *params, void *grads, void *arena);
     // Does the same with the copies in bf16, param_elements of 2 bytes. NULL: no parameter has one.
     void (*bind_rounded)(void *model, const void *rounded);
+    // The next forward is of one sequence and computes `count` of its positions from `first` on: ids, targets and
+    // logits are theirs, [1, count]. What it knows of positions before `first` is what forwards since the last
+    // `seek` to 0 have left. Losses of such calls mean nothing. (0, positions) makes everything as it was: before
+    // forwards of other kinds, and backward. NULL: forwards compute all positions.
+    void (*seek)(void *model, int64_t first, int64_t count);
     // ids, targets [batch, positions]; a negative target is ignored. 1 <= batch <= program->batch.
     struct hrt_losses (*forward)(void *model, int64_t batch, const int32_t *ids,
                                  const int32_t *targets, double scale, double auxiliary_scale);

@@ -250,6 +250,7 @@ static void emit_entry(struct hec_emitter *e, const char *name) {
     free(body.op);
     if (!e->backward) return_losses(e, func);
     f->uses_batch = false; // It is an argument here.
+    f->model_is_void = true;
     hec_function_end(e, HEC_TEXT(e,
                                  "static %s %s(void *model, int64_t batch, const int32_t *ids, "
                                  "const int32_t *targets, double scale, double auxiliary_scale) {",

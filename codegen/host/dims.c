@@ -1,5 +1,5 @@
 // Dimensions as C constants. `batch` and `rows` are variables: a call may have fewer sequences than
-// the program has room for.
+// the program has room for. So are positions, where a call may go on with a sequence.
 #include "codegen/host/dims.h"
 
 #include "ir/accessors.h"
@@ -106,10 +106,23 @@ static const char *rows_variable(struct hec_emitter *e, int64_t size) {
     return "0";
 }
 
+static bool is_positions(const struct hec_emitter *e, const struct hec_tensor *t, int index) {
+    return e->continues && t->size[index] == e->positions &&
+           mlirStringRefEqual(t->dim[index], e->positions_dim);
+}
+
+const char *hec_positions(struct hec_emitter *e) {
+    return constant_of(e, e->positions_dim, e->positions)->name;
+}
+
 const char *hec_dim(struct hec_emitter *e, const struct hec_tensor *t, int index) {
     if (same(t->dim[index], "batch")) {
         if (e->function) e->function->uses_batch = true;
         return "batch";
+    }
+    if (e->function && is_positions(e, t, index)) {
+        e->function->uses_positions = true;
+        return hec_positions(e);
     }
     if (same(t->dim[index], "rows")) return e->function ? rows_variable(e, t->size[index]) : "rows";
     return use(e, t->dim[index], t->size[index]);
@@ -125,7 +138,7 @@ const char *hec_product(struct hec_emitter *e, const struct hec_tensor *t, int f
     bool wide = false;
     for (int i = from; i < to; i++) {
         value *= (double)t->size[i];
-        wide = wide || is_variable(t->dim[i]);
+        wide = wide || is_variable(t->dim[i]) || is_positions(e, t, i);
     }
     // Constants are ints: the first one decides the width of a product of constants.
     const char *text = !wide && to - from > 1 && value > INT32_MAX ? "(int64_t)" : "";

@@ -40,7 +40,8 @@ struct hec_function {
     HEC_VEC(struct hec_alias) aliases;
     HEC_VEC(int) scopes; // Blocks around the current statement.
     int scopes_made;
-    bool uses_batch;
+    bool uses_batch, uses_positions;
+    bool model_is_void;    // Its parameter is `void *model`, not the model's struct.
     HEC_VEC(int64_t) rows; // Rows per token of each variable `rows` in use.
     const char *layer;     // Variable of the layer, or NULL.
     bool uses_layer;
@@ -60,6 +61,7 @@ struct hec_emitter {
     int64_t batch, positions;
     int64_t world;   // Ranks; 1: one process.
     bool sends_rows; // To other ranks: rows are those of a wave.
+    bool continues;  // A call may go on with a sequence: positions are a variable.
     bool backward;   // The functions written now.
     bool failed;
 

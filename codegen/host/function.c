@@ -58,6 +58,7 @@ struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
 
 struct hec_function *hec_function_begin_block(struct hec_emitter *e) {
     struct hec_function *f = begin(e, e->function->group);
+    f->model_is_void = true;
     hec_statement(e, "struct %s *m = model;", e->name);
     return f;
 }
@@ -92,6 +93,14 @@ const struct hec_writer *hec_function_leave(struct hec_emitter *e, bool *uses_ba
     return text;
 }
 
+// How many positions the call has, where they are a variable. The model's struct may be declared in the body only.
+static void write_positions(struct hec_emitter *e, struct hec_function *f, struct hec_writer *out) {
+    f->uses_positions |= e->continues && f->rows.count > 0;
+    if (!f->uses_positions) return;
+    const char *m = f->model_is_void ? HEC_TEXT(e, "((const struct %s *)model)", e->name) : "m";
+    hec_line(out, "const int64_t %s = %s->positions;", hec_positions(e), m);
+}
+
 // Writes the finished function to the others: its head, the variables it turned out to need, body.
 void hec_function_end(struct hec_emitter *e, const char *head) {
     struct hec_function *f = e->function;
@@ -99,9 +108,10 @@ void hec_function_end(struct hec_emitter *e, const char *head) {
     hec_blank(out);
     hec_open(out, "%s", head);
     if (f->uses_batch) hec_line(out, "const int64_t batch = m->batch;");
+    write_positions(e, f, out);
     write_rows(e, f, out);
     if (f->has_lines) hec_line(out, "%s", e->printer->lines);
-    if (f->uses_batch || f->has_lines) hec_blank(out);
+    if (f->uses_batch || f->uses_positions || f->has_lines) hec_blank(out);
     hec_append(out, &f->body);
     hec_close(out, "}");
     e->function = f->outer;

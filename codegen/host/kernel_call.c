@@ -48,9 +48,10 @@ static const char *attribute_text(struct hec_emitter *e, MlirOperation op, const
     return value ? HEC_TEXT(e, "%" PRId64, value) : NULL;
 }
 
-// A size or an attribute.
+// A size, an attribute, or how many positions of the sequence lie before those of the call.
 static const char *number_text(struct hec_emitter *e, MlirOperation op, const char *name) {
     struct hec_tensor dims;
+    if (strcmp(name, "before") == 0) return e->continues ? "m->first" : NULL;
     return hec_call_size(op, name, &dims) ? hec_product(e, &dims, 0, dims.rank)
                                           : attribute_text(e, op, name);
 }

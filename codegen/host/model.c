@@ -134,6 +134,10 @@ static void struct_temporaries(struct hec_emitter *e, struct hec_writer *out) {
 void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     hec_open(out, "struct %s {", e->name);
     hec_line(out, "int64_t batch; // Sequences of the current call.");
+    if (e->continues) {
+        hec_line(out, "int64_t first; // Position of a sequence that the call begins at.");
+        hec_line(out, "int64_t positions; // Of a sequence, in the call.");
+    }
     const MlirOperation forward = hec_find_symbol(e->module, HEC_STR("forward"));
     const MlirValue ids = mlirBlockGetArgument(hec_func_body(forward), 0);
     const char *dims = hec_dims_text(e, mlirValueGetType(ids));
@@ -271,6 +275,7 @@ void hec_model_bind(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "%s *g = grads;", e->real);
     hec_line(out, "char *a = arena;");
     hec_blank(out);
+    if (e->continues) hec_line(out, "m->positions = %" PRId64 ";", e->positions);
     for (int i = 0; i < params.count; i++) {
         if (!hec_in_set(params.op[i])) bind_param(&loop, params.op[i], PARAM, GRAD);
     }

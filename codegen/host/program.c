@@ -9,6 +9,7 @@
 #include "codegen/host/emitter.h"
 #include "codegen/host/model.h"
 #include "codegen/host/printer.h"
+#include "codegen/host/seek.h"
 #include "codegen/host/symbols.h"
 #include "codegen/host/tables.h"
 #include "ir/accessors.h"
@@ -81,16 +82,18 @@ static bool check_module(struct hec_emitter *e) {
     const struct hec_tensor ids =
         hec_tensor_of(mlirValueGetType(mlirBlockGetArgument(hec_func_body(forward), 0)));
     e->positions_dim = ids.dim[1];
+    e->continues = hec_module_has_continues(e->module) && hec_module_continues(e->module);
     return true;
 }
 
 static void reserve_names(struct hec_emitter *e) {
-    static const char *const own[] = {"backward", "begin",  "bind",    "bind_rounded", "forward",
-                                      "loads",    "params", "program", "sets",         "settings"};
+    static const char *const own[] = {"backward", "begin", "bind",    "bind_rounded",
+                                      "forward",  "loads", "params",  "program",
+                                      "seek",     "sets",  "settings"};
     static const char *const members[] = {
-        "batch",           "dense",   "experts",   "grad",       "ids",    "noise",
-        "param",           "rounded", "routing",   "rows",       "saved",  "scale",
-        "auxiliary_scale", "targets", "iteration", "step_loads", "device", "lane"};
+        "batch",     "dense",      "experts", "grad",  "ids",   "noise",           "param",
+        "rounded",   "routing",    "rows",    "saved", "scale", "auxiliary_scale", "targets",
+        "iteration", "step_loads", "device",  "lane",  "first", "positions"};
     e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -192,6 +195,7 @@ bool hec_emit_program(MlirOperation module, const struct hec_printer *printer,
         hec_blank(&model);
         hec_model_bind(&e, &model);
         hec_model_bind_rounded(&e, &model);
+        hec_model_seek(&e, &model);
         hec_emit_tables(&e, &tables);
     }
     if (!e.failed) {

@@ -331,6 +331,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
     }
     hec_line(out, ".bind = bind,");
     if (hec_has_rounded(e)) hec_line(out, ".bind_rounded = bind_rounded,");
+    if (e->continues) hec_line(out, ".seek = seek,");
     hec_line(out, ".forward = forward,");
     hec_line(out, ".backward = backward,");
     hec_close(out, "};");

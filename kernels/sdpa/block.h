@@ -78,7 +78,7 @@ HK_INLINE struct range whole_vectors(struct range r) {
 HK_INLINE int64_t seen_pairs(const struct hk_sdpa_dims *d) {
     const int64_t p = d->positions, hidden = d->window > 0 ? at_least(p - d->window, 0) : 0;
     const int64_t pairs = d->causal ? p * (p + 1) / 2 : p * p;
-    return d->batch * d->heads * (pairs - hidden * (hidden + 1) / 2);
+    return d->batch * d->heads * (pairs - hidden * (hidden + 1) / 2 + p * d->before);
 }
 
 // Elements of q, k, v and out together.

@@ -28,8 +28,10 @@ struct scratch {
     struct running running[panels_max];
 } __attribute__((aligned(64)));
 
-// The arrays of one head in one batch, at position 0, and of its group.
+// The arrays of one head in one batch, and of its group: keys and values from position 0 on, the rest from
+// `first`.
 struct head {
+    int64_t first;
     real *out, *lse;
     const real *q, *k, *v;
     int64_t q_row, k_row, v_row, out_row;
@@ -51,9 +53,9 @@ static struct wishes wishes_of(const struct head *h, const struct hk_sdpa_dims *
         wish_for(&w, h->k + key * h->k_row, h->k_row, d->width);
         wish_for(&w, h->v + key * h->v_row, h->v_row, d->vwidth);
     }
-    if (b->key == 0) wish_for(&w, h->q + query * h->q_row, h->q_row, d->width);
+    if (b->key == 0) wish_for(&w, h->q + (query - h->first) * h->q_row, h->q_row, d->width);
     if (b->key + b->keys >= (d->causal ? b->query + b->queries : d->positions)) {
-        wish_for(&w, h->out + b->query * h->out_row, h->out_row, d->vwidth);
+        wish_for(&w, h->out + (b->query - h->first) * h->out_row, h->out_row, d->vwidth);
     }
     return w;
 }
@@ -66,7 +68,7 @@ static void score_block(const struct head *h, const struct hk_sdpa_dims *d, cons
         const int64_t width = at_most(d->width - at, width_max);
         if (d->width > width_max) {
             const real *k = h->k + b->key * h->k_row + at;
-            const real *q = h->q + b->query * h->q_row + at;
+            const real *q = h->q + (b->query - h->first) * h->q_row + at;
             pack_rows_turned(turned, q, h->q_row, width, b->queries);
             keys = left_rows(s->keys, k, h->k_row, b->keys, width);
         }
@@ -222,7 +224,7 @@ static void add_values(struct sums sums, const struct head *h, const struct hk_s
 static struct sums sums_of(const struct head *h, const struct hk_sdpa_dims *d, struct scratch *s,
                            int64_t query, int64_t panel) {
     if (d->vwidth > width_max) {
-        return (struct sums){h->out + query * h->out_row, h->out_row, d->vwidth};
+        return (struct sums){h->out + (query - h->first) * h->out_row, h->out_row, d->vwidth};
     }
     const int64_t columns = (d->vwidth + lanes - 1) / lanes * lanes;
     return (struct sums){s->sums + panel * HK_PANEL * columns, columns, columns};
@@ -240,7 +242,7 @@ static void begin_panel(const struct head *h, const struct hk_sdpa_dims *d, stru
     }
     if (d->width > width_max) return;
     real *turned = s->turned + panel * HK_PANEL * steps(d->width);
-    pack_rows_turned(turned, h->q + query * h->q_row, h->q_row, d->width, queries);
+    pack_rows_turned(turned, h->q + (query - h->first) * h->q_row, h->q_row, d->width, queries);
 }
 
 static void end_panel(const struct head *h, const struct hk_sdpa_dims *d, struct scratch *s,
@@ -255,9 +257,9 @@ static void end_panel(const struct head *h, const struct hk_sdpa_dims *d, struct
     for (int64_t i = 0; i < queries; i++) {
         const real share = 1 / total[i];
         const real *sum = sums.at + i * sums.row;
-        real *out = h->out + (query + i) * h->out_row;
+        real *out = h->out + (query - h->first + i) * h->out_row;
         for (int64_t c = 0; c < d->vwidth; c++) out[c] = sum[c] * share;
-        h->lse[query + i] = lse[i];
+        h->lse[query - h->first + i] = lse[i];
     }
 }
 
@@ -306,25 +308,28 @@ static int64_t queries_of_item(const struct hk_sdpa_dims *d) {
 static void attend_all(real *out, real *lse, const real *q, const real *k, const real *v,
                        const struct hk_sdpa_dims *d) {
     const int64_t share = d->heads / d->groups, item = queries_of_item(d);
+    struct hk_sdpa_dims all = *d; // With the positions before the first query.
+    all.positions += d->before;
     // Dynamic: causal blocks differ in length, and who computes a block does not change it.
 #pragma omp parallel for schedule(dynamic) collapse(3)
     for (int64_t b = 0; b < d->batch; b++) {
         for (int64_t h = 0; h < d->heads; h++) {
-            for (int64_t query = 0; query < d->positions; query += item) {
+            for (int64_t query = d->before; query < all.positions; query += item) {
                 const int64_t row = b * d->positions;
                 const int64_t g = h / share;
                 const struct head head = {
+                    .first = d->before,
                     .out = out + (row * d->heads + h) * d->vwidth,
                     .lse = lse + (b * d->heads + h) * d->positions,
                     .q = q + (row * d->heads + h) * d->width,
-                    .k = k + (row * d->groups + g) * d->width,
-                    .v = v + (row * d->groups + g) * d->vwidth,
+                    .k = k + ((row - d->before) * d->groups + g) * d->width,
+                    .v = v + ((row - d->before) * d->groups + g) * d->vwidth,
                     .q_row = d->heads * d->width,
                     .k_row = d->groups * d->width,
                     .v_row = d->groups * d->vwidth,
                     .out_row = d->heads * d->vwidth,
                 };
-                attend(&head, d, query, at_most(d->positions - query, item));
+                attend(&head, &all, query, at_most(all.positions - query, item));
             }
         }
     }

@@ -18,11 +18,15 @@ struct hk_sdpa_dims {
     int64_t window; // > 0: only keys with query - key < window; 0: no limit.
     bool causal;    // Only keys with key <= query.
     double scale;   // Usually width^-0.5.
+    int64_t
+        before; // Keys and values that lie before the first query's, which all positions may see: those of
+                // calls before. Of hk_sdpa_* on CPUs, with one sequence and causal; elsewhere 0.
 };
 
 //   q    [batch, positions, heads, width]      k  [batch, positions, groups, width]
 //   out  [batch, positions, heads, vwidth]     v  [batch, positions, groups, vwidth]
 //   lse  [batch, heads, positions]  log of the sum of exp of the scaled scores, for the gradient
+// k and v point to the row of the first query. Bits of a row of out do not depend on how many rows a call computes.
 void hk_sdpa_f32(float *out, float *lse, const float *q, const float *k, const float *v,
                  struct hk_sdpa_dims dims);
 void hk_sdpa_f64(double *out, double *lse, const double *q, const double *k, const double *v,

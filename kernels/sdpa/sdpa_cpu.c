@@ -6,5 +6,6 @@ HK_KERNEL(void, sdpa,
            struct hk_sdpa_dims dims),
           (out, lse, q, k, v, dims), FORWARD_WORK(dims)) {
     assert(dims.groups > 0 && dims.heads % dims.groups == 0);
+    assert(dims.before == 0 || (dims.batch == 1 && dims.causal));
     attend_all(out, lse, q, k, v, &dims);
 }

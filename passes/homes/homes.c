@@ -309,7 +309,8 @@ void hec_homes_find_slots(struct hec_homes *p) {
                                    .stride = hec_aligned(p->target, bytes),
                                    .rows = layers ? layers : 1,
                                    .last = -1,
-                                   .observed = hec_any_observed(ops.op[k])});
+                                   .observed = hec_any_observed(ops.op[k]),
+                                   .kept = hec_any_kept(ops.op[k])});
     }
     free(ops.op);
 }

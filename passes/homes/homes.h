@@ -33,6 +33,7 @@ struct hec_slot {
     int first, last;             // Live range of the whole slot; last < 0: never used.
     int64_t offset;
     bool observed;
+    bool kept; // Of what one @forward leaves for the next one (cache-keys).
 };
 
 // A change of the module without which a value has no home: `user`'s operand `index` reads a copy

@@ -30,6 +30,8 @@ void hec_homes_slot_lives(struct hec_homes *p) {
     }
     for (int i = 0; i < p->slots.count; i++) { // The runtime reads it before @backward.
         if (p->slots.item[i].observed) cover(&p->slots.item[i], live->backward, live->backward);
+        if (p->slots.item[i].kept)
+            cover(&p->slots.item[i], 0, live->backward); // As does the next @forward.
     }
 }
 

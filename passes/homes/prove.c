@@ -10,7 +10,8 @@
 // Leaves   the module as it is, and a certainty: on every run of @forward, then @backward, with all
 //          layers, each operation finds its operands' last values where their homes are, no result
 //          overlaps an operand except in place where the op table allows it, and observed slots
-//          hold their values when @forward has ended. Parameters lie apart, with room for theirs.
+//          hold their values when @forward has ended; nothing of @forward overwrites the slots whose values
+//          the next @forward reads (`kept`). Parameters lie apart, with room for theirs.
 // Reports  the first faults; "homes: an operand's bytes were overwritten".
 #include <assert.h>
 #include <stdlib.h>
@@ -62,7 +63,9 @@ struct proof {
     struct hec_map users; // Stash or fetch -> struct rows.
     HEC_VEC(struct token) memory;
     HEC_VEC(int64_t) carried; // Ids on the edge of a loop.
-    int64_t arena_bytes;      // No bound without the attribute.
+    HEC_VEC(const struct rows *) kept;
+    bool forward;        // It is @forward that runs.
+    int64_t arena_bytes; // No bound without the attribute.
     int64_t next_id;
     struct hec_walk walk;
     int faults;
@@ -114,6 +117,7 @@ static void read_slot(struct proof *p, MlirOperation op) {
     }
     rows->saved = hec_arena_alloc(&p->arena, (size_t)rows->count, sizeof *rows->saved);
     *hec_map_at(&p->slots, name_key(p, hec_any_sym_name(op))) = (intptr_t)rows;
+    if (hec_any_kept(op)) HEC_PUSH(&p->arena, &p->kept, rows);
 }
 
 // The bytes of one row; none, and a fault, when there is no such row.
@@ -357,6 +361,18 @@ static void check_sum(struct proof *p, MlirOperation op) {
         fault(p, op, "a sum is not where it is added to");
 }
 
+// What the next @forward reads may be written by nothing else in this one.
+static void check_kept(struct proof *p, MlirOperation op, MlirValue result) {
+    if (!p->forward || !mlirTypeIsARankedTensor(mlirValueGetType(result))) return;
+    const struct region made = region_of(p, op, result);
+    for (int i = 0; i < p->kept.count; i++) {
+        const struct rows *rows = p->kept.item[i];
+        const struct region all = {rows->offset, rows->stride * rows->count};
+        if (is_overlap(made, all) && spot_of(p, op, result)->rows != rows)
+            fault(p, op, "what the next @forward reads is overwritten");
+    }
+}
+
 static void run_plain(struct proof *p, MlirOperation op) {
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
         expect_value(p, op, hec_operand(op, i));
@@ -367,6 +383,7 @@ static void run_plain(struct proof *p, MlirOperation op) {
     for (int r = 0; r < mlirOperationGetNumResults(op); r++) {
         const MlirValue result = hec_result(op, r);
         check_kind(p, op, r);
+        check_kept(p, op, result);
         set_id(p, result, ++p->next_id);
         write_token(p, region_of(p, op, result), p->next_id);
         remember_row(p, op, result, p->next_id);
@@ -435,6 +452,7 @@ static void run_module(struct proof *p, const struct hec_ops *symbols) {
         if (hec_op_is(symbols->op[k], HEC_OP_slot)) read_slot(p, symbols->op[k]);
     }
     for (int e = 0; e < 2 && p->faults == 0; e++) {
+        p->forward = e == 0;
         hec_walk_func(&p->walk, p->module, entry[e]);
         for (int k = 0; k < symbols->count && e == 0 && p->faults == 0; k++) {
             if (!hec_op_is(symbols->op[k], HEC_OP_slot)) continue;

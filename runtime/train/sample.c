@@ -1,4 +1,5 @@
-// Sampling by whole forward passes over a sliding window.
+// Sampling. A forward computes the tokens that are new, where the program can go on with a sequence, or else the
+// whole window. Of a full window the older half is forgotten: all positions move then, and are computed again.
 #include "runtime/train/sample.h"
 
 #include <ctype.h>
@@ -23,38 +24,49 @@ static bool tokens_are_bytes(const struct hrt_program *program) {
     return program->vocabulary == 256;
 }
 
-// Keeps the last T tokens: state->ids[0 .. *length - 1].
-static void append(struct hrt_state *state, int64_t *length, int32_t id) {
-    const int64_t positions = state->program->positions;
-    if (*length == positions) {
-        memmove(state->ids, state->ids + 1, (size_t)(positions - 1) * sizeof *state->ids);
-        --*length;
-    }
-    state->ids[(*length)++] = id;
+// The tokens that the next one is drawn behind: state->ids[0 .. length - 1].
+struct window {
+    struct hrt_state *state;
+    int64_t length;
+    int64_t known; // Positions that forwards have computed, and left their keys and values of.
+};
+
+// Forgets all but the last `kept` tokens.
+static void forget(struct window *w, int64_t kept) {
+    int32_t *ids = w->state->ids;
+    memmove(ids, ids + w->length - kept, (size_t)kept * sizeof *ids);
+    w->length = kept;
+    w->known = 0;
 }
 
-static bool append_ids(struct hrt_state *state, int64_t *length, const char *prompt,
-                       struct hrt_error *error) {
+// Of a prompt the last T tokens are kept.
+static void append(struct window *w, int32_t id) {
+    const int64_t positions = w->state->program->positions;
+    if (w->length == positions) forget(w, positions - 1);
+    w->state->ids[w->length++] = id;
+}
+
+static bool append_ids(struct window *w, const char *prompt, struct hrt_error *error) {
+    const int64_t vocabulary = w->state->program->vocabulary;
     const char *at = prompt;
     while (*(at += strspn(at, " ,\t\n"))) {
         char *end;
         errno = 0;
         const long long id = strtoll(at, &end, 10);
-        if (end == at || errno || id < 0 || id >= state->program->vocabulary)
+        if (end == at || errno || id < 0 || id >= vocabulary)
             return hrt_fail_usage(error, "the prompt needs token ids below %" PRId64 ", not '%s'",
-                                  state->program->vocabulary, at);
-        append(state, length, (int32_t)id);
+                                  vocabulary, at);
+        append(w, (int32_t)id);
         at = end;
     }
-    return *length > 0 || hrt_fail_usage(error, "the prompt has no token");
+    return w->length > 0 || hrt_fail_usage(error, "the prompt has no token");
 }
 
-static bool read_prompt(struct hrt_state *state, int64_t *length, const char *prompt,
-                        struct hrt_error *error) {
-    const bool bytes = tokens_are_bytes(state->program);
+static bool read_prompt(struct window *w, const char *prompt, struct hrt_error *error) {
+    const bool bytes = tokens_are_bytes(w->state->program);
     if (!prompt) prompt = bytes ? "\n" : "0";
-    if (!bytes) return append_ids(state, length, prompt, error);
-    for (; *prompt; prompt++) append(state, length, (unsigned char)*prompt);
+    if (!bytes) return append_ids(w, prompt, error);
+    for (; *prompt; prompt++) append(w, (unsigned char)*prompt);
     return true;
 }
 
@@ -106,21 +118,31 @@ static int32_t draw(struct candidate *candidate, int64_t vocabulary, struct hrt_
     return candidate[chosen].id;
 }
 
-// Computes the scores of the token after the first `length` of state->ids. Positions behind them
-// hold token 0, which a causal model does not look at.
-static bool score(struct hrt_state *state, int64_t length, struct candidate *candidate,
-                  struct hrt_error *error) {
+// Computes what is not known of the window. Returns the row of the logits of its last position. Without `seek`
+// positions behind it hold token 0, which a causal model does not look at.
+static int64_t compute(struct window *w) {
+    struct hrt_state *state = w->state;
+    const struct hrt_program *program = state->program;
+    const int64_t first = program->seek ? w->known : 0;
+    hrt_state_await(state);
+    for (int64_t i = w->length; i < program->positions; i++) state->ids[i] = 0;
+    if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
+    if (program->seek) program->seek(state->model, first, w->length - first);
+    program->forward(state->model, 1, state->ids + first, state->targets, 0, 0);
+    w->known = w->length;
+    return w->length - first - 1;
+}
+
+// The scores of the token after the window.
+static bool score(struct window *w, struct candidate *candidate, struct hrt_error *error) {
+    struct hrt_state *state = w->state;
     const struct hrt_program *program = state->program;
     const int64_t element =
         program->logits_bf16 ? (int64_t)sizeof(hk_bf16) : hrt_element_bytes(program->precision);
-    const int64_t row = program->vocabulary * element;
     enum { BLOCK = 1024 };
     double block[BLOCK]; // Or floats.
-    hrt_state_await(state);
-    for (int64_t i = length; i < program->positions; i++) state->ids[i] = 0;
-    if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
-    hrt_state_forward(state, 1, 0, 0);
-    const char *logits = (const char *)state->arena + program->logits_offset + (length - 1) * row;
+    const char *logits = (const char *)state->arena + program->logits_offset +
+                         compute(w) * program->vocabulary * element;
     for (int64_t v = 0; v < program->vocabulary; v++) {
         if (v % BLOCK == 0) {
             const int64_t left = program->vocabulary - v;
@@ -137,14 +159,16 @@ static bool score(struct hrt_state *state, int64_t length, struct candidate *can
     return true;
 }
 
-static bool sample_tokens(struct hrt_state *state, int64_t length, int64_t count,
-                          struct hrt_sample_rule rule, struct candidate *candidate, FILE *out,
-                          struct hrt_error *error) {
-    for (int64_t i = 0; i < state->program->positions; i++) state->targets[i] = -1;
+static bool sample_tokens(struct window *w, int64_t count, struct hrt_sample_rule rule,
+                          struct candidate *candidate, FILE *out, struct hrt_error *error) {
+    struct hrt_state *state = w->state;
+    const int64_t positions = state->program->positions;
+    for (int64_t i = 0; i < positions; i++) state->targets[i] = -1;
     for (int64_t n = 0; n < count; n++) {
-        if (!score(state, length, candidate, error)) return false;
+        if (!score(w, candidate, error)) return false;
         const int32_t id = draw(candidate, state->program->vocabulary, rule, (uint64_t)n);
-        append(state, &length, id);
+        if (w->length == positions) forget(w, positions / 2);
+        append(w, id);
         print_token(out, state->program, id);
         if (fflush(out) != 0)
             return hrt_fail(error, "cannot write the sample: %s", strerror(errno));
@@ -155,13 +179,14 @@ static bool sample_tokens(struct hrt_state *state, int64_t length, int64_t count
 bool hrt_sample(struct hrt_state *state, const char *prompt, int64_t count,
                 struct hrt_sample_rule rule, FILE *out, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
-    int64_t length = 0;
-    if (!read_prompt(state, &length, prompt, error)) return false;
+    struct window window = {.state = state};
+    if (!read_prompt(&window, prompt, error)) return false;
     struct candidate *candidate = malloc((size_t)program->vocabulary * sizeof *candidate);
     if (!candidate) return hrt_fail(error, "out of memory");
 
     if (prompt) fprintf(out, "%s%s", prompt, tokens_are_bytes(program) ? "" : " ");
-    const bool done = sample_tokens(state, length, count, rule, candidate, out, error);
+    const bool done = sample_tokens(&window, count, rule, candidate, out, error);
+    if (program->seek) program->seek(state->model, 0, program->positions);
     fputc('\n', out);
     free(candidate);
     return done;

@@ -18,8 +18,8 @@ struct hrt_sample_rule {
 };
 
 // Prints `prompt` and `count` tokens after it to `out`: as text, or as ids with blanks between
-// them. The model sees the last T tokens. The prompt is text or ids in the same form; NULL: a
-// newline, or id 0. Token n comes from (seed, n): the same words for the same parameters.
+// them. The model sees at most T tokens: of a longer prompt the last ones; when they are T and more
+// follow, the older half is forgotten. The prompt is text or ids in the same form; NULL: a newline, or id 0. Token n comes from (seed, n): the same words for the same parameters.
 // False: the prompt has something that is no token, the logits are not finite, or `out` fails.
 bool hrt_sample(struct hrt_state *state, const char *prompt, int64_t count,
                 struct hrt_sample_rule rule, FILE *out, struct hrt_error *error);

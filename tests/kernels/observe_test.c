@@ -131,7 +131,7 @@ static void attention_counts_the_pairs_that_the_mask_leaves(void **state) {
     static float dq[elements], dk[elements], dv[elements], dout[elements];
     for (int causal = 0; causal <= 1; causal++) {
         for (int64_t window = 0; window <= 7; window++) {
-            const struct hk_sdpa_dims d = {2, 6, 4, 2, 3, 2, window, causal != 0, 1};
+            const struct hk_sdpa_dims d = {2, 6, 4, 2, 3, 2, window, causal != 0, 1, 0};
             struct seen seen = {0};
             const struct hk_observer observer = {note, &seen};
             hk_observe(&observer);

@@ -81,12 +81,51 @@ static void gradients_match_central_differences(void **state) {
     check_gradients(d);
 }
 
+#ifndef HK_TARGET_CUDA
+// The last `count` rows, behind keys and values of all positions.
+static void check_continued(struct hk_sdpa_dims d, int64_t count) {
+    const real *q = test_reals(q_size(&d), 1), *k = test_reals(k_size(&d), 2),
+               *v = test_reals(v_size(&d), 3);
+    real *all = test_nans(out_size(&d) + lse_size(&d));
+    SDPA(all, all + out_size(&d), q, k, v, d);
+    struct hk_sdpa_dims last = d;
+    last.before = d.positions - count;
+    last.positions = count;
+    real *out = test_nans(out_size(&last) + lse_size(&last));
+    SDPA(out, out + out_size(&last), q + last.before * d.heads * d.width,
+         k + last.before * d.groups * d.width, v + last.before * d.groups * d.vwidth, last);
+    assert_memory_equal(out, all + out_size(&d) - out_size(&last),
+                        (size_t)out_size(&last) * sizeof *out);
+    for (int64_t h = 0; h < d.heads; h++)
+        assert_memory_equal(out + out_size(&last) + h * count,
+                            all + out_size(&d) + h * d.positions + last.before,
+                            (size_t)count * sizeof *out);
+    test_free_all();
+}
+
+static void rows_behind_others_have_the_same_bits(void **state) {
+    (void)state;
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
+            struct hk_sdpa_dims d = shapes[s];
+            d.causal = masks[m].causal, d.window = masks[m].window;
+            if (d.batch != 1 || !d.causal) continue;
+            for (int64_t count = 1; count <= d.positions; count = count * 5 + 2)
+                check_continued(d, count);
+        }
+    }
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forward_is_within_the_bound),
         cmocka_unit_test(large_scores_do_not_overflow),
         cmocka_unit_test(a_nan_in_a_key_shows),
         cmocka_unit_test(a_causal_row_does_not_depend_on_later_positions),
+#ifndef HK_TARGET_CUDA
+        cmocka_unit_test(rows_behind_others_have_the_same_bits),
+#endif
         cmocka_unit_test(gradients_match_central_differences),
         cmocka_unit_test(gradients_are_within_the_bound),
     };

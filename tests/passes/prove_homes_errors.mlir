@@ -11,6 +11,7 @@
 // RUN: not hecate-opt --passes=prove-homes %t/row.mlir 2>&1 | FileCheck %t/row.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/home.mlir 2>&1 | FileCheck %t/home.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/observed.mlir 2>&1 | FileCheck %t/observed.mlir
+// RUN: not hecate-opt --passes=prove-homes %t/kept.mlir 2>&1 | FileCheck %t/kept.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/sum_arena.mlir 2>&1 | FileCheck %t/sum_arena.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/sum_elsewhere.mlir 2>&1 | FileCheck %t/sum_elsewhere.mlir
 // RUN: not hecate-opt --passes=prove-homes %t/sum_read.mlir 2>&1 | FileCheck %t/sum_read.mlir
@@ -190,6 +191,19 @@ module {
 }
 
 // Only gradients are added to without an operand, ...
+//--- kept.mlir
+!x = tensor<16xf32, ["D"]>
+module {
+"moe.slot"() {sym_name = "k", type = !x, layers = 0 : i64, offset = 0 : i64, rows = 1 : i64, stride = 64 : i64, kept = true} : () -> ()
+func.func @forward() {
+  // CHECK: kept.mlir:[[@LINE+1]]:8: error: 'moe.fill': homes: what the next @forward reads is overwritten
+  %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
+  %k = "moe.fill"() {value = 3.0 : f64, home = ["slot @k"]} : () -> !x
+  "moe.stash"(%k) {slot = @k} : (!x) -> ()
+  return
+}
+}
+
 //--- sum_arena.mlir
 !x = tensor<4x16xf32, ["T", "D"]>
 !y = tensor<16xf32, ["D"]>
