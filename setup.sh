@@ -4,21 +4,43 @@
 #
 # setup.sh cuda: puts CUDA's compiler, headers and libraries into cuda/, where CMake finds them: 2 GB of NVIDIA's
 # wheels. Only target cuda needs them, and nobody who has a toolkit in /usr/local/cuda.
+#
+# setup.sh cuda-tools: puts cuobjdump and nvdisasm, 5 MB, into cuda-tools/, where there is an nvcc and its folder lacks one of
+# them: tests read machine code with them. test.sh calls it.
 set -eu
 cd "$(dirname "$0")"
-if [ "${1:-}" = cuda ]; then
+
+# fetch FOLDER PINS: NVIDIA's wheels of the file PINS, into FOLDER.
+fetch() {
     if ! python3 -m pip --version >/dev/null 2>&1; then
         echo "setup.sh: python3 has no pip, which fetches CUDA (Debian: python3-pip)" >&2
         exit 1
     fi
-    rm -rf cuda.part # A folder is whole or not there.
-    python3 -m pip install --quiet --disable-pip-version-check --no-deps --target cuda.part \
-        -r kernels/cuda/requirements.txt
-    rm -rf cuda
-    mv cuda.part cuda
-    echo "CUDA is in $PWD/cuda; cmake finds it when it runs again in an empty build folder"
+    rm -rf "$1.part" # A folder is whole or not there.
+    python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$1.part" -r "$2"
+    rm -rf "$1"
+    mv "$1.part" "$1"
+    echo "$1 is in $PWD/$1; cmake finds it when it runs again in an empty build folder"
+}
+
+case ${1:-} in
+cuda)
+    fetch cuda kernels/cuda/requirements.txt
     exit 0
-fi
+    ;;
+cuda-tools)
+    for folder in "${CUDA_HOME:+$CUDA_HOME/bin}" cuda/nvidia/cu*/bin /usr/local/cuda/bin \
+        "$(dirname "$(command -v nvcc || true)")"; do
+        if [ -x "$folder/nvcc" ]; then
+            if [ -x "$folder/cuobjdump" ] && [ -x "$folder/nvdisasm" ]; then exit 0; fi
+            set -- cuda-tools/nvidia/cu*/bin/nvdisasm
+            [ -x "$1" ] || fetch cuda-tools kernels/cuda/requirements-tools.txt
+            exit 0
+        fi
+    done
+    exit 0
+    ;;
+esac
 list=${1:-packages.txt}
 
 missing=

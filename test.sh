@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")"
 ./setup.sh
+./setup.sh cuda-tools || echo "== Goes on: without these tools no test reads the machine code of CUDA kernels"
 
 echo "== Style: clang-format"
 git ls-files '*.c' '*.h' '*.cu' '*.cpp' | grep -v '\.golden\.' | xargs -r clang-format --dry-run -Werror

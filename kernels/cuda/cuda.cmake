@@ -1,8 +1,9 @@
 # What of CUDA is here: CUDAToolkit's usual places, HECATE_CUDA (a folder with bin/nvcc and include/), or what
-# `./setup.sh cuda` has put into cuda/ below the project. Sets, for kernels/ and tests/simt:
+# `./setup.sh cuda` has put into cuda/ below the project; tools that toolkits may lack also from cuda-tools/, where
+# `./setup.sh cuda-tools` puts them. Sets, for kernels/ and tests/simt:
 #   HECATE_NVCC           nvcc
 #   HECATE_CUDA_INCLUDE   the folder with cuda_runtime.h; without it no kernel can be emulated, either
-#   HECATE_CUOBJDUMP, HECATE_CUDART, HECATE_NCCL_INCLUDE, HECATE_NCCL, HECATE_CUBLAS, HECATE_CUBLASLT, HECATE_CUDNN
+#   HECATE_CUOBJDUMP, HECATE_NVDISASM, HECATE_CUDART, HECATE_NCCL_INCLUDE, HECATE_NCCL, HECATE_CUBLAS, HECATE_CUBLASLT, HECATE_CUDNN
 # each false where it was not found. Everything else builds without any of them.
 set(HECATE_CUDA "" CACHE PATH "A folder with bin/nvcc and include/cuda_runtime.h, before all others")
 set(HECATE_CUDA_ARCHITECTURES "80;90a;100" CACHE STRING "Devices that CUDA kernels are compiled for")
@@ -15,7 +16,12 @@ endif()
 find_program(HECATE_NVCC nvcc HINTS ${places} PATH_SUFFIXES bin)
 find_path(HECATE_CUDA_INCLUDE cuda_runtime.h HINTS ${places} PATH_SUFFIXES include)
 find_library(HECATE_CUDART NAMES cudart libcudart.so.13 HINTS ${places} PATH_SUFFIXES lib64 lib)
-find_program(HECATE_CUOBJDUMP cuobjdump HINTS ${places} PATH_SUFFIXES bin)
+file(GLOB tools LIST_DIRECTORIES TRUE ${PROJECT_SOURCE_DIR}/cuda-tools/nvidia/cu*)
+find_program(HECATE_CUOBJDUMP cuobjdump HINTS ${tools} ${places} PATH_SUFFIXES bin)
+find_program(HECATE_NVDISASM nvdisasm HINTS ${tools} ${places} PATH_SUFFIXES bin)
+if(HECATE_NVCC AND NOT (HECATE_CUOBJDUMP AND HECATE_NVDISASM))
+  message(STATUS "CUDA: without cuobjdump and nvdisasm no test reads machine code (./setup.sh cuda-tools)")
+endif()
 find_path(HECATE_NCCL_INCLUDE nccl.h HINTS ${places} PATH_SUFFIXES include)
 find_library(HECATE_NCCL NAMES nccl libnccl.so.2 HINTS ${places} PATH_SUFFIXES lib64 lib)
 find_library(HECATE_CUBLAS NAMES cublas libcublas.so.13 HINTS ${places} PATH_SUFFIXES lib64 lib)

@@ -1,4 +1,4 @@
-"""kernels.py [--renew] ROOT BUILD GOLDEN NVCC [CUOBJDUMP]: what nvcc made of every CUDA kernel, compared with a table.
+"""kernels.py [--renew] ROOT BUILD GOLDEN NVCC [CUOBJDUMP NVDISASM]: what nvcc made of every CUDA kernel, compared with a table.
 
 BUILD is the folder with the objects of ROOT/kernels' *.cu; beside each one lies what ptxas said (NAME.o.ptxas).
 For every kernel and architecture GOLDEN has registers, bytes of static shared memory and, from the machine code,
@@ -13,6 +13,8 @@ import os
 import re
 import subprocess
 import sys
+
+from machine_code import read_code
 
 INSTRUCTIONS = ("HMMA", "HGMMA", "LDSM", "LDGSTS", "BAR")
 HEAD = "# kernel: architecture, registers, bytes of static shared memory; " + " ".join(INSTRUCTIONS)
@@ -52,47 +54,26 @@ def read_log(path):
                 name = None
 
 
-def counts_of(path, cuobjdump):
-    """What count_instructions says of an object; kept beside it, since disassembly takes seconds."""
-    kept = path + ".counts"
-    if not os.path.exists(kept) or os.path.getmtime(kept) < os.path.getmtime(path):
-        with open(kept, "w", encoding="utf-8") as file:
-            for (name, architecture), count in count_instructions(path, cuobjdump).items():
-                print(name, architecture, *count, file=file)
-    with open(kept, encoding="utf-8") as file:
-        lines = [line.split(" ", 2) for line in file.read().splitlines()]
-    return {(name, architecture): count for name, architecture, count in lines}
+def count_instructions(lines):
+    """How often each of INSTRUCTIONS stands there."""
+    words = [instruction.split(".")[0] for _, instruction, _ in lines]
+    return " ".join(str(words.count(instruction)) for instruction in INSTRUCTIONS)
 
 
-def count_instructions(path, cuobjdump):
-    """(mangled name, architecture) -> how often each of INSTRUCTIONS stands there."""
-    counts = {}
-    architecture = name = None
-    for line in output_of(cuobjdump, "-sass", path).splitlines():
-        if found := re.search(r"arch = (\w+)", line):
-            architecture = found.group(1)
-        elif found := re.search(r"Function : (\w+)", line):
-            name = found.group(1)
-            counts[name, architecture] = [0] * len(INSTRUCTIONS)
-        elif found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?(\w+)", line):
-            if found.group(1) in INSTRUCTIONS:
-                counts[name, architecture][INSTRUCTIONS.index(found.group(1))] += 1
-    return counts
-
-
-def read_kernels(root, build, cuobjdump):
+def read_kernels(root, build, tools):
     """(kernel, architecture) -> "registers shared" and its counts or None; and the kernels that use local memory."""
     kernels, local = {}, []
+    code = read_code(root, build, *tools) if tools else {}
     for path in sorted(glob.glob(os.path.join(build, "*", "*.ptxas"))):
         source = os.path.relpath(path, build).removesuffix(".o.ptxas")
         if not os.path.exists(os.path.join(root, "kernels", source)):
             continue  # Of an earlier build.
         entries = list(read_log(path))
         names = plain_names(name for name, *_ in entries)
-        counts = counts_of(path.removesuffix(".ptxas"), cuobjdump) if cuobjdump else {}
         for name, architecture, registers, shared, uses_local in entries:
             key = f"{source} {names[name]}", architecture
-            count = counts.get((name, architecture))
+            lines = code.get((source, name, architecture))
+            count = count_instructions(lines) if lines else None
             kernels[key] = (f"{registers} {shared}", count)
             if uses_local:
                 local.append(key)
@@ -145,9 +126,8 @@ def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--renew"]
     renew = len(arguments) < len(sys.argv) - 1
     root, build, golden_path, nvcc = arguments[:4]
-    cuobjdump = arguments[4] if len(arguments) > 4 else None
     version = "# nvcc " + re.search(r"V([\d.]+)", output_of(nvcc, "--version")).group(1)
-    kernels, local = read_kernels(root, build, cuobjdump)
+    kernels, local = read_kernels(root, build, arguments[4:])
     golden_version, golden = read_golden(golden_path)
     if renew:
         write_golden(golden_path, version, kernels, golden)

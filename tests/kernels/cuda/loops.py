@@ -1,25 +1,26 @@
-"""loops.py [--renew] ROOT BUILD GOLDEN NVCC CUOBJDUMP: what a warp issues in the hot loop of every CUDA kernel, and
+"""loops.py [--renew] ROOT BUILD GOLDEN NVCC CUOBJDUMP NVDISASM: what a warp issues in the hot loop of every CUDA kernel, and
 the share of the device's peak that this allows, compared with a table.
 
 A loop is what a backward branch closes; the hot one is, of those without a loop inside, the one with most products of
 tensor cores, then with most multiply-adds and accesses to memory. A kernel without loops counts whole. Every
 instruction counts once, but for those that copy rows value by value where they do not lie aligned. In clocks of a
-multiprocessor, a warp's instruction takes: any, 1/4 to issue; a product of 16 x 8 x 16, 2 on sm_80 and 1 on sm_90a;
-one of a warpgroup its multiply-adds / 2048 / 4; shared memory 1 for 128 bytes. The largest sum bounds the loop:
+multiprocessor, a warp's instruction takes: any, 1/4 to issue; a product of 16 x 8 x 16 its part of the peak, 2 on sm_80,
+1 on sm_90a and 1/2 on sm_100, whose peak is that of products which no kernel here issues; one of a warpgroup its multiply-adds
+/ 2048 / 4; shared memory 1 for 128 bytes. The largest sum bounds the loop:
 
   tensor N   N % of the peak of tensor cores         fma N   N % of the peak of multiply-adds in float
-  copy N     N % of the memory's bandwidth, 13 bytes a clock on sm_80, 20 on sm_90a: issue allows it if enough is under way
+  copy N     N % of the memory's bandwidth, 13, 20 and 29 bytes a clock (A100, H200, B200): issue allows it if enough is under way
 """
 
-import glob
-import os
 import re
 import sys
 
+from machine_code import read_code
 from kernels import output_of, plain_names
 
 HEAD = "# kernel: architecture loads stores mma fma all, share"
-BYTES = {"sm_80": 13, "sm_90a": 20}
+BYTES = {"sm_80": 13, "sm_90a": 20, "sm_100": 29}
+WARP_PRODUCT = {"sm_80": 2, "sm_90a": 1, "sm_100": 0.5}
 
 
 def bytes_of(instruction):
@@ -65,7 +66,7 @@ def product_clocks(instruction, architecture):
     if instruction.startswith("HGMMA"):
         m, n, k = shape_of(instruction)
         return m * n * k / 2048 / 4
-    return (2 if architecture == "sm_80" else 1) if instruction.startswith("HMMA") else 0
+    return WARP_PRODUCT[architecture] if instruction.startswith("HMMA") else 0
 
 
 def share(body, architecture):
@@ -81,16 +82,11 @@ def share(body, architecture):
     return f"fma {100 * counts['fma'] / 4 / bound:.0f}" if counts["fma"] else "-"
 
 
-def target(instruction, operands):
-    to = re.search(r"0x([0-9a-f]+)", operands)
-    return int(to.group(1), 16) if instruction.startswith("BRA") and to else None
-
-
 def aligned_way(code):
     """Without the blocks that copy value by value, where the others copy asynchronously."""
     if not any(instruction.startswith("LDGSTS") for _, instruction, _ in code):
         return code
-    targets = {target(instruction, operands) for _, instruction, operands in code}
+    targets = {to for _, _, to in code}
     blocks = [[]]
     for line in code:
         if line[0] in targets:
@@ -103,12 +99,8 @@ def aligned_way(code):
 
 
 def hot_loop(code):
-    """code: (address, instruction, operands) of a kernel. The instructions of its hot loop."""
-    loops = []
-    for address, instruction, operands in code:
-        to = target(instruction, operands)
-        if to is not None and to < address:
-            loops.append((to, address))
+    """code: (address, instruction, where it branches to or -1) of a kernel. The instructions of its hot loop."""
+    loops = [(to, address) for address, _, to in code if 0 <= to < address]
     inner = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
     bodies = [[line for line in code if begin <= line[0] <= end] for begin, end in inner] or [code]
     bodies = [[instruction for _, instruction, _ in aligned_way(body)] for body in bodies]
@@ -120,53 +112,25 @@ def hot_loop(code):
     return max(bodies, key=heat)
 
 
-def loops_of(path, cuobjdump):
-    """Yields (mangled name, architecture, hot loop)."""
-    code, architecture, name = {}, None, None
-    for line in output_of(cuobjdump, "-sass", path).splitlines():
-        if found := re.search(r"arch = (\w+)", line):
-            architecture = found.group(1)
-        elif found := re.search(r"Function : (\w+)", line):
-            name = found.group(1)
-        elif found := re.match(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?\w+\s+)?([\w.]+)(.*);", line):
-            address, instruction, operands = found.groups()
-            if "@!PT" in line:
-                instruction = "OFF"  # Issued, but never does a thing.
-            if instruction != "NOP":
-                code.setdefault((name, architecture), []).append((int(address, 16), instruction, operands))
-    for (name, architecture), instructions in code.items():
-        if architecture in BYTES:
-            yield name, architecture, hot_loop(instructions)
-
-
-def lines_of(build, source, cuobjdump):
-    """The table's lines for an object; kept beside it, since disassembly takes seconds."""
-    path = os.path.join(build, source + ".o")
-    kept = path + ".loops"
-    newest = max(os.path.getmtime(path), os.path.getmtime(__file__))
-    if not os.path.exists(kept) or os.path.getmtime(kept) < newest:
-        loops = list(loops_of(path, cuobjdump))
-        names = plain_names(name for name, *_ in loops)
-        lines = {}
-        for name, architecture, body in loops:
-            if len(body) < 10 and not any(count(body)[kind] for kind in KINDS):
-                continue  # Empty: of another architecture.
-            numbers = " ".join(map(str, count(body).values()))
-            lines.setdefault(names[name], {})[architecture] = f"{numbers}, {share(body, architecture)}"
-        with open(kept, "w", encoding="utf-8") as file:
-            for name, values in sorted(lines.items()):
-                print(f"{source} {name}: " + "; ".join(f"{a} {v}" for a, v in sorted(values.items())), file=file)
-    with open(kept, encoding="utf-8") as file:
-        return file.read().splitlines()
+def lines_of(code):
+    """The table's lines, by source and kernel."""
+    names = plain_names(name for _, name, _ in code)
+    lines = {}
+    for (source, name, architecture), instructions in code.items():
+        body = hot_loop([line for line in instructions if line[1] != "NOP"])
+        if architecture not in BYTES or len(body) < 10 and not any(count(body)[kind] for kind in KINDS):
+            continue  # Empty: of another architecture.
+        numbers = " ".join(map(str, count(body).values()))
+        lines.setdefault((source, names[name]), {})[architecture] = f"{numbers}, {share(body, architecture)}"
+    for (source, name), values in sorted(lines.items()):
+        yield f"{source} {name}: " + "; ".join(f"{a} {values[a]}" for a in BYTES if a in values)
 
 
 def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--renew"]
-    root, build, golden, nvcc, cuobjdump = arguments
+    root, build, golden, nvcc, *tools = arguments
     version = "# nvcc " + re.search(r"V([\d.]+)", output_of(nvcc, "--version")).group(1)
-    table = [version, HEAD]
-    for path in sorted(glob.glob(os.path.join(root, "kernels", "*", "*.cu"))):
-        table += lines_of(build, os.path.relpath(path, os.path.join(root, "kernels")), cuobjdump)
+    table = [version, HEAD, *lines_of(read_code(root, build, *tools))]
     if len(arguments) < len(sys.argv) - 1:
         with open(golden, "w", encoding="utf-8") as file:
             file.write("\n".join(table) + "\n")
