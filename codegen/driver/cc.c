@@ -87,8 +87,11 @@ static struct hec_command command_of(struct hec_arena *arena, const struct hec_o
             hec_command_add(&c, hec_arena_format(arena, "-lhecate_comm_%s", how->ranks));
         for (int i = 0; how->link && how->link[i]; i++) hec_command_add(&c, how->link[i]);
         hec_command_add(&c, "-lhecate_runtime");
+        hec_command_add(&c, "-lhecate_tokenizer");
         hec_command_add(&c, "-lhecate_kernels");
         if (joined_by(how, "tcp")) hec_command_add(&c, "-lgcrypt");
+        hec_command_add(&c, "-lpcre2-8");
+        hec_command_add(&c, "-lutf8proc");
         hec_command_add(&c, "-ljansson");
         hec_command_add(&c, "-ldeflate");
         hec_command_add(&c, "-lm");

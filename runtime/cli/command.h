@@ -8,7 +8,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
 #include "runtime/program.h"
-#include "runtime/train/sample.h"
+#include "runtime/sample/sample.h"
 
 struct hrt_checkpoint; // checkpoint/checkpoint.h
 
@@ -36,11 +36,10 @@ int hrt_command_info(const struct hrt_run *run, struct hrt_error *error);
 // Opens the data that the settings name. Shared by train and eval.
 bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error);
 
-// Whether the model predicts the next token, so that samples can be drawn; else a usage error.
-bool hrt_run_check_sample(const struct hrt_run *run, struct hrt_error *error);
-
-// How the arguments say that tokens are drawn.
-struct hrt_sample_rule hrt_run_sample_rule(const struct hrt_run *run);
+// What the arguments say of samples: how tokens are drawn, and the tokenizer, of --tokenizer or of the folder of --load. False: a
+// model that predicts no next token, or a file that cannot be read. Close it in either case.
+bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler,
+                          struct hrt_error *error);
 
 // Creates the state with what training goes on from, parameters from --load, or fresh ones. Shared by all but info. Of several ranks all
 // call it: they must read the same files, those of `data` (NULL: none) included, and all have a state, or none.

@@ -1,30 +1,48 @@
 // sample: continue a prompt with saved parameters.
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "files/files.h"
 #include "runtime/cli/command.h"
-#include "runtime/train/sample.h"
+#include "runtime/hf/folder.h"
+#include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 
-bool hrt_run_check_sample(const struct hrt_run *run, struct hrt_error *error) {
-    if (run->arguments->config.objective == HRT_NEXT_TOKEN) return true;
-    return hrt_fail_usage(error, "this model learns to fill in masked tokens (train.objective); "
-                                 "it cannot continue a text");
+// tokenizer.json of the folder that parameters come from; NULL: there is none.
+static const char *find_tokenizer(const struct hrt_arguments *arguments, char path[PATH_MAX]) {
+    if (!arguments->load || !hrt_hf_is_folder(arguments->load)) return NULL;
+    if (snprintf(path, PATH_MAX, "%s/tokenizer.json", arguments->load) >= PATH_MAX) return NULL;
+    return access(path, F_OK) == 0 ? path : NULL;
 }
 
-struct hrt_sample_rule hrt_run_sample_rule(const struct hrt_run *run) {
+bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler,
+                          struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
-    return (struct hrt_sample_rule){
+    const struct hrt_draw_rule rule = {
         .temperature = arguments->temperature,
         .topk = arguments->topk,
         .topp = arguments->topp,
         .minp = arguments->minp,
         .seed = (uint64_t)arguments->config.seed,
     };
+    char found[PATH_MAX];
+    const char *tokenizer = arguments->tokenizer;
+    if (!tokenizer)
+        tokenizer = find_tokenizer(arguments, found);
+    else if (strcmp(tokenizer, "none") == 0)
+        tokenizer = NULL;
+    *sampler = (struct hrt_sampler){0};
+    if (arguments->config.objective != HRT_NEXT_TOKEN)
+        return hrt_fail_usage(error,
+                              "this model learns to fill in masked tokens (train.objective); "
+                              "it cannot continue a text");
+    return hrt_sampler_open(sampler, rule, run->program->vocabulary, tokenizer, arguments->stop,
+                            error);
 }
 
 // Where in the file of prompts it went wrong.
@@ -35,8 +53,8 @@ static void name_line(struct hrt_error *error, const char *path, int64_t number)
 }
 
 // Each line of the file is a prompt, with what --prompt would draw; an empty line between two.
-static bool sample_lines(const struct hrt_run *run, struct hrt_state *state, FILE *file,
-                         struct hrt_error *error) {
+static bool sample_lines(const struct hrt_run *run, struct hrt_sampler *sampler,
+                         struct hrt_state *state, FILE *file, struct hrt_error *error) {
     char *line = NULL;
     size_t room = 0;
     bool done = true;
@@ -48,8 +66,7 @@ static bool sample_lines(const struct hrt_run *run, struct hrt_state *state, FIL
         if (length == 0) continue;
         if (prompts++ > 0) putchar('\n');
         done = (strlen(line) == (size_t)length || hrt_fail_usage(error, "the prompt has a NUL")) &&
-               hrt_sample(state, line, run->arguments->tokens, hrt_run_sample_rule(run), stdout,
-                          error);
+               hrt_sample(sampler, state, line, run->arguments->tokens, stdout, error);
         if (!done) name_line(error, run->arguments->prompts, number);
     }
     if (done && ferror(file))
@@ -60,34 +77,36 @@ static bool sample_lines(const struct hrt_run *run, struct hrt_state *state, FIL
     return done;
 }
 
-static bool sample(const struct hrt_run *run, struct hrt_state *state, struct hrt_error *error) {
+static bool sample(const struct hrt_run *run, struct hrt_sampler *sampler, struct hrt_state *state,
+                   struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
     const char *why;
     if (!arguments->prompts)
-        return hrt_sample(state, arguments->prompt, arguments->tokens, hrt_run_sample_rule(run),
-                          stdout, error);
+        return hrt_sample(sampler, state, arguments->prompt, arguments->tokens, stdout, error);
     FILE *file = hf_input(arguments->prompts, false, &why);
     if (!file) return hrt_fail(error, "cannot open '%s': %s", arguments->prompts, why);
-    const bool done = sample_lines(run, state, file, error);
+    const bool done = sample_lines(run, sampler, state, file, error);
     fclose(file);
     return done;
 }
 
+static bool check_usage(const struct hrt_arguments *arguments, struct hrt_error *error) {
+    if (!arguments->load)
+        return hrt_fail_usage(error, "sample needs trained parameters: --load FILE");
+    return !arguments->prompt || !arguments->prompts ||
+           hrt_fail_usage(error, "--prompt and --prompts: which of them?");
+}
+
 int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error) {
-    const struct hrt_arguments *arguments = run->arguments;
-    struct hrt_state state;
-    if (!hrt_run_check_sample(run, error)) return (int)error->code;
-    if (!arguments->load) {
-        hrt_fail_usage(error, "sample needs trained parameters: --load FILE");
-        return (int)error->code;
-    }
-    if (arguments->prompt && arguments->prompts) {
-        hrt_fail_usage(error, "--prompt and --prompts: which of them?");
-        return (int)error->code;
-    }
-    if (!hrt_run_create_state(run, &state, NULL, false, error)) return (int)error->code;
-    const bool done = sample(run, &state, error);
+    struct hrt_state state = {.program = run->program};
+    struct hrt_sampler sampler;
+    const bool opened =
+        hrt_run_open_sampler(run, &sampler, error) && check_usage(run->arguments, error);
+    const bool done = hrt_ranks_agree(run->comm, opened, error) &&
+                      hrt_run_create_state(run, &state, NULL, false, error) &&
+                      sample(run, &sampler, &state, error);
     if (!done) hrt_run_report(run, error);
     hrt_state_destroy(&state);
+    hrt_sampler_close(&sampler);
     return done ? HRT_EXIT_DONE : (int)error->code;
 }

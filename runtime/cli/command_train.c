@@ -23,13 +23,13 @@
 #include "runtime/params/store.h"
 #include "runtime/train/check_grad.h"
 #include "runtime/train/ranks.h"
-#include "runtime/train/sample.h"
 #include "runtime/train/trainer.h"
 
 struct job {
     const struct hrt_run *run;
     const struct hrt_config *config;
     struct hrt_data data;
+    struct hrt_sampler sampler; // With --sample.
     struct hrt_state state;
     struct hrt_trainer trainer;
     struct hrt_route route;
@@ -154,7 +154,7 @@ static bool open_inputs(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
     if (!hrt_run_check_files(run, error) || !start_pretending(job, error)) return false;
-    if (run->arguments->sample && !hrt_run_check_sample(run, error)) return false;
+    if (run->arguments->sample && !hrt_run_open_sampler(run, &job->sampler, error)) return false;
     if (save && leads(run) && !hrt_store_check_writable(save, error)) return false;
     if (!hrt_run_open_data(run, &job->data, error)) return false;
     if (job->data.train.starts == 0)
@@ -453,8 +453,8 @@ static bool finish(struct job *job, struct hrt_error *error) {
     if (!hrt_profile_finish(job->trainer.profile, stdout, &lost)) go_on_without(job, &lost);
     if (!saved) return false;
     if (!arguments->sample || is_stopped(job)) return true;
-    const struct hrt_sample_rule rule = hrt_run_sample_rule(job->run);
-    return hrt_sample(&job->state, arguments->prompt, arguments->sample, rule, stdout, error);
+    return hrt_sample(&job->sampler, &job->state, arguments->prompt, arguments->sample, stdout,
+                      error);
 }
 
 static const char *stop_name(void) {
@@ -500,6 +500,7 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     hrt_profile_close(
         profile); // No list of transport is under way any more that it would be told of.
     hrt_data_close(&job.data);
+    hrt_sampler_close(&job.sampler);
     hk_pretend(NULL);
     return code;
 }

@@ -46,6 +46,7 @@ static bool add_inputs(struct listing *list, const struct hrt_arguments *a) {
            add(list, HF_READ, "HECATE_TOPOLOGY", getenv("HECATE_TOPOLOGY")) &&
            add(list, HF_READ_FIRST, "--load", a->load) &&
            add(list, HF_READ, "--pretend", a->pretend) &&
+           add(list, HF_READ, "--tokenizer", a->tokenizer) &&
            add(list, HF_READ, "--route", route_file(a->route)) &&
            add_texts(list, "--data", &a->config.data_train) &&
            add_texts(list, "--val", &a->config.data_val);

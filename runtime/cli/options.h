@@ -30,7 +30,7 @@ struct hrt_arguments {
     int64_t check_grad, sample, sequences, tokens, topk;
     double temperature, topp, minp;
     const char *like, *logits, *prompt, *save, *to, *load, *route, *record_ids, *record_loads,
-        *trace, *tensorboard, *pretend, *prompts; // NULL: not given.
+        *trace, *tensorboard, *pretend, *prompts, *tokenizer, *stop; // NULL: not given.
     const char *resume; // A folder; empty: checkpoint.dir; NULL: not given.
 };
 

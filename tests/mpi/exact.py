@@ -173,7 +173,7 @@ class Bench:
              "-fopenmp", *(f"-Wl,--wrap={name}" for name in WRAPPED), "-o", program, f"{program}.o",
              self.capture(), f"-L{os.environ['LIBRARIES']}",
              *(["-lhecate_comm_mpi"] if several else []),
-             "-lhecate_runtime", "-lhecate_kernels", "-ljansson", "-ldeflate", "-lm"])
+             "-lhecate_runtime", "-lhecate_tokenizer", "-lhecate_kernels", "-lpcre2-8", "-lutf8proc", "-ljansson", "-ldeflate", "-lm"])
         os.remove(f"{program}.o")
         self.built[key] = program
         return program

@@ -1,5 +1,5 @@
-// Unit test of runtime/train/sample: a bigram model whose table says what follows what.
-#include "runtime/train/sample.h"
+// Unit test of runtime/sample/sample: a bigram model whose table says what follows what.
+#include "runtime/sample/sample.h"
 
 #include <math.h>
 
@@ -20,21 +20,35 @@ static void create(struct hrt_state *state) {
     }
 }
 
+static struct hrt_sampler sampler_of(struct hrt_draw_rule rule, const char *stop) {
+    struct hrt_error error = {0};
+    struct hrt_sampler sampler;
+    assert_true(hrt_sampler_open(&sampler, rule, 256, NULL, stop, &error));
+    return sampler;
+}
+
 // What sampling `count` tokens prints; freed by the caller.
-static char *sampled(const char *prompt, int64_t count, struct hrt_sample_rule rule) {
+static char *sampled_to(const char *stop, const char *prompt, int64_t count,
+                        struct hrt_draw_rule rule) {
     struct hrt_error error = {0};
     struct hrt_state state;
+    struct hrt_sampler sampler = sampler_of(rule, stop);
     char *printed = NULL;
     size_t bytes;
     FILE *out = open_memstream(&printed, &bytes);
     create(&state);
-    assert_true(hrt_sample(&state, prompt, count, rule, out, &error));
+    assert_true(hrt_sample(&sampler, &state, prompt, count, out, &error));
     fclose(out);
     hrt_state_destroy(&state);
+    hrt_sampler_close(&sampler);
     return printed;
 }
 
-static void expect_sample(const char *prompt, int64_t count, struct hrt_sample_rule rule,
+static char *sampled(const char *prompt, int64_t count, struct hrt_draw_rule rule) {
+    return sampled_to(NULL, prompt, count, rule);
+}
+
+static void expect_sample(const char *prompt, int64_t count, struct hrt_draw_rule rule,
                           const char *expected) {
     char *printed = sampled(prompt, count, rule);
     assert_string_equal(printed, expected);
@@ -43,23 +57,23 @@ static void expect_sample(const char *prompt, int64_t count, struct hrt_sample_r
 
 static void temperature_zero_takes_the_likeliest(void **state) {
     (void)state;
-    expect_sample("a", 4, (struct hrt_sample_rule){.temperature = 0}, "abcde\n");
+    expect_sample("a", 4, (struct hrt_draw_rule){.temperature = 0}, "abcde\n");
 }
 
 static void topk_one_takes_the_likeliest(void **state) {
     (void)state;
-    expect_sample("a", 4, (struct hrt_sample_rule){.temperature = 1, .topk = 1}, "abcde\n");
+    expect_sample("a", 4, (struct hrt_draw_rule){.temperature = 1, .topk = 1}, "abcde\n");
 }
 
 static void without_a_prompt_a_newline_is_continued(void **state) {
     (void)state;
-    expect_sample(NULL, 2, (struct hrt_sample_rule){.temperature = 0}, "\v\f\n");
+    expect_sample(NULL, 2, (struct hrt_draw_rule){.temperature = 0}, "\v\f\n");
 }
 
 // Longer than the 16 positions of the model, in the prompt and in what follows.
 static void the_window_moves_on(void **state) {
     (void)state;
-    expect_sample("ABCDEFGHIJKLMNOPQRSTU", 20, (struct hrt_sample_rule){.temperature = 0},
+    expect_sample("ABCDEFGHIJKLMNOPQRSTU", 20, (struct hrt_draw_rule){.temperature = 0},
                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghi\n");
 }
 
@@ -70,8 +84,8 @@ static void the_model_sees_the_last_tokens(void **state) {
     struct hrt_state s;
     create(&s);
     FILE *out = fopen("/dev/null", "w");
-    assert_true(
-        hrt_sample(&s, "0123456789ABCDEFGHIJ", 3, (struct hrt_sample_rule){0}, out, &error));
+    struct hrt_sampler sampler = sampler_of((struct hrt_draw_rule){0}, NULL);
+    assert_true(hrt_sample(&sampler, &s, "0123456789ABCDEFGHIJ", 3, out, &error));
     for (int i = 0; i < 11; i++) assert_int_equal(s.ids[i], "CDEFGHIJKLM"[i]);
     fclose(out);
     hrt_state_destroy(&s);
@@ -79,9 +93,9 @@ static void the_model_sees_the_last_tokens(void **state) {
 
 static void the_seed_decides(void **state) {
     (void)state;
-    char *one = sampled("a", 100, (struct hrt_sample_rule){.temperature = 3, .seed = 1});
-    char *again = sampled("a", 100, (struct hrt_sample_rule){.temperature = 3, .seed = 1});
-    char *other = sampled("a", 100, (struct hrt_sample_rule){.temperature = 3, .seed = 2});
+    char *one = sampled("a", 100, (struct hrt_draw_rule){.temperature = 3, .seed = 1});
+    char *again = sampled("a", 100, (struct hrt_draw_rule){.temperature = 3, .seed = 1});
+    char *other = sampled("a", 100, (struct hrt_draw_rule){.temperature = 3, .seed = 2});
     assert_string_equal(one, again);
     assert_string_not_equal(one, other);
     free(one);
@@ -94,7 +108,7 @@ static void the_seed_decides(void **state) {
 static void shares_follow_the_scores(void **state) {
     (void)state;
     enum { DRAWS = 4000 };
-    char *text = sampled("a", DRAWS, (struct hrt_sample_rule){.temperature = 2, .topk = 2});
+    char *text = sampled("a", DRAWS, (struct hrt_draw_rule){.temperature = 2, .topk = 2});
     int second = 0;
     for (int i = 0; i < DRAWS; i++) {
         const int gap = (unsigned char)(text[i + 1] - text[i]);
@@ -109,17 +123,17 @@ static void shares_follow_the_scores(void **state) {
 // At temperature 1 the shares of the first two are 0.731 and 0.269 of what they have together, and the others have 0.06 of all.
 static void unlikely_tokens_are_left_out(void **state) {
     (void)state;
-    const struct hrt_sample_rule first[] = {{.temperature = 1, .topp = 0.6},
-                                            {.temperature = 1, .minp = 0.4},
-                                            {.temperature = 1, .topk = 2, .topp = 0.73},
-                                            {.temperature = 1, .topp = 1e-9, .minp = 1}};
+    const struct hrt_draw_rule first[] = {{.temperature = 1, .topp = 0.6},
+                                          {.temperature = 1, .minp = 0.4},
+                                          {.temperature = 1, .topk = 2, .topp = 0.73},
+                                          {.temperature = 1, .topp = 1e-9, .minp = 1}};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         expect_sample(
             "a", 40, first[i],
             "abcdefghijklmnopqrstuvwxyz{|}~\x7f\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\n");
-    const struct hrt_sample_rule two[] = {{.temperature = 1, .topp = 0.8},
-                                          {.temperature = 1, .minp = 0.3},
-                                          {.temperature = 1, .topk = 2, .topp = 0.74}};
+    const struct hrt_draw_rule two[] = {{.temperature = 1, .topp = 0.8},
+                                        {.temperature = 1, .minp = 0.3},
+                                        {.temperature = 1, .topk = 2, .topp = 0.74}};
     for (size_t i = 0; i < sizeof two / sizeof *two; i++) {
         char *text = sampled("a", 200, two[i]);
         int second = 0;
@@ -133,6 +147,20 @@ static void unlikely_tokens_are_left_out(void **state) {
     }
 }
 
+// It may come in pieces; what only begins like it is printed. A prompt that has it goes on.
+static void a_stop_text_ends_the_sample(void **state) {
+    (void)state;
+    const struct {
+        const char *stop, *printed;
+    } sample[] = {{"h", "abcdefg\n"},      {"ghi", "abcdef\n"},      {"b", "a\n"},
+                  {"gi", "abcdefghijk\n"}, {"jkx", "abcdefghijk\n"}, {"ab", "abcdefghijk\n"}};
+    for (size_t i = 0; i < sizeof sample / sizeof *sample; i++) {
+        char *text = sampled_to(sample[i].stop, "a", 10, (struct hrt_draw_rule){0});
+        assert_string_equal(text, sample[i].printed);
+        free(text);
+    }
+}
+
 static void scores_that_are_not_finite_are_an_error(void **state) {
     (void)state;
     struct hrt_error error = {0};
@@ -140,7 +168,8 @@ static void scores_that_are_not_finite_are_an_error(void **state) {
     create(&s);
     ((float *)s.values[HRT_PARAMETERS])[0] = NAN;
     FILE *out = fopen("/dev/null", "w");
-    const bool done = hrt_sample(&s, NULL, 300, (struct hrt_sample_rule){0}, out, &error);
+    struct hrt_sampler sampler = sampler_of((struct hrt_draw_rule){0}, NULL);
+    const bool done = hrt_sample(&sampler, &s, NULL, 300, out, &error);
     test_expect_error(done, &error, HRT_EXIT_FAILED,
                       "the model's scores are not finite; nothing can be drawn");
     fclose(out);
@@ -157,6 +186,7 @@ int main(void) {
         cmocka_unit_test(the_seed_decides),
         cmocka_unit_test(shares_follow_the_scores),
         cmocka_unit_test(unlikely_tokens_are_left_out),
+        cmocka_unit_test(a_stop_text_ends_the_sample),
         cmocka_unit_test(scores_that_are_not_finite_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,23 @@
+// Text on its way to a reader, but for what may be the begin of a text that ends it.
+#ifndef HECATE_RUNTIME_SAMPLE_TAIL_H
+#define HECATE_RUNTIME_SAMPLE_TAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct hrt_tail {
+    FILE *out;
+    const char *stop; // Not empty; NULL: nothing ends the text.
+    char *held;       // Not printed yet.
+    size_t bytes, room;
+    bool ended; // `stop` has come: it and what follows is not printed.
+};
+
+// Appends to the text and prints what cannot be of `stop`. False: errno.
+bool hrt_tail_add(struct hrt_tail *tail, const char *text, size_t bytes);
+
+// Prints what is held back, and frees it. False: errno.
+bool hrt_tail_end(struct hrt_tail *tail);
+
+#endif
