@@ -92,8 +92,8 @@ bool hec_explain_comm(MlirOperation module, FILE *out);
 enum { HEC_SIMULATE_STEPS = 8, HEC_SIMULATE_STEPS_MAX = 10000 };
 
 // Simulates `steps` steps of the placed module on all devices of its cluster, and prints how long they take and what that
-// time goes to. With `trace`, every device's lanes, as JSON of the Chrome trace format. False after a report.
-bool hec_simulate_report(MlirOperation module, int64_t steps, FILE *out, FILE *trace);
+// time goes to; with `json` for programs (docs/simulate.md). With `trace`, every device's lanes, as JSON of the Chrome trace format. False after a report.
+bool hec_simulate_report(MlirOperation module, int64_t steps, bool json, FILE *out, FILE *trace);
 
 // What a simulation says of a placed module, for comparing it with others.
 struct hec_step_score {

@@ -71,6 +71,7 @@ static const struct option table[] = {
      .shown = "[=STEPS]", .help = "Say how long steps would take on the model's cluster, and why"},
     {"--trace", AFTER_EQUALS, .field = FIELD(trace), .shown = "=FILE",
      .help = "With --simulate: all devices' lanes, for Perfetto"},
+    {"--json", NO_VALUE, .field = FIELD(json), .help = "With --simulate: the report as JSON"},
     {"-v", NO_VALUE, .field = FIELD(verbose), .help = "Show the commands that are run"},
     {"-###", NO_VALUE, .field = FIELD(dry_run), .help = "Show them without running them"},
     {"--save-temps", MAYBE_EQUALS, .field = FIELD(save_temps), .value = FIELD(save_temps_folder),

@@ -29,6 +29,7 @@ struct hec_options {
     const char *autotune_seconds;
     bool simulate;
     const char *simulate_steps, *trace;
+    bool json;
     bool time_passes, verbose, dry_run, save_temps;
     const char *save_temps_folder;
     bool tune, calibrate;

@@ -24,7 +24,10 @@ static long steps_of(const struct hec_options *o) {
 
 bool hec_check_simulation(struct hec_compilation *c) {
     const struct hec_options *o = c->options;
-    if (!o->simulate) return !o->trace || refuse("--trace is of a simulation: add --simulate");
+    if (!o->simulate) {
+        if (o->trace) return refuse("--trace is of a simulation: add --simulate");
+        return !o->json || refuse("--json is of a simulation: add --simulate");
+    }
     if (!steps_of(o)) {
         fprintf(stderr,
                 "hecatec: error: --simulate needs a number of steps from 1 to %d, got '%s'\n",
@@ -46,7 +49,7 @@ int hec_finish_simulation(struct hec_compilation *c) {
     FILE *report = open_memstream(&text[0], &length[0]);
     FILE *trace = o->trace ? open_memstream(&text[1], &length[1]) : NULL;
     assert(report && (trace || !o->trace));
-    bool sound = hec_simulate_report(c->module, steps_of(o), report, trace);
+    bool sound = hec_simulate_report(c->module, steps_of(o), o->json, report, trace);
     fclose(report);
     if (trace) fclose(trace);
     hec_driver_lap(c, "simulate");

@@ -22,6 +22,7 @@ struct message {
     int32_t edge;     // The first of those that wait for it; -1: none.
     bool sent, behind;
     double bytes, begin;
+    struct hec_path path; // To its begin.
 };
 
 struct edge {
@@ -64,7 +65,8 @@ struct hec_lanes {
     struct queue *queue; // [devices][HEC_LANES]
     struct slot *slot;   // Of flows: the network's owners.
     int32_t slots, slot_room, *vacant, vacancies, vacant_room;
-    int32_t *woken, wakes, wakes_at, wake_room;
+    struct hec_woken *woken;
+    int32_t wakes, wakes_at, wake_room;
     struct hec_lanes_watcher watcher;
 };
 
@@ -235,17 +237,21 @@ static int32_t take_slot(struct hec_lanes *l, int32_t transfer, int32_t message)
     return slot;
 }
 
-static void send_sums(struct hec_lanes *l, int32_t transfer, double now) {
+static void send_sums(struct hec_lanes *l, int32_t transfer, double now,
+                      const struct hec_path *path) {
     struct transfer *t = &l->transfer[transfer];
     for (int32_t i = 0; i < t->count; i++) {
-        const struct message *m = &t->message[i];
+        struct message *m = &t->message[i];
+        m->begin = now;
+        m->path = *path;
         hec_network_start(l->network, now, &m->port, 1, m->bytes, t->delay,
                           take_slot(l, transfer, i));
     }
 }
 
-// Sends the message if nothing is missing.
-static void try_send(struct hec_lanes *l, int32_t transfer, int32_t number, double now) {
+// Sends the message if nothing is missing; `path` is that of what came last.
+static void try_send(struct hec_lanes *l, int32_t transfer, int32_t number, double now,
+                     const struct hec_path *path) {
     struct transfer *t = &l->transfer[transfer];
     struct message *m = &t->message[number];
     if (m->sent || m->waits || t->state[m->from] < STARTED || t->state[m->to] < STARTED) return;
@@ -254,6 +260,7 @@ static void try_send(struct hec_lanes *l, int32_t transfer, int32_t number, doub
                                           nodes + l->nodes + to};
     m->sent = true;
     m->begin = now;
+    m->path = *path;
     hec_network_start(l->network, now, port, from == to ? 2 : 4, m->bytes,
                       m->behind    ? 0
                       : from == to ? l->near_us
@@ -263,36 +270,40 @@ static void try_send(struct hec_lanes *l, int32_t transfer, int32_t number, doub
 
 // ---- parts
 
-static void end_part(struct hec_lanes *l, int32_t transfer, int32_t device, double now);
+static void end_part(struct hec_lanes *l, int32_t transfer, int32_t device, double now,
+                     const struct hec_path *path);
 
-static void start_part(struct hec_lanes *l, int32_t transfer, int32_t device, double now) {
+static void start_part(struct hec_lanes *l, int32_t transfer, int32_t device, double now,
+                       const struct hec_path *path) {
     struct transfer *t = &l->transfer[transfer];
     t->state[device] = STARTED;
     t->begin[device] = now;
     if (t->started++ == 0 && !t->together) list_messages(l, t);
     if (t->together) {
-        if (t->started == l->devices) send_sums(l, transfer, now);
+        if (t->started == l->devices) send_sums(l, transfer, now, path);
     } else {
         for (int32_t i = t->first[device]; i < t->first[device + 1]; i++)
-            try_send(l, transfer, t->of[i], now);
+            try_send(l, transfer, t->of[i], now, path);
     }
-    if (t->left[device] == 0) end_part(l, transfer, device, now);
+    if (t->left[device] == 0) end_part(l, transfer, device, now, path);
 }
 
-static void end_part(struct hec_lanes *l, int32_t transfer, int32_t device, double now) {
+static void end_part(struct hec_lanes *l, int32_t transfer, int32_t device, double now,
+                     const struct hec_path *path) {
     struct transfer *t = &l->transfer[transfer];
     struct queue *q = &l->queue[device * HEC_LANES + (int32_t)t->lane];
     const struct hec_part part = {transfer, device, t->begin[device], now};
     t->state[device] = DONE;
     if (l->watcher.part) l->watcher.part(l->watcher.context, &part);
     l->woken = grown(l->woken, l->wakes, &l->wake_room, sizeof *l->woken);
-    l->woken[l->wakes++] = device;
+    l->woken[l->wakes++] = (struct hec_woken){device, transfer, *path};
     q->head++;
     if (++t->done == l->devices) free_messages(t);
-    if (q->head < q->count) start_part(l, q->transfer[q->head], device, now);
+    if (q->head < q->count) start_part(l, q->transfer[q->head], device, now, path);
 }
 
-void hec_transfer_start(struct hec_lanes *l, int32_t transfer, int32_t device, double now) {
+void hec_transfer_start(struct hec_lanes *l, int32_t transfer, int32_t device, double now,
+                        const struct hec_path *path) {
     struct transfer *t = &l->transfer[transfer];
     struct queue *q = &l->queue[device * HEC_LANES + (int32_t)t->lane];
     assert(t->state && t->state[device] == ABSENT);
@@ -300,7 +311,7 @@ void hec_transfer_start(struct hec_lanes *l, int32_t transfer, int32_t device, d
     q->transfer = grown(q->transfer, q->count, &q->room, sizeof *q->transfer);
     q->transfer[q->count++] = transfer;
     t->state[device] = QUEUED;
-    if (q->head + 1 == q->count) start_part(l, transfer, device, now);
+    if (q->head + 1 == q->count) start_part(l, transfer, device, now, path);
 }
 
 bool hec_transfer_begun(const struct hec_lanes *l, int32_t transfer, int32_t device) {
@@ -319,28 +330,31 @@ double hec_lanes_next(struct hec_lanes *l) {
     return hec_network_next(l->network);
 }
 
-static void arrive(struct hec_lanes *l, int32_t device, int32_t transfer, double now) {
+static void arrive(struct hec_lanes *l, int32_t device, int32_t transfer, double now,
+                   const struct hec_path *path) {
     struct transfer *t = &l->transfer[transfer];
-    if (--t->left[device] == 0 && t->state[device] == STARTED) end_part(l, transfer, device, now);
+    if (--t->left[device] == 0 && t->state[device] == STARTED)
+        end_part(l, transfer, device, now, path);
 }
 
 static void end_message(struct hec_lanes *l, int32_t slot, double now) {
     const struct slot of = l->slot[slot];
     struct transfer *t = &l->transfer[of.transfer];
-    const struct message m = t->message[of.message];
+    struct message m = t->message[of.message];
+    m.path.lane[t->lane] += now - m.begin;
     l->vacant = grown(l->vacant, l->vacancies, &l->vacant_room, sizeof *l->vacant);
     l->vacant[l->vacancies++] = slot;
     for (int32_t e = m.edge; e >= 0; e = t->edge[e].next) {
         t->message[t->edge[e].message].waits--;
-        try_send(l, of.transfer, t->edge[e].message, now);
+        try_send(l, of.transfer, t->edge[e].message, now, &m.path);
     }
     if (m.port >= 0) {
-        for (int32_t d = m.from; d < m.to; d++) arrive(l, d, of.transfer, now);
+        for (int32_t d = m.from; d < m.to; d++) arrive(l, d, of.transfer, now, &m.path);
     } else {
         const struct hec_sent sent = {of.transfer, m.from, m.to, m.begin, now};
         if (l->watcher.sent) l->watcher.sent(l->watcher.context, &sent);
-        arrive(l, m.from, of.transfer, now);
-        arrive(l, m.to, of.transfer, now);
+        arrive(l, m.from, of.transfer, now, &m.path);
+        arrive(l, m.to, of.transfer, now, &m.path);
     }
 }
 
@@ -349,10 +363,10 @@ void hec_lanes_pass(struct hec_lanes *l, double now) {
     for (int32_t slot; (slot = hec_network_done(l->network)) >= 0;) end_message(l, slot, now);
 }
 
-int32_t hec_lanes_woken(struct hec_lanes *l) {
-    if (l->wakes_at < l->wakes) return l->woken[l->wakes_at++];
+const struct hec_woken *hec_lanes_woken(struct hec_lanes *l) {
+    if (l->wakes_at < l->wakes) return &l->woken[l->wakes_at++];
     l->wakes = l->wakes_at = 0;
-    return -1;
+    return NULL;
 }
 
 // ---- what it was

@@ -24,6 +24,13 @@ extern const char *const hec_lane_names[HEC_LANES];
 
 struct hec_lanes;
 
+// What all time up to a moment went to, along what was waited for: what a device did itself, and transfers. The sum is
+// that moment.
+enum hec_path_own { HEC_PATH_COMPUTE, HEC_PATH_EXPERTS, HEC_PATH_PLAN, HEC_PATH_OWN };
+struct hec_path {
+    double own[HEC_PATH_OWN], lane[HEC_LANES];
+};
+
 // Links of the machine, as its settings say: a port in and one out of each device, and of each node where there are
 // several; what goes to another node goes through all four. Free with hec_lanes_free.
 struct hec_lanes *hec_lanes_create(const struct hec_machine *machine);
@@ -55,8 +62,9 @@ void hec_transfer_loads(struct hec_lanes *lanes, int32_t transfer, const double 
 
 // ---- time
 
-// The device comes to the transfer, which is whole by then. Each device comes to each transfer once.
-void hec_transfer_start(struct hec_lanes *lanes, int32_t transfer, int32_t device, double now);
+// The device comes to the transfer, which is whole by then, along `path`. Each device comes to each transfer once.
+void hec_transfer_start(struct hec_lanes *lanes, int32_t transfer, int32_t device, double now,
+                        const struct hec_path *path);
 bool hec_transfer_begun(const struct hec_lanes *lanes, int32_t transfer, int32_t device);
 bool hec_transfer_done(const struct hec_lanes *lanes, int32_t transfer, int32_t device);
 
@@ -66,9 +74,15 @@ double hec_lanes_next(struct hec_lanes *lanes);
 // Lets time pass until `now`: at most what hec_lanes_next said.
 void hec_lanes_pass(struct hec_lanes *lanes, double now);
 
-// A device whose part of some transfer the last hec_lanes_pass, or a start, ended; -1: there is none any more. A device
-// may come several times.
-int32_t hec_lanes_woken(struct hec_lanes *lanes);
+// A device whose part of a transfer has ended, and the path to that.
+struct hec_woken {
+    int32_t device, transfer;
+    struct hec_path path;
+};
+
+// The next part that the last hec_lanes_pass, or a start, ended; NULL: there is none any more. Stays until another
+// function is called.
+const struct hec_woken *hec_lanes_woken(struct hec_lanes *lanes);
 
 // ---- what it was
 

@@ -5,6 +5,7 @@
 #include "passes/cost/recorded.h"
 #include "passes/explain.h"
 #include "passes/pipeline.h"
+#include "passes/timeline/report_json.h"
 #include "passes/timeline/timeline.h"
 #include "passes/timeline/trace.h"
 
@@ -113,7 +114,7 @@ static void print_memory(const struct report *r) {
         hec_text_bytes((double)c->saved_bytes).text);
 }
 
-static bool simulate(MlirOperation module, int64_t steps, struct hec_arena *arena,
+static bool simulate(MlirOperation module, int64_t steps, bool json, struct hec_arena *arena,
                      const struct hec_search *search, FILE *out, FILE *trace) {
     const struct hec_machine *m = &search->costs.machine;
     const struct hec_movement movement = hec_timeline_movement(module);
@@ -127,9 +128,16 @@ static bool simulate(MlirOperation module, int64_t steps, struct hec_arena *aren
                                                  .movement = &movement,
                                                  .watcher = trace ? &watcher : NULL,
                                                  .steps = steps};
-    const bool sound = hec_timeline(&request, step, carried);
+    double *layer_us =
+        hec_arena_alloc(arena, (size_t)hec_timeline_layers(search) + 1, sizeof *layer_us);
+    const struct hec_timeline_result result = {step, carried, layer_us};
+    const bool sound = hec_timeline(&request, &result);
     hec_trace_end(&writer);
     if (!sound) return false;
+    if (json) {
+        hec_timeline_json(&request, &result, out);
+        return true;
+    }
     const struct report r = {out, search, &movement, step, steps, carried};
     const struct hec_step_time middle = median(&r);
     print_head(&r, module);
@@ -143,11 +151,11 @@ static bool simulate(MlirOperation module, int64_t steps, struct hec_arena *aren
     return true;
 }
 
-bool hec_simulate_report(MlirOperation module, int64_t steps, FILE *out, FILE *trace) {
+bool hec_simulate_report(MlirOperation module, int64_t steps, bool json, FILE *out, FILE *trace) {
     struct hec_arena arena = {0};
     struct hec_search *search = HEC_NEW(&arena, struct hec_search);
     const bool sound = hec_search_prepare(module, &arena, search) &&
-                       simulate(module, steps, &arena, search, out, trace);
+                       simulate(module, steps, json, &arena, search, out, trace);
     hec_recorded_free(search);
     hec_arena_free(&arena);
     return sound;

@@ -32,8 +32,9 @@ struct device {
     int32_t waits; // For a transfer; -1: it does not.
     enum hec_spent why;
     double since;
-    int64_t dense_bytes; // Complete, and not under way.
-    int32_t dense_count; // Sums of this step that it has started.
+    struct hec_path path; // To now, or to since where it waits.
+    int64_t dense_bytes;  // Complete, and not under way.
+    int32_t dense_count;  // Sums of this step that it has started.
     bool ended;
 };
 
@@ -54,7 +55,9 @@ struct run {
     int64_t of_step[2];           // Whose those are.
     double *spent;                // [steps][devices][HEC_SPENT]
     double *end;                  // [steps]
+    struct hec_path *path;        // [steps] to the end
     double *imbalance, *replicas; // [steps] sums over layers and iterations
+    double *layer_us;             // [hec_timeline_layers] sums over devices and steps but the first
     double plan_us[HEC_SITES_MAX];
     bool failed;
 };

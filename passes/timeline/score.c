@@ -38,7 +38,8 @@ static bool score_of(MlirOperation module, int64_t steps, bool coarse, struct he
     struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
     const struct hec_timeline_request request = {
         .module = module, .search = search, .movement = &movement, .steps = steps, .sums = coarse};
-    if (!hec_timeline(&request, step, NULL) || !hec_script_of(module, costs, arena, &script))
+    if (!hec_timeline(&request, &(struct hec_timeline_result){.step = step}) ||
+        !hec_script_of(module, costs, arena, &script))
         return false;
     const int64_t first = steps > 1, count = steps - first;
     qsort(step + first, (size_t)count, sizeof *step, by_us);

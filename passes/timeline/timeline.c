@@ -231,7 +231,10 @@ static void end_iteration(struct run *r, struct device *d) {
     d->at = 0;
     d->iteration++;
     if (hec_step_of(r, d) == step) return;
-    if (d->now > r->end[step]) r->end[step] = d->now;
+    if (d->now > r->end[step]) {
+        r->end[step] = d->now;
+        r->path[step] = d->path;
+    }
     d->ended = step + 1 == r->request->steps;
     r->ended += d->ended;
 }
@@ -252,10 +255,12 @@ static void go_on(struct run *r, int32_t device) {
 
 // Devices whose transfers have ended.
 static void wake(struct run *r, double now) {
-    for (int32_t i; (i = hec_lanes_woken(r->lanes)) >= 0;) {
+    for (const struct hec_woken *w; (w = hec_lanes_woken(r->lanes));) {
+        const int32_t i = w->device;
         struct device *d = &r->device[i];
-        if (d->waits < 0 || !hec_transfer_done(r->lanes, d->waits, i)) continue;
+        if (d->waits < 0 || d->waits != w->transfer) continue;
         d->waits = -1;
+        d->path = w->path;
         hec_run_note(r, i, &r->script.action[d->at - 1], d->why, d->since, now);
         d->now = now;
         if (d->at >= r->script.count) end_iteration(r, d);
@@ -338,6 +343,9 @@ static void begin(struct run *r) {
     r->end = hec_arena_alloc(&r->arena, 3 * steps, sizeof *r->end);
     r->imbalance = r->end + steps;
     r->replicas = r->imbalance + steps;
+    r->path = hec_arena_alloc(&r->arena, steps, sizeof *r->path);
+    r->layer_us =
+        hec_arena_alloc(&r->arena, (size_t)hec_timeline_layers(q->search) + 1, sizeof *r->layer_us);
     for (int32_t i = 0; i < r->devices; i++) r->device[i].waits = -1;
     for (int k = 0; k < 2; k++) r->of_step[k] = -1;
     for (int i = 0; i < q->search->costs.count; i++) take_set(r, i);
@@ -362,6 +370,11 @@ static double waited(const double *spent) {
     return us;
 }
 
+static void add_path(struct hec_path *to, const struct hec_path *from, double factor) {
+    for (int k = 0; k < HEC_PATH_OWN; k++) to->own[k] += factor * from->own[k];
+    for (int k = 0; k < HEC_LANES; k++) to->lane[k] += factor * from->lane[k];
+}
+
 static void sum_up(const struct run *r, int64_t number, struct hec_step_time *step) {
     const double *of = r->spent + (size_t)number * (size_t)r->devices * HEC_SPENT, *least = of;
     double layers = 0;
@@ -373,14 +386,36 @@ static void sum_up(const struct run *r, int64_t number, struct hec_step_time *st
         if (waited(of) < waited(least)) least = of;
     }
     memcpy(step->slowest, least, sizeof step->slowest);
+    add_path(&step->path, &r->path[number], 1);
+    if (number) add_path(&step->path, &r->path[number - 1], -1);
     if (layers == 0) return;
     step->imbalance = r->imbalance[number] / layers;
     step->replicas = r->replicas[number] / layers;
     step->exposed = (step->spent[HEC_SPENT_CHUNKS] + step->spent[HEC_SPENT_GRADIENTS]) / layers;
 }
 
-bool hec_timeline(const struct hec_timeline_request *request, struct hec_step_time *step,
-                  double *carried) {
+int64_t hec_timeline_layers(const struct hec_search *search) {
+    int64_t most = 0;
+    for (int i = 0; i < search->costs.count; i++) {
+        if (search->costs.set[i].layers > most) most = search->costs.set[i].layers;
+    }
+    return most;
+}
+
+static void give(const struct run *r, const struct hec_timeline_result *result) {
+    const int64_t steps = r->request->steps, layers = hec_timeline_layers(r->request->search);
+    const int64_t nodes = r->request->search->costs.machine.nodes;
+    const double parts = hec_devices_of(r) * (double)(steps > 1 ? steps - 1 : 1);
+    for (int64_t i = 0; i < steps; i++) sum_up(r, i, &result->step[i]);
+    for (int64_t l = 0; result->layer_us && l < layers; l++)
+        result->layer_us[l] = r->layer_us[l] / parts;
+    if (result->carried)
+        memcpy(result->carried, hec_lanes_carried(r->lanes),
+               (size_t)(2 * r->devices + 2 * nodes) * sizeof *result->carried);
+}
+
+bool hec_timeline(const struct hec_timeline_request *request,
+                  const struct hec_timeline_result *result) {
     struct run *r = calloc(1, sizeof *r);
     if (!r) abort();
     r->request = request;
@@ -393,11 +428,7 @@ bool hec_timeline(const struct hec_timeline_request *request, struct hec_step_ti
                                                   "other for ever");
         sound = false;
     }
-    for (int64_t i = 0; i < request->steps && sound; i++) sum_up(r, i, &step[i]);
-    const struct hec_machine *m = &costs->machine;
-    if (carried && sound)
-        memcpy(carried, hec_lanes_carried(r->lanes),
-               (size_t)(2 * m->nodes * m->devices + 2 * m->nodes) * sizeof *carried);
+    if (sound) give(r, result);
     end(r);
     free(r);
     return sound;

@@ -58,6 +58,7 @@ struct hec_step_time {
     double imbalance;          // Mean over layers and iterations.
     double replicas;           // Mean of a layer.
     double exposed;            // Waiting for chunks and gradients, per layer and iteration.
+    struct hec_path path; // What the step's time went to, along what the last device waited for.
 };
 
 // What the module says of movement; zeros where nothing moves.
@@ -71,9 +72,20 @@ struct hec_device_bytes {
 struct hec_device_bytes hec_timeline_bytes(const struct hec_search *search,
                                            const struct hec_movement *movement);
 
-// Simulates; step [steps]. `carried`: bytes through each port, as hec_lanes_carried, of all steps; NULL: not wanted.
-// False after a report: the planner refuses, or the module cannot be walked.
-bool hec_timeline(const struct hec_timeline_request *request, struct hec_step_time *step,
-                  double *carried);
+// Layers of the set that has most; 0: no experts.
+int64_t hec_timeline_layers(const struct hec_search *search);
+
+struct hec_timeline_result {
+    struct hec_step_time *step; // [steps]
+    double
+        *carried; // Bytes through each port, as hec_lanes_carried, of all steps; NULL: not wanted.
+    // [hec_timeline_layers] what a mean device spends in a step on the experts of a layer, waiting included; of the
+    // steps behind the first, which has no forecast. NULL: not wanted.
+    double *layer_us;
+};
+
+// Simulates, into arrays of the caller's. False after a report: the planner refuses, or the module cannot be walked.
+bool hec_timeline(const struct hec_timeline_request *request,
+                  const struct hec_timeline_result *result);
 
 #endif

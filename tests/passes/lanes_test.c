@@ -18,6 +18,7 @@ struct ends {
 };
 
 static struct ends ends;
+static const struct hec_path none = {{0}, {0}};
 
 static void note(void *context, const struct hec_part *part) {
     struct ends *to = context;
@@ -41,7 +42,7 @@ static struct hec_lanes *create(void) {
 }
 
 static void start_all(struct hec_lanes *lanes, int32_t transfer, double now) {
-    for (int32_t d = 0; d < DEVICES; d++) hec_transfer_start(lanes, transfer, d, now);
+    for (int32_t d = 0; d < DEVICES; d++) hec_transfer_start(lanes, transfer, d, now, &none);
 }
 
 static void run(struct hec_lanes *lanes) {
@@ -58,12 +59,12 @@ static void a_message_needs_both_devices(void **unused) {
     const int32_t t = hec_transfer_new(lanes, HEC_LANE_ROWS, "rows", -1);
     hec_transfer_message(lanes, t, 0, 1, 100);
     hec_transfer_message(lanes, t, 2, 1, 50);
-    hec_transfer_start(lanes, t, 0, 0);
-    hec_transfer_start(lanes, t, 2, 0);
-    hec_transfer_start(lanes, t, 3, 2);
+    hec_transfer_start(lanes, t, 0, 0, &none);
+    hec_transfer_start(lanes, t, 2, 0, &none);
+    hec_transfer_start(lanes, t, 3, 2, &none);
     assert_true(hec_transfer_done(lanes, t, 3)); // Nothing of it is its own.
     assert_true(isinf(hec_lanes_next(lanes)));   // The receiver is not there.
-    hec_transfer_start(lanes, t, 1, 20);
+    hec_transfer_start(lanes, t, 1, 20, &none);
     run(lanes);
     // From 21 on 0 -> 1 has all ten; from 23 on they share the port of device 1: 5 and 5, until the 80 and the 50 are
     // through: the 50 at 33, and then 30 more at 10.
@@ -121,9 +122,9 @@ static void sums_start_when_all_have_come(void **unused) {
     struct hec_lanes *lanes = create();
     const int32_t t = hec_transfer_new(lanes, HEC_LANE_ROWS, "rows", 1);
     hec_transfer_loads(lanes, t, sent, got, node_sent, node_got, 2);
-    for (int32_t d = 0; d < DEVICES - 1; d++) hec_transfer_start(lanes, t, d, d);
+    for (int32_t d = 0; d < DEVICES - 1; d++) hec_transfer_start(lanes, t, d, d, &none);
     assert_true(isinf(hec_lanes_next(lanes)));
-    hec_transfer_start(lanes, t, DEVICES - 1, 10);
+    hec_transfer_start(lanes, t, DEVICES - 1, 10, &none);
     run(lanes);
     check(ends.end[t][0], 28); // Its node's port: 80 / 5 behind 12.
     check(ends.end[t][1], 28);
@@ -132,8 +133,42 @@ static void sums_start_when_all_have_come(void **unused) {
     hec_lanes_free(lanes);
 }
 
+// Device 0 computes for 4 us, and sends to 1, which sends on to 2 on another lane.
+static void a_path_is_the_time(void **unused) {
+    (void)unused;
+    struct hec_lanes *lanes = create();
+    const struct hec_path computed = {{[HEC_PATH_COMPUTE] = 4}, {0}};
+    const int32_t first = hec_transfer_new(lanes, HEC_LANE_ROWS, "rows", -1);
+    hec_transfer_message(lanes, first, 0, 1, 100);
+    const int32_t second = hec_transfer_new(lanes, HEC_LANE_GATHER, "parameters", -1);
+    hec_transfer_message(lanes, second, 1, 2, 50);
+    hec_transfer_start(lanes, first, 1, 0, &none);
+    hec_transfer_start(lanes, second, 2, 0, &none);
+    hec_transfer_start(lanes, first, 0, 4, &computed);
+    double seen = 0;
+    for (double next; (next = hec_lanes_next(lanes)) < INFINITY;) {
+        hec_lanes_pass(lanes, next);
+        for (const struct hec_woken *w; (w = hec_lanes_woken(lanes));) {
+            if (w->transfer == first && w->device == 1) {
+                const struct hec_path path = w->path;
+                check(path.own[HEC_PATH_COMPUTE], 4);
+                check(path.lane[HEC_LANE_ROWS], 1 + 10);
+                hec_transfer_start(lanes, second, 1, next, &path);
+            } else if (w->transfer == second && w->device == 2) {
+                check(w->path.own[HEC_PATH_COMPUTE], 4);
+                check(w->path.lane[HEC_LANE_ROWS], 11);
+                check(w->path.lane[HEC_LANE_GATHER], 3 + 10);
+                seen = next;
+            }
+        }
+    }
+    check(seen, 4 + 11 + 13);
+    hec_lanes_free(lanes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_path_is_the_time),
         cmocka_unit_test(a_message_needs_both_devices),
         cmocka_unit_test(messages_wait_for_what_brings_them),
         cmocka_unit_test(transfers_of_a_lane_follow_each_other),

@@ -7,16 +7,20 @@ import sys
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
-def simulate(*flags, steps=3):
+def simulate_text(*flags, steps=3):
     command = [sys.argv[1], f"--simulate={steps}", "--set", "train.tokens=auto"]
     for flag in flags:
         command += ["--set", flag] if "=" in flag and not flag.startswith("--") else [flag]
-    done = subprocess.run(command + [sys.argv[2]], capture_output=True, text=True, check=True)
-    found = re.search(r"median step takes ([\d.]+) (us|ms|s)\.", done.stdout)
+    return subprocess.run(command + [sys.argv[2]], capture_output=True, text=True, check=True).stdout
+
+
+def simulate(*flags, steps=3):
+    text = simulate_text(*flags, steps=steps)
+    found = re.search(r"median step takes ([\d.]+) (us|ms|s)\.", text)
     spent = {}
-    for name, value, unit in re.findall(r"^  (\S.*?)  +([\d.]+) (us|ms|s) ", done.stdout, re.M):
+    for name, value, unit in re.findall(r"^  (\S.*?)  +([\d.]+) (us|ms|s) ", text, re.M):
         spent.setdefault(name, float(value) * SECONDS[unit])
-    return float(found[1]) * SECONDS[found[2]], spent, done.stdout
+    return float(found[1]) * SECONDS[found[2]], spent, text
 
 
 def check(sound, what):
@@ -47,6 +51,19 @@ for experts in ("ep", "fssdp", "hecate", "laer", "replicate"):
         check(near(free, busy, 0.01), f"replicate waits although links are free:\n{text}")
     slow, _, text = simulate(*CLUSTER, *SLOW, f"parallel.experts={experts}")
     check(slow > 1.5 * free, f"{experts}: slow links cost nothing: {free} and {slow} s\n{text}")
+
+# As JSON: the critical path is the whole step, a mean device's time likewise; what all nodes send, all get.
+for experts in ("ep", "fssdp", "hecate", "replicate"):
+    said = json.loads(simulate_text(*CLUSTER, "--json", f"parallel.experts={experts}"))
+    check(len(said["steps"]) == 3 and said["experts"] == experts, f"{experts}: not what was asked for: {said}")
+    for step in said["steps"]:
+        for what in ("path_us", "spent_us"):
+            check(near(sum(step[what].values()), step["us"], 0.001), f"{experts}: {what} is not the step: {step}")
+        check(all(us > -1e-3 for us in step["path_us"].values()), f"{experts}: a path that goes back: {step}")
+        check(step["path_us"]["rows"] > 0 or experts == "replicate", f"{experts}: rows cost nothing: {step}")
+    carried = said["carried"]
+    check(near(sum(carried["node_out"]), sum(carried["node_in"]), 1e-6), f"{experts}: lost on the way: {carried}")
+    check((said["movement"] is None) == (experts in ("ep", "replicate")), f"{experts}: {said['movement']}")
 
 # The same twice; the trace says when every step ends, and nothing overlaps on a track.
 one = simulate(*CLUSTER, "parallel.experts=fssdp", "--trace=trace.json")

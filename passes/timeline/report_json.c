@@ -1,0 +1,98 @@
+// Simulations as JSON, by jansson.
+#include "passes/timeline/report_json.h"
+
+#include <jansson.h>
+
+#include "ir/accessors.h"
+
+static const char *const path_names[HEC_PATH_OWN] = {
+    [HEC_PATH_COMPUTE] = "computing", [HEC_PATH_EXPERTS] = "experts", [HEC_PATH_PLAN] = "planning"};
+
+static json_t *spent_json(const double *spent) {
+    json_t *all = json_object();
+    for (int k = 0; k < HEC_SPENT; k++)
+        json_object_set_new(all, hec_spent_names[k], json_real(spent[k]));
+    return all;
+}
+
+static json_t *path_json(const struct hec_path *path) {
+    json_t *all = json_object();
+    for (int k = 0; k < HEC_PATH_OWN; k++)
+        json_object_set_new(all, path_names[k], json_real(path->own[k]));
+    for (int k = 0; k < HEC_LANES; k++)
+        json_object_set_new(all, hec_lane_names[k], json_real(path->lane[k]));
+    return all;
+}
+
+static json_t *steps_json(const struct hec_step_time *step, int64_t count) {
+    json_t *all = json_array();
+    for (int64_t i = 0; i < count; i++) {
+        const struct hec_step_time *s = &step[i];
+        json_t *one = json_pack("{s:f, s:f, s:f, s:f}", "us", s->us, "imbalance", s->imbalance,
+                                "replicas", s->replicas, "exposed_us", s->exposed);
+        json_object_set_new(one, "spent_us", spent_json(s->spent));
+        json_object_set_new(one, "slowest_us", spent_json(s->slowest));
+        json_object_set_new(one, "path_us", path_json(&s->path));
+        json_array_append_new(all, one);
+    }
+    return all;
+}
+
+static json_t *numbers_json(const double *number, int64_t count, double factor) {
+    json_t *all = json_array();
+    for (int64_t i = 0; i < count; i++) json_array_append_new(all, json_real(factor * number[i]));
+    return all;
+}
+
+static json_t *links_json(const struct hec_machine *m, const double *carried, int64_t steps) {
+    const int64_t devices = m->nodes * m->devices;
+    const double part = 1 / (double)steps;
+    json_t *all = json_object();
+    json_object_set_new(all, "device_out", numbers_json(carried, devices, part));
+    json_object_set_new(all, "device_in", numbers_json(carried + devices, devices, part));
+    json_object_set_new(all, "node_out", numbers_json(carried + 2 * devices, m->nodes, part));
+    json_object_set_new(all, "node_in",
+                        numbers_json(carried + 2 * devices + m->nodes, m->nodes, part));
+    return all;
+}
+
+static json_t *memory_json(const struct hec_timeline_request *request) {
+    const struct hec_costs *c = &request->search->costs;
+    const struct hec_device_bytes b = hec_timeline_bytes(request->search, request->movement);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f}", "all", (json_int_t)b.all, "experts",
+                     (json_int_t)b.owned, "replicas", (json_int_t)b.replicas, "rest",
+                     (json_int_t)c->dense_bytes, "saved", (json_int_t)c->saved_bytes, "device",
+                     c->machine.memory);
+}
+
+static json_t *movement_json(const struct hec_movement *movement) {
+    if (!movement->policy[0]) return json_null();
+    struct hec_movement m = *movement;
+    json_t *all =
+        json_pack("{s:s, s:b, s:b, s:s}", "policy", m.policy, "even", (int)m.even, "rematerialize",
+                  (int)m.rematerialize, "calibrate", hec_calibrate_name(m.calibrate));
+    for (int k = 0; k < HEC_MOVEMENT_NUMBERS; k++)
+        json_object_set_new(all, hec_movement_numbers[k].key,
+                            json_integer((json_int_t)*hec_movement_at(&m, k)));
+    return all;
+}
+
+void hec_timeline_json(const struct hec_timeline_request *request,
+                       const struct hec_timeline_result *result, FILE *out) {
+    const struct hec_search *search = request->search;
+    const struct hec_machine *m = &search->costs.machine;
+    const MlirStringRef experts = hec_setting(request->module, "parallel.experts");
+    json_t *all = json_pack("{s:I, s:I, s:s, s:s%, s:o}", "nodes", (json_int_t)m->nodes, "devices",
+                            (json_int_t)m->devices, "device", m->device, "experts",
+                            experts.data ? experts.data : "", experts.length, "loads",
+                            search->recorded ? json_string(search->recorded) : json_null());
+    json_object_set_new(all, "movement", movement_json(request->movement));
+    json_object_set_new(all, "steps", steps_json(result->step, request->steps));
+    json_object_set_new(all, "layer_us",
+                        numbers_json(result->layer_us, hec_timeline_layers(search), 1));
+    json_object_set_new(all, "carried", links_json(m, result->carried, request->steps));
+    json_object_set_new(all, "memory", memory_json(request));
+    json_dumpf(all, out, JSON_INDENT(1) | JSON_REAL_PRECISION(8));
+    fputc('\n', out);
+    json_decref(all);
+}
