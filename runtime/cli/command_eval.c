@@ -6,7 +6,7 @@
 
 #include "runtime/cli/command.h"
 #include "runtime/cli/files.h"
-#include "runtime/train/logits.h"
+#include "runtime/train/outputs.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 #include "runtime/train/trainer.h"
@@ -20,19 +20,19 @@ static bool open_data(const struct hrt_run *run, struct hrt_data *data, struct h
                     data->positions + 1);
 }
 
-// Over the sequences that --sequences leaves, with the file of --logits.
+// Over the sequences that --sequences leaves, with the files of --logits and --losses.
 static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
                         double *loss, int64_t *targets, struct hrt_error *error) {
-    const char *path = run->arguments->logits;
-    const int64_t sequences = run->arguments->sequences;
-    const int64_t all = data->validation.windows;
-    struct hrt_logits logits;
-    if (!path) return hrt_evaluate(state, data, sequences, NULL, loss, targets, error);
-    if (!hrt_logits_open(&logits, path, run->program,
-                         sequences > 0 && sequences < all ? sequences : all, error))
+    const struct hrt_arguments *a = run->arguments;
+    const int64_t sequences = a->sequences, all = data->validation.windows;
+    struct hrt_outputs outputs = {.logits.path = a->logits, .losses.path = a->losses};
+    if (!a->logits && !a->losses)
+        return hrt_evaluate(state, data, sequences, NULL, loss, targets, error);
+    if (!hrt_outputs_open(&outputs, state, sequences > 0 && sequences < all ? sequences : all,
+                          error))
         return false;
-    const bool done = hrt_evaluate(state, data, sequences, &logits, loss, targets, error);
-    return hrt_logits_close(&logits, done, error) && done;
+    const bool done = hrt_evaluate(state, data, sequences, &outputs, loss, targets, error);
+    return hrt_outputs_close(&outputs, state, done, error) && done;
 }
 
 static void print_result(const struct hrt_run *run, const struct hrt_data *data, double loss,
@@ -66,10 +66,6 @@ static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hr
 }
 
 int hrt_command_eval(const struct hrt_run *run, struct hrt_error *error) {
-    if (run->arguments->logits && run->program->world) {
-        hrt_fail_usage(error, "--logits: not yet in programs for several ranks");
-        return (int)error->code;
-    }
     if (!run->arguments->load) {
         hrt_fail_usage(error, "eval needs trained parameters: --load FILE");
         return (int)error->code;

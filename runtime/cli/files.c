@@ -71,6 +71,7 @@ static bool add_traces(struct listing *list, const char *path, int64_t ranks) {
 static bool add_outputs(struct listing *list, const struct hrt_arguments *a, int64_t ranks) {
     return add(list, HF_REPLACED, "--save", a->save) &&
            add(list, HF_REPLACED, "--logits", a->logits) &&
+           add(list, HF_REPLACED, "--losses", a->losses) &&
            add_stream(list, "--log", a->config.log_jsonl) &&
            add(list, HF_WRITTEN, "--record-ids", a->record_ids) &&
            add(list, HF_WRITTEN, "--record-loads", a->record_loads) &&

@@ -89,6 +89,8 @@ static const struct option_row {
      "print one JSON object: loss, perplexity, tokens, masked, held_out"},
     {"--logits", "FILE", HRT_EVAL, NULL, HRT_TEXT, AT(logits),
      "write the logits of these sequences: safetensors, to compare with others"},
+    {"--losses", "FILE", HRT_EVAL, NULL, HRT_TEXT, AT(losses),
+     "write the loss of each token of these sequences: safetensors"},
     {"--prompt", "TEXT", DRAWS, NULL, HRT_TEXT, AT(prompt),
      "text; ids without a tokenizer (default: what texts begin with)"},
     {"--prompts", "FILE", HRT_SAMPLE, NULL, HRT_TEXT, AT(prompts),

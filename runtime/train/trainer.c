@@ -15,7 +15,7 @@
 #include "runtime/train/bias.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/learning_rate.h"
-#include "runtime/train/logits.h"
+#include "runtime/train/outputs.h"
 #include "runtime/train/ranks.h"
 
 enum { FORWARDS = 0 }; // A mark behind all forwards of a step, on several ranks.
@@ -414,7 +414,7 @@ static int64_t set_blank(struct hrt_state *state) {
 }
 
 bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
-                  struct hrt_logits *logits, double *loss, int64_t *targets,
+                  struct hrt_outputs *outputs, double *loss, int64_t *targets,
                   struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     int64_t windows = data->validation.windows;
@@ -440,7 +440,7 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
                                all * program->positions);
         if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
         sum[0] += hrt_state_forward(state, batch, scale, 0).cross_entropy;
-        if (logits) hrt_logits_add(logits, state, batch);
+        if (outputs) hrt_outputs_add(outputs, state, all);
     }
     sum[1] = !sound; // It went on, as the others waited for it.
     if (ranks > 1) hrt_comm_all_reduce(state->comm, sum, 2, HRT_DOUBLE);

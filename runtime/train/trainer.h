@@ -87,13 +87,13 @@ bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error
 bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,
                         struct hrt_error *error);
 
-struct hrt_logits; // train/logits.h
+struct hrt_outputs; // train/outputs.h
 
 // Mean token loss over the first `sequences` sequences (0: all) of the validation data, in
 // microbatches, and how many targets that were. Neither loads nor anything else of the training
-// state is touched. `logits` gets those of all sequences, in order, of one rank; NULL: nobody does.
+// state is touched. `outputs` gets what it writes of all sequences, in order; NULL: nobody wants it.
 bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
-                  struct hrt_logits *logits, double *loss, int64_t *targets,
+                  struct hrt_outputs *outputs, double *loss, int64_t *targets,
                   struct hrt_error *error);
 
 // Seconds of a clock that never steps back.

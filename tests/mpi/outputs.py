@@ -1,0 +1,66 @@
+"""eval --logits and --losses: the same bytes from one rank and from four, though the last round leaves ranks without sequences;
+losses are those of the logits, and their mean is what eval prints. Tokens that are not masked have no loss."""
+import json
+import math
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "hf"))
+import weights  # noqa: E402
+
+SEQUENCES = 37
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=200)
+    if done.returncode:
+        sys.exit(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def build(name, *sets):
+    flags = [word for pair in sets for word in ("--set", pair)]
+    run(os.environ["HECATEC"], "-w", "-O1", *flags, HERE / "small.moe", "-o", name)
+    return f"./{name}"
+
+
+def evaluate(name, *command):
+    """What eval prints, and the tensors of its files."""
+    said = run(*command, "eval", "--data", os.environ["TEXT"], "--load", "saved", "--sequences", SEQUENCES, "--json",
+               "--logits", f"{name}.logits", "--losses", f"{name}.losses")
+    logits, losses = (weights.read_safetensors(f"{name}.{kind}")[kind] for kind in ("logits", "losses"))
+    assert logits[0] == "F32" and losses[0] == "F64" and logits[1][:2] == losses[1], (logits[:2], losses[:2])
+    assert losses[1][0] == SEQUENCES, losses[1]
+    return json.loads(said), logits, struct.unpack(f"<{len(losses[2]) // 8}d", losses[2])
+
+
+def check(said, logits, losses):
+    wide = logits[1][2]
+    numbers = struct.unpack(f"<{len(logits[2]) // 4}f", logits[2])
+    there = [loss for loss in losses if not math.isnan(loss)]
+    assert said["tokens"] == len(there), (said, len(there))
+    assert abs(sum(there) / len(there) - said["loss"]) < 1e-6 * said["loss"], said
+    for i in range(0, len(losses), 7):
+        row = numbers[i * wide:(i + 1) * wide]
+        whole = math.log(sum(math.exp(z) for z in row))
+        if not math.isnan(losses[i]):  # Its target is a byte: one of the logits gives this loss.
+            assert min(abs(whole - z - losses[i]) for z in row) < 1e-9, (i, losses[i])
+
+
+with tempfile.TemporaryDirectory() as work:
+    os.chdir(work)
+    one = build("one", "parallel.microbatch=16")
+    four = build("four", "parallel.microbatch=4", "cluster.devices=4", "parallel.experts=fssdp")
+    masked = build("masked", "parallel.microbatch=16", "train.objective=masked(0.25)")
+    run(one, "train", "--data", os.environ["TEXT"], "--steps", "3", "--save", "saved")
+    alone = evaluate("alone", one)
+    ranks = evaluate("ranks", "sh", os.environ["RANKS"], "4", four)
+    assert alone[1:] == ranks[1:] and abs(alone[0]["loss"] - ranks[0]["loss"]) < 1e-6, (alone[0], ranks[0])
+    check(*alone)
+    check(*evaluate("hidden", masked))
