@@ -138,10 +138,20 @@ static void tell(struct task *task, bool done) {
     if (!done && (now == task->told || !isatty(STDERR_FILENO))) return;
     int64_t tokens = 0;
     for (int part = 0; part < task->parts; part++) tokens += task->output[part].tokens;
-    fprintf(stderr, "%s%s: %" PRId64 " documents, %" PRId64 " tokens%s",
-            isatty(STDERR_FILENO) ? "\r" : "", task->path, task->documents, tokens,
+    fprintf(stderr, "%s%s: %" PRId64 " %s, %" PRId64 " tokens%s", isatty(STDERR_FILENO) ? "\r" : "",
+            task->path, task->documents, task->documents == 1 ? "document" : "documents", tokens,
             done ? "\n" : "");
     task->told = now;
+}
+
+// A share of few documents may be none of them, which would be found out only when a program wants to evaluate.
+static void tell_empty(const struct task *task) {
+    for (int part = 0; task->parts == PARTS && part < PARTS; part++) {
+        if (task->output[part].documents > 0) continue;
+        fprintf(stderr, "%s: warning: '%s' has no document%s\n", task->path, task->out[part],
+                task->documents == 1 ? ", as the input is one; --input=lines takes each line as one"
+                                     : "");
+    }
 }
 
 static bool copy_all(struct job *job, struct task *task) {
@@ -169,6 +179,7 @@ static bool run_task(struct job *job, struct task *task, json_t *made) {
     }
     sound = sound && copy_all(job, task);
     if (sound) tell(task, true);
+    if (sound) tell_empty(task);
     for (int part = begun - 1; part >= 0; part--)
         sound = output_end(&task->output[part], sound, made, job->error) && sound;
     source_close(task->source);

@@ -81,6 +81,8 @@ def split(folder):
     train, held = tokens(folder / "one/train/b.jsonl.bin"), tokens(folder / "one/validation/b.jsonl.bin")
     assert train == tokens(folder / "two/train/b.jsonl.bin") and held == tokens(folder / "two/validation/b.jsonl.bin")
     assert 150 < held.count(END) < 250 and held.count(END) + train.count(END) == 2000
+    (folder / "b.txt").write_text("One text.\nTwo lines.\n")
+    run("tokenize", "--out", folder / "few", *flags[:-1], folder / "b.txt", wanted="b.txt.bin' has no document, as the input is one")
     return folder / "one/train/b.jsonl.bin", folder / "one/validation/b.jsonl.bin"
 
 
