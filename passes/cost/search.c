@@ -406,7 +406,7 @@ static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_ch
     const int64_t share = (most_experts(s) + devices - 1) / devices;
     int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8, 12, 16, share, share + 1, 2 * share};
     const int given = listed(module, "parallel.placement.memory", value);
-    const int usual = s->policy->from_shards ? 11 : 8;
+    const int usual = hpl_from_shards(s->policy) ? 11 : 8;
     struct hec_choice choice[LISTED_MAX];
     int count = 0;
     for (int i = 0; i < (given ? given : usual); i++) {

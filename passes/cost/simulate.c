@@ -4,22 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/cost/chunks.h"
 #include "passes/cost/rows.h"
 
 // Everything of one simulation.
 struct counting {
     struct hec_stage stage;
     struct hec_rows rows;
-    int64_t *chunks, *entered; // [devices] received; [nodes] entered
+    struct hec_chunks chunks;
 };
 
 static void begin(struct counting *s, const struct hec_scene *scene,
                   const struct hec_choice *choice) {
     hec_stage_begin(&s->stage, scene, choice);
-    const int32_t devices = s->stage.topology.devices, nodes = s->stage.topology.nodes;
     s->rows = hec_rows_take(&s->stage);
-    s->chunks = hec_arena_alloc(&s->stage.arena, (size_t)devices, sizeof *s->chunks);
-    s->entered = hec_arena_alloc(&s->stage.arena, (size_t)nodes, sizeof *s->entered);
+    s->chunks = hec_chunks_take(&s->stage);
 }
 
 static bool is_exact(const struct hec_choice *choice) {
@@ -27,27 +26,6 @@ static bool is_exact(const struct hec_choice *choice) {
 }
 
 // ---- counting
-
-// Chunks that enter nodes and devices. Where chunks are cut over all devices, holders get all parts
-// but their own.
-static double count_chunks(struct counting *s, const struct hpl_plan *plan) {
-    double replicas = 0;
-    memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->stage.topology.devices);
-    memset(s->entered, 0, sizeof *s->entered * (size_t)s->stage.topology.nodes);
-    for (int32_t e = 0; e < plan->experts; e++) {
-        const int32_t source = s->stage.owner[e];
-        int32_t last = -1;
-        for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
-            const int32_t d = plan->holder[k], n = s->stage.topology.node[d];
-            if (d == source && !s->stage.choice->policy->from_shards) continue;
-            s->chunks[d]++;
-            replicas++;
-            if (n != s->stage.topology.node[source] && n != last) s->entered[n]++;
-            last = n;
-        }
-    }
-    return replicas;
-}
 
 static int64_t largest(const int64_t *of, int32_t count) {
     int64_t most = 0;
@@ -78,9 +56,10 @@ static double above(double us, double window) {
 // Sets entries and received to those of `plan`; returns the time its chunks take.
 static double chunks_us(struct counting *s, const struct hpl_plan *plan, int64_t bytes,
                         struct hec_phases *step) {
-    step->replicas = count_chunks(s, plan);
-    step->entries = (double)largest(s->entered, s->stage.topology.nodes);
-    step->received = (double)largest(s->chunks, s->stage.topology.devices);
+    hec_chunks_count(&s->stage, plan, &s->chunks);
+    step->replicas = s->chunks.copies;
+    step->entries = hec_chunks_of_node(&s->stage, &s->chunks);
+    step->received = hec_chunks_of_device(&s->stage, &s->chunks);
     return hec_transfer_us(s->stage.scene->machine, step->entries, step->received, bytes);
 }
 
@@ -95,8 +74,10 @@ static void add_movement(struct counting *s, int64_t layer, struct hec_phases *s
     const double late = first ? cost->reduce_window_us : hec_late_window_us(cost);
     step->gather_us = chunks_us(s, s->stage.calibrated ? &s->stage.before : &s->stage.plan,
                                 cost->chunk_bytes, step);
-    const double regather_us = chunks_us(s, &s->stage.plan, cost->chunk_bytes, step);
+    double regather_us = chunks_us(s, &s->stage.plan, cost->chunk_bytes, step);
     step->reduce_us = chunks_us(s, &s->stage.plan, cost->grad_bytes, step);
+    if (s->stage.choice->policy->collective == HPL_COLLECTIVE_EXCHANGE)
+        step->gather_us = regather_us = 0; // Copies stay.
     step->exposed_us = above(step->gather_us, early) + above(step->reduce_us, late);
     step->exposed_rematerialized_us = above(step->gather_us, window);
     if (!first) {

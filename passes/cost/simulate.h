@@ -33,8 +33,8 @@ struct hec_phases {
     double cross, intra;              // Shares of rows that change node, and device inside a node.
     double device_rows;               // Rows that the busiest device sends or gets, one way.
     double node_rows;                 // Across the link of the busiest node.
-    double entries;                   // Chunks that enter the node that most enter.
-    double received;                  // Chunks that the device that receives most receives.
+    double entries;                   // Chunks that enter or leave the busiest node.
+    double received;                  // Of the device that gets, or sends, most.
     double replicas;                  // All replicas of the layer.
     double waves;
 };

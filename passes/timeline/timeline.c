@@ -422,6 +422,7 @@ bool hec_timeline(const struct hec_timeline_request *request,
     const struct hec_costs *costs = &request->search->costs;
     begin(r);
     bool sound = hec_script_of(request->module, costs, &r->arena, &r->script);
+    for (int i = 0; i < costs->count; i++) r->mover[i].iterations = r->script.iterations;
     if (sound && !run_all(r)) {
         hec_ir_error(request->module, r->failed ? "the planner refuses these experts and loads"
                                                 : "cannot be simulated: its devices wait for each "

@@ -3,6 +3,7 @@
 #ifndef HECATE_PASSES_TIMELINE_TRAFFIC_H
 #define HECATE_PASSES_TIMELINE_TRAFFIC_H
 
+#include "passes/cost/chunks.h"
 #include "passes/cost/rows.h"
 #include "passes/timeline/lanes.h"
 #include "runtime/plan/schedule.h"
@@ -28,12 +29,14 @@ struct hec_mover {
     struct hec_lanes *lanes;
     const struct hec_set_cost *cost;
     int32_t segments;
-    bool moves; // Whether experts do.
-    bool sums;  // Through ports, on few devices, too.
+    bool moves;         // Whether experts do.
+    bool sums;          // Through ports, on few devices, too.
+    int64_t iterations; // Of a step.
     struct hec_scene scene;
     struct hec_choice choice;
     struct hec_stage stage;
     struct hec_rows rows;
+    struct hec_chunks chunks;
     struct hpl_plan whole, added; // A plan with the owners; what calibration adds.
     struct hpl_schedule schedule;
     struct hpl_work work;
@@ -42,6 +45,11 @@ struct hec_mover {
     int32_t *parent; // [schedule.capacity]
     double *in, *out, *node_in, *node_out; // [devices], [nodes] bytes
 };
+
+// Whether messages are single ones.
+static inline bool hec_has_pairs(const struct hec_mover *mover) {
+    return !mover->sums && mover->stage.topology.devices <= HEC_PAIRS_MOST;
+}
 
 // Scene and choice of `mover` are set; it keeps a stage until hec_mover_free.
 void hec_mover_begin(struct hec_mover *mover);
@@ -62,5 +70,13 @@ double hec_traffic_rows(const struct hec_mover *mover, const struct hec_traffic 
 // A transfer of a wave's rows to where they are computed or, `back`, to where they came from.
 int32_t hec_traffic_wave(struct hec_mover *mover, const struct hec_traffic *traffic, int32_t layer,
                          int64_t wave, const char *what, bool back);
+
+// ---- movement.c: chunks, by the collective that the policy uses
+
+// Takes what the function below needs.
+void hec_movement_begin(struct hec_mover *mover);
+
+// Makes the transfers of chunks of the plan at hand, for traffic->iteration. False: the planner refuses.
+bool hec_movement_add(struct hec_mover *mover, int32_t layer, struct hec_traffic *traffic);
 
 #endif

@@ -192,9 +192,8 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
     hrt_waves(fssdp->state->experts, set, at);
     if (!result.taken) return;
     hrt_planned(fssdp, set, at,
-                hpl_schedule_gather(&fssdp->topology, owner, &fssdp->scratch,
-                                    moving->slots.segments, &fssdp->schedule,
-                                    &moving->episode.work));
+                hpl_schedule_of(fssdp->policy, &fssdp->topology, owner, &fssdp->scratch,
+                                moving->slots.segments, &fssdp->schedule, &moving->episode.work));
     hrt_move_start(fssdp, &moving->move[HRT_MOVE_ADDED],
                    &(struct hrt_moving){&fssdp->schedule, set, at, false});
 }

@@ -8,9 +8,9 @@ static void start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move
     struct hrt_moving_set *moving = &fssdp->set[set];
     const bool adds = kind == HRT_MOVE_REDUCE;
     hrt_planned(fssdp, set, layer,
-                hpl_schedule_gather(&fssdp->topology, hrt_layer_owners(fssdp, set, layer),
-                                    &moving->layer[layer].plan, moving->slots.segments,
-                                    &fssdp->schedule, &moving->episode.work));
+                hpl_schedule_of(fssdp->policy, &fssdp->topology,
+                                hrt_layer_owners(fssdp, set, layer), &moving->layer[layer].plan,
+                                moving->slots.segments, &fssdp->schedule, &moving->episode.work));
     if (adds) hpl_schedule_mirror(&fssdp->schedule, &fssdp->mirror);
     hrt_move_start(
         fssdp, &moving->move[kind],

@@ -133,7 +133,7 @@ enum hpl_status hpl_episode_plan(struct hpl_episode *e, int32_t layer, const uin
     const struct hpl_problem problem = problem_of(e, layer, e->plan, &loads);
     e->shared = -1;
     if (e->policy->when == HPL_WHEN_PERIODIC) return HPL_OK;
-    if (behind || hpl_episode_forecast(e, layer) || e->policy->from_shards)
+    if (behind || hpl_episode_forecast(e, layer) || hpl_from_shards(e->policy))
         return hpl_place(e->policy, &problem, placed, e->share, &e->work);
     return hpl_plan_of_owners(placed, e->experts, problem.owner);
 }

@@ -1,17 +1,28 @@
 // policy.c: the table of policies, calling them, and the check of what they are given.
 #include "runtime/plan/policies.h"
 
-#define HPL_POLICY(id, when_, split_, replicas_, source, gate, text)                               \
+#define HPL_POLICY(id, when_, split_, replicas_, collective_, gate, text)                          \
     {.name = #id,                                                                                  \
      .summary = text,                                                                              \
      .when = HPL_WHEN_##when_,                                                                     \
      .split = HPL_SPLIT_##split_,                                                                  \
      .replicas = HPL_REPLICAS_##replicas_,                                                         \
-     .from_shards = HPL_SOURCE_##source == HPL_SOURCE_SHARDS,                                      \
+     .collective = HPL_COLLECTIVE_##collective_,                                                   \
      .calibrates = HPL_GATE_##gate == HPL_GATE_CALIBRATED,                                         \
      .place = hpl_place_##id},
 const struct hpl_policy hpl_policies[] = {
 #include "runtime/plan/policies.def"
+};
+
+const char *const hpl_collective_names[HPL_COLLECTIVES] = {
+    [HPL_COLLECTIVE_NONE] = "nothing moves",
+    [HPL_COLLECTIVE_SPARSE] = "sparse all-gather, sparse reduce-scatter",
+    [HPL_COLLECTIVE_BROADCAST] = "broadcast, reduce",
+    [HPL_COLLECTIVE_RELAY] = "relay inside nodes",
+    [HPL_COLLECTIVE_DIRECT] = "point to point",
+    [HPL_COLLECTIVE_ALL_TO_ALL] = "all-to-all of shards",
+    [HPL_COLLECTIVE_ALL_GATHER] = "all-gather, reduce-scatter of shards",
+    [HPL_COLLECTIVE_EXCHANGE] = "all-reduce of copies; new ones bring states",
 };
 
 const int32_t hpl_policy_count = sizeof hpl_policies / sizeof *hpl_policies;

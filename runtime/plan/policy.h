@@ -57,8 +57,23 @@ enum hpl_replicas {
     HPL_REPLICAS_EVERY, // Every expert.
 };
 
-// Who has a chunk before it is gathered; what the exact counts may do to a plan (policies.def).
-enum hpl_source { HPL_SOURCE_OWNER, HPL_SOURCE_SHARDS };
+// How chunks reach their holders, and gradients come back (policies.def).
+enum hpl_collective {
+    HPL_COLLECTIVE_NONE,
+    HPL_COLLECTIVE_SPARSE,
+    HPL_COLLECTIVE_BROADCAST,
+    HPL_COLLECTIVE_RELAY,
+    HPL_COLLECTIVE_DIRECT,
+    HPL_COLLECTIVE_ALL_TO_ALL,
+    HPL_COLLECTIVE_ALL_GATHER,
+    HPL_COLLECTIVE_EXCHANGE,
+    HPL_COLLECTIVES
+};
+
+// What each is, for people.
+extern const char *const hpl_collective_names[HPL_COLLECTIVES];
+
+// What the exact counts may do to a plan (policies.def).
 enum hpl_gate { HPL_GATE_KEPT, HPL_GATE_CALIBRATED };
 
 // A policy's function: hpl_place calls it. It need not give the workspace back.
@@ -72,17 +87,23 @@ struct hpl_policy {
     enum hpl_when when;
     enum hpl_split split;
     enum hpl_replicas replicas;
-    bool from_shards; // Every chunk is cut over all devices: even its owner gathers it.
-    bool calibrates;  // `place` can add to a present plan.
+    enum hpl_collective collective;
+    bool calibrates; // `place` can add to a present plan.
     hpl_place_fn *place;
 };
 
 extern const struct hpl_policy hpl_policies[];
 extern const int32_t hpl_policy_count;
 
+// Whether every chunk is cut over all devices, so that all of its holders gather it.
+static inline bool hpl_from_shards(const struct hpl_policy *policy) {
+    return policy->collective == HPL_COLLECTIVE_ALL_TO_ALL ||
+           policy->collective == HPL_COLLECTIVE_ALL_GATHER;
+}
+
 // Whether every device gathers every expert, more than it can keep of all layers.
 static inline bool hpl_gathers_all(const struct hpl_policy *policy) {
-    return policy->from_shards && policy->replicas == HPL_REPLICAS_EVERY;
+    return policy->collective == HPL_COLLECTIVE_ALL_GATHER;
 }
 
 // Makes the policy's plan of a problem that hpl_problem_check accepts. `share` [plan->capacity] is

@@ -1,5 +1,6 @@
-// ultraep: the least cap at which every device's excess fits into others' slack and slots
-// (arXiv:2606.04101, re-implemented from a description). Exact counts, in every microbatch.
+// ultraep: the least cap at which every device's excess fits into the slack and slots of others of its
+// node (arXiv:2606.04101, re-implemented from a description): replicas travel inside nodes alone. Exact
+// counts, in every microbatch.
 #include "runtime/plan/order.h"
 #include "runtime/plan/policies.h"
 #include "runtime/plan/rivals.h"
@@ -22,12 +23,13 @@ static int64_t cap_of(const struct ultraep *u, struct hpl_level level, int32_t d
     return (int64_t)((__int128)level.num * u->problem->topology->speed[device] / level.den);
 }
 
-// The device with most slack that can take a replica of the expert.
+// The device of the owner's node with most slack that can take a replica of the expert.
 static int32_t slackest(const struct ultraep *u, struct hpl_level level, int32_t expert) {
-    const int32_t devices = u->problem->topology->devices;
+    const struct hpl_topology *topology = u->problem->topology;
+    const int32_t devices = topology->devices, node = topology->node[u->problem->owner[expert]];
     int32_t best = -1;
     int64_t most = 0;
-    for (int32_t d = 0; d < devices; d++) {
+    for (int32_t d = topology->first[node]; d < topology->first[node + 1]; d++) {
         if (u->slots[d] == 0 || u->pieces[(int64_t)expert * devices + d] > 0) continue;
         const int64_t slack = cap_of(u, level, d) - u->load[d];
         if (slack > most) best = d, most = slack;

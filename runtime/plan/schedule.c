@@ -241,6 +241,34 @@ enum hpl_status hpl_schedule_gather(const struct hpl_topology *topology, const i
     return status;
 }
 
+static enum hpl_status direct(const int32_t *owner, const struct hpl_plan *plan,
+                              struct hpl_schedule *schedule) {
+    for (int32_t s = 0; s < schedule->segments; s++) {
+        for (int32_t e = 0; e < plan->experts; e++) {
+            for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
+                if (plan->holder[k] == owner[e]) continue;
+                if (schedule->count == schedule->capacity) return HPL_NO_ROOM;
+                schedule->transfer[schedule->count++] =
+                    (struct hpl_transfer){e, s, owner[e], plan->holder[k], 1};
+            }
+        }
+    }
+    return HPL_OK;
+}
+
+enum hpl_status hpl_schedule_of(const struct hpl_policy *policy,
+                                const struct hpl_topology *topology, const int32_t *owner,
+                                const struct hpl_plan *plan, int32_t segments,
+                                struct hpl_schedule *schedule, struct hpl_work *work) {
+    if (policy->collective != HPL_COLLECTIVE_DIRECT)
+        return hpl_schedule_gather(topology, owner, plan, segments, schedule, work);
+    const enum hpl_status status = check(topology, owner, plan, segments);
+    if (status != HPL_OK) return status;
+    schedule->segments = segments;
+    schedule->count = 0;
+    return direct(owner, plan, schedule);
+}
+
 void hpl_schedule_mirror(const struct hpl_schedule *gather, struct hpl_schedule *reduce) {
     reduce->segments = gather->segments;
     reduce->count = gather->count;

@@ -7,7 +7,7 @@
 #ifndef HECATE_RUNTIME_PLAN_SCHEDULE_H
 #define HECATE_RUNTIME_PLAN_SCHEDULE_H
 
-#include "runtime/plan/types.h"
+#include "runtime/plan/policy.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,6 +43,13 @@ struct hpl_schedule {
 enum hpl_status hpl_schedule_gather(const struct hpl_topology *topology, const int32_t *owner,
                                     const struct hpl_plan *plan, int32_t segments,
                                     struct hpl_schedule *schedule, struct hpl_work *work);
+
+// The gather of the policy's collective: the one above or, where it is DIRECT, one without forwarding, in which every
+// holder gets its chunks from their owners. Same errors.
+enum hpl_status hpl_schedule_of(const struct hpl_policy *policy,
+                                const struct hpl_topology *topology, const int32_t *owner,
+                                const struct hpl_plan *plan, int32_t segments,
+                                struct hpl_schedule *schedule, struct hpl_work *work);
 
 // spRS: the mirror of a gather. Every transfer is turned round and their order reversed: a device
 // first adds what it receives, in the order of the list, to its own partial gradient, then sends

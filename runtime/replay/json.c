@@ -8,13 +8,14 @@
 
 static json_t *part_json(const char *name, const struct summary *s) {
     return json_pack(
-        "{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "part",
-        name, "layer_steps", (json_int_t)s->count, "max_over_mean", s->mean, "max_over_mean_p95",
-        s->p95, "max_over_mean_worst", s->worst, "bound", s->bound, "distance", s->distance,
-        "cross_share", s->cross, "cross_share_bound", s->cross_bound, "intra_share", s->intra,
-        "entries_per_node", s->entries, "replicas", s->replicas, "exposed_chunks", s->exposed,
-        "states_moved", s->states, "megabytes_moved", s->megabytes, "plan_us", s->plan_us,
-        "plan_us_p95", s->plan_us_p95);
+        "{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+        "part", name, "layer_steps", (json_int_t)s->count, "max_over_mean", s->mean,
+        "max_over_mean_p95", s->p95, "max_over_mean_worst", s->worst, "bound", s->bound, "distance",
+        s->distance, "cross_share", s->cross, "cross_share_bound", s->cross_bound, "intra_share",
+        s->intra, "entries_per_node", s->entries, "replicas", s->replicas, "exposed_chunks",
+        s->exposed, "states_moved", s->states, "megabytes_moved", s->megabytes,
+        "gradient_megabytes", s->grad_megabytes, "plan_us", s->plan_us, "plan_us_p95",
+        s->plan_us_p95);
 }
 
 static json_t *series_json(const struct setting *setting, const struct series *series) {
@@ -26,7 +27,8 @@ static json_t *series_json(const struct setting *setting, const struct series *s
         const struct summary s = summarize(series, ends[i][0], ends[i][1], nodes);
         if (s.count > 0) json_array_append_new(parts, part_json(names[i], &s));
     }
-    return json_pack("{s:s, s:s, s:o}", "policy", series->policy->name, "movement",
+    return json_pack("{s:s, s:s, s:s, s:o}", "policy", series->policy->name, "collective",
+                     hpl_collective_names[series->policy->collective], "movement",
                      series->policy->when == HPL_WHEN_FORECAST ? "hidden" : "critical path",
                      "parts", parts);
 }

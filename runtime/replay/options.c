@@ -110,7 +110,8 @@ static void add_policies(struct options *options, const char *names) {
 
 static _Noreturn void list_policies(void) {
     for (int32_t i = 0; i < hpl_policy_count; i++) {
-        printf("%-10s %s\n", hpl_policies[i].name, hpl_policies[i].summary);
+        printf("%-10s %s (%s)\n", hpl_policies[i].name, hpl_policies[i].summary,
+               hpl_collective_names[hpl_policies[i].collective]);
     }
     exit(REPLAY_OK);
 }

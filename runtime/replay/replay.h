@@ -48,6 +48,7 @@ struct sample {
     int64_t exposed;     // Replicas added after the gate.
     int64_t states;      // Chunks whose optimizer states move.
     int64_t bytes;       // What all of that is, received by all devices.
+    int64_t grad_bytes;  // Gradients that come back, or are summed, received by all devices.
     int64_t plan_ns;     // Placement, shares and one rank's quotas.
     double bound;        // No plan within the budget has a lower imbalance, nor ...
     int64_t cross_bound; // ... with this one's largest load fewer rows across nodes.
@@ -77,7 +78,7 @@ struct summary {
     double bound, distance;           // Mean bound of the imbalance; mean of imbalance / bound - 1.
     double cross, intra, cross_bound; // Shares of all rows.
     double entries, replicas, exposed, states; // Means for each layer-step; entries for each node.
-    double megabytes;
+    double megabytes, grad_megabytes;
     double plan_us, plan_us_p95;
 };
 

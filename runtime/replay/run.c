@@ -194,37 +194,57 @@ static enum hpl_status measure(struct run *run, struct sample *sample) {
     return HPL_OK;
 }
 
-// Chunks that enter nodes and devices in this iteration. What a periodic policy has placed stays,
-// so only its changes move, with their states. Where chunks are cut over all devices, a device
-// receives all but its own part, and a node all but those of its devices.
-static void count_movement(const struct run *run, struct sample *sample) {
+// Entries into nodes, in chunks: of holders one by one, or of nodes.
+static int64_t count_entries(const struct run *run) {
     const struct hpl_topology *topology = &run->setting->topology;
     const struct hpl_plan *plan = &run->plan;
-    const bool from_shards = run->policy->from_shards;
-    const bool stays = run->policy->when == HPL_WHEN_PERIODIC;
-    int64_t outside = 0, holders = plan->first[plan->experts];
+    const bool direct = run->policy->collective == HPL_COLLECTIVE_DIRECT;
+    int64_t entries = 0;
     for (int32_t e = 0; e < plan->experts; e++) {
         const int32_t home = topology->node[run->owner[e]];
         int32_t last = -1;
         for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
             const int32_t n = topology->node[plan->holder[k]];
-            if (n != last) {
-                sample->entries += n != home;
-                outside += topology->devices - (topology->first[n + 1] - topology->first[n]);
-            }
+            entries += n != home && (direct || n != last);
             last = n;
         }
     }
-    sample->replicas = holders - plan->experts;
-    int64_t received = stays ? 0 : sample->replicas;
-    if (from_shards) {
-        received = holders * (topology->devices - 1) / topology->devices;
-        sample->entries = outside / topology->devices;
+    return entries;
+}
+
+// Likewise where every chunk is cut over all devices: a node gets all parts but those of its devices, for each holder, or
+// once where all devices gather all.
+static int64_t count_entries_of_shards(const struct run *run) {
+    const struct hpl_topology *topology = &run->setting->topology;
+    int64_t outside = 0;
+    if (hpl_gathers_all(run->policy)) return (int64_t)run->plan.experts * (topology->nodes - 1);
+    for (int32_t k = 0; k < run->plan.first[run->plan.experts]; k++) {
+        const int32_t n = topology->node[run->plan.holder[k]];
+        outside += topology->devices - (topology->first[n + 1] - topology->first[n]);
     }
-    if (stays) sample->entries = 0;
+    return outside / topology->devices;
+}
+
+// What reaches devices in this iteration, by the policy's collective. Gradients of copies that stay are summed: to one of
+// them and back. What is placed anew brings its states.
+static void count_movement(const struct run *run, struct sample *sample) {
+    const struct hpl_plan *plan = &run->plan;
+    const int64_t devices = run->setting->topology.devices, holders = plan->first[plan->experts];
+    int64_t received = holders - plan->experts, gradients = received;
+    sample->replicas = received;
+    if (run->policy->collective == HPL_COLLECTIVE_EXCHANGE) {
+        gradients = 2 * received;
+        received = 0;
+    } else if (hpl_from_shards(run->policy)) {
+        received = gradients = holders * (devices - 1) / devices;
+        sample->entries = count_entries_of_shards(run);
+    } else {
+        sample->entries = count_entries(run);
+    }
     if (run->policy->when == HPL_WHEN_EXACT) sample->exposed = sample->replicas;
-    sample->bytes =
-        run->setting->budget.chunk_bytes * (received + (1 + STATE_FACTOR) * sample->states);
+    const int64_t bytes = run->setting->budget.chunk_bytes;
+    sample->bytes = bytes * (received + (1 + STATE_FACTOR) * sample->states);
+    sample->grad_bytes = bytes * gradients;
 }
 
 // A periodic policy keeps its placement, and changes it every so often; what is new then arrives

@@ -36,12 +36,13 @@ struct summary summarize(const struct series *series, uint32_t from, uint32_t to
         sum.states += (double)s->states;
         sum.exposed += (double)s->exposed;
         sum.megabytes += (double)s->bytes / 1e6;
+        sum.grad_megabytes += (double)s->grad_bytes / 1e6;
         rows += (double)s->rows;
     }
     if (sum.count > 0) {
         const double n = (double)sum.count;
         sum.mean /= n, sum.plan_us /= n, sum.entries /= n, sum.replicas /= n, sum.states /= n,
-            sum.exposed /= n, sum.megabytes /= n;
+            sum.exposed /= n, sum.megabytes /= n, sum.grad_megabytes /= n;
         sum.bound /= n, sum.distance /= n;
         if (rows > 0) sum.cross /= rows, sum.intra /= rows, sum.cross_bound /= rows;
         sum.p95 = p95(imbalance, sum.count);

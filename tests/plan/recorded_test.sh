@@ -67,5 +67,5 @@ rival 1.12 --policy=eplb --slots=2
 rival 1.25 --policy=hecate --entries=16 --slots=4
 rival 1.29 --policy=hecate --entries=8 --slots=8
 rival 1.10 --policy=llep
-rival 1.01 --policy=ultraep --slots=2
+rival 1.01 --policy=ultraep --slots=2 --nodes=1 --devices=16 # Inside a node alone.
 exit $failed

@@ -181,6 +181,34 @@ static double bound_by_sets(const struct plan_case *c) {
     return best;
 }
 
+// Without forwarding: sound both ways, all of it from owners, and a chunk for each replica.
+static void direct_schedules_come_from_owners(void **state) {
+    (void)state;
+    const struct hpl_policy *policy = hpl_policy_find("llep");
+    struct schedules s;
+    take(&s);
+    for (int32_t i = 0; i < cases / 100; i++) {
+        draw(&s, (uint64_t)i, 4);
+        struct plan_case *c = s.c;
+        assert_int_equal(
+            hpl_schedule_of(policy, &c->topology, c->owner, &c->plan, 4, &s.gather, &c->work),
+            HPL_OK);
+        hpl_schedule_mirror(&s.gather, &s.reduce);
+        assert_int_equal(check_gather(&s), HPL_SOUND);
+        assert_int_equal(check_reduce(&s), HPL_SOUND);
+        assert_int_equal(s.gather.count, 4 * (c->plan.first[c->plan.experts] - c->plan.experts));
+        for (int32_t k = 0; k < s.gather.count; k++)
+            assert_int_equal(s.gather.transfer[k].from, c->owner[s.gather.transfer[k].expert]);
+        if (s.gather.count == 0) continue;
+        s.gather.capacity = s.gather.count - 1;
+        assert_int_equal(
+            hpl_schedule_of(policy, &c->topology, c->owner, &c->plan, 4, &s.gather, &c->work),
+            HPL_NO_ROOM);
+        s.gather.capacity = TRANSFERS;
+    }
+    drop(&s);
+}
+
 static void the_bound_equals_that_of_all_sets(void **state) {
     (void)state;
     struct schedules s;
@@ -303,6 +331,7 @@ int main(int argc, char **argv) {
     if (argc > 1) cases = atoi(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_schedules_are_sound_and_near_the_bound),
+        cmocka_unit_test(direct_schedules_come_from_owners),
         cmocka_unit_test(the_bound_equals_that_of_all_sets),
         cmocka_unit_test(spoilt_schedules_are_caught),
         cmocka_unit_test(nothing_to_move_is_an_empty_schedule),

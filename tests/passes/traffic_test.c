@@ -1,0 +1,226 @@
+// What each policy's collective carries in the timeline: single messages and sums through ports are as many bytes, and
+// those that can be worked out by hand. Two nodes of four devices; chunks of 8,000 bytes, gradients of 16,000.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "passes/timeline/traffic.h"
+#include "runtime/loads/synthesize.h"
+
+enum {
+    NODES = 2,
+    EACH = 4,
+    DEVICES = NODES * EACH,
+    EXPERTS = 16,
+    SLOTS = 3,
+    PORTS = 2 * DEVICES + 2 * NODES
+};
+static const double chunk = 8000, gradient = 16000;
+
+static const struct hec_machine machine = {
+    .nodes = NODES,
+    .devices = EACH,
+    .intra_bandwidth = 1e9,
+    .intra_latency = 1e-6,
+    .inter_bandwidth = 1e8,
+    .inter_latency = 1e-5,
+};
+
+// Bytes through ports, of one way.
+struct carried {
+    double sent[DEVICES], got[DEVICES], node_sent[NODES], node_got[NODES];
+    double copies; // Of the plan.
+};
+
+struct layer {
+    struct loads loads;
+    struct hec_set_cost cost;
+    struct hec_prices prices;
+    int32_t owner[EXPERTS];
+    struct hec_mover mover;
+    struct hec_traffic traffic;
+};
+
+static void begin(struct layer *l, const char *policy, bool sums, int64_t iterations) {
+    const struct synthesis wanted = {.iterations = 6,
+                                     .layers = 1,
+                                     .devices = DEVICES,
+                                     .microbatches = 1,
+                                     .experts = EXPERTS,
+                                     .rows = 1024,
+                                     .skew = 1.2,
+                                     .seed = 7};
+    *l = (struct layer){.cost = {.name = "sparse",
+                                 .experts = EXPERTS,
+                                 .layers = 1,
+                                 .rows = 1024,
+                                 .rows_max = 100000,
+                                 .row_bytes = 100,
+                                 .chunk_bytes = (int64_t)chunk,
+                                 .grad_bytes = (int64_t)gradient,
+                                 .row_forward_us = 1,
+                                 .row_backward_us = 2}};
+    assert_true(synthesize(&wanted, &l->loads));
+    l->prices = hec_prices_of(&machine, &l->cost, 1);
+    for (int32_t e = 0; e < EXPERTS; e++) l->owner[e] = e * DEVICES / EXPERTS;
+    l->mover = (struct hec_mover){.lanes = hec_lanes_create(&machine),
+                                  .cost = &l->cost,
+                                  .segments = 4,
+                                  .moves = true,
+                                  .sums = sums,
+                                  .iterations = iterations,
+                                  .scene = {.machine = &machine,
+                                            .cost = &l->cost,
+                                            .prices = &l->prices,
+                                            .loads = &l->loads,
+                                            .layers = 1,
+                                            .owner = l->owner,
+                                            .steps = 1},
+                                  .choice = {.policy = hpl_policy_find(policy),
+                                             .even = true,
+                                             .overlap = 4,
+                                             .slots = SLOTS,
+                                             .window = 2,
+                                             .reshard_every = 2}};
+    hec_mover_begin(&l->mover);
+    hec_traffic_take(&l->mover, &l->traffic);
+}
+
+static void end(struct layer *l) {
+    hec_lanes_free(l->mover.lanes);
+    hec_mover_free(&l->mover);
+    loads_free(&l->loads);
+}
+
+// Lets the transfer happen; returns what it carries.
+static struct carried carry(struct layer *l, int32_t transfer) {
+    struct hec_lanes *lanes = l->mover.lanes;
+    double before[PORTS];
+    struct carried c = {.copies = l->mover.whole.first[EXPERTS]};
+    for (int p = 0; p < PORTS; p++) before[p] = hec_lanes_carried(lanes)[p];
+    for (int32_t d = 0; d < DEVICES && transfer >= 0; d++)
+        hec_transfer_start(lanes, transfer, d, 0, &(struct hec_path){0});
+    for (double next; (next = hec_lanes_next(lanes)) < INFINITY;) hec_lanes_pass(lanes, next);
+    for (int32_t d = 0; d < DEVICES && transfer >= 0; d++)
+        assert_true(hec_transfer_done(lanes, transfer, d));
+    for (int p = 0; p < PORTS; p++) {
+        double *to = p < DEVICES         ? &c.sent[p]
+                     : p < 2 * DEVICES   ? &c.got[p - DEVICES]
+                     : p < PORTS - NODES ? &c.node_sent[p - 2 * DEVICES]
+                                         : &c.node_got[p - 2 * DEVICES - NODES];
+        *to = hec_lanes_carried(lanes)[p] - before[p];
+    }
+    return c;
+}
+
+static double sum(const double *of, int32_t count) {
+    double all = 0;
+    for (int32_t i = 0; i < count; i++) all += of[i];
+    return all;
+}
+
+static void same(const char *policy, const char *what, double one, double other) {
+    if (fabs(one - other) > 1e-6 * (1 + fabs(other)))
+        fail_msg("%s, %s: %.10g and %.10g", policy, what, one, other);
+}
+
+static struct carried of(const char *policy, bool sums, bool back) {
+    struct layer l;
+    begin(&l, policy, sums, 1);
+    assert_true(hec_traffic_plan(&l.mover, 0, 4, &l.traffic));
+    const struct carried c = carry(&l, back ? l.traffic.reduce : l.traffic.gather);
+    end(&l);
+    return c;
+}
+
+// Every device gets the same, and nodes together, whether messages are single ones or sums.
+static void messages_and_sums_are_as_many_bytes(void **state) {
+    (void)state;
+    for (int32_t p = 0; p < hpl_policy_count; p++) {
+        const char *policy = hpl_policies[p].name;
+        for (int back = 0; back < 2; back++) {
+            const struct carried one = of(policy, false, back), sums = of(policy, true, back);
+            same(policy, "sent and got", sum(one.sent, DEVICES), sum(one.got, DEVICES));
+            same(policy, "all", sum(one.got, DEVICES), sum(sums.got, DEVICES));
+            same(policy, "sent, sums", sum(sums.sent, DEVICES), sum(sums.got, DEVICES));
+            same(policy, "across", sum(one.node_got, NODES), sum(sums.node_got, NODES));
+            same(policy, "across, sums", sum(sums.node_sent, NODES), sum(sums.node_got, NODES));
+            for (int32_t d = 0; d < DEVICES; d++) {
+                const bool exchange = hpl_policies[p].collective == HPL_COLLECTIVE_EXCHANGE;
+                if (!exchange && !back) same(policy, "got", one.got[d], sums.got[d]);
+                if (!exchange && back) same(policy, "sent", one.sent[d], sums.sent[d]);
+            }
+        }
+    }
+}
+
+static void shards_come_from_all(void **state) {
+    (void)state;
+    const struct carried laer = of("laer", false, false), home = of("laer", false, true);
+    for (int32_t d = 0; d < DEVICES; d++) {
+        same("laer", "got", laer.got[d], SLOTS * chunk * (DEVICES - 1) / DEVICES);
+        same("laer", "sent", laer.sent[d], SLOTS * chunk * (DEVICES - 1) / DEVICES);
+        same("laer", "gradients sent", home.sent[d], SLOTS * gradient * (DEVICES - 1) / DEVICES);
+    }
+    same("laer", "a node", laer.node_got[0], EACH * SLOTS * chunk / 2);
+    const struct carried fsdp = of("fsdp", false, false), back = of("fsdp", false, true);
+    same("fsdp", "got", fsdp.got[1], EXPERTS * chunk * (DEVICES - 1) / DEVICES);
+    same("fsdp", "a node", fsdp.node_got[1], EXPERTS * chunk / 2);
+    same("fsdp", "gradients", back.sent[1], EXPERTS * gradient * (DEVICES - 1) / DEVICES);
+}
+
+static void ultraep_stays_in_nodes_and_ep_at_home(void **state) {
+    (void)state;
+    const struct carried inside = of("ultraep", false, false), ep = of("ep", false, false);
+    assert_true(sum(inside.got, DEVICES) > 0);
+    assert_true(sum(inside.node_got, NODES) == 0 && sum(ep.got, DEVICES) == 0);
+}
+
+// From owners, for each copy: four in a node are as many entries.
+static void llep_enters_a_node_once_for_each_copy(void **state) {
+    (void)state;
+    struct layer l;
+    begin(&l, "llep", false, 1);
+    assert_true(hec_traffic_plan(&l.mover, 0, 4, &l.traffic));
+    double entries = 0;
+    for (int32_t e = 0; e < EXPERTS; e++) {
+        for (int32_t k = l.mover.whole.first[e]; k < l.mover.whole.first[e + 1]; k++)
+            entries += l.mover.whole.holder[k] / EACH != l.owner[e] / EACH;
+    }
+    const struct carried c = carry(&l, l.traffic.gather);
+    assert_true(entries > 0);
+    same("llep", "across", sum(c.node_got, NODES), entries * chunk);
+    end(&l);
+}
+
+// Copies stay: no parameters; gradients go up and down, at the end of a step alone.
+static void copies_sum_their_gradients_once_a_step(void **state) {
+    (void)state;
+    struct layer l;
+    begin(&l, "eplb", false, 3);
+    for (int64_t i = 3; i < 6; i++) {
+        assert_true(hec_traffic_plan(&l.mover, 0, i, &l.traffic));
+        assert_true(l.traffic.gather == -1 && l.traffic.again == -1);
+        const struct carried c = carry(&l, l.traffic.reduce);
+        assert_true(c.copies > EXPERTS);
+        same("eplb", "gradients", sum(c.got, DEVICES),
+             i == 5 ? 2 * (c.copies - EXPERTS) * gradient : 0);
+    }
+    end(&l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_and_sums_are_as_many_bytes),
+        cmocka_unit_test(shards_come_from_all),
+        cmocka_unit_test(ultraep_stays_in_nodes_and_ep_at_home),
+        cmocka_unit_test(llep_enters_a_node_once_for_each_copy),
+        cmocka_unit_test(copies_sum_their_gradients_once_a_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
