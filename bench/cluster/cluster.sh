@@ -215,7 +215,9 @@ up() {
     for node in $(seq 0 $(($1 - 1))); do
         ip -n "$name-$node" addr add "$(address "$node")/24" dev eth0
         ip -n "$name-$node" link set eth0 mtu $mtu up
-        in_node "$node" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+        # Links lose nothing, so Reno fills them. BBR, where it is the kernel's default, finds its rate anew after each pause: training
+        # that sends in bursts then gets a tenth less of a link, and another share in each step.
+        in_node "$node" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_congestion_control=reno
         echo "$(address "$node") slots=$2"
     done >"$state/hosts"
     write_agent
