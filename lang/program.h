@@ -50,7 +50,10 @@ struct hec_param {
     double init_value;               // Standard deviation (normal) or theta (rope).
     struct hec_rope rope;            // HEC_INIT_ROPE
     bool decay;                      // Weight decay applies.
-    bool trainable;                  // False: a constant table, or the router's bias.
+    bool trainable;                  // False: a constant table, the router's bias, or frozen.
+    bool frozen;                     // By a group.
+    double lr_scale;                 // Factor of the learning rate; 0: none.
+    double decay_rate;               // Of the group, where it decays; 0: the optimizer's.
     const struct hec_moe *expert_of; // The moe whose chunk it belongs to, or NULL.
     struct hec_span at;
 };

@@ -197,8 +197,14 @@ static void print_param(const struct hec_param *param, FILE *out) {
         fputc(')', out);
         break;
     }
-    fprintf(out, "%s%s  # %s\n", param->decay ? ", decay" : "",
-            param->trainable ? "" : ", constant", param->path);
+    if (param->lr_scale != 0) fprintf(out, ", lr x %g", param->lr_scale);
+    fputs(param->decay ? ", decay" : "", out);
+    if (param->decay_rate != 0) fprintf(out, " %g", param->decay_rate);
+    fprintf(out, "%s  # %s\n",
+            param->frozen      ? ", frozen"
+            : param->trainable ? ""
+                               : ", constant",
+            param->path);
 }
 
 // Up to the largest number there is: a model that is checked need not be one that fits anywhere.

@@ -265,6 +265,26 @@ static int64_t state_elements(MlirOperation module) {
     return elements;
 }
 
+// Elements that are frozen, of the fullest rank; `states`: of those whose states it has. They have places for gradients and states, whose memory is not taken on the
+// host, as nothing touches it; a device takes it.
+static int64_t frozen_elements(MlirOperation module, bool states) {
+    const bool shard = mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard"));
+    int64_t elements = 0;
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    for (int k = 0; !hec_target_of(module)->apart && k < ops.count; k++) {
+        const MlirOperation param = ops.op[k];
+        if (!hec_op_is(param, HEC_OP_param) || !hec_param_frozen(param)) continue;
+        const MlirOperation set = hec_find_symbol(module, hec_param_set(param));
+        const int64_t layers = hec_param_layers(param);
+        const int64_t copies = set.ptr ? chunks_of_rank(module, set) : layers ? layers : 1;
+        const int64_t count = copies * hec_param_elements(param);
+        const bool shared = states && shard && set.ptr && !hec_set_has_rows_max(set);
+        elements += shared ? count / hec_module_world(module) : count;
+    }
+    free(ops.op);
+    return elements;
+}
+
 // Bytes of the copies in bf16 that products of the fullest rank read.
 static int64_t rounded_bytes(MlirOperation module) {
     int64_t bytes = 0;
@@ -293,21 +313,25 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
     if (placed) {
         const int64_t whole = hec_module_param_elements(module) * element_bytes(module);
         const int64_t parameters = elements_of_rank(module) * element_bytes(module);
-        const int64_t states = state_elements(module) * element_bytes(module);
+        const int64_t frozen = frozen_elements(module, false) * element_bytes(module);
+        const int64_t states =
+            (state_elements(module) - frozen_elements(module, true)) * element_bytes(module);
         const int64_t rounded = rounded_bytes(module);
         const bool ranks = hec_module_has_world(module);
         const int64_t scratch = p.target->scratch_bytes;
         if (p.target->apart) fputs("memory of the device:\n", out);
         print_line("parameters", parameters, note_of_parameters(p.target, ranks), out);
         if (rounded) print_line("rounded copies", rounded, "in bf16, that products read", out);
-        print_line("gradients", parameters, "of the same layout", out);
+        print_line("gradients", parameters - frozen,
+                   frozen ? "of what is not frozen" : "of the same layout", out);
         print_line("optimizer states", 2 * states, "AdamW's two means", out);
         print_line("arena", p.arena_bytes, "saved values and temporaries of one microbatch", out);
         const int64_t replicas = hec_replicas_of(module);
         if (replicas) print_line("replicas", replicas, "of other ranks' experts, below", out);
         if (scratch) print_line("scratch", scratch, "of kernels", out);
         print_line("together",
-                   2 * parameters + 2 * states + rounded + replicas + scratch + p.arena_bytes,
+                   2 * parameters - frozen + 2 * states + rounded + replicas + scratch +
+                       p.arena_bytes,
                    ranks ? "and what is under way between ranks: see the program's info" : "", out);
         hec_explain_replicas(module, out);
         explain_parameters(&p, whole, out);

@@ -5,7 +5,7 @@
 //   after    fssdp.plan(%i), fssdp.materialize(%i) {rematerialize = false}
 //            fssdp.exchange; fssdp.calibrate(%i)
 //            fssdp.await(%i); fssdp.waves, loop, fssdp.collect
-//            fssdp.release(%i) {what = "parameters"}             when re-materializing
+//            fssdp.release(%i) {what = "parameters"}             when re-materializing, or without gradients
 //            @backward:
 //            fssdp.materialize(%i) {rematerialize = true}; fssdp.await(%i)     when re-materializing
 //            fssdp.waves, loop, fssdp.collect_grad
@@ -72,7 +72,8 @@ static void move_forward(const struct hec_site *site, const struct hec_movement 
     b = in_front_of(site->waves);
     build(&b, site, site->layer, HEC_OP_await, nothing);
     b = behind(site->collect);
-    if (movement->rematerialize) release(&b, site, site->layer, "parameters");
+    if (movement->rematerialize || !site->collect_back.ptr)
+        release(&b, site, site->layer, "parameters");
 }
 
 static void move_backward(const struct hec_site *site, const struct hec_movement *movement) {
@@ -104,7 +105,8 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     for (int i = 0; i < sites.count; i++) {
         const struct hec_site *site = &sites.site[i];
         const int64_t layers = hec_set_layers(site->set);
-        const int64_t held = movement.rematerialize || layers < 1 ? 1 : layers;
+        const bool again = movement.rematerialize || !site->collect_back.ptr;
+        const int64_t held = again || layers < 1 ? 1 : layers;
         hec_set_put_slots(site->set, movement.slots);
         hec_set_put_slot_layers(site->set, held);
         hec_set_put_grad_layers(site->set, layers > 1 ? 2 : 1);

@@ -40,6 +40,7 @@ struct set_state {
     MlirOperation op;
     int64_t layers, slot_layers, grad_layers;
     struct layer_state *layer;
+    bool trained;         // Some parameter of its experts.
     int64_t held, summed; // Layers with replicas, and with gradients of replicas.
 };
 
@@ -187,7 +188,9 @@ static bool run_movement(struct run *r, MlirOperation op) {
         if (state->parameters != COMING) fault(r, op, set, layer, "awaits what was not started");
         state->parameters = HERE;
     } else if (id == HEC_OP_reduce) {
-        if (state->gradients != SUMMED_HERE)
+        const bool none = state->gradients == NO_GRADIENTS && !set->trained; // Zeros.
+        set->summed += none;
+        if (state->gradients != SUMMED_HERE && !none)
             fault(r, op, set, layer, "reduces gradients that nobody computed, or twice");
         state->gradients = UNDER_WAY;
     } else {
@@ -254,11 +257,21 @@ static void check_end(struct run *r, MlirOperation func) {
             const struct layer_state *state = &set->layer[layer];
             if (state->parameters != AT_OWNERS) {
                 fault(r, func, set, layer, "ends with parameters that were not released");
-            } else if (state->planned && state->gradients != AT_OWNER) {
+            } else if (state->planned && set->trained && state->gradients != AT_OWNER) {
                 fault(r, func, set, layer, "ends with gradients that did not reach their owners");
             }
         }
     }
+}
+
+// Where all are frozen no gradient is computed.
+static bool is_trained(const struct hec_ops *ops, MlirOperation set) {
+    for (int k = 0; k < ops->count; k++) {
+        if (hec_op_is(ops->op[k], HEC_OP_param) && hec_param_trainable(ops->op[k]) &&
+            mlirStringRefEqual(hec_param_set(ops->op[k]), hec_any_sym_name(set)))
+            return true;
+    }
+    return false;
 }
 
 static void find_sets(struct run *r) {
@@ -273,6 +286,7 @@ static void find_sets(struct run *r) {
             continue;
         }
         set->op = ops.op[k];
+        set->trained = is_trained(&ops, set->op);
         set->layers = layers > 0 ? layers : 1;
         set->slot_layers = hec_any_has_slot_layers(set->op) ? hec_any_slot_layers(set->op) : 0;
         set->grad_layers = hec_any_has_grad_layers(set->op) ? hec_any_grad_layers(set->op) : 1;

@@ -96,6 +96,9 @@ struct hrt_param {
     double init_value;
     struct hrt_rope rope; // 0: not scaled.
     bool decay, trainable;
+    bool frozen;       // Not trained, though it could be.
+    double lr_scale;   // Factor of the learning rate; 0: none.
+    double decay_rate; // Where it decays; 0: train.optimizer.decay.
     enum hrt_layout layout;
     bool rounded;          // Products read its copy in bf16.
     int64_t rows, columns; // The matrix that `layout` arranges: all elements of `shape`.

@@ -87,6 +87,16 @@ static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperatio
                       table_text(e, op, "forecast")));
 }
 
+// What a group of parameters says; "" where none does.
+static const char *group_text(struct hec_emitter *e, MlirOperation op) {
+    const char *text = hec_any_frozen(op) ? ", .frozen = true" : "";
+    if (hec_any_has_lr_scale(op))
+        text = HEC_TEXT(e, "%s, .lr_scale = %s", text, hec_number(e, hec_any_lr_scale(op)));
+    if (hec_any_has_decay_rate(op))
+        text = HEC_TEXT(e, "%s, .decay_rate = %s", text, hec_number(e, hec_any_decay_rate(op)));
+    return text;
+}
+
 static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
     const struct hec_tensor t = hec_tensor_of(hec_any_type(op));
     const int first = hec_any_has_set(op) ? 1 : 0; // The chunk holds one expert's.
@@ -118,6 +128,7 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
                     text, int_or(op, "index_first", -1), int_or(op, "index_stride", 0),
                     init_text(e, op), hec_any_decay(op) ? "true" : "false",
                     hec_any_trainable(op) ? "true" : "false", panels ? "HRT_PANELS" : "HRT_ROWS");
+    text = HEC_TEXT(e, "%s%s", text, group_text(e, op));
     if (hec_is_rounded(e, op)) text = HEC_TEXT(e, "%s, .rounded = true", text);
     hec_line(out,
              "%s, .rows = %" PRId64 ", .columns = %" PRId64 ", .elements = %" PRId64

@@ -38,7 +38,7 @@ static int init_attributes(MlirContext c, const struct hec_param *param,
 }
 
 static void build_param(struct hec_build *build, const struct hec_param *param) {
-    enum { FIXED = 6, MOST = 15 };
+    enum { FIXED = 6, MOST = 18 };
     const MlirContext c = build->context;
     const struct hec_scope top = {.build = build};
     char *symbol = hec_build_symbol(build, param->symbol);
@@ -51,6 +51,10 @@ static void build_param(struct hec_build *build, const struct hec_param *param) 
         hec_attr_bool(c, "trainable", param->trainable),
     };
     int count = FIXED + init_attributes(c, param, attribute + FIXED);
+    if (param->frozen) attribute[count++] = hec_attr_bool(c, "frozen", true);
+    if (param->lr_scale != 0) attribute[count++] = hec_attr_float(c, "lr_scale", param->lr_scale);
+    if (param->decay_rate != 0)
+        attribute[count++] = hec_attr_float(c, "decay_rate", param->decay_rate);
     if (param->layers > 0) {
         attribute[count++] = hec_attr_int(c, "index_first", param->index_first);
         attribute[count++] = hec_attr_int(c, "index_stride", param->index_stride);

@@ -121,6 +121,23 @@ static bool check_set(MlirOperation op, const struct hec_tensor *t) {
     return false;
 }
 
+// What a group of parameters says of it.
+static bool check_group(MlirOperation op) {
+    static const char *const factors[] = {"lr_scale", "decay_rate"};
+    if (hec_any_frozen(op) && hec_any_trainable(op)) {
+        hec_ir_error(op, "is frozen and trainable");
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (!hec_has_attr(op, factors[i])) continue;
+        const double value = hec_get_float(op, factors[i]);
+        if (isfinite(value) && value > 0) continue;
+        hec_ir_error(op, "%s is %g, expected a positive number", factors[i], value);
+        return false;
+    }
+    return true;
+}
+
 static bool verify_param(MlirOperation op) {
     struct hec_tensor t;
     if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op) || !check_init(op)) {
@@ -147,7 +164,7 @@ static bool verify_param(MlirOperation op) {
                      hec_any_index_first(op), hec_any_index_stride(op));
         return false;
     }
-    return !hec_any_has_set(op) || check_set(op, &t);
+    return check_group(op) && (!hec_any_has_set(op) || check_set(op, &t));
 }
 
 static bool verify_set(MlirOperation op) {

@@ -36,6 +36,21 @@ struct hec_env {
     struct hec_constant constant;
 };
 
+// What a group of parameters may say (groups.c), in the order of their merging.
+enum hec_group_value {
+    HEC_GROUP_FROZEN,
+    HEC_GROUP_LR_SCALE,
+    HEC_GROUP_DECAY,
+    HEC_GROUP_VALUES,
+};
+
+struct hec_group {
+    const char *pattern; // Of paths.
+    struct hec_span at;
+    const char *text[HEC_GROUP_VALUES]; // NULL: not given.
+    struct hec_span given[HEC_GROUP_VALUES];
+};
+
 struct hec_checker {
     const struct hec_front_options *options;
     const struct hec_walk *walk;
@@ -45,6 +60,7 @@ struct hec_checker {
     struct hec_diag *diag;
     HEC_VEC(struct hec_entry *) entries;
     HEC_VEC(const struct hec_set *) sections;
+    HEC_VEC(struct hec_group) groups;
     HEC_VEC(struct hec_import {
         const char *path;
         struct hec_span at;
@@ -55,7 +71,7 @@ struct hec_checker {
     int levels;      // Of hec_constant_of under way.
     bool incomplete; // Something was not understood or not found: names may be missing for it.
     struct hec_names symbols; // Taken symbols of units and parameters.
-    HEC_VEC(const struct hec_param *) params;
+    HEC_VEC(struct hec_param *) params;
     HEC_VEC(const struct hec_moe *) moes;
     int units;             // Elaborated so far.
     const char *positions; // The dim of the model's ids.

@@ -1,6 +1,7 @@
 // From a path to a checked program: load, define, elaborate, read settings.
 #include <string.h>
 
+#include "lang/check/groups.h"
 #include "lang/check/settings.h"
 #include "lang/check/unit.h"
 #include "lang/parse.h"
@@ -50,7 +51,7 @@ static void fill_program(struct hec_checker *checker, const struct hec_unit *mod
     if (model->result && model->result->shape.rank == 2)
         program->vocabulary = model->result->shape.dim[1].size;
     program->params = checker->params.count;
-    program->param = checker->params.item;
+    program->param = (const struct hec_param *const *)checker->params.item;
     program->moes = checker->moes.count;
     program->moe = checker->moes.item;
 }
@@ -78,9 +79,11 @@ static void check_model(struct hec_checker *checker) {
     struct hec_setting_values values = {0};
     struct hec_entry *model = find_model(checker);
     const struct hec_unit *unit = NULL;
+    hec_read_groups(checker);
     if (model) {
         unit = hec_elaborate_model(checker, model->unit);
         fill_program(checker, unit);
+        hec_apply_groups(checker);
         check_joint(checker);
     } else if (checker->diag->errors == 0) {
         hec_error(checker, HEC_NOWHERE, "%s declares no model", checker->options->path);

@@ -3,8 +3,11 @@
 //
 //   A A A B B B B B ...   a loop over A A A, then a loop over the B
 //   A B A B A B ...       one loop whose body is A B
+//
+// So do the groups of parameters that an iteration's may belong to.
 #include <string.h>
 
+#include "lang/check/groups.h"
 #include "lang/check/unit.h"
 
 enum { ITERATIONS_MAX = 4096 };
@@ -237,6 +240,9 @@ static struct iterations sign_all(struct hec_site *site, const struct hec_stmt *
         env.constant.number = (struct hec_number){.value = i, .integral = true};
         site->env = &env;
         all.signature[i] = sign(site, &stmt->body, "", &all.assigned[i]);
+        const long long layer = site->layers_before + i;
+        const char *path = hec_arena_format(checker->arena, "%slayers.%lld.", site->path, layer);
+        all.signature[i] = hec_groups_sign(checker, path, all.signature[i]);
     }
     site->env = outer;
     return all;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/check/groups.h"
 #include "lang/check/settings.h"
 
 static int index_of(const char *key) {
@@ -177,14 +178,30 @@ static int by_key(const void *left, const void *right) {
     return strcmp(a->key, b->key);
 }
 
+// "train.parameters.embed" is "frozen = true".
+static struct hec_setting setting_of_group(struct hec_checker *checker,
+                                           const struct hec_group *group) {
+    return (struct hec_setting){
+        .key = hec_arena_format(checker->arena, "train.parameters.%s", group->pattern),
+        .value = hec_group_text(checker, group),
+        .given = true,
+        .at = group->at,
+    };
+}
+
 void hec_resolve_settings(struct hec_checker *checker, struct hec_setting_values *values) {
     struct hec_program *program = checker->program;
     check_owners(checker, values);
     resolve_tokens(checker, values);
-    const size_t count = (size_t)hec_setting_rows_count;
-    struct hec_setting *settings = hec_arena_alloc(checker->arena, count, sizeof *settings);
-    memcpy(settings, values->value, count * sizeof *settings);
-    qsort(settings, count, sizeof *settings, by_key);
-    program->settings = hec_setting_rows_count;
+    const size_t most = (size_t)(hec_setting_rows_count + checker->groups.count);
+    struct hec_setting *settings = hec_arena_alloc(checker->arena, most, sizeof *settings);
+    int count = 0;
+    for (int i = 0; i < hec_setting_rows_count; i++) {
+        if (!hec_is_group_key(hec_setting_rows[i].key)) settings[count++] = values->value[i];
+    }
+    for (int i = 0; i < checker->groups.count; i++)
+        settings[count++] = setting_of_group(checker, &checker->groups.item[i]);
+    qsort(settings, (size_t)count, sizeof *settings, by_key);
+    program->settings = count;
     program->setting = settings;
 }

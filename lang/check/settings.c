@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "lang/check/groups.h"
 #include "lang/parse.h"
 
 static bool is_prefix(const char *key, const char *prefix) {
@@ -118,6 +119,8 @@ static const char *section_path(struct hec_checker *checker, struct hec_setting_
 
 static void read_section(struct hec_checker *checker, struct hec_setting_values *values,
                          const struct hec_set *section, const char *outer) {
+    if (!strcmp(outer, "train") && !strcmp(section->name, "parameters"))
+        return; // groups.c has them.
     const char *path = section_path(checker, values, section, outer);
     if (!path) return;
     for (int i = 0; i < section->body.count; i++) {
@@ -147,6 +150,7 @@ static void forget_inner(struct hec_setting_values *values, const struct hec_set
 // "--set train.steps=10". Text needs no quotes there.
 static void read_flag(struct hec_checker *checker, struct hec_setting_values *values,
                       const char *text) {
+    if (hec_is_group_key(text)) return; // groups.c has it.
     const struct hec_source *source = hec_flag_source(checker, "--set", text);
     const uint32_t skip = 6; // "--set "
     const char *equals = strchr(text, '=');

@@ -98,9 +98,24 @@ static void hoist(struct hec_routed *x, MlirOperation op, MlirOperation anchor,
     }
 }
 
+// Where the rows' gradients are wanted first; where they are not, behind all that works on rows.
+static MlirOperation first_end(const struct hec_routed *x) {
+    if (x->to.ptr && x->to_gate.ptr)
+        return mlirOperationIsBeforeInBlock(x->to_gate, x->to) ? x->to_gate : x->to;
+    if (x->to.ptr || x->to_gate.ptr) return x->to.ptr ? x->to : x->to_gate;
+    MlirOperation last = x->from;
+    const MlirBlock block = mlirOperationGetBlock(last);
+    for (int k = 0; k < x->back.count; k++) {
+        const MlirOperation op = x->back.op[k];
+        if (mlirBlockEqual(mlirOperationGetBlock(op), block) &&
+            mlirOperationIsBeforeInBlock(last, op))
+            last = op;
+    }
+    return mlirOperationGetNextInBlock(last);
+}
+
 static MlirOperation find_anchor(struct hec_routed *x) {
-    const bool gate_first = mlirOperationIsBeforeInBlock(x->to_gate, x->to);
-    const MlirOperation anchor = gate_first ? x->to_gate : x->to;
+    const MlirOperation anchor = first_end(x);
     struct hec_map inside = {0};
     for (int k = 0; k < x->back.count; k++) *hec_map_at(&inside, x->back.op[k].ptr) = 1;
     for (int k = 0; k < x->back.count; k++) hoist(x, x->back.op[k], anchor, &inside);
@@ -134,7 +149,20 @@ static void find_sent(struct hec_routed *x, struct hec_builder *b, MlirValue sen
     }
 }
 
+// What is given back where gradients stop at the rows: zeros, like `like`.
+static MlirValue nothing(struct hec_builder *b, MlirValue like) {
+    return hec_build_fill(b, mlirValueGetType(like), 0);
+}
+
+// Replaces `end`, if there is one, by what is collected.
+static void replace(MlirOperation end, MlirValue collected) {
+    if (!end.ptr) return;
+    mlirValueReplaceAllUsesOfWith(hec_result(end, 0), collected);
+    mlirOperationDestroy(end);
+}
+
 void hec_distribute_backward(struct hec_routed *x) {
+    if (!x->from.ptr) return;
     const MlirOperation anchor = find_anchor(x);
     struct hec_builder b = hec_builder_before(anchor);
     hec_builder_for(&b, x->from);
@@ -162,18 +190,18 @@ void hec_distribute_backward(struct hec_routed *x) {
     mlirValueReplaceAllUsesOfWith(hec_permute_rows(x->from), hec_dispatch_grad_drows(dispatch));
     in.at = b.at;
     in.unit = b.unit;
-    const MlirValue given[] = {hec_combine_rows(x->to), hec_gate_rows_grad_dg(x->to_gate)};
+    const MlirValue given[] = {
+        x->to.ptr ? hec_combine_rows(x->to) : nothing(&in, hec_dispatch_rows(x->dispatch)),
+        x->to_gate.ptr ? hec_gate_rows_grad_dg(x->to_gate)
+                       : nothing(&in, hec_dispatch_gate(x->dispatch)),
+    };
     hec_routed_build(&in, x, HEC_OP_give_back_grad, 2, given, loop.layer, x->layer_back, 0, NULL);
 
-    hec_builder_for(&b, x->to);
-    const MlirType type[] = {mlirValueGetType(hec_combine_y(x->to)),
-                             mlirValueGetType(hec_gate_rows_grad_dweights(x->to_gate))};
+    hec_builder_for(&b, x->to.ptr ? x->to : x->from);
+    const MlirType type[] = {mlirValueGetType(sent[0]), mlirValueGetType(sent[1])};
     const MlirOperation collect = hec_routed_build(&b, x, HEC_OP_collect_grad, 0, NULL,
                                                    (MlirValue){0}, x->layer_back, 2, type);
-    mlirValueReplaceAllUsesOfWith(hec_combine_y(x->to), hec_collect_grad_dx(collect));
-    mlirValueReplaceAllUsesOfWith(hec_gate_rows_grad_dweights(x->to_gate),
-                                  hec_collect_grad_dweights(collect));
-    mlirOperationDestroy(x->to);
-    mlirOperationDestroy(x->to_gate);
+    replace(x->to, hec_collect_grad_dx(collect));
+    replace(x->to_gate, hec_collect_grad_dweights(collect));
     mlirOperationDestroy(x->from);
 }

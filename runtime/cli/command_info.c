@@ -15,18 +15,20 @@
 enum { SYMBOL_WIDTH = 36, SHAPE_WIDTH = 28 };
 
 struct counts {
-    int64_t total, active; // Trainable elements; those one token uses.
+    int64_t total, active; // Elements that can be trained; those one token uses.
+    int64_t frozen;
 };
 
 static struct counts count_params(const struct hrt_program *program) {
     struct counts counts = {0};
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
-        if (!param->trainable) continue;
+        if (!param->trainable && !param->frozen) continue;
         const int64_t layers = param->layers * hrt_param_size(param);
         const struct hrt_set *set = param->set < 0 ? NULL : &program->set[param->set];
         counts.total += set ? layers * set->experts : layers;
         counts.active += set ? layers * set->topk : layers;
+        if (param->frozen) counts.frozen += set ? layers * set->experts : layers;
     }
     return counts;
 }
@@ -107,6 +109,11 @@ static void print_model(const struct hrt_program *program) {
                                  : "all experts on each");
     if (program->movement) print_movement(program->movement);
     printf("  parameters     %s (%" PRId64 "), %s active per token\n", total, counts.total, active);
+    if (counts.frozen) {
+        char frozen[32];
+        hrt_format_count(frozen, sizeof frozen, (double)counts.frozen);
+        printf("  frozen         %s (%" PRId64 ")\n", frozen, counts.frozen);
+    }
     printf("  FLOP per token %s, forward and backward\n", flops);
     for (int i = 0; i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
@@ -125,7 +132,9 @@ static void print_param(const struct hrt_program *program, const struct hrt_para
     const int64_t tensors = hrt_param_tensors(program, param);
     printf("  %-*s %s]%*s x%-6" PRId64 " %s%s\n", SYMBOL_WIDTH, param->path, shape,
            (int)strlen(shape) < SHAPE_WIDTH ? SHAPE_WIDTH - (int)strlen(shape) : 0, "", tensors,
-           param->trainable ? "trained" : "constant",
+           param->frozen      ? "frozen"
+           : param->trainable ? "trained"
+                              : "constant",
            param->trainable && param->decay ? ", decays" : "");
 }
 

@@ -17,12 +17,23 @@ static bool decides(const struct hrt_setting_row *row) {
            strcmp(row->key, "train.tokens") != 0; // Of which the trainer knows the number.
 }
 
+// What the program was compiled with for a group of parameters.
+static bool is_group(const char *key) {
+    return strncmp(key, "train.parameters.", 17) == 0;
+}
+
 static json_t *settings_of(const struct hrt_trainer *trainer) {
     json_t *settings = json_object();
     for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
         char *text = decides(row) ? hrt_config_text(trainer->config, row) : NULL;
         if (text) json_object_set_new(settings, row->key, json_string(text));
         free(text);
+    }
+    const struct hrt_program *program = trainer->state->program;
+    for (int i = 0; i < program->settings; i++) {
+        const struct hrt_setting *setting = &program->setting[i];
+        if (is_group(setting->key))
+            json_object_set_new(settings, setting->key, json_string(setting->value));
     }
     char tokens[32];
     snprintf(tokens, sizeof tokens, "%" PRId64, trainer->tokens);
@@ -82,6 +93,10 @@ static void compare_settings(struct differences *differences, const json_t *ther
         const char *before = text_or(json_object_get(there, key), "nothing");
         if (strcmp(before, json_string_value(value)) != 0)
             differ(differences, key, before, json_string_value(value));
+    }
+    json_object_foreach((json_t *)there, key, value) {
+        if (is_group(key) && !json_object_get(here, key))
+            differ(differences, key, text_or(value, "something"), "nothing");
     }
 }
 

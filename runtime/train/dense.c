@@ -239,8 +239,10 @@ static struct hrt_span overlap(const struct hrt_span *span, int64_t at, int64_t 
     const int64_t begin = span->offset > at ? span->offset : at;
     const int64_t span_end = span->offset + span->count;
     const int64_t end = span_end < at + count ? span_end : at + count;
-    return (struct hrt_span){
-        .offset = begin, .count = end > begin ? end - begin : 0, .decay = span->decay};
+    struct hrt_span part = *span;
+    part.offset = begin;
+    part.count = end > begin ? end - begin : 0;
+    return part;
 }
 
 int64_t hrt_dense_cuts(const struct hrt_dense *dense) {

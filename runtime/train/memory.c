@@ -40,16 +40,17 @@ size_t hrt_memory_sums_bytes(const struct hrt_program *program) {
 // Bytes of parameters and of what has their layout. Places of experts are fixed: on a device that is apart those of
 // others' experts take memory, too.
 struct places {
-    size_t params, rounded, states;
+    size_t params, gradients, rounded, states;
 };
 
 static struct places places_of(const struct hrt_program *program, bool apart) {
     const size_t all = hrt_state_params_bytes(program);
-    if (apart) return (struct places){all, hrt_rounded_bytes(program), all};
+    if (apart) return (struct places){all, all, hrt_rounded_bytes(program), all};
     return (struct places){
         hrt_ranks_params_bytes(program),
+        hrt_ranks_params_bytes(program) - hrt_ranks_frozen_bytes(program, false),
         hrt_rounded_bytes_here(program),
-        hrt_ranks_state_bytes(program),
+        hrt_ranks_state_bytes(program) - hrt_ranks_frozen_bytes(program, true),
     };
 }
 
@@ -66,7 +67,7 @@ int hrt_memory_list(const struct hrt_program *program, bool training,
     const struct hrt_memory_line all[] = {
         {"parameters", place, false, (double)places.params},
         {"bf16 copies", place, false, (double)places.rounded},
-        {"gradients", place, false, (double)places.params},
+        {"gradients", place, false, (double)places.gradients},
         {"AdamW states", place, false, training ? OPTIMIZER_STATES * (double)places.states : 0},
         {"arena", place, false, (double)program->arena_bytes},
         {"rows under way", place, false,

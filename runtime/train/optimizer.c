@@ -28,13 +28,17 @@ static enum hrt_copy copy_of(const struct hrt_param *param) {
     return pairs ? HRT_COPY_PAIRS : HRT_COPY_APART;
 }
 
+static bool are_alike(const struct hrt_span *a, const struct hrt_span *b) {
+    return a->decay == b->decay && a->lr_scale == b->lr_scale && a->decay_rate == b->decay_rate &&
+           a->copy == b->copy && a->copy != HRT_COPY_APART;
+}
+
 // Joins neighbours. AdamW is elementwise, so this changes no result.
 static int64_t join(struct hrt_span *span, int64_t spans) {
     int64_t joined = 0;
     for (int64_t i = 0; i < spans; i++) {
         struct hrt_span *last = joined ? &span[joined - 1] : NULL;
-        if (last && last->offset + last->count == span[i].offset && last->decay == span[i].decay &&
-            last->copy == span[i].copy && last->copy != HRT_COPY_APART) {
+        if (last && last->offset + last->count == span[i].offset && are_alike(last, &span[i])) {
             last->count += span[i].count;
         } else {
             span[joined++] = span[i];
@@ -78,7 +82,15 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
         if (!param->trainable) continue;
         // Of shared parts no rank has the whole before all have sent theirs.
         const enum hrt_copy copy = optimizer->dense ? HRT_COPY_NONE : copy_of(param);
-        all[spans++] = (struct hrt_span){tensor.offset, param->elements, param->decay, copy, param};
+        all[spans++] = (struct hrt_span){
+            .offset = tensor.offset,
+            .count = param->elements,
+            .decay = param->decay,
+            .lr_scale = param->lr_scale,
+            .decay_rate = param->decay_rate,
+            .copy = copy,
+            .param = param,
+        };
     }
     qsort(all, (size_t)spans, sizeof *all, by_offset);
     spans = join(all, spans);
@@ -94,6 +106,13 @@ void hrt_optimizer_destroy(struct hrt_optimizer *optimizer) {
     if (optimizer->span != optimizer->all) free(optimizer->span);
     free(optimizer->all);
     *optimizer = (struct hrt_optimizer){0};
+}
+
+// The learning rate and decay of a span.
+static void set_rates(struct hk_adamw_rule *rule, const struct hrt_span *span, double lr,
+                      double decay) {
+    rule->lr = span->lr_scale > 0 ? lr * span->lr_scale : lr;
+    rule->decay = !span->decay ? 0 : span->decay_rate > 0 ? span->decay_rate : decay;
 }
 
 static void update(struct hrt_state *state, const struct hrt_span *span,
@@ -129,7 +148,6 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
                         const struct hrt_config *config, int64_t step, double lr,
                         double grad_scale) {
     struct hk_adamw_rule rule = {
-        .lr = lr,
         .beta1 = config->betas[0],
         .beta2 = config->betas[1],
         .eps = config->eps,
@@ -139,7 +157,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
         .clipped = state->clipped,
     };
     for (int64_t i = 0; i < optimizer->spans; i++) {
-        rule.decay = optimizer->span[i].decay ? config->decay : 0;
+        set_rates(&rule, &optimizer->span[i], lr, config->decay);
         hrt_snapshot_change(state->snapshot, optimizer->span[i].offset, optimizer->span[i].count);
         update(state, &optimizer->span[i], &rule);
     }

@@ -24,6 +24,7 @@ enum hrt_copy {
 struct hrt_span { // Trainable elements that lie next to each other and are treated alike.
     int64_t offset, count;
     bool decay;
+    double lr_scale, decay_rate; // As of struct hrt_param.
     enum hrt_copy copy;
     const struct hrt_param *param; // Of HRT_COPY_APART.
 };

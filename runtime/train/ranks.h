@@ -31,6 +31,8 @@ bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error)
 // hrt_fssdp_bytes).
 size_t hrt_ranks_params_bytes(const struct hrt_program *program);
 size_t hrt_ranks_state_bytes(const struct hrt_program *program); // Each of the optimizer's states.
+// Of what is frozen: the part of its parameters, or of each state, whose memory nothing touches.
+size_t hrt_ranks_frozen_bytes(const struct hrt_program *program, bool states);
 struct hrt_experts_bytes hrt_ranks_moving_bytes(const struct hrt_program *program);
 
 // What a process takes besides: its code, libraries, stack, and MPI with its buffers.

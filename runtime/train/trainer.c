@@ -284,10 +284,12 @@ static void skip(struct hrt_trainer *trainer, struct hrt_step_report *report) {
     struct hrt_state *state = trainer->state;
     const int64_t bytes = hrt_element_bytes(state->program->precision);
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next_here(state->placement, &tensor))
+    while (hrt_tensor_next_here(state->placement, &tensor)) {
+        if (!tensor.param->trainable) continue; // Its gradient is 0.
         hrt_device_clear(&state->device,
                          (char *)state->values[HRT_GRADIENTS] + tensor.offset * bytes,
                          (size_t)(tensor.param->elements * bytes));
+    }
     report->skipped = true;
     trainer->skipped++;
 }

@@ -30,6 +30,10 @@ module {
   "moe.param"() {sym_name = "p1e", type = !w, layers = 0, path = "p", init = "rope", theta = 1.0, factor = 1.0, low = 1.0, high = 1.0, amplitude = 1.0, decay = true, trainable = true} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': deviation is no finite number
   "moe.param"() {sym_name = "p2", type = !w, layers = 0, path = "p", init = "normal", deviation = 0x7FF0000000000000 : f64, decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': is frozen and trainable
+  "moe.param"() {sym_name = "p2a", type = !w, layers = 0, path = "p", init = "zeros", decay = true, trainable = true, frozen = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': lr_scale is 0, expected a positive number
+  "moe.param"() {sym_name = "p2b", type = !w, layers = 0, path = "p", init = "zeros", decay = true, trainable = true, lr_scale = 0.0} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': path is "p"; {} stands for the layer, {e} for the expert
   "moe.param"() {sym_name = "p3", type = !w, layers = 2, path = "p", init = "zeros", decay = true, trainable = true} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': path is "p.{e}";

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+BLOCK = "block ffn(x[T, D]) -> [T, D] {\n  param w1[D, F], w2[F, D]\n  return gelu(x @ w1) @ w2\n}\n"
 MODEL = "model doc(ids[T]) -> [T, V] {\n  param embed[V, D]\n  return embed[ids] @ embed\n}\n"
+SPARSE = MODEL.replace("embed[ids]", "rmsnorm(sparse(embed[ids]))")
 DIMS = "dim V = 256, T = 128, D = 64\n"
 
 
@@ -41,7 +43,8 @@ def examples(tool, text):
     blocks = re.findall(r"^```(moe|moe-error|text)\n(.*?)^```$", text, re.S | re.M)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        (folder / "model.moe").write_text("dim V = 256, T = 4096, D = 64\n" + MODEL)
+        (folder / "model.moe").write_text("dim V = 256, T = 4096, D = 64, F = 96, E = 4\n" + BLOCK +
+                                          "moe sparse(x[T, D]) -> [T, D] { experts = E * ffn }\n" + SPARSE)
         for number, (kind, source) in enumerate(blocks):
             if kind == "text":
                 continue

@@ -156,7 +156,7 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
   "moe.slot"() {sym_name = "slot1", type = !i, layers = 0 : i64} : () -> ()
   func.func @forward(%x: !x, %w: !w, %l: !l) -> (!x, !x) {
     %scores, %weights, %picked, %loads = "moe.router"(%l) {score = "softmax", weight = "scores", topk = 2 : i64, groups = 1 : i64, topk_groups = 1 : i64, scale = 1.0 : f64} : (!l) -> (!l, !w, !i, !n)
-    // CHECK: backward.mlir:[[@LINE+1]]:21: error: 'moe.route': not yet: experts whose gradients stop at their rows
+    // CHECK: backward.mlir:[[@LINE+1]]:21: error: 'moe.route': its rows have gradients, but its result has none
     %f0, %p0, %o0 = "moe.route"(%picked) {experts = 4 : i64, rows_of = @s0} : (!i) -> (!first, !pair, !i)
     "moe.stash"(%o0) {slot = @slot0} : (!i) -> ()
     %r0 = "moe.permute"(%x, %p0, %o0) {rows_of = @s0} : (!x, !pair, !i) -> !r
@@ -181,6 +181,7 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
     // CHECK-NEXT: backward.mlir:[[@LINE+1]]:12: error: 'moe.combine': moves rows by two routes at once
     %dx1 = "moe.combine"(%n, %pair, %other) {rows_of = @s1} : (!r, !pair, !i) -> !x
     %dw1 = "moe.gate_rows_grad"(%dg, %pair, %slot) {rows_of = @s1} : (!g, !pair, !i) -> !w
+    %dw0 = "moe.gate_rows_grad"(%dg, %pair, %other) {rows_of = @s0} : (!g, !pair, !i) -> !w
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
     // A gradient may be summed further, but nothing comes to it.

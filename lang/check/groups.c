@@ -1,0 +1,261 @@
+// Groups of parameters: which there are, which parameters they match, and what becomes of those.
+#include "lang/check/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/check/pattern.h"
+#include "lang/check/settings.h"
+#include "lang/parse.h"
+
+static const char group_key[] = "train.parameters";
+
+// In the order of enum hec_group_value.
+static const char *const value_names[] = {"frozen", "lr_scale", "decay"};
+
+bool hec_is_group_key(const char *key) {
+    const size_t length = sizeof group_key - 1;
+    return !strncmp(key, group_key, length) && (!key[length] || strchr(".=", key[length]));
+}
+
+// ---- reading
+
+static struct hec_group *find_group(struct hec_checker *checker, const char *pattern) {
+    for (int i = 0; i < checker->groups.count; i++) {
+        if (!strcmp(checker->groups.item[i].pattern, pattern)) return &checker->groups.item[i];
+    }
+    return NULL;
+}
+
+static bool is_pattern(const char *text) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    for (; *text; text++) {
+        if (!strchr(letters, *text) && !strchr("_.*", *text)) return false;
+    }
+    return true;
+}
+
+// NULL after reporting that there can be no group of this pattern.
+static struct hec_group *add_group(struct hec_checker *checker, const char *pattern,
+                                   struct hec_span at) {
+    if (!*pattern || strlen(pattern) > HEC_PATTERN_MAX || !is_pattern(pattern)) {
+        hec_error(checker, at,
+                  "a pattern of parameters is a path, at most %d characters, in which `*` stands "
+                  "for any characters",
+                  HEC_PATTERN_MAX);
+        return NULL;
+    }
+    HEC_PUSH(checker->arena, &checker->groups, (struct hec_group){.pattern = pattern, .at = at});
+    return &checker->groups.item[checker->groups.count - 1];
+}
+
+static int value_of(const char *name) {
+    for (int i = 0; i < HEC_GROUP_VALUES; i++) {
+        if (!strcmp(value_names[i], name)) return i;
+    }
+    return -1;
+}
+
+// One `name = expr` of a group. `again`: it may replace what was given.
+static void read_value(struct hec_checker *checker, struct hec_group *group, const char *name,
+                       const struct hec_expr *expr, struct hec_span at, bool again) {
+    const int which = value_of(name);
+    if (which < 0) {
+        hec_unknown_of(checker, at, "setting", name, group_key, value_names, HEC_GROUP_VALUES);
+        return;
+    }
+    const char *key = hec_arena_format(checker->arena, "%s.%s", group_key, name);
+    if (group->text[which] && !again) {
+        hec_error(checker, at, "`%s` is set twice", key);
+        hec_note(checker, group->given[which], "the first time");
+        return;
+    }
+    const struct hec_setting_row *row = hec_setting_row(key);
+    struct hec_setting_values values = {0};
+    hec_read_setting(checker, &values, row, expr, at);
+    const char *text = values.value[row - hec_setting_rows].value;
+    if (text) {
+        group->text[which] = text;
+        group->given[which] = at;
+    }
+}
+
+static void read_group(struct hec_checker *checker, const struct hec_set *section) {
+    if (!section->label) {
+        hec_error(checker, section->at,
+                  "name the parameters: `parameters \"layers.*.router\" { ... }`");
+        return;
+    }
+    const struct hec_group *before = find_group(checker, section->label);
+    if (before) {
+        hec_error(checker, section->label_at, "a second group of `%s`", section->label);
+        hec_note(checker, before->at, "the first one");
+        return;
+    }
+    struct hec_group *group = add_group(checker, section->label, section->label_at);
+    if (!group) return;
+    for (int i = 0; i < section->body.count; i++) {
+        const struct hec_set *set = &section->body.item[i];
+        if (set->kind == HEC_SET_SECTION)
+            hec_error(checker, set->at, "`%s` is no section: `%s = ...`", set->name, set->name);
+        else
+            read_value(checker, group, set->name, set->value, set->at, false);
+    }
+    if (section->body.count == 0)
+        hec_error(checker, group->at, "this group says nothing: it takes frozen, lr_scale, decay");
+}
+
+// "--set train.parameters.PATTERN.frozen=true"
+static void read_flag(struct hec_checker *checker, const char *text) {
+    const struct hec_source *source = hec_flag_source(checker, "--set", text);
+    const uint32_t skip = 6; // "--set "
+    const char *equals = strchr(text, '=');
+    const uint32_t length = (uint32_t)(equals ? (size_t)(equals - text) : strlen(text));
+    const struct hec_span at = {source, 1, skip + 1, length};
+    const char *key = hec_intern(&checker->names, text, length);
+    const char *rest = key + (sizeof group_key - 1), *last = strrchr(rest, '.');
+    if (!equals || !last || last == rest) {
+        hec_error(checker, at, "settings of parameters are set by --set %s.PATTERN.SETTING=VALUE",
+                  group_key);
+        return;
+    }
+    const struct hec_expr *expr = hec_parse_expression(source, skip + length + 1, checker->arena,
+                                                       &checker->names, checker->diag);
+    const char *pattern = hec_intern(&checker->names, rest + 1, (size_t)(last - rest - 1));
+    struct hec_group *group = find_group(checker, pattern);
+    if (!group) group = add_group(checker, pattern, at);
+    if (group && expr) read_value(checker, group, last + 1, expr, at, true);
+}
+
+// What is frozen learns at no rate.
+static void check_group(struct hec_checker *checker, const struct hec_group *group) {
+    const char *frozen = group->text[HEC_GROUP_FROZEN];
+    for (int i = HEC_GROUP_FROZEN + 1; i < HEC_GROUP_VALUES; i++) {
+        if (!frozen || strcmp(frozen, "true") != 0 || !group->text[i]) continue;
+        hec_error(checker, group->given[i], "`%s` has no meaning for parameters that are frozen",
+                  value_names[i]);
+    }
+}
+
+void hec_read_groups(struct hec_checker *checker) {
+    for (int i = 0; i < checker->sections.count; i++) {
+        const struct hec_set *section = checker->sections.item[i];
+        if (strcmp(section->name, "train") != 0) continue;
+        for (int j = 0; j < section->body.count; j++) {
+            const struct hec_set *set = &section->body.item[j];
+            if (set->kind == HEC_SET_SECTION && !strcmp(set->name, "parameters"))
+                read_group(checker, set);
+        }
+    }
+    for (int i = 0; i < checker->options->sets_count; i++) {
+        if (hec_is_group_key(checker->options->sets[i]))
+            read_flag(checker, checker->options->sets[i]);
+    }
+    for (int i = 0; i < checker->groups.count; i++) check_group(checker, &checker->groups.item[i]);
+}
+
+const char *hec_group_text(struct hec_checker *checker, const struct hec_group *group) {
+    const char *text = "";
+    for (int i = 0; i < HEC_GROUP_VALUES; i++) {
+        if (group->text[i])
+            text = hec_arena_format(checker->arena, "%s%s%s = %s", text, *text ? ", " : "",
+                                    value_names[i], group->text[i]);
+    }
+    return text;
+}
+
+// ---- matching
+
+const char *hec_groups_sign(struct hec_checker *checker, const char *path, const char *text) {
+    for (int i = 0; i < checker->groups.count; i++) {
+        const char *pattern = checker->groups.item[i].pattern;
+        struct hec_states states;
+        hec_pattern_begin(pattern, &states);
+        hec_pattern_read(pattern, &states, path);
+        text = hec_arena_format(checker->arena, "%s /", text);
+        for (int j = 0; pattern[j]; j++) {
+            if (states.at[j]) text = hec_arena_format(checker->arena, "%s %d", text, j);
+        }
+    }
+    return text;
+}
+
+// Of all layers alike, since other iterations are other loops; of experts it need not be.
+static bool matches(struct hec_checker *checker, const struct hec_group *group,
+                    const struct hec_param *param) {
+    const int64_t experts = param->expert_of ? param->expert_of->experts.size : 1;
+    const bool first = hec_pattern_matches(group->pattern, param->path, param->index_first, 0);
+    for (int64_t e = 1; e < experts; e++) {
+        if (hec_pattern_matches(group->pattern, param->path, param->index_first, e) == first)
+            continue;
+        hec_error(checker, group->at,
+                  "`%s` matches some experts of `%s` and not the others: they are treated alike",
+                  group->pattern, param->path);
+        return true;
+    }
+    return first;
+}
+
+static void apply(const struct hec_group *group, struct hec_param *param) {
+    const char *const *text = group->text;
+    if (text[HEC_GROUP_FROZEN]) param->frozen = !strcmp(text[HEC_GROUP_FROZEN], "true");
+    if (text[HEC_GROUP_LR_SCALE]) param->lr_scale = strtod(text[HEC_GROUP_LR_SCALE], NULL);
+    if (!text[HEC_GROUP_DECAY]) return;
+    const double decay = strtod(text[HEC_GROUP_DECAY], NULL);
+    param->decay = decay > 0;
+    param->decay_rate = decay;
+}
+
+// "layers.{}.w1" as a pattern would say it.
+static const char *as_pattern(struct hec_checker *checker, const char *path) {
+    const char *text = "";
+    while (*path) {
+        const size_t plain = strcspn(path, "{");
+        text = hec_arena_format(checker->arena, "%s%.*s%s", text, (int)plain, path,
+                                path[plain] ? "*" : "");
+        path += plain;
+        path += strcspn(path, "}");
+        path += *path == '}';
+    }
+    return text;
+}
+
+static void report_unmatched(struct hec_checker *checker, const struct hec_group *group) {
+    HEC_VEC(const char *) paths = {0};
+    for (int i = 0; i < checker->params.count; i++) {
+        const struct hec_param *param = checker->params.item[i];
+        if (param->trainable) HEC_PUSH(checker->arena, &paths, as_pattern(checker, param->path));
+    }
+    const char *meant = hec_closest(group->pattern, paths.item, paths.count);
+    hec_error(checker, group->at, "no parameter that is trained has a path like `%s`",
+              group->pattern);
+    if (meant) hec_note(checker, HEC_NOWHERE, "there is `%s`", meant);
+}
+
+void hec_apply_groups(struct hec_checker *checker) {
+    if (checker->diag->errors) return; // Parameters may be missing.
+    const struct hec_group *freezes = NULL;
+    for (int g = 0; g < checker->groups.count; g++) {
+        const struct hec_group *group = &checker->groups.item[g];
+        const uint32_t errors_before = checker->diag->errors;
+        bool matched = false;
+        for (int i = 0; i < checker->params.count; i++) {
+            struct hec_param *param = checker->params.item[i];
+            if (!param->trainable || checker->diag->errors != errors_before ||
+                !matches(checker, group, param))
+                continue;
+            matched = true;
+            apply(group, param);
+            if (param->frozen) freezes = group;
+        }
+        if (!matched) report_unmatched(checker, group);
+    }
+    bool trained = false;
+    for (int i = 0; i < checker->params.count; i++) {
+        struct hec_param *param = checker->params.item[i];
+        param->trainable &= !param->frozen;
+        trained |= param->trainable;
+    }
+    if (freezes && !trained)
+        hec_error(checker, freezes->at, "every parameter is frozen: nothing would be trained");
+}

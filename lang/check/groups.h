@@ -1,0 +1,23 @@
+// Groups of parameters: train { parameters "PATTERN" { ... } }. Private to check/.
+#ifndef HECATE_LANG_CHECK_GROUPS_H
+#define HECATE_LANG_CHECK_GROUPS_H
+
+#include "lang/check/checker.h"
+
+// Reads the groups of all sections and of --set. Call it before the model is elaborated: iterations of a repeat that
+// groups tell apart are no loop.
+void hec_read_groups(struct hec_checker *checker);
+
+// Appends to `text` what groups may match behind `path`, the beginning of paths.
+const char *hec_groups_sign(struct hec_checker *checker, const char *path, const char *text);
+
+// Gives the model's parameters what the groups that match them say. Reports a group that matches none.
+void hec_apply_groups(struct hec_checker *checker);
+
+// Whether a setting's key, or a flag that sets it, is of a group: it stands for a pattern and has no value of its own.
+bool hec_is_group_key(const char *key);
+
+// What a group says, as text: "lr_scale = 0.1, decay = 0".
+const char *hec_group_text(struct hec_checker *checker, const struct hec_group *group);
+
+#endif

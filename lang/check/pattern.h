@@ -1,0 +1,22 @@
+// Patterns of parameters' paths. Private to check/.
+#ifndef HECATE_LANG_CHECK_PATTERN_H
+#define HECATE_LANG_CHECK_PATTERN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HEC_PATTERN_MAX = 256 }; // Characters.
+
+// Positions of a pattern that what has been read of a path may have led to.
+struct hec_states {
+    bool at[HEC_PATTERN_MAX + 1];
+};
+
+// Before anything has been read; behind `text`. The pattern has at most HEC_PATTERN_MAX characters.
+void hec_pattern_begin(const char *pattern, struct hec_states *states);
+void hec_pattern_read(const char *pattern, struct hec_states *states, const char *text);
+
+// Whether the pattern matches `path`, whose {} and {e} stand for `layer` and `expert`.
+bool hec_pattern_matches(const char *pattern, const char *path, int64_t layer, int64_t expert);
+
+#endif
