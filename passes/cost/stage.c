@@ -112,9 +112,11 @@ static enum hpl_status place_rarely(struct hec_stage *s, int32_t layer, int64_t 
 
 static enum hpl_status place(struct hec_stage *s, int32_t layer, int64_t at) {
     const int32_t experts = s->plan.experts;
-    if (s->choice->policy->when == HPL_WHEN_PERIODIC) return place_rarely(s, layer, at);
+    const bool rarely = s->choice->policy->when == HPL_WHEN_PERIODIC;
+    if (rarely && !s->placed) return place_rarely(s, layer, at);
     memcpy(s->owner, s->scene->owner + (int64_t)layer * experts,
            (size_t)experts * sizeof *s->owner);
+    if (rarely) return hpl_plan_copy(&s->plan, &s->placed[layer]);
     return hpl_episode_plan(&s->episode, layer, s->exact, &s->plan);
 }
 

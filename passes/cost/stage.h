@@ -14,7 +14,9 @@ struct hec_stage {
     struct hec_arena arena;
     struct hpl_topology topology;
     struct hpl_episode episode;
-    int64_t now;                  // What the episode knows came before.
+    const struct hpl_plan
+        *placed; // [layers] what a periodic policy has placed, if somebody keeps it; NULL: nobody
+    int64_t now; // What the episode knows came before.
     struct hpl_plan plan, before; // The second: before it was calibrated.
     bool calibrated;
     double wait_us;  // For what calibration added, as it was weighed; 0 where nothing was.

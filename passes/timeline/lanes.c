@@ -8,7 +8,8 @@
 
 #include "passes/timeline/network.h"
 
-const char *const hec_lane_names[HEC_LANES] = {"counts", "rows", "gather", "reduce", "dense"};
+const char *const hec_lane_names[HEC_LANES] = {"counts", "rows",  "gather",
+                                               "reduce", "dense", "states"};
 
 // Of a port that may lie idle before its other flows get it: times are wrong by no more, and found several times as fast.
 static const double slack = 0.02;

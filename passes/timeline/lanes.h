@@ -18,6 +18,7 @@ enum hec_lane {
     HEC_LANE_GATHER,
     HEC_LANE_REDUCE,
     HEC_LANE_DENSE,
+    HEC_LANE_STATES, // New owners, new copies.
     HEC_LANES
 };
 extern const char *const hec_lane_names[HEC_LANES];

@@ -76,8 +76,24 @@ static void print_steps(const struct report *r) {
         if (experts)
             fprintf(r->out, " %10.3f %9.1f  %s", s->imbalance, s->replicas,
                     hec_text_us(s->exposed).text);
+        if (s->moved > 0) fprintf(r->out, "; then %.0f chunks get new owners", s->moved);
         fputs("\n", r->out);
     }
+}
+
+// What changes between steps take, and their part of a mean step.
+static void print_owners(const struct report *r, const struct hec_owners *o, MlirOperation module) {
+    if (o->every == 0) return;
+    const double part =
+        o->us * (double)hec_script_iterations(module, &r->search->costs.machine) / (double)o->every;
+    fprintf(r->out,
+            "\nNew owners every %" PRId64
+            " iterations: %.0f chunks with their states take %s behind a step, %s of a mean one\n",
+            o->every, o->chunks, hec_text_us(o->us).text, hec_text_us(part).text);
+    if (o->changes == 0)
+        fprintf(r->out, "  None came in %" PRId64 " step%s: a change was simulated by itself%s\n",
+                r->steps, r->steps == 1 ? "" : "s",
+                o->loads_are_short ? ", by loads that end before an interval has passed" : "");
 }
 
 // Of the busiest port of a kind; a step.
@@ -130,7 +146,8 @@ static bool simulate(MlirOperation module, int64_t steps, bool json, struct hec_
                                                  .steps = steps};
     double *layer_us =
         hec_arena_alloc(arena, (size_t)hec_timeline_layers(search) + 1, sizeof *layer_us);
-    const struct hec_timeline_result result = {step, carried, layer_us};
+    struct hec_owners owners;
+    const struct hec_timeline_result result = {step, carried, layer_us, &owners};
     const bool sound = hec_timeline(&request, &result);
     hec_trace_end(&writer);
     if (!sound) return false;
@@ -146,6 +163,7 @@ static bool simulate(MlirOperation module, int64_t steps, bool json, struct hec_
             m->measured_device ? "by their sizes" : "by a roofline");
     print_spent(&r, &middle);
     print_steps(&r);
+    print_owners(&r, &owners, module);
     print_links(&r, middle.us);
     print_memory(&r);
     return true;

@@ -28,8 +28,9 @@ static json_t *steps_json(const struct hec_step_time *step, int64_t count) {
     json_t *all = json_array();
     for (int64_t i = 0; i < count; i++) {
         const struct hec_step_time *s = &step[i];
-        json_t *one = json_pack("{s:f, s:f, s:f, s:f}", "us", s->us, "imbalance", s->imbalance,
-                                "replicas", s->replicas, "exposed_us", s->exposed);
+        json_t *one =
+            json_pack("{s:f, s:f, s:f, s:f, s:f}", "us", s->us, "imbalance", s->imbalance,
+                      "replicas", s->replicas, "exposed_us", s->exposed, "moved_chunks", s->moved);
         json_object_set_new(one, "spent_us", spent_json(s->spent));
         json_object_set_new(one, "slowest_us", spent_json(s->slowest));
         json_object_set_new(one, "path_us", path_json(&s->path));
@@ -77,6 +78,13 @@ static json_t *movement_json(const struct hec_movement *movement) {
     return all;
 }
 
+static json_t *owners_json(const struct hec_owners *o, int64_t iterations) {
+    if (o->every == 0) return json_null();
+    return json_pack("{s:I, s:I, s:f, s:f, s:f}", "every", (json_int_t)o->every, "changes",
+                     (json_int_t)o->changes, "chunks", o->chunks, "us", o->us, "us_of_a_step",
+                     o->us * (double)iterations / (double)o->every);
+}
+
 void hec_timeline_json(const struct hec_timeline_request *request,
                        const struct hec_timeline_result *result, FILE *out) {
     const struct hec_search *search = request->search;
@@ -87,6 +95,8 @@ void hec_timeline_json(const struct hec_timeline_request *request,
                             experts.data ? experts.data : "", experts.length, "loads",
                             search->recorded ? json_string(search->recorded) : json_null());
     json_object_set_new(all, "movement", movement_json(request->movement));
+    json_object_set_new(all, "new_owners",
+                        owners_json(result->owners, hec_script_iterations(request->module, m)));
     json_object_set_new(all, "steps", steps_json(result->step, request->steps));
     json_object_set_new(all, "layer_us",
                         numbers_json(result->layer_us, hec_timeline_layers(search), 1));

@@ -38,6 +38,13 @@ struct device {
     bool ended;
 };
 
+// New owners behind a step.
+struct change {
+    int64_t step;
+    bool due;
+    int32_t transfer[HEC_SITES_MAX]; // -1: nothing moves.
+};
+
 struct run {
     const struct hec_timeline_request *request;
     struct hec_arena arena;
@@ -57,6 +64,9 @@ struct run {
     double *end;                  // [steps]
     struct hec_path *path;        // [steps] to the end
     double *imbalance, *replicas; // [steps] sums over layers and iterations
+    double *moved;                // [steps] chunks that get new owners
+    struct change change[2];      // Of a step.
+    int64_t changed, changes;     // Iterations before the last change; how many there were.
     double *layer_us;             // [hec_timeline_layers] sums over devices and steps but the first
     double plan_us[HEC_SITES_MAX];
     bool failed;
@@ -96,5 +106,16 @@ void hec_run_sums(struct run *r, int32_t device);
 
 // The norm, or the parts of parameters: waits for all devices'.
 void hec_run_meet(struct run *r, int32_t device, const struct hec_action *a);
+
+// ---- reshard.c: new owners
+
+// The first placement of a set, if it lasts, and owners as old as the simulation begins with. False: the planner refuses.
+bool hec_run_place(struct run *r, int set);
+
+// Changes owners, if it is time, and waits for what comes with them.
+void hec_run_reshard(struct run *r, int32_t device, const struct hec_action *a);
+
+// When all is done: what changes took, or one would. False: the planner refuses.
+bool hec_run_owners(struct run *r, const struct hec_step_time *step, struct hec_owners *owners);
 
 #endif

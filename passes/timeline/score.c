@@ -12,6 +12,15 @@ struct hec_movement hec_timeline_movement(MlirOperation module) {
     return (struct hec_movement){.slots = 0};
 }
 
+// Copies that stay have all that an owner has.
+static int64_t copies_bytes(const struct hec_costs *c, const struct hpl_policy *policy,
+                            int64_t slots) {
+    int64_t bytes = 0;
+    if (policy->replicas == HPL_REPLICAS_NONE) return 0;
+    for (int i = 0; i < c->count; i++) bytes += slots * c->set[i].layers * c->set[i].owner_bytes;
+    return bytes;
+}
+
 struct hec_device_bytes hec_timeline_bytes(const struct hec_search *search,
                                            const struct hec_movement *movement) {
     const struct hec_costs *c = &search->costs;
@@ -19,7 +28,10 @@ struct hec_device_bytes hec_timeline_bytes(const struct hec_search *search,
     if (!c->count) return b;
     b.owned = hec_owned_bytes(c, search->policy->calibrates);
     if (movement->policy[0])
-        b.replicas = hec_replica_bytes(c, search->policy, movement->slots, movement->rematerialize);
+        b.replicas =
+            search->policy->collective == HPL_COLLECTIVE_EXCHANGE
+                ? copies_bytes(c, search->policy, movement->slots)
+                : hec_replica_bytes(c, search->policy, movement->slots, movement->rematerialize);
     b.all += b.owned + b.replicas;
     return b;
 }
@@ -38,13 +50,17 @@ static bool score_of(MlirOperation module, int64_t steps, bool coarse, struct he
     struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
     const struct hec_timeline_request request = {
         .module = module, .search = search, .movement = &movement, .steps = steps, .sums = coarse};
-    if (!hec_timeline(&request, &(struct hec_timeline_result){.step = step}) ||
+    struct hec_owners owners;
+    if (!hec_timeline(&request, &(struct hec_timeline_result){.step = step, .owners = &owners}) ||
         !hec_script_of(module, costs, arena, &script))
         return false;
     const int64_t first = steps > 1, count = steps - first;
     qsort(step + first, (size_t)count, sizeof *step, by_us);
+    // What changes of owners take is divided over the steps of their interval; one of these is not the median.
+    const double between =
+        owners.every ? owners.us * (double)script.iterations / (double)owners.every : 0;
     *score = (struct hec_step_score){
-        .us = step[first + count / 2].us,
+        .us = step[first + count / 2].us + between,
         .tokens = devices * (double)(script.iterations * hec_module_batch(module) *
                                      hec_module_positions(module)),
         .bytes = (double)hec_timeline_bytes(search, &movement).all,

@@ -258,6 +258,10 @@ static void find_dense(struct writer *w) {
     free(ops.op);
 }
 
+double hec_optimizer_us(const struct hec_machine *machine, double bytes) {
+    return hec_loop_us(machine, OPTIMIZER_PASSES * bytes);
+}
+
 static double optimizer_us(const struct writer *w) {
     const struct hec_costs *costs = w->costs;
     const struct hec_machine *m = &costs->machine;
@@ -267,14 +271,14 @@ static double optimizer_us(const struct writer *w) {
         const struct hec_set_cost *c = &costs->set[i];
         bytes += (double)(c->layers * c->experts) / devices * (double)c->grad_bytes;
     }
-    return hec_loop_us(m, OPTIMIZER_PASSES * bytes);
+    return hec_optimizer_us(m, bytes);
 }
 
 static void write_end(struct writer *w) {
-    static const enum hec_act act[] = {HEC_ACT_SUMS, HEC_ACT_NORM, HEC_ACT_COMPUTE,
-                                       HEC_ACT_PUBLISH};
+    static const enum hec_act act[] = {HEC_ACT_SUMS, HEC_ACT_NORM, HEC_ACT_COMPUTE, HEC_ACT_PUBLISH,
+                                       HEC_ACT_RESHARD};
     w->layer = -1;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (act[i] == HEC_ACT_PUBLISH && !w->script->shard) continue;
         struct hec_action *a = append(w, act[i]);
         a->layer = -1;
@@ -296,15 +300,18 @@ static bool check_sets(const struct writer *w) {
     return true;
 }
 
-bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct hec_arena *arena,
-                   struct hec_script *script) {
-    struct writer w = {.module = module, .costs = costs, .arena = arena, .script = script};
-    const struct hec_machine *m = &costs->machine;
+int64_t hec_script_iterations(MlirOperation module, const struct hec_machine *m) {
     const int64_t tokens =
         hec_module_batch(module) * hec_module_positions(module) * m->nodes * m->devices;
     const double wanted = hec_setting_number(module, "train.tokens", 0);
+    return wanted >= (double)tokens ? (int64_t)wanted / tokens : 1;
+}
+
+bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct hec_arena *arena,
+                   struct hec_script *script) {
+    struct writer w = {.module = module, .costs = costs, .arena = arena, .script = script};
     *script = (struct hec_script){
-        .iterations = wanted >= (double)tokens ? (int64_t)wanted / tokens : 1,
+        .iterations = hec_script_iterations(module, &costs->machine),
         .shard = mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard")),
         .bucket = hec_module_has_bucket(module) ? hec_module_bucket(module) : 0,
     };

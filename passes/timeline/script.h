@@ -27,6 +27,7 @@ enum hec_act {
     HEC_ACT_SUMS,    // Waits for the sums of what all have.
     HEC_ACT_NORM,    // Waits until all ranks know the gradient's norm.
     HEC_ACT_PUBLISH, // dense = shard: parts of the parameters to all, and waits for those of others.
+    HEC_ACT_RESHARD, // New owners, every so many iterations.
     HEC_ACTS,
 };
 
@@ -53,6 +54,12 @@ struct hec_script {
     int64_t dense_bytes; // Parameters that all have.
     int64_t bucket;      // Bytes of gradients whose sum starts at once.
 };
+
+// AdamW of parameters that take so many bytes.
+double hec_optimizer_us(const struct hec_machine *machine, double bytes);
+
+// Iterations of a step: train.tokens over those of an iteration.
+int64_t hec_script_iterations(MlirOperation module, const struct hec_machine *machine);
 
 // Of a module that has been placed. Memory is of `arena`. False after a report.
 bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct hec_arena *arena,

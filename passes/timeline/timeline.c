@@ -10,7 +10,8 @@
 #include "passes/timeline/run.h"
 
 const char *const hec_spent_names[HEC_SPENT] = {
-    "computing", "experts", "planning", "counts", "rows", "parameters", "gradients", "dense sums",
+    "computing",  "experts",   "planning",   "counts",     "rows",
+    "parameters", "gradients", "dense sums", "new owners",
 };
 
 // ---- devices that can go on
@@ -138,10 +139,24 @@ static void close_loop(struct device *d) {
 
 // ---- the script
 
+// AdamW of copies that stay, each of which has states: of a mean device.
+static double copies_us(const struct run *r, const struct device *d) {
+    const struct hec_costs *costs = &r->request->search->costs;
+    double bytes = 0;
+    if (!costs->count || r->request->search->policy->collective != HPL_COLLECTIVE_EXCHANGE)
+        return 0;
+    for (int i = 0; i < costs->count; i++) {
+        for (int64_t l = 0; l < costs->set[i].layers; l++)
+            bytes += (double)costs->set[i].grad_bytes *
+                     r->layer[i][l].traffic[d->iteration & 1].replicas / hec_devices_of(r);
+    }
+    return hec_optimizer_us(&costs->machine, bytes);
+}
+
 static void compute(struct run *r, int32_t device, const struct hec_action *a) {
     const struct device *d = &r->device[device];
     if (!d->depth) {
-        hec_run_pass(r, device, a, HEC_SPENT_COMPUTE, a->us);
+        hec_run_pass(r, device, a, HEC_SPENT_COMPUTE, a->us + (a->last ? copies_us(r, d) : 0));
         return;
     }
     const struct hec_action *waves = &r->script.action[d->loop[0].begin];
@@ -219,6 +234,9 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
     case HEC_ACT_NORM:
     case HEC_ACT_PUBLISH:
         hec_run_meet(r, device, a);
+        return;
+    case HEC_ACT_RESHARD:
+        hec_run_reshard(r, device, a);
         return;
     case HEC_ACTS:
         return;
@@ -318,10 +336,15 @@ static void take_set(struct run *r, int i) {
                         .segments,
         .moves = movement->policy[0] != 0,
         .sums = r->request->sums,
+        .begins = r->request->begins,
         .scene = hec_search_scene(s, i),
         .choice = hec_search_choice(s, movement),
     };
+    m->owner = hec_arena_alloc(&r->arena, (size_t)(c->layers * c->experts), sizeof *m->owner);
+    memcpy(m->owner, m->scene.owner, (size_t)(c->layers * c->experts) * sizeof *m->owner);
+    m->scene.owner = m->owner;
     hec_mover_begin(m);
+    if (!hec_run_place(r, i)) r->failed = true;
     r->plan_us[i] = plan_us(r, c);
     r->layer[i] = hec_arena_alloc(&r->arena, (size_t)c->layers, sizeof *r->layer[i]);
     r->planned[i] =
@@ -340,14 +363,15 @@ static void begin(struct run *r) {
     hec_lanes_observe(r->lanes, (struct hec_lanes_watcher){tell_part, tell_sent, r});
     r->device = hec_arena_alloc(&r->arena, (size_t)r->devices, sizeof *r->device);
     r->spent = hec_arena_alloc(&r->arena, steps * (size_t)r->devices * HEC_SPENT, sizeof *r->spent);
-    r->end = hec_arena_alloc(&r->arena, 3 * steps, sizeof *r->end);
+    r->end = hec_arena_alloc(&r->arena, 4 * steps, sizeof *r->end);
+    r->moved = r->end + 3 * steps;
     r->imbalance = r->end + steps;
     r->replicas = r->imbalance + steps;
     r->path = hec_arena_alloc(&r->arena, steps, sizeof *r->path);
     r->layer_us =
         hec_arena_alloc(&r->arena, (size_t)hec_timeline_layers(q->search) + 1, sizeof *r->layer_us);
     for (int32_t i = 0; i < r->devices; i++) r->device[i].waits = -1;
-    for (int k = 0; k < 2; k++) r->of_step[k] = -1;
+    for (int k = 0; k < 2; k++) r->of_step[k] = r->change[k].step = -1;
     for (int i = 0; i < q->search->costs.count; i++) take_set(r, i);
 }
 
@@ -386,6 +410,7 @@ static void sum_up(const struct run *r, int64_t number, struct hec_step_time *st
         if (waited(of) < waited(least)) least = of;
     }
     memcpy(step->slowest, least, sizeof step->slowest);
+    step->moved = r->moved[number];
     add_path(&step->path, &r->path[number], 1);
     if (number) add_path(&step->path, &r->path[number - 1], -1);
     if (layers == 0) return;
@@ -430,6 +455,10 @@ bool hec_timeline(const struct hec_timeline_request *request,
         sound = false;
     }
     if (sound) give(r, result);
+    if (sound && result->owners && !hec_run_owners(r, result->step, result->owners)) {
+        hec_ir_error(request->module, "the planner refuses these experts and loads");
+        sound = false;
+    }
     end(r);
     free(r);
     return sound;

@@ -19,6 +19,7 @@ enum hec_spent {
     HEC_SPENT_CHUNKS,    // Waiting for parameters.
     HEC_SPENT_GRADIENTS, // Waiting for gradients of chunks.
     HEC_SPENT_DENSE,     // Waiting for the sums of what all have, and for the step's norm.
+    HEC_SPENT_STATES,    // Waiting for new owners' chunks with their states.
     HEC_SPENT
 };
 extern const char *const hec_spent_names[HEC_SPENT];
@@ -47,6 +48,7 @@ struct hec_timeline_request {
     const struct hec_movement *movement;
     const struct hec_watcher *watcher; // NULL: nobody.
     int64_t steps;
+    int64_t begins; // The time of the loads to begin with; what lasts is half an interval old then.
     bool sums; // Rows and chunks as sums through ports, as on many devices: several times as fast.
 };
 
@@ -57,6 +59,7 @@ struct hec_step_time {
     double slowest[HEC_SPENT]; // Of the device that waits least.
     double imbalance;          // Mean over layers and iterations.
     double replicas;           // Mean of a layer.
+    double moved;              // Chunks with their states, to new owners or copies.
     double exposed;            // Waiting for chunks and gradients, per layer and iteration.
     struct hec_path path; // What the step's time went to, along what the last device waited for.
 };
@@ -75,6 +78,14 @@ struct hec_device_bytes hec_timeline_bytes(const struct hec_search *search,
 // Layers of the set that has most; 0: no experts.
 int64_t hec_timeline_layers(const struct hec_search *search);
 
+// New owners, and placements that last: how much a change of them moves, and how long it takes.
+struct hec_owners {
+    int64_t every;     // Iterations; 0: there are none.
+    int64_t changes;   // That the steps had. None: the rest is of one that is simulated by itself.
+    double chunks, us; // Of a change.
+    bool loads_are_short; // Shorter than an interval: a change moves less than it would.
+};
+
 struct hec_timeline_result {
     struct hec_step_time *step; // [steps]
     double
@@ -82,6 +93,7 @@ struct hec_timeline_result {
     // [hec_timeline_layers] what a mean device spends in a step on the experts of a layer, waiting included; of the
     // steps behind the first, which has no forecast. NULL: not wanted.
     double *layer_us;
+    struct hec_owners *owners; // NULL: not wanted.
 };
 
 // Simulates, into arrays of the caller's. False after a report: the planner refuses, or the module cannot be walked.

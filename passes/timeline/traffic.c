@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "passes/timeline/owners.h"
+
 static size_t cells(const struct hec_mover *m) {
     return (size_t)m->cost->experts * (size_t)m->stage.topology.devices;
 }
@@ -128,17 +130,10 @@ int32_t hec_traffic_wave(struct hec_mover *m, const struct hec_traffic *t, int32
 
 // ---- all of it
 
-// When loads come to their end they go on where the forecast is full.
-static int64_t time_of(const struct hec_mover *m, int64_t iteration) {
-    const struct loads *l = m->scene.loads;
-    const int64_t times = (int64_t)l->iterations * l->microbatches;
-    const int64_t first = m->choice.window < times ? m->choice.window : times - 1;
-    return iteration < times ? iteration : first + (iteration - first) % (times - first);
-}
-
 bool hec_traffic_plan(struct hec_mover *m, int32_t layer, int64_t iteration,
                       struct hec_traffic *t) {
-    if (!hec_stage_plan(&m->stage, layer % m->scene.layers, time_of(m, iteration))) return false;
+    if (!hec_stage_plan(&m->stage, layer % m->scene.layers, hec_time_of(m, iteration)))
+        return false;
     if (!hec_rows_count(&m->stage, &m->rows)) return false;
     if (t->pair && !hec_rows_pairs(&m->stage, t->pair)) return false;
     t->iteration = iteration;

@@ -24,7 +24,7 @@ struct hec_traffic {
     int32_t exchange, gather, added, again, reduce;
 };
 
-// One set of experts. Zeros but for what the caller gives: lanes, set, segments.
+// One set of experts. Zeros but for what the caller gives, up to the choice.
 struct hec_mover {
     struct hec_lanes *lanes;
     const struct hec_set_cost *cost;
@@ -32,6 +32,8 @@ struct hec_mover {
     bool moves;         // Whether experts do.
     bool sums;          // Through ports, on few devices, too.
     int64_t iterations; // Of a step.
+    int64_t begins;     // The time of the loads that the first iteration has.
+    int32_t *owner;     // [layers][experts] the scene's, which change; NULL: they do not.
     struct hec_scene scene;
     struct hec_choice choice;
     struct hec_stage stage;
@@ -43,6 +45,10 @@ struct hec_mover {
     int32_t *arrival; // [segments][experts][devices] message that brings it, + 1
     int32_t *last;   // [devices][devices] the last message of the transfer between two devices, + 1
     int32_t *parent; // [schedule.capacity]
+    // owners.c
+    struct hpl_plan *placed; // [layers] of a periodic policy
+    double *states;          // [devices][devices] bytes that new owners and copies get
+    int32_t *next;           // [layers][experts]
     double *in, *out, *node_in, *node_out; // [devices], [nodes] bytes
 };
 

@@ -8,9 +8,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 
-#include "passes/timeline/traffic.h"
+#include "passes/timeline/owners.h"
 #include "runtime/loads/synthesize.h"
+#include "runtime/plan/plan.h"
 
 enum {
     NODES = 2,
@@ -20,7 +22,7 @@ enum {
     SLOTS = 3,
     PORTS = 2 * DEVICES + 2 * NODES
 };
-static const double chunk = 8000, gradient = 16000;
+static const double chunk = 8000, gradient = 16000, owner = 72000;
 
 static const struct hec_machine machine = {
     .nodes = NODES,
@@ -54,6 +56,7 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
                                      .experts = EXPERTS,
                                      .rows = 1024,
                                      .skew = 1.2,
+                                     .drift = 1.5,
                                      .seed = 7};
     *l = (struct layer){.cost = {.name = "sparse",
                                  .experts = EXPERTS,
@@ -63,6 +66,7 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
                                  .row_bytes = 100,
                                  .chunk_bytes = (int64_t)chunk,
                                  .grad_bytes = (int64_t)gradient,
+                                 .owner_bytes = (int64_t)owner,
                                  .row_forward_us = 1,
                                  .row_backward_us = 2}};
     assert_true(synthesize(&wanted, &l->loads));
@@ -74,6 +78,7 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
                                   .moves = true,
                                   .sums = sums,
                                   .iterations = iterations,
+                                  .owner = l->owner,
                                   .scene = {.machine = &machine,
                                             .cost = &l->cost,
                                             .prices = &l->prices,
@@ -214,6 +219,67 @@ static void copies_sum_their_gradients_once_a_step(void **state) {
     end(&l);
 }
 
+// What is placed stays until it is changed; a new copy then comes with its states, from one that was there.
+static void new_copies_bring_their_states(void **state) {
+    (void)state;
+    const char *const policy[] = {"eplb", "flexmoe", "smartmoe"};
+    for (int p = 0; p < 3; p++) {
+        struct layer l;
+        double chunks, added = 0, bytes = 0;
+        bool held[EXPERTS][DEVICES] = {0};
+        begin(&l, policy[p], false, 1);
+        assert_true(hec_owners_begin(&l.mover, 1));
+        const struct hpl_plan *placed = &l.mover.placed[0];
+        for (int32_t e = 0; e < EXPERTS; e++) {
+            for (int32_t k = placed->first[e]; k < placed->first[e + 1]; k++)
+                held[e][placed->holder[k]] = true;
+        }
+        assert_true(hec_traffic_plan(&l.mover, 0, 4, &l.traffic));
+        assert_true(hpl_plan_holds(placed, 0, l.owner[0]));
+        assert_int_equal(l.mover.stage.plan.first[EXPERTS], placed->first[EXPERTS]);
+        assert_true(hec_owners_change(&l.mover, 5, &chunks));
+        for (int32_t e = 0; e < EXPERTS; e++) {
+            for (int32_t k = placed->first[e]; k < placed->first[e + 1]; k++)
+                added += !held[e][placed->holder[k]];
+            assert_true(hpl_plan_holds(placed, e, l.owner[e]));
+        }
+        assert_true(added > 0);
+        same(policy[p], "chunks", chunks, added);
+        const struct carried c = carry(&l, hec_owners_transfer(&l.mover));
+        bytes = added * (owner - gradient);
+        same(policy[p], "states", sum(c.got, DEVICES), bytes);
+        // The same loads again: what is there stays.
+        assert_true(hec_owners_change(&l.mover, 5, &chunks));
+        if (p == 0) assert_true(chunks == 0 && hec_owners_transfer(&l.mover) == -1);
+        end(&l);
+    }
+}
+
+static void owners_of_ours_change_and_others_do_not(void **state) {
+    (void)state;
+    for (int sums = 0; sums < 2; sums++) {
+        struct layer l;
+        int32_t before[EXPERTS];
+        double chunks, differ = 0;
+        begin(&l, "quota", sums, 1);
+        assert_true(hec_owners_begin(&l.mover, 1));
+        memcpy(before, l.owner, sizeof before);
+        assert_true(hec_owners_change(&l.mover, 3, &chunks));
+        for (int32_t e = 0; e < EXPERTS; e++) differ += before[e] != l.owner[e];
+        assert_true(differ > 0);
+        same("quota", "chunks", chunks, differ);
+        const struct carried c = carry(&l, hec_owners_transfer(&l.mover));
+        same("quota", "states", sum(c.got, DEVICES), differ * (owner - gradient));
+        end(&l);
+    }
+    struct layer l;
+    double chunks;
+    begin(&l, "laer", false, 1);
+    assert_true(hec_owners_begin(&l.mover, 1) && hec_owners_change(&l.mover, 3, &chunks));
+    assert_true(chunks == 0 && hec_owners_transfer(&l.mover) == -1);
+    end(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_and_sums_are_as_many_bytes),
@@ -221,6 +287,8 @@ int main(void) {
         cmocka_unit_test(ultraep_stays_in_nodes_and_ep_at_home),
         cmocka_unit_test(llep_enters_a_node_once_for_each_copy),
         cmocka_unit_test(copies_sum_their_gradients_once_a_step),
+        cmocka_unit_test(new_copies_bring_their_states),
+        cmocka_unit_test(owners_of_ours_change_and_others_do_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,3 +93,19 @@ for device in range(4):
     own = tracks[device, 1]
     end = max(begin + long for begin, long in own)
     check(near(end, sum(long for _, long in own), 0.001), f"device {device} has gaps: nobody knows what it does")
+
+# New owners are steps of their own where an interval passes, and divided over its steps where none does; whoever keeps placements
+# or spreads owners pays for them.
+for experts in ("fssdp", "eplb", "laer"):
+    every = ("parallel.placement.reshard.iterations=2",)
+    said = json.loads(simulate_text(*CLUSTER, f"parallel.experts={experts}", *every, "--json", steps=5))
+    if experts == "laer":
+        check(said["new_owners"] is None, f"laer changes owners: {said['new_owners']}")
+        continue
+    owners, steps = said["new_owners"], said["steps"]
+    check(owners["every"] == 2 and owners["changes"] == 2, f"{experts}: {owners}")
+    check([step["moved_chunks"] > 0 for step in steps][0::2] == [False] * 3, f"{experts}: new owners in every step")
+    for step in steps:
+        check(near(sum(step["path_us"].values()), step["us"], 0.001), f"{experts}: the critical path is not the step: {step}")
+    single = json.loads(simulate_text(*CLUSTER, f"parallel.experts={experts}", "--json", steps=1))["new_owners"]
+    check(single["every"] == 100 and single["changes"] == 0 and near(single["us_of_a_step"], single["us"] / 100, 0.001), f"{experts}: {single}")
