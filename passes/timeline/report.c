@@ -82,14 +82,12 @@ static void print_steps(const struct report *r) {
 }
 
 // What changes between steps take, and their part of a mean step.
-static void print_owners(const struct report *r, const struct hec_owners *o, MlirOperation module) {
+static void print_owners(const struct report *r, const struct hec_owners *o) {
     if (o->every == 0) return;
-    const double part =
-        o->us * (double)hec_script_iterations(module, &r->search->costs.machine) / (double)o->every;
     fprintf(r->out,
             "\nNew owners every %" PRId64
             " iterations: %.0f chunks with their states take %s behind a step, %s of a mean one\n",
-            o->every, o->chunks, hec_text_us(o->us).text, hec_text_us(part).text);
+            o->every, o->chunks, hec_text_us(o->us).text, hec_text_us(o->us_of_a_step).text);
     if (o->changes == 0)
         fprintf(r->out, "  None came in %" PRId64 " step%s: a change was simulated by itself%s\n",
                 r->steps, r->steps == 1 ? "" : "s",
@@ -163,7 +161,7 @@ static bool simulate(MlirOperation module, int64_t steps, bool json, struct hec_
             m->measured_device ? "by their sizes" : "by a roofline");
     print_spent(&r, &middle);
     print_steps(&r);
-    print_owners(&r, &owners, module);
+    print_owners(&r, &owners);
     print_links(&r, middle.us);
     print_memory(&r);
     return true;

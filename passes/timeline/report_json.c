@@ -78,11 +78,11 @@ static json_t *movement_json(const struct hec_movement *movement) {
     return all;
 }
 
-static json_t *owners_json(const struct hec_owners *o, int64_t iterations) {
+static json_t *owners_json(const struct hec_owners *o) {
     if (o->every == 0) return json_null();
     return json_pack("{s:I, s:I, s:f, s:f, s:f}", "every", (json_int_t)o->every, "changes",
                      (json_int_t)o->changes, "chunks", o->chunks, "us", o->us, "us_of_a_step",
-                     o->us * (double)iterations / (double)o->every);
+                     o->us_of_a_step);
 }
 
 void hec_timeline_json(const struct hec_timeline_request *request,
@@ -95,8 +95,7 @@ void hec_timeline_json(const struct hec_timeline_request *request,
                             experts.data ? experts.data : "", experts.length, "loads",
                             search->recorded ? json_string(search->recorded) : json_null());
     json_object_set_new(all, "movement", movement_json(request->movement));
-    json_object_set_new(all, "new_owners",
-                        owners_json(result->owners, hec_script_iterations(request->module, m)));
+    json_object_set_new(all, "new_owners", owners_json(result->owners));
     json_object_set_new(all, "steps", steps_json(result->step, request->steps));
     json_object_set_new(all, "layer_us",
                         numbers_json(result->layer_us, hec_timeline_layers(search), 1));

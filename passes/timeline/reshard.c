@@ -78,7 +78,7 @@ static double run_out(struct run *r, double now) {
     return now;
 }
 
-// Two changes, an interval apart as far as loads go; the second one counts.
+// Two changes, an interval apart, or as far as loads go, the later one at their end: that one counts.
 static bool estimate(struct run *r, struct hec_owners *owners) {
     static const struct hec_path none;
     const double begin = run_out(r, last_of(r));
@@ -86,11 +86,11 @@ static bool estimate(struct run *r, struct hec_owners *owners) {
     hec_lanes_observe(r->lanes, (struct hec_lanes_watcher){0});
     for (int i = 0; i < r->request->search->costs.count; i++) {
         struct hec_mover *m = &r->mover[i];
-        const int64_t times = (int64_t)m->scene.loads->iterations * m->scene.loads->microbatches;
-        const int64_t first = first_time(m);
-        const int64_t other = first + owners->every < times ? first + owners->every : times - 1;
-        if (other < first + owners->every) owners->loads_are_short = true;
-        if (!hec_owners_change(m, first, &chunks) || !hec_owners_change(m, other, &chunks))
+        const int64_t last = (int64_t)m->scene.loads->iterations * m->scene.loads->microbatches - 1;
+        const int64_t first = first_time(m), before = last - owners->every;
+        if (before < first) owners->loads_are_short = true;
+        if (!hec_owners_change(m, before < first ? first : before, &chunks) ||
+            !hec_owners_change(m, last, &chunks))
             return false;
         owners->chunks += chunks;
         const int32_t transfer = hec_owners_transfer(m);
@@ -103,13 +103,21 @@ static bool estimate(struct run *r, struct hec_owners *owners) {
     return true;
 }
 
-bool hec_run_owners(struct run *r, const struct hec_step_time *step, struct hec_owners *owners) {
-    *owners = (struct hec_owners){.every = interval(r), .changes = r->changes};
-    if (owners->every == 0) return true;
+static bool find_change(struct run *r, const struct hec_step_time *step,
+                        struct hec_owners *owners) {
     if (r->changes == 0) return estimate(r, owners);
     for (int64_t i = 0; i < r->request->steps; i++) {
         owners->us += step[i].spent[HEC_SPENT_STATES] / (double)r->changes;
         owners->chunks += step[i].moved / (double)r->changes;
     }
+    return true;
+}
+
+bool hec_run_owners(struct run *r, const struct hec_step_time *step, struct hec_owners *owners) {
+    const int64_t iterations = r->script.iterations;
+    *owners = (struct hec_owners){.every = interval(r), .changes = r->changes};
+    if (owners->every == 0) return true;
+    if (!find_change(r, step, owners)) return false;
+    owners->us_of_a_step = owners->us / (double)((owners->every + iterations - 1) / iterations);
     return true;
 }

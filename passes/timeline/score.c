@@ -48,24 +48,32 @@ static bool score_of(MlirOperation module, int64_t steps, bool coarse, struct he
     const double devices = (double)(costs->machine.nodes * costs->machine.devices);
     struct hec_script script;
     struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
-    const struct hec_timeline_request request = {
-        .module = module, .search = search, .movement = &movement, .steps = steps, .sums = coarse};
+    const int64_t iterations = hec_script_iterations(module, &costs->machine);
+    const int64_t begins = search->recorded_times - steps * iterations;
+    const struct hec_timeline_request request = {.module = module,
+                                                 .search = search,
+                                                 .movement = &movement,
+                                                 .steps = steps,
+                                                 .begins = begins > 0 ? begins : 0,
+                                                 .sums = coarse};
     struct hec_owners owners;
     if (!hec_timeline(&request, &(struct hec_timeline_result){.step = step, .owners = &owners}) ||
         !hec_script_of(module, costs, arena, &script))
         return false;
     const int64_t first = steps > 1, count = steps - first;
+    for (int64_t i = first; i < steps; i++) // Counted by itself, below.
+        step[i].us -= step[i].spent[HEC_SPENT_STATES];
     qsort(step + first, (size_t)count, sizeof *step, by_us);
-    // What changes of owners take is divided over the steps of their interval; one of these is not the median.
-    const double between =
-        owners.every ? owners.us * (double)script.iterations / (double)owners.every : 0;
+    // What changes of owners take is divided over the steps of their interval; one of these is not the median. Loads that end
+    // before it has passed say neither what a change takes nor what it gives.
+    const double between = owners.loads_are_short ? 0 : owners.us_of_a_step;
     *score = (struct hec_step_score){
         .us = step[first + count / 2].us + between,
-        .tokens = devices * (double)(script.iterations * hec_module_batch(module) *
-                                     hec_module_positions(module)),
+        .tokens = devices *
+                  (double)(iterations * hec_module_batch(module) * hec_module_positions(module)),
         .bytes = (double)hec_timeline_bytes(search, &movement).all,
         .memory = costs->machine.memory,
-        .actions = devices * (double)(script.count * script.iterations * steps),
+        .actions = devices * (double)(script.count * iterations * steps),
         .overlap = movement.overlap,
         .slots = movement.slots,
         .rows_max = costs->count ? costs->set[0].rows_max : 0,

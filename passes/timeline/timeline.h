@@ -84,6 +84,8 @@ struct hec_owners {
     int64_t changes;   // That the steps had. None: the rest is of one that is simulated by itself.
     double chunks, us; // Of a change.
     bool loads_are_short; // Shorter than an interval: a change moves less than it would.
+    double
+        us_of_a_step; // Its part of a mean step: owners change behind the step in which their time has come.
 };
 
 struct hec_timeline_result {
