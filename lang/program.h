@@ -97,6 +97,8 @@ struct hec_node {
         int64_t over;      // Norms: how many trailing dims, at least 1.
         int64_t window;    // 0: none.
         bool causal;
+        double rate;    // Dropout: more than 0, less than 1,
+        int64_t number; // and its number among all calls.
     } attribute;
 };
 

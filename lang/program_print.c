@@ -47,6 +47,9 @@ static void print_attributes(const struct hec_node *node, FILE *out) {
         if (node->attribute.window) fprintf(out, ", window = %" PRId64, node->attribute.window);
         if (node->attribute.scale > 0) fprintf(out, ", scale = %g", node->attribute.scale);
         fputc('}', out);
+    } else if (node->builtin == HEC_BUILTIN_dropout) {
+        fprintf(out, " {rate = %g, number = %" PRId64 "}", node->attribute.rate,
+                node->attribute.number);
     }
 }
 

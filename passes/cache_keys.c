@@ -121,6 +121,7 @@ static bool is_by_position(struct finder *f, MlirOperation module, MlirOperation
     case HEC_OP_grouped_contract:
     case HEC_OP_spread:
     case HEC_OP_noise:
+    case HEC_OP_dropout:
     case HEC_OP_stash:
     case HEC_OP_mean_scores:
     case HEC_OP_fractions:

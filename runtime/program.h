@@ -190,7 +190,8 @@ struct hrt_program {
     size_t
         iteration_offset; // Bytes into it: int64_t, the iteration of the step, which training sets
                           // from 1 on; 0 outside of steps. 0: it has none.
-    size_t noise_offset;  // Bytes into it: struct hk_noise, which training sets. 0: no jitter.
+    size_t
+        noise_offset; // Bytes into it: struct hk_noise, which training sets. 0: no jitter, no dropout.
     size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.
     bool logits_bf16;     // Of bf16; otherwise of `precision`.
 

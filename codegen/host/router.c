@@ -11,7 +11,7 @@
 #include "ir/accessors.h"
 #include "ir/kernel.h"
 
-// Layers of one mixture are numbered below those of the next.
+// Layers of one mixture, or of one call of dropout, are numbered below those of the next.
 enum { LAYER_BITS = 16 };
 
 // A router belongs to the set and layer whose loads it counts; one that counts for nobody has no routing.

@@ -7,7 +7,7 @@
 // Where the runtime forces and records the choice of the router that counts `loads`: two arguments.
 const char *hec_routing(struct hec_emitter *e, MlirValue loads);
 
-// The number of the layer of `op` among all layers of all mixtures.
+// The number of the layer of `op` among all layers of all mixtures, or of all calls of dropout.
 const char *hec_layer_number(struct hec_emitter *e, MlirOperation op);
 
 // What moe.fractions counts besides its own picks: the loads of the step so far, or NULL; and the iteration, or 0.

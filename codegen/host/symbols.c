@@ -103,7 +103,8 @@ bool hec_has_noise(struct hec_emitter *e) {
     const struct hec_ops ops = hec_ops_below(e->module);
     bool found = false;
     for (int i = 0; i < ops.count && !found; i++)
-        found = hec_op_computes(ops.op[i]) == HEC_OP_noise;
+        found = hec_op_computes(ops.op[i]) == HEC_OP_noise ||
+                hec_op_computes(ops.op[i]) == HEC_OP_dropout;
     free(ops.op);
     return found;
 }

@@ -68,6 +68,24 @@ static MlirValue build_norm(struct hec_scope *scope, const struct hec_node *node
     return y;
 }
 
+// x times factors that training steps draw.
+static MlirValue build_dropout(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                               const MlirValue *operand) {
+    const MlirContext c = scope->build->context;
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_float(c, "rate", node->attribute.rate),
+        hec_attr_int(c, "number", node->attribute.number),
+    };
+    struct hec_builder b = scope->b;
+    b.at = hec_loc_named("kept", hec_loc_strip(b.at));
+    const MlirValue factors[] = {
+        operand[0],
+        hec_build_value(&b, op, mlirValueIsNull(scope->layer) ? 0 : 1, &scope->layer,
+                        mlirValueGetType(operand[0]), 2, attribute),
+    };
+    return hec_build_one(scope, HEC_OP_mul, 2, factors, 0, NULL);
+}
+
 static MlirValue build_rope(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
                             const MlirValue *operand) {
     return hec_build_one(scope, op, node->operands, operand, 0, NULL);

@@ -21,6 +21,14 @@ void hec_choose_noise(MlirOperation op, struct hec_choice *choice) {
     hec_choice_size(choice, "columns", &y, 2, y.rank);
 }
 
+void hec_choose_dropout(MlirOperation op, struct hec_choice *choice) {
+    const struct hec_tensor y = hec_tensor_at(hec_dropout_y(op));
+    hec_choice_own_kernel(choice, op);
+    hec_choice_size(choice, "sequences", &y, 0, 1);
+    hec_choice_size(choice, "tokens", &y, 1, 2);
+    hec_choice_size(choice, "columns", &y, 2, y.rank);
+}
+
 void hec_choose_router(MlirOperation op, struct hec_choice *choice) {
     const struct hec_tensor logits = hec_tensor_at(hec_router_logits(op));
     const struct hec_tensor weights = hec_tensor_at(hec_router_weights(op));

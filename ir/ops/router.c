@@ -67,13 +67,27 @@ static bool verify_noise(MlirOperation op) {
            hec_expect_rank(op, "the result", &y, 3);
 }
 
+static bool verify_dropout(MlirOperation op) {
+    const double rate = hec_any_rate(op);
+    const struct hec_tensor y = hec_tensor_of(mlirValueGetType(hec_dropout_y(op)));
+    if (!(rate > 0 && rate < 1) || hec_any_number(op) < 0) {
+        hec_ir_error(op, "rate is %g, number %" PRId64, rate, hec_any_number(op));
+        return false;
+    }
+    return hec_expect_real(op, "the result", hec_dropout_y(op)) &&
+           hec_expect_rank(op, "the result", &y, 2);
+}
+
 static struct hec_cost cost_noise(MlirOperation op) {
-    const double elements = (double)hec_type_elements(mlirValueGetType(hec_noise_y(op)));
+    const double elements = (double)hec_type_elements(mlirValueGetType(hec_result(op, 0)));
     return (struct hec_cost){.flops = 4 * elements, .bytes = hec_io_bytes(op)};
 }
 
 const struct hec_traits hec_traits_noise = {
     .pure = true, .verify = verify_noise, .cost = cost_noise};
+
+const struct hec_traits hec_traits_dropout = {
+    .pure = true, .cheap = true, .verify = verify_dropout, .cost = cost_noise};
 
 static bool infer_router(MlirOperation op, MlirType *result) {
     const struct hec_tensor logits = hec_tensor_at(hec_router_logits(op));

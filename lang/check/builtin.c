@@ -47,6 +47,48 @@ static struct hec_value call_sdpa(struct hec_site *site, const struct hec_expr *
     return hec_sdpa(site, expr);
 }
 
+// The rate of a call; false after reporting that it is none.
+static bool read_rate(struct hec_site *site, const struct hec_expr *expr, double *rate) {
+    const struct hec_expr *given = expr->arguments.item[1].value;
+    if (!hec_constant_real(site->checker, site->env, given, "a rate of dropout", rate))
+        return false;
+    if (*rate >= 0 && *rate < 1) return true;
+    hec_error(site->checker, given->at, "a rate of dropout is at least 0 and less than 1, not %s",
+              hec_number_text(site->checker->arena, *rate));
+    return false;
+}
+
+static struct hec_value call_dropout(struct hec_site *site, const struct hec_expr *expr,
+                                     enum hec_builtin builtin, const char *callee) {
+    (void)callee;
+    struct hec_checker *checker = site->checker;
+    if (!hec_check_builtin(checker, expr, builtin)) return broken;
+    const struct hec_expr *input = expr->arguments.item[0].value;
+    const struct hec_node *x = hec_node_of(site, hec_evaluate(site, input, NULL), input->at);
+    double rate = 0;
+    if (!read_rate(site, expr, &rate) || !x) return broken;
+    if (site->expert_of) {
+        hec_error(checker, expr->at, "not yet: dropout inside of an expert");
+        return broken;
+    }
+    if (x->integer || !x->batched || hec_shape_find(&x->shape, checker->positions) != 0) {
+        hec_error(checker, input->at,
+                  "dropout takes real values of each position, whose first dim is `%s`",
+                  checker->positions);
+        return broken;
+    }
+    if (rate == 0) return hec_node_value(x);
+    return hec_node_value(hec_add_node(
+        site, (struct hec_node){.kind = HEC_NODE_BUILTIN,
+                                .builtin = builtin,
+                                .shape = x->shape,
+                                .batched = true,
+                                .at = expr->at,
+                                .operands = 1,
+                                .operand = {x},
+                                .attribute = {.rate = rate, .number = checker->dropouts++}}));
+}
+
 typedef struct hec_value call_fn(struct hec_site *site, const struct hec_expr *expr,
                                  enum hec_builtin builtin, const char *callee);
 

@@ -74,6 +74,7 @@ struct hec_checker {
     HEC_VEC(struct hec_param *) params;
     HEC_VEC(const struct hec_moe *) moes;
     int units;             // Elaborated so far.
+    int dropouts;          // Calls so far.
     const char *positions; // The dim of the model's ids.
     struct hec_program *program;
 };

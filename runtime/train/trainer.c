@@ -134,7 +134,7 @@ static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t iterat
     return true;
 }
 
-// Switches the routers' jitter on for the sequences from number `first` on, or off. A device finds the number where it was
+// Switches jitter and dropout on for the sequences from number `first` on, or off. A device finds the number where it was
 // told last: kernels that are recorded have no other.
 static void set_noise(const struct hrt_trainer *trainer, bool on, int64_t first) {
     const struct hrt_state *state = trainer->state;

@@ -84,6 +84,8 @@ class Body:
         way = self.draw.random()
         if way < 0.06:
             return self.leaf(kind)
+        if way < 0.09 and not self.tokens_alone:
+            return f"dropout({self.expression(kind, depth - 1)}, 0.3)"
         if way < 0.18:
             return self.draw.choice(UNARY).format(f"({self.expression(kind, depth - 1)})")
         if way < 0.40:

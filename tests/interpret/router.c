@@ -170,6 +170,17 @@ void run_mean_scores_grad(struct machine *m, MlirOperation op) {
     }
 }
 
+void run_dropout(struct machine *m, MlirOperation op) {
+    struct tensor *y = out(m, op, 0);
+    const double rate = hec_get_float(op, "rate");
+    const int64_t layer = has_in(op, 0) ? index_in(m, op, 0) : 0;
+    const int64_t key = hec_get_int(op, "number") * HEC_IR_LAYERS_MAX + layer;
+    for (int64_t i = 0; i < y->count; i++) {
+        const double drawn = (random_unit(m->options->seed, "dropout", key, i) + 1) / 2;
+        y->at[i] = drawn < rate ? 0 : 1 / (1 - rate);
+    }
+}
+
 // The same factor wherever an operation of this number asks: it may be computed again.
 void run_noise(struct machine *m, MlirOperation op) {
     struct tensor *y = out(m, op, 0);

@@ -100,6 +100,8 @@ module {
     %9 = "moe.permute"(%x, %q, %j) : (!x, !q, !j) -> !r
     // CHECK: :[[@LINE+1]]:11: error: 'moe.noise': amount is 0, number 0
     %n0 = "moe.noise"() {amount = 0.0, number = 0} : () -> !x
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.dropout': rate is 1, number 0
+    %n1 = "moe.dropout"() {rate = 1.0, number = 0} : () -> !x
     // CHECK: :[[@LINE+1]]:31: error: 'moe.limit': capacity is 0
     %first8, %pair8, %slot8 = "moe.limit"(%w, %f, %p, %i) {capacity = 0.0, drop = "lowest"} : (!w, !f, !p, !i) -> (!f, !p, !i)
     // CHECK: :[[@LINE+1]]:31: error: 'moe.limit': drop is "best"
