@@ -30,6 +30,6 @@ cmake --build build-fuzz
 ctest --test-dir build-fuzz --output-on-failure -j2
 
 echo "== Tests"
-# Four at a time on two cores: many wait for each other's ranks, or for time to pass. The longest begin. Tests of texts have run
-# above.
-ctest --test-dir build --output-on-failure -j4 -LE text
+# Six at a time on two cores: many wait for each other's ranks, or for time to pass, and what has ranks counts twice. The
+# longest begin. Tests of texts have run above.
+ctest --test-dir build --output-on-failure -j6 -LE text

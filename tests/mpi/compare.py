@@ -25,7 +25,7 @@ def tensors(path):
 
 
 def norm(values):
-    return math.sqrt(sum(v * v for v in values))
+    return math.hypot(*values)
 
 
 def gradients(bound, a, b):
@@ -40,7 +40,7 @@ def gradients(bound, a, b):
     floor = bound / 20 * everything / math.sqrt(len(left))
     worst = 0
     for name, g in left.items():
-        apart = norm(x - y for x, y in zip(g, right[name], strict=True))
+        apart = math.dist(g, right[name])
         allowed = bound * norm(g) + floor
         worst = max(worst, apart / allowed)
         if not apart <= allowed:
