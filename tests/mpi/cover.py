@@ -20,41 +20,33 @@ def turns(dimensions, valid, core):
         yield {name: (case | rest[number % len(rest)])[name] for name in dimensions}
 
 
-def first_appearances(cases):
-    """Pairs of values, (place, place, value, value), and the number of the first case that has them."""
-    first = {}
-    # Cases of one prefix follow each other: the first of them tells all pairs of the prefix.
-    prefixes = {case: number for number, case in enumerate(cases)}
-    for j in reversed(range(len(cases[0]))):
-        shorter = {}
-        for prefix, number in prefixes.items():
-            shorter.setdefault(prefix[:j], number)
-            for i in range(j):
-                pair = (i, j, prefix[i], prefix[j])
-                if pair not in first:
-                    first[pair] = number
-        prefixes = shorter
-    return first
+def pairs_of(case, names):
+    return [(p, q, case[p], case[q]) for p, q in itertools.combinations(names, 2)]
 
 
-def pairs(dimensions, valid, tries=64):
-    """Cases that together have every pair of values that any valid case has. Each is the one with most
-    missing pairs among `tries` that have the first missing one; the same in every run."""
-    names = list(dimensions)
-    cases = [tuple(case[name] for name in names) for case in product(dimensions, valid)]
-    places = list(itertools.combinations(range(len(names)), 2))
-    first = first_appearances(cases)
-    # A dict, as an ordered set.
-    missing = dict.fromkeys(sorted(first, key=lambda pair: (first[pair], pair[:2])))
-    draw = random.Random(1)
+def pairs(dimensions, valid, free=(), tries=64):
+    """Cases that together have every pair of values that any valid case has. Each is the one with most missing pairs among
+    `tries` that have the first missing one; the same in every run. `free`: dimensions that `valid` does not look at."""
+    names, draw = list(dimensions), random.Random(1)
+    bound = list(product({name: values for name, values in dimensions.items() if name not in free}, valid))
+    missing = {}  # A dict, as an ordered set.
+    if bound:
+        missing = dict.fromkeys(pair for case in bound for pair in pairs_of(case, list(case)))
+        occur = {name: dict.fromkeys(case.get(name) for case in bound) for name in names} | {name: dimensions[name] for name in free}
+        missing |= dict.fromkeys((p, q, a, b) for p, q in itertools.combinations(names, 2) if p in free or q in free
+                                 for a, b in itertools.product(occur[p], occur[q]))
     while missing:
-        i, j, a, b = next(iter(missing))
-        having = [case for case in cases if case[i] == a and case[j] == b]
-        having = draw.sample(having, min(tries, len(having)))
-        best = max(having, key=lambda c: sum((i, j, c[i], c[j]) in missing for i, j in places))
-        for i, j in places:
-            missing.pop((i, j, best[i], best[j]), None)
-        yield dict(zip(names, best))
+        p, q, a, b = next(iter(missing))
+        having = [case for case in bound if case.get(p, a) == a and case.get(q, b) == b]
+        best = None
+        for _ in range(tries):
+            drawn = draw.choice(having) | {name: draw.choice(dimensions[name]) for name in free} | {p: a, q: b}
+            found = [pair for pair in pairs_of(drawn, names) if pair in missing]
+            if best is None or len(found) > len(best[1]):
+                best = drawn, found
+        for pair in best[1]:
+            del missing[pair]
+        yield {name: best[0][name] for name in names}
 
 
 if __name__ == "__main__":  # Its own test.
@@ -64,6 +56,11 @@ if __name__ == "__main__":  # Its own test.
     assert len(everything) == 6 * 3 * 2 and len(chosen) <= 12, len(chosen)
     for p, q in itertools.combinations(dims, 2):
         assert {(c[p], c[q]) for c in chosen} == {(c[p], c[q]) for c in everything}, (p, q)
+    for free in (("c",), ("c", "d")):
+        chosen = list(pairs(dims, lambda case: case["b"] <= case["a"], free))
+        for p, q in itertools.combinations(dims, 2):
+            assert {(c[p], c[q]) for c in chosen} == {(c[p], c[q]) for c in everything}, (free, p, q)
+    assert not list(pairs(dims, lambda case: False, ("d",)))
     turned = list(turns(dims, lambda case: case["b"] <= case["a"], ("a", "b")))
     assert len(turned) == 6 and {(c["c"], c["d"]) for c in turned} == set(itertools.product("xyz", [False, True]))
     assert all(c["b"] <= c["a"] for c in chosen)

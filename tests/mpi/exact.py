@@ -72,6 +72,8 @@ OF_MOVEMENT = ("dispatch", "calibrate", "rematerialize", "reshard")
 OF_RANKS = ("experts", "nodes", "dense", "bucket", "waves", *OF_MOVEMENT)
 # Of the product; the other dimensions take turns.
 CORE = ("experts", "ranks", "nodes", "accumulation", "microbatches", "group", *OF_MOVEMENT)
+# What `valid` does not look at.
+FREE = ("accumulation", "capacity", "balance", "precision")
 STAY = ("ep", "replicate")  # Policies that move nothing.
 
 
@@ -318,7 +320,7 @@ def arguments():
 
 def chosen_cases(options, dimensions):
     if options.cover == "pairs":
-        cases = list(cover.pairs(dimensions, valid))
+        cases = list(cover.pairs(dimensions, valid, FREE))
     else:
         cases = list(cover.turns(dimensions, valid, CORE))
     if options.seed is not None:
