@@ -36,9 +36,13 @@ static void print_set(const struct report *r, bool rematerialize) {
                                               .param_bytes = c->chunk_bytes,
                                               .grad_bytes = c->grad_bytes};
     const double segments = hpl_slots_of(&request).segments;
-    const double chunks = p->received * segments;
+    const struct hpl_policy *policy = r->search->policy;
+    const double chunks = hpl_from_shards(policy) ? devices - 1 : p->received * segments;
     fprintf(r->out, "\n@%s, %" PRId64 " layer%s of %d experts: each layer and iteration\n", c->name,
             c->layers, c->layers == 1 ? "" : "s", c->experts);
+    if (policy->collective != HPL_COLLECTIVE_SPARSE)
+        fprintf(r->out, "Chunks travel by %s, as %s's authors have it.\n",
+                hpl_collective_names[policy->collective], policy->name);
     fprintf(r->out, "  %-34s %8s %12s %12s %10s %10s %10s\n", "", "messages", "a device", "a node",
             "takes", "window", "waited for");
     print_row(r, "counts of rows, hash of the plan", devices - 1, 4 * c->experts * (devices - 1),
@@ -46,12 +50,13 @@ static void print_set(const struct report *r, bool rematerialize) {
     const double row = (double)c->row_bytes;
     print_row(r, "rows, 2 forward and 2 backward", 4 * (devices - 1), 4 * row * p->device_rows,
               4 * row * p->node_rows, p->rows_us, -1);
-    const bool exact = r->search->policy->when == HPL_WHEN_EXACT;
-    print_row(r, "parameters, forward", chunks, p->received * (double)c->chunk_bytes,
-              p->entries * (double)c->chunk_bytes, p->gather_us,
-              exact           ? c->exact_window_us
-              : rematerialize ? c->window_us
-                              : hec_early_window_us(c));
+    const bool exact = policy->when == HPL_WHEN_EXACT;
+    if (policy->collective != HPL_COLLECTIVE_EXCHANGE)
+        print_row(r, "parameters, forward", chunks, p->received * (double)c->chunk_bytes,
+                  p->entries * (double)c->chunk_bytes, p->gather_us,
+                  exact           ? c->exact_window_us
+                  : rematerialize ? c->window_us
+                                  : hec_early_window_us(c));
     print_row(r, "gradients, backward", chunks, p->received * (double)c->grad_bytes,
               p->entries * (double)c->grad_bytes, p->reduce_us,
               rematerialize ? c->reduce_window_us : hec_late_window_us(c));

@@ -22,7 +22,7 @@ const char *const hpl_collective_names[HPL_COLLECTIVES] = {
     [HPL_COLLECTIVE_DIRECT] = "point to point",
     [HPL_COLLECTIVE_ALL_TO_ALL] = "all-to-all of shards",
     [HPL_COLLECTIVE_ALL_GATHER] = "all-gather, reduce-scatter of shards",
-    [HPL_COLLECTIVE_EXCHANGE] = "all-reduce of copies; new ones bring states",
+    [HPL_COLLECTIVE_EXCHANGE] = "sums over copies that stay",
 };
 
 const int32_t hpl_policy_count = sizeof hpl_policies / sizeof *hpl_policies;
