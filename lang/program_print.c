@@ -40,7 +40,7 @@ static void print_reference(const struct numbering *numbers, const struct hec_no
 }
 
 static void print_attributes(const struct hec_node *node, FILE *out) {
-    if (hec_builtin_takes(node->builtin, "over")) {
+    if (hec_builtin_takes(node->builtin, "eps")) {
         fprintf(out, " {eps = %g, over = %" PRId64 "}", node->attribute.eps, node->attribute.over);
     } else if (node->builtin == HEC_BUILTIN_sdpa) {
         fprintf(out, " {causal = %s", node->attribute.causal ? "true" : "false");

@@ -86,6 +86,23 @@ static MlirValue build_dropout(struct hec_scope *scope, const struct hec_node *n
     return hec_build_one(scope, HEC_OP_mul, 2, factors, 0, NULL);
 }
 
+static MlirValue build_sum(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                           const MlirValue *operand) {
+    struct hec_tensor all = hec_tensor_of(mlirValueGetType(operand[0]));
+    struct hec_tensor r = {.element = all.element};
+    for (int i = 0; i < all.rank; i++) { // What the compiler has added stays: batch, rows, experts.
+        bool summed = false;
+        for (int k = 0; k < node->operand[0]->shape.rank; k++) {
+            const struct hec_dim *dim = &node->operand[0]->shape.dim[k];
+            bool kept = false;
+            for (int j = 0; j < node->shape.rank; j++) kept |= node->shape.dim[j].name == dim->name;
+            summed |= !kept && mlirStringRefEqual(all.dim[i], HEC_STR(dim->name));
+        }
+        if (!summed) hec_tensor_append(&r, all.dim[i], all.size[i]);
+    }
+    return hec_build_value(&scope->b, op, 1, operand, hec_tensor_type(&r), 0, NULL);
+}
+
 static MlirValue build_rope(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
                             const MlirValue *operand) {
     return hec_build_one(scope, op, node->operands, operand, 0, NULL);

@@ -68,30 +68,34 @@ static const struct hec_node *add_vector(struct hec_site *site, const char *name
     return hec_param_node(site, param, shape);
 }
 
-static void add_parameters(struct hec_site *site, const struct hec_expr *expr, const char *callee,
-                           bool gain, bool bias, struct hec_node *node) {
+// A bias without a gain is added behind the norm: it is returned. Else NULL.
+static const struct hec_node *add_parameters(struct hec_site *site, const struct hec_expr *expr,
+                                             const char *callee, bool gain, bool bias,
+                                             struct hec_node *node) {
     struct hec_checker *checker = site->checker;
     const struct hec_shape *x = &node->shape;
     struct hec_shape shape = {.rank = (int)node->attribute.over};
     memcpy(shape.dim, x->dim + x->rank - shape.rank, (size_t)shape.rank * sizeof *shape.dim);
-    if (!gain && !bias) return;
+    if (!gain && !bias) return NULL;
     const char *name = norm_name(site, expr, callee);
     hec_take_name(site, name, expr->label ? expr->label_at : expr->text_at);
     if (!hec_builtin_takes(node->builtin, "bias")) {
         node->operand[node->operands++] =
             add_vector(site, name, expr->text_at, &shape, HEC_INIT_ONES);
-        return;
+        return NULL;
     }
     if (gain) {
         const char *gain_name = hec_arena_format(checker->arena, "%s.gain", name);
         node->operand[node->operands++] =
             add_vector(site, gain_name, expr->text_at, &shape, HEC_INIT_ONES);
     }
-    if (bias) {
-        const char *bias_name = hec_arena_format(checker->arena, "%s.bias", name);
-        node->operand[node->operands++] =
-            add_vector(site, bias_name, expr->text_at, &shape, HEC_INIT_ZEROS);
-    }
+    if (!bias) return NULL;
+    const char *bias_name = hec_arena_format(checker->arena, "%s.bias", name);
+    const struct hec_node *vector =
+        add_vector(site, bias_name, expr->text_at, &shape, HEC_INIT_ZEROS);
+    if (!gain) return vector;
+    node->operand[node->operands++] = vector;
+    return NULL;
 }
 
 static bool check_input(struct hec_site *site, const struct hec_expr *expr,
@@ -141,11 +145,14 @@ struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
     if (hec_builtin_takes(builtin, "bias") && !read_switch(site, expr, "bias", &bias))
         return broken;
     if (!check_input(site, expr, &node)) return broken;
-    if (!gain && bias) {
-        hec_error(checker, hec_argument(expr, "gain")->at, "not yet: %s with a bias and no gain",
-                  expr->text);
-        return broken;
-    }
-    add_parameters(site, expr, callee, gain, bias, &node);
-    return hec_node_value(hec_add_node(site, node));
+    const struct hec_node *last = add_parameters(site, expr, callee, gain, bias, &node);
+    const struct hec_node *normed = hec_add_node(site, node);
+    if (!last) return hec_node_value(normed);
+    return hec_node_value(hec_add_node(site, (struct hec_node){.kind = HEC_NODE_BUILTIN,
+                                                               .builtin = HEC_BUILTIN_add,
+                                                               .shape = x->shape,
+                                                               .batched = x->batched,
+                                                               .at = expr->at,
+                                                               .operands = 2,
+                                                               .operand = {normed, last}}));
 }
