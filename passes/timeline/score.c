@@ -32,6 +32,8 @@ struct hec_device_bytes hec_timeline_bytes(const struct hec_search *search,
             search->policy->collective == HPL_COLLECTIVE_EXCHANGE
                 ? copies_bytes(c, search->policy, movement->slots)
                 : hec_replica_bytes(c, search->policy, movement->slots, movement->rematerialize);
+    for (int i = 0; i < c->count && hpl_gathers_all(search->policy); i++) // The next layer's, too.
+        b.replicas += hec_slots_of(c, &c->set[i], search->policy, movement->slots, true).params;
     b.all += b.owned + b.replicas;
     return b;
 }

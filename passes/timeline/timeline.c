@@ -55,6 +55,11 @@ static struct hec_traffic *traffic_of(struct run *r, const struct device *d,
     return t;
 }
 
+// Whether the policy plans in every iteration.
+static bool plans_always(const struct hpl_policy *policy) {
+    return !hpl_gathers_all(policy) && policy->when != HPL_WHEN_PERIODIC;
+}
+
 // Planning is the host's; once for each layer and iteration.
 static void plan(struct run *r, int32_t device, const struct hec_action *a) {
     struct device *d = &r->device[device];
@@ -63,7 +68,8 @@ static void plan(struct run *r, int32_t device, const struct hec_action *a) {
     traffic_of(r, d, a);
     if (*planned == d->iteration + 1) return;
     *planned = d->iteration + 1;
-    hec_run_pass(r, device, a, HEC_SPENT_PLAN, r->plan_us[a->set]);
+    if (plans_always(r->request->search->policy))
+        hec_run_pass(r, device, a, HEC_SPENT_PLAN, r->plan_us[a->set]);
 }
 
 static int64_t wave_of(const struct device *d, bool back) {
@@ -166,6 +172,19 @@ static void compute(struct run *r, int32_t device, const struct hec_action *a) {
     hec_run_pass(r, device, a, HEC_SPENT_EXPERTS, a->us * rows / (double)m->cost->rows_max);
 }
 
+// Whoever gathers all experts has the next layer's on their way, too, while this one computes.
+static void gather(struct run *r, int32_t device, const struct hec_action *a) {
+    const struct device *d = &r->device[device];
+    const bool ahead = hpl_gathers_all(r->request->search->policy);
+    for (int32_t step = 0; step <= (int32_t)ahead; step++) {
+        struct hec_action next = *a;
+        next.layer += a->again ? -step : step;
+        if (next.layer < 0 || next.layer >= r->mover[a->set].cost->layers) return;
+        const struct hec_traffic *t = traffic_of(r, d, &next);
+        hec_run_start(r, device, a->again ? t->again : t->gather);
+    }
+}
+
 static void prefetch(struct run *r, int32_t device, const struct hec_action *a) {
     if (r->device[device].loop[0].step > 0) return;
     plan(r, device, a);
@@ -188,8 +207,7 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
         plan(r, device, a);
         return;
     case HEC_ACT_GATHER:
-        hec_run_start(r, device,
-                      a->again ? traffic_of(r, d, a)->again : traffic_of(r, d, a)->gather);
+        gather(r, device, a);
         return;
     case HEC_ACT_PREFETCH:
         prefetch(r, device, a);

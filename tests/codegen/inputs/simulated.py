@@ -45,7 +45,7 @@ SLOW = ("cluster.link.intra.bandwidth=100MB/s", "cluster.link.inter.bandwidth=10
 for experts in ("ep", "fssdp", "hecate", "laer", "fsdp", "ultraep", "llep", "fastermoe", "flexmoe", "eplb", "smartmoe", "replicate"):
     free, spent, text = simulate(*CLUSTER, *FREE, f"parallel.experts={experts}")
     busy = spent["computing"] + spent.get("experts", 0)
-    check(free < 1.001 * (busy + sum(v for k, v in spent.items() if k.startswith(("wait", "plan")))),
+    check(free < 1.004 * (busy + sum(v for k, v in spent.items() if k.startswith(("wait", "plan")))),
           f"{experts}: a mean device's time is not all of the step:\n{text}")
     if experts == "replicate":
         check(near(free, busy, 0.01), f"replicate waits although links are free:\n{text}")
