@@ -9,7 +9,7 @@
 
 static const char *const formats[] = {"bytes", "llmc", NULL};           // enum hrt_data_format
 static const char *const objectives[] = {"next_token", "masked", NULL}; // enum hrt_objective
-static const char *const optimizers[] = {"adamw", NULL};
+static const char *const optimizers[] = {"adamw", "muon", NULL};        // enum hrt_optimizer_kind
 static const char *const lr_schedules[] = {"cosine", "linear", "constant", "wsd",
                                            NULL}; // enum hrt_lr_schedule
 
@@ -43,13 +43,15 @@ const struct hrt_setting_row hrt_setting_rows[] = {
      "next_token, or masked: tokens that are hidden"},
     {"train.objective.rate", HRT_REAL(1e-6, 1), AT(mask_rate), "0.15",
      "share of tokens that a masked objective hides"},
-    {"train.optimizer", HRT_CHOICE(optimizers), AT(optimizer), "adamw", "adamw"},
+    {"train.optimizer", HRT_CHOICE(optimizers), AT(optimizer), "adamw",
+     "adamw, or muon for matrices"},
     {"train.optimizer.betas", HRT_PAIR(0, 0.999999), AT(betas), "0.9,0.95",
      "decay of the running means"},
     {"train.optimizer.clip", HRT_REAL_OR("none", 0, 1e30), AT(clip), "1", "largest gradient norm"},
     {"train.optimizer.decay", HRT_REAL(0, 1e3), AT(decay), "0.1", "weight decay"},
     {"train.optimizer.eps", HRT_REAL(0, 1), AT(eps), "1e-8", "added to the root of the variance"},
     {"train.optimizer.lr", HRT_REAL(0, 1e3), AT(lr), "3e-4", "learning rate"},
+    {"train.optimizer.momentum", HRT_REAL(0, 0.999999), AT(momentum), "0.95", "of muon"},
     {"train.schedule", HRT_CHOICE(lr_schedules), AT(lr_schedule), "constant",
      "cosine, linear, constant, or wsd"},
     {"train.schedule.decay", HRT_REAL(0, 1), AT(falls), "0.1",

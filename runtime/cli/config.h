@@ -12,6 +12,7 @@
 #include "runtime/program.h"
 
 enum hrt_objective { HRT_NEXT_TOKEN, HRT_MASKED };
+enum hrt_optimizer_kind { HRT_ADAMW, HRT_MUON };
 enum hrt_lr_schedule { HRT_LR_COSINE, HRT_LR_LINEAR, HRT_LR_CONSTANT, HRT_LR_WSD };
 
 struct hrt_config {
@@ -29,7 +30,8 @@ struct hrt_config {
     int64_t skip_max;                      // Steps in a row that may not be finite.
     int objective;                         // enum hrt_objective
     double mask_rate;                      // Share of tokens masked.
-    int optimizer;                         // AdamW is the only one.
+    int optimizer;                         // enum hrt_optimizer_kind
+    double momentum;                       // Of Muon.
     double lr, betas[2], eps, decay, clip; // clip 0: none.
     int lr_schedule;                       // enum hrt_lr_schedule
     int64_t warmup;                        // Steps.

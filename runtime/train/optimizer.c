@@ -9,6 +9,7 @@
 #include "kernels/adamw/adamw.h"
 #include "kernels/sum_squares/sum_squares.h"
 #include "runtime/comm/comm.h"
+#include "runtime/device/device.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/snapshot.h"
@@ -30,7 +31,7 @@ static enum hrt_copy copy_of(const struct hrt_param *param) {
 
 static bool are_alike(const struct hrt_span *a, const struct hrt_span *b) {
     return a->decay == b->decay && a->lr_scale == b->lr_scale && a->decay_rate == b->decay_rate &&
-           a->copy == b->copy && a->copy != HRT_COPY_APART;
+           a->copy == b->copy && a->copy != HRT_COPY_APART && !a->matrix && !b->matrix;
 }
 
 // Joins neighbours. AdamW is elementwise, so this changes no result.
@@ -73,6 +74,19 @@ bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_place
     return true;
 }
 
+bool hrt_optimizer_use_muon(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
+                            struct hrt_error *error) {
+    const struct hrt_program *program = placement->program;
+    const char *why = program->device && program->device->apart ? "on GPUs"
+                      : program->dense_shard                    ? "with parallel.dense = shard"
+                                                                : NULL;
+    if (why) return hrt_fail_usage(error, "not yet: train.optimizer = muon %s", why);
+    if (!hrt_muon_create(&optimizer->muon, program, error)) return false;
+    optimizer->matrices = true;
+    hrt_optimizer_collect(optimizer, placement);
+    return true;
+}
+
 void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_placement *placement) {
     struct hrt_tensor tensor = {0};
     struct hrt_span *all = optimizer->all;
@@ -88,6 +102,7 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
             .decay = param->decay,
             .lr_scale = param->lr_scale,
             .decay_rate = param->decay_rate,
+            .matrix = optimizer->matrices && hrt_muon_takes(placement->program, param),
             .copy = copy,
             .param = param,
         };
@@ -105,6 +120,7 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
 void hrt_optimizer_destroy(struct hrt_optimizer *optimizer) {
     if (optimizer->span != optimizer->all) free(optimizer->span);
     free(optimizer->all);
+    hrt_muon_destroy(&optimizer->muon);
     *optimizer = (struct hrt_optimizer){0};
 }
 
@@ -144,6 +160,21 @@ static void update(struct hrt_state *state, const struct hrt_span *span,
         hrt_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
 }
 
+// One tensor, which is the host's.
+static void update_matrix(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                          const struct hrt_span *span, const struct hk_adamw_rule *rule,
+                          double momentum) {
+    const int64_t bytes = hrt_element_bytes(state->program->precision) * span->offset;
+    const struct hrt_muon_rule muon = {
+        .lr = rule->lr, .momentum = momentum, .decay = rule->decay, .grad_scale = rule->grad_scale};
+    hrt_muon_step(&optimizer->muon, span->param, state->program->precision,
+                  (char *)state->values[HRT_PARAMETERS] + bytes,
+                  (char *)state->values[HRT_GRADIENTS] + bytes,
+                  (char *)state->values[HRT_MEANS] + bytes, &muon);
+    if (span->copy != HRT_COPY_NONE)
+        hrt_round_tensor(span->param, span->offset, state->values[HRT_PARAMETERS], state->rounded);
+}
+
 void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                         const struct hrt_config *config, int64_t step, double lr,
                         double grad_scale) {
@@ -159,7 +190,10 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
     for (int64_t i = 0; i < optimizer->spans; i++) {
         set_rates(&rule, &optimizer->span[i], lr, config->decay);
         hrt_snapshot_change(state->snapshot, optimizer->span[i].offset, optimizer->span[i].count);
-        update(state, &optimizer->span[i], &rule);
+        if (optimizer->span[i].matrix)
+            update_matrix(optimizer, state, &optimizer->span[i], &rule, config->momentum);
+        else
+            update(state, &optimizer->span[i], &rule);
     }
     if (state->dense) hrt_dense_publish(state->dense);
     if (optimizer->dense) hrt_state_round(state);

@@ -1,4 +1,4 @@
-// AdamW over the parameters of a program, and the norm of their gradients.
+// AdamW, or Muon and AdamW, over the parameters of a program, and the norm of their gradients.
 #ifndef HECATE_RUNTIME_TRAIN_OPTIMIZER_H
 #define HECATE_RUNTIME_TRAIN_OPTIMIZER_H
 
@@ -9,6 +9,7 @@
 #include "runtime/cli/config.h"
 #include "runtime/device/graph.h"
 #include "runtime/program.h"
+#include "runtime/train/muon.h"
 #include "runtime/train/state.h"
 
 struct hrt_dense;
@@ -25,8 +26,9 @@ struct hrt_span { // Trainable elements that lie next to each other and are trea
     int64_t offset, count;
     bool decay;
     double lr_scale, decay_rate; // As of struct hrt_param.
+    bool matrix;                 // One tensor, of Muon.
     enum hrt_copy copy;
-    const struct hrt_param *param; // Of HRT_COPY_APART.
+    const struct hrt_param *param; // Of HRT_COPY_APART and of a matrix.
 };
 
 struct hrt_optimizer {
@@ -34,6 +36,8 @@ struct hrt_optimizer {
     struct hrt_span *span;         // Of what this rank updates; `all`, unless ranks share.
     int64_t spans, room;           // Of `all`.
     const struct hrt_dense *dense; // Borrowed. NULL: not shared.
+    struct hrt_muon muon;          // Where `matrices`: of those Muon, of the rest AdamW.
+    bool matrices;
 };
 
 // Collects the spans of trainable parameters; constants (rope tables, selection biases) are in none.
@@ -46,6 +50,11 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
 // From now on this rank updates its part of what all ranks have (dense.h, dense = shard).
 bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
                          const struct hrt_dense *dense, struct hrt_error *error);
+
+// From now on matrices are updated by Muon. Not for programs whose parameters are elsewhere: on a device that is apart, or
+// parts of them on other ranks (dense = shard), which is a usage error.
+bool hrt_optimizer_use_muon(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
+                            struct hrt_error *error);
 
 void hrt_optimizer_destroy(struct hrt_optimizer *optimizer);
 

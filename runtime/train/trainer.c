@@ -88,6 +88,8 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
         hrt_optimizer_create(&trainer->optimizer, state->placement, error) &&
         (!state->program->dense_shard || !state->dense ||
          hrt_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
+        (config->optimizer != HRT_MUON ||
+         hrt_optimizer_use_muon(&trainer->optimizer, state->placement, error)) &&
         hrt_load_counts_create(&trainer->loads, state->program, &state->device, error) &&
         hrt_watch_create(&trainer->watch, state, comm, error) && create_flights(trainer, error) &&
         create_passes(trainer, error))
