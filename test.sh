@@ -22,7 +22,7 @@ cmake --build build-sanitize
 echo "== Tests with sanitizers"
 # MLIR keeps its contexts' memory until exit, and is not ours to check for leaks.
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
-ctest --test-dir build-sanitize --output-on-failure -j2 -L 'unit|text|sanitized'
+ctest --test-dir build-sanitize --output-on-failure -j3 -L 'unit|text|sanitized'
 
 echo "== Fuzzing, a minute"
 cmake -G Ninja -B build-fuzz -S . -DHECATE_WERROR=ON -DHECATE_FUZZ=ON -DCMAKE_C_COMPILER=clang
