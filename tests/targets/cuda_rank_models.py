@@ -15,7 +15,7 @@ from cuda_models import MODELS
 from cuda_ranks import compile_for_devices, train
 
 STEPS = 20
-NAMES = ("deepseek-v3-like", "gpt-moe-s")
+NAMES = ("tiny", "deepseek-v3-like", "gpt-moe-s")
 RANKS = {1: (1, 1), 2: (1, 2), 4: (2, 2)}  # As nodes and devices of a node.
 POLICIES = ("ep", "fssdp", "laer", "fastermoe")
 COVER = [("deepseek-v3-like", 2, "ep", "fp32"), ("deepseek-v3-like", 4, "fssdp", "bf16"), ("gpt-moe-s", 2, "fastermoe", "fp32"),
