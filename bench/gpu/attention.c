@@ -11,7 +11,7 @@ struct attention {
 
 static void forward(struct hkc_lane *lane, const void *arguments) {
     const struct attention *x = arguments;
-    hkc_sdpa_bf16(lane, x->out, x->lse, x->q, x->k, x->v, x->dims);
+    hkc_sdpa_bf16(lane, x->out, x->lse, x->q, x->k, x->v, NULL, x->dims);
 }
 
 static void backward(struct hkc_lane *lane, const void *arguments) {

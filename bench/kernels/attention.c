@@ -13,7 +13,7 @@ struct attention {
 
 static void run_forward(void *context) {
     const struct attention *x = context;
-    hk_sdpa_f32(x->out, x->lse, x->q, x->k, x->v, x->dims);
+    hk_sdpa_f32(x->out, x->lse, x->q, x->k, x->v, NULL, x->dims);
 }
 
 static void run_backward(void *context) {
@@ -23,7 +23,7 @@ static void run_backward(void *context) {
 
 static void run_forward_bf16(void *context) {
     const struct attention *x = context;
-    hk_sdpa_bf16(x->out, x->lse, x->q, x->k, x->v, x->dims);
+    hk_sdpa_bf16(x->out, x->lse, x->q, x->k, x->v, NULL, x->dims);
 }
 
 static void run_backward_bf16(void *context) {

@@ -42,3 +42,11 @@ void hec_choose_sdpa(MlirOperation op, struct hec_choice *choice) {
     add_last(choice, "width", &q);
     add_last(choice, "vwidth", &v);
 }
+
+void hec_choose_sinks_grad(MlirOperation op, struct hec_choice *choice) {
+    const struct hec_tensor out = hec_tensor_at(hec_sinks_grad_out(op));
+    hec_choice_own_kernel(choice, op);
+    add_tokens(choice, &out);
+    add_heads(choice, "heads", &out);
+    add_last(choice, "vwidth", &out);
+}

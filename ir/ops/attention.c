@@ -100,6 +100,9 @@ static bool check_window(MlirOperation op) {
 static bool infer_sdpa(MlirOperation op, MlirType *result) {
     struct hec_tensor out, lse;
     if (!check_heads(op, &out, &lse) || !check_window(op)) return false;
+    const MlirValue sinks = hec_sdpa_sinks(op);
+    const struct hec_tensor heads = hec_slice(&lse, 1, 2);
+    if (!mlirValueIsNull(sinks) && !hec_expect(op, "sinks", sinks, &heads)) return false;
     result[0] = hec_tensor_type(&out);
     result[1] = hec_tensor_type(&lse);
     return true;
@@ -119,6 +122,26 @@ static bool infer_sdpa_grad(MlirOperation op, MlirType *result) {
     return true;
 }
 
+static bool infer_sinks_grad(MlirOperation op, MlirType *result) {
+    const MlirValue value = hec_sinks_grad_out(op);
+    if (!hec_expect_real(op, "out", value)) return false;
+    const struct hec_tensor out = hec_tensor_at(value);
+    if (out.rank != 4) {
+        hec_ir_error(op, "out is %s, expected [batch, T, heads, width]",
+                     hec_type_text(hec_tensor_type(&out)).text);
+        return false;
+    }
+    const struct hec_tensor batch = hec_slice(&out, 0, 1), position = hec_slice(&out, 1, 2),
+                            heads = hec_slice(&out, 2, 3);
+    const struct hec_tensor headed = hec_join(&batch, &heads), lse = hec_join(&headed, &position);
+    if (!hec_expect(op, "dout", hec_sinks_grad_dout(op), &out) ||
+        !hec_expect(op, "lse", hec_sinks_grad_lse(op), &lse) ||
+        !hec_expect(op, "sinks", hec_sinks_grad_sinks(op), &heads))
+        return false;
+    result[0] = hec_tensor_type(&heads);
+    return true;
+}
+
 static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
     static const char *const keys[] = {"causal", "window", "scale", NULL};
     MlirNamedAttribute attribute[4];
@@ -134,6 +157,10 @@ static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
     hec_rule_add(g, q, hec_sdpa_grad_dq(grad));
     hec_rule_add(g, k, hec_sdpa_grad_dk(grad));
     hec_rule_add(g, v, hec_sdpa_grad_dv(grad));
+    const MlirValue sinks = hec_sdpa_sinks(op);
+    if (mlirValueIsNull(sinks) || !g->wants(g, sinks)) return;
+    const MlirValue of_sinks[] = {in[0], in[4], in[5], g->primal(g, sinks)};
+    hec_rule_add(g, sinks, hec_rule_build(g, HEC_OP_sinks_grad, 4, of_sinks));
 }
 
 // Two products, scores and values, over the keys each query sees: half of them on average when
@@ -162,3 +189,14 @@ const struct hec_traits hec_traits_sdpa = {
 
 const struct hec_traits hec_traits_sdpa_grad = {
     .pure = true, .infer = infer_sdpa_grad, .cost = cost_sdpa_grad};
+
+// A product for each element of out, and an exp for each of its rows.
+static struct hec_cost cost_sinks_grad(MlirOperation op) {
+    const struct hec_tensor out = hec_tensor_at(hec_sinks_grad_out(op));
+    const double rows = (double)(out.size[0] * out.size[1] * out.size[2]);
+    return (struct hec_cost){.flops = rows * (2 * (double)out.size[3] + 4),
+                             .bytes = hec_io_bytes(op)};
+}
+
+const struct hec_traits hec_traits_sinks_grad = {
+    .pure = true, .adds = 1, .infer = infer_sinks_grad, .cost = cost_sinks_grad};

@@ -123,7 +123,7 @@ HKC_DEVICE void shrink_sums(float (&sum)[R][C * 8][4], const float (&shrink)[R][
 
 template <int C>
 __global__ void __launch_bounds__(MATRIX_THREADS, 2)
-    attend(bf16 *out, float *lse, attention_case x) {
+    attend(bf16 *out, float *lse, const float *sinks, attention_case x) {
     HKC_SHARED(memory);
     constexpr int R = OWN_FORWARD / 16 / WARPS;
     const hk_sdpa_dims &d = x.d;
@@ -172,14 +172,14 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int64_t query = own + r * 16 + half * 8 + lane / 4;
-            const float total = quad_sum(softmax.total[r][half]);
+            float total = quad_sum(softmax.total[r][half]), most = softmax.most[r][half] * LN2;
             if (query >= d.positions) continue;
+            const float share = (sinks ? add_sink(most, total, sinks[part.head]) : 1) / total;
             if (lane % 4 == 0 && part.begin == 0) {
-                lse[(part.batch * d.heads + part.head) * d.positions + query] =
-                    softmax.most[r][half] * LN2 + logf(total);
+                lse[(part.batch * d.heads + part.head) * d.positions + query] = most + logf(total);
             }
             store_row(out + ((part.batch * d.positions + query) * d.heads + part.head) * d.vwidth,
-                      part.begin, d.vwidth, sum[r], half, 1 / total);
+                      part.begin, d.vwidth, sum[r], half, share);
         }
     }
 }
@@ -379,12 +379,13 @@ attention_case case_of(const hk_bf16 *q, const hk_bf16 *k, const hk_bf16 *v,
     return {hkc_values(q), hkc_values(k), hkc_values(v), d, 1, (int)(d.heads / d.groups), true};
 }
 
-template <int C> void forward(hkc_lane *lane, hk_bf16 *out, float *lse, attention_case x) {
+template <int C>
+void forward(hkc_lane *lane, hk_bf16 *out, float *lse, const float *sinks, attention_case x) {
     x.chunks = (panels_of(x.d.vwidth) + C - 1) / C;
     const int tile = matrix_bytes(TILE, x.d.width) + matrix_bytes(TILE, C * PANEL);
     const size_t bytes = shared_bytes(&x, matrix_bytes(OWN_FORWARD, x.d.width), tile);
     hkc_launch(lane, attend<C>, grid_of(x, OWN_FORWARD, x.d.heads), MATRIX_THREADS, bytes,
-               hkc_values(out), lse, x);
+               hkc_values(out), lse, sinks, x);
 }
 
 template <int C> void backward(hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16 *dv, gradient x) {
@@ -405,10 +406,10 @@ template <int C> void backward(hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16
 } // namespace
 
 void hkc_sdpa_bf16(hkc_lane *lane, hk_bf16 *out, float *lse, const hk_bf16 *q, const hk_bf16 *k,
-                   const hk_bf16 *v, hk_sdpa_dims dims) {
+                   const hk_bf16 *v, const float *sinks, hk_sdpa_dims dims) {
     const attention_case x = case_of(q, k, v, dims);
-    if (dims.vwidth <= PANEL) return forward<1>(lane, out, lse, x);
-    forward<2>(lane, out, lse, x);
+    if (dims.vwidth <= PANEL) return forward<1>(lane, out, lse, sinks, x);
+    forward<2>(lane, out, lse, sinks, x);
 }
 
 void hkc_sdpa_grad_bf16(hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16 *dv, const hk_bf16 *dout,

@@ -34,6 +34,7 @@ struct head {
     int64_t first;
     real *out, *lse;
     const real *q, *k, *v;
+    const real *sink; // Its logit, or NULL.
     int64_t q_row, k_row, v_row, out_row;
 };
 
@@ -245,20 +246,33 @@ static void begin_panel(const struct head *h, const struct hk_sdpa_dims *d, stru
     pack_rows_turned(turned, h->q + (query - h->first) * h->q_row, h->q_row, d->width, queries);
 }
 
+// The logit of a sink joins the sums of weights. Returns what a vector of rows then fades by.
+static vec add_sink(vec *peak, vec *total, real logit) {
+    const vec sink = vec_all(logit * (real)HK_LOG2_E);
+    const vec highest = vec_max(sink, *peak);
+    const vec fade = vec_exp2(*peak - highest);
+    *total = *total * fade + vec_exp2(sink - highest);
+    *peak = highest;
+    return fade;
+}
+
 static void end_panel(const struct head *h, const struct hk_sdpa_dims *d, struct scratch *s,
                       int64_t query, int64_t queries, int64_t panel) {
-    const struct running *run = &s->running[panel];
+    struct running *run = &s->running[panel];
     const struct sums sums = sums_of(h, d, s, query, panel);
-    real total[HK_PANEL], lse[HK_PANEL];
+    real total[HK_PANEL], lse[HK_PANEL], share[HK_PANEL];
+    for (int v = 0; v < panel_vectors; v++) {
+        const vec fade = h->sink ? add_sink(&run->peak[v], &run->total[v], *h->sink) : vec_all(1);
+        vec_store(share + v * lanes, fade / run->total[v]);
+    }
     memcpy(total, run->total, sizeof total);
     memcpy(lse, run->peak, sizeof lse);
 #pragma omp simd
     for (int64_t i = 0; i < HK_PANEL; i++) lse[i] = (lse[i] + real_log2(total[i])) * (real)HK_LN_2;
     for (int64_t i = 0; i < queries; i++) {
-        const real share = 1 / total[i];
         const real *sum = sums.at + i * sums.row;
         real *out = h->out + (query - h->first + i) * h->out_row;
-        for (int64_t c = 0; c < d->vwidth; c++) out[c] = sum[c] * share;
+        for (int64_t c = 0; c < d->vwidth; c++) out[c] = sum[c] * share[i];
         h->lse[query - h->first + i] = lse[i];
     }
 }
@@ -306,7 +320,7 @@ static int64_t queries_of_item(const struct hk_sdpa_dims *d) {
 }
 
 static void attend_all(real *out, real *lse, const real *q, const real *k, const real *v,
-                       const struct hk_sdpa_dims *d) {
+                       const real *sinks, const struct hk_sdpa_dims *d) {
     const int64_t share = d->heads / d->groups, item = queries_of_item(d);
     struct hk_sdpa_dims all = *d; // With the positions before the first query.
     all.positions += d->before;
@@ -324,6 +338,7 @@ static void attend_all(real *out, real *lse, const real *q, const real *k, const
                     .q = q + (row * d->heads + h) * d->width,
                     .k = k + ((row - d->before) * d->groups + g) * d->width,
                     .v = v + ((row - d->before) * d->groups + g) * d->vwidth,
+                    .sink = sinks ? sinks + h : NULL,
                     .q_row = d->heads * d->width,
                     .k_row = d->groups * d->width,
                     .v_row = d->groups * d->vwidth,

@@ -65,6 +65,14 @@ HKC_DEVICE mask mask_of(const hk_sdpa_dims &d) {
     return {d.positions, d.window, d.causal};
 }
 
+// The logit of a sink joins a row's sum of weights, relative to `most`. Returns what the weights then shrink by.
+HKC_DEVICE float add_sink(float &most, float &total, float sink) {
+    const float highest = fmaxf(most, sink), shrink = expf(most - highest);
+    total = total * shrink + expf(sink - highest);
+    most = highest;
+    return shrink;
+}
+
 constexpr int DELTA_THREADS = 256;
 
 // delta[b, h, p]: the sum of dout * out of a row, by a warp.

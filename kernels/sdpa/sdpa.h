@@ -26,16 +26,19 @@ struct hk_sdpa_dims {
 //   q    [batch, positions, heads, width]      k  [batch, positions, groups, width]
 //   out  [batch, positions, heads, vwidth]     v  [batch, positions, groups, vwidth]
 //   lse  [batch, heads, positions]  log of the sum of exp of the scaled scores, for the gradient
+//   sinks [heads], or NULL: a further score of all rows of a head, whose value is 0 (Xiao et al. 2023, "Efficient
+//        Streaming Language Models with Attention Sinks", arXiv:2309.17453). lse has it, so the gradients of q, k and
+//        v need no more; its own is sinks.h.
 // k and v point to the row of the first query. Bits of a row of out do not depend on how many rows a call computes.
 void hk_sdpa_f32(float *out, float *lse, const float *q, const float *k, const float *v,
-                 struct hk_sdpa_dims dims);
+                 const float *sinks, struct hk_sdpa_dims dims);
 void hk_sdpa_f64(double *out, double *lse, const double *q, const double *k, const double *v,
-                 struct hk_sdpa_dims dims);
+                 const double *sinks, struct hk_sdpa_dims dims);
 
 // The same with bf16 operands in its products: queries, keys, values and weights are rounded as they
-// are read, scores and outputs are summed up in float, the softmax is float.
+// are read, scores and outputs are summed up in float, the softmax is float, and so are sinks.
 void hk_sdpa_bf16(float *out, float *lse, const float *q, const float *k, const float *v,
-                  struct hk_sdpa_dims dims);
+                  const float *sinks, struct hk_sdpa_dims dims);
 
 // Stores dq, dk, dv (shapes of q, k, v). out and lse are what hk_sdpa gave.
 void hk_sdpa_grad_f32(float *dq, float *dk, float *dv, const float *dout, const float *q,

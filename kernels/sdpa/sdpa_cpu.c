@@ -2,10 +2,10 @@
 #include "kernels/sdpa/forward.h"
 
 HK_KERNEL(void, sdpa,
-          (real * out, real *lse, const real *q, const real *k, const real *v,
+          (real * out, real *lse, const real *q, const real *k, const real *v, const real *sinks,
            struct hk_sdpa_dims dims),
-          (out, lse, q, k, v, dims), FORWARD_WORK(dims)) {
+          (out, lse, q, k, v, sinks, dims), FORWARD_WORK(dims)) {
     assert(dims.groups > 0 && dims.heads % dims.groups == 0);
     assert(dims.before == 0 || (dims.batch == 1 && dims.causal));
-    attend_all(out, lse, q, k, v, &dims);
+    attend_all(out, lse, q, k, v, sinks, &dims);
 }

@@ -14,7 +14,8 @@ using namespace attention;
 
 template <int C>
 __global__ void __launch_bounds__(THREADS)
-    attend(float *out, float *lse, const float *q, const float *k, const float *v, hk_sdpa_dims d) {
+    attend(float *out, float *lse, const float *q, const float *k, const float *v,
+           const float *sinks, hk_sdpa_dims d) {
     HKC_SHARED(memory);
     shared_tile &tile = *(shared_tile *)memory;
     float *wide = (float *)(memory + sizeof(shared_tile));
@@ -58,10 +59,11 @@ __global__ void __launch_bounds__(THREADS)
     for (int i = 0; i < ROWS; i++) {
         const int64_t query = first + ty() + SIDE * i;
         if (query >= d.positions) continue;
+        const float share = (sinks ? add_sink(most[i], total[i], sinks[h]) : 1) / total[i];
         if (tx() == 0) lse[(b * d.heads + h) * d.positions + query] = most[i] + logf(total[i]);
         float *to = out + ((b * d.positions + query) * d.heads + h) * d.vwidth;
         for (int c = 0; c < C; c++) {
-            if (tx() + SIDE * c < d.vwidth) to[tx() + SIDE * c] = sum[i][c] / total[i];
+            if (tx() + SIDE * c < d.vwidth) to[tx() + SIDE * c] = sum[i][c] * share;
         }
     }
 }
@@ -163,9 +165,9 @@ dim3 grid_of(const hk_sdpa_dims &d, int64_t heads) {
 
 template <int C>
 void launch_forward(hkc_lane *lane, float *out, float *lse, const float *q, const float *k,
-                    const float *v, const hk_sdpa_dims &d) {
+                    const float *v, const float *sinks, const hk_sdpa_dims &d) {
     hkc_launch(lane, (attend<C>), grid_of(d, d.heads), THREADS, shared_bytes<C>(), out, lse, q, k,
-               v, d);
+               v, sinks, d);
 }
 
 template <kind KIND, int C> void launch_grad(hkc_lane *lane, float *to, const gradient &x) {
@@ -185,12 +187,12 @@ void launch_grad_of(hkc_lane *lane, float *to, const gradient &x, int64_t width)
 }
 
 void forward(hkc_lane *lane, float *out, float *lse, const float *q, const float *k, const float *v,
-             const hk_sdpa_dims &d) {
-    if (d.vwidth <= 4 * SIDE) return launch_forward<4>(lane, out, lse, q, k, v, d);
-    if (d.vwidth <= 8 * SIDE) return launch_forward<8>(lane, out, lse, q, k, v, d);
-    if (d.vwidth <= 16 * SIDE) return launch_forward<16>(lane, out, lse, q, k, v, d);
+             const float *sinks, const hk_sdpa_dims &d) {
+    if (d.vwidth <= 4 * SIDE) return launch_forward<4>(lane, out, lse, q, k, v, sinks, d);
+    if (d.vwidth <= 8 * SIDE) return launch_forward<8>(lane, out, lse, q, k, v, sinks, d);
+    if (d.vwidth <= 16 * SIDE) return launch_forward<16>(lane, out, lse, q, k, v, sinks, d);
     assert(d.vwidth <= 24 * SIDE);
-    launch_forward<24>(lane, out, lse, q, k, v, d);
+    launch_forward<24>(lane, out, lse, q, k, v, sinks, d);
 }
 
 void backward(hkc_lane *lane, float *dq, float *dk, float *dv, const float *dout, const float *q,
@@ -206,8 +208,8 @@ void backward(hkc_lane *lane, float *dq, float *dk, float *dv, const float *dout
 } // namespace
 
 void hkc_sdpa_f32(hkc_lane *lane, float *out, float *lse, const float *q, const float *k,
-                  const float *v, hk_sdpa_dims dims) {
-    forward(lane, out, lse, q, k, v, dims);
+                  const float *v, const float *sinks, hk_sdpa_dims dims) {
+    forward(lane, out, lse, q, k, v, sinks, dims);
 }
 
 void hkc_sdpa_grad_f32(hkc_lane *lane, float *dq, float *dk, float *dv, const float *dout,

@@ -11,9 +11,10 @@ extern "C" {
 #endif
 
 void hkc_sdpa_f32(struct hkc_lane *lane, float *out, float *lse, const float *q, const float *k,
-                  const float *v, struct hk_sdpa_dims dims);
+                  const float *v, const float *sinks, struct hk_sdpa_dims dims);
 void hkc_sdpa_bf16(struct hkc_lane *lane, hk_bf16 *out, float *lse, const hk_bf16 *q,
-                   const hk_bf16 *k, const hk_bf16 *v, struct hk_sdpa_dims dims);
+                   const hk_bf16 *k, const hk_bf16 *v, const float *sinks,
+                   struct hk_sdpa_dims dims);
 void hkc_sdpa_grad_f32(struct hkc_lane *lane, float *dq, float *dk, float *dv, const float *dout,
                        const float *q, const float *k, const float *v, const float *out,
                        const float *lse, struct hk_sdpa_dims dims);

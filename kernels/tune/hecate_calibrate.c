@@ -65,7 +65,7 @@ static float *part(float *array, const long *size, int number) {
 
 #define FORWARD(name, kernel)                                                                      \
     static void name(const struct arrays *x, const long *size) {                                   \
-        kernel(x->c, x->d, x->a, part(x->a, size, 1), part(x->a, size, 2), attention(size));       \
+        kernel(x->c, x->d, x->a, part(x->a, size, 1), part(x->a, size, 2), NULL, attention(size)); \
     }
 FORWARD(sdpa_f32, hk_sdpa_f32)
 FORWARD(sdpa_bf16, hk_sdpa_bf16)

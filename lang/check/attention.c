@@ -210,6 +210,25 @@ static bool read_mask(struct hec_site *site, const struct hec_expr *expr, struct
     return true;
 }
 
+// `sinks = s`: a logit for each head of the queries, the same for all tokens.
+static bool read_sinks(struct hec_site *site, const struct hec_expr *expr, struct hec_node *node) {
+    struct hec_checker *checker = site->checker;
+    const struct hec_argument *argument = hec_argument(expr, "sinks");
+    if (!argument) return true;
+    const struct hec_expr *value = argument->value;
+    if (value->kind == HEC_EXPR_NAME && !strcmp(value->text, "none")) return true;
+    const struct hec_node *sinks = hec_node_of(site, hec_evaluate(site, value, NULL), value->at);
+    if (!sinks) return false;
+    const struct hec_dim heads = node->operand[0]->shape.dim[1];
+    if (sinks->shape.rank == 1 && sinks->shape.dim[0].name == heads.name && !sinks->batched) {
+        node->operand[node->operands++] = sinks;
+        return true;
+    }
+    hec_error(checker, value->at, "`sinks` are a logit for each head, [%s], not %s", heads.name,
+              hec_shape_text(checker->arena, &sinks->shape));
+    return false;
+}
+
 struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr) {
     static const char *const wanted[] = {"queries [T, heads, width]", "keys [T, heads, width]",
                                          "values [T, heads, width]"};
@@ -231,7 +250,8 @@ struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr) {
         good &= value && is_heads(site, expr, operand, value, wanted[position]);
         node.operand[position++] = value;
     }
-    if (!good || !check_heads(site, expr, node.operand) || !read_mask(site, expr, &node))
+    if (!good || !check_heads(site, expr, node.operand) || !read_mask(site, expr, &node) ||
+        !read_sinks(site, expr, &node))
         return broken;
     const struct hec_shape *q = &node.operand[0]->shape, *v = &node.operand[2]->shape;
     node.shape = (struct hec_shape){3, {q->dim[0], q->dim[1], v->dim[2]}};

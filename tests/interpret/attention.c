@@ -32,7 +32,7 @@ struct attention {
     int64_t batch, positions, heads, groups, width, vwidth, window;
     bool causal, rounds;
     double scale;
-    const struct tensor *q, *k, *v;
+    const struct tensor *q, *k, *v, *sinks;
 };
 
 static struct attention attention_of(struct machine *m, MlirOperation op, int q) {
@@ -75,10 +75,11 @@ static double score(const struct attention *a, int64_t b, int64_t query, int64_t
 }
 
 static double log_sum(const struct attention *a, int64_t b, int64_t query, int64_t h) {
-    double most = -INFINITY, sum = 0;
+    double most = a->sinks ? a->sinks->at[h] : -INFINITY, sum = 0;
     for (int64_t key = 0; key < a->positions; key++) {
         if (is_seen(a, query, key)) most = fmax(most, score(a, b, query, key, h));
     }
+    if (a->sinks) sum += exp(a->sinks->at[h] - most);
     for (int64_t key = 0; key < a->positions; key++) {
         if (is_seen(a, query, key)) sum += exp(score(a, b, query, key, h) - most);
     }
@@ -119,7 +120,8 @@ static void attend(const struct attention *a, void *user, int64_t b, int64_t que
 }
 
 void run_sdpa(struct machine *m, MlirOperation op) {
-    const struct attention a = attention_of(m, op, 0);
+    struct attention a = attention_of(m, op, 0);
+    a.sinks = has_in(op, 3) ? in(m, op, 3) : NULL;
     struct forward f = {out(m, op, 0), out(m, op, 1)};
     fill(f.out, 0);
     for (int64_t i = 0; i < f.lse->count; i++) {
@@ -160,4 +162,18 @@ void run_sdpa_grad(struct machine *m, MlirOperation op) {
                          out(m, op, 0),        out(m, op, 1), out(m, op, 2)};
     fill(g.dq, 0), fill(g.dk, 0), fill(g.dv, 0);
     for_pairs(&a, attend_back, &g);
+}
+
+// What a head's sink takes from the weights of a row, times what they are worth.
+void run_sinks_grad(struct machine *m, MlirOperation op) {
+    const struct tensor *dout = in(m, op, 0), *y = in(m, op, 1), *lse = in(m, op, 2);
+    const struct tensor *sinks = in(m, op, 3);
+    struct tensor *to = out(m, op, 0);
+    const int64_t positions = y->shape.size[1], heads = y->shape.size[2], width = y->shape.size[3];
+    fill(to, 0);
+    for (int64_t i = 0; i < lse->count; i++) {
+        const int64_t t = i % positions, h = i / positions % heads, b = i / positions / heads;
+        const int64_t at = ((b * positions + t) * heads + h) * width;
+        to->at[h] -= exp(sinks->at[h] - lse->at[i]) * dot(dout->at + at, y->at + at, width);
+    }
 }

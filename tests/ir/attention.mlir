@@ -20,6 +20,19 @@ module {
     return %out : !o
   }
 
+  // Sinks change neither what the other gradients need, nor how they are made.
+  // CHECK-LABEL: func.func @sinks(
+  // CHECK-SAME:    %[[Q:[^:]*]]: tensor<2x8x4x6xf32{{[^%]*}}%[[K:[^:]*]]: tensor<2x8x2x6xf32{{[^%]*}}%[[V:[^:]*]]: tensor{{[^%]*}}%[[S:[^:]*]]: tensor
+  // CHECK:         %[[O:.*]]:2 = "moe.sdpa"(%[[Q]], %[[K]], %[[V]], %[[S]])
+  // CHECK-NEXT:    %[[DO:.*]] = "moe.fill"() {value = 1
+  // CHECK-NEXT:    %[[D:.*]]:3 = "moe.sdpa_grad"(%[[DO]], %[[Q]], %[[K]], %[[V]], %[[O]]#0, %[[O]]#1)
+  // CHECK-NEXT:    %[[DS:.*]] = "moe.sinks_grad"(%[[DO]], %[[O]]#0, %[[O]]#1, %[[S]])
+  // CHECK-NEXT:    return %[[O]]#0, %[[D]]#0, %[[D]]#1, %[[D]]#2, %[[DS]]
+  func.func @sinks(%q: !q, %k: !k, %v: !v, %s: tensor<4xf32, ["H"]>) -> !o {
+    %out, %lse = "moe.sdpa"(%q, %k, %v, %s) {causal = true, window = 0, scale = 0.4} : (!q, !k, !v, tensor<4xf32, ["H"]>) -> (!o, !l)
+    return %out : !o
+  }
+
   // CHECK-LABEL: func.func @rope(
   // CHECK-SAME:    %{{[^:]*}}: tensor<2x8x4x6xf32{{[^%]*}}%[[T:[^:]*]]: tensor
   // CHECK:         %[[DY:.*]] = "moe.fill"() {value = 1

@@ -43,6 +43,12 @@ module {
     %o12, %l12 = "moe.sdpa"(%d, %d, %d) {causal = true, window = 0, scale = 0.4, rounds = true}
       : (tensor<2x8x4x6xf64, ["batch", "T", "H", "A"]>, tensor<2x8x4x6xf64, ["batch", "T", "H", "A"]>, tensor<2x8x4x6xf64, ["batch", "T", "H", "A"]>)
       -> (tensor<2x8x4x6xf64, ["batch", "T", "H", "A"]>, tensor<2x4x8xf64, ["batch", "H", "T"]>)
+    // CHECK: :[[@LINE+1]]:18: error: 'moe.sdpa': sinks is tensor<2x4x8xf32, ["batch", "H", "T"]>, expected tensor<4xf32, ["H"]>
+    %o13, %l13 = "moe.sdpa"(%q, %k, %v, %l) {causal = true, window = 0, scale = 0.4} : (!q, !k, !v, !l) -> (!o, !l)
+    // CHECK: :[[@LINE+1]]:12: error: 'moe.sinks_grad': sinks is tensor<2x4x8xf32, ["batch", "H", "T"]>, expected tensor<4xf32, ["H"]>
+    %s14 = "moe.sinks_grad"(%o, %o, %l, %l) : (!o, !o, !l, !l) -> tensor<4xf32, ["H"]>
+    // CHECK: :[[@LINE+1]]:12: error: 'moe.sinks_grad': out is tensor<2x8x6xf32, ["batch", "T", "A"]>, expected [batch, T, heads, width]
+    %s15 = "moe.sinks_grad"(%o, %x, %l, %l) : (!o, !x, !l, !l) -> tensor<4xf32, ["H"]>
     return
   }
 }

@@ -135,7 +135,7 @@ static void attention_counts_the_pairs_that_the_mask_leaves(void **state) {
             struct seen seen = {0};
             const struct hk_observer observer = {note, &seen};
             hk_observe(&observer);
-            hk_sdpa_f32(out, lse, q, k, v, d);
+            hk_sdpa_f32(out, lse, q, k, v, NULL, d);
             hk_sdpa_grad_f32(dq, dk, dv, dout, q, k, v, out, lse, d);
             hk_observe(NULL);
             const double pairs = (double)pairs_of(&d);

@@ -11,6 +11,7 @@
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forward_is_within_the_bound),
+        cmocka_unit_test(extreme_sinks_take_all_or_nothing),
         cmocka_unit_test(large_scores_do_not_overflow),
         cmocka_unit_test(a_nan_in_a_key_shows),
         cmocka_unit_test(a_causal_row_does_not_depend_on_later_positions),

@@ -56,6 +56,14 @@ static const struct hk_sdpa_dims shapes[] = {
      .scale = 0.07},
 };
 
+// Sinks beside every other mask: small ones, and one that takes nearly all of a row.
+static const real *sinks_of(const struct hk_sdpa_dims *d, int64_t mask) {
+    if (mask % 2 == 0) return NULL;
+    real *sinks = test_reals(d->heads, 5);
+    sinks[d->heads - 1] += 8;
+    return sinks;
+}
+
 // Masks: full, causal, causal with a window inside a block, over blocks, window without causal.
 static const struct {
     bool causal;
@@ -64,7 +72,7 @@ static const struct {
 
 struct sdpa_case {
     struct hk_sdpa_dims dims;
-    const real *q, *k, *v;
+    const real *q, *k, *v, *sinks;
 };
 
 static int64_t out_size(const struct hk_sdpa_dims *d) {
@@ -89,7 +97,7 @@ static int64_t v_size(const struct hk_sdpa_dims *d) {
 
 static void run(const void *context, real *out) {
     const struct sdpa_case *x = context;
-    SDPA(out, out + out_size(&x->dims), x->q, x->k, x->v, x->dims);
+    SDPA(out, out + out_size(&x->dims), x->q, x->k, x->v, x->sinks, x->dims);
 }
 
 static bool sees(const struct hk_sdpa_dims *d, int64_t query, int64_t key) {
@@ -119,6 +127,8 @@ static wide weigh(const struct sdpa_case *x, int64_t b, int64_t h, int64_t query
         if (weights[key] > peak) peak = weights[key];
         if (magnitude > *largest) *largest = magnitude;
     }
+    if (x->sinks && x->sinks[h] > peak) peak = x->sinks[h];
+    if (x->sinks) sum = expl(x->sinks[h] - peak);
     for (int64_t key = 0; key < d->positions; key++) sum += expl(weights[key] - peak);
     for (int64_t key = 0; key < d->positions; key++) {
         weights[key] = expl(weights[key] - peak) / sum;
@@ -161,6 +171,7 @@ static struct sdpa_case sdpa_case(int64_t shape, int64_t mask) {
     x.q = test_reals(q_size(&x.dims), 1);
     x.k = test_reals(k_size(&x.dims), 2);
     x.v = test_reals(v_size(&x.dims), 3);
+    x.sinks = sinks_of(&x.dims, mask);
     return x;
 }
 
@@ -184,6 +195,29 @@ static void forward_is_within_the_bound(void **state) {
         }
         test_free_all();
     }
+}
+
+// A sink far above all scores takes everything, and one far below nothing.
+static void extreme_sinks_take_all_or_nothing(void **state) {
+    (void)state;
+    struct sdpa_case x = sdpa_case(2, 2);
+    const int64_t heads = x.dims.heads, width = x.dims.vwidth, count = out_size(&x.dims);
+    real *plain = test_nans(count + lse_size(&x.dims)), *out = test_nans(count + lse_size(&x.dims));
+    run(&x, plain);
+    real *sinks = test_reals(heads, 5);
+    sinks[0] = 1000, sinks[1] = -1000;
+    x.sinks = sinks;
+    run(&x, out);
+    for (int64_t i = 0; i < count; i++) {
+        const bool first = i / width % heads == 0;
+        assert_near("out", i, out[i], first ? 0 : plain[i], 0);
+    }
+    for (int64_t i = 0; i < x.dims.positions; i++) {
+        assert_near("lse", i, out[count + i], 1000, 1000 * EPSILON);
+        assert_near("lse", i, out[count + x.dims.positions + i],
+                    plain[count + x.dims.positions + i], 4 * EPSILON);
+    }
+    test_free_all();
 }
 
 // Scores far out of exp's range: the running maximum has to keep every exp in it.

@@ -82,8 +82,8 @@ def rope(x, theta, scaling=linear(1)):
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
-def sdpa(q, k, v, causal=True, window=0, scale=None):
-    """q [batch, T, H, A], k [batch, T, G, A], v [batch, T, G, U] -> [batch, T, H, U]."""
+def sdpa(q, k, v, causal=True, window=0, scale=None, sinks=None):
+    """q [batch, T, H, A], k [batch, T, G, A], v [batch, T, G, U], sinks [H] -> [batch, T, H, U]."""
     repeat = q.shape[2] // k.shape[2]
     k, v = k.repeat_interleave(repeat, 2), v.repeat_interleave(repeat, 2)
     scores = torch.einsum("bqha,bkha->bhqk", q, k) * (scale or q.shape[3] ** -0.5)
@@ -93,7 +93,10 @@ def sdpa(q, k, v, causal=True, window=0, scale=None):
         hidden |= distance < 0
     if window:
         hidden |= distance >= window
-    weights = torch.softmax(scores.masked_fill(hidden, NEG_INF), -1)
+    scores = scores.masked_fill(hidden, NEG_INF)
+    if sinks is not None:
+        scores = torch.cat([scores, sinks[None, :, None, None].expand(*scores.shape[:3], 1)], -1)
+    weights = torch.softmax(scores, -1)[..., :k.shape[1]]
     return torch.einsum("bhqk,bkhu->bqhu", weights, v)
 
 

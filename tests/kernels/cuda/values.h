@@ -9,6 +9,7 @@
 #include "kernels/rmsnorm/rmsnorm_cuda.h"
 #include "kernels/rope/rope_cuda.h"
 #include "kernels/sdpa/sdpa_cuda.h"
+#include "kernels/sinks/sinks_cuda.h"
 #include "kernels/spread/spread_cuda.h"
 #include "kernels/sum/sum_cuda.h"
 #include "tests/kernels/kernel_case.h"
@@ -129,11 +130,11 @@ static inline void values_sum_columns(real *y, const real *x, int64_t m, int64_t
 }
 
 static inline void values_sdpa(real *out, real *lse, const real *q, const real *k, const real *v,
-                               struct hk_sdpa_dims d) {
+                               const real *sinks, struct hk_sdpa_dims d) {
     const int64_t rows = d.batch * d.positions;
     hkc_sdpa_bf16(test_lane(), test_stored(out, rows * d.heads * d.vwidth), lse,
                   test_read(q, rows * d.heads * d.width), test_read(k, rows * d.groups * d.width),
-                  test_read(v, rows * d.groups * d.vwidth), d);
+                  test_read(v, rows * d.groups * d.vwidth), sinks, d);
     test_join_values("sdpa");
 }
 
@@ -148,6 +149,16 @@ static inline void values_sdpa_grad(real *dq, real *dk, real *dv, const real *do
                        test_read(k, k_count), test_read(v, v_count), test_read(out, out_count), lse,
                        d);
     test_join_values("sdpa_grad");
+}
+
+static inline void values_sinks_grad(real *dsinks, const real *dout, const real *out,
+                                     const real *lse, const real *sinks, int64_t batch,
+                                     int64_t positions, int64_t heads, int64_t width,
+                                     enum hk_write write) {
+    const int64_t count = batch * positions * heads * width;
+    hkc_sinks_grad_bf16(test_lane(), dsinks, test_read(dout, count), test_read(out, count), lse,
+                        sinks, batch, positions, heads, width, write);
+    test_join_values("sinks_grad");
 }
 
 #endif

@@ -1,0 +1,69 @@
+// CUDA twin of sinks: a block for each head, a warp of it for each row in turn. Bytes moved: 8 for a float of out, half
+// of that of bf16; as many blocks as heads leave a large device half idle, of a step that attention takes.
+#include "kernels/sinks/sinks_cuda.h"
+
+#include "kernels/cuda/device.h"
+
+namespace {
+
+constexpr int LINES = 16; // Warps.
+
+template <class T>
+__global__ void __launch_bounds__(LINES * 32)
+    sinks_grad(float *dsinks, const T *dout, const T *out, const float *lse, const float *sinks,
+               int64_t batch, int64_t positions, int64_t heads, int64_t width, bool add) {
+    HKC_SHARED(shared);
+    float *sums = (float *)shared;
+    const int64_t h = blockIdx.x, lane = threadIdx.x % 32, line = threadIdx.x / 32;
+    float sum = 0;
+    for (int64_t b = 0; b < batch; b++) {
+        const float *of = lse + (b * heads + h) * positions;
+#if HKC_FAULT == 2 // plain: the last row of a sequence is left out.
+        for (int64_t t = line; t < positions - 1; t += LINES) {
+#else
+        for (int64_t t = line; t < positions; t += LINES) {
+#endif
+            const int64_t at = ((b * positions + t) * heads + h) * width;
+            float dot = 0;
+            for (int64_t c = lane; c < width; c += 32)
+                dot += hkc_float(dout[at + c]) * hkc_float(out[at + c]);
+            sum += dot * expf(sinks[h] - of[t]);
+        }
+    }
+#if HKC_FAULT == 3 // plain: only a part of the columns counts.
+    if (lane == 0) sums[line] = sum;
+#else
+    sum = warp_sum(sum);
+    if (lane == 0) sums[line] = sum;
+#endif
+#if HKC_FAULT != 1 // race: sums are read before the other warps have written them.
+    __syncthreads();
+#endif
+    if (threadIdx.x != 0) return;
+    float total = 0;
+    for (int i = 0; i < LINES; i++) total += sums[i];
+    dsinks[h] = (add ? dsinks[h] : 0) - total;
+}
+
+template <class T>
+void backward(hkc_lane *lane, float *dsinks, const T *dout, const T *out, const float *lse,
+              const float *sinks, int64_t batch, int64_t positions, int64_t heads, int64_t width,
+              hk_write write) {
+    hkc_launch(lane, sinks_grad<T>, (unsigned)heads, LINES * 32, LINES * sizeof(float), dsinks,
+               dout, out, lse, sinks, batch, positions, heads, width, write == HK_ADD);
+}
+
+} // namespace
+
+void hkc_sinks_grad_f32(hkc_lane *lane, float *dsinks, const float *dout, const float *out,
+                        const float *lse, const float *sinks, int64_t batch, int64_t positions,
+                        int64_t heads, int64_t width, hk_write write) {
+    backward(lane, dsinks, dout, out, lse, sinks, batch, positions, heads, width, write);
+}
+
+void hkc_sinks_grad_bf16(hkc_lane *lane, float *dsinks, const hk_bf16 *dout, const hk_bf16 *out,
+                         const float *lse, const float *sinks, int64_t batch, int64_t positions,
+                         int64_t heads, int64_t width, hk_write write) {
+    backward(lane, dsinks, hkc_values(dout), hkc_values(out), lse, sinks, batch, positions, heads,
+             width, write);
+}
