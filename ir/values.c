@@ -26,6 +26,9 @@ bool hec_takes_bf16(MlirOperation op) {
     case HEC_OP_fused:
     case HEC_OP_sum:
     case HEC_OP_copy:
+    case HEC_OP_slice:
+    case HEC_OP_slice_grad:
+    case HEC_OP_concat:
     case HEC_OP_get:   // A parameter's rounded copy; of f32, says its own rule.
     case HEC_OP_stash: // As the slot is.
     case HEC_OP_fetch:

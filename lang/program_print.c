@@ -50,6 +50,10 @@ static void print_attributes(const struct hec_node *node, FILE *out) {
     } else if (node->builtin == HEC_BUILTIN_dropout) {
         fprintf(out, " {rate = %g, number = %" PRId64 "}", node->attribute.rate,
                 node->attribute.number);
+    } else if (node->builtin == HEC_BUILTIN_slice) {
+        fprintf(out, " {begin = %" PRId64 "}", node->attribute.begin);
+    } else if (node->attribute.interleaved) {
+        fputs(" {interleaved = true}", out);
     }
 }
 

@@ -111,6 +111,8 @@ static bool is_by_position(struct finder *f, MlirOperation module, MlirOperation
     case HEC_OP_gather:
     case HEC_OP_combine:
     case HEC_OP_sum:
+    case HEC_OP_slice:
+    case HEC_OP_concat:
         return keeps_positions(f, op);
     case HEC_OP_sdpa:
         return keep_attention(f, module, op);

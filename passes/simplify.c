@@ -6,11 +6,12 @@
 // Why      Differentiation asks for values as it needs them, inlining copies bodies whole; both
 //          leave repetitions. Upstream's cse and canonicalize take our operations for effects.
 // Needs    only a module that verifies.
-// Leaves   no two equal pure operations of which one sees the other, no unused pure operation, no
+// Leaves   gradients of two slices that make up a whole as one concat; no two equal pure operations of which one sees the other, no unused pure operation, no
 //          product with 1 or sum with 0, no loop-carried value that is its own successor or is
 //          never read, no slot (unless `observed`) and no stash that nothing fetches.
 // Reports  nothing.
 #include "ir/accessors.h"
+#include "ir/ops/parts.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -186,6 +187,42 @@ static bool drop_neutral(MlirOperation func) {
     return changed;
 }
 
+// ---- parts
+
+// The slice_grad that makes operand `i` of `add` alone, taken apart.
+static bool takes_part(MlirOperation add, int i, struct hec_parts *parts) {
+    const MlirValue v = hec_operand(add, i);
+    const MlirOperation made = hec_defining(v);
+    return hec_op_is(made, HEC_OP_slice_grad) && hec_is_used_once(v) && hec_parts_of(made, parts);
+}
+
+// The gradients of two slices that are the whole together: with no zeros, and nothing added to them.
+static bool join_slices(MlirOperation func) {
+    struct hec_ops ops = hec_ops_below(func);
+    bool changed = false;
+    for (int k = 0; k < ops.count; k++) {
+        struct hec_parts parts[2];
+        if (!hec_op_is(ops.op[k], HEC_OP_add) || !takes_part(ops.op[k], 0, &parts[0]) ||
+            !takes_part(ops.op[k], 1, &parts[1]) || parts[0].at != parts[1].at)
+            continue;
+        const int first = parts[0].part[0].begin == 0 ? 0 : 1, at = parts[0].at;
+        const struct hec_part *a = &parts[first].part[0], *b = &parts[!first].part[0];
+        const MlirType type = mlirValueGetType(hec_result(ops.op[k], 0));
+        const struct hec_tensor whole = hec_tensor_of(type);
+        if (a->begin != 0 || b->begin != a->space.size[at] ||
+            b->begin + b->space.size[at] != whole.size[at])
+            continue;
+        struct hec_builder builder = hec_builder_before(ops.op[k]);
+        const MlirValue in[] = {a->value, b->value};
+        mlirValueReplaceAllUsesOfWith(
+            hec_result(ops.op[k], 0),
+            hec_build_value(&builder, HEC_OP_concat, 2, in, type, 0, NULL));
+        changed = true; // What is no longer used goes as such.
+    }
+    free(ops.op);
+    return changed;
+}
+
 // ---- loops
 
 static bool simplify_loop(MlirOperation op) {
@@ -280,6 +317,7 @@ void hec_simplify(MlirOperation module) {
         for (int k = 0; k < ops.count; k++) {
             if (!hec_op_is(ops.op[k], HEC_OP_FUNC)) continue;
             changed |= drop_neutral(ops.op[k]);
+            changed |= join_slices(ops.op[k]);
             changed |= merge_equal(ops.op[k]);
             changed |= simplify_loops(ops.op[k]);
             changed |= drop_unused(ops.op[k]);

@@ -1,7 +1,8 @@
-// Sums and movement inside the arena: sum, copy, accumulate.
+// Sums and movement inside the arena: sum, copy, parts of tensors, accumulate.
 #include "codegen/c/loops.h"
 #include "codegen/c/ops.h"
 #include "codegen/host/gradient.h"
+#include "codegen/host/part.h"
 #include "ir/accessors.h"
 
 // A sum that is neither over the leading nor over the trailing dimensions: loops over what is
@@ -33,6 +34,37 @@ void hec_emit_sum(struct hec_emitter *e, MlirOperation op) {
 void hec_emit_copy(struct hec_emitter *e, MlirOperation op) {
     const MlirValue a = hec_copy_a(op), r = hec_copy_r(op);
     hec_loops_copy(e, hec_ref(e, r), hec_ref(e, a), mlirValueGetType(r), hec_home_adds(r));
+}
+
+// One element of part `index`, between the whole and where the part lies.
+static void move_part(struct hec_emitter *e, const struct hec_parts *parts, int index, bool back) {
+    const MlirValue value = parts->part[index].value;
+    const struct hec_loops loops = hec_loops_of_nest(hec_part_nest(parts, index));
+    const char *part =
+        hec_element(e, value, hec_nest_index(e, &loops.nest, mlirValueGetType(value)));
+    const char *whole = hec_element(e, parts->whole, hec_part_index(e, &loops.nest, parts, index));
+    hec_loops_statement(e, &loops,
+                        HEC_TEXT(e, "%s = %s;", back ? whole : part, back ? part : whole));
+}
+
+void hec_emit_slice(struct hec_emitter *e, MlirOperation op) {
+    struct hec_parts parts;
+    if (hec_parts_of(op, &parts)) move_part(e, &parts, 0, false);
+}
+
+void hec_emit_slice_grad(struct hec_emitter *e, MlirOperation op) {
+    struct hec_parts parts;
+    if (!hec_parts_of(op, &parts)) return;
+    const struct hec_loops loops = hec_loops_of_nest(hec_whole_nest(&parts));
+    const char *index = hec_nest_index(e, &loops.nest, mlirValueGetType(parts.whole));
+    hec_loops_statement(e, &loops, HEC_TEXT(e, "%s = 0;", hec_element(e, parts.whole, index)));
+    move_part(e, &parts, 0, true);
+}
+
+void hec_emit_concat(struct hec_emitter *e, MlirOperation op) {
+    struct hec_parts parts;
+    if (!hec_parts_of(op, &parts)) return;
+    for (int i = 0; i < parts.count; i++) move_part(e, &parts, i, true);
 }
 
 void hec_emit_accumulate(struct hec_emitter *e, MlirOperation op) {

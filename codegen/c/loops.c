@@ -9,11 +9,14 @@
 // Below this many elements, waking the threads costs more than they save: a few microseconds.
 static const int64_t parallel_elements = 32768;
 
-struct hec_loops hec_loops_of(struct hec_tensor space, int types, const MlirType *type) {
+struct hec_loops hec_loops_of_nest(struct hec_nest nest) {
     int64_t elements = 1;
-    for (int d = 0; d < space.rank; d++) elements *= space.size[d];
-    return (struct hec_loops){.nest = hec_nest_of(space, types, type),
-                              .parallel = elements >= parallel_elements};
+    for (int d = 0; d < nest.space.rank; d++) elements *= nest.space.size[d];
+    return (struct hec_loops){.nest = nest, .parallel = elements >= parallel_elements};
+}
+
+struct hec_loops hec_loops_of(struct hec_tensor space, int types, const MlirType *type) {
+    return hec_loops_of_nest(hec_nest_of(space, types, type));
 }
 
 struct hec_loops hec_loops_of_block(struct hec_tensor space, int rows) {

@@ -13,6 +13,9 @@ struct hec_loops {
 // The loops over `space` in which tensors of these types are accessed (codegen/host/nest.h).
 struct hec_loops hec_loops_of(struct hec_tensor space, int types, const MlirType *type);
 
+// Those of a nest that has been made.
+struct hec_loops hec_loops_of_nest(struct hec_nest nest);
+
 // Two loops over a block of a product's result: its first `rows` dimensions, the others. Tensors that
 // are accessed have all dimensions of either, or none.
 struct hec_loops hec_loops_of_block(struct hec_tensor space, int rows);

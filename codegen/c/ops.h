@@ -12,6 +12,7 @@
 
 hec_emit_op hec_emit_call, hec_emit_elementwise, hec_emit_fused;
 hec_emit_op hec_emit_sum, hec_emit_copy, hec_emit_accumulate;
+hec_emit_op hec_emit_slice, hec_emit_slice_grad, hec_emit_concat;
 
 // The loops of the call's epilogue over `block`, a part of its first `rows` dimensions and of the others.
 void hec_emit_epilogue_loops(struct hec_emitter *e, MlirOperation call, int rows);

@@ -1,8 +1,8 @@
 // Elementwise operations, alone or fused, copies and sums: each a kernel.
 #include <string.h>
 
-#include "codegen/cuda/loop.h"
 #include "codegen/cuda/ops.h"
+#include "codegen/cuda/store.h"
 #include "codegen/host/expression.h"
 #include "codegen/host/function.h"
 #include "codegen/host/gradient.h"
@@ -16,14 +16,13 @@ static const char *name_of(struct hec_emitter *e, MlirValue value) {
     return hec_arena_copy(&e->arena, name.data, name.length);
 }
 
-// What the loop of `op` is called after: its first result, or else what it does.
-static const char *base_of(struct hec_emitter *e, MlirOperation op) {
+const char *hec_cuda_base(struct hec_emitter *e, MlirOperation op) {
     const char *name = name_of(e, hec_result(op, 0));
     return *name ? name : strchr(hec_op_row(hec_op_of(op))->name, '.') + 1;
 }
 
-static int point(struct hec_emitter *e, struct hec_device_loop *loop, MlirValue value,
-                 bool written) {
+int hec_cuda_point(struct hec_emitter *e, struct hec_device_loop *loop, MlirValue value,
+                   bool written) {
     return hec_device_point(loop, mlirValueGetType(value), hec_ref(e, value), name_of(e, value),
                             written);
 }
@@ -37,9 +36,9 @@ void hec_cuda_elementwise(struct hec_emitter *e, MlirOperation op) {
     struct hec_device_loop loop = {
         .nest = hec_nest_of(hec_tensor_of(type[operands]), operands + 1, type)};
     loop.threads = loop.nest.loops;
-    point(e, &loop, result, true);
-    for (int i = 0; i < operands; i++) point(e, &loop, hec_operand(op, i), false);
-    hec_device_loop_begin(e, &loop, base_of(e, op));
+    hec_cuda_point(e, &loop, result, true);
+    for (int i = 0; i < operands; i++) hec_cuda_point(e, &loop, hec_operand(op, i), false);
+    hec_device_loop_begin(e, &loop, hec_cuda_base(e, op));
     struct hec_elements at = {.adds = {hec_home_adds(result)}};
     at.output[0] = hec_device_element(e, &loop, 0);
     at.rounds[0] = hec_device_rounds(&loop, 0);
@@ -56,9 +55,9 @@ void hec_cuda_fused(struct hec_emitter *e, MlirOperation op) {
     struct hec_device_loop loop = {
         .nest = hec_nest_of(hec_tensor_of(type[of.inputs]), of.inputs + of.outputs, type)};
     loop.threads = loop.nest.loops;
-    for (int i = 0; i < of.outputs; i++) point(e, &loop, of.output[i], true);
-    for (int i = 0; i < of.inputs; i++) point(e, &loop, of.input[i], false);
-    hec_device_loop_begin(e, &loop, base_of(e, op));
+    for (int i = 0; i < of.outputs; i++) hec_cuda_point(e, &loop, of.output[i], true);
+    for (int i = 0; i < of.inputs; i++) hec_cuda_point(e, &loop, of.input[i], false);
+    hec_device_loop_begin(e, &loop, hec_cuda_base(e, op));
     struct hec_elements at = {0};
     for (int i = 0; i < of.inputs; i++) at.input[i] = hec_device_number(e, &loop, of.outputs + i);
     for (int i = 0; i < of.outputs; i++) {
@@ -71,9 +70,8 @@ void hec_cuda_fused(struct hec_emitter *e, MlirOperation op) {
     hec_device_loop_end(e, &loop);
 }
 
-// The statement that gives element 0 of the loop a number.
-static void store(struct hec_emitter *e, const struct hec_device_loop *loop, const char *number,
-                  bool adds) {
+void hec_cuda_store(struct hec_emitter *e, const struct hec_device_loop *loop, const char *number,
+                    bool adds) {
     const char *to = hec_device_element(e, loop, 0), *rounds = hec_device_rounds(loop, 0);
     if (rounds) {
         hec_statement(e, "%s = %s(%s);", to, rounds, number);
@@ -90,14 +88,14 @@ static void copy(struct hec_emitter *e, const char *to, MlirType type, const cha
     hec_device_point(&loop, type, to, "to", true);
     hec_device_point(&loop, from_type, from, "from", false);
     hec_device_loop_begin(e, &loop, name);
-    store(e, &loop, hec_device_number(e, &loop, 1), adds);
+    hec_cuda_store(e, &loop, hec_device_number(e, &loop, 1), adds);
     hec_device_loop_end(e, &loop);
 }
 
 void hec_cuda_copy(struct hec_emitter *e, MlirOperation op) {
     const MlirValue from = hec_copy_a(op), to = hec_copy_r(op);
     copy(e, hec_ref(e, to), mlirValueGetType(to), hec_ref(e, from), mlirValueGetType(from),
-         base_of(e, op), hec_home_adds(to));
+         hec_cuda_base(e, op), hec_home_adds(to));
 }
 
 void hec_cuda_accumulate(struct hec_emitter *e, MlirOperation op) {
@@ -124,9 +122,9 @@ void hec_cuda_sum(struct hec_emitter *e, MlirOperation op) {
     struct hec_device_loop loop = {.nest = hec_nest_of(order, 2, type)};
     const struct hec_nest *nest = &loop.nest;
     while (loop.threads < nest->loops && nest->first[loop.threads] < tr.rank) loop.threads++;
-    point(e, &loop, r, true);
-    point(e, &loop, a, false);
-    hec_device_loop_begin(e, &loop, base_of(e, op));
+    hec_cuda_point(e, &loop, r, true);
+    hec_cuda_point(e, &loop, a, false);
+    hec_device_loop_begin(e, &loop, hec_cuda_base(e, op));
     hec_statement(e, "%s sum = 0;", e->real);
     for (int i = loop.threads; i < nest->loops; i++) {
         const char *v = hec_nest_variable(nest, i);
@@ -136,6 +134,6 @@ void hec_cuda_sum(struct hec_emitter *e, MlirOperation op) {
     }
     hec_statement(e, "sum += %s;", hec_device_number(e, &loop, 1));
     for (int i = loop.threads; i < nest->loops; i++) hec_close(&e->function->body, "}");
-    store(e, &loop, "sum", hec_home_adds(r));
+    hec_cuda_store(e, &loop, "sum", hec_home_adds(r));
     hec_device_loop_end(e, &loop);
 }

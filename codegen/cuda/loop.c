@@ -88,7 +88,8 @@ void hec_device_loop_begin(struct hec_emitter *e, struct hec_device_loop *loop, 
 const char *hec_device_element(struct hec_emitter *e, const struct hec_device_loop *loop,
                                int pointer) {
     const struct hec_device_pointer *p = &loop->pointer[pointer];
-    return HEC_TEXT(e, "%s[%s]", p->name, hec_nest_index(e, &loop->nest, p->type));
+    const char *index = p->index ? p->index : hec_nest_index(e, &loop->nest, p->type);
+    return HEC_TEXT(e, "%s[%s]", p->name, index);
 }
 
 const char *hec_device_number(struct hec_emitter *e, const struct hec_device_loop *loop,

@@ -12,6 +12,7 @@ struct hec_device_pointer {
     const char *host; // As the host calls it.
     const char *name; // As the kernel calls it; set by hec_device_loop_begin.
     bool written;
+    const char *index; // Of the current element; NULL: by the nest and the type.
 };
 
 enum { HEC_DEVICE_POINTERS = 128 };

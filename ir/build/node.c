@@ -32,21 +32,58 @@ static MlirValue spread(struct hec_scope *scope, MlirValue v) {
     return hec_build_value(&b, HEC_OP_spread, 2, in, hec_tensor_type(&r), 0, NULL);
 }
 
-static MlirValue elementwise(struct hec_scope *scope, enum hec_op op, int operands,
-                             const MlirValue *operand) {
-    MlirValue in[HEC_OPERANDS_MAX];
+// Beside rows of experts, vectors of experts become rows, too.
+static void spread_vectors(struct hec_scope *scope, int operands, const MlirValue *operand,
+                           MlirValue *in) {
     bool by_rows = false;
     for (int i = 0; i < operands; i++) by_rows |= hec_build_has_rows(operand[i]);
     for (int i = 0; i < operands; i++) {
         const bool apart = by_rows && hec_build_is_by_expert(scope, operand[i]);
         in[i] = apart ? spread(scope, operand[i]) : operand[i];
     }
+}
+
+static MlirValue elementwise(struct hec_scope *scope, enum hec_op op, int operands,
+                             const MlirValue *operand) {
+    MlirValue in[HEC_OPERANDS_MAX];
+    spread_vectors(scope, operands, operand, in);
     return hec_build_one(scope, op, operands, in, 0, NULL);
 }
 
 static MlirValue build_elementwise(struct hec_scope *scope, const struct hec_node *node,
                                    enum hec_op op, const MlirValue *operand) {
     return elementwise(scope, op, node->operands, operand);
+}
+
+// ---- parts
+
+// The type of the node's value; where it is of parameters of experts alone, it starts with the experts.
+static MlirType part_type(const struct hec_scope *scope, const struct hec_node *node,
+                          const MlirValue *operand) {
+    const MlirType type = hec_build_type(scope, &node->shape, node->batched, false);
+    bool by_expert = false;
+    for (int i = 0; i < node->operands; i++) by_expert |= hec_build_is_by_expert(scope, operand[i]);
+    if (node->batched || !by_expert) return type;
+    const struct hec_tensor own = hec_tensor_of(type);
+    const struct hec_dim experts = scope->expert_of->experts;
+    struct hec_tensor t = {.element = own.element};
+    hec_tensor_append(&t, HEC_STR(experts.name), experts.size);
+    for (int i = 0; i < own.rank; i++) hec_tensor_append(&t, own.dim[i], own.size[i]);
+    return hec_tensor_type(&t);
+}
+
+static MlirValue build_slice(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                             const MlirValue *operand) {
+    const MlirNamedAttribute begin =
+        hec_attr_int(scope->build->context, "begin", node->attribute.begin);
+    return hec_build_of_type(scope, op, 1, operand, part_type(scope, node, operand), 1, &begin);
+}
+
+static MlirValue build_concat(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                              const MlirValue *operand) {
+    MlirValue in[HEC_OPERANDS_MAX];
+    spread_vectors(scope, node->operands, operand, in);
+    return hec_build_of_type(scope, op, node->operands, in, part_type(scope, node, in), 0, NULL);
 }
 
 // ---- norms, attention
@@ -105,7 +142,8 @@ static MlirValue build_sum(struct hec_scope *scope, const struct hec_node *node,
 
 static MlirValue build_rope(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
                             const MlirValue *operand) {
-    return hec_build_one(scope, op, node->operands, operand, 0, NULL);
+    const MlirNamedAttribute pairs = hec_attr_bool(scope->build->context, "interleaved", true);
+    return hec_build_one(scope, op, node->operands, operand, node->attribute.interleaved, &pairs);
 }
 
 static MlirValue build_sdpa(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,

@@ -34,6 +34,15 @@ MlirValue hec_build_one(struct hec_scope *scope, int op, int operands, const Mli
     return (MlirValue){0};
 }
 
+MlirValue hec_build_of_type(struct hec_scope *scope, int op, int operands, const MlirValue *operand,
+                            MlirType type, int attributes, const MlirNamedAttribute *attribute) {
+    if (scope->build->failed) return (MlirValue){0};
+    const MlirOperation built =
+        hec_build_op(&scope->b, op, operands, operand, 1, &type, attributes, attribute);
+    if (!hec_op_verify(built)) scope->build->failed = true;
+    return hec_result(built, 0);
+}
+
 MlirValue hec_build_get(struct hec_scope *scope, const struct hec_param *param) {
     const MlirOperation symbol = {(void *)hec_map_get(&scope->build->symbol, param)};
     assert(!mlirOperationIsNull(symbol));
@@ -69,7 +78,5 @@ MlirValue hec_build_contract(struct hec_scope *scope, MlirValue a, MlirValue b) 
     const MlirValue in[] = {a, b, scope->first};
     const MlirType type = product_type(a, b, grouped ? 1 : 0);
     const enum hec_op op = grouped ? HEC_OP_grouped_contract : HEC_OP_contract;
-    const MlirOperation built = hec_build_op(&scope->b, op, grouped ? 3 : 2, in, 1, &type, 0, NULL);
-    if (!hec_op_verify(built)) scope->build->failed = true;
-    return hec_result(built, 0);
+    return hec_build_of_type(scope, op, grouped ? 3 : 2, in, type, 0, NULL);
 }

@@ -30,8 +30,13 @@ static bool infer_rope_grad(MlirOperation op, MlirType *result) {
 }
 
 static void gradient_rope(struct hec_gradient *g, MlirOperation op) {
+    static const char *const keys[] = {"interleaved", NULL};
     const MlirValue in[] = {g->of(g, hec_rope_y(op), true), g->primal(g, hec_rope_table(op))};
-    hec_rule_add(g, hec_rope_x(op), hec_rule_build(g, HEC_OP_rope_grad, 2, in));
+    MlirNamedAttribute attribute[1];
+    const int attributes = hec_rule_attributes(op, keys, attribute);
+    const MlirOperation grad =
+        hec_build_inferred(g->builder, HEC_OP_rope_grad, 2, in, attributes, attribute);
+    hec_rule_add(g, hec_rope_x(op), hec_rope_grad_dx(grad));
 }
 
 static struct hec_cost cost_rope(MlirOperation op) {

@@ -1,6 +1,6 @@
-// rope: rotary position embedding, half-split: element j of the first half of a head is rotated
-// together with element j of the second half.
-// Source: Su et al. 2021, "RoFormer", arXiv:2104.09864; the pairing is Hugging Face's.
+// rope: rotary position embedding. Element j of the first half of a head is rotated together with element j of
+// the second half, as Hugging Face's models do; interleaved, element 2 j together with 2 j + 1, as the paper does.
+// Source: Su et al. 2021, "RoFormer", arXiv:2104.09864.
 #ifndef HECATE_KERNELS_ROPE_H
 #define HECATE_KERNELS_ROPE_H
 
@@ -10,7 +10,8 @@ struct hk_rope_dims {
     int64_t batch;
     int64_t positions;
     int64_t heads;
-    int64_t width; // Of one head; even.
+    int64_t width;    // Of one head; even.
+    bool interleaved; // Pairs are neighbours.
 };
 
 // The angle of element j at a position p is p * f(j), f(j) = theta^(-2 j / width). Scaling to longer

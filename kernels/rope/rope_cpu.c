@@ -29,7 +29,32 @@ HK_KERNEL(void, rope_table,
     }
 }
 
-// `direction` is 1 forward, -1 back.
+// One head. `direction` is 1 forward, -1 back. Pair j is (j, j + half).
+static void rotate_halves(real *to, const real *from, const real *cosines, int64_t half,
+                          real direction, enum hk_write write) {
+    const real *sines = cosines + half;
+#pragma omp simd
+    for (int64_t j = 0; j < half; j++) {
+        const real c = cosines[j], s = direction * sines[j];
+        const real low = from[j], high = from[j + half];
+        to[j] = (write == HK_ADD ? to[j] : 0) + (low * c - high * s);
+        to[j + half] = (write == HK_ADD ? to[j + half] : 0) + (high * c + low * s);
+    }
+}
+
+// Pair j is (2 j, 2 j + 1).
+static void rotate_neighbours(real *to, const real *from, const real *cosines, int64_t half,
+                              real direction, enum hk_write write) {
+    const real *sines = cosines + half;
+#pragma omp simd
+    for (int64_t j = 0; j < half; j++) {
+        const real c = cosines[j], s = direction * sines[j];
+        const real low = from[2 * j], high = from[2 * j + 1];
+        to[2 * j] = (write == HK_ADD ? to[2 * j] : 0) + (low * c - high * s);
+        to[2 * j + 1] = (write == HK_ADD ? to[2 * j + 1] : 0) + (high * c + low * s);
+    }
+}
+
 static void rotate(real *y, const real *x, const real *table, struct hk_rope_dims dims,
                    real direction, enum hk_write write) {
     assert(dims.width % 2 == 0);
@@ -37,18 +62,13 @@ static void rotate(real *y, const real *x, const real *table, struct hk_rope_dim
 #pragma omp parallel for schedule(static) collapse(2)
     for (int64_t b = 0; b < dims.batch; b++) {
         for (int64_t p = 0; p < dims.positions; p++) {
-            const real *cosines = table + p * dims.width, *sines = cosines + half;
+            const real *cosines = table + p * dims.width;
             for (int64_t h = 0; h < dims.heads; h++) {
                 const int64_t at = ((b * dims.positions + p) * dims.heads + h) * dims.width;
-                const real *from = x + at;
-                real *to = y + at;
-#pragma omp simd
-                for (int64_t j = 0; j < half; j++) {
-                    const real c = cosines[j], s = direction * sines[j];
-                    const real low = from[j], high = from[j + half];
-                    to[j] = (write == HK_ADD ? to[j] : 0) + (low * c - high * s);
-                    to[j + half] = (write == HK_ADD ? to[j + half] : 0) + (high * c + low * s);
-                }
+                if (dims.interleaved)
+                    rotate_neighbours(y + at, x + at, cosines, half, direction, write);
+                else
+                    rotate_halves(y + at, x + at, cosines, half, direction, write);
             }
         }
     }

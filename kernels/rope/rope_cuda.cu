@@ -8,6 +8,36 @@ namespace {
 
 using namespace hkc;
 
+// W pairs of a head, taken apart: they lie in two vectors, halves apart or side by side.
+template <class T, int W> struct pairs {
+    typedef hkc_vector<T, W> values;
+    typedef hkc_vector<float, W> floats;
+    floats low, high;
+
+    static __device__ int64_t at(int64_t unit, int64_t half, bool interleaved, int second) {
+        return interleaved ? 2 * unit + second : unit + second * (half / W);
+    }
+    __device__ void load(const values *head, int64_t unit, int64_t half, bool interleaved) {
+        const floats a = hkc_floats(head[at(unit, half, interleaved, 0)]),
+                     b = hkc_floats(head[at(unit, half, interleaved, 1)]);
+        for (int i = 0; i < W; i++) {
+            const int even = 2 * i, odd = 2 * i + 1;
+            low.at[i] = !interleaved ? a.at[i] : even < W ? a.at[even % W] : b.at[even % W];
+            high.at[i] = !interleaved ? b.at[i] : odd < W ? a.at[odd % W] : b.at[odd % W];
+        }
+    }
+    __device__ void store(values *head, int64_t unit, int64_t half, bool interleaved) const {
+        floats a, b;
+        for (int i = 0; i < W; i++) {
+            const floats &first = i % 2 ? high : low, &second = (i + W) % 2 ? high : low;
+            a.at[i] = interleaved ? first.at[i / 2] : low.at[i];
+            b.at[i] = interleaved ? second.at[(i + W) / 2] : high.at[i];
+        }
+        head[at(unit, half, interleaved, 0)] = hkc_stored<T>(a);
+        head[at(unit, half, interleaved, 1)] = hkc_stored<T>(b);
+    }
+};
+
 // `direction` is 1 forward, -1 back. `units` of W pairs in a head.
 template <class T, int W>
 __global__ void __launch_bounds__(WIDE_THREADS)
@@ -27,22 +57,20 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 #endif
     const floats *angles = (const floats *)(table + position * dims.width);
     const floats c = angles[unit], s = angles[half / W + unit];
-    const values *from = (const values *)(x + head * dims.width);
     values *to = (values *)(y + head * dims.width);
-    const floats low = hkc_floats(from[unit]), high = hkc_floats(from[half / W + unit]);
-    floats out_low, out_high;
-    for (int i = 0; i < W; i++) out_low.at[i] = out_high.at[i] = 0;
-    if (add) out_low = hkc_floats(to[unit]), out_high = hkc_floats(to[half / W + unit]);
+    pairs<T, W> in, out;
+    in.load((const values *)(x + head * dims.width), unit, half, dims.interleaved);
+    for (int i = 0; i < W; i++) out.low.at[i] = out.high.at[i] = 0;
+    if (add) out.load(to, unit, half, dims.interleaved);
     for (int i = 0; i < W; i++) {
 #if HKC_FAULT == 2 // plain: the gradient rotates forward.
         direction = 1;
 #endif
         const float sine = direction * s.at[i];
-        out_low.at[i] += low.at[i] * c.at[i] - high.at[i] * sine;
-        out_high.at[i] += high.at[i] * c.at[i] + low.at[i] * sine;
+        out.low.at[i] += in.low.at[i] * c.at[i] - in.high.at[i] * sine;
+        out.high.at[i] += in.high.at[i] * c.at[i] + in.low.at[i] * sine;
     }
-    to[unit] = hkc_stored<T>(out_low);
-    to[half / W + unit] = hkc_stored<T>(out_high);
+    out.store(to, unit, half, dims.interleaved);
 }
 
 template <class T>

@@ -14,11 +14,14 @@ static bool allowed_here(struct hec_site *site, const struct hec_expr *expr) {
     return false;
 }
 
-// The operand must be [T, heads, width]; reports when not.
+// The operand must be [T, heads, width], or without heads where these may be missing; reports when not.
 static bool is_heads(struct hec_site *site, const struct hec_expr *call,
-                     const struct hec_expr *expr, const struct hec_node *node, const char *wanted) {
+                     const struct hec_expr *expr, const struct hec_node *node, int least,
+                     const char *wanted) {
     struct hec_checker *checker = site->checker;
-    if (node->shape.rank == 3 && node->shape.dim[0].name == checker->positions && node->batched)
+    const int rank = node->shape.rank;
+    if (rank >= least && rank <= 3 && node->shape.dim[0].name == checker->positions &&
+        node->batched)
         return true;
     hec_error(checker, expr->at, "`%s` wants %s here, not %s", call->text, wanted,
               hec_shape_text(checker->arena, &node->shape));
@@ -136,10 +139,11 @@ struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr) {
         return broken;
     const struct hec_expr *input = expr->arguments.item[0].value;
     const struct hec_node *x = hec_node_of(site, hec_evaluate(site, input, NULL), input->at);
-    if (!x || !is_heads(site, expr, input, x, "positions, heads and width")) return broken;
+    if (!x || !is_heads(site, expr, input, x, 2, "positions, heads if there are any, and width"))
+        return broken;
     double theta = 10000;
     if (!hec_argument_real(site, expr, "theta", &theta)) return broken;
-    const struct hec_dim width = x->shape.dim[2];
+    const struct hec_dim width = x->shape.dim[x->shape.rank - 1];
     if (width.size % 2) {
         hec_error(checker, input->at, "`rope` turns pairs, but dim `%s` has odd size %lld",
                   width.name, (long long)width.size);
@@ -160,6 +164,7 @@ struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr) {
                             .at = expr->at,
                             .operands = 2,
                             .operand = {x, table_node(site, table)}};
+    if (!hec_argument_bool(site, expr, "interleaved", &node.attribute.interleaved)) return broken;
     return hec_node_value(hec_add_node(site, node));
 }
 
@@ -247,7 +252,7 @@ struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr) {
         const struct hec_expr *operand = expr->arguments.item[i].value;
         const struct hec_node *value =
             hec_node_of(site, hec_evaluate(site, operand, NULL), operand->at);
-        good &= value && is_heads(site, expr, operand, value, wanted[position]);
+        good &= value && is_heads(site, expr, operand, value, 3, wanted[position]);
         node.operand[position++] = value;
     }
     if (!good || !check_heads(site, expr, node.operand) || !read_mask(site, expr, &node) ||

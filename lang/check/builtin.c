@@ -35,6 +35,18 @@ static struct hec_value call_norm(struct hec_site *site, const struct hec_expr *
     return hec_norm(site, expr, builtin, callee);
 }
 
+static struct hec_value call_slice(struct hec_site *site, const struct hec_expr *expr,
+                                   enum hec_builtin builtin, const char *callee) {
+    (void)builtin, (void)callee;
+    return hec_slice_call(site, expr);
+}
+
+static struct hec_value call_concat(struct hec_site *site, const struct hec_expr *expr,
+                                    enum hec_builtin builtin, const char *callee) {
+    (void)builtin, (void)callee;
+    return hec_concat_call(site, expr);
+}
+
 static struct hec_value call_rope(struct hec_site *site, const struct hec_expr *expr,
                                   enum hec_builtin builtin, const char *callee) {
     (void)builtin, (void)callee;

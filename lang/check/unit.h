@@ -187,10 +187,12 @@ struct hec_value hec_gather(struct hec_site *site, const struct hec_expr *expr,
 struct hec_value hec_call_builtin(struct hec_site *site, const struct hec_expr *expr,
                                   enum hec_builtin builtin, const char *callee);
 
-// -- norm.c, attention.c
+// -- norm.c, parts.c, attention.c
 
 struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
                           enum hec_builtin builtin, const char *callee);
+struct hec_value hec_slice_call(struct hec_site *site, const struct hec_expr *expr);
+struct hec_value hec_concat_call(struct hec_site *site, const struct hec_expr *expr);
 struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr);
 struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr);
 

@@ -3,18 +3,21 @@
 
 #include "tests/interpret/machine.h"
 
-// Pairs (j, j + A/2) turn by the angle of their position; `sign` -1 turns back.
+// Pairs (j, j + A/2), or (2 j, 2 j + 1), turn by the angle of their position; `sign` -1 turns back.
 static void rotate(struct machine *m, MlirOperation op, double sign) {
     const struct tensor *x = in(m, op, 0), *table = in(m, op, 1);
     struct tensor *y = out(m, op, 0);
     const int64_t width = x->shape.size[x->shape.rank - 1], half = width / 2;
     const int64_t positions = x->shape.size[1], each = x->count / x->shape.size[0] / positions;
+    const bool neighbours = hec_has_attr(op, "interleaved") && hec_get_bool(op, "interleaved");
     for (int64_t e = 0; e < x->count; e++) {
-        const int64_t position = e / each % positions, j = e % width, k = j % half;
+        const int64_t position = e / each % positions, j = e % width;
+        const int64_t k = neighbours ? j / 2 : j % half, apart = neighbours ? 1 : half;
+        const bool first = neighbours ? j % 2 == 0 : j < half;
         const double c = table->at[position * width + k];
         const double s = table->at[position * width + half + k] * sign;
         y->at[e] =
-            j < half ? x->at[e] * c - x->at[e + half] * s : x->at[e] * c + x->at[e - half] * s;
+            first ? x->at[e] * c - x->at[e + apart] * s : x->at[e] * c + x->at[e - apart] * s;
     }
 }
 

@@ -8,6 +8,8 @@ static const struct hk_rope_dims shapes[] = {
     {.batch = 2, .positions = 9, .heads = 3, .width = 6},
     {.batch = 1, .positions = 33, .heads = 2, .width = 70},
     {.batch = 2, .positions = 0, .heads = 2, .width = 8},
+    {.batch = 2, .positions = 9, .heads = 3, .width = 6, .interleaved = true},
+    {.batch = 1, .positions = 17, .heads = 2, .width = 72, .interleaved = true},
 };
 
 static int64_t size(const struct hk_rope_dims *d) {
@@ -77,9 +79,11 @@ static void check(const struct rope_case *x, const real *got, const real *old, i
     const int64_t width = x->dims.width, half = width / 2;
     for (int64_t i = 0; i < size(&x->dims); i++) {
         const int64_t row = i / width, j = i % width, p = row / x->dims.heads % x->dims.positions;
+        const bool neighbours = x->dims.interleaved, first = neighbours ? j % 2 == 0 : j < half;
+        const int64_t pair = neighbours ? j / 2 : j % half, apart = neighbours ? 1 : half;
         const real *from = x->x + row * width, *table = x->table + p * width;
-        const wide c = table[j % half], s = back * (wide)table[half + j % half];
-        wide want = j < half ? from[j] * c - from[j + half] * s : from[j] * c + from[j - half] * s;
+        const wide c = table[pair], s = back * (wide)table[half + pair];
+        wide want = first ? from[j] * c - from[j + apart] * s : from[j] * c + from[j - apart] * s;
         if (old) want += old[i];
         assert_value_near("rope", i, got[i], want, 4 * EPSILON * 3);
     }

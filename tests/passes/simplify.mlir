@@ -76,6 +76,23 @@ module {
     %d = "moe.mul"(%g, %one) : (!g, !x) -> !x
     return %a, %b, %c, %d : !x, !x, !x, !x
   }
+  // Gradients of two slices that make up the whole; not of those with a gap.
+  // CHECK-LABEL: func.func @slices(
+  // CHECK-SAME:    %[[A:[^:]*]]: tensor<2x3xf32, ["batch", "A"]>, %[[B:[^:]*]]: tensor<2x1xf32, ["batch", "B"]>)
+  // CHECK-NEXT:    %[[Q:.*]] = "moe.slice_grad"(%[[B]]) {begin = 3
+  // CHECK-NEXT:    %[[W:.*]] = "moe.concat"(%[[A]], %[[B]])
+  // CHECK-NEXT:    %[[P:.*]] = "moe.slice_grad"(%[[A]]) {begin = 1
+  // CHECK-NEXT:    %[[S:.*]] = "moe.add"(%[[P]], %[[Q]])
+  // CHECK-NEXT:    return %[[W]], %[[S]]
+  func.func @slices(%a: tensor<2x3xf32, ["batch", "A"]>, %b: tensor<2x1xf32, ["batch", "B"]>) -> (!x, !x) {
+    %0 = "moe.slice_grad"(%b) {begin = 3} : (tensor<2x1xf32, ["batch", "B"]>) -> !x
+    %1 = "moe.slice_grad"(%a) {begin = 0} : (tensor<2x3xf32, ["batch", "A"]>) -> !x
+    %2 = "moe.add"(%0, %1) : (!x, !x) -> !x
+    %3 = "moe.slice_grad"(%a) {begin = 1} : (tensor<2x3xf32, ["batch", "A"]>) -> !x
+    %4 = "moe.slice_grad"(%b) {begin = 3} : (tensor<2x1xf32, ["batch", "B"]>) -> !x
+    %5 = "moe.add"(%3, %4) : (!x, !x) -> !x
+    return %2, %5 : !x, !x
+  }
   // Carried values: %same is its own successor, %dead is never read; %x stays. An operation of the
   // body merges with one around it.
   // CHECK-LABEL: func.func @loop(

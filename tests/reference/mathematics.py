@@ -82,6 +82,14 @@ def rope(x, theta, scaling=linear(1)):
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
+def rope_neighbours(x, theta):
+    """x [batch, T, heads, A]; elements 2 j and 2 j + 1 are the parts of complex numbers, as in the paper."""
+    positions, half = x.shape[1], x.shape[3] // 2
+    angle = torch.outer(torch.arange(positions, dtype=x.dtype), theta ** (-torch.arange(half, dtype=x.dtype) / half))
+    turned = torch.view_as_complex(x.reshape(*x.shape[:-1], half, 2)) * torch.polar(torch.ones_like(angle), angle)[:, None]
+    return torch.view_as_real(turned).reshape(x.shape)
+
+
 def sdpa(q, k, v, causal=True, window=0, scale=None, sinks=None):
     """q [batch, T, H, A], k [batch, T, G, A], v [batch, T, G, U], sinks [H] -> [batch, T, H, U]."""
     repeat = q.shape[2] // k.shape[2]

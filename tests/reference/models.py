@@ -3,7 +3,8 @@
 import torch
 import torch.nn.functional as F
 
-from mathematics import clamped_glu, gelu_ffn, layernorm, linear, moe, rmsnorm, rope, sdpa, swiglu, yarn
+from mathematics import (clamped_glu, gelu_ffn, layernorm, linear, moe, rmsnorm, rope, rope_neighbours, sdpa, swiglu,
+                         yarn)
 
 V, D, T, L = 29, 16, 12, 2
 
@@ -89,14 +90,37 @@ def gpt_oss(p, ids):
     return norm(p, "norm", x) @ p("head", (D, V))
 
 
+def latent_attention(p, path, x, heads=2, plain=6, turned=4, values=5, q_latent=12, latent=10):
+    """DeepSeek's: queries, and keys with values, come from vectors that are normalized between two products. A part of
+    each head is rotated by neighbouring elements; that of keys is one for all heads."""
+    d = x.shape[-1]
+    q = norm(p, f"{path}.q_a", x @ p(f"{path}.wq_a", (d, q_latent)))
+    q = project(q, p(f"{path}.wq_b", (q_latent, heads, plain + turned)))
+    both = x @ p(f"{path}.wkv_a", (d, latent + turned))
+    kv = norm(p, f"{path}.kv_a", both[..., :latent])
+    kv = project(kv, p(f"{path}.wkv_b", (latent, heads, plain + values)))
+    rotated = rope_neighbours(torch.cat((q[..., plain:], both[..., None, latent:]), 2), 1e4)
+    queries = torch.cat((q[..., :plain], rotated[:, :, :heads]), -1)
+    keys = torch.cat((kv[..., :plain], rotated[:, :, heads:].expand(-1, -1, heads, -1)), -1)
+    out = sdpa(queries, keys, kv[..., plain:], causal=True, window=0)
+    return torch.einsum("btha,had->btd", out, p(f"{path}.wo", (heads, values, d)))
+
+
+def fused_attention(p, path, x, heads=2, width=8, turned=4):
+    """Queries, keys and values of one product; the first elements of a head are rotated, the others are not."""
+    d = x.shape[-1]
+    q, k, v = project(x, p(f"{path}.wqkv", (d, heads, 3 * width))).split(width, -1)
+    q, k = (torch.cat((rope(y[..., :turned], 1e4, linear(1)), y[..., turned:]), -1) for y in (q, k))
+    return torch.einsum("btha,had->btd", sdpa(q, k, v, causal=True, window=0), p(f"{path}.wo", (heads, width, d)))
+
+
 def deepseek_v3(p, ids):
-    """Sigmoid scores, groups, selection bias, scale, shared expert, a dense first layer, each sequence
+    """Latent attention; sigmoid scores, groups, selection bias, scale, shared expert, a dense first layer, each sequence
     balanced."""
     x = p("embed", (V, D))[ids]
     for i in range(3):
         at = f"layers.{i}."
-        x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 2, 1, 8, theta=1e4,
-                          qk_norm="head")
+        x = x + latent_attention(p, at + "attention", norm(p, at + "attention_norm", x))
         if i < 1:
             x = x + swiglu(p, at + "swiglu", norm(p, at + "swiglu_norm", x), 40)
             continue
@@ -109,11 +133,11 @@ def deepseek_v3(p, ids):
 
 
 def deepseek_v2(p, ids):
-    """Softmax scores with groups, weights scaled and not renormalized; a capacity, the last dropped."""
+    """One matrix for queries, keys and values; softmax scores with groups, weights scaled and not renormalized; a capacity, the last dropped."""
     x = p("embed", (V, D))[ids]
     for i in range(L):
         at = f"layers.{i}."
-        x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 2, 2, 8, theta=1e4)
+        x = x + fused_attention(p, at + "attention", norm(p, at + "attention_norm", x))
         x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
                     lambda p, path, rows: swiglu(p, path, rows, 12), experts=8, topk=2,
                     weight="scores", scale=1.5, groups=4, topk_groups=2, z=0.01,

@@ -1,0 +1,18 @@
+// What kernels of loops share: their names, their pointers, and how an element gets a number.
+#ifndef HECATE_CODEGEN_CUDA_STORE_H
+#define HECATE_CODEGEN_CUDA_STORE_H
+
+#include "codegen/cuda/loop.h"
+
+// What the loop of `op` is called after: its first result, or else what it does.
+const char *hec_cuda_base(struct hec_emitter *e, MlirOperation op);
+
+// Adds a pointer to a value, called like it. Returns its index.
+int hec_cuda_point(struct hec_emitter *e, struct hec_device_loop *loop, MlirValue value,
+                   bool written);
+
+// Writes the statement that gives element 0 of the loop a number, or adds it.
+void hec_cuda_store(struct hec_emitter *e, const struct hec_device_loop *loop, const char *number,
+                    bool adds);
+
+#endif

@@ -1,0 +1,18 @@
+// The loops over the elements of a part of a tensor, and where each lies in the whole.
+#ifndef HECATE_CODEGEN_HOST_PART_H
+#define HECATE_CODEGEN_HOST_PART_H
+
+#include "codegen/host/nest.h"
+#include "ir/ops/parts.h"
+
+// The loops over part `index`, or over what it is broadcast to.
+struct hec_nest hec_part_nest(const struct hec_parts *parts, int index);
+
+// The position of the current element in the whole: "r * A + 128 + j".
+const char *hec_part_index(struct hec_emitter *e, const struct hec_nest *nest,
+                           const struct hec_parts *parts, int index);
+
+// What stands in the whole where there is no part: the loops over all of it.
+struct hec_nest hec_whole_nest(const struct hec_parts *parts);
+
+#endif
