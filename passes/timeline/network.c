@@ -16,12 +16,15 @@ struct flow {
     double begins, bytes;
     double left, rate, end; // What is left when rates were found, and when it is done at this rate.
     bool ended;
+    int32_t place; // Of one that has ended: in `flow`; -1: another has taken it.
 };
 
 struct hec_network {
     int32_t ports;
     double slack, now, found; // found: when rates were.
-    bool stale;               // Rates are not those of the flows that are under way.
+    bool stale;               // Flows have begun since rates were found.
+    bool
+        less; // Flows have ended, and nobody has looked yet whether that is enough to find rates anew.
     double *capacity, *carried;
     double *freed; // [ports] what ended flows had, since rates were found
     int64_t started;
@@ -123,22 +126,6 @@ static struct flow first_later(struct hec_network *n) {
     return n->later[place];
 }
 
-void hec_network_start(struct hec_network *n, double now, const int32_t *port, int32_t ports,
-                       double bytes, double delay, int32_t owner) {
-    assert(now >= n->now && ports >= 1 && ports <= HEC_FLOW_PORTS);
-    struct flow flow = {.ports = ports,
-                        .owner = owner,
-                        .number = n->started++,
-                        .begins = now + delay,
-                        .bytes = bytes,
-                        .left = bytes};
-    for (int32_t i = 0; i < ports; i++) {
-        flow.port[i] = port[i];
-        n->carried[port[i]] += bytes;
-    }
-    put_off(n, &flow);
-}
-
 // ---- rates
 
 // Lists the flows of each port that is in use.
@@ -226,13 +213,62 @@ static void find_rates(struct hec_network *n) {
         n->next.item[i] = i;
     }
     for (int32_t i = kept / 2 - 1; i >= 0; i--) hec_heap_sink(&n->next, i, ends_before, n);
-    n->stale = false;
+    n->stale = n->less = false;
+}
+
+// Finds rates where they are not those of the flows under way: some have begun, or what ended ones have left is
+// more than the network's slack.
+static void renew(struct hec_network *n) {
+    for (int32_t p = 0; n->less && !n->stale && p < n->ports; p++)
+        n->stale = n->active[p] && n->freed[p] > n->slack * n->capacity[p];
+    n->less = false;
+    if (n->stale) find_rates(n);
+}
+
+// ---- beginnings
+
+// A flow that begins where one has just ended, through the same ports, takes over its rate: nothing changes for the others.
+static bool take_place(struct hec_network *n, const struct flow *next) {
+    struct flow *last = n->ended_at > 0 ? &n->ended[n->ended_at - 1] : NULL;
+    if (!last || last->place < 0 || n->stale || next->begins > n->now ||
+        last->ports != next->ports ||
+        memcmp(last->port, next->port, (size_t)last->ports * sizeof *last->port) != 0)
+        return false;
+    const int32_t place = last->place;
+    struct flow *flow = &n->flow[place];
+    *flow = *next;
+    flow->rate = last->rate;
+    flow->left = next->bytes + last->rate * (n->now - n->found);
+    flow->end = n->now + next->bytes / last->rate;
+    for (int32_t k = 0; k < next->ports; k++) {
+        n->active[next->port[k]]++;
+        n->freed[next->port[k]] -= last->rate;
+    }
+    last->place = -1;
+    hec_heap_push(&n->next, place, ends_before, n);
+    return true;
+}
+
+void hec_network_start(struct hec_network *n, double now, const int32_t *port, int32_t ports,
+                       double bytes, double delay, int32_t owner) {
+    assert(now >= n->now && ports >= 1 && ports <= HEC_FLOW_PORTS);
+    struct flow flow = {.ports = ports,
+                        .owner = owner,
+                        .number = n->started++,
+                        .begins = now + delay,
+                        .bytes = bytes,
+                        .left = bytes};
+    for (int32_t i = 0; i < ports; i++) {
+        flow.port[i] = port[i];
+        n->carried[port[i]] += bytes;
+    }
+    if (delay > 0 || !take_place(n, &flow)) put_off(n, &flow);
 }
 
 // ---- time
 
 double hec_network_next(struct hec_network *n) {
-    if (n->stale) find_rates(n);
+    renew(n);
     const double begin = n->waiting.count ? n->later[n->waiting.item[0]].begins : INFINITY;
     const double end = n->next.count ? n->flow[n->next.item[0]].end : INFINITY;
     return begin < end ? begin : end;
@@ -248,24 +284,26 @@ static void begin_flows(struct hec_network *n) {
     }
 }
 
-// What an ended flow leaves is given to others when it is more than the network's slack.
-static void end_flow(struct hec_network *n, struct flow *flow) {
+static void end_flow(struct hec_network *n, int32_t place) {
+    struct flow *flow = &n->flow[place];
     flow->ended = true;
+    flow->place = place;
     grow(&n->ended, n->ended_count, &n->ended_room);
     n->ended[n->ended_count++] = *flow;
+    n->less = true;
     for (int32_t k = 0; k < flow->ports; k++) {
         const int32_t p = flow->port[k];
         n->freed[p] += flow->rate;
-        if (--n->active[p] && n->freed[p] > n->slack * n->capacity[p]) n->stale = true;
+        n->active[p]--;
     }
 }
 
 void hec_network_pass(struct hec_network *n, double now) {
-    if (n->stale) find_rates(n);
+    renew(n);
     n->now = now;
     n->ended_count = n->ended_at = 0;
     while (n->next.count && n->flow[n->next.item[0]].end <= now)
-        end_flow(n, &n->flow[hec_heap_pop(&n->next, ends_before, n)]);
+        end_flow(n, hec_heap_pop(&n->next, ends_before, n));
     begin_flows(n);
 }
 
