@@ -3,19 +3,21 @@
 
 #include "passes/timeline/run.h"
 
-// Every device sends every other one its part of `bytes`, `times` over.
+// As programs sum (runtime/train/dense.h): `times` over, every device's part of `bytes` goes to it, first inside the nodes,
+// then once from each node.
 static int32_t sum_transfer(struct run *r, const char *what, double bytes, double times) {
     const struct hec_machine *m = &r->request->search->costs.machine;
-    const double d = hec_devices_of(r), node = (double)m->devices;
+    const double d = hec_devices_of(r), nodes = (double)m->nodes;
     double *sums =
         hec_arena_alloc(&r->arena, (size_t)(r->devices + (int32_t)m->nodes), sizeof *sums);
     for (int32_t i = 0; i < r->devices; i++) sums[i] = times * bytes * (d - 1) / d;
     for (int64_t n = 0; n < m->nodes; n++)
-        sums[r->devices + n] = times * node * bytes * (d - node) / d;
+        sums[r->devices + n] = times * bytes * (nodes - 1) / nodes;
     const int32_t transfer = hec_transfer_new(r->lanes, HEC_LANE_DENSE, what, -1);
-    const double delay = 1e6 * (m->nodes > 1 ? m->inter_latency : m->intra_latency);
+    const double near_us = m->devices > 1 ? 1e6 * m->intra_latency : 0;
+    const double far_us = m->nodes > 1 ? 1e6 * m->inter_latency : 0;
     hec_transfer_loads(r->lanes, transfer, sums, sums, sums + r->devices, sums + r->devices,
-                       times * delay);
+                       times * (near_us + far_us));
     return transfer;
 }
 

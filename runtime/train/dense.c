@@ -52,7 +52,7 @@ static size_t stride_of(const struct hrt_program *program) {
 
 size_t hrt_dense_bytes(const struct hrt_program *program) {
     if (!program->world) return 0;
-    return 2 * stride_of(program) * (size_t)program->world +
+    return stride_of(program) * ((size_t)program->world + hrt_dense_received(program->world)) +
            (size_t)hrt_dense_room(program->world) * sizeof(struct hrt_step) +
            (size_t)count_tensors(program) *
                (sizeof(struct hrt_dense_tensor) + sizeof(struct hrt_dense_job));
@@ -108,6 +108,16 @@ static void expect_all(struct hrt_dense *dense) {
     }
 }
 
+// Ranks that sum among themselves first: those of a node, where several nodes have equally many; else all.
+static int ranks_of_node(const struct hrt_comm *comm) {
+    const int each =
+        comm->nodes > 1 && comm->size % comm->nodes == 0 ? comm->size / comm->nodes : 1;
+    for (int r = 0; r < comm->size; r++) {
+        if (each == 1 || comm->node_of[r] != r / each) return comm->size;
+    }
+    return each;
+}
+
 // Touched where messages need it.
 static char *take(struct hrt_state *state, size_t bytes) {
     return state->device.backend->take(&state->device, HRT_OF_DEVICE, bytes, true);
@@ -134,8 +144,9 @@ bool hrt_dense_create(struct hrt_dense **created, struct hrt_state *state,
         .job = calloc(tensors + 1, sizeof *dense->job),
         .stride = stride_of(program),
         .sent = take(state, stride_of(program) * ranks),
-        .received = take(state, stride_of(program) * ranks),
-        .read = malloc(ranks * sizeof *dense->read),
+        .width = ranks_of_node(state->comm),
+        .received = take(state, stride_of(program) * hrt_dense_received(program->world)),
+        .read = malloc(3 * ranks * sizeof *dense->read),
         .step = malloc((size_t)hrt_dense_room(program->world) * sizeof *dense->step),
     };
     if (!dense->tensor || !dense->param_tensor || !dense->set_tensor || !dense->queue ||
@@ -144,6 +155,8 @@ bool hrt_dense_create(struct hrt_dense **created, struct hrt_state *state,
         *created = NULL;
         return hrt_fail(error, "out of memory");
     }
+    dense->brought = dense->read + ranks;
+    dense->arrived = dense->brought + ranks;
     list_tensors(dense);
     expect_all(dense);
     return true;
@@ -158,9 +171,10 @@ void hrt_dense_destroy(struct hrt_dense *dense) {
     free(dense->queue);
     free(dense->job);
     struct hrt_device *device = dense->device;
-    const size_t bytes = dense->stride * (size_t)dense->program->world;
-    device->backend->give(device, HRT_OF_DEVICE, dense->sent, bytes);
-    device->backend->give(device, HRT_OF_DEVICE, dense->received, bytes);
+    const int64_t ranks = dense->program->world;
+    device->backend->give(device, HRT_OF_DEVICE, dense->sent, dense->stride * (size_t)ranks);
+    device->backend->give(device, HRT_OF_DEVICE, dense->received,
+                          dense->stride * hrt_dense_received(ranks));
     free(dense->read);
     free(dense->step);
     free(dense);

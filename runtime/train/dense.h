@@ -2,9 +2,11 @@
 // dense = shard each rank updates a part of it, and the parts go to everybody.
 //
 // A tensor is one layer of a parameter outside of sets, or where every rank has all experts, one layer
-// of a set. Rank r's part of n elements is [n r / ranks, n (r + 1) / ranks): the ranks send it their
-// shares of it, it adds them up in the order of ranks, and sends the sum to all (replicate) or keeps
-// it (shard). So bits depend neither on the order of messages nor on that of tensors.
+// of a set. Rank r's part of n elements is [n r / ranks, n (r + 1) / ranks): the ranks' shares of it are added up in the order of
+// ranks, and the sum goes to all (replicate) or stays (shard). Where several nodes have equally many ranks, each node's
+// shares are added up first, by its rank at r's place, and only these sums cross the network; then they are added up in the
+// order of nodes, and the way back is the same. So bits depend on which ranks share a node, but neither on the order of
+// messages nor on that of tensors.
 //
 // During the backward of a step's last iteration emitted code says which gradients are complete. As soon
 // as these are parallel.bucket bytes their sum starts, in rounds of HRT_DENSE_ROUND bytes, so

@@ -48,15 +48,24 @@ struct hrt_dense {
     // Of the round that is under way.
     int pieces;
     struct hrt_dense_piece piece[HRT_DENSE_PIECES];
-    size_t stride;         // Bytes of a message, at most.
-    char *sent, *received; // [ranks][stride]
-    int32_t *read; // [ranks] The step behind which a rank's message may be read or written over.
+    int width;      // Ranks of a row (dense_sum.c): of each node, or all.
+    size_t stride;  // Bytes of a part, at most.
+    char *sent;     // [ranks][stride]
+    char *received; // [hrt_dense_received][stride]
+    // Steps, -1: none. [ranks] by column: behind which its message may be read or written over; by row: that brings
+    // its sums; by rank: that brings its part.
+    int32_t *read, *brought, *arrived;
     struct hrt_step *step; // [hrt_dense_room] Of the job that runs.
 };
 
 // Where a rank's share of a piece begins, and how many elements it has.
 int64_t hrt_dense_begin(const struct hrt_dense *dense, const struct hrt_dense_piece *piece,
                         int rank, int64_t *count);
+
+// Places for what is received: a part of each rank, and those of one rank of each node.
+static inline size_t hrt_dense_received(int64_t ranks) {
+    return (size_t)(ranks + ranks / 2 + 1);
+}
 
 // Steps of a round, at most.
 int64_t hrt_dense_room(int64_t ranks);

@@ -50,18 +50,50 @@ static size_t message_bytes(const struct hrt_dense *dense, int rank) {
     return (size_t)elements * dense->element;
 }
 
+// ---- places of messages
+//
+// Ranks stand in rows of `width`, one for each node; a column has those of the same place in their nodes. Parts of a column
+// lie one behind the other, from row 0 on. Where nodes differ in size, or there is one, or each has one rank, all are one row.
+
+static int rows_of(const struct hrt_dense *dense) {
+    return dense->comm->size / dense->width;
+}
+
+static int rank_at(const struct hrt_dense *dense, int row, int column) {
+    return row * dense->width + column;
+}
+
+// Bytes of the parts of a column's first `rows` ranks.
+static size_t column_bytes(const struct hrt_dense *dense, int column, int rows) {
+    size_t bytes = 0;
+    for (int row = 0; row < rows; row++) bytes += message_bytes(dense, rank_at(dense, row, column));
+    return bytes;
+}
+
+static char *message_to(const struct hrt_dense *dense, int column) {
+    return dense->sent + (size_t)(column * rows_of(dense)) * dense->stride;
+}
+
+static char *message_from(const struct hrt_dense *dense, int column, int row) {
+    return dense->received + (size_t)(column * rows_of(dense) + row) * dense->stride;
+}
+
+// This rank's column: sums of its node; and of all ranks, behind what is received.
+static char *sums_of_node(const struct hrt_dense *dense, int row) {
+    const int column = dense->comm->rank % dense->width;
+    return message_to(dense, column) + column_bytes(dense, column, row);
+}
+
+static char *sums_of_all(const struct hrt_dense *dense, int row) {
+    const int column = dense->comm->rank % dense->width;
+    return dense->received + (size_t)dense->comm->size * dense->stride +
+           column_bytes(dense, column, row);
+}
+
 // ---- steps of a round
 
-static char *message_to(const struct hrt_dense *dense, int peer) {
-    return dense->sent + (size_t)peer * dense->stride;
-}
-
-static char *message_from(const struct hrt_dense *dense, int peer) {
-    return dense->received + (size_t)peer * dense->stride;
-}
-
 static int32_t append(struct hrt_dense_job *job, enum hrt_step_kind kind, void *to,
-                      const void *from, size_t bytes, const int32_t after[2]) {
+                      const void *from, size_t bytes, int32_t first, int32_t second) {
     const struct hrt_dense *dense = job->dense;
     return hrt_steps_append(
         &job->steps,
@@ -69,10 +101,15 @@ static int32_t append(struct hrt_dense_job *job, enum hrt_step_kind kind, void *
                            .type = dense->element == sizeof(float) ? HRT_FLOAT : HRT_DOUBLE,
                            .peer = dense->comm->rank,
                            .round = 1,
-                           .after = {after[0], after[1]},
+                           .after = {first, second},
                            .to = to,
                            .from = from,
                            .bytes = bytes});
+}
+
+// Messages listed from `first` on are of this round.
+static void set_round(struct hrt_dense_job *job, int32_t first, int32_t round) {
+    for (int32_t i = first; i < job->steps.count; i++) job->steps.step[i].round = round;
 }
 
 // Between a message, where the pieces of `rank` lie one behind the other, and the buffer: `kind` brings them to the
@@ -86,73 +123,154 @@ static int32_t list_pieces(struct hrt_dense_job *job, enum hrt_step_kind kind, i
         const size_t bytes = (size_t)count * dense->element;
         char *place = (char *)job->buffer + (size_t)at * dense->element;
         if (bytes == 0) continue;
-        last = append(job, kind, back ? place : message, back ? message : place, bytes,
-                      (const int32_t[]){last, -1});
+        last = append(job, kind, back ? place : message, back ? message : place, bytes, last, -1);
         message += bytes;
     }
     return last;
 }
 
-// Everybody's shares of everybody's parts. Receives come first in a list, so that they are posted before anything
-// is sent. Peers in an order that begins behind this rank, so that not all send to the same one first.
+// To a message, for all ranks of a column.
+static int32_t list_column(struct hrt_dense_job *job, enum hrt_step_kind kind, int column,
+                           char *message, int32_t last) {
+    const struct hrt_dense *dense = job->dense;
+    for (int row = 0; row < rows_of(dense); row++) {
+        const int rank = rank_at(dense, row, column);
+        last = list_pieces(job, kind, rank, message, false, last);
+        message += message_bytes(dense, rank);
+    }
+    return last;
+}
+
+// Everybody's shares of everybody's parts, inside the node: to a column what all its ranks have to get. Receives come first in
+// a list, so that they are posted before anything is sent. Peers in an order that begins behind this rank, so that not
+// all send to the same one first.
 static void list_shares(struct hrt_dense_job *job) {
     struct hrt_dense *dense = job->dense;
-    const int rank = dense->comm->rank, size = dense->comm->size;
-    const size_t own = message_bytes(dense, rank);
-    for (int i = 1; i < size && own; i++) {
-        const int peer = (rank + size - i) % size;
-        dense->read[peer] =
-            hrt_steps_receive(&job->steps, peer, message_from(dense, peer), own, -1);
+    const int width = dense->width, row = dense->comm->rank / width;
+    const int column = dense->comm->rank % width, rows = rows_of(dense);
+    const size_t own = column_bytes(dense, column, rows);
+    for (int i = 1; i < width && own; i++) {
+        const int from = (column + width - i) % width;
+        dense->read[from] = hrt_steps_receive(&job->steps, rank_at(dense, row, from),
+                                              message_from(dense, from, 0), own, -1);
     }
-    for (int i = 1; i < size; i++) {
-        const int peer = (rank + i) % size;
-        const size_t bytes = message_bytes(dense, peer);
-        char *out = message_to(dense, peer);
-        const int32_t packed = list_pieces(job, HRT_COPY, peer, out, false, -1);
-        if (bytes) hrt_steps_send(&job->steps, peer, out, bytes, packed);
+    for (int i = 1; i < width; i++) {
+        const int to = (column + i) % width;
+        const size_t bytes = column_bytes(dense, to, rows);
+        char *out = message_to(dense, to);
+        const int32_t packed = list_column(job, HRT_COPY, to, out, -1);
+        if (bytes) hrt_steps_send(&job->steps, rank_at(dense, row, to), out, bytes, packed);
     }
 }
 
-// This rank's part, in the message for itself: rank 0's share, and the others' added to it in the order of ranks.
-// Returns the last step.
-static int32_t list_sum(struct hrt_dense_job *job) {
+// The node's sums of this column: the share of the node's first rank, and the others' added to it in the order of
+// ranks. Returns the last step.
+static int32_t sum_node(struct hrt_dense_job *job, char *sum) {
     struct hrt_dense *dense = job->dense;
-    const int rank = dense->comm->rank;
-    const size_t bytes = message_bytes(dense, rank);
-    char *sum = message_to(dense, rank);
+    const int column = dense->comm->rank % dense->width;
+    const size_t bytes = column_bytes(dense, column, rows_of(dense));
     int32_t last = -1;
-    for (int r = 0; r < dense->comm->size && bytes; r++) {
-        const enum hrt_step_kind kind = r == 0 ? HRT_COPY : HRT_ADD;
-        if (r == rank) {
-            last = list_pieces(job, kind, rank, sum, false, last);
+    for (int c = 0; c < dense->width && bytes; c++) {
+        const enum hrt_step_kind kind = c == 0 ? HRT_COPY : HRT_ADD;
+        if (c == column) {
+            last = list_column(job, kind, column, sum, last);
         } else {
-            last = append(job, kind, sum, message_from(dense, r), bytes,
-                          (const int32_t[]){dense->read[r], last});
-            dense->read[r] = last;
+            last = append(job, kind, sum, message_from(dense, c, 0), bytes, dense->read[c], last);
+            dense->read[c] = last;
         }
     }
     return last;
 }
 
-// This rank's part, which the step `last` has completed, to everybody, and theirs to the buffer.
-static void list_parts(struct hrt_dense_job *job, int32_t last) {
+// This rank's part: the sums of the nodes, which the step `last` has completed here, in the order of nodes. Sets
+// dense->brought to the steps that brought them. Returns the last step.
+static int32_t sum_nodes(struct hrt_dense_job *job, int32_t last) {
     struct hrt_dense *dense = job->dense;
-    const int rank = dense->comm->rank, size = dense->comm->size;
-    const size_t own = message_bytes(dense, rank);
+    const int rows = rows_of(dense), row = dense->comm->rank / dense->width;
+    const int column = dense->comm->rank % dense->width;
+    const size_t own = message_bytes(dense, dense->comm->rank);
     const int32_t first = job->steps.count;
-    for (int i = 1; i < size; i++) {
-        const int peer = (rank + size - i) % size;
-        const size_t bytes = message_bytes(dense, peer);
-        char *in = message_from(dense, peer);
-        // In place of the share, once that has been added.
-        if (bytes)
-            dense->read[peer] = hrt_steps_receive(&job->steps, peer, in, bytes, dense->read[peer]);
+    for (int i = 1; i < rows && own; i++) {
+        const int from = (row + rows - i) % rows;
+        dense->brought[from] = hrt_steps_receive(&job->steps, rank_at(dense, from, column),
+                                                 message_from(dense, column, from), own, -1);
     }
-    for (int i = 1; i < size && own; i++)
-        hrt_steps_send(&job->steps, (rank + i) % size, message_to(dense, rank), own, last);
-    for (int32_t i = first; i < job->steps.count; i++) job->steps.step[i].round = 2;
-    for (int r = 0; r < size; r++) {
-        if (r != rank) list_pieces(job, HRT_COPY, r, message_from(dense, r), true, dense->read[r]);
+    for (int i = 1; i < rows; i++) {
+        const int to = (row + i) % rows, peer = rank_at(dense, to, column);
+        const size_t bytes = message_bytes(dense, peer);
+        if (bytes) hrt_steps_send(&job->steps, peer, sums_of_node(dense, to), bytes, last);
+    }
+    set_round(job, first, 2);
+    dense->brought[row] = last;
+    for (int r = 0, sum = -1; r < rows && own; r++, sum = last) {
+        const char *part = r == row ? sums_of_node(dense, row) : message_from(dense, column, r);
+        last = append(job, r == 0 ? HRT_COPY : HRT_ADD, sums_of_all(dense, row), part, own,
+                      dense->brought[r], sum);
+    }
+    return last;
+}
+
+// This rank's part, which the step `last` has completed, to the other ranks of its column, and theirs beside it.
+static void list_rows(struct hrt_dense_job *job, int32_t last) {
+    struct hrt_dense *dense = job->dense;
+    const int rows = rows_of(dense), row = dense->comm->rank / dense->width;
+    const int column = dense->comm->rank % dense->width;
+    const size_t own = message_bytes(dense, dense->comm->rank);
+    const int32_t first = job->steps.count;
+    for (int i = 1; i < rows; i++) {
+        const int from = (row + rows - i) % rows, peer = rank_at(dense, from, column);
+        const size_t bytes = message_bytes(dense, peer);
+        dense->brought[from] =
+            bytes ? hrt_steps_receive(&job->steps, peer, sums_of_all(dense, from), bytes, -1) : -1;
+    }
+    for (int i = 1; i < rows && own; i++)
+        hrt_steps_send(&job->steps, rank_at(dense, (row + i) % rows, column),
+                       sums_of_all(dense, row), own, last);
+    dense->brought[row] = last;
+    set_round(job, first, 3);
+}
+
+// The parts of this column, each of which the step dense->brought has brought, to the node, and the node's to this rank.
+static void list_parts(struct hrt_dense_job *job) {
+    struct hrt_dense *dense = job->dense;
+    const int width = dense->width, rows = rows_of(dense);
+    const int row = dense->comm->rank / width, column = dense->comm->rank % width;
+    const int32_t first = job->steps.count;
+    for (int i = 1; i < width; i++) {
+        const int from = (column + width - i) % width, peer = rank_at(dense, row, from);
+        char *in = message_from(dense, from, 0);
+        for (int r = 0; r < rows; r++) {
+            const int whose = rank_at(dense, r, from);
+            const size_t bytes = message_bytes(dense, whose);
+            // In place of the share, once that has been added.
+            if (bytes)
+                dense->arrived[whose] =
+                    hrt_steps_receive(&job->steps, peer, in, bytes, dense->read[from]);
+            in += bytes;
+        }
+    }
+    for (int r = 0; r < rows; r++) {
+        const size_t bytes = message_bytes(dense, rank_at(dense, r, column));
+        for (int i = 1; i < width && bytes; i++)
+            hrt_steps_send(&job->steps, rank_at(dense, row, (column + i) % width),
+                           sums_of_all(dense, r), bytes, dense->brought[r]);
+    }
+    set_round(job, first, 4);
+}
+
+// What has come to this rank to the buffer.
+static void unpack_parts(struct hrt_dense_job *job) {
+    struct hrt_dense *dense = job->dense;
+    const int own = dense->comm->rank, column = own % dense->width;
+    for (int c = 0; c < dense->width; c++) {
+        char *in = message_from(dense, c, 0);
+        for (int row = 0; row < rows_of(dense); row++) {
+            const int rank = rank_at(dense, row, c);
+            char *part = c == column ? sums_of_all(dense, row) : in;
+            const int32_t after = c == column ? dense->brought[row] : dense->arrived[rank];
+            if (rank != own) list_pieces(job, HRT_COPY, rank, part, true, after);
+            in += message_bytes(dense, rank);
+        }
     }
 }
 
@@ -160,26 +278,32 @@ static void list_parts(struct hrt_dense_job *job, int32_t last) {
 static bool next_round(struct hrt_steps *steps) {
     struct hrt_dense_job *job = (struct hrt_dense_job *)steps;
     struct hrt_dense *dense = job->dense;
-    const int rank = dense->comm->rank;
-    char *own = message_to(dense, rank);
+    const int rank = dense->comm->rank, rows = rows_of(dense), row = rank / dense->width;
     int32_t last;
     hrt_steps_clear(steps);
     if (!take_pieces(dense, job)) return false;
-    for (int r = 0; r < dense->comm->size; r++) dense->read[r] = -1;
+    char *own = sums_of_all(dense, row);
+    for (int r = 0; r < dense->comm->size; r++)
+        dense->read[r] = dense->brought[r] = dense->arrived[r] = -1;
     if (job->reduce) {
         list_shares(job);
-        last = list_sum(job);
+        last = sum_node(job, rows > 1 ? sums_of_node(dense, 0) : own);
+        if (rows > 1) last = sum_nodes(job, last);
         list_pieces(job, HRT_COPY, rank, own, true, last);
     } else {
         last = list_pieces(job, HRT_COPY, rank, own, false, -1);
     }
-    if (job->gather) list_parts(job, last);
+    dense->brought[row] = last;
+    if (job->gather && rows > 1) list_rows(job, last);
+    if (job->gather) list_parts(job);
+    if (job->gather) unpack_parts(job);
     return true;
 }
 
-// Per rank and round: two messages each way and an add, and each piece is copied to a message and back.
+// Per rank and round: two messages each way, an add, two copies and what nodes send each other; and each piece is copied
+// to a message and back.
 int64_t hrt_dense_room(int64_t ranks) {
-    return ranks * (5 + 2 * most_pieces(ranks));
+    return ranks * (10 + 2 * most_pieces(ranks));
 }
 
 void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *buffer, bool reduce,
