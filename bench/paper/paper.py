@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""paper.py [--quick]: the evaluation of the FSSDP paper (Hecate, arXiv:2502.02581), simulated, as docs/results.md.
+
+Every configuration is one `hecatec --simulate --json`, kept in --cache under what it depends on: the compiler, its input, the
+loads. So what was stopped goes on, and a second run simulates only what changed. Recorded loads are read from --recording and
+left out without it."""
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import loads
+import page
+import plan
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Bench:
+    def __init__(self, args):
+        self.hecatec, self.replay = (pathlib.Path(args.bin).resolve() / name for name in ("hecatec", "hecate-replay"))
+        self.cache = pathlib.Path(args.cache)
+        self.cache.mkdir(parents=True, exist_ok=True)
+        recording = pathlib.Path(args.recording)
+        self.recording = loads.read(recording) if recording.is_file() else None
+        self.compiler = hashlib.sha256(self.hecatec.read_bytes()).hexdigest()[:12]
+        self.fit = loads.fit(self.recording, plan.WINDOWS["late"], 4, 60) if self.recording else plan.FIT
+        self.passes = self.without_overlap()
+        self.cached = args.cached
+
+    def without_overlap(self):
+        """The default passes but for the one that hides transfers."""
+        text = subprocess.run([self.hecatec, "--print-passes"], capture_output=True, text=True, check=True).stdout
+        default = next(line for line in text.splitlines() if line.startswith("default: "))
+        return ",".join(name for name in default.removeprefix("default: ").split(",") if name != "overlap")
+
+    # ---- loads
+
+    def file(self, name, make):
+        path = self.cache / f"{name}.loads"
+        if not path.exists():
+            fresh = path.with_suffix(f".{os.getpid()}")
+            make().write(fresh)
+            fresh.rename(path)
+        return path
+
+    def recorded(self, which, layers, experts):
+        """Loads to plan with, and those of the iterations behind them."""
+        first = plan.WINDOWS[which]
+        return [self.file(f"{which}-{part}-{layers}x{experts}",
+                          lambda at=at: loads.adapt(self.recording, at, 2, layers, experts))
+                for part, at in (("before", first - 2), ("judged", first))]
+
+    def drawn(self, layers, experts, devices):
+        name = f"drawn-{layers}x{experts}-{devices}"
+        whole = self.cache / f"{name}.whole.loads"
+        if not whole.exists():
+            command = [self.replay, f"--synthesize={whole}.part", f"--nodes={devices // 8}", "--devices=8",
+                       f"--experts={experts}", f"--layers={layers}", "--iterations=16", "--microbatches=1", "--rows=8192"]
+            command += [f"--{key}={value}" for key, value in self.fit.items()]
+            subprocess.run(command, check=True, capture_output=True)
+            pathlib.Path(f"{whole}.part").rename(whole)
+        return [self.file(f"{name}-{part}", lambda at=at: loads.read(whole).part(at, 8))
+                for part, at in (("before", 0), ("judged", 8))]
+
+    def loads_of(self, spec):
+        cluster, layers = plan.CLUSTERS[spec.cluster], plan.MODELS[spec.model]
+        if spec.loads in plan.WINDOWS:
+            return self.recorded(spec.loads, layers, cluster.experts)
+        if spec.loads == "drawn":
+            return self.drawn(layers, cluster.experts, cluster.devices)
+        if spec.loads == "assumed":
+            return [None, None]
+        name = f"{spec.loads}-{layers}x{cluster.experts}-{cluster.devices}"
+        path = self.file(name, lambda: loads.balanced(layers, cluster.devices, cluster.experts, spec.loads == "local"))
+        return [path, path]
+
+    # ---- one simulation
+
+    def command(self, spec):
+        cluster = plan.CLUSTERS[spec.cluster]
+        command = [str(self.hecatec), f"--cluster={ROOT}/examples/clusters/{cluster.file}.moe"]
+        sets = [f"parallel.experts={spec.policy}", f"cluster.nodes={cluster.nodes}",
+                f"train.tokens={plan.TOKENS[spec.model] * cluster.devices}", *spec.sets]
+        for each in [f"E={cluster.experts}", *spec.defines]:
+            command += ["-D", each]
+        for each in sets:
+            command += ["--set", each]
+        if spec.passes:
+            command += [f"--passes={self.passes}"]
+        return command + [f"{ROOT}/examples/{spec.model}.moe"]
+
+    def simulate(self, spec, name):
+        before, judged = self.loads_of(spec)
+        command = self.command(spec)
+        use = [f"--profile={judged}"] if judged else []
+        if spec.policy != "ep" and judged:
+            kept = self.cache / f"{name}.plan"
+            subprocess.run([*command, f"--profile={before}", f"--emit-plan={kept}", "-S", "-o", os.devnull], check=True,
+                           capture_output=True, text=True)
+            use += [f"--plan={kept}"]
+        begin = time.monotonic()
+        done = subprocess.run([*command, *use, f"--simulate={spec.steps}", "--json"], check=True, capture_output=True, text=True)
+        result = json.loads(done.stdout)
+        result["seconds"] = time.monotonic() - begin
+        if spec.policy != "ep" and judged:
+            kept.unlink()
+        return result
+
+    def run(self, spec):
+        """The result of a simulation; None where hecatec refuses it."""
+        text = json.dumps([self.compiler, self.command(spec)[1:], spec.loads, spec.steps, self.fit, loads_hash(), plan.WINDOWS])
+        name = hashlib.sha256(text.encode()).hexdigest()[:24]
+        path = self.cache / f"{name}.json"
+        if path.exists():
+            return json.loads(path.read_text())
+        if self.cached:
+            return None
+        try:
+            result = self.simulate(spec, name)
+        except subprocess.CalledProcessError as error:
+            print(f"{spec.key}: {(error.stderr or '').strip()}", file=sys.stderr)
+            result = None
+        fresh = path.with_suffix(".part")
+        fresh.write_text(json.dumps(result))
+        fresh.rename(path)
+        return result
+
+    def run_all(self, specs, jobs):
+        specs = [each for each in specs if self.recording or each.loads not in plan.WINDOWS]
+        begin, results = time.monotonic(), {}
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for each, result in zip(specs, pool.map(self.run, specs)):
+                results[each.key] = result
+                if sys.stderr.isatty():
+                    print(f"\r{len(results)} of {len(specs)}, {time.monotonic() - begin:.0f} s", end="", file=sys.stderr)
+        print(f"\n{len(results)} simulations, {time.monotonic() - begin:.0f} s", file=sys.stderr)
+        return results
+
+
+def loads_hash():
+    return hashlib.sha256(pathlib.Path(loads.__file__).read_bytes()).hexdigest()[:12]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default=ROOT / "build/bin", help="folder of hecatec and hecate-replay")
+    parser.add_argument("--recording", default=ROOT.parent / "shared/data/smartmoe-gpt-24x32.loads.zst",
+                        help="recorded loads (24 layers x 32 experts on 16 devices)")
+    parser.add_argument("--cache", default=ROOT / "build/paper", help="folder of results that are kept")
+    parser.add_argument("--jobs", type=int, default=2, help="simulations at a time")
+    parser.add_argument("--quick", action="store_true", help="two models, one kind of loads: some minutes")
+    parser.add_argument("--cached", action="store_true", help="simulate nothing: the page of what is in --cache")
+    parser.add_argument("--output", default=ROOT / "docs/results.md", help="the page; pictures go to a folder of its name")
+    args = parser.parse_args()
+    bench = Bench(args)
+    results = bench.run_all(plan.all_specs(args.quick), args.jobs)
+    page.write(pathlib.Path(args.output), results, bench, args.quick)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
