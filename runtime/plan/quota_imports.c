@@ -3,10 +3,7 @@
 #include "runtime/plan/quota.h"
 #include "runtime/plan/tally.h"
 
-enum {
-    SWAPS = 32, // At most: many nodes have no time for more.
-    TIMES = 2,  // What is waited for has to pay: the wait is certain, what it saves is a forecast.
-};
+enum { SWAPS = 32 }; // At most: many nodes have no time for more.
 
 // How many of the node's imports have rows enough for what is waited for: the more chunks a node gets,
 // the fewer of them computation hides.
@@ -19,7 +16,7 @@ static int32_t count_paying(const struct hpl_quota *q, int32_t node, int64_t lea
         const int32_t entries = q->entered[node] + count;
         const int64_t gather = entries > budget->gather_hidden ? budget->gather_rows : 0;
         const int64_t reduce = entries > budget->reduce_hidden ? budget->reduce_rows : 0;
-        if (rows[import[count - 1]] >= least + TIMES * (gather + reduce)) break;
+        if (rows[import[count - 1]] >= least + gather + reduce) break;
     }
     return count;
 }

@@ -81,7 +81,7 @@ struct hpl_budget {
                           // balance does not ask for it.
     int32_t import_rows;  // Rows that an entry must keep in its node, likewise.
     // Entries whose parameters, and whose gradients, computation hides. Of the ones behind them each
-    // must keep twice that many rows more in its node, because it is waited for; 0: it costs nothing.
+    // must keep that many rows more in its node, because it is waited for; 0: it costs nothing.
     int32_t gather_hidden, reduce_hidden;
     int32_t gather_rows, reduce_rows;
 };

@@ -59,16 +59,16 @@ static void imports_pay_for_what_is_waited_for(void **state) {
     struct hpl_budget *budget = &c->problem.budget;
     place(c);
     for (int32_t n = 0; n < NODES; n++) assert_int_equal(entries_of(c, &c->plan, n), 6);
-    budget->gather_hidden = 1, budget->gather_rows = 30;
-    budget->reduce_hidden = 3, budget->reduce_rows = 10;
+    budget->gather_hidden = 1, budget->gather_rows = 60;
+    budget->reduce_hidden = 3, budget->reduce_rows = 20;
     // The third and fourth import of nodes that lack the 90 and the 70 have 70 rows: enough for the
-    // parameters of the third, twice, not for the gradient of the fourth. Others may have as many as they.
+    // parameters of the third, not for the gradient of the fourth. Others may have as many as they.
     place(c);
     for (int32_t n = 0; n < NODES; n++) assert_int_equal(entries_of(c, &c->plan, n), 3);
-    budget->reduce_rows = 4;
+    budget->reduce_rows = 8;
     place(c);
     for (int32_t n = 0; n < NODES; n++) assert_int_equal(entries_of(c, &c->plan, n), 4);
-    budget->gather_hidden = 0, budget->gather_rows = 50;
+    budget->gather_hidden = 0, budget->gather_rows = 100;
     place(c);
     for (int32_t n = 0; n < NODES; n++) assert_int_equal(entries_of(c, &c->plan, n), 0);
     case_free(c);
@@ -86,7 +86,7 @@ static void entries_that_are_there_count(void **state) {
     memcpy(holder, c->plan_holder, sizeof *holder * (size_t)first[EXPERTS]);
     c->problem.present = &present;
     c->problem.budget.entries = 8;
-    c->problem.budget.gather_hidden = 3, c->problem.budget.gather_rows = 100;
+    c->problem.budget.gather_hidden = 3, c->problem.budget.gather_rows = 200;
     place(c);
     for (int32_t n = 0; n < NODES; n++) assert_int_equal(entries_of(c, &c->plan, n), 3);
     case_free(c);
