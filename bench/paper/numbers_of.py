@@ -21,13 +21,21 @@ class Numbers:
         return result and (result["steps"][1:] or result["steps"])
 
     def us(self, spec):
-        """The mean step."""
+        """The mean step, with its part of a change of owners."""
         steps = self.steps(spec)
-        return steps and sum(step["us"] for step in steps) / len(steps)
+        return steps and sum(step["us"] for step in steps) / len(steps) + self.owners_us(spec)
+
+    def owners_us(self, spec):
+        """A mean step's part of a change of owners that none of the simulated steps has."""
+        owners = self.get(spec)["new_owners"]
+        return owners["us_of_a_step"] if owners and not owners["changes"] else 0
 
     def path(self, spec):
         steps = self.steps(spec)
-        return steps and {part: sum(step["path_us"][part] for step in steps) / len(steps) / 1e3 for part in steps[0]["path_us"]}
+        if not steps:
+            return None
+        path = {part: sum(step["path_us"][part] for step in steps) / len(steps) / 1e3 for part in steps[0]["path_us"]}
+        return path | {"states": path["states"] + self.owners_us(spec) / 1e3}
 
     def mean(self, spec, key):
         steps = self.steps(spec)

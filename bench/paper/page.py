@@ -174,8 +174,8 @@ class Page:
         n, rows = self.n, []
         for every in plan.INTERVALS:
             more = (f"parallel.placement.reshard.iterations={every}",)
-            base = n.us(plan.spec("gpt-moe-s", "B", "EP", "early"))
-            known = [n.us(plan.spec("gpt-moe-s", "B", name, "early", more=more)) for name in ("SmartMoE", "FlexMoE", "FSSDP", "quota")]
+            base = n.us(plan.spec("gpt-moe-s", "B", "EP", "long"))
+            known = [n.us(plan.spec("gpt-moe-s", "B", name, "long", more=more)) for name in ("SmartMoE", "FlexMoE", "FSSDP", "quota")]
             rows.append((every, *[times(us and base and base / us) for us in known]))
         self.add(*table(["iterations between re-shardings", "SmartMoE", "FlexMoE", "FSSDP", "quota"], rows))
 

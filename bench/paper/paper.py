@@ -29,7 +29,7 @@ class Bench:
         recording = pathlib.Path(args.recording)
         self.recording = loads.read(recording) if recording.is_file() else None
         self.compiler = hashlib.sha256(self.hecatec.read_bytes()).hexdigest()[:12]
-        self.fit = loads.fit(self.recording, plan.WINDOWS["late"], 4, 60) if self.recording else plan.FIT
+        self.fit = loads.fit(self.recording, plan.WINDOWS["late"][0], 4, 60) if self.recording else plan.FIT
         self.passes = self.without_overlap()
         self.cached = args.cached
 
@@ -51,10 +51,10 @@ class Bench:
 
     def recorded(self, which, layers, experts):
         """Loads to plan with, and those of the iterations behind them."""
-        first = plan.WINDOWS[which]
+        first, count = plan.WINDOWS[which]
         return [self.file(f"{which}-{part}-{layers}x{experts}",
-                          lambda at=at: loads.adapt(self.recording, at, 2, layers, experts))
-                for part, at in (("before", first - 2), ("judged", first))]
+                          lambda at=at, count=count: loads.adapt(self.recording, at, count, layers, experts))
+                for part, at, count in (("before", first - 2, 2), ("judged", first, count))]
 
     def drawn(self, layers, experts, devices):
         name = f"drawn-{layers}x{experts}-{devices}"

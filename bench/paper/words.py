@@ -16,7 +16,7 @@ def how(page):
 
 
 def assumptions(page):
-    early, late = (f"{1 + 10 * first if first < 40 else 391 + 60 * (first - 39)}" for first in (plan.WINDOWS["early"], plan.WINDOWS["late"]))
+    early, late = (f"{1 + 10 * first if first < 40 else 391 + 60 * (first - 39)}" for first in (plan.WINDOWS["early"][0], plan.WINDOWS["late"][0]))
     page.add("## What is assumed", "",
              "- **Machines**: [paper-a.moe](../examples/clusters/paper-a.moe) and [paper-b.moe](../examples/clusters/paper-b.moe): nodes, devices "
              "and bandwidths of the paper, data sheets for the rest; kernels at half of the peak or 70 % of the memory's bandwidth, links at "
@@ -54,7 +54,7 @@ def compose(page):
     page.memory()
     page.section("Ablations", "Simulated")
     page.ablations()
-    page.section("Re-shard interval", "Simulated", "Speed over EP, GPT-MoE-S on B, loads recorded, early. The paper: 1.34 to 1.42 for 10 to 100 iterations.")
+    page.section("Re-shard interval", "Simulated", "Speed over EP, GPT-MoE-S on B, 100 iterations of loads from step 151 on. The paper: 1.34 to 1.42 for 10 to 100 iterations.")
     page.intervals()
     page.section("Batch", "Simulated")
     page.batches()
