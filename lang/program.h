@@ -96,8 +96,8 @@ struct hec_node {
         double eps, scale; // scale 0: 1 / sqrt(A).
         int64_t over;      // Norms: how many trailing dims, at least 1.
         int64_t window;    // 0: none.
-        double rate;    // Dropout: more than 0, less than 1,
-        int64_t number; // and its number among all calls.
+        double rate;       // Dropout: more than 0, less than 1,
+        int64_t number;    // and its number among all calls.
         int64_t begin;     // Of a slice.
         bool causal, interleaved;
     } attribute;
