@@ -308,7 +308,7 @@ static void attention_forward(struct small *m, int64_t i) {
                      HK_PANELS, (struct hk_matmul_dims){.m = batch * T, .n = G * A, .k = D},
                      HK_STORE, NULL);
     hk_sdpa_f32(m->saved.attention_sdpa_out[i], m->saved.attention_sdpa_lse[i],
-                m->saved.attention_q[i], m->saved.attention_k[i], m->saved.attention_x_wv[i],
+                m->saved.attention_q[i], m->saved.attention_k[i], m->saved.attention_x_wv[i], NULL,
                 (struct hk_sdpa_dims){.batch = batch, .positions = T, .heads = H, .groups = G,
                                       .width = A, .vwidth = A, .causal = true, .scale = 0.25});
     hk_matmul_nn_f32(m->saved.x[i], m->saved.attention_sdpa_out[i], m->param.attention_wo[i],
