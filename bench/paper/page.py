@@ -84,9 +84,9 @@ class Page:
                   for c in n.clusters for m in n.models]
         for c in n.clusters:
             mine = [(name.split("\n")[0], values) for (name, values), (cc, _) in zip(groups, n.every()) if cc == c]
-            marks = [(name, *PAPER[c], "the paper's FSSDP") for name, _ in mine]
+            marks = [(name, *PAPER[c]) for name, _ in mine]
             self.show(f"speedup-{c}", picture.bars(
-                f"Speed over expert parallelism, {plan.CLUSTERS[c].title}; the band is what the paper measured for FSSDP", mine,
+                f"Times as fast as expert parallelism, {plan.CLUSTERS[c].title}; between the dashed lines: the paper's FSSDP", mine,
                 "times", marks))
         for which in n.loads:
             self.add(f"Milliseconds a step, loads {LOADS[which]} (simulated):", "")

@@ -50,11 +50,11 @@ def axis(left, right, top, bottom, high, unit):
 
 
 def bars(title, groups, unit, marks=()):
-    """groups: [(name, {series: value})]; marks: [(group, low, high, words)] draws a band, as a paper's range."""
+    """groups: [(name, {series: value})]; marks: [(group, low, high)] draws two dashed lines, a paper's range."""
     series = list(dict.fromkeys(name for _, values in groups for name in values))
     left, top, height, slot = 56, 84, 240, 15
     each = slot * len(series) + 26
-    width, bottom = max(left + each * len(groups) + 20, 560), top + height
+    width, bottom = max(left + each * len(groups) + 20, 760), top + height
     high = 1.1 * max([v for _, values in groups for v in values.values()] + [m[2] for m in marks])
     out, _ = legend(series, COLOURS, left, 46, width - 10)
     out += axis(left, width - 16, top, bottom, high, unit)
@@ -62,8 +62,7 @@ def bars(title, groups, unit, marks=()):
         x = left + 12 + each * i
         for band in (m for m in marks if m[0] == name):
             upper, lower = (bottom - v / high * height for v in (band[2], band[1]))
-            out += [rect(x - 6, upper, each - 14, lower - upper, "#2f7d4f22", band[3]),
-                    f'<line x1="{x - 6}" x2="{x + each - 20}" y1="{upper:.1f}" y2="{upper:.1f}" stroke="#2f7d4f" stroke-dasharray="4 3"/>',
+            out += [f'<line x1="{x - 6}" x2="{x + each - 20}" y1="{upper:.1f}" y2="{upper:.1f}" stroke="#2f7d4f" stroke-dasharray="4 3"/>',
                     f'<line x1="{x - 6}" x2="{x + each - 20}" y1="{lower:.1f}" y2="{lower:.1f}" stroke="#2f7d4f" stroke-dasharray="4 3"/>']
         for k, key in enumerate(series):
             if key in values:
