@@ -67,7 +67,7 @@ static void dense_sums_are_bounded(void **state) {
     struct hrt_state of = {.program = &program, .comm = &comm, .device.backend = &counting};
     const double since = taken();
     assert_true(hrt_dense_create(&dense, &of, &error));
-    expect_mib("sums of dense gradients", since, 8, 9.1);
+    expect_mib("sums of dense gradients", since, 10, 11.4);
     hrt_dense_destroy(dense);
 }
 
