@@ -1,10 +1,13 @@
-// CPU twin of noise: four channels from one call of the generator.
+// CPU twin of noise.
 #include "kernels/noise/noise.h"
 
-#include "kernels/cpu/real.h"
-#include "kernels/noise/philox.h"
+#include "kernels/noise/factors.h"
 
-static const uint32_t purpose = 0x6A697474; // "jitt": no stream of the runtime's has these words.
+HK_INLINE real uniform(uint32_t word, double amount, double none) {
+    (void)none;
+    const double u = ((double)word + 0.5) * 0x1p-31 - 1;
+    return (real)(1 + amount * u);
+}
 
 HK_KERNEL(void, noise,
           (real * y, struct hk_noise noise, int64_t layer, int64_t sequences, int64_t tokens,
@@ -12,21 +15,9 @@ HK_KERNEL(void, noise,
           (y, noise, layer, sequences, tokens, width, amount),
           HK_PASS(sequences *tokens *width, 0, "sequences tokens width", sequences, tokens,
                   width)) {
-    const uint64_t blocks = (uint64_t)(width + 3) / 4;
-    const uint64_t first = noise.first_then ? *noise.first_then : noise.first;
+    const struct hk_stream stream = {noise, (uint32_t)layer, 0x6A697474}; // "jitt"
 #pragma omp parallel for schedule(static)
     for (int64_t row = 0; row < sequences * tokens; row++) {
-        const uint64_t number = first * (uint64_t)tokens + (uint64_t)row;
-        real *to = y + row * width;
-        for (int64_t c = 0; c < width; c += 4) {
-            const uint64_t at = number * blocks + (uint64_t)c / 4;
-            const struct hk_philox drawn = hk_philox4x32(
-                (struct hk_philox){{(uint32_t)at, (uint32_t)(at >> 32), (uint32_t)layer, purpose}},
-                (uint32_t)noise.seed, (uint32_t)(noise.seed >> 32));
-            for (int64_t k = 0; k < 4 && c + k < width; k++) {
-                const double u = ((double)drawn.word[k] + 0.5) * 0x1p-31 - 1;
-                to[c + k] = (real)(noise.on ? 1 + amount * u : 1);
-            }
-        }
+        hk_fill_row(y, stream, row, tokens, width, uniform, amount, 0);
     }
 }
