@@ -102,6 +102,12 @@ int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t othe
     return 1;
 }
 
+bool hec_hf_need(struct hec_hf_config *config, const char *key) {
+    if (json_object_get(config->section, key)) return true;
+    miss(config, key);
+    return false;
+}
+
 double hec_hf_number(struct hec_hf_config *config, const char *key, double otherwise) {
     const json_t *value = find(config, key);
     if (!value || json_is_number(value)) return value ? json_number_value(value) : otherwise;

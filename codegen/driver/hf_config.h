@@ -25,6 +25,9 @@ void hec_hf_close(struct hec_hf_config *config);
 // Whether there is a value, other than null, of the key.
 bool hec_hf_has(struct hec_hf_config *config, const char *key);
 
+// Whether the key is there, be it with null. It is refused that it is not.
+bool hec_hf_need(struct hec_hf_config *config, const char *key);
+
 // Values; `otherwise` where there is none. Another kind of value, or a count that is none from 1 to 2^31, is refused.
 // A count without `otherwise` (0), or a text with NULL, must be there. What is refused is 1, or `otherwise`.
 int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t otherwise);

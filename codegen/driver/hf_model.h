@@ -10,15 +10,23 @@
 
 #define HEC_HF_WINDOWED "sliding_attention" // Of layer_types.
 
+// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): ranks of the latent vectors, widths of parts of heads.
+struct hec_hf_latent {
+    int64_t query_rank; // 0: queries have no latent vector.
+    int64_t rank;       // Of keys and values; 0: attention is not latent.
+    int64_t plain, turned, value;
+    bool interleaved; // Rotates neighbouring elements.
+    double mscale;    // Its square is a factor of the scores.
+};
+
 enum hec_hf_norm { HEC_HF_NO_NORM, HEC_HF_NORM_HEADS, HEC_HF_NORM_ALL };
 
 struct hec_hf_model {
     const char *family;
     int64_t vocabulary, width, layers, positions;
-    int64_t heads, groups, head_width;      // Of attention.
-#define HEC_HF_WINDOWED "sliding_attention" // Of layer_types.
-
-    enum hec_hf_norm norm; // Of queries and keys: of each head, or of all together.
+    int64_t heads, groups, head_width; // Of attention.
+    struct hec_hf_latent latent;       // In place of groups and head_width.
+    enum hec_hf_norm norm;             // Of queries and keys: of each head, or of all together.
     bool bias_qkv, bias_out;
     double clip;         // Of queries, keys and values; 0: none.
     int64_t window;      // 0: none.
@@ -37,6 +45,7 @@ struct hec_hf_model {
     int64_t sparse_step, dense_first,
         dense_width;      // Of every sparse_step layers the last is sparse, but of the first ones.
     json_t *dense_layers; // Numbers of layers that are not; borrowed, may be NULL.
+    bool predictors; // The folder has layers that predict further tokens, which the model has not.
     bool tied, bf16;
 };
 
@@ -45,5 +54,12 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
 
 // Writes it as the text of a .moe file.
 void hec_hf_write_model(const struct hec_hf_model *model, struct hec_writer *out);
+
+// The part of latent attention (hf_latent.c): its keys, but for those that all attention has; its dims; its block, with
+// `scaling` as an argument of rope.
+void hec_hf_read_latent(struct hec_hf_config *config, struct hec_hf_model *model);
+void hec_hf_write_latent_dims(const struct hec_hf_model *model, struct hec_writer *out);
+void hec_hf_write_latent(const struct hec_hf_model *model, const char *scaling,
+                         struct hec_writer *out);
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "codegen/driver/hf_model.h"
 
+static const char *const deepseek_v3_needs[] = {
+    "q_lora_rank",           "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
+    "first_k_dense_replace", NULL};
+
 // What a family does that its config.json does not say.
 static const struct family {
     const char *name;
@@ -16,6 +20,10 @@ static const struct family {
     enum { ALL_LAYERS, LAST_LAYERS, NAMED_LAYERS } windows;
     bool always_renormalized, sigmoid;
     bool aux; // The loss that output_router_logits asks for.
+    bool latent;
+    const char *score,
+        *method; // The values of scoring_func and topk_method; NULL: there are no such keys.
+    const char *const *needs; // Keys whose default is not ours, so that they must be there.
     double eps;
 } families[] = {
     {"mixtral", .expert_width = "intermediate_size", .always_renormalized = true, .aux = true,
@@ -30,6 +38,9 @@ static const struct family {
     {"dots1", .norm = HEC_HF_NORM_HEADS, .expert_width = "moe_intermediate_size",
      .bias = "attention_bias", .bias_out = true, .sigmoid = true, .windows = LAST_LAYERS,
      .eps = 1e-6},
+    {"deepseek_v3", .expert_width = "moe_intermediate_size", .bias = "attention_bias",
+     .bias_out = true, .sigmoid = true, .latent = true, .score = "sigmoid", .method = "noaux_tc",
+     .needs = deepseek_v3_needs, .eps = 1e-6},
 };
 enum { FAMILIES = sizeof families / sizeof *families, POSITIONS_MOST = 4096 };
 
@@ -37,9 +48,11 @@ enum { FAMILIES = sizeof families / sizeof *families, POSITIONS_MOST = 4096 };
 static const char *const harmless[] = {"_name_or_path",
                                        "architectures",
                                        "auto_map",
+                                       "aux_loss_alpha",
                                        "bos_token_id",
                                        "chunk_size_feed_forward",
                                        "eos_token_id",
+                                       "ep_size",
                                        "id2label",
                                        "initializer_range",
                                        "intermediate_size",
@@ -48,10 +61,12 @@ static const char *const harmless[] = {"_name_or_path",
                                        "max_window_layers",
                                        "output_attentions",
                                        "pad_token_id",
+                                       "pretraining_tp",
                                        "quantization_config",
                                        "return_dict",
                                        "router_aux_loss_coef",
                                        "sep_token_id",
+                                       "seq_aux",
                                        "sliding_window",
                                        "torch_dtype",
                                        "transformers_version",
@@ -59,26 +74,43 @@ static const char *const harmless[] = {"_name_or_path",
                                        NULL};
 
 static const struct family *find_family(struct hec_hf_config *config) {
-    const char *name = hec_hf_text(config, "model_type", NULL);
+    const char *name = hec_hf_text(config, "model_type", NULL), *all = "";
     for (int i = 0; name && i < FAMILIES; i++) {
         if (strcmp(families[i].name, name) == 0) return &families[i];
+        const char *between = i == 0 ? "" : i == FAMILIES - 1 ? " and " : ", ";
+        all = hec_arena_format(config->arena, "%s%s%s", all, between, families[i].name);
     }
-    if (name)
-        hec_hf_refuse(config, "model_type",
-                      "is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe and dots1 are");
+    if (name) hec_hf_refuse(config, "model_type", "is not yet known; %s are", all);
     return NULL;
 }
 
+static void check_needs(struct hec_hf_config *config, const struct family *family) {
+    for (int i = 0; family->needs && family->needs[i]; i++) hec_hf_need(config, family->needs[i]);
+}
+
 // ---- rope
+
+// YaRN's factor of what is scaled `factor` times.
+static double mscale_of(double factor, double by) {
+    return factor > 1 ? 0.1 * by * log(factor) + 1 : 1;
+}
+
+static double read_mscale(struct hec_hf_config *config, const char *key) {
+    const double by = hec_hf_number(config, key, 0);
+    if (by >= 0 && by <= 100) return by;
+    hec_hf_refuse(config, key, "must be from 0 to 100");
+    return 0;
+}
 
 static const char *read_yarn(struct hec_hf_config *config, double factor) {
     const double ramp[] = {hec_hf_number(config, "beta_fast", 32),
                            hec_hf_number(config, "beta_slow", 1)};
     const int64_t original = hec_hf_count(config, "original_max_position_embeddings", 0);
     const bool truncate = hec_hf_flag(config, "truncate", true);
-    const double attention = hec_hf_number(config, "attention_factor", 0.1 * log(factor) + 1);
-    if (hec_hf_has(config, "mscale") || hec_hf_has(config, "mscale_all_dim"))
-        hec_hf_refuse(config, "mscale", "is not yet known here");
+    const double by = read_mscale(config, "mscale"), all = read_mscale(config, "mscale_all_dim");
+    const double usual =
+        by > 0 && all > 0 ? mscale_of(factor, by) / mscale_of(factor, all) : mscale_of(factor, 1);
+    const double attention = hec_hf_number(config, "attention_factor", usual);
     return hec_arena_format(config->arena,
                             "yarn(%.15g, original = %lld, fast = %.15g, slow = %.15g, truncate = "
                             "%s, attention = %.15g)",
@@ -108,6 +140,8 @@ static void read_scaling(struct hec_hf_config *config, struct hec_hf_model *mode
         model->scaling = read_yarn(config, factor);
     else
         hec_hf_refuse(config, key, "is not yet known; default, linear and yarn are");
+    if (model->latent.rank)
+        model->latent.mscale = mscale_of(factor, read_mscale(config, "mscale_all_dim"));
 }
 
 static void read_rope(struct hec_hf_config *config, struct hec_hf_model *model) {
@@ -151,9 +185,7 @@ static void read_window(struct hec_hf_config *config, const struct family *famil
     read_layer_types(config, family, model);
 }
 
-static void read_attention(struct hec_hf_config *config, const struct family *family,
-                           struct hec_hf_model *model) {
-    model->heads = hec_hf_count(config, "num_attention_heads", 0);
+static void read_heads(struct hec_hf_config *config, struct hec_hf_model *model) {
     model->groups = hec_hf_count(config, "num_key_value_heads", model->heads);
     if (model->heads % model->groups)
         hec_hf_refuse(config, "num_key_value_heads", "must divide num_attention_heads");
@@ -161,6 +193,15 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
     model->head_width = hec_hf_count(config, "head_dim", even ? even : 1);
     if (model->head_width < 2 || model->head_width % 2)
         hec_hf_refuse(config, "num_attention_heads", "leaves heads of no even width");
+}
+
+static void read_attention(struct hec_hf_config *config, const struct family *family,
+                           struct hec_hf_model *model) {
+    model->heads = hec_hf_count(config, "num_attention_heads", 0);
+    if (family->latent)
+        hec_hf_read_latent(config, model);
+    else
+        read_heads(config, model);
     model->norm = family->norm;
     if (family->bias) model->bias_qkv = hec_hf_flag(config, family->bias, family->bias_standard);
     model->bias_out = family->bias_out && model->bias_qkv;
@@ -173,6 +214,26 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
 }
 
 // ---- experts
+
+static void read_groups(struct hec_hf_config *config, struct hec_hf_model *model) {
+    model->expert_groups = hec_hf_count(config, "n_group", 1);
+    model->topk_groups = hec_hf_count(config, "topk_group", 1);
+    if (model->experts % model->expert_groups)
+        hec_hf_refuse(config, "n_group", "must divide the experts");
+    if (model->topk_groups > model->expert_groups)
+        hec_hf_refuse(config, "topk_group", "is more than there are groups");
+    else if (model->topk > model->experts / model->expert_groups * model->topk_groups)
+        hec_hf_refuse(config, "topk_group", "has too few experts for num_experts_per_tok");
+}
+
+// How experts are chosen, where there are keys for it.
+static void check_method(struct hec_hf_config *config, const struct family *family) {
+    if (!family->method) return;
+    if (strcmp(hec_hf_text(config, "scoring_func", family->score), family->score) != 0)
+        hec_hf_refuse(config, "scoring_func", "must be %s", family->score);
+    if (strcmp(hec_hf_text(config, "topk_method", family->method), family->method) != 0)
+        hec_hf_refuse(config, "topk_method", "must be %s", family->method);
+}
 
 static void read_router(struct hec_hf_config *config, const struct family *family,
                         struct hec_hf_model *model) {
@@ -190,12 +251,8 @@ static void read_router(struct hec_hf_config *config, const struct family *famil
         hec_hf_refuse(config, "router_jitter_noise", "must be at least 0 and less than 1");
     model->sigmoid = family->sigmoid;
     model->scale = hec_hf_number(config, "routed_scaling_factor", 1);
-    model->expert_groups = hec_hf_count(config, "n_group", 1);
-    model->topk_groups = hec_hf_count(config, "topk_group", 1);
-    if (model->experts % model->expert_groups)
-        hec_hf_refuse(config, "n_group", "must divide the experts");
-    if (model->topk_groups > model->expert_groups)
-        hec_hf_refuse(config, "topk_group", "is more than there are groups");
+    check_method(config, family);
+    read_groups(config, model);
     if (!(model->scale > 0)) hec_hf_refuse(config, "routed_scaling_factor", "must be above 0");
     // Without the flag transformers adds no such loss.
     if (hec_hf_flag(config, "output_router_logits", false) && family->aux)
@@ -225,6 +282,8 @@ static void read_dense_layers(struct hec_hf_config *config, struct hec_hf_model 
     model->dense_first = first >= 0 && first <= (double)model->layers ? (int64_t)first : -1;
     if (first != (double)model->dense_first)
         hec_hf_refuse(config, "first_k_dense_replace", "must be a number of layers");
+    if (hec_hf_count(config, "moe_layer_freq", 1) != 1)
+        hec_hf_refuse(config, "moe_layer_freq", "must be 1");
     if (model->sparse_step > 1 || model->dense_first > 0 ||
         json_array_size(model->dense_layers) > 0)
         model->dense_width = hec_hf_count(config, "intermediate_size", 0);
@@ -254,6 +313,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     model->layers = hec_hf_count(config, "num_hidden_layers", 0);
     model->positions = hec_hf_count(config, "max_position_embeddings", POSITIONS_MOST);
     if (model->positions > POSITIONS_MOST) model->positions = POSITIONS_MOST;
+    check_needs(config, family);
     if (!config->sound) return false; // The rest is made of these.
     read_attention(config, family, model);
     model->eps = hec_hf_number(config, "rms_norm_eps", family->eps);
@@ -266,6 +326,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     model->expert_width = hec_hf_count(config, family->expert_width, 0);
     read_shared(config, model);
     read_dense_layers(config, model);
+    model->predictors = hec_hf_number(config, "num_nextn_predict_layers", 0) != 0;
     if (config->sound) hec_hf_warn_unread(config, harmless);
     return config->sound;
 }

@@ -8,10 +8,13 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_line(out,
              "dim V = %" PRId64 ", D = %" PRId64 ", L = %" PRId64 "  # vocabulary, width, layers",
              m->vocabulary, m->width, m->layers);
-    hec_line(out,
-             "dim H = %" PRId64 ", G = %" PRId64 ", A = %" PRId64
-             "  # query heads, key/value heads, head width",
-             m->heads, m->groups, m->head_width);
+    if (m->latent.rank)
+        hec_hf_write_latent_dims(m, out);
+    else
+        hec_line(out,
+                 "dim H = %" PRId64 ", G = %" PRId64 ", A = %" PRId64
+                 "  # query heads, key/value heads, head width",
+                 m->heads, m->groups, m->head_width);
     hec_line(out,
              "dim E = %" PRId64 ", F = %" PRId64 ", T = %" PRId64
              "  # experts, expert width, positions",
@@ -44,6 +47,10 @@ static const char *projection(const struct hec_hf_model *m, struct hec_writer *o
 static void write_attention(const struct hec_hf_model *m, struct hec_writer *out) {
     const char *scaling =
         m->scaling ? hec_arena_format(out->arena, ", scaling = %s", m->scaling) : "";
+    if (m->latent.rank) {
+        hec_hf_write_latent(m, scaling, out);
+        return;
+    }
     hec_open(out, "block attention(x[T, D]) -> [T, D] {");
     hec_line(out, "param wq[D, H, A], wk[D, G, A], wv[D, G, A], wo[H, A, D]");
     static const char rule[] = "(init = zeros, decay = false)";
@@ -178,6 +185,10 @@ void hec_hf_write_model(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_line(out, "return rmsnorm(x, eps = eps) @ %s", m->tied ? "embed" : "head");
     hec_close(out, "}");
     hec_blank(out);
+    if (m->predictors)
+        hec_line(
+            out,
+            "# Layers that predict further tokens are left out; programs pass over their weights.");
     hec_line(out, "names hf { family = \"%s\" }", m->family);
     hec_line(out, "data { format = llmc }");
     hec_open(out, "train {");

@@ -40,6 +40,7 @@ static bool settle_doubts(const struct hrt_run *run, const struct hrt_store_doub
         if (run->arguments->strict) return hrt_fail(error, "%s (--strict)", doubt[i]);
         hrt_warn(run->program->name, "%s", doubt[i]);
     }
+    if (run->comm->rank == 0 && *doubts->left) hrt_warn(run->program->name, "%s", doubts->left);
     return true;
 }
 

@@ -111,14 +111,19 @@ static bool copy(const struct hrt_hf_like *like, const char *to, const char *nam
     return copied;
 }
 
-// The same bytes, where nothing is left out.
+// The same bytes, where all of it is true of what is written: weights are not quantized, and of no layers that predict
+// further tokens.
 static bool copy_config(const struct hrt_hf_like *like, const char *to, struct hrt_error *error) {
-    static const char quantized[] = "quantization_config";
+    static const char quantized[] = "quantization_config",
+                      predictors[] = "num_nextn_predict_layers";
     struct hrt_part part = {.name = "config.json"};
-    if (!json_object_get(like->config, quantized)) return copy(like, to, config_name, error);
+    const bool predicts = json_number_value(json_object_get(like->config, predictors)) != 0;
+    if (!predicts && !json_object_get(like->config, quantized))
+        return copy(like, to, config_name, error);
     json_t *config = json_copy(like->config);
     if (!config) return hrt_fail(error, "out of memory");
     json_object_del(config, quantized);
+    if (predicts) json_object_set_new(config, predictors, json_integer(0));
     const bool written = hrt_part_write(to, &part, fill_config, config, error);
     json_decref(config);
     return written;

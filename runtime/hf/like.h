@@ -24,7 +24,7 @@ bool hrt_hf_like_type(const struct hrt_hf_like *like, const char *name, const ch
                       struct hrt_error *error);
 
 // Writes config.json and the files that are taken over into the folder `to`, each durable. What says how weights were
-// quantized is left out, as ours are not.
+// quantized is left out, as ours are not, and layers that predict further tokens are none.
 bool hrt_hf_like_copy(const struct hrt_hf_like *like, const char *to, struct hrt_error *error);
 
 #endif

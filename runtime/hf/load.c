@@ -113,6 +113,41 @@ static bool find(struct loading *loading, const struct hrt_tensor *tensor, struc
     return find_scale(loading, found);
 }
 
+// Whether a tensor that nothing has asked for is of a layer that predicts further tokens: it takes two vectors in, by eh_proj,
+// and none of the program's layers has taken its norm.
+static bool is_predictors(const struct loading *loading, const char *name) {
+    static const char layers[] = "model.layers.";
+    static const char *const marks[] = {"eh_proj", "input_layernorm"};
+    char mark[HRT_PATH_MAX];
+    if (strncmp(name, layers, strlen(layers)) != 0) return false;
+    const int digits = (int)strspn(name + strlen(layers), "0123456789");
+    for (int i = 0; i < 2; i++) {
+        snprintf(mark, sizeof mark, "%s%.*s.%s.weight", layers, digits, name + strlen(layers),
+                 marks[i]);
+        if (!json_object_get(loading->left, mark)) return false;
+    }
+    return true;
+}
+
+// Passes over layers that predict further tokens, and says so.
+static bool pass_over(struct loading *loading) {
+    const char *name;
+    json_t *file, *rest = json_object();
+    if (!rest) return hrt_fail(loading->error, "out of memory");
+    json_object_foreach(loading->left, name, file) {
+        if (!is_predictors(loading, name)) json_object_set(rest, name, file);
+    }
+    const size_t passed = json_object_size(loading->left) - json_object_size(rest);
+    json_decref(loading->left);
+    loading->left = rest;
+    if (passed && loading->doubts)
+        snprintf(
+            loading->doubts->left, sizeof loading->doubts->left,
+            "'%.300s' has %zu tensors of layers that predict further tokens; they are not read",
+            loading->folder.path, passed);
+    return true;
+}
+
 // The folder's tensors and the program's must be the same.
 static bool check_all(struct loading *loading) {
     struct hrt_tensor tensor = {0};
@@ -123,6 +158,7 @@ static bool check_all(struct loading *loading) {
         if (hrt_is_stored(tensor.param, HRT_PARAMETERS) && !find(loading, &tensor, &found))
             return false;
     }
+    if (loading->family->predictors && !pass_over(loading)) return false;
     void *rest = json_object_iter(loading->left);
     if (!rest) return true;
     struct hrt_safetensors *file;

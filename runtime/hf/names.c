@@ -31,6 +31,15 @@ static const struct hrt_hf_rule common[] = {
     VECTOR("layers.{}.attention.bo", LAYER "self_attn.o_proj.bias"),
     VECTOR("layers.{}.attention.q_norm", LAYER "self_attn.q_norm.weight"),
     VECTOR("layers.{}.attention.k_norm", LAYER "self_attn.k_norm.weight"),
+    // Of latent attention.
+    TURNED("layers.{}.attention.wq_a", LAYER "self_attn.q_a_proj.weight"),
+    VECTOR("layers.{}.attention.bq_a", LAYER "self_attn.q_a_proj.bias"),
+    VECTOR("layers.{}.attention.q_a", LAYER "self_attn.q_a_layernorm.weight"),
+    TURNED("layers.{}.attention.wq_b", LAYER "self_attn.q_b_proj.weight"),
+    TURNED("layers.{}.attention.wkv_a", LAYER "self_attn.kv_a_proj_with_mqa.weight"),
+    VECTOR("layers.{}.attention.bkv_a", LAYER "self_attn.kv_a_proj_with_mqa.bias"),
+    VECTOR("layers.{}.attention.kv_a", LAYER "self_attn.kv_a_layernorm.weight"),
+    TURNED("layers.{}.attention.wkv_b", LAYER "self_attn.kv_b_proj.weight"),
     VECTOR("layers.{}.*_norm", LAYER "post_attention_layernorm.weight"),
     TURNED("layers.{}.*.router", LAYER "mlp.gate.weight"),
     VECTOR("layers.{}.*.select_bias", LAYER "mlp.gate.e_score_correction_bias"),
@@ -57,7 +66,7 @@ static const struct hrt_hf_rule mixtral[] = {
     {0},
 };
 
-static const struct hrt_hf_rule dots1[] = {
+static const struct hrt_hf_rule shared_experts[] = {
     TURNED("layers.{}.*.shared.w1", LAYER "mlp.shared_experts.gate_proj.weight"),
     TURNED("layers.{}.*.shared.w3", LAYER "mlp.shared_experts.up_proj.weight"),
     TURNED("layers.{}.*.shared.w2", LAYER "mlp.shared_experts.down_proj.weight"),
@@ -65,8 +74,12 @@ static const struct hrt_hf_rule dots1[] = {
 };
 
 static const struct hrt_hf_family families[] = {
-    {"dots1", dots1},    {"mixtral", mixtral}, {"olmoe", NULL},
-    {"qwen2_moe", NULL}, {"qwen3_moe", NULL},
+    {"deepseek_v3", shared_experts, true},
+    {"dots1", shared_experts, false},
+    {"mixtral", mixtral, false},
+    {"olmoe", NULL, false},
+    {"qwen2_moe", NULL, false},
+    {"qwen3_moe", NULL, false},
 };
 
 const struct hrt_hf_family *hrt_hf_family_of(const struct hrt_program *program) {

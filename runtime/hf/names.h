@@ -33,6 +33,8 @@ struct hrt_hf_rule {
 struct hrt_hf_family {
     const char *name;
     const struct hrt_hf_rule *own; // These count first. NULL: none.
+    // A folder may have layers behind the others that predict a token after the next one. Programs have none, and pass over them.
+    bool predictors;
 };
 
 // The family that `names hf { family = ... }` of the program's text names; NULL where it names none.

@@ -27,6 +27,8 @@ struct hrt_store_doubts {
     char model[512]; // A sentence: it was saved by a model of another name. Empty: no.
     char values
         [512]; // A sentence: this rank's first tensor with values that are not finite. Empty: none.
+    char left
+        [512]; // A sentence: what is in the file by right, and has not been read. Empty: nothing.
 };
 
 // Reads all parameters of the program that are on this rank, F64, F32, BF16 or F16, block by block, rounding to its

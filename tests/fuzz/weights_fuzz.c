@@ -53,7 +53,7 @@ static const struct hrt_param params[] = {
      .elements = 2 * 64},
 };
 
-static const struct hrt_setting setting = {"names.hf.family", "olmoe"};
+static const struct hrt_setting setting = {"names.hf.family", "deepseek_v3"};
 static const struct hrt_program program = {.name = "fuzz",
                                            .version = "1",
                                            .params = 3,

@@ -95,6 +95,34 @@ def check_refusals(work):
     expect("parameter 'layers.0.attention.wx' has no name in family mixtral", good, work / "renamed")
 
 
+def check_predictors(work):
+    """Layers that predict further tokens are passed over, which is said; what merely has a high number is refused."""
+    case = load("deepseek_v3")
+    own = tensors(case)
+    vector, layer = ("BF16", [16], bytes(32)), "model.layers.3."
+    more = {layer + "eh_proj.weight": ("BF16", [16, 32], bytes(1024)), layer + "enorm.weight": vector,
+            layer + "hnorm.weight": vector, layer + "shared_head.norm.weight": vector,
+            layer + "embed_tokens.weight": own["model.embed_tokens.weight"]}
+    more.update({layer + name.split(".", 3)[3]: t for name, t in own.items() if name.startswith("model.layers.2.")})
+    weights.write_folder(work / "plain", case["config"], own)
+    weights.write_folder(work / "more", case["config"], {**own, **more}, shards=2)
+    weights.write_tokens(work / "tokens.bin", case["tokens"])
+    program = compile_folder(work, work / "plain", "fp32")
+    assert logits(work, program, work / "plain", work / "tokens.bin")[0] == logits(
+        work, program, work / "more", work / "tokens.bin")[0]
+    said = run(program, "export", "--load", work / "more", "--to", work / "again", "--strict").stderr
+    assert said == (f"deepseek_v3: warning: '{work}/more' has {len(more)} tensors of layers that predict further tokens; "
+                    "they are not read\n"), said
+    assert weights.read_folder(work / "again") == own
+    config = json.loads((work / "again" / "config.json").read_text())
+    assert config == {**case["config"], "num_nextn_predict_layers": 0}, config
+    assert not run(program, "eval", "--load", work / "again", "--val", work / "tokens.bin").stderr
+    more.pop(layer + "eh_proj.weight")
+    weights.write_folder(work / "high", case["config"], {**own, **more})
+    said = run(program, "eval", "--load", work / "high", "--val", work / "tokens.bin", code=1).stderr
+    assert f"this one has no tensor '{layer}" in said and f"({len(more)} such in all)" in said, said
+
+
 def check_scales(work):
     """Matrices of more than one block each way, and of part of one."""
     draw = random.Random("scales")
@@ -136,7 +164,7 @@ def check_scales(work):
 
 
 def main():
-    for check in (check_refusals, check_scales):
+    for check in (check_refusals, check_predictors, check_scales):
         with tempfile.TemporaryDirectory() as name:
             check(pathlib.Path(name))
 

@@ -38,11 +38,24 @@ FULL = {
         "num_experts_per_tok": 6, "n_shared_experts": 2, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1,
         "norm_topk_prob": True, "routed_scaling_factor": 2.5, "rms_norm_eps": 1e-5, "rope_theta": 1e7,
         "sliding_window": None, "max_window_layers": 62}),
+    "DeepSeek-V3": ("deepseek_v3", 671026404352, {  # And 14848 of selection biases.
+        "vocab_size": 129280, "hidden_size": 7168, "intermediate_size": 18432, "moe_intermediate_size": 2048,
+        "num_hidden_layers": 61, "num_attention_heads": 128, "num_key_value_heads": 128, "q_lora_rank": 1536,
+        "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+        "n_routed_experts": 256, "num_experts_per_tok": 8, "n_shared_experts": 1, "first_k_dense_replace": 3,
+        "moe_layer_freq": 1, "n_group": 8, "topk_group": 4, "norm_topk_prob": True, "routed_scaling_factor": 2.5,
+        "scoring_func": "sigmoid", "topk_method": "noaux_tc", "aux_loss_alpha": 0.001, "seq_aux": True, "ep_size": 1,
+        "pretraining_tp": 1, "num_nextn_predict_layers": 1, "attention_bias": False, "rms_norm_eps": 1e-6,
+        "rope_theta": 10000, "rope_scaling": {"type": "yarn", "factor": 40, "beta_fast": 32, "beta_slow": 1,
+                                              "mscale": 1.0, "mscale_all_dim": 1.0,
+                                              "original_max_position_embeddings": 4096},
+        "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+        "max_position_embeddings": 163840}),
 }
 
 # What replaces a key of a family's tiny model (None: nothing), and what is said of it. The line is that of the key.
 REFUSED = [
-    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe and dots1 are"),
+    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1 and deepseek_v3 are"),
     ("mixtral", "vocab_size", -3, "`vocab_size` must be a whole number from 1 on"),
     ("mixtral", "hidden_size", "16", "`hidden_size` must be a whole number from 1 on"),
     ("mixtral", "num_key_value_heads", 3, "`num_key_value_heads` must divide num_attention_heads"),
@@ -73,7 +86,18 @@ REFUSED = [
     ("qwen2_moe", "mlp_only_layers", [3], "`mlp_only_layers` must hold numbers of layers"),
     ("qwen2_moe", "mlp_only_layers", 3, "`mlp_only_layers` must be an array"),
     ("qwen3_moe", "rms_norm_eps", "small", "`rms_norm_eps` must be a number"),
+    ("deepseek_v3", "num_key_value_heads", 2, "`num_key_value_heads` must be num_attention_heads: each head has its keys"),
+    ("deepseek_v3", "qk_rope_head_dim", 5, "`qk_rope_head_dim` must be even"),
+    ("deepseek_v3", "rope_interleave", "no", "`rope_interleave` must be true or false"),
+    ("deepseek_v3", "rope_parameters", {"rope_type": "yarn", "factor": 4.0, "mscale": -1.0,
+                                        "original_max_position_embeddings": 4}, "`mscale` must be from 0 to 100"),
+    ("deepseek_v3", "scoring_func", "softmax", "`scoring_func` must be sigmoid"),
+    ("deepseek_v3", "topk_method", "greedy", "`topk_method` must be noaux_tc"),
+    ("deepseek_v3", "topk_group", 1, "`topk_group` has too few experts for num_experts_per_tok"),
+    ("deepseek_v3", "moe_layer_freq", 2, "`moe_layer_freq` must be 1"),
 ]
+# Without these a model would be another one.
+NEEDED = [("deepseek_v3", "kv_lora_rank"), ("deepseek_v3", "q_lora_rank"), ("deepseek_v3", "topk_group")]
 
 
 def write(folder, config):
@@ -100,6 +124,12 @@ def check_refusals(work):
         if not re.search(re.escape(place) + r"\d+: error: " + re.escape(wanted) + "\n", said):
             sys.exit(f"{key} = {value}: wanted {place} {wanted}\ngot: {said}")
         assert not (work / "none.moe").exists(), key
+    for family, key in NEEDED:
+        config = load(family)["config"]
+        config.pop(key)
+        write(work / "bad", config)
+        said = run(HECATEC, f"--from-hf={work}/bad", code=1).stderr
+        assert f"config.json: error: there is no `{key}`\n" in said, said
     for text, wanted in [("{\n  3", "config.json:2: error: "), ("[]", "config.json:1: error: an object is expected"),
                          ("", "config.json': it is empty"), ('{"model_type": "olmoe"}', "there is no `vocab_size`")]:
         (work / "bad" / "config.json").write_text(text)
@@ -120,6 +150,22 @@ def check_windows(work):
         write(work / "window", config)
         said = run(HECATEC, f"--from-hf={work}/window").stdout
         assert (wanted in said and "window = 7)" in said) if wanted else "window = 7" not in said, (wanted, said)
+
+
+def check_latent(work):
+    """What attention may do without: queries' latent vector, biases, YaRN's factor of scores, pairs of neighbours."""
+    config = load("deepseek_v3")["config"]
+    write(work / "latent", config)
+    said = run(HECATEC, f"--from-hf={work}/latent").stdout
+    for part in ("wq_a[D, Q]", "bkv_a", "scale = mscale * mscale / sqrt(A)", "interleaved = true", "are left out"):
+        assert part in said, part
+    config.update(q_lora_rank=None, attention_bias=False, rope_parameters={"rope_theta": 1e4}, rope_interleave=False,
+                  num_nextn_predict_layers=0)
+    write(work / "latent", config)
+    said = run(HECATEC, f"--from-hf={work}/latent").stdout
+    assert "wq[D, H, A]" in said and "eps = eps" in said, said
+    for part in ("wq_a", "bkv_a", "mscale", "interleaved", "are left out"):
+        assert part not in said, part
 
 
 def check_warning(work):
@@ -151,6 +197,7 @@ def main():
         work = pathlib.Path(name)
         check_refusals(work)
         check_windows(work)
+        check_latent(work)
         check_warning(work)
         check_full(work)
 

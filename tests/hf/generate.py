@@ -10,6 +10,7 @@ import json
 import pathlib
 import random
 import sys
+import tempfile
 
 import torch
 import transformers
@@ -42,6 +43,12 @@ FAMILIES = {
         intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, n_routed_experts=8,
         num_experts_per_tok=3, n_shared_experts=2, n_group=4, topk_group=2, first_k_dense_replace=1,
         norm_topk_prob=True, routed_scaling_factor=2.5, head_dim=8)),
+    "deepseek_v3": (transformers.DeepseekV3Config, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10,
+        qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5, n_routed_experts=8, num_experts_per_tok=3, n_group=4,
+        topk_group=2, first_k_dense_replace=1, rms_norm_eps=1e-5, attention_bias=True,
+        rope_parameters={"rope_theta": 1e4, "rope_type": "yarn", "factor": 4.0, "mscale": 0.7, "mscale_all_dim": 0.9,
+                         "original_max_position_embeddings": 4})),
 }
 
 
@@ -66,7 +73,7 @@ def create(name, salt):
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
     model = transformers.AutoModelForCausalLM.from_config(config).double().train()
-    folder = pathlib.Path("/tmp") / f"hecate-hf-{name}"
+    folder = pathlib.Path(tempfile.gettempdir()) / f"hecate-hf-{name}"
     model.save_pretrained(folder)
     shapes = {tensor: list(shape) for tensor, (_, shape, _) in sorted(read_folder(folder).items())}
     config_json = json.loads((folder / "config.json").read_text())
