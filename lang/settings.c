@@ -72,7 +72,7 @@ const struct hec_setting_row hec_setting_rows[] = {
 
     {"names.hf.family", .type = TEXT, .flags = NONE,
      .values = "mixtral|olmoe|qwen2_moe|qwen3_moe|dots1|deepseek_v2|deepseek_v3|gpt_oss",
-     .standard = "", .later = "deepseek_v2|gpt_oss", .text = "checkpoint names of Hugging Face"},
+     .standard = "", .later = "gpt_oss", .text = "checkpoint names of Hugging Face"},
 
     {"parallel.bucket", .type = COUNT, .measure = HEC_BYTES, .standard = "1048576", .smallest = 1,
      .text = "bytes of gradients whose sum over devices starts together, during backward"},

@@ -4,6 +4,7 @@
 
 #include "codegen/driver/hf_model.h"
 
+static const char *const deepseek_v2_needs[] = {"q_lora_rank", "topk_method", NULL};
 static const char *const deepseek_v3_needs[] = {
     "q_lora_rank",           "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
     "first_k_dense_replace", NULL};
@@ -18,15 +19,17 @@ static const struct family {
     bool window_by_flag; // A window counts where use_sliding_window says so.
     // Where layers are not named all have it; or those from max_window_layers on; or versions of transformers differ.
     enum { ALL_LAYERS, LAST_LAYERS, NAMED_LAYERS } windows;
-    bool always_renormalized, sigmoid;
+    enum { BY_FLAG, ALWAYS, NEVER } renormalized;
+    bool sigmoid;
     bool aux; // The loss that output_router_logits asks for.
     bool latent;
-    const char *score,
-        *method; // The values of scoring_func and topk_method; NULL: there are no such keys.
+    // The values of scoring_func and topk_method; NULL: there are no such keys.
+    const char *score, *method;
+    bool greedy;              // Another topk_method: no groups.
     const char *const *needs; // Keys whose default is not ours, so that they must be there.
     double eps;
 } families[] = {
-    {"mixtral", .expert_width = "intermediate_size", .always_renormalized = true, .aux = true,
+    {"mixtral", .expert_width = "intermediate_size", .renormalized = ALWAYS, .aux = true,
      .eps = 1e-5},
     {"olmoe", .norm = HEC_HF_NORM_ALL, .expert_width = "intermediate_size",
      .bias = "attention_bias", .bias_out = true, .aux = true, .eps = 1e-5},
@@ -38,6 +41,9 @@ static const struct family {
     {"dots1", .norm = HEC_HF_NORM_HEADS, .expert_width = "moe_intermediate_size",
      .bias = "attention_bias", .bias_out = true, .sigmoid = true, .windows = LAST_LAYERS,
      .eps = 1e-6},
+    {"deepseek_v2", .expert_width = "moe_intermediate_size", .bias = "attention_bias",
+     .bias_out = true, .renormalized = NEVER, .latent = true, .score = "softmax",
+     .method = "group_limited_greedy", .greedy = true, .needs = deepseek_v2_needs, .eps = 1e-6},
     {"deepseek_v3", .expert_width = "moe_intermediate_size", .bias = "attention_bias",
      .bias_out = true, .sigmoid = true, .latent = true, .score = "sigmoid", .method = "noaux_tc",
      .needs = deepseek_v3_needs, .eps = 1e-6},
@@ -226,13 +232,29 @@ static void read_groups(struct hec_hf_config *config, struct hec_hf_model *model
         hec_hf_refuse(config, "topk_group", "has too few experts for num_experts_per_tok");
 }
 
-// How experts are chosen, where there are keys for it.
-static void check_method(struct hec_hf_config *config, const struct family *family) {
-    if (!family->method) return;
+// Whether experts are chosen from groups; there may be keys that say how.
+static bool has_groups(struct hec_hf_config *config, const struct family *family) {
+    if (!family->method) return true;
     if (strcmp(hec_hf_text(config, "scoring_func", family->score), family->score) != 0)
         hec_hf_refuse(config, "scoring_func", "must be %s", family->score);
-    if (strcmp(hec_hf_text(config, "topk_method", family->method), family->method) != 0)
-        hec_hf_refuse(config, "topk_method", "must be %s", family->method);
+    const char *method = hec_hf_text(config, "topk_method", family->method);
+    if (strcmp(method, family->method) == 0) return true;
+    if (!family->greedy || strcmp(method, "greedy") != 0)
+        hec_hf_refuse(config, "topk_method", "must be %s%s", family->greedy ? "greedy or " : "",
+                      family->method);
+    hec_hf_has(config, "n_group"); // As if they were not there.
+    hec_hf_has(config, "topk_group");
+    return false;
+}
+
+static void read_weights(struct hec_hf_config *config, const struct family *family,
+                         struct hec_hf_model *model) {
+    const bool flag = hec_hf_flag(config, "norm_topk_prob", false);
+    model->renormalized = family->renormalized == ALWAYS || flag;
+    if (flag && family->renormalized == NEVER)
+        hec_hf_refuse(config, "norm_topk_prob", "must be false: what it does is not settled");
+    model->scale = hec_hf_number(config, "routed_scaling_factor", 1);
+    if (!(model->scale > 0)) hec_hf_refuse(config, "routed_scaling_factor", "must be above 0");
 }
 
 static void read_router(struct hec_hf_config *config, const struct family *family,
@@ -244,16 +266,12 @@ static void read_router(struct hec_hf_config *config, const struct family *famil
     model->topk = hec_hf_count(config, "num_experts_per_tok", 0);
     if (model->topk > model->experts)
         hec_hf_refuse(config, "num_experts_per_tok", "is more than there are experts");
-    model->renormalized =
-        family->always_renormalized || hec_hf_flag(config, "norm_topk_prob", false);
+    read_weights(config, family, model);
     model->jitter = hec_hf_number(config, "router_jitter_noise", 0);
     if (!(model->jitter >= 0 && model->jitter < 1))
         hec_hf_refuse(config, "router_jitter_noise", "must be at least 0 and less than 1");
     model->sigmoid = family->sigmoid;
-    model->scale = hec_hf_number(config, "routed_scaling_factor", 1);
-    check_method(config, family);
-    read_groups(config, model);
-    if (!(model->scale > 0)) hec_hf_refuse(config, "routed_scaling_factor", "must be above 0");
+    if (has_groups(config, family)) read_groups(config, model);
     // Without the flag transformers adds no such loss.
     if (hec_hf_flag(config, "output_router_logits", false) && family->aux)
         model->aux = hec_hf_number(config, "router_aux_loss_coef", 0.001);

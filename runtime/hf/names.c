@@ -74,6 +74,7 @@ static const struct hrt_hf_rule shared_experts[] = {
 };
 
 static const struct hrt_hf_family families[] = {
+    {"deepseek_v2", shared_experts, false},
     {"deepseek_v3", shared_experts, true},
     {"dots1", shared_experts, false},
     {"mixtral", mixtral, false},

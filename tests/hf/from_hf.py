@@ -11,6 +11,11 @@ sys.dont_write_bytecode = True
 from harness import HECATEC, load, run  # noqa: E402
 
 COMMON = {"hidden_act": "silu", "torch_dtype": "bfloat16", "tie_word_embeddings": False, "hidden_size": 2048}
+YARN = {"type": "yarn", "factor": 40, "beta_fast": 32, "beta_slow": 1, "original_max_position_embeddings": 4096}
+DEEPSEEK = {
+    "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "moe_layer_freq": 1,
+    "aux_loss_alpha": 0.001, "seq_aux": True, "ep_size": 1, "pretraining_tp": 1, "attention_bias": False,
+    "attention_dropout": 0.0, "rms_norm_eps": 1e-6, "rope_theta": 10000, "max_position_embeddings": 163840}
 # Family, parameters, and what the model's config.json says.
 FULL = {
     "Mixtral-8x7B": ("mixtral", 46702792704, {
@@ -38,24 +43,33 @@ FULL = {
         "num_experts_per_tok": 6, "n_shared_experts": 2, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1,
         "norm_topk_prob": True, "routed_scaling_factor": 2.5, "rms_norm_eps": 1e-5, "rope_theta": 1e7,
         "sliding_window": None, "max_window_layers": 62}),
+    "DeepSeek-V2": ("deepseek_v2", 235741434880, {
+        **DEEPSEEK, "vocab_size": 102400, "hidden_size": 5120, "intermediate_size": 12288, "moe_intermediate_size": 1536,
+        "num_hidden_layers": 60, "num_attention_heads": 128, "num_key_value_heads": 128, "q_lora_rank": 1536,
+        "n_routed_experts": 160, "num_experts_per_tok": 6, "n_shared_experts": 2, "first_k_dense_replace": 1,
+        "n_group": 8, "topk_group": 3, "norm_topk_prob": False, "routed_scaling_factor": 16.0,
+        "scoring_func": "softmax", "topk_method": "group_limited_greedy", "rope_scaling": {**YARN, "mscale": 0.707,
+                                                                                            "mscale_all_dim": 0.707}}),
+    "DeepSeek-V2-Lite": ("deepseek_v2", 15706484224, {
+        **DEEPSEEK, "vocab_size": 102400, "intermediate_size": 10944, "moe_intermediate_size": 1408,
+        "num_hidden_layers": 27, "num_attention_heads": 16, "num_key_value_heads": 16, "q_lora_rank": None,
+        "n_routed_experts": 64, "num_experts_per_tok": 6, "n_shared_experts": 2, "first_k_dense_replace": 1,
+        "n_group": 1, "topk_group": 1, "norm_topk_prob": False, "routed_scaling_factor": 1.0,
+        "scoring_func": "softmax", "topk_method": "greedy", "rope_scaling": {**YARN, "mscale": 0.707,
+                                                                              "mscale_all_dim": 0.707}}),
     "DeepSeek-V3": ("deepseek_v3", 671026404352, {  # And 14848 of selection biases.
-        "vocab_size": 129280, "hidden_size": 7168, "intermediate_size": 18432, "moe_intermediate_size": 2048,
+        **DEEPSEEK, "vocab_size": 129280, "hidden_size": 7168, "intermediate_size": 18432, "moe_intermediate_size": 2048,
         "num_hidden_layers": 61, "num_attention_heads": 128, "num_key_value_heads": 128, "q_lora_rank": 1536,
-        "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
         "n_routed_experts": 256, "num_experts_per_tok": 8, "n_shared_experts": 1, "first_k_dense_replace": 3,
-        "moe_layer_freq": 1, "n_group": 8, "topk_group": 4, "norm_topk_prob": True, "routed_scaling_factor": 2.5,
-        "scoring_func": "sigmoid", "topk_method": "noaux_tc", "aux_loss_alpha": 0.001, "seq_aux": True, "ep_size": 1,
-        "pretraining_tp": 1, "num_nextn_predict_layers": 1, "attention_bias": False, "rms_norm_eps": 1e-6,
-        "rope_theta": 10000, "rope_scaling": {"type": "yarn", "factor": 40, "beta_fast": 32, "beta_slow": 1,
-                                              "mscale": 1.0, "mscale_all_dim": 1.0,
-                                              "original_max_position_embeddings": 4096},
-        "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
-        "max_position_embeddings": 163840}),
+        "n_group": 8, "topk_group": 4, "norm_topk_prob": True, "routed_scaling_factor": 2.5,
+        "scoring_func": "sigmoid", "topk_method": "noaux_tc", "num_nextn_predict_layers": 1,
+        "rope_scaling": {**YARN, "mscale": 1.0, "mscale_all_dim": 1.0},
+        "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}),
 }
 
 # What replaces a key of a family's tiny model (None: nothing), and what is said of it. The line is that of the key.
 REFUSED = [
-    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1 and deepseek_v3 are"),
+    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2 and deepseek_v3 are"),
     ("mixtral", "vocab_size", -3, "`vocab_size` must be a whole number from 1 on"),
     ("mixtral", "hidden_size", "16", "`hidden_size` must be a whole number from 1 on"),
     ("mixtral", "num_key_value_heads", 3, "`num_key_value_heads` must divide num_attention_heads"),
@@ -86,6 +100,9 @@ REFUSED = [
     ("qwen2_moe", "mlp_only_layers", [3], "`mlp_only_layers` must hold numbers of layers"),
     ("qwen2_moe", "mlp_only_layers", 3, "`mlp_only_layers` must be an array"),
     ("qwen3_moe", "rms_norm_eps", "small", "`rms_norm_eps` must be a number"),
+    ("deepseek_v2", "scoring_func", "sigmoid", "`scoring_func` must be softmax"),
+    ("deepseek_v2", "topk_method", "noaux_tc", "`topk_method` must be greedy or group_limited_greedy"),
+    ("deepseek_v2", "norm_topk_prob", True, "`norm_topk_prob` must be false: what it does is not settled"),
     ("deepseek_v3", "num_key_value_heads", 2, "`num_key_value_heads` must be num_attention_heads: each head has its keys"),
     ("deepseek_v3", "qk_rope_head_dim", 5, "`qk_rope_head_dim` must be even"),
     ("deepseek_v3", "rope_interleave", "no", "`rope_interleave` must be true or false"),
@@ -97,7 +114,7 @@ REFUSED = [
     ("deepseek_v3", "moe_layer_freq", 2, "`moe_layer_freq` must be 1"),
 ]
 # Without these a model would be another one.
-NEEDED = [("deepseek_v3", "kv_lora_rank"), ("deepseek_v3", "q_lora_rank"), ("deepseek_v3", "topk_group")]
+NEEDED = [("deepseek_v2", "topk_method"), ("deepseek_v3", "kv_lora_rank"), ("deepseek_v3", "q_lora_rank"), ("deepseek_v3", "topk_group")]
 
 
 def write(folder, config):

@@ -43,6 +43,16 @@ FAMILIES = {
         intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, n_routed_experts=8,
         num_experts_per_tok=3, n_shared_experts=2, n_group=4, topk_group=2, first_k_dense_replace=1,
         norm_topk_prob=True, routed_scaling_factor=2.5, head_dim=8)),
+    "deepseek_v2": (transformers.DeepseekV2Config, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10,
+        qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5, n_routed_experts=8, num_experts_per_tok=3, n_group=4,
+        topk_group=2, topk_method="group_limited_greedy", routed_scaling_factor=1.5, first_k_dense_replace=1,
+        rope_parameters={"rope_theta": 1e4, "rope_type": "yarn", "factor": 4.0, "mscale": 0.707, "mscale_all_dim": 0.707,
+                         "original_max_position_embeddings": 4})),
+    "deepseek_v2_lite": (transformers.DeepseekV2Config, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=4, q_lora_rank=None, kv_lora_rank=10,
+        qk_nope_head_dim=4, qk_rope_head_dim=6, v_head_dim=7, n_routed_experts=6, num_experts_per_tok=2, n_group=2,
+        topk_group=1, topk_method="greedy")),
     "deepseek_v3": (transformers.DeepseekV3Config, dict(
         intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10,
         qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5, n_routed_experts=8, num_experts_per_tok=3, n_group=4,
