@@ -21,11 +21,17 @@
 
 enum { STRIP = 64, BLOCK = 4096 };
 
-struct entry { // A tensor of the folder.
-    char name[HRT_PATH_MAX];
+struct piece {               // One of our tensors.
+    char name[HRT_PATH_MAX]; // Of the folder's tensor that it is, or lies in.
     struct hrt_tensor tensor;
     const struct hrt_hf_rule *rule;
     struct hrt_hf_view view;
+};
+
+struct entry { // A tensor of the folder.
+    const struct piece
+        *piece; // Its first one, in the order of experts and parts; the others follow.
+    size_t pieces;
     enum hrt_hf_type type;
     int64_t bytes;
     int shard;
@@ -37,30 +43,64 @@ struct exporting {
     struct hrt_gather gather;
     struct hrt_hf_like like;
     char folder[PATH_MAX]; // While it is made.
-    struct entry *entry;   // By name.
-    size_t entries, brought;
+    struct piece *piece;   // By name.
+    struct entry *entry;   // The same.
+    size_t pieces, entries, brought;
     int shards, shard; // How many; the one that is written.
     struct hrt_error *error;
 };
 
 // ---- what is written
 
+static const struct hrt_hf_layout *layout_of(const struct piece *piece) {
+    return &piece->rule->layout[0];
+}
+
 static int by_name(const void *a, const void *b) {
-    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+    const struct piece *left = a, *right = b;
+    const int order = strcmp(left->name, right->name);
+    if (order) return order;
+    return (left->view.first > right->view.first) - (left->view.first < right->view.first);
 }
 
 static bool add(struct exporting *exporting, const struct hrt_hf_family *family,
                 const struct hrt_tensor *tensor) {
-    struct entry *entry = &exporting->entry[exporting->entries++];
-    *entry = (struct entry){.tensor = *tensor, .rule = hrt_hf_rule_of(family, tensor->param)};
-    if (!entry->rule) {
+    struct piece *piece = &exporting->piece[exporting->pieces++];
+    *piece = (struct piece){.tensor = *tensor, .rule = hrt_hf_rule_of(family, tensor->param)};
+    if (!piece->rule) {
         char path[HRT_PATH_MAX];
         hrt_tensor_path(tensor, path);
         return hrt_fail(exporting->error, "parameter '%s' has no name in family %s", path,
                         family->name);
     }
-    hrt_tensor_name(tensor, entry->rule->theirs, entry->name);
-    entry->view = hrt_hf_view_of(exporting->program, tensor, entry->rule, false);
+    hrt_tensor_name(tensor, layout_of(piece)->name, piece->name);
+    piece->view = hrt_hf_view_of(exporting->program, tensor, layout_of(piece));
+    return true;
+}
+
+// Elements of the folder's tensor that a piece lies in.
+static int64_t size_of(const struct piece *piece) {
+    int64_t size = 1;
+    for (int i = 0; i < piece->view.rank; i++) size *= piece->view.shape[i];
+    return size;
+}
+
+// Pieces of one name are one tensor, all of it.
+static bool group(struct exporting *exporting) {
+    const struct piece *piece = exporting->piece, *const end = piece + exporting->pieces;
+    while (piece < end) {
+        struct entry *entry = &exporting->entry[exporting->entries++];
+        int64_t left = size_of(piece);
+        *entry = (struct entry){.piece = piece};
+        for (; piece < end && strcmp(piece->name, entry->piece->name) == 0; piece++) {
+            left -= hrt_param_size(piece->tensor.param);
+            entry->pieces++;
+        }
+        if (left != 0)
+            return hrt_fail(
+                exporting->error, "the parameters that would be '%s' have %" PRId64 " elements %s",
+                entry->piece->name, left < 0 ? -left : left, left < 0 ? "too many" : "too few");
+    }
     return true;
 }
 
@@ -74,15 +114,16 @@ static bool list(struct exporting *exporting) {
                         "this program knows no names of Hugging Face's: add names "
                         "hf { family = ... } to its model");
     while (hrt_tensor_next(exporting->program, &tensor)) room++;
+    exporting->piece = calloc(room, sizeof *exporting->piece);
     exporting->entry = calloc(room, sizeof *exporting->entry);
-    if (!exporting->entry) return hrt_fail(exporting->error, "out of memory");
+    if (!exporting->piece || !exporting->entry) return hrt_fail(exporting->error, "out of memory");
     tensor = (struct hrt_tensor){0};
     while (hrt_tensor_next(exporting->program, &tensor)) {
         if (hrt_is_stored(tensor.param, HRT_PARAMETERS) && !add(exporting, family, &tensor))
             return false;
     }
-    qsort(exporting->entry, exporting->entries, sizeof *exporting->entry, by_name);
-    return true;
+    qsort(exporting->piece, exporting->pieces, sizeof *exporting->piece, by_name);
+    return group(exporting);
 }
 
 // Types, and which shard has which tensor.
@@ -91,13 +132,11 @@ static bool share_out(struct exporting *exporting) {
     exporting->shards = 1;
     for (size_t i = 0; i < exporting->entries; i++) {
         struct entry *entry = &exporting->entry[i];
-        char fused[HRT_PATH_MAX];
-        if (entry->rule->fused) hrt_tensor_name(&entry->tensor, entry->rule->fused, fused);
-        if (!hrt_hf_like_type(&exporting->like, entry->name, entry->rule->fused ? fused : NULL,
-                              entry->view.shape, entry->view.rank, &entry->type, exporting->error))
+        const struct piece *piece = entry->piece;
+        if (!hrt_hf_like_type(&exporting->like, &piece->tensor, piece->rule, &piece->view,
+                              &entry->type, exporting->error))
             return false;
-        entry->bytes =
-            hrt_param_size(entry->tensor.param) * (int64_t)hrt_hf_type_bytes(entry->type);
+        entry->bytes = size_of(piece) * (int64_t)hrt_hf_type_bytes(entry->type);
         if (bytes > 0 && bytes + entry->bytes > exporting->export->shard_bytes) {
             exporting->shards++;
             bytes = 0;
@@ -110,34 +149,39 @@ static bool share_out(struct exporting *exporting) {
 
 // ---- tensors
 
-// Reads `count` elements of a tensor that lies at `at`, `step` apart into `values`.
-static void read_some(const struct exporting *exporting, const struct entry *entry, const void *at,
+// The next piece, until another one comes. All ranks ask for the same.
+static const void *bring(struct exporting *exporting) {
+    return hrt_gather_tensor(&exporting->gather, &exporting->piece[exporting->brought++].tensor);
+}
+
+// Reads `count` elements of a piece that lies at `at`, `step` apart into `values`.
+static void read_some(const struct exporting *exporting, const struct piece *piece, const void *at,
                       int64_t first, int64_t count, double *values, int64_t step) {
     double elements[BLOCK]; // Or of a smaller type.
-    struct hrt_tensor here = entry->tensor;
+    struct hrt_tensor here = piece->tensor;
     here.offset = 0;
     hrt_tensor_read(exporting->program, at, &here, first, count, elements);
     for (int64_t i = 0; i < count; i++)
         values[i * step] = hrt_element(elements, exporting->program->precision, i);
 }
 
-static bool put(struct hrt_sink *sink, const struct entry *entry, double *values, int64_t count) {
-    hrt_hf_encode(entry->type, values, count, values);
-    return hrt_sink_put(sink, values, (size_t)count * hrt_hf_type_bytes(entry->type));
+static bool put(struct hrt_sink *sink, enum hrt_hf_type type, double *values, int64_t count) {
+    hrt_hf_encode(type, values, count, values);
+    return hrt_sink_put(sink, values, (size_t)count * hrt_hf_type_bytes(type));
 }
 
 // Some rows of the file's matrix, which are columns of ours, at a time.
 static bool put_turned(const struct exporting *exporting, struct hrt_sink *sink,
-                       const struct entry *entry, const void *at) {
-    const struct hrt_hf_view *view = &entry->view;
+                       enum hrt_hf_type type, const struct piece *piece, const void *at) {
+    const struct hrt_hf_view *view = &piece->view;
     double *strip = malloc((size_t)(STRIP * view->columns + 1) * sizeof *strip);
     if (!strip) return false;
     bool written = true;
     for (int64_t row = 0; written && row < view->rows; row += STRIP) {
         const int64_t left = view->rows - row, rows = left < STRIP ? left : STRIP;
         for (int64_t c = 0; c < view->columns; c++)
-            read_some(exporting, entry, at, c * view->rows + row, rows, strip + c, view->columns);
-        written = put(sink, entry, strip, rows * view->columns);
+            read_some(exporting, piece, at, c * view->rows + row, rows, strip + c, view->columns);
+        written = put(sink, type, strip, rows * view->columns);
     }
     const int reason = errno;
     free(strip);
@@ -145,16 +189,63 @@ static bool put_turned(const struct exporting *exporting, struct hrt_sink *sink,
     return written;
 }
 
-static bool put_tensor(const struct exporting *exporting, struct hrt_sink *sink,
-                       const struct entry *entry, const void *at) {
+static bool put_piece(const struct exporting *exporting, struct hrt_sink *sink,
+                      enum hrt_hf_type type, const struct piece *piece, const void *at) {
+    const int64_t size = hrt_param_size(piece->tensor.param);
     double block[BLOCK];
-    if (entry->view.turned) return put_turned(exporting, sink, entry, at);
-    for (int64_t first = 0; first < entry->view.columns; first += BLOCK) {
-        const int64_t left = entry->view.columns - first, count = left < BLOCK ? left : BLOCK;
-        read_some(exporting, entry, at, first, count, block, 1);
-        if (!put(sink, entry, block, count)) return false;
+    if (piece->view.turned) return put_turned(exporting, sink, type, piece, at);
+    for (int64_t first = 0; first < size; first += BLOCK) {
+        const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
+        read_some(exporting, piece, at, first, count, block, 1);
+        if (!put(sink, type, block, count)) return false;
     }
     return true;
+}
+
+// Stores a piece at its places among the other parts.
+static void place(const struct exporting *exporting, enum hrt_hf_type type,
+                  const struct piece *piece, const void *at, char *slab) {
+    const struct hrt_hf_view *view = &piece->view;
+    const int64_t size = hrt_param_size(piece->tensor.param), first = view->first % view->slab;
+    const size_t bytes = hrt_hf_type_bytes(type);
+    double block[BLOCK];
+    for (int64_t i = 0; i < size; i++) {
+        if (i % BLOCK == 0) {
+            const int64_t count = size - i < BLOCK ? size - i : BLOCK;
+            read_some(exporting, piece, at, i, count, block, 1);
+            hrt_hf_encode(type, block, count, block);
+        }
+        const int64_t row = view->turned ? i % view->rows : i / view->columns;
+        const int64_t column = view->turned ? i / view->rows : i % view->columns;
+        memcpy(slab + (size_t)(first + row * view->row_step + column * view->step) * bytes,
+               (const char *)block + (size_t)(i % BLOCK) * bytes, bytes);
+    }
+}
+
+// Parts that lie in one tensor are put together in memory.
+static bool put_parts(struct exporting *exporting, struct hrt_sink *sink, enum hrt_hf_type type,
+                      const struct piece *piece, int parts) {
+    const size_t bytes = (size_t)piece->view.slab * hrt_hf_type_bytes(type);
+    char *slab = malloc(bytes + 1);
+    if (!slab) return false;
+    for (int i = 0; i < parts; i++) place(exporting, type, &piece[i], bring(exporting), slab);
+    const bool written = hrt_sink_put(sink, slab, bytes);
+    const int reason = errno;
+    free(slab);
+    errno = reason;
+    return written;
+}
+
+static bool put_entry(struct exporting *exporting, struct hrt_sink *sink,
+                      const struct entry *entry) {
+    const struct piece *piece = entry->piece, *const end = piece + entry->pieces;
+    const int parts = layout_of(piece)->parts;
+    bool written = true;
+    for (; written && piece<end; piece += parts> 1 ? parts : 1) {
+        written = parts > 1 ? put_parts(exporting, sink, entry->type, piece, parts)
+                            : put_piece(exporting, sink, entry->type, piece, bring(exporting));
+    }
+    return written;
 }
 
 // ---- files
@@ -166,9 +257,9 @@ static bool put_header(const struct exporting *exporting, struct hrt_sink *sink)
     for (size_t i = 0; written && i < exporting->entries; i++) {
         const struct entry *entry = &exporting->entry[i];
         if (entry->shard != exporting->shard) continue;
-        written =
-            hrt_safetensors_declare(header, entry->name, hrt_hf_type_name(entry->type),
-                                    entry->view.shape, entry->view.rank, entry->bytes, &offset);
+        written = hrt_safetensors_declare(header, entry->piece->name, hrt_hf_type_name(entry->type),
+                                          entry->piece->view.shape, entry->piece->view.rank,
+                                          entry->bytes, &offset);
     }
     if (!written) errno = ENOMEM;
     written = written && hrt_safetensors_begin(sink, header);
@@ -179,14 +270,9 @@ static bool put_header(const struct exporting *exporting, struct hrt_sink *sink)
 static bool fill_shard(struct hrt_sink *sink, void *context) {
     struct exporting *exporting = context;
     if (!put_header(exporting, sink)) return false;
-    for (; exporting->brought < exporting->entries; exporting->brought++) {
-        const struct entry *entry = &exporting->entry[exporting->brought];
-        if (entry->shard != exporting->shard) break;
-        const void *at = hrt_gather_tensor(&exporting->gather, &entry->tensor);
-        if (!put_tensor(exporting, sink, entry, at)) {
-            exporting->brought++;
-            return false;
-        }
+    for (size_t i = 0; i < exporting->entries; i++) {
+        const struct entry *entry = &exporting->entry[i];
+        if (entry->shard == exporting->shard && !put_entry(exporting, sink, entry)) return false;
     }
     return true;
 }
@@ -206,7 +292,7 @@ static bool fill_index(struct hrt_sink *sink, void *context) {
     for (size_t i = 0; i < exporting->entries; i++) {
         char name[HRT_PART_NAME];
         name_shard(exporting, exporting->entry[i].shard, name);
-        json_object_set_new(map, exporting->entry[i].name, json_string(name));
+        json_object_set_new(map, exporting->entry[i].piece->name, json_string(name));
         total += exporting->entry[i].bytes;
     }
     json_t *index = json_pack("{s:{s:I} s:o}", "metadata", "total_size", total, "weight_map", map);
@@ -281,8 +367,7 @@ static bool publish(struct exporting *exporting) {
 static bool write_all(struct exporting *exporting) {
     const bool sends = hrt_gather_sends(&exporting->gather);
     bool written = sends || write_files(exporting);
-    for (; exporting->brought < exporting->entries; exporting->brought++)
-        hrt_gather_tensor(&exporting->gather, &exporting->entry[exporting->brought].tensor);
+    while (exporting->brought < exporting->pieces) bring(exporting);
     written = written && (sends || publish(exporting));
     if (!written && !sends) hf_remove_folder(exporting->folder);
     return written;
@@ -303,6 +388,7 @@ bool hrt_hf_write(const struct hrt_hf_export *export, const struct hrt_placement
     if (begun && !all && comm->rank == 0) hf_remove_folder(exporting.folder);
     hrt_gather_close(&exporting.gather);
     hrt_hf_like_close(&exporting.like);
+    free(exporting.piece);
     free(exporting.entry);
     return all && hrt_ranks_agree(comm, written, error);
 }

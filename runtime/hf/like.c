@@ -40,19 +40,22 @@ void hrt_hf_like_close(struct hrt_hf_like *like) {
     like->config = NULL;
 }
 
-bool hrt_hf_like_type(const struct hrt_hf_like *like, const char *name, const char *fused,
-                      const int64_t *shape, int rank, enum hrt_hf_type *type,
-                      struct hrt_error *error) {
+bool hrt_hf_like_type(const struct hrt_hf_like *like, const struct hrt_tensor *tensor,
+                      const struct hrt_hf_rule *rule, const struct hrt_hf_view *view,
+                      enum hrt_hf_type *type, struct hrt_error *error) {
     struct hrt_safetensors *file;
-    const struct hrt_stored *entry = hrt_hf_find(&like->folder, name, &file);
-    if (entry && !hrt_hf_has_shape(entry, shape, rank))
-        return hrt_fail(error, "'%s' is of another model: '%s' has another shape there", like->path,
-                        name);
-    if (!entry && fused) entry = hrt_hf_find(&like->folder, fused, &file);
-    if (entry) {
+    char name[HRT_PATH_MAX];
+    for (int i = 0; i < HRT_HF_LAYOUTS && rule->layout[i].name; i++) {
+        hrt_tensor_name(tensor, rule->layout[i].name, name);
+        const struct hrt_stored *entry = hrt_hf_find(&like->folder, name, &file);
+        if (!entry) continue;
+        if (i == 0 && !hrt_hf_has_shape(entry, view->shape, view->rank))
+            return hrt_fail(error, "'%s' is of another model: '%s' has another shape there",
+                            like->path, name);
         *type = hrt_hf_type_find(entry->dtype->name);
         return true;
     }
+    hrt_tensor_name(tensor, rule->layout[0].name, name);
     if (like->folder.where)
         return hrt_fail(error, "'%s' is of another model: it has no tensor '%s'", like->path, name);
     const json_t *dtype = json_object_get(like->config, "dtype");

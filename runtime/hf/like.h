@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/hf/element.h"
 #include "runtime/hf/folder.h"
+#include "runtime/hf/names.h"
 
 struct hrt_hf_like {
     const char *path; // Borrowed.
@@ -18,10 +19,11 @@ struct hrt_hf_like {
 bool hrt_hf_like_open(struct hrt_hf_like *like, const char *path, struct hrt_error *error);
 void hrt_hf_like_close(struct hrt_hf_like *like);
 
-// The type of a tensor of that name and shape, or of its fused one (NULL: it has none). False: there are weights, and none such.
-bool hrt_hf_like_type(const struct hrt_hf_like *like, const char *name, const char *fused,
-                      const int64_t *shape, int rank, enum hrt_hf_type *type,
-                      struct hrt_error *error);
+// The type of one of our tensors, in whichever layout it is there; `view` is of the first. False: there are weights, and none such, or
+// one of another shape in the first.
+bool hrt_hf_like_type(const struct hrt_hf_like *like, const struct hrt_tensor *tensor,
+                      const struct hrt_hf_rule *rule, const struct hrt_hf_view *view,
+                      enum hrt_hf_type *type, struct hrt_error *error);
 
 // Writes config.json and the files that are taken over into the folder `to`, each durable. What says how weights were
 // quantized is left out, as ours are not, and layers that predict further tokens are none.

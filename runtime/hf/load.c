@@ -85,6 +85,39 @@ static bool fail_missing(const struct loading *loading, const struct hrt_tensor 
                     loading->folder.path, name, path);
 }
 
+// Whether a tensor beside this one says that it lies as `layout` says, which its own shape does not.
+static bool is_meant(const struct loading *loading, const struct hrt_tensor *tensor,
+                     const struct hrt_hf_layout *layout) {
+    struct hrt_safetensors *file;
+    char name[HRT_PATH_MAX];
+    int64_t shape[3];
+    if (!layout->beside) return true;
+    hrt_tensor_name(tensor, layout->beside, name);
+    const struct hrt_stored *beside = hrt_hf_find(&loading->folder, name, &file);
+    hrt_hf_shape_beside(loading->placement->program, tensor, layout, shape);
+    return beside && hrt_hf_has_shape(beside, shape, 3);
+}
+
+// Finds the layout in which the folder has a tensor: its name is there, and the shape fits. Where only the name is there,
+// `found` is the first such.
+static void find_layout(const struct loading *loading, const struct hrt_tensor *tensor,
+                        const struct hrt_hf_rule *rule, struct found *found) {
+    bool fits = false;
+    *found = (struct found){0};
+    for (int i = 0; i < HRT_HF_LAYOUTS && rule->layout[i].name; i++) {
+        const struct hrt_hf_layout *layout = &rule->layout[i];
+        struct found here = {.view = hrt_hf_view_of(loading->placement->program, tensor, layout)};
+        char name[HRT_PATH_MAX];
+        hrt_tensor_name(tensor, layout->name, name);
+        here.entry = hrt_hf_find(&loading->folder, name, &here.file);
+        if (!here.entry) continue;
+        const bool fits_too = hrt_hf_has_shape(here.entry, here.view.shape, here.view.rank);
+        if (!found->entry || (fits_too && (!fits || is_meant(loading, tensor, layout))))
+            *found = here;
+        fits = fits || fits_too;
+    }
+}
+
 static bool find(struct loading *loading, const struct hrt_tensor *tensor, struct found *found) {
     const struct hrt_hf_rule *rule = hrt_hf_rule_of(loading->family, tensor->param);
     char name[HRT_PATH_MAX], path[HRT_PATH_MAX];
@@ -92,18 +125,10 @@ static bool find(struct loading *loading, const struct hrt_tensor *tensor, struc
     if (!rule)
         return hrt_fail(loading->error, "parameter '%s' has no name in family %s", path,
                         loading->family->name);
-    hrt_tensor_name(tensor, rule->theirs, name);
-    *found = (struct found){0};
-    found->entry = hrt_hf_find(&loading->folder, name, &found->file);
-    const bool fused = !found->entry && rule->fused;
-    if (fused) {
-        char together[HRT_PATH_MAX];
-        hrt_tensor_name(tensor, rule->fused, together);
-        found->entry = hrt_hf_find(&loading->folder, together, &found->file);
-    }
+    hrt_tensor_name(tensor, rule->layout[0].name, name);
+    find_layout(loading, tensor, rule, found);
     if (!found->entry) return fail_missing(loading, tensor, name);
     json_object_del(loading->left, found->entry->name);
-    found->view = hrt_hf_view_of(loading->placement->program, tensor, rule, fused);
     if (!check_shape(loading, found->file, found->entry, found->view.shape, found->view.rank))
         return false;
     if (!found->entry->dtype->value)
@@ -171,14 +196,37 @@ static bool check_all(struct loading *loading) {
 
 // ---- reading
 
-// Reads `count` elements of a tensor from `first` on.
-static bool read_some(const struct found *found, int64_t first, int64_t count, double *values) {
+// Reads `count` elements of a file's tensor from `first` on, `step` apart there.
+static bool read_run(const struct found *found, int64_t first, int64_t step, int64_t count,
+                     double *values) {
     struct hrt_stored rest = *found->entry;
+    double block[HRT_STORED_BLOCK];
+    int64_t span = count > 0 ? (count - 1) * step + 1 : 0;
     rest.begin += first * rest.dtype->bits / 8;
     if (!hrt_safetensors_seek(found->file, &rest)) return false;
-    for (int64_t at = 0; at < count; at += HRT_STORED_BLOCK) {
-        const int64_t left = count - at, some = left < HRT_STORED_BLOCK ? left : HRT_STORED_BLOCK;
-        if (!hrt_safetensors_next(found->file, found->entry, some, values + at)) return false;
+    for (int64_t skip = 0; span > 0;) {
+        const int64_t some = span < HRT_STORED_BLOCK ? span : HRT_STORED_BLOCK;
+        if (!hrt_safetensors_next(found->file, found->entry, some, block)) return false;
+        for (; skip < some; skip += step) *values++ = block[skip];
+        skip -= some;
+        span -= some;
+    }
+    return true;
+}
+
+// Reads `count` elements of the view's matrix from `first` on, row by row.
+static bool read_some(const struct found *found, int64_t first, int64_t count, double *values) {
+    const struct hrt_hf_view *view = &found->view;
+    const bool even = view->row_step == view->columns * view->step; // Also from row to row.
+    while (count > 0) {
+        const int64_t row = first / view->columns, column = first % view->columns;
+        const int64_t left = view->columns - column, run = even || count < left ? count : left;
+        if (!read_run(found, view->first + row * view->row_step + column * view->step, view->step,
+                      run, values))
+            return false;
+        first += run;
+        count -= run;
+        values += run;
     }
     return true;
 }
@@ -192,7 +240,7 @@ static bool scale(const struct found *found, int64_t row, int64_t rows, double *
     bool read = true;
     for (int64_t r = 0; read && r < rows; r++) {
         if (r == 0 || (row + r) % SCALED == 0)
-            read = read_some(&scales, (row + r) / SCALED * blocks, blocks, factor);
+            read = read_run(&scales, (row + r) / SCALED * blocks, 1, blocks, factor);
         for (int64_t c = 0; read && c < columns; c++) strip[r * columns + c] *= factor[c / SCALED];
     }
     free(factor);
@@ -232,7 +280,7 @@ static bool read_turned(const struct loading *loading, const struct hrt_tensor *
     bool read = true;
     for (int64_t row = 0; read && row < view->rows; row += STRIP) {
         const int64_t left = view->rows - row, rows = left < STRIP ? left : STRIP;
-        read = read_some(found, view->first + row * view->columns, rows * view->columns, strip) &&
+        read = read_some(found, row * view->columns, rows * view->columns, strip) &&
                (!found->scale || scale(found, row, rows, strip));
         for (int64_t c = 0; read && c < view->columns; c++)
             store(loading, params, tensor, found, c * view->rows + row, rows, strip + c,
@@ -246,8 +294,9 @@ static bool read_tensor(const struct loading *loading, const struct hrt_tensor *
                         const struct found *found, void *params) {
     double block[HRT_STORED_BLOCK];
     if (found->view.turned) return read_turned(loading, tensor, found, params);
-    for (int64_t first = 0; first < found->view.columns; first += HRT_STORED_BLOCK) {
-        const int64_t left = found->view.columns - first,
+    const int64_t size = hrt_param_size(tensor->param);
+    for (int64_t first = 0; first < size; first += HRT_STORED_BLOCK) {
+        const int64_t left = size - first,
                       count = left < HRT_STORED_BLOCK ? left : HRT_STORED_BLOCK;
         if (!read_some(found, first, count, block)) return false;
         store(loading, params, tensor, found, first, count, block, 1);

@@ -6,14 +6,40 @@
 
 #define LAYER "model.layers.{}."
 #define EXPERTS LAYER "mlp.experts."
-#define SAME(ours, theirs)                                                                         \
-    { ours, theirs, HRT_HF_SAME, NULL, 0, 0 }
-#define VECTOR(ours, theirs)                                                                       \
-    { ours, theirs, HRT_HF_VECTOR, NULL, 0, 0 }
-#define TURNED(ours, theirs)                                                                       \
-    { ours, theirs, HRT_HF_TURNED, NULL, 0, 0 }
-#define EXPERT(name, theirs, fused, part, parts)                                                   \
-    { "layers.{}.*.experts.{e}." name, theirs, HRT_HF_TURNED, fused, part, parts }
+#define ONE(path, theirs, how)                                                                     \
+    {                                                                                              \
+        .ours = path, .layout = { {.name = theirs, .form = how} }                                  \
+    }
+#define SAME(path, theirs) ONE(path, theirs, HRT_HF_SAME)
+#define VECTOR(path, theirs) ONE(path, theirs, HRT_HF_VECTOR)
+#define TURNED(path, theirs) ONE(path, theirs, HRT_HF_TURNED)
+
+// All experts of a layer in one tensor: gate and up [E, 2 * F, D], or straight [E, D, 2 * F]; down [E, D, F], or [E, F, D].
+#define GATE_UP LAYER "mlp.experts.gate_up_proj"
+#define DOWN LAYER "mlp.experts.down_proj"
+#define ALL_GATE_UP(how, which)                                                                    \
+    {                                                                                              \
+        .name = GATE_UP, .form = how, .together = true, .part = which, .parts = 2, .beside = DOWN, \
+        .beside_parts = 1                                                                          \
+    }
+#define ALL_DOWN(how)                                                                              \
+    { .name = DOWN, .form = how, .together = true, .beside = GATE_UP, .beside_parts = 2 }
+#define EXPERT_IN(path, theirs, which)                                                             \
+    {                                                                                              \
+        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
+            {.name = theirs, .form = HRT_HF_TURNED},                                               \
+            ALL_GATE_UP(HRT_HF_TURNED, which),                                                     \
+            ALL_GATE_UP(HRT_HF_STRAIGHT, which)                                                    \
+        }                                                                                          \
+    }
+#define EXPERT_OUT(path, theirs)                                                                   \
+    {                                                                                              \
+        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
+            {.name = theirs, .form = HRT_HF_TURNED},                                               \
+            ALL_DOWN(HRT_HF_TURNED),                                                               \
+            ALL_DOWN(HRT_HF_STRAIGHT)                                                              \
+        }                                                                                          \
+    }
 
 // What all families have in common. The first rule that fits counts.
 static const struct hrt_hf_rule common[] = {
@@ -24,7 +50,7 @@ static const struct hrt_hf_rule common[] = {
     TURNED("layers.{}.attention.wq", LAYER "self_attn.q_proj.weight"),
     TURNED("layers.{}.attention.wk", LAYER "self_attn.k_proj.weight"),
     TURNED("layers.{}.attention.wv", LAYER "self_attn.v_proj.weight"),
-    {"layers.{}.attention.wo", LAYER "self_attn.o_proj.weight", HRT_HF_TURNED_IN, NULL, 0, 0},
+    ONE("layers.{}.attention.wo", LAYER "self_attn.o_proj.weight", HRT_HF_TURNED_IN),
     VECTOR("layers.{}.attention.bq", LAYER "self_attn.q_proj.bias"),
     VECTOR("layers.{}.attention.bk", LAYER "self_attn.k_proj.bias"),
     VECTOR("layers.{}.attention.bv", LAYER "self_attn.v_proj.bias"),
@@ -43,13 +69,13 @@ static const struct hrt_hf_rule common[] = {
     VECTOR("layers.{}.*_norm", LAYER "post_attention_layernorm.weight"),
     TURNED("layers.{}.*.router", LAYER "mlp.gate.weight"),
     VECTOR("layers.{}.*.select_bias", LAYER "mlp.gate.e_score_correction_bias"),
-    EXPERT("w1", EXPERTS "{e}.gate_proj.weight", EXPERTS "gate_up_proj", 0, 2),
-    EXPERT("w3", EXPERTS "{e}.up_proj.weight", EXPERTS "gate_up_proj", 1, 2),
-    EXPERT("w2", EXPERTS "{e}.down_proj.weight", EXPERTS "down_proj", 0, 1),
+    EXPERT_IN("w1", EXPERTS "{e}.gate_proj.weight", 0),
+    EXPERT_IN("w3", EXPERTS "{e}.up_proj.weight", 1),
+    EXPERT_OUT("w2", EXPERTS "{e}.down_proj.weight"),
     TURNED("layers.{}.*.shared.w1", LAYER "mlp.shared_expert.gate_proj.weight"),
     TURNED("layers.{}.*.shared.w3", LAYER "mlp.shared_expert.up_proj.weight"),
     TURNED("layers.{}.*.shared.w2", LAYER "mlp.shared_expert.down_proj.weight"),
-    {"layers.{}.*.shared_gate", LAYER "mlp.shared_expert_gate.weight", HRT_HF_ROW, NULL, 0, 0},
+    ONE("layers.{}.*.shared_gate", LAYER "mlp.shared_expert_gate.weight", HRT_HF_ROW),
     TURNED("layers.{}.*.w1", LAYER "mlp.gate_proj.weight"),
     TURNED("layers.{}.*.w3", LAYER "mlp.up_proj.weight"),
     TURNED("layers.{}.*.w2", LAYER "mlp.down_proj.weight"),
@@ -60,9 +86,9 @@ static const struct hrt_hf_rule common[] = {
 #define EXPERTS LAYER "block_sparse_moe.experts."
 static const struct hrt_hf_rule mixtral[] = {
     TURNED("layers.{}.*.router", LAYER "block_sparse_moe.gate.weight"),
-    EXPERT("w1", EXPERTS "{e}.w1.weight", LAYER "mlp.experts.gate_up_proj", 0, 2),
-    EXPERT("w3", EXPERTS "{e}.w3.weight", LAYER "mlp.experts.gate_up_proj", 1, 2),
-    EXPERT("w2", EXPERTS "{e}.w2.weight", LAYER "mlp.experts.down_proj", 0, 1),
+    EXPERT_IN("w1", EXPERTS "{e}.w1.weight", 0),
+    EXPERT_IN("w3", EXPERTS "{e}.w3.weight", 1),
+    EXPERT_OUT("w2", EXPERTS "{e}.w2.weight"),
     {0},
 };
 
@@ -119,43 +145,76 @@ const struct hrt_hf_rule *hrt_hf_rule_of(const struct hrt_hf_family *family,
 
 // ---- shapes
 
-static struct hrt_hf_view turned(const struct hrt_param *param, bool last_is_out) {
+struct matrix {
+    int64_t in, out;
+};
+
+// What our dims are there.
+static struct matrix matrix_of(const struct hrt_param *param, enum hrt_hf_form form) {
     const int64_t size = hrt_param_size(param);
-    const int64_t out =
-        last_is_out ? param->shape[param->rank - 1] : size / (size ? param->shape[0] : 1);
-    const int64_t in = out ? size / out : 0;
-    return (struct hrt_hf_view){
-        .rank = 2, .shape = {out, in}, .rows = out, .columns = in, .turned = true};
+    int64_t out = size;
+    if (form == HRT_HF_TURNED_IN) out = param->shape[param->rank - 1];
+    if (form == HRT_HF_TURNED || form == HRT_HF_STRAIGHT) out = size / (size ? param->shape[0] : 1);
+    return (struct matrix){.in = out ? size / out : 0, .out = out};
 }
 
-struct hrt_hf_view hrt_hf_view_of(const struct hrt_program *program,
-                                  const struct hrt_tensor *tensor, const struct hrt_hf_rule *rule,
-                                  bool fused) {
-    const struct hrt_param *param = tensor->param;
-    struct hrt_hf_view view = {.rows = 1, .columns = hrt_param_size(param), .rank = param->rank};
-    switch (rule->form) {
+static void push(struct hrt_hf_view *view, int64_t extent) {
+    view->shape[view->rank++] = extent;
+}
+
+static void set_shape(struct hrt_hf_view *view, const struct hrt_param *param,
+                      enum hrt_hf_form form, struct matrix all) {
+    switch (form) {
     case HRT_HF_SAME:
-        for (int i = 0; i < param->rank; i++) view.shape[i] = param->shape[i];
+        for (int i = 0; i < param->rank; i++) push(view, param->shape[i]);
         break;
     case HRT_HF_VECTOR:
-        view.rank = 1;
-        view.shape[0] = view.columns;
+        push(view, all.out);
         break;
     case HRT_HF_ROW:
-        view.rank = 2;
-        view.shape[0] = 1;
-        view.shape[1] = view.columns;
+    case HRT_HF_STRAIGHT:
+        push(view, all.in);
+        push(view, all.out);
         break;
     case HRT_HF_TURNED:
     case HRT_HF_TURNED_IN:
-        view = turned(param, rule->form == HRT_HF_TURNED_IN);
+        push(view, all.out);
+        push(view, all.in);
         break;
     }
-    if (!fused) return view;
-    view.rank = 3;
-    view.shape[0] = program->set[param->set].experts;
-    view.shape[1] = rule->parts * view.rows;
-    view.shape[2] = view.columns;
-    view.first = (tensor->expert * rule->parts + rule->part) * view.rows * view.columns;
+}
+
+struct hrt_hf_view hrt_hf_view_of(const struct hrt_program *program,
+                                  const struct hrt_tensor *tensor,
+                                  const struct hrt_hf_layout *layout) {
+    const struct hrt_param *param = tensor->param;
+    const enum hrt_hf_form form = layout->form;
+    const struct matrix own = matrix_of(param, form);
+    const int64_t parts = layout->parts ? layout->parts : 1;
+    // From an element of `out` to the next one of ours, and from our first to that of the part before.
+    const int64_t apart = layout->interleaved ? parts : 1;
+    const int64_t before = layout->part * (layout->interleaved ? 1 : own.out);
+    struct hrt_hf_view view = {.slab = parts * own.in * own.out,
+                               .turned = form == HRT_HF_TURNED || form == HRT_HF_TURNED_IN};
+    view.rows = view.turned ? own.out : own.in;
+    view.columns = view.turned ? own.in : own.out;
+    view.row_step = view.turned ? apart * own.in : parts * own.out;
+    view.step = view.turned ? 1 : apart;
+    view.first = view.turned ? before * own.in : before;
+    if (layout->together) {
+        push(&view, program->set[param->set].experts);
+        view.first += tensor->expert * view.slab;
+    }
+    set_shape(&view, param, form, (struct matrix){own.in, parts * own.out});
     return view;
+}
+
+void hrt_hf_shape_beside(const struct hrt_program *program, const struct hrt_tensor *tensor,
+                         const struct hrt_hf_layout *layout, int64_t shape[3]) {
+    const struct matrix own = matrix_of(tensor->param, layout->form);
+    const bool turned = layout->form == HRT_HF_TURNED;
+    const int64_t out = layout->beside_parts * own.in;
+    shape[0] = program->set[tensor->param->set].experts;
+    shape[1] = turned ? out : own.out;
+    shape[2] = turned ? own.out : out;
 }

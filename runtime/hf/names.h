@@ -11,23 +11,35 @@
 #include "runtime/params/tensor.h"
 #include "runtime/program.h"
 
-// [in, out] of ours is [out, in] there; `in` and `out` may be several dims of ours, and are one there.
+// A matrix of ours has a dim `in` and a dim `out`, which may be several dims of ours and are one there.
 enum hrt_hf_form {
     HRT_HF_SAME,      // Our shape.
     HRT_HF_VECTOR,    // One dim: all of ours.
     HRT_HF_ROW,       // [1, all of ours].
-    HRT_HF_TURNED,    // Our first dim is `in`, the others are `out`.
-    HRT_HF_TURNED_IN, // Our last dim is `out`, the others are `in`.
+    HRT_HF_STRAIGHT,  // [in, out]: our first dim, all others.
+    HRT_HF_TURNED,    // [out, in], of the same.
+    HRT_HF_TURNED_IN, // [out, in]: our last dim, all others.
 };
 
-struct hrt_hf_rule {
-    const char *ours;   // Pattern of struct hrt_param's path; * is any text without a dot.
-    const char *theirs; // {} and {e}: layer and expert.
+// One way to lie in a folder. `parts` tensors of ours may lie in one, along its `out`: one behind the other, or, interleaved, an
+// element (TURNED: a row) of each in turn. All experts of a layer may, too: then it has one dim more, in front.
+struct hrt_hf_layout {
+    const char *name; // {} and {e}: layer and expert. NULL: there is no such layout.
     enum hrt_hf_form form;
-    // The layout that has all experts of a layer in one tensor, [experts, parts * out, in]: ours is the part `part`. NULL:
-    // there is none.
-    const char *fused;
-    int part, parts;
+    bool together; // All experts.
+    bool interleaved;
+    int part, parts; // Which part ours is; 0 parts are one.
+    // Another tensor of the same experts, from our `out` to our `in`, and its parts. Where shapes of ours do not tell whether we
+    // lie straight or turned, those of this one do. NULL: there is none.
+    const char *beside;
+    int beside_parts;
+};
+
+enum { HRT_HF_LAYOUTS = 3 };
+
+struct hrt_hf_rule {
+    const char *ours; // Pattern of struct hrt_param's path; * is any text without a dot.
+    struct hrt_hf_layout layout[HRT_HF_LAYOUTS]; // The first is the one that is written.
 };
 
 struct hrt_hf_family {
@@ -44,18 +56,24 @@ const struct hrt_hf_family *hrt_hf_family_of(const struct hrt_program *program);
 const struct hrt_hf_rule *hrt_hf_rule_of(const struct hrt_hf_family *family,
                                          const struct hrt_param *param);
 
-// Where the elements of one of our tensors lie in a tensor of a file: `rows` rows of `columns` elements, one behind the
-// other from element `first` on. Turned: row o, column i is our element i * rows + o. Else `rows` is 1.
+// Where the elements of one of our tensors lie in a tensor of a file: `rows` rows of `columns` elements from element `first` on,
+// `row_step` from one row to the next, and `step` from one element of a row to the next. Turned: row o, column i is our element
+// i * rows + o; else row i, column o is our element i * columns + o.
 struct hrt_hf_view {
     int rank; // The shape of the file's tensor, all of it.
-    int64_t shape[HRT_RANK_MAX];
-    int64_t first, rows, columns;
+    int64_t shape[HRT_RANK_MAX + 1];
+    int64_t first, rows, columns, row_step, step;
+    int64_t
+        slab; // Elements of all parts, of one expert where all lie together: these begin at multiples of it.
     bool turned;
 };
 
-// `fused`: of the rule's fused layout, which it has then.
 struct hrt_hf_view hrt_hf_view_of(const struct hrt_program *program,
-                                  const struct hrt_tensor *tensor, const struct hrt_hf_rule *rule,
-                                  bool fused);
+                                  const struct hrt_tensor *tensor,
+                                  const struct hrt_hf_layout *layout);
+
+// The shape that `layout->beside` has; its rank is 3. The layout has such.
+void hrt_hf_shape_beside(const struct hrt_program *program, const struct hrt_tensor *tensor,
+                         const struct hrt_hf_layout *layout, int64_t shape[3]);
 
 #endif

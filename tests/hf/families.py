@@ -2,6 +2,7 @@
 """families.py FAMILY: a tiny model of the family, from a folder to logits and three steps of AdamW, against what
 transformers computed (stored/FAMILY.json); and the same weights in all the ways that folders hold them.
 Environment: HECATEC."""
+import array
 import json
 import pathlib
 import sys
@@ -19,8 +20,17 @@ def check_close(what, got, want, bound):
     assert worst <= bound, what
 
 
-def fuse(case):
-    """Per-expert weights as one tensor for each layer, [experts, 2 * out, in] and [experts, in, out]."""
+def turn(shape, data):
+    """Matrices [experts, rows, columns] in single precision as [experts, columns, rows]."""
+    count, rows, columns = shape
+    own = memoryview(data).cast("I")
+    turned = array.array("I", (own[(e * rows + r) * columns + c]
+                               for e in range(count) for c in range(columns) for r in range(rows)))
+    return "F32", [count, columns, rows], turned.tobytes()
+
+
+def fuse(case, straight=False):
+    """Per-expert weights as one tensor for each layer, [experts, 2 * out, in] and [experts, in, out]; straight: turned."""
     out, experts = {}, {}
     for name, (dtype, shape, data) in tensors(case, "F32").items():
         if ".experts." not in name:
@@ -37,7 +47,7 @@ def fuse(case):
         out[f"{layer}.experts.gate_up_proj"] = "F32", [count, 2 * rows, columns], both
         out[f"{layer}.experts.down_proj"] = ("F32", [count, *own[0, down][0]],
                                              b"".join(own[e, down][1] for e in range(count)))
-    return out
+    return {name: turn(t[1], t[2]) if straight and ".experts." in name else t for name, t in out.items()}
 
 
 def step_losses(work, program, folder, tokens):
@@ -57,6 +67,7 @@ def main():
         weights.write_folder(folder, case["config"], tensors(case), shards=3)
         weights.write_folder(work / "half", case["config"], tensors(case, "F16"))
         weights.write_folder(work / "fused", case["config"], fuse(case), shards=2)
+        weights.write_folder(work / "straight", case["config"], fuse(case, straight=True), shards=2)
         tokens, train = work / "tokens.bin", work / "train.bin"
         weights.write_tokens(tokens, case["tokens"])
         weights.write_tokens(train, case["tokens"][:POSITIONS + 1])
@@ -66,6 +77,7 @@ def main():
         check_close("logits, fp64", got, case["logits"], 1e-9)
         assert logits(work, program, work / "half", tokens)[0] == data, "fp16"
         assert logits(work, program, work / "fused", tokens)[0] == data, "fused experts"
+        assert logits(work, program, work / "straight", tokens)[0] == data, "fused experts, straight"
         check_close("losses", step_losses(work, program, folder, train), case["losses"], 1e-6)
         check_close("logits, fp32", logits(work, compile_folder(work, folder, "fp32"), folder, tokens)[1],
                     case["logits"], 1e-5)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+from families import fuse  # noqa: E402
 from harness import HECATEC, compile_folder, load, logits, run, tensors  # noqa: E402
 import weights  # noqa: E402
 
@@ -163,8 +164,26 @@ def check_scales(work):
     assert weights.read_folder(work / "again") == wanted
 
 
+def check_square(work):
+    """Fused experts of which one matrix is square, so that its shape is the same straight or turned."""
+    for name, inner in (("gate-and-up", 8), ("down", 16)):
+        case = load("olmoe")
+        case["config"]["intermediate_size"] = inner
+        case["tensors"] = {tensor: [inner if extent == 12 else extent for extent in shape]
+                           for tensor, shape in case["tensors"].items()}
+        (work / name).mkdir()
+        weights.write_folder(work / name / "each", case["config"], tensors(case))
+        program = compile_folder(work, work / name / "each", "fp32")
+        weights.write_tokens(work / "tokens.bin", case["tokens"])
+        wanted = logits(work, program, work / name / "each", work / "tokens.bin")[0]
+        for straight in (False, True):
+            folder = work / name / f"straight-{straight}"
+            weights.write_folder(folder, case["config"], fuse(case, straight))
+            assert logits(work, program, folder, work / "tokens.bin")[0] == wanted, folder
+
+
 def main():
-    for check in (check_refusals, check_predictors, check_scales):
+    for check in (check_refusals, check_predictors, check_scales, check_square):
         with tempfile.TemporaryDirectory() as name:
             check(pathlib.Path(name))
 
