@@ -71,7 +71,7 @@ const struct hec_setting_row hec_setting_rows[] = {
      .text = "steps between per-expert loads in the file of JSON lines; 0: none"},
 
     {"names.hf.family", .type = TEXT, .flags = NONE,
-     .values = "mixtral|olmoe|qwen2_moe|qwen3_moe|dots1|deepseek_v2|deepseek_v3|gpt_oss",
+     .values = "mixtral|olmoe|qwen2_moe|qwen3_moe|dots1|deepseek_v2|deepseek_v3|glm4_moe|gpt_oss",
      .standard = "", .later = "gpt_oss", .text = "checkpoint names of Hugging Face"},
 
     {"parallel.bucket", .type = COUNT, .measure = HEC_BYTES, .standard = "1048576", .smallest = 1,

@@ -33,6 +33,8 @@ struct hec_hf_model {
     int64_t window_from; // The first layer with it,
     json_t *layer_types; // where these do not say which layers have it; borrowed, may be NULL.
     double eps, theta;
+    double partial;      // Of the width of a head, what rope rotates.
+    int64_t rotated;     // The same in elements, the first ones.
     const char *scaling; // Of rope, as the language writes it; NULL: none.
     const char *act;     // "silu"
     int64_t experts, topk, expert_width;

@@ -4,6 +4,7 @@
 
 #include "codegen/driver/hf_model.h"
 
+static const char *const glm4_needs[] = {"norm_topk_prob", "first_k_dense_replace", NULL};
 static const char *const deepseek_v2_needs[] = {"q_lora_rank", "topk_method", NULL};
 static const char *const deepseek_v3_needs[] = {
     "q_lora_rank",           "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
@@ -13,6 +14,7 @@ static const char *const deepseek_v3_needs[] = {
 static const struct family {
     const char *name;
     enum hec_hf_norm norm;
+    const char *norm_flag;    // A key: whether there are such norms. NULL: there are.
     const char *expert_width; // Keys.
     const char *bias;         // Of what makes queries, keys and values.
     bool bias_standard, bias_out;
@@ -28,6 +30,7 @@ static const struct family {
     bool greedy;              // Another topk_method: no groups.
     const char *const *needs; // Keys whose default is not ours, so that they must be there.
     double eps;
+    double partial; // The default of partial_rotary_factor; 0: it must be 1.
 } families[] = {
     {"mixtral", .expert_width = "intermediate_size", .renormalized = ALWAYS, .aux = true,
      .eps = 1e-5},
@@ -47,6 +50,9 @@ static const struct family {
     {"deepseek_v3", .expert_width = "moe_intermediate_size", .bias = "attention_bias",
      .bias_out = true, .sigmoid = true, .latent = true, .score = "sigmoid", .method = "noaux_tc",
      .needs = deepseek_v3_needs, .eps = 1e-6},
+    {"glm4_moe", .norm = HEC_HF_NORM_HEADS, .norm_flag = "use_qk_norm",
+     .expert_width = "moe_intermediate_size", .bias = "attention_bias", .sigmoid = true,
+     .score = "sigmoid", .method = "noaux_tc", .needs = glm4_needs, .eps = 1e-5, .partial = 0.5},
 };
 enum { FAMILIES = sizeof families / sizeof *families, POSITIONS_MOST = 4096 };
 
@@ -125,17 +131,22 @@ static const char *read_yarn(struct hec_hf_config *config, double factor) {
 }
 
 // Of the object that config is in, as all that follows.
-static void read_theta(struct hec_hf_config *config, struct hec_hf_model *model) {
+static void read_theta(struct hec_hf_config *config, const struct family *family,
+                       struct hec_hf_model *model) {
     model->theta = hec_hf_number(config, "rope_theta", model->theta);
     if (!(model->theta > 0)) hec_hf_refuse(config, "rope_theta", "must be above 0");
-    if (hec_hf_number(config, "partial_rotary_factor", 1) != 1)
-        hec_hf_refuse(config, "partial_rotary_factor", "must be 1: others are not yet there");
+    model->partial = hec_hf_number(config, "partial_rotary_factor", model->partial);
+    if (!family->partial && model->partial != 1)
+        hec_hf_refuse(config, "partial_rotary_factor", "must be 1 in this family");
+    else if (!(model->partial > 0 && model->partial <= 1))
+        hec_hf_refuse(config, "partial_rotary_factor", "must be above 0 and at most 1");
 }
 
-static void read_scaling(struct hec_hf_config *config, struct hec_hf_model *model) {
+static void read_scaling(struct hec_hf_config *config, const struct family *family,
+                         struct hec_hf_model *model) {
     const char *key = hec_hf_has(config, "rope_type") ? "rope_type" : "type";
     const char *type = hec_hf_text(config, key, "default");
-    read_theta(config, model);
+    read_theta(config, family, model);
     if (strcmp(type, "default") == 0) return;
     const double factor = hec_hf_number(config, "factor", 1);
     if (!(factor >= 1))
@@ -150,15 +161,21 @@ static void read_scaling(struct hec_hf_config *config, struct hec_hf_model *mode
         model->latent.mscale = mscale_of(factor, read_mscale(config, "mscale_all_dim"));
 }
 
-static void read_rope(struct hec_hf_config *config, struct hec_hf_model *model) {
+static void read_rope(struct hec_hf_config *config, const struct family *family,
+                      struct hec_hf_model *model) {
     static const char *const section[] = {"rope_parameters", "rope_scaling"};
     model->theta = 10000;
-    read_theta(config, model);
+    model->partial = family->partial ? family->partial : 1;
+    read_theta(config, family, model);
     for (int i = 0; i < 2; i++) {
         if (!hec_hf_enter(config, section[i])) continue;
-        read_scaling(config, model);
+        read_scaling(config, family, model);
         hec_hf_leave(config);
     }
+    model->rotated = (int64_t)((double)model->head_width * model->partial);
+    if (config->sound && !family->latent && (model->rotated < 2 || model->rotated % 2))
+        hec_hf_refuse(config, "num_attention_heads",
+                      "leaves heads of which no even part is rotated");
 }
 
 // ---- attention
@@ -208,7 +225,8 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
         hec_hf_read_latent(config, model);
     else
         read_heads(config, model);
-    model->norm = family->norm;
+    if (!family->norm_flag || hec_hf_flag(config, family->norm_flag, false))
+        model->norm = family->norm;
     if (family->bias) model->bias_qkv = hec_hf_flag(config, family->bias, family->bias_standard);
     model->bias_out = family->bias_out && model->bias_qkv;
     model->clip = hec_hf_number(config, "clip_qkv", 0);
@@ -216,7 +234,7 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
     if (hec_hf_number(config, "attention_dropout", 0) != 0)
         hec_hf_refuse(config, "attention_dropout", "must be 0: dropout is not yet there");
     read_window(config, family, model);
-    read_rope(config, model);
+    read_rope(config, family, model);
 }
 
 // ---- experts

@@ -15,6 +15,9 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
                  "dim H = %" PRId64 ", G = %" PRId64 ", A = %" PRId64
                  "  # query heads, key/value heads, head width",
                  m->heads, m->groups, m->head_width);
+    if (!m->latent.rank && m->rotated < m->head_width)
+        hec_line(out, "dim R = %" PRId64 ", N = A - R  # of a head: rotated, not rotated",
+                 m->rotated);
     hec_line(out,
              "dim E = %" PRId64 ", F = %" PRId64 ", T = %" PRId64
              "  # experts, expert width, positions",
@@ -44,6 +47,22 @@ static const char *projection(const struct hec_hf_model *m, struct hec_writer *o
     return text;
 }
 
+// Queries or keys; what is not rotated stays behind the rest.
+static void write_rotated(const struct hec_hf_model *m, const char *scaling, char of,
+                          struct hec_writer *out) {
+    const char *all = projection(m, out, of);
+    if (m->rotated == m->head_width) {
+        hec_line(out, "%c = rope(%s, theta = theta%s)", of, all, scaling);
+        return;
+    }
+    if (m->norm)
+        hec_line(out, "%c = %c_norm: %s", of, of, all);
+    else
+        hec_line(out, "%c = %s", of, all);
+    hec_line(out, "%c_rope = rope(slice(%c, A = R), theta = theta%s)", of, of, scaling);
+    hec_line(out, "%c = concat(%c_rope, slice(%c, A = N, from = R), A = [R, N])", of, of, of);
+}
+
 static void write_attention(const struct hec_hf_model *m, struct hec_writer *out) {
     const char *scaling =
         m->scaling ? hec_arena_format(out->arena, ", scaling = %s", m->scaling) : "";
@@ -56,8 +75,8 @@ static void write_attention(const struct hec_hf_model *m, struct hec_writer *out
     static const char rule[] = "(init = zeros, decay = false)";
     if (m->bias_qkv) hec_line(out, "param bq[H, A] %s, bk[G, A] %s, bv[G, A] %s", rule, rule, rule);
     if (m->bias_out) hec_line(out, "param bo[D] (init = zeros)");
-    hec_line(out, "q = rope(%s, theta = theta%s)", projection(m, out, 'q'), scaling);
-    hec_line(out, "k = rope(%s, theta = theta%s)", projection(m, out, 'k'), scaling);
+    write_rotated(m, scaling, 'q', out);
+    write_rotated(m, scaling, 'k', out);
     hec_line(out, "v = %s", projection(m, out, 'v'));
     hec_line(out, "return sdpa(q, k, v, causal = true%s) @ wo%s",
              m->window ? ", window = window" : "", m->bias_out ? " + bo" : "");

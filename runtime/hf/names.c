@@ -103,6 +103,7 @@ static const struct hrt_hf_family families[] = {
     {"deepseek_v2", shared_experts, false},
     {"deepseek_v3", shared_experts, true},
     {"dots1", shared_experts, false},
+    {"glm4_moe", shared_experts, true},
     {"mixtral", mixtral, false},
     {"olmoe", NULL, false},
     {"qwen2_moe", NULL, false},

@@ -35,7 +35,7 @@ def round_trip(work, program, name, config, own, wanted=None, launcher=(), shard
 
 
 def check_families(work):
-    for family, dtype in (("qwen2_moe", "BF16"), ("dots1", "F32"), ("deepseek_v2_lite", "F16"), ("deepseek_v3", "F32")):
+    for family, dtype in (("qwen2_moe", "BF16"), ("dots1", "F32"), ("deepseek_v2_lite", "F16"), ("deepseek_v3", "F32"), ("glm4_moe", "BF16")):
         case = load(family)
         weights.write_folder(work / family, case["config"], tensors(case, dtype))
         program = compile_folder(work, work / family, "fp32")

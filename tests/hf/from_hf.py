@@ -16,6 +16,11 @@ DEEPSEEK = {
     "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "moe_layer_freq": 1,
     "aux_loss_alpha": 0.001, "seq_aux": True, "ep_size": 1, "pretraining_tp": 1, "attention_bias": False,
     "attention_dropout": 0.0, "rms_norm_eps": 1e-6, "rope_theta": 10000, "max_position_embeddings": 163840}
+GLM = {
+    "vocab_size": 151552, "num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128, "attention_bias": True,
+    "partial_rotary_factor": 0.5, "num_experts_per_tok": 8, "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
+    "norm_topk_prob": True, "num_nextn_predict_layers": 1, "rms_norm_eps": 1e-5, "rope_theta": 1000000,
+    "rope_scaling": None, "max_position_embeddings": 131072}
 # Family, parameters, and what the model's config.json says.
 FULL = {
     "Mixtral-8x7B": ("mixtral", 46702792704, {
@@ -65,11 +70,17 @@ FULL = {
         "scoring_func": "sigmoid", "topk_method": "noaux_tc", "num_nextn_predict_layers": 1,
         "rope_scaling": {**YARN, "mscale": 1.0, "mscale_all_dim": 1.0},
         "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}),
+    "GLM-4.5": ("glm4_moe", 352797814784, {  # And 14240 of selection biases.
+        **GLM, "hidden_size": 5120, "intermediate_size": 12288, "moe_intermediate_size": 1536, "num_hidden_layers": 92,
+        "n_routed_experts": 160, "first_k_dense_replace": 3, "routed_scaling_factor": 2.5, "use_qk_norm": True}),
+    "GLM-4.5-Air": ("glm4_moe", 106852245504, {  # And 5760.
+        **GLM, "hidden_size": 4096, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 46,
+        "n_routed_experts": 128, "first_k_dense_replace": 1, "routed_scaling_factor": 1.0, "use_qk_norm": False}),
 }
 
 # What replaces a key of a family's tiny model (None: nothing), and what is said of it. The line is that of the key.
 REFUSED = [
-    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2 and deepseek_v3 are"),
+    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2, deepseek_v3 and glm4_moe are"),
     ("mixtral", "vocab_size", -3, "`vocab_size` must be a whole number from 1 on"),
     ("mixtral", "hidden_size", "16", "`hidden_size` must be a whole number from 1 on"),
     ("mixtral", "num_key_value_heads", 3, "`num_key_value_heads` must divide num_attention_heads"),
@@ -87,7 +98,7 @@ REFUSED = [
      "`rope_type` is not yet known; default, linear and yarn are"),
     ("mixtral", "rope_parameters", {"rope_type": "yarn", "factor": 0.5}, "`factor` must be at least 1"),
     ("mixtral", "rope_parameters", {"rope_theta": 1e4, "partial_rotary_factor": 0.5},
-     "`partial_rotary_factor` must be 1: others are not yet there"),
+     "`partial_rotary_factor` must be 1 in this family"),
     ("olmoe", "clip_qkv", -1, "`clip_qkv` must not be negative"),
     ("dots1", "layer_types", ["full_attention"], "`layer_types` must have one for each layer"),
     ("dots1", "layer_types", ["full_attention", "linear_attention", "full_attention"],
@@ -111,10 +122,13 @@ REFUSED = [
     ("deepseek_v3", "scoring_func", "softmax", "`scoring_func` must be sigmoid"),
     ("deepseek_v3", "topk_method", "greedy", "`topk_method` must be noaux_tc"),
     ("deepseek_v3", "topk_group", 1, "`topk_group` has too few experts for num_experts_per_tok"),
+    ("glm4_moe", "rope_parameters", {"partial_rotary_factor": 1.5}, "`partial_rotary_factor` must be above 0 and at most 1"),
+    ("glm4_moe", "head_dim", 6, "`num_attention_heads` leaves heads of which no even part is rotated"),
+    ("glm4_moe", "use_qk_norm", 1, "`use_qk_norm` must be true or false"),
     ("deepseek_v3", "moe_layer_freq", 2, "`moe_layer_freq` must be 1"),
 ]
 # Without these a model would be another one.
-NEEDED = [("deepseek_v2", "topk_method"), ("deepseek_v3", "kv_lora_rank"), ("deepseek_v3", "q_lora_rank"), ("deepseek_v3", "topk_group")]
+NEEDED = [("deepseek_v2", "topk_method"), ("glm4_moe", "norm_topk_prob"), ("deepseek_v3", "kv_lora_rank"), ("deepseek_v3", "q_lora_rank"), ("deepseek_v3", "topk_group")]
 
 
 def write(folder, config):
@@ -185,6 +199,15 @@ def check_latent(work):
         assert part not in said, part
 
 
+def check_rotated(work):
+    """How much of a head is rotated: by default half of it, or all."""
+    for factor, wanted in ((None, "dim R = 4, N = A - R"), (0.25, "dim R = 2, N = A - R"), (1, "q = rope(rmsnorm(")):
+        config = {**load("glm4_moe")["config"], "rope_parameters": {"rope_theta": 1e6}, "partial_rotary_factor": factor}
+        write(work / "rotated", config)
+        said = run(HECATEC, f"--from-hf={work}/rotated").stdout
+        assert wanted in said and ("dim R" in said) == (factor != 1), (wanted, said)
+
+
 def check_warning(work):
     config = {**load("olmoe")["config"], "residual_multiplier": 2.0, "another": False}
     text = write(work / "odd", config)
@@ -215,6 +238,7 @@ def main():
         check_refusals(work)
         check_windows(work)
         check_latent(work)
+        check_rotated(work)
         check_warning(work)
         check_full(work)
 

@@ -59,6 +59,13 @@ FAMILIES = {
         topk_group=2, first_k_dense_replace=1, rms_norm_eps=1e-5, attention_bias=True,
         rope_parameters={"rope_theta": 1e4, "rope_type": "yarn", "factor": 4.0, "mscale": 0.7, "mscale_all_dim": 0.9,
                          "original_max_position_embeddings": 4})),
+    "glm4_moe": (transformers.Glm4MoeConfig, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, head_dim=8, n_routed_experts=6,
+        num_experts_per_tok=2, first_k_dense_replace=1, routed_scaling_factor=2.5, attention_bias=True,
+        use_qk_norm=True, rope_parameters={"rope_theta": 1e6, "rope_type": "default"})),
+    "glm4_moe_air": (transformers.Glm4MoeConfig, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=1, head_dim=16, n_routed_experts=8,
+        num_experts_per_tok=3, n_group=2, topk_group=1, partial_rotary_factor=0.75, tie_word_embeddings=True)),
 }
 
 
