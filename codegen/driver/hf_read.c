@@ -4,11 +4,13 @@
 
 #include "codegen/driver/hf_model.h"
 
-static const char *const glm4_needs[] = {"norm_topk_prob", "first_k_dense_replace", NULL};
-static const char *const deepseek_v2_needs[] = {"q_lora_rank", "topk_method", NULL};
+static const char *const glm4_needs[] = {"num_key_value_heads", "n_shared_experts",
+                                         "norm_topk_prob", "first_k_dense_replace", NULL};
+static const char *const deepseek_v2_needs[] = {"q_lora_rank", "n_shared_experts", "topk_method",
+                                                NULL};
 static const char *const deepseek_v3_needs[] = {
-    "q_lora_rank",           "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
-    "first_k_dense_replace", NULL};
+    "q_lora_rank",           "n_shared_experts",      "n_group", "topk_group", "norm_topk_prob",
+    "routed_scaling_factor", "first_k_dense_replace", NULL};
 
 // What a family does that its config.json does not say.
 static const struct family {
@@ -25,6 +27,7 @@ static const struct family {
     bool sigmoid;
     bool aux; // The loss that output_router_logits asks for.
     bool latent;
+    bool predictors; // Its folders may have layers that predict further tokens.
     // The values of scoring_func and topk_method; NULL: there are no such keys.
     const char *score, *method;
     bool greedy;              // Another topk_method: no groups.
@@ -49,10 +52,11 @@ static const struct family {
      .method = "group_limited_greedy", .greedy = true, .needs = deepseek_v2_needs, .eps = 1e-6},
     {"deepseek_v3", .expert_width = "moe_intermediate_size", .bias = "attention_bias",
      .bias_out = true, .sigmoid = true, .latent = true, .score = "sigmoid", .method = "noaux_tc",
-     .needs = deepseek_v3_needs, .eps = 1e-6},
+     .predictors = true, .needs = deepseek_v3_needs, .eps = 1e-6},
     {"glm4_moe", .norm = HEC_HF_NORM_HEADS, .norm_flag = "use_qk_norm",
      .expert_width = "moe_intermediate_size", .bias = "attention_bias", .sigmoid = true,
-     .score = "sigmoid", .method = "noaux_tc", .needs = glm4_needs, .eps = 1e-5, .partial = 0.5},
+     .score = "sigmoid", .method = "noaux_tc", .predictors = true, .needs = glm4_needs, .eps = 1e-5,
+     .partial = 0.5},
 };
 enum { FAMILIES = sizeof families / sizeof *families, POSITIONS_MOST = 4096 };
 
@@ -362,7 +366,8 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     model->expert_width = hec_hf_count(config, family->expert_width, 0);
     read_shared(config, model);
     read_dense_layers(config, model);
-    model->predictors = hec_hf_number(config, "num_nextn_predict_layers", 0) != 0;
+    model->predictors =
+        family->predictors && hec_hf_number(config, "num_nextn_predict_layers", 0) != 0;
     if (config->sound) hec_hf_warn_unread(config, harmless);
     return config->sound;
 }
