@@ -72,7 +72,7 @@ const struct hec_setting_row hec_setting_rows[] = {
 
     {"names.hf.family", .type = TEXT, .flags = NONE,
      .values = "mixtral|olmoe|qwen2_moe|qwen3_moe|dots1|deepseek_v2|deepseek_v3|glm4_moe|gpt_oss",
-     .standard = "", .later = "gpt_oss", .text = "checkpoint names of Hugging Face"},
+     .standard = "", .text = "checkpoint names of Hugging Face"},
 
     {"parallel.bucket", .type = COUNT, .measure = HEC_BYTES, .standard = "1048576", .smallest = 1,
      .text = "bytes of gradients whose sum over devices starts together, during backward"},
@@ -210,7 +210,6 @@ void hec_settings_print(FILE *out) {
         fprintf(out, "%-38s %-10s %s", row->key, *row->standard ? row->standard : "\"\"",
                 row->text);
         if (row->values) fprintf(out, " (%s)", row->values);
-        if (row->later) fprintf(out, " [not yet: %s]", row->later);
         fputc('\n', out);
     }
     for (int i = 0; i < hec_moe_rows_count; i++) {

@@ -33,7 +33,6 @@ struct hec_setting_row {
     double smallest, largest; // Of a number; largest 0: no limit.
     int position;             // As an argument without a name of its parent: 1 is the first. Or 0.
     const char *of;           // Choices of the parent it belongs to, separated by '|'; NULL: all.
-    const char *later;        // Values no target knows yet, separated by '|'.
     const char *text;         // What it means, one line.
 };
 

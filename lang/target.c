@@ -45,11 +45,7 @@ static void check_settings(const struct hec_program *program, const char *target
                            struct hec_diag *diag) {
     for (int i = 0; i < program->settings; i++) {
         const struct hec_setting *setting = &program->setting[i];
-        const struct hec_setting_row *row = hec_setting_row(setting->key);
-        if (!row) continue; // Of a group of parameters.
-        if (!hec_setting_lists(row->later, setting->value) &&
-            !hec_target_lacks(target, setting->key, setting->value))
-            continue;
+        if (!hec_target_lacks(target, setting->key, setting->value)) continue;
         hec_diag_report(diag, HEC_ERROR, setting->at, "not yet: `%s = %s` (target %s)",
                         setting->key, setting->value, target);
     }

@@ -27,7 +27,7 @@ struct hec_hf_model {
     int64_t heads, groups, head_width; // Of attention.
     struct hec_hf_latent latent;       // In place of groups and head_width.
     enum hec_hf_norm norm;             // Of queries and keys: of each head, or of all together.
-    bool bias_qkv, bias_out;
+    bool bias_qkv, bias_out, sinks;
     double clip;         // Of queries, keys and values; 0: none.
     int64_t window;      // 0: none.
     int64_t window_from; // The first layer with it,
@@ -37,6 +37,8 @@ struct hec_hf_model {
     int64_t rotated;     // The same in elements, the first ones.
     const char *scaling; // Of rope, as the language writes it; NULL: none.
     const char *act;     // "silu"
+    // Of experts whose products are clamped, and have biases as the router has: the largest value, and a factor in the sigmoid.
+    double limit, alpha; // 0: not so.
     int64_t experts, topk, expert_width;
     int64_t shared_width; // 0: no shared expert.
     bool shared_gate;

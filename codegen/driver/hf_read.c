@@ -8,6 +8,8 @@ static const char *const glm4_needs[] = {"num_key_value_heads", "n_shared_expert
                                          "norm_topk_prob", "first_k_dense_replace", NULL};
 static const char *const deepseek_v2_needs[] = {"q_lora_rank", "n_shared_experts", "topk_method",
                                                 NULL};
+static const char *const gpt_oss_needs[] = {"head_dim",       "num_key_value_heads", "layer_types",
+                                            "sliding_window", "num_local_experts",   NULL};
 static const char *const deepseek_v3_needs[] = {
     "q_lora_rank",           "n_shared_experts",      "n_group", "topk_group", "norm_topk_prob",
     "routed_scaling_factor", "first_k_dense_replace", NULL};
@@ -32,6 +34,8 @@ static const struct family {
     const char *score, *method;
     bool greedy;              // Another topk_method: no groups.
     const char *const *needs; // Keys whose default is not ours, so that they must be there.
+    double theta;             // Of rope, whose scaling must be there then; 0: the usual one.
+    bool sinks, clamped;
     double eps;
     double partial; // The default of partial_rotary_factor; 0: it must be 1.
 } families[] = {
@@ -57,6 +61,9 @@ static const struct family {
      .expert_width = "moe_intermediate_size", .bias = "attention_bias", .sigmoid = true,
      .score = "sigmoid", .method = "noaux_tc", .predictors = true, .needs = glm4_needs, .eps = 1e-5,
      .partial = 0.5},
+    {"gpt_oss", .expert_width = "intermediate_size", .bias = "attention_bias",
+     .bias_standard = true, .bias_out = true, .renormalized = ALWAYS, .aux = true,
+     .needs = gpt_oss_needs, .theta = 150000, .sinks = true, .clamped = true, .eps = 1e-5},
 };
 enum { FAMILIES = sizeof families / sizeof *families, POSITIONS_MOST = 4096 };
 
@@ -70,6 +77,7 @@ static const char *const harmless[] = {"_name_or_path",
                                        "eos_token_id",
                                        "ep_size",
                                        "id2label",
+                                       "initial_context_length",
                                        "initializer_range",
                                        "intermediate_size",
                                        "label2id",
@@ -168,9 +176,10 @@ static void read_scaling(struct hec_hf_config *config, const struct family *fami
 static void read_rope(struct hec_hf_config *config, const struct family *family,
                       struct hec_hf_model *model) {
     static const char *const section[] = {"rope_parameters", "rope_scaling"};
-    model->theta = 10000;
+    model->theta = family->theta > 0 ? family->theta : 10000;
     model->partial = family->partial ? family->partial : 1;
     read_theta(config, family, model);
+    if (family->theta > 0 && !hec_hf_has(config, section[1])) hec_hf_need(config, section[0]);
     for (int i = 0; i < 2; i++) {
         if (!hec_hf_enter(config, section[i])) continue;
         read_scaling(config, family, model);
@@ -239,6 +248,7 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
         hec_hf_refuse(config, "attention_dropout", "must be 0: dropout is not yet there");
     read_window(config, family, model);
     read_rope(config, family, model);
+    model->sinks = family->sinks;
 }
 
 // ---- experts
@@ -286,6 +296,8 @@ static void read_router(struct hec_hf_config *config, const struct family *famil
                                                                : "num_experts";
     model->experts = hec_hf_count(config, key, 0);
     model->topk = hec_hf_count(config, "num_experts_per_tok", 0);
+    if (hec_hf_count(config, "experts_per_token", model->topk) != model->topk)
+        hec_hf_refuse(config, "experts_per_token", "must be num_experts_per_tok");
     if (model->topk > model->experts)
         hec_hf_refuse(config, "num_experts_per_tok", "is more than there are experts");
     read_weights(config, family, model);
@@ -344,6 +356,13 @@ static void read_act(struct hec_hf_config *config, struct hec_hf_model *model) {
         hec_hf_refuse(config, "hidden_act", "is not known; silu, gelu, gelu_new and relu are");
 }
 
+static void read_clamps(struct hec_hf_config *config, struct hec_hf_model *model) {
+    model->limit = hec_hf_number(config, "swiglu_limit", 7);
+    model->alpha = hec_hf_number(config, "swiglu_alpha", 1.702);
+    if (!(model->limit > 0)) hec_hf_refuse(config, "swiglu_limit", "must be above 0");
+    if (!(model->alpha > 0)) hec_hf_refuse(config, "swiglu_alpha", "must be above 0");
+}
+
 bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model) {
     const struct family *family = find_family(config);
     if (!family) return false;
@@ -364,6 +383,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     read_act(config, model);
     read_router(config, family, model);
     model->expert_width = hec_hf_count(config, family->expert_width, 0);
+    if (family->clamped) read_clamps(config, model);
     read_shared(config, model);
     read_dense_layers(config, model);
     model->predictors =

@@ -28,6 +28,8 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
         hec_line(out, "dim M = %" PRId64 "  # width of layers without experts", m->dense_width);
     hec_align_comments(out);
     hec_line(out, "let eps = %.15g, theta = %.15g", m->eps, m->theta);
+    if (m->limit > 0)
+        hec_line(out, "let limit = %.15g, alpha = %.15g  # of experts", m->limit, m->alpha);
     if (m->window) hec_line(out, "let window = 0  # none; calls of attention set it");
     hec_blank(out);
 }
@@ -75,11 +77,13 @@ static void write_attention(const struct hec_hf_model *m, struct hec_writer *out
     static const char rule[] = "(init = zeros, decay = false)";
     if (m->bias_qkv) hec_line(out, "param bq[H, A] %s, bk[G, A] %s, bv[G, A] %s", rule, rule, rule);
     if (m->bias_out) hec_line(out, "param bo[D] (init = zeros)");
+    if (m->sinks) hec_line(out, "param sinks[H] %s", rule);
     write_rotated(m, scaling, 'q', out);
     write_rotated(m, scaling, 'k', out);
     hec_line(out, "v = %s", projection(m, out, 'v'));
-    hec_line(out, "return sdpa(q, k, v, causal = true%s) @ wo%s",
-             m->window ? ", window = window" : "", m->bias_out ? " + bo" : "");
+    hec_line(out, "return sdpa(q, k, v, causal = true%s%s) @ wo%s",
+             m->window ? ", window = window" : "", m->sinks ? ", sinks = sinks" : "",
+             m->bias_out ? " + bo" : "");
     hec_close(out, "}");
     hec_blank(out);
 }
@@ -88,7 +92,10 @@ static void write_attention(const struct hec_hf_model *m, struct hec_writer *out
 static void write_router(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_open(out, "router {");
     hec_line(out, "score = %s, topk = %" PRId64 ", weight = %s", m->sigmoid ? "sigmoid" : "softmax",
-             m->topk, m->renormalized ? "renormalized" : "scores");
+             m->topk,
+             m->limit > 0      ? "softmax_of_topk, bias = true"
+             : m->renormalized ? "renormalized"
+                               : "scores");
     if (m->expert_groups > 1)
         hec_line(out, "groups = %" PRId64 ", topk_groups = %" PRId64, m->expert_groups,
                  m->topk_groups);
@@ -99,10 +106,22 @@ static void write_router(const struct hec_hf_model *m, struct hec_writer *out) {
     if (m->sigmoid) hec_line(out, "balance { bias = 0 }");
 }
 
+// Gate and up are clamped, and up is one more; SiLU with a factor in its sigmoid.
+static void write_clamped(struct hec_writer *out) {
+    static const char rule[] = "(init = zeros, decay = false)";
+    hec_line(out, "param b1[F] %s, b3[F] %s, b2[D] %s", rule, rule, rule);
+    hec_line(out, "gate = minimum(x @ w1 + b1, limit)");
+    hec_line(out, "up = maximum(minimum(x @ w3 + b3, limit), -limit)");
+    hec_line(out, "return ((up + 1) * gate * sigmoid(alpha * gate)) @ w2 + b2");
+}
+
 static void write_experts(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_open(out, "block glu(x[T, D]) -> [T, D] {");
     hec_line(out, "param w1[D, F], w3[D, F], w2[F, D]");
-    hec_line(out, "return (%s(x @ w1) * (x @ w3)) @ w2", m->act);
+    if (m->limit > 0)
+        write_clamped(out);
+    else
+        hec_line(out, "return (%s(x @ w1) * (x @ w3)) @ w2", m->act);
     hec_close(out, "}");
     hec_blank(out);
     hec_open(out, "moe sparse(x[T, D]) -> [T, D] {");

@@ -99,11 +99,37 @@ static const struct hrt_hf_rule shared_experts[] = {
     {0},
 };
 
+// Input before output, and gate and up in turn.
+#define ONE_OF_ALL(path, theirs, how, which, of)                                                   \
+    {                                                                                              \
+        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
+            {.name = theirs,                                                                       \
+             .form = how,                                                                          \
+             .together = true,                                                                     \
+             .interleaved = true,                                                                  \
+             .part = which,                                                                        \
+             .parts = of}                                                                          \
+        }                                                                                          \
+    }
+static const struct hrt_hf_rule gpt_oss[] = {
+    VECTOR("layers.{}.attention.sinks", LAYER "self_attn.sinks"),
+    TURNED("layers.{}.*.router", LAYER "mlp.router.weight"),
+    VECTOR("layers.{}.*.router_bias", LAYER "mlp.router.bias"),
+    ONE_OF_ALL("w1", GATE_UP, HRT_HF_STRAIGHT, 0, 2),
+    ONE_OF_ALL("w3", GATE_UP, HRT_HF_STRAIGHT, 1, 2),
+    ONE_OF_ALL("w2", DOWN, HRT_HF_STRAIGHT, 0, 1),
+    ONE_OF_ALL("b1", GATE_UP "_bias", HRT_HF_VECTOR, 0, 2),
+    ONE_OF_ALL("b3", GATE_UP "_bias", HRT_HF_VECTOR, 1, 2),
+    ONE_OF_ALL("b2", DOWN "_bias", HRT_HF_VECTOR, 0, 1),
+    {0},
+};
+
 static const struct hrt_hf_family families[] = {
     {"deepseek_v2", shared_experts, false},
     {"deepseek_v3", shared_experts, true},
     {"dots1", shared_experts, false},
     {"glm4_moe", shared_experts, true},
+    {"gpt_oss", gpt_oss, false},
     {"mixtral", mixtral, false},
     {"olmoe", NULL, false},
     {"qwen2_moe", NULL, false},

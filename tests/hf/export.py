@@ -35,11 +35,15 @@ def round_trip(work, program, name, config, own, wanted=None, launcher=(), shard
 
 
 def check_families(work):
-    for family, dtype in (("qwen2_moe", "BF16"), ("dots1", "F32"), ("deepseek_v2_lite", "F16"), ("deepseek_v3", "F32"), ("glm4_moe", "BF16")):
+    for family, dtype in (("qwen2_moe", "BF16"), ("dots1", "F32"), ("deepseek_v2_lite", "F16"), ("deepseek_v3", "F32"), ("glm4_moe", "BF16"),
+                          ("gpt_oss", "BF16")):
         case = load(family)
         weights.write_folder(work / family, case["config"], tensors(case, dtype))
         program = compile_folder(work, work / family, "fp32")
         round_trip(work, program, f"{family}-again", case["config"], tensors(case, dtype))
+    if "RANKS" in os.environ:  # Parts of one tensor come from several ranks.
+        several = compile_folder(work, work / family, "bf16", "--set", "cluster.devices=2")
+        round_trip(work, several, "parts", case["config"], tensors(case), launcher=("sh", os.environ["RANKS"], 2))
 
 
 def check_mixtral(work):

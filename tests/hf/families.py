@@ -66,8 +66,6 @@ def main():
         folder = work / "sharded"
         weights.write_folder(folder, case["config"], tensors(case), shards=3)
         weights.write_folder(work / "half", case["config"], tensors(case, "F16"))
-        weights.write_folder(work / "fused", case["config"], fuse(case), shards=2)
-        weights.write_folder(work / "straight", case["config"], fuse(case, straight=True), shards=2)
         tokens, train = work / "tokens.bin", work / "train.bin"
         weights.write_tokens(tokens, case["tokens"])
         weights.write_tokens(train, case["tokens"][:POSITIONS + 1])
@@ -76,8 +74,10 @@ def main():
         data, got = logits(work, program, folder, tokens)
         check_close("logits, fp64", got, case["logits"], 1e-9)
         assert logits(work, program, work / "half", tokens)[0] == data, "fp16"
-        assert logits(work, program, work / "fused", tokens)[0] == data, "fused experts"
-        assert logits(work, program, work / "straight", tokens)[0] == data, "fused experts, straight"
+        for straight in (False, True) if any(".experts.0." in name for name in case["tensors"]) else ():
+            fused = work / f"fused-{straight}"
+            weights.write_folder(fused, case["config"], fuse(case, straight), shards=2)
+            assert logits(work, program, fused, tokens)[0] == data, fused.name
         check_close("losses", step_losses(work, program, folder, train), case["losses"], 1e-6)
         check_close("logits, fp32", logits(work, compile_folder(work, folder, "fp32"), folder, tokens)[1],
                     case["logits"], 1e-5)

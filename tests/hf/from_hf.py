@@ -21,6 +21,14 @@ GLM = {
     "partial_rotary_factor": 0.5, "num_experts_per_tok": 8, "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
     "norm_topk_prob": True, "num_nextn_predict_layers": 1, "rms_norm_eps": 1e-5, "rope_theta": 1000000,
     "rope_scaling": None, "max_position_embeddings": 131072}
+GPT_OSS = {
+    "vocab_size": 201088, "hidden_size": 2880, "intermediate_size": 2880, "num_attention_heads": 64,
+    "num_key_value_heads": 8, "head_dim": 64, "attention_bias": True, "attention_dropout": 0.0, "num_experts_per_tok": 4,
+    "experts_per_token": 4, "sliding_window": 128, "swiglu_limit": 7.0, "rms_norm_eps": 1e-5, "rope_theta": 150000,
+    "rope_scaling": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+                     "original_max_position_embeddings": 4096},
+    "max_position_embeddings": 131072, "initial_context_length": 4096, "router_aux_loss_coef": 0.9,
+    "output_router_logits": False, "quantization_config": {"quant_method": "mxfp4"}}
 # Family, parameters, and what the model's config.json says.
 FULL = {
     "Mixtral-8x7B": ("mixtral", 46702792704, {
@@ -76,11 +84,17 @@ FULL = {
     "GLM-4.5-Air": ("glm4_moe", 106852245504, {  # And 5760.
         **GLM, "hidden_size": 4096, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 46,
         "n_routed_experts": 128, "first_k_dense_replace": 1, "routed_scaling_factor": 1.0, "use_qk_norm": False}),
+    "gpt-oss-20b": ("gpt_oss", 20914757184, {
+        **GPT_OSS, "num_hidden_layers": 24, "num_local_experts": 32,
+        "layer_types": ["sliding_attention", "full_attention"] * 12}),
+    "gpt-oss-120b": ("gpt_oss", 116829156672, {
+        **GPT_OSS, "num_hidden_layers": 36, "num_local_experts": 128,
+        "layer_types": ["sliding_attention", "full_attention"] * 18}),
 }
 
 # What replaces a key of a family's tiny model (None: nothing), and what is said of it. The line is that of the key.
 REFUSED = [
-    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2, deepseek_v3 and glm4_moe are"),
+    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2, deepseek_v3, glm4_moe and gpt_oss are"),
     ("mixtral", "vocab_size", -3, "`vocab_size` must be a whole number from 1 on"),
     ("mixtral", "hidden_size", "16", "`hidden_size` must be a whole number from 1 on"),
     ("mixtral", "num_key_value_heads", 3, "`num_key_value_heads` must divide num_attention_heads"),
@@ -126,9 +140,14 @@ REFUSED = [
     ("glm4_moe", "head_dim", 6, "`num_attention_heads` leaves heads of which no even part is rotated"),
     ("glm4_moe", "use_qk_norm", 1, "`use_qk_norm` must be true or false"),
     ("deepseek_v3", "moe_layer_freq", 2, "`moe_layer_freq` must be 1"),
+    ("gpt_oss", "swiglu_limit", 0, "`swiglu_limit` must be above 0"),
+    ("gpt_oss", "swiglu_alpha", -1, "`swiglu_alpha` must be above 0"),
+    ("gpt_oss", "experts_per_token", 3, "`experts_per_token` must be num_experts_per_tok"),
 ]
 # Without these a model would be another one.
-NEEDED = [("deepseek_v2", "topk_method"), ("glm4_moe", "norm_topk_prob"), ("deepseek_v3", "kv_lora_rank"), ("deepseek_v3", "q_lora_rank"), ("deepseek_v3", "topk_group")]
+NEEDED = [*[("gpt_oss", key) for key in ("rope_parameters", "head_dim", "num_key_value_heads", "layer_types", "sliding_window",
+                                         "num_local_experts")],
+          ("deepseek_v2", "topk_method"), ("glm4_moe", "norm_topk_prob"), ("deepseek_v3", "kv_lora_rank"), ("deepseek_v3", "q_lora_rank"), ("deepseek_v3", "topk_group")]
 
 
 def write(folder, config):
@@ -208,6 +227,18 @@ def check_rotated(work):
         assert wanted in said and ("dim R" in said) == (factor != 1), (wanted, said)
 
 
+def check_standards(work):
+    """What a family takes where config.json is silent."""
+    config = load("gpt_oss")["config"]
+    for key in ("swiglu_limit", "swiglu_alpha", "attention_bias", "rms_norm_eps"):
+        config.pop(key)
+    config["rope_parameters"].pop("rope_theta")
+    write(work / "standards", config)
+    said = run(HECATEC, f"--from-hf={work}/standards").stdout
+    for wanted in ("let limit = 7, alpha = 1.702", "eps = 1e-05, theta = 150000", "x @ wq + bq", "@ wo + bo"):
+        assert wanted in said, (wanted, said)
+
+
 def check_warning(work):
     config = {**load("olmoe")["config"], "residual_multiplier": 2.0, "another": False}
     text = write(work / "odd", config)
@@ -239,6 +270,7 @@ def main():
         check_windows(work)
         check_latent(work)
         check_rotated(work)
+        check_standards(work)
         check_warning(work)
         check_full(work)
 

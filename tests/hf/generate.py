@@ -66,6 +66,11 @@ FAMILIES = {
     "glm4_moe_air": (transformers.Glm4MoeConfig, dict(
         intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=1, head_dim=16, n_routed_experts=8,
         num_experts_per_tok=3, n_group=2, topk_group=1, partial_rotary_factor=0.75, tie_word_embeddings=True)),
+    "gpt_oss": (transformers.GptOssConfig, dict(
+        intermediate_size=12, num_key_value_heads=2, num_local_experts=5, num_experts_per_tok=2, head_dim=8,
+        sliding_window=3, swiglu_limit=1.5, swiglu_alpha=1.6, output_router_logits=True, router_aux_loss_coef=0.02,
+        rope_parameters={"rope_theta": 1.5e5, "rope_type": "yarn", "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0,
+                         "truncate": False, "original_max_position_embeddings": 64})),
 }
 
 
