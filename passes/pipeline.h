@@ -100,8 +100,9 @@ struct hec_step_score {
     double us, tokens;    // Of the median step, but for the first one, which has no forecast.
     double bytes, memory; // Of a device: what it must remember, and what it has.
     double actions; // That all devices take: what the simulation costs, the same on every machine.
-    int64_t overlap, slots; // t and m; 0 where nothing moves.
-    int64_t rows_max;       // Of the first set.
+    int64_t overlap, slots;               // t and m; 0 where nothing moves.
+    int64_t rows_max;                     // Of the first set.
+    int64_t ranks, positions, vocabulary; // Of the program; no vocabulary: 0.
 };
 
 // Simulates `steps` of them, `coarse` ones with sums of messages (passes/timeline). False after a report.

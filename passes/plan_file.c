@@ -82,6 +82,32 @@ static void put_tuned(json_t *root, const struct hec_plan_tuned *tuned) {
                                   tuned->error, "runners_up", others));
 }
 
+// Text of the system's: JSON has UTF-8 only.
+static json_t *text_json(const char *text) {
+    json_t *string = json_string(text);
+    return string ? string : json_string("not UTF-8");
+}
+
+static void put_measured(json_t *root, const struct hec_plan_measured *m) {
+    json_t *others = json_array();
+    for (int i = 0; i < m->count; i++) {
+        const struct hec_plan_run *run = &m->of[i];
+        if (i == m->chosen) continue;
+        json_t *one = run->failed ? json_pack("{s:o}", "failed", text_json(run->failed))
+                                  : json_pack("{s:f}", "step_us", run->settings.us);
+        json_object_set_new(one, "settings", settings_json(&run->settings));
+        json_array_append_new(others, one);
+    }
+    json_t *all = json_pack("{s:f, s:o, s:o, s:o}", "step_us", m->of[m->chosen].settings.us,
+                            "machine", text_json(m->machine), "launch", text_json(m->launch),
+                            "route", text_json(m->route));
+    json_object_set_new(all, "rounds", json_integer(m->rounds));
+    json_object_set_new(all, "steps", json_integer(m->steps));
+    json_object_set_new(all, "left_out", json_integer(m->left_out));
+    json_object_set_new(all, "others", others);
+    json_object_set_new(root, "measured", all);
+}
+
 bool hec_plan_write(MlirOperation module, const struct hec_plan_tuned *tuned, FILE *out) {
     struct hec_movement m;
     if (!hec_movement_read(module, &m)) return false;
@@ -97,6 +123,7 @@ bool hec_plan_write(MlirOperation module, const struct hec_plan_tuned *tuned, FI
                              sets_json(module));
     json_object_set_new(root, "made_for", hec_plan_origin(module));
     if (tuned) put_tuned(root, tuned);
+    if (tuned && tuned->measured) put_measured(root, tuned->measured);
     const bool written = root && json_dumpf(root, out, JSON_INDENT(1)) == 0;
     fputc('\n', out);
     json_decref(root);
@@ -348,7 +375,7 @@ static void read_root(struct reader *r, json_t *root) {
         fail(r, "hecate_plan", "'%s' is no plan of this version of hecatec", r->file->path);
     check_keys(r, root,
                (const char *const[]){"hecate_plan", "world", "movement", "sets", "made_for",
-                                     "settings", "predicted", NULL});
+                                     "settings", "predicted", "measured", NULL});
     check_settings(r, root);
     read_size(r, root, "world", world, "the program");
     read_movement(r, root, &movement);

@@ -12,6 +12,11 @@
 //    "settings": {"parallel.microbatch": "16", ...},
 //    "predicted": {"step_us": 8001, "error": 0.06, "runners_up": [{"step_us": 12400, "settings": {...}}, ...]}
 //
+// Where --measure has run candidates, it says on what, and what they took; one that could not be run says why:
+//
+//    "measured": {"step_us": 8320, "machine": "n0", "launch": "mpirun -n 8", "route": "zipf:1.2", "rounds": 5, "steps": 15, "left_out": 5,
+//                 "others": [{"step_us": 12900, "settings": {}}, {"failed": "...", "settings": {...}}]}
+//
 // owner is [layers][experts], forecast [layers][ranks][experts]; both may be missing, as in the module.
 #ifndef HECATE_PASSES_PLAN_FILE_H
 #define HECATE_PASSES_PLAN_FILE_H
@@ -25,17 +30,31 @@
 // names. The file is not trusted: false after a report that names what is wrong with it.
 bool hec_plan_read(MlirOperation module);
 
-enum { HEC_PLAN_TUNED = 4 };
+enum { HEC_PLAN_TUNED = 9 };
+
+struct hec_plan_settings {
+    const char *const *set; // "KEY=VALUE"
+    int count;
+    double us; // Of a step.
+};
+
+// Candidates that were run.
+struct hec_plan_measured {
+    const char *machine, *launch, *route;
+    int rounds, steps, left_out; // Steps of a run, and of these the first ones, which do not count.
+    int chosen, count;
+    struct hec_plan_run {
+        struct hec_plan_settings settings;
+        const char *failed; // NULL: it ran.
+    } of[HEC_PLAN_TUNED];
+};
 
 // What was compared: the first one was chosen.
 struct hec_plan_tuned {
-    double error; // Of a step's time, as a share.
+    double error;                             // Of a step's time, as a share.
+    const struct hec_plan_measured *measured; // NULL: nothing was run.
     int count;
-    struct hec_plan_settings {
-        const char *const *set; // "KEY=VALUE"
-        int count;
-        double us; // Of a step.
-    } of[HEC_PLAN_TUNED];
+    struct hec_plan_settings of[HEC_PLAN_TUNED];
 };
 
 // Writes the module's choices; `tuned` may be NULL. False when nothing moves in it.

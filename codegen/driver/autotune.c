@@ -1,6 +1,6 @@
 // Candidates are settings. From those of the model on, one setting after the other takes each of its values while the rest stay
 // as they are best so far, in short and coarse simulations, corrected for each policy; then again. The best of a few policies, and the
-// model's own, are simulated at length with single messages, and the fastest of these wins.
+// model's own, are simulated at length with single messages, and the fastest of these wins; with --measure the fastest in runs.
 //
 // What bounds the search is counted in actions that devices take in simulations, not in seconds, so that a fast machine chooses
 // what a slow one does.
@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/driver/measure.h"
 #include "codegen/driver/trial.h"
 #include "passes/explain.h"
 #include "passes/plan_file.h"
 
 enum { SECONDS = 30, SECONDS_MOST = 86400, ROUNDS = 2, SHORT = 2, LONG = 6 };
-enum { FINALISTS = HEC_PLAN_TUNED - 1 };
+// At length: policies, and candidates at most, beside the model's own.
+enum { POLICIES = 3, FINALISTS = HEC_PLAN_TUNED - 1 };
 enum { KNOB_VALUES = 8, TRIALS_MOST = 4096 };
 
 // Actions a second of this budget; a compilation counts as so many; single messages take so many times as long.
@@ -85,6 +87,7 @@ struct tuning {
     bool by_clock, by_budget;
     bool corrected;
     double factor[KNOB_VALUES + 1]; // Of policies: of the model's own, then of the knob's values.
+    const struct hec_plan_measured *measured; // NULL: simulations decide.
 };
 
 static bool fits(const struct trial *t) {
@@ -251,9 +254,13 @@ static bool turn(struct tuning *t, int k, const struct trial **best) {
     return true;
 }
 
-static const struct trial *search(struct tuning *t) {
+// As the model says.
+static bool try_own(struct tuning *t) {
     const struct candidate own = {{NULL}};
-    try_short(t, &own, 1); // Nothing is spent yet.
+    return try_short(t, &own, 1) && t->trial[0].sound; // Nothing is spent yet.
+}
+
+static const struct trial *search(struct tuning *t) {
     const struct trial *best = &t->trial[0];
     for (int round = 0; round < ROUNDS; round++) {
         const struct trial *before = best;
@@ -285,13 +292,13 @@ static const struct trial *next_best(const struct tuning *t, const struct trial 
     return best;
 }
 
-// The model's own and the best of a few policies, at length, the fastest first behind it: coarse simulations flatter some
-// policies by some percent, and compare settings of one policy better. Returns how many.
-static int compare(struct tuning *t, struct trial final[FINALISTS + 1]) {
+// The model's own, the best of a few policies, and others up to `wanted`, at length, the fastest first behind it: coarse simulations flatter
+// some policies by some percent, and compare settings of one policy better. Returns how many.
+static int compare(struct tuning *t, int wanted, struct trial final[FINALISTS + 1]) {
     const struct trial *chosen[FINALISTS + 1] = {&t->trial[0]};
     int count = 1;
-    while (count <= FINALISTS && (chosen[count] = next_best(t, chosen, count, true))) count++;
-    while (count <= FINALISTS && (chosen[count] = next_best(t, chosen, count, false))) count++;
+    while (count <= POLICIES && (chosen[count] = next_best(t, chosen, count, true))) count++;
+    while (count <= wanted && (chosen[count] = next_best(t, chosen, count, false))) count++;
     for (int i = 0; i < count; i++) final[i] = (struct trial){.candidate = chosen[i]->candidate};
     run(t, final, count, AT_LENGTH);
     for (int i = 2; i < count; i++) {
@@ -392,10 +399,12 @@ static void print_report(struct tuning *t, const struct trial *final, int finals
     fprintf(t->out, "  a step takes %s as the model says, %s as chosen (+- %.0f %%, simulated)\n",
             hec_text_us(own->score.us).text, hec_text_us(step_us(best, own)).text,
             100 * mean_error);
+    if (t->measured) fputs("  chosen by what was measured, above\n", t->out);
     print_factors(t);
-    fprintf(t->out, "  a device remembers %s, %s of %s\n\nChosen\n",
+    fprintf(t->out, "  a device remembers %s, %s of %s\n\nChosen%s\n",
             hec_text_bytes(own->score.bytes).text, hec_text_bytes(best->score.bytes).text,
-            hec_text_bytes(best->score.memory).text);
+            hec_text_bytes(best->score.memory).text,
+            t->measured ? " (and what simulated steps say of it)" : "");
     print_gains(t, best);
     print_nearest(t, best);
     if (finals > 1) fputs("\nRunners-up\n", t->out);
@@ -431,6 +440,8 @@ static long seconds_of(const struct hec_options *o) {
 
 bool hec_check_autotune(struct hec_compilation *c) {
     const struct hec_options *o = c->options;
+    int measured;
+    if (!hec_check_measure(o, &measured)) return false;
     if (!o->autotune) return true;
     if (!seconds_of(o)) {
         fprintf(stderr, "hecatec: error: --autotune needs seconds from 1 to %d, got '%s'\n",
@@ -468,7 +479,7 @@ static struct hec_plan_settings settings_of(struct tuning *t, const struct trial
 static const struct hec_plan_tuned *tuned_of(struct tuning *t, const struct trial *final,
                                              int finals, int chosen) {
     struct hec_plan_tuned *tuned = HEC_NEW(t->c->arena, struct hec_plan_tuned);
-    *tuned = (struct hec_plan_tuned){.error = mean_error, .count = 1};
+    *tuned = (struct hec_plan_tuned){.error = mean_error, .count = 1, .measured = t->measured};
     tuned->of[0] = settings_of(t, &final[chosen], &final[0]);
     for (int i = 0; i < finals; i++) {
         if (i != chosen && final[i].sound)
@@ -477,21 +488,77 @@ static const struct hec_plan_tuned *tuned_of(struct tuning *t, const struct tria
     return tuned;
 }
 
-void hec_autotune(struct hec_compilation *c) {
+// ---- measuring
+
+// For the plan file.
+static const struct hec_plan_measured *note_measured(struct tuning *t,
+                                                     const struct hec_measurement *m,
+                                                     const struct hec_measured *candidate,
+                                                     int count, int best) {
+    struct hec_plan_measured *note = HEC_NEW(t->c->arena, struct hec_plan_measured);
+    const double tokens = t->trial[0].score.tokens;
+    *note = (struct hec_plan_measured){
+        .machine = hec_arena_format(t->c->arena, "%s", m->machine),
+        .launch = m->bed.launch,
+        .route = m->bed.route,
+        .rounds = m->rounds,
+        .steps = HEC_MEASURE_STEPS,
+        .left_out = HEC_MEASURE_LEFT_OUT,
+        .chosen = best,
+        .count = count,
+    };
+    for (int i = 0; i < count; i++)
+        note->of[i] = (struct hec_plan_run){
+            .settings = {candidate[i].set, candidate[i].count, candidate[i].us * tokens},
+            .failed = candidate[i].failed};
+    return note;
+}
+
+// Runs the model's own and the `wanted` best others, of what fits in memory. *chosen becomes the fastest of them. False after a complaint.
+static bool measure(struct tuning *t, struct hec_measurement *m, int wanted,
+                    const struct trial *final, int finals, int *chosen) {
+    struct hec_measured candidate[HEC_MEASURE_MOST + 1];
+    int of[HEC_MEASURE_MOST + 1], count = 0;
+    for (int i = 0; i < finals && i <= wanted; i++) {
+        if (!fits(&final[i])) continue;
+        const struct hec_plan_settings s = settings_of(t, &final[i], &final[0]);
+        candidate[count] =
+            (struct hec_measured){.set = s.set, .count = s.count, .simulated = us_of(&final[i])};
+        of[count++] = i;
+    }
+    if (count == 0) return refuse("--measure has nothing to run: no candidate fits in memory");
+    const int best = hec_measure(m, candidate, count, &t->trial[0].score, least_gain);
+    if (best < 0) return false;
+    *chosen = of[best];
+    t->measured = note_measured(t, m, candidate, count, best);
+    return true;
+}
+
+static int choose(struct tuning *t) {
+    struct hec_compilation *c = t->c;
+    struct trial final[FINALISTS + 1];
+    struct hec_measurement measurement;
+    int measured = 0;
+    hec_check_measure(c->options, &measured);
+    if (measured && !hec_measure_begin(c, &t->trial[0].score, &measurement)) return HEC_EXIT_CC;
+    search(t);
+    const int finals = compare(t, measured > POLICIES ? measured : POLICIES, final);
+    int chosen = finals > 1 && is_better(&final[1], &final[0], least_gain);
+    if (measured && !measure(t, &measurement, measured, final, finals, &chosen)) return HEC_EXIT_CC;
+    print_report(t, final, finals, chosen);
+    take(t, &final[chosen].candidate);
+    c->tuned = tuned_of(t, final, finals, chosen);
+    return HEC_EXIT_DONE;
+}
+
+int hec_autotune(struct hec_compilation *c) {
     const double seconds = (double)seconds_of(c->options);
     struct tuning t = {.c = c, .out = stderr, .budget = seconds * action_rate};
     for (int i = 0; i <= KNOB_VALUES; i++) t.factor[i] = 1;
     t.trial = hec_arena_alloc(c->arena, TRIALS_MOST, sizeof *t.trial);
     t.stop = hec_driver_now() + 4 * seconds;
-    struct trial final[FINALISTS + 1];
-    search(&t);
     // A model that cannot be compiled is complained of by its own compilation.
-    if (t.trial[0].sound) {
-        const int finals = compare(&t, final);
-        const int chosen = finals > 1 && is_better(&final[1], &final[0], least_gain);
-        print_report(&t, final, finals, chosen);
-        take(&t, &final[chosen].candidate);
-        c->tuned = tuned_of(&t, final, finals, chosen);
-    }
+    const int status = try_own(&t) ? choose(&t) : HEC_EXIT_DONE;
     hec_driver_lap(c, "autotune");
+    return status;
 }

@@ -138,7 +138,7 @@ static bool have_back_end(struct hec_arena *arena, const char *prefix, const str
 static bool has_openmp(struct hec_arena *arena, const char *cc) {
     static const char *const words[] = {"-fopenmp",  "-include", "omp.h", "-shared",  "-o",
                                         "/dev/null", "-x",       "c",     "/dev/null"};
-    struct hec_command c = {.arena = arena, .silent = true};
+    struct hec_command c = {.arena = arena, .said = "/dev/null"};
     hec_command_add_words(&c, cc);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) hec_command_add(&c, words[i]);
     return hec_command_run(&c) == 0;

@@ -60,10 +60,14 @@ void hec_command_show(const struct hec_command *c) {
 // In the child: becomes the command. Returns when it cannot, with errno.
 static void become(const struct hec_command *c, int channel, const char *folder) {
     if (fcntl(channel, F_SETFD, FD_CLOEXEC) != 0) return;
-    if (setenv("TMPDIR", folder, 1) != 0) return;
+    if (!c->spreads && setenv("TMPDIR", folder, 1) != 0) return;
     if (c->below_mpicc && setenv("OMPI_CC", c->below_mpicc, 1) != 0) return;
-    const int nowhere = c->silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
-    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
+    if (c->said) {
+        const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        const int said = open(c->said, O_WRONLY | O_TRUNC | O_CLOEXEC);
+        if (nothing < 0 || said < 0) return;
+        dup2(nothing, STDIN_FILENO), dup2(said, STDOUT_FILENO), dup2(said, STDERR_FILENO);
+    }
     execvp(c->word.item[0], c->word.item);
 }
 
@@ -82,7 +86,7 @@ int hec_command_run(struct hec_command *c) {
     const pid_t child = fork();
     if (child == 0) {
         setpgid(0, 0); // A group of its own: a signal ends what it starts, too.
-        hec_output_child(0);
+        hec_output_child(0, 0);
         close(channel[0]);
         become(c, channel[1], folder);
         reason = errno;
@@ -92,7 +96,7 @@ int hec_command_run(struct hec_command *c) {
     bool failed = child < 0;
     if (failed) reason = errno;
     if (!failed) setpgid(child, child); // Whoever comes first.
-    hec_output_child(child);
+    hec_output_child(child, c->seconds);
     close(channel[1]);
     ssize_t got = 0;
     while (!failed && (got = read(channel[0], &reason, sizeof reason)) < 0 && errno == EINTR)
@@ -100,9 +104,9 @@ int hec_command_run(struct hec_command *c) {
     failed |= got == (ssize_t)sizeof reason;
     close(channel[0]);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    hec_output_child_end();
+    const bool in_time = hec_output_child_end();
     errno = reason;
-    return failed ? -1 : status;
+    return failed ? -1 : in_time ? status : HEC_COMMAND_LATE;
 }
 
 void hec_command_complain(const struct hec_command *c, const char *what, int status) {

@@ -122,7 +122,7 @@ static int run(struct hec_compilation *c) {
     if (c->options->save_temps && !make_temps_folder(c)) return HEC_EXIT_INPUT;
     c->name = "model";
     if (c->from == STAGE_C) return c->to == STAGE_C ? HEC_EXIT_DONE : hec_finish_program(c);
-    if (c->options->autotune) hec_autotune(c);
+    if (c->options->autotune && (status = hec_autotune(c)) != HEC_EXIT_DONE) return status;
     if (c->options->plan) take_settings_of_plan(c);
     if (c->from < STAGE_GRAPH && !hec_run_front(c, &status)) return status;
     if (!hec_make_module(c)) return HEC_EXIT_INPUT;

@@ -65,7 +65,7 @@ int hec_finish_c(struct hec_compilation *c) {
 static const char *c_file(struct hec_compilation *c) {
     if (c->options->save_temps) return hec_temps_path(c, ".c");
     if (c->options->dry_run) return hec_arena_format(c->arena, "/tmp/%s.c", c->name);
-    return hec_output_temporary(c->arena, ".c", false);
+    return hec_output_temporary(c->arena, NULL, ".c", false);
 }
 
 // Of a program for a GPU the kernels, compiled, and what to link them with; NULL after a complaint.
@@ -73,7 +73,7 @@ static const char *const *compile_kernels(struct hec_compilation *c, const char 
                                           int *status) {
     const struct hec_options *o = c->options;
     const char *object = o->dry_run ? hec_arena_format(c->arena, "/tmp/%s.cu.o", c->name)
-                                    : hec_output_temporary(c->arena, ".cu.o", false);
+                                    : hec_output_temporary(c->arena, NULL, ".cu.o", false);
     const char *target = o->target ? o->target : "cuda";
     if (!mlirOperationIsNull(c->module)) {
         const MlirStringRef own = hec_module_target(c->module);

@@ -67,6 +67,10 @@ static const struct option table[] = {
      .help = "Take that from FILE instead of searching"},
     {"--autotune", MAYBE_EQUALS, .field = FIELD(autotune), .value = FIELD(autotune_seconds),
      .shown = "[=SECONDS]", .help = "Choose the settings of section parallel by simulated steps"},
+    {"--measure", AFTER_EQUALS, .field = FIELD(measure), .shown = "=N[,SECONDS]",
+     .help = "With it: run the N best, each for SECONDS at most; that decides"},
+    {"--launch", AFTER_EQUALS, .field = FIELD(launch), .shown = "=COMMAND",
+     .help = "What starts the ranks of these runs: 'mpirun -n RANKS' by default"},
     {"--simulate", MAYBE_EQUALS, .field = FIELD(simulate), .value = FIELD(simulate_steps),
      .shown = "[=STEPS]", .help = "Say how long steps would take on the model's cluster, and why"},
     {"--trace", AFTER_EQUALS, .field = FIELD(trace), .shown = "=FILE",
@@ -253,6 +257,40 @@ bool hec_options_parse(struct hec_arena *arena, int argc, char **argv,
     return true;
 }
 
+static void add_word(struct hec_texts *words, struct hec_arena *arena, const struct option *option,
+                     const char *value) {
+    if (option->form == IN_NAME && strcmp(option->name, value) != 0) return; // Another row's.
+    if (option->form == NEXT_ARGUMENT) HEC_PUSH(arena, &words->text, option->name);
+    HEC_PUSH(arena, &words->text,
+             option->form == IN_NAME || option->form == NEXT_ARGUMENT
+                 ? value
+                 : hec_arena_format(arena, "%s=%s", option->name, value));
+}
+
+struct hec_texts hec_options_words(const struct hec_options *options, struct hec_arena *arena) {
+    struct hec_texts words = {0};
+    for (int i = 0; i < OPTIONS; i++) {
+        const struct option *option = &table[i];
+        const char *field = (const char *)options + option->field;
+        if (option->list) {
+            const struct hec_texts *texts = (const struct hec_texts *)field;
+            for (int k = 0; k < texts->text.count; k++)
+                add_word(&words, arena, option, texts->text.item[k]);
+        } else if (option->form == NO_VALUE || option->form == MAYBE_EQUALS) {
+            const char *const *value = (const char *const *)((const char *)options + option->value);
+            if (!*(const bool *)field) continue;
+            if (option->form == MAYBE_EQUALS && *value)
+                add_word(&words, arena, option, *value);
+            else
+                HEC_PUSH(arena, &words.text, option->name);
+        } else if (*(const char *const *)field) {
+            add_word(&words, arena, option, *(const char *const *)field);
+        }
+    }
+    if (options->input) HEC_PUSH(arena, &words.text, options->input);
+    return words;
+}
+
 void hec_options_help(FILE *out) {
     fprintf(out, "usage: hecatec [options] file.moe\n\n"
                  "Compiles a description of a mixture-of-experts transformer into a training "
@@ -263,6 +301,7 @@ void hec_options_help(FILE *out) {
         snprintf(left, sizeof left, "%s%s", table[i].name, table[i].shown ? table[i].shown : "");
         fprintf(out, "  %-26s %s\n", left, table[i].help);
     }
-    fprintf(out, "\nExit status: 0 done; 1 errors in the input; 2 bad command line;\n"
-                 "3 the C compiler is missing or failed; 70 internal error.\n");
+    fprintf(out,
+            "\nExit status: 0 done; 1 errors in the input; 2 bad command line;\n"
+            "3 the C compiler, or what --measure runs, is missing or failed; 70 internal error.\n");
 }

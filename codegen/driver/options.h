@@ -26,7 +26,7 @@ struct hec_options {
     struct hec_texts print_after;
     const char *profile, *emit_plan, *plan; // How experts move.
     bool autotune;
-    const char *autotune_seconds;
+    const char *autotune_seconds, *measure, *launch;
     bool simulate;
     const char *simulate_steps, *trace;
     bool json;
@@ -50,6 +50,9 @@ struct hec_options {
 // Reads the command line into `options`, whose strings are those of `argv` or live in `arena`.
 // Returns false after a complaint to stderr that names the argument.
 bool hec_options_parse(struct hec_arena *arena, int argc, char **argv, struct hec_options *options);
+
+// The command line that hec_options_parse reads `options` from, without the program's name. `arena` has the words.
+struct hec_texts hec_options_words(const struct hec_options *options, struct hec_arena *arena);
 
 // What --help prints.
 void hec_options_help(FILE *out);

@@ -17,12 +17,13 @@
 #include "files/files.h"
 
 // Read by the signal handler: an entry is there when its first byte is.
-enum { TEMPORARIES_MAX = 8, PATH_BYTES = 4096 };
+enum { TEMPORARIES_MAX = 24, PATH_BYTES = 4096 };
 static char temporary[TEMPORARIES_MAX][PATH_BYTES];
 
-// The program that is run: its group, the folder for what it leaves behind, and the signal that came meanwhile.
+// The program that is run: its group, the folder for what it leaves behind, the signal that came meanwhile, and
+// whether it has taken longer than it may.
 enum { PATIENCE_SECONDS = 5 };
-static volatile sig_atomic_t child_group, ending;
+static volatile sig_atomic_t child_group, ending, late;
 static char child_folder[PATH_BYTES];
 static sigset_t unheld; // The signals that were blocked before a program was begun.
 
@@ -42,14 +43,16 @@ static void end_by(int number) {
 }
 
 // While a program runs, hecatec waits for its end: only then can nobody make another file. The first signal asks
-// it to end, a second one, or the alarm, kills it.
+// it to end, a second one, or the alarm, kills it. An alarm without a signal says that the program's time is over.
 static void on_signal(int number) {
+    const bool alarmed = number == SIGALRM;
     if (child_group <= 0) {
-        end_by(number);
+        if (!alarmed) end_by(number);
         return;
     }
-    kill(-child_group, ending ? SIGKILL : SIGTERM);
-    if (!ending) ending = number;
+    kill(-child_group, ending || late ? SIGKILL : SIGTERM);
+    if (!ending && alarmed) late = 1;
+    if (!ending && !alarmed) ending = number;
     alarm(PATIENCE_SECONDS);
 }
 
@@ -86,7 +89,7 @@ const char *hec_output_child_begin(void) {
     return NULL;
 }
 
-void hec_output_child(pid_t child) {
+void hec_output_child(pid_t child, unsigned seconds) {
     child_group = (sig_atomic_t)child;
     for (int i = 0; i < GUARDED && child == 0; i++) {
         struct sigaction action;
@@ -97,6 +100,7 @@ void hec_output_child(pid_t child) {
         signal(SIGALRM, on_signal);
         prctl(PR_SET_CHILD_SUBREAPER,
               1); // What the program leaves running is then ours to wait for.
+        alarm(seconds);
     }
     sigprocmask(SIG_SETMASK, &unheld, NULL);
 }
@@ -107,8 +111,8 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
     return 0;
 }
 
-void hec_output_child_end(void) {
-    if (ending) {
+bool hec_output_child_end(void) {
+    if (ending || late) {
         while (waitpid(-(pid_t)child_group, NULL, 0) > 0 || errno == EINTR) continue;
     }
     sigset_t all;
@@ -119,6 +123,9 @@ void hec_output_child_end(void) {
     nftw(child_folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     sigprocmask(SIG_SETMASK, &unheld, NULL);
     if (ending) end_by(ending);
+    const bool in_time = !late;
+    late = 0;
+    return in_time;
 }
 
 static bool remember(const char *path) {
@@ -221,8 +228,10 @@ bool hec_output_write(struct hec_arena *arena, const char *path, const char *tex
     return hec_output_commit(made, path, 0666);
 }
 
-const char *hec_output_temporary(struct hec_arena *arena, const char *suffix, bool kept) {
-    char *made = hec_arena_format(arena, "%s/hecatec-XXXXXX%s", temporary_folder(), suffix);
+const char *hec_output_temporary(struct hec_arena *arena, const char *folder, const char *suffix,
+                                 bool kept) {
+    char *made = hec_arena_format(arena, "%s/hecatec-XXXXXX%s",
+                                  folder ? folder : temporary_folder(), suffix);
     const int file = make(made, (int)strlen(suffix), kept);
     if (file < 0) {
         complain(made);
@@ -230,4 +239,9 @@ const char *hec_output_temporary(struct hec_arena *arena, const char *suffix, bo
     }
     close(file);
     return made;
+}
+
+void hec_output_discard(const char *path) {
+    unlink(path);
+    forget(path);
 }

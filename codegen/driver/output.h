@@ -13,14 +13,16 @@
 void hec_output_guard(void);
 
 // Around a program that hecatec runs. A signal that comes meanwhile is passed on to its process group, and hecatec
-// ends by it once all of the group have ended; five seconds later, or at a second signal, they are killed.
+// ends by it once all of the group have ended; five seconds later, or at a second signal, they are killed. One that takes
+// longer than it may is ended in the same way, and hecatec goes on.
 //
 // child_begin, before the fork, makes a folder for its temporary files and holds signals back; returns the folder,
 // in place until child_end, or NULL after a complaint. Behind the fork both sides call child, with the group or, in the new process,
-// with 0. child_end, when the program has ended, removes the folder and all in it, and returns unless a signal came.
+// with 0; `seconds` is what the program may take, 0: as long as it likes. child_end, when the program has ended, removes the folder
+// and all in it, and returns unless a signal came: false where the program took too long.
 const char *hec_output_child_begin(void);
-void hec_output_child(pid_t child);
-void hec_output_child_end(void);
+void hec_output_child(pid_t child, unsigned seconds);
+bool hec_output_child_end(void);
 
 // Notes a file that the compilation reads, or one that it writes; NULL and "-" are none. `role` names it in
 // messages and is borrowed. Returns false after a complaint when it is the same file as one noted before, and one of the
@@ -36,8 +38,11 @@ bool hec_output_write(struct hec_arena *arena, const char *path, const char *tex
 const char *hec_output_begin(struct hec_arena *arena, const char *path);
 bool hec_output_commit(const char *temporary, const char *path, mode_t mode);
 
-// Makes an empty temporary file in the folder for such; its name ends in `suffix`. Removed at the
+// Makes an empty temporary file in `folder`, NULL: in that for such; its name ends in `suffix`. Removed at the
 // end unless `kept`. NULL after a complaint.
-const char *hec_output_temporary(struct hec_arena *arena, const char *suffix, bool kept);
+const char *hec_output_temporary(struct hec_arena *arena, const char *folder, const char *suffix,
+                                 bool kept);
+// Removes one that is not kept before the end.
+void hec_output_discard(const char *temporary);
 
 #endif

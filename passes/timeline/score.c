@@ -79,6 +79,9 @@ static bool score_of(MlirOperation module, int64_t steps, bool coarse, struct he
         .overlap = movement.overlap,
         .slots = movement.slots,
         .rows_max = costs->count ? costs->set[0].rows_max : 0,
+        .ranks = hec_module_world(module),
+        .positions = hec_module_positions(module),
+        .vocabulary = hec_module_has_vocabulary(module) ? hec_module_vocabulary(module) : 0,
     };
     return true;
 }
