@@ -35,7 +35,7 @@ void hec_hf_write_latent_dims(const struct hec_hf_model *m, struct hec_writer *o
                  latent->query_rank, latent->rank);
     else
         hec_line(out, "dim C = %" PRId64 "  # latent vectors of keys with values", latent->rank);
-    hec_line(out, "dim CR = C + R, NU = N + U");
+    hec_line(out, "dim CR = C + R, NU = N + U  # with what is rotated, with values");
     if (latent->mscale != 1) hec_line(out, "let mscale = %.15g  # of YaRN", latent->mscale);
 }
 

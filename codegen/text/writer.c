@@ -123,11 +123,13 @@ static void wrap(struct hec_writer *w, const char *text) {
     append(w, "\n", 1);
 }
 
-// The comment that ends a line of code, or NULL; not what looks like one in a string literal.
+// The comment that ends a line of code, of C or of a model, or NULL; not what looks like one in a string literal.
 static const char *trailing_comment(const char *text, size_t length) {
     for (size_t i = 0; i + 3 < length; i++) {
         i = skip_string(text, i);
-        if (i > 0 && i + 3 < length && strncmp(text + i, " // ", 4) == 0) return text + i + 1;
+        if (i == 0 || i + 3 >= length) continue;
+        if (strncmp(text + i, " // ", 4) == 0 || strncmp(text + i, " # ", 3) == 0)
+            return text + i + 1;
     }
     return NULL;
 }
@@ -140,7 +142,9 @@ static void put_line(struct hec_writer *w, char *text) {
             blanks(w, w->indent * STEP);
             append(w, comment, strlen(comment));
             append(w, "\n", 1);
-            text[comment - text - 1] = '\0';
+            size_t code = (size_t)(comment - text);
+            while (code > 0 && text[code - 1] == ' ') code--;
+            text[code] = '\0';
         }
     }
     wrap(w, text);

@@ -77,6 +77,13 @@ static void comment_of_a_long_line_moves_above(void **state) {
     assert_string_equal(w.text, "    // [batch, T, D]\n"
                                 "    float *a_name_that_is_rather_long_for_a_pointer = "
                                 "m->a_group_with_a_long_name.and_a_member;\n");
+    // Of models, too: a comma in a comment is no place to break a line.
+    struct hec_writer model = fresh(0);
+    hec_line(&model, "a_name_that_is_rather_long_for_a_value = rope(another_one_that_is_long)"
+                     "  # rotated, and more, and more");
+    assert_string_equal(model.text, "# rotated, and more, and more\n"
+                                    "a_name_that_is_rather_long_for_a_value = "
+                                    "rope(another_one_that_is_long)\n");
 }
 
 // A comment cannot swallow the next line, whatever the source line says.
