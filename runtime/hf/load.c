@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "runtime/hf/folder.h"
+#include "runtime/hf/mxfp4.h"
 #include "runtime/hf/names.h"
 #include "runtime/params/listing.h"
 #include "runtime/params/tensor.h"
@@ -33,6 +34,7 @@ struct found {
     struct hrt_safetensors *file;
     const struct hrt_stored *entry, *scale;
     struct hrt_safetensors *scale_file;
+    const struct hrt_hf_layout *layout;
     struct hrt_hf_view view;
 };
 
@@ -106,7 +108,8 @@ static void find_layout(const struct loading *loading, const struct hrt_tensor *
     *found = (struct found){0};
     for (int i = 0; i < HRT_HF_LAYOUTS && rule->layout[i].name; i++) {
         const struct hrt_hf_layout *layout = &rule->layout[i];
-        struct found here = {.view = hrt_hf_view_of(loading->placement->program, tensor, layout)};
+        struct found here = {.layout = layout,
+                             .view = hrt_hf_view_of(loading->placement->program, tensor, layout)};
         char name[HRT_PATH_MAX];
         hrt_tensor_name(tensor, layout->name, name);
         here.entry = hrt_hf_find(&loading->folder, name, &here.file);
@@ -116,6 +119,28 @@ static void find_layout(const struct loading *loading, const struct hrt_tensor *
             *found = here;
         fits = fits || fits_too;
     }
+}
+
+// The scales of what is stored in MXFP4.
+static bool find_exponents(struct loading *loading, const struct hrt_tensor *tensor,
+                           struct found *found) {
+    const struct hrt_stored *entry = found->entry;
+    char name[HRT_PATH_MAX];
+    hrt_tensor_name(tensor, found->layout->scales, name);
+    found->scale = hrt_hf_find(&loading->folder, name, &found->scale_file);
+    if (!found->scale)
+        return hrt_fail(loading->error, "'%s': tensor '%s' is there without '%s' of its scales",
+                        found->file->path, entry->name, name);
+    json_object_del(loading->left, name);
+    if (strcmp(entry->dtype->name, "U8") != 0)
+        return hrt_fail(loading->error, "'%s': tensor '%s' is %s; MXFP4 is U8", found->file->path,
+                        entry->name, entry->dtype->name);
+    if (strcmp(found->scale->dtype->name, "U8") != 0 &&
+        strcmp(found->scale->dtype->name, "F8_E8M0") != 0)
+        return hrt_fail(loading->error, "'%s': tensor '%s' is %s; scales of MXFP4 are U8",
+                        found->scale_file->path, name, found->scale->dtype->name);
+    return check_shape(loading, found->scale_file, found->scale, found->view.shape,
+                       found->view.rank - 1);
 }
 
 static bool find(struct loading *loading, const struct hrt_tensor *tensor, struct found *found) {
@@ -131,6 +156,7 @@ static bool find(struct loading *loading, const struct hrt_tensor *tensor, struc
     json_object_del(loading->left, found->entry->name);
     if (!check_shape(loading, found->file, found->entry, found->view.shape, found->view.rank))
         return false;
+    if (found->layout->scales) return find_exponents(loading, tensor, found);
     if (!found->entry->dtype->value)
         return hrt_fail(loading->error,
                         "'%s': tensor '%s' is %s; only F64, F32, BF16, F16 and F8_E4M3 can be read",
@@ -214,6 +240,29 @@ static bool read_run(const struct found *found, int64_t first, int64_t step, int
     return true;
 }
 
+// The same of MXFP4, whose elements are side by side.
+static bool read_packed(const struct found *found, int64_t first, int64_t count, double *values) {
+    enum { BLOCKS = HRT_STORED_BLOCK / HRT_MXFP4_BLOCK };
+    uint8_t bytes[BLOCKS * HRT_MXFP4_BYTES], scales[BLOCKS];
+    double elements[BLOCKS * HRT_MXFP4_BLOCK];
+    while (count > 0) {
+        const int64_t block = first / HRT_MXFP4_BLOCK, skip = first % HRT_MXFP4_BLOCK;
+        int64_t blocks = (skip + count + HRT_MXFP4_BLOCK - 1) / HRT_MXFP4_BLOCK;
+        if (blocks > BLOCKS) blocks = BLOCKS;
+        const int64_t read = blocks * HRT_MXFP4_BLOCK - skip, some = read < count ? read : count;
+        if (!hrt_safetensors_bytes(found->file, found->entry, block * HRT_MXFP4_BYTES,
+                                   (size_t)(blocks * HRT_MXFP4_BYTES), bytes) ||
+            !hrt_safetensors_bytes(found->scale_file, found->scale, block, (size_t)blocks, scales))
+            return false;
+        hrt_mxfp4_decode(bytes, scales, blocks, elements);
+        memcpy(values, elements + skip, (size_t)some * sizeof *values);
+        first += some;
+        count -= some;
+        values += some;
+    }
+    return true;
+}
+
 // Reads `count` elements of the view's matrix from `first` on, row by row.
 static bool read_some(const struct found *found, int64_t first, int64_t count, double *values) {
     const struct hrt_hf_view *view = &found->view;
@@ -221,8 +270,9 @@ static bool read_some(const struct found *found, int64_t first, int64_t count, d
     while (count > 0) {
         const int64_t row = first / view->columns, column = first % view->columns;
         const int64_t left = view->columns - column, run = even || count < left ? count : left;
-        if (!read_run(found, view->first + row * view->row_step + column * view->step, view->step,
-                      run, values))
+        const int64_t at = view->first + row * view->row_step + column * view->step;
+        if (!(found->layout->scales ? read_packed(found, at, run, values)
+                                    : read_run(found, at, view->step, run, values)))
             return false;
         first += run;
         count -= run;
@@ -281,7 +331,7 @@ static bool read_turned(const struct loading *loading, const struct hrt_tensor *
     for (int64_t row = 0; read && row < view->rows; row += STRIP) {
         const int64_t left = view->rows - row, rows = left < STRIP ? left : STRIP;
         read = read_some(found, row * view->columns, rows * view->columns, strip) &&
-               (!found->scale || scale(found, row, rows, strip));
+               (!found->scale || found->layout->scales || scale(found, row, rows, strip));
         for (int64_t c = 0; read && c < view->columns; c++)
             store(loading, params, tensor, found, c * view->rows + row, rows, strip + c,
                   view->columns);

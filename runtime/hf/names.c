@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "runtime/hf/mxfp4.h"
+
 #define LAYER "model.layers.{}."
 #define EXPERTS LAYER "mlp.experts."
 #define ONE(path, theirs, how)                                                                     \
@@ -99,28 +101,32 @@ static const struct hrt_hf_rule shared_experts[] = {
     {0},
 };
 
-// Input before output, and gate and up in turn.
-#define ONE_OF_ALL(path, theirs, how, which, of)                                                   \
+// Of all experts of a layer, gate and up in turn: straight, or turned in MXFP4.
+#define PART_OF_ALL(theirs, how, which, of)                                                        \
+    .name = theirs, .form = how, .together = true, .interleaved = true, .part = which, .parts = of
+#define EXPERT_OF_ALL(path, theirs, which, of)                                                     \
     {                                                                                              \
         .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
-            {.name = theirs,                                                                       \
-             .form = how,                                                                          \
-             .together = true,                                                                     \
-             .interleaved = true,                                                                  \
-             .part = which,                                                                        \
-             .parts = of}                                                                          \
+            {PART_OF_ALL(theirs, HRT_HF_STRAIGHT, which, of)},                                     \
+            {PART_OF_ALL(theirs "_blocks", HRT_HF_TURNED, which, of), .scales = theirs "_scales"}  \
+        }                                                                                          \
+    }
+#define BIAS_OF_ALL(path, theirs, which, of)                                                       \
+    {                                                                                              \
+        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
+            {PART_OF_ALL(theirs "_bias", HRT_HF_VECTOR, which, of)}                                \
         }                                                                                          \
     }
 static const struct hrt_hf_rule gpt_oss[] = {
     VECTOR("layers.{}.attention.sinks", LAYER "self_attn.sinks"),
     TURNED("layers.{}.*.router", LAYER "mlp.router.weight"),
     VECTOR("layers.{}.*.router_bias", LAYER "mlp.router.bias"),
-    ONE_OF_ALL("w1", GATE_UP, HRT_HF_STRAIGHT, 0, 2),
-    ONE_OF_ALL("w3", GATE_UP, HRT_HF_STRAIGHT, 1, 2),
-    ONE_OF_ALL("w2", DOWN, HRT_HF_STRAIGHT, 0, 1),
-    ONE_OF_ALL("b1", GATE_UP "_bias", HRT_HF_VECTOR, 0, 2),
-    ONE_OF_ALL("b3", GATE_UP "_bias", HRT_HF_VECTOR, 1, 2),
-    ONE_OF_ALL("b2", DOWN "_bias", HRT_HF_VECTOR, 0, 1),
+    EXPERT_OF_ALL("w1", GATE_UP, 0, 2),
+    EXPERT_OF_ALL("w3", GATE_UP, 1, 2),
+    EXPERT_OF_ALL("w2", DOWN, 0, 1),
+    BIAS_OF_ALL("b1", GATE_UP, 0, 2),
+    BIAS_OF_ALL("b3", GATE_UP, 1, 2),
+    BIAS_OF_ALL("b2", DOWN, 0, 1),
     {0},
 };
 
@@ -190,8 +196,8 @@ static void push(struct hrt_hf_view *view, int64_t extent) {
 }
 
 static void set_shape(struct hrt_hf_view *view, const struct hrt_param *param,
-                      enum hrt_hf_form form, struct matrix all) {
-    switch (form) {
+                      const struct hrt_hf_layout *layout, struct matrix all) {
+    switch (layout->form) {
     case HRT_HF_SAME:
         for (int i = 0; i < param->rank; i++) push(view, param->shape[i]);
         break;
@@ -206,7 +212,8 @@ static void set_shape(struct hrt_hf_view *view, const struct hrt_param *param,
     case HRT_HF_TURNED:
     case HRT_HF_TURNED_IN:
         push(view, all.out);
-        push(view, all.in);
+        push(view, layout->scales ? all.in / HRT_MXFP4_BLOCK : all.in);
+        if (layout->scales) push(view, HRT_MXFP4_BYTES);
         break;
     }
 }
@@ -216,23 +223,25 @@ struct hrt_hf_view hrt_hf_view_of(const struct hrt_program *program,
                                   const struct hrt_hf_layout *layout) {
     const struct hrt_param *param = tensor->param;
     const enum hrt_hf_form form = layout->form;
-    const struct matrix own = matrix_of(param, form);
+    struct matrix own = matrix_of(param, form);
     const int64_t parts = layout->parts ? layout->parts : 1;
     // From an element of `out` to the next one of ours, and from our first to that of the part before.
     const int64_t apart = layout->interleaved ? parts : 1;
     const int64_t before = layout->part * (layout->interleaved ? 1 : own.out);
-    struct hrt_hf_view view = {.slab = parts * own.in * own.out,
-                               .turned = form == HRT_HF_TURNED || form == HRT_HF_TURNED_IN};
+    struct hrt_hf_view view = {.turned = form == HRT_HF_TURNED || form == HRT_HF_TURNED_IN};
     view.rows = view.turned ? own.out : own.in;
     view.columns = view.turned ? own.in : own.out;
+    if (layout->scales) // The last block of a row is whole.
+        own.in = (own.in + HRT_MXFP4_BLOCK - 1) / HRT_MXFP4_BLOCK * HRT_MXFP4_BLOCK;
     view.row_step = view.turned ? apart * own.in : parts * own.out;
     view.step = view.turned ? 1 : apart;
     view.first = view.turned ? before * own.in : before;
+    view.slab = parts * own.in * own.out;
     if (layout->together) {
         push(&view, program->set[param->set].experts);
         view.first += tensor->expert * view.slab;
     }
-    set_shape(&view, param, form, (struct matrix){own.in, parts * own.out});
+    set_shape(&view, param, layout, (struct matrix){own.in, parts * own.out});
     return view;
 }
 

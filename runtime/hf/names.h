@@ -33,6 +33,9 @@ struct hrt_hf_layout {
     // lie straight or turned, those of this one do. NULL: there is none.
     const char *beside;
     int beside_parts;
+    // Elements are MXFP4, of a turned layout, in blocks along `in`: the last dim is blocks, with one more for their bytes. This is the
+    // tensor of scales, without that one. NULL: elements are of a type that safetensors knows.
+    const char *scales;
 };
 
 enum { HRT_HF_LAYOUTS = 3 };

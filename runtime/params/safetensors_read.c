@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "files/files.h"
 
@@ -234,5 +235,20 @@ bool hrt_safetensors_next(struct hrt_safetensors *file, const struct hrt_stored 
     double block[HRT_STORED_BLOCK]; // Or elements of a smaller type.
     if (fread(block, bytes, (size_t)count, file->stream) != (size_t)count) return fail_read(file);
     for (int64_t i = 0; i < count; i++) values[i] = entry->dtype->value(block, i);
+    return true;
+}
+
+bool hrt_safetensors_bytes(struct hrt_safetensors *file, const struct hrt_stored *entry,
+                           int64_t first, size_t count, void *bytes) {
+    const off_t at = file->start + entry->begin + first;
+    for (size_t done = 0; done < count;) {
+        const ssize_t got =
+            pread(fileno(file->stream), (char *)bytes + done, count - done, at + (off_t)done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0)
+            return hrt_fail(file->error, "cannot read '%s': %s", file->path,
+                            got < 0 ? strerror(errno) : "it became shorter");
+        done += (size_t)got;
+    }
     return true;
 }

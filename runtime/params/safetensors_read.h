@@ -51,4 +51,8 @@ bool hrt_safetensors_seek(struct hrt_safetensors *file, const struct hrt_stored 
 bool hrt_safetensors_next(struct hrt_safetensors *file, const struct hrt_stored *entry,
                           int64_t count, double *values);
 
+// Reads `count` bytes of a tensor, of whatever type, from `first` on.
+bool hrt_safetensors_bytes(struct hrt_safetensors *file, const struct hrt_stored *entry,
+                           int64_t first, size_t count, void *bytes);
+
 #endif

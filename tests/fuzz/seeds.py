@@ -133,13 +133,22 @@ def config(root):
 
 
 def weights():
-    """The index, and two files: one in 32 bits, one with experts together and in 8 bits with scales."""
-    files = [
-        [("model.embed_tokens.weight", "F32", [3, 5], bytes(60)),
-         ("model.layers.0.mlp.experts.0.down_proj.weight", "BF16", [3, 2], bytes(12)),
-         ("model.layers.0.mlp.experts.1.down_proj.weight", "F16", [3, 2], bytes(12))],
+    """The index, and two files: one in 32 bits, one with experts together and in 8 bits with scales; or experts in MXFP4."""
+    embed = ("model.embed_tokens.weight", "F32", [3, 5], bytes(60))
+    down = "model.layers.{}.mlp.experts.down_proj"
+    yield folder_of(
+        [embed, (down.format("0").replace("down", "0.down") + ".weight", "BF16", [3, 2], bytes(12)),
+         (down.format("0").replace("down", "1.down") + ".weight", "F16", [3, 2], bytes(12))],
         [("lm_head.weight", "F8_E4M3", [5, 3], bytes(15)), ("lm_head.weight_scale_inv", "F32", [1, 1], bytes(4)),
-         ("model.layers.1.mlp.experts.down_proj", "F64", [2, 3, 2], bytes(96))]]
+         (down.format("1"), "F64", [2, 3, 2], bytes(96))])
+    yield folder_of(
+        [embed, (down.format("0") + "_blocks", "U8", [2, 3, 1, 16], bytes(range(96))),
+         (down.format("1") + "_scales", "U8", [2, 3, 1], bytes(6))],
+        [("lm_head.weight", "F32", [5, 3], bytes(60)), (down.format("0") + "_scales", "F8_E8M0", [2, 3, 1], bytes(6)),
+         (down.format("1") + "_blocks", "U8", [2, 3, 1, 16], bytes(96))])
+
+
+def folder_of(*files):
     where, content = {}, []
     for name, tensors in zip("ab", files):
         at, header = 0, {}
@@ -150,7 +159,7 @@ def weights():
         text = json.dumps(header).encode()
         content.append(struct.pack("<Q", len(text)) + text + b"".join(data for *_, data in tensors))
     index = json.dumps({"metadata": {"total_size": 3}, "weight_map": where}).encode()
-    yield index + b"\0" + content[0] + content[1] + struct.pack("<H", len(content[0]))
+    return index + b"\0" + content[0] + content[1] + struct.pack("<H", len(content[0]))
 
 
 def ids():

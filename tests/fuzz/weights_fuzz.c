@@ -1,5 +1,5 @@
 // Folders of weights of Hugging Face's: the index, a zero byte, and two files one after the other, of which the first has as many
-// bytes as the last two of the input say.
+// bytes as the last two of the input say. Two families read them: experts lie one by one, or together in MXFP4.
 //
 // Promises: a refused folder has changed no parameter; a refusal says why.
 #include <limits.h>
@@ -53,16 +53,14 @@ static const struct hrt_param params[] = {
      .elements = 2 * 64},
 };
 
-static const struct hrt_setting setting = {"names.hf.family", "deepseek_v3"};
-static const struct hrt_program program = {.name = "fuzz",
-                                           .version = "1",
-                                           .params = 3,
-                                           .param_elements = ELEMENTS,
-                                           .param = params,
-                                           .sets = 1,
-                                           .set = &set,
-                                           .settings = 1,
-                                           .setting = &setting};
+static const struct hrt_setting setting[] = {{"names.hf.family", "deepseek_v3"},
+                                             {"names.hf.family", "gpt_oss"}};
+#define PROGRAM(which)                                                                             \
+    {                                                                                              \
+        .name = "fuzz", .version = "1", .params = 3, .param_elements = ELEMENTS, .param = params,  \
+        .sets = 1, .set = &set, .settings = 1, .setting = &setting[which]                          \
+    }
+static const struct hrt_program program[] = {PROGRAM(0), PROGRAM(1)};
 
 // In place of runtime/experts, which would bring the kernels along.
 int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks) {
@@ -108,6 +106,17 @@ static void write_folder(const uint8_t *data, size_t size) {
     write_file(names[2], rest + first, left - first);
 }
 
+static void load(const struct hrt_program *by) {
+    float values[ELEMENTS], before[ELEMENTS];
+    memset(values, 0x7f, sizeof values);
+    memcpy(before, values, sizeof values);
+    const struct hrt_placement here = {.program = by};
+    struct hrt_error error = {0};
+    if (hrt_hf_load(&here, values, folder, NULL, &error)) return;
+    if (!*error.text || !error.code) fuzz_broken("a refusal says why");
+    if (memcmp(before, values, sizeof values) != 0) fuzz_broken("a refused folder changes nothing");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static bool made;
     if (!made) {
@@ -115,14 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!made) abort();
     }
     if (size == 0) return 0;
-    float values[ELEMENTS], before[ELEMENTS];
-    memset(values, 0x7f, sizeof values);
-    memcpy(before, values, sizeof values);
-    const struct hrt_placement here = {.program = &program};
-    struct hrt_error error = {0};
     write_folder(data, size);
-    if (hrt_hf_load(&here, values, folder, NULL, &error)) return 0;
-    if (!*error.text || !error.code) fuzz_broken("a refusal says why");
-    if (memcmp(before, values, sizeof values) != 0) fuzz_broken("a refused folder changes nothing");
+    for (int i = 0; i < 2; i++) load(&program[i]);
     return 0;
 }

@@ -2,6 +2,7 @@
 """export.py: folders that programs write. What was read and not changed is the same bytes, of every type and layout; what was
 trained comes back as it was saved; what cannot be written leaves nothing behind. Environment: HECATEC; RANKS: runs
 programs of several ranks, where there are such."""
+import hashlib
 import json
 import os
 import pathlib
@@ -44,6 +45,23 @@ def check_families(work):
     if "RANKS" in os.environ:  # Parts of one tensor come from several ranks.
         several = compile_folder(work, work / family, "bf16", "--set", "cluster.devices=2")
         round_trip(work, several, "parts", case["config"], tensors(case), launcher=("sh", os.environ["RANKS"], 2))
+
+
+def check_packed(work):
+    """Experts in MXFP4 become the bf16 that transformers makes of them; what else there is stays."""
+    case = load("gpt_oss_mxfp4")
+    folder, out = work / "packed", work / "packed-out"
+    weights.write_folder(folder, case["config"], tensors(case, "F32"), shards=3)
+    run(compile_folder(work, folder, "fp32"), "export", "--load", folder, "--to", out)
+    got, own = weights.read_folder(out), tensors(case, "F32")
+    for name, digest in case["digests"].items():
+        dtype, shape, data = got.pop(name)
+        experts, outer, blocks, _ = own.pop(name + "_blocks")[1]
+        own.pop(name + "_scales")
+        assert (dtype, shape) == ("BF16", [experts, 32 * blocks, outer]), (name, dtype, shape)
+        assert hashlib.sha256(data).hexdigest() == digest, name
+    assert got == own
+    assert "quantization_config" not in json.loads((out / "config.json").read_text())
 
 
 def check_mixtral(work):
@@ -133,6 +151,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
         check_families(work)
+        check_packed(work)
         case, program = check_mixtral(work)
         like = check_taken_over(work, case, program)
         check_trained(work, case, program, like)

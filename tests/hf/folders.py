@@ -164,6 +164,43 @@ def check_scales(work):
     assert weights.read_folder(work / "again") == wanted
 
 
+def check_packed(work):
+    """MXFP4 that lacks its scales, or has them of another kind."""
+    case = load("gpt_oss_mxfp4")
+    good, bad = work / "good", work / "bad"
+    weights.write_folder(good, case["config"], tensors(case))
+    program = compile_folder(work, good, "fp32")
+    weights.write_tokens(work / "tokens.bin", case["tokens"])
+    name = "model.layers.1.mlp.experts.down_proj"
+    blocks, scales = tensors(case)[name + "_blocks"], tensors(case)[name + "_scales"]
+
+    def write(**options):
+        shutil.rmtree(bad, ignore_errors=True)
+        own = {**tensors(case), **{f"{name}_{end}": t for end, t in options.items()}}
+        weights.write_folder(bad, case["config"], {key: t for key, t in own.items() if t})
+
+    for options, wanted in (
+            ({"scales": None}, f"tensor '{name}_blocks' is there without '{name}_scales' of its scales"),
+            ({"blocks": None}, f"it has no tensor '{name}'"),
+            ({"blocks": ("F8_E4M3", *blocks[1:])}, f"tensor '{name}_blocks' is F8_E4M3; MXFP4 is U8"),
+            ({"scales": ("F8_E4M3", *scales[1:])}, f"tensor '{name}_scales' is F8_E4M3; scales of MXFP4 are U8"),
+            ({"scales": ("U8", [4, 32, 3], scales[2])}, f"'{name}_scales' has shape [4,32,3] there, and [4,96,1] here"),
+            ({"blocks": ("U8", [4, 32, 3, 16], blocks[2])},
+             f"'{name}_blocks' has shape [4,32,3,16] there, and [4,96,1,16] here")):
+        write(**options)
+        said = run(program, "eval", "--load", bad, "--val", work / "tokens.bin", code=1).stderr
+        assert wanted in said, (wanted, said)
+
+    # Scales that say what they are; the largest one is no number.
+    weights.BYTES["F8_E8M0"] = 1
+    wanted = logits(work, program, good, work / "tokens.bin")[0]
+    write(scales=("F8_E8M0", *scales[1:]))
+    assert logits(work, program, bad, work / "tokens.bin")[0] == wanted
+    write(scales=("U8", scales[1], b"\xff" + scales[2][1:]))
+    said = run(program, "eval", "--load", bad, "--val", work / "tokens.bin", code=1).stderr
+    assert f"tensor '{name}_blocks' has values that are not finite (nan)" in said, said
+
+
 def check_square(work):
     """Fused experts of which one matrix is square, so that its shape is the same straight or turned."""
     for name, inner in (("gate-and-up", 8), ("down", 16)):
@@ -183,7 +220,7 @@ def check_square(work):
 
 
 def main():
-    for check in (check_refusals, check_predictors, check_scales, check_square):
+    for check in (check_refusals, check_predictors, check_scales, check_packed, check_square):
         with tempfile.TemporaryDirectory() as name:
             check(pathlib.Path(name))
 

@@ -6,6 +6,7 @@ transformers; the tests that read the results need neither.
 
 Per family: config.json, names and shapes of the tensors as save_pretrained writes them (weights come from the names,
 weights.py), tokens, the logits of two sequences, and the losses of three steps of AdamW on one."""
+import hashlib
 import json
 import pathlib
 import random
@@ -16,7 +17,7 @@ import torch
 import transformers
 
 sys.dont_write_bytecode = True
-from weights import read_folder, values  # noqa: E402
+from weights import is_packed, read_folder, values  # noqa: E402
 
 T, V = 8, 40
 NEAR = 2e-3  # Smallest distance of a router's choice to another one that we accept.
@@ -71,6 +72,9 @@ FAMILIES = {
         sliding_window=3, swiglu_limit=1.5, swiglu_alpha=1.6, output_router_logits=True, router_aux_loss_coef=0.02,
         rope_parameters={"rope_theta": 1.5e5, "rope_type": "yarn", "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0,
                          "truncate": False, "original_max_position_embeddings": 64})),
+    "gpt_oss_mxfp4": (transformers.GptOssConfig, dict(
+        hidden_size=96, intermediate_size=32, num_hidden_layers=2, num_key_value_heads=2, num_local_experts=4,
+        num_experts_per_tok=2, head_dim=8, sliding_window=3, swiglu_limit=1.5)),
 }
 
 
@@ -89,9 +93,22 @@ def widen():
     torch.Tensor.float = torch.Tensor.double
 
 
+def packed(shapes):
+    """The shapes of an expert's tensors in MXFP4."""
+    out = {}
+    for tensor, shape in shapes.items():
+        if not tensor.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            out[tensor] = shape
+            continue
+        experts, inner, outer = shape
+        out[tensor + "_blocks"] = [experts, outer, inner // 32, 16]
+        out[tensor + "_scales"] = [experts, outer, inner // 32]
+    return out
+
+
 def create(name, salt):
     kind, own = FAMILIES[name]
-    config = kind(**BASE, **own)
+    config = kind(**{**BASE, **own})
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
     model = transformers.AutoModelForCausalLM.from_config(config).double().train()
@@ -99,15 +116,20 @@ def create(name, salt):
     model.save_pretrained(folder)
     shapes = {tensor: list(shape) for tensor, (_, shape, _) in sorted(read_folder(folder).items())}
     config_json = json.loads((folder / "config.json").read_text())
-    own = {tensor: torch.tensor(values(tensor, shape, salt), dtype=torch.float64).reshape(shape)
-           for tensor, shape in shapes.items()}
+    load = dict(dtype=torch.float64, attn_implementation="eager", experts_implementation="eager")
+    if name.endswith("_mxfp4"):
+        shapes = packed(shapes)
+        config_json["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}
+        (folder / "config.json").write_text(json.dumps(config_json))
+        load["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
+    own = {tensor: torch.tensor(values(tensor, shape, salt), dtype=torch.uint8 if is_packed(tensor) else torch.float64)
+           .reshape(shape) for tensor, shape in shapes.items()}
     from safetensors.torch import save_file
     for file in folder.glob("*.safetensors"):
         file.unlink()
     save_file(own, folder / "model.safetensors", metadata={"format": "pt"})
     config_json.pop("dtype", None)
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float64, attn_implementation="eager", experts_implementation="eager")
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, **load)
     return model, config_json, shapes
 
 
@@ -144,6 +166,12 @@ def losses(model, tokens):
     return out
 
 
+def digests(model, shapes):
+    """Of the tensors that transformers made of those in MXFP4, as bf16."""
+    return {tensor: hashlib.sha256(own.to(torch.bfloat16).view(torch.uint8).numpy().tobytes()).hexdigest()
+            for tensor, own in sorted(model.state_dict().items()) if tensor + "_blocks" in shapes}
+
+
 def evaluate(name, salt):
     model, config, shapes = create(name, salt)
     draw = random.Random(f"{name} tokens")
@@ -153,15 +181,17 @@ def evaluate(name, salt):
     with torch.no_grad():
         logits = model(input_ids=ids).logits
     assert logits.dtype == torch.float64
-    return {"family": name, "transformers": transformers.__version__, "salt": salt, "near": near, "config": config,
-            "tensors": shapes, "tokens": tokens, "logits": logits.reshape(-1).tolist(),
-            "losses": losses(model, tokens)}, near
+    case = {"family": name, "transformers": transformers.__version__, "salt": salt, "near": near, "config": config,
+            "tensors": shapes, "tokens": tokens, "logits": logits.reshape(-1).tolist()}
+    if name.endswith("_mxfp4"):
+        case["digests"] = digests(model, shapes)
+    return {**case, "losses": losses(model, tokens)}, near
 
 
 def main():
     here = pathlib.Path(__file__).parent / "stored"
     for name in sys.argv[1:] or FAMILIES:
-        transformers.AutoModelForCausalLM.from_config(FAMILIES[name][0](**BASE, **FAMILIES[name][1]))  # Imports.
+        transformers.AutoModelForCausalLM.from_config(FAMILIES[name][0](**{**BASE, **FAMILIES[name][1]}))  # Imports.
         widen()
         salt, (result, near) = 0, evaluate(name, 0)
         while near < NEAR:

@@ -19,8 +19,12 @@ def load(family):
 
 
 def tensors(case, dtype="BF16"):
-    return {name: (dtype, shape, weights.pack(dtype, weights.values(name, shape, case["salt"])))
-            for name, shape in case["tensors"].items()}
+    """All tensors, of one type, but for those of MXFP4."""
+    out = {}
+    for name, shape in case["tensors"].items():
+        own = "U8" if weights.is_packed(name) else dtype
+        out[name] = own, shape, weights.pack(own, weights.values(name, shape, case["salt"]))
+    return out
 
 
 def run(*command, code=0, **options):

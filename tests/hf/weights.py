@@ -5,7 +5,7 @@ import pathlib
 import random
 import struct
 
-BYTES = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2, "F8_E4M3": 1}
+BYTES = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2, "F8_E4M3": 1, "U8": 1}
 
 
 def size(shape):
@@ -15,9 +15,17 @@ def size(shape):
     return total
 
 
+def is_packed(name):
+    """Whether a tensor of that name is of MXFP4."""
+    return name.endswith(("_blocks", "_scales"))
+
+
 def values(name, shape, salt=0):
-    """Elements that bf16 and fp16 hold exactly: whole numbers below 128, over 256 or 1024; gains from 1 to 1.5."""
+    """Elements that bf16 and fp16 hold exactly: whole numbers below 128, over 256 or 1024; gains from 1 to 1.5. Bytes of MXFP4:
+    blocks of any, and scales of 1/128 to 1/16."""
     draw = random.Random(f"{name}#{salt}")
+    if is_packed(name):
+        return [draw.getrandbits(8) if name.endswith("_blocks") else 120 + draw.getrandbits(2) for _ in range(size(shape))]
     gain = name.endswith("norm.weight")
     small = name.endswith("e_score_correction_bias")  # Beside scores from 0 to 1.
     out = []
@@ -42,6 +50,8 @@ def pack(dtype, numbers):
         return struct.pack(f"<{len(numbers)}d", *numbers)
     if dtype == "F16":
         return struct.pack(f"<{len(numbers)}e", *numbers)
+    if dtype == "U8":
+        return bytes(numbers)
     if dtype == "F8_E4M3":
         return bytes(e4m3(x) for x in numbers)
     raw = struct.pack(f"<{len(numbers)}f", *numbers)
