@@ -26,11 +26,11 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
         hec_line(out, "dim S = %" PRId64 "  # width of the shared expert", m->shared_width);
     if (m->dense_width)
         hec_line(out, "dim M = %" PRId64 "  # width of layers without experts", m->dense_width);
-    hec_align_comments(out);
     hec_line(out, "let eps = %.15g, theta = %.15g", m->eps, m->theta);
     if (m->limit > 0)
         hec_line(out, "let limit = %.15g, alpha = %.15g  # of experts", m->limit, m->alpha);
     if (m->window) hec_line(out, "let window = 0  # none; calls of attention set it");
+    hec_align_comments(out);
     hec_blank(out);
 }
 

@@ -24,7 +24,8 @@ struct loading {
     const struct hrt_placement *placement;
     const struct hrt_hf_family *family;
     struct hrt_hf_folder folder;
-    json_t *left; // Names of tensors that nothing has asked for.
+    json_t *left;  // Names of tensors of which nothing, or not all, was asked for;
+    json_t *begun; // elements that are left of the latter.
     struct hrt_store_doubts *doubts;
     struct hrt_error *error;
 };
@@ -143,6 +144,22 @@ static bool find_exponents(struct loading *loading, const struct hrt_tensor *ten
                        found->view.rank - 1);
 }
 
+// Notes that one of our tensors was asked for: the folder's one, or a part of it.
+static void take(struct loading *loading, const struct found *found) {
+    const struct hrt_hf_layout *layout = found->layout;
+    const struct hrt_hf_view *view = &found->view;
+    const char *name = found->entry->name;
+    if (!json_object_get(loading->left, name)) return;
+    const json_t *before = json_object_get(loading->begun, name);
+    const int64_t all = view->slab * (layout->together ? view->shape[0] : 1);
+    const int64_t own = view->slab / (layout->parts ? layout->parts : 1);
+    const int64_t left = (before ? json_integer_value(before) : all) - own;
+    if (left > 0)
+        json_object_set_new(loading->begun, name, json_integer(left));
+    else
+        json_object_del(loading->left, name);
+}
+
 static bool find(struct loading *loading, const struct hrt_tensor *tensor, struct found *found) {
     const struct hrt_hf_rule *rule = hrt_hf_rule_of(loading->family, tensor->param);
     char name[HRT_PATH_MAX], path[HRT_PATH_MAX];
@@ -153,9 +170,9 @@ static bool find(struct loading *loading, const struct hrt_tensor *tensor, struc
     hrt_tensor_name(tensor, rule->layout[0].name, name);
     find_layout(loading, tensor, rule, found);
     if (!found->entry) return fail_missing(loading, tensor, name);
-    json_object_del(loading->left, found->entry->name);
     if (!check_shape(loading, found->file, found->entry, found->view.shape, found->view.rank))
         return false;
+    take(loading, found);
     if (found->layout->scales) return find_exponents(loading, tensor, found);
     if (!found->entry->dtype->value)
         return hrt_fail(loading->error,
@@ -204,7 +221,8 @@ static bool check_all(struct loading *loading) {
     struct hrt_tensor tensor = {0};
     struct found found;
     loading->left = json_copy(loading->folder.where);
-    if (!loading->left) return hrt_fail(loading->error, "out of memory");
+    loading->begun = json_object();
+    if (!loading->left || !loading->begun) return hrt_fail(loading->error, "out of memory");
     while (hrt_tensor_next(loading->placement->program, &tensor)) {
         if (hrt_is_stored(tensor.param, HRT_PARAMETERS) && !find(loading, &tensor, &found))
             return false;
@@ -215,6 +233,10 @@ static bool check_all(struct loading *loading) {
     struct hrt_safetensors *file;
     const struct hrt_stored *entry =
         hrt_hf_find(&loading->folder, json_object_iter_key(rest), &file);
+    if (json_object_get(loading->begun, entry->name))
+        return hrt_fail(loading->error,
+                        "'%s' is of another model: this one has not all that is in tensor '%s'",
+                        file->path, entry->name);
     return hrt_fail(loading->error,
                     "'%s' is of another model: this one has no tensor '%s' (%zu such in all)",
                     file->path, entry->name, json_object_size(loading->left));
@@ -380,6 +402,7 @@ bool hrt_hf_load(const struct hrt_placement *placement, void *params, const char
     const bool loaded = hrt_hf_folder_open(&loading.folder, path, error) && check_all(&loading) &&
                         read_all(&loading, params);
     json_decref(loading.left);
+    json_decref(loading.begun);
     hrt_hf_folder_close(&loading.folder);
     return loaded;
 }

@@ -141,7 +141,19 @@ def check_refusals(work, case, program, like):
            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)))
     text = work / "good.moe"
     text.write_text(text.read_text().replace("names hf", "# names hf"))
-    program = work / "nameless"  # From here on, refuse runs this one.
+    program = work / "halved"  # From here on, refuse runs this one.
+    packed = work / "packed.moe"
+    gated = packed.read_text()
+    for part in (", w3[D, F]", " b3[F] (init = zeros, decay = false),", "x @ w3 + b3"):
+        assert part in gated, gated
+        gated = gated.replace(part, "gate" if "@" in part else "")
+    packed.write_text(gated)
+    run(HECATEC, "-O0", packed, "-o", program)
+    run(program, "train", "--data", work / "train.bin", "--steps", 1, "--set", f"train.tokens={POSITIONS}", "--save",
+        work / "half.safetensors")
+    refuse("the parameters that would be 'model.layers.0.mlp.experts.gate_up_proj' have 12288 elements too few", "--load",
+           work / "half.safetensors", "--like", work / "packed", "--to", new)
+    program = work / "nameless"
     run(HECATEC, "-O0", text, "-o", program)
     refuse("this program knows no names of Hugging Face's: add names hf { family = ... }", "--load",
            work / "saved.safetensors", "--like", like, "--to", new)

@@ -91,7 +91,14 @@ def check_refusals(work):
     run(HECATEC, "-O0", text, "-o", work / "nameless")
     expect("has names of Hugging Face's, and this program knows none: add names hf { family = ... }", good,
            work / "nameless")
-    text.write_text(text.read_text().replace("# names hf", "names hf").replace("wq", "wx"))
+    together = work / "together"  # Of which a model without gates would read a half.
+    weights.write_folder(together, case["config"], fuse(case))
+    text.write_text(text.read_text().replace("# names hf", "names hf"))
+    gated = text.read_text()
+    text.write_text(gated.replace(", w3[D, F]", "").replace("silu(x @ w1) * (x @ w3)", "silu(x @ w1)"))
+    run(HECATEC, "-O0", text, "-o", work / "ungated")
+    expect("this one has not all that is in tensor 'model.layers.0.mlp.experts.gate_up_proj'", together, work / "ungated")
+    text.write_text(gated.replace("wq", "wx"))
     run(HECATEC, "-O0", text, "-o", work / "renamed")
     expect("parameter 'layers.0.attention.wx' has no name in family mixtral", good, work / "renamed")
 
