@@ -379,7 +379,8 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     if (!(model->eps > 0)) hec_hf_refuse(config, "rms_norm_eps", "must be above 0");
     model->tied = hec_hf_flag(config, "tie_word_embeddings", false);
     const char *dtype = hec_hf_has(config, "dtype") ? "dtype" : "torch_dtype";
-    model->bf16 = strcmp(hec_hf_text(config, dtype, ""), "bfloat16") == 0;
+    const char *usual = hec_hf_has(config, "quantization_config") ? "bfloat16" : "";
+    model->bf16 = strcmp(hec_hf_text(config, dtype, usual), "bfloat16") == 0;
     read_act(config, model);
     read_router(config, family, model);
     model->expert_width = hec_hf_count(config, family->expert_width, 0);

@@ -28,7 +28,8 @@ GPT_OSS = {
     "rope_scaling": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
                      "original_max_position_embeddings": 4096},
     "max_position_embeddings": 131072, "initial_context_length": 4096, "router_aux_loss_coef": 0.9,
-    "output_router_logits": False, "quantization_config": {"quant_method": "mxfp4"}}
+    "output_router_logits": False, "torch_dtype": None, "pad_token_id": 199999, "eos_token_id": 200002, "use_cache": True,
+    "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}}
 # Family, parameters, and what the model's config.json says.
 FULL = {
     "Mixtral-8x7B": ("mixtral", 46702792704, {
@@ -257,6 +258,7 @@ def check_full(work):
         run(HECATEC, "-O0", text, "-o", program)
         said = run(program, "info").stdout
         assert f"({parameters})" in said, said
+        assert "precision = bf16" in text.read_text(), name
         if family != "mixtral":
             continue
         said = run(HECATEC, "--explain=memory", "--set", "cluster.nodes=4", "--set", "cluster.devices=8", text).stdout
