@@ -102,6 +102,8 @@ const struct hec_setting_row hec_setting_rows[] = {
      .text = "when experts change their owners"},
     {"parallel.placement.reshard.iterations", .type = COUNT, .standard = "100", .smallest = 1,
      .position = 1, .of = "every", .text = "iterations between re-shardings"},
+    {"parallel.recompute", .type = CHOICE, .values = "none|elementwise|cheap|all", .standard = "elementwise",
+     .text = "what backward computes again instead of saving it; all: also products and attention"},
     {"parallel.rows_max", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1,
      .text = "rows of a wave on one device; auto: 1.25 times the balanced rows"},
 

@@ -5,7 +5,7 @@
 
 #include "ir/op.h"
 
-// The options of one use of a pass, as written: recompute(policy=none).
+// The options of one use of a pass, as written: select-kernels(sums=apart).
 enum { HEC_PASS_OPTIONS_MAX = 4 };
 struct hec_pass_options {
     int count;

@@ -21,7 +21,7 @@
 struct hec_step {
     const struct hec_pass *pass;
     struct hec_pass_options options;
-    const char *text;  // As written: "recompute(policy=none)".
+    const char *text;  // As written: "select-kernels(sums=apart)".
     const char *stage; // Name of what it leaves: the pass, "simplify-2" for its second use.
     double seconds;    // Of the last run, without verification; 0 when it did not run.
     bool idle;         // In the last run the pass did not apply to the module.

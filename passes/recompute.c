@@ -7,239 +7,52 @@
 // Why      Saved values are most of the arena, and reading one costs as much as computing a cheap
 //          operation whose operands are read anyway; after fusion it costs nothing at all.
 // Needs    the stashes of differentiate.
-// Leaves   a stash for every fetch. A value is computed again only from parameters, constants,
+// Leaves   hecate.flops_per_token, and a stash for every fetch. A value is computed again only from parameters, constants,
 //          arguments and values that @backward can have without it: no slot is added.
-//          policy=elementwise: elementwise operations. policy=cheap: also movement of rows and
-//          norms, for less memory and more time. Rows that other ranks' experts get are kept: having
-//          them again would take another exchange. policy=none: nothing. Rows that only products of experts read
-//          cost nothing where the target gathers them (gather-rows), whatever else the policy is.
+//          parallel.recompute says what is computed again. elementwise: elementwise operations. cheap: also movement of
+//          rows and norms, for less memory and more time. all: also products and attention, so that of a layer little
+//          more is kept than what comes into it, for a third more arithmetic. none: nothing. Of every policy but none:
+//          rows that only products of experts read, where the target gathers them (gather-rows), as that costs nothing.
+//          Kept in any case: what a router decides, which is small, and rows that other ranks' experts get: with all,
+//          distribute-experts sends these once more.
 // Reports  nothing.
 #include "ir/accessors.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "ir/ops/contract.h"
-#include "ir/target/target.h"
-#include "lang/base/arena.h"
-#include "passes/rewrite.h"
+#include "passes/again.h"
 
-struct recompute {
-    MlirOperation module;
-    bool movement;           // policy=cheap.
-    bool stays;              // Rows stay on their rank: moving them again is cheap, too.
-    bool gathers;            // Products read rows where they lie.
-    struct hec_map stash;    // Value of @forward -> its stash.
-    struct hec_map slot;     // Symbol attribute of a slot -> its stash.
-    struct hec_map observed; // Symbol attribute of a slot that the runtime reads -> 1.
-    struct hec_map answer;   // Value -> whether @backward can have it: 1 yes, -1 no.
-    struct hec_map rebuild;  // Block of @backward -> its struct rebuild.
-};
-
-static const void *slot_key(MlirOperation op) { // Attributes are unique in a context.
-    return mlirOperationGetAttributeByName(op, HEC_STR("slot")).ptr;
-}
-
-// In forward, but for the stash; backward reads for the same products.
-static bool is_read_by_products(MlirValue rows) {
-    for (MlirOpOperand use = mlirValueGetFirstUse(rows); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
-        const MlirOperation user = mlirOpOperandGetOwner(use);
-        if (!hec_is_product(user) && !hec_op_is(user, HEC_OP_stash)) return false;
-    }
-    return true;
-}
-
-static bool may_compute_again(const struct recompute *r, MlirOperation op) {
-    if (mlirOperationIsNull(op)) return false;
-    if (hec_op_traits(op)->elementwise) return true;
-    switch (hec_op_of(op)) {
-    case HEC_OP_permute:
-        return r->stays &&
-               (r->movement || (r->gathers && is_read_by_products(hec_permute_rows(op))));
-    case HEC_OP_gate_rows:
-        return r->movement && r->stays;
-    default:
-        return r->movement && hec_op_traits(op)->cheap;
-    }
-}
-
-// Values that @backward has without any slot, given those of its operands.
-static bool is_free(MlirOperation op) {
-    return hec_op_is(op, HEC_OP_get) || hec_op_is(op, HEC_OP_fill) ||
-           hec_op_is(op, HEC_OP_CONSTANT);
-}
-
-static bool is_function_argument(MlirValue v) {
-    return mlirValueIsABlockArgument(v) &&
-           hec_op_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v)), HEC_OP_FUNC);
-}
-
-// A value of another layer cannot be had: a slot is read at the layer of the fetch.
-static bool is_beside(MlirValue v, MlirOperation op) {
-    return mlirBlockEqual(hec_block_of(v), mlirOperationGetBlock(op)) || is_free(hec_defining(v)) ||
-           is_function_argument(v);
-}
-
-static bool can_have(struct recompute *r, MlirValue v);
-
-static bool can_compute(struct recompute *r, MlirOperation op) {
-    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
-        const MlirValue operand = hec_operand(op, i);
-        if (!is_beside(operand, op) || !can_have(r, operand)) return false;
-    }
-    return true;
-}
-
-static bool can_have(struct recompute *r, MlirValue v) {
-    if (is_function_argument(v) || hec_map_get(&r->stash, v.ptr)) return true;
-    const MlirOperation op = hec_defining(v);
-    if (mlirOperationIsNull(op)) return mlirTypeIsAIndex(mlirValueGetType(v));
-    if (is_free(op)) return true;
-    intptr_t *answer = hec_map_at(&r->answer, v.ptr);
-    if (*answer == 0) {
-        const bool can = may_compute_again(r, op) && can_compute(r, op);
-        answer = hec_map_at(&r->answer, v.ptr); // The map may have grown.
-        *answer = can ? 1 : -1;
-    }
-    return *answer > 0;
-}
-
-// A stashed value that is computed again instead.
-static bool is_dropped(struct recompute *r, MlirOperation stash) {
-    const MlirOperation op = hec_defining(hec_stash_value(stash));
-    return may_compute_again(r, op) && !hec_map_get(&r->observed, slot_key(stash)) &&
-           can_compute(r, op);
-}
-
-// ---- building in @backward
-
-// What is built in one block. Fetches are replaced in order, and what was built for an earlier one is
-// used for the later ones. Otherwise a chain of n values would be built n times.
-struct rebuild {
-    struct recompute *r;
-    struct hec_builder b;  // Before the fetch that is replaced.
-    MlirValue layer;       // Of that fetch; null without layers.
-    struct hec_map values; // Values of @forward -> here.
-};
-
-static MlirValue have(struct rebuild *to, MlirValue v);
-
-static MlirValue clone(struct rebuild *to, MlirValue v) {
-    const MlirOperation op = hec_defining(v);
-    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) have(to, hec_operand(op, i));
-    hec_clone_mapped(&to->b, op, &to->values);
-    return (MlirValue){hec_map_find(&to->values, v)};
-}
-
-static MlirValue fetch(struct rebuild *to, MlirValue v, MlirOperation stash) {
-    const bool layered = !mlirValueIsNull(hec_stash_layer(stash));
-    return hec_build_fetch(&to->b, v, hec_any_slot(stash), layered ? to->layer : (MlirValue){0});
-}
-
-static MlirValue argument_of(struct rebuild *to, MlirValue v) {
-    const MlirBlock body = hec_func_body(hec_func_of(to->b.before));
-    return mlirBlockGetArgument(body, mlirBlockArgumentGetArgNumber(v));
-}
-
-// The value that stands for forward value `v` before the fetch. A dropped stash gives none.
-static MlirValue have(struct rebuild *to, MlirValue v) {
-    const MlirValue known = {hec_map_find(&to->values, v)};
-    if (known.ptr) return known;
-    const MlirOperation stash = {hec_map_find(&to->r->stash, v)};
-    MlirValue found;
-    if (is_function_argument(v)) {
-        found = argument_of(to, v);
-    } else if (mlirTypeIsAIndex(mlirValueGetType(v)) && mlirValueIsABlockArgument(v)) {
-        found = to->layer;
-    } else if (stash.ptr && !is_dropped(to->r, stash)) {
-        found = fetch(to, v, stash);
-    } else {
-        found = clone(to, v);
-    }
-    hec_map_put(&to->values, v, found.ptr);
-    return found;
-}
-
-// The rebuild of the fetch's block; a new one when there is none for its layer.
-static struct rebuild *rebuild_at(struct recompute *r, MlirOperation fetch) {
-    intptr_t *known = hec_map_at(&r->rebuild, mlirOperationGetBlock(fetch).ptr);
-    const MlirValue layer = hec_fetch_layer(fetch);
-    struct rebuild *to = (struct rebuild *)*known;
-    if (!to) *known = (intptr_t)(to = hec_checked(calloc(1, sizeof *to)));
-    if (to->layer.ptr != layer.ptr) hec_map_free(&to->values);
-    to->r = r;
-    to->layer = layer;
-    to->b = hec_builder_before(fetch);
-    return to;
-}
-
-static void replace_fetch(struct recompute *r, MlirOperation fetch, MlirOperation stash) {
-    const MlirValue value = have(rebuild_at(r, fetch), hec_stash_value(stash));
-    mlirValueReplaceAllUsesOfWith(hec_fetch_value(fetch), value);
-    mlirOperationDestroy(fetch);
-}
-
-static void free_rebuilds(struct recompute *r) {
-    for (int i = 0; i < r->rebuild.capacity; i++) {
-        struct rebuild *to = r->rebuild.key[i] ? (struct rebuild *)r->rebuild.value[i] : NULL;
-        if (to) hec_map_free(&to->values);
-        free(to);
-    }
-    hec_map_free(&r->rebuild);
-}
-
-static void recompute(struct recompute *r) {
-    struct hec_ops ops = hec_ops_below(r->module);
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_slot) && hec_any_observed(ops.op[k])) {
-            const MlirStringRef name = hec_any_sym_name(ops.op[k]);
-            const MlirContext c = mlirOperationGetContext(r->module);
-            *hec_map_at(&r->observed, mlirFlatSymbolRefAttrGet(c, name).ptr) = 1;
+// Of products and attention, as the model means them: before anything is computed again.
+static double flops_per_token(MlirOperation module) {
+    double flops = 0;
+    const struct hec_ops ops = hec_ops_below(module);
+    for (int i = 0; i < ops.count; i++) {
+        const MlirOperation op = ops.op[i];
+        if (!hec_is_product(op) && !hec_op_is(op, HEC_OP_sdpa) && !hec_op_is(op, HEC_OP_sdpa_grad))
+            continue;
+        double times = 1;
+        for (MlirOperation up = mlirOperationGetParentOperation(op); !mlirOperationIsNull(up);
+             up = mlirOperationGetParentOperation(up)) {
+            if (hec_op_is(up, HEC_OP_FOR)) times *= (double)hec_for_of(up).count;
         }
-        if (!hec_op_is(ops.op[k], HEC_OP_stash)) continue;
-        hec_map_put(&r->stash, hec_stash_value(ops.op[k]), ops.op[k].ptr);
-        *hec_map_at(&r->slot, slot_key(ops.op[k])) = (intptr_t)ops.op[k].ptr;
-    }
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_fetch)) continue;
-        const MlirOperation stash = {(void *)hec_map_get(&r->slot, slot_key(ops.op[k]))};
-        if (stash.ptr && is_dropped(r, stash)) replace_fetch(r, ops.op[k], stash);
+        flops += times * hec_op_cost(op).flops;
     }
     free(ops.op);
-    hec_simplify(r->module); // Merges what was built twice, drops stashes that nothing fetches.
+    return flops / ((double)hec_module_batch(module) * (double)hec_module_positions(module));
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
-    const char *policy = hec_pass_option(options, "policy", "elementwise");
-    if (strcmp(policy, "none") == 0) return HEC_PASS_DONE;
-    const MlirStringRef experts = hec_module_experts(module);
-    const bool stays =
-        !hec_module_has_world(module) || mlirStringRefEqual(experts, HEC_STR("replicate"));
-    struct recompute r = {
-        .module = module,
-        .movement = strcmp(policy, "cheap") == 0,
-        .stays = stays,
-        .gathers = hec_target_of(module)->gathers,
-    };
-    recompute(&r);
-    hec_map_free(&r.stash);
-    hec_map_free(&r.slot);
-    hec_map_free(&r.observed);
-    hec_map_free(&r.answer);
-    free_rebuilds(&r);
+    (void)options;
+    if (hec_module_has_batch(module) && hec_module_has_positions(module))
+        hec_module_put_flops_per_token(module, flops_per_token(module));
+    hec_compute_again(module);
     return HEC_PASS_DONE;
 }
 
-static const struct hec_pass_option options_known[] = {
-    {"policy", "elementwise|cheap|none", "What is computed again instead of saved"},
-    {0},
-};
-
 const struct hec_pass hec_pass_recompute = {
     .flag = "recompute",
-    .summary = "Compute cheap saved values again in @backward",
-    .option = options_known,
+    .summary = "Compute saved values again in @backward, as parallel.recompute says",
     .run = run,
 };

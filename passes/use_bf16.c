@@ -18,14 +18,7 @@
 #include <stdlib.h>
 
 #include "ir/ops/contract.h"
-
-static bool is_set(MlirOperation module, const char *key, const char *value) {
-    const MlirAttribute all = mlirOperationGetAttributeByName(module, HEC_STR("hecate.settings"));
-    if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return false;
-    const MlirAttribute text = mlirDictionaryAttrGetElementByName(all, HEC_STR(key));
-    return !mlirAttributeIsNull(text) && mlirAttributeIsAString(text) &&
-           mlirStringRefEqual(mlirStringAttrGetValue(text), HEC_STR(value));
-}
+#include "ir/setting.h"
 
 // Marks the products that `v`, logits of a router, are made of: elementwise operations may lie between.
 static void keep_products(MlirValue v, struct hec_map *kept) {
@@ -65,8 +58,8 @@ static void read_rounded(MlirOperation product) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    if (!is_set(module, "train.precision", "bf16")) return HEC_PASS_DONE;
-    const bool router = is_set(module, "train.precision.router", "bf16");
+    if (!hec_setting_is(module, "train.precision", "bf16")) return HEC_PASS_DONE;
+    const bool router = hec_setting_is(module, "train.precision.router", "bf16");
     struct hec_ops ops = hec_ops_below(module);
     struct hec_map kept = {0};
     for (int k = 0; k < ops.count && !router; k++) {

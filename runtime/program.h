@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct hrt_comm_backend;   // comm/backend.h
 struct hrt_device_backend; // device/device.h
@@ -211,6 +212,14 @@ struct hrt_program {
     void (*backward)(void *model, int64_t batch, const int32_t *ids, const int32_t *targets,
                      double scale, double auxiliary_scale);
 };
+
+// The text of a setting that the program was compiled with; NULL where it has none of that key.
+static inline const char *hrt_program_setting(const struct hrt_program *program, const char *key) {
+    for (int i = 0; i < program->settings; i++) {
+        if (!strcmp(program->setting[i].key, key)) return program->setting[i].value;
+    }
+    return NULL;
+}
 
 // Runs the command line of a training program: train, eval, sample, export, info, --help. Returns the exit
 // code: 0 done; 1 data, file or run failed; 2 bad command line. Messages go to stderr.

@@ -24,25 +24,23 @@ sys.path.insert(0, str(ROOT / "bench/train"))
 import machine  # noqa: E402
 
 FRONT = "check-shapes,group-experts,inline"
-BACK = "recompute", "fuse-elementwise", "fuse-epilogue", "select-kernels,place-buffers"
+BACK = "fuse-elementwise", "fuse-epilogue", "select-kernels,place-buffers"
 
 
-def pipeline(simplify=True, recompute=BACK[0], fuse=BACK[1], epilogue=BACK[2], place=BACK[3]):
+def pipeline(simplify=True, fuse=BACK[0], epilogue=BACK[1], place=BACK[2]):
     middle = ("simplify,use-bf16,differentiate,simplify" if simplify else "use-bf16,differentiate").split(",")
-    return ",".join([FRONT, *middle, *filter(None, [recompute, fuse, epilogue, place])])
+    return ",".join([FRONT, *middle, "recompute", *filter(None, [fuse, epilogue, place])])
 
 
-VARIANTS = (  # What is changed, and the passes.
-    ("default", pipeline()),
-    ("no fuse-elementwise", pipeline(fuse=None)),
-    ("no fuse-epilogue", pipeline(epilogue=None)),
-    ("no simplify", pipeline(simplify=False)),
-    ("recompute(policy=none)", pipeline(recompute="recompute(policy=none)")),
-    ("recompute(policy=cheap)", pipeline(recompute="recompute(policy=cheap)")),
-    ("select-kernels(sums=apart)", pipeline(place="select-kernels(sums=apart),place-buffers")),
-    ("place-buffers(results=apart)", pipeline(place="select-kernels,place-buffers(results=apart)")),
-    ("all of them off", pipeline(False, "recompute(policy=none)", None, None,
-                                 "select-kernels(sums=apart),place-buffers(results=apart)")),
+VARIANTS = (  # What is changed, the passes, and parallel.recompute.
+    ("default", pipeline(), "elementwise"),
+    ("no fuse-elementwise", pipeline(fuse=None), "elementwise"),
+    ("no fuse-epilogue", pipeline(epilogue=None), "elementwise"),
+    ("no simplify", pipeline(simplify=False), "elementwise"),
+    *((f"parallel.recompute = {policy}", pipeline(), policy) for policy in ("none", "cheap", "all")),
+    ("select-kernels(sums=apart)", pipeline(place="select-kernels(sums=apart),place-buffers"), "elementwise"),
+    ("place-buffers(results=apart)", pipeline(place="select-kernels,place-buffers(results=apart)"), "elementwise"),
+    ("all of them off", pipeline(False, None, None, "select-kernels(sums=apart),place-buffers(results=apart)"), "none"),
 )
 
 
@@ -64,9 +62,10 @@ def run(command):
     return done.stdout
 
 
-def build(options, model, passes, program):
+def build(options, model, passes, recompute, program):
     source = ROOT / f"examples/bench-{model}.moe"
-    run([options.hecatec, f"--passes={passes}", "--save-temps=" + str(program) + ".temps", "-o", program, source])
+    run([options.hecatec, f"--passes={passes}", "--set", f"parallel.recompute={recompute}",
+         f"--save-temps={program}.temps", "-o", program, source])
     lines = run([program, "info"]).splitlines()
     return next(line.split(None, 1)[1] for line in lines if line.split()[:1] == ["arena"])
 
@@ -102,14 +101,15 @@ def step_seconds(options, program, text):
 
 
 def measure(options, model, text, work):
-    programs = [(name, work / f"{model}-{i}", passes) for i, (name, passes) in enumerate(VARIANTS)]
-    arena = {name: build(options, model, passes, program) for name, program, passes in programs}
+    programs = [(name, work / f"{model}-{i}") for i, (name, *_) in enumerate(VARIANTS)]
+    arena = {name: build(options, model, passes, recompute, program)
+             for (name, passes, recompute), (_, program) in zip(VARIANTS, programs)}
     rounds = []
     for number in range(options.rounds):
         order = programs if number % 2 == 0 else programs[::-1]
-        rounds.append({name: step_seconds(options, program, text) for name, program, _ in order})
+        rounds.append({name: step_seconds(options, program, text) for name, program in order})
     rows = []
-    for name, _ in VARIANTS:
+    for name, *_ in VARIANTS:
         ratios = [times[name] / times["default"] for times in rounds]
         rows.append((model, name, f"{1e3 * min(times[name] for times in rounds):.1f}",
                      f"{100 * (statistics.median(ratios) - 1):+.1f} %",

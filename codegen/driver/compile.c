@@ -14,6 +14,7 @@
 #include "codegen/driver/simulate.h"
 #include "codegen/driver/stages.h"
 #include "codegen/driver/targets.h"
+#include "ir/setting.h"
 #include "ir/target/target.h"
 #include "passes/cost/machine.h"
 #include "passes/movement.h"

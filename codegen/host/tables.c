@@ -204,37 +204,6 @@ static int emit_table(struct hec_emitter *e, struct hec_writer *out, const char 
     return count;
 }
 
-// How often a loop runs its body. In waves, a rank computes as many rows as it sends, on average.
-static double times_of(struct hec_emitter *e, MlirOperation op) {
-    const struct hec_for loop = hec_for_of(op);
-    if (loop.count != HEC_COUNT_AT_RUN_TIME) return (double)loop.count;
-    const MlirOperation count = hec_defining(loop.bound);
-    if (hec_op_is(count, HEC_OP_overwritten)) return 0;
-    const MlirOperation set = hec_find_symbol(e->module, hec_any_set(count));
-    const int64_t sent = e->batch * e->positions * hec_any_topk(set);
-    return (double)sent / (double)hec_any_rows_max(set);
-}
-
-// Products and attention, forward and backward, for one token.
-static double flops_per_token(struct hec_emitter *e) {
-    double flops = 0;
-    const struct hec_ops ops = hec_ops_below(e->module);
-    for (int i = 0; i < ops.count; i++) {
-        const enum hec_op id = hec_op_computes(ops.op[i]);
-        const bool gated = id == HEC_OP_swiglu || id == HEC_OP_gathered_swiglu;
-        const bool attends = id == HEC_OP_sdpa || id == HEC_OP_sdpa_grad;
-        if (!hec_is_product(ops.op[i]) && !gated && !attends) continue;
-        double times = 1;
-        for (MlirOperation up = mlirOperationGetParentOperation(ops.op[i]);
-             !mlirOperationIsNull(up); up = mlirOperationGetParentOperation(up)) {
-            if (hec_op_is(up, HEC_OP_FOR)) times *= times_of(e, up);
-        }
-        flops += times * hec_op_cost(ops.op[i]).flops;
-    }
-    free(ops.op);
-    return flops / (double)(e->batch * e->positions);
-}
-
 // ---- buckets of gradients
 
 static void emit_bucket(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
@@ -276,6 +245,11 @@ static int emit_buckets(struct hec_emitter *e, struct hec_writer *out) {
     return buckets;
 }
 
+static void emit_flops(struct hec_emitter *e, struct hec_writer *out) {
+    if (!hec_module_has_flops_per_token(e->module)) return;
+    hec_line(out, ".flops_per_token = %s,", hec_number(e, hec_module_flops_per_token(e->module)));
+}
+
 static void emit_program(struct hec_emitter *e, struct hec_writer *out, int params, int sets,
                          int loads, int buckets, int settings) {
     const MlirOperation m = e->module;
@@ -294,7 +268,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
     // On a device the numbers that a call is given lie behind everything else (hec_model_bind).
     hec_line(out, ".arena_bytes = %" PRId64 ",",
              hec_module_arena_bytes(m) + (hec_on_device(e) ? 256 : 0));
-    hec_line(out, ".flops_per_token = %s,", hec_number(e, flops_per_token(e)));
+    emit_flops(e, out);
     const struct {
         const char *one, *many;
         int count;

@@ -2,6 +2,7 @@
 #include "passes/cost/machine.h"
 
 #include "ir/accessors.h"
+#include "ir/setting.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -9,29 +10,6 @@
 #include <string.h>
 
 const double hec_reached_of_flops = 0.5, hec_reached_of_bandwidth = 0.7, hec_reached_of_link = 0.95;
-
-// ---- settings
-
-MlirStringRef hec_setting(MlirOperation module, const char *key) {
-    const MlirAttribute all = mlirOperationGetAttributeByName(module, HEC_STR("hecate.settings"));
-    if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return HEC_STR("");
-    const MlirAttribute value = mlirDictionaryAttrGetElementByName(all, HEC_STR(key));
-    const bool text = !mlirAttributeIsNull(value) && mlirAttributeIsAString(value);
-    return text ? mlirStringAttrGetValue(value) : HEC_STR("");
-}
-
-bool hec_setting_is(MlirOperation module, const char *key, const char *value) {
-    return mlirStringRefEqual(hec_setting(module, key), HEC_STR(value));
-}
-
-double hec_setting_number(MlirOperation module, const char *key, double otherwise) {
-    const MlirStringRef text = hec_setting(module, key);
-    char copy[64] = "", *end = copy;
-    if (text.length == 0 || text.length >= sizeof copy) return otherwise;
-    memcpy(copy, text.data, text.length);
-    const double value = strtod(copy, &end);
-    return end != copy && *end == 0 ? value : otherwise;
-}
 
 // ---- the machine
 

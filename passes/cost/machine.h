@@ -4,12 +4,6 @@
 
 #include "passes/cost/measured.h"
 
-// Settings of the module (hecate.settings). Text is empty where there is none; a number is
-// `otherwise` where there is none, or where it is left to the compiler (auto).
-MlirStringRef hec_setting(MlirOperation module, const char *key);
-bool hec_setting_is(MlirOperation module, const char *key, const char *value);
-double hec_setting_number(MlirOperation module, const char *key, double otherwise);
-
 enum { HEC_DEVICE_NAME = 32 };
 
 // Rates are what a user says, or what is assumed where nothing is said: then the bit of the first

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "ir/setting.h"
 #include "passes/cost/parallel.h"
 #include "passes/cost/recorded.h"
 #include "runtime/plan/reshard.h"

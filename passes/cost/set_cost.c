@@ -61,15 +61,17 @@ static void find_windows(const struct hec_machine *machine, const struct hec_sit
         hec_span_us(machine, block, last_in(block, HEC_OP_collect_grad), none);
 }
 
-// The loop over waves behind `waves`, and the time of its body; what is computed again is not in it.
-static double waves_us(const struct hec_machine *machine, MlirOperation waves) {
-    for (MlirOperation op = mlirOperationGetNextInBlock(waves); op.ptr;
-         op = mlirOperationGetNextInBlock(op)) {
-        if (!hec_op_is(op, HEC_OP_FOR)) continue;
-        const MlirOperation none = {0};
-        return hec_span_us(machine, hec_for_of(op).body, none, none);
-    }
-    return 0;
+// The body of the loop over waves behind `waves`; null where there is none.
+static MlirBlock wave_of(MlirOperation waves) {
+    MlirOperation op = waves;
+    while (op.ptr && !hec_op_is(op, HEC_OP_FOR)) op = mlirOperationGetNextInBlock(op);
+    return op.ptr ? hec_for_of(op).body : (MlirBlock){0};
+}
+
+// Of a wave; what is computed again because it was overwritten is not in it.
+static double wave_us(const struct hec_machine *machine, MlirBlock wave) {
+    const MlirOperation none = {0};
+    return wave.ptr ? hec_span_us(machine, wave, none, none) : 0;
 }
 
 // Whether products read a copy of the parameter in bf16; `param` empty: of any.
@@ -127,8 +129,12 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     cost->chunk_bytes = rounded ? 2 * elements + plain * real : cost->grad_bytes;
     cost->owner_bytes = 4 * cost->grad_bytes + (rounded ? 2 * elements : 0);
     const double room = (double)(cost->rows_max > 0 ? cost->rows_max : 1);
-    cost->row_forward_us = waves_us(machine, site->waves) / room;
-    if (site->waves_back.ptr) cost->row_backward_us = waves_us(machine, site->waves_back) / room;
+    cost->row_forward_us = wave_us(machine, wave_of(site->waves)) / room;
+    if (site->waves_back.ptr) {
+        const MlirBlock back = wave_of(site->waves_back);
+        cost->row_backward_us = wave_us(machine, back) / room;
+        cost->sends_again = back.ptr && last_in(back, HEC_OP_dispatch).ptr;
+    }
     find_windows(machine, site, cost);
 }
 

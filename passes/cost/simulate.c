@@ -105,7 +105,10 @@ static bool simulate_step(struct counting *s, int64_t layer, int64_t at, struct 
     step->waves = scale * most > (double)cost->rows_max
                       ? scale * most / (double)(cost->rows_max > 0 ? cost->rows_max : 1)
                       : 1;
-    const double recomputed = (step->waves - 1) / step->waves; // Computed again in backward.
+    const double overwritten =
+        (step->waves - 1) / step->waves; // Sent and computed again in backward.
+    const double recomputed = cost->sends_again ? 0 : overwritten;
+    const double sent_again = cost->sends_again ? 1 : overwritten;
     step->experts_us =
         scale * most * ((1 + recomputed) * cost->row_forward_us + cost->row_backward_us);
     step->balanced_us = (double)cost->rows * (cost->row_forward_us + cost->row_backward_us);
@@ -114,7 +117,7 @@ static bool simulate_step(struct counting *s, int64_t layer, int64_t at, struct 
     step->device_rows = scale * (double)(got > sent ? got : sent);
     step->node_rows = scale * (double)(in > out ? in : out);
     step->rows_us =
-        (1 + recomputed / 4) * rows_us(s->stage.scene, step->device_rows, step->node_rows);
+        (1 + sent_again / 4) * rows_us(s->stage.scene, step->device_rows, step->node_rows);
     step->imbalance = most / mean;
     step->cross /= all;
     step->intra /= all;

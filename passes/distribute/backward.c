@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "ir/setting.h"
 #include "passes/rewrite.h"
 
 // Makes the slot `set.what` for `v` and keeps it there, right behind `after`.
@@ -55,29 +56,67 @@ static bool bring(struct hec_routed *x, struct hec_builder *b, MlirOperation op,
     return true;
 }
 
-// `wave` once more, up to what it saves: its slots hold the values of a later wave.
+// The rows of `wave` are sent once more. `map` gets what stands for the results of the dispatch in @forward.
+static void dispatch_again(struct hec_routed *x, struct hec_builder *b, MlirValue wave,
+                           const MlirValue sent[2], struct hec_map *map) {
+    const MlirValue made[] = {hec_dispatch_rows(x->dispatch), hec_dispatch_gate(x->dispatch),
+                              hec_dispatch_first(x->dispatch)};
+    MlirType type[3];
+    for (int i = 0; i < 3; i++) type[i] = mlirValueGetType(made[i]);
+    hec_builder_for(b, x->dispatch);
+    const MlirOperation dispatch =
+        hec_routed_build(b, x, HEC_OP_dispatch, 2, sent, wave, x->layer_back, 3, type);
+    if (x->layer.ptr) hec_map_put(map, x->layer, x->layer_back.ptr);
+    for (int i = 0; i < 3; i++) hec_map_put(map, made[i], hec_result(dispatch, i).ptr);
+}
+
+// `wave` once more, up to what it saves, where its slots hold the values of a later wave.
 static void compute_again(struct hec_routed *x, struct hec_builder *b, MlirValue wave,
                           const MlirValue sent[2]) {
     const MlirValue times = hec_routed_count(b, x, HEC_OP_overwritten, wave, x->layer_back);
     struct hec_for once = hec_build_repeat(b, times, false);
     hec_for_yield(&once, b->at, NULL);
     struct hec_builder in = hec_builder_before(mlirBlockGetTerminator(once.body));
-    hec_builder_for(&in, x->dispatch);
-    const MlirValue made[] = {hec_dispatch_rows(x->dispatch), hec_dispatch_gate(x->dispatch),
-                              hec_dispatch_first(x->dispatch)};
-    MlirType type[3];
-    for (int i = 0; i < 3; i++) type[i] = mlirValueGetType(made[i]);
-    const MlirOperation dispatch =
-        hec_routed_build(&in, x, HEC_OP_dispatch, 2, sent, wave, x->layer_back, 3, type);
     struct hec_map map = {0};
-    if (x->layer.ptr) hec_map_put(&map, x->layer, x->layer_back.ptr);
-    const MlirValue again[] = {hec_dispatch_rows(dispatch), hec_dispatch_gate(dispatch),
-                               hec_dispatch_first(dispatch)};
-    for (int i = 0; i < 3; i++) hec_map_put(&map, made[i], again[i].ptr);
+    dispatch_again(x, &in, wave, sent, &map);
     for (int k = 0; k < x->region.count && x->sound; k++) {
         if (bring(x, &in, x->region.op[k], &map)) hec_clone_mapped(&in, x->region.op[k], &map);
     }
     hec_map_free(&map);
+}
+
+// The operation among x->back that fetches what `stash` keeps; null where backward does not read it.
+static MlirOperation fetch_of(const struct hec_routed *x, MlirOperation stash) {
+    for (int k = 0; k < x->back.count; k++) {
+        const MlirOperation op = x->back.op[k];
+        if (hec_op_is(op, HEC_OP_fetch) &&
+            mlirStringRefEqual(hec_fetch_slot(op), hec_stash_slot(stash)))
+            return op;
+    }
+    return (MlirOperation){0};
+}
+
+// Every wave once more, and nothing of it is saved: what backward fetched is what is made again here. Returns what
+// stands for the dispatch's `first`.
+static MlirValue have_again(struct hec_routed *x, struct hec_builder *b, MlirValue wave,
+                            const MlirValue sent[2]) {
+    struct hec_map map = {0};
+    dispatch_again(x, b, wave, sent, &map);
+    for (int k = 0; k < x->region.count && x->sound; k++) {
+        const MlirOperation op = x->region.op[k];
+        if (!bring(x, b, op, &map)) break;
+        if (!hec_op_is(op, HEC_OP_stash)) {
+            hec_clone_mapped(b, op, &map);
+            continue;
+        }
+        const MlirOperation fetch = fetch_of(x, op);
+        if (!fetch.ptr) continue;
+        const MlirValue again = {hec_map_find(&map, hec_stash_value(op))};
+        mlirValueReplaceAllUsesOfWith(hec_fetch_value(fetch), again);
+    }
+    const MlirValue first = {hec_map_find(&map, hec_dispatch_first(x->dispatch))};
+    hec_map_free(&map);
+    return first;
 }
 
 // Moves what the region reads, and `anchor` does not see, in front of it.
@@ -180,8 +219,10 @@ void hec_distribute_backward(struct hec_routed *x) {
     struct hec_builder in = hec_builder_before(yield);
     in.at = b.at;
     in.unit = b.unit;
-    compute_again(x, &in, loop.layer, sent);
-    const MlirValue operand[] = {hec_permute_x(x->from), fetch(&in, x, first)};
+    const bool all = hec_setting_is(x->module, "parallel.recompute", "all");
+    if (!all) compute_again(x, &in, loop.layer, sent);
+    const MlirValue starts = all ? have_again(x, &in, loop.layer, sent) : fetch(&in, x, first);
+    const MlirValue operand[] = {hec_permute_x(x->from), starts};
     const MlirType rows = mlirValueGetType(hec_permute_rows(x->from));
     hec_builder_for(&in, x->from);
     const MlirOperation dispatch = hec_routed_build(&in, x, HEC_OP_dispatch_grad, 2, operand,

@@ -14,7 +14,8 @@
 //            }
 //            %y = fssdp.collect(%i)
 //            @backward: the waves in descending order. Slots hold what the last wave saved; for the
-//            others, fssdp.overwritten says 1, and the rows are sent and computed once more.
+//            others, fssdp.overwritten says 1, and the rows are sent and computed once more. With
+//            parallel.recompute = all every wave is, and no slot holds rows.
 //            With a capacity, %kept = fssdp.drop(%ids, %weights, %i) comes first, over the
 //            tokens of all ranks, and the route is that of %kept.
 //
@@ -32,6 +33,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "passes/again.h"
 #include "passes/distribute/backward.h"
 #include "passes/distribute/find.h"
 #include "passes/distribute/forward.h"
@@ -132,7 +134,8 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     if (!sound) return HEC_PASS_REFUSED;
     forget_rows(module);
     hec_divide_losses(module, (double)hec_module_world(module));
-    hec_simplify(module); // Routes and what was kept of them are no longer used.
+    hec_simplify(module);                // Routes and what was kept of them are no longer used.
+    if (move) hec_compute_again(module); // What was kept to be sent again.
     if (move) hec_resize_rows(module);
     return HEC_PASS_DONE;
 }

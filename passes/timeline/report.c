@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "passes/cost/recorded.h"
+#include "ir/setting.h"
 #include "passes/explain.h"
 #include "passes/pipeline.h"
 #include "passes/timeline/report_json.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "ir/setting.h"
 #include "passes/rewrite.h"
 #include "passes/walk.h"
 

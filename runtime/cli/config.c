@@ -80,13 +80,6 @@ static const struct hrt_setting_row *find_row(const char *key) {
     return NULL;
 }
 
-static const struct hrt_setting *find_fixed(const struct hrt_program *program, const char *key) {
-    for (int i = 0; i < program->settings; i++) {
-        if (strcmp(program->setting[i].key, key) == 0) return &program->setting[i];
-    }
-    return NULL;
-}
-
 static bool parse(struct hrt_config *config, const struct hrt_setting_row *row, const char *value,
                   const char *name, struct hrt_error *error) {
     return hrt_value_parse(&row->rule, name, value, (char *)config + row->offset, error);
@@ -96,8 +89,8 @@ bool hrt_config_init(struct hrt_config *config, const struct hrt_program *progra
                      struct hrt_error *error) {
     *config = (struct hrt_config){0};
     for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
-        const struct hrt_setting *compiled = find_fixed(program, row->key);
-        const char *value = compiled && *compiled->value ? compiled->value : row->fallback;
+        const char *compiled = hrt_program_setting(program, row->key);
+        const char *value = compiled && *compiled ? compiled : row->fallback;
         if (value && !parse(config, row, value, row->key, error)) return false;
     }
     return true;
@@ -136,12 +129,12 @@ bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program
         config->given |= bit_of(row);
         return parse(config, row, value, name, error);
     }
-    const struct hrt_setting *fixed = find_fixed(program, key);
+    const char *fixed = hrt_program_setting(program, key);
     if (!fixed) return fail_unknown(program, key, error);
     return hrt_fail_usage(error,
                           "'%s' is fixed at '%s' when the program is compiled; compile again "
                           "with hecatec --set %s=%s",
-                          key, fixed->value, key, value);
+                          key, fixed, key, value);
 }
 
 static void print_texts(FILE *out, const struct hrt_texts *texts) {

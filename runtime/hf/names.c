@@ -143,11 +143,8 @@ static const struct hrt_hf_family families[] = {
 };
 
 const struct hrt_hf_family *hrt_hf_family_of(const struct hrt_program *program) {
-    const char *name = "";
-    for (int i = 0; i < program->settings; i++) {
-        if (strcmp(program->setting[i].key, "names.hf.family") == 0)
-            name = program->setting[i].value;
-    }
+    const char *given = hrt_program_setting(program, "names.hf.family");
+    const char *name = given ? given : "";
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         if (strcmp(families[i].name, name) == 0) return &families[i];
     }

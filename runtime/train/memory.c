@@ -110,6 +110,9 @@ static void add_settings(char text[TEXT_MAX], const struct hrt_program *program)
     if (program->batch > 1)
         add(text, "; smaller steps need less: compile with --set parallel.microbatch=N, now %lld",
             (long long)program->batch);
+    const char *again = hrt_program_setting(program, "parallel.recompute");
+    if (again && strcmp(again, "all") != 0)
+        add(text, "; what backward computes again is not saved: --set parallel.recompute=all");
     if (program->precision == HRT_FP32 && !program->bind_rounded)
         add(text, "; values of tokens take half with --set train.precision=bf16");
 }

@@ -188,7 +188,7 @@ def topology():
 def options():
     yield b"train\n--data\ntext\n--steps=3\n--set\ntrain.optimizer.lr=1e-3\n--route\nzipf:1.2\n--threads\n2"
     yield b"sample\n--load=x\n--prompt\nThe \n--tokens\n20\n--temperature=0.5\n--topk\n4"
-    yield b"-S\n-o\n-\n-D\nL=4\n--set\ntrain.steps=10\n--passes=inline,recompute(policy=none)\nm.moe"
+    yield b"-S\n-o\n-\n-D\nL=4\n--set\ntrain.steps=10\n--passes=inline,select-kernels(sums=apart)\nm.moe"
     yield b"--compile-from=graph\n--save-temps=t\n-fsanitize=address\n--cc=ccache gcc\n-O2\n-g\nm.mlir"
     yield b"x.loads\n--policy=quota,ep\n--nodes=2\n--devices=8,4\n--speeds=1\n--costs=1,2,3\n--print=1,0,0"
     yield b"--synthesize=x\n--experts=8\n--skew=1.5\n--slots=2\n--calibrate=worth\n--json\n--window=4"

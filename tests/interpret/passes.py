@@ -12,15 +12,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fuzz"))
 import random_model
 
 RANKS = ["--set", "cluster.devices=2", "--set", "parallel.microbatch=1"]
+AGAIN = ["--set", "parallel.recompute=all"]
 WAYS = [  # One rank; experts that move, in waves; that stay; on two nodes; on every rank; rounded products; values of bf16.
     [],
-    [*RANKS, "--set", "parallel.rows_max=8"],
+    [*RANKS, "--set", "parallel.rows_max=8", *AGAIN],
     [*RANKS, "--set", "parallel.experts=ep", "--set", "parallel.dense=shard"],
     ["--set", "cluster.nodes=2", "--set", "cluster.devices=1", "--set", "parallel.microbatch=1",
      "--set", "parallel.placement.rematerialize=true", "--set", "parallel.rows_max=6"],
     [*RANKS, "--set", "parallel.experts=replicate"],
     ["--set", "train.precision=bf16"],
-    ["--target=cuda", "--set", "train.precision=bf16"],
+    ["--target=cuda", "--set", "train.precision=bf16", *AGAIN],
 ]
 TRAIN = "train { tokens = 16 }\nparallel { microbatch = 2 }\ndata { format = bytes }\n"
 

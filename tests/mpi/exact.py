@@ -60,6 +60,7 @@ DIMENSIONS = {
     "microbatches": [1, 2, 4],  # That stand for one of one rank.
     "waves": ["auto", 24],
     "precision": ["fp32", "fp64", "bf16"],
+    "recompute": ["elementwise", "all", "cheap"],
     "dispatch": ["quota", "even"],
     "calibrate": ["false", "true"],
     "rematerialize": ["false", "true"],
@@ -73,7 +74,7 @@ OF_RANKS = ("experts", "nodes", "dense", "bucket", "waves", *OF_MOVEMENT)
 # Of the product; the other dimensions take turns.
 CORE = ("experts", "ranks", "nodes", "accumulation", "microbatches", "group", *OF_MOVEMENT)
 # What `valid` does not look at.
-FREE = ("accumulation", "capacity", "balance", "precision")
+FREE = ("accumulation", "capacity", "balance", "precision", "recompute")
 STAY = ("ep", "replicate")  # Policies that move nothing.
 
 
@@ -99,7 +100,8 @@ def settings(case):
     """What the case's program is compiled with."""
     ranks = case.get("ranks", 1)
     microbatch = SEQUENCES // ranks // case.get("microbatches", 1)
-    chosen = {"parallel.microbatch": microbatch, "train.precision": case["precision"]}
+    chosen = {"parallel.microbatch": microbatch, "train.precision": case["precision"],
+              "parallel.recompute": case.get("recompute", DIMENSIONS["recompute"][0])}
     if case["group"] != DIMENSIONS["group"][0]:  # It is the default.
         chosen["train.group"] = case["group"]
     if ranks > 1:

@@ -1,6 +1,7 @@
 // RUN: hecate-opt --passes=recompute %s | FileCheck %s
-// RUN: hecate-opt '--passes=recompute(policy=none)' %s | FileCheck %s --check-prefix=NONE
-// RUN: hecate-opt '--passes=recompute(policy=cheap)' %s | FileCheck %s --check-prefix=CHEAP
+// RUN: sed 's/^module {/module attributes {hecate.settings = {parallel.recompute = "none"}} {/' %s | hecate-opt --passes=recompute | FileCheck %s --check-prefix=NONE
+// RUN: sed 's/^module {/module attributes {hecate.settings = {parallel.recompute = "cheap"}} {/' %s | hecate-opt --passes=recompute | FileCheck %s --check-prefix=CHEAP
+// RUN: sed 's/^module {/module attributes {hecate.settings = {parallel.recompute = "all"}} {/' %s | hecate-opt --passes=recompute | FileCheck %s --check-prefix=ALL
 
 !x = tensor<2x4xf32, ["batch", "D"]>
 !r = tensor<2xf32, ["batch"]>
@@ -19,6 +20,12 @@ module {
   // CHECK-NOT: sym_name = "h"
   // NONE-DAG: sym_name = "s"
   // NONE-DAG: sym_name = "h"
+  // With all, only the carried %x and the observed %o stay.
+  // ALL-NOT:   sym_name = "{{[anshl]|lost}}"
+  // ALL:       sym_name = "x"
+  // ALL-NOT:   sym_name = "{{[anshl]|lost}}"
+  // ALL:       sym_name = "o"
+  // ALL-NOT:   moe.slot
   // CHEAP-NOT: sym_name = "n"
   // CHEAP:     sym_name = "lost"
   // CHEAP-NOT: sym_name = "n"
@@ -69,6 +76,14 @@ module {
   // CHECK-DAG:       "moe.accumulate"(%[[D]], %[[I]]) {param = @w}
   // CHECK-DAG:       "moe.fetch"(%[[I]]) {slot = @o}
   // CHECK:           return
+  // ALL-LABEL: func.func @backward(
+  // ALL-DAG:         %[[X:.*]] = "moe.fetch"(%[[I:.*]]) {slot = @x}
+  // ALL-DAG:         %[[N:.*]]:2 = "moe.rmsnorm"(%[[X]], %{{.*}})
+  // ALL-DAG:         %[[A:.*]] = "moe.contract"(%[[N]]#0, %{{.*}})
+  // ALL-DAG:         %[[S:.*]] = "moe.silu"(%[[A]])
+  // ALL-DAG:         %[[O:.*]] = "moe.fetch"(%[[I]]) {slot = @o}
+  // ALL-DAG:         %[[B:.*]] = "moe.contract"(%[[O]], %{{.*}})
+  // ALL-DAG:         "moe.exp"(%[[B]])
   // CHEAP-LABEL: func.func @backward(
   // CHEAP:           %[[I:.*]] = arith.subi
   // CHEAP-DAG:       %[[X:.*]] = "moe.fetch"(%[[I]]) {slot = @x}

@@ -133,6 +133,8 @@ def settings(random, model):
     if model.masked:
         train.append(f"objective = masked({random.choice(['0.15', '0.5', '0.01'])})")
     parallel = [f"microbatch = {model.microbatch}", f"experts = {random.choice(POLICIES[:2] * 4 + POLICIES)}"]
+    if random.random() < 0.4:
+        parallel.append(f"recompute = {random.choice(['none', 'cheap', 'all', 'all'])}")
     if random.random() < 0.3:
         parallel.append(f"dense = {random.choice(['replicate', 'shard'])}")
     if random.random() < 0.3:
