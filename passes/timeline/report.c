@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes/cost/recorded.h"
 #include "ir/setting.h"
+#include "passes/cost/recorded.h"
 #include "passes/explain.h"
 #include "passes/pipeline.h"
 #include "passes/timeline/report_json.h"
