@@ -8,7 +8,7 @@ struct hrt_fssdp;
 
 // Ends a step, after the optimizer: every so many iterations (reshard_every) owners change, by the loads
 // of the last iterations. Policies of ours spread the experts of every layer that are not heavy
-// (hpl_reshard); periodic ones place anew, and an expert whose owner is not among its holders any more
+// (hpl_reshard_near); periodic ones place anew, and an expert whose owner is not among its holders any more
 // gets one that is. Others leave owners alone.
 //
 // Parameters, their rounded copies, means and variances of the chunks that change their owner move

@@ -232,8 +232,8 @@ enum hpl_status hpl_episode_spread(struct hpl_episode *e, int32_t *next) {
         }
     }
     if (known)
-        return hpl_reshard(e->topology, e->layers, experts, e->rows, e->plan[1].budget.entries,
-                           e->owner, next, &e->work);
+        return hpl_reshard_near(e->topology, e->layers, experts, e->rows, e->plan[1].budget.entries,
+                                SLACK, e->owner, next, &e->work);
     for (int64_t i = 0; i < (int64_t)e->layers * experts; i++) next[i] = e->owner[i];
     return HPL_OK;
 }

@@ -125,7 +125,7 @@ void hpl_episode_follow(const struct hpl_episode *episode, int32_t layer,
                         const struct hpl_plan *placed, int64_t *owned, int32_t *next);
 
 // New owners of all layers after the forecasts, with policies of ours; `next` [layers][experts] are those
-// of now with others, or where a layer has no forecast. Errors as hpl_reshard.
+// of now with others, or where a layer has no forecast. Errors as hpl_reshard_near.
 enum hpl_status hpl_episode_spread(struct hpl_episode *episode, int32_t *next);
 
 // Whether the policy can place a layer of which nobody has rows. Errors as hpl_problem_check, hpl_place.

@@ -20,8 +20,8 @@ struct reshard {
 };
 
 size_t hpl_reshard_work_bytes(int32_t layers, int32_t experts, int32_t devices, int32_t nodes) {
-    return 4096 + 16 * (size_t)layers * (size_t)experts + 32 * (size_t)layers +
-           64 * ((size_t)devices + (size_t)nodes);
+    return 4096 + 32 * (size_t)layers * (size_t)experts + 32 * (size_t)layers +
+           128 * ((size_t)devices + (size_t)nodes);
 }
 
 static bool take_arrays(struct reshard *r, int32_t layers, struct hpl_work *work) {
