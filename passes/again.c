@@ -2,6 +2,7 @@
 #include "passes/again.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ir/accessors.h"
 #include "ir/ops/contract.h"
@@ -10,11 +11,8 @@
 #include "lang/base/arena.h"
 #include "passes/rewrite.h"
 
-enum policy { NONE, ELEMENTWISE, CHEAP, ALL };
-
 struct recompute {
     MlirOperation module;
-    enum policy policy;
     bool stays;              // Rows stay on their rank: moving them again is cheap, too.
     bool gathers;            // Products read rows where they lie.
     struct hec_map stash;    // Value of @forward -> its stash.
@@ -38,17 +36,42 @@ static bool is_read_by_products(MlirValue rows) {
     return true;
 }
 
+static enum hec_again again_of_text(MlirStringRef text) {
+    static const char *const names[] = {"none", "elementwise", "cheap", "all"};
+    const char *end = text.length ? memchr(text.data, '(', text.length) : NULL;
+    if (end) text.length = (size_t)(end - text.data);
+    for (int again = HEC_AGAIN_NONE; again <= HEC_AGAIN_ALL; again++) {
+        if (mlirStringRefEqual(text, HEC_STR(names[again]))) return (enum hec_again)again;
+    }
+    return HEC_AGAIN_ELEMENTWISE;
+}
+
+enum hec_again hec_again_of(MlirOperation op) {
+    const MlirOperation module = hec_module_of(op);
+    const MlirAttribute unit = hec_unit_of(op);
+    const bool own = hec_module_has_recompute(module) && !mlirAttributeIsNull(unit);
+    for (int depth = own ? (int)mlirArrayAttrGetNumElements(unit) - 1 : -1; depth >= 0; depth--) {
+        const MlirAttribute value = mlirDictionaryAttrGetElementByName(hec_module_recompute(module),
+                                                                       hec_unit_at(op, depth));
+        if (!mlirAttributeIsNull(value) && mlirAttributeIsAString(value))
+            return again_of_text(mlirStringAttrGetValue(value));
+    }
+    return again_of_text(hec_setting(module, "parallel.recompute"));
+}
+
 static bool may_compute_again(const struct recompute *r, MlirOperation op) {
     if (mlirOperationIsNull(op)) return false;
+    const enum hec_again again = hec_again_of(op);
+    if (again == HEC_AGAIN_NONE) return false;
     if (hec_op_traits(op)->elementwise) return true;
     switch (hec_op_of(op)) {
     case HEC_OP_permute:
-        return r->stays &&
-               (r->policy >= CHEAP || (r->gathers && is_read_by_products(hec_permute_rows(op))));
+        return r->stays && (again >= HEC_AGAIN_CHEAP ||
+                            (r->gathers && is_read_by_products(hec_permute_rows(op))));
     case HEC_OP_gate_rows:
-        return r->policy >= CHEAP && r->stays;
+        return again >= HEC_AGAIN_CHEAP && r->stays;
     case HEC_OP_combine:
-        return r->policy == ALL && r->stays;
+        return again == HEC_AGAIN_ALL && r->stays;
     case HEC_OP_router:
     case HEC_OP_route:
     case HEC_OP_limit:
@@ -58,8 +81,8 @@ static bool may_compute_again(const struct recompute *r, MlirOperation op) {
     case HEC_OP_cross_entropy:
         return false;
     default:
-        return (r->policy >= CHEAP && hec_op_traits(op)->cheap) ||
-               (r->policy == ALL && hec_op_traits(op)->pure);
+        return (again >= HEC_AGAIN_CHEAP && hec_op_traits(op)->cheap) ||
+               (again == HEC_AGAIN_ALL && hec_op_traits(op)->pure);
     }
 }
 
@@ -209,24 +232,12 @@ static void recompute(struct recompute *r) {
     hec_simplify(r->module); // Merges what was built twice, drops stashes that nothing fetches.
 }
 
-// Of text that comes from elsewhere, what it does not know is the default.
-static enum policy policy_of(MlirOperation module) {
-    static const char *const names[] = {"none", "elementwise", "cheap", "all"};
-    for (int policy = NONE; policy <= ALL; policy++) {
-        if (hec_setting_is(module, "parallel.recompute", names[policy])) return (enum policy)policy;
-    }
-    return ELEMENTWISE;
-}
-
 void hec_compute_again(MlirOperation module) {
-    const enum policy policy = policy_of(module);
-    if (policy == NONE) return;
     const MlirStringRef experts = hec_module_experts(module);
     const bool stays =
         !hec_module_has_world(module) || mlirStringRefEqual(experts, HEC_STR("replicate"));
     struct recompute r = {
         .module = module,
-        .policy = policy,
         .stays = stays,
         .gathers = hec_target_of(module)->gathers,
     };

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "ir/build/recompute.h"
+
 struct hec_scope hec_build_begin(struct hec_scope *caller, const struct hec_unit *unit,
                                  const char *name, const struct hec_moe *expert_of) {
     struct hec_build *build = caller->build;
@@ -35,6 +37,7 @@ struct hec_scope hec_build_begin(struct hec_scope *caller, const struct hec_unit
                                 at, location, &entry);
     free(symbol);
     hec_set_attr(scope.func, hec_attr_string(build->context, "sym_visibility", "private"));
+    hec_build_recompute(build, unit, scope.func);
     scope.b = hec_builder_end(entry, location);
     for (int i = 0; i < unit->arguments; i++) {
         *hec_map_at(&build->value, unit->argument[i]) =

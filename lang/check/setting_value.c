@@ -164,8 +164,39 @@ static void unknown_inner(const struct value_of *of, const struct hec_argument *
     }
 }
 
+// Whether a setting's value may differ by block: `recompute = elementwise(sparse = all)`.
+static bool is_by_block(const struct hec_setting_row *row) {
+    return !strcmp(row->key, "parallel.recompute");
+}
+
+// A block's or mixture's own value, appended to those of others in `texts`. Returns these after reporting a fault.
+static const char *add_block(const struct value_of *of, int index, const char *texts) {
+    struct hec_checker *checker = of->checker;
+    const struct hec_argument *argument = &of->expr->arguments.item[index];
+    const struct hec_entry *entry = hec_find_entry(checker, argument->name);
+    if (!entry || (entry->kind != HEC_ITEM_BLOCK && entry->kind != HEC_ITEM_MOE)) {
+        hec_error(checker, argument->at, "`%s` is no block or moe of this model", argument->name);
+        return texts;
+    }
+    for (int i = 0; i < index; i++) {
+        const char *before = of->expr->arguments.item[i].name;
+        if (!before || strcmp(before, argument->name) != 0) continue;
+        hec_error(checker, argument->at, "`%s` is set twice", argument->name);
+        return texts;
+    }
+    struct value_of own = *of;
+    own.expr = argument->value;
+    if (own.expr->kind != HEC_EXPR_NAME || !hec_setting_lists(of->row->values, own.expr->text)) {
+        unknown_choice(&own, expr_text(&own));
+        return texts;
+    }
+    return hec_arena_format(checker->arena, "%s%s%s = %s", texts, *texts ? ", " : "",
+                            argument->name, own.expr->text);
+}
+
 static const char *read_choice(const struct value_of *of) {
     const struct hec_expr *expr = of->expr;
+    const char *blocks = "";
     const bool call = expr->kind == HEC_EXPR_CALL && !expr->label;
     if ((!call && expr->kind != HEC_EXPR_NAME) || !hec_setting_lists(of->row->values, expr->text)) {
         unknown_choice(of, call ? expr->text : expr_text(of));
@@ -177,11 +208,14 @@ static const char *read_choice(const struct value_of *of) {
         const struct hec_setting_row *inner = find_inner(of, argument, position);
         if (inner) {
             hec_read_setting(of->checker, of->values, inner, argument->value, argument->at);
+        } else if (is_by_block(of->row) && argument->name) {
+            blocks = add_block(of, i, blocks);
         } else {
             unknown_inner(of, argument);
         }
     }
-    return expr->text;
+    return *blocks ? hec_arena_format(of->checker->arena, "%s(%s)", expr->text, blocks)
+                   : expr->text;
 }
 
 static const char *read_value(const struct value_of *of) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
-#include "ir/setting.h"
+#include "passes/again.h"
 #include "passes/rewrite.h"
 
 // Makes the slot `set.what` for `v` and keeps it there, right behind `after`.
@@ -219,7 +219,7 @@ void hec_distribute_backward(struct hec_routed *x) {
     struct hec_builder in = hec_builder_before(yield);
     in.at = b.at;
     in.unit = b.unit;
-    const bool all = hec_setting_is(x->module, "parallel.recompute", "all");
+    const bool all = hec_again_of(x->dispatch) == HEC_AGAIN_ALL;
     if (!all) compute_again(x, &in, loop.layer, sent);
     const MlirValue starts = all ? have_again(x, &in, loop.layer, sent) : fetch(&in, x, first);
     const MlirValue operand[] = {hec_permute_x(x->from), starts};
