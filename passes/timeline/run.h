@@ -2,7 +2,7 @@
 #ifndef HECATE_PASSES_TIMELINE_RUN_H
 #define HECATE_PASSES_TIMELINE_RUN_H
 
-#include "passes/timeline/heap.h"
+#include "passes/timeline/agenda.h"
 #include "passes/timeline/timeline.h"
 #include "passes/timeline/traffic.h"
 
@@ -56,7 +56,7 @@ struct run {
         *planned[HEC_SITES_MAX]; // [devices][layers] the iteration that the device has planned, + 1
     struct device *device;
     int32_t devices, ended;
-    struct hec_heap ready;                 // Devices that can go on, the earliest first.
+    struct hec_agenda ready;               // Devices that can go on, the earliest first.
     int32_t *sum[2], sums[2], sum_room[2]; // Transfers of a step: sums of what all have.
     int32_t norm[2], publish[2];
     int64_t of_step[2];           // Whose those are.

@@ -16,14 +16,8 @@ const char *const hec_spent_names[HEC_SPENT] = {
 
 // ---- devices that can go on
 
-static bool is_earlier(const void *context, int32_t a, int32_t b) {
-    const struct run *r = context;
-    const double left = r->device[a].now, right = r->device[b].now;
-    return left < right || (left == right && a < b);
-}
-
 static void push(struct run *r, int32_t device) {
-    hec_heap_push(&r->ready, device, is_earlier, r);
+    hec_agenda_add(&r->ready, (struct hec_item){r->device[device].now, device, device});
 }
 
 // ---- layers
@@ -309,8 +303,8 @@ static bool run_all(struct run *r) {
     while (r->ended < r->devices && !r->failed) {
         const double next = hec_lanes_next(r->lanes);
         double now = next;
-        if (r->ready.count && r->device[r->ready.item[0]].now <= next) {
-            const int32_t device = hec_heap_pop(&r->ready, is_earlier, r);
+        if (r->ready.count && r->ready.item[0].at <= next) {
+            const int32_t device = hec_agenda_take(&r->ready).what;
             now = r->device[device].now;
             go_on(r, device);
         } else if (isinf(next)) {
