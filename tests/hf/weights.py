@@ -84,6 +84,11 @@ def read_safetensors(path):
             for name, t in header.items()}
 
 
+def read_doubles(path):
+    """Of a file of doubles each tensor's numbers, by name."""
+    return {name: struct.unpack(f"<{len(data) // 8}d", data) for name, (_, _, data) in read_safetensors(path).items()}
+
+
 def read_folder(folder):
     """All tensors of a folder, of one file or of shards."""
     folder = pathlib.Path(folder)

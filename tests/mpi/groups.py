@@ -3,13 +3,16 @@
 
 What is frozen keeps its bits, everything else is learned; factors of the learning rate and decays are those that the whole
 run could have; any number of ranks learns the same; a checkpoint knows which groups there were."""
-import json
 import os
 import pathlib
-import struct
+import re
 import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hf"))
+import weights  # noqa: E402
 
 STEPS = 6
 FROZEN = ["embed", "layers.0.*", "*.sparse.experts.*.b1", "last.experts.*"]  # Of a set some parameters, and all.
@@ -40,16 +43,7 @@ def train(name, *more, ranks=1, code=0):
 
 
 def saved(name):
-    """Tensors by name: shape apart, their bytes as doubles."""
-    data = pathlib.Path(f"{name}.st").read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    header.pop("__metadata__", None)
-    tensors = {}
-    for key, entry in header.items():
-        begin, end = entry["data_offsets"]
-        tensors[key] = struct.unpack(f"<{(end - begin) // 8}d", data[8 + size + begin:8 + size + end])
-    return tensors
+    return weights.read_doubles(f"{name}.st")
 
 
 def check(holds, what):
@@ -62,6 +56,15 @@ def is_frozen(path):
         ".sparse.experts." in path and path.endswith(".b1"))
 
 
+def info(name):
+    """Parameters that are frozen, and the kibibytes of parameters, gradients and states, as a program's info has them."""
+    text = subprocess.run([f"./{name}", "info"], capture_output=True, text=True, check=True).stdout
+    count = re.search(r"^  frozen .*\((\d+)\)$", text, re.MULTILINE)
+    sizes = [re.search(rf"^  {line} +([\d.]+) (KiB|MiB)$", text, re.MULTILINE).groups()
+             for line in ("parameters", "gradients", "AdamW states")]
+    return int(count[1]) if count else 0, [float(number) * (1024 if unit == "MiB" else 1) for number, unit in sizes]
+
+
 def frozen():
     groups = [f"{pattern}.frozen=true" for pattern in FROZEN] + ["*.router.lr_scale=0.1", "*.wq.decay=0.5"]
     build("one", groups)
@@ -69,6 +72,10 @@ def frozen():
     before = saved("one")
     train("one")
     first = saved("one")
+    count, (parameters, gradients, _) = info("one")
+    elements = sum(len(values) for path, values in first.items() if is_frozen(path))
+    check(count == elements, f"{elements} are frozen, info says {count}")
+    check(parameters - gradients >= elements * 8 / 1024 - 0.1, "what is frozen has no gradients")
     for path, values in first.items():
         if path.endswith("select_bias"):
             continue  # It moves with loads.

@@ -6,10 +6,13 @@ not stopped. What Muon cannot do yet is refused."""
 import json
 import os
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hf"))
+import weights  # noqa: E402
 
 MODELS = {  # Ranks, settings.
     "one": (1, []),
@@ -48,12 +51,7 @@ def train(name, *more, code=0, threads="1"):
 
 
 def saved(name):
-    data = pathlib.Path(f"{name}.st").read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    tensors = {key: entry["data_offsets"] for key, entry in header.items() if key != "__metadata__"}
-    return {key: struct.unpack(f"<{(end - begin) // 8}d", data[8 + size + begin:8 + size + end])
-            for key, (begin, end) in tensors.items()}
+    return weights.read_doubles(f"{name}.st")
 
 
 def losses(name):
