@@ -143,6 +143,14 @@ MlirOperation hec_find_slot(MlirOperation module, const char *holds, MlirOperati
     return (MlirOperation){0};
 }
 
+int hec_count_losses(MlirOperation module) {
+    int count = HEC_LOSSES;
+    for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
+         !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op))
+        count += hec_op_is(op, HEC_OP_slot) && hec_has_attr(op, "loss");
+    return count;
+}
+
 MlirOperation hec_module_of(MlirOperation op) {
     for (;;) {
         const MlirOperation parent = mlirOperationGetParentOperation(op);

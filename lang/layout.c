@@ -21,6 +21,7 @@ static bool is_statement_keyword(int kind) {
     case HEC_T_MOE:
     case HEC_T_MODEL:
     case HEC_T_PARAM:
+    case HEC_T_LOSS:
     case HEC_T_REPEAT:
     case HEC_T_IF:
     case HEC_T_ELSE:

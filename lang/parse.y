@@ -40,7 +40,7 @@ void hec_parse_error(struct hec_span *at, struct hec_parser *parser, const char 
 }
 
 %token DIM "`dim`" LET "`let`" IMPORT "`import`" BLOCK "`block`" MOE "`moe`" MODEL "`model`"
-%token PARAM "`param`" REPEAT "`repeat`" IF "`if`" ELSE "`else`" RETURN "`return`"
+%token PARAM "`param`" LOSS "`loss`" REPEAT "`repeat`" IF "`if`" ELSE "`else`" RETURN "`return`"
 %token TRUE "`true`" FALSE "`false`" AND "`and`" OR "`or`" NOT "`not`"
 %token ARROW "`->`" RANGE "`..`" EQ "`==`" NE "`!=`" LE "`<=`" GE "`>=`"
 %token <const char *> NAME "a name" STRING "a string"
@@ -52,7 +52,7 @@ void hec_parse_error(struct hec_span *at, struct hec_parser *parser, const char 
 %type <struct hec_variables> variables params
 %type <struct hec_variable> variable param
 %type <struct hec_declaration> signature
-%type <struct hec_arguments> shape expressions arguments argument_list list
+%type <struct hec_arguments> shape expressions arguments argument_list list options
 %type <struct hec_argument> argument
 %type <struct hec_stmts> code statements else
 %type <struct hec_stmt> statement
@@ -140,6 +140,10 @@ statements
 statement
     : PARAM params ';' { $$ = (struct hec_stmt){.kind = HEC_STMT_PARAM, .at = @$, .params = $params}; }
     | NAME '=' expression ';' { $$ = hec_stmt_named(HEC_STMT_ASSIGN, @$, $NAME, @NAME, $expression); }
+    | LOSS NAME options '=' expression ';' {
+        $$ = hec_stmt_named(HEC_STMT_LOSS, @LOSS, $NAME, @NAME, $expression);
+        $$.options = $options;
+    }
     | RETURN expression ';' {
         $$ = (struct hec_stmt){.kind = HEC_STMT_RETURN, .at = @$, .value = $expression};
     }
@@ -175,6 +179,11 @@ params
 param
     : variable
     | variable '(' arguments ')' { $$ = $variable; $$.options = $arguments; }
+    ;
+
+options
+    : %empty { $$ = (struct hec_arguments){0}; }
+    | '(' arguments ')' { $$ = $arguments; }
     ;
 
 settings

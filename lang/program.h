@@ -15,6 +15,7 @@ enum {
     HEC_RANK_MAX = 6,
     HEC_OPERANDS_MAX = 12,  // Arguments of a block, too.
     HEC_EXPERTS_MAX = 4096, // Of a moe: what routers and the planner take.
+    HEC_LOSSES_MAX = 8,     // Of a model, by name: what programs report.
 };
 
 struct hec_dim {
@@ -81,6 +82,8 @@ struct hec_node {
     struct hec_shape shape; // An expert's parameter, seen from its body, has no expert dimension.
     bool batched;           // Depends on the tokens: one tensor per sequence.
     bool integer;           // Token ids (int32); everything else is real.
+    int64_t
+        ahead; // It knows tokens up to so many positions ahead of its own: more than 0 by function `ahead`.
     const char
         *name; // Variable it was assigned to, parameter or argument name; NULL: a subexpression.
     struct hec_span at;
@@ -186,6 +189,16 @@ struct hec_setting {
     struct hec_span at;
 };
 
+// A loss that a model has besides that of its logits: the mean cross-entropy over the positions that predict a token.
+struct hec_named_loss {
+    const char *name; // "mtp"
+    double weight;
+    const struct hec_node *logits;  // [T, V]
+    const struct hec_node *targets; // Of function `ahead`; NULL: those of the model's own logits.
+    int64_t ahead;                  // Position t predicts token t + ahead.
+    struct hec_span at;
+};
+
 struct hec_program {
     const char *name;             // The model's: "tiny".
     const struct hec_unit *model; // argument ids [T]; result logits [T, V]
@@ -195,6 +208,8 @@ struct hec_program {
     const struct hec_param *const *param; // In order of appearance.
     int moes;
     const struct hec_moe *const *moe;
+    int losses;
+    const struct hec_named_loss *loss;
     int settings;
     const struct hec_setting *setting; // Sorted by key.
     struct hec_sources sources;        // All that was read for it.

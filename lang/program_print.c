@@ -50,6 +50,8 @@ static void print_attributes(const struct hec_node *node, FILE *out) {
     } else if (node->builtin == HEC_BUILTIN_dropout) {
         fprintf(out, " {rate = %g, number = %" PRId64 "}", node->attribute.rate,
                 node->attribute.number);
+    } else if (node->builtin == HEC_BUILTIN_ahead) {
+        fprintf(out, " {by = %" PRId64 "}", node->ahead);
     } else if (node->builtin == HEC_BUILTIN_slice) {
         fprintf(out, " {begin = %" PRId64 "}", node->attribute.begin);
     } else if (node->attribute.interleaved) {
@@ -146,7 +148,19 @@ static void print_moe(const struct hec_moe *moe, FILE *out) {
 
 static void print_inner(const struct hec_body *body, FILE *out);
 
-static void print_unit(const struct hec_unit *unit, FILE *out) {
+static void print_losses(const struct numbering *numbers, const struct hec_program *program) {
+    for (int i = 0; i < program->losses; i++) {
+        const struct hec_named_loss *loss = &program->loss[i];
+        fprintf(numbers->out, "  loss %s {weight = %g} = cross_entropy ", loss->name, loss->weight);
+        print_reference(numbers, loss->logits);
+        if (loss->targets) fputs(", ", numbers->out);
+        if (loss->targets) print_reference(numbers, loss->targets);
+        fputc('\n', numbers->out);
+    }
+}
+
+// `program`: the unit is its model; NULL: it is another one.
+static void print_unit(const struct hec_unit *unit, const struct hec_program *program, FILE *out) {
     static const char *const kinds[] = {"model", "block", "moe"};
     struct numbering numbers = {.out = out};
     fprintf(out, "\n%s %s (", kinds[unit->kind], unit->symbol);
@@ -157,11 +171,12 @@ static void print_unit(const struct hec_unit *unit, FILE *out) {
     fputs(")\n", out);
     if (unit->moe) {
         print_moe(unit->moe, out);
-        print_unit(unit->moe->expert, out);
-        if (unit->moe->shared) print_unit(unit->moe->shared, out);
+        print_unit(unit->moe->expert, NULL, out);
+        if (unit->moe->shared) print_unit(unit->moe->shared, NULL, out);
         return;
     }
     print_body(&numbers, &unit->body, 1);
+    if (program) print_losses(&numbers, program);
     fputs("  return ", out);
     print_reference(&numbers, unit->result);
     fputc('\n', out);
@@ -175,7 +190,7 @@ static void print_inner(const struct hec_body *body, FILE *out) {
         if (item->loop)
             print_inner(&item->loop->body, out);
         else if (item->node->kind == HEC_NODE_CALL)
-            print_unit(item->node->callee, out);
+            print_unit(item->node->callee, NULL, out);
     }
 }
 
@@ -239,7 +254,7 @@ void hec_program_print(const struct hec_program *program, FILE *out) {
             " trained parameters\n\n",
             program->name, program->positions, program->vocabulary, elements(program));
     for (int i = 0; i < program->params; i++) print_param(program->param[i], out);
-    print_unit(program->model, out);
+    print_unit(program->model, program, out);
     fputc('\n', out);
     for (int i = 0; i < program->settings; i++) {
         const struct hec_setting *setting = &program->setting[i];

@@ -28,7 +28,7 @@ static const char *const continues_expression[] = {
     "'-'",  "'*'",   "'/'",  "'%'",  "'@'",  "'['",  "'.'", "'('", "':'",
 };
 static const char *const begins_statement[] = {
-    "`param`", "`return`", "`repeat`", "`if`", "a name", "';'",
+    "`param`", "`loss`", "`return`", "`repeat`", "`if`", "a name", "';'",
 };
 static const char *const begins_declaration[] = {
     "`dim`", "`let`", "`import`", "`block`", "`moe`", "`model`", "a name", "';'", "end of file",

@@ -115,6 +115,7 @@ struct hec_variables {
 enum hec_stmt_kind {
     HEC_STMT_PARAM,
     HEC_STMT_ASSIGN,
+    HEC_STMT_LOSS,
     HEC_STMT_RETURN,
     HEC_STMT_REPEAT,
     HEC_STMT_IF
@@ -128,9 +129,10 @@ struct hec_stmts {
 struct hec_stmt {
     enum hec_stmt_kind kind;
     struct hec_span at;
-    const char *name; // Assigned variable, or repeat's.
+    const char *name; // Assigned variable, repeat's, or the loss.
     struct hec_span name_at;
-    struct hec_expr *value; // Assigned, returned, repeat's bound, if's condition.
+    struct hec_expr *value; // Assigned, returned, repeat's bound, if's condition, what a loss is.
+    struct hec_arguments options; // Of a loss.
     struct hec_variables params;
     struct hec_stmts body;
     struct hec_stmts otherwise; // `else if` is an `if` in here.

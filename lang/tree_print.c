@@ -176,6 +176,17 @@ static void print_statement(const struct hec_stmt *stmt, int depth, FILE *out) {
         print_expr(stmt->value, out);
         fputc('\n', out);
         break;
+    case HEC_STMT_LOSS:
+        fprintf(out, "loss %s", stmt->name);
+        if (stmt->options.count) {
+            fputs(" (", out);
+            print_arguments(&stmt->options, out);
+            fputc(')', out);
+        }
+        fputs(" = ", out);
+        print_expr(stmt->value, out);
+        fputc('\n', out);
+        break;
     case HEC_STMT_RETURN:
         fputs("return ", out);
         print_expr(stmt->value, out);

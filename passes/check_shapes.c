@@ -7,7 +7,7 @@
 //          forms for which there are kernels, or that @forward has the arguments a program gets.
 // Needs    a module that MLIR's own verifier accepts.
 // Leaves   the module as it is. Every operation passes hec_op_verify; @forward takes ids, targets,
-//          scale and auxiliary_scale and returns loss, cross entropy and auxiliary loss.
+//          scale and auxiliary_scale and returns loss, cross entropy, auxiliary loss and those that have names.
 // Reports  every fault in one run; "not yet" for products that would need a transpose.
 #include "passes/pass.h"
 
@@ -36,12 +36,19 @@ static bool check_forward(MlirOperation module) {
     }
     if (!sound) hec_ir_error(forward, "@forward takes ids, targets, scale and auxiliary_scale");
     const MlirOperation ret = mlirBlockGetTerminator(body);
-    bool scalars = mlirOperationGetNumOperands(ret) == 3;
-    for (int i = 0; i < 3 && scalars; i++) {
+    const int losses = hec_count_losses(module);
+    bool scalars = mlirOperationGetNumOperands(ret) == losses;
+    for (int i = 0; i < losses && scalars; i++) {
         scalars = is_scalar(mlirValueGetType(hec_operand(ret, i)));
     }
-    if (!scalars) hec_ir_error(ret, "@forward returns loss, cross entropy and auxiliary loss");
-    return sound && scalars;
+    if (!scalars)
+        hec_ir_error(ret, "@forward returns loss, cross entropy and auxiliary loss%s",
+                     losses > HEC_LOSSES ? ", then one for each slot that holds a loss" : "");
+    const bool few = losses <= HEC_LOSSES + HEC_IR_NAMED_LOSSES_MAX;
+    if (!few)
+        hec_ir_error(module, "more than %d slots hold the logits of a loss",
+                     HEC_IR_NAMED_LOSSES_MAX);
+    return sound && scalars && few;
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {

@@ -130,11 +130,24 @@ struct hrt_setting {
     const char *key, *value; // "train.optimizer.lr", "0.0003"
 };
 
+// A loss that the model has besides the cross-entropy of its logits (`loss` statements).
+struct hrt_loss {
+    const char *name; // "mtp"
+    double weight;
+    int64_t ahead; // Which token position t predicts: t + ahead. The last ahead - 1 predict none.
+    size_t logits_offset; // As those of hrt_program.
+    bool logits_bf16;
+};
+
+enum { HRT_NAMED_LOSSES = 8 }; // At most.
+
 struct hrt_losses {
     double
-        loss; // What is differentiated: scale * sum of token losses + auxiliary_scale * auxiliary.
+        loss; // What is differentiated: cross_entropy + auxiliary_scale * auxiliary + the sum of weight * named.
     double cross_entropy; // scale * sum of token losses.
     double auxiliary; // Sum over layers of auxiliary and z losses (not scaled by auxiliary_scale).
+    double named
+        [HRT_NAMED_LOSSES]; // As cross_entropy, of positions that predict a token: as the program has them.
 };
 
 // Gradients that are complete at one place of backward (fssdp.all_reduce): of parameters outside of
@@ -158,11 +171,12 @@ struct hrt_program {
     size_t arena_bytes;
     double flops_per_token; // Forward and backward, products and attention only.
 
-    int params, sets, loads, settings;
+    int params, sets, loads, settings, losses;
     const struct hrt_param *param;
     const struct hrt_set *set;
     const struct hrt_loads *load;
     const struct hrt_setting *setting; // Sorted by key.
+    const struct hrt_loss *loss;
 
     // 0 in programs of one rank. Others run with exactly this many, which all make the same calls:
     // forward and backward talk.

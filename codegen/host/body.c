@@ -209,26 +209,32 @@ static void emit_list(struct hec_emitter *e, const MlirOperation *op, int count,
 // ---- forward and backward
 
 static void return_losses(struct hec_emitter *e, MlirOperation func) {
+    static const char *const field[HEC_LOSSES] = {".loss = ", ".cross_entropy = ", ".auxiliary = "};
     const MlirOperation end = mlirBlockGetTerminator(hec_func_body(func));
-    if (mlirOperationGetNumOperands(end) != 3) {
-        hec_emit_fault(e, func, "must return the loss, the cross entropy and the auxiliary loss");
+    const int count = (int)mlirOperationGetNumOperands(end);
+    const char *list = "";
+    if (count != hec_count_losses(e->module)) {
+        hec_emit_fault(
+            e, func,
+            "must return the loss, the cross entropy and the auxiliary loss, and one for "
+            "each slot that holds a loss");
         return;
     }
-    if (hec_on_device(e)) {
-        const char *place[3];
-        for (int i = 0; i < 3; i++) place[i] = hec_ref(e, hec_operand(end, i));
-        hec_blank(&e->function->body);
-        hec_statement(e, "return hrt_device_losses(m->device, %s, %s, %s);", place[0], place[1],
-                      place[2]);
-        return;
+    for (int i = 0; i < count; i++) {
+        const MlirValue v = hec_operand(end, i);
+        const char *before = i ? ", " : "", *name = i < HEC_LOSSES ? field[i] : "";
+        if (hec_on_device(e))
+            list = HEC_TEXT(e, "%s%s%s", list, before, hec_ref(e, v));
+        else
+            list = HEC_TEXT(e, "%s%s%s%s%s", list, before, i == HEC_LOSSES ? ".named = {" : "",
+                            name, hec_element(e, v, "0"));
     }
-    const char *loss = hec_element(e, hec_operand(end, 0), "0");
-    const char *cross_entropy = hec_element(e, hec_operand(end, 1), "0");
-    const char *auxiliary = hec_element(e, hec_operand(end, 2), "0");
     hec_blank(&e->function->body);
-    hec_statement(e,
-                  "return (struct hrt_losses){.loss = %s, .cross_entropy = %s, .auxiliary = %s};",
-                  loss, cross_entropy, auxiliary);
+    if (hec_on_device(e)) {
+        hec_statement(e, "return hrt_device_losses(m->device, (const float *const[]){%s});", list);
+    } else {
+        hec_statement(e, "return (struct hrt_losses){%s%s};", list, count > HEC_LOSSES ? "}" : "");
+    }
 }
 
 static void emit_entry(struct hec_emitter *e, const char *name) {

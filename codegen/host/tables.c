@@ -250,8 +250,51 @@ static void emit_flops(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, ".flops_per_token = %s,", hec_number(e, hec_module_flops_per_token(e->module)));
 }
 
-static void emit_program(struct hec_emitter *e, struct hec_writer *out, int params, int sets,
-                         int loads, int buckets, int settings) {
+// The losses that have names, as @forward returns them. Returns how many there are.
+static int emit_losses(struct hec_emitter *e, struct hec_writer *out) {
+    const struct hec_ops slots = hec_symbols(e, HEC_OP_slot);
+    int losses = 0;
+    for (int i = 0; i < slots.count; i++) {
+        const MlirOperation slot = slots.op[i];
+        if (!hec_any_has_loss(slot)) continue;
+        if (!losses++) {
+            hec_blank(out);
+            hec_open(out, "static const struct hrt_loss losses[] = {");
+        }
+        hec_line(out,
+                 "{.name = %s, .weight = %s, .ahead = %" PRId64 ", .logits_offset = %" PRId64
+                 "%s},",
+                 hec_quote(e, hec_any_loss(slot)), hec_number(e, hec_any_coef(slot)),
+                 hec_any_ahead(slot), hec_any_offset(slot),
+                 hec_type_is_rounded(hec_any_type(slot)) ? ", .logits_bf16 = true" : "");
+    }
+    if (losses) hec_close(out, "};");
+    free(slots.op);
+    return losses;
+}
+
+struct table_sizes {
+    int params, sets, loads, buckets, settings, losses;
+};
+
+static void emit_table_sizes(struct hec_writer *out, const struct table_sizes *size) {
+    const struct {
+        const char *one, *many;
+        int count;
+    } tables[] = {{"param", "params", size->params},
+                  {"set", "sets", size->sets},
+                  {"load", "loads", size->loads},
+                  {"setting", "settings", size->settings},
+                  {"loss", "losses", size->losses}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (!tables[i].count) continue;
+        hec_line(out, ".%s = %d, .%s = %s,", tables[i].many, tables[i].count, tables[i].one,
+                 tables[i].many);
+    }
+}
+
+static void emit_program(struct hec_emitter *e, struct hec_writer *out,
+                         const struct table_sizes *size) {
     const MlirOperation m = e->module;
     const MlirOperation logits = hec_find_slot(m, "logits", (MlirOperation){0});
     hec_blank(out);
@@ -269,23 +312,12 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
     hec_line(out, ".arena_bytes = %" PRId64 ",",
              hec_module_arena_bytes(m) + (hec_on_device(e) ? 256 : 0));
     emit_flops(e, out);
-    const struct {
-        const char *one, *many;
-        int count;
-    } tables[] = {{"param", "params", params},
-                  {"set", "sets", sets},
-                  {"load", "loads", loads},
-                  {"setting", "settings", settings}};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        if (!tables[i].count) continue;
-        hec_line(out, ".%s = %d, .%s = %s,", tables[i].many, tables[i].count, tables[i].one,
-                 tables[i].many);
-    }
+    emit_table_sizes(out, size);
     if (e->world > 1) {
         const bool shard = mlirStringRefEqual(hec_module_dense(m), HEC_STR("shard"));
-        if (buckets)
-            hec_line(out, ".buckets = %d, .bucket = buckets, .bucket_bytes = %" PRId64 ",", buckets,
-                     hec_module_bucket(m));
+        if (size->buckets)
+            hec_line(out, ".buckets = %d, .bucket = buckets, .bucket_bytes = %" PRId64 ",",
+                     size->buckets, hec_module_bucket(m));
         hec_line(out, ".dense_offset = offsetof(struct %s, dense), .dense_shard = %s,", e->name,
                  shard ? "true" : "false");
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,
@@ -324,13 +356,16 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out, int para
 
 void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
     hec_emit_movement(e, out);
-    const int sets = emit_table(e, out, "static const struct hrt_set sets[]", HEC_OP_set, emit_set);
-    const int params =
+    struct table_sizes size = {0};
+    size.sets = emit_table(e, out, "static const struct hrt_set sets[]", HEC_OP_set, emit_set);
+    size.params =
         emit_table(e, out, "static const struct hrt_param params[]", HEC_OP_param, emit_param);
-    const int loads =
+    size.loads =
         emit_table(e, out, "static const struct hrt_loads loads[]", HEC_OP_set, emit_loads);
-    const int settings = emit_settings(e, out);
-    emit_program(e, out, params, sets, loads, emit_buckets(e, out), settings);
+    size.settings = emit_settings(e, out);
+    size.losses = emit_losses(e, out);
+    size.buckets = emit_buckets(e, out);
+    emit_program(e, out, &size);
     hec_blank(out);
     hec_open(out, "int main(int argc, char **argv) {");
     hec_line(out, "return hrt_main(argc, argv, &program);");

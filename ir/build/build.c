@@ -11,6 +11,7 @@
 #include "ir/build/unit.h"
 #include "ir/build/value.h"
 
+_Static_assert((int)HEC_LOSSES_MAX == (int)HEC_IR_NAMED_LOSSES_MAX, "what is checked can be built");
 _Static_assert((int)HEC_EXPERTS_MAX == (int)HEC_IR_EXPERTS_MAX, "what is checked can be built");
 
 // ---- @forward
@@ -30,19 +31,54 @@ static void build_joint_loss(struct hec_scope *scope) {
     if (!scope->build->failed) hec_build_sum(scope, &scope->sums, &joint);
 }
 
-// loss = cross_entropy + auxiliary_scale * auxiliary, and its parts.
-static void build_loss(struct hec_scope *scope, MlirValue logits, MlirValue targets,
-                       MlirValue scale, MlirValue auxiliary_scale) {
-    struct hec_build *build = scope->build;
-    const struct hec_span at = build->program->model->result->at;
+// The cross-entropy of logits, which the runtime reads in the slot.
+static MlirValue build_cross_entropy(struct hec_scope *scope, struct hec_span at, const char *name,
+                                     MlirStringRef slot, MlirValue logits, MlirValue targets,
+                                     MlirValue scale) {
     hec_build_at(scope, at, NULL);
-    const MlirNamedAttribute slot = hec_attr_symbol(build->context, "slot", HEC_STR("logits"));
-    hec_build_op(&scope->b, HEC_OP_stash, 1, &logits, 0, NULL, 1, &slot);
-
-    hec_build_at(scope, at, "cross_entropy");
+    const MlirNamedAttribute symbol = hec_attr_symbol(scope->build->context, "slot", slot);
+    hec_build_op(&scope->b, HEC_OP_stash, 1, &logits, 0, NULL, 1, &symbol);
+    hec_build_at(scope, at, name);
     const MlirValue in[] = {logits, targets, scale};
-    MlirValue result[3];
-    result[1] = hec_build_one(scope, HEC_OP_cross_entropy, 3, in, 0, NULL);
+    return hec_build_one(scope, HEC_OP_cross_entropy, 3, in, 0, NULL);
+}
+
+// `factor` times a number; `factor` 1: the number itself.
+static MlirValue build_times(struct hec_scope *scope, double factor, MlirValue number) {
+    const MlirValue in[] = {number, hec_build_fill(&scope->b, mlirValueGetType(number), factor)};
+    return factor == 1 ? number : hec_build_one(scope, HEC_OP_mul, 2, in, 0, NULL);
+}
+
+static MlirValue build_sum(struct hec_scope *scope, struct hec_span at, MlirValue a, MlirValue b) {
+    const MlirValue in[] = {a, b};
+    hec_build_at(scope, at, "loss");
+    return hec_build_one(scope, HEC_OP_add, 2, in, 0, NULL);
+}
+
+// A loss that has a name: the mean over the positions that predict a token, `scale` being for all of them.
+static MlirValue build_named_loss(struct hec_scope *scope, const struct hec_named_loss *loss,
+                                  MlirValue scale) {
+    struct hec_build *build = scope->build;
+    const double positions = (double)build->program->positions;
+    const MlirOperation slot = {(void *)hec_map_get(&build->symbol, loss)};
+    const MlirValue targets =
+        loss->targets ? hec_build_value_of(scope, loss->targets) : build->targets;
+    hec_build_at(scope, loss->at, NULL);
+    return build_cross_entropy(
+        scope, loss->at, loss->name, hec_slot_sym_name(slot),
+        hec_build_value_of(scope, loss->logits), targets,
+        build_times(scope, positions / (positions - (double)(loss->ahead - 1)), scale));
+}
+
+// loss = cross_entropy + auxiliary_scale * auxiliary + weight * each loss that has a name, and its parts.
+static void build_losses(struct hec_scope *scope, MlirValue scale, MlirValue auxiliary_scale) {
+    struct hec_build *build = scope->build;
+    const struct hec_program *program = build->program;
+    const struct hec_span at = program->model->result->at;
+    const MlirValue logits = hec_build_value_of(scope, program->model->result);
+    MlirValue result[HEC_LOSSES + HEC_LOSSES_MAX];
+    result[1] = build_cross_entropy(scope, at, "cross_entropy", HEC_STR("logits"), logits,
+                                    build->targets, scale);
     if (build->failed) return;
     build_joint_loss(scope);
     const MlirValue auxiliary = scope->sums.of[HEC_SUM_AUXILIARY];
@@ -53,13 +89,19 @@ static void build_loss(struct hec_scope *scope, MlirValue logits, MlirValue targ
     } else {
         hec_build_at(scope, at, NULL);
         const MlirValue scaled[] = {auxiliary_scale, auxiliary};
-        const MlirValue part = hec_build_one(scope, HEC_OP_mul, 2, scaled, 0, NULL);
-        hec_build_at(scope, at, "loss");
-        const MlirValue sum[] = {result[1], part};
-        result[0] = hec_build_one(scope, HEC_OP_add, 2, sum, 0, NULL);
+        result[0] =
+            build_sum(scope, at, result[1], hec_build_one(scope, HEC_OP_mul, 2, scaled, 0, NULL));
     }
+    for (int i = 0; i < program->losses && !build->failed; i++) {
+        const struct hec_named_loss *loss = &program->loss[i];
+        result[HEC_LOSSES + i] = build_named_loss(scope, loss, scale);
+        hec_build_at(scope, loss->at, NULL);
+        result[0] = build_sum(scope, loss->at, result[0],
+                              build_times(scope, loss->weight, result[HEC_LOSSES + i]));
+    }
+    if (build->failed) return;
     hec_build_at(scope, at, NULL);
-    hec_build_return(&scope->b, scope->func, 3, result);
+    hec_build_return(&scope->b, scope->func, HEC_LOSSES + program->losses, result);
 }
 
 static void build_forward(struct hec_build *build) {
@@ -84,10 +126,10 @@ static void build_forward(struct hec_build *build) {
     MlirValue argument[4];
     for (int i = 0; i < 4; i++) argument[i] = mlirBlockGetArgument(entry, i);
     *hec_map_at(&build->value, ids) = (intptr_t)argument[0].ptr;
+    build->targets = argument[1];
     hec_build_body(&scope, &model->body);
     if (build->failed) return;
-    build_loss(&scope, hec_build_value_of(&scope, model->result), argument[1], argument[2],
-               argument[3]);
+    build_losses(&scope, argument[2], argument[3]);
 }
 
 // ---- the module

@@ -173,6 +173,23 @@ static MlirValue build_gather(struct hec_scope *scope, const struct hec_node *no
     return hec_build_one(scope, op, node->operands, operand, 0, NULL);
 }
 
+// The targets themselves are one position ahead.
+static MlirValue build_ahead(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                             const MlirValue *operand) {
+    (void)operand;
+    const MlirNamedAttribute by = hec_attr_int(scope->build->context, "by", node->ahead - 1);
+    const MlirValue targets = scope->build->targets;
+    return node->ahead == 1 ? targets : hec_build_one(scope, op, 1, &targets, 1, &by);
+}
+
+// The checker takes cross_entropy for what a loss is, which is no node.
+static MlirValue build_loss(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                            const MlirValue *operand) {
+    (void)scope, (void)node, (void)op, (void)operand;
+    assert(false);
+    return (MlirValue){0};
+}
+
 // ---- nodes
 
 typedef MlirValue build_fn(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
@@ -219,8 +236,16 @@ static void norm_name(const struct hec_param *gain, char *text, size_t room) {
 static void build_at_node(struct hec_scope *scope, const struct hec_node *node,
                           const MlirValue *operand) {
     char text[128] = "";
-    if (node == scope->build->program->model->result) {
+    const struct hec_program *program = scope->build->program;
+    for (int i = 0; i < program->losses; i++) {
+        if (node == program->loss[i].logits)
+            snprintf(text, sizeof text, "%s_logits", program->loss[i].name);
+    }
+    if (node == program->model->result) {
         snprintf(text, sizeof text, "logits");
+    } else if (text[0]) {
+        hec_build_at(scope, node->at, node->name ? node->name : text);
+        return;
     } else if (node->kind == HEC_NODE_CALL) {
         snprintf(text, sizeof text, "%s", node->callee->name);
     } else if (node->kind == HEC_NODE_BUILTIN && node->builtin == HEC_BUILTIN_contract) {

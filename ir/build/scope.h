@@ -31,17 +31,19 @@ struct hec_build {
     const struct hec_program *program;
     MlirOperation module;
     MlirType real, i32, index;
-    int64_t batch, world;  // Sequences of a microbatch; ranks.
-    int64_t group;         // Sequences that picks are counted over; 0: all of an iteration.
-    struct hec_map value;  // struct hec_node -> the pointer of its MlirValue
-    struct hec_map loop;   // struct hec_loop -> its scf.for
-    struct hec_map symbol; // struct hec_param -> its moe.param, struct hec_moe -> its moe.set
-    struct hec_map loads;  // struct hec_moe -> the moe.slot of its loads
+    int64_t batch, world; // Sequences of a microbatch; ranks.
+    int64_t group;        // Sequences that picks are counted over; 0: all of an iteration.
+    struct hec_map value; // struct hec_node -> the pointer of its MlirValue
+    struct hec_map loop;  // struct hec_loop -> its scf.for
+    struct hec_map
+        symbol; // struct hec_param -> its moe.param, hec_moe -> its moe.set, hec_named_loss -> its moe.slot
+    struct hec_map loads; // struct hec_moe -> the moe.slot of its loads
     // Builds the function of a unit and a call of it (unit.h). Bodies hold calls and calls have bodies:
     // what a unit is built from reaches it by this.
     struct hec_called (*call)(struct hec_scope *scope, const struct hec_unit *unit, int operands,
                               const MlirValue *operand);
-    bool failed; // An error was reported; values may be null from there on.
+    MlirValue targets; // Of @forward: the token behind each.
+    bool failed;       // An error was reported; values may be null from there on.
 };
 
 // The function that is being built, and the place in it.

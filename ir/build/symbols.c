@@ -123,6 +123,22 @@ static void build_loads(struct hec_build *build, const struct hec_moe *moe) {
     *hec_map_at(&build->loads, moe) = (intptr_t)slot.ptr;
 }
 
+// The logits of a loss that has a name.
+static void build_loss_slot(struct hec_build *build, const struct hec_named_loss *loss) {
+    const struct hec_scope top = {.build = build};
+    char text[TEXT_MAX];
+    snprintf(text, sizeof text, "%s.logits", loss->name);
+    char *symbol = hec_build_symbol(build, text);
+    const MlirOperation slot =
+        build_slot(build, symbol, hec_build_type(&top, &loss->logits->shape, true, false), 0,
+                   "loss", (MlirOperation){0}, loss->logits->at);
+    hec_slot_put_loss(slot, loss->name);
+    hec_slot_put_ahead(slot, loss->ahead);
+    hec_slot_put_coef(slot, loss->weight);
+    *hec_map_at(&build->symbol, loss) = (intptr_t)slot.ptr;
+    free(symbol);
+}
+
 void hec_build_symbols(struct hec_build *build) {
     const struct hec_program *program = build->program;
     for (int i = 0; i < program->moes; i++) build_set(build, program->moe[i]);
@@ -133,4 +149,5 @@ void hec_build_symbols(struct hec_build *build) {
     const struct hec_scope top = {.build = build};
     build_slot(build, "logits", hec_build_type(&top, &logits->shape, true, false), 0, "logits",
                (MlirOperation){0}, logits->at);
+    for (int i = 0; i < program->losses; i++) build_loss_slot(build, &program->loss[i]);
 }

@@ -29,6 +29,13 @@ void hec_choose_gather_grad(MlirOperation op, struct hec_choice *choice) {
     hec_choice_size(choice, "columns", &table, 1, table.rank);
 }
 
+void hec_choose_ahead(MlirOperation op, struct hec_choice *choice) {
+    const struct hec_tensor ids = hec_tensor_at(hec_ahead_ids(op));
+    hec_choice_own_kernel(choice, op);
+    hec_choice_size(choice, "batch", &ids, 0, 1);
+    hec_choice_size(choice, "positions", &ids, 1, 2);
+}
+
 void hec_choose_cross_entropy(MlirOperation op, struct hec_choice *choice) {
     choose(op, hec_token_loss_logits(op), "rows", "columns", choice);
 }

@@ -1,4 +1,4 @@
-// moe.gather: rows of a table by index; moe.gather_grad adds up what each row received.
+// moe.gather: rows of a table by index; moe.gather_grad adds up what each row received. moe.ahead: tokens further on.
 #include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
@@ -64,6 +64,21 @@ static struct hec_cost cost_gather_grad(MlirOperation op) {
     return (struct hec_cost){.flops = (double)hec_type_elements(rows),
                              .bytes = 3 * (double)hec_type_bytes(rows)};
 }
+
+static bool infer_ahead(MlirOperation op, MlirType *result) {
+    const MlirValue targets = hec_ahead_targets(op);
+    const struct hec_tensor t = hec_tensor_at(targets);
+    const struct hec_tensor want = hec_with_element(&t, hec_i32(op));
+    if (!hec_expect(op, "targets", targets, &want)) return false;
+    if (t.rank != 2 || hec_any_by(op) < 0) {
+        hec_ir_error(op, "moves tokens [batch, T] by a number of positions, at least 0");
+        return false;
+    }
+    result[0] = mlirValueGetType(targets);
+    return true;
+}
+
+const struct hec_traits hec_traits_ahead = {.pure = true, .infer = infer_ahead};
 
 const struct hec_traits hec_traits_gather = {
     .pure = true, .infer = infer_gather, .gradient = gradient_gather, .cost = cost_gather};

@@ -182,7 +182,17 @@ static bool is_text(MlirStringRef text, const char *what) {
     return mlirStringRefEqual(text, HEC_STR(what));
 }
 
-// What the runtime reads: the loads of a set in each layer, or the logits.
+// The logits of a loss that has a name, which predict the token `ahead` positions on.
+static bool check_loss(MlirOperation op) {
+    const bool named = is_text(hec_any_holds(op), "loss");
+    if (hec_any_has_loss(op) == named && hec_any_has_ahead(op) == named &&
+        hec_any_has_coef(op) == named && (!named || hec_any_ahead(op) > 0))
+        return true;
+    hec_ir_error(op, "loss, ahead (at least 1) and coef belong to what holds the logits of a loss");
+    return false;
+}
+
+// What the runtime reads: the loads of a set in each layer, or logits, those of a loss that has a name, too.
 static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
     const MlirStringRef holds = hec_any_holds(op);
     const bool real = hec_type_is_real(hec_type_unrounded(hec_any_type(op)));
@@ -190,14 +200,14 @@ static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
         hec_ir_error(op, "holds what the runtime reads, but is not observed");
         return false;
     }
-    if (is_text(holds, "logits")) {
+    if (is_text(holds, "logits") || is_text(holds, "loss")) {
         if (real && t->rank == 3 && !hec_any_layers(op)) return true;
         hec_ir_error(op, "type is %s, expected logits of all tokens, without layers",
                      hec_type_text(hec_any_type(op)).text);
         return false;
     }
     if (!is_text(holds, "loads")) {
-        hec_ir_error(op, "holds is \"%.*s\", expected loads or logits", (int)holds.length,
+        hec_ir_error(op, "holds is \"%.*s\", expected loads, logits or loss", (int)holds.length,
                      holds.data);
         return false;
     }
@@ -214,7 +224,8 @@ static bool check_alone(MlirOperation op) {
          other = mlirOperationGetNextInBlock(other)) {
         if (!hec_op_is(other, HEC_OP_slot) || !hec_any_has_holds(other) ||
             !mlirStringRefEqual(hec_any_holds(other), holds) ||
-            !mlirStringRefEqual(hec_any_set(other), set))
+            !mlirStringRefEqual(hec_any_set(other), set) ||
+            !mlirStringRefEqual(hec_any_loss(other), hec_any_loss(op)))
             continue;
         hec_ir_error(other, "another slot holds the same %.*s", (int)holds.length, holds.data);
         return false;
@@ -229,6 +240,7 @@ static bool verify_slot(MlirOperation op) {
         hec_ir_error(op, "keeps bf16, which values of this target are not");
         return false;
     }
+    if (!check_loss(op)) return false;
     return !hec_any_has_holds(op) || (check_holds(op, &t) && check_alone(op));
 }
 

@@ -14,7 +14,7 @@ enum { HKC_STORE_MOST = 16 };
 // device's.
 void hkc_store(struct hkc_lane *lane, void *to, const void *from, int words);
 
-enum { HKC_COLLECT_MOST = 4 };
+enum { HKC_COLLECT_MOST = 12 };
 
 // to[i] = *from[i], i < count <= HKC_COLLECT_MOST. `from` itself is the host's, and is read before this returns.
 void hkc_collect(struct hkc_lane *lane, float *to, const float *const *from, int count);

@@ -10,7 +10,10 @@ HK_KERNEL(void, gather,
           HK_PASS(2 * count * width, count, "count width", count, width)) {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) {
-        memcpy(y + i * width, table + ids[i] * width, (size_t)width * sizeof *y);
+        if (ids[i] < 0)
+            memset(y + i * width, 0, (size_t)width * sizeof *y);
+        else
+            memcpy(y + i * width, table + ids[i] * width, (size_t)width * sizeof *y);
     }
 }
 
@@ -28,7 +31,8 @@ HK_KERNEL(void, gather_grad,
             memset(dtable + r * width + begin, 0, (size_t)columns * sizeof *dtable);
         }
         for (int64_t i = 0; i < count; i++) {
-            assert(ids[i] >= 0 && ids[i] < rows);
+            assert(ids[i] < rows);
+            if (ids[i] < 0) continue;
             real *to = dtable + ids[i] * width + begin;
             const real *from = dy + i * width + begin;
 #pragma omp simd

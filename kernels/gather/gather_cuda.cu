@@ -17,7 +17,8 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     const int64_t thread = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
     const int64_t row = thread / vectors, v = thread % vectors;
     if (row >= count) return;
-    const floats read = ((const floats *)table)[(int64_t)ids[row] * vectors + v];
+    floats read = {};
+    if (ids[row] >= 0) read = ((const floats *)table)[(int64_t)ids[row] * vectors + v];
     ((hkc_vector<T, W> *)y)[thread] = hkc_stored<T>(read);
 }
 
@@ -34,13 +35,19 @@ __global__ void __launch_bounds__(WIDE_THREADS) clear_uses(uses *use, int64_t ro
 __global__ void __launch_bounds__(WIDE_THREADS)
     count_uses(uses *use, const int32_t *ids, int64_t count) {
     const int64_t i = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
-    if (i >= count) return;
+    if (i >= count || ids[i] < 0) return;
     atomicMin(&use[ids[i]].first, (int)i);
 #if HKC_FAULT == 3 // race: uses are counted without regard to others.
     use[ids[i]].count++;
 #else
     atomicAdd(&use[ids[i]].count, 1);
 #endif
+}
+
+__global__ void __launch_bounds__(WIDE_THREADS)
+    ahead(int32_t *ids, const int32_t *targets, int64_t count, int64_t positions, int64_t by) {
+    const int64_t i = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
+    if (i < count) ids[i] = i % positions + by < positions ? targets[i + by] : -1;
 }
 
 // Vectors of a row that a thread sums; a warp has 32 times as many.
@@ -144,4 +151,11 @@ void hkc_gather_grad_f32(hkc_lane *lane, float *dtable, const float *dy, const i
 void hkc_gather_grad_bf16(hkc_lane *lane, float *dtable, const hk_bf16 *dy, const int32_t *ids,
                           int64_t count, int64_t rows, int64_t width, hk_write write) {
     backward(lane, dtable, hkc_values(dy), ids, count, rows, width, write == HK_ADD);
+}
+
+void hkc_ahead(hkc_lane *lane, int32_t *ids, const int32_t *targets, int64_t sequences,
+               int64_t positions, int64_t by) {
+    const int64_t count = sequences * positions;
+    hkc_launch(lane, ahead, blocks_of(count, WIDE_THREADS), WIDE_THREADS, 0, ids, targets, count,
+               positions, by);
 }

@@ -20,6 +20,9 @@ void hkc_gather_grad_bf16(struct hkc_lane *lane, float *dtable, const hk_bf16 *d
                           const int32_t *ids, int64_t count, int64_t rows, int64_t width,
                           enum hk_write write);
 
+void hkc_ahead(struct hkc_lane *lane, int32_t *ids, const int32_t *targets, int64_t sequences,
+               int64_t positions, int64_t by);
+
 #ifdef __cplusplus
 }
 #endif

@@ -59,6 +59,18 @@ static struct hec_value call_sdpa(struct hec_site *site, const struct hec_expr *
     return hec_sdpa(site, expr);
 }
 
+static struct hec_value call_ahead(struct hec_site *site, const struct hec_expr *expr,
+                                   enum hec_builtin builtin, const char *callee) {
+    (void)builtin, (void)callee;
+    return hec_ahead_call(site, expr);
+}
+
+static struct hec_value call_loss(struct hec_site *site, const struct hec_expr *expr,
+                                  enum hec_builtin builtin, const char *callee) {
+    (void)builtin, (void)callee;
+    return hec_loss_call(site, expr);
+}
+
 // The dims of x that `over` names, by default the last one; false after reporting that it names others.
 static bool read_summed(struct hec_site *site, const struct hec_expr *expr,
                         const struct hec_node *x, struct hec_shape *over) {

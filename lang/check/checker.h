@@ -73,6 +73,7 @@ struct hec_checker {
     struct hec_names symbols; // Taken symbols of units and parameters.
     HEC_VEC(struct hec_param *) params;
     HEC_VEC(const struct hec_moe *) moes;
+    HEC_VEC(struct hec_named_loss) losses;
     int units;             // Elaborated so far.
     int dropouts;          // Calls so far.
     const char *positions; // The dim of the model's ids.

@@ -54,6 +54,8 @@ static void fill_program(struct hec_checker *checker, const struct hec_unit *mod
     program->param = (const struct hec_param *const *)checker->params.item;
     program->moes = checker->moes.count;
     program->moe = checker->moes.item;
+    program->losses = checker->losses.count;
+    program->loss = checker->losses.item;
 }
 
 // Mixtures whose layers have one auxiliary loss together have one f and one P.

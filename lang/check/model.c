@@ -74,6 +74,30 @@ static void look_at_attention(struct hec_checker *checker, const struct hec_node
     hec_note(checker, HEC_NOWHERE, "use `causal = true`, or another `train.objective`");
 }
 
+// Logits of all losses are of one vocabulary, and predict what they do not know.
+static void check_losses(struct hec_checker *checker) {
+    const struct hec_program *program = checker->program;
+    const struct hec_node *result = program->model->result;
+    if (result->ahead > 0)
+        hec_error(checker, result->at,
+                  "`%s` returns logits that know the tokens which they predict: they depend on "
+                  "`ahead(ids, %lld)`",
+                  program->name, (long long)result->ahead);
+    for (int i = 0; i < program->losses; i++) {
+        const struct hec_named_loss *loss = &program->loss[i];
+        if (hec_shape_same(&loss->logits->shape, &result->shape)) continue;
+        hec_error(checker, loss->logits->at, "`%s` has logits %s, the model returns %s", loss->name,
+                  hec_shape_text_beside(checker->arena, &loss->logits->shape, &result->shape),
+                  hec_shape_text_beside(checker->arena, &result->shape, &loss->logits->shape));
+    }
+}
+
+// What is masked has no tokens ahead: targets are those of the masked positions.
+static void look_at_ahead(struct hec_checker *checker, const struct hec_node *node) {
+    if (node->builtin != HEC_BUILTIN_ahead) return;
+    hec_error(checker, node->at, "`ahead` needs `train.objective = next_token`");
+}
+
 void hec_check_model(struct hec_checker *checker) {
     const struct hec_program *program = checker->program;
     const struct hec_node *result = program->model->result;
@@ -83,6 +107,7 @@ void hec_check_model(struct hec_checker *checker) {
     check_params(checker);
     look_in(checker, &program->model->body, look_at_size);
     look_in(checker, &program->model->body, look_at_table);
-    if (!strcmp(hec_program_setting(program, "train.objective"), "next_token"))
-        look_in(checker, &program->model->body, look_at_attention);
+    check_losses(checker);
+    const bool next = !strcmp(hec_program_setting(program, "train.objective"), "next_token");
+    look_in(checker, &program->model->body, next ? look_at_attention : look_at_ahead);
 }

@@ -6,6 +6,10 @@
 const struct hec_node *hec_add_node(struct hec_site *site, struct hec_node node) {
     struct hec_node *kept = HEC_NEW(site->checker->arena, struct hec_node);
     *kept = node;
+    for (int i = 0; i < node.operands; i++) {
+        const struct hec_node *operand = node.operand[i];
+        if (operand && operand->ahead > kept->ahead) kept->ahead = operand->ahead;
+    }
     HEC_PUSH(site->checker->arena, &site->items, (struct hec_item){.node = kept});
     return kept;
 }

@@ -113,6 +113,7 @@ static const struct hec_node *carried_node(struct hec_site *site, const struct h
                               .shape = like->shape,
                               .batched = like->batched,
                               .integer = like->integer,
+                              .ahead = like->ahead,
                               .name = name,
                               .index = index,
                               .at = like->at};
@@ -187,6 +188,10 @@ static void finish_loop(struct hec_site *site, struct loop *loop, struct hec_ite
         argument[i] = carried->argument;
         yield[i] = carried->yield;
     }
+    int64_t ahead = 0; // Of any of them: the next iteration may make it that of the others.
+    for (int i = 0; i < loop->carried.count; i++) {
+        if (yield[i] && yield[i]->ahead > ahead) ahead = yield[i]->ahead;
+    }
     loop->made->body = (struct hec_body){.items = site->items.count, .item = site->items.item};
     loop->made->carried = loop->carried.count;
     loop->made->init = init;
@@ -200,6 +205,7 @@ static void finish_loop(struct hec_site *site, struct loop *loop, struct hec_ite
         struct hec_local *local = hec_find_local(site, carried->name);
         struct hec_node after = *carried->argument;
         after.kind = HEC_NODE_CARRIED;
+        after.ahead = ahead;
         after.loop = loop->made;
         after.at = local->at;
         const bool broken = local->value.broken;

@@ -43,6 +43,9 @@ static void statement(struct hec_site *site, const struct hec_stmt *stmt) {
     case HEC_STMT_ASSIGN:
         assign(site, stmt);
         break;
+    case HEC_STMT_LOSS:
+        hec_declare_loss(site, stmt);
+        break;
     case HEC_STMT_RETURN:
         give_back(site, stmt);
         break;

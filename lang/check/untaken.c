@@ -73,6 +73,7 @@ void hec_check_untaken(struct hec_site *site, const struct hec_stmts *stmts) {
             continue;
         }
         check_expr(site, stmt->value);
+        for (int k = 0; k < stmt->options.count; k++) check_expr(site, stmt->options.item[k].value);
         if (stmt->kind == HEC_STMT_ASSIGN || stmt->kind == HEC_STMT_REPEAT) {
             define(site, stmt->name, stmt->name_at);
         }

@@ -22,31 +22,38 @@ static bool open_data(const struct hrt_run *run, struct hrt_data *data, struct h
 
 // Over the sequences that --sequences leaves, with the files of --logits and --losses.
 static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
-                        double *loss, int64_t *targets, struct hrt_error *error) {
+                        struct hrt_validation *validation, struct hrt_error *error) {
     const struct hrt_arguments *a = run->arguments;
     const int64_t sequences = a->sequences, all = data->validation.windows;
     struct hrt_outputs outputs = {.logits.path = a->logits, .losses.path = a->losses};
     if (!a->logits && !a->losses)
-        return hrt_evaluate(state, data, sequences, NULL, loss, targets, error);
+        return hrt_evaluate(state, data, sequences, NULL, validation, error);
     if (!hrt_outputs_open(&outputs, state, sequences > 0 && sequences < all ? sequences : all,
                           error))
         return false;
-    const bool done = hrt_evaluate(state, data, sequences, &outputs, loss, targets, error);
+    const bool done = hrt_evaluate(state, data, sequences, &outputs, validation, error);
     return hrt_outputs_close(&outputs, state, done, error) && done;
 }
 
-static void print_result(const struct hrt_run *run, const struct hrt_data *data, double loss,
-                         int64_t targets) {
-    const bool masked = data->mask.rate > 0;
-    if (run->arguments->json)
-        printf("{\"loss\": %.17g, \"perplexity\": %.17g, \"tokens\": %" PRId64
-               ", \"masked\": %s, \"held_out\": %s}\n",
-               loss, fmin(exp(loss), DBL_MAX), targets, masked ? "true" : "false",
-               data->validation_cut ? "true" : "false");
-    else
-        printf("validation loss %.6f, perplexity %.4g, %" PRId64 " %stokens%s\n", loss, exp(loss),
-               targets, masked ? "masked " : "",
-               data->validation_cut ? " from the last 5 % of each file" : "");
+static void print_json(const struct hrt_run *run, const struct hrt_data *data,
+                       const struct hrt_validation *validation) {
+    printf("{\"loss\": %.17g, \"perplexity\": %.17g, \"tokens\": %" PRId64
+           ", \"masked\": %s, \"held_out\": %s",
+           validation->loss, fmin(exp(validation->loss), DBL_MAX), validation->targets,
+           data->mask.rate > 0 ? "true" : "false", data->validation_cut ? "true" : "false");
+    for (int i = 0; i < run->program->losses; i++)
+        printf("%s\"%s\": %.17g", i ? ", " : ", \"losses\": {", run->program->loss[i].name,
+               validation->named[i]);
+    puts(run->program->losses ? "}}" : "}");
+}
+
+static void print_result(const struct hrt_run *run, const struct hrt_data *data,
+                         const struct hrt_validation *validation) {
+    printf("validation loss %.6f, perplexity %.4g, %" PRId64 " %stokens%s\n", validation->loss,
+           exp(validation->loss), validation->targets, data->mask.rate > 0 ? "masked " : "",
+           data->validation_cut ? " from the last 5 % of each file" : "");
+    for (int i = 0; i < run->program->losses; i++)
+        printf("loss %s %.6f\n", run->program->loss[i].name, validation->named[i]);
 }
 
 static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
@@ -54,14 +61,15 @@ static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hr
     if (!hrt_ranks_agree(run->comm, open_data(run, data, error), error) ||
         !hrt_run_create_state(run, state, data, false, error))
         return false;
-    double loss;
-    int64_t targets;
-    if (!run_through(run, data, state, &loss, &targets, error)) return false;
-    if (!isfinite(loss)) { // The sum over ranks: all of them find it.
-        hrt_fail(error, "the validation loss is not finite (%g)", loss);
+    struct hrt_validation validation;
+    if (!run_through(run, data, state, &validation, error)) return false;
+    double sum = validation.loss; // Of sums over ranks: all of them find it.
+    for (int i = 0; i < run->program->losses; i++) sum += validation.named[i];
+    if (!isfinite(sum)) {
+        hrt_fail(error, "the validation loss is not finite (%g)", sum);
         return hrt_ranks_agree(run->comm, false, error);
     }
-    print_result(run, data, loss, targets);
+    (run->arguments->json ? print_json : print_result)(run, data, &validation);
     return true;
 }
 

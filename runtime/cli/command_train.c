@@ -204,14 +204,14 @@ static bool evaluates(const struct job *job, int64_t number) {
 static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_error *error) {
     const struct hrt_config *config = job->config;
     if (!evaluates(job, step->step)) return true;
-    int64_t targets;
+    struct hrt_validation validation;
     hrt_comm_be_patient(job->run->comm, true);
     step->evaluated = true;
     const int64_t sequences =
         config->eval_steps * (job->trainer.tokens / job->run->program->positions);
-    if (!hrt_evaluate(&job->state, &job->data, sequences, NULL, &step->validation_loss, &targets,
-                      error))
-        return false;
+    if (!hrt_evaluate(&job->state, &job->data, sequences, NULL, &validation, error)) return false;
+    step->validation_loss = validation.loss;
+    memcpy(step->named.validation, validation.named, sizeof validation.named);
     hrt_comm_be_patient(job->run->comm, false);
     return true;
 }

@@ -9,7 +9,7 @@
 
 #include "kernels/cpu/observe.h"
 
-enum { LOSSES_BYTES = HRT_LOSSES * sizeof(float) };
+enum { LOSSES_BYTES = HRT_LOSSES_MOST * sizeof(float) };
 
 bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program,
                      struct hrt_error *error) {
@@ -18,6 +18,7 @@ bool hrt_device_open(struct hrt_device *device, const struct hrt_program *progra
         *device = (struct hrt_device){0};
         return false;
     }
+    device->loss_count = HRT_LOSSES + program->losses;
     if (!hrt_device_is_apart(device)) return true;
     device->losses = device->backend->take(device, HRT_OF_BOTH, LOSSES_BYTES, false);
     if (device->losses) return true;
@@ -114,19 +115,18 @@ void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, siz
 }
 
 void hrt_device_fetch_losses(struct hrt_device *device, float *to) {
-    device->backend->collect(device, to, device->loss, HRT_LOSSES);
+    device->backend->collect(device, to, device->loss, device->loss_count);
 }
 
-struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss,
-                                    const float *cross_entropy, const float *auxiliary) {
-    float *value = device->losses;
-    device->loss[0] = loss;
-    device->loss[1] = cross_entropy;
-    device->loss[2] = auxiliary;
-    if (device->losses_later) return (struct hrt_losses){NAN, NAN, NAN};
-    hrt_device_fetch_losses(device, value);
+struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *const *loss) {
+    const float *value = device->losses;
+    memcpy(device->loss, loss, (size_t)device->loss_count * sizeof *loss);
+    if (device->losses_later) return (struct hrt_losses){.loss = NAN};
+    hrt_device_fetch_losses(device, device->losses);
     hrt_device_join(device, HRT_WHY_LOSSES);
-    return (struct hrt_losses){.loss = value[0], .cross_entropy = value[1], .auxiliary = value[2]};
+    struct hrt_losses losses = {.loss = value[0], .cross_entropy = value[1], .auxiliary = value[2]};
+    for (int i = HRT_LOSSES; i < device->loss_count; i++) losses.named[i - HRT_LOSSES] = value[i];
+    return losses;
 }
 
 void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes) {

@@ -40,7 +40,10 @@ enum hrt_why {
 // Places among the work that the host can wait for (hrt_device_mark).
 enum { HRT_MARKS = 2 };
 
-enum { HRT_LOSSES = 3 }; // Of a forward, as struct hrt_losses has them.
+enum {
+    HRT_LOSSES = 3,
+    HRT_LOSSES_MOST = HRT_LOSSES + HRT_NAMED_LOSSES
+}; // Of a forward, without and with named ones.
 
 struct hrt_device {
     const struct hrt_device_backend *backend;
@@ -50,11 +53,12 @@ struct hrt_device {
     // NULL, or called now and then while the host waits, for `seconds` so far: whether other ranks are well.
     void (*look)(void *context, double seconds);
     void *look_context;
-    float *losses; // [HRT_LOSSES] HRT_OF_BOTH: where hrt_device_losses leaves those of a forward.
-    bool losses_later;              // Forwards are not waited for: hrt_device_fetch_losses follows.
-    const float *loss[HRT_LOSSES];  // Where the last forward has left them, on the device.
-    bool records;                   // Whether parts of a step may be recorded (graph.h).
-    struct hrt_wait wait[HRT_WHYS]; // So far.
+    int loss_count; // Losses of a forward, as struct hrt_losses has them: HRT_LOSSES and the named ones.
+    float *losses; // [loss_count] HRT_OF_BOTH: where hrt_device_losses leaves those of a forward.
+    bool losses_later; // Forwards are not waited for: hrt_device_fetch_losses follows.
+    const float *loss[HRT_LOSSES_MOST]; // Where the last forward has left them, on the device.
+    bool records;                       // Whether parts of a step may be recorded (graph.h).
+    struct hrt_wait wait[HRT_WHYS];     // So far.
 };
 
 // What a back end does. No function but `open` and `take` can fail: when the device has failed, the process ends
@@ -149,11 +153,11 @@ void hrt_device_read(struct hrt_device *device, void *to, const void *from, size
 // device.
 void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
-// The losses of a forward, from where they lie on the device. Emitted programs call it. Waits once; where
-// losses_later is set, nothing is waited for, what is returned is not a number, and the losses of this forward, or of
-// one that was recorded then, are brought by hrt_device_fetch_losses, to `to` [HRT_LOSSES], HRT_OF_BOTH, in this order.
-struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *loss,
-                                    const float *cross_entropy, const float *auxiliary);
+// The losses of a forward, in the order of struct hrt_losses, from where they lie on the device: `loss` [loss_count]. Emitted
+// programs call it. Waits once; where losses_later is set, nothing is waited for, what is returned is not a number, and the
+// losses of this forward, or of one that was recorded then, are brought by hrt_device_fetch_losses, to `to` [loss_count],
+// HRT_OF_BOTH, in this order.
+struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *const *loss);
 void hrt_device_fetch_losses(struct hrt_device *device, float *to);
 
 #endif

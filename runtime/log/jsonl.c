@@ -68,6 +68,13 @@ static json_t *devices_of(const struct hrt_step_report *step) {
                      (json_int_t)sums->replicas, "resharded", (json_int_t)step->resharded);
 }
 
+static json_t *named_of(const struct hrt_named_losses *named, const double *value) {
+    json_t *losses = json_object();
+    for (int i = 0; i < named->count; i++)
+        json_object_set_new(losses, named->loss[i].name, finite_or_null(value[i]));
+    return losses;
+}
+
 static json_t *line_of(const struct hrt_step_report *step) {
     json_t *line = json_pack(
         "{s:I s:o s:o s:o s:o s:f s:f s:f}", "step", (json_int_t)step->step, "loss",
@@ -76,6 +83,10 @@ static json_t *line_of(const struct hrt_step_report *step) {
         step->lr, "tokens_per_s", step->tokens_per_s, "ms", 1e3 * step->seconds);
     if (step->skipped) json_object_set_new(line, "skipped", json_true());
     if (step->evaluated) json_object_set_new(line, "val_loss", json_real(step->validation_loss));
+    const struct hrt_named_losses *named = &step->named;
+    if (named->count) json_object_set_new(line, "losses", named_of(named, named->value));
+    if (named->count && step->evaluated)
+        json_object_set_new(line, "val_losses", named_of(named, named->validation));
     if (step->moved.bytes > 0)
         json_object_set_new(
             line, "moved",

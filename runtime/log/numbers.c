@@ -1,6 +1,23 @@
 // One list for all of them.
 #include "runtime/log/numbers.h"
 
+#include <stdio.h>
+
+// "train/loss_mtp", "val/loss_mtp". Returns how many there are now.
+static int add_named(const struct hrt_step_report *step, struct hrt_number_of *out, int count) {
+    const struct hrt_named_losses *named = &step->named;
+    for (int i = 0; i < named->count; i++) {
+        out[count] = (struct hrt_number_of){.help = "nats a token", .value = named->value[i]};
+        snprintf(out[count].tag, sizeof out->tag, "train/loss_%s", named->loss[i].name);
+        count++;
+        if (!step->evaluated) continue;
+        out[count] = (struct hrt_number_of){.help = "nats a token", .value = named->validation[i]};
+        snprintf(out[count].tag, sizeof out->tag, "val/loss_%s", named->loss[i].name);
+        count++;
+    }
+    return count;
+}
+
 int hrt_numbers_of(const struct hrt_step_report *step, double peak,
                    struct hrt_number_of out[HRT_NUMBERS_OF]) {
     const struct hrt_watch_sums *watched = &step->watched;
@@ -34,5 +51,5 @@ int hrt_numbers_of(const struct hrt_step_report *step, double peak,
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i].there) out[count++] = all[i].number;
     }
-    return count;
+    return add_named(step, out, count);
 }

@@ -5,12 +5,12 @@
 #include "runtime/train/trainer.h"
 
 struct hrt_number_of {
-    const char *tag;  // "balance/after"
+    char tag[48];     // "balance/after"
     const char *help; // What it is, and in which unit.
     double value;
 };
 
-enum { HRT_NUMBERS_OF = 24 };
+enum { HRT_NUMBERS_OF = 24 + 2 * HRT_NAMED_LOSSES };
 
 // Those that the step has. `peak`: FLOP/s of all ranks; 0: not known. Returns how many there are.
 int hrt_numbers_of(const struct hrt_step_report *step, double peak,

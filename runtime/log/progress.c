@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 256, COLUMNS = 120 };
+enum { LINE_BYTES = 640, COLUMNS = 120 };
 
 void hrt_format_count(char *out, size_t out_bytes, double number) {
     static const char *const unit[] = {"", "k", "M", "G", "T"};
@@ -76,11 +76,12 @@ void hrt_progress_format(char *line, size_t line_bytes, const struct hrt_progres
                          const struct hrt_step_report *step) {
     char rate[32];
     hrt_format_count(rate, sizeof rate, step->tokens_per_s);
-    snprintf(line, line_bytes,
-             "step %" PRId64 "/%" PRId64
-             " | loss %.4f | aux %.4g | gnorm %.3g | lr %.1e | %.1f ms | %s tok/s",
-             step->step, progress->steps, step->loss, step->auxiliary, step->grad_norm, step->lr,
-             1e3 * step->seconds, rate);
+    snprintf(line, line_bytes, "step %" PRId64 "/%" PRId64 " | loss %.4f", step->step,
+             progress->steps, step->loss);
+    for (int i = 0; i < step->named.count; i++)
+        add(line, line_bytes, " | %s %.4f", step->named.loss[i].name, step->named.value[i]);
+    add(line, line_bytes, " | aux %.4g | gnorm %.3g | lr %.1e | %.1f ms | %s tok/s",
+        step->auxiliary, step->grad_norm, step->lr, 1e3 * step->seconds, rate);
     if (progress->experts) add(line, line_bytes, " | load %.2f", step->imbalance);
     if (step->evaluated) add(line, line_bytes, " | val %.4f", step->validation_loss);
     add_where_it_fits(line, line_bytes, progress, step);

@@ -33,6 +33,15 @@ static json_t *settings_of(const struct hrt_config *config, const struct hrt_pro
     return settings;
 }
 
+static json_t *losses_of(const struct hrt_program *program) {
+    json_t *losses = json_object();
+    for (int i = 0; i < program->losses; i++)
+        json_object_set_new(losses, program->loss[i].name,
+                            json_pack("{s:f s:I}", "weight", program->loss[i].weight, "ahead",
+                                      (json_int_t)program->loss[i].ahead));
+    return losses;
+}
+
 static json_t *nodes_of(const struct hrt_comm *comm) {
     json_t *nodes = json_array();
     for (int r = 0; r < comm->size; r++)
@@ -69,6 +78,7 @@ json_t *hrt_log_of_run(const struct hrt_log_run *run) {
     if (run->peak > 0) json_object_set_new(line, "peak", json_real(run->peak));
     json_object_set_new(line, "node_of", nodes_of(trainer->comm));
     json_object_set_new(line, "sets", sets_of(program));
+    if (program->losses) json_object_set_new(line, "losses", losses_of(program));
     json_object_set_new(line, "settings", settings_of(trainer->config, program));
     return line;
 }

@@ -22,7 +22,7 @@ struct message {
 };
 
 static void add_bytes(struct message *m, const void *data, size_t bytes) {
-    if (m->bytes + bytes > MESSAGE) return; // Twenty numbers take a quarter of it.
+    if (m->bytes + bytes > MESSAGE) return; // Forty numbers take half of it.
     memcpy(m->data + m->bytes, data, bytes);
     m->bytes += bytes;
 }

@@ -15,6 +15,7 @@ static const struct {
 } columns[REPORT_COLUMNS] = {
     [REPORT_STEP] = {"step", NULL, "step"},
     [REPORT_LOSS] = {"loss", NULL, "loss"},
+    [REPORT_CROSS_ENTROPY] = {"cross_entropy", NULL, "cross_entropy"},
     [REPORT_VALIDATION] = {"val_loss", NULL, "val_loss"},
     [REPORT_GRAD_NORM] = {"grad_norm", NULL, "grad_norm"},
     [REPORT_LR] = {"lr", NULL, "lr"},
@@ -36,12 +37,27 @@ const char *report_column_name(enum report_column column) {
     return columns[column].name;
 }
 
-static struct report_row row_of(const json_t *line) {
+// Which of the losses with names this is; REPORT_LOSSES: there is no more room.
+static int loss_of(struct report_log *log, const char *name) {
+    int i = 0;
+    while (i < REPORT_LOSSES && log->loss[i] && strcmp(log->loss[i], name) != 0) i++;
+    if (i < REPORT_LOSSES && !log->loss[i]) log->loss[i] = strdup(name);
+    return i < REPORT_LOSSES && log->loss[i] ? i : REPORT_LOSSES;
+}
+
+static struct report_row row_of(struct report_log *log, const json_t *line) {
+    const char *name;
+    json_t *value;
     struct report_row row;
     for (int c = 0; c < REPORT_COLUMNS; c++) {
         const json_t *object = columns[c].outer ? json_object_get(line, columns[c].outer) : line;
         const json_t *number = json_object_get(object, columns[c].key);
         row.of[c] = json_is_number(number) ? json_number_value(number) : NAN;
+    }
+    for (int i = 0; i < REPORT_LOSSES; i++) row.loss[i] = NAN;
+    json_object_foreach(json_object_get(line, "losses"), name, value) {
+        const int i = loss_of(log, name);
+        if (i < REPORT_LOSSES && json_is_number(value)) row.loss[i] = json_number_value(value);
     }
     return row;
 }
@@ -109,7 +125,7 @@ static bool is_list_of_lists(const json_t *sets) {
 }
 
 static bool take_line(struct report_log *log, json_t *line) {
-    const struct report_row row = row_of(line);
+    const struct report_row row = row_of(log, line);
     const json_t *loads = json_object_get(line, "tokens_per_expert");
     json_t *run = json_object_get(line, "run");
     if (!json_is_integer(json_object_get(line, "step")) || (loads && !is_list_of_lists(loads))) {
@@ -192,6 +208,7 @@ void report_log_free(struct report_log *log) {
     for (int i = 0; i < log->snapshots; i++) json_decref(log->snapshot[i]);
     json_decref(log->newest);
     json_decref(log->run);
+    for (int i = 0; i < REPORT_LOSSES; i++) free(log->loss[i]);
     free(log->row);
     *log = (struct report_log){0};
 }

@@ -10,6 +10,7 @@
 enum report_column {
     REPORT_STEP,
     REPORT_LOSS,
+    REPORT_CROSS_ENTROPY,
     REPORT_VALIDATION,
     REPORT_GRAD_NORM,
     REPORT_LR,
@@ -28,15 +29,17 @@ enum report_column {
     REPORT_COLUMNS
 };
 
-enum { REPORT_SNAPSHOTS = 96, REPORT_WHY = 512 };
+enum { REPORT_SNAPSHOTS = 96, REPORT_WHY = 512, REPORT_LOSSES = 8 };
 
 struct report_row {
     double of[REPORT_COLUMNS];
+    double loss[REPORT_LOSSES]; // Those that have names.
 };
 
 struct report_log {
     const char *path;
     json_t *run; // Of the last process that wrote to it; NULL: none has said anything.
+    char *loss[REPORT_LOSSES]; // Their names, as they appear; NULL: no further ones.
     struct report_row *row;
     int64_t rows, room;
     json_t *snapshot

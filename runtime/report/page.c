@@ -33,6 +33,14 @@ static json_t *columns_of(const struct report_log *log) {
         else
             json_decref(list);
     }
+    json_t *losses = json_object();
+    for (int l = 0; row && l < REPORT_LOSSES && log->loss[l]; l++) {
+        json_t *list = json_array();
+        for (int64_t i = 0; i < count; i++)
+            json_array_append_new(list, number(log->row[row[i]].loss[l]));
+        json_object_set_new(losses, log->loss[l], list);
+    }
+    json_object_set_new(columns, "losses", losses);
     free(row);
     return columns;
 }

@@ -56,7 +56,7 @@ struct hrt_losses hrt_batch_forward(struct hrt_batch *batch, bool repeats) {
     struct hrt_state *state = batch->state;
     const bool is_graph = repeats && batch->repeats;
     if (is_graph && hrt_graph_run(&batch->forward, &state->device))
-        return (struct hrt_losses){NAN, NAN, NAN};
+        return (struct hrt_losses){.loss = NAN};
     const struct hrt_losses losses =
         state->program->forward(state->model, batch->sequences, batch->ids, batch->targets,
                                 batch->scale, batch->auxiliary_scale);

@@ -11,13 +11,13 @@ struct part {
 
 enum { PARTS = 5 };
 
-static void find_parts(struct hrt_flight *flight, struct part part[PARTS]) {
+static void find_parts(struct hrt_flight *flight, int losses, struct part part[PARTS]) {
     const size_t iterations = (size_t)flight->iterations;
+    const size_t loss_bytes = iterations * (size_t)losses * sizeof *flight->losses;
     const size_t ids = iterations * (size_t)flight->tokens * sizeof *flight->ids;
     part[0] = (struct part){(void **)&flight->ids, ids};
     part[1] = (struct part){(void **)&flight->targets, ids};
-    part[2] =
-        (struct part){(void **)&flight->losses, iterations * HRT_LOSSES * sizeof *flight->losses};
+    part[2] = (struct part){(void **)&flight->losses, loss_bytes};
     part[3] = (struct part){(void **)&flight->clipped, sizeof *flight->clipped};
     part[4] =
         (struct part){(void **)&flight->count, (size_t)flight->counts * sizeof *flight->count};
@@ -27,7 +27,7 @@ bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64
                        int64_t tokens, int64_t counts, struct hrt_error *error) {
     struct part part[PARTS];
     *flight = (struct hrt_flight){.iterations = iterations, .tokens = tokens, .counts = counts};
-    find_parts(flight, part);
+    find_parts(flight, state->device.loss_count, part);
     for (int i = 0; i < PARTS; i++) {
         if (!hrt_state_take(state, HRT_OF_BOTH, part[i].at, part[i].bytes, "a step's batches",
                             error)) {
@@ -40,7 +40,7 @@ bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64
 
 void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state) {
     struct part part[PARTS];
-    find_parts(flight, part);
+    find_parts(flight, state->device.loss_count, part);
     for (int i = 0; i < PARTS; i++) {
         struct hrt_device *device = &state->device;
         if (*part[i].at) device->backend->give(device, HRT_OF_BOTH, *part[i].at, part[i].bytes);

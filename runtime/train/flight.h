@@ -13,7 +13,7 @@
 // All of it HRT_OF_BOTH.
 struct hrt_flight {
     int32_t *ids, *targets;     // [iterations][batch, positions]
-    float *losses;              // [iterations] as hrt_device_fetch_losses brings them.
+    float *losses;              // [iterations][loss_count] as hrt_device_fetch_losses brings them.
     struct hk_clipped *clipped; // A copy of state->clipped.
     int64_t *count;             // As struct hrt_load_counts has them.
     int64_t iterations, tokens, counts;

@@ -17,9 +17,12 @@ static int rank_of(const struct hrt_state *state) {
     return state->comm ? state->comm->rank : 0;
 }
 
+// A tensor for each of the names "NAME" and, behind it, "NAME.LOSS" of the first `losses` that the program has by name.
 static bool begin(struct hrt_output *output, const char *name, const char *dtype,
-                  const int64_t *shape, int rank, int64_t element, struct hrt_error *error) {
+                  const int64_t *shape, int rank, int64_t element, const struct hrt_loss *loss,
+                  int losses, struct hrt_error *error) {
     const char *why;
+    char text[64];
     int64_t offset = 0, bytes = element;
     if (!output->path) return true;
     if (!hf_replace_begin(&output->replacement, output->path, &why))
@@ -27,7 +30,11 @@ static bool begin(struct hrt_output *output, const char *name, const char *dtype
     output->sink.file = output->replacement.file;
     for (int i = 0; i < rank; i++) bytes *= shape[i];
     json_t *header = json_object();
-    const bool declared = hrt_safetensors_declare(header, name, dtype, shape, rank, bytes, &offset);
+    bool declared = hrt_safetensors_declare(header, name, dtype, shape, rank, bytes, &offset);
+    for (int i = 0; declared && i < losses; i++) {
+        snprintf(text, sizeof text, "%s.%s", name, loss[i].name);
+        declared = hrt_safetensors_declare(header, text, dtype, shape, rank, bytes, &offset);
+    }
     if (!declared) errno = ENOMEM;
     if (!declared || !hrt_safetensors_begin(&output->sink, header)) output->failed = errno;
     json_decref(header);
@@ -36,6 +43,17 @@ static bool begin(struct hrt_output *output, const char *name, const char *dtype
 
 static void put(struct hrt_output *output, const void *data, size_t bytes) {
     if (!output->failed && !hrt_sink_put(&output->sink, data, bytes)) output->failed = errno;
+}
+
+// The losses of one sequence by loss number `loss`, whose tensor lies behind those of the losses before it.
+static void put_losses(struct hrt_outputs *outputs, int loss, size_t bytes) {
+    struct hrt_output *output = &outputs->losses;
+    const int64_t row = loss * outputs->sequences + outputs->done;
+    if (!output->failed &&
+        (fseeko(output->sink.file, (off_t)(outputs->header + row * (int64_t)bytes), SEEK_SET) !=
+             0 ||
+         !hrt_sink_put(&output->sink, outputs->loss, bytes)))
+        output->failed = errno;
 }
 
 // False: `error`, unless it is not whole.
@@ -73,8 +91,11 @@ bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state
     const bool here = rank_of(state) == 0;
     bool sound =
         take_memory(outputs, program, error) &&
-        (!here || (begin(&outputs->logits, "logits", dtype, shape, 3, element, error) &&
-                   begin(&outputs->losses, "losses", "F64", shape, 2, sizeof(double), error)));
+        (!here || (begin(&outputs->logits, "logits", dtype, shape, 3, element, NULL, 0, error) &&
+                   begin(&outputs->losses, "losses", "F64", shape, 2, sizeof(double), program->loss,
+                         program->losses, error)));
+    outputs->sequences = sequences;
+    outputs->header = outputs->losses.sink.bytes;
     if (state->comm) sound = hrt_ranks_agree(state->comm, sound, error);
     if (sound) return true;
     end(&outputs->logits, false, error);
@@ -83,16 +104,23 @@ bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state
     return false;
 }
 
+// The program's own cross-entropy, number 0, or one of its named losses.
+static struct hrt_loss loss_at(const struct hrt_program *program, int number) {
+    if (number > 0) return program->loss[number - 1];
+    return (struct hrt_loss){
+        .ahead = 1, .logits_offset = program->logits_offset, .logits_bf16 = program->logits_bf16};
+}
+
 // The logits of `rows` positions, from position `first` of the batch on, as `values`.
-static void read_block(struct hrt_outputs *outputs, struct hrt_state *state, int64_t first,
-                       int64_t rows) {
+static void read_block(struct hrt_outputs *outputs, struct hrt_state *state,
+                       const struct hrt_loss *loss, int64_t first, int64_t rows) {
     const struct hrt_program *program = state->program;
     const int64_t wide = program->vocabulary, bytes = hrt_element_bytes(program->precision);
-    const int64_t stored = program->logits_bf16 ? (int64_t)sizeof(hk_bf16) : bytes;
-    const char *from = (const char *)state->arena + program->logits_offset + first * wide * stored;
-    void *to = program->logits_bf16 ? outputs->block : outputs->values;
+    const int64_t stored = loss->logits_bf16 ? (int64_t)sizeof(hk_bf16) : bytes;
+    const char *from = (const char *)state->arena + loss->logits_offset + first * wide * stored;
+    void *to = loss->logits_bf16 ? outputs->block : outputs->values;
     hrt_device_read(&state->device, to, from, (size_t)(rows * wide * stored), HRT_WHY_VALUES);
-    for (int64_t i = 0; program->logits_bf16 && i < rows * wide; i++)
+    for (int64_t i = 0; loss->logits_bf16 && i < rows * wide; i++)
         hrt_element_set(outputs->values, program->precision, i,
                         hk_bf16_float(((const hk_bf16 *)outputs->block)[i]));
 }
@@ -122,36 +150,48 @@ static void bring(const struct hrt_state *state, int from, void *data, size_t by
     hrt_join(state->comm, hrt_submit(state->comm, HRT_LANE_SAVE, &steps), "outputs of sequences");
 }
 
-// Adds sequence `index` of the batch of rank `from`.
+// Reads `rows` positions of sequence `index` of this rank's batch, from position `first` on, and what they lose.
+static void read_rows(struct hrt_outputs *outputs, struct hrt_state *state,
+                      const struct hrt_loss *loss, int64_t index, int64_t first, int64_t rows) {
+    const int64_t positions = state->program->positions;
+    const int32_t *targets = state->targets + index * positions;
+    read_block(outputs, state, loss, index * positions + first, rows);
+    for (int64_t i = 0; outputs->losses.path && i < rows; i++) {
+        const int64_t at = first + i + loss->ahead - 1;
+        outputs->loss[first + i] =
+            loss_of(outputs, state->program, i, at < positions ? targets[at] : -1);
+    }
+}
+
+// Adds sequence `index` of the batch of rank `from`: what loss number `number` of the program says of it.
 static void add_sequence(struct hrt_outputs *outputs, struct hrt_state *state, int from,
-                         int64_t index) {
+                         int64_t index, int number) {
     const struct hrt_program *program = state->program;
-    const int64_t row = program->vocabulary * hrt_element_bytes(program->precision);
-    const int64_t positions = program->positions;
+    const struct hrt_loss loss = loss_at(program, number);
+    const size_t row = (size_t)(program->vocabulary * hrt_element_bytes(program->precision));
+    const size_t losses = (size_t)program->positions * sizeof *outputs->loss;
     const bool here = rank_of(state) == 0;
-    for (int64_t first = 0; first < positions; first += outputs->rows) {
-        const int64_t left = positions - first, rows = left < outputs->rows ? left : outputs->rows;
-        if (rank_of(state) == from) {
-            read_block(outputs, state, index * positions + first, rows);
-            for (int64_t i = 0; outputs->losses.path && i < rows; i++)
-                outputs->loss[first + i] =
-                    loss_of(outputs, program, i, state->targets[index * positions + first + i]);
-        }
-        if (!outputs->logits.path) continue;
-        bring(state, from, outputs->values, (size_t)(rows * row));
-        if (here) put(&outputs->logits, outputs->values, (size_t)(rows * row));
+    for (int64_t first = 0; first < program->positions; first += outputs->rows) {
+        const int64_t left = program->positions - first;
+        const int64_t rows = left < outputs->rows ? left : outputs->rows;
+        if (rank_of(state) == from) read_rows(outputs, state, &loss, index, first, rows);
+        if (!outputs->logits.path || number > 0) continue;
+        bring(state, from, outputs->values, (size_t)rows * row);
+        if (here) put(&outputs->logits, outputs->values, (size_t)rows * row);
     }
     if (!outputs->losses.path) return;
-    bring(state, from, outputs->loss, (size_t)positions * sizeof *outputs->loss);
-    if (here) put(&outputs->losses, outputs->loss, (size_t)positions * sizeof *outputs->loss);
+    bring(state, from, outputs->loss, losses);
+    if (here) put_losses(outputs, number, losses);
 }
 
 void hrt_outputs_add(struct hrt_outputs *outputs, struct hrt_state *state, int64_t all) {
     const int64_t batch = state->program->batch;
-    for (int64_t i = 0; i < all; i++) {
+    const int losses = outputs->losses.path ? state->program->losses : 0;
+    for (int64_t i = 0; i < all; i++, outputs->done++) {
         const int from = (int)(i / batch);
-        if (rank_of(state) == 0 || rank_of(state) == from)
-            add_sequence(outputs, state, from, i % batch);
+        if (rank_of(state) != 0 && rank_of(state) != from) continue;
+        for (int number = 0; number <= losses; number++)
+            add_sequence(outputs, state, from, i % batch, number);
     }
 }
 

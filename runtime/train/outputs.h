@@ -1,6 +1,6 @@
 // What an evaluation writes of each sequence, in safetensors that rank 0 writes: `logits` [sequences, positions, vocabulary], of
-// the program's precision, and `losses` [sequences, positions], in double precision, the cross-entropy of each token. A
-// position without a target has the loss NaN.
+// the program's precision, and `losses` [sequences, positions], in double precision, the cross-entropy of each token, and behind
+// it `losses.NAME` for each loss that the program has by name. A position without a target has the loss NaN.
 #ifndef HECATE_RUNTIME_TRAIN_OUTPUTS_H
 #define HECATE_RUNTIME_TRAIN_OUTPUTS_H
 
@@ -21,10 +21,12 @@ struct hrt_output {
 
 struct hrt_outputs {
     struct hrt_output logits, losses;
-    int64_t rows; // Positions that are moved at once.
-    void *block;  // [rows, vocabulary] as they are stored.
-    void *values; // The same in the program's precision, from here or from another rank.
-    double *loss; // [positions]
+    int64_t sequences, done; // In all; that were added.
+    int64_t header;          // Bytes of `losses` before its tensors.
+    int64_t rows;            // Positions that are moved at once.
+    void *block;             // [rows, vocabulary] as they are stored.
+    void *values;            // The same in the program's precision, from here or from another rank.
+    double *loss;            // [positions]
 };
 
 // Takes memory, and on rank 0 begins the files whose paths the fields `logits` and `losses` have; the rest is zero. Files take

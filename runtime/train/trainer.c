@@ -155,6 +155,24 @@ static void set_iteration(const struct hrt_state *state, int64_t iteration) {
     *(int64_t *)((char *)state->model + state->program->iteration_offset) = iteration;
 }
 
+// Adds the losses of an iteration to those of its step, sum [HRT_LOSSES_MOST]: as struct hrt_losses has them, but for the
+// auxiliary ones, which are a mean.
+static void add_losses(const struct hrt_trainer *trainer, const struct hrt_losses *losses,
+                       double *sum) {
+    sum[0] += losses->loss;
+    sum[1] += losses->cross_entropy;
+    sum[2] += losses->auxiliary * trainer->passes.auxiliary_scale;
+    for (int i = 0; i < trainer->state->program->losses; i++)
+        sum[HRT_LOSSES + i] += losses->named[i];
+}
+
+static void report_losses(struct hrt_step_report *report, const double *sum) {
+    report->loss = sum[0];
+    report->cross_entropy = sum[1];
+    report->auxiliary = sum[2];
+    memcpy(report->named.value, sum + HRT_LOSSES, sizeof report->named.value);
+}
+
 // Forward and backward of every iteration. `sum`: of the losses where the host computes; a device that is apart leaves them
 // in the step's flight. A rank whose data fails goes on with what it has, as the others wait for it.
 static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
@@ -176,7 +194,8 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
         if (state->fssdp) hrt_fssdp_begin(state->fssdp, true);
         const struct hrt_losses losses = hrt_batch_forward(&trainer->passes, repeats);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
-        if (flight) hrt_device_fetch_losses(&state->device, flight->losses + i * HRT_LOSSES);
+        if (flight)
+            hrt_device_fetch_losses(&state->device, flight->losses + i * state->device.loss_count);
         hrt_load_counts_add(&trainer->loads, state->arena);
         // What ranks sum up is there before backward is done, whose sums over ranks then are not waited for.
         if (flight && !trainer->ahead && i + 1 == trainer->iterations) {
@@ -190,9 +209,7 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         set_noise(trainer, false, 0);
         set_iteration(state, 0);
-        sum[0] += losses.loss;
-        sum[1] += losses.cross_entropy;
-        sum[2] += losses.auxiliary * trainer->passes.auxiliary_scale;
+        add_losses(trainer, &losses, sum);
     }
     state->device.losses_later = false;
     if (trainer->route) hrt_route_end_step(trainer->route);
@@ -201,11 +218,13 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
 
 // The losses, summed over iterations, and the counts of a step whose flight the device has done.
 static void read_flight(struct hrt_trainer *trainer, const struct hrt_flight *flight, double *sum) {
+    const int count = trainer->state->device.loss_count;
     for (int64_t i = 0; i < trainer->iterations; i++) {
-        const float *losses = flight->losses + i * HRT_LOSSES;
-        sum[0] += losses[0];
-        sum[1] += losses[1];
-        sum[2] += losses[2] * trainer->passes.auxiliary_scale;
+        const float *left = flight->losses + i * count;
+        struct hrt_losses losses = {
+            .loss = left[0], .cross_entropy = left[1], .auxiliary = left[2]};
+        for (int k = HRT_LOSSES; k < count; k++) losses.named[k - HRT_LOSSES] = left[k];
+        add_losses(trainer, &losses, sum);
     }
     memcpy(trainer->loads.count, flight->count, (size_t)flight->counts * sizeof *flight->count);
 }
@@ -215,23 +234,21 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
                        struct hrt_error *error) {
     double sum[HRT_WATCH_OWN] = {0}; // The last: ranks that failed.
     const struct hrt_flight *flight = flight_of(trainer);
-    double none[3] = {0};
+    double none[HRT_LOSSES_MOST] = {0};
     const bool sound = iterate(trainer, step, flight ? none : sum, error);
     hrt_profile_enter(trainer->profile, HRT_PHASE_RANKS);
     if (flight) {
         hrt_device_await(&trainer->state->device, FORWARDS, HRT_WHY_LOSSES);
         read_flight(trainer, flight, sum);
     }
-    sum[3] = !sound;
+    sum[HRT_LOSSES_MOST] = !sound;
     hrt_watch_gather(&trainer->watch, sum);
     hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
     if (flight) hrt_flight_return_counts(flight, trainer->state, &trainer->loads);
     hrt_watch_layers(&trainer->watch, &trainer->loads);
     report->moved = hrt_watch_moved(&trainer->watch);
-    report->loss = sum[0];
-    report->cross_entropy = sum[1];
-    report->auxiliary = sum[2];
-    return sum[3] == 0 || hrt_ranks_agree(trainer->comm, sound, error);
+    report_losses(report, sum);
+    return sum[HRT_LOSSES_MOST] == 0 || hrt_ranks_agree(trainer->comm, sound, error);
 }
 
 // Names the first tensor of this rank whose gradient, in `grads`, is not finite. False, and no error: none.
@@ -330,11 +347,12 @@ static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step_re
     struct hrt_state *state = trainer->state;
     const int slot = (int)(trainer->asked % 2);
     const struct hrt_flight *flight = flight_of(trainer);
-    double none[3] = {0};
+    double none[HRT_LOSSES_MOST] = {0};
     if (!iterate(trainer, step, none, error)) return false;
     hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
-    hrt_grad_clip(state, &trainer->squares, flight->losses, trainer->iterations * HRT_LOSSES,
-                  trainer->config->clip, trainer->config->skip_max);
+    hrt_grad_clip(state, &trainer->squares, flight->losses,
+                  trainer->iterations * state->device.loss_count, trainer->config->clip,
+                  trainer->config->skip_max);
     hrt_optimizer_step(&trainer->optimizer, state, trainer->config, step, report->lr, 1);
     hrt_bias_update(state, &trainer->loads);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
@@ -348,8 +366,12 @@ static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step_re
 bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error) {
     struct hrt_step_report *report = &trainer->step[trainer->asked % 2];
     if (trainer->asked == trainer->reported) trainer->since = hrt_now();
-    *report =
-        (struct hrt_step_report){.step = step + 1, .lr = hrt_learning_rate(trainer->config, step)};
+    const struct hrt_program *program = trainer->state->program;
+    *report = (struct hrt_step_report){
+        .step = step + 1,
+        .lr = hrt_learning_rate(trainer->config, step),
+        .named = {.count = program->losses, .loss = program->loss},
+    };
     hrt_profile_begin_step(trainer->profile, step + 1);
     hrt_watch_begin(&trainer->watch);
     if (!(trainer->ahead ? launch : take)(trainer, step, report, error)) return false;
@@ -364,12 +386,10 @@ static bool land(struct hrt_trainer *trainer, struct hrt_step_report *report,
                  struct hrt_error *error) {
     const int slot = (int)(trainer->reported % 2);
     const struct hrt_flight *flight = &trainer->flight[slot];
-    double sum[3] = {0};
+    double sum[HRT_LOSSES_MOST] = {0};
     hrt_device_await(&trainer->state->device, slot, HRT_WHY_REPORT);
     read_flight(trainer, flight, sum);
-    report->loss = sum[0];
-    report->cross_entropy = sum[1];
-    report->auxiliary = sum[2];
+    report_losses(report, sum);
     report->grad_norm = flight->clipped->norm;
     report->skipped = flight->clipped->stopped == HK_STEP_SKIPPED;
     if (report->skipped) return true;
@@ -418,14 +438,15 @@ static int64_t set_blank(struct hrt_state *state) {
 }
 
 bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
-                  struct hrt_outputs *outputs, double *loss, int64_t *targets,
+                  struct hrt_outputs *outputs, struct hrt_validation *validation,
                   struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     int64_t windows = data->validation.windows;
     if (sequences > 0 && sequences < windows) windows = sequences;
 
     const double scale = 1 / (double)(windows * data->targets);
-    double sum[2] = {0}; // The loss, and ranks that could not read.
+    enum { FAILED = HRT_NAMED_LOSSES + 1, SUMS };
+    double sum[SUMS] = {0}; // The loss, the named ones, and ranks that could not read.
     bool sound = true;
     const int64_t ranks = state->comm ? state->comm->size : 1;
     const int64_t rank = state->comm ? state->comm->rank : 0;
@@ -443,13 +464,15 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
             hrt_experts_tokens(state->experts, program->batch * program->positions,
                                all * program->positions);
         if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
-        sum[0] += hrt_state_forward(state, batch, scale, 0).cross_entropy;
+        const struct hrt_losses losses = hrt_state_forward(state, batch, scale, 0);
+        sum[0] += losses.cross_entropy;
+        for (int i = 0; i < program->losses; i++) sum[1 + i] += losses.named[i];
         if (outputs) hrt_outputs_add(outputs, state, all);
     }
-    sum[1] = !sound; // It went on, as the others waited for it.
-    if (ranks > 1) hrt_comm_all_reduce(state->comm, sum, 2, HRT_DOUBLE);
+    sum[FAILED] = !sound; // It went on, as the others waited for it.
+    if (ranks > 1) hrt_comm_all_reduce(state->comm, sum, SUMS, HRT_DOUBLE);
     if (state->experts) hrt_experts_tokens(state->experts, 0, 0);
-    *loss = sum[0];
-    *targets = windows * data->targets;
-    return sum[1] == 0 || (state->comm ? hrt_ranks_agree(state->comm, sound, error) : sound);
+    *validation = (struct hrt_validation){.loss = sum[0], .targets = windows * data->targets};
+    memcpy(validation->named, sum + 1, sizeof validation->named);
+    return sum[FAILED] == 0 || (state->comm ? hrt_ranks_agree(state->comm, sound, error) : sound);
 }

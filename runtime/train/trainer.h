@@ -19,10 +19,18 @@
 #include "runtime/train/state.h"
 #include "runtime/train/watch.h"
 
+// Means of the losses that a program has by name, of training and of validation.
+struct hrt_named_losses {
+    int count;
+    const struct hrt_loss *loss; // The program's.
+    double value[HRT_NAMED_LOSSES], validation[HRT_NAMED_LOSSES];
+};
+
 // What a step reports. All losses are over all ranks.
 struct hrt_step_report {
     int64_t step; // From 1.
     double loss, cross_entropy, auxiliary, grad_norm, lr;
+    struct hrt_named_losses named;
     double seconds, tokens_per_s, imbalance;
     struct hrt_moved moved; // Of programs that move experts: the mean of the ranks.
     int64_t resharded;      // Chunks that have a new owner.
@@ -74,7 +82,7 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
 void hrt_trainer_destroy(struct hrt_trainer *trainer);
 
 // Takes step number `step`, from 0. The loss is the sum of token losses divided by the step's
-// number of targets, plus the mean of the iterations' auxiliary losses. False when the data cannot
+// number of targets, plus the mean of the iterations' auxiliary losses, plus the named losses times their weights. False when the data cannot
 // be read, or the loss or a gradient is not finite, and train.skip_max steps before were not either: the parameters
 // are then those of the step before. A device that is apart, of one rank, skips none.
 bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
@@ -89,11 +97,17 @@ bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *rep
 
 struct hrt_outputs; // train/outputs.h
 
+struct hrt_validation {
+    double loss;                    // Cross-entropy of the model's logits, nats a target.
+    double named[HRT_NAMED_LOSSES]; // The same of the losses that the program has besides.
+    int64_t targets;                // Of `loss`.
+};
+
 // Mean token loss over the first `sequences` sequences (0: all) of the validation data, in
-// microbatches, and how many targets that were. Neither loads nor anything else of the training
+// microbatches, the means of the named losses, and how many targets that were. Neither loads nor anything else of the training
 // state is touched. `outputs` gets what it writes of all sequences, in order; NULL: nobody wants it.
 bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
-                  struct hrt_outputs *outputs, double *loss, int64_t *targets,
+                  struct hrt_outputs *outputs, struct hrt_validation *validation,
                   struct hrt_error *error);
 
 // Seconds of a clock that never steps back.

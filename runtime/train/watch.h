@@ -54,7 +54,9 @@ struct hrt_watch {
     int64_t late, late_wait;           // What the step before took after it had been gathered.
 };
 
-enum { HRT_WATCH_OWN = 4 }; // Numbers that the caller lets the ranks sum on the way.
+enum {
+    HRT_WATCH_OWN = HRT_LOSSES_MOST + 1
+}; // Numbers that the caller lets the ranks sum on the way.
 
 // For programs of one rank, too. State and ranks are borrowed until hrt_watch_destroy.
 bool hrt_watch_create(struct hrt_watch *watch, struct hrt_state *state, struct hrt_comm *comm,

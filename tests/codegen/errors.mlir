@@ -28,6 +28,10 @@
 // RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o no.c outside.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OUTSIDE
 // OUTSIDE: outside.mlir:15:10: error: 'moe.exp': homes: a value lies outside the arena
+// RUN: sed 's/return \(.scale, \)/return \1\1/; s/-> (!s, /-> (!s, !s, /; s/: !s, !s, !s/: !s, !s, !s, !s/' sound.mlir > losses.mlir
+// RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o no.c losses.mlir 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=LOSSES
+// LOSSES: error: 'func.func': must return the loss, the cross entropy and the auxiliary loss, and one for each slot that holds a loss
 // RUN: not test -e no.c
 // RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers --explain=memory outside.mlir 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OUTSIDE

@@ -52,7 +52,8 @@ def main():
         lines = [json.loads(line) for line in (folder / "log").read_text().splitlines()]
     found = next(line for line in lines if "loss" in line)
     norm = math.sqrt(sum(x * x for key, all in numbers.items() if key.startswith("grad ") for x in all))
-    want = {"cross_entropy": numbers["cross_entropy"][0], "aux": numbers["auxiliary"][0], "grad_norm": norm}
+    found["far"] = found["losses"]["far"]
+    want = {"far": numbers["named 0"][0], "cross_entropy": numbers["cross_entropy"][0], "aux": numbers["auxiliary"][0], "grad_norm": norm}
     print({key: (found.get(key), value) for key, value in want.items()})
     wrong = [key for key, value in want.items() if not abs(found[key] - value) <= TOLERANCE * abs(value)]
     sys.exit(f"different: {', '.join(wrong)}" if wrong else 0)

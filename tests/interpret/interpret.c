@@ -305,8 +305,9 @@ static void put(struct machine *m, struct interpret_outcome *o, const char *name
 
 static void put_results(struct machine *m, struct interpret_outcome *o, MlirOperation end) {
     static const char *const name[] = {"loss", "cross_entropy", "auxiliary"};
-    for (int i = 0; !mlirOperationIsNull(end) && i < mlirOperationGetNumOperands(end) && i < 3; i++)
-        put(m, o, name[i], in(m, end, i));
+    const int count = mlirOperationIsNull(end) ? 0 : (int)mlirOperationGetNumOperands(end);
+    for (int i = 0; i < count; i++)
+        put(m, o, i < 3 ? name[i] : hec_arena_format(m->arena, "named %d", i - 3), in(m, end, i));
 }
 
 static void put_slots(struct machine *m, struct interpret_outcome *o) {

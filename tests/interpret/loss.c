@@ -8,13 +8,23 @@ static int64_t row_of(struct machine *m, MlirOperation op, double id, int64_t ro
     return (int64_t)id;
 }
 
+void run_ahead(struct machine *m, MlirOperation op) {
+    const struct tensor *targets = in(m, op, 0);
+    struct tensor *ids = out(m, op, 0);
+    const int64_t positions = targets->shape.size[1], by = hec_get_int(op, "by");
+    for (int64_t i = 0; i < ids->count; i++)
+        ids->at[i] = i % positions + by < positions ? targets->at[i + by] : -1;
+}
+
 void run_gather(struct machine *m, MlirOperation op) {
     const struct tensor *table = in(m, op, 0), *ids = in(m, op, 1);
     struct tensor *r = out(m, op, 0);
     const int64_t rows = table->shape.size[0], width = table->count / rows;
     for (int64_t t = 0; t < ids->count; t++) {
-        const int64_t row = row_of(m, op, ids->at[t], rows);
-        for (int64_t i = 0; i < width; i++) r->at[t * width + i] = table->at[row * width + i];
+        const bool none = ids->at[t] < 0;
+        const int64_t row = none ? 0 : row_of(m, op, ids->at[t], rows);
+        for (int64_t i = 0; i < width; i++)
+            r->at[t * width + i] = none ? 0 : table->at[row * width + i];
     }
 }
 
@@ -24,6 +34,7 @@ void run_gather_grad(struct machine *m, MlirOperation op) {
     const int64_t rows = dtable->shape.size[0], width = dtable->count / rows;
     fill(dtable, 0);
     for (int64_t t = 0; t < ids->count; t++) {
+        if (ids->at[t] < 0) continue;
         const int64_t row = row_of(m, op, ids->at[t], rows);
         for (int64_t i = 0; i < width; i++) dtable->at[row * width + i] += dr->at[t * width + i];
     }

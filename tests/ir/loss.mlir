@@ -18,6 +18,15 @@ module {
     return %r : !x
   }
 
+  // CHECK-LABEL: func.func @ahead(
+  // CHECK:         %[[A:.*]] = "moe.ahead"(%{{.*}}) {by = 2 : i64} : (tensor<2x4xi32, ["batch", "T"]>) -> tensor<2x4xi32, ["batch", "T"]>
+  // CHECK:         "moe.gather_grad"(%{{.*}}, %[[A]])
+  func.func @ahead(%e: !e, %targets: !i) -> !x {
+    %ids = "moe.ahead"(%targets) {by = 2} : (!i) -> !i
+    %r = "moe.gather"(%e, %ids) : (!e, !i) -> !x
+    return %r : !x
+  }
+
   // CHECK-LABEL: func.func @cross_entropy(
   // CHECK-SAME:    %[[L:[^:]*]]: tensor<2x4x9xf32{{[^%]*}}%[[T:[^:]*]]: tensor<2x4xi32{{[^%]*}}%[[S:[^:]*]]: tensor
   // CHECK:         %[[R:.*]]:2 = "moe.cross_entropy"(%[[L]], %[[T]], %[[S]])

@@ -32,6 +32,12 @@ module {
     %8 = "moe.cross_entropy_grad"(%s, %l, %s, %i, %s) : (!s, !l, !s, !i, !s) -> !l
     // CHECK: :[[@LINE+1]]:10: error: 'moe.cross_entropy_grad': dloss is tensor<2x4xf32, ["batch", "T"]>, expected tensor<f32>
     %9 = "moe.cross_entropy_grad"(%n, %l, %n, %i, %s) : (!n, !l, !n, !i, !s) -> !l
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.ahead': targets is tensor<2x4xf32, ["batch", "T"]>, expected tensor<2x4xi32, ["batch", "T"]>
+    %10 = "moe.ahead"(%n) {by = 1} : (!n) -> !i
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.ahead': moves tokens [batch, T] by a number of positions, at least 0
+    %11 = "moe.ahead"(%i) {by = -1} : (!i) -> !i
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.ahead': moves tokens [batch, T] by a number of positions, at least 0
+    %12 = "moe.ahead"(%w) {by = 1} : (!w) -> !w
     return
   }
 }

@@ -48,8 +48,13 @@ def gradients(bound, a, b):
     return worst
 
 
+def number(line, key):
+    """Of a step, or of one of its losses by name."""
+    return line[key] if key in line else line["losses"][key]
+
+
 def distance(x, y, key):
-    return abs(x[key] - y[key]) / (abs(x[key]) or 1)
+    return abs(number(x, key) - number(y, key)) / (abs(number(x, key)) or 1)
 
 
 def log(path):
@@ -65,12 +70,12 @@ def losses(bound, a, b, first=None, bent=()):
         raise Apart("no steps")
     worst = 0
     for step, (x, y) in enumerate(steps[:first]):
-        for key in ("loss", "cross_entropy", "aux", "grad_norm"):
+        for key in ("loss", "cross_entropy", "aux", "grad_norm", *x.get("losses", ())):
             apart = distance(x, y, key)
             allowed = bound + 8 * max((distance(x, other[step], key) for other in others), default=0)
             worst = max(worst, apart)
             if not apart <= allowed:
-                raise Apart(f"step {x['step']}: {key} {x[key]} and {y[key]}, {apart:.3g} apart, "
+                raise Apart(f"step {x['step']}: {key} {number(x, key)} and {number(y, key)}, {apart:.3g} apart, "
                             f"{allowed:.3g} allowed")
         if x.get("tokens_per_expert") != y.get("tokens_per_expert"):
             raise Apart(f"loads of step {x['step']}")

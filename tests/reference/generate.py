@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 import curve  # noqa: E402
 from draw import hashed  # noqa: E402
 from mathematics import Parameters  # noqa: E402
-from models import MODELS, T, V  # noqa: E402
+from models import MODELS, T, V, ahead  # noqa: E402
 
 BATCH, AUXILIARY_SCALE, SAMPLES = 2, 0.5, 8
 NEAR = 4e-3  # Smallest distance to another choice that we accept.
@@ -41,15 +41,23 @@ def tokens(name):
     return ids, targets
 
 
+def sum_of_losses(logits, targets):
+    return torch.nn.functional.cross_entropy(logits.reshape(-1, V), targets.reshape(-1), ignore_index=-1, reduction="sum")
+
+
 def evaluate(name, salt):
     ids, targets = tokens(name)
     p = Parameters(salt)
+    p.targets = torch.from_numpy(targets).view(BATCH, T)
     logits = MODELS[name](p, torch.from_numpy(ids).view(BATCH, T))
     scale = 1 / float((targets >= 0).sum())
-    losses = torch.nn.functional.cross_entropy(logits.view(-1, V), torch.from_numpy(targets),
-                                               ignore_index=-1, reduction="sum")
-    cross_entropy = scale * losses
+    cross_entropy = scale * sum_of_losses(logits, p.targets)
     loss = cross_entropy + AUXILIARY_SCALE * p.auxiliary
+    losses = {}
+    for other, (weight, its_logits, which) in p.losses.items():
+        mean = scale * T / (T - which + 1) * sum_of_losses(its_logits, ahead(p.targets, which - 1))
+        loss = loss + weight * mean
+        losses[other] = float(mean.detach())
     loss.backward()
     result = {
         "model": name, "salt": salt, "near": p.near if math.isfinite(p.near) else None,
@@ -61,6 +69,8 @@ def evaluate(name, salt):
                       for path, t in sorted(p.tensors.items()) if path not in p.frozen},
         "frozen": sorted(p.frozen),
     }
+    if losses:
+        result["losses"] = losses
     if p.dropped:
         result["compete"] = True  # Tokens of other sequences change what is dropped.
     return result, p.near

@@ -114,22 +114,43 @@ def fused_attention(p, path, x, heads=2, width=8, turned=4):
     return torch.einsum("btha,had->btd", sdpa(q, k, v, causal=True, window=0), p(f"{path}.wo", (heads, width, d)))
 
 
+def ahead(targets, by):
+    """Those of so many positions further on; -1 where the sequence has ended."""
+    return torch.nn.functional.pad(targets[:, by:], (0, by), value=-1)
+
+
+def rows_or_zeros(table, ids):
+    return torch.where(ids[..., None] >= 0, table[ids.clamp(min=0)], torch.zeros((), dtype=table.dtype))
+
+
+def deepseek_mixture(p, at, x):
+    n = norm(p, at + "sparse_norm", x)
+    routed = moe(p, at + "sparse", n, lambda p, path, rows: swiglu(p, path, rows, 12), experts=8, topk=3, score="sigmoid",
+                 weight="renormalized", scale=2.5, groups=4, topk_groups=2, select_bias=True, aux=0.01, per="sequence")
+    return x + routed + swiglu(p, at + "sparse.shared", n, 18)
+
+
 def deepseek_v3(p, ids):
     """Latent attention; sigmoid scores, groups, selection bias, scale, shared expert, a dense first layer, each sequence
-    balanced."""
-    x = p("embed", (V, D))[ids]
+    balanced; a second and a third token predicted, one after the other (arXiv:2412.19437, section 2.2)."""
+    embed, head = p("embed", (V, D)), p("head", (D, V))
+    x = embed[ids]
     for i in range(3):
         at = f"layers.{i}."
         x = x + latent_attention(p, at + "attention", norm(p, at + "attention_norm", x))
         if i < 1:
             x = x + swiglu(p, at + "swiglu", norm(p, at + "swiglu_norm", x), 40)
             continue
-        n = norm(p, at + "sparse_norm", x)
-        routed = moe(p, at + "sparse", n, lambda p, path, rows: swiglu(p, path, rows, 12),
-                     experts=8, topk=3, score="sigmoid", weight="renormalized", scale=2.5, groups=4,
-                     topk_groups=2, select_bias=True, aux=0.01, per="sequence")
-        x = x + routed + swiglu(p, at + "sparse.shared", n, 18)
-    return norm(p, "norm", x) @ p("head", (D, V))
+        x = deepseek_mixture(p, at, x)
+    h = x
+    for depth, weight in (1, 0.3), (2, 0.15):
+        at = f"mtp{depth}."
+        next_token = rows_or_zeros(embed, ahead(p.targets, depth - 1))
+        h = torch.cat((norm(p, at + "hnorm", h), norm(p, at + "enorm", next_token)), -1) @ p(at + "both", (2 * D, D))
+        h = h + latent_attention(p, at + "attention", norm(p, at + "attention_norm", h))
+        h = deepseek_mixture(p, at, h)
+        p.losses[f"mtp{depth}"] = weight, norm(p, f"mtp{depth}_norm", h) @ head, depth + 1
+    return norm(p, "norm", x) @ head
 
 
 def deepseek_v2(p, ids):

@@ -16,7 +16,7 @@
 
 #include "tests/reference/harness.h"
 
-enum { LAYERS = 4, PRODUCTS = 7, TERMS = 70, OTHERS = 60, TOKENS = 24 };
+enum { LAYERS = 5, PRODUCTS = 7, TERMS = 70, OTHERS = 60, TOKENS = 24 };
 
 static double tolerance(const struct harness *h) {
     const double chain = 2.0 * LAYERS * (PRODUCTS * TERMS + OTHERS) + TOKENS;
@@ -69,6 +69,12 @@ static void check_losses(struct harness *h, struct hrt_losses losses) {
     harness_check(h, "cross entropy", losses.cross_entropy, number(h->stored, "cross_entropy"),
                   bound);
     harness_check(h, "auxiliary", losses.auxiliary, number(h->stored, "auxiliary"), bound);
+    const json_t *named = json_object_get(h->stored, "losses");
+    harness_check(h, "losses by name", h->program->losses, (double)json_object_size(named), 0);
+    for (int i = 0; i < h->program->losses; i++) {
+        const char *name = h->program->loss[i].name;
+        harness_check(h, name, losses.named[i], number(named, name), bound);
+    }
 }
 
 static void check_loads(struct harness *h) {

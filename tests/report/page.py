@@ -58,6 +58,22 @@ def whole():
     check(run["rows"] == 100 and run["path"] == "log?", "a name that is not UTF-8")
 
 
+def losses():
+    lines = [json.loads(line) for line in made.log(20, 0).splitlines()]
+    for line in lines:
+        line["losses"] = {"mtp": 1 + 1 / line["step"], "</script><b>": None if line["step"] % 2 else 2.0}
+    lines[3]["losses"] = "none"
+    write("log", "".join(json.dumps(line) + "\n" for line in lines))
+    (run,), _ = page("log")
+    mtp, other = run["steps"]["losses"].values()
+    check(mtp[0] == 2 and mtp[3] is None and abs(mtp[19] - 1.05) < 1e-6 and other[:2] == [None, 2] and len(other) == 20, "losses by name")
+    for line in lines:
+        line["losses"] = {f"l{i}": i for i in range(12)}
+    write("log", "".join(json.dumps(line) + "\n" for line in lines))
+    (run,), _ = page("log")
+    check(list(run["steps"]["losses"]) == [f"l{i}" for i in range(8)], "more than a program has are left out")
+
+
 def long():
     write("log", "".join(made.line(step, False) + "\n" for step in range(1, 40001)).replace('"step": 777,', '"step": 777, "loss": 99.0, "x": 1,', 1)
           .replace('"x": 1, "loss"', '"x": 1, "y"'))
@@ -132,7 +148,7 @@ def mutated():
 def main():
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
-        for test in whole, long, spoilt, refused, watched, mutated:
+        for test in whole, losses, long, spoilt, refused, watched, mutated:
             test()
 
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "runtime/log/jsonl.h"
+#include "runtime/log/numbers.h"
 #include "runtime/log/progress.h"
 #include "tests/runtime/support/case.h"
 
@@ -70,6 +71,46 @@ static void columns_are_added_where_they_fit(void **state) {
     assert_string_equal(line,
                         "step 120/200 | loss 3.0000 | aux 1 | gnorm 1 | lr 3.0e-04 | 1.0 ms | "
                         "1 tok/s | load 2.87 | dev 1.04 | wait 12% | +14");
+}
+
+static const struct hrt_loss losses[] = {{.name = "mtp"}, {.name = "early"}};
+
+static void losses_are_shown_by_name(void **state) {
+    (void)state;
+    char line[256];
+    struct hrt_step_report named = step;
+    const struct hrt_progress progress = {.steps = 200};
+    named.named = (struct hrt_named_losses){.count = 2, .loss = losses, .value = {4.25, 5}};
+    hrt_progress_format(line, sizeof line, &progress, &named);
+    assert_string_equal(line,
+                        "step 120/200 | loss 3.2145 | mtp 4.2500 | early 5.0000 | aux 1.025 | "
+                        "gnorm 0.841 | lr 3.0e-04 | 812.3 ms | 5.16M tok/s");
+}
+
+static void losses_are_logged_by_name(void **state) {
+    (void)state;
+    struct hrt_error error = {0};
+    struct hrt_jsonl log;
+    struct hrt_number_of number[HRT_NUMBERS_OF];
+    struct hrt_step_report named = step;
+    named.named = (struct hrt_named_losses){
+        .count = 2, .loss = losses, .value = {4.25, NAN}, .validation = {4.5, 6}};
+    assert_true(hrt_jsonl_open(&log, "log", 0, &error));
+    assert_true(hrt_jsonl_step(&log, &named, NULL, NULL, &error));
+    named.evaluated = true;
+    assert_true(hrt_jsonl_step(&log, &named, NULL, NULL, &error));
+    assert_true(hrt_jsonl_close(&log, &error));
+    char *text = test_read("log", NULL), *second = strchr(text, '\n') + 1;
+    assert_non_null(strstr(text, "\"losses\":{\"mtp\":4.25,\"early\":null},\"watch\""));
+    assert_non_null(strstr(second, "\"val_losses\":{\"mtp\":4.5,\"early\":6.0}"));
+    free(text);
+
+    const int count = hrt_numbers_of(&named, 0, number);
+    assert_true(count <= HRT_NUMBERS_OF);
+    const char *const tags[] = {"train/loss_mtp", "val/loss_mtp", "train/loss_early",
+                                "val/loss_early"};
+    for (int i = 0; i < 4; i++) assert_string_equal(number[count - 4 + i].tag, tags[i]);
+    assert_true(number[count - 4].value == 4.25 && number[count - 3].value == 4.5);
 }
 
 // Shows steps 1 to 7 of 7, the 5th evaluated, and returns what was printed.
@@ -176,6 +217,8 @@ int main(void) {
         cmocka_unit_test(counts_have_three_digits),
         cmocka_unit_test(the_line_says_what_a_step_did),
         cmocka_unit_test(columns_are_added_where_they_fit),
+        cmocka_unit_test(losses_are_shown_by_name),
+        cmocka_unit_test(losses_are_logged_by_name),
         cmocka_unit_test(a_file_gets_a_line_every_n_steps),
         cmocka_unit_test(a_terminal_is_redrawn),
         cmocka_unit_test(a_json_line_holds_the_step),

@@ -107,11 +107,10 @@ static void a_masked_step_averages_over_masked_tokens(void **state) {
     assert_true(fabs(step.loss - loss) < 1e-12);
     assert_true(fabs(step.loss - log(256)) < 0.1); // A mean over tokens, whatever their share.
     assert_true(fabs(step.grad_norm / norm - 1) < 1e-12);
-    int64_t targets;
-    double validation;
-    assert_true(hrt_evaluate(&f.state, &f.data, 5, NULL, &validation, &targets, &error));
-    assert_int_equal(targets, 5 * 4);
-    assert_true(fabs(validation - log(256)) < 0.2);
+    struct hrt_validation validation;
+    assert_true(hrt_evaluate(&f.state, &f.data, 5, NULL, &validation, &error));
+    assert_int_equal(validation.targets, 5 * 4);
+    assert_true(fabs(validation.loss - log(256)) < 0.2);
     close_fixture(&f);
 }
 
@@ -215,21 +214,20 @@ static void evaluation_changes_nothing(void **state) {
     struct fixture f;
     struct hrt_step_report step;
     struct hrt_error error = {0};
-    double loss, again;
-    int64_t tokens;
+    struct hrt_validation loss, again;
     const size_t bytes = hrt_state_params_bytes(&bigram);
     void *params = malloc(bytes), *zeros = calloc(1, bytes);
     open_fixture(&f, 0);
     assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
     memcpy(params, f.state.values[HRT_PARAMETERS], bytes);
-    assert_true(hrt_evaluate(&f.state, &f.data, 0, NULL, &loss, &tokens, &error));
-    assert_int_equal(tokens, 199 / 16 * 16); // 200 tokens: twelve windows, three batches.
+    assert_true(hrt_evaluate(&f.state, &f.data, 0, NULL, &loss, &error));
+    assert_int_equal(loss.targets, 199 / 16 * 16); // 200 tokens: twelve windows, three batches.
     assert_memory_equal(f.state.values[HRT_PARAMETERS], params, bytes);
     assert_memory_equal(f.state.values[HRT_GRADIENTS], zeros, bytes);
-    assert_true(hrt_evaluate(&f.state, &f.data, 12, NULL, &again, &tokens, &error));
-    assert_true(loss == again && tokens == 192);
-    assert_true(hrt_evaluate(&f.state, &f.data, 5, NULL, &again, &tokens, &error));
-    assert_int_equal(tokens, 5 * 16);
+    assert_true(hrt_evaluate(&f.state, &f.data, 12, NULL, &again, &error));
+    assert_true(loss.loss == again.loss && again.targets == 192);
+    assert_true(hrt_evaluate(&f.state, &f.data, 5, NULL, &again, &error));
+    assert_int_equal(again.targets, 5 * 16);
     close_fixture(&f);
     free(params);
     free(zeros);
@@ -239,13 +237,12 @@ static void evaluation_is_the_mean_over_targets(void **state) {
     (void)state;
     struct fixture f;
     struct hrt_error error = {0};
-    double loss;
-    int64_t tokens;
+    struct hrt_validation loss;
     open_fixture(&f, 0);
     memset(f.state.values[HRT_PARAMETERS], 0,
            hrt_state_params_bytes(&bigram)); // Every token is equally likely.
-    assert_true(hrt_evaluate(&f.state, &f.data, 6, NULL, &loss, &tokens, &error));
-    assert_true(fabs(loss - log(256)) < 1e-12);
+    assert_true(hrt_evaluate(&f.state, &f.data, 6, NULL, &loss, &error));
+    assert_true(fabs(loss.loss - log(256)) < 1e-12);
     close_fixture(&f);
 }
 

@@ -48,6 +48,8 @@ def check(name, example, text, folder):
     for a, b in zip(expected, actual, strict=True):
         for key in ("loss", "cross_entropy", "aux", "grad_norm"):
             compare([a[key]], [b[key]], 1e-4, f"{name}, step {a['step']}, {key}")
+        for key in a.get("losses", ()):
+            compare([a["losses"][key]], [b["losses"][key]], 1e-4, f"{name}, step {a['step']}, loss {key}")
     if not expected[-1]["loss"] < expected[0]["loss"]:
         sys.exit(f"{name} learns nothing: {expected}")
     losses = [run(program, "eval", "--data", text, "--sequences", "4", "--load", cuda + ".st") for program in (cpu, cuda)]

@@ -49,6 +49,8 @@ def check(name, ranks, policy, precision, examples, text, folder):
         for key in ("loss", "cross_entropy", "aux", "grad_norm"):
             tolerance = 1e-4 if precision == "fp32" else 2 ** (-6 if key == "grad_norm" else -9)
             compare([a[key]], [b[key]], tolerance, f"{what}, step {a['step']}, {key}")
+        for key in a.get("losses", ()):
+            compare([a["losses"][key]], [b["losses"][key]], 1e-4 if precision == "fp32" else 2**-9, f"{what}, step {a['step']}, loss {key}")
         for key, known in worst.items():
             worst[key] = max(known, abs(b[key] / a[key] - 1))
     if len(expected) != STEPS or not expected[-1]["loss"] < expected[0]["loss"]:

@@ -203,12 +203,22 @@ function balance() {
     "everybody computes equally long. Red is the disease, what the router would make of ranks that own their experts; green is what they had.",
     el("div", { class: "pair" }, charts));
 }
+// Of a run whose model has losses by name: each by itself, without its weight.
+const lossColors = ["first", "second", "after", "before", "wait", "rest", "late", "soft", "ink"];
+function parts(run, i) {
+  const names = Object.keys(run.steps.losses);
+  if (!names.length) return null;
+  const series = [["cross_entropy", run.steps.cross_entropy], ...names.map((name) => [name, run.steps.losses[name]])];
+  return chart(runs.length > 1 ? "losses, " + label(i) : "losses", series.map(([name, y], k) => ({ name, color: lossColors[k], x: run.steps.step, y })),
+    { format: (y) => show(y), trim: true });
+}
 function learning() {
   const losses = runs.flatMap((run, i) => [
     { name: runs.length > 1 ? label(i) : "training", color: ends[i], x: run.steps.step, y: run.steps.loss, dashed: i > 0 },
     run.steps.val_loss ? { name: runs.length > 1 ? label(i) + ", validation" : "validation", color: i ? "before" : "after", x: run.steps.step, y: run.steps.val_loss, dots: true } : null]).filter(Boolean);
   return section("Learning", null, el("div", { class: "pair" },
-    chart("loss", losses, { format: (y) => show(y), trim: true }), curves("learning rate", "lr", { format: (y) => show(y), low: 0 })));
+    chart("loss", losses, { format: (y) => show(y), trim: true }), curves("learning rate", "lr", { format: (y) => show(y), low: 0 }),
+    runs.map(parts)));
 }
 function speed() {
   const charts = [curves("time of a step", "ms", { format: milliseconds, low: 0, trim: true }),

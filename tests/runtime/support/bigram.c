@@ -94,8 +94,9 @@ static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
     if (is_nan(m)) sum = NAN;
 #endif
     const struct hrt_losses losses = {.cross_entropy = scale * sum, .auxiliary = 0.01 * squares};
-    return (struct hrt_losses){losses.cross_entropy + auxiliary_scale * losses.auxiliary,
-                               losses.cross_entropy, losses.auxiliary};
+    return (struct hrt_losses){.loss = losses.cross_entropy + auxiliary_scale * losses.auxiliary,
+                               .cross_entropy = losses.cross_entropy,
+                               .auxiliary = losses.auxiliary};
 }
 
 static void backward(void *model, int64_t batch, const int32_t *ids, const int32_t *targets,
