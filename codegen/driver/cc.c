@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "codegen/driver/command.h"
+#include "codegen/driver/libraries.h"
 
 const char *hec_prefix(struct hec_arena *arena) {
     char path[PATH_MAX];
@@ -157,6 +158,7 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
     struct hec_command c = command_of(arena, options, prefix, how, source, output);
     if (options->verbose || options->dry_run) hec_command_show(&c);
     if (options->dry_run) return 0;
+    if (!hec_check_libraries(&c, prefix)) return 3;
 
     const int status = hec_command_run(&c);
     if (status == 0) return 0;

@@ -112,7 +112,7 @@ static void print_table(const struct hec_measurement *m, const struct hec_measur
     fprintf(
         stderr,
         "\nMeasured on %s: a step, without the first %d of %d; ratios to the first that ran, of %d "
-        "rounds: median (least to most)\n  %10s %10s  %-22s\n",
+        "rounds: median (least to most); * is chosen\n  %10s %10s  %s\n",
         m->machine, HEC_MEASURE_LEFT_OUT, HEC_MEASURE_STEPS, m->rounds, "simulated", "measured",
         "ratio");
     for (int i = 0; i < count; i++) print_row(&candidate[i], tokens, i == chosen);

@@ -1,0 +1,18 @@
+# Writes the hash of the headers that LIST names, with their names below ROOT, as a macro to OUTPUT.
+file(STRINGS ${LIST} headers)
+set(all "")
+foreach(header ${headers})
+  file(SHA256 ${header} hash)
+  file(RELATIVE_PATH name ${ROOT} ${header})
+  string(APPEND all "${name} ${hash}\n")
+endforeach()
+string(SHA256 hash "${all}")
+string(SUBSTRING ${hash} 0 16 hash)
+set(text "// A hash of the headers that hecatec and its libraries share.\n#define HECATE_INTERFACE ${hash}\n")
+set(before "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} before)
+endif()
+if(NOT text STREQUAL before) # Else nothing is compiled again.
+  file(WRITE ${OUTPUT} "${text}")
+endif()
