@@ -5,12 +5,14 @@
 //   A B A B A B ...       one loop whose body is A B
 //
 // So do the groups of parameters that an iteration's may belong to.
+//
+// A repeat inside a repeat is no loop: its iterations stand one behind another in the body of the outer one.
 #include <string.h>
 
 #include "lang/check/groups.h"
 #include "lang/check/unit.h"
 
-enum { ITERATIONS_MAX = 4096 };
+enum { ITERATIONS_MAX = 4096, INNER_MAX = 64 };
 
 struct names {
     const char **item;
@@ -26,10 +28,19 @@ static bool mentions(const struct hec_expr *expr, const char *name) {
     return mentions(expr->left, name) || mentions(expr->right, name);
 }
 
-// Appends to `text` the value of every part of `expr` that the variable decides.
+// Whether a repeat's variable is in it, that of an outer one included.
+static bool depends(const struct hec_site *site, const struct hec_expr *expr) {
+    const struct hec_env *seen = hec_seen_inside(site->checker, site->env);
+    bool found = false;
+    for (const struct hec_env *env = site->env; env != seen; env = env->outer)
+        found |= mentions(expr, env->name);
+    return found;
+}
+
+// Appends to `text` the value of every part of `expr` that repeats' variables decide.
 static const char *sign_expr(struct hec_site *site, const struct hec_expr *expr, const char *text) {
     struct hec_checker *checker = site->checker;
-    if (!expr || !mentions(expr, site->env->name)) return text;
+    if (!expr || !depends(site, expr)) return text;
     if (hec_is_constant(checker, site->env, expr)) {
         struct hec_constant value;
         if (!hec_constant_of(checker, site->env, expr, &value)) return text;
@@ -43,12 +54,39 @@ static const char *sign_expr(struct hec_site *site, const struct hec_expr *expr,
     return text;
 }
 
+static struct hec_env iteration(const struct hec_env *outer, const char *variable, int64_t index) {
+    struct hec_env env = {.outer = outer, .name = variable};
+    env.constant.number = (struct hec_number){.value = (double)index, .integral = true};
+    return env;
+}
+
+static const char *sign(struct hec_site *site, const struct hec_stmts *stmts, const char *text,
+                        struct names *assigned);
+
+// Of all iterations of an inner repeat, one behind another.
+static const char *sign_inner(struct hec_site *site, const struct hec_stmt *stmt, const char *text,
+                              struct names *assigned) {
+    const struct hec_env *outer = site->env;
+    struct hec_constant count;
+    if (!hec_is_constant(site->checker, outer, stmt->value) ||
+        !hec_constant_of(site->checker, outer, stmt->value, &count))
+        return text;
+    for (int i = 0; i < count.number.value && i < INNER_MAX; i++) {
+        struct hec_env env = iteration(outer, stmt->name, i);
+        site->env = &env;
+        text = sign(site, &stmt->body, text, assigned);
+    }
+    site->env = outer;
+    return text;
+}
+
 // What one iteration decides, as text; and in `assigned` the variables it sets.
 static const char *sign(struct hec_site *site, const struct hec_stmts *stmts, const char *text,
                         struct names *assigned) {
     struct hec_checker *checker = site->checker;
     for (int i = 0; i < stmts->count; i++) {
         const struct hec_stmt *stmt = &stmts->item[i];
+        if (stmt->kind == HEC_STMT_REPEAT) text = sign_inner(site, stmt, text, assigned);
         if (stmt->kind == HEC_STMT_IF) {
             bool taken = false;
             if (!hec_constant_bool(checker, site->env, stmt->value, "a condition", &taken))
@@ -159,10 +197,11 @@ static void iterate(struct hec_site *site, const struct hec_stmt *stmt, int inde
     const int locals = site->locals.count;
     const struct hec_env *outer = site->env;
     const struct hec_taken_names taken = site->taken;
-    struct hec_env env = {.outer = outer, .name = stmt->name};
-    env.constant.number = (struct hec_number){.value = index, .integral = true};
+    const int64_t before = site->layers_before;
+    struct hec_env env = iteration(outer, stmt->name, index);
     site->env = &env;
     site->taken = (struct hec_taken_names){0};
+    site->layers_before = 0; // Of inner repeats.
     site->checker->walk->statements(site, &stmt->body);
     if (site->returned) {
         hec_error(site->checker, stmt->at, "a repeat cannot return");
@@ -171,6 +210,7 @@ static void iterate(struct hec_site *site, const struct hec_stmt *stmt, int inde
     hec_drop_locals(site, locals);
     site->env = outer;
     site->taken = taken;
+    site->layers_before = before;
 }
 
 static void finish_loop(struct hec_site *site, struct loop *loop, struct hec_items outside) {
@@ -242,8 +282,7 @@ static struct iterations sign_all(struct hec_site *site, const struct hec_stmt *
     all.assigned = hec_arena_alloc(checker->arena, (size_t)count, sizeof *all.assigned);
     const struct hec_env *outer = site->env;
     for (int i = 0; i < count; i++) {
-        struct hec_env env = {.outer = outer, .name = stmt->name};
-        env.constant.number = (struct hec_number){.value = i, .integral = true};
+        struct hec_env env = iteration(outer, stmt->name, i);
         site->env = &env;
         all.signature[i] = sign(site, &stmt->body, "", &all.assigned[i]);
         const long long layer = site->layers_before + i;
@@ -254,27 +293,25 @@ static struct iterations sign_all(struct hec_site *site, const struct hec_stmt *
     return all;
 }
 
-void hec_repeat(struct hec_site *site, const struct hec_stmt *stmt) {
+// A repeat inside a repeat. After an error the other iterations would repeat it.
+static void unroll(struct hec_site *site, const struct hec_stmt *stmt, int count) {
     struct hec_checker *checker = site->checker;
-    int64_t count = 0;
-    if (hec_find_entry(checker, stmt->name) || hec_find_local(site, stmt->name)) {
-        hec_error(checker, stmt->name_at, "`%s` already has a meaning here", stmt->name);
-        site->broken = true;
-        return;
-    }
-    if (site->layers) {
-        hec_error(checker, stmt->at, "not yet: a repeat inside a repeat");
-        site->broken = true;
-        return;
-    }
-    if (!hec_constant_integer(checker, site->env, stmt->value, 1, ITERATIONS_MAX,
-                              "the number of iterations", &count)) {
-        site->broken = true;
-        return;
-    }
     const char *path = site->path;
     const uint32_t raised_before = checker->diag->raised;
-    const struct iterations all = sign_all(site, stmt, (int)count);
+    for (int i = 0; i < count && checker->diag->raised == raised_before; i++) {
+        const long long layer = site->layers_before + i;
+        site->path = hec_arena_format(checker->arena, "%slayers.%lld.", path, layer);
+        iterate(site, stmt, i);
+    }
+    site->path = path;
+    site->layers_before += count;
+}
+
+static void make_loops(struct hec_site *site, const struct hec_stmt *stmt, int count) {
+    struct hec_checker *checker = site->checker;
+    const char *path = site->path;
+    const uint32_t raised_before = checker->diag->raised;
+    const struct iterations all = sign_all(site, stmt, count);
     site->path = hec_arena_format(checker->arena, "%slayers.{}.", path);
     // One loop at least is checked; after an error the others would repeat it.
     for (int first = 0; first == 0 || (first < count && checker->diag->raised == raised_before);) {
@@ -285,4 +322,35 @@ void hec_repeat(struct hec_site *site, const struct hec_stmt *stmt) {
     }
     site->path = path;
     site->layers_before += count;
+}
+
+static bool is_variable(const struct hec_site *site, const char *name) {
+    const struct hec_env *seen = hec_seen_inside(site->checker, site->env);
+    bool found = false;
+    for (const struct hec_env *env = site->env; env != seen; env = env->outer)
+        found |= env->name == name;
+    return found;
+}
+
+void hec_repeat(struct hec_site *site, const struct hec_stmt *stmt) {
+    struct hec_checker *checker = site->checker;
+    int64_t count = 0;
+    if (hec_find_entry(checker, stmt->name) || hec_find_local(site, stmt->name) ||
+        is_variable(site, stmt->name)) {
+        hec_error(checker, stmt->name_at, "`%s` already has a meaning here", stmt->name);
+        site->broken = true;
+        return;
+    }
+    const bool inside = site->layers > 0;
+    const char *what =
+        inside ? "the number of iterations of an inner repeat" : "the number of iterations";
+    if (!hec_constant_integer(checker, site->env, stmt->value, 1,
+                              inside ? INNER_MAX : ITERATIONS_MAX, what, &count)) {
+        site->broken = true;
+        return;
+    }
+    if (inside)
+        unroll(site, stmt, (int)count);
+    else
+        make_loops(site, stmt, (int)count);
 }

@@ -185,6 +185,8 @@ def repeat(draw, known, body):
         inner.values["D"].append("l0")
     for _ in range(draw.randrange(4)):
         inner.assign(inner.fresh("v"), draw.choice("DDDFH"), draw.randrange(1, 4))
+    if draw.random() < 0.25:
+        inner.lines.append(f"repeat j < {draw.choice([1, 2, 3])} {{ x = x + {inner.result(2)} }}")
     for name in carried:
         value = inner.result(2) if name == "x" else inner.expression("D", draw.randrange(2, 4))
         inner.lines.append(f"{name} = {name} + {value}")
