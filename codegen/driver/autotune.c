@@ -18,8 +18,8 @@
 #include "passes/plan_file.h"
 
 enum { SECONDS = 30, SECONDS_MOST = 86400, ROUNDS = 2, SHORT = 2, LONG = 6 };
-// At length: policies, and candidates at most, beside the model's own.
-enum { POLICIES = 3, FINALISTS = HEC_PLAN_TUNED - 1 };
+// At length beside the model's own: at least, where nothing is measured, and at most.
+enum { FEW = 3, FINALISTS = HEC_PLAN_TUNED - 1 };
 enum { KNOB_VALUES = 8, TRIALS_MOST = 4096 };
 
 // Actions a second of this budget; a compilation counts as so many; single messages take so many times as long.
@@ -293,12 +293,12 @@ static const struct trial *next_best(const struct tuning *t, const struct trial 
     return best;
 }
 
-// The model's own, the best of a few policies, and others up to `wanted`, at length, the fastest first behind it: coarse simulations flatter
+// The model's own and `wanted` others, first the best of each policy, at length, the fastest first behind it: coarse simulations flatter
 // some policies by some percent, and compare settings of one policy better. Returns how many.
 static int compare(struct tuning *t, int wanted, struct trial final[FINALISTS + 1]) {
     const struct trial *chosen[FINALISTS + 1] = {&t->trial[0]};
     int count = 1;
-    while (count <= POLICIES && (chosen[count] = next_best(t, chosen, count, true))) count++;
+    while (count <= wanted && (chosen[count] = next_best(t, chosen, count, true))) count++;
     while (count <= wanted && (chosen[count] = next_best(t, chosen, count, false))) count++;
     for (int i = 0; i < count; i++) final[i] = (struct trial){.candidate = chosen[i]->candidate};
     run(t, final, count, AT_LENGTH);
@@ -543,7 +543,7 @@ static int choose(struct tuning *t) {
     hec_check_measure(c->options, &measured);
     if (measured && !hec_measure_begin(c, &t->trial[0].score, &measurement)) return HEC_EXIT_CC;
     search(t);
-    const int finals = compare(t, measured > POLICIES ? measured : POLICIES, final);
+    const int finals = compare(t, measured > FEW ? measured : FEW, final);
     int chosen = finals > 1 && is_better(&final[1], &final[0], least_gain);
     if (measured && !measure(t, &measurement, measured, final, finals, &chosen)) return HEC_EXIT_CC;
     print_report(t, final, finals, chosen);
