@@ -95,13 +95,13 @@ static void print_settings(const struct hec_measured *m) {
     fputs("\n", stderr);
 }
 
-static void print_row(const struct hec_measured *m, double tokens, bool chosen) {
+static void print_row(const struct hec_measured *m, int number, double tokens, bool chosen) {
     char measured[32] = "failed", ratio[40] = "";
     if (!m->failed) {
         snprintf(measured, sizeof measured, "%s", hec_text_us(m->us * tokens).text);
         snprintf(ratio, sizeof ratio, "%.3f (%.3f to %.3f)", m->ratio, m->least, m->most);
     }
-    fprintf(stderr, "%s %10s %10s  %-22s  ", chosen ? "*" : " ",
+    fprintf(stderr, "%s %d: %10s %10s  %-22s  ", chosen ? "*" : " ", number,
             hec_text_us(m->simulated * tokens).text, measured, ratio);
     print_settings(m);
     if (m->failed) fprintf(stderr, "    %s\n", m->failed);
@@ -112,11 +112,10 @@ static void print_table(const struct hec_measurement *m, const struct hec_measur
     fprintf(
         stderr,
         "\nMeasured on %s: a step, without the first %d of %d; ratios to the first that ran, of %d "
-        "rounds: median (least to most); * is chosen\n  %10s %10s  %s\n",
+        "rounds: median (least to most); * is chosen\n     %10s %10s  %s\n",
         m->machine, HEC_MEASURE_LEFT_OUT, HEC_MEASURE_STEPS, m->rounds, "simulated", "measured",
         "ratio");
-    for (int i = 0; i < count; i++) print_row(&candidate[i], tokens, i == chosen);
-    fputs("\n", stderr);
+    for (int i = 0; i < count; i++) print_row(&candidate[i], i + 1, tokens, i == chosen);
 }
 
 // ---- rounds
@@ -192,6 +191,22 @@ static int judge(struct rounds *r, double gain) {
     return best;
 }
 
+// Says which candidate was faster than the chosen one most often, round by round, if any was.
+static void print_doubt(const struct rounds *r, int chosen) {
+    int most = 0, rival = 0;
+    for (int i = 0; i < r->count; i++) {
+        int faster = 0;
+        for (int k = 0; k < r->m->rounds && !r->candidate[i].failed; k++)
+            faster += r->us[k][i] < r->us[k][chosen];
+        if (faster > most) most = faster, rival = i;
+    }
+    if (most)
+        fprintf(stderr,
+                "  not certain: %d was faster than the chosen one in %d of %d rounds; another "
+                "measurement may choose it\n",
+                rival + 1, most, r->m->rounds);
+}
+
 static bool any_left(const struct rounds *r) {
     for (int i = 0; i < r->count; i++) {
         if (!r->candidate[i].failed) return true;
@@ -220,6 +235,8 @@ int hec_measure(struct hec_measurement *m, struct hec_measured *candidate, int c
         run_all(&r);
         best = judge(&r, gain);
         print_table(m, candidate, count, of->tokens, best);
+        if (best >= 0) print_doubt(&r, best);
+        fputs("\n", stderr);
         if (best < 0) refuse("--measure: none of the candidates could be built and run");
     }
     for (int i = 0; i < count; i++) {
