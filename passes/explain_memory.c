@@ -1,9 +1,11 @@
 // --explain=memory: what a device holds, and what fills the arena when most of it is in use.
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"
 #include "ir/kernel.h"
+#include "ir/setting.h"
 #include "passes/homes/homes.h"
 #include "passes/pipeline.h"
 #include "passes/rewrite.h"
@@ -307,6 +309,30 @@ static const char *note_of_parameters(const struct hec_target *target, bool rank
                          : "on one rank, with its experts";
 }
 
+// What a device has, where the model says it, and which settings would need less where that is too little.
+static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
+    const int64_t memory = (int64_t)hec_setting_number(module, "cluster.device.memory", 0);
+    if (memory <= 0) return;
+    if (needed <= memory) {
+        char note[32];
+        snprintf(note, sizeof note, "%.0f %% taken", 100 * (double)needed / (double)memory);
+        print_line("of a device", memory, note, out);
+        return;
+    }
+    print_line("of a device", memory, "TOO LITTLE; needs less:", out);
+    const char *indent = "                                   ";
+    if (!hec_setting_is(module, "parallel.recompute", "all"))
+        fprintf(out, "%s--set parallel.recompute=all\n", indent);
+    if (hec_module_batch(module) > 1)
+        fprintf(out, "%s--set parallel.microbatch=N, now %" PRId64 "\n", indent,
+                hec_module_batch(module));
+    if (hec_module_has_world(module) && !hec_setting_is(module, "parallel.dense", "shard"))
+        fprintf(out, "%s--set parallel.dense=shard\n", indent);
+    if (hec_setting_is(module, "train.precision", "fp32"))
+        fprintf(out, "%s--set train.precision=bf16, on GPUs\n", indent);
+    fprintf(out, "%smore devices: cluster.nodes, cluster.devices\n", indent);
+}
+
 bool hec_explain_memory(MlirOperation module, FILE *out) {
     struct hec_homes p = {.target = hec_target_of(module), .sound = true};
     const bool placed = read_placement(&p, module);
@@ -329,10 +355,11 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         const int64_t replicas = hec_replicas_of(module);
         if (replicas) print_line("replicas", replicas, "of other ranks' experts, below", out);
         if (scratch) print_line("scratch", scratch, "of kernels", out);
-        print_line("together",
-                   2 * parameters - frozen + 2 * states + rounded + replicas + scratch +
-                       p.arena_bytes,
+        const int64_t needed =
+            2 * parameters - frozen + 2 * states + rounded + replicas + scratch + p.arena_bytes;
+        print_line("together", needed,
                    ranks ? "and what is under way between ranks: see the program's info" : "", out);
+        explain_device(module, needed, out);
         hec_explain_replicas(module, out);
         explain_parameters(&p, whole, out);
         explain_arena(&p, out);

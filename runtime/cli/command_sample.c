@@ -97,11 +97,24 @@ static bool check_usage(const struct hrt_arguments *arguments, struct hrt_error 
            hrt_fail_usage(error, "--prompt and --prompts: which of them?");
 }
 
+// Programs that could keep keys and values, had they not been told to compute them again.
+static void warn_of_time(const struct hrt_run *run) {
+    const char *again = hrt_program_setting(run->program, "parallel.recompute");
+    if (run->program->seek || run->program->device || run->comm->size > 1 || !again ||
+        !strstr(again, "all"))
+        return;
+    hrt_warn(run->program->name,
+             "each token takes the whole window, as parallel.recompute = %s keeps no keys and "
+             "values; to sample, compile with --set parallel.recompute=elementwise",
+             again);
+}
+
 int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_state state = {.program = run->program};
     struct hrt_sampler sampler;
     const bool opened =
         hrt_run_open_sampler(run, &sampler, error) && check_usage(run->arguments, error);
+    if (opened) warn_of_time(run);
     const bool done = hrt_ranks_agree(run->comm, opened, error) &&
                       hrt_run_create_state(run, &state, NULL, false, error) &&
                       sample(run, &sampler, &state, error);

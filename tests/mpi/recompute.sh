@@ -22,3 +22,7 @@ check() {
 check one 1
 check bf16 1 --set train.precision=bf16
 check waves 2 --set cluster.devices=2 --set parallel.experts=fssdp --set parallel.rows_max=24
+
+# A program that keeps no keys says what that costs where it samples.
+"$HECATEC" -w --set parallel.recompute=all "$MPI_TESTS/small.moe" -o again
+./again sample --load one.all --tokens 2 2>&1 | grep -aq 'each token takes the whole window, as parallel.recompute = all'
