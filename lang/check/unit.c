@@ -214,7 +214,9 @@ struct hec_value hec_call_unit(struct hec_site *site, const struct hec_expr *exp
         arguments[index] = node.operand[index] = operand;
         node.batched |= operand ? operand->batched : true;
     }
-    node.operands = code->arguments.count;
+    // More of them are an error of the block, which elaborate reports.
+    node.operands =
+        code->arguments.count < HEC_OPERANDS_MAX ? code->arguments.count : HEC_OPERANDS_MAX;
     if (given != code->arguments.count) wrong_count(checker, expr, code, given);
 
     node.callee = elaborate(site, code, env, name, arguments, expr->text_at);
