@@ -68,7 +68,7 @@ def train(program, text, saved, steps, *arguments, **environment):
 
 
 def tensors(path):
-    """Name -> numbers of a safetensors file of float32."""
+    """Name -> numbers of a safetensors file of float32 or float64."""
     with open(path, "rb") as file:
         data = file.read()
     size = struct.unpack("<Q", data[:8])[0]
@@ -77,7 +77,8 @@ def tensors(path):
     found = {}
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
-        found[name] = struct.unpack(f"<{(end - begin) // 4}f", data[8 + size + begin : 8 + size + end])
+        code, width = {"F32": ("f", 4), "F64": ("d", 8)}[entry["dtype"]]
+        found[name] = struct.unpack(f"<{(end - begin) // width}{code}", data[8 + size + begin : 8 + size + end])
     return found
 
 
