@@ -92,28 +92,48 @@ static void watch(struct hec_network *n, int32_t number) {
     }
 }
 
+// A place for the bundle among those that go through the port, at the end of those with a key here or of the others.
+static int32_t add_bundle(struct hec_port *port, bool key, int32_t bundle) {
+    if (port->bundles == port->room) {
+        port->room = port->room ? 2 * port->room : 8;
+        port->through = realloc(port->through, (size_t)port->room * sizeof *port->through);
+        if (!port->through) abort();
+    }
+    int32_t at = port->bundles++;
+    if (key) {
+        port->through[at] = port->through[port->keys];
+        at = port->keys++;
+    }
+    port->through[at] = (struct hec_through){bundle, 0};
+    return at;
+}
+
+static void remove_bundle(struct hec_port *port, int32_t at) {
+    if (at < port->keys) {
+        port->through[at] = port->through[--port->keys];
+        at = port->keys;
+    }
+    port->through[at] = port->through[--port->bundles];
+}
+
 // So many more flows of the bundle go through the port.
 static void pass_through(struct hec_network *n, int32_t number, int32_t bundle, int32_t flows) {
     struct hec_port *port = &n->port[number];
-    int32_t i = 0;
-    while (i < port->bundles && port->through[i].bundle != bundle) i++;
-    const bool begins = i == port->bundles;
+    const int32_t *key = n->bundle[bundle].key;
+    const bool own = key[0] == number || key[1] == number;
+    const int32_t end = own ? port->keys : port->bundles;
+    int32_t i = own ? 0 : port->keys;
+    while (i < end && port->through[i].bundle != bundle) i++;
+    const bool begins = i == end;
     if (begins) {
-        if (port->bundles == port->room) {
-            port->room = port->room ? 2 * port->room : 8;
-            port->through = realloc(port->through, (size_t)port->room * sizeof *port->through);
-            if (!port->through) abort();
-        }
-        const int32_t *key = n->bundle[bundle].key;
-        const bool own = key[0] == number || key[1] == number;
-        port->through[port->bundles++] = (struct hec_through){bundle, 0, own, key[1] < 0};
-        port->keys += port->through[i].key;
+        i = add_bundle(port, own, bundle);
+        port->alone += key[1] < 0;
     }
     port->through[i].flows += flows;
     const bool ends = port->through[i].flows == 0;
     if (ends) {
-        port->keys -= port->through[i].key;
-        port->through[i] = port->through[--port->bundles];
+        remove_bundle(port, i);
+        port->alone -= key[1] < 0;
     }
     if (begins || ends) watch(n, number);
 }
@@ -122,7 +142,7 @@ static void pass_through(struct hec_network *n, int32_t number, int32_t bundle, 
 
 int32_t hec_bundle_with(struct hec_network *n, const int32_t key[2], bool open) {
     const struct hec_port *port = &n->port[key[0]];
-    for (int32_t i = 0; i < port->bundles; i++) {
+    for (int32_t i = 0; i < port->keys; i++) {
         const struct hec_bundle *b = &n->bundle[port->through[i].bundle];
         if (b->key[0] == key[0] && b->key[1] == key[1] &&
             (hec_is_open(n, port->through[i].bundle) || !open))

@@ -26,31 +26,30 @@ struct hec_bundle {
     double served, since; // Bytes that each has had until then.
     struct hec_agenda ahead; // Flows under way, by what `served` is when they are done.
     int32_t place;           // In hec_network.ends; -1: no flow is under way.
-    bool joined;             // By a flow since rates were found.
+    bool changed;            // Flows have come, or gone to another one, since rates were found.
     int64_t round;           // The last one in which its rate was found anew.
 };
 
 // Flows of a bundle that go through a port.
 struct hec_through {
     int32_t bundle, flows;
-    bool key, alone; // It is a key of the bundle; the only one.
 };
 
 struct hec_port {
     double capacity;
-    struct hec_through *through;
-    int32_t bundles, room; // Of `through`.
-    int32_t flows, keys;   // Bundles with a key here.
-    int32_t watched;       // Place in hec_network.watched; -1: it is not.
-    bool begun, ended;     // Flows have, since rates were found,
-    double freed;          // which had so much.
+    struct hec_through *through; // Bundles: first those that have a key here.
+    int32_t bundles, keys, room; // All of them, those with a key here.
+    int32_t alone;               // Bundles that have no other key.
+    int32_t flows;
+    int32_t watched;   // Place in hec_network.watched; -1: it is not.
+    bool begun, ended; // Flows have, since rates were found,
+    double freed;      // which had so much.
     // While rates are found:
     int64_t round, version; // the round that has reached it last; when it was evaluated;
     bool full;              // it has decided;
     double left;            // what it has for flows without a rate,
     int32_t open;           // how many these are,
-    bool without_key;       // whether some have no key here,
-    bool linked;            // whether any flow goes through other ports, too;
+    bool without_key;       // whether some have no key here;
     int32_t listed;         // its place in hec_network.share.
 };
 
@@ -83,10 +82,11 @@ struct hec_network {
 
     // Since rates were found.
     struct hec_list touched; // Ports where flows have begun or ended.
-    struct hec_list joined;  // Bundles.
-    double slowest;          // Rate of flows that have gone.
-    bool stale;              // Rates have to be found.
-    bool less; // Flows have gone; whether that is enough to find rates was not looked at.
+    struct hec_list
+        freed; // Ports where flows have ended; nobody has looked yet whether that is enough to find rates.
+    struct hec_list joined; // Bundles.
+    double slowest;         // Rate of flows that have gone.
+    bool stale;             // Rates have to be found.
 
     struct hec_list watched; // Ports that may bound flows which have no key there.
 

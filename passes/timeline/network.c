@@ -28,7 +28,7 @@ void hec_network_free(struct hec_network *n) {
     if (!n) return;
     for (int32_t p = 0; p < n->ports; p++) free(n->port[p].through);
     for (int32_t b = 0; b < n->bundle_count; b++) free(n->bundle[b].ahead.item);
-    struct hec_list *list[] = {&n->vacant, &n->spare,   &n->ended,   &n->touched,
+    struct hec_list *list[] = {&n->vacant, &n->spare,   &n->ended,   &n->touched, &n->freed,
                                &n->joined, &n->watched, &n->reached, &n->opened};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) free(list[i]->item);
     free(n->later.item);
@@ -58,8 +58,8 @@ static void begin_flow(struct hec_network *n, int32_t number) {
     }
     hec_flow_keys(n, flow, key);
     const int32_t bundle = hec_bundle_with(n, key, false);
-    if (!n->bundle[bundle].joined) hec_list_add(&n->joined, bundle);
-    n->bundle[bundle].joined = true;
+    if (!n->bundle[bundle].changed) hec_list_add(&n->joined, bundle);
+    n->bundle[bundle].changed = true;
     hec_bundle_join(n, bundle, number, flow->bytes);
     n->stale = true;
 }
@@ -74,12 +74,12 @@ static void end_flow(struct hec_network *n, int32_t number) {
         port->ended = true;
         port->flows--;
         port->freed += rate;
+        hec_list_add(&n->freed, flow->port[k]);
     }
     if (rate < n->slowest) n->slowest = rate;
     hec_bundle_leave(n, flow->bundle, number);
     if (!n->bundle[flow->bundle].flows) hec_bundle_drop(n, flow->bundle);
     hec_list_add(&n->vacant, number);
-    n->less = true;
 }
 
 static void end_flows(struct hec_network *n, int32_t until) {
@@ -90,11 +90,11 @@ static void end_flows(struct hec_network *n, int32_t until) {
 // more than the network's slack.
 static void renew(struct hec_network *n) {
     end_flows(n, n->ended.count);
-    for (int32_t i = 0; n->less && !n->stale && i < n->touched.count; i++) {
-        const struct hec_port *port = &n->port[n->touched.item[i]];
-        n->stale = port->flows && port->freed > n->slack * port->capacity;
+    for (int32_t i = 0; i < n->freed.count && !n->stale; i++) {
+        const struct hec_port *port = &n->port[n->freed.item[i]];
+        n->stale = port->keys && port->freed > n->slack * port->capacity;
     }
-    n->less = false;
+    n->freed.count = 0;
     if (n->stale) hec_rates_find(n);
 }
 

@@ -38,15 +38,16 @@ static void spread(struct hec_network *n, double least) {
     while (n->spread < n->reached.count) {
         const int32_t number = n->reached.item[n->spread++];
         const struct hec_port *port = &n->port[number];
-        for (int32_t i = 0; i < port->bundles; i++) {
-            const struct hec_through t = port->through[i];
-            if (t.key && n->rate[t.bundle] >= least * (1 - ROUNDING)) open_bundle(n, t.bundle);
+        for (int32_t i = 0; i < port->keys; i++) {
+            const int32_t bundle = port->through[i].bundle;
+            if (n->rate[bundle] >= least * (1 - ROUNDING)) open_bundle(n, bundle);
         }
     }
 }
 
+// Whether open bundles without a key here go through the port.
 static bool has_open(const struct hec_network *n, const struct hec_port *port) {
-    for (int32_t i = 0; i < port->bundles; i++) {
+    for (int32_t i = port->keys; i < port->bundles; i++) {
         if (hec_is_open(n, port->through[i].bundle)) return true;
     }
     return false;
@@ -79,7 +80,6 @@ static void begin(struct hec_network *n) {
     }
     for (int32_t i = 0; i < n->joined.count; i++) {
         open_bundle(n, n->joined.item[i]);
-        n->bundle[n->joined.item[i]].joined = false;
     }
     n->touched.count = n->joined.count = 0;
     n->slowest = INFINITY;
@@ -93,14 +93,11 @@ static void begin(struct hec_network *n) {
 static void evaluate(struct hec_network *n, struct hec_port *port) {
     double room = port->capacity, most = 0;
     int32_t flows = 0, fastest = -1;
-    port->without_key = port->linked = false;
     for (int32_t i = 0; i < port->bundles; i++) {
         const struct hec_through t = port->through[i];
         const double rate = n->rate[t.bundle];
-        port->linked |= !t.alone;
         if (rate < 0) {
             flows += t.flows;
-            port->without_key |= !t.key;
             continue;
         }
         room -= rate * t.flows;
@@ -110,6 +107,7 @@ static void evaluate(struct hec_network *n, struct hec_port *port) {
     }
     port->left = room > 0 ? room : 0;
     port->open = flows;
+    port->without_key = has_open(n, port);
     port->version = n->version;
     if (!flows || most * flows <= port->left * (1 + 4 * ROUNDING)) return;
     if (n->bundle[fastest].round == n->round) return;
@@ -146,6 +144,7 @@ static void split(struct hec_network *n, int32_t bundle, int32_t number) {
         }
     }
     hec_agenda_order(&b->ahead);
+    b->changed = n->bundle[to].changed = true;
 }
 
 // The port leaves the list.
@@ -173,14 +172,18 @@ static void decide(struct hec_network *n, int32_t number, double rate) {
     struct hec_port *port = &n->port[number];
     port->full = true;
     n->version++;
-    for (int32_t i = 0; i < port->bundles; i++) {
+    for (int32_t i = port->keys; i < port->bundles;) {
+        const int32_t bundle = port->through[i].bundle;
+        if (hec_is_open(n, bundle)) {
+            split(n, bundle, number);
+            i = port->keys;
+        } else {
+            i++;
+        }
+    }
+    for (int32_t i = 0; i < port->keys; i++) {
         const struct hec_through t = port->through[i];
         if (!hec_is_open(n, t.bundle)) continue;
-        if (!t.key) {
-            split(n, t.bundle, number);
-            i--;
-            continue;
-        }
         n->rate[t.bundle] = rate;
         const int32_t *key = n->bundle[t.bundle].key;
         const int32_t other = key[key[0] == number];
@@ -209,7 +212,7 @@ static void list_shares(struct hec_network *n) {
         struct hec_port *port = &n->port[number];
         if (port->full || !port->open) continue;
         const double rate = port->left / port->open;
-        if (!port->linked) {
+        if (port->alone == port->bundles) {
             decide(n, number, rate);
             continue;
         }
@@ -262,11 +265,11 @@ void hec_rates_find(struct hec_network *n) {
         struct hec_bundle *b = &n->bundle[bundle];
         const double rate = n->rate[bundle];
         assert(rate >= 0 || !b->flows);
-        if (rate != b->rate) {
-            b->served = hec_served(n, b);
-            b->since = n->now;
-            b->rate = rate;
-        }
+        if (rate == b->rate && !b->changed) continue;
+        b->served = hec_served(n, b);
+        b->since = n->now;
+        b->rate = rate;
+        b->changed = false;
         hec_bundle_schedule(n, bundle);
         if (!b->flows) hec_bundle_drop(n, bundle);
     }
