@@ -3,7 +3,7 @@ ranks: where tokens go is replayed from there, and losses agree, in fp32 to 1e-4
 models, ranks and policies; with it all of them.
 
 In fp32 norms of gradients agree to 1e-4, too. In bf16 those of single steps do not: AdamW turns what rounding changes in small gradients into
-other parameters, and a step's norm may be that of one token, whose gradient changes much with them (docs/experiments.md, "bf16"). So there
+other parameters, and a step's norm may be that of one token, whose gradient changes much with them (docs/experiments.md, "Norms of gradients in bf16"). So there
 gradients are compared at the same parameters, tensor by tensor: from those in fp64 they are as far as target cpu's in bf16, whose median is
 exceeded 1.1 to 1.9 times, as more values are rounded, and 3 times where one token decides. Four times, and 2^-7 of the tensor, are allowed.
 
@@ -90,6 +90,8 @@ def check(name, ranks, policy, precision, examples, text, folder):
         for key in keys:
             compare([a[key]], [b[key]], tolerance, f"{what}, step {a['step']}, {key}")
             worst[key] = max(worst[key], abs(b[key] - a[key]) / (abs(a[key]) or 1))
+        for key in a.get("losses", ()):
+            compare([a["losses"][key]], [b["losses"][key]], tolerance, f"{what}, step {a['step']}, loss {key}")
     if len(expected) != STEPS or not expected[-1]["loss"] < expected[0]["loss"]:
         sys.exit(f"{what} learns nothing: {expected}")
     more = f"norms by {worst['grad_norm']:.1e} at most" if precision == "fp32" else check_gradients(
