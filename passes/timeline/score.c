@@ -90,8 +90,13 @@ bool hec_simulate_score(MlirOperation module, int64_t steps, bool coarse,
                         struct hec_step_score *score) {
     struct hec_arena arena = {0};
     struct hec_search *search = HEC_NEW(&arena, struct hec_search);
-    const bool sound = hec_search_prepare(module, &arena, search) &&
-                       score_of(module, steps, coarse, &arena, search, score);
+    bool sound = hec_search_prepare(module, &arena, search);
+    struct hpl_policy run;
+    if (sound && search->policy) {
+        run = hpl_policy_of_programs(search->policy);
+        search->policy = &run;
+    }
+    sound = sound && score_of(module, steps, coarse, &arena, search, score);
     hec_recorded_free(search);
     hec_arena_free(&arena);
     return sound;

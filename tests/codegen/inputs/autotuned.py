@@ -65,6 +65,12 @@ laer = re.search(r"([\d.]+) (\w+) +[\d.]+ \w+ +--set parallel.experts=laer$", po
 longer = float(laer[0]) * UNITS[laer[1]] / (float(own[0]) * UNITS[own[1]])
 assert abs(1 + nearest / 100 - longer) < 0.03, policies.stderr
 
+# A policy is charged what its program does: laer's chunks come along trees, which enter a node once, and not from all devices.
+SLOW = flags([*SETS, "cluster.link.inter.bandwidth=10MB/s", "parallel.experts=laer"])
+authors = json.loads(run("--simulate=6", "--json", *SLOW).stdout)["steps"]
+program_us, unit = re.search(r"takes ([\d.]+) (\w+) as the model says", run("--autotune=1", "-S", "-o", "-", *SLOW).stderr).groups()
+assert 0.8 < float(program_us) * UNITS[unit] / authors[3]["us"] < 0.95, (program_us, authors)
+
 # One process has nothing to simulate: it is compiled as ever.
 nothing = "hecatec: warning: --autotune: one process has nothing to choose\n"
 alone = run("--autotune=1", "-S", "-o", "-", *flags(["cluster.nodes=1", "cluster.devices=1"]))
