@@ -218,6 +218,9 @@ def model(seed):
         repeat(draw, known, body)
     for _ in range(draw.randrange(2)):
         body.assign(body.fresh("v"), "D", draw.randrange(1, 4))
+    for i in range(random.Random(f"losses {seed}").choice([0, 0, 1, 2])):  # Of what there is, and of tokens ahead.
+        body.lines.append(f"loss other{i} (weight = 0.{i + 3}) = cross_entropy(other{i}: rmsnorm(x + embed[ahead(ids, {i + 1})]) @ embed, "
+                          f"targets = ahead(ids, {i + 2}))")
     also = " + y" if "y" in body.values["D"] else ""
     body.lines.append(f"return (last: rmsnorm(x{also} + {body.result(2)})) @ embed")
     parts.append(f"model m(ids[T]) -> [T, V] {{\n{body.text()}}}\n")
