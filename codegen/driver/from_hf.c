@@ -29,6 +29,11 @@ int hec_from_hf(struct hec_arena *arena, const struct hec_options *options) {
     if (!hec_output_note(false, "--from-hf", path) || !hec_output_note(true, "-o", options->output))
         return HEC_EXIT_COMMAND_LINE;
     const bool read = hec_hf_open(&config, arena, path) && hec_hf_read_model(&config, &model);
+    if (read && model.predictor) {
+        const char *mark =
+            hec_arena_format(arena, "model.layers.%lld.eh_proj.weight", (long long)model.layers);
+        model.predictor_there = hec_hf_has_tensor(arena, options->from_hf, mark, true);
+    }
     const int status = read ? write_text(arena, options, &model) : HEC_EXIT_INPUT;
     hec_hf_close(&config);
     return status;

@@ -49,7 +49,8 @@ struct hec_hf_model {
     int64_t sparse_step, dense_first,
         dense_width;      // Of every sparse_step layers the last is sparse, but of the first ones.
     json_t *dense_layers; // Numbers of layers that are not; borrowed, may be NULL.
-    bool predictors; // The folder has layers that predict further tokens, which the model has not.
+    bool predictor;       // There is a layer more, which predicts a token after the next one,
+    bool predictor_there; // and the folder has its weights, if it has any.
     bool tied, bf16;
 };
 
@@ -58,6 +59,9 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
 
 // Writes it as the text of a .moe file.
 void hec_hf_write_model(const struct hec_hf_model *model, struct hec_writer *out);
+
+// Whether the folder `path` has a tensor of that name; `otherwise` where it has no weights, or none that can be read.
+bool hec_hf_has_tensor(struct hec_arena *arena, const char *path, const char *name, bool otherwise);
 
 // The part of latent attention (hf_latent.c): its keys, but for those that all attention has; its dims; its block, with
 // `scaling` as an argument of rope.

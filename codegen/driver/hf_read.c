@@ -29,7 +29,7 @@ static const struct family {
     bool sigmoid;
     bool aux; // The loss that output_router_logits asks for.
     bool latent;
-    bool predictors; // Its folders may have layers that predict further tokens.
+    bool predictors; // Its folders may have a layer that predicts a token after the next one.
     // The values of scoring_func and topk_method; NULL: there are no such keys.
     const char *score, *method;
     bool greedy;              // Another topk_method: no groups.
@@ -363,6 +363,14 @@ static void read_clamps(struct hec_hf_config *config, struct hec_hf_model *model
     if (!(model->alpha > 0)) hec_hf_refuse(config, "swiglu_alpha", "must be above 0");
 }
 
+static void read_predictor(struct hec_hf_config *config, struct hec_hf_model *model) {
+    const double layers = hec_hf_number(config, "num_nextn_predict_layers", 0);
+    if (layers != 0 && layers != 1)
+        hec_hf_refuse(config, "num_nextn_predict_layers",
+                      "must be 0 or 1: what a second one takes from the first is not settled");
+    model->predictor = layers == 1;
+}
+
 bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model) {
     const struct family *family = find_family(config);
     if (!family) return false;
@@ -387,8 +395,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     if (family->clamped) read_clamps(config, model);
     read_shared(config, model);
     read_dense_layers(config, model);
-    model->predictors =
-        family->predictors && hec_hf_number(config, "num_nextn_predict_layers", 0) != 0;
+    if (family->predictors) read_predictor(config, model);
     if (config->sound) hec_hf_warn_unread(config, harmless);
     return config->sound;
 }

@@ -4,6 +4,15 @@
 
 #include "codegen/driver/hf_model.h"
 
+// DeepSeek-V3's weight of the loss is 0.3 for the first two thirds of its tokens (arXiv:2412.19437, section 4.2).
+static void write_predictor_dims(const struct hec_hf_model *m, struct hec_writer *out) {
+    hec_line(out, "let predictors = %d  # layers that predict a token more: %s",
+             m->predictor_there ? 1 : 0,
+             m->predictor_there ? "1, or 0 to do without"
+                                : "config.json says 1, there are no weights");
+    hec_line(out, "let mtp_weight = 0.3  # of its loss: in DeepSeek-V3 0.3, at the end 0.1");
+}
+
 static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_line(out,
              "dim V = %" PRId64 ", D = %" PRId64 ", L = %" PRId64 "  # vocabulary, width, layers",
@@ -26,10 +35,12 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
         hec_line(out, "dim S = %" PRId64 "  # width of the shared expert", m->shared_width);
     if (m->dense_width)
         hec_line(out, "dim M = %" PRId64 "  # width of layers without experts", m->dense_width);
+    if (m->predictor) hec_line(out, "dim D2 = 2 * D  # what the predictor takes in");
     hec_line(out, "let eps = %.15g, theta = %.15g", m->eps, m->theta);
     if (m->limit > 0)
         hec_line(out, "let limit = %.15g, alpha = %.15g  # of experts", m->limit, m->alpha);
     if (m->window) hec_line(out, "let window = 0  # none; calls of attention set it");
+    if (m->predictor) write_predictor_dims(m, out);
     hec_align_comments(out);
     hec_blank(out);
 }
@@ -212,21 +223,50 @@ static void write_layers(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_close(out, "}");
 }
 
+// Its own layer mixes what the model knows of a position, behind the last norm, with the token behind it.
+static void write_predictor(struct hec_writer *out) {
+    hec_line(out, "# Multi-token prediction (arXiv:2412.19437, equations 21 to 25): from what the "
+                  "model knows of a");
+    hec_line(out, "# position and the token behind it, the token after that. Embedding and head "
+                  "are the model's.");
+    hec_open(out, "block predictor(h[T, D], next[T, D]) -> [T, D] {");
+    hec_line(out, "param eh_proj[D2, D]");
+    hec_line(out, "x = concat(enorm: rmsnorm(next, eps = eps), hnorm: rmsnorm(h, eps = eps), D2 = "
+                  "[D, D]) @ eh_proj");
+    hec_line(out, "x = x + attention(rmsnorm(x, eps = eps))");
+    hec_line(out, "x = x + sparse(rmsnorm(x, eps = eps))");
+    hec_line(out, "return rmsnorm(x, eps = eps)");
+    hec_close(out, "}");
+    hec_blank(out);
+}
+
+static void write_head(const struct hec_hf_model *m, struct hec_writer *out) {
+    const char *head = m->tied ? "embed" : "head";
+    if (!m->predictor) {
+        hec_line(out, "return rmsnorm(x, eps = eps) @ %s", head);
+        return;
+    }
+    hec_line(out, "x = norm: rmsnorm(x, eps = eps)");
+    hec_open(out, "if predictors > 0 {");
+    hec_line(out, "h = mtp: predictor(x, embed[ahead(ids, 1)])");
+    hec_line(out, "loss mtp (weight = mtp_weight) = cross_entropy(h @ %s, targets = ahead(ids, 2))",
+             head);
+    hec_close(out, "}");
+    hec_line(out, "return x @ %s", head);
+}
+
 void hec_hf_write_model(const struct hec_hf_model *m, struct hec_writer *out) {
     write_dims(m, out);
     write_attention(m, out);
     write_experts(m, out);
+    if (m->predictor) write_predictor(out);
     hec_open(out, "model %s(ids[T]) -> [T, V] {", m->family);
     hec_line(out, m->tied ? "param embed[V, D]" : "param embed[V, D], head[D, V]");
     hec_line(out, "x = embed[ids]");
     write_layers(m, out);
-    hec_line(out, "return rmsnorm(x, eps = eps) @ %s", m->tied ? "embed" : "head");
+    write_head(m, out);
     hec_close(out, "}");
     hec_blank(out);
-    if (m->predictors)
-        hec_line(
-            out,
-            "# Layers that predict further tokens are left out; programs pass over their weights.");
     hec_line(out, "names hf { family = \"%s\" }", m->family);
     hec_line(out, "data { format = llmc }");
     hec_open(out, "train {");

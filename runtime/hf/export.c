@@ -26,6 +26,8 @@ struct piece {               // One of our tensors.
     struct hrt_tensor tensor;
     const struct hrt_hf_rule *rule;
     struct hrt_hf_view view;
+    bool
+        copy; // Another one of the same tensor of ours is written, too; left out where `like` has none.
 };
 
 struct entry { // A tensor of the folder.
@@ -63,18 +65,28 @@ static int by_name(const void *a, const void *b) {
     return (left->view.first > right->view.first) - (left->view.first < right->view.first);
 }
 
-static bool add(struct exporting *exporting, const struct hrt_hf_family *family,
-                const struct hrt_tensor *tensor) {
+static struct piece *add(struct exporting *exporting, const struct hrt_tensor *tensor,
+                         const struct hrt_hf_rule *rule) {
     struct piece *piece = &exporting->piece[exporting->pieces++];
-    *piece = (struct piece){.tensor = *tensor, .rule = hrt_hf_rule_of(family, tensor->param)};
-    if (!piece->rule) {
-        char path[HRT_PATH_MAX];
-        hrt_tensor_path(tensor, path);
-        return hrt_fail(exporting->error, "parameter '%s' has no name in family %s", path,
-                        family->name);
-    }
-    hrt_tensor_name(tensor, layout_of(piece)->name, piece->name);
+    *piece = (struct piece){.tensor = *tensor, .rule = rule};
+    hrt_hf_name(exporting->program, tensor, layout_of(piece)->name, piece->name);
     piece->view = hrt_hf_view_of(exporting->program, tensor, layout_of(piece));
+    return piece;
+}
+
+static bool add_all(struct exporting *exporting, const struct hrt_hf_family *family) {
+    struct hrt_tensor tensor = {0};
+    while (hrt_tensor_next(exporting->program, &tensor)) {
+        if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
+        const struct hrt_hf_rule *rule = hrt_hf_rule_of(family, tensor.param);
+        if (!rule) {
+            char path[HRT_PATH_MAX];
+            hrt_tensor_path(&tensor, path);
+            return hrt_fail(exporting->error, "parameter '%s' has no name in family %s", path,
+                            family->name);
+        }
+        add(exporting, &tensor, rule);
+    }
     return true;
 }
 
@@ -108,50 +120,68 @@ static bool group(struct exporting *exporting) {
 static bool list(struct exporting *exporting) {
     const struct hrt_hf_family *family = hrt_hf_family_of(exporting->program);
     struct hrt_tensor tensor = {0};
+    struct hrt_hf_copy copy = {0};
     size_t room = 1;
     if (!family)
         return hrt_fail(exporting->error,
                         "this program knows no names of Hugging Face's: add names "
                         "hf { family = ... } to its model");
     while (hrt_tensor_next(exporting->program, &tensor)) room++;
+    while (hrt_hf_next_copy(family, exporting->program, &copy)) room++;
     exporting->piece = calloc(room, sizeof *exporting->piece);
     exporting->entry = calloc(room, sizeof *exporting->entry);
     if (!exporting->piece || !exporting->entry) return hrt_fail(exporting->error, "out of memory");
-    tensor = (struct hrt_tensor){0};
-    while (hrt_tensor_next(exporting->program, &tensor)) {
-        if (hrt_is_stored(tensor.param, HRT_PARAMETERS) && !add(exporting, family, &tensor))
-            return false;
-    }
+    if (!add_all(exporting, family)) return false;
+    copy = (struct hrt_hf_copy){0};
+    while (hrt_hf_next_copy(family, exporting->program, &copy))
+        add(exporting, &copy.tensor, copy.rule)->copy = true;
     qsort(exporting->piece, exporting->pieces, sizeof *exporting->piece, by_name);
     return group(exporting);
 }
 
-// Types, and which shard has which tensor.
+// Whether there is no such tensor in the folder that this one is like.
+static bool is_left_out(const struct exporting *exporting, const struct piece *piece) {
+    struct hrt_safetensors *file;
+    const struct hrt_hf_folder *like = &exporting->like.folder;
+    return piece->copy && like->where && !hrt_hf_find(like, piece->name, &file);
+}
+
+// Types, and which shard has which tensor. What is left out is no entry any more.
 static bool share_out(struct exporting *exporting) {
     int64_t bytes = 0;
+    size_t kept = 0;
     exporting->shards = 1;
     for (size_t i = 0; i < exporting->entries; i++) {
-        struct entry *entry = &exporting->entry[i];
-        const struct piece *piece = entry->piece;
-        if (!hrt_hf_like_type(&exporting->like, &piece->tensor, piece->rule, &piece->view,
-                              &entry->type, exporting->error))
+        struct entry entry = exporting->entry[i];
+        const struct piece *piece = entry.piece;
+        if (is_left_out(exporting, piece)) continue;
+        if (!hrt_hf_like_type(&exporting->like, exporting->program, &piece->tensor, piece->rule,
+                              &piece->view, &entry.type, exporting->error))
             return false;
-        entry->bytes = size_of(piece) * (int64_t)hrt_hf_type_bytes(entry->type);
-        if (bytes > 0 && bytes + entry->bytes > exporting->export->shard_bytes) {
+        entry.bytes = size_of(piece) * (int64_t)hrt_hf_type_bytes(entry.type);
+        if (bytes > 0 && bytes + entry.bytes > exporting->export->shard_bytes) {
             exporting->shards++;
             bytes = 0;
         }
-        bytes += entry->bytes;
-        entry->shard = exporting->shards - 1;
+        bytes += entry.bytes;
+        entry.shard = exporting->shards - 1;
+        exporting->entry[kept++] = entry;
     }
+    exporting->entries = kept;
     return true;
 }
 
 // ---- tensors
 
 // The next piece, until another one comes. All ranks ask for the same.
-static const void *bring(struct exporting *exporting) {
+static const void *bring_next(struct exporting *exporting) {
     return hrt_gather_tensor(&exporting->gather, &exporting->piece[exporting->brought++].tensor);
+}
+
+// A piece behind those that came so far.
+static const void *bring(struct exporting *exporting, const struct piece *piece) {
+    while (&exporting->piece[exporting->brought] != piece) bring_next(exporting);
+    return bring_next(exporting);
 }
 
 // Reads `count` elements of a piece that lies at `at`, `step` apart into `values`.
@@ -228,7 +258,8 @@ static bool put_parts(struct exporting *exporting, struct hrt_sink *sink, enum h
     const size_t bytes = (size_t)piece->view.slab * hrt_hf_type_bytes(type);
     char *slab = malloc(bytes + 1);
     if (!slab) return false;
-    for (int i = 0; i < parts; i++) place(exporting, type, &piece[i], bring(exporting), slab);
+    for (int i = 0; i < parts; i++)
+        place(exporting, type, &piece[i], bring(exporting, &piece[i]), slab);
     const bool written = hrt_sink_put(sink, slab, bytes);
     const int reason = errno;
     free(slab);
@@ -242,8 +273,9 @@ static bool put_entry(struct exporting *exporting, struct hrt_sink *sink,
     const int parts = layout_of(piece)->parts;
     bool written = true;
     for (; written && piece<end; piece += parts> 1 ? parts : 1) {
-        written = parts > 1 ? put_parts(exporting, sink, entry->type, piece, parts)
-                            : put_piece(exporting, sink, entry->type, piece, bring(exporting));
+        written = parts > 1
+                      ? put_parts(exporting, sink, entry->type, piece, parts)
+                      : put_piece(exporting, sink, entry->type, piece, bring(exporting, piece));
     }
     return written;
 }
@@ -310,7 +342,10 @@ static bool write_files(struct exporting *exporting) {
     if (exporting->shards > 1 &&
         !hrt_part_write(exporting->folder, &part, fill_index, exporting, exporting->error))
         return false;
-    if (!hrt_hf_like_copy(&exporting->like, exporting->folder, exporting->error)) return false;
+    const struct hrt_hf_family *family = hrt_hf_family_of(exporting->program);
+    if (!hrt_hf_like_copy(&exporting->like, hrt_hf_predicts(family, exporting->program),
+                          exporting->folder, exporting->error))
+        return false;
     for (; exporting->shard < exporting->shards; exporting->shard++) {
         name_shard(exporting, exporting->shard, part.name);
         if (!hrt_part_write(exporting->folder, &part, fill_shard, exporting, exporting->error))
@@ -367,7 +402,7 @@ static bool publish(struct exporting *exporting) {
 static bool write_all(struct exporting *exporting) {
     const bool sends = hrt_gather_sends(&exporting->gather);
     bool written = sends || write_files(exporting);
-    while (exporting->brought < exporting->pieces) bring(exporting);
+    while (exporting->brought < exporting->pieces) bring_next(exporting);
     written = written && (sends || publish(exporting));
     if (!written && !sends) hf_remove_folder(exporting->folder);
     return written;

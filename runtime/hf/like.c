@@ -40,13 +40,14 @@ void hrt_hf_like_close(struct hrt_hf_like *like) {
     like->config = NULL;
 }
 
-bool hrt_hf_like_type(const struct hrt_hf_like *like, const struct hrt_tensor *tensor,
-                      const struct hrt_hf_rule *rule, const struct hrt_hf_view *view,
-                      enum hrt_hf_type *type, struct hrt_error *error) {
+bool hrt_hf_like_type(const struct hrt_hf_like *like, const struct hrt_program *program,
+                      const struct hrt_tensor *tensor, const struct hrt_hf_rule *rule,
+                      const struct hrt_hf_view *view, enum hrt_hf_type *type,
+                      struct hrt_error *error) {
     struct hrt_safetensors *file;
     char name[HRT_PATH_MAX];
     for (int i = 0; i < HRT_HF_LAYOUTS && rule->layout[i].name; i++) {
-        hrt_tensor_name(tensor, rule->layout[i].name, name);
+        hrt_hf_name(program, tensor, rule->layout[i].name, name);
         const struct hrt_stored *entry = hrt_hf_find(&like->folder, name, &file);
         if (!entry) continue;
         if (i == 0 && !hrt_hf_has_shape(entry, view->shape, view->rank))
@@ -55,7 +56,7 @@ bool hrt_hf_like_type(const struct hrt_hf_like *like, const struct hrt_tensor *t
         *type = hrt_hf_type_find(entry->dtype->name);
         return true;
     }
-    hrt_tensor_name(tensor, rule->layout[0].name, name);
+    hrt_hf_name(program, tensor, rule->layout[0].name, name);
     if (like->folder.where)
         return hrt_fail(error, "'%s' is of another model: it has no tensor '%s'", like->path, name);
     const json_t *dtype = json_object_get(like->config, "dtype");
@@ -114,26 +115,28 @@ static bool copy(const struct hrt_hf_like *like, const char *to, const char *nam
     return copied;
 }
 
-// The same bytes, where all of it is true of what is written: weights are not quantized, and of no layers that predict
-// further tokens.
-static bool copy_config(const struct hrt_hf_like *like, const char *to, struct hrt_error *error) {
+// The same bytes, where all of it is true of what is written: weights are not quantized, and there are layers that predict
+// further tokens, or none.
+static bool copy_config(const struct hrt_hf_like *like, bool predicts, const char *to,
+                        struct hrt_error *error) {
     static const char quantized[] = "quantization_config",
                       predictors[] = "num_nextn_predict_layers";
     struct hrt_part part = {.name = "config.json"};
-    const bool predicts = json_number_value(json_object_get(like->config, predictors)) != 0;
-    if (!predicts && !json_object_get(like->config, quantized))
+    const bool same = json_number_value(json_object_get(like->config, predictors)) == predicts;
+    if (same && !json_object_get(like->config, quantized))
         return copy(like, to, config_name, error);
     json_t *config = json_copy(like->config);
     if (!config) return hrt_fail(error, "out of memory");
     json_object_del(config, quantized);
-    if (predicts) json_object_set_new(config, predictors, json_integer(0));
+    if (!same) json_object_set_new(config, predictors, json_integer(predicts));
     const bool written = hrt_part_write(to, &part, fill_config, config, error);
     json_decref(config);
     return written;
 }
 
-bool hrt_hf_like_copy(const struct hrt_hf_like *like, const char *to, struct hrt_error *error) {
-    if (!copy_config(like, to, error)) return false;
+bool hrt_hf_like_copy(const struct hrt_hf_like *like, bool predicts, const char *to,
+                      struct hrt_error *error) {
+    if (!copy_config(like, predicts, to, error)) return false;
     DIR *folder = opendir(like->path);
     if (!folder) return hrt_fail(error, "cannot read '%s': %s", like->path, strerror(errno));
     bool copied = true;

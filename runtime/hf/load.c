@@ -11,6 +11,7 @@
 #include "runtime/hf/folder.h"
 #include "runtime/hf/mxfp4.h"
 #include "runtime/hf/names.h"
+#include "runtime/hf/predictors.h"
 #include "runtime/params/listing.h"
 #include "runtime/params/tensor.h"
 
@@ -95,7 +96,7 @@ static bool is_meant(const struct loading *loading, const struct hrt_tensor *ten
     char name[HRT_PATH_MAX];
     int64_t shape[3];
     if (!layout->beside) return true;
-    hrt_tensor_name(tensor, layout->beside, name);
+    hrt_hf_name(loading->placement->program, tensor, layout->beside, name);
     const struct hrt_stored *beside = hrt_hf_find(&loading->folder, name, &file);
     hrt_hf_shape_beside(loading->placement->program, tensor, layout, shape);
     return beside && hrt_hf_has_shape(beside, shape, 3);
@@ -112,7 +113,7 @@ static void find_layout(const struct loading *loading, const struct hrt_tensor *
         struct found here = {.layout = layout,
                              .view = hrt_hf_view_of(loading->placement->program, tensor, layout)};
         char name[HRT_PATH_MAX];
-        hrt_tensor_name(tensor, layout->name, name);
+        hrt_hf_name(loading->placement->program, tensor, layout->name, name);
         here.entry = hrt_hf_find(&loading->folder, name, &here.file);
         if (!here.entry) continue;
         const bool fits_too = hrt_hf_has_shape(here.entry, here.view.shape, here.view.rank);
@@ -127,7 +128,7 @@ static bool find_exponents(struct loading *loading, const struct hrt_tensor *ten
                            struct found *found) {
     const struct hrt_stored *entry = found->entry;
     char name[HRT_PATH_MAX];
-    hrt_tensor_name(tensor, found->layout->scales, name);
+    hrt_hf_name(loading->placement->program, tensor, found->layout->scales, name);
     found->scale = hrt_hf_find(&loading->folder, name, &found->scale_file);
     if (!found->scale)
         return hrt_fail(loading->error, "'%s': tensor '%s' is there without '%s' of its scales",
@@ -167,7 +168,7 @@ static bool find(struct loading *loading, const struct hrt_tensor *tensor, struc
     if (!rule)
         return hrt_fail(loading->error, "parameter '%s' has no name in family %s", path,
                         loading->family->name);
-    hrt_tensor_name(tensor, rule->layout[0].name, name);
+    hrt_hf_name(loading->placement->program, tensor, rule->layout[0].name, name);
     find_layout(loading, tensor, rule, found);
     if (!found->entry) return fail_missing(loading, tensor, name);
     if (!check_shape(loading, found->file, found->entry, found->view.shape, found->view.rank))
@@ -181,33 +182,13 @@ static bool find(struct loading *loading, const struct hrt_tensor *tensor, struc
     return find_scale(loading, found);
 }
 
-// Whether a tensor that nothing has asked for is of a layer that predicts further tokens: it takes two vectors in, by eh_proj,
-// and none of the program's layers has taken its norm.
-static bool is_predictors(const struct loading *loading, const char *name) {
-    static const char layers[] = "model.layers.";
-    static const char *const marks[] = {"eh_proj", "input_layernorm"};
-    char mark[HRT_PATH_MAX];
-    if (strncmp(name, layers, strlen(layers)) != 0) return false;
-    const int digits = (int)strspn(name + strlen(layers), "0123456789");
-    for (int i = 0; i < 2; i++) {
-        snprintf(mark, sizeof mark, "%s%.*s.%s.weight", layers, digits, name + strlen(layers),
-                 marks[i]);
-        if (!json_object_get(loading->left, mark)) return false;
-    }
-    return true;
-}
-
-// Passes over layers that predict further tokens, and says so.
-static bool pass_over(struct loading *loading) {
-    const char *name;
-    json_t *file, *rest = json_object();
-    if (!rest) return hrt_fail(loading->error, "out of memory");
-    json_object_foreach(loading->left, name, file) {
-        if (!is_predictors(loading, name)) json_object_set(rest, name, file);
-    }
-    const size_t passed = json_object_size(loading->left) - json_object_size(rest);
-    json_decref(loading->left);
-    loading->left = rest;
+// What belongs to a layer that predicts a token more: copies of what it shares, or all of it where the program has none.
+static bool settle_predictors(struct loading *loading) {
+    const struct hrt_program *program = loading->placement->program;
+    if (!loading->family->predictors) return true;
+    if (hrt_hf_predicts(loading->family, program))
+        return hrt_hf_check_copies(&loading->folder, loading->family, program, loading->left);
+    const size_t passed = hrt_hf_pass_over(loading->left);
     if (passed && loading->doubts)
         snprintf(
             loading->doubts->left, sizeof loading->doubts->left,
@@ -227,7 +208,7 @@ static bool check_all(struct loading *loading) {
         if (hrt_is_stored(tensor.param, HRT_PARAMETERS) && !find(loading, &tensor, &found))
             return false;
     }
-    if (loading->family->predictors && !pass_over(loading)) return false;
+    if (!settle_predictors(loading)) return false;
     void *rest = json_object_iter(loading->left);
     if (!rest) return true;
     struct hrt_safetensors *file;

@@ -2,6 +2,7 @@
 #include "runtime/hf/names.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/hf/mxfp4.h"
@@ -94,6 +95,23 @@ static const struct hrt_hf_rule mixtral[] = {
     {0},
 };
 
+// Of the layer that predicts a token more, whose other parameters are called as those of `layers.{}`.
+#define PREDICTOR "mtp."
+static const struct hrt_hf_rule predictor[] = {
+    TURNED(PREDICTOR "eh_proj", LAYER "eh_proj.weight"),
+    VECTOR(PREDICTOR "enorm", LAYER "enorm.weight"),
+    VECTOR(PREDICTOR "hnorm", LAYER "hnorm.weight"),
+    VECTOR(PREDICTOR "norm", LAYER "shared_head.norm.weight"),
+    {0},
+};
+
+// Its copies of what it shares with the model; the last of a model whose embedding is its head.
+static const struct hrt_hf_rule copies[] = {
+    SAME("embed", LAYER "embed_tokens.weight"),
+    TURNED("head", LAYER "shared_head.head.weight"),
+    SAME("embed", LAYER "shared_head.head.weight"),
+};
+
 static const struct hrt_hf_rule shared_experts[] = {
     TURNED("layers.{}.*.shared.w1", LAYER "mlp.shared_experts.gate_proj.weight"),
     TURNED("layers.{}.*.shared.w3", LAYER "mlp.shared_experts.up_proj.weight"),
@@ -162,15 +180,72 @@ static bool matches(const char *pattern, const char *text) {
     }
 }
 
-const struct hrt_hf_rule *hrt_hf_rule_of(const struct hrt_hf_family *family,
-                                         const struct hrt_param *param) {
-    const struct hrt_hf_rule *const lists[] = {family->own, common};
-    for (int i = 0; i < 2; i++) {
-        for (const struct hrt_hf_rule *rule = lists[i]; rule && rule->ours; rule++) {
-            if (matches(rule->ours, param->path)) return rule;
-        }
+static bool is_predictor(const struct hrt_param *param) {
+    return strncmp(param->path, PREDICTOR, strlen(PREDICTOR)) == 0;
+}
+
+static const struct hrt_hf_rule *find_rule(const struct hrt_hf_rule *list, const char *path) {
+    for (; list && list->ours; list++) {
+        if (matches(list->ours, path)) return list;
     }
     return NULL;
+}
+
+const struct hrt_hf_rule *hrt_hf_rule_of(const struct hrt_hf_family *family,
+                                         const struct hrt_param *param) {
+    const bool predicts = family->predictors && is_predictor(param);
+    char path[HRT_PATH_MAX];
+    snprintf(path, sizeof path, "%s%s", predicts ? "layers.{}." : "",
+             param->path + (predicts ? strlen(PREDICTOR) : 0));
+    const struct hrt_hf_rule *rule = find_rule(family->own, path);
+    if (!rule && predicts) rule = find_rule(predictor, param->path);
+    return rule ? rule : find_rule(common, path);
+}
+
+static const struct hrt_param *find_param(const struct hrt_program *program, const char *path) {
+    for (int i = 0; i < program->params; i++) {
+        if (strcmp(program->param[i].path, path) == 0) return &program->param[i];
+    }
+    return NULL;
+}
+
+bool hrt_hf_predicts(const struct hrt_hf_family *family, const struct hrt_program *program) {
+    bool found = false;
+    for (int i = 0; i < program->params && !found; i++) found = is_predictor(&program->param[i]);
+    return found && family->predictors;
+}
+
+bool hrt_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_program *program,
+                      struct hrt_hf_copy *copy) {
+    const size_t count = sizeof copies / sizeof *copies;
+    if (!hrt_hf_predicts(family, program)) return false;
+    for (size_t i = copy->rule ? (size_t)(copy->rule - copies) + 1 : 0; i < count; i++) {
+        const struct hrt_param *param = find_param(program, copies[i].ours);
+        if (!param || (i == count - 1 && find_param(program, "head"))) continue;
+        *copy =
+            (struct hrt_hf_copy){.rule = &copies[i], .tensor = hrt_tensor_at(program, param, 0, 0)};
+        return true;
+    }
+    return false;
+}
+
+static int64_t layers_of(const struct hrt_program *program) {
+    int64_t layers = 0;
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        const int64_t last = param->index_first + (param->layers - 1) * param->index_stride;
+        if (last >= layers) layers = last + 1;
+    }
+    return layers;
+}
+
+void hrt_hf_name(const struct hrt_program *program, const struct hrt_tensor *tensor,
+                 const char *pattern, char name[HRT_PATH_MAX]) {
+    struct hrt_param param = *tensor->param;
+    struct hrt_tensor named = *tensor;
+    named.param = &param;
+    if (param.index_first < 0) param.index_first = layers_of(program);
+    hrt_tensor_name(&named, pattern, name);
 }
 
 // ---- shapes

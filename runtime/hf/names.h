@@ -48,8 +48,15 @@ struct hrt_hf_rule {
 struct hrt_hf_family {
     const char *name;
     const struct hrt_hf_rule *own; // These count first. NULL: none.
-    // A folder may have layers behind the others that predict a token after the next one. Programs have none, and pass over them.
+    // A folder may have a layer behind the others that predicts a token after the next one. A program has it as parameters
+    // `mtp.*`; one that has none passes over it.
     bool predictors;
+};
+
+// What the layer that predicts a token more shares with the model, and folders hold twice.
+struct hrt_hf_copy {
+    const struct hrt_hf_rule *rule; // The name of the second one.
+    struct hrt_tensor tensor;       // The one that there is here.
 };
 
 // The family that `names hf { family = ... }` of the program's text names; NULL where it names none.
@@ -58,6 +65,18 @@ const struct hrt_hf_family *hrt_hf_family_of(const struct hrt_program *program);
 // The first rule for a parameter, or NULL.
 const struct hrt_hf_rule *hrt_hf_rule_of(const struct hrt_hf_family *family,
                                          const struct hrt_param *param);
+
+// Whether the program has the layer that predicts a token more.
+bool hrt_hf_predicts(const struct hrt_hf_family *family, const struct hrt_program *program);
+
+// Steps to the next copy; start with a zeroed one. False: there is none, or the program does not predict.
+bool hrt_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_program *program,
+                      struct hrt_hf_copy *copy);
+
+// The name of a tensor by a layout's pattern. Outside of repeats, where there is no index, {} is the number of layers: that of the
+// layer that predicts a token more.
+void hrt_hf_name(const struct hrt_program *program, const struct hrt_tensor *tensor,
+                 const char *pattern, char name[HRT_PATH_MAX]);
 
 // Where the elements of one of our tensors lie in a tensor of a file: `rows` rows of `columns` elements from element `first` on,
 // `row_step` from one row to the next, and `step` from one element of a row to the next. Turned: row o, column i is our element

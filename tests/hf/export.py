@@ -36,7 +36,7 @@ def round_trip(work, program, name, config, own, wanted=None, launcher=(), shard
 
 
 def check_families(work):
-    for family, dtype in (("qwen2_moe", "BF16"), ("dots1", "F32"), ("deepseek_v2_lite", "F16"), ("deepseek_v3", "F32"), ("glm4_moe", "BF16"),
+    for family, dtype in (("qwen2_moe", "BF16"), ("dots1", "F32"), ("deepseek_v2_lite", "F16"), ("deepseek_v3_mtp", "F32"), ("glm4_moe_mtp", "BF16"),
                           ("gpt_oss", "BF16")):
         case = load(family)
         weights.write_folder(work / family, case["config"], tensors(case, dtype))
@@ -45,6 +45,26 @@ def check_families(work):
     if "RANKS" in os.environ:  # Parts of one tensor come from several ranks.
         several = compile_folder(work, work / family, "bf16", "--set", "cluster.devices=2")
         round_trip(work, several, "parts", case["config"], tensors(case), launcher=("sh", os.environ["RANKS"], 2))
+
+
+def check_predictor(work):
+    """Copies of what a layer that predicts shares are written where the folder has such; config.json says how many layers there are."""
+    case = load("deepseek_v3_mtp")
+    own = tensors(case, "F32")
+    bare = {name: t for name, t in own.items() if weights.source(name, own) == name}
+    assert len(bare) == len(own) - 2
+    weights.write_folder(work / "predictor", case["config"], own)
+    program = compile_folder(work, work / "predictor", "fp32")
+    round_trip(work, program, "bare", case["config"], bare, bare)
+    config = work / "no-weights"
+    config.mkdir()
+    (config / "config.json").write_text(json.dumps({**case["config"], "num_nextn_predict_layers": 0, "dtype": "float32"}))
+    run(program, "export", "--load", work / "bare", "--like", config, "--to", work / "both")
+    assert weights.read_folder(work / "both") == own
+    assert json.loads((work / "both" / "config.json").read_text())["num_nextn_predict_layers"] == 1
+    if "RANKS" in os.environ:
+        several = compile_folder(work, work / "predictor", "fp32", "--set", "cluster.devices=2")
+        round_trip(work, several, "two", case["config"], own, launcher=("sh", os.environ["RANKS"], 2))
 
 
 def check_packed(work):
@@ -163,6 +183,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
         check_families(work)
+        check_predictor(work)
         check_packed(work)
         case, program = check_mixtral(work)
         like = check_taken_over(work, case, program)

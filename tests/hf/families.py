@@ -4,6 +4,7 @@ transformers computed (stored/FAMILY.json); and the same weights in all the ways
 Environment: HECATEC."""
 import array
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -56,7 +57,17 @@ def step_losses(work, program, folder, tokens):
         f"train.tokens={POSITIONS}", "--set", "train.optimizer.lr=1e-3", "--set", "train.optimizer.betas=0.9,0.95",
         "--set", "train.optimizer.decay=0", "--set", "train.optimizer.clip=none")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    return [line["cross_entropy"] for line in lines if "cross_entropy" in line]
+    return [loss for line in lines if "cross_entropy" in line
+            for loss in (line["cross_entropy"], *line.get("losses", {}).values())]
+
+
+def check_predictor(work, program, folder, tokens, case):
+    """Losses of the tokens 2 ahead, which the last position of a sequence has not."""
+    file = work / "losses.safetensors"
+    run(program, "eval", "--load", folder, "--val", tokens, "--losses", file)
+    got = weights.read_doubles(file)["losses.mtp"]
+    assert all(math.isnan(got[t]) == (t % POSITIONS == POSITIONS - 1) for t in range(2 * POSITIONS)), got
+    check_close("losses of a token more", [x for x in got if not math.isnan(x)], case["mtp_losses"], 1e-9)
 
 
 def main():
@@ -78,6 +89,8 @@ def main():
             fused = work / f"fused-{straight}"
             weights.write_folder(fused, case["config"], fuse(case, straight), shards=2)
             assert logits(work, program, fused, tokens)[0] == data, fused.name
+        if "mtp_losses" in case:
+            check_predictor(work, program, folder, tokens, case)
         check_close("losses", step_losses(work, program, folder, train), case["losses"], 1e-6)
         check_close("logits, fp32", logits(work, compile_folder(work, folder, "fp32"), folder, tokens)[1],
                     case["logits"], 1e-5)

@@ -131,6 +131,30 @@ def check_predictors(work):
     assert f"this one has no tensor '{layer}" in said and f"({len(more)} such in all)" in said, said
 
 
+def check_copies(work):
+    """What a layer that predicts shares with the model lies in folders twice, and must be the same."""
+    case = load("deepseek_v3_mtp")
+    own = tensors(case)
+    weights.write_folder(work / "twice", case["config"], own)
+    weights.write_tokens(work / "tokens.bin", case["tokens"])
+    program = compile_folder(work, work / "twice", "fp32")
+    without = work / "without"
+    run(HECATEC, "-O0", "-D", "predictors=0", "--set", "train.precision=fp32", work / "twice.moe", "-o", without)
+    assert logits(work, program, work / "twice", work / "tokens.bin") == logits(work, without, work / "twice", work / "tokens.bin")
+    for name, first in (("model.layers.2.embed_tokens.weight", "model.embed_tokens.weight"),
+                        ("model.layers.2.shared_head.head.weight", "lm_head.weight")):
+        dtype, shape, data = own[name]
+        for number, other in enumerate((data[:-1] + bytes([data[-1] ^ 1]), data[:-2 * shape[1]])):
+            bad = work / f"{number}-{first}"
+            weights.write_folder(bad, case["config"], {**own, name: (dtype, [shape[0] - number, shape[1]], other)})
+            said = run(program, "eval", "--load", bad, "--val", work / "tokens.bin", code=1).stderr
+            assert f"'{name}' is not the same as '{first}', which this one takes for both" in said, said
+    own.pop("model.layers.2.eh_proj.weight")
+    weights.write_folder(work / "less", case["config"], own)
+    said = run(program, "eval", "--load", work / "less", "--val", work / "tokens.bin", code=1).stderr
+    assert "it has no tensor 'model.layers.2.eh_proj.weight' ('mtp.eh_proj' here)" in said, said
+
+
 def check_scales(work):
     """Matrices of more than one block each way, and of part of one."""
     draw = random.Random("scales")
@@ -227,7 +251,7 @@ def check_square(work):
 
 
 def main():
-    for check in (check_refusals, check_predictors, check_scales, check_packed, check_square):
+    for check in (check_refusals, check_predictors, check_copies, check_scales, check_packed, check_square):
         with tempfile.TemporaryDirectory() as name:
             check(pathlib.Path(name))
 

@@ -8,7 +8,8 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from harness import HECATEC, load, run  # noqa: E402
+from harness import HECATEC, load, run, tensors  # noqa: E402
+import weights  # noqa: E402
 
 COMMON = {"hidden_act": "silu", "torch_dtype": "bfloat16", "tie_word_embeddings": False, "hidden_size": 2048}
 YARN = {"type": "yarn", "factor": 40, "beta_fast": 32, "beta_slow": 1, "original_max_position_embeddings": 4096}
@@ -71,7 +72,8 @@ FULL = {
         "n_group": 1, "topk_group": 1, "norm_topk_prob": False, "routed_scaling_factor": 1.0,
         "scoring_func": "softmax", "topk_method": "greedy", "rope_scaling": {**YARN, "mscale": 0.707,
                                                                               "mscale_all_dim": 0.707}}),
-    "DeepSeek-V3": ("deepseek_v3", 671026404352, {  # And 14848 of selection biases.
+    # 671,026,404,352 and 11,610,067,968 of the layer that predicts a token more.
+    "DeepSeek-V3": ("deepseek_v3", 682636472320, {
         **DEEPSEEK, "vocab_size": 129280, "hidden_size": 7168, "intermediate_size": 18432, "moe_intermediate_size": 2048,
         "num_hidden_layers": 61, "num_attention_heads": 128, "num_key_value_heads": 128, "q_lora_rank": 1536,
         "n_routed_experts": 256, "num_experts_per_tok": 8, "n_shared_experts": 1, "first_k_dense_replace": 3,
@@ -79,10 +81,12 @@ FULL = {
         "scoring_func": "sigmoid", "topk_method": "noaux_tc", "num_nextn_predict_layers": 1,
         "rope_scaling": {**YARN, "mscale": 1.0, "mscale_all_dim": 1.0},
         "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}),
-    "GLM-4.5": ("glm4_moe", 352797814784, {  # And 14240 of selection biases.
+    # 352,797,814,784 and 3,988,069,632 of the layer.
+    "GLM-4.5": ("glm4_moe", 356785884416, {
         **GLM, "hidden_size": 5120, "intermediate_size": 12288, "moe_intermediate_size": 1536, "num_hidden_layers": 92,
         "n_routed_experts": 160, "first_k_dense_replace": 3, "routed_scaling_factor": 2.5, "use_qk_norm": True}),
-    "GLM-4.5-Air": ("glm4_moe", 106852245504, {  # And 5760.
+    # 106,852,245,504 and 2,375,059,456.
+    "GLM-4.5-Air": ("glm4_moe", 109227304960, {
         **GLM, "hidden_size": 4096, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 46,
         "n_routed_experts": 128, "first_k_dense_replace": 1, "routed_scaling_factor": 1.0, "use_qk_norm": False}),
     "gpt-oss-20b": ("gpt_oss", 20914757184, {
@@ -92,6 +96,9 @@ FULL = {
         **GPT_OSS, "num_hidden_layers": 36, "num_local_experts": 128,
         "layer_types": ["sliding_attention", "full_attention"] * 18}),
 }
+# Tensors of the files as they were released, without scales of 8 bits: with the selection biases, which are not trained, and with
+# embedding and head once more for the layer that predicts.
+RELEASED = {"DeepSeek-V3": 684489845504, "GLM-4.5": 358337791296, "GLM-4.5-Air": 110468824832}
 
 # What replaces a key of a family's tiny model (None: nothing), and what is said of it. The line is that of the key.
 REFUSED = [
@@ -140,6 +147,8 @@ REFUSED = [
     ("glm4_moe", "rope_parameters", {"partial_rotary_factor": 1.5}, "`partial_rotary_factor` must be above 0 and at most 1"),
     ("glm4_moe", "head_dim", 6, "`num_attention_heads` leaves heads of which no even part is rotated"),
     ("glm4_moe", "use_qk_norm", 1, "`use_qk_norm` must be true or false"),
+    ("deepseek_v3", "num_nextn_predict_layers", 2,
+     "`num_nextn_predict_layers` must be 0 or 1: what a second one takes from the first is not settled"),
     ("deepseek_v3", "moe_layer_freq", 2, "`moe_layer_freq` must be 1"),
     ("gpt_oss", "swiglu_limit", 0, "`swiglu_limit` must be above 0"),
     ("gpt_oss", "swiglu_alpha", -1, "`swiglu_alpha` must be above 0"),
@@ -208,15 +217,30 @@ def check_latent(work):
     config = load("deepseek_v3")["config"]
     write(work / "latent", config)
     said = run(HECATEC, f"--from-hf={work}/latent").stdout
-    for part in ("wq_a[D, Q]", "bkv_a", "scale = mscale * mscale / sqrt(A)", "interleaved = true", "are left out"):
+    for part in ("wq_a[D, Q]", "bkv_a", "scale = mscale * mscale / sqrt(A)", "interleaved = true", "let predictors = 1"):
         assert part in said, part
     config.update(q_lora_rank=None, attention_bias=False, rope_parameters={"rope_theta": 1e4}, rope_interleave=False,
                   num_nextn_predict_layers=0)
     write(work / "latent", config)
     said = run(HECATEC, f"--from-hf={work}/latent").stdout
     assert "wq[D, H, A]" in said and "eps = eps" in said, said
-    for part in ("wq_a", "bkv_a", "mscale", "interleaved", "are left out"):
+    for part in ("wq_a", "bkv_a", "mscale", "interleaved", "predictor", "mtp"):
         assert part not in said, part
+
+
+def check_predictor(work):
+    """The layer that predicts a token more is there where config.json says so, and the weights do not say otherwise."""
+    case = load("glm4_moe_mtp")
+    own = tensors(case)
+    mark = "model.layers.2.eh_proj.weight"
+    rest = {name: t for name, t in own.items() if name != mark}
+    for name, held, shards, wanted in (("one", own, 1, 1), ("shards", own, 2, 1), ("less", rest, 1, 0), ("fewer", rest, 2, 0)):
+        weights.write_folder(work / name, case["config"], held, shards)
+        said = run(HECATEC, f"--from-hf={work}/{name}").stdout
+        assert f"let predictors = {wanted} " in said and "h = mtp: predictor(x, embed[ahead(ids, 1)])" in said, said
+    for bytes_ in (b"", b"12345678[", b"12345678[]"):  # What is broken, programs tell.
+        (work / "one" / "model.safetensors").write_bytes(bytes_)
+        assert "let predictors = 1 " in run(HECATEC, f"--from-hf={work}/one").stdout
 
 
 def check_rotated(work):
@@ -259,6 +283,10 @@ def check_full(work):
         said = run(program, "info").stdout
         assert f"({parameters})" in said, said
         assert "precision = bf16" in text.read_text(), name
+        if name in RELEASED:
+            sparse = own["num_hidden_layers"] - own["first_k_dense_replace"] + 1
+            again = 2 * own.get("vocab_size", GLM["vocab_size"]) * own["hidden_size"]
+            assert parameters + again + sparse * own["n_routed_experts"] == RELEASED[name], name
         if family != "mixtral":
             continue
         said = run(HECATEC, "--explain=memory", "--set", "cluster.nodes=4", "--set", "cluster.devices=8", text).stdout
@@ -271,6 +299,7 @@ def main():
         check_refusals(work)
         check_windows(work)
         check_latent(work)
+        check_predictor(work)
         check_rotated(work)
         check_standards(work)
         check_warning(work)

@@ -17,7 +17,8 @@ import torch
 import transformers
 
 sys.dont_write_bytecode = True
-from weights import is_packed, read_folder, values  # noqa: E402
+from predictor import WEIGHT, Predictor, add_shapes  # noqa: E402
+from weights import is_packed, read_folder, source, values  # noqa: E402
 
 T, V = 8, 40
 NEAR = 2e-3  # Smallest distance of a router's choice to another one that we accept.
@@ -60,6 +61,13 @@ FAMILIES = {
         topk_group=2, first_k_dense_replace=1, rms_norm_eps=1e-5, attention_bias=True,
         rope_parameters={"rope_theta": 1e4, "rope_type": "yarn", "factor": 4.0, "mscale": 0.7, "mscale_all_dim": 0.9,
                          "original_max_position_embeddings": 4})),
+    "deepseek_v3_mtp": (transformers.DeepseekV3Config, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_hidden_layers=2, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10,
+        qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5, n_routed_experts=6, num_experts_per_tok=2, n_group=2,
+        topk_group=1, first_k_dense_replace=1, num_nextn_predict_layers=1)),
+    "glm4_moe_mtp": (transformers.Glm4MoeConfig, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_hidden_layers=2, num_key_value_heads=2, head_dim=8, n_routed_experts=6,
+        num_experts_per_tok=2, first_k_dense_replace=1, use_qk_norm=True, tie_word_embeddings=True, num_nextn_predict_layers=1)),
     "glm4_moe": (transformers.Glm4MoeConfig, dict(
         intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, head_dim=8, n_routed_experts=6,
         num_experts_per_tok=2, first_k_dense_replace=1, routed_scaling_factor=2.5, attention_bias=True,
@@ -109,6 +117,8 @@ def packed(shapes):
 def create(name, salt):
     kind, own = FAMILIES[name]
     config = kind(**{**BASE, **own})
+    predicts = name.endswith("_mtp")
+    config.num_hidden_layers += predicts  # transformers knows no layer that predicts, but this is one more.
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
     model = transformers.AutoModelForCausalLM.from_config(config).double().train()
@@ -122,7 +132,10 @@ def create(name, salt):
         config_json["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}
         (folder / "config.json").write_text(json.dumps(config_json))
         load["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
-    own = {tensor: torch.tensor(values(tensor, shape, salt), dtype=torch.uint8 if is_packed(tensor) else torch.float64)
+    if predicts:
+        config_json["num_hidden_layers"] -= 1
+        add_shapes(shapes, config_json["num_hidden_layers"], config.hidden_size, V)
+    own = {tensor: torch.tensor(values(source(tensor, shapes), shape, salt), dtype=torch.uint8 if is_packed(tensor) else torch.float64)
            .reshape(shape) for tensor, shape in shapes.items()}
     from safetensors.torch import save_file
     for file in folder.glob("*.safetensors"):
@@ -130,13 +143,22 @@ def create(name, salt):
     save_file(own, folder / "model.safetensors", metadata={"format": "pt"})
     config_json.pop("dtype", None)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, **load)
-    return model, config_json, shapes
+    if not predicts:
+        return model, None, config_json, shapes
+    model.config.num_hidden_layers -= 1
+    return model, Predictor(model, own), config_json, shapes
 
 
-def nearest(model, ids):
+def nearest(model, predictor, ids):
     """How far the router's least certain choice was from another one."""
     logits = model(input_ids=ids, output_router_logits=True).router_logits
     k = model.config.num_experts_per_tok
+    if predictor:
+        gate = predictor.layer.mlp.gate
+        hook = gate.register_forward_hook(lambda _, given, made: logits.append(made[0]))
+        logits = list(logits)
+        predictor(model.model(input_ids=ids).last_hidden_state, ids)
+        hook.remove()
     near = 1.0
     for layer in logits:
         if layer is None or layer.numel() == 0:
@@ -146,15 +168,21 @@ def nearest(model, ids):
     return near
 
 
-def losses(model, tokens):
+def losses(model, predictor, tokens):
+    """Of each step the cross-entropy, and behind it that of what a predictor predicts."""
     ids, targets = torch.tensor([tokens[:T]]), torch.tensor(tokens[1:T + 1])
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0)
+    own = list(predictor.own.parameters()) if predictor else []
+    optimizer = torch.optim.AdamW([*model.parameters(), *own], lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0)
     out = []
     for _ in range(3):
         result = model(input_ids=ids, output_router_logits=True)
         cross_entropy = torch.nn.functional.cross_entropy(result.logits[0], targets)
         out.append(float(cross_entropy))
         loss = cross_entropy
+        if predictor:
+            further = predictor.losses(torch.tensor([tokens[:T + 1]])).mean()
+            out.append(float(further))
+            loss = loss + WEIGHT * further  # Equation 25.
         if model.config.output_router_logits:
             from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
             auxiliary = load_balancing_loss_func(result.router_logits, model.config.num_local_experts,
@@ -173,11 +201,11 @@ def digests(model, shapes):
 
 
 def evaluate(name, salt):
-    model, config, shapes = create(name, salt)
+    model, predictor, config, shapes = create(name, salt)
     draw = random.Random(f"{name} tokens")
     tokens = [draw.randrange(V) for _ in range(2 * T + 1)]
     ids = torch.tensor([tokens[:T], tokens[T:2 * T]])
-    near = nearest(model, ids)
+    near = nearest(model, predictor, ids)
     with torch.no_grad():
         logits = model(input_ids=ids).logits
     assert logits.dtype == torch.float64
@@ -185,7 +213,10 @@ def evaluate(name, salt):
             "tensors": shapes, "tokens": tokens, "logits": logits.reshape(-1).tolist()}
     if name.endswith("_mxfp4"):
         case["digests"] = digests(model, shapes)
-    return {**case, "losses": losses(model, tokens)}, near
+    if predictor:
+        sequences = torch.tensor([tokens[:T + 1], tokens[T:2 * T + 1]])
+        case["mtp_losses"] = predictor.losses(sequences).tolist()
+    return {**case, "losses": losses(model, predictor, tokens)}, near
 
 
 def main():

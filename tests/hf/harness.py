@@ -23,7 +23,7 @@ def tensors(case, dtype="BF16"):
     out = {}
     for name, shape in case["tensors"].items():
         own = "U8" if weights.is_packed(name) else dtype
-        out[name] = own, shape, weights.pack(own, weights.values(name, shape, case["salt"]))
+        out[name] = own, shape, weights.pack(own, weights.values(weights.source(name, case["tensors"]), shape, case["salt"]))
     return out
 
 

@@ -20,6 +20,15 @@ def is_packed(name):
     return name.endswith(("_blocks", "_scales"))
 
 
+def source(name, tensors):
+    """The tensor that one is a copy of: a layer that predicts has the model's embedding and head once more."""
+    if name.startswith("model.layers.") and name.endswith(".embed_tokens.weight"):
+        return "model.embed_tokens.weight"
+    if name.endswith(".shared_head.head.weight"):
+        return "lm_head.weight" if "lm_head.weight" in tensors else "model.embed_tokens.weight"
+    return name
+
+
 def values(name, shape, salt=0):
     """Elements that bf16 and fp16 hold exactly: whole numbers below 128, over 256 or 1024; gains from 1 to 1.5. Bytes of MXFP4:
     blocks of any, and scales of 1/128 to 1/16."""
