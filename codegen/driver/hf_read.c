@@ -245,7 +245,7 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
     model->clip = hec_hf_number(config, "clip_qkv", 0);
     if (model->clip < 0) hec_hf_refuse(config, "clip_qkv", "must not be negative");
     if (hec_hf_number(config, "attention_dropout", 0) != 0)
-        hec_hf_refuse(config, "attention_dropout", "must be 0: dropout is not yet there");
+        hec_hf_refuse(config, "attention_dropout", "must be 0: attention has no dropout");
     read_window(config, family, model);
     read_rope(config, family, model);
     model->sinks = family->sinks;

@@ -109,7 +109,7 @@ REFUSED = [
     ("mixtral", "num_attention_heads", 32, "`num_attention_heads` leaves heads of no even width"),
     ("mixtral", "num_experts_per_tok", 5, "`num_experts_per_tok` is more than there are experts"),
     ("mixtral", "hidden_act", "elu", "`hidden_act` is not known; silu, gelu, gelu_new and relu are"),
-    ("mixtral", "attention_dropout", 0.1, "`attention_dropout` must be 0: dropout is not yet there"),
+    ("mixtral", "attention_dropout", 0.1, "`attention_dropout` must be 0: attention has no dropout"),
     ("mixtral", "router_jitter_noise", 1, "`router_jitter_noise` must be at least 0 and less than 1"),
     ("mixtral", "router_aux_loss_coef", -1, "`router_aux_loss_coef` must not be negative"),
     ("mixtral", "rms_norm_eps", 0, "`rms_norm_eps` must be above 0"),

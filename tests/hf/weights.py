@@ -93,9 +93,11 @@ def read_safetensors(path):
             for name, t in header.items()}
 
 
-def read_doubles(path):
-    """Of a file of doubles each tensor's numbers, by name."""
-    return {name: struct.unpack(f"<{len(data) // 8}d", data) for name, (_, _, data) in read_safetensors(path).items()}
+def read_numbers(path):
+    """Of a file of floats and doubles each tensor's numbers, by name."""
+    codes = {"F32": "f", "F64": "d"}
+    return {name: struct.unpack(f"<{len(data) // struct.calcsize(codes[kind])}{codes[kind]}", data)
+            for name, (kind, _, data) in read_safetensors(path).items()}
 
 
 def read_folder(folder):

@@ -43,7 +43,7 @@ def train(name, *more, ranks=1, code=0):
 
 
 def saved(name):
-    return weights.read_doubles(f"{name}.st")
+    return weights.read_numbers(f"{name}.st")
 
 
 def check(holds, what):

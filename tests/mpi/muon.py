@@ -51,7 +51,7 @@ def train(name, *more, code=0, threads="1"):
 
 
 def saved(name):
-    return weights.read_doubles(f"{name}.st")
+    return weights.read_numbers(f"{name}.st")
 
 
 def losses(name):

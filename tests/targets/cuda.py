@@ -18,11 +18,15 @@ LIBRARIES, in order, separated by blanks; RANGES_LIBRARY, the double of a profil
 
 import json
 import os
+import pathlib
 import re
 import shlex
-import struct
 import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hf"))
+import weights  # noqa: E402
 
 
 def words(name):
@@ -65,21 +69,6 @@ def train(program, text, saved, steps, *arguments, **environment):
     run(program, "train", "--data", text, "--steps", str(steps), "--save", saved, "--set",
         f"log.jsonl={log}", *arguments, **environment)
     return read_log(log)
-
-
-def tensors(path):
-    """Name -> numbers of a safetensors file of float32 or float64."""
-    with open(path, "rb") as file:
-        data = file.read()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8 : 8 + size])
-    header.pop("__metadata__", None)
-    found = {}
-    for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        code, width = {"F32": ("f", 4), "F64": ("d", 8)}[entry["dtype"]]
-        found[name] = struct.unpack(f"<{(end - begin) // width}{code}", data[8 + size + begin : 8 + size + end])
-    return found
 
 
 def compare(expected, actual, tolerance, what):
@@ -186,7 +175,7 @@ def main(model, text, folder, precision="fp32"):
         for key in ("loss", "cross_entropy", "aux"):
             compare([a[key]], [b[key]], 2**-9 if bf16 else 1e-5, f"step {a['step']}, {key}")
         compare([a["grad_norm"]], [b["grad_norm"]], 2**-7 if bf16 else 1e-5, f"step {a['step']}, norm")
-    saved = [tensors(program + ".st") for program in (cpu, cuda)]
+    saved = [weights.read_numbers(program + ".st") for program in (cpu, cuda)]
     way = sum(step["lr"] for step in logs[0])
     for name, numbers in saved[0].items():
         if bf16:

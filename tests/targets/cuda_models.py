@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 
-from cuda import compare, compile_for_device, run, tensors, words
+from cuda import compare, compile_for_device, run, weights, words
 
 ONE_RANK = ("--set=cluster.nodes=1", "--set=cluster.devices=1", "--set=train.precision=fp32")
 BYTES = ("--set=data.format=bytes", "-DV=256", "--set=train.schedule.warmup=1", "--set=train.optimizer.lr=2e-3")
@@ -90,7 +90,7 @@ def fail(program, text, tokens, load):
         sys.exit(f"{program}: status {done.returncode}\n{done.stdout}{done.stderr}")
     with open(log, encoding="utf-8") as file:
         steps = [json.loads(line)["step"] for line in file]
-    return re.search(r"error: (step .*) \(", done.stderr)[1], steps, tensors(saved)
+    return re.search(r"error: (step .*) \(", done.stderr)[1], steps, weights.read_numbers(saved)
 
 
 def check_failure(programs, text, tokens, folder):

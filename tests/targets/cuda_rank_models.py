@@ -16,7 +16,7 @@ import os
 import shutil
 import sys
 
-from cuda import compare, run, tensors, words
+from cuda import compare, run, weights, words
 from cuda_models import MODELS
 from cuda_ranks import compile_for_devices, train
 
@@ -50,7 +50,7 @@ def gradients(ranks, program, text, load, *route):
     train(ranks, program, text, program + "-still", STILL, "--load", load, "--checkpoint", folder, *route,
           *(f"--set={key}={value}" for key, value in settings.items()))
     for step, rank in itertools.product(range(1, STILL + 1), range(ranks)):
-        for name, numbers in tensors(f"{folder}/step-{step}/means.{rank}.safetensors").items():
+        for name, numbers in weights.read_numbers(f"{folder}/step-{step}/means.{rank}.safetensors").items():
             found.setdefault(name, []).extend(numbers)
     return found
 
