@@ -97,8 +97,10 @@ struct hec_node {
     int index;                     // HEC_NODE_CARRIED, HEC_NODE_ARGUMENT: which one
     struct {
         double eps, scale; // scale 0: 1 / sqrt(A).
+        double cap;        // Of scores; 0: none.
         int64_t over;      // Norms: how many trailing dims, at least 1.
         int64_t window;    // 0: none.
+        int64_t chunk;     // 0: none.
         double rate;       // Dropout: more than 0, less than 1,
         int64_t number;    // and its number among all calls.
         int64_t begin;     // Of a slice.

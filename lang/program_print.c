@@ -45,7 +45,9 @@ static void print_attributes(const struct hec_node *node, FILE *out) {
     } else if (node->builtin == HEC_BUILTIN_sdpa) {
         fprintf(out, " {causal = %s", node->attribute.causal ? "true" : "false");
         if (node->attribute.window) fprintf(out, ", window = %" PRId64, node->attribute.window);
+        if (node->attribute.chunk) fprintf(out, ", chunk = %" PRId64, node->attribute.chunk);
         if (node->attribute.scale > 0) fprintf(out, ", scale = %g", node->attribute.scale);
+        if (node->attribute.cap > 0) fprintf(out, ", cap = %g", node->attribute.cap);
         fputc('}', out);
     } else if (node->builtin == HEC_BUILTIN_dropout) {
         fprintf(out, " {rate = %g, number = %" PRId64 "}", node->attribute.rate,

@@ -152,12 +152,17 @@ static MlirValue build_sdpa(struct hec_scope *scope, const struct hec_node *node
     const struct hec_tensor q = hec_tensor_of(mlirValueGetType(operand[0]));
     const double given = node->attribute.scale;
     const double scale = given != 0 ? given : 1 / sqrt((double)q.size[q.rank - 1]);
-    const MlirNamedAttribute attribute[] = {
+    const double cap = node->attribute.cap;
+    const int64_t chunk = node->attribute.chunk;
+    int count = 3;
+    MlirNamedAttribute attribute[5] = {
         hec_attr_bool(c, "causal", node->attribute.causal),
         hec_attr_int(c, "window", node->attribute.window),
         hec_attr_float(c, "scale", scale),
     };
-    return hec_build_one(scope, op, node->operands, operand, 3, attribute);
+    if (chunk) attribute[count++] = hec_attr_int(c, "chunk", chunk);
+    if (cap != 0) attribute[count++] = hec_attr_float(c, "cap", cap);
+    return hec_build_one(scope, op, node->operands, operand, count, attribute);
 }
 
 // ---- operators that are not elementwise

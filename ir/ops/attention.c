@@ -86,14 +86,29 @@ static bool check_heads(MlirOperation op, struct hec_tensor *out, struct hec_ten
     return true;
 }
 
-static bool check_window(MlirOperation op) {
+// 0: not there.
+static int64_t chunk_of(MlirOperation op) {
+    return hec_any_has_chunk(op) ? hec_any_chunk(op) : 0;
+}
+
+static bool check_mask(MlirOperation op) {
     if (!hec_expect_int(op, "window", 0)) return false;
-    if (hec_any_window(op) > 0 && !hec_any_causal(op)) {
-        hec_ir_error(op, "a window needs causal attention");
+    if (hec_any_has_chunk(op) && !hec_expect_int(op, "chunk", 1)) return false;
+    if ((hec_any_window(op) > 0 || chunk_of(op) > 0) && !hec_any_causal(op)) {
+        hec_ir_error(op, "a %s needs causal attention",
+                     hec_any_window(op) > 0 ? "window" : "chunk");
         return false;
     }
+    return true;
+}
+
+static bool check_scores(MlirOperation op) {
     if (!isfinite(hec_any_scale(op))) {
         hec_ir_error(op, "scale is not finite");
+        return false;
+    }
+    if (hec_any_has_cap(op) && (!isfinite(hec_any_cap(op)) || hec_any_cap(op) <= 0)) {
+        hec_ir_error(op, "cap is %g, expected a positive number", hec_any_cap(op));
         return false;
     }
     const struct hec_tensor q = hec_tensor_at(hec_attention_q(op));
@@ -104,7 +119,7 @@ static bool check_window(MlirOperation op) {
 
 static bool infer_sdpa(MlirOperation op, MlirType *result) {
     struct hec_tensor out, lse;
-    if (!check_heads(op, &out, &lse) || !check_window(op)) return false;
+    if (!check_heads(op, &out, &lse) || !check_mask(op) || !check_scores(op)) return false;
     const MlirValue sinks = hec_sdpa_sinks(op);
     const struct hec_tensor heads = hec_slice(&lse, 1, 2);
     if (!mlirValueIsNull(sinks) && !hec_expect(op, "sinks", sinks, &heads)) return false;
@@ -115,7 +130,7 @@ static bool infer_sdpa(MlirOperation op, MlirType *result) {
 
 static bool infer_sdpa_grad(MlirOperation op, MlirType *result) {
     struct hec_tensor out, lse;
-    if (!check_heads(op, &out, &lse) || !check_window(op) ||
+    if (!check_heads(op, &out, &lse) || !check_mask(op) || !check_scores(op) ||
         !hec_expect(op, "dout", hec_sdpa_grad_dout(op), &out) ||
         !hec_expect(op, "out", hec_sdpa_grad_out(op), &out) ||
         !hec_expect(op, "lse", hec_sdpa_grad_lse(op), &lse)) {
@@ -148,8 +163,8 @@ static bool infer_sinks_grad(MlirOperation op, MlirType *result) {
 }
 
 static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
-    static const char *const keys[] = {"causal", "window", "scale", NULL};
-    MlirNamedAttribute attribute[4];
+    static const char *const keys[] = {"causal", "window", "chunk", "scale", "cap", NULL};
+    MlirNamedAttribute attribute[6];
     int attributes = hec_rule_attributes(op, keys, attribute);
     if (hec_any_rounds(op))
         attribute[attributes++] = hec_attr_bool(g->builder->context, "rounds", true);
@@ -169,12 +184,13 @@ static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
 }
 
 // Two products, scores and values, over the keys each query sees: half of them on average when
-// causal, at most `window`.
+// causal, of a chunk where there are chunks, at most `window`.
 static double flops_sdpa(MlirOperation op) {
     const struct hec_tensor q = hec_tensor_at(hec_attention_q(op)),
                             v = hec_tensor_at(hec_attention_v(op));
     const double positions = (double)q.size[1], window = (double)hec_any_window(op);
-    double pairs = positions * positions;
+    const double chunk = chunk_of(op) > 0 ? fmin((double)chunk_of(op), positions) : positions;
+    double pairs = positions * chunk;
     if (hec_any_causal(op)) pairs /= 2;
     if (window > 0 && window * positions < pairs) pairs = window * positions;
     const double heads = (double)(q.size[0] * q.size[2]);

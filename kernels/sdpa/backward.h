@@ -102,8 +102,9 @@ struct slopes {
     vec factor, scale;
 };
 
-// For the keys `keys`, whole vectors. P and dS are 0 where a row does not see the key.
-HK_INLINE void slope_keys(const struct slopes *s, struct range keys, bool hides) {
+// For the keys `keys`, whole vectors. P and dS are 0 where a row does not see the key. Scores with a cap are those that
+// bend_scores left: dS is its slope, 1 - tanh^2, times that of the others.
+HK_INLINE void slope_keys(const struct slopes *s, struct range keys, bool hides, bool capped) {
     for (int64_t j = keys.begin; j < keys.end; j += lanes) {
         vec weight[terms], slope[terms];
         for (int u = 0; u < terms; u++) {
@@ -111,6 +112,7 @@ HK_INLINE void slope_keys(const struct slopes *s, struct range keys, bool hides)
             const vec change = vec_load(s->slopes + u * key_block + j);
             weight[u] = vec_exp2(score * s->factor - s->shift[u]);
             slope[u] = weight[u] * (change * s->scale - s->delta[u]);
+            if (capped) slope[u] *= 1 - score * score;
             if (!hides) continue;
             const mask inside = lanes_in(s->seen[u].begin - j, s->seen[u].end - j);
             weight[u] = (vec)((mask)weight[u] & inside);
@@ -122,6 +124,24 @@ HK_INLINE void slope_keys(const struct slopes *s, struct range keys, bool hides)
             store_along(s->along + u * panel_steps + j / terms, slope[u]);
         }
     }
+}
+
+// The keys of `any`: of these, all rows see those of `all`. Both are whole vectors.
+HK_INLINE void slope_ranges(const struct slopes *s, struct range any, struct range all,
+                            bool capped) {
+    slope_keys(s, all, false, capped);
+    slope_keys(s, (struct range){any.begin, all.begin}, true, capped);
+    slope_keys(s, (struct range){all.end, any.end}, true, capped);
+}
+
+static void slope_capped(struct slopes *s, real *scores, const struct hk_sdpa_dims *d,
+                         struct range any, struct range all) {
+    for (int u = 0; u < terms; u++) {
+        bend_scores(scores + u * key_block + any.begin, any.end - any.begin,
+                    (real)(d->scale / d->cap));
+    }
+    s->factor = vec_all((real)(d->cap * HK_LOG2_E));
+    slope_ranges(s, any, all, true);
 }
 
 // From scores and dP of the rows of a step to P and dS, as operands: in steps of rows in place, and
@@ -149,13 +169,16 @@ static void slope_rows(struct scratch *s, const struct hk_sdpa_dims *d, const st
         any.begin = at_most(any.begin, rows.seen[u].begin);
         any.end = at_least(any.end, rows.seen[u].end);
     }
-    any = whole_vectors(range_in(any.begin - tile_rows, any.end + tile_rows, key_block));
+    const int64_t begin = at_most(any.begin - tile_rows, first_read(d, b, row));
+    any = whole_vectors(range_in(begin, any.end + tile_rows, key_block));
     // Whole vectors that all rows see; beside them, what is hidden from some.
     all.begin = at_most((all.begin + lanes - 1) / lanes * lanes, any.end);
     all.end = at_least(all.end / lanes * lanes, all.begin);
-    slope_keys(&rows, all, false);
-    slope_keys(&rows, (struct range){any.begin, all.begin}, true);
-    slope_keys(&rows, (struct range){all.end, any.end}, true);
+    if (d->cap > 0) {
+        slope_capped(&rows, s->weights + row * key_block, d, any, all);
+    } else {
+        slope_ranges(&rows, any, all, false);
+    }
 }
 
 // sums[j, :] += sum over the rows i that see key j of x[i, j] * from[i, :]: dV and dK. x in steps of
@@ -359,7 +382,7 @@ struct turns {
 
 // The turn of the first keys that the block of queries sees.
 static int64_t first_turn(const struct turns *t, const struct hk_sdpa_dims *d, int64_t query) {
-    return d->window > 0 ? at_least(query - d->window + 1, 0) / t->span : 0;
+    return first_key(d, query) / t->span;
 }
 
 static void await_turn(const struct turns *t, int64_t query, int64_t turn, int64_t first) {
@@ -384,8 +407,7 @@ static void grad_of_keys(const struct head *first, const struct hk_sdpa_dims *d,
         load_keys(first, d, s, at, at_most(keys.end - at, key_block), (at - key) / key_block);
     }
     const int64_t begin = d->causal ? key / query_block * query_block : 0;
-    const int64_t end =
-        d->window > 0 ? at_most(keys.end - 1 + d->window, d->positions) : d->positions;
+    const int64_t end = queries_end(d, keys.end - 1);
     for (int64_t query = begin; query < end; query += query_block) {
         const int64_t queries = at_most(d->positions - query, query_block);
         await_turn(t, query, turn, first_turn(t, d, query));

@@ -72,8 +72,21 @@ template <int R> struct softmax {
     }
 };
 
+// tanh of the thread's scores times a factor.
+template <int R> HKC_DEVICE void bend_scores(float (&score)[R][TILE / 8][4], float factor) {
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+#pragma unroll
+        for (int j = 0; j < TILE / 8; j++) {
+#pragma unroll
+            for (int e = 0; e < 4; e++) score[r][j][e] = hk_tanh_f32(score[r][j][e] * factor);
+        }
+    }
+}
+
 // Scales the thread's part of a row of scores and hides what `query` does not see; returns the largest one.
-HKC_DEVICE float scale_scores(float (&score)[TILE / 8][4], int half, float scale, const mask &mask,
+template <class M>
+HKC_DEVICE float scale_scores(float (&score)[TILE / 8][4], int half, float scale, const M &mask,
                               bool all, int64_t query, int64_t key) {
     float peak = -INFINITY;
 #pragma unroll
@@ -89,9 +102,9 @@ HKC_DEVICE float scale_scores(float (&score)[TILE / 8][4], int half, float scale
 }
 
 // Folds a tile of scores, which become weights, into the running sums; returns whether earlier ones shrink, and by how much.
-template <int R>
+template <int R, class M>
 HKC_DEVICE bool fold_scores(softmax<R> &softmax, float (&score)[R][TILE / 8][4],
-                            float (&shrink)[R][2], float scale, const mask &mask, bool all,
+                            float (&shrink)[R][2], float scale, const M &mask, bool all,
                             int64_t own, int64_t key) {
     const int lane = (int)threadIdx.x % 32;
     bool shrinks = false;
@@ -121,7 +134,7 @@ HKC_DEVICE void shrink_sums(float (&sum)[R][C * 8][4], const float (&shrink)[R][
     }
 }
 
-template <int C>
+template <int C, bool SPECIAL>
 __global__ void __launch_bounds__(MATRIX_THREADS, 2)
     attend(bf16 *out, float *lse, const float *sinks, attention_case x) {
     HKC_SHARED(memory);
@@ -132,9 +145,9 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
     const int64_t first = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN_FORWARD;
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * R * 16;
     const int64_t own = first + row, g = (int)part.head / x.each;
-    const mask mask = mask_of(d);
+    const mask<SPECIAL> mask = mask_of<SPECIAL>(d);
     const int steps = steps_of(d.width), wide = steps_from(part.begin, d.vwidth, C);
-    const float scale = (float)d.scale * LOG2E;
+    const float scale = factor_of<SPECIAL>(d) * LOG2E;
     unsigned char *tiles = memory + matrix_bytes(OWN_FORWARD, d.width);
     softmax<R> softmax;
     float sum[R][C * 8][4] = {};
@@ -159,6 +172,7 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
         const bool all = mask.sees_all(own, last, key, key + TILE - 1);
         float score[R][TILE / 8][4];
         multiply_rows<OWN_FORWARD>(score, memory, row, tile, steps);
+        if (SPECIAL && d.cap > 0) bend_scores<R>(score, bend_of(d));
         float shrink[R][2];
         const bool shrinks = fold_scores(softmax, score, shrink, scale, mask, all, own, key);
         if (__any_sync(~0u, shrinks)) shrink_sums<R, C>(sum, shrink);
@@ -190,14 +204,31 @@ struct gradient {
     const float *lse, *delta;
 };
 
-// Turns scores and what their weights' gradients are into weights and the scores' gradients, without the scale.
-HKC_DEVICE void weigh(float &score, float &dweight, bool seen, float scale, float lse,
-                      float delta) {
+// Turns scores and what their weights' gradients are into weights and the scores' gradients, without the scale. Where
+// scores have a cap, `score` is the tanh of one.
+HKC_DEVICE void weigh(float &score, float &dweight, bool seen, float scale, float lse, float delta,
+                      bool capped) {
+#if HKC_FAULT == 9 // plain in bf16: the slope of the cap is left out.
+    const float slope = 1;
+#else
+    const float slope = capped ? 1 - score * score : 1;
+#endif
     score = seen ? exp2f(score * scale - lse * LOG2E) : 0;
-    dweight = seen ? score * (dweight - delta) : 0;
+    dweight = seen ? score * (dweight - delta) * slope : 0;
 }
 
-template <int C>
+// lse and delta of a query of a head, whose numbers begin at `rows`, and of the eighth behind it; zeros behind the last one.
+HKC_DEVICE void load_statistics(float (&lse)[2], float (&delta)[2], const gradient &x, int64_t rows,
+                                int64_t query) {
+#pragma unroll
+    for (int half = 0; half < 2; half++, query += 8) {
+        const bool here = query < x.of.d.positions;
+        lse[half] = here ? x.lse[rows + query] : 0;
+        delta[half] = here ? x.delta[rows + query] : 0;
+    }
+}
+
+template <int C, bool SPECIAL>
 __global__ void __launch_bounds__(MATRIX_THREADS, 2) attend_grad_queries(bf16 *dq, gradient x) {
     HKC_SHARED(memory);
     const hk_sdpa_dims &d = x.of.d;
@@ -205,20 +236,16 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2) attend_grad_queries(bf16 *d
     const int64_t first = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN_GRADIENT;
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16;
     const int64_t own = first + row, g = (int)part.head / x.of.each;
-    const mask mask = mask_of(d);
+    const mask<SPECIAL> mask = mask_of<SPECIAL>(d);
     const int steps = steps_of(d.width), vsteps = steps_of(d.vwidth);
-    const float scale = (float)d.scale * LOG2E;
+    const float scale = factor_of<SPECIAL>(d) * LOG2E;
+    const bool capped = SPECIAL && d.cap > 0;
     unsigned char *douts = memory + matrix_bytes(OWN_GRADIENT, d.width);
     unsigned char *tiles = douts + matrix_bytes(OWN_GRADIENT, d.vwidth);
     const int key_bytes = matrix_bytes(TILE, d.width);
     float sum[1][C * 8][4] = {}, lse[2], delta[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const int64_t query = own + half * 8 + lane / 4;
-        const int64_t at = (part.batch * d.heads + part.head) * d.positions + query;
-        lse[half] = query < d.positions ? x.lse[at] : 0;
-        delta[half] = query < d.positions ? x.delta[at] : 0;
-    }
+    load_statistics(lse, delta, x, (part.batch * d.heads + part.head) * d.positions,
+                    own + lane / 4);
 
     const int64_t from = mask.keys_from(first) / TILE * TILE;
     const int64_t to = mask.keys_to(first + OWN_GRADIENT - 1);
@@ -244,13 +271,15 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2) attend_grad_queries(bf16 *d
         float score[1][TILE / 8][4], dweight[1][TILE / 8][4];
         multiply_rows<OWN_GRADIENT>(score, memory, row, tile, steps);
         multiply_rows<OWN_GRADIENT>(dweight, douts, row, tile + key_bytes, vsteps);
+        if (capped) bend_scores<1>(score, bend_of(d));
 #pragma unroll
         for (int j = 0; j < TILE / 8; j++) {
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 const bool seen = all || mask.sees(own + e / 2 * 8 + lane / 4,
                                                    key + j * 8 + lane % 4 * 2 + e % 2);
-                weigh(score[0][j][e], dweight[0][j][e], seen, scale, lse[e / 2], delta[e / 2]);
+                weigh(score[0][j][e], dweight[0][j][e], seen, scale, lse[e / 2], delta[e / 2],
+                      capped);
             }
         }
         add_weighted<1, C>(sum, weights<1>(dweight),
@@ -293,7 +322,7 @@ HKC_DEVICE void store_key_grads(bf16 *dk, bf16 *dv, const float (&dkey)[C * 8][4
 }
 
 // Tiles are of queries, head after head of the group; behind a tile's rows are their lse and delta.
-template <int C>
+template <int C, bool SPECIAL>
 __global__ void __launch_bounds__(MATRIX_THREADS, 2)
     attend_grad_keys(bf16 *dk, bf16 *dv, gradient x) {
     HKC_SHARED(memory);
@@ -302,9 +331,10 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
     const int64_t first = (int64_t)blockIdx.x * OWN_GRADIENT;
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16;
     const int64_t own = first + row;
-    const mask mask = mask_of(d);
+    const mask<SPECIAL> mask = mask_of<SPECIAL>(d);
     const int steps = steps_of(d.width), vsteps = steps_of(d.vwidth);
-    const float scale = (float)d.scale * LOG2E;
+    const float scale = factor_of<SPECIAL>(d) * LOG2E;
+    const bool capped = SPECIAL && d.cap > 0;
     unsigned char *values = memory + matrix_bytes(OWN_GRADIENT, d.width);
     unsigned char *tiles = values + matrix_bytes(OWN_GRADIENT, d.vwidth);
     const int query_bytes = matrix_bytes(TILE, d.width), dout_bytes = matrix_bytes(TILE, d.vwidth);
@@ -341,13 +371,15 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
         float score[1][TILE / 8][4], dweight[1][TILE / 8][4];
         multiply_rows<OWN_GRADIENT>(score, memory, row, tile, steps);
         multiply_rows<OWN_GRADIENT>(dweight, values, row, dout, vsteps);
+        if (capped) bend_scores<1>(score, bend_of(d));
 #pragma unroll
         for (int j = 0; j < TILE / 8; j++) {
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 const int column = j * 8 + lane % 4 * 2 + e % 2;
                 const bool seen = all || mask.sees(query + column, own + e / 2 * 8 + lane / 4);
-                weigh(score[0][j][e], dweight[0][j][e], seen, scale, lse[column], delta[column]);
+                weigh(score[0][j][e], dweight[0][j][e], seen, scale, lse[column], delta[column],
+                      capped);
             }
         }
         const int panels = (int)part.begin / PANEL * TILE * LINE_BYTES;
@@ -384,8 +416,9 @@ void forward(hkc_lane *lane, hk_bf16 *out, float *lse, const float *sinks, atten
     x.chunks = (panels_of(x.d.vwidth) + C - 1) / C;
     const int tile = matrix_bytes(TILE, x.d.width) + matrix_bytes(TILE, C * PANEL);
     const size_t bytes = shared_bytes(&x, matrix_bytes(OWN_FORWARD, x.d.width), tile);
-    hkc_launch(lane, attend<C>, grid_of(x, OWN_FORWARD, x.d.heads), MATRIX_THREADS, bytes,
-               hkc_values(out), lse, sinks, x);
+    hkc_launch_named(lane, "attend", is_special(x.d) ? attend<C, true> : attend<C, false>,
+                     grid_of(x, OWN_FORWARD, x.d.heads), MATRIX_THREADS, bytes, hkc_values(out),
+                     lse, sinks, x);
 }
 
 template <int C> void backward(hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16 *dv, gradient x) {
@@ -394,13 +427,17 @@ template <int C> void backward(hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16
     const int panels = panels_of(d.width), vpanels = panels_of(d.vwidth);
     x.of.chunks = (panels + C - 1) / C;
     const size_t bytes = shared_bytes(&x.of, OWN_GRADIENT * rows, TILE * rows);
-    hkc_launch(lane, attend_grad_queries<C>, grid_of(x.of, OWN_GRADIENT, d.heads), MATRIX_THREADS,
-               bytes, hkc_values(dq), x);
+    hkc_launch_named(lane, "attend_grad_queries",
+                     is_special(d) ? attend_grad_queries<C, true> : attend_grad_queries<C, false>,
+                     grid_of(x.of, OWN_GRADIENT, d.heads), MATRIX_THREADS, bytes, hkc_values(dq),
+                     x);
     x.of.chunks = ((panels > vpanels ? panels : vpanels) + C - 1) / C;
     const int tile = TILE * (rows + 2 * (int)sizeof(float));
     const size_t key_bytes = shared_bytes(&x.of, OWN_GRADIENT * rows, tile);
-    hkc_launch(lane, attend_grad_keys<C>, grid_of(x.of, OWN_GRADIENT, d.groups), MATRIX_THREADS,
-               key_bytes, hkc_values(dk), hkc_values(dv), x);
+    hkc_launch_named(lane, "attend_grad_keys",
+                     is_special(d) ? attend_grad_keys<C, true> : attend_grad_keys<C, false>,
+                     grid_of(x.of, OWN_GRADIENT, d.groups), MATRIX_THREADS, key_bytes,
+                     hkc_values(dk), hkc_values(dv), x);
 }
 
 } // namespace

@@ -41,28 +41,48 @@ HK_INLINE struct block block_at(const struct hk_sdpa_dims *d, int64_t query, int
                           at_most(d->positions - key, key_block)};
 }
 
+// The first key that a query sees, and the query behind the last one that sees a key, as far as masks look back.
+HK_INLINE int64_t first_key(const struct hk_sdpa_dims *d, int64_t query) {
+    const int64_t of_chunk = d->chunk > 0 ? query / d->chunk * d->chunk : 0;
+    return d->window > 0 ? at_least(query - d->window + 1, of_chunk) : of_chunk;
+}
+
+HK_INLINE int64_t queries_end(const struct hk_sdpa_dims *d, int64_t key) {
+    const int64_t of_chunk = d->chunk > 0 ? (key / d->chunk + 1) * d->chunk : d->positions;
+    const int64_t end = at_most(of_chunk, d->positions);
+    return d->window > 0 ? at_most(key + d->window, end) : end;
+}
+
 // The keys of the block that any of its rows [row, row + rows) sees.
 HK_INLINE struct range keys_of_any(const struct hk_sdpa_dims *d, const struct block *b, int64_t row,
                                    int64_t rows) {
-    const int64_t first = b->query + row - b->key, last = first + rows - 1;
-    return range_in(d->window > 0 ? first - d->window + 1 : 0, d->causal ? last + 1 : b->keys,
-                    b->keys);
+    const int64_t first = b->query + row, last = first + rows - 1;
+    return range_in(first_key(d, first) - b->key, d->causal ? last + 1 - b->key : b->keys, b->keys);
 }
 
 // The keys that each of these rows sees.
 HK_INLINE struct range keys_of_all(const struct hk_sdpa_dims *d, const struct block *b, int64_t row,
                                    int64_t rows) {
-    const int64_t first = b->query + row - b->key, last = first + rows - 1;
-    return range_in(d->window > 0 ? last - d->window + 1 : 0, d->causal ? first + 1 : b->keys,
-                    b->keys);
+    const int64_t first = b->query + row, last = first + rows - 1;
+    return range_in(first_key(d, last) - b->key, d->causal ? first + 1 - b->key : b->keys, b->keys);
 }
 
 // The rows of the block that see any of its keys [key, key + keys).
 HK_INLINE struct range rows_of_any(const struct hk_sdpa_dims *d, const struct block *b, int64_t key,
                                    int64_t keys) {
-    const int64_t first = b->key + key - b->query;
-    return range_in(d->causal ? first : 0,
-                    d->window > 0 ? first + keys - 1 + d->window : b->queries, b->queries);
+    const int64_t first = b->key + key, last = first + keys - 1;
+    return range_in(d->causal ? first - b->query : 0, queries_end(d, last) - b->query, b->queries);
+}
+
+// tanh of `count` scores times a factor, in place: what is left of the cap is to multiply by it.
+HK_INLINE void bend_scores(real *scores, int64_t count, real factor) {
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) scores[i] = HK_REAL(tanh)(scores[i] * factor);
+}
+
+// The first key of the block that a tile reads which has the row, and others before it.
+HK_INLINE int64_t first_read(const struct hk_sdpa_dims *d, const struct block *b, int64_t row) {
+    return keys_of_any(d, b, at_least(row - tile_rows, 0), 1).begin;
 }
 
 HK_INLINE bool is_empty(struct range r) {
@@ -76,9 +96,11 @@ HK_INLINE struct range whole_vectors(struct range r) {
 
 // How many (query, key) pairs the mask leaves, over batch and heads.
 HK_INLINE int64_t seen_pairs(const struct hk_sdpa_dims *d) {
-    const int64_t p = d->positions, hidden = d->window > 0 ? at_least(p - d->window, 0) : 0;
-    const int64_t pairs = d->causal ? p * (p + 1) / 2 : p * p;
-    return d->batch * d->heads * (pairs - hidden * (hidden + 1) / 2 + p * d->before);
+    const int64_t end = d->before + d->positions;
+    int64_t pairs = 0;
+    for (int64_t query = d->before; query < end; query++)
+        pairs += (d->causal ? query + 1 : end) - first_key(d, query);
+    return d->batch * d->heads * pairs;
 }
 
 // Elements of q, k, v and out together.

@@ -98,13 +98,20 @@ static void score_block(const struct head *h, const struct hk_sdpa_dims *d, cons
 static void mask_keys(real *column, const struct hk_sdpa_dims *d, const struct block *b,
                       int64_t row, int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j++) {
-        const int64_t distance = b->query + row - b->key - j; // Of the first row.
-        const struct range seen = range_in(d->causal ? -distance : 0,
-                                           d->window > 0 ? d->window - distance : lanes, lanes);
+        const int64_t first = b->query + row, key = b->key + j;
+        const struct range seen =
+            range_in(d->causal ? key - first : 0, queries_end(d, key) - first, lanes);
         real *scores = column + j * HK_PANEL;
         const mask inside = lanes_in(seen.begin, seen.end);
         vec_store(scores, vec_select(inside, vec_load(scores), vec_all(-(real)INFINITY)));
     }
+}
+
+// Leaves scores that have to be multiplied by the cap.
+static void cap_keys(real *column, const struct hk_sdpa_dims *d, struct range keys) {
+    const real factor = (real)(d->scale / d->cap);
+    for (int64_t j = keys.begin; j < keys.end; j++)
+        bend_scores(column + j * HK_PANEL, lanes, factor);
 }
 
 static void negate_keys(real *column, struct range keys) {
@@ -159,19 +166,21 @@ static vec weigh_vector(real *weights, struct running *run, const struct hk_sdpa
     real *column = weights + row;
     const struct range keys = keys_of_any(d, b, row, lanes);
     const struct range all = keys_of_all(d, b, row, lanes);
-    if (d->scale < 0) negate_keys(column, keys); // What is left of the scale is positive.
+    const double factor = d->cap > 0 ? d->cap : d->scale;
+    if (d->cap > 0) cap_keys(column, d, keys);
+    if (factor < 0) negate_keys(column, keys); // What is left of the factor is positive.
     mask_keys(column, d, b, row, keys.begin, at_most(all.begin, keys.end));
     mask_keys(column, d, b, row, at_least(at_least(all.end, all.begin), keys.begin), keys.end);
 
     // Not 0: what is hidden has to stay infinitely low.
-    const vec scale = vec_all((real)fmax(fabs(d->scale) * HK_LOG2_E, 1e-30));
+    const vec scale = vec_all((real)fmax(fabs(factor) * HK_LOG2_E, 1e-30));
     const vec before = run->peak[row / lanes];
     const vec highest = highest_score(column, keys) * scale;
     const vec peak = vec_select(highest > before + slack, highest, before);
     const vec fade = vec_exp2(before - peak);
     run->peak[row / lanes] = peak;
     run->total[row / lanes] = weigh_keys(column, keys, scale, peak, run->total[row / lanes] * fade);
-    clear_steps(column, at_least(keys.begin - tile_rows, 0) / terms, keys.begin / terms);
+    clear_steps(column, first_read(d, b, row) / terms, keys.begin / terms);
     clear_steps(column, steps(keys.end), steps(at_most(keys.end + tile_rows, b->keys)));
     return fade;
 }
@@ -283,8 +292,7 @@ static void attend(const struct head *h, const struct hk_sdpa_dims *d, int64_t q
     struct scratch s;
     const int64_t panels = (queries + HK_PANEL - 1) / HK_PANEL;
     const int64_t end = d->causal ? query + queries : d->positions;
-    const int64_t oldest = d->window > 0 ? at_least(query - d->window + 1, 0) : 0;
-    const int64_t begin = oldest / key_block * key_block;
+    const int64_t begin = first_key(d, query) / key_block * key_block;
     const bool fits = d->width <= width_max;
     for (int64_t key = begin; key < end; key += key_block) {
         struct left keys = {0};

@@ -4,6 +4,7 @@
 #define HECATE_KERNELS_SDPA_HEADS_DEVICE_H
 
 #include "kernels/cuda/device.h"
+#include "kernels/scalar.h"
 #include "kernels/sdpa/sdpa.h"
 
 namespace attention {
@@ -21,34 +22,59 @@ HKC_DEVICE head_rows<T> rows_of(const T *all, const hk_sdpa_dims &d, int64_t b, 
     return {all + (b * d.positions * heads + h) * width, heads * width, d.positions, width};
 }
 
+// Kernels are compiled twice: SPECIAL ones are for chunks and for scores with a cap, so that the others pay nothing
+// for these.
+inline bool is_special(const hk_sdpa_dims &d) {
+    return (d.chunk > 0 && d.chunk < d.positions) || d.cap > 0;
+}
+
 // Which keys a query sees.
-struct mask {
+template <bool SPECIAL> struct mask {
     int64_t positions, window;
     bool causal;
+    unsigned chunk; // Of special ones; 0: no limit.
+
+    // Where the chunk of a position begins, and where the next one does.
+    HKC_DEVICE int64_t chunk_from(int64_t position) const {
+        return SPECIAL && chunk > 0 ? (int64_t)((unsigned)position / chunk * chunk) : 0;
+    }
+    HKC_DEVICE int64_t chunk_to(int64_t position) const {
+        if (!SPECIAL || chunk == 0) return positions;
+        const int64_t end = (int64_t)(((unsigned)position / chunk + 1) * chunk);
+        return end < positions ? end : positions;
+    }
     HKC_DEVICE bool sees(int64_t query, int64_t key) const {
 #if HKC_FAULT == 2 // plain: a query sees one key too many.
         const bool later = key > query + 1;
 #else
         const bool later = key > query;
 #endif
+#if HKC_FAULT == 7 // plain: the last key of the chunk before is seen, too.
+        const int64_t from = chunk_from(query) - 1;
+#else
+        const int64_t from = chunk_from(query);
+#endif
         return query < positions && key < positions && !(causal && later) &&
-               !(window > 0 && query - key >= window);
+               !(window > 0 && query - key >= window) && !(SPECIAL && key < from);
     }
     // Whether each query of a range sees each key of the other one, and whether some query sees some key. Queries
     // without a position do not count.
     HKC_DEVICE bool sees_all(int64_t query, int64_t last_query, int64_t key,
                              int64_t last_key) const {
         return last_key < positions && !(causal && last_key > query) &&
-               !(window > 0 && last_query - key >= window);
+               !(window > 0 && last_query - key >= window) &&
+               !(SPECIAL && key < chunk_from(last_query));
     }
     HKC_DEVICE bool sees_some(int64_t query, int64_t last_query, int64_t key,
                               int64_t last_key) const {
         return query < positions && key < positions && !(causal && key > last_query) &&
-               !(window > 0 && query - last_key >= window);
+               !(window > 0 && query - last_key >= window) &&
+               !(SPECIAL && last_key < chunk_from(query));
     }
     // Keys that some query of first .. last sees, and queries that see some key of them: from .. to - 1.
     HKC_DEVICE int64_t keys_from(int64_t first) const {
-        return window > 0 && first >= window ? first - window + 1 : 0;
+        const int64_t from = chunk_from(first);
+        return window > 0 && first >= from + window ? first - window + 1 : from;
     }
     HKC_DEVICE int64_t keys_to(int64_t last) const {
         return causal && last + 1 < positions ? last + 1 : positions;
@@ -57,12 +83,21 @@ struct mask {
         return causal ? first : 0;
     }
     HKC_DEVICE int64_t queries_to(int64_t last) const {
-        return window > 0 && last + window < positions ? last + window : positions;
+        const int64_t to = chunk_to(last);
+        return window > 0 && last + window < to ? last + window : to;
     }
 };
 
-HKC_DEVICE mask mask_of(const hk_sdpa_dims &d) {
-    return {d.positions, d.window, d.causal};
+template <bool SPECIAL> HKC_DEVICE mask<SPECIAL> mask_of(const hk_sdpa_dims &d) {
+    return {d.positions, d.window, d.causal, d.chunk < d.positions ? (unsigned)d.chunk : 0};
+}
+
+// Scores with a cap are tanh of a multiple of the products of rows, times the cap; those without are a multiple of them.
+HKC_DEVICE float bend_of(const hk_sdpa_dims &d) {
+    return (float)d.scale / (float)d.cap;
+}
+template <bool SPECIAL> HKC_DEVICE float factor_of(const hk_sdpa_dims &d) {
+    return (float)(SPECIAL && d.cap > 0 ? d.cap : d.scale);
 }
 
 // The logit of a sink joins a row's sum of weights, relative to `most`. Returns what the weights then shrink by.

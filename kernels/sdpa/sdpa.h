@@ -1,4 +1,4 @@
-// sdpa: scaled dot-product attention, softmax(scale Q K^T + mask) V, with grouped heads.
+// sdpa: scaled dot-product attention, softmax(scale Q K^T + mask) V, with grouped heads. Scores may be capped.
 //
 // Scores are never stored: blocks of keys are folded into a running maximum and sum (Dao et al.
 // 2022, "FlashAttention", arXiv:2205.14135), in ascending order of fixed blocks. Blocks that the
@@ -16,8 +16,10 @@ struct hk_sdpa_dims {
     int64_t width;  // Of queries and keys.
     int64_t vwidth; // Of values and outputs.
     int64_t window; // > 0: only keys with query - key < window; 0: no limit.
+    int64_t chunk;  // > 0: only keys from the query's chunk of so many positions on; 0: no limit.
     bool causal;    // Only keys with key <= query.
     double scale;   // Usually width^-0.5.
+    double cap;     // > 0: scaled scores s become cap tanh(s / cap); 0: they stay.
     int64_t
         before; // Keys and values that lie before the first query's, which all positions may see: those of
                 // calls before. Of hk_sdpa_* on CPUs, with one sequence and causal; elsewhere 0.
@@ -25,7 +27,7 @@ struct hk_sdpa_dims {
 
 //   q    [batch, positions, heads, width]      k  [batch, positions, groups, width]
 //   out  [batch, positions, heads, vwidth]     v  [batch, positions, groups, vwidth]
-//   lse  [batch, heads, positions]  log of the sum of exp of the scaled scores, for the gradient
+//   lse  [batch, heads, positions]  log of the sum of exp of the scaled, capped scores, for the gradient
 //   sinks [heads], or NULL: a further score of all rows of a head, whose value is 0 (Xiao et al. 2023, "Efficient
 //        Streaming Language Models with Attention Sinks", arXiv:2309.17453). lse has it, so the gradients of q, k and
 //        v need no more; its own is sinks.h.

@@ -12,8 +12,15 @@ namespace {
 
 using namespace attention;
 
-template <int C>
-__global__ void __launch_bounds__(THREADS)
+HKC_DEVICE void bend_scores(float (&score)[ROWS][COLUMNS], float factor) {
+    for (int i = 0; i < ROWS; i++) {
+        for (int j = 0; j < COLUMNS; j++) score[i][j] = hk_tanh_f32(score[i][j] * factor);
+    }
+}
+
+// A least number of blocks, or special ones spill registers on Hopper.
+template <int C, bool SPECIAL>
+__global__ void __launch_bounds__(THREADS, SPECIAL ? 1 : 0)
     attend(float *out, float *lse, const float *q, const float *k, const float *v,
            const float *sinks, hk_sdpa_dims d) {
     HKC_SHARED(memory);
@@ -24,7 +31,7 @@ __global__ void __launch_bounds__(THREADS)
     const head_rows<float> queries = rows_of(q, d, b, h, d.heads, d.width);
     const head_rows<float> keys = rows_of(k, d, b, g, d.groups, d.width);
     const head_rows<float> values = rows_of(v, d, b, g, d.groups, d.vwidth);
-    const mask mask = mask_of(d);
+    const mask<SPECIAL> mask = mask_of<SPECIAL>(d);
     float most[ROWS], total[ROWS], sum[ROWS][C];
     for (int i = 0; i < ROWS; i++) {
         most[i] = -INFINITY, total[i] = 0;
@@ -34,13 +41,14 @@ __global__ void __launch_bounds__(THREADS)
     for (int64_t key = mask.keys_from(first) / OTHER * OTHER; key < end; key += OTHER) {
         float weight[ROWS][COLUMNS];
         multiply_rows(weight, tile, queries, first, keys, key);
+        if (SPECIAL && d.cap > 0) bend_scores(weight, bend_of(d));
         for (int i = 0; i < ROWS; i++) {
             const int64_t query = first + ty() + SIDE * i;
             bool seen[COLUMNS];
             float peak = -INFINITY;
             for (int j = 0; j < COLUMNS; j++) {
                 seen[j] = mask.sees(query, key + tx() + SIDE * j);
-                weight[i][j] *= (float)d.scale;
+                weight[i][j] *= factor_of<SPECIAL>(d);
                 if (seen[j]) peak = fmaxf(peak, weight[i][j]);
             }
             const float now = fmaxf(most[i], side_max(peak));
@@ -71,25 +79,31 @@ __global__ void __launch_bounds__(THREADS)
 struct gradient {
     const float *dout, *q, *k, *v;
     const float *lse, *delta;
-    float scale;
+    float scale, factor; // The second one, of scores of special kernels: see factor_of.
     hk_sdpa_dims d;
     int64_t each; // Heads of a group. (Divided by the host: on the device it would be a call.)
 };
 
 enum kind { OF_QUERIES, OF_KEYS, OF_VALUES };
 
-// What an element of the scores gives: its weight for values, its gradient for queries and keys.
-template <kind KIND>
-HKC_DEVICE float weigh(const gradient &x, const mask &mask, int64_t row, int64_t query, int64_t key,
-                       float score, float dweight) {
+// What an element of the scores gives: its weight for values, its gradient for queries and keys. Where scores have a
+// cap, `score` is the tanh of one.
+template <kind KIND, bool SPECIAL>
+HKC_DEVICE float weigh(const gradient &x, const mask<SPECIAL> &mask, int64_t row, int64_t query,
+                       int64_t key, float score, float dweight) {
     if (!mask.sees(query, key)) return 0;
-    const float weight = expf(score * x.scale - x.lse[row + query]);
+    const float weight = expf(score * (SPECIAL ? x.factor : x.scale) - x.lse[row + query]);
     if (KIND == OF_VALUES) return weight;
-    return weight * (dweight - x.delta[row + query]) * x.scale;
+    const float change = weight * (dweight - x.delta[row + query]) * x.scale;
+#if HKC_FAULT == 8 // plain: the slope of the cap is left out.
+    return change;
+#else
+    return SPECIAL && x.d.cap > 0 ? change * (1 - score * score) : change;
+#endif
 }
 
 // Adds to `sum` what head h of batch b gives to the block's rows.
-template <kind KIND, int C>
+template <kind KIND, int C, bool SPECIAL>
 HKC_DEVICE void add_head(float (&sum)[ROWS][C], const gradient &x, int64_t first, int64_t b,
                          int64_t g, int64_t h) {
     HKC_SHARED(memory);
@@ -102,7 +116,7 @@ HKC_DEVICE void add_head(float (&sum)[ROWS][C], const gradient &x, int64_t first
     const head_rows<float> k = rows_of(x.k, d, b, g, d.groups, d.width);
     const head_rows<float> v = rows_of(x.v, d, b, g, d.groups, d.vwidth);
     const head_rows<float> dout = rows_of(x.dout, d, b, h, d.heads, d.vwidth);
-    const mask mask = mask_of(d);
+    const mask<SPECIAL> mask = mask_of<SPECIAL>(d);
     const int64_t last = first + OWN - 1;
     const int64_t from = queries ? mask.keys_from(first) : mask.queries_from(first);
     const int64_t to = queries ? mask.keys_to(last) : mask.queries_to(last);
@@ -112,12 +126,14 @@ HKC_DEVICE void add_head(float (&sum)[ROWS][C], const gradient &x, int64_t first
         multiply_rows(weight, tile, queries ? q : k, first, queries ? k : q, at);
         if (KIND != OF_VALUES)
             multiply_rows(dweight, tile, queries ? dout : v, first, queries ? v : dout, at);
+        if (SPECIAL && d.cap > 0) bend_scores(weight, bend_of(d));
         for (int i = 0; i < ROWS; i++) {
             const int64_t own = first + ty() + SIDE * i;
             for (int j = 0; j < COLUMNS; j++) {
                 const int64_t other = at + tx() + SIDE * j;
-                weight[i][j] = weigh<KIND>(x, mask, row, queries ? own : other,
-                                           queries ? other : own, weight[i][j], dweight[i][j]);
+                weight[i][j] =
+                    weigh<KIND, SPECIAL>(x, mask, row, queries ? own : other, queries ? other : own,
+                                         weight[i][j], dweight[i][j]);
             }
         }
         add_weighted(sum, tile, wide, weight,
@@ -128,8 +144,9 @@ HKC_DEVICE void add_head(float (&sum)[ROWS][C], const gradient &x, int64_t first
     }
 }
 
-template <kind KIND, int C>
-__global__ void __launch_bounds__(THREADS, 1) attend_grad(float *to, gradient x) {
+// Narrow ones have two blocks of a processor.
+template <kind KIND, int C, bool SPECIAL>
+__global__ void __launch_bounds__(THREADS, C == 4 ? 2 : 1) attend_grad(float *to, gradient x) {
     const hk_sdpa_dims &d = x.d;
     const int64_t first = (int64_t)blockIdx.x * OWN, of = blockIdx.y, b = blockIdx.z;
     const int64_t heads = KIND == OF_QUERIES ? d.heads : d.groups;
@@ -139,11 +156,11 @@ __global__ void __launch_bounds__(THREADS, 1) attend_grad(float *to, gradient x)
         for (int c = 0; c < C; c++) sum[i][c] = 0;
     }
     if (KIND == OF_QUERIES) {
-        add_head<KIND>(sum, x, first, b, of / x.each, of);
+        add_head<KIND, C, SPECIAL>(sum, x, first, b, of / x.each, of);
     } else {
 #pragma unroll 1 // Or registers spill.
         for (int64_t h = of * x.each; h < (of + 1) * x.each; h++)
-            add_head<KIND>(sum, x, first, b, of, h);
+            add_head<KIND, C, SPECIAL>(sum, x, first, b, of, h);
     }
     for (int i = 0; i < ROWS; i++) {
         const int64_t row = first + ty() + SIDE * i;
@@ -166,14 +183,15 @@ dim3 grid_of(const hk_sdpa_dims &d, int64_t heads) {
 template <int C>
 void launch_forward(hkc_lane *lane, float *out, float *lse, const float *q, const float *k,
                     const float *v, const float *sinks, const hk_sdpa_dims &d) {
-    hkc_launch(lane, (attend<C>), grid_of(d, d.heads), THREADS, shared_bytes<C>(), out, lse, q, k,
-               v, sinks, d);
+    hkc_launch_named(lane, "attend", is_special(d) ? attend<C, true> : attend<C, false>,
+                     grid_of(d, d.heads), THREADS, shared_bytes<C>(), out, lse, q, k, v, sinks, d);
 }
 
 template <kind KIND, int C> void launch_grad(hkc_lane *lane, float *to, const gradient &x) {
-    hkc_launch(lane, (attend_grad<KIND, C>),
-               grid_of(x.d, KIND == OF_QUERIES ? x.d.heads : x.d.groups), THREADS,
-               shared_bytes<C>(), to, x);
+    hkc_launch_named(lane, "attend_grad",
+                     is_special(x.d) ? attend_grad<KIND, C, true> : attend_grad<KIND, C, false>,
+                     grid_of(x.d, KIND == OF_QUERIES ? x.d.heads : x.d.groups), THREADS,
+                     shared_bytes<C>(), to, x);
 }
 
 // Of `width` columns.
@@ -199,7 +217,16 @@ void backward(hkc_lane *lane, float *dq, float *dk, float *dv, const float *dout
               const float *k, const float *v, const float *out, const float *lse,
               const hk_sdpa_dims &d) {
     const float *delta = launch_deltas(lane, dout, out, d);
-    const gradient x = {dout, q, k, v, lse, delta, (float)d.scale, d, d.heads / d.groups};
+    const gradient x = {dout,
+                        q,
+                        k,
+                        v,
+                        lse,
+                        delta,
+                        (float)d.scale,
+                        (float)(d.cap > 0 ? d.cap : d.scale),
+                        d,
+                        d.heads / d.groups};
     launch_grad_of<OF_QUERIES>(lane, dq, x, d.width);
     launch_grad_of<OF_KEYS>(lane, dk, x, d.width);
     launch_grad_of<OF_VALUES>(lane, dv, x, d.vwidth);

@@ -202,14 +202,25 @@ static bool read_mask(struct hec_site *site, const struct hec_expr *expr, struct
     }
     if (!hec_argument_bool(site, expr, "causal", &node->attribute.causal)) return false;
     if (!hec_argument_integer(site, expr, "window", 0, &node->attribute.window)) return false;
+    if (!hec_argument_integer(site, expr, "chunk", 0, &node->attribute.chunk)) return false;
+    if (node->attribute.causal || (!node->attribute.window && !node->attribute.chunk)) return true;
+    const char *name = node->attribute.window ? "window" : "chunk";
+    hec_error(checker, hec_argument(expr, name)->at, "not yet: a %s without `causal = true`", name);
+    return false;
+}
+
+// What becomes of scores.
+static bool read_scores(struct hec_site *site, const struct hec_expr *expr, struct hec_node *node) {
+    struct hec_checker *checker = site->checker;
     if (!hec_argument_real(site, expr, "scale", &node->attribute.scale)) return false;
-    if (node->attribute.window && !node->attribute.causal) {
-        hec_error(checker, hec_argument(expr, "window")->at,
-                  "not yet: a window without `causal = true`");
-        return false;
-    }
+    if (!hec_argument_real(site, expr, "cap", &node->attribute.cap)) return false;
     if (hec_argument(expr, "scale") && node->attribute.scale <= 0) {
         hec_error(checker, hec_argument(expr, "scale")->value->at, "`scale` must be positive");
+        return false;
+    }
+    if (node->attribute.cap < 0) {
+        hec_error(checker, hec_argument(expr, "cap")->value->at,
+                  "`cap` must be positive, or 0 for none");
         return false;
     }
     return true;
@@ -256,7 +267,7 @@ struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr) {
         node.operand[position++] = value;
     }
     if (!good || !check_heads(site, expr, node.operand) || !read_mask(site, expr, &node) ||
-        !read_sinks(site, expr, &node))
+        !read_scores(site, expr, &node) || !read_sinks(site, expr, &node))
         return broken;
     const struct hec_shape *q = &node.operand[0]->shape, *v = &node.operand[2]->shape;
     node.shape = (struct hec_shape){3, {q->dim[0], q->dim[1], v->dim[2]}};

@@ -65,7 +65,7 @@ class Body:
             return f"{self.fresh('n')}: rmsnorm({value})"
         if self.draw.random() < 0.5:
             return f"rope({value})"
-        window = self.draw.choice(["", ", window = 3"])
+        window = self.draw.choice(["", ", window = 3", ", chunk = 3, cap = 2"])
         return f"sdpa({value}, {self.leaf('H')}, {self.leaf('H')}, causal = true{window})"
 
     def call(self, depth):

@@ -32,9 +32,9 @@ void run_rope_grad(struct machine *m, MlirOperation op) {
 // ---- attention
 
 struct attention {
-    int64_t batch, positions, heads, groups, width, vwidth, window;
+    int64_t batch, positions, heads, groups, width, vwidth, window, chunk;
     bool causal, rounds;
-    double scale;
+    double scale, cap;
     const struct tensor *q, *k, *v, *sinks;
 };
 
@@ -43,9 +43,11 @@ static struct attention attention_of(struct machine *m, MlirOperation op, int q)
                           .k = rounded(m, op, in(m, op, q + 1)),
                           .v = rounded(m, op, in(m, op, q + 2)),
                           .window = hec_get_int(op, "window"),
+                          .chunk = hec_has_attr(op, "chunk") ? hec_get_int(op, "chunk") : 0,
                           .causal = hec_get_bool(op, "causal"),
                           .rounds = hec_get_bool(op, "rounds"),
-                          .scale = hec_get_float(op, "scale")};
+                          .scale = hec_get_float(op, "scale"),
+                          .cap = hec_has_attr(op, "cap") ? hec_get_float(op, "cap") : 0};
     a.batch = a.q->shape.size[0], a.positions = a.q->shape.size[1];
     a.heads = a.q->shape.size[2], a.width = a.q->shape.size[3];
     a.groups = a.k->shape.size[2], a.vwidth = a.v->shape.size[3];
@@ -54,7 +56,8 @@ static struct attention attention_of(struct machine *m, MlirOperation op, int q)
 }
 
 static bool is_seen(const struct attention *a, int64_t query, int64_t key) {
-    return (!a->causal || key <= query) && (a->window <= 0 || query - key < a->window);
+    return (!a->causal || key <= query) && (a->window <= 0 || query - key < a->window) &&
+           (a->chunk <= 0 || query / a->chunk == key / a->chunk);
 }
 
 // Where the vector of a sequence, position and head begins; of keys, the group of the head.
@@ -73,8 +76,9 @@ static double dot(const double *a, const double *b, int64_t count) {
 }
 
 static double score(const struct attention *a, int64_t b, int64_t query, int64_t key, int64_t h) {
-    return a->scale * dot(a->q->at + query_at(a, b, query, h, a->width),
-                          a->k->at + key_at(a, b, key, h, a->width), a->width);
+    const double s = a->scale * dot(a->q->at + query_at(a, b, query, h, a->width),
+                                    a->k->at + key_at(a, b, key, h, a->width), a->width);
+    return a->cap > 0 ? a->cap * tanh(s / a->cap) : s;
 }
 
 static double log_sum(const struct attention *a, int64_t b, int64_t query, int64_t h) {
@@ -146,10 +150,11 @@ static void attend_back(const struct attention *a, void *user, int64_t b, int64_
     const int64_t at_o = query_at(a, b, query, h, a->vwidth);
     const int64_t at_v = key_at(a, b, key, h, a->vwidth);
     const double lse = g->lse->at[(b * a->heads + h) * a->positions + query];
-    const double weight = exp(score(a, b, query, key, h) - lse);
+    const double s = score(a, b, query, key, h), weight = exp(s - lse);
+    const double slope = a->cap > 0 ? 1 - s / a->cap * (s / a->cap) : 1;
     const double delta = dot(g->exact->at + at_o, g->out->at + at_o, a->vwidth);
     const double dweight = dot(g->dout->at + at_o, a->v->at + at_v, a->vwidth);
-    const double dscore = read_as(a, weight * (dweight - delta)) * a->scale;
+    const double dscore = read_as(a, weight * (dweight - delta) * slope) * a->scale;
     for (int64_t i = 0; i < a->vwidth; i++)
         g->dv->at[at_v + i] += read_as(a, weight) * g->dout->at[at_o + i];
     for (int64_t i = 0; i < a->width; i++) {

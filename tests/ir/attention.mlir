@@ -33,6 +33,14 @@ module {
     return %out : !o
   }
 
+  // A cap and chunks are the gradient's, too.
+  // CHECK-LABEL: func.func @capped(
+  // CHECK:         "moe.sdpa_grad"{{.*}} {cap = 3.0{{.*}}, causal = true, chunk = 4 : i64, scale = 4.0{{.*}}, window = 0 : i64}
+  func.func @capped(%q: !q, %k: !k, %v: !v) -> !o {
+    %out, %lse = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, chunk = 4, scale = 0.4, cap = 30.0} : (!q, !k, !v) -> (!o, !l)
+    return %out : !o
+  }
+
   // CHECK-LABEL: func.func @rope(
   // CHECK-SAME:    %{{[^:]*}}: tensor<2x8x4x6xf32{{[^%]*}}%[[T:[^:]*]]: tensor
   // CHECK:         %[[DY:.*]] = "moe.fill"() {value = 1

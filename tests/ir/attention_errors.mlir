@@ -49,6 +49,14 @@ module {
     %s14 = "moe.sinks_grad"(%o, %o, %l, %l) : (!o, !o, !l, !l) -> tensor<4xf32, ["H"]>
     // CHECK: :[[@LINE+1]]:12: error: 'moe.sinks_grad': out is tensor<2x8x6xf32, ["batch", "T", "A"]>, expected [batch, T, heads, width]
     %s15 = "moe.sinks_grad"(%o, %x, %l, %l) : (!o, !x, !l, !l) -> tensor<4xf32, ["H"]>
+    // CHECK: :[[@LINE+1]]:18: error: 'moe.sdpa': a chunk needs causal attention
+    %o16, %l16 = "moe.sdpa"(%q, %k, %v) {causal = false, window = 0, chunk = 4, scale = 0.4} : (!q, !k, !v) -> (!o, !l)
+    // CHECK: :[[@LINE+1]]:18: error: 'moe.sdpa': chunk is 0, expected at least 1
+    %o17, %l17 = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, chunk = 0, scale = 0.4} : (!q, !k, !v) -> (!o, !l)
+    // CHECK: :[[@LINE+1]]:18: error: 'moe.sdpa': cap is 0, expected a positive number
+    %o18, %l18 = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, scale = 0.4, cap = 0.0} : (!q, !k, !v) -> (!o, !l)
+    // CHECK: :[[@LINE+1]]:18: error: 'moe.sdpa': cap is inf, expected a positive number
+    %o19, %l19 = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, scale = 0.4, cap = 0x7FF0000000000000 : f64} : (!q, !k, !v) -> (!o, !l)
     return
   }
 }

@@ -116,8 +116,9 @@ static int64_t pairs_of(const struct hk_sdpa_dims *d) {
     int64_t pairs = 0;
     for (int64_t query = 0; query < d->positions; query++) {
         for (int64_t key = 0; key < d->positions; key++) {
-            const bool hidden =
-                (d->causal && key > query) || (d->window > 0 && query - key >= d->window);
+            const bool hidden = (d->causal && key > query) ||
+                                (d->window > 0 && query - key >= d->window) ||
+                                (d->chunk > 0 && query / d->chunk != key / d->chunk);
             pairs += hidden ? 0 : d->batch * d->heads;
         }
     }
@@ -130,8 +131,9 @@ static void attention_counts_the_pairs_that_the_mask_leaves(void **state) {
     static float q[elements], k[elements], v[elements], out[elements], lse[2 * 6 * 4];
     static float dq[elements], dk[elements], dv[elements], dout[elements];
     for (int causal = 0; causal <= 1; causal++) {
-        for (int64_t window = 0; window <= 7; window++) {
-            const struct hk_sdpa_dims d = {2, 6, 4, 2, 3, 2, window, causal != 0, 1, 0};
+        for (int64_t i = 0; i <= 7 + 4 * causal; i++) {
+            const int64_t window = i % 8, chunk = i / 8 * 4; // Chunks with causal.
+            const struct hk_sdpa_dims d = {2, 6, 4, 2, 3, 2, window, chunk, causal != 0, 1, 0, 0};
             struct seen seen = {0};
             const struct hk_observer observer = {note, &seen};
             hk_observe(&observer);

@@ -3,7 +3,8 @@
 // how much, relatively, those that it computes (WEIGHT_ROUNDING).
 //
 // Bound: let S be the largest sum of |scale q k| over a pair. A score is off by
-// (width + 2) EPSILON S, which moves a weight by as much, relatively; exp adds 4 EPSILON, the running
+// (width + 2) EPSILON S, and one with a cap by no more but for its own 6 EPSILON, of the quotient, tanh and the product,
+// as tanh is nowhere steep; that moves a weight by as much, relatively; exp adds 4 EPSILON, the running
 // maximum multiplies every weight by at most one exp per block of keys, the sums add one EPSILON per
 // key. An output is a mean of values at most 1, so its error is at most the sum of these, times 2
 // because both the weighted sum and the sum of weights carry them. Weights that are rounded as they
@@ -64,11 +65,29 @@ static const real *sinks_of(const struct hk_sdpa_dims *d, int64_t mask) {
     return sinks;
 }
 
-// Masks: full, causal, causal with a window inside a block, over blocks, window without causal.
+// Masks: full, causal, causal with a window inside a block, over blocks, window without causal, chunks that begin inside
+// of blocks, with a window and without. Beside some of them scores have a cap.
 static const struct {
     bool causal;
-    int64_t window;
-} masks[] = {{false, 0}, {true, 0}, {true, 1}, {true, 3}, {true, 64}, {true, 100}, {false, 70}};
+    int64_t window, chunk;
+    double cap;
+} masks[] = {{.causal = false},
+             {.causal = true},
+             {.causal = true, .window = 1},
+             {.causal = true, .window = 3},
+             {.causal = true, .window = 64, .cap = 0.7},
+             {.causal = true, .window = 100},
+             {.causal = false, .window = 70, .cap = 3},
+             {.causal = true, .chunk = 43, .cap = 1.5},
+             {.causal = true, .window = 20, .chunk = 33}};
+
+static struct hk_sdpa_dims masked(struct hk_sdpa_dims d, int64_t mask) {
+    d.causal = masks[mask].causal;
+    d.window = masks[mask].window;
+    d.chunk = masks[mask].chunk;
+    d.cap = masks[mask].cap;
+    return d;
+}
 
 struct sdpa_case {
     struct hk_sdpa_dims dims;
@@ -101,12 +120,13 @@ static void run(const void *context, real *out) {
 }
 
 static bool sees(const struct hk_sdpa_dims *d, int64_t query, int64_t key) {
-    return !(d->causal && key > query) && !(d->window > 0 && query - key >= d->window);
+    return !(d->causal && key > query) && !(d->window > 0 && query - key >= d->window) &&
+           !(d->chunk > 0 && query / d->chunk != key / d->chunk);
 }
 
-// Exact scores of one query to weights, in place; returns log sum exp.
+// Exact weights of one query's scores, and the slopes of their caps; returns log sum exp.
 static wide weigh(const struct sdpa_case *x, int64_t b, int64_t h, int64_t query, wide *weights,
-                  wide *largest) {
+                  wide *bends, wide *largest) {
     const struct hk_sdpa_dims *d = &x->dims;
     const int64_t g = h / (d->heads / d->groups);
     wide peak = -INFINITY, sum = 0;
@@ -123,7 +143,9 @@ static wide weigh(const struct sdpa_case *x, int64_t b, int64_t h, int64_t query
             score += term;
             magnitude += fabsl(term);
         }
-        weights[key] = score;
+        const wide bent = d->cap > 0 ? tanhl(score / d->cap) : 0;
+        bends[key] = 1 - bent * bent;
+        weights[key] = d->cap > 0 ? d->cap * bent : score;
         if (weights[key] > peak) peak = weights[key];
         if (magnitude > *largest) *largest = magnitude;
     }
@@ -139,15 +161,16 @@ static wide weigh(const struct sdpa_case *x, int64_t b, int64_t h, int64_t query
 // See above, in units of EPSILON.
 static double forward_error(const struct hk_sdpa_dims *d, wide largest) {
     const double blocks = 1 + (double)d->positions / 64;
-    return 2 * ((double)(d->width + 2) * (double)largest + 4 + 5 * blocks + (double)d->positions);
+    const double terms = (double)(d->width + 2 + (d->cap > 0 ? 6 : 0));
+    return 2 * (terms * (double)largest + 4 + 5 * blocks + (double)d->positions);
 }
 
 static void check_row(const struct sdpa_case *x, const real *out, int64_t b, int64_t h,
                       int64_t query) {
     const struct hk_sdpa_dims *d = &x->dims;
     const int64_t g = h / (d->heads / d->groups);
-    wide weights[256], largest = 0;
-    const wide lse = weigh(x, b, h, query, weights, &largest);
+    wide weights[256], bends[256], largest = 0;
+    const wide lse = weigh(x, b, h, query, weights, bends, &largest);
     const double bound = EPSILON * forward_error(d, largest);
     const int64_t at = (b * d->heads + h) * d->positions + query;
     assert_near("lse", at, out[out_size(d) + at], lse, bound + EPSILON * fabs((double)lse));
@@ -165,9 +188,7 @@ static void check_row(const struct sdpa_case *x, const real *out, int64_t b, int
 }
 
 static struct sdpa_case sdpa_case(int64_t shape, int64_t mask) {
-    struct sdpa_case x = {.dims = shapes[shape]};
-    x.dims.causal = masks[mask].causal;
-    x.dims.window = masks[mask].window;
+    struct sdpa_case x = {.dims = masked(shapes[shape], mask)};
     x.q = test_reals(q_size(&x.dims), 1);
     x.k = test_reals(k_size(&x.dims), 2);
     x.v = test_reals(v_size(&x.dims), 3);
@@ -227,8 +248,11 @@ static void large_scores_do_not_overflow(void **state) {
     x.dims.scale = 1000;
     const int64_t count = out_size(&x.dims) + lse_size(&x.dims);
     real *out = test_nans(count);
-    run(&x, out);
-    for (int64_t i = 0; i < count; i++) assert_true(isfinite(out[i]));
+    for (int capped = 0; capped < 2; capped++) {
+        x.dims.cap = capped * 200;
+        run(&x, out);
+        for (int64_t i = 0; i < count; i++) assert_true(isfinite(out[i]));
+    }
     test_free_all();
 }
 
@@ -296,8 +320,8 @@ static void exact_query(const struct sdpa_gradient *x, int64_t b, int64_t h, int
     const int64_t g = h / (d->heads / d->groups);
     const int64_t q_at = ((b * d->positions + query) * d->heads + h) * d->width;
     const real *dout = x->dout + ((b * d->positions + query) * d->heads + h) * d->vwidth;
-    wide weights[256], slopes[256], sizes[256], delta = 0, delta_size = 0;
-    const wide lse = fabsl(weigh(&x->forward, b, h, query, weights, &e->largest));
+    wide weights[256], bends[256], slopes[256], sizes[256], delta = 0, delta_size = 0;
+    const wide lse = fabsl(weigh(&x->forward, b, h, query, weights, bends, &e->largest));
     if (lse > e->largest_lse) e->largest_lse = lse;
     for (int64_t key = 0; key < d->positions; key++) {
         if (!sees(d, query, key)) continue;
@@ -317,7 +341,7 @@ static void exact_query(const struct sdpa_gradient *x, int64_t b, int64_t h, int
         if (!sees(d, query, key)) continue;
         const int64_t k_at = ((b * d->positions + key) * d->groups + g) * d->width;
         const wide weight = (wide)d->scale * weights[key];
-        const wide slope = weight * (slopes[key] - delta);
+        const wide slope = weight * (slopes[key] - delta) * bends[key];
         const wide size = fabsl(weight) * (sizes[key] + delta_size);
         for (int64_t c = 0; c < d->width; c++) {
             const wide k = operand(x->forward.k[k_at + c]), q = operand(x->forward.q[q_at + c]);
@@ -349,8 +373,11 @@ static void check_exact_gradients(int64_t shape, int64_t mask) {
     const double forward = forward_error(&d, e.largest);
     const double weight = 2 * forward + 2 * (double)e.largest_lse + 8;
     const double terms = (double)(d.heads / d.groups * d.positions);
+    // 1 - tanh^2 is off by twice what tanh is, and its own rounding; sizes are those without it, which is at most 1.
+    const double score = (double)(d.width + 3) * (double)e.largest;
+    const double bend = d.cap > 0 ? 2 * (score / d.cap + 5) + 1 : 0;
     // An operand that is computed is rounded, and so were those of out, in delta, and out as it was stored.
-    const double error = EPSILON * (weight + forward + (double)d.vwidth + terms + 8) +
+    const double error = EPSILON * (weight + forward + bend + (double)d.vwidth + terms + 8) +
                          2 * WEIGHT_ROUNDING + VALUE_EPSILON;
     for (int64_t i = 0; i < count; i++) {
         assert_value_near(i < q_size(&d) ? "dq" : "dk, dv", i, grad[i], e.value[i],

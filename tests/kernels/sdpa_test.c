@@ -82,6 +82,8 @@ static void gradients_match_central_differences(void **state) {
     check_gradients(d, false); // Several blocks of keys and of queries.
     d.window = 50;
     check_gradients(d, true);
+    d.chunk = 30, d.cap = 0.4;
+    check_gradients(d, false);
 }
 
 #ifndef HK_TARGET_CUDA
@@ -111,8 +113,7 @@ static void rows_behind_others_have_the_same_bits(void **state) {
     (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
-            struct hk_sdpa_dims d = shapes[s];
-            d.causal = masks[m].causal, d.window = masks[m].window;
+            const struct hk_sdpa_dims d = masked(shapes[s], (int64_t)m);
             if (d.batch != 1 || !d.causal) continue;
             for (int64_t count = 1; count <= d.positions; count = count * 5 + 2)
                 check_continued(d, (int64_t)m, count);
