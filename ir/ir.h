@@ -162,7 +162,7 @@ void hec_symbols_hold(MlirOperation module);
 void hec_symbols_release(void);
 // The slot that holds "loads" of `set`, or the "logits" (`set` is null then). Null when absent.
 MlirOperation hec_find_slot(MlirOperation module, const char *holds, MlirOperation set);
-// What @forward has to return: HEC_LOSSES, and one for each slot that holds the logits of a loss that has a name.
+// What @forward has to return: HEC_LOSSES, and one for each slot that holds the logits or the losses of a loss that has a name.
 int hec_count_losses(MlirOperation module);
 MlirOperation hec_module_of(MlirOperation op);
 MlirOperation hec_func_of(MlirOperation op); // The function around `op`.

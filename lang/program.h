@@ -191,10 +191,12 @@ struct hec_setting {
     struct hec_span at;
 };
 
-// A loss that a model has besides that of its logits: the mean cross-entropy over the positions that predict a token.
+// A loss that a model has besides that of its logits: the mean cross-entropy over the positions that predict a token, or
+// with what a teacher says of all positions.
 struct hec_named_loss {
     const char *name; // "mtp"
     double weight;
+    double temperature;             // Of what a teacher says; 0: tokens are predicted.
     const struct hec_node *logits;  // [T, V]
     const struct hec_node *targets; // Of function `ahead`; NULL: those of the model's own logits.
     int64_t ahead;                  // Position t predicts token t + ahead.

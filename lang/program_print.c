@@ -153,10 +153,12 @@ static void print_inner(const struct hec_body *body, FILE *out);
 static void print_losses(const struct numbering *numbers, const struct hec_program *program) {
     for (int i = 0; i < program->losses; i++) {
         const struct hec_named_loss *loss = &program->loss[i];
-        fprintf(numbers->out, "  loss %s {weight = %g} = cross_entropy ", loss->name, loss->weight);
+        fprintf(numbers->out, "  loss %s {weight = %g} = %s ", loss->name, loss->weight,
+                loss->temperature > 0 ? "distill" : "cross_entropy");
         print_reference(numbers, loss->logits);
         if (loss->targets) fputs(", ", numbers->out);
         if (loss->targets) print_reference(numbers, loss->targets);
+        if (loss->temperature > 0) fprintf(numbers->out, " {temperature = %g}", loss->temperature);
         fputc('\n', numbers->out);
     }
 }

@@ -60,6 +60,8 @@ const struct hec_setting_row hec_setting_rows[] = {
 
     {"data.format", .type = CHOICE, .values = "bytes|llmc", .standard = "bytes",
      .text = "plain text as bytes, or llm.c token files"},
+    {"data.teacher", .type = TEXT, .standard = "",
+     .text = "what a teacher says of the tokens of all files, as a glob pattern"},
     {"data.train", .type = TEXT, .standard = "", .text = "training files, as a glob pattern"},
     {"data.val", .type = TEXT, .standard = "", .text = "evaluation files, as a glob pattern"},
 

@@ -131,6 +131,7 @@ static bool is_by_position(struct finder *f, MlirOperation module, MlirOperation
     case HEC_OP_z_loss:
     case HEC_OP_ahead: // Of targets, which logits know nothing of.
     case HEC_OP_cross_entropy:
+    case HEC_OP_distill:
     case HEC_OP_FUNC:
     case HEC_OP_FOR:
     case HEC_OP_SCF_YIELD:

@@ -137,6 +137,9 @@ struct hrt_loss {
     int64_t ahead; // Which token position t predicts: t + ahead. The last ahead - 1 predict none.
     size_t logits_offset; // As those of hrt_program.
     bool logits_bf16;
+    bool teacher; // It is against what a teacher says: no logits are kept, but
+    size_t
+        losses_offset; // bytes into the arena: what each token lost, [batch, positions] of `precision`.
 };
 
 enum { HRT_NAMED_LOSSES = 8 }; // At most.
@@ -207,6 +210,8 @@ struct hrt_program {
                           // from 1 on; 0 outside of steps. 0: it has none.
     size_t
         noise_offset; // Bytes into it: struct hk_noise, which training sets. 0: no jitter, no dropout.
+    size_t
+        teacher_offset; // Bytes into it: struct hk_teacher, which the runtime sets. 0: no loss is against one.
     size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.
     bool logits_bf16;     // Of bf16; otherwise of `precision`.
 

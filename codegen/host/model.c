@@ -166,6 +166,9 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     struct_routing(e, out);
     struct_step_loads(e, out);
     if (hec_has_noise(e)) hec_line(out, "struct hk_noise noise; // Of jitter and dropout.");
+    if (hec_has_teacher(e))
+        hec_line(out,
+                 "struct hk_teacher teacher; // What it says of the call's tokens; the runtime's.");
     hec_blank(out);
     hec_comment(out, "Temporaries of each function; many share memory.");
     struct_temporaries(e, out);

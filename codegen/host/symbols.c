@@ -99,14 +99,21 @@ MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot) {
     return loads ? hec_find_symbol(e->module, hec_any_set(slot)) : (MlirOperation){0};
 }
 
-bool hec_has_noise(struct hec_emitter *e) {
+static bool has_any(struct hec_emitter *e, enum hec_op one, enum hec_op other) {
     const struct hec_ops ops = hec_ops_below(e->module);
     bool found = false;
     for (int i = 0; i < ops.count && !found; i++)
-        found = hec_op_computes(ops.op[i]) == HEC_OP_noise ||
-                hec_op_computes(ops.op[i]) == HEC_OP_dropout;
+        found = hec_op_computes(ops.op[i]) == one || hec_op_computes(ops.op[i]) == other;
     free(ops.op);
     return found;
+}
+
+bool hec_has_noise(struct hec_emitter *e) {
+    return has_any(e, HEC_OP_noise, HEC_OP_dropout);
+}
+
+bool hec_has_teacher(struct hec_emitter *e) {
+    return has_any(e, HEC_OP_distill, HEC_OP_distill_grad);
 }
 
 MlirOperation hec_step_loads_of(struct hec_emitter *e, MlirOperation set) {

@@ -31,6 +31,7 @@ int hec_bucket_index(struct hec_emitter *e, MlirOperation op);
 MlirOperation hec_step_loads_of(struct hec_emitter *e, MlirOperation set);
 bool hec_counts_steps(struct hec_emitter *e); // Whether losses are per batch.
 bool hec_has_noise(struct hec_emitter *e);    // Whether routers have jitter, or values dropout.
+bool hec_has_teacher(struct hec_emitter *e);  // Whether losses are against what a teacher says.
 bool hec_has_movement(struct hec_emitter *e); // Whether experts move.
 
 #endif

@@ -261,11 +261,11 @@ static int emit_losses(struct hec_emitter *e, struct hec_writer *out) {
             hec_blank(out);
             hec_open(out, "static const struct hrt_loss losses[] = {");
         }
-        hec_line(out,
-                 "{.name = %s, .weight = %s, .ahead = %" PRId64 ", .logits_offset = %" PRId64
-                 "%s},",
+        const bool soft = mlirStringRefEqual(hec_any_holds(slot), HEC_STR("losses"));
+        hec_line(out, "{.name = %s, .weight = %s, .ahead = %" PRId64 ", .%s = %" PRId64 "%s%s},",
                  hec_quote(e, hec_any_loss(slot)), hec_number(e, hec_any_coef(slot)),
-                 hec_any_ahead(slot), hec_any_offset(slot),
+                 hec_any_ahead(slot), soft ? "losses_offset" : "logits_offset",
+                 hec_any_offset(slot), soft ? ", .teacher = true" : "",
                  hec_type_is_rounded(hec_any_type(slot)) ? ", .logits_bf16 = true" : "");
     }
     if (losses) hec_close(out, "};");
@@ -340,6 +340,8 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
     if (hec_counts_steps(e))
         hec_line(out, ".iteration_offset = offsetof(struct %s, iteration),", e->name);
     if (hec_has_noise(e)) hec_line(out, ".noise_offset = offsetof(struct %s, noise),", e->name);
+    if (hec_has_teacher(e))
+        hec_line(out, ".teacher_offset = offsetof(struct %s, teacher),", e->name);
     if (mlirOperationIsNull(logits)) {
         hec_emit_fault(e, m, "has no slot that holds the logits");
     } else {

@@ -55,12 +55,29 @@ static MlirValue build_sum(struct hec_scope *scope, struct hec_span at, MlirValu
     return hec_build_one(scope, HEC_OP_add, 2, in, 0, NULL);
 }
 
+// The cross-entropy of logits with what a teacher says. The runtime reads what the tokens lose in the slot.
+static MlirValue build_distill(struct hec_scope *scope, const struct hec_named_loss *loss,
+                               MlirStringRef slot, MlirValue scale) {
+    const MlirContext c = scope->build->context;
+    const MlirNamedAttribute temperature = hec_attr_float(c, "temperature", loss->temperature);
+    const MlirNamedAttribute symbol = hec_attr_symbol(c, "slot", slot);
+    const MlirValue in[] = {hec_build_value_of(scope, loss->logits), scale};
+    hec_build_at(scope, loss->at, loss->name);
+    const MlirValue result = hec_build_one(scope, HEC_OP_distill, 2, in, 1, &temperature);
+    if (scope->build->failed) return result;
+    const MlirValue losses = hec_distill_losses(hec_defining(result));
+    hec_build_at(scope, loss->at, NULL);
+    hec_build_op(&scope->b, HEC_OP_stash, 1, &losses, 0, NULL, 1, &symbol);
+    return result;
+}
+
 // A loss that has a name: the mean over the positions that predict a token, `scale` being for all of them.
 static MlirValue build_named_loss(struct hec_scope *scope, const struct hec_named_loss *loss,
                                   MlirValue scale) {
     struct hec_build *build = scope->build;
     const double positions = (double)build->program->positions;
     const MlirOperation slot = {(void *)hec_map_get(&build->symbol, loss)};
+    if (loss->temperature > 0) return build_distill(scope, loss, hec_slot_sym_name(slot), scale);
     const MlirValue targets =
         loss->targets ? hec_build_value_of(scope, loss->targets) : build->targets;
     hec_build_at(scope, loss->at, NULL);

@@ -187,7 +187,7 @@ static MlirValue build_ahead(struct hec_scope *scope, const struct hec_node *nod
     return node->ahead == 1 ? targets : hec_build_one(scope, op, 1, &targets, 1, &by);
 }
 
-// The checker takes cross_entropy for what a loss is, which is no node.
+// The checker takes cross_entropy and distill for what a loss is, which is no node.
 static MlirValue build_loss(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
                             const MlirValue *operand) {
     (void)scope, (void)node, (void)op, (void)operand;

@@ -94,7 +94,7 @@ static void link_select_bias(struct hec_build *build, const struct hec_moe *moe)
     hec_set_put_select_bias(set, hec_any_sym_name(bias));
 }
 
-// A slot that the runtime reads. It holds "loads", of `set`, or "logits", for which `set` is null.
+// A slot that the runtime reads. It holds "loads", of `set`; of what else it holds `set` is null.
 static MlirOperation build_slot(struct hec_build *build, const char *symbol, MlirType type,
                                 int64_t layers, const char *holds, MlirOperation set,
                                 struct hec_span at) {
@@ -123,15 +123,18 @@ static void build_loads(struct hec_build *build, const struct hec_moe *moe) {
     *hec_map_at(&build->loads, moe) = (intptr_t)slot.ptr;
 }
 
-// The logits of a loss that has a name.
+// The logits of a loss that has a name; of one against a teacher what the tokens lose, which no logits tell alone.
 static void build_loss_slot(struct hec_build *build, const struct hec_named_loss *loss) {
     const struct hec_scope top = {.build = build};
+    const bool soft = loss->temperature > 0;
+    struct hec_shape shape = loss->logits->shape;
     char text[TEXT_MAX];
-    snprintf(text, sizeof text, "%s.logits", loss->name);
+    snprintf(text, sizeof text, "%s.%s", loss->name, soft ? "losses" : "logits");
     char *symbol = hec_build_symbol(build, text);
+    if (soft) shape.rank = 1;
     const MlirOperation slot =
-        build_slot(build, symbol, hec_build_type(&top, &loss->logits->shape, true, false), 0,
-                   "loss", (MlirOperation){0}, loss->logits->at);
+        build_slot(build, symbol, hec_build_type(&top, &shape, true, false), 0,
+                   soft ? "losses" : "loss", (MlirOperation){0}, loss->logits->at);
     hec_slot_put_loss(slot, loss->name);
     hec_slot_put_ahead(slot, loss->ahead);
     hec_slot_put_coef(slot, loss->weight);

@@ -44,6 +44,14 @@ void hec_choose_cross_entropy_grad(MlirOperation op, struct hec_choice *choice) 
     choose(op, hec_token_loss_logits(op), "rows", "columns", choice);
 }
 
+void hec_choose_distill(MlirOperation op, struct hec_choice *choice) {
+    choose(op, hec_teacher_loss_logits(op), "rows", "columns", choice);
+}
+
+void hec_choose_distill_grad(MlirOperation op, struct hec_choice *choice) {
+    choose(op, hec_teacher_loss_logits(op), "rows", "columns", choice);
+}
+
 void hec_choose_by_token(MlirOperation op, struct hec_choice *choice) {
     choose(op, hec_z_loss_logits(op), "tokens", "experts", choice);
 }

@@ -1,4 +1,6 @@
-// Cross-entropy, fused with the softmax: scale times the sum of the tokens' losses.
+// Cross-entropy, fused with the softmax: scale times the sum of the tokens' losses. With targets, or with what a teacher says.
+#include <math.h>
+
 #include "ir/accessors.h"
 #include "ir/ops/rule.h"
 
@@ -64,3 +66,66 @@ const struct hec_traits hec_traits_cross_entropy = {
 
 const struct hec_traits hec_traits_cross_entropy_grad = {
     .pure = true, .in_place = 1u << 1, .infer = infer_cross_entropy_grad, .cost = cost_grad};
+
+// ---- distill
+
+static bool check_teacher_loss(MlirOperation op, struct hec_tensor *lse) {
+    const MlirValue logits = hec_teacher_loss_logits(op);
+    const struct hec_tensor of = hec_tensor_at(logits);
+    if (!hec_expect_real(op, "logits", logits) || !hec_expect_rank(op, "logits", &of, 2))
+        return false;
+    *lse = hec_slice(&of, 0, of.rank - 1);
+    const struct hec_tensor scale = hec_scalar(of.element);
+    if (!hec_expect_ids(op, "logits", of.size[of.rank - 1]) ||
+        !hec_expect(op, "scale", hec_teacher_loss_scale(op), &scale))
+        return false;
+    const double temperature = hec_get_float(op, "temperature");
+    if (isfinite(temperature) && temperature > 0) return true;
+    hec_ir_error(op, "temperature is %g, expected a positive number", temperature);
+    return false;
+}
+
+static bool infer_distill(MlirOperation op, MlirType *result) {
+    struct hec_tensor lse;
+    if (!check_teacher_loss(op, &lse)) return false;
+    const struct hec_tensor loss = hec_scalar(lse.element);
+    result[0] = hec_tensor_type(&loss);
+    result[1] = result[2] = hec_tensor_type(&lse);
+    return true;
+}
+
+static bool infer_distill_grad(MlirOperation op, MlirType *result) {
+    struct hec_tensor lse;
+    if (!check_teacher_loss(op, &lse)) return false;
+    const struct hec_tensor loss = hec_scalar(lse.element);
+    if (!hec_expect(op, "dloss", hec_distill_grad_dloss(op), &loss) ||
+        !hec_expect(op, "lse", hec_distill_grad_lse(op), &lse))
+        return false;
+    result[0] = mlirValueGetType(hec_distill_grad_logits(op));
+    return true;
+}
+
+static void gradient_of_distill(struct hec_gradient *g, MlirOperation op) {
+    static const char *const keys[] = {"temperature", NULL};
+    const MlirValue logits = hec_distill_logits(op);
+    if (!g->wants(g, logits)) return;
+    MlirNamedAttribute temperature;
+    const int attributes = hec_rule_attributes(op, keys, &temperature);
+    const MlirValue in[] = {g->of(g, hec_distill_loss(op), true), g->primal(g, logits),
+                            g->primal(g, hec_distill_lse(op)), g->primal(g, hec_distill_scale(op))};
+    const MlirOperation grad =
+        hec_build_inferred(g->builder, HEC_OP_distill_grad, 4, in, attributes, &temperature);
+    hec_rule_add(g, logits, hec_result(grad, 0));
+}
+
+static struct hec_cost cost_of_distill(MlirOperation op) {
+    const MlirType logits = mlirValueGetType(hec_distill_logits(op));
+    return (struct hec_cost){.flops = 3 * (double)hec_type_elements(logits),
+                             .bytes = hec_io_bytes(op)};
+}
+
+const struct hec_traits hec_traits_distill = {
+    .pure = true, .infer = infer_distill, .gradient = gradient_of_distill, .cost = cost_of_distill};
+
+const struct hec_traits hec_traits_distill_grad = {
+    .pure = true, .in_place = 1u << 1, .infer = infer_distill_grad, .cost = cost_grad};

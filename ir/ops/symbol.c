@@ -182,17 +182,18 @@ static bool is_text(MlirStringRef text, const char *what) {
     return mlirStringRefEqual(text, HEC_STR(what));
 }
 
-// The logits of a loss that has a name, which predict the token `ahead` positions on.
+// The logits of a loss that has a name, which predict the token `ahead` positions on, or what tokens lose by one.
 static bool check_loss(MlirOperation op) {
-    const bool named = is_text(hec_any_holds(op), "loss");
+    const bool named = is_text(hec_any_holds(op), "loss") || is_text(hec_any_holds(op), "losses");
     if (hec_any_has_loss(op) == named && hec_any_has_ahead(op) == named &&
         hec_any_has_coef(op) == named && (!named || hec_any_ahead(op) > 0))
         return true;
-    hec_ir_error(op, "loss, ahead (at least 1) and coef belong to what holds the logits of a loss");
+    hec_ir_error(op, "loss, ahead (at least 1) and coef belong to what holds the logits of a loss, "
+                     "or its losses");
     return false;
 }
 
-// What the runtime reads: the loads of a set in each layer, or logits, those of a loss that has a name, too.
+// What the runtime reads: the loads of a set in each layer, or logits, those of a loss that has a name, too, or losses.
 static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
     const MlirStringRef holds = hec_any_holds(op);
     const bool real = hec_type_is_real(hec_type_unrounded(hec_any_type(op)));
@@ -206,9 +207,15 @@ static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
                      hec_type_text(hec_any_type(op)).text);
         return false;
     }
+    if (is_text(holds, "losses")) {
+        if (real && t->rank == 2 && !hec_any_layers(op)) return true;
+        hec_ir_error(op, "type is %s, expected a loss of each token, without layers",
+                     hec_type_text(hec_any_type(op)).text);
+        return false;
+    }
     if (!is_text(holds, "loads")) {
-        hec_ir_error(op, "holds is \"%.*s\", expected loads, logits or loss", (int)holds.length,
-                     holds.data);
+        hec_ir_error(op, "holds is \"%.*s\", expected loads, logits, loss or losses",
+                     (int)holds.length, holds.data);
         return false;
     }
     if (!real && t->rank == 1) return check_set(op, t);

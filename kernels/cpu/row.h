@@ -41,24 +41,24 @@ HK_INLINE real row_max(const real *a, int64_t n) {
     return peak;
 }
 
-// Sum of exp(a[j] - shift), in double across blocks.
-HK_INLINE double row_exp_sum(const real *a, int64_t n, real shift) {
+// Sum of exp((a[j] - shift) * factor), in double across blocks.
+HK_INLINE double row_exp_sum(const real *a, int64_t n, real shift, real factor) {
     enum { block = 256 };
     real e[block];
     double total = 0;
     for (int64_t begin = 0; begin < n; begin += block) {
         const int64_t count = n - begin < block ? n - begin : block;
 #pragma omp simd
-        for (int64_t j = 0; j < count; j++) e[j] = HK_REAL(exp)(a[begin + j] - shift);
+        for (int64_t j = 0; j < count; j++) e[j] = HK_REAL(exp)((a[begin + j] - shift) * factor);
         total += row_sum(e, count);
     }
     return total;
 }
 
-// log(sum of exp(a[j])).
-HK_INLINE real row_log_sum_exp(const real *a, int64_t n) {
+// log(sum of exp(a[j] * factor)), of a positive factor.
+HK_INLINE real row_log_sum_exp(const real *a, int64_t n, real factor) {
     const real peak = row_max(a, n);
-    return peak + (real)log(row_exp_sum(a, n, peak));
+    return peak * factor + (real)log(row_exp_sum(a, n, peak, factor));
 }
 
 enum { strip_max = 1024 };

@@ -11,7 +11,7 @@ HK_KERNEL(void, cross_entropy,
           HK_PASS(tokens *vocabulary, tokens, "tokens vocabulary", tokens, vocabulary)) {
 #pragma omp parallel for schedule(static)
     for (int64_t t = 0; t < tokens; t++) {
-        lse[t] = row_log_sum_exp(logits + t * vocabulary, vocabulary);
+        lse[t] = row_log_sum_exp(logits + t * vocabulary, vocabulary, 1);
     }
     double sum = 0;
     for (int64_t t = 0; t < tokens; t++) {

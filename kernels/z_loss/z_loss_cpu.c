@@ -14,7 +14,7 @@ HK_KERNEL(void, z_loss,
 #pragma omp parallel for schedule(static)
     for (int64_t b = 0; b < blocks; b++) {
         for (int64_t t = b * block; t < (b + 1) * block && t < tokens; t++) {
-            const double lse = (double)row_log_sum_exp(logits + t * experts, experts);
+            const double lse = (double)row_log_sum_exp(logits + t * experts, experts, 1);
             partial[b] += lse * lse;
         }
     }
@@ -34,7 +34,7 @@ HK_KERNEL(void, z_loss_grad,
     for (int64_t t = 0; t < tokens; t++) {
         const real *from = logits + t * experts;
         real *to = dlogits + t * experts;
-        const real lse = row_log_sum_exp(from, experts);
+        const real lse = row_log_sum_exp(from, experts, 1);
         const real c = (real)(factor * (double)lse);
 #pragma omp simd
         for (int64_t e = 0; e < experts; e++) {

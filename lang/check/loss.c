@@ -116,6 +116,15 @@ static const struct hec_node *read_logits(struct hec_site *site, const struct he
     return NULL;
 }
 
+// What a loss predicts, its logits must not know.
+static bool check_knows(struct hec_checker *checker, const struct hec_named_loss *loss) {
+    if (loss->logits->ahead < loss->ahead) return true;
+    hec_error(checker, loss->at, "`%s` predicts tokens that its logits know", loss->name);
+    hec_detail(checker, "position t predicts token t + %lld, its logits depend on token t + %lld",
+               (long long)loss->ahead, (long long)loss->logits->ahead);
+    return false;
+}
+
 // Which tokens are predicted: those of the model's own logits unless others are given.
 static bool read_targets(struct hec_site *site, const struct hec_expr *call,
                          struct hec_named_loss *loss) {
@@ -134,10 +143,20 @@ static bool read_targets(struct hec_site *site, const struct hec_expr *call,
         }
         loss->ahead = loss->targets->ahead;
     }
-    if (loss->logits->ahead < loss->ahead) return true;
-    hec_error(checker, loss->at, "`%s` predicts tokens that its logits know", loss->name);
-    hec_detail(checker, "position t predicts token t + %lld, its logits depend on token t + %lld",
-               (long long)loss->ahead, (long long)loss->logits->ahead);
+    return check_knows(checker, loss);
+}
+
+// The temperature of a call of distill. What a teacher says of a position is which token it expects next.
+static bool read_teacher(struct hec_site *site, const struct hec_expr *call,
+                         struct hec_named_loss *loss) {
+    struct hec_checker *checker = site->checker;
+    loss->ahead = 1;
+    loss->temperature = 1;
+    if (!hec_argument_real(site, call, "temperature", &loss->temperature)) return false;
+    if (loss->temperature > 0) return check_knows(checker, loss);
+    hec_error(checker, hec_argument(call, "temperature")->value->at,
+              "a temperature is more than 0, not %s",
+              hec_number_text(checker->arena, loss->temperature));
     return false;
 }
 
@@ -148,14 +167,18 @@ void hec_declare_loss(struct hec_site *site, const struct hec_stmt *stmt) {
     if (!check_place(site, stmt) || !check_name(site, stmt) ||
         !read_options(site, stmt, &loss.weight))
         return;
-    if (call->kind != HEC_EXPR_CALL || strcmp(call->text, "cross_entropy") != 0) {
-        hec_error(checker, call->at, "not yet: a loss that is no `cross_entropy(logits)`");
+    const bool called = call->kind == HEC_EXPR_CALL;
+    const bool soft = called && strcmp(call->text, "distill") == 0;
+    if (!soft && (!called || strcmp(call->text, "cross_entropy") != 0)) {
+        hec_error(checker, call->at,
+                  "not yet: a loss that is no `cross_entropy(logits)` or `distill(logits)`");
         return;
     }
-    if (!hec_check_builtin(checker, call, HEC_BUILTIN_cross_entropy)) return;
+    if (!hec_check_builtin(checker, call, soft ? HEC_BUILTIN_distill : HEC_BUILTIN_cross_entropy))
+        return;
     site->statement = call;
     loss.logits = read_logits(site, call->arguments.item[0].value);
-    const bool good = loss.logits && read_targets(site, call, &loss);
+    const bool good = loss.logits && (soft ? read_teacher : read_targets)(site, call, &loss);
     site->statement = NULL;
     if (good) HEC_PUSH(checker->arena, &checker->losses, loss);
 }

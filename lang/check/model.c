@@ -83,8 +83,11 @@ static void check_losses(struct hec_checker *checker) {
                   "`%s` returns logits that know the tokens which they predict: they depend on "
                   "`ahead(ids, %lld)`",
                   program->name, (long long)result->ahead);
+    const bool next = !strcmp(hec_program_setting(program, "train.objective"), "next_token");
     for (int i = 0; i < program->losses; i++) {
         const struct hec_named_loss *loss = &program->loss[i];
+        if (loss->temperature > 0 && !next)
+            hec_error(checker, loss->at, "`distill` needs `train.objective = next_token`");
         if (hec_shape_same(&loss->logits->shape, &result->shape)) continue;
         hec_error(checker, loss->logits->at, "`%s` has logits %s, the model returns %s", loss->name,
                   hec_shape_text_beside(checker->arena, &loss->logits->shape, &result->shape),

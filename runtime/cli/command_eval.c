@@ -20,13 +20,32 @@ static bool open_data(const struct hrt_run *run, struct hrt_data *data, struct h
                     data->positions + 1);
 }
 
-// Over the sequences that --sequences leaves, with the files of --logits and --losses.
+// What --write-teacher is of: the validation data has to be one whole file.
+static bool form_teacher(const struct hrt_run *run, const struct hrt_data *data,
+                         struct hrt_teacher_file *said, struct hrt_error *error) {
+    const struct hrt_arguments *a = run->arguments;
+    if (!a->write_teacher) return true;
+    if (a->sequences || data->validation_cut || data->validation.parts != 1 || data->mask.rate > 0)
+        return hrt_fail_usage(error, data->mask.rate > 0
+                                         ? "--write-teacher needs a model of next tokens"
+                                         : "--write-teacher is of one whole file: give it as --val "
+                                           "FILE, without --sequences");
+    const struct hrt_data_file *file = &data->file[data->validation.part[0].file];
+    hrt_entries_form(said, run->program, a->entries);
+    said->tokens = file->tokens;
+    return hrt_data_file_checksum(file, &said->checksum, error);
+}
+
+// Over the sequences that --sequences leaves, with the files of --logits, --losses and --write-teacher.
 static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
                         struct hrt_validation *validation, struct hrt_error *error) {
     const struct hrt_arguments *a = run->arguments;
     const int64_t sequences = a->sequences, all = data->validation.windows;
-    struct hrt_outputs outputs = {.logits.path = a->logits, .losses.path = a->losses};
-    if (!a->logits && !a->losses)
+    struct hrt_outputs outputs = {
+        .logits.path = a->logits, .losses.path = a->losses, .teacher.path = a->write_teacher};
+    if (!hrt_ranks_agree(run->comm, form_teacher(run, data, &outputs.said, error), error))
+        return false;
+    if (!a->logits && !a->losses && !a->write_teacher)
         return hrt_evaluate(state, data, sequences, NULL, validation, error);
     if (!hrt_outputs_open(&outputs, state, sequences > 0 && sequences < all ? sequences : all,
                           error))
@@ -35,15 +54,22 @@ static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct
     return hrt_outputs_close(&outputs, state, done, error) && done;
 }
 
+// What is against a teacher says nothing without one.
+static bool is_known(const struct hrt_loss *loss, const struct hrt_data *data) {
+    return !loss->teacher || data->teachers.entries > 0;
+}
+
 static void print_json(const struct hrt_run *run, const struct hrt_data *data,
                        const struct hrt_validation *validation) {
     printf("{\"loss\": %.17g, \"perplexity\": %.17g, \"tokens\": %" PRId64
            ", \"masked\": %s, \"held_out\": %s",
            validation->loss, fmin(exp(validation->loss), DBL_MAX), validation->targets,
            data->mask.rate > 0 ? "true" : "false", data->validation_cut ? "true" : "false");
-    for (int i = 0; i < run->program->losses; i++)
-        printf("%s\"%s\": %.17g", i ? ", " : ", \"losses\": {", run->program->loss[i].name,
-               validation->named[i]);
+    for (int i = 0; i < run->program->losses; i++) {
+        const struct hrt_loss *loss = &run->program->loss[i];
+        printf("%s\"%s\": ", i ? ", " : ", \"losses\": {", loss->name);
+        printf(is_known(loss, data) ? "%.17g" : "null", validation->named[i]);
+    }
     puts(run->program->losses ? "}}" : "}");
 }
 
@@ -52,8 +78,10 @@ static void print_result(const struct hrt_run *run, const struct hrt_data *data,
     printf("validation loss %.6f, perplexity %.4g, %" PRId64 " %stokens%s\n", validation->loss,
            exp(validation->loss), validation->targets, data->mask.rate > 0 ? "masked " : "",
            data->validation_cut ? " from the last 5 % of each file" : "");
-    for (int i = 0; i < run->program->losses; i++)
-        printf("loss %s %.6f\n", run->program->loss[i].name, validation->named[i]);
+    for (int i = 0; i < run->program->losses; i++) {
+        if (is_known(&run->program->loss[i], data))
+            printf("loss %s %.6f\n", run->program->loss[i].name, validation->named[i]);
+    }
 }
 
 static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,

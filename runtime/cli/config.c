@@ -27,6 +27,8 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {"checkpoint.memory", HRT_INTEGER(0, 1e15), AT(checkpoint_memory), "268435456",
      "bytes of values that a rank copies while a checkpoint is written; what needs more waits"},
     {"data.format", HRT_CHOICE(formats), AT(data_format), "bytes", "bytes, or llmc: llm.c's .bin"},
+    {"data.teacher", HRT_TEXTS, AT(data_teacher), NULL,
+     "what a teacher says of the tokens of all files, for `distill`"},
     {"data.train", HRT_TEXTS, AT(data_train), NULL, "training files: path or pattern"},
     {"data.val", HRT_TEXTS, AT(data_val), NULL, "validation files; else 5 % of each training file"},
     {"log.every", HRT_INTEGER(1, 1e9), AT(log_every), "10", "steps between lines"},
@@ -113,11 +115,12 @@ static uint64_t bit_of(const struct hrt_setting_row *row) {
 }
 
 // The user's texts replace the program's. Training data of the user's own also drops the validation
-// data that the program names: it belongs to the program's.
+// data and the teacher that the program names: they belong to the program's.
 static void forget_texts(struct hrt_config *config, const struct hrt_setting_row *row) {
     ((struct hrt_texts *)((char *)config + row->offset))->count = 0;
-    if (strcmp(row->key, "data.train") == 0 && !(config->given & bit_of(find_row("data.val"))))
-        config->data_val.count = 0;
+    if (strcmp(row->key, "data.train") != 0) return;
+    if (!(config->given & bit_of(find_row("data.val")))) config->data_val.count = 0;
+    if (!(config->given & bit_of(find_row("data.teacher")))) config->data_teacher.count = 0;
 }
 
 bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program, const char *key,

@@ -22,7 +22,7 @@ struct hrt_config {
     int64_t checkpoint_keep, checkpoint_keep_every;
     int64_t checkpoint_memory; // Bytes.
     int data_format;           // enum hrt_data_format
-    struct hrt_texts data_train, data_val;
+    struct hrt_texts data_train, data_val, data_teacher;
     int64_t steps;
     int64_t group;  // Sequences that statistics cover; 0: an iteration.
     int64_t tokens; // Of one step; 0: one microbatch of every rank.
@@ -59,7 +59,7 @@ bool hrt_config_init(struct hrt_config *config, const struct hrt_program *progra
                      struct hrt_error *error);
 
 // Sets `key`; `name` is what the user typed, for messages. A list of texts replaces the program's
-// and grows from call to call; data.train also drops the program's data.val. A key that the program
+// and grows from call to call; data.train also drops the program's data.val and data.teacher. A key that the program
 // fixed when it was compiled, or an unknown one, is a usage error that says so.
 bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program, const char *key,
                     const char *value, const char *name, struct hrt_error *error);

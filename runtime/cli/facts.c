@@ -51,12 +51,23 @@ static json_t *data_of(const struct hrt_data *data) {
     return files;
 }
 
+static json_t *teachers_of(const struct hrt_teachers *teachers) {
+    json_t *files = json_array();
+    for (int i = 0; i < teachers->files; i++) {
+        char text[HRT_CONTENT_TEXT];
+        hrt_content_text(text, teachers->file[i].fd, teachers->files);
+        json_array_append_new(files, json_string(text));
+    }
+    return files;
+}
+
 json_t *hrt_facts(const struct hrt_program *program, const struct hrt_trainer *trainer,
                   int64_t step) {
     const int64_t sequences = step * (trainer->tokens / program->positions);
-    json_t *facts = json_pack("{s:I s:I s:s s:o s:o s:{}}", "step", (json_int_t)step, "sequences",
-                              (json_int_t)sequences, "program", program->name, "settings",
-                              settings_of(trainer), "data", data_of(trainer->data), "files");
+    json_t *facts = json_pack("{s:I s:I s:s s:o s:o s:o s:{}}", "step", (json_int_t)step,
+                              "sequences", (json_int_t)sequences, "program", program->name,
+                              "settings", settings_of(trainer), "data", data_of(trainer->data),
+                              "teacher", teachers_of(&trainer->data->teachers), "files");
     const struct hrt_fssdp *fssdp = trainer->state->fssdp;
     json_t *history = fssdp ? hrt_fssdp_history(fssdp) : json_null();
     if (facts && history && json_object_set_new(facts, "experts", history) == 0) return facts;
@@ -100,11 +111,12 @@ static void compare_settings(struct differences *differences, const json_t *ther
     }
 }
 
-static void compare_data(struct differences *differences, const json_t *there, const json_t *here) {
+static void compare_files(struct differences *differences, const char *kind, const json_t *there,
+                          const json_t *here) {
     const size_t before = json_array_size(there), now = json_array_size(here);
     for (size_t i = 0; i < before || i < now; i++) {
         char what[48];
-        snprintf(what, sizeof what, "training file %zu", i + 1);
+        snprintf(what, sizeof what, "%s file %zu", kind, i + 1);
         const char *was = text_or(json_array_get(there, i), "missing");
         const char *is = text_or(json_array_get(here, i), "missing");
         if (strcmp(was, is) != 0) differ(differences, what, was, is);
@@ -115,10 +127,13 @@ bool hrt_facts_agree(const json_t *facts, const struct hrt_trainer *trainer,
                      struct hrt_error *error) {
     struct differences differences = {0};
     json_t *settings = settings_of(trainer), *data = data_of(trainer->data);
+    json_t *teachers = teachers_of(&trainer->data->teachers);
     compare_settings(&differences, json_object_get(facts, "settings"), settings);
-    compare_data(&differences, json_object_get(facts, "data"), data);
+    compare_files(&differences, "training", json_object_get(facts, "data"), data);
+    compare_files(&differences, "teacher's", json_object_get(facts, "teacher"), teachers);
     json_decref(settings);
     json_decref(data);
+    json_decref(teachers);
     return !differences.used || hrt_fail(error, "%s", differences.text);
 }
 

@@ -49,7 +49,8 @@ static bool add_inputs(struct listing *list, const struct hrt_arguments *a) {
            add(list, HF_READ, "--tokenizer", a->tokenizer) &&
            add(list, HF_READ, "--route", route_file(a->route)) &&
            add_texts(list, "--data", &a->config.data_train) &&
-           add_texts(list, "--val", &a->config.data_val);
+           add_texts(list, "--val", &a->config.data_val) &&
+           add_texts(list, "--teacher", &a->config.data_teacher);
 }
 
 // What may also be one of the process's own descriptors (/dev/stdout).
@@ -72,6 +73,7 @@ static bool add_outputs(struct listing *list, const struct hrt_arguments *a, int
     return add(list, HF_REPLACED, "--save", a->save) &&
            add(list, HF_REPLACED, "--logits", a->logits) &&
            add(list, HF_REPLACED, "--losses", a->losses) &&
+           add(list, HF_REPLACED, "--write-teacher", a->write_teacher) &&
            add_stream(list, "--log", a->config.log_jsonl) &&
            add(list, HF_WRITTEN, "--record-ids", a->record_ids) &&
            add(list, HF_WRITTEN, "--record-loads", a->record_loads) &&

@@ -7,6 +7,7 @@
 
 #include "runtime/base/suggest.h"
 #include "runtime/cli/openmp.h"
+#include "runtime/data/teacher.h"
 
 static const struct command_row {
     enum hrt_command command;
@@ -41,6 +42,8 @@ static const struct option_row {
      "training data, path or pattern; may be repeated"},
     {"--val", "FILE", HRT_TRAIN | HRT_EVAL, "data.val", SETTING,
      "validation data (default: the last 5 % of each training file)"},
+    {"--teacher", "FILE", HRT_TRAIN | HRT_EVAL, "data.teacher", SETTING,
+     "files of a teacher, for `distill`: path or pattern; may be repeated"},
     {"--format", "NAME", HRT_TRAIN | HRT_EVAL, "data.format", SETTING,
      "bytes: any file; llmc: llm.c's .bin"},
     {"--steps", "N", HRT_TRAIN, "train.steps", SETTING, "optimizer steps"},
@@ -91,6 +94,10 @@ static const struct option_row {
      "write the logits of these sequences: safetensors, to compare with others"},
     {"--losses", "FILE", HRT_EVAL, NULL, HRT_TEXT, AT(losses),
      "write the loss of each token of these sequences: safetensors"},
+    {"--write-teacher", "FILE", HRT_EVAL, NULL, HRT_TEXT, AT(write_teacher),
+     "write what the model says of the --val file, for --teacher of others"},
+    {"--entries", "N", HRT_EVAL, NULL, HRT_INTEGER(1, HRT_TEACHER_ENTRIES), AT(entries),
+     "with --write-teacher: likeliest successors of a token (default 64)"},
     {"--prompt", "TEXT", DRAWS, NULL, HRT_TEXT, AT(prompt),
      "text; ids without a tokenizer (default: what texts begin with)"},
     {"--prompts", "FILE", HRT_SAMPLE, NULL, HRT_TEXT, AT(prompts),
@@ -220,7 +227,7 @@ static bool apply_option(struct hrt_arguments *arguments, int argc, char **argv,
 bool hrt_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
                        const struct hrt_program *program, struct hrt_error *error) {
     *arguments = (struct hrt_arguments){
-        .tokens = 200, .temperature = 0.8, .topp = 1, .shard_bytes = 5000000000};
+        .entries = 64, .tokens = 200, .temperature = 0.8, .topp = 1, .shard_bytes = 5000000000};
     if (!hrt_config_init(&arguments->config, program, error)) return false;
     if (argc < 2)
         return hrt_fail_usage(

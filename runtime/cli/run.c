@@ -14,15 +14,36 @@
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 
+// Losses against a teacher need one to be trained; an evaluation may go without.
+static bool check_teacher(const struct hrt_run *run, struct hrt_error *error) {
+    const struct hrt_arguments *arguments = run->arguments;
+    const struct hrt_program *program = run->program;
+    const bool given = arguments->config.data_teacher.count > 0;
+    if (given && !program->teacher_offset)
+        return hrt_fail_usage(error, "%s has no loss `distill`, which a teacher is for",
+                              program->name);
+    if (given || arguments->command != HRT_TRAIN || arguments->check_grad) return true;
+    for (int i = 0; i < program->losses; i++) {
+        if (program->loss[i].teacher)
+            return hrt_fail_usage(error,
+                                  "the loss %s is against what a teacher says: give --teacher FILE",
+                                  program->loss[i].name);
+    }
+    return true;
+}
+
 bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error) {
     const struct hrt_config *config = &run->arguments->config;
     if (config->data_train.count == 0 && config->data_val.count == 0)
         return hrt_fail_usage(error, "no data: give --data FILE");
+    if (!check_teacher(run, error)) return false;
     const struct hrt_data_request request = {
         .train = config->data_train.text,
         .trains = config->data_train.count,
         .validation = config->data_val.text,
         .validations = config->data_val.count,
+        .teacher = config->data_teacher.text,
+        .teachers = config->data_teacher.count,
         .format = (enum hrt_data_format)config->data_format,
         .positions = run->program->positions,
         .vocabulary = run->program->vocabulary,
@@ -89,9 +110,24 @@ static bool fill_state(const struct hrt_run *run, struct hrt_state *state,
     return hrt_checkpoint_load(run->from, state, error);
 }
 
-static bool create_state(const struct hrt_run *run, struct hrt_state *state, bool training,
-                         struct hrt_error *error) {
-    const bool room = hrt_state_create(state, run->placement, training, error);
+// Entries of a token that a teacher says of it: of its files, or as many as --check-grad draws.
+static int64_t entries_of(const struct hrt_run *run, const struct hrt_data *data) {
+    enum { DRAWN = 3 };
+    if (run->arguments->check_grad) return DRAWN;
+    return data ? data->teachers.entries : 0;
+}
+
+static bool take_memory(const struct hrt_run *run, struct hrt_state *state,
+                        const struct hrt_data *data, bool training, struct hrt_error *error) {
+    if (!hrt_state_create(state, run->placement, training, error)) return false;
+    if (hrt_state_teach(state, entries_of(run, data), error)) return true;
+    hrt_state_destroy(state);
+    return false;
+}
+
+static bool create_state(const struct hrt_run *run, struct hrt_state *state,
+                         const struct hrt_data *data, bool training, struct hrt_error *error) {
+    const bool room = take_memory(run, state, data, training, error);
     if (!hrt_ranks_agree(run->comm, room, error)) { // Joining takes all of them.
         if (room) hrt_state_destroy(state);
         return false;
@@ -109,7 +145,7 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state, boo
 bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
                           const struct hrt_data *data, bool training, struct hrt_error *error) {
     if (!hrt_same_files(run, data, error)) return false;
-    const bool created = create_state(run, state, training, error);
+    const bool created = create_state(run, state, data, training, error);
     if (!created && error->shared) return false; // They all know.
     if (hrt_ranks_agree(run->comm, created, error)) return true;
     if (created) hrt_state_destroy(state);

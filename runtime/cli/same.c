@@ -105,9 +105,21 @@ static void add_load(struct facts *facts, const char *path) {
     }
 }
 
+static void add_teachers(struct facts *facts, const struct hrt_teachers *teachers) {
+    char text[64];
+    for (int i = 0; i < teachers->files; i++) {
+        snprintf(text, sizeof text, "teacher's file %d", i + 1);
+        begin_fact(facts, text);
+        fprintf(facts->out, "'%s' ", teachers->file[i].path);
+        describe(facts, teachers->file[i].fd, teachers->files);
+        end_text(facts);
+    }
+}
+
 static void add_data(struct facts *facts, const struct hrt_data *data) {
     char text[64];
     if (!data) return;
+    add_teachers(facts, &data->teachers);
     snprintf(text, sizeof text, "%d", data->files);
     add_fact(facts, "the number of data files", text);
     for (int i = 0; i < data->files; i++) {

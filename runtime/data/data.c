@@ -121,7 +121,9 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
         if (!add_files(data, request->train[i], request, error)) return false;
     }
     data->validation_cut = request->validations == 0;
-    return add_train(data, data->validation_cut, error) && add_validation(data, request, error);
+    return add_train(data, data->validation_cut, error) && add_validation(data, request, error) &&
+           hrt_teachers_open(&data->teachers, request->teacher, request->teachers, data->file,
+                             data->files, data->vocabulary, error);
 }
 
 bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
@@ -137,10 +139,35 @@ bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request
     return false;
 }
 
-static bool read_sequence(const struct hrt_data *data, const struct hrt_data_part *part,
-                          int64_t start, int32_t *ids, int32_t *targets, struct hrt_error *error) {
-    assert(start >= 0 && start + data->positions + 1 <= part->tokens);
-    if (!hrt_data_file_read(&data->file[part->file], part->first + start, data->positions + 1,
+// Where a sequence lies.
+struct place {
+    const struct hrt_data_part *part;
+    int64_t start;
+};
+
+static struct place place_of_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence) {
+    assert(data->train.starts > 0);
+    const struct hrt_stream stream = hrt_stream_make(seed, "data", "");
+    int64_t start = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)data->train.starts);
+    const struct hrt_data_part *part = data->train.part;
+    for (; start >= part->tokens - data->positions; part++) start -= part->tokens - data->positions;
+    return (struct place){part, start};
+}
+
+static struct place place_of_window(const struct hrt_data *data, int64_t window) {
+    assert(window >= 0 && window < data->validation.windows);
+    const struct hrt_data_part *part = data->validation.part;
+    int64_t of_part = window;
+    for (; of_part >= (part->tokens - 1) / data->positions; part++)
+        of_part -= (part->tokens - 1) / data->positions;
+    return (struct place){part, of_part * data->positions};
+}
+
+static bool read_sequence(const struct hrt_data *data, struct place place, int32_t *ids,
+                          int32_t *targets, struct hrt_error *error) {
+    const struct hrt_data_part *part = place.part;
+    assert(place.start >= 0 && place.start + data->positions + 1 <= part->tokens);
+    if (!hrt_data_file_read(&data->file[part->file], part->first + place.start, data->positions + 1,
                             data->vocabulary, data->raw, data->token, error))
         return false;
     memcpy(ids, data->token, (size_t)data->positions * sizeof *ids);
@@ -150,12 +177,8 @@ static bool read_sequence(const struct hrt_data *data, const struct hrt_data_par
 
 bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence, int32_t *ids,
                    int32_t *targets, struct hrt_error *error) {
-    assert(data->train.starts > 0);
-    const struct hrt_stream stream = hrt_stream_make(seed, "data", "");
-    int64_t start = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)data->train.starts);
-    const struct hrt_data_part *part = data->train.part;
-    for (; start >= part->tokens - data->positions; part++) start -= part->tokens - data->positions;
-    if (!read_sequence(data, part, start, ids, targets, error)) return false;
+    if (!read_sequence(data, place_of_draw(data, seed, sequence), ids, targets, error))
+        return false;
     if (data->mask.rate > 0)
         hrt_mask_sequence(&data->mask, hrt_stream_make(seed, "mask", ""), sequence, ids, targets);
     return true;
@@ -163,20 +186,42 @@ bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence
 
 bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, int32_t *targets,
                      struct hrt_error *error) {
-    assert(window >= 0 && window < data->validation.windows);
-    const struct hrt_data_part *part = data->validation.part;
-    int64_t of_part = window;
-    for (; of_part >= (part->tokens - 1) / data->positions; part++)
-        of_part -= (part->tokens - 1) / data->positions;
-    if (!read_sequence(data, part, of_part * data->positions, ids, targets, error)) return false;
+    if (!read_sequence(data, place_of_window(data, window), ids, targets, error)) return false;
     if (data->mask.rate > 0) // One seed: losses of one validation set compare.
         hrt_mask_sequence(&data->mask, hrt_stream_make(0, "mask", "validation"), (uint64_t)window,
                           ids, targets);
     return true;
 }
 
+bool hrt_data_tail(const struct hrt_data *data, int32_t *ids, struct hrt_error *error) {
+    assert(data->validation.parts > 0);
+    const struct hrt_data_part *part = &data->validation.part[data->validation.parts - 1];
+    return hrt_data_file_read(&data->file[part->file], part->first + part->tokens - data->positions,
+                              data->positions, data->vocabulary, data->raw, ids, error);
+}
+
+static bool read_teacher(const struct hrt_data *data, struct place place, int32_t *ids,
+                         float *log_probs, struct hrt_error *error) {
+    const struct hrt_teachers *teachers = &data->teachers;
+    assert(teachers->entries > 0);
+    return hrt_teacher_file_read(&teachers->file[teachers->of[place.part->file]],
+                                 place.part->first + place.start, data->positions, ids, log_probs,
+                                 error);
+}
+
+bool hrt_data_draw_teacher(const struct hrt_data *data, uint64_t seed, uint64_t sequence,
+                           int32_t *ids, float *log_probs, struct hrt_error *error) {
+    return read_teacher(data, place_of_draw(data, seed, sequence), ids, log_probs, error);
+}
+
+bool hrt_data_window_teacher(const struct hrt_data *data, int64_t window, int32_t *ids,
+                             float *log_probs, struct hrt_error *error) {
+    return read_teacher(data, place_of_window(data, window), ids, log_probs, error);
+}
+
 void hrt_data_close(struct hrt_data *data) {
     for (int i = 0; i < data->files; i++) hrt_data_file_close(&data->file[i]);
+    hrt_teachers_close(&data->teachers);
     free(data->file);
     free(data->train.part);
     free(data->validation.part);

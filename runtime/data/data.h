@@ -17,6 +17,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/file.h"
 #include "runtime/data/mask.h"
+#include "runtime/data/teacher.h"
 
 struct hrt_data_part { // Tokens first .. first + tokens - 1 of one file; at least T + 1.
     int file;
@@ -38,6 +39,7 @@ struct hrt_data {
     bool validation_cut;                     // Validation is the last 5 % of each training file.
     int left_out; // Files that matched a pattern, but are too short for a sequence.
     int64_t positions, vocabulary;
+    struct hrt_teachers teachers;
     struct hrt_mask mask;
     int64_t targets; // Of one sequence: T, or as many as are hidden.
     void *raw;       // Scratch of one sequence.
@@ -50,6 +52,8 @@ struct hrt_data_request {
     const char *const
         *validation; // None: the last 5 % of each training file, where that has T + 1.
     int validations;
+    const char *const *teacher; // Of all files above, validation too; none: there is no teacher.
+    int teachers;
     enum hrt_data_format format;
     int64_t positions, vocabulary;
     double mask_rate; // Share of tokens that are hidden and predicted; 0: the next token is.
@@ -68,6 +72,15 @@ bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence
 // Validation window `window`, 0 <= window < validation.windows.
 bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, int32_t *targets,
                      struct hrt_error *error);
+
+// The last T tokens of the validation data's last part.
+bool hrt_data_tail(const struct hrt_data *data, int32_t *ids, struct hrt_error *error);
+
+// What the teacher says of the tokens of these sequences: ids and log_probs [T, teachers.entries]. There must be one.
+bool hrt_data_draw_teacher(const struct hrt_data *data, uint64_t seed, uint64_t sequence,
+                           int32_t *ids, float *log_probs, struct hrt_error *error);
+bool hrt_data_window_teacher(const struct hrt_data *data, int64_t window, int32_t *ids,
+                             float *log_probs, struct hrt_error *error);
 
 void hrt_data_close(struct hrt_data *data);
 

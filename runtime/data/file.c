@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,8 +32,7 @@ static const struct llmc_relative {
 enum { FORMS = sizeof llmc_form / sizeof *llmc_form };
 enum { RELATIVES = sizeof llmc_relative / sizeof *llmc_relative };
 
-// Reads exactly `bytes` at `offset`; false at an error (errno) or at the end of the file (errno 0).
-static bool read_at(int fd, void *out, size_t bytes, int64_t offset) {
+bool hrt_read_at(int fd, void *out, size_t bytes, int64_t offset) {
     char *at = out;
     while (bytes > 0) {
         const ssize_t got = pread(fd, at, bytes, offset);
@@ -48,9 +48,9 @@ static bool read_at(int fd, void *out, size_t bytes, int64_t offset) {
     return true;
 }
 
-static bool fail_read(const struct hrt_data_file *file, struct hrt_error *error) {
-    if (errno) return hrt_fail(error, "cannot read '%s': %s", file->path, strerror(errno));
-    return hrt_fail(error, "'%s' became shorter while it was in use", file->path);
+bool hrt_fail_read(const char *path, struct hrt_error *error) {
+    if (errno) return hrt_fail(error, "cannot read '%s': %s", path, strerror(errno));
+    return hrt_fail(error, "'%s' became shorter while it was in use", path);
 }
 
 static bool fail_magic(const struct hrt_data_file *file, const int32_t header[3],
@@ -80,7 +80,7 @@ static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_erro
                         "'%s' is too short for an llm.c data file: %" PRId64
                         " bytes, and the header alone has %d",
                         file->path, bytes, LLMC_HEADER_BYTES);
-    if (!read_at(file->fd, header, sizeof header, 0)) return fail_read(file, error);
+    if (!hrt_read_at(file->fd, header, sizeof header, 0)) return hrt_fail_read(file->path, error);
     for (int i = 0; i < FORMS; i++) {
         if (llmc_form[i].magic == header[0] && llmc_form[i].version == header[1])
             file->token_bytes = llmc_form[i].token_bytes;
@@ -106,8 +106,8 @@ static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_erro
 
 static bool open_bytes(struct hrt_data_file *file, int64_t bytes, struct hrt_error *error) {
     int32_t magic = 0;
-    if (bytes >= LLMC_HEADER_BYTES && !read_at(file->fd, &magic, sizeof magic, 0))
-        return fail_read(file, error);
+    if (bytes >= LLMC_HEADER_BYTES && !hrt_read_at(file->fd, &magic, sizeof magic, 0))
+        return hrt_fail_read(file->path, error);
     for (int i = 0; i < FORMS; i++) {
         if (llmc_form[i].magic == magic)
             return hrt_fail(error, "'%s' is an llm.c data file: use --format llmc", file->path);
@@ -159,8 +159,8 @@ bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_d
 bool hrt_data_file_read(const struct hrt_data_file *file, int64_t first, int64_t count,
                         int64_t vocabulary, void *raw, int32_t *out, struct hrt_error *error) {
     const int64_t offset = file->header_bytes + first * file->token_bytes;
-    if (!read_at(file->fd, raw, (size_t)(count * file->token_bytes), offset))
-        return fail_read(file, error);
+    if (!hrt_read_at(file->fd, raw, (size_t)(count * file->token_bytes), offset))
+        return hrt_fail_read(file->path, error);
     for (int64_t i = 0; i < count; i++) {
         const uint32_t token = file->token_bytes == 1   ? ((const uint8_t *)raw)[i]
                                : file->token_bytes == 2 ? ((const uint16_t *)raw)[i]
@@ -173,6 +173,23 @@ bool hrt_data_file_read(const struct hrt_data_file *file, int64_t first, int64_t
         out[i] = (int32_t)token;
     }
     return true;
+}
+
+bool hrt_data_file_checksum(const struct hrt_data_file *file, uint32_t *checksum,
+                            struct hrt_error *error) {
+    enum { BLOCK = 1 << 20 };
+    const int64_t bytes = file->tokens * file->token_bytes;
+    char *block = malloc(BLOCK);
+    bool read = block != NULL || hrt_fail(error, "out of memory");
+    *checksum = 0;
+    for (int64_t done = 0; read && done < bytes; done += BLOCK) {
+        const size_t count = (size_t)(bytes - done < BLOCK ? bytes - done : BLOCK);
+        read = hrt_read_at(file->fd, block, count, file->header_bytes + done) ||
+               hrt_fail_read(file->path, error);
+        if (read) *checksum = libdeflate_crc32(*checksum, block, count);
+    }
+    free(block);
+    return read;
 }
 
 void hrt_data_file_close(struct hrt_data_file *file) {

@@ -9,6 +9,7 @@
 #define HECATE_RUNTIME_DATA_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/base/error.h"
@@ -33,6 +34,15 @@ bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_d
 // vocabulary.
 bool hrt_data_file_read(const struct hrt_data_file *file, int64_t first, int64_t count,
                         int64_t vocabulary, void *raw, int32_t *out, struct hrt_error *error);
+
+// CRC-32 (zlib's) of the tokens as they lie in the file, which is read whole.
+bool hrt_data_file_checksum(const struct hrt_data_file *file, uint32_t *checksum,
+                            struct hrt_error *error);
+
+// Reads exactly `bytes` at `offset`; false at an error (errno) or at the end of the file (errno 0), which hrt_fail_read
+// then says of the file at `path`.
+bool hrt_read_at(int fd, void *out, size_t bytes, int64_t offset);
+bool hrt_fail_read(const char *path, struct hrt_error *error);
 
 void hrt_data_file_close(struct hrt_data_file *file);
 

@@ -37,8 +37,9 @@ static json_t *losses_of(const struct hrt_program *program) {
     json_t *losses = json_object();
     for (int i = 0; i < program->losses; i++)
         json_object_set_new(losses, program->loss[i].name,
-                            json_pack("{s:f s:I}", "weight", program->loss[i].weight, "ahead",
-                                      (json_int_t)program->loss[i].ahead));
+                            json_pack("{s:f s:I s:b}", "weight", program->loss[i].weight, "ahead",
+                                      (json_int_t)program->loss[i].ahead, "teacher",
+                                      program->loss[i].teacher));
     return losses;
 }
 

@@ -167,10 +167,28 @@ static void draw_tokens(struct check *check) {
     }
 }
 
+// And what a teacher says of them, which knows nothing of one in five.
+static void draw_teacher(struct check *check) {
+    const struct hrt_state *state = check->state;
+    const struct hrt_program *program = state->program;
+    const int64_t count = state->teacher.count;
+    for (int64_t r = 0; count && r < ranks_of(check); r++) {
+        const bool mine = !state->comm || r == state->comm->rank;
+        for (int64_t i = 0; i < program->batch * program->positions * count; i++) {
+            const int32_t id = (int32_t)draw_below(check, program->vocabulary);
+            const float log_prob = -0.01f * (float)draw_below(check, 500);
+            if (!mine) continue;
+            state->teacher_ids[i] = id;
+            state->teacher_log_probs[i] = i / count % 5 == 4 ? -INFINITY : log_prob;
+        }
+    }
+}
+
 static void compute_gradients(struct check *check) {
     struct hrt_state *state = check->state;
     const struct hrt_program *program = state->program;
     draw_tokens(check);
+    draw_teacher(check);
     check->loss = loss_now(check, true);
     memcpy(check->routed, check->loads.count, (size_t)check->loads.counts * sizeof *check->routed);
     hrt_dense_last(state->dense, true);

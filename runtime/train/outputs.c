@@ -41,6 +41,19 @@ static bool begin(struct hrt_output *output, const char *name, const char *dtype
     return true;
 }
 
+static bool begin_teacher(struct hrt_outputs *outputs, struct hrt_error *error) {
+    struct hrt_output *output = &outputs->teacher;
+    unsigned char header[HRT_TEACHER_HEADER];
+    const char *why;
+    if (!output->path) return true;
+    if (!hf_replace_begin(&output->replacement, output->path, &why))
+        return hrt_fail(error, "cannot write '%s': %s", output->path, why);
+    output->sink.file = output->replacement.file;
+    hrt_teacher_header(&outputs->said, header);
+    if (!hrt_sink_put(&output->sink, header, sizeof header)) output->failed = errno;
+    return true;
+}
+
 static void put(struct hrt_output *output, const void *data, size_t bytes) {
     if (!output->failed && !hrt_sink_put(&output->sink, data, bytes)) output->failed = errno;
 }
@@ -70,16 +83,25 @@ static bool take_memory(struct hrt_outputs *outputs, const struct hrt_program *p
     const int64_t row = program->vocabulary * hrt_element_bytes(program->precision);
     outputs->rows = row < BLOCK_BYTES ? BLOCK_BYTES / row : 1;
     if (outputs->rows > program->positions) outputs->rows = program->positions;
-    outputs->block = malloc((size_t)(outputs->rows * row));
-    outputs->values = malloc((size_t)(outputs->rows * row));
+    const int64_t losses = program->positions * hrt_element_bytes(program->precision);
+    const int64_t bytes = outputs->rows * row;
+    outputs->block = malloc((size_t)bytes);
+    outputs->values = malloc((size_t)(bytes > losses ? bytes : losses));
     outputs->loss = malloc((size_t)program->positions * sizeof *outputs->loss);
-    return (outputs->block && outputs->values && outputs->loss) || hrt_fail(error, "out of memory");
+    const int64_t entries = outputs->rows * outputs->said.entries;
+    outputs->entries = malloc((size_t)(outputs->rows * hrt_entries_bytes(&outputs->said)) + 1);
+    outputs->scratch = malloc((size_t)entries * sizeof *outputs->scratch + 1);
+    return (outputs->block && outputs->values && outputs->loss && outputs->entries &&
+            outputs->scratch) ||
+           hrt_fail(error, "out of memory");
 }
 
 static void free_memory(struct hrt_outputs *outputs) {
     free(outputs->block);
     free(outputs->values);
     free(outputs->loss);
+    free(outputs->entries);
+    free(outputs->scratch);
 }
 
 bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state, int64_t sequences,
@@ -93,13 +115,15 @@ bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state
         take_memory(outputs, program, error) &&
         (!here || (begin(&outputs->logits, "logits", dtype, shape, 3, element, NULL, 0, error) &&
                    begin(&outputs->losses, "losses", "F64", shape, 2, sizeof(double), program->loss,
-                         program->losses, error)));
+                         program->losses, error) &&
+                   begin_teacher(outputs, error)));
     outputs->sequences = sequences;
     outputs->header = outputs->losses.sink.bytes;
     if (state->comm) sound = hrt_ranks_agree(state->comm, sound, error);
     if (sound) return true;
     end(&outputs->logits, false, error);
     end(&outputs->losses, false, error);
+    end(&outputs->teacher, false, error);
     free_memory(outputs);
     return false;
 }
@@ -150,6 +174,19 @@ static void bring(const struct hrt_state *state, int from, void *data, size_t by
     hrt_join(state->comm, hrt_submit(state->comm, HRT_LANE_SAVE, &steps), "outputs of sequences");
 }
 
+// What the positions of sequence `index` lost by a loss against a teacher.
+static void read_losses(struct hrt_outputs *outputs, struct hrt_state *state,
+                        const struct hrt_loss *loss, int64_t index) {
+    const struct hrt_program *program = state->program;
+    const int64_t bytes = program->positions * hrt_element_bytes(program->precision);
+    const char *from = (const char *)state->arena + loss->losses_offset + index * bytes;
+    hrt_device_read(&state->device, outputs->values, from, (size_t)bytes, HRT_WHY_VALUES);
+    for (int64_t i = 0; i < program->positions; i++) {
+        const double lost = hrt_element(outputs->values, program->precision, i);
+        outputs->loss[i] = state->teacher.count ? lost : NAN;
+    }
+}
+
 // Reads `rows` positions of sequence `index` of this rank's batch, from position `first` on, and what they lose.
 static void read_rows(struct hrt_outputs *outputs, struct hrt_state *state,
                       const struct hrt_loss *loss, int64_t index, int64_t first, int64_t rows) {
@@ -163,6 +200,28 @@ static void read_rows(struct hrt_outputs *outputs, struct hrt_state *state,
     }
 }
 
+// Adds `rows` positions of rank `from`, whose logits are there, to what the teacher says; the first `skipped` ones are there
+// already.
+static void add_entries(struct hrt_outputs *outputs, const struct hrt_state *state, int from,
+                        int64_t rows, int64_t skipped) {
+    const int64_t row = hrt_entries_bytes(&outputs->said);
+    if (skipped >= rows) return;
+    if (rank_of(state) == from)
+        hrt_entries_of(&outputs->said, outputs->values, state->program->precision, rows,
+                       outputs->scratch, outputs->entries);
+    bring(state, from, outputs->entries, (size_t)(rows * row));
+    if (rank_of(state) == 0)
+        put(&outputs->teacher, (const char *)outputs->entries + skipped * row,
+            (size_t)((rows - skipped) * row));
+}
+
+// Of the sequence behind all others the teacher has the tokens that these do not hold.
+static int64_t skipped_of(const struct hrt_outputs *outputs, int64_t positions) {
+    if (!outputs->teacher.path) return positions;
+    if (outputs->done < outputs->sequences) return 0;
+    return positions - (outputs->said.tokens - outputs->sequences * positions);
+}
+
 // Adds sequence `index` of the batch of rank `from`: what loss number `number` of the program says of it.
 static void add_sequence(struct hrt_outputs *outputs, struct hrt_state *state, int from,
                          int64_t index, int number) {
@@ -170,16 +229,20 @@ static void add_sequence(struct hrt_outputs *outputs, struct hrt_state *state, i
     const struct hrt_loss loss = loss_at(program, number);
     const size_t row = (size_t)(program->vocabulary * hrt_element_bytes(program->precision));
     const size_t losses = (size_t)program->positions * sizeof *outputs->loss;
-    const bool here = rank_of(state) == 0;
-    for (int64_t first = 0; first < program->positions; first += outputs->rows) {
+    const bool here = rank_of(state) == 0, counts = outputs->done < outputs->sequences;
+    const int64_t skipped = skipped_of(outputs, program->positions);
+    if (loss.teacher && rank_of(state) == from) read_losses(outputs, state, &loss, index);
+    for (int64_t first = 0; !loss.teacher && first < program->positions; first += outputs->rows) {
         const int64_t left = program->positions - first;
         const int64_t rows = left < outputs->rows ? left : outputs->rows;
         if (rank_of(state) == from) read_rows(outputs, state, &loss, index, first, rows);
-        if (!outputs->logits.path || number > 0) continue;
+        if (number > 0) continue;
+        add_entries(outputs, state, from, rows, skipped > first ? skipped - first : 0);
+        if (!outputs->logits.path || !counts) continue;
         bring(state, from, outputs->values, (size_t)rows * row);
         if (here) put(&outputs->logits, outputs->values, (size_t)rows * row);
     }
-    if (!outputs->losses.path) return;
+    if (!outputs->losses.path || !counts) return;
     bring(state, from, outputs->loss, losses);
     if (here) put_losses(outputs, number, losses);
 }
@@ -199,6 +262,7 @@ bool hrt_outputs_close(struct hrt_outputs *outputs, const struct hrt_state *stat
                        struct hrt_error *error) {
     const bool logits = end(&outputs->logits, whole, error);
     const bool losses = end(&outputs->losses, whole && logits, error);
+    const bool sound = end(&outputs->teacher, whole && logits && losses, error) && logits && losses;
     free_memory(outputs);
-    return state->comm ? hrt_ranks_agree(state->comm, logits && losses, error) : logits && losses;
+    return state->comm ? hrt_ranks_agree(state->comm, sound, error) : sound;
 }

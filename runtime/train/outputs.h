@@ -1,6 +1,8 @@
 // What an evaluation writes of each sequence, in safetensors that rank 0 writes: `logits` [sequences, positions, vocabulary], of
 // the program's precision, and `losses` [sequences, positions], in double precision, the cross-entropy of each token, and behind
-// it `losses.NAME` for each loss that the program has by name. A position without a target has the loss NaN.
+// it `losses.NAME` for each loss that the program has by name. A position without a target has the loss NaN. And a file of what
+// the model says as a teacher (data/teacher.h), of all tokens of the one file that the validation data is: behind the sequences
+// comes one more, the last tokens of the file, of which it has those that no sequence before it had.
 #ifndef HECATE_RUNTIME_TRAIN_OUTPUTS_H
 #define HECATE_RUNTIME_TRAIN_OUTPUTS_H
 
@@ -9,7 +11,9 @@
 
 #include "files/files.h"
 #include "runtime/base/error.h"
+#include "runtime/data/teacher.h"
 #include "runtime/params/safetensors_write.h"
+#include "runtime/train/entries.h"
 #include "runtime/train/state.h"
 
 struct hrt_output {
@@ -20,17 +24,20 @@ struct hrt_output {
 };
 
 struct hrt_outputs {
-    struct hrt_output logits, losses;
-    int64_t sequences, done; // In all; that were added.
-    int64_t header;          // Bytes of `losses` before its tensors.
-    int64_t rows;            // Positions that are moved at once.
-    void *block;             // [rows, vocabulary] as they are stored.
-    void *values;            // The same in the program's precision, from here or from another rank.
-    double *loss;            // [positions]
+    struct hrt_output logits, losses, teacher;
+    struct hrt_teacher_file said; // The form of `teacher`, and of which tokens it is.
+    void *entries;                // [rows] of it,
+    struct hrt_entry *scratch;    // [rows, entries].
+    int64_t sequences, done;      // In all, without the last one of `teacher`; that were added.
+    int64_t header;               // Bytes of `losses` before its tensors.
+    int64_t rows;                 // Positions that are moved at once.
+    void *block;                  // [rows, vocabulary] as they are stored.
+    void *values; // The same in the program's precision, from here or from another rank.
+    double *loss; // [positions]
 };
 
-// Takes memory, and on rank 0 begins the files whose paths the fields `logits` and `losses` have; the rest is zero. Files take
-// their names when they are whole. Collective; all ranks say the same. False: `error`, and nothing is left.
+// Takes memory, and on rank 0 begins the files whose paths the fields `logits`, `losses` and `teacher` have; but for `said` the
+// rest is zero. Files take their names when they are whole. Collective; all ranks say the same. False: `error`, and nothing is left.
 bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state, int64_t sequences,
                       struct hrt_error *error);
 

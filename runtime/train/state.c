@@ -103,6 +103,29 @@ bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, 
     return true;
 }
 
+static size_t teacher_bytes(const struct hrt_state *state) {
+    return hrt_memory_ids_bytes(state->program) * (size_t)state->teacher.count;
+}
+
+bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error) {
+    _Static_assert(sizeof(float) == sizeof(int32_t), "ids and log-probabilities take as much");
+    const struct hrt_program *program = state->program;
+    void *ids = NULL, *log_probs = NULL;
+    if (!program->teacher_offset || !entries) return true;
+    state->teacher.count = entries;
+    const size_t bytes = teacher_bytes(state);
+    const bool taken =
+        hrt_state_take(state, HRT_OF_BOTH, &ids, bytes, "what a teacher says", error) &&
+        hrt_state_take(state, HRT_OF_BOTH, &log_probs, bytes, "what a teacher says", error);
+    state->teacher_ids = ids;
+    state->teacher_log_probs = log_probs;
+    if (!taken) return false;
+    state->teacher.ids = ids;
+    state->teacher.log_probs = log_probs;
+    *(struct hk_teacher *)((char *)state->model + program->teacher_offset) = state->teacher;
+    return true;
+}
+
 void hrt_state_destroy(struct hrt_state *state) {
     const struct hrt_program *program = state->program;
     const size_t params = hrt_state_params_bytes(program);
@@ -114,6 +137,8 @@ void hrt_state_destroy(struct hrt_state *state) {
     release(state, HRT_OF_DEVICE, state->arena, program->arena_bytes);
     release(state, HRT_OF_BOTH, state->ids, hrt_memory_ids_bytes(program));
     release(state, HRT_OF_BOTH, state->targets, hrt_memory_ids_bytes(program));
+    release(state, HRT_OF_BOTH, state->teacher_ids, teacher_bytes(state));
+    release(state, HRT_OF_BOTH, state->teacher_log_probs, teacher_bytes(state));
     release(state, HRT_OF_BOTH, state->sums, hrt_memory_sums_bytes(program));
     release(state, HRT_OF_DEVICE, state->clipped, sizeof *state->clipped);
     hrt_experts_destroy(state->experts);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/distill/distill.h"
 #include "runtime/base/error.h"
 #include "runtime/device/device.h"
 #include "runtime/params/placement.h"
@@ -22,7 +23,11 @@ struct hrt_state {
     void *rounded;                   // Copies of parameters in bf16 (params/rounded.h), or NULL.
     void *arena;
     int32_t *ids, *targets; // [batch, positions], which the host fills in, too (hrt_state_await).
-    double *sums;           // Of both: one per tensor, chunk and rank: scratch of hrt_grad_norm.
+    // What a teacher says of them, [batch, positions, teacher.count] each, which the host fills in, too; NULL: there is none.
+    int32_t *teacher_ids;
+    float *teacher_log_probs;
+    struct hk_teacher teacher; // As the model has it.
+    double *sums;              // Of both: one per tensor, chunk and rank: scratch of hrt_grad_norm.
     struct hk_clipped
         *clipped; // On a device that is apart, of one rank: of the last step. Else NULL.
     // Of programs of several ranks, see ranks.h; else NULL.
@@ -38,6 +43,10 @@ struct hrt_state {
 // that never computes gradients does not pay for them. `placement` is borrowed until hrt_state_destroy.
 bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, bool training,
                       struct hrt_error *error);
+
+// Takes memory for what a teacher says of a batch, `entries` for each token, and tells the model. Nothing to do for a program
+// without losses against one, or without entries.
+bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error);
 
 void hrt_state_destroy(struct hrt_state *state);
 

@@ -17,6 +17,7 @@
 #include "runtime/train/learning_rate.h"
 #include "runtime/train/outputs.h"
 #include "runtime/train/ranks.h"
+#include "runtime/train/teacher.h"
 
 enum { FORWARDS = 0 }; // A mark behind all forwards of a step, on several ranks.
 
@@ -129,8 +130,10 @@ static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t iterat
         flight ? flight->targets + iteration * flight->tokens : trainer->state->targets;
     if (trainer->route && !hrt_route_force(trainer->route, step, first, error)) return false;
     for (int64_t i = 0; i < trainer->batch; i++) {
-        if (!hrt_data_draw(trainer->data, (uint64_t)trainer->config->seed, (uint64_t)(first + i),
-                           ids + i * positions, targets + i * positions, error))
+        const uint64_t seed = (uint64_t)trainer->config->seed, number = (uint64_t)(first + i);
+        if (!hrt_data_draw(trainer->data, seed, number, ids + i * positions,
+                           targets + i * positions, error) ||
+            !hrt_teacher_draw(trainer->state, trainer->data, seed, number, i, error))
             return false;
     }
     return true;
@@ -428,13 +431,29 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
     return hrt_trainer_ask(trainer, step, error) && hrt_trainer_report(trainer, report, error);
 }
 
+// Sequence `index` of the batch is to predict nothing.
+static void set_no_targets(struct hrt_state *state, int64_t index) {
+    int32_t *targets = state->targets + index * state->program->positions;
+    for (int64_t i = 0; i < state->program->positions; i++) targets[i] = -1;
+    hrt_teacher_blank(state, index);
+}
+
 // One sequence that counts nothing. Returns 1.
 static int64_t set_blank(struct hrt_state *state) {
-    for (int64_t i = 0; i < state->program->positions; i++) {
-        state->ids[i] = 0;
-        state->targets[i] = -1;
-    }
+    for (int64_t i = 0; i < state->program->positions; i++) state->ids[i] = 0;
+    set_no_targets(state, 0);
     return 1;
+}
+
+// Reads validation window `window` into sequence `index` of the batch; from the `windows` that count on, the data's tail.
+static bool read_window(struct hrt_state *state, const struct hrt_data *data, int64_t window,
+                        int64_t windows, int64_t index, struct hrt_error *error) {
+    const int64_t first = index * state->program->positions;
+    if (window < windows)
+        return hrt_data_window(data, window, state->ids + first, state->targets + first, error) &&
+               hrt_teacher_window(state, data, window, index, error);
+    set_no_targets(state, index);
+    return hrt_data_tail(data, state->ids + first, error);
 }
 
 bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
@@ -445,20 +464,20 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
     if (sequences > 0 && sequences < windows) windows = sequences;
 
     const double scale = 1 / (double)(windows * data->targets);
+    const int64_t read = windows + (outputs && outputs->teacher.path);
     enum { FAILED = HRT_NAMED_LOSSES + 1, SUMS };
     double sum[SUMS] = {0}; // The loss, the named ones, and ranks that could not read.
     bool sound = true;
     const int64_t ranks = state->comm ? state->comm->size : 1;
     const int64_t rank = state->comm ? state->comm->rank : 0;
-    for (int64_t round = 0; round < windows; round += program->batch * ranks) {
-        const int64_t first = round + rank * program->batch, left = windows - first;
+    for (int64_t round = 0; round < read; round += program->batch * ranks) {
+        const int64_t first = round + rank * program->batch, left = read - first;
         const int64_t most = program->batch * ranks;
-        const int64_t all = windows - round < most ? windows - round : most;
+        const int64_t all = read - round < most ? read - round : most;
         int64_t batch = left < program->batch ? left : program->batch;
         hrt_state_await(state);
         for (int64_t i = 0; sound && i < batch; i++)
-            sound = hrt_data_window(data, first + i, state->ids + i * program->positions,
-                                    state->targets + i * program->positions, error);
+            sound = read_window(state, data, first + i, windows, i, error);
         if (batch < 1) batch = set_blank(state); // Others still send rows to this rank's experts.
         if (state->experts)
             hrt_experts_tokens(state->experts, program->batch * program->positions,

@@ -195,7 +195,8 @@ def repeat(draw, known, body):
     body.values["D"] += [name for name in carried if name not in body.values["D"]]
 
 
-def model(seed):
+def model(seed, teacher=False):
+    """`teacher`: half of the models have a loss against one."""
     draw = random.Random(seed)
     parts, known, bodies = [HEAD.format(layers=draw.choice([1, 2, 3]))], {}, ["swiglu", "biased"]
     known.update(attention=False, swiglu=True, biased=True)
@@ -222,6 +223,9 @@ def model(seed):
         body.lines.append(f"loss other{i} (weight = 0.{i + 3}) = cross_entropy(other{i}: rmsnorm(x + embed[ahead(ids, {i + 1})]) @ embed, "
                           f"targets = ahead(ids, {i + 2}))")
     also = " + y" if "y" in body.values["D"] else ""
-    body.lines.append(f"return (last: rmsnorm(x{also} + {body.result(2)})) @ embed")
+    body.lines.append(f"logits = (last: rmsnorm(x{also} + {body.result(2)})) @ embed")
+    if teacher and random.Random(f"teacher {seed}").random() < 0.5:
+        body.lines.append("loss soft (weight = 0.6) = distill(logits, temperature = 1.5)")
+    body.lines.append("return logits")
     parts.append(f"model m(ids[T]) -> [T, V] {{\n{body.text()}}}\n")
     return "".join(parts)

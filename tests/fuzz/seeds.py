@@ -86,6 +86,12 @@ def data():
         yield b"\x09" + head + struct.pack(f"<60{form}", *range(60))
 
 
+def teacher():
+    for ids, logs in ("H", "e"), ("I", "f"):
+        head = struct.pack("<8s2IQ4I", b"hecteach", 1, 3, 5, 300, 0xC0FFEE, struct.calcsize(ids), struct.calcsize(logs))
+        yield head.ljust(64, b"\0") + struct.pack(f"<3{ids}3{logs}", 7, 299, 0, -0.5, -1.25, -float("inf")) * 5
+
+
 def tokenizer(root):
     """A tokenizer.json, a NUL, a text; small, so that most changes hit something."""
     for path in sorted((root / "tests/runtime/tokenizer").glob("*.json")):
@@ -225,7 +231,7 @@ def plan():
 
 def main():
     root, hecatec, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
-    made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(),
+    made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(), "teacher": teacher(),
             "tokenizer": tokenizer(root), "sources": sources(),
             "checkpoint": checkpoint(), "config": config(root), "weights": weights(),
             "ids": ids(), "loads": loads(), "topology": topology(), "options": options(), "plan": plan(),

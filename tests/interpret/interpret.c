@@ -346,6 +346,24 @@ static void put_gradients(struct machine *m, struct interpret_outcome *o) {
     free(ops.op);
 }
 
+// Of the tokens of the first sequence: ids, and log-probabilities.
+static void put_teacher(struct machine *m, struct interpret_outcome *o) {
+    struct hec_tensor shape = {0};
+    hec_tensor_append(&shape, HEC_STR("T"), hec_get_int(m->module, "hecate.positions") + 1);
+    hec_tensor_append(&shape, HEC_STR("entries"), TEACHER_ENTRIES);
+    struct tensor *ids = new_tensor(m, m->module, &shape);
+    struct tensor *log_probs = new_tensor(m, m->module, &shape);
+    for (int64_t i = 0; i < ids->count; i++) {
+        int64_t id;
+        if (!teacher_entry(m, i / TEACHER_ENTRIES, (int)(i % TEACHER_ENTRIES), &id,
+                           &log_probs->at[i]))
+            log_probs->at[i] = -INFINITY;
+        ids->at[i] = (double)id;
+    }
+    put(m, o, "teacher ids", ids);
+    put(m, o, "teacher log_probs", log_probs);
+}
+
 // What goes in: parameters that were read, and the tokens of the first sequence.
 static void put_inputs(struct machine *m, struct interpret_outcome *o) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(m->module));
@@ -362,6 +380,7 @@ static void put_inputs(struct machine *m, struct interpret_outcome *o) {
     struct tensor *tokens = new_tensor(m, m->module, &shape);
     for (int64_t i = 0; i < tokens->count; i++) tokens->at[i] = token(m, 0, i);
     put(m, o, "tokens", tokens);
+    put_teacher(m, o);
 }
 
 void interpret(MlirOperation module, const struct interpret_options *options,

@@ -74,6 +74,82 @@ void run_cross_entropy_grad(struct machine *m, MlirOperation op) {
     }
 }
 
+// ---- a teacher
+
+bool teacher_entry(const struct machine *m, int64_t token, int k, int64_t *id, double *log_prob) {
+    const uint64_t seed = m->options->seed;
+    const int64_t words = hec_get_int(m->module, "hecate.vocabulary");
+    const double u = random_unit(seed, "teacher's id", token, k);
+    *id = (int64_t)((u + 1) / 2 * (double)words) % words;
+    *log_prob = (double)(float)(3 * random_unit(seed, "teacher", token, k));
+    return token % 5 != 4;
+}
+
+struct entry {
+    int64_t id;
+    double probability;
+};
+
+// Of a token, at a temperature. False: there are none.
+static bool ask_teacher(const struct machine *m, int64_t token, double temperature,
+                        struct entry entry[TEACHER_ENTRIES]) {
+    double sum = 0, log_prob;
+    bool known = false;
+    for (int k = 0; k < TEACHER_ENTRIES; k++) {
+        known = teacher_entry(m, token, k, &entry[k].id, &log_prob);
+        entry[k].probability = exp(log_prob / temperature);
+        sum += entry[k].probability;
+    }
+    for (int k = 0; k < TEACHER_ENTRIES; k++) entry[k].probability /= sum;
+    return known;
+}
+
+static double warm_log_sum(const double *x, int64_t count, double temperature) {
+    double most = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < count; i++) most = fmax(most, x[i] / temperature);
+    for (int64_t i = 0; i < count; i++) sum += exp(x[i] / temperature - most);
+    return most + log(sum);
+}
+
+void run_distill(struct machine *m, MlirOperation op) {
+    const struct tensor *logits = in(m, op, 0), *scale = in(m, op, 1);
+    struct tensor *loss = out(m, op, 0), *losses = out(m, op, 1), *lse = out(m, op, 2);
+    const int64_t words = logits->shape.size[logits->shape.rank - 1];
+    const double temperature = hec_get_float(op, "temperature");
+    double sum = 0;
+    for (int64_t t = 0; t < losses->count; t++) {
+        const double *row = logits->at + t * words;
+        struct entry entry[TEACHER_ENTRIES];
+        const bool known = ask_teacher(m, t, temperature, entry);
+        lse->at[t] = known ? warm_log_sum(row, words, temperature) : 0;
+        losses->at[t] = 0;
+        for (int k = 0; known && k < TEACHER_ENTRIES; k++)
+            losses->at[t] += temperature * temperature * entry[k].probability *
+                             (lse->at[t] - row[entry[k].id] / temperature);
+        sum += losses->at[t];
+    }
+    loss->at[0] = scale->at[0] * sum;
+}
+
+void run_distill_grad(struct machine *m, MlirOperation op) {
+    const struct tensor *dloss = in(m, op, 0), *logits = in(m, op, 1), *lse = in(m, op, 2);
+    const struct tensor *scale = in(m, op, 3);
+    struct tensor *dlogits = out(m, op, 0);
+    const int64_t words = logits->shape.size[logits->shape.rank - 1];
+    const double temperature = hec_get_float(op, "temperature");
+    const double factor = dloss->at[0] * scale->at[0] * temperature;
+    for (int64_t t = 0; t < lse->count; t++) {
+        struct entry entry[TEACHER_ENTRIES];
+        const bool known = ask_teacher(m, t, temperature, entry);
+        for (int64_t v = 0; v < words; v++) {
+            const double p = exp(logits->at[t * words + v] / temperature - lse->at[t]);
+            dlogits->at[t * words + v] = known ? factor * p : 0;
+        }
+        for (int k = 0; known && k < TEACHER_ENTRIES; k++)
+            dlogits->at[t * words + entry[k].id] -= factor * entry[k].probability;
+    }
+}
+
 // ---- losses of a router
 
 void run_z_loss(struct machine *m, MlirOperation op) {

@@ -41,7 +41,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         source, graph = pathlib.Path(folder, "m.moe"), pathlib.Path(folder, "m.mlir")
         for seed in range(asked.seed, asked.seed + asked.count):
-            source.write_text(random_model.model(seed) + TRAIN)
+            source.write_text(random_model.model(seed, teacher=True) + TRAIN)
             way = WAYS[seed % len(WAYS)]
             code, said = run(os.environ["HECATEC"], "--compile-to=graph", "-o", graph, *way, source)
             if code == 0:

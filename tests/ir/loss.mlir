@@ -37,4 +37,15 @@ module {
     %loss, %lse = "moe.cross_entropy"(%l, %t, %s) : (!l, !i, !s) -> (!s, !n)
     return %loss : !s
   }
+
+  // CHECK-LABEL: func.func @distill(
+  // CHECK-SAME:    %[[L:[^:]*]]: tensor<2x4x9xf32{{[^%]*}}%[[S:[^:]*]]: tensor
+  // CHECK:         %[[R:.*]]:3 = "moe.distill"(%[[L]], %[[S]]) {temperature = 2.000000e+00 : f64}
+  // CHECK-NEXT:    %[[DR:.*]] = "moe.fill"() {value = 1
+  // CHECK-NEXT:    %[[D:.*]] = "moe.distill_grad"(%[[DR]], %[[L]], %[[R]]#2, %[[S]]) {temperature = 2.000000e+00 : f64}
+  // CHECK-NEXT:    return %[[R]]#0, %[[D]] :
+  func.func @distill(%l: !l, %s: !s) -> !s {
+    %loss, %losses, %lse = "moe.distill"(%l, %s) {temperature = 2.0} : (!l, !s) -> (!s, !n, !n)
+    return %loss : !s
+  }
 }

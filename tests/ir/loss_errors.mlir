@@ -38,6 +38,16 @@ module {
     %11 = "moe.ahead"(%i) {by = -1} : (!i) -> !i
     // CHECK: :[[@LINE+1]]:11: error: 'moe.ahead': moves tokens [batch, T] by a number of positions, at least 0
     %12 = "moe.ahead"(%w) {by = 1} : (!w) -> !w
+    // CHECK: :[[@LINE+1]]:34: error: 'moe.distill': temperature is 0, expected a positive number
+    %loss13, %losses13, %lse13 = "moe.distill"(%l, %s) {temperature = 0.0} : (!l, !s) -> (!s, !n, !n)
+    // CHECK: :[[@LINE+1]]:34: error: 'moe.distill': logits is tensor<f32>, expected at least 2 dimensions
+    %loss14, %losses14, %lse14 = "moe.distill"(%s, %s) {temperature = 1.0} : (!s, !s) -> (!s, !n, !n)
+    // CHECK: :[[@LINE+1]]:34: error: 'moe.distill': scale is tensor<2x4xf32, ["batch", "T"]>, expected tensor<f32>
+    %loss15, %losses15, %lse15 = "moe.distill"(%l, %n) {temperature = 1.0} : (!l, !n) -> (!s, !n, !n)
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.distill_grad': lse is tensor<f32>, expected tensor<2x4xf32, ["batch", "T"]>
+    %16 = "moe.distill_grad"(%s, %l, %s, %s) {temperature = 1.0} : (!s, !l, !s, !s) -> !l
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.distill_grad': dloss is tensor<2x4xf32, ["batch", "T"]>, expected tensor<f32>
+    %17 = "moe.distill_grad"(%n, %l, %n, %s) {temperature = 1.0} : (!n, !l, !n, !s) -> !l
     return
   }
 }

@@ -12,19 +12,23 @@ module {
 
   // CHECK: symbol_errors.mlir:[[@LINE+1]]:3: error: 'moe.set': topk is 4 of 3 experts
   "moe.set"() {sym_name = "s0", experts = 3, topk = 4, layers = 5} : () -> ()
-  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': loss, ahead (at least 1) and coef belong to what holds the logits of a loss
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': loss, ahead (at least 1) and coef belong to what holds the logits of a loss, or its losses
   "moe.slot"() {sym_name = "l0", type = tensor<2x4x6xf32, ["batch", "T", "V"]>, layers = 0, observed = true, holds = "loss", loss = "mtp", ahead = 2} : () -> ()
-  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': loss, ahead (at least 1) and coef belong to what holds the logits of a loss
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': loss, ahead (at least 1) and coef belong to what holds the logits of a loss, or its losses
   "moe.slot"() {sym_name = "l1", type = tensor<2x4x6xf32, ["batch", "T", "V"]>, layers = 0, observed = true, holds = "loss", loss = "mtp", ahead = 0, coef = 0.3} : () -> ()
-  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': loss, ahead (at least 1) and coef belong to what holds the logits of a loss
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': loss, ahead (at least 1) and coef belong to what holds the logits of a loss, or its losses
   "moe.slot"() {sym_name = "l2", type = !w, layers = 0, coef = 0.3} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': type is tensor<6x4xf32, ["D", "F"]>, expected logits of all tokens, without layers
   "moe.slot"() {sym_name = "l3", type = !w, layers = 0, observed = true, holds = "loss", loss = "mtp", ahead = 2, coef = 0.3} : () -> ()
   "moe.slot"() {sym_name = "l4", type = tensor<2x4x6xf32, ["batch", "T", "V"]>, layers = 0, observed = true, holds = "loss", loss = "again", ahead = 2, coef = 0.3} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': another slot holds the same loss
   "moe.slot"() {sym_name = "l5", type = tensor<2x4x6xf32, ["batch", "T", "V"]>, layers = 0, observed = true, holds = "loss", loss = "again", ahead = 3, coef = 0.3} : () -> ()
-  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': holds is "lots", expected loads, logits or loss
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': holds is "lots", expected loads, logits, loss or losses
   "moe.slot"() {sym_name = "l6", type = !w, layers = 0, observed = true, holds = "lots"} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': type is tensor<2x4x6xf32, ["batch", "T", "V"]>, expected a loss of each token, without layers
+  "moe.slot"() {sym_name = "l7", type = tensor<2x4x6xf32, ["batch", "T", "V"]>, layers = 0, observed = true, holds = "losses", loss = "soft", ahead = 1, coef = 0.3} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': loss, ahead (at least 1) and coef belong to what holds the logits of a loss, or its losses
+  "moe.slot"() {sym_name = "l8", type = tensor<2x4xf32, ["batch", "T"]>, layers = 0, observed = true, holds = "losses"} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.set': experts is 0, expected at least 1
   "moe.set"() {sym_name = "s1", experts = 0, topk = 4, layers = 5} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is "uniform", expected zeros, ones, normal or rope

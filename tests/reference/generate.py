@@ -22,6 +22,7 @@ from mathematics import Parameters  # noqa: E402
 from models import MODELS, T, V, ahead  # noqa: E402
 
 BATCH, AUXILIARY_SCALE, SAMPLES = 2, 0.5, 8
+ENTRIES = 5  # Of a token, that a teacher has.
 NEAR = 4e-3  # Smallest distance to another choice that we accept.
 
 
@@ -45,6 +46,24 @@ def sum_of_losses(logits, targets):
     return torch.nn.functional.cross_entropy(logits.reshape(-1, V), targets.reshape(-1), ignore_index=-1, reduction="sum")
 
 
+def teacher(name):
+    """ids [batch * T, entries] and log-probabilities, floats up to a number for each row; -inf is no entry, and one token has
+    none."""
+    ids = np.floor((hashed(name + " teacher's ids", BATCH * T * ENTRIES) + 1) / 2 * V).astype(np.int64)
+    log_probs = (3 * hashed(name + " teacher", BATCH * T * ENTRIES) - 4).astype(np.float32)
+    log_probs[7::11] = -np.inf
+    log_probs.reshape(-1, ENTRIES)[T + 4] = -np.inf
+    return ids.reshape(-1, ENTRIES), log_probs.reshape(-1, ENTRIES)
+
+
+def sum_of_soft_losses(logits, ids, log_probs, temperature):
+    probabilities = torch.softmax(torch.from_numpy(log_probs).double() / temperature, -1)
+    there = torch.from_numpy(np.isfinite(log_probs).any(-1))
+    wanted = torch.zeros(ids.shape[0], V, dtype=torch.float64).scatter_add(-1, torch.from_numpy(ids), probabilities)
+    flat = logits.reshape(-1, V)[there] / temperature
+    return temperature**2 * torch.nn.functional.cross_entropy(flat, wanted[there], reduction="sum")
+
+
 def evaluate(name, salt):
     ids, targets = tokens(name)
     p = Parameters(salt)
@@ -56,6 +75,11 @@ def evaluate(name, salt):
     losses = {}
     for other, (weight, its_logits, which) in p.losses.items():
         mean = scale * T / (T - which + 1) * sum_of_losses(its_logits, ahead(p.targets, which - 1))
+        loss = loss + weight * mean
+        losses[other] = float(mean.detach())
+    said = teacher(name)
+    for other, (weight, its_logits, temperature) in p.soft_losses.items():
+        mean = scale * sum_of_soft_losses(its_logits, *said, temperature)
         loss = loss + weight * mean
         losses[other] = float(mean.detach())
     loss.backward()
@@ -71,6 +95,9 @@ def evaluate(name, salt):
     }
     if losses:
         result["losses"] = losses
+    if p.soft_losses:
+        log_probs = [None if math.isinf(x) else x for x in said[1].reshape(-1).tolist()]
+        result["teacher"] = {"entries": ENTRIES, "ids": said[0].reshape(-1).tolist(), "log_probs": log_probs}
     if p.dropped:
         result["compete"] = True  # Tokens of other sequences change what is dropped.
     return result, p.near

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernels/bf16.h"
+#include "kernels/distill/distill.h"
 #include "runtime/params/init.h"
 #include "runtime/params/rounded.h"
 
@@ -105,6 +106,29 @@ static int32_t *read_tokens(const struct harness *h, const char *key) {
     return tokens;
 }
 
+// What a teacher says; null stands for an entry that is not there.
+static void read_teacher(struct harness *h) {
+    const json_t *teacher = json_object_get(h->stored, "teacher");
+    if (!h->program->teacher_offset) return;
+    const json_t *ids = json_object_get(teacher, "ids");
+    const json_t *log_probs = json_object_get(teacher, "log_probs");
+    const int64_t entries = json_integer_value(json_object_get(teacher, "entries"));
+    const size_t count = (size_t)(h->batch * h->program->positions * entries);
+    if (!count || json_array_size(ids) != count || json_array_size(log_probs) != count) {
+        fprintf(stderr, "what a teacher says of %zu entries is missing\n", count);
+        exit(2);
+    }
+    h->teacher_ids = allocate(count * sizeof *h->teacher_ids, 0);
+    h->teacher_log_probs = allocate(count * sizeof *h->teacher_log_probs, 0);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(log_probs, i);
+        h->teacher_ids[i] = (int32_t)json_integer_value(json_array_get(ids, i));
+        h->teacher_log_probs[i] = json_is_null(value) ? -INFINITY : (float)json_number_value(value);
+    }
+    *(struct hk_teacher *)((char *)h->model + h->program->teacher_offset) =
+        (struct hk_teacher){h->teacher_ids, h->teacher_log_probs, entries};
+}
+
 // The arena starts as NaN: whatever is read before it is written shows.
 static void prepare(struct harness *h) {
     const struct hrt_program *program = h->program;
@@ -124,6 +148,7 @@ static void prepare(struct harness *h) {
     h->grads = allocate(bytes, 0);
     h->arena = allocate(program->arena_bytes, 0xFF);
     fill(h);
+    read_teacher(h);
     program->bind(h->model, h->params, h->grads, h->arena);
     if (!program->bind_rounded) return;
     h->rounded = allocate(hrt_rounded_bytes(program), 0);
@@ -156,7 +181,8 @@ int hrt_main(int argc, char **argv, const struct hrt_program *program) {
     printf("%s: %d checks, %d failures; largest error %.2g of its bound\n", program->name, h.checks,
            h.failures, h.worst);
 
-    void *memory[] = {h.ids, h.targets, h.model, h.params, h.grads, h.arena, h.rounded};
+    void *memory[] = {h.ids,   h.targets, h.model,       h.params,           h.grads,
+                      h.arena, h.rounded, h.teacher_ids, h.teacher_log_probs};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
     json_decref(stored);
     return h.failures || !h.checks;

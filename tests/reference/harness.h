@@ -18,6 +18,9 @@ struct harness {
     int64_t batch;
     double scale, auxiliary_scale;
     int32_t *ids, *targets; // [batch, positions]
+    int32_t *
+        teacher_ids; // [batch, positions, entries], and their log-probabilities; NULL: there is no teacher.
+    float *teacher_log_probs;
     int checks, failures;
     double worst; // Largest error as a share of its bound.
 };

@@ -153,6 +153,22 @@ def deepseek_v3(p, ids):
     return norm(p, "norm", x) @ head
 
 
+def distill(p, ids):
+    """Two losses against a teacher: of the model's own logits, and of logits of the layers' input."""
+    embed, head = p("embed", (V, D)), p("head", (D, V))
+    x = embed[ids]
+    p.soft_losses["early"] = 0.25, norm(p, "early_norm", x) @ head, 1.0
+    for i in range(L):
+        at = f"layers.{i}."
+        x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 4, 2, 4, theta=1e4)
+        x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
+                    lambda p, path, rows: swiglu(p, path, rows, 24), experts=4, topk=2,
+                    weight="renormalized", aux=0.01)
+    logits = norm(p, "last", x) @ head
+    p.soft_losses["soft"] = 0.6, logits, 2.0
+    return logits
+
+
 def deepseek_v2(p, ids):
     """One matrix for queries, keys and values; softmax scores with groups, weights scaled and not renormalized; a capacity, the last dropped."""
     x = p("embed", (V, D))[ids]
@@ -285,4 +301,4 @@ def softcap(p, ids):
 
 
 MODELS = {f.__name__: f for f in (dense, mixtral, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise,
-                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap)}
+                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap, distill)}

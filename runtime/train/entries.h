@@ -1,0 +1,28 @@
+// What a file of a teacher's (data/teacher.h) has of the logits of tokens.
+#ifndef HECATE_RUNTIME_TRAIN_ENTRIES_H
+#define HECATE_RUNTIME_TRAIN_ENTRIES_H
+
+#include "runtime/data/teacher.h"
+#include "runtime/program.h"
+
+// Fills in what a file says of its own form: as many entries as asked for, at most all tokens, and how they are stored.
+void hrt_entries_form(struct hrt_teacher_file *file, const struct hrt_program *program,
+                      int64_t entries);
+
+// Bytes of a token's entries.
+int64_t hrt_entries_bytes(const struct hrt_teacher_file *file);
+
+// A token that may become one.
+struct hrt_entry {
+    double logit;
+    int32_t id;
+};
+
+// The likeliest tokens of `rows` rows of logits, [rows, vocabulary] of `precision`, the first of equals, likeliest first, and
+// the logarithms of their probabilities among all tokens, in double precision until they are stored. `out` [rows] as files
+// have them; `scratch` [rows, entries].
+void hrt_entries_of(const struct hrt_teacher_file *file, const void *logits,
+                    enum hrt_precision precision, int64_t rows, struct hrt_entry *scratch,
+                    void *out);
+
+#endif

@@ -1,0 +1,18 @@
+// What a teacher says of the sequences of a batch, from its files to where the model's losses read it.
+#ifndef HECATE_RUNTIME_TRAIN_TEACHER_H
+#define HECATE_RUNTIME_TRAIN_TEACHER_H
+
+#include "runtime/data/data.h"
+#include "runtime/train/state.h"
+
+// What is said of training sequence number `sequence`, or of validation window `window`, becomes that of the batch's
+// sequence `index`. Nothing to do where the program has no loss against a teacher, or there is none.
+bool hrt_teacher_draw(const struct hrt_state *state, const struct hrt_data *data, uint64_t seed,
+                      uint64_t sequence, int64_t index, struct hrt_error *error);
+bool hrt_teacher_window(const struct hrt_state *state, const struct hrt_data *data, int64_t window,
+                        int64_t index, struct hrt_error *error);
+
+// Nothing is said of the batch's sequence `index`.
+void hrt_teacher_blank(const struct hrt_state *state, int64_t index);
+
+#endif
