@@ -29,6 +29,7 @@ bool hec_takes_bf16(MlirOperation op) {
     case HEC_OP_slice:
     case HEC_OP_slice_grad:
     case HEC_OP_concat:
+    case HEC_OP_transpose:
     case HEC_OP_get:   // A parameter's rounded copy; of f32, says its own rule.
     case HEC_OP_stash: // As the slot is.
     case HEC_OP_fetch:
@@ -166,5 +167,8 @@ bool hec_values_verify(MlirOperation op) {
     const struct hec_kernel *kernel = call ? hec_kernel_of(op) : hec_choose_kernel(op).kernel;
     if (kernel && !hec_takes_bf16(op))
         return check_kernel(op, kernel, keeps) && (!call || check_region(op, keeps));
-    return (keeps && hec_takes_bf16(op)) || refuse(op);
+    const bool weights = hec_op_is(op, HEC_OP_transpose) && // Of a parameter's rounded copy.
+                         hec_type_is_rounded(mlirValueGetType(hec_operand(op, 0))) &&
+                         hec_type_is_rounded(mlirValueGetType(hec_result(op, 0)));
+    return weights || (keeps && hec_takes_bf16(op)) || refuse(op);
 }

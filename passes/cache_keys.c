@@ -113,6 +113,7 @@ static bool is_by_position(struct finder *f, MlirOperation module, MlirOperation
     case HEC_OP_sum:
     case HEC_OP_slice:
     case HEC_OP_concat:
+    case HEC_OP_transpose:
         return keeps_positions(f, op);
     case HEC_OP_sdpa:
         return keep_attention(f, module, op);

@@ -177,13 +177,19 @@ static MlirValue fetch(struct differentiation *d, MlirValue v) {
     return hec_build_fetch(&d->builder, v, hec_slot_sym_name(slot), layer);
 }
 
+// Made again instead of saved: what is the same anywhere, and the transpose of a parameter.
+static bool is_made_again(MlirOperation op) {
+    if (mlirOperationIsNull(op)) return false;
+    return hec_same_anywhere(op) ||
+           (hec_op_is(op, HEC_OP_transpose) && is_parameter(hec_transpose_a(op)));
+}
+
 static MlirValue primal(struct hec_gradient *rules, MlirValue v) {
     struct differentiation *d = (struct differentiation *)rules;
     const MlirValue known = {hec_map_find(&d->primal, v)};
     if (known.ptr && hec_visible(known, d->builder.block)) return known;
     const MlirOperation op = hec_defining(v);
-    const bool cheap = op.ptr && hec_same_anywhere(op); // Made again instead of saved.
-    const MlirValue found = cheap ? make_again(d, v) : fetch(d, v);
+    const MlirValue found = is_made_again(op) ? make_again(d, v) : fetch(d, v);
     hec_map_put(&d->primal, v, found.ptr);
     return found;
 }

@@ -30,12 +30,19 @@ static void keep_products(MlirValue v, struct hec_map *kept) {
     }
 }
 
+// The moe.get of the parameter that `v` is, or that it is a transpose of; null: neither.
+static MlirOperation get_of(MlirValue v) {
+    MlirOperation op = hec_defining(v);
+    if (hec_op_is(op, HEC_OP_transpose)) op = hec_defining(hec_transpose_a(op));
+    return hec_op_is(op, HEC_OP_get) ? op : (MlirOperation){0};
+}
+
 // x @ w, with rows on the left and a parameter on the right.
 static bool reads_parameter(MlirOperation op) {
     struct hec_contract c;
     if (!hec_is_product(op) || !hec_contract_of(op, &c)) return false;
     const MlirValue b = hec_product_b(op);
-    return c.form != HEC_CONTRACT_TN && c.m.rank > 0 && hec_op_is(hec_defining(b), HEC_OP_get) &&
+    return c.form != HEC_CONTRACT_TN && c.m.rank > 0 && !mlirOperationIsNull(get_of(b)) &&
            mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(b)));
 }
 
@@ -45,14 +52,20 @@ static void set_rounds(MlirOperation op) {
 
 static void read_rounded(MlirOperation product) {
     const MlirValue b = hec_product_b(product);
-    const MlirOperation get = hec_defining(b);
+    const MlirOperation get = get_of(b);
     struct hec_builder builder = hec_builder_before(get);
     const MlirNamedAttribute param = hec_attr_symbol(builder.context, "param", hec_get_param(get));
     const MlirValue layer = hec_get_layer(get);
     // It has the name of `get`, as it stands for the same parameter.
-    const MlirType type = hec_type_rounded(mlirValueGetType(b));
-    hec_product_set_b(
-        product, hec_build_value(&builder, HEC_OP_get, layer.ptr ? 1 : 0, &layer, type, 1, &param));
+    const MlirType type = hec_type_rounded(mlirValueGetType(hec_get_value(get)));
+    MlirValue weights =
+        hec_build_value(&builder, HEC_OP_get, layer.ptr ? 1 : 0, &layer, type, 1, &param);
+    if (hec_op_is(hec_defining(b), HEC_OP_transpose)) {
+        builder = hec_builder_before(hec_defining(b));
+        weights = hec_build_value(&builder, HEC_OP_transpose, 1, &weights,
+                                  hec_type_rounded(mlirValueGetType(b)), 0, NULL);
+    }
+    hec_product_set_b(product, weights);
     set_rounds(product);
 }
 

@@ -1,4 +1,4 @@
-// Sums and movement inside the arena: sum, copy, parts of tensors, accumulate.
+// Sums and movement inside the arena: sum, copy, transpose, parts of tensors, accumulate.
 #include "codegen/c/loops.h"
 #include "codegen/c/ops.h"
 #include "codegen/host/gradient.h"
@@ -34,6 +34,16 @@ void hec_emit_sum(struct hec_emitter *e, MlirOperation op) {
 void hec_emit_copy(struct hec_emitter *e, MlirOperation op) {
     const MlirValue a = hec_copy_a(op), r = hec_copy_r(op);
     hec_loops_copy(e, hec_ref(e, r), hec_ref(e, a), mlirValueGetType(r), hec_home_adds(r));
+}
+
+void hec_emit_transpose(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue a = hec_transpose_a(op), r = hec_transpose_r(op);
+    const MlirType type[] = {mlirValueGetType(a), mlirValueGetType(r)};
+    const struct hec_loops loops = hec_loops_of(hec_tensor_of(type[1]), 2, type);
+    const char *from = hec_element(e, a, hec_nest_index(e, &loops.nest, type[0]));
+    const char *to = hec_element(e, r, hec_nest_index(e, &loops.nest, type[1]));
+    hec_loops_statement(e, &loops,
+                        HEC_TEXT(e, "%s %s %s;", to, hec_home_adds(r) ? "+=" : "=", from));
 }
 
 // One element of part `index`, between the whole and where the part lies.

@@ -11,7 +11,7 @@
 #include "codegen/host/symbols.h"
 
 hec_emit_op hec_emit_call, hec_emit_elementwise, hec_emit_fused;
-hec_emit_op hec_emit_sum, hec_emit_copy, hec_emit_accumulate;
+hec_emit_op hec_emit_sum, hec_emit_copy, hec_emit_transpose, hec_emit_accumulate;
 hec_emit_op hec_emit_slice, hec_emit_slice_grad, hec_emit_concat;
 
 // The loops of the call's epilogue over `block`, a part of its first `rows` dimensions and of the others.

@@ -98,6 +98,18 @@ void hec_cuda_copy(struct hec_emitter *e, MlirOperation op) {
          hec_cuda_base(e, op), hec_home_adds(to));
 }
 
+void hec_cuda_transpose(struct hec_emitter *e, MlirOperation op) {
+    const MlirValue a = hec_transpose_a(op), r = hec_transpose_r(op);
+    const MlirType type[] = {mlirValueGetType(r), mlirValueGetType(a)};
+    struct hec_device_loop loop = {.nest = hec_nest_of(hec_tensor_of(type[0]), 2, type)};
+    loop.threads = loop.nest.loops;
+    hec_cuda_point(e, &loop, r, true);
+    hec_cuda_point(e, &loop, a, false);
+    hec_device_loop_begin(e, &loop, hec_cuda_base(e, op));
+    hec_cuda_store(e, &loop, hec_device_number(e, &loop, 1), hec_home_adds(r));
+    hec_device_loop_end(e, &loop);
+}
+
 void hec_cuda_accumulate(struct hec_emitter *e, MlirOperation op) {
     const struct hec_home target = hec_gradient_home(op);
     const MlirValue value = hec_accumulate_value(op);

@@ -86,6 +86,11 @@ static MlirValue build_concat(struct hec_scope *scope, const struct hec_node *no
     return hec_build_of_type(scope, op, node->operands, in, part_type(scope, node, in), 0, NULL);
 }
 
+static MlirValue build_transpose(struct hec_scope *scope, const struct hec_node *node,
+                                 enum hec_op op, const MlirValue *operand) {
+    return hec_build_of_type(scope, op, 1, operand, part_type(scope, node, operand), 0, NULL);
+}
+
 // ---- norms, attention
 
 // Gain and bias of an expert cannot be operands of the norm: every row has another.
@@ -208,6 +213,7 @@ static MlirValue builtin(struct hec_scope *scope, const struct hec_node *node,
     } table[HEC_BUILTIN_COUNT] = {
 #define HEC_OPERATOR(id, rule, text) [HEC_BUILTIN_##id] = {HEC_OP_##id, build_##rule},
 #define HEC_FUNCTION(id, rule, call, text) [HEC_BUILTIN_##id] = {HEC_OP_##id, build_##rule},
+#define HEC_COMPOSED(id, rule, call, text)
 #include "lang/builtins.def"
     };
     return table[node->builtin].build(scope, node, table[node->builtin].op, operand);
@@ -258,6 +264,11 @@ static void build_at_node(struct hec_scope *scope, const struct hec_node *node,
         if (a.length && b.length && a.length + b.length < sizeof text / 4) {
             snprintf(text, sizeof text, "%.*s_%.*s", (int)a.length, a.data, (int)b.length, b.data);
         }
+    }
+    if (node->kind == HEC_NODE_BUILTIN && node->builtin == HEC_BUILTIN_transpose) {
+        const MlirStringRef own = hec_value_name(operand[0]);
+        if (own.length && own.length < sizeof text / 2)
+            snprintf(text, sizeof text, "%.*s_turned", (int)own.length, own.data);
     }
     const bool is_norm = node->kind == HEC_NODE_BUILTIN && hec_builtin_takes(node->builtin, "over");
     if (is_norm && node->operands > 1 && node->operand[1]->kind == HEC_NODE_PARAM) {

@@ -71,59 +71,10 @@ static struct hec_value call_loss(struct hec_site *site, const struct hec_expr *
     return hec_loss_call(site, expr);
 }
 
-// The dims of x that `over` names, by default the last one; false after reporting that it names others.
-static bool read_summed(struct hec_site *site, const struct hec_expr *expr,
-                        const struct hec_node *x, struct hec_shape *over) {
-    struct hec_checker *checker = site->checker;
-    const struct hec_argument *argument = hec_argument(expr, "over");
-    const struct hec_expr *input = expr->arguments.item[0].value;
-    if (x->integer || x->shape.rank == 0) {
-        hec_error(checker, input->at, "`%s` has no dims to sum over",
-                  hec_expr_text(checker->arena, input));
-        return false;
-    }
-    *over = (struct hec_shape){.rank = 1, .dim = {x->shape.dim[x->shape.rank - 1]}};
-    if (argument && argument->value->kind != HEC_EXPR_LIST) {
-        hec_error(checker, argument->value->at, "`over` is a list of dims, as in `over = [H, A]`");
-        return false;
-    }
-    const struct hec_span at = argument ? argument->value->at : input->at;
-    if (argument && !hec_shape_of(checker, site->env, &argument->value->arguments, at, over))
-        return false;
-    for (int i = 0; i < over->rank; i++) {
-        const char *name = over->dim[i].name;
-        if (x->batched && name == checker->positions) {
-            hec_error(checker, at, "`sum` would mix positions: it sums over dim `%s`", name);
-            return false;
-        }
-        if (hec_shape_find(&x->shape, name) >= 0) continue;
-        hec_error(checker, at, "`%s` has no dim `%s` to sum over",
-                  hec_expr_text(checker->arena, input), name);
-        return false;
-    }
-    return true;
-}
-
 static struct hec_value call_sum(struct hec_site *site, const struct hec_expr *expr,
                                  enum hec_builtin builtin, const char *callee) {
     (void)callee;
-    struct hec_checker *checker = site->checker;
-    if (!hec_check_builtin(checker, expr, builtin)) return broken;
-    const struct hec_expr *input = expr->arguments.item[0].value;
-    const struct hec_node *x = hec_node_of(site, hec_evaluate(site, input, NULL), input->at);
-    struct hec_shape over;
-    if (!x || !read_summed(site, expr, x, &over)) return broken;
-    struct hec_node node = {.kind = HEC_NODE_BUILTIN,
-                            .builtin = builtin,
-                            .batched = x->batched,
-                            .at = expr->at,
-                            .operands = 1,
-                            .operand = {x}};
-    for (int i = 0; i < x->shape.rank; i++) {
-        if (hec_shape_find(&over, x->shape.dim[i].name) < 0)
-            node.shape.dim[node.shape.rank++] = x->shape.dim[i];
-    }
-    return hec_node_value(hec_add_node(site, node));
+    return hec_sum_call(site, expr, builtin);
 }
 
 // The rate of a call; false after reporting that it is none.

@@ -95,7 +95,8 @@ struct hec_value hec_elementwise(struct hec_site *site, enum hec_builtin builtin
     if (!real_operand(checker, right, b)) return broken;
     if (!sizes_agree(checker, expr, left, a, right, b)) return broken;
 
-    const bool a_larger = a->shape.rank >= b->shape.rank;
+    const bool a_larger = a->shape.rank > b->shape.rank ||
+                          (a->shape.rank == b->shape.rank && (a->batched || !b->batched));
     const struct hec_shape *large = a_larger ? &a->shape : &b->shape;
     const struct hec_shape *small = a_larger ? &b->shape : &a->shape;
     const struct hec_dim *missing = missing_dim(small, large);
@@ -113,21 +114,24 @@ struct hec_value hec_elementwise(struct hec_site *site, enum hec_builtin builtin
         note_equal_size(checker, a, b);
         return broken;
     }
-    if (!same_order(small, large)) {
-        hec_error(checker, expr->at, "not yet: `%s` needs a transpose", text_of(checker, expr));
+    const struct hec_shape shape = *large;
+    const struct hec_node **turned = a_larger ? &b : &a;
+    if (!same_order(small, large) && !hec_may_transpose(site, *turned)) {
+        hec_error(checker, expr->at,
+                  "not yet: inside of an expert, `%s` needs a transpose of its parameter",
+                  text_of(checker, expr));
         hec_describe(checker, left, a, right, b);
         return broken;
     }
-    return add_elementwise(site, builtin, expr, a, b, large);
-}
-
-// Whether `dims` are those of `shape` from `first` on, in their order.
-static bool stand_at(const struct hec_shape *dims, const struct hec_shape *shape, int first) {
-    if (first < 0) return false;
-    for (int i = 0; i < dims->rank; i++) {
-        if (shape->dim[first + i].name != dims->dim[i].name) return false;
+    if (!same_order(small, large)) {
+        struct hec_shape order = {0};
+        for (int i = 0; i < large->rank; i++) {
+            if (hec_shape_find(small, large->dim[i].name) >= 0)
+                order.dim[order.rank++] = large->dim[i];
+        }
+        *turned = hec_transpose(site, *turned, &order, expr->at);
     }
-    return true;
+    return add_elementwise(site, builtin, expr, a, b, &shape);
 }
 
 static struct hec_value no_common_dim(struct hec_site *site, const struct hec_expr *expr,
@@ -139,15 +143,11 @@ static struct hec_value no_common_dim(struct hec_site *site, const struct hec_ex
     return broken;
 }
 
-// Whether the kernels can contract `common` without moving data; reports when not.
+// Whether one side depends on the tokens, and is the left one; reports when not.
 static bool contractible(struct hec_site *site, const struct hec_expr *expr,
-                         const struct hec_node *a, const struct hec_node *b,
-                         const struct hec_shape *common) {
+                         const struct hec_node *a, const struct hec_node *b) {
     struct hec_checker *checker = site->checker;
     const char *text = text_of(checker, expr);
-    const bool trailing = stand_at(common, &a->shape, a->shape.rank - common->rank);
-    const bool leading_or_trailing =
-        stand_at(common, &b->shape, 0) || stand_at(common, &b->shape, b->shape.rank - common->rank);
     if (b->batched && !a->batched) {
         hec_error(checker, expr->at, "not yet: `%s` has its parameter on the left", text);
         hec_note(checker, HEC_NOWHERE, "write `%s @ %s`", text_of(checker, expr->right),
@@ -156,16 +156,53 @@ static bool contractible(struct hec_site *site, const struct hec_expr *expr,
         hec_error(checker, expr->at, "not yet: both sides of `%s` depend on the tokens", text);
     } else if (!a->batched) {
         hec_error(checker, expr->at, "not yet: no side of `%s` depends on the tokens", text);
-    } else if (!trailing || !leading_or_trailing) {
-        hec_error(checker, expr->at, "not yet: `%s` needs a transpose", text);
-        hec_describe(checker, expr->left, a, expr->right, b);
-        hec_note(checker, HEC_NOWHERE,
-                 "dims that are contracted stand last on the left, and first or last on the "
-                 "right, in one order");
     } else {
         return true;
     }
     return false;
+}
+
+// Whether as many dims of `shape` from `first` on are those of `dims`, in any order; gives their order.
+static bool block_at(const struct hec_shape *shape, int first, const struct hec_shape *dims,
+                     struct hec_shape *order) {
+    struct hec_shape found = {.rank = dims->rank};
+    for (int i = 0; i < dims->rank; i++) {
+        found.dim[i] = shape->dim[first + i];
+        if (hec_shape_find(dims, found.dim[i].name) < 0) return false;
+    }
+    *order = found;
+    return true;
+}
+
+// Products sum the last dims on the left, and the first or last ones on the right, in one order. Where `common` stand
+// otherwise, the right side is transposed, as parameters have fewer elements as a rule; the left one where its own stand in between.
+static bool arrange(struct hec_site *site, const struct hec_expr *expr,
+                    const struct hec_shape *common, const struct hec_node **a,
+                    const struct hec_node **b) {
+    const struct hec_shape left = (*a)->shape, right = (*b)->shape;
+    const int end = left.rank - common->rank;
+    struct hec_shape order = *common;
+    const bool block = block_at(&right, 0, common, &order) ||
+                       block_at(&right, right.rank - common->rank, common, &order);
+    if (block && hec_stand_at(&order, &left, end)) return true;
+    const bool may = hec_may_transpose(site, *b);
+    if (!block && !may) {
+        hec_error(site->checker, expr->at,
+                  "not yet: inside of an expert, `%s` needs a transpose of its parameter",
+                  text_of(site->checker, expr));
+        hec_describe(site->checker, expr->left, *a, expr->right, *b);
+        hec_note(site->checker, HEC_NOWHERE,
+                 "dims that are contracted stand first or last on the right");
+        return false;
+    }
+    if (may && (!block || hec_stand_at(common, &left, end))) {
+        const struct hec_shape turned = hec_shape_with(&right, common, false);
+        order = *common;
+        *b = hec_transpose(site, *b, &turned, expr->at);
+    }
+    const struct hec_shape turned = hec_shape_with(&left, &order, true);
+    *a = hec_transpose(site, *a, &turned, expr->at);
+    return true;
 }
 
 struct hec_value hec_contract(struct hec_site *site, const struct hec_expr *expr,
@@ -186,7 +223,7 @@ struct hec_value hec_contract(struct hec_site *site, const struct hec_expr *expr
             HEC_PUSH(checker->arena, &kept, dim);
     }
     if (common.rank == 0) return no_common_dim(site, expr, a, b);
-    if (!contractible(site, expr, a, b, &common)) return broken;
+    if (!contractible(site, expr, a, b)) return broken;
     for (int i = 0; i < b->shape.rank; i++) {
         const struct hec_dim dim = b->shape.dim[i];
         if (hec_shape_find(&common, dim.name) < 0) HEC_PUSH(checker->arena, &kept, dim);
@@ -205,6 +242,7 @@ struct hec_value hec_contract(struct hec_site *site, const struct hec_expr *expr
         }
         result.dim[result.rank++] = kept.item[i];
     }
+    if (!arrange(site, expr, &common, &a, &b)) return broken;
     return add_elementwise(site, HEC_BUILTIN_contract, expr, a, b, &result);
 }
 

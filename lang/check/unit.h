@@ -179,6 +179,19 @@ void hec_repeat(struct hec_site *site, const struct hec_stmt *stmt);
 // `callee` is the name of the call whose argument `expr` directly is, or NULL.
 struct hec_value hec_evaluate(struct hec_site *site, const struct hec_expr *expr,
                               const char *callee);
+// -- transpose.c
+
+// Whether `dims` are those of `shape` from `first` on, in their order.
+bool hec_stand_at(const struct hec_shape *dims, const struct hec_shape *shape, int first);
+// `shape` with these of its dims in front of the others, or behind them; the others keep their order.
+struct hec_shape hec_shape_with(const struct hec_shape *shape, const struct hec_shape *dims,
+                                bool last);
+// Whether the compiler can transpose `x`: parameters of experts lie where products find them, and nothing else does.
+bool hec_may_transpose(const struct hec_site *site, const struct hec_node *x);
+// `x` with its dims in the order of `shape`; itself where they stand so.
+const struct hec_node *hec_transpose(struct hec_site *site, const struct hec_node *x,
+                                     const struct hec_shape *shape, struct hec_span at);
+
 // -- operators.c
 
 struct hec_value hec_elementwise(struct hec_site *site, enum hec_builtin builtin,
@@ -195,12 +208,14 @@ struct hec_value hec_gather(struct hec_site *site, const struct hec_expr *expr,
 struct hec_value hec_call_builtin(struct hec_site *site, const struct hec_expr *expr,
                                   enum hec_builtin builtin, const char *callee);
 
-// -- norm.c, parts.c, attention.c
+// -- norm.c, parts.c, reduce.c, attention.c
 
 struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
                           enum hec_builtin builtin, const char *callee);
 struct hec_value hec_slice_call(struct hec_site *site, const struct hec_expr *expr);
 struct hec_value hec_concat_call(struct hec_site *site, const struct hec_expr *expr);
+struct hec_value hec_sum_call(struct hec_site *site, const struct hec_expr *expr,
+                              enum hec_builtin builtin);
 struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr);
 struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr);
 

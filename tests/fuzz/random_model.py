@@ -13,7 +13,9 @@ NORMS = dict(re.findall(r'^HEC_FUNCTION\((\w+), norm, "(.*)"', FUNCTIONS.read_te
 SHAPES = {"D": "T, D", "F": "T, F", "S": "T", "H": "T, H, A"}
 WEIGHTS = {("D", "F"): "D, F", ("F", "D"): "F, D", ("D", "S"): "D",
            ("F", "S"): "F", ("D", "H"): "D, H, A", ("H", "D"): "H, A, D"}
-GAINS = {"D": ["D", "T, D", ""], "F": ["F", ""], "S": ["T", ""], "H": ["A", "H, A", ""]}
+# The same parameters with their dims in another order, by which operands are transposed; those of experts cannot be.
+TURNED = {"D, F": "F, D", "F, D": "D, F", "D, H, A": "H, D, A", "H, A, D": "A, H, D"}
+GAINS = {"D": ["D", "T, D", ""], "F": ["F", ""], "S": ["T", ""], "H": ["A", "H, A", "A, H", ""]}
 UNARY = ["silu({})", "gelu({})", "gelu_erf({})", "sigmoid({})", "tanh({})", "relu({})", "-{}",
          "exp(tanh({}))", "{} * 0.5", "({} + 1)"]
 BINARY = ["{} + {}", "{} + {}", "{} - {}", "{} * {}", "minimum({}, {})", "maximum({}, {})"]
@@ -38,6 +40,8 @@ class Body:
         """A parameter of this shape: a new one, or one that is used already."""
         if self.tokens_alone and "T" in shape.split(", "):
             shape = "D"
+        if self.tokens_alone and shape == "A, H":
+            shape = "H, A"
         same = [name for name, own in self.params.items() if own == shape]
         if same and self.draw.random() < 0.3:
             return self.draw.choice(same)
@@ -47,7 +51,12 @@ class Body:
 
     def product(self, kind, depth):
         start = self.draw.choice([pair[0] for pair in WEIGHTS if pair[1] == kind])
-        return f"({self.expression(start, depth - 1)} @ {self.param(WEIGHTS[start, kind])})"
+        if kind == "S" and self.draw.random() < 0.3:
+            return f"mean({self.expression(start, depth - 1)})"
+        shape = WEIGHTS[start, kind]
+        if self.draw.random() < 0.2 and not (self.tokens_alone and kind == "H"):
+            shape = TURNED.get(shape, shape)
+        return f"({self.expression(start, depth - 1)} @ {self.param(shape)})"
 
     def leaf(self, kind):
         values = self.values[kind]

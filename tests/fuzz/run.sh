@@ -14,7 +14,7 @@ found=
 root=$here/../..
 names() {
     case $name in
-    front) sed -n 's/^HEC_FUNCTION(\([^, ]*\),.*/"\1"/p' "$root/lang/builtins.def" ;;
+    front) sed -n 's/^HEC_\(FUNCTION\|COMPOSED\)(\([^, ]*\),.*/"\2"/p' "$root/lang/builtins.def" ;;
     module) sed -n 's/^HEC_OP(\([^, ]*\), \([^, ]*\),.*/"\\"\2.\1\\""/p; s/^HEC_\(SCALAR\|NORM\)(\([^, )]*\).*/"\\"moe.\2\\""/p' \
         "$root/ir/ops.def" ;;
     esac

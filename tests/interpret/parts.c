@@ -1,4 +1,4 @@
-// Parts of tensors along one dimension. A part has another dimension there, whose elements are the whole's from
+// Dimensions in another order, and parts of tensors along one dimension. A part has another dimension there, whose elements are the whole's from
 // `begin` on; what else it lacks is broadcast.
 #include "ir/accessors.h"
 #include "tests/interpret/machine.h"
@@ -36,6 +36,15 @@ void run_slice(struct machine *m, MlirOperation op) {
     const struct tensor *a = in(m, op, 0);
     struct tensor *r = out(m, op, 0);
     walk(a, own_dim(a, r, r), r, hec_get_int(op, "begin"), NULL, r);
+}
+
+void run_transpose(struct machine *m, MlirOperation op) {
+    const struct tensor *a = in(m, op, 0);
+    struct tensor *r = out(m, op, 0);
+    int64_t from[HEC_IR_RANK_MAX];
+    strides_of(&a->shape, &r->shape, from);
+    for (int64_t e = 0; e < elements(&r->shape); e++)
+        r->at[e] = a->at[offset_of(&r->shape, from, e)];
 }
 
 void run_slice_grad(struct machine *m, MlirOperation op) {

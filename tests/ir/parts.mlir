@@ -26,6 +26,15 @@ module {
     return %y : !q
   }
 
+  // CHECK-LABEL: func.func @transpose(
+  // CHECK:         %[[DR:.*]] = "moe.fill"() {value = 1{{.*}} -> tensor<4x2x8x6xf32, ["H", "batch", "T", "A"]>
+  // CHECK-NEXT:    %[[DX:.*]] = "moe.transpose"(%[[DR]]) : {{.*}} -> tensor<2x8x4x6xf32, ["batch", "T", "H", "A"]>
+  // CHECK-NEXT:    return %{{.*}}, %[[DX]] :
+  func.func @transpose(%x: !q) -> tensor<4x2x8x6xf32, ["H", "batch", "T", "A"]> {
+    %y = "moe.transpose"(%x) : (!q) -> tensor<4x2x8x6xf32, ["H", "batch", "T", "A"]>
+    return %y : tensor<4x2x8x6xf32, ["H", "batch", "T", "A"]>
+  }
+
   // CHECK-LABEL: func.func @interleaved(
   // CHECK:         "moe.rope_grad"(%{{.*}}) {interleaved = true}
   func.func @interleaved(%x: !q, %t: tensor<8x6xf32, ["T", "A"]> loc("constant")) -> !q {

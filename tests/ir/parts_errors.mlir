@@ -28,6 +28,12 @@ module {
     %8 = "moe.concat"(%n, %r) : (!n, !r) -> tensor<2x8x6xf32, ["batch", "T", "A"]>
     // CHECK: :[[@LINE+1]]:10: error: 'moe.concat': a part is tensor<2x8xi32
     %9 = "moe.concat"(%i, %r) : (tensor<2x8xi32, ["batch", "T"]>, !r) -> tensor<2x8x4xf32, ["batch", "T", "A"]>
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.transpose': tensor<2x8x2xf32, ["batch", "T", "R"]> does not have the dimensions of tensor<2x8x3xf32, ["batch", "T", "S"]>
+    %10 = "moe.transpose"(%s) : (!s) -> !r
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.transpose': tensor<3x8x2xf32, ["S", "T", "batch"]> does not have the dimensions of
+    %11 = "moe.transpose"(%r) : (!r) -> tensor<3x8x2xf32, ["S", "T", "batch"]>
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.transpose': the operand is tensor<2x8xi32
+    %12 = "moe.transpose"(%i) : (tensor<2x8xi32, ["batch", "T"]>) -> tensor<8x2xf32, ["T", "batch"]>
     return
   }
 }

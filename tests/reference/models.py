@@ -300,5 +300,30 @@ def softcap(p, ids):
     return capped(norm(p, "norm", x) @ p("head", (D, V)), 30)
 
 
+def turned(p, ids):
+    """Operands whose dims stand in orders that products do not take: indices say what is meant."""
+    def mixes(at, x):
+        w1, w2 = p(at + ".w1", (2, D, 8)), p(at + ".w2", (8, 2, D))
+        q = torch.einsum("btd,hda->btha", x, w1)
+        g = torch.einsum("btha,adg->bthdg", q + p(at + ".b", (8, 2)).T, p(at + ".w3", (8, D, 4)))
+        z = torch.einsum("bthdg,df->bthgf", g, p(at + ".w5", (D, 6)))
+        y = torch.einsum("btha,ahd->btd", q, w2) + torch.einsum("bthgf,fghd->btd", z, p(at + ".w6", (6, 4, 2, D)))
+        mixed = torch.einsum("btdg,gd->bt", g.mean(2), p(at + ".w4", (4, D)))
+        return y + mixed[..., None] * x + p(at + ".c", (D, T)).T * x
+
+    def expert(p, at, rows):
+        q = torch.einsum("rd,dha->rha", rows, p(at + ".w1", (D, 2, 8)))
+        y = torch.einsum("rha,ahd->rd", q, p(at + ".w2", (8, 2, D)))
+        gated = F.silu(torch.einsum("rha,fah->rf", q, p(at + ".w3", (6, 8, 2)))) @ p(at + ".w4", (6, D))
+        return y + gated * (q * q).mean((1, 2))[:, None]
+
+    x = p("embed", (V, D))[ids]
+    for i in range(L):
+        at = f"layers.{i}."
+        x = x + mixes(at + "mixes", norm(p, at + "mixes_norm", x))
+        x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x), expert, experts=4, topk=2, weight="renormalized")
+    return norm(p, "norm", x) @ p("head", (V, D)).T
+
+
 MODELS = {f.__name__: f for f in (dense, mixtral, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise,
-                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap, distill)}
+                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap, distill, turned)}
