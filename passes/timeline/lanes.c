@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "passes/timeline/network.h"
+#include "passes/timeline/streams.h"
 
 const char *const hec_lane_names[HEC_LANES] = {"counts", "rows",  "gather",
                                                "reduce", "dense", "states"};
@@ -36,6 +37,9 @@ struct transfer {
     int32_t layer;
     bool together; // Starts when all devices have come.
     double delay;
+    double *bytes;        // [ports] where there are sums alone; NULL: messages
+    double sent;          // When these began,
+    struct hec_path path; // the path to that.
     struct message *message;
     int32_t count, room;
     struct edge *edge;
@@ -59,8 +63,13 @@ struct slot {
 
 struct hec_lanes {
     int32_t devices, nodes, of_node;
+    int32_t ports;
     double near_us, far_us; // Latencies.
+    double *capacity;       // [ports] what transfers reach of links
     struct hec_network *network;
+    struct hec_streams *streams;  // Where there are sums alone; NULL elsewhere.
+    double *streamed;             // [ports] bytes
+    int32_t streaming[HEC_LANES]; // The transfer under way on the lane.
     struct transfer *transfer;
     int32_t count, room;
     struct queue *queue; // [devices][HEC_LANES]
@@ -87,28 +96,24 @@ static void *grown(void *memory, int32_t count, int32_t *room, size_t size) {
     return memory;
 }
 
-// capacity: what transfers reach of links.
-static struct hec_network *create_network(const struct hec_machine *m) {
-    const int32_t devices = (int32_t)(m->nodes * m->devices), nodes = (int32_t)m->nodes;
-    const int32_t ports = 2 * devices + 2 * nodes;
-    double *capacity = take((size_t)ports, sizeof *capacity);
-    for (int32_t p = 0; p < ports; p++) {
-        capacity[p] = 1e-6 * (p < 2 * devices ? hec_intra_rate(m) : hec_inter_rate(m));
-    }
-    struct hec_network *network = hec_network_create(ports, capacity, slack);
-    free(capacity);
-    return network;
-}
-
-struct hec_lanes *hec_lanes_create(const struct hec_machine *m) {
+struct hec_lanes *hec_lanes_create(const struct hec_machine *m, bool sums) {
     struct hec_lanes *l = take(1, sizeof *l);
     l->devices = (int32_t)(m->nodes * m->devices);
     l->nodes = (int32_t)m->nodes;
     l->of_node = (int32_t)m->devices;
+    l->ports = 2 * l->devices + 2 * l->nodes;
     l->near_us = 1e6 * m->intra_latency;
     l->far_us = 1e6 * m->inter_latency;
-    l->network = create_network(m);
     l->queue = take((size_t)l->devices * HEC_LANES, sizeof *l->queue);
+    l->capacity = take((size_t)l->ports, sizeof *l->capacity);
+    for (int32_t p = 0; p < l->ports; p++)
+        l->capacity[p] = 1e-6 * (p < 2 * l->devices ? hec_intra_rate(m) : hec_inter_rate(m));
+    if (sums) {
+        l->streams = hec_streams_create(l->devices, l->of_node, HEC_LANES, l->capacity);
+        l->streamed = take((size_t)l->ports, sizeof *l->streamed);
+    } else {
+        l->network = hec_network_create(l->ports, l->capacity, slack);
+    }
     return l;
 }
 
@@ -120,7 +125,8 @@ static void free_messages(struct transfer *t) {
     free(t->left);
     free(t->first);
     free(t->of);
-    t->message = NULL, t->edge = NULL, t->state = NULL, t->begin = NULL;
+    free(t->bytes);
+    t->bytes = NULL, t->message = NULL, t->edge = NULL, t->state = NULL, t->begin = NULL;
     t->left = NULL, t->first = NULL, t->of = NULL;
 }
 
@@ -129,6 +135,9 @@ void hec_lanes_free(struct hec_lanes *l) {
     for (int32_t i = 0; i < l->count; i++) free_messages(&l->transfer[i]);
     for (int32_t i = 0; i < l->devices * HEC_LANES; i++) free(l->queue[i].transfer);
     hec_network_free(l->network);
+    hec_streams_free(l->streams);
+    free(l->streamed);
+    free(l->capacity);
     free(l->transfer);
     free(l->queue);
     free(l->slot);
@@ -164,6 +173,7 @@ int32_t hec_transfer_message(struct hec_lanes *l, int32_t transfer, int32_t from
                              double bytes) {
     assert(from != to && from >= 0 && to >= 0 && from < l->devices && to < l->devices);
     struct transfer *t = &l->transfer[transfer];
+    assert(!l->streams);
     t->left[from]++;
     t->left[to]++;
     return add_message(
@@ -189,12 +199,27 @@ static void add_load(struct transfer *t, int32_t port, int32_t from, int32_t to,
         t, &(struct message){.from = from, .to = to, .port = port, .edge = -1, .bytes = bytes});
 }
 
+static void keep_bytes(const struct hec_lanes *l, struct transfer *t, const double *sent,
+                       const double *got, const double *node_sent, const double *node_got) {
+    const size_t devices = (size_t)l->devices, nodes = l->nodes > 1 ? (size_t)l->nodes : 0;
+    t->bytes = take((size_t)l->ports, sizeof *t->bytes);
+    memcpy(t->bytes, sent, devices * sizeof *sent);
+    memcpy(t->bytes + devices, got, devices * sizeof *got);
+    memcpy(t->bytes + 2 * devices, node_sent, nodes * sizeof *node_sent);
+    memcpy(t->bytes + 2 * devices + nodes, node_got, nodes * sizeof *node_got);
+    for (int32_t d = 0; d < l->devices; d++) t->left[d] = 1;
+}
+
 void hec_transfer_loads(struct hec_lanes *l, int32_t transfer, const double *sent,
                         const double *got, const double *node_sent, const double *node_got,
                         double delay) {
     struct transfer *t = &l->transfer[transfer];
     t->together = true;
     t->delay = delay;
+    if (l->streams) {
+        keep_bytes(l, t, sent, got, node_sent, node_got);
+        return;
+    }
     for (int32_t d = 0; d < l->devices; d++) {
         add_load(t, d, d, d + 1, sent[d]);
         add_load(t, l->devices + d, d, d + 1, got[d]);
@@ -241,6 +266,14 @@ static int32_t take_slot(struct hec_lanes *l, int32_t transfer, int32_t message)
 static void send_sums(struct hec_lanes *l, int32_t transfer, double now,
                       const struct hec_path *path) {
     struct transfer *t = &l->transfer[transfer];
+    if (l->streams) {
+        t->sent = now;
+        t->path = *path;
+        l->streaming[t->lane] = transfer;
+        for (int32_t p = 0; p < l->ports; p++) l->streamed[p] += t->bytes[p];
+        hec_streams_start(l->streams, (int32_t)t->lane, now + t->delay, t->bytes);
+        return;
+    }
     for (int32_t i = 0; i < t->count; i++) {
         struct message *m = &t->message[i];
         m->begin = now;
@@ -328,7 +361,7 @@ bool hec_transfer_done(const struct hec_lanes *l, int32_t transfer, int32_t devi
 // ---- time
 
 double hec_lanes_next(struct hec_lanes *l) {
-    return hec_network_next(l->network);
+    return l->streams ? hec_streams_next(l->streams) : hec_network_next(l->network);
 }
 
 static void arrive(struct hec_lanes *l, int32_t device, int32_t transfer, double now,
@@ -359,7 +392,22 @@ static void end_message(struct hec_lanes *l, int32_t slot, double now) {
     }
 }
 
+static void pass_streams(struct hec_lanes *l, double now) {
+    hec_streams_pass(l->streams, now);
+    for (int32_t lane, device; (device = hec_streams_done(l->streams, &lane)) >= 0;) {
+        const int32_t transfer = l->streaming[lane];
+        const struct transfer *t = &l->transfer[transfer];
+        struct hec_path path = t->path;
+        path.lane[lane] += now - t->sent;
+        arrive(l, device, transfer, now, &path);
+    }
+}
+
 void hec_lanes_pass(struct hec_lanes *l, double now) {
+    if (l->streams) {
+        pass_streams(l, now);
+        return;
+    }
     hec_network_pass(l->network, now);
     for (int32_t slot; (slot = hec_network_done(l->network)) >= 0;) end_message(l, slot, now);
 }
@@ -389,5 +437,5 @@ int32_t hec_transfer_layer(const struct hec_lanes *l, int32_t transfer) {
 }
 
 const double *hec_lanes_carried(const struct hec_lanes *l) {
-    return hec_network_carried(l->network);
+    return l->streams ? l->streamed : hec_network_carried(l->network);
 }

@@ -33,8 +33,9 @@ struct hec_path {
 };
 
 // Links of the machine, as its settings say: a port in and one out of each device, and of each node where there are
-// several; what goes to another node goes through all four. Free with hec_lanes_free.
-struct hec_lanes *hec_lanes_create(const struct hec_machine *machine);
+// several; what goes to another node goes through all four. `sums`: transfers are sums alone (hec_transfer_loads), whose times are found
+// several times as fast then. Free with hec_lanes_free.
+struct hec_lanes *hec_lanes_create(const struct hec_machine *machine, bool sums);
 void hec_lanes_free(struct hec_lanes *lanes);
 
 // ---- building a transfer
@@ -43,7 +44,7 @@ void hec_lanes_free(struct hec_lanes *lanes);
 int32_t hec_transfer_new(struct hec_lanes *lanes, enum hec_lane lane, const char *what,
                          int32_t layer);
 
-// Adds a message, and returns its number in the transfer. from and to differ.
+// Adds a message, and returns its number in the transfer. from and to differ. Not where there are sums alone.
 int32_t hec_transfer_message(struct hec_lanes *lanes, int32_t transfer, int32_t from, int32_t to,
                              double bytes);
 

@@ -50,6 +50,7 @@ struct run {
     struct hec_arena arena;
     struct hec_script script;
     struct hec_lanes *lanes;
+    bool sums_alone; // What travels is sums through ports, no single messages.
     struct hec_mover mover[HEC_SITES_MAX];
     struct layer *layer[HEC_SITES_MAX]; // [layers]
     int64_t

@@ -347,7 +347,7 @@ static void take_set(struct run *r, int i) {
         .segments = hec_slots_of(&s->costs, c, s->policy, movement->slots, movement->rematerialize)
                         .segments,
         .moves = movement->policy[0] != 0,
-        .sums = r->request->sums,
+        .sums = r->sums_alone,
         .begins = r->request->begins,
         .scene = hec_search_scene(s, i),
         .choice = hec_search_choice(s, movement),
@@ -371,7 +371,8 @@ static void begin(struct run *r) {
     const struct hec_machine *m = &q->search->costs.machine;
     const size_t steps = (size_t)q->steps;
     r->devices = (int32_t)(m->nodes * m->devices);
-    r->lanes = hec_lanes_create(m);
+    r->sums_alone = q->sums || r->devices > HEC_PAIRS_MOST;
+    r->lanes = hec_lanes_create(m, r->sums_alone);
     hec_lanes_observe(r->lanes, (struct hec_lanes_watcher){tell_part, tell_sent, r});
     r->device = hec_arena_alloc(&r->arena, (size_t)r->devices, sizeof *r->device);
     r->spent = hec_arena_alloc(&r->arena, steps * (size_t)r->devices * HEC_SPENT, sizeof *r->spent);

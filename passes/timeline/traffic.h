@@ -30,7 +30,7 @@ struct hec_mover {
     const struct hec_set_cost *cost;
     int32_t segments;
     bool moves;         // Whether experts do.
-    bool sums;          // Through ports, on few devices, too.
+    bool sums;          // Of rows and chunks, through ports: no single messages.
     int64_t iterations; // Of a step.
     int64_t begins;     // The time of the loads that the first iteration has.
     int32_t *owner;     // [layers][experts] the scene's, which change; NULL: they do not.
@@ -54,7 +54,7 @@ struct hec_mover {
 
 // Whether messages are single ones.
 static inline bool hec_has_pairs(const struct hec_mover *mover) {
-    return !mover->sums && mover->stage.topology.devices <= HEC_PAIRS_MOST;
+    return !mover->sums;
 }
 
 // Scene and choice of `mover` are set; it keeps a stage until hec_mover_free.

@@ -26,7 +26,7 @@ static void note(void *context, const struct hec_part *part) {
     to->end[part->transfer][part->device] = part->end;
 }
 
-static struct hec_lanes *create(void) {
+static struct hec_lanes *create(bool sums) {
     const struct hec_machine machine = {
         .nodes = 2,
         .devices = 2,
@@ -35,7 +35,7 @@ static struct hec_lanes *create(void) {
         .intra_latency = 1e-6,
         .inter_latency = 3e-6,
     };
-    struct hec_lanes *lanes = hec_lanes_create(&machine);
+    struct hec_lanes *lanes = hec_lanes_create(&machine, sums);
     ends = (struct ends){0};
     hec_lanes_observe(lanes, (struct hec_lanes_watcher){.part = note, .context = &ends});
     return lanes;
@@ -55,7 +55,7 @@ static void check(double is, double should) {
 
 static void a_message_needs_both_devices(void **unused) {
     (void)unused;
-    struct hec_lanes *lanes = create();
+    struct hec_lanes *lanes = create(false);
     const int32_t t = hec_transfer_new(lanes, HEC_LANE_ROWS, "rows", -1);
     hec_transfer_message(lanes, t, 0, 1, 100);
     hec_transfer_message(lanes, t, 2, 1, 50);
@@ -79,7 +79,7 @@ static void a_message_needs_both_devices(void **unused) {
 // Two segments forwarded along 0 -> 2 -> 3: the second travels behind the first.
 static void messages_wait_for_what_brings_them(void **unused) {
     (void)unused;
-    struct hec_lanes *lanes = create();
+    struct hec_lanes *lanes = create(false);
     const int32_t t = hec_transfer_new(lanes, HEC_LANE_GATHER, "parameters", 0);
     const int32_t first = hec_transfer_message(lanes, t, 0, 2, 50);
     const int32_t second = hec_transfer_message(lanes, t, 0, 2, 50);
@@ -96,7 +96,7 @@ static void messages_wait_for_what_brings_them(void **unused) {
 
 static void transfers_of_a_lane_follow_each_other(void **unused) {
     (void)unused;
-    struct hec_lanes *lanes = create();
+    struct hec_lanes *lanes = create(false);
     const int32_t a = hec_transfer_new(lanes, HEC_LANE_ROWS, "a", -1);
     hec_transfer_message(lanes, a, 0, 1, 100);
     const int32_t b = hec_transfer_new(lanes, HEC_LANE_ROWS, "b", -1);
@@ -115,11 +115,10 @@ static void transfers_of_a_lane_follow_each_other(void **unused) {
     hec_lanes_free(lanes);
 }
 
-static void sums_start_when_all_have_come(void **unused) {
-    (void)unused;
+static void sums_start(bool alone) {
     const double sent[DEVICES] = {100, 20, 0, 0}, got[DEVICES] = {0, 40, 30, 50};
     const double node_sent[2] = {80, 0}, node_got[2] = {0, 80};
-    struct hec_lanes *lanes = create();
+    struct hec_lanes *lanes = create(alone);
     const int32_t t = hec_transfer_new(lanes, HEC_LANE_ROWS, "rows", 1);
     hec_transfer_loads(lanes, t, sent, got, node_sent, node_got, 2);
     for (int32_t d = 0; d < DEVICES - 1; d++) hec_transfer_start(lanes, t, d, d, &none);
@@ -133,10 +132,16 @@ static void sums_start_when_all_have_come(void **unused) {
     hec_lanes_free(lanes);
 }
 
+static void sums_start_when_all_have_come(void **unused) {
+    (void)unused;
+    sums_start(false);
+    sums_start(true);
+}
+
 // Device 0 computes for 4 us, and sends to 1, which sends on to 2 on another lane.
 static void a_path_is_the_time(void **unused) {
     (void)unused;
-    struct hec_lanes *lanes = create();
+    struct hec_lanes *lanes = create(false);
     const struct hec_path computed = {{[HEC_PATH_COMPUTE] = 4}, {0}};
     const int32_t first = hec_transfer_new(lanes, HEC_LANE_ROWS, "rows", -1);
     hec_transfer_message(lanes, first, 0, 1, 100);
@@ -166,6 +171,77 @@ static void a_path_is_the_time(void **unused) {
     hec_lanes_free(lanes);
 }
 
+// ---- sums alone, against the same ones as flows
+
+static uint64_t state = 5;
+
+static double draw(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) / 9007199254740992.0;
+}
+
+enum { SUMS = 24 };
+
+// Devices come to drawn sums, each at a time of its own, on every lane in the same order. `path`: to the end of
+// each device's part.
+static void run_drawn(bool alone, uint64_t seed, struct hec_path path[SUMS][DEVICES]) {
+    struct hec_lanes *lanes = create(alone);
+    double come[SUMS][DEVICES], latest[HEC_LANES][DEVICES] = {{0}}, now = 0;
+    state = seed;
+    for (int i = 0; i < SUMS; i++) {
+        double bytes[4][DEVICES];
+        for (int k = 0; k < 4 * DEVICES; k++)
+            bytes[k / DEVICES][k % DEVICES] = draw() < 0.3 ? 0 : floor(100 * draw());
+        const enum hec_lane lane = (enum hec_lane)(draw() * 4);
+        hec_transfer_new(lanes, lane, "drawn", -1);
+        hec_transfer_loads(lanes, i, bytes[0], bytes[1], bytes[2], bytes[3], floor(4 * draw()));
+        for (int d = 0; d < DEVICES; d++) {
+            come[i][d] = fmax(10 * i + 40 * draw(), latest[lane][d]);
+            latest[lane][d] = come[i][d];
+        }
+    }
+    for (bool left = true; left;) {
+        int sum = -1, device = 0;
+        for (int i = 0; i < SUMS * DEVICES; i++) {
+            const double own = come[i / DEVICES][i % DEVICES];
+            if (own < INFINITY && (sum < 0 || own < come[sum][device]))
+                sum = i / DEVICES, device = i % DEVICES;
+        }
+        const double next = hec_lanes_next(lanes), comes = sum < 0 ? INFINITY : come[sum][device];
+        left = sum >= 0 || next < INFINITY;
+        now = fmin(next, comes);
+        if (comes <= next && sum >= 0) {
+            const struct hec_path computed = {{[HEC_PATH_COMPUTE] = now}, {0}};
+            come[sum][device] = INFINITY;
+            hec_transfer_start(lanes, sum, device, now, &computed);
+        } else if (left) {
+            hec_lanes_pass(lanes, next);
+        }
+        for (const struct hec_woken *w; (w = hec_lanes_woken(lanes));)
+            path[w->transfer][w->device] = w->path;
+    }
+    hec_lanes_free(lanes);
+}
+
+static void sums_alone_end_as_flows_do(void **unused) {
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct hec_path path[2][SUMS][DEVICES];
+        run_drawn(false, seed, path[0]);
+        const struct ends flows = ends;
+        run_drawn(true, seed, path[1]);
+        for (int i = 0; i < SUMS * DEVICES; i++) {
+            const int t = i / DEVICES, d = i % DEVICES;
+            assert_true(flows.end[t][d] > 0);
+            check(ends.begin[t][d], flows.begin[t][d]);
+            check(ends.end[t][d], flows.end[t][d]);
+            const struct hec_path *is = &path[1][t][d], *should = &path[0][t][d];
+            check(is->own[HEC_PATH_COMPUTE], should->own[HEC_PATH_COMPUTE]);
+            for (int k = 0; k < HEC_LANES; k++) check(is->lane[k], should->lane[k]);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_is_the_time),
@@ -173,6 +249,7 @@ int main(void) {
         cmocka_unit_test(messages_wait_for_what_brings_them),
         cmocka_unit_test(transfers_of_a_lane_follow_each_other),
         cmocka_unit_test(sums_start_when_all_have_come),
+        cmocka_unit_test(sums_alone_end_as_flows_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

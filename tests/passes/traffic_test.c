@@ -72,7 +72,7 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
     assert_true(synthesize(&wanted, &l->loads));
     l->prices = hec_prices_of(&machine, &l->cost, 1);
     for (int32_t e = 0; e < EXPERTS; e++) l->owner[e] = e * DEVICES / EXPERTS;
-    l->mover = (struct hec_mover){.lanes = hec_lanes_create(&machine),
+    l->mover = (struct hec_mover){.lanes = hec_lanes_create(&machine, sums),
                                   .cost = &l->cost,
                                   .segments = 4,
                                   .moves = true,
