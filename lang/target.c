@@ -51,15 +51,6 @@ static void check_settings(const struct hec_program *program, const char *target
     }
 }
 
-static void check_losses(const struct hec_program *program, const char *target,
-                         struct hec_diag *diag) {
-    for (int i = 0; i < program->losses; i++) {
-        const struct hec_named_loss *loss = &program->loss[i];
-        if (loss->temperature > 0 && hec_target_lacks(target, "loss", "distill"))
-            hec_diag_report(diag, HEC_ERROR, loss->at, "not yet: `distill` (target %s)", target);
-    }
-}
-
 static const struct hec_setting *find(const struct hec_program *program, const char *key) {
     for (int i = 0; i < program->settings; i++) {
         if (!strcmp(program->setting[i].key, key)) return &program->setting[i];
@@ -86,7 +77,6 @@ bool hec_check_target(const struct hec_program *program, const char *target,
                       struct hec_diag *diag) {
     const uint32_t errors_before = diag->errors;
     check_settings(program, target, diag);
-    check_losses(program, target, diag);
     check_cluster(program, diag);
     return diag->errors == errors_before;
 }

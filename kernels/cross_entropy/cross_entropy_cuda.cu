@@ -2,65 +2,27 @@
 // the gradient is elementwise. Bytes moved: 4 for a logit forward, 8 backward; of bf16 half of that.
 #include "kernels/cross_entropy/cross_entropy_cuda.h"
 
-#include <math.h>
-
-#include "kernels/cuda/rows.h"
+#include "kernels/cuda/losses.h"
 
 namespace {
 
 using namespace hkc;
 
-// lse[t]: each thread sums exp(x - its own maximum) of what it reads; then all are brought to one maximum.
 template <class T, int W>
 __global__ void __launch_bounds__(WIDE_THREADS)
     log_sum_exp(float *lse, double *losses, const T *logits, const int32_t *targets,
                 int64_t vocabulary) {
-    typedef hkc_vector<T, W> values;
     HKC_SHARED(shared);
     const int64_t t = blockIdx.x;
-    const values *from = (const values *)(logits + t * vocabulary);
-    float most = -INFINITY, sum = 0;
-    for (int64_t v = threadIdx.x; v < vocabulary / W; v += WIDE_THREADS) {
-        const hkc_vector<float, W> read = hkc_floats(from[v]);
-        float own = read.at[0];
-        for (int i = 1; i < W; i++) own = fmaxf(own, read.at[i]);
-        if (own > most) {
-#if HKC_FAULT != 2 // plain: what was summed before is not brought to the new maximum.
-            sum *= expf(most - own);
-#endif
-            most = own;
-        }
-        for (int i = 0; i < W; i++) sum += expf(read.at[i] - most);
-    }
-    float *numbers = (float *)shared;
-    const float all = block_max(most, numbers);
-#if HKC_FAULT == 3 // plain: a maximum that a thread has not read is taken for its own.
-    most = all;
-#endif
-    if (most > -INFINITY) sum *= expf(most - all); // A thread that has read nothing has sum 0.
-#if HKC_FAULT == 1 // race: the sums take the place of the maxima, which others may still read.
-    sum = block_sum(sum, numbers);
-#else
-    sum = block_sum(sum, numbers + 32);
-#endif
+    const float result =
+        block_log_sum_exp<T, W>(logits + t * vocabulary, vocabulary, 1, (float *)shared);
     if (threadIdx.x != 0) return;
-    const float result = all + logf(sum);
     lse[t] = result;
     if (targets[t] < 0) {
         losses[t] = 0;
     } else {
         losses[t] = (double)result - (double)hkc_float(logits[t * vocabulary + targets[t]]);
     }
-}
-
-// Thread i sums every token whose number is i, modulo the threads.
-__global__ void __launch_bounds__(WIDE_THREADS)
-    sum_losses(float *loss, const double *losses, const float *scale, int64_t tokens) {
-    HKC_SHARED(shared);
-    double sum = 0;
-    for (int64_t t = threadIdx.x; t < tokens; t += WIDE_THREADS) sum += losses[t];
-    sum = block_sum(sum, (double *)shared);
-    if (threadIdx.x == 0) loss[0] = (float)((double)scale[0] * sum);
 }
 
 template <class T, int W>
@@ -87,7 +49,7 @@ template <class T>
 void forward(hkc_lane *lane, float *loss, float *lse, const T *logits, const int32_t *targets,
              const float *scale, int64_t tokens, int64_t vocabulary) {
     constexpr int W = VECTOR<T>;
-    const size_t shared = 64 * sizeof(float);
+    const size_t shared = LOG_SUM_EXP_SHARED;
     double *losses = (double *)lane->scratch; // Of the tokens.
     assert(tokens <= HKC_SCRATCH / (int64_t)sizeof *losses);
     if (as_vectors<W>(vocabulary, logits)) {
@@ -97,8 +59,8 @@ void forward(hkc_lane *lane, float *loss, float *lse, const T *logits, const int
         hkc_launch(lane, (log_sum_exp<T, 1>), (unsigned)tokens, WIDE_THREADS, shared, lse, losses,
                    logits, targets, vocabulary);
     }
-    hkc_launch(lane, sum_losses, 1, WIDE_THREADS, shared, loss, (const double *)losses, scale,
-               tokens);
+    hkc_launch(lane, sum_losses<double>, 1, WIDE_THREADS, shared, loss, (const double *)losses,
+               scale, tokens);
 }
 
 template <class T>

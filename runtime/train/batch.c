@@ -7,6 +7,22 @@ static size_t bytes_of(const struct hrt_batch *batch) {
     return (size_t)(batch->sequences * batch->state->program->positions) * sizeof *batch->ids;
 }
 
+static size_t said_bytes(const struct hrt_batch *batch) {
+    return bytes_of(batch) * (size_t)batch->state->teacher.count;
+}
+
+// Of what a teacher says.
+static bool take_said(struct hrt_batch *batch, struct hrt_error *error) {
+    void *ids = NULL, *log_probs = NULL;
+    const size_t bytes = said_bytes(batch);
+    const bool taken =
+        !bytes ||
+        (hrt_state_take(batch->state, HRT_OF_DEVICE, &ids, bytes, "a batch", error) &&
+         hrt_state_take(batch->state, HRT_OF_DEVICE, &log_probs, bytes, "a batch", error));
+    batch->said = (struct hrt_said){ids, log_probs};
+    return taken;
+}
+
 static bool take(struct hrt_batch *batch, struct hrt_error *error) {
     void *ids = NULL, *targets = NULL, *first = NULL;
     const size_t bytes = bytes_of(batch);
@@ -17,7 +33,7 @@ static bool take(struct hrt_batch *batch, struct hrt_error *error) {
     batch->ids = ids;
     batch->targets = targets;
     batch->first = first;
-    return taken;
+    return taken && take_said(batch, error);
 }
 
 bool hrt_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t sequences,
@@ -27,6 +43,7 @@ bool hrt_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t 
         .sequences = sequences,
         .ids = state->ids,
         .targets = state->targets,
+        .said = state->said,
         .apart = hrt_device_is_apart(&state->device),
         .repeats = state->device.records && state->clipped && !state->program->iteration_offset,
     };
@@ -40,6 +57,10 @@ void hrt_batch_destroy(struct hrt_batch *batch) {
         struct hrt_device *device = &batch->state->device;
         device->backend->give(device, HRT_OF_DEVICE, batch->ids, bytes_of(batch));
         device->backend->give(device, HRT_OF_DEVICE, batch->targets, bytes_of(batch));
+        if (batch->said.ids)
+            device->backend->give(device, HRT_OF_DEVICE, batch->said.ids, said_bytes(batch));
+        if (batch->said.log_probs)
+            device->backend->give(device, HRT_OF_DEVICE, batch->said.log_probs, said_bytes(batch));
         device->backend->give(device, HRT_OF_DEVICE, batch->first, sizeof *batch->first);
     }
     *batch = (struct hrt_batch){0};
@@ -50,11 +71,17 @@ void hrt_batch_bring(struct hrt_batch *batch, const struct hrt_flight *flight, i
     const int64_t first = iteration * flight->tokens;
     hrt_device_fetch(device, batch->ids, flight->ids + first, bytes_of(batch));
     hrt_device_fetch(device, batch->targets, flight->targets + first, bytes_of(batch));
+    if (!flight->entries) return;
+    const struct hrt_said said = hrt_flight_said(flight, iteration);
+    hrt_device_fetch(device, batch->said.ids, said.ids, said_bytes(batch));
+    hrt_device_fetch(device, batch->said.log_probs, said.log_probs, said_bytes(batch));
 }
 
 struct hrt_losses hrt_batch_forward(struct hrt_batch *batch, bool repeats) {
     struct hrt_state *state = batch->state;
     const bool is_graph = repeats && batch->repeats;
+    hrt_state_tell(
+        state, (struct hk_teacher){batch->said.ids, batch->said.log_probs, state->teacher.count});
     if (is_graph && hrt_graph_run(&batch->forward, &state->device))
         return (struct hrt_losses){.loss = NAN};
     const struct hrt_losses losses =

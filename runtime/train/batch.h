@@ -14,6 +14,7 @@ struct hrt_batch {
     int64_t sequences;
     double scale, auxiliary_scale; // As forward takes them.
     int32_t *ids, *targets;        // [sequences, positions]: of the device, or the state's.
+    struct hrt_said said;          // Of them; of the device, or the state's.
     uint64_t *first;               // Of the device: for the number of the first one. NULL: none.
     bool apart, repeats;           // `repeats`: forward and backward may be graphs.
     struct hrt_graph forward, backward;

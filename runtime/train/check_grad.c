@@ -178,8 +178,8 @@ static void draw_teacher(struct check *check) {
             const int32_t id = (int32_t)draw_below(check, program->vocabulary);
             const float log_prob = -0.01f * (float)draw_below(check, 500);
             if (!mine) continue;
-            state->teacher_ids[i] = id;
-            state->teacher_log_probs[i] = i / count % 5 == 4 ? -INFINITY : log_prob;
+            state->said.ids[i] = id;
+            state->said.log_probs[i] = i / count % 5 == 4 ? -INFINITY : log_prob;
         }
     }
 }

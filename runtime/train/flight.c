@@ -9,7 +9,7 @@ struct part {
     size_t bytes;
 };
 
-enum { PARTS = 5 };
+enum { PARTS = 7 };
 
 static void find_parts(struct hrt_flight *flight, int losses, struct part part[PARTS]) {
     const size_t iterations = (size_t)flight->iterations;
@@ -21,14 +21,20 @@ static void find_parts(struct hrt_flight *flight, int losses, struct part part[P
     part[3] = (struct part){(void **)&flight->clipped, sizeof *flight->clipped};
     part[4] =
         (struct part){(void **)&flight->count, (size_t)flight->counts * sizeof *flight->count};
+    part[5] = (struct part){(void **)&flight->said.ids, ids * (size_t)flight->entries};
+    part[6] = (struct part){(void **)&flight->said.log_probs, ids * (size_t)flight->entries};
 }
 
 bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64_t iterations,
                        int64_t tokens, int64_t counts, struct hrt_error *error) {
     struct part part[PARTS];
-    *flight = (struct hrt_flight){.iterations = iterations, .tokens = tokens, .counts = counts};
+    *flight = (struct hrt_flight){.iterations = iterations,
+                                  .tokens = tokens,
+                                  .counts = counts,
+                                  .entries = state->teacher.count};
     find_parts(flight, state->device.loss_count, part);
     for (int i = 0; i < PARTS; i++) {
+        if (!part[i].bytes) continue; // There is no teacher.
         if (!hrt_state_take(state, HRT_OF_BOTH, part[i].at, part[i].bytes, "a step's batches",
                             error)) {
             hrt_flight_destroy(flight, state);
@@ -46,6 +52,12 @@ void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state) {
         if (*part[i].at) device->backend->give(device, HRT_OF_BOTH, *part[i].at, part[i].bytes);
     }
     *flight = (struct hrt_flight){0};
+}
+
+struct hrt_said hrt_flight_said(const struct hrt_flight *flight, int64_t iteration) {
+    const int64_t first = iteration * flight->tokens * flight->entries;
+    if (!flight->entries) return (struct hrt_said){0};
+    return (struct hrt_said){flight->said.ids + first, flight->said.log_probs + first};
 }
 
 void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,

@@ -13,10 +13,11 @@
 // All of it HRT_OF_BOTH.
 struct hrt_flight {
     int32_t *ids, *targets;     // [iterations][batch, positions]
+    struct hrt_said said;       // The same of what a teacher says, `entries` of each token.
     float *losses;              // [iterations][loss_count] as hrt_device_fetch_losses brings them.
     struct hk_clipped *clipped; // A copy of state->clipped.
     int64_t *count;             // As struct hrt_load_counts has them.
-    int64_t iterations, tokens, counts;
+    int64_t iterations, tokens, counts, entries;
 };
 
 // For steps of `iterations` of `tokens` each, on the device of `state`.
@@ -25,6 +26,9 @@ bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64
 
 // Also of a zeroed one. The device must no longer work for it.
 void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state);
+
+// What a teacher says of the sequences of an iteration.
+struct hrt_said hrt_flight_said(const struct hrt_flight *flight, int64_t iteration);
 
 // Asks the device for the counts as they are by then.
 void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,

@@ -117,13 +117,17 @@ bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error 
     const bool taken =
         hrt_state_take(state, HRT_OF_BOTH, &ids, bytes, "what a teacher says", error) &&
         hrt_state_take(state, HRT_OF_BOTH, &log_probs, bytes, "what a teacher says", error);
-    state->teacher_ids = ids;
-    state->teacher_log_probs = log_probs;
+    state->said = (struct hrt_said){ids, log_probs};
     if (!taken) return false;
     state->teacher.ids = ids;
     state->teacher.log_probs = log_probs;
-    *(struct hk_teacher *)((char *)state->model + program->teacher_offset) = state->teacher;
+    hrt_state_tell(state, state->teacher);
     return true;
+}
+
+void hrt_state_tell(struct hrt_state *state, struct hk_teacher teacher) {
+    if (!teacher.count) return;
+    *(struct hk_teacher *)((char *)state->model + state->program->teacher_offset) = teacher;
 }
 
 void hrt_state_destroy(struct hrt_state *state) {
@@ -137,8 +141,8 @@ void hrt_state_destroy(struct hrt_state *state) {
     release(state, HRT_OF_DEVICE, state->arena, program->arena_bytes);
     release(state, HRT_OF_BOTH, state->ids, hrt_memory_ids_bytes(program));
     release(state, HRT_OF_BOTH, state->targets, hrt_memory_ids_bytes(program));
-    release(state, HRT_OF_BOTH, state->teacher_ids, teacher_bytes(state));
-    release(state, HRT_OF_BOTH, state->teacher_log_probs, teacher_bytes(state));
+    release(state, HRT_OF_BOTH, state->said.ids, teacher_bytes(state));
+    release(state, HRT_OF_BOTH, state->said.log_probs, teacher_bytes(state));
     release(state, HRT_OF_BOTH, state->sums, hrt_memory_sums_bytes(program));
     release(state, HRT_OF_DEVICE, state->clipped, sizeof *state->clipped);
     hrt_experts_destroy(state->experts);
@@ -149,6 +153,7 @@ void hrt_state_destroy(struct hrt_state *state) {
 
 struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, double scale,
                                     double auxiliary_scale) {
+    hrt_state_tell(state, state->teacher);
     return state->program->forward(state->model, batch, state->ids, state->targets, scale,
                                    auxiliary_scale);
 }

@@ -14,6 +14,12 @@
 #include "runtime/params/tensor.h"
 #include "runtime/program.h"
 
+// What a teacher says of sequences, [sequences, positions, entries] each; NULL: there is none.
+struct hrt_said {
+    int32_t *ids;
+    float *log_probs;
+};
+
 struct hrt_state {
     const struct hrt_program *program;
     struct hrt_placement *placement; // Borrowed; of this program.
@@ -23,10 +29,8 @@ struct hrt_state {
     void *rounded;                   // Copies of parameters in bf16 (params/rounded.h), or NULL.
     void *arena;
     int32_t *ids, *targets; // [batch, positions], which the host fills in, too (hrt_state_await).
-    // What a teacher says of them, [batch, positions, teacher.count] each, which the host fills in, too; NULL: there is none.
-    int32_t *teacher_ids;
-    float *teacher_log_probs;
-    struct hk_teacher teacher; // As the model has it.
+    struct hrt_said said;   // What a teacher says of them, which the host fills in, too.
+    struct hk_teacher teacher; // The same, as the model has it.
     double *sums;              // Of both: one per tensor, chunk and rank: scratch of hrt_grad_norm.
     struct hk_clipped
         *clipped; // On a device that is apart, of one rank: of the last step. Else NULL.
@@ -47,6 +51,9 @@ bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, 
 // Takes memory for what a teacher says of a batch, `entries` for each token, and tells the model. Nothing to do for a program
 // without losses against one, or without entries.
 bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error);
+
+// Tells the model where it finds what the teacher says of the calls that follow. Nothing to do where there is none.
+void hrt_state_tell(struct hrt_state *state, struct hk_teacher teacher);
 
 void hrt_state_destroy(struct hrt_state *state);
 

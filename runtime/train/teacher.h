@@ -5,14 +5,15 @@
 #include "runtime/data/data.h"
 #include "runtime/train/state.h"
 
-// What is said of training sequence number `sequence`, or of validation window `window`, becomes that of the batch's
-// sequence `index`. Nothing to do where the program has no loss against a teacher, or there is none.
+// What is said of training sequence number `sequence`, or of validation window `window`, becomes that of sequence `index` of
+// `said`. Nothing to do where the program has no loss against a teacher, or there is none.
 bool hrt_teacher_draw(const struct hrt_state *state, const struct hrt_data *data, uint64_t seed,
-                      uint64_t sequence, int64_t index, struct hrt_error *error);
+                      uint64_t sequence, struct hrt_said said, int64_t index,
+                      struct hrt_error *error);
 bool hrt_teacher_window(const struct hrt_state *state, const struct hrt_data *data, int64_t window,
-                        int64_t index, struct hrt_error *error);
+                        struct hrt_said said, int64_t index, struct hrt_error *error);
 
-// Nothing is said of the batch's sequence `index`.
-void hrt_teacher_blank(const struct hrt_state *state, int64_t index);
+// Nothing is said of sequence `index` of `said`.
+void hrt_teacher_blank(const struct hrt_state *state, struct hrt_said said, int64_t index);
 
 #endif

@@ -128,12 +128,13 @@ static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t iterat
     int32_t *ids = flight ? flight->ids + iteration * flight->tokens : trainer->state->ids;
     int32_t *targets =
         flight ? flight->targets + iteration * flight->tokens : trainer->state->targets;
+    const struct hrt_said said = flight ? hrt_flight_said(flight, iteration) : trainer->state->said;
     if (trainer->route && !hrt_route_force(trainer->route, step, first, error)) return false;
     for (int64_t i = 0; i < trainer->batch; i++) {
         const uint64_t seed = (uint64_t)trainer->config->seed, number = (uint64_t)(first + i);
         if (!hrt_data_draw(trainer->data, seed, number, ids + i * positions,
                            targets + i * positions, error) ||
-            !hrt_teacher_draw(trainer->state, trainer->data, seed, number, i, error))
+            !hrt_teacher_draw(trainer->state, trainer->data, seed, number, said, i, error))
             return false;
     }
     return true;
@@ -435,7 +436,7 @@ bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step
 static void set_no_targets(struct hrt_state *state, int64_t index) {
     int32_t *targets = state->targets + index * state->program->positions;
     for (int64_t i = 0; i < state->program->positions; i++) targets[i] = -1;
-    hrt_teacher_blank(state, index);
+    hrt_teacher_blank(state, state->said, index);
 }
 
 // One sequence that counts nothing. Returns 1.
@@ -451,7 +452,7 @@ static bool read_window(struct hrt_state *state, const struct hrt_data *data, in
     const int64_t first = index * state->program->positions;
     if (window < windows)
         return hrt_data_window(data, window, state->ids + first, state->targets + first, error) &&
-               hrt_teacher_window(state, data, window, index, error);
+               hrt_teacher_window(state, data, window, state->said, index, error);
     set_no_targets(state, index);
     return hrt_data_tail(data, state->ids + first, error);
 }

@@ -17,15 +17,15 @@ import shutil
 import sys
 
 from cuda import compare, run, weights, words
-from cuda_models import MODELS
+from cuda_models import MODELS, teacher_of
 from cuda_ranks import compile_for_devices, train
 
 STEPS, STILL = 20, 4
-NAMES = ("tiny", "deepseek-v3-like", "gpt-moe-s")
+NAMES = ("tiny", "tiny-student", "deepseek-v3-like", "gpt-moe-s")
 RANKS = {1: (1, 1), 2: (1, 2), 4: (2, 2)}  # As nodes and devices of a node.
 POLICIES = ("ep", "fssdp", "laer", "fastermoe")
 COVER = [("deepseek-v3-like", 2, "ep", "fp32"), ("deepseek-v3-like", 4, "fssdp", "bf16"), ("gpt-moe-s", 2, "fastermoe", "fp32"),
-         ("gpt-moe-s", 4, "fssdp", "fp32")]
+         ("gpt-moe-s", 4, "fssdp", "fp32"), ("tiny-student", 2, "fssdp", "bf16")]
 
 
 def everything():
@@ -55,10 +55,10 @@ def gradients(ranks, program, text, load, *route):
     return found
 
 
-def check_gradients(what, ranks, exact, cpu, cuda, text):
+def check_gradients(what, ranks, exact, cpu, cuda, text, teacher):
     load, ids = cpu + ".st", cpu + "-still.ids"
-    rounded = gradients(ranks, cpu, text, load, "--record-ids", ids)
-    true, actual = (gradients(ranks, program, text, load, "--route", "ids:" + ids) for program in (exact, cuda))
+    rounded = gradients(ranks, cpu, text, load, "--record-ids", ids, *teacher)
+    true, actual = (gradients(ranks, program, text, load, "--route", "ids:" + ids, *teacher) for program in (exact, cuda))
     worst = 0.0
     for name, numbers in true.items():
         apart = math.dist(numbers, actual[name])
@@ -80,8 +80,9 @@ def check(name, ranks, policy, precision, examples, text, folder):
     model, settings = f"{examples}/{name}.moe", settings_of(name, ranks, policy, precision)
     compile_for_cpu(settings, model, cpu)
     compile_for_devices(["-w", *settings], model, cuda)
-    expected = train(ranks, cpu, text, cpu, STEPS, "--record-ids", ids)
-    actual = train(ranks, cuda, text, cuda, STEPS, "--route", "ids:" + ids)
+    teacher = teacher_of(name, text, folder)
+    expected = train(ranks, cpu, text, cpu, STEPS, "--record-ids", ids, *teacher)
+    actual = train(ranks, cuda, text, cuda, STEPS, "--route", "ids:" + ids, *teacher)
     keys, tolerance = ["loss", "cross_entropy", "aux"], 2**-9
     if precision == "fp32":
         keys, tolerance = [*keys, "grad_norm"], 1e-4
@@ -95,7 +96,7 @@ def check(name, ranks, policy, precision, examples, text, folder):
     if len(expected) != STEPS or not expected[-1]["loss"] < expected[0]["loss"]:
         sys.exit(f"{what} learns nothing: {expected}")
     more = f"norms by {worst['grad_norm']:.1e} at most" if precision == "fp32" else check_gradients(
-        what, ranks, compile_for_cpu(settings_of(name, ranks, policy, "fp64"), model, cpu + "-fp64"), cpu, cuda, text)
+        what, ranks, compile_for_cpu(settings_of(name, ranks, policy, "fp64"), model, cpu + "-fp64"), cpu, cuda, text, teacher)
     print(f"{what}: losses differ by {worst['loss']:.1e}, {more}", flush=True)
 
 

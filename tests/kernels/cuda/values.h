@@ -4,6 +4,7 @@
 #define HECATE_TESTS_KERNELS_CUDA_VALUES_H
 
 #include "kernels/cross_entropy/cross_entropy_cuda.h"
+#include "kernels/distill/distill_cuda.h"
 #include "kernels/gather/gather_cuda.h"
 #include "kernels/layernorm/layernorm_cuda.h"
 #include "kernels/rmsnorm/rmsnorm_cuda.h"
@@ -99,6 +100,24 @@ static inline void values_cross_entropy_grad(real *dlogits, const real *dloss, c
     hkc_cross_entropy_grad_bf16(test_lane(), test_stored(dlogits, count), dloss,
                                 test_read(logits, count), lse, targets, scale, tokens, vocabulary);
     test_join_values("cross_entropy_grad");
+}
+
+static inline void values_distill(real *loss, real *losses, real *lse, const real *logits,
+                                  struct hk_teacher teacher, const real *scale, int64_t tokens,
+                                  int64_t vocabulary, double temperature) {
+    hkc_distill_bf16(test_lane(), loss, losses, lse, test_read(logits, tokens * vocabulary),
+                     teacher, scale, tokens, vocabulary, temperature);
+    test_join_values("distill");
+}
+
+static inline void values_distill_grad(real *dlogits, const real *dloss, const real *logits,
+                                       const real *lse, struct hk_teacher teacher,
+                                       const real *scale, int64_t tokens, int64_t vocabulary,
+                                       double temperature) {
+    const int64_t count = tokens * vocabulary;
+    hkc_distill_grad_bf16(test_lane(), test_stored(dlogits, count), dloss, test_read(logits, count),
+                          lse, teacher, scale, tokens, vocabulary, temperature);
+    test_join_values("distill_grad");
 }
 
 static inline void values_spread(real *y, const real *const *chunk, int64_t offset,
