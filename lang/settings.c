@@ -118,6 +118,8 @@ const struct hec_setting_row hec_setting_rows[] = {
      .text = "the next token, or tokens that are masked"},
     {"train.objective.rate", .type = REAL, .standard = "0.15", .smallest = 1e-6, .largest = 1, .position = 1,
      .of = "masked", .text = "share of tokens masked, the same number in each sequence"},
+    {"train.objective.weight", .type = REAL, .standard = "1", .largest = 1e6, .of = "next_token|masked",
+     .text = "of this loss, beside those by name; 0: only they are learned from"},
     {"train.optimizer", .type = CHOICE, .values = "adamw|muon", .standard = "adamw",
      .text = "optimizer; muon: of matrices, adamw of the rest"},
     {"train.optimizer.betas", .type = PAIR, .standard = "0.9,0.95", .largest = 0.999999, .of = "adamw|muon",

@@ -87,7 +87,16 @@ static MlirValue build_named_loss(struct hec_scope *scope, const struct hec_name
         build_times(scope, positions / (positions - (double)(loss->ahead - 1)), scale));
 }
 
-// loss = cross_entropy + auxiliary_scale * auxiliary + weight * each loss that has a name, and its parts.
+// What the model's own cross-entropy adds to what is minimized.
+static MlirValue build_own_share(struct hec_scope *scope, MlirValue cross_entropy) {
+    const char *text = hec_program_setting(scope->build->program, "train.objective.weight");
+    const double weight = text ? strtod(text, NULL) : 1;
+    if (weight == 1) return cross_entropy;
+    if (weight == 0) return hec_build_fill(&scope->b, mlirValueGetType(cross_entropy), 0);
+    return build_times(scope, weight, cross_entropy);
+}
+
+// loss = weight * cross_entropy + auxiliary_scale * auxiliary + weight * each loss that has a name, and its parts.
 static void build_losses(struct hec_scope *scope, MlirValue scale, MlirValue auxiliary_scale) {
     struct hec_build *build = scope->build;
     const struct hec_program *program = build->program;
@@ -99,7 +108,8 @@ static void build_losses(struct hec_scope *scope, MlirValue scale, MlirValue aux
     if (build->failed) return;
     build_joint_loss(scope);
     const MlirValue auxiliary = scope->sums.of[HEC_SUM_AUXILIARY];
-    result[0] = result[1], result[2] = auxiliary;
+    hec_build_at(scope, at, "loss");
+    result[0] = build_own_share(scope, result[1]), result[2] = auxiliary;
     if (mlirValueIsNull(auxiliary)) {
         hec_build_at(scope, at, "auxiliary");
         result[2] = hec_build_fill(&scope->b, mlirValueGetType(scale), 0);
@@ -107,7 +117,7 @@ static void build_losses(struct hec_scope *scope, MlirValue scale, MlirValue aux
         hec_build_at(scope, at, NULL);
         const MlirValue scaled[] = {auxiliary_scale, auxiliary};
         result[0] =
-            build_sum(scope, at, result[1], hec_build_one(scope, HEC_OP_mul, 2, scaled, 0, NULL));
+            build_sum(scope, at, result[0], hec_build_one(scope, HEC_OP_mul, 2, scaled, 0, NULL));
     }
     for (int i = 0; i < program->losses && !build->failed; i++) {
         const struct hec_named_loss *loss = &program->loss[i];

@@ -95,6 +95,15 @@ static void check_losses(struct hec_checker *checker) {
     }
 }
 
+static void check_weight(struct hec_checker *checker) {
+    const struct hec_program *program = checker->program;
+    const char *weight = hec_program_setting(program, "train.objective.weight");
+    if (program->losses || atof(weight) > 0) return;
+    hec_error(checker, program->model->at,
+              "`%s` learns from nothing: `train.objective.weight` is 0, and it has no loss by name",
+              program->name);
+}
+
 // What is masked has no tokens ahead: targets are those of the masked positions.
 static void look_at_ahead(struct hec_checker *checker, const struct hec_node *node) {
     if (node->builtin != HEC_BUILTIN_ahead) return;
@@ -111,6 +120,7 @@ void hec_check_model(struct hec_checker *checker) {
     look_in(checker, &program->model->body, look_at_size);
     look_in(checker, &program->model->body, look_at_table);
     check_losses(checker);
+    check_weight(checker);
     const bool next = !strcmp(hec_program_setting(program, "train.objective"), "next_token");
     look_in(checker, &program->model->body, next ? look_at_attention : look_at_ahead);
 }

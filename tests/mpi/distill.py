@@ -32,10 +32,10 @@ def check(holds, what):
         sys.exit(f"not so: {what}")
 
 
-def build(name, ranks=1, settings=(), soft=True):
+def build(name, ranks=1, settings=(), soft=True, far=True):
     given = [f"parallel.microbatch={16 // ranks}", f"cluster.devices={ranks}", "train.precision=fp64", *settings]
     options = [word for key in given for word in ("--set", key)]
-    subprocess.run([os.environ["HECATEC"], "-w", "-O1", "-D", f"soft={str(soft).lower()}", *options,
+    subprocess.run([os.environ["HECATEC"], "-w", "-O1", "-D", f"soft={str(soft).lower()}", "-D", f"far={str(far).lower()}", *options,
                     os.environ["MPI_TESTS"] + "/small.moe", "-o", name], check=True)
 
 
@@ -108,6 +108,17 @@ def students():
     return logs["one"]
 
 
+def check_alone():
+    """From the teacher alone: tokens have no weight, and no gradient."""
+    build("alone", settings=["train.objective=next_token(weight=0)"], far=False)
+    train("alone", "--log", "alone.log")
+    for line in map(json.loads, pathlib.Path("alone.log").read_text().splitlines()):
+        if "loss" in line:
+            want = 0.5 * line["losses"]["soft"] + line["aux"]
+            check(abs(line["loss"] / want - 1) < 1e-12 and line["cross_entropy"] > 0, line)
+    run("alone", "train", "--data", "text", "--check-grad", 2)
+
+
 def check_students(lines):
     plain = [line["cross_entropy"] for line in lines if "loss" in line]
     check(all(soft > 0 and soft != hard for soft, hard in zip(soft_losses(lines), plain)), "two losses")
@@ -172,6 +183,7 @@ def main():
         check(pathlib.Path("said").read_bytes() == pathlib.Path("said4").read_bytes(), "four ranks write the same")
         check_file(text)
         check_students(students())
+        check_alone()
         check_evaluation()
         check_refusals(text)
         check_checkpoints()

@@ -71,7 +71,7 @@ def evaluate(name, salt):
     logits = MODELS[name](p, torch.from_numpy(ids).view(BATCH, T))
     scale = 1 / float((targets >= 0).sum())
     cross_entropy = scale * sum_of_losses(logits, p.targets)
-    loss = cross_entropy + AUXILIARY_SCALE * p.auxiliary
+    loss = p.weight * cross_entropy + AUXILIARY_SCALE * p.auxiliary
     losses = {}
     for other, (weight, its_logits, which) in p.losses.items():
         mean = scale * T / (T - which + 1) * sum_of_losses(its_logits, ahead(p.targets, which - 1))

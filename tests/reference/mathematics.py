@@ -20,6 +20,7 @@ class Parameters:
         self.salt, self.tensors, self.frozen = salt, {}, set()
         self.dropped = 0
         self.targets, self.losses = None, {}  # Further losses by name: weight, logits, which token ahead they predict.
+        self.weight = 1  # Of the loss of what the model returns.
         self.soft_losses = {}  # Those against a teacher: weight, logits, temperature.
         self.loads, self.auxiliary, self.near = {}, torch.zeros((), dtype=torch.float64), math.inf
 

@@ -155,6 +155,7 @@ def deepseek_v3(p, ids):
 
 def distill(p, ids):
     """Two losses against a teacher: of the model's own logits, and of logits of the layers' input."""
+    p.weight = 0.5
     embed, head = p("embed", (V, D)), p("head", (D, V))
     x = embed[ids]
     p.soft_losses["early"] = 0.25, norm(p, "early_norm", x) @ head, 1.0
