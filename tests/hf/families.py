@@ -65,7 +65,7 @@ def check_predictor(work, program, folder, tokens, case):
     """Losses of the tokens 2 ahead, which the last position of a sequence has not."""
     file = work / "losses.safetensors"
     run(program, "eval", "--load", folder, "--val", tokens, "--losses", file)
-    got = weights.read_doubles(file)["losses.mtp"]
+    got = weights.read_numbers(file)["losses.mtp"]
     assert all(math.isnan(got[t]) == (t % POSITIONS == POSITIONS - 1) for t in range(2 * POSITIONS)), got
     check_close("losses of a token more", [x for x in got if not math.isnan(x)], case["mtp_losses"], 1e-9)
 
