@@ -100,6 +100,16 @@ bool hec_call_value(MlirOperation op, const char *name, MlirValue *value, int *r
     return in >= 0 || out >= 0;
 }
 
+// `word` begins with the name of an operand or a result, which may not be there.
+static void see_weights(struct hec_weights *weights, MlirOperation op, const char *word) {
+    char name[16] = {0};
+    memcpy(name, word, strcspn(word, ",)"));
+    const struct hec_op_row *row = hec_op_row(hec_op_computes(op));
+    const int operand = index_in(row->operands, name), result = index_in(row->results, name);
+    if (operand >= 0) weights->operand = operand;
+    if (result >= 0 && result < hec_call_of(op).results) weights->result = result;
+}
+
 struct hec_weights hec_call_weights(MlirOperation op) {
     static const char *const words[] = {"layout(", "panels("};
     struct hec_weights weights = {-1, -1, false};
@@ -107,12 +117,9 @@ struct hec_weights hec_call_weights(MlirOperation op) {
     for (int i = 0; kernel && i < 2; i++) {
         const char *word = strstr(kernel->arguments, words[i]);
         if (!word) continue;
-        char name[16] = {0};
         word += strlen(words[i]);
-        memcpy(name, word, strcspn(word, ")"));
-        const struct hec_op_row *row = hec_op_row(kernel->computes);
-        weights.operand = index_in(row->operands, name);
-        weights.result = index_in(row->results, name);
+        do see_weights(&weights, op, word);
+        while (*(word += strcspn(word, ",)")) == ',' && word++);
         weights.panels = i == 1;
     }
     return weights;

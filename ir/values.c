@@ -7,6 +7,7 @@
 #include "ir/accessors.h"
 #include "ir/ops/contract.h"
 #include "ir/ops/fused.h"
+#include "ir/ops/head_loss.h"
 #include "ir/ops/rule.h"
 #include "ir/signature.h"
 #include "ir/target/target.h"
@@ -112,11 +113,12 @@ static bool refuse(MlirOperation op) {
     return false;
 }
 
-// Products have a rule of their own (contract.c).
+// Products have rules of their own (contract.c, head_loss.c).
 static bool check_kernel(MlirOperation op, const struct hec_kernel *kernel, bool keeps) {
     const struct counts counts = counts_of(kernel, op);
     const bool all = counts.bf16 == counts.listed;
-    if (!hec_is_product(op) && (counts.unlisted > 0 || (counts.bf16 > 0 && !(all && keeps))))
+    const bool product = hec_is_product(op) || hec_is_head_loss(op);
+    if (!product && (counts.unlisted > 0 || (counts.bf16 > 0 && !(all && keeps))))
         return refuse(op);
     if (!keeps || !hec_op_is(op, HEC_OP_call) || !hec_any_rounds(op) || all) return true;
     hec_ir_error(op, "not yet: a kernel of this target that rounds what it reads");

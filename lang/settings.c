@@ -83,6 +83,8 @@ const struct hec_setting_row hec_setting_rows[] = {
     {"parallel.experts", .type = CHOICE,
      .values = placements, .standard = "fssdp",
      .text = "who holds the experts, and when they move"},
+    {"parallel.logits", .type = COUNT, .values = "whole", .standard = "whole", .smallest = 1, .largest = 1 << 20,
+     .text = "tokens whose logits are there at a time, and computed again in backward; whole: all"},
     {"parallel.microbatch", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1, .largest = 1 << 20,
      .text = "sequences per device and iteration"},
     {"parallel.placement.calibrate", .type = SWITCH, .flags = AUTO, .standard = "auto",

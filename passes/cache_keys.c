@@ -115,6 +115,8 @@ static bool is_by_position(struct finder *f, MlirOperation module, MlirOperation
     case HEC_OP_concat:
     case HEC_OP_transpose:
         return keeps_positions(f, op);
+    case HEC_OP_linear_cross_entropy:
+        return place_of(f, hec_linear_cross_entropy_x(op)) == TOKENS;
     case HEC_OP_sdpa:
         return keep_attention(f, module, op);
     case HEC_OP_router:

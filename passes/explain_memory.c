@@ -323,6 +323,8 @@ static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
     const char *indent = "                                   ";
     if (!hec_setting_is(module, "parallel.recompute", "all"))
         fprintf(out, "%s--set parallel.recompute=all\n", indent);
+    if (hec_setting_is(module, "parallel.logits", "whole"))
+        fprintf(out, "%s--set parallel.logits=512\n", indent);
     if (hec_module_batch(module) > 1)
         fprintf(out, "%s--set parallel.microbatch=N, now %" PRId64 "\n", indent,
                 hec_module_batch(module));

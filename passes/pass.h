@@ -47,6 +47,7 @@ extern const struct hec_pass hec_pass_group_experts;
 extern const struct hec_pass hec_pass_inline;
 extern const struct hec_pass hec_pass_simplify;
 extern const struct hec_pass hec_pass_use_bf16;
+extern const struct hec_pass hec_pass_fuse_head_loss;
 extern const struct hec_pass hec_pass_differentiate;
 extern const struct hec_pass hec_pass_recompute;
 extern const struct hec_pass hec_pass_cache_keys;

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "ir/ops/contract.h"
+#include "ir/ops/head_loss.h"
 #include "passes/again.h"
 
 // Of products and attention, as the model means them: before anything is computed again.
@@ -30,14 +31,16 @@ static double flops_per_token(MlirOperation module) {
     const struct hec_ops ops = hec_ops_below(module);
     for (int i = 0; i < ops.count; i++) {
         const MlirOperation op = ops.op[i];
-        if (!hec_is_product(op) && !hec_op_is(op, HEC_OP_sdpa) && !hec_op_is(op, HEC_OP_sdpa_grad))
+        const bool head = hec_is_head_loss(op);
+        if (!head && !hec_is_product(op) && !hec_op_is(op, HEC_OP_sdpa) &&
+            !hec_op_is(op, HEC_OP_sdpa_grad))
             continue;
         double times = 1;
         for (MlirOperation up = mlirOperationGetParentOperation(op); !mlirOperationIsNull(up);
              up = mlirOperationGetParentOperation(up)) {
             if (hec_op_is(up, HEC_OP_FOR)) times *= (double)hec_for_of(up).count;
         }
-        flops += times * hec_op_cost(op).flops;
+        flops += times * (head ? hec_head_flops(op) : hec_op_cost(op).flops);
     }
     free(ops.op);
     return flops / ((double)hec_module_batch(module) * (double)hec_module_positions(module));

@@ -10,6 +10,7 @@ const struct hec_pass *const hec_passes[] = {
     &hec_pass_inline,             //
     &hec_pass_simplify,           //
     &hec_pass_use_bf16,           // Of programs with train.precision = bf16.
+    &hec_pass_fuse_head_loss,     // Of programs with a number as parallel.logits.
     &hec_pass_differentiate,      //
     &hec_pass_recompute,          //
     &hec_pass_cache_keys,         // Of programs of one rank, where tensors lie with the host.

@@ -136,6 +136,7 @@ struct hrt_loss {
     double weight;
     int64_t ahead; // Which token position t predicts: t + ahead. The last ahead - 1 predict none.
     size_t logits_offset; // As those of hrt_program.
+    int64_t logits_rows;
     bool logits_bf16;
     bool teacher; // It is against what a teacher says: no logits are kept, but
     size_t
@@ -213,6 +214,7 @@ struct hrt_program {
     size_t
         teacher_offset; // Bytes into it: struct hk_teacher, which the runtime sets. 0: no loss is against one.
     size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.
+    int64_t logits_rows;  // Not 0: no more are there at a time, and `logits` computes them.
     bool logits_bf16;     // Of bf16; otherwise of `precision`.
 
     // Stores the buffers in the model struct and derives its pointer tables. Call once.
@@ -224,6 +226,10 @@ struct hrt_program {
     // `seek` to 0 have left. Losses of such calls mean nothing. (0, positions) makes everything as it was: before
     // forwards of other kinds, and backward. NULL: forwards compute all positions.
     void (*seek)(void *model, int64_t first, int64_t count);
+    // Computes logits of `count` tokens of the last forward, from token `first` of its batch on, for loss number
+    // `loss` (0: the model's own, then `loss` in order): they lie from its logits_offset on. At most its
+    // logits_rows, which is not 0. NULL: no loss has that.
+    void (*logits)(void *model, int loss, int64_t first, int64_t count);
     // ids, targets [batch, positions]; a negative target is ignored. 1 <= batch <= program->batch.
     struct hrt_losses (*forward)(void *model, int64_t batch, const int32_t *ids,
                                  const int32_t *targets, double scale, double auxiliary_scale);

@@ -28,7 +28,7 @@ BACK = "fuse-elementwise", "fuse-epilogue", "select-kernels,place-buffers"
 
 
 def pipeline(simplify=True, fuse=BACK[0], epilogue=BACK[1], place=BACK[2]):
-    middle = ("simplify,use-bf16,differentiate,simplify" if simplify else "use-bf16,differentiate").split(",")
+    middle = ("simplify,use-bf16,fuse-head-loss,differentiate,simplify" if simplify else "use-bf16,fuse-head-loss,differentiate").split(",")
     return ",".join([FRONT, *middle, "recompute", *filter(None, [fuse, epilogue, place])])
 
 

@@ -40,6 +40,7 @@ static const struct knob {
 } knobs[] = {
     {"parallel.microbatch", {"1", "2", "4", "8", "16"}, AS_WRITTEN, false},
     {"parallel.recompute", {"none", "elementwise", "cheap", "all"}, AS_WRITTEN, false},
+    {"parallel.logits", {"whole", "512"}, AS_WRITTEN, false},
     {"parallel.dense", {"replicate", "shard"}, AS_WRITTEN, false},
     {"parallel.placement.rematerialize", {"true", "false"}, AS_WRITTEN, true},
     {"parallel.placement.overlap", {"0.5", "0.75", "1.5", "2"}, OF_OVERLAP, true},

@@ -59,10 +59,12 @@ struct hec_emitter {
     const char *name;   // The model's, as a C identifier.
     MlirStringRef positions_dim;
     int64_t batch, positions;
-    int64_t world;   // Ranks; 1: one process.
-    bool sends_rows; // To other ranks: rows are those of a wave.
-    bool continues;  // A call may go on with a sequence: positions are a variable.
-    bool backward;   // The functions written now.
+    int64_t world;    // Ranks; 1: one process.
+    bool sends_rows;  // To other ranks: rows are those of a wave.
+    bool continues;   // A call may go on with a sequence: positions are a variable.
+    bool backward;    // The functions written now.
+    const char *only; // The tokens whose logits alone its calls compute; NULL: everything.
+    bool has_logits;  // A function that computes some.
     bool failed;
 
     struct hec_idents globals, function_names;

@@ -107,6 +107,7 @@ static const char *word_text(struct hec_emitter *e, MlirOperation op, const char
     }
     if (strcmp(kind, "epilogue") == 0)
         return e->printer->epilogue ? e->printer->epilogue(e, op) : "NULL";
+    if (strcmp(kind, "only") == 0) return e->only ? e->only : "NULL";
     if (strcmp(kind, "routing") == 0) return hec_routing(e, value_of(op, inner));
     if (strcmp(kind, "noise") == 0) return "m->noise";
     if (strcmp(kind, "teacher") == 0) return "m->teacher";
@@ -116,6 +117,11 @@ static const char *word_text(struct hec_emitter *e, MlirOperation op, const char
     if (strcmp(kind, "experts_of") == 0) return experts_text(e, op, inner);
     if (strcmp(kind, "group_tokens") == 0) return hec_group_tokens(e, op, value_of(op, inner));
     return NULL;
+}
+
+// Of those nothing is left when forward has ended.
+static bool is_temporary(struct hec_emitter *e, MlirValue value) {
+    return hec_value_home(e, value).kind == HEC_HOME_ARENA;
 }
 
 static const char *argument_text(struct hec_emitter *e, MlirOperation op, const char *at) {
@@ -128,7 +134,7 @@ static const char *argument_text(struct hec_emitter *e, MlirOperation op, const 
     MlirValue value;
     int result;
     if (hec_call_value(op, word, &value, &result)) {
-        if (mlirValueIsNull(value)) return "NULL";
+        if (mlirValueIsNull(value) || (e->only && is_temporary(e, value))) return "NULL";
         return result < 0 ? hec_ref(e, value) : hec_result_ref(e, op, result);
     }
     const char *number = number_text(e, op, word);

@@ -7,6 +7,7 @@
 #include "codegen/host/body.h"
 #include "codegen/host/dims.h"
 #include "codegen/host/emitter.h"
+#include "codegen/host/logits.h"
 #include "codegen/host/model.h"
 #include "codegen/host/printer.h"
 #include "codegen/host/seek.h"
@@ -87,9 +88,9 @@ static bool check_module(struct hec_emitter *e) {
 }
 
 static void reserve_names(struct hec_emitter *e) {
-    static const char *const own[] = {"backward", "begin", "bind",   "bind_rounded",
-                                      "forward",  "loads", "params", "program",
-                                      "losses",   "seek",  "sets",   "settings"};
+    static const char *const own[] = {"backward", "begin",    "bind",    "bind_rounded", "forward",
+                                      "loads",    "params",   "program", "losses",       "seek",
+                                      "sets",     "settings", "logits"};
     static const char *const members[] = {
         "batch",     "dense",      "experts", "grad",  "ids",   "noise",           "param",
         "rounded",   "routing",    "rows",    "saved", "scale", "auxiliary_scale", "targets",
@@ -191,6 +192,7 @@ bool hec_emit_program(MlirOperation module, const struct hec_printer *printer,
         reserve_names(&e);
         hec_dims_collect(&e);
         hec_emit_functions(&e);
+        e.has_logits = hec_emit_logits(&e);
         hec_model_struct(&e, &model);
         hec_blank(&model);
         hec_model_bind(&e, &model);

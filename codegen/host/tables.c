@@ -7,6 +7,7 @@
 
 #include "codegen/host/emit_options.h"
 #include "codegen/host/literal.h"
+#include "codegen/host/logits.h"
 #include "codegen/host/movement.h"
 #include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
@@ -250,6 +251,14 @@ static void emit_flops(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, ".flops_per_token = %s,", hec_number(e, hec_module_flops_per_token(e->module)));
 }
 
+// Where logits lie.
+static const char *logits_text(struct hec_emitter *e, MlirOperation slot) {
+    const int64_t rows = hec_logits_rows(slot);
+    return HEC_TEXT(e, ".logits_offset = %" PRId64 "%s%s", hec_any_offset(slot),
+                    rows ? HEC_TEXT(e, ", .logits_rows = %" PRId64, rows) : "",
+                    hec_type_is_rounded(hec_any_type(slot)) ? ", .logits_bf16 = true" : "");
+}
+
 // The losses that have names, as @forward returns them. Returns how many there are.
 static int emit_losses(struct hec_emitter *e, struct hec_writer *out) {
     const struct hec_ops slots = hec_symbols(e, HEC_OP_slot);
@@ -262,11 +271,11 @@ static int emit_losses(struct hec_emitter *e, struct hec_writer *out) {
             hec_open(out, "static const struct hrt_loss losses[] = {");
         }
         const bool soft = mlirStringRefEqual(hec_any_holds(slot), HEC_STR("losses"));
-        hec_line(out, "{.name = %s, .weight = %s, .ahead = %" PRId64 ", .%s = %" PRId64 "%s%s},",
+        const char *losses_text =
+            HEC_TEXT(e, ".losses_offset = %" PRId64 ", .teacher = true", hec_any_offset(slot));
+        hec_line(out, "{.name = %s, .weight = %s, .ahead = %" PRId64 ", %s},",
                  hec_quote(e, hec_any_loss(slot)), hec_number(e, hec_any_coef(slot)),
-                 hec_any_ahead(slot), soft ? "losses_offset" : "logits_offset",
-                 hec_any_offset(slot), soft ? ", .teacher = true" : "",
-                 hec_type_is_rounded(hec_any_type(slot)) ? ", .logits_bf16 = true" : "");
+                 hec_any_ahead(slot), soft ? losses_text : logits_text(e, slot));
     }
     if (losses) hec_close(out, "};");
     free(slots.op);
@@ -345,12 +354,12 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
     if (mlirOperationIsNull(logits)) {
         hec_emit_fault(e, m, "has no slot that holds the logits");
     } else {
-        hec_line(out, ".logits_offset = %" PRId64 ",%s", hec_any_offset(logits),
-                 hec_type_is_rounded(hec_any_type(logits)) ? " .logits_bf16 = true," : "");
+        hec_line(out, "%s,", logits_text(e, logits));
     }
     hec_line(out, ".bind = bind,");
     if (hec_has_rounded(e)) hec_line(out, ".bind_rounded = bind_rounded,");
     if (e->continues) hec_line(out, ".seek = seek,");
+    if (e->has_logits) hec_line(out, ".logits = logits,");
     hec_line(out, ".forward = forward,");
     hec_line(out, ".backward = backward,");
     hec_close(out, "};");

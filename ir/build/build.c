@@ -225,7 +225,7 @@ static bool read_settings(struct hec_build *build) {
 
 // Dimensions that the compiler makes itself must not be the user's.
 static void check_dims(struct hec_build *build, const struct hec_shape *shape, struct hec_span at) {
-    static const char *const made[] = {"batch", "rows", "picks", "first"};
+    static const char *const made[] = {"batch", "rows", "picks", "first", "block"};
     for (int i = 0; i < shape->rank; i++) {
         for (size_t k = 0; k < sizeof made / sizeof *made; k++) {
             if (strcmp(shape->dim[i].name, made[k]) != 0) continue;

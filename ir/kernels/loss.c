@@ -1,6 +1,7 @@
 // Embedding, cross entropy, and the losses of routers.
 #include "ir/accessors.h"
 #include "ir/kernels/choose.h"
+#include "ir/ops/head_loss.h"
 #include "ir/ops/rule.h"
 
 // By a tensor whose last dimension is `columns`, and whose others are `rows`.
@@ -50,6 +51,16 @@ void hec_choose_distill(MlirOperation op, struct hec_choice *choice) {
 
 void hec_choose_distill_grad(MlirOperation op, struct hec_choice *choice) {
     choose(op, hec_teacher_loss_logits(op), "rows", "columns", choice);
+}
+
+void hec_choose_head_loss(MlirOperation op, struct hec_choice *choice) {
+    const struct hec_head head = hec_head_of(op);
+    const struct hec_tensor block = hec_tensor_at(hec_head_loss_block(op));
+    hec_choice_own_kernel(choice, op);
+    hec_choice_size(choice, "m", &head.m, 0, head.m.rank);
+    hec_choice_size(choice, "n", &head.n, 0, head.n.rank);
+    hec_choice_size(choice, "k", &head.k, 0, head.k.rank);
+    hec_choice_size(choice, "block", &block, 0, 1);
 }
 
 void hec_choose_by_token(MlirOperation op, struct hec_choice *choice) {

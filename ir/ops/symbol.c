@@ -202,8 +202,9 @@ static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
         return false;
     }
     if (is_text(holds, "logits") || is_text(holds, "loss")) {
-        if (real && t->rank == 3 && !hec_any_layers(op)) return true;
-        hec_ir_error(op, "type is %s, expected logits of all tokens, without layers",
+        const bool block = t->rank == 2 && mlirStringRefEqual(t->dim[0], HEC_STR("block"));
+        if (real && (t->rank == 3 || block) && !hec_any_layers(op)) return true;
+        hec_ir_error(op, "type is %s, expected logits of all tokens, or of a block, without layers",
                      hec_type_text(hec_any_type(op)).text);
         return false;
     }

@@ -17,6 +17,10 @@ void hk_cross_entropy_f32(float *loss, float *lse, const float *logits, const in
 void hk_cross_entropy_f64(double *loss, double *lse, const double *logits, const int32_t *targets,
                           const double *scale, int64_t tokens, int64_t vocabulary);
 
+// The same `lse` alone.
+void hk_log_sum_exp_f32(float *lse, const float *logits, int64_t tokens, int64_t vocabulary);
+void hk_log_sum_exp_f64(double *lse, const double *logits, int64_t tokens, int64_t vocabulary);
+
 // dlogits[t, v] = dloss[0] scale[0] (exp(logits[t, v] - lse[t]) - [v = targets[t]]); zeros where
 // the target is ignored. In place (dlogits = logits) is allowed.
 void hk_cross_entropy_grad_f32(float *dlogits, const float *dloss, const float *logits,

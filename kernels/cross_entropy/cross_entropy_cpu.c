@@ -4,15 +4,25 @@
 
 #include "kernels/cpu/row.h"
 
+HK_INLINE void log_sums(real *lse, const real *logits, int64_t tokens, int64_t vocabulary) {
+#pragma omp parallel for schedule(static)
+    for (int64_t t = 0; t < tokens; t++) {
+        lse[t] = row_log_sum_exp(logits + t * vocabulary, vocabulary, 1);
+    }
+}
+
+HK_KERNEL(void, log_sum_exp, (real * lse, const real *logits, int64_t tokens, int64_t vocabulary),
+          (lse, logits, tokens, vocabulary),
+          HK_PASS(tokens *vocabulary, 0, "tokens vocabulary", tokens, vocabulary)) {
+    log_sums(lse, logits, tokens, vocabulary);
+}
+
 HK_KERNEL(void, cross_entropy,
           (real * loss, real *lse, const real *logits, const int32_t *targets, const real *scale,
            int64_t tokens, int64_t vocabulary),
           (loss, lse, logits, targets, scale, tokens, vocabulary),
           HK_PASS(tokens *vocabulary, tokens, "tokens vocabulary", tokens, vocabulary)) {
-#pragma omp parallel for schedule(static)
-    for (int64_t t = 0; t < tokens; t++) {
-        lse[t] = row_log_sum_exp(logits + t * vocabulary, vocabulary, 1);
-    }
+    log_sums(lse, logits, tokens, vocabulary);
     double sum = 0;
     for (int64_t t = 0; t < tokens; t++) {
         if (targets[t] < 0) continue;

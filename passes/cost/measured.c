@@ -209,6 +209,10 @@ double hec_measured_us(const struct hec_device_times *times, MlirOperation op, i
     case HEC_OP_contract:
         return product_us(&times->kernel[form_of(s.kernel->name)][form], flops, size_of(&s, "n"),
                           size_of(&s, "k"), 1);
+    case HEC_OP_linear_cross_entropy:
+    case HEC_OP_linear_cross_entropy_grad:
+        return product_us(&times->kernel[HEC_TIMED_NN][form], flops, size_of(&s, "n"),
+                          size_of(&s, "k"), 1);
     case HEC_OP_grouped_contract:
     case HEC_OP_gathered_contract:
     case HEC_OP_swiglu:

@@ -9,7 +9,6 @@
 
 #include "ir/accessors.h"
 #include "ir/kernel.h"
-#include "ir/ops/contract.h"
 #include "passes/homes/homes.h"
 
 static int64_t round_up(int64_t value, int64_t unit) {
@@ -30,14 +29,14 @@ static int64_t product(const struct hec_tensor *t) {
     return product;
 }
 
-// `op` must divide the matrix into k x n as all products before did.
-static void see(struct layout *layout, MlirOperation op) {
-    struct hec_contract c;
-    if (!hec_is_product(op) || !hec_contract_of(op, &c)) {
+// `call` must divide the matrix into k x n as all products before did.
+static void see(struct layout *layout, MlirOperation call) {
+    struct hec_tensor k, n;
+    if (!hec_call_size(call, "k", &k) || !hec_call_size(call, "n", &n)) {
         layout->panels = false;
         return;
     }
-    const int64_t rows = product(&c.k), columns = product(&c.n);
+    const int64_t rows = product(&k), columns = product(&n);
     layout->panels &= !layout->seen || (rows == layout->rows && columns == layout->columns);
     layout->seen = true;
     layout->rows = rows;

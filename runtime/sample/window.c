@@ -51,8 +51,7 @@ bool hrt_window_score(struct hrt_window *w, struct hrt_candidate *candidate,
         program->logits_bf16 ? (int64_t)sizeof(hk_bf16) : hrt_element_bytes(program->precision);
     enum { BLOCK = 1024 };
     double block[BLOCK]; // Or floats.
-    const char *logits = (const char *)state->arena + program->logits_offset +
-                         compute(w) * program->vocabulary * element;
+    const char *logits = hrt_state_logits(state, 0, compute(w), 1);
     for (int64_t v = 0; v < program->vocabulary; v++) {
         if (v % BLOCK == 0) {
             const int64_t left = program->vocabulary - v;

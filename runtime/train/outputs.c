@@ -83,6 +83,10 @@ static bool take_memory(struct hrt_outputs *outputs, const struct hrt_program *p
     const int64_t row = program->vocabulary * hrt_element_bytes(program->precision);
     outputs->rows = row < BLOCK_BYTES ? BLOCK_BYTES / row : 1;
     if (outputs->rows > program->positions) outputs->rows = program->positions;
+    for (int number = 0; number <= program->losses; number++) {
+        const int64_t most = hrt_loss_at(program, number).logits_rows;
+        if (most && outputs->rows > most) outputs->rows = most;
+    }
     const int64_t losses = program->positions * hrt_element_bytes(program->precision);
     const int64_t bytes = outputs->rows * row;
     outputs->block = malloc((size_t)bytes);
@@ -128,23 +132,17 @@ bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state
     return false;
 }
 
-// The program's own cross-entropy, number 0, or one of its named losses.
-static struct hrt_loss loss_at(const struct hrt_program *program, int number) {
-    if (number > 0) return program->loss[number - 1];
-    return (struct hrt_loss){
-        .ahead = 1, .logits_offset = program->logits_offset, .logits_bf16 = program->logits_bf16};
-}
-
 // The logits of `rows` positions, from position `first` of the batch on, as `values`.
-static void read_block(struct hrt_outputs *outputs, struct hrt_state *state,
-                       const struct hrt_loss *loss, int64_t first, int64_t rows) {
+static void read_block(struct hrt_outputs *outputs, struct hrt_state *state, int number,
+                       int64_t first, int64_t rows) {
     const struct hrt_program *program = state->program;
+    const bool bf16 = hrt_loss_at(program, number).logits_bf16;
     const int64_t wide = program->vocabulary, bytes = hrt_element_bytes(program->precision);
-    const int64_t stored = loss->logits_bf16 ? (int64_t)sizeof(hk_bf16) : bytes;
-    const char *from = (const char *)state->arena + loss->logits_offset + first * wide * stored;
-    void *to = loss->logits_bf16 ? outputs->block : outputs->values;
-    hrt_device_read(&state->device, to, from, (size_t)(rows * wide * stored), HRT_WHY_VALUES);
-    for (int64_t i = 0; loss->logits_bf16 && i < rows * wide; i++)
+    const int64_t stored = bf16 ? (int64_t)sizeof(hk_bf16) : bytes;
+    void *to = bf16 ? outputs->block : outputs->values;
+    hrt_device_read(&state->device, to, hrt_state_logits(state, number, first, rows),
+                    (size_t)(rows * wide * stored), HRT_WHY_VALUES);
+    for (int64_t i = 0; bf16 && i < rows * wide; i++)
         hrt_element_set(outputs->values, program->precision, i,
                         hk_bf16_float(((const hk_bf16 *)outputs->block)[i]));
 }
@@ -188,13 +186,14 @@ static void read_losses(struct hrt_outputs *outputs, struct hrt_state *state,
 }
 
 // Reads `rows` positions of sequence `index` of this rank's batch, from position `first` on, and what they lose.
-static void read_rows(struct hrt_outputs *outputs, struct hrt_state *state,
-                      const struct hrt_loss *loss, int64_t index, int64_t first, int64_t rows) {
+static void read_rows(struct hrt_outputs *outputs, struct hrt_state *state, int number,
+                      int64_t index, int64_t first, int64_t rows) {
     const int64_t positions = state->program->positions;
+    const int64_t ahead = hrt_loss_at(state->program, number).ahead;
     const int32_t *targets = state->targets + index * positions;
-    read_block(outputs, state, loss, index * positions + first, rows);
+    read_block(outputs, state, number, index * positions + first, rows);
     for (int64_t i = 0; outputs->losses.path && i < rows; i++) {
-        const int64_t at = first + i + loss->ahead - 1;
+        const int64_t at = first + i + ahead - 1;
         outputs->loss[first + i] =
             loss_of(outputs, state->program, i, at < positions ? targets[at] : -1);
     }
@@ -226,7 +225,7 @@ static int64_t skipped_of(const struct hrt_outputs *outputs, int64_t positions) 
 static void add_sequence(struct hrt_outputs *outputs, struct hrt_state *state, int from,
                          int64_t index, int number) {
     const struct hrt_program *program = state->program;
-    const struct hrt_loss loss = loss_at(program, number);
+    const struct hrt_loss loss = hrt_loss_at(program, number);
     const size_t row = (size_t)(program->vocabulary * hrt_element_bytes(program->precision));
     const size_t losses = (size_t)program->positions * sizeof *outputs->loss;
     const bool here = rank_of(state) == 0, counts = outputs->done < outputs->sequences;
@@ -235,7 +234,7 @@ static void add_sequence(struct hrt_outputs *outputs, struct hrt_state *state, i
     for (int64_t first = 0; !loss.teacher && first < program->positions; first += outputs->rows) {
         const int64_t left = program->positions - first;
         const int64_t rows = left < outputs->rows ? left : outputs->rows;
-        if (rank_of(state) == from) read_rows(outputs, state, &loss, index, first, rows);
+        if (rank_of(state) == from) read_rows(outputs, state, number, index, first, rows);
         if (number > 0) continue;
         add_entries(outputs, state, from, rows, skipped > first ? skipped - first : 0);
         if (!outputs->logits.path || !counts) continue;

@@ -158,6 +158,26 @@ struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, doub
                                    auxiliary_scale);
 }
 
+struct hrt_loss hrt_loss_at(const struct hrt_program *program, int number) {
+    if (number > 0) return program->loss[number - 1];
+    return (struct hrt_loss){.ahead = 1,
+                             .logits_offset = program->logits_offset,
+                             .logits_rows = program->logits_rows,
+                             .logits_bf16 = program->logits_bf16};
+}
+
+const void *hrt_state_logits(struct hrt_state *state, int number, int64_t first, int64_t count) {
+    const struct hrt_program *program = state->program;
+    const struct hrt_loss loss = hrt_loss_at(program, number);
+    const int64_t element =
+        loss.logits_bf16 ? (int64_t)sizeof(hk_bf16) : hrt_element_bytes(program->precision);
+    const char *logits = (const char *)state->arena + loss.logits_offset;
+    if (!loss.logits_rows) return logits + first * program->vocabulary * element;
+    assert(count <= loss.logits_rows);
+    program->logits(state->model, number, first, count);
+    return logits;
+}
+
 void hrt_state_round(struct hrt_state *state) {
     struct hrt_device *device = &state->device;
     const float *params = state->values[HRT_PARAMETERS];

@@ -65,6 +65,14 @@ bool hrt_state_take(struct hrt_state *state, enum hrt_memory memory, void **buff
 struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, double scale,
                                     double auxiliary_scale);
 
+// The program's own cross-entropy, number 0, or one of its losses by name.
+struct hrt_loss hrt_loss_at(const struct hrt_program *program, int number);
+
+// Where the device has the logits of `count` tokens of the last forward, from token `first` of its batch on, for loss
+// `number`. They are computed now where the program never has all of them (logits_rows, at most as many), in place of those
+// that were asked for before.
+const void *hrt_state_logits(struct hrt_state *state, int number, int64_t first, int64_t count);
+
 // Makes the copies in bf16 that products read (params/rounded.h). Nothing in programs without any.
 void hrt_state_round(struct hrt_state *state);
 

@@ -318,8 +318,14 @@ static void put_slots(struct machine *m, struct interpret_outcome *o) {
             continue;
         const char *name = text_of(m, hec_get_string(ops.op[k], "sym_name"));
         for (int64_t i = 0; i < s->layers; i++) {
-            if (s->value[i])
-                put(m, o, hec_arena_format(m->arena, "slot %s[%" PRId64 "]", name, i), s->value[i]);
+            const struct tensor *value = s->value[i];
+            if (!value) continue;
+            // Logits of a block are others than those of all tokens.
+            const bool block = value->shape.rank > 0 &&
+                               mlirStringRefEqual(value->shape.dim[0], HEC_STR("block"));
+            put(m, o,
+                hec_arena_format(m->arena, "%s %s[%" PRId64 "]", block ? "block" : "slot", name, i),
+                value);
         }
     }
     free(ops.op);

@@ -150,6 +150,80 @@ void run_distill_grad(struct machine *m, MlirOperation op) {
     }
 }
 
+// ---- the head and its loss, block by block
+
+// A head's matrix and what it multiplies, as numbers that the product reads.
+struct head {
+    const struct tensor *x, *w, *targets;
+    int64_t words, width;
+    bool turned;
+};
+
+static struct head head_of(struct machine *m, MlirOperation op, int x, int targets) {
+    struct head h = {.x = rounded(m, op, in(m, op, x)),
+                     .w = rounded(m, op, in(m, op, x + 1)),
+                     .targets = in(m, op, targets),
+                     .turned = hec_get_bool(op, "turned")};
+    h.width = h.x->count / h.targets->count;
+    h.words = h.w->count / h.width;
+    spend(m, op, h.x->count * h.words);
+    return h;
+}
+
+static double weight(const struct head *h, int64_t i, int64_t word) {
+    return h->w->at[h->turned ? word * h->width + i : i * h->words + word];
+}
+
+// Of a token.
+static void logits_of(const struct head *h, int64_t token, double *logits) {
+    for (int64_t v = 0; v < h->words; v++) {
+        logits[v] = 0;
+        for (int64_t i = 0; i < h->width; i++)
+            logits[v] += h->x->at[token * h->width + i] * weight(h, i, v);
+    }
+}
+
+void run_linear_cross_entropy(struct machine *m, MlirOperation op) {
+    const struct head h = head_of(m, op, 0, 2);
+    struct tensor *loss = out(m, op, 0), *lse = out(m, op, 1), *block = out(m, op, 2);
+    const int64_t rows = block->shape.size[0];
+    double sum = 0;
+    for (int64_t t = 0; t < h.targets->count; t++) {
+        double *logits = block->at + t % rows * h.words;
+        logits_of(&h, t, logits);
+        lse->at[t] = log_sum(logits, h.words);
+        if (h.targets->at[t] < 0) continue;
+        sum += lse->at[t] - logits[row_of(m, op, h.targets->at[t], h.words)];
+    }
+    loss->at[0] = in(m, op, 3)->at[0] * sum;
+}
+
+void run_linear_cross_entropy_grad(struct machine *m, MlirOperation op) {
+    const struct head h = head_of(m, op, 1, 4);
+    const struct tensor *lse = in(m, op, 3);
+    const double factor = in(m, op, 0)->at[0] * in(m, op, 5)->at[0];
+    const bool rounds = hec_get_bool(op, "rounds"), both = mlirOperationGetNumResults(op) > 2;
+    struct tensor *dx = out(m, op, 0), *block = out(m, op, 1), *dw = both ? out(m, op, 2) : NULL;
+    const int64_t rows = block->shape.size[0];
+    fill(dx, 0);
+    if (dw) fill(dw, 0);
+    for (int64_t t = 0; t < h.targets->count; t++) {
+        double *d = block->at + t % rows * h.words;
+        const double target = h.targets->at[t];
+        logits_of(&h, t, d);
+        for (int64_t v = 0; v < h.words; v++) {
+            d[v] = target < 0 ? 0 : factor * (exp(d[v] - lse->at[t]) - ((double)v == target));
+            const double read = rounds ? to_bf16(d[v]) : d[v];
+            for (int64_t i = 0; i < h.width; i++) {
+                dx->at[t * h.width + i] += read * weight(&h, i, v);
+                if (dw)
+                    dw->at[h.turned ? v * h.width + i : i * h.words + v] +=
+                        read * h.x->at[t * h.width + i];
+            }
+        }
+    }
+}
+
 // ---- losses of a router
 
 void run_z_loss(struct machine *m, MlirOperation op) {

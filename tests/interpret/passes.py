@@ -13,7 +13,8 @@ import random_model
 
 RANKS = ["--set", "cluster.devices=2", "--set", "parallel.microbatch=1"]
 AGAIN = ["--set", "parallel.recompute=all"]
-WAYS = [  # One rank; experts that move, in waves; that stay; on two nodes; on every rank; rounded products; values of bf16.
+WAYS = [  # One rank; experts that move, in waves; that stay; on two nodes; on every rank; rounded products; values of bf16;
+    # logits by blocks, on one rank and on two.
     [],
     [*RANKS, "--set", "parallel.rows_max=8", *AGAIN],
     [*RANKS, "--set", "parallel.experts=ep", "--set", "parallel.dense=shard"],
@@ -22,6 +23,8 @@ WAYS = [  # One rank; experts that move, in waves; that stay; on two nodes; on e
     [*RANKS, "--set", "parallel.experts=replicate"],
     ["--set", "train.precision=bf16"],
     ["--target=cuda", "--set", "train.precision=bf16", *AGAIN],
+    ["--set", "parallel.logits=5"],
+    [*RANKS, "--set", "parallel.experts=ep", "--set", "train.precision=bf16", "--set", "parallel.logits=3"],
 ]
 TRAIN = "train { tokens = 16 }\nparallel { microbatch = 2 }\ndata { format = bytes }\n"
 

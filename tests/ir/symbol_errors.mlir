@@ -18,7 +18,7 @@ module {
   "moe.slot"() {sym_name = "l1", type = tensor<2x4x6xf32, ["batch", "T", "V"]>, layers = 0, observed = true, holds = "loss", loss = "mtp", ahead = 0, coef = 0.3} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': loss, ahead (at least 1) and coef belong to what holds the logits of a loss, or its losses
   "moe.slot"() {sym_name = "l2", type = !w, layers = 0, coef = 0.3} : () -> ()
-  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': type is tensor<6x4xf32, ["D", "F"]>, expected logits of all tokens, without layers
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': type is tensor<6x4xf32, ["D", "F"]>, expected logits of all tokens, or of a block, without layers
   "moe.slot"() {sym_name = "l3", type = !w, layers = 0, observed = true, holds = "loss", loss = "mtp", ahead = 2, coef = 0.3} : () -> ()
   "moe.slot"() {sym_name = "l4", type = tensor<2x4x6xf32, ["batch", "T", "V"]>, layers = 0, observed = true, holds = "loss", loss = "again", ahead = 2, coef = 0.3} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': another slot holds the same loss

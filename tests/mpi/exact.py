@@ -61,6 +61,7 @@ DIMENSIONS = {
     "waves": ["auto", 24],
     "precision": ["fp32", "fp64", "bf16"],
     "recompute": ["elementwise", "all", "cheap"],
+    "logits": ["whole", 7],  # Tokens.
     "dispatch": ["quota", "even"],
     "calibrate": ["false", "true"],
     "rematerialize": ["false", "true"],
@@ -74,7 +75,7 @@ OF_RANKS = ("experts", "nodes", "dense", "bucket", "waves", *OF_MOVEMENT)
 # Of the product; the other dimensions take turns.
 CORE = ("experts", "ranks", "nodes", "accumulation", "microbatches", "group", *OF_MOVEMENT)
 # What `valid` does not look at.
-FREE = ("accumulation", "capacity", "balance", "precision", "recompute")
+FREE = ("accumulation", "capacity", "balance", "precision", "recompute", "logits")
 STAY = ("ep", "replicate")  # Policies that move nothing.
 
 
@@ -101,7 +102,8 @@ def settings(case):
     ranks = case.get("ranks", 1)
     microbatch = SEQUENCES // ranks // case.get("microbatches", 1)
     chosen = {"parallel.microbatch": microbatch, "train.precision": case["precision"],
-              "parallel.recompute": case.get("recompute", DIMENSIONS["recompute"][0])}
+              "parallel.recompute": case.get("recompute", DIMENSIONS["recompute"][0]),
+              "parallel.logits": case.get("logits", DIMENSIONS["logits"][0])}
     if case["group"] != DIMENSIONS["group"][0]:  # It is the default.
         chosen["train.group"] = case["group"]
     if ranks > 1:

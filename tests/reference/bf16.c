@@ -76,12 +76,6 @@ static void exchange_values(struct harness *h, FILE *file, bool write, const cha
     free(want);
 }
 
-static double *read_values(const struct harness *h, const void *buffer, int64_t size) {
-    double *value = malloc((size_t)size * sizeof *value);
-    for (int64_t i = 0; i < size; i++) value[i] = hrt_element(buffer, h->program->precision, i);
-    return value;
-}
-
 static double *read_gradient(const struct harness *h, const struct hrt_tensor *tensor) {
     const int64_t size = hrt_param_size(tensor->param);
     double *value = malloc((size_t)size * sizeof *value);
@@ -135,7 +129,7 @@ static void check_copies(struct harness *h, const double *logits, int64_t size) 
     }
     harness_check(h, "parameters with a copy", spoilt > 0, 1, 0);
     harness_forward(h);
-    double *again = read_values(h, (const char *)h->arena + h->program->logits_offset, size);
+    double *again = harness_logits(h, h->batch);
     for (int64_t i = 0; i < size; i++)
         harness_check(h, "logit without the parameters", again[i], logits[i], 0);
     free(again);
@@ -157,7 +151,7 @@ void hec_test_bf16(struct harness *h, const char *path, bool write) {
     const struct hrt_losses losses = harness_forward(h);
     double loss[] = {losses.loss, losses.cross_entropy};
     exchange_values(h, file, write, "losses", loss, 2, 0);
-    double *logits = read_values(h, (const char *)h->arena + h->program->logits_offset, size);
+    double *logits = harness_logits(h, h->batch);
     exchange_values(h, file, write, "logits", logits, size, 0);
     exchange_gradients(h, file, write);
     if (!write) check_copies(h, logits, size);

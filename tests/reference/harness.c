@@ -55,6 +55,21 @@ struct hrt_losses harness_forward(struct harness *h) {
                                h->auxiliary_scale);
 }
 
+double *harness_logits(const struct harness *h, int64_t batch) {
+    const struct hrt_program *p = h->program;
+    const int64_t tokens = batch * p->positions, wide = p->vocabulary;
+    const int64_t rows = p->logits_rows ? p->logits_rows : tokens;
+    const void *stored = (const char *)h->arena + p->logits_offset;
+    double *logits = malloc((size_t)(tokens * wide) * sizeof *logits);
+    for (int64_t first = 0; first < tokens; first += rows) {
+        const int64_t count = tokens - first < rows ? tokens - first : rows;
+        if (p->logits_rows) p->logits(h->model, 0, first, count);
+        for (int64_t i = 0; i < count * wide; i++)
+            logits[first * wide + i] = hrt_element(stored, p->precision, i);
+    }
+    return logits;
+}
+
 void harness_backward(struct harness *h) {
     const int64_t bytes = h->program->param_elements * hrt_element_bytes(h->program->precision);
     memset(h->grads, 0, (size_t)bytes);

@@ -37,6 +37,9 @@ void hec_test_bf16(struct harness *h, const char *path, bool write);
 // Forward on the stored tokens.
 struct hrt_losses harness_forward(struct harness *h);
 
+// The model's own logits of all tokens of the first `batch` sequences, after a forward. To free.
+double *harness_logits(const struct harness *h, int64_t batch);
+
 // Clears the gradients, then forward and backward.
 void harness_backward(struct harness *h);
 

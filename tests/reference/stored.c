@@ -100,23 +100,16 @@ static void check_loads(struct harness *h) {
     harness_check(h, "number of MoE layers", (double)found, (double)json_object_size(stored), 0);
 }
 
-static double *read_logits(const struct harness *h, int64_t size) {
-    double *logits = malloc((size_t)size * sizeof *logits);
-    const void *stored = (const char *)h->arena + h->program->logits_offset;
-    for (int64_t i = 0; i < size; i++) logits[i] = hrt_element(stored, h->program->precision, i);
-    return logits;
-}
-
 // A row's result does not depend on how many rows there are: one sequence alone gives the same bits.
 // Unless a capacity lets rows compete.
 static void check_logits(struct harness *h) {
     const int64_t one = h->program->positions * h->program->vocabulary, size = h->batch * one;
-    double *logits = read_logits(h, size);
+    double *logits = harness_logits(h, h->batch);
     check_summary(h, "logits", logits, size, json_object_get(h->stored, "logits"), 0);
 
     const bool compete = json_is_true(json_object_get(h->stored, "compete"));
     h->program->forward(h->model, 1, h->ids, h->targets, h->scale, h->auxiliary_scale);
-    double *alone = read_logits(h, one);
+    double *alone = harness_logits(h, 1);
     for (int64_t i = 0; !compete && i < one; i++) {
         harness_check(h, "logit of one sequence alone", alone[i], logits[i], 0);
     }
