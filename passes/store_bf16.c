@@ -17,6 +17,7 @@
 #include "ir/accessors.h"
 #include "ir/ops/contract.h"
 #include "ir/ops/fused.h"
+#include "ir/ops/head_loss.h"
 #include "ir/target/target.h"
 #include "ir/values.h"
 #include "passes/pass.h"
@@ -39,7 +40,8 @@ static bool is_of_tokens(MlirType type) {
     if (!mlirTypeIsARankedTensor(type) || !mlirTypeIsAF32(mlirShapedTypeGetElementType(type)))
         return false;
     const struct hec_tensor t = hec_tensor_of(type);
-    return hec_tensor_find(&t, HEC_STR("batch")) >= 0 || hec_tensor_find(&t, HEC_STR("rows")) >= 0;
+    return hec_tensor_find(&t, HEC_STR("batch")) >= 0 ||
+           hec_tensor_find(&t, HEC_STR("rows")) >= 0 || hec_tensor_find(&t, HEC_STR("block")) >= 0;
 }
 
 static bool is_bf16(const struct types *s, MlirValue v) {
@@ -64,7 +66,7 @@ static bool reads_bf16(const struct types *s, MlirOperation op) {
 // of bf16 or, as the rows of an embedding, makes one of none.
 static bool has_form(const struct types *s, MlirOperation op, const struct hec_kernel *kernel) {
     if (!*kernel->values) return false;
-    if (hec_is_product(op)) return hec_any_rounds(op);
+    if (hec_is_product(op) || hec_is_head_loss(op)) return hec_any_rounds(op);
     bool listed = false;
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
         if (!hec_kernel_keeps_bf16(kernel, false, i)) continue;

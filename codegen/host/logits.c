@@ -39,6 +39,8 @@ static int number_of(struct hec_emitter *e, MlirOperation slot) {
 
 static void emit_call(struct hec_emitter *e, MlirOperation call, MlirOperation slot) {
     struct hec_writer *out = &e->function->body;
+    if (hec_value_home(e, hec_head_loss_x(call)).kind == HEC_HOME_ARENA)
+        hec_emit_fault(e, call, "computes logits from what is not kept behind @forward");
     hec_open(out, "if (loss == %d) {", number_of(e, slot));
     hec_scope_enter(e);
     e->printer->of(HEC_OP_call)(e, call);

@@ -4,6 +4,7 @@
 #include "ir/accessors.h"
 #include "ir/kernel.h"
 #include "ir/ops/rule.h"
+#include "ir/target/target.h"
 
 bool hec_is_head_loss(MlirOperation op) {
     if (mlirOperationIsNull(op)) return false;
@@ -43,11 +44,21 @@ double hec_head_flops(MlirOperation op) {
 
 // ---- checks
 
-// The matrix is read rounded exactly where the product rounds.
+static bool is_rounded(MlirValue v) {
+    return hec_type_is_rounded(mlirValueGetType(v));
+}
+
+// The matrix is read rounded exactly where the product rounds. There, where values may be bf16, x, dx and logits are or none is.
 static bool check_elements(MlirOperation op) {
-    const bool rounded = hec_type_is_rounded(mlirValueGetType(hec_head_loss_w(op)));
-    if (rounded == hec_any_rounds(op)) return true;
-    hec_ir_error(op, rounded ? "w is of bf16, without rounds" : "with rounds w must be of bf16");
+    const bool rounds = hec_any_rounds(op), kept = is_rounded(hec_head_loss_x(op));
+    const bool may = rounds && hec_target_of(op)->bf16_values;
+    const bool grad = hec_op_computes(op) == HEC_OP_linear_cross_entropy_grad;
+    if (is_rounded(hec_head_loss_w(op)) == rounds && (may || !kept) &&
+        is_rounded(hec_head_loss_block(op)) == kept &&
+        (!grad || is_rounded(hec_linear_cross_entropy_grad_dx(op)) == kept))
+        return true;
+    hec_ir_error(op, rounds ? "with rounds w must be of bf16, and x and logits of one type"
+                            : "operands and results must all be of f32, or of f64");
     return false;
 }
 

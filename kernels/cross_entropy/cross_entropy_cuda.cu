@@ -46,12 +46,10 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 }
 
 template <class T>
-void forward(hkc_lane *lane, float *loss, float *lse, const T *logits, const int32_t *targets,
-             const float *scale, int64_t tokens, int64_t vocabulary) {
+void losses_of(hkc_lane *lane, double *losses, float *lse, const T *logits, const int32_t *targets,
+               int64_t tokens, int64_t vocabulary) {
     constexpr int W = VECTOR<T>;
     const size_t shared = LOG_SUM_EXP_SHARED;
-    double *losses = (double *)lane->scratch; // Of the tokens.
-    assert(tokens <= HKC_SCRATCH / (int64_t)sizeof *losses);
     if (as_vectors<W>(vocabulary, logits)) {
         hkc_launch(lane, (log_sum_exp<T, W>), (unsigned)tokens, WIDE_THREADS, shared, lse, losses,
                    logits, targets, vocabulary);
@@ -59,8 +57,15 @@ void forward(hkc_lane *lane, float *loss, float *lse, const T *logits, const int
         hkc_launch(lane, (log_sum_exp<T, 1>), (unsigned)tokens, WIDE_THREADS, shared, lse, losses,
                    logits, targets, vocabulary);
     }
-    hkc_launch(lane, sum_losses<double>, 1, WIDE_THREADS, shared, loss, (const double *)losses,
-               scale, tokens);
+}
+
+template <class T>
+void forward(hkc_lane *lane, float *loss, float *lse, const T *logits, const int32_t *targets,
+             const float *scale, int64_t tokens, int64_t vocabulary) {
+    double *losses = (double *)lane->scratch; // Of the tokens.
+    assert(tokens <= HKC_SCRATCH / (int64_t)sizeof *losses);
+    losses_of(lane, losses, lse, logits, targets, tokens, vocabulary);
+    hkc_sum_losses(lane, loss, losses, scale, tokens);
 }
 
 template <class T>
@@ -77,6 +82,22 @@ void backward(hkc_lane *lane, T *dlogits, const float *dloss, const T *logits, c
 }
 
 } // namespace
+
+void hkc_token_losses_f32(hkc_lane *lane, double *losses, float *lse, const float *logits,
+                          const int32_t *targets, int64_t tokens, int64_t vocabulary) {
+    losses_of(lane, losses, lse, logits, targets, tokens, vocabulary);
+}
+
+void hkc_token_losses_bf16(hkc_lane *lane, double *losses, float *lse, const hk_bf16 *logits,
+                           const int32_t *targets, int64_t tokens, int64_t vocabulary) {
+    losses_of(lane, losses, lse, hkc_values(logits), targets, tokens, vocabulary);
+}
+
+void hkc_sum_losses(hkc_lane *lane, float *loss, const double *losses, const float *scale,
+                    int64_t tokens) {
+    hkc_launch(lane, sum_losses<double>, 1, WIDE_THREADS, LOG_SUM_EXP_SHARED, loss, losses, scale,
+               tokens);
+}
 
 void hkc_cross_entropy_f32(hkc_lane *lane, float *loss, float *lse, const float *logits,
                            const int32_t *targets, const float *scale, int64_t tokens,

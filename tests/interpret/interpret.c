@@ -321,8 +321,8 @@ static void put_slots(struct machine *m, struct interpret_outcome *o) {
             const struct tensor *value = s->value[i];
             if (!value) continue;
             // Logits of a block are others than those of all tokens.
-            const bool block = value->shape.rank > 0 &&
-                               mlirStringRefEqual(value->shape.dim[0], HEC_STR("block"));
+            const bool block =
+                value->shape.rank > 0 && mlirStringRefEqual(value->shape.dim[0], HEC_STR("block"));
             put(m, o,
                 hec_arena_format(m->arena, "%s %s[%" PRId64 "]", block ? "block" : "slot", name, i),
                 value);

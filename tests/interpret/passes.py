@@ -24,6 +24,7 @@ WAYS = [  # One rank; experts that move, in waves; that stay; on two nodes; on e
     ["--set", "train.precision=bf16"],
     ["--target=cuda", "--set", "train.precision=bf16", *AGAIN],
     ["--set", "parallel.logits=5"],
+    ["--target=cuda", "--set", "train.precision=bf16", "--set", "parallel.logits=5"],
     [*RANKS, "--set", "parallel.experts=ep", "--set", "train.precision=bf16", "--set", "parallel.logits=3"],
 ]
 TRAIN = "train { tokens = 16 }\nparallel { microbatch = 2 }\ndata { format = bytes }\n"

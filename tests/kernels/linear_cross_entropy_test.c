@@ -52,7 +52,7 @@ static struct head_case head_case(struct hk_head_dims d, enum hk_layout layout,
     c.block = test_nans(d.block * words(&d));
     if (layout == HK_PANELS) {
         real *panels = test_nans(hk_panels_size(d.k, d.n));
-        HK(panels_pack, panels, w, d.k, d.n);
+        HK_NAME(panels_pack)(panels, w, d.k, d.n);
         w = panels;
     }
     c.w = w;
@@ -146,8 +146,8 @@ static void check_element(const struct head_case *c, const real *d, const real *
 
 static void check_gradient_of(const struct head_case *c) {
     const int64_t m = c->dims.m, of_x = m * width(&c->dims), all = of_x + size_of(c);
-    real *lse = test_nans(m), *d = logits_of(c);
-    HK(log_sum_exp, lse, d, m, words(&c->dims));
+    real *loss = test_nans(1), *lse = test_nans(m), *d = logits_of(c);
+    HK(cross_entropy, loss, lse, d, c->targets, c->scale, m, words(&c->dims));
     const real *old = test_reals(all, 6);
     const bool adds = c->write == HK_ADD;
     real *got = adds ? test_copy(old, all) : test_nans(all);
@@ -156,7 +156,7 @@ static void check_gradient_of(const struct head_case *c) {
     struct gradient_case g = {c, lse, true};
     run_with_threads(run_gradient, &g, got, all);
     assert_same_bits("dx", got, want, of_x);
-    if (c->dims.block >= m || c->dims.block % 512 == 0) {
+    if (c->dims.block >= m || (ASCENDING && c->dims.block % 512 == 0)) {
         assert_same_bits("dw", got + of_x, want + of_x, size_of(c));
     } else {
         real *none = test_copy(old, all);
@@ -175,7 +175,9 @@ static void check_gradient_of(const struct head_case *c) {
 static void blocks_leave_every_bit(void **state) {
     (void)state;
     for (int64_t s = 0; s < COUNT(shapes); s++) {
+        if (shapes[s].m * shapes[s].n * shapes[s].k > WORK_MAX / 3) continue; // Products of a case.
         for (int way = 0; way < 8; way++) {
+            if (LAYOUTS == 1 && way & 2) continue;
             struct hk_head_dims dims = shapes[s];
             dims.turned = way & 1;
             const struct head_case c =
@@ -187,7 +189,7 @@ static void blocks_leave_every_bit(void **state) {
     }
 }
 
-#if HK_BITS == 32
+#if HK_BITS == 32 && !defined HK_TARGET_CUDA
 // Products that round: the same, with those in place of the others.
 static void blocks_of_rounded_products_leave_every_bit(void **state) {
     (void)state;
@@ -216,7 +218,7 @@ static void blocks_of_rounded_products_leave_every_bit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_leave_every_bit),
-#if HK_BITS == 32
+#if HK_BITS == 32 && !defined HK_TARGET_CUDA
         cmocka_unit_test(blocks_of_rounded_products_leave_every_bit),
 #endif
     };

@@ -7,6 +7,8 @@
 #include "kernels/distill/distill_cuda.h"
 #include "kernels/gather/gather_cuda.h"
 #include "kernels/layernorm/layernorm_cuda.h"
+#include "kernels/linear_cross_entropy/linear_cross_entropy_cuda.h"
+#include "kernels/matmul/matmul_cuda.h"
 #include "kernels/rmsnorm/rmsnorm_cuda.h"
 #include "kernels/rope/rope_cuda.h"
 #include "kernels/sdpa/sdpa_cuda.h"
@@ -118,6 +120,55 @@ static inline void values_distill_grad(real *dlogits, const real *dloss, const r
     hkc_distill_grad_bf16(test_lane(), test_stored(dlogits, count), dloss, test_read(logits, count),
                           lse, teacher, scale, tokens, vocabulary, temperature);
     test_join_values("distill_grad");
+}
+
+static inline void values_matmul_nn(real *c, const real *a, const real *b, enum hk_layout layout,
+                                    struct hk_matmul_dims d, enum hk_write write,
+                                    const struct hk_epilogue *epilogue) {
+    hkc_matmul_nn_bf16(test_lane(), test_stored(c, d.m * d.n), test_read(a, d.m * d.k),
+                       test_read(b, d.k * d.n), layout, d, write, epilogue);
+    test_join_values("matmul_nn");
+}
+
+static inline void values_matmul_nt(real *a, const real *c, const real *b, enum hk_layout layout,
+                                    struct hk_matmul_dims d, enum hk_write write,
+                                    const struct hk_epilogue *epilogue) {
+    hkc_matmul_nt_bf16(test_lane(), test_stored(a, d.m * d.k), test_read(c, d.m * d.n),
+                       test_read(b, d.k * d.n), layout, d, write, epilogue);
+    test_join_values("matmul_nt");
+}
+
+static inline void values_matmul_tn(real *b, const real *a, const real *c, enum hk_layout layout,
+                                    struct hk_matmul_dims d, enum hk_write write) {
+    hkc_matmul_tn_bf16(test_lane(), b, test_read(a, d.m * d.k), test_read(c, d.m * d.n), layout, d,
+                       write);
+    test_join_values("matmul_tn");
+}
+
+static inline void values_linear_cross_entropy(real *loss, real *lse, real *block, const real *x,
+                                               const real *w, enum hk_layout layout,
+                                               const int32_t *targets, const real *scale,
+                                               struct hk_head_dims d,
+                                               const struct hk_tokens *only) {
+    const int64_t words = d.turned ? d.k : d.n, width = d.turned ? d.n : d.k;
+    hkc_linear_cross_entropy_bf16(test_lane(), loss, lse, test_stored(block, d.block * words),
+                                  test_read(x, d.m * width), test_read(w, d.k * d.n), layout,
+                                  targets, scale, d, only);
+    test_join_values("linear_cross_entropy");
+}
+
+static inline void values_linear_cross_entropy_grad(real *dx, real *dw, real *block,
+                                                    const real *dloss, const real *x, const real *w,
+                                                    enum hk_layout layout, const real *lse,
+                                                    const int32_t *targets, const real *scale,
+                                                    struct hk_head_dims d, enum hk_write write_dx,
+                                                    enum hk_write write_dw) {
+    const int64_t words = d.turned ? d.k : d.n, width = d.turned ? d.n : d.k;
+    hkc_linear_cross_entropy_grad_bf16(test_lane(), test_stored(dx, d.m * width), dw,
+                                       test_stored(block, d.block * words), dloss,
+                                       test_read(x, d.m * width), test_read(w, d.k * d.n), layout,
+                                       lse, targets, scale, d, write_dx, write_dw);
+    test_join_values("linear_cross_entropy_grad");
 }
 
 static inline void values_spread(real *y, const real *const *chunk, int64_t offset,
