@@ -98,7 +98,7 @@ struct hec_node {
     struct {
         double eps, scale; // scale 0: 1 / sqrt(A).
         double cap;        // Of scores; 0: none.
-        int64_t over;      // Norms: how many trailing dims, at least 1.
+        int64_t over;      // Norms, softmax: how many trailing dims, at least 1.
         int64_t window;    // 0: none.
         int64_t chunk;     // 0: none.
         double rate;       // Dropout: more than 0, less than 1,

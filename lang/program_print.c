@@ -42,6 +42,8 @@ static void print_reference(const struct numbering *numbers, const struct hec_no
 static void print_attributes(const struct hec_node *node, FILE *out) {
     if (hec_builtin_takes(node->builtin, "eps")) {
         fprintf(out, " {eps = %g, over = %" PRId64 "}", node->attribute.eps, node->attribute.over);
+    } else if (node->builtin == HEC_BUILTIN_softmax) {
+        fprintf(out, " {over = %" PRId64 "}", node->attribute.over);
     } else if (node->builtin == HEC_BUILTIN_sdpa) {
         fprintf(out, " {causal = %s", node->attribute.causal ? "true" : "false");
         if (node->attribute.window) fprintf(out, ", window = %" PRId64, node->attribute.window);

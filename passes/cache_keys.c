@@ -107,6 +107,7 @@ static bool is_by_position(struct finder *f, MlirOperation module, MlirOperation
     case HEC_OP_contract:
     case HEC_OP_rmsnorm:
     case HEC_OP_layernorm:
+    case HEC_OP_softmax:
     case HEC_OP_rope:
     case HEC_OP_gather:
     case HEC_OP_combine:

@@ -145,6 +145,13 @@ static MlirValue build_sum(struct hec_scope *scope, const struct hec_node *node,
     return hec_build_value(&scope->b, op, 1, operand, hec_tensor_type(&r), 0, NULL);
 }
 
+static MlirValue build_softmax(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
+                               const MlirValue *operand) {
+    const MlirNamedAttribute over =
+        hec_attr_int(scope->build->context, "over", node->attribute.over);
+    return hec_build_one(scope, op, 1, operand, 1, &over);
+}
+
 static MlirValue build_rope(struct hec_scope *scope, const struct hec_node *node, enum hec_op op,
                             const MlirValue *operand) {
     const MlirNamedAttribute pairs = hec_attr_bool(scope->build->context, "interleaved", true);

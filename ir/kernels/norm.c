@@ -1,4 +1,4 @@
-// Sums over rows or columns, and norms.
+// Sums over rows or columns, norms, softmax.
 #include "ir/accessors.h"
 #include "ir/kernels/choose.h"
 #include "ir/ops/rule.h"
@@ -35,4 +35,8 @@ void hec_choose_norm(MlirOperation op, struct hec_choice *choice) {
 
 void hec_choose_norm_grad(MlirOperation op, struct hec_choice *choice) {
     choose(op, hec_norm_grad_x(op), choice);
+}
+
+void hec_choose_softmax(MlirOperation op, struct hec_choice *choice) {
+    choose(op, hec_result(op, 0), choice);
 }

@@ -77,6 +77,12 @@ static struct hec_value call_sum(struct hec_site *site, const struct hec_expr *e
     return hec_sum_call(site, expr, builtin);
 }
 
+static struct hec_value call_softmax(struct hec_site *site, const struct hec_expr *expr,
+                                     enum hec_builtin builtin, const char *callee) {
+    (void)callee;
+    return hec_softmax_call(site, expr, builtin);
+}
+
 // The rate of a call; false after reporting that it is none.
 static bool read_rate(struct hec_site *site, const struct hec_expr *expr, double *rate) {
     const struct hec_expr *given = expr->arguments.item[1].value;

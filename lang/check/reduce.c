@@ -1,11 +1,13 @@
-// sum and mean: functions that work over named dims of a tensor.
+// sum, mean and softmax: functions that work over named dims of a tensor.
 #include "lang/check/unit.h"
 
 static const struct hec_value broken = {.broken = true};
 
 // What a call does with dims, in messages.
 static const char *verb_of(enum hec_builtin builtin) {
-    return builtin == HEC_BUILTIN_mean ? "average" : "sum";
+    return builtin == HEC_BUILTIN_mean      ? "average"
+           : builtin == HEC_BUILTIN_softmax ? "normalise"
+                                            : "sum";
 }
 
 // The dims of x that `over` names, by default the last one; false after reporting that it names others.
@@ -86,4 +88,32 @@ struct hec_value hec_sum_call(struct hec_site *site, const struct hec_expr *expr
     }
     const struct hec_node *sum = hec_add_node(site, node);
     return hec_node_value(builtin == HEC_BUILTIN_mean ? mean_of(site, sum, &over) : sum);
+}
+
+// Whether the last dims of `shape` are these, in any order.
+static bool are_last(const struct hec_shape *dims, const struct hec_shape *shape) {
+    for (int i = shape->rank - dims->rank; i < shape->rank; i++) {
+        if (hec_shape_find(dims, shape->dim[i].name) < 0) return false;
+    }
+    return true;
+}
+
+// The kernel takes the last dims: others are brought there, and back.
+struct hec_value hec_softmax_call(struct hec_site *site, const struct hec_expr *expr,
+                                  enum hec_builtin builtin) {
+    struct hec_shape over;
+    const struct hec_node *x = operand_of(site, expr, builtin, &over);
+    if (!x) return broken;
+    const struct hec_shape shape =
+        are_last(&over, &x->shape) ? x->shape : hec_shape_with(&x->shape, &over, true);
+    const struct hec_node *r =
+        hec_add_node(site, (struct hec_node){.kind = HEC_NODE_BUILTIN,
+                                             .builtin = builtin,
+                                             .shape = shape,
+                                             .batched = x->batched,
+                                             .at = expr->at,
+                                             .operands = 1,
+                                             .operand = {hec_transpose(site, x, &shape, expr->at)},
+                                             .attribute = {.over = over.rank}});
+    return hec_node_value(hec_transpose(site, r, &x->shape, expr->at));
 }

@@ -216,6 +216,8 @@ struct hec_value hec_slice_call(struct hec_site *site, const struct hec_expr *ex
 struct hec_value hec_concat_call(struct hec_site *site, const struct hec_expr *expr);
 struct hec_value hec_sum_call(struct hec_site *site, const struct hec_expr *expr,
                               enum hec_builtin builtin);
+struct hec_value hec_softmax_call(struct hec_site *site, const struct hec_expr *expr,
+                                  enum hec_builtin builtin);
 struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr);
 struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr);
 

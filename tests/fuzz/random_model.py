@@ -95,6 +95,9 @@ class Body:
             return self.leaf(kind)
         if way < 0.09 and not self.tokens_alone:
             return f"dropout({self.expression(kind, depth - 1)}, 0.3)"
+        if way < 0.11:
+            over = self.draw.choice(["", ", over = [H]", ", over = [H, A]"]) if kind == "H" else ""
+            return f"softmax({self.expression(kind, depth - 1)}{over})" if kind != "S" else self.leaf(kind)
         if way < 0.18:
             return self.draw.choice(UNARY).format(f"({self.expression(kind, depth - 1)})")
         if way < 0.40:

@@ -1,4 +1,4 @@
-// Norms over the last dimensions of x: rows of `width` elements. Those of one statistic (HEC_NORM) are their kernels for
+// Norms and softmax over the last dimensions of x: rows of `width` elements. Those of one statistic (HEC_NORM) are their kernels for
 // doubles, which tests/kernels compares with their definitions.
 #include <math.h>
 
@@ -110,4 +110,29 @@ void run_layernorm_grad(struct machine *m, MlirOperation op) {
         if (dbias) dbias->at[e - begin] += dy->at[e];
     }
     spend(m, op, x->count * width);
+}
+
+// ---- softmax
+
+void run_softmax(struct machine *m, MlirOperation op) {
+    const struct tensor *a = in(m, op, 0);
+    struct tensor *r = out(m, op, 0);
+    const int64_t width = width_of(op, a);
+    for (int64_t row = 0; row < a->count; row += width) {
+        double most = a->at[row], sum = 0;
+        for (int64_t j = row; j < row + width; j++) most = fmax(most, a->at[j]);
+        for (int64_t j = row; j < row + width; j++) sum += exp(a->at[j] - most);
+        for (int64_t j = row; j < row + width; j++) r->at[j] = exp(a->at[j] - most) / sum;
+    }
+}
+
+void run_softmax_grad(struct machine *m, MlirOperation op) {
+    const struct tensor *dr = in(m, op, 0), *r = in(m, op, 1);
+    struct tensor *da = out(m, op, 0);
+    const int64_t width = width_of(op, r);
+    for (int64_t row = 0; row < r->count; row += width) {
+        double along = 0;
+        for (int64_t j = row; j < row + width; j++) along += dr->at[j] * r->at[j];
+        for (int64_t j = row; j < row + width; j++) da->at[j] = r->at[j] * (dr->at[j] - along);
+    }
 }

@@ -326,5 +326,26 @@ def turned(p, ids):
     return norm(p, "norm", x) @ p("head", (V, D)).T
 
 
+def softmax(p, ids):
+    """Of tokens, of parameters, of rows of experts."""
+    def mixes(at, x):
+        q = torch.einsum("btd,dha->btha", x, p(at + ".w1", (D, 2, 8)))
+        mixed = torch.softmax(x @ p(at + ".gate", (D, 2)), -1) * torch.softmax(p(at + ".shares", (2,)), -1)
+        y = torch.softmax(q, 2) * q + torch.softmax(q, 3) * mixed[..., None] + torch.softmax(q.flatten(2), -1).view(q.shape)
+        places = torch.softmax(p(at + ".places", (T, D)), 0)
+        return torch.einsum("btha,had->btd", y, p(at + ".w2", (2, 8, D))) + places * x
+
+    def expert(p, at, rows):
+        h = rows @ p(at + ".w1", (D, 6))
+        return (torch.softmax(h, -1) * h) @ p(at + ".w2", (6, D))
+
+    x = p("embed", (V, D))[ids]
+    for i in range(L):
+        at = f"layers.{i}."
+        x = x + mixes(at + "mixes", norm(p, at + "mixes_norm", x))
+        x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x), expert, experts=4, topk=2, weight="renormalized")
+    return norm(p, "norm", x) @ p("head", (D, V))
+
+
 MODELS = {f.__name__: f for f in (dense, mixtral, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise,
-                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap, distill, turned)}
+                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap, distill, turned, softmax)}

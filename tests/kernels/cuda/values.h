@@ -13,6 +13,7 @@
 #include "kernels/rope/rope_cuda.h"
 #include "kernels/sdpa/sdpa_cuda.h"
 #include "kernels/sinks/sinks_cuda.h"
+#include "kernels/softmax/softmax_cuda.h"
 #include "kernels/spread/spread_cuda.h"
 #include "kernels/sum/sum_cuda.h"
 #include "tests/kernels/kernel_case.h"
@@ -36,6 +37,18 @@ static inline void values_rmsnorm_grad(real *dx, real *dgain, const real *dy, co
     hkc_rmsnorm_grad_bf16(test_lane(), test_stored(dx, m * n), dgain, test_read(dy, m * n),
                           test_read(x, m * n), rstd, gain, m, n, dx_write, dgain_write);
     test_join_values("rmsnorm_grad");
+}
+
+static inline void values_softmax(real *r, const real *a, int64_t m, int64_t n) {
+    hkc_softmax_bf16(test_lane(), test_stored(r, m * n), test_read(a, m * n), m, n);
+    test_join_values("softmax");
+}
+
+static inline void values_softmax_grad(real *da, const real *dr, const real *r, int64_t m,
+                                       int64_t n, enum hk_write write) {
+    hkc_softmax_grad_bf16(test_lane(), test_stored(da, m * n), test_read(dr, m * n),
+                          test_read(r, m * n), m, n, write);
+    test_join_values("softmax_grad");
 }
 
 static inline void values_layernorm(real *y, real *mean, real *rstd, const real *x,
