@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "runtime/plan/share.h"
+
 struct hec_rows hec_rows_take(struct hec_stage *s) {
     const int32_t devices = s->topology.devices, nodes = s->topology.nodes;
     int64_t *numbers =
@@ -14,26 +16,47 @@ struct hec_rows hec_rows_take(struct hec_stage *s) {
     return r;
 }
 
+// Rows of `rank` that holders from .. to - 1 of the plan get.
+static void add_routes(const struct hec_stage *s, struct hec_rows *r, int32_t rank, int32_t from,
+                       int32_t to) {
+    const int32_t home = s->topology.node[rank];
+    for (int32_t k = from; k < to; k++) {
+        const int32_t d = s->plan.holder[k], node = s->topology.node[d];
+        const int64_t rows = s->quota[k];
+        r->load[d] += rows;
+        if (d == rank) continue;
+        r->sent[rank] += rows;
+        r->got[d] += rows;
+        *(node == home ? &r->intra : &r->cross) += rows;
+        if (node == home) continue;
+        r->node_sent[home] += rows;
+        r->node_got[node] += rows;
+    }
+}
+
 // Routes every rank.
 static bool count_routes(struct hec_stage *s, struct hec_rows *r) {
     for (int32_t rank = 0; rank < s->topology.devices; rank++) {
         if (hpl_episode_route(&s->episode, s->exact, &s->plan, rank, s->quota) != HPL_OK)
             return false;
-        const int32_t home = s->topology.node[rank];
-        for (int32_t k = 0; k < s->plan.first[s->plan.experts]; k++) {
-            const int32_t d = s->plan.holder[k], node = s->topology.node[d];
-            const int64_t rows = s->quota[k];
-            r->load[d] += rows;
-            if (d == rank) continue;
-            r->sent[rank] += rows;
-            r->got[d] += rows;
-            *(node == home ? &r->intra : &r->cross) += rows;
-            if (node == home) continue;
-            r->node_sent[home] += rows;
-            r->node_got[node] += rows;
-        }
+        add_routes(s, r, rank, 0, s->plan.first[s->plan.experts]);
     }
     return true;
+}
+
+// The same under an even split, where most holders get nothing of a rank: a thousand devices may all hold everything.
+static void count_even(struct hec_stage *s, struct hec_rows *r) {
+    const struct hpl_loads loads = {s->topology.devices, s->plan.experts, s->exact};
+    const enum hpl_even even = hpl_split_even(s->episode.split);
+    for (int32_t rank = 0; rank < s->topology.devices; rank++) {
+        for (int32_t e = 0; e < s->plan.experts; e++) {
+            int32_t from, to;
+            if (s->exact[(size_t)rank * (size_t)s->plan.experts + (size_t)e] == 0) continue;
+            hpl_route_even_expert(&s->topology, &s->plan, &loads, even, rank, e, s->quota, &from,
+                                  &to);
+            add_routes(s, r, rank, from, to);
+        }
+    }
 }
 
 // The same sums under quotas, which keep as many rows as shares allow on their device, then in their node:
@@ -74,8 +97,12 @@ bool hec_rows_count(struct hec_stage *s, struct hec_rows *r) {
     r->cross = r->intra = 0;
     memset(r->load, 0, sizeof *r->load * (size_t)(3 * s->topology.devices)); // load, sent, got
     memset(r->node_sent, 0, sizeof *r->node_sent * (size_t)(2 * s->topology.nodes));
-    if (s->episode.split != HPL_SPLIT_QUOTA) return count_routes(s, r);
-    count_shares(s, r);
+    if (s->episode.split == HPL_SPLIT_PLANNED) return count_routes(s, r);
+    if (s->episode.split == HPL_SPLIT_QUOTA) {
+        count_shares(s, r);
+    } else {
+        count_even(s, r);
+    }
     return true;
 }
 

@@ -23,8 +23,7 @@ struct message {
     int32_t waits;    // For so many others.
     int32_t edge;     // The first of those that wait for it; -1: none.
     bool sent, behind;
-    double bytes, begin;
-    struct hec_path path; // To its begin.
+    double bytes;
 };
 
 struct edge {
@@ -57,8 +56,11 @@ struct queue {
     int32_t head, count, room;
 };
 
+// A message under way. There are many more messages than of these, so what only these need is here.
 struct slot {
     int32_t transfer, message;
+    double begin;
+    struct hec_path path; // To its begin.
 };
 
 struct hec_lanes {
@@ -251,7 +253,8 @@ static void list_messages(const struct hec_lanes *l, struct transfer *t) {
 
 // ---- messages
 
-static int32_t take_slot(struct hec_lanes *l, int32_t transfer, int32_t message) {
+static int32_t take_slot(struct hec_lanes *l, int32_t transfer, int32_t message, double now,
+                         const struct hec_path *path) {
     int32_t slot;
     if (l->vacancies) {
         slot = l->vacant[--l->vacancies];
@@ -259,7 +262,7 @@ static int32_t take_slot(struct hec_lanes *l, int32_t transfer, int32_t message)
         l->slot = grown(l->slot, l->slots, &l->slot_room, sizeof *l->slot);
         slot = l->slots++;
     }
-    l->slot[slot] = (struct slot){transfer, message};
+    l->slot[slot] = (struct slot){transfer, message, now, *path};
     return slot;
 }
 
@@ -275,11 +278,9 @@ static void send_sums(struct hec_lanes *l, int32_t transfer, double now,
         return;
     }
     for (int32_t i = 0; i < t->count; i++) {
-        struct message *m = &t->message[i];
-        m->begin = now;
-        m->path = *path;
+        const struct message *m = &t->message[i];
         hec_network_start(l->network, now, &m->port, 1, m->bytes, t->delay,
-                          take_slot(l, transfer, i));
+                          take_slot(l, transfer, i, now, path));
     }
 }
 
@@ -293,13 +294,11 @@ static void try_send(struct hec_lanes *l, int32_t transfer, int32_t number, doub
     const int32_t port[HEC_FLOW_PORTS] = {m->from, l->devices + m->to, nodes + from,
                                           nodes + l->nodes + to};
     m->sent = true;
-    m->begin = now;
-    m->path = *path;
     hec_network_start(l->network, now, port, from == to ? 2 : 4, m->bytes,
                       m->behind    ? 0
                       : from == to ? l->near_us
                                    : l->far_us,
-                      take_slot(l, transfer, number));
+                      take_slot(l, transfer, number, now, path));
 }
 
 // ---- parts
@@ -372,23 +371,23 @@ static void arrive(struct hec_lanes *l, int32_t device, int32_t transfer, double
 }
 
 static void end_message(struct hec_lanes *l, int32_t slot, double now) {
-    const struct slot of = l->slot[slot];
+    struct slot of = l->slot[slot];
     struct transfer *t = &l->transfer[of.transfer];
-    struct message m = t->message[of.message];
-    m.path.lane[t->lane] += now - m.begin;
+    const struct message m = t->message[of.message];
+    of.path.lane[t->lane] += now - of.begin;
     l->vacant = grown(l->vacant, l->vacancies, &l->vacant_room, sizeof *l->vacant);
     l->vacant[l->vacancies++] = slot;
     for (int32_t e = m.edge; e >= 0; e = t->edge[e].next) {
         t->message[t->edge[e].message].waits--;
-        try_send(l, of.transfer, t->edge[e].message, now, &m.path);
+        try_send(l, of.transfer, t->edge[e].message, now, &of.path);
     }
     if (m.port >= 0) {
-        for (int32_t d = m.from; d < m.to; d++) arrive(l, d, of.transfer, now, &m.path);
+        for (int32_t d = m.from; d < m.to; d++) arrive(l, d, of.transfer, now, &of.path);
     } else {
-        const struct hec_sent sent = {of.transfer, m.from, m.to, m.begin, now};
+        const struct hec_sent sent = {of.transfer, m.from, m.to, of.begin, now};
         if (l->watcher.sent) l->watcher.sent(l->watcher.context, &sent);
-        arrive(l, m.from, of.transfer, now, &m.path);
-        arrive(l, m.to, of.transfer, now, &m.path);
+        arrive(l, m.from, of.transfer, now, &of.path);
+        arrive(l, m.to, of.transfer, now, &of.path);
     }
 }
 

@@ -115,7 +115,7 @@ static bool take_over(struct hec_network *n, const struct hec_flow *next) {
     if (n->gone + 1 != n->ended_at) return false;
     const int32_t place = n->ended.item[n->gone];
     struct hec_flow *flow = &n->flow[place];
-    if (flow->ports != next->ports ||
+    if (flow->ports != next->ports || flow->port[0] != next->port[0] ||
         memcmp(flow->port, next->port, (size_t)next->ports * sizeof *next->port) != 0)
         return false;
     const int32_t bundle = flow->bundle;

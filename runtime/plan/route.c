@@ -58,10 +58,15 @@ static int64_t kept_of(const struct ground *g, int32_t expert, int32_t k) {
 
 // The holder of `expert` on `device`, -1 if there is none, among holders `from` .. `to` - 1.
 static int32_t holder_on(const struct hpl_plan *plan, int32_t device, int32_t from, int32_t to) {
-    for (int32_t k = from; k < to; k++) {
-        if (plan->holder[k] == device) return k;
+    const int32_t end = to; // They ascend.
+    while (from < to) {
+        const int32_t middle = from + (to - from) / 2;
+        if (plan->holder[middle] < device)
+            from = middle + 1;
+        else
+            to = middle;
     }
-    return -1;
+    return from < end && plan->holder[from] == device ? from : -1;
 }
 
 // The node's holders, which begin at `at` or later.
@@ -352,19 +357,24 @@ static void nearest(const struct hpl_topology *topology, const struct hpl_plan *
     *to = end;
 }
 
+void hpl_route_even_expert(const struct hpl_topology *topology, const struct hpl_plan *plan,
+                           const struct hpl_loads *loads, enum hpl_even even, int32_t rank,
+                           int32_t expert, uint32_t *rows, int32_t *from, int32_t *to) {
+    nearest(topology, plan, even, rank, expert, from, to);
+    const int32_t count = *to - *from;
+    const uint32_t all = loads->rows[(int64_t)rank * loads->experts + expert];
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t k = *from + (rank + expert + i) % count;
+        rows[k] = all / (uint32_t)count + ((uint32_t)i < all % (uint32_t)count ? 1 : 0);
+    }
+}
+
 void hpl_route_even(const struct hpl_topology *topology, const struct hpl_plan *plan,
                     const struct hpl_loads *loads, enum hpl_even even, int32_t rank,
                     uint32_t *rows) {
     for (int32_t e = 0; e < plan->experts; e++) {
+        int32_t from, to;
         for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) rows[k] = 0;
-        int32_t from = 0, to = 0;
-        nearest(topology, plan, even, rank, e, &from, &to);
-        const int32_t count = to - from;
-        if (count == 0) continue;
-        const uint32_t all = loads->rows[(int64_t)rank * loads->experts + e];
-        for (int32_t i = 0; i < count; i++) {
-            const int32_t k = from + (rank + e + i) % count;
-            rows[k] = all / (uint32_t)count + ((uint32_t)i < all % (uint32_t)count ? 1 : 0);
-        }
+        hpl_route_even_expert(topology, plan, loads, even, rank, e, rows, &from, &to);
     }
 }

@@ -143,6 +143,38 @@ static struct carried of(const char *policy, bool sums, bool back) {
     return c;
 }
 
+// Rows are counted as sums, and routed one source after the other.
+static void sums_of_rows_are_those_of_pairs(void **state) {
+    (void)state;
+    for (int32_t p = 0; p < hpl_policy_count; p++) {
+        const char *policy = hpl_policies[p].name;
+        struct layer l;
+        begin(&l, policy, false, 1);
+        assert_true(hec_traffic_plan(&l.mover, 0, 4, &l.traffic));
+        const struct hec_traffic *t = &l.traffic;
+        struct carried c = {.copies = 0};
+        double load[DEVICES] = {0};
+        for (int i = 0; i < DEVICES * DEVICES; i++) {
+            const int from = i / DEVICES, to = i % DEVICES, there = to / EACH;
+            load[to] += t->pair[i];
+            if (from == to) continue;
+            c.sent[from] += t->pair[i], c.got[to] += t->pair[i];
+            if (from / EACH == there) continue;
+            c.node_sent[from / EACH] += t->pair[i], c.node_got[there] += t->pair[i];
+        }
+        for (int d = 0; d < DEVICES; d++) {
+            same(policy, "rows computed", t->load[d], load[d]);
+            same(policy, "rows sent", t->sent[d], c.sent[d]);
+            same(policy, "rows got", t->got[d], c.got[d]);
+        }
+        for (int n = 0; n < NODES; n++) {
+            same(policy, "rows out of a node", t->node_sent[n], c.node_sent[n]);
+            same(policy, "rows into a node", t->node_got[n], c.node_got[n]);
+        }
+        end(&l);
+    }
+}
+
 // Every device gets the same, and nodes together, whether messages are single ones or sums.
 static void messages_and_sums_are_as_many_bytes(void **state) {
     (void)state;
@@ -282,6 +314,7 @@ static void owners_of_ours_change_and_others_do_not(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_of_rows_are_those_of_pairs),
         cmocka_unit_test(messages_and_sums_are_as_many_bytes),
         cmocka_unit_test(shards_come_from_all),
         cmocka_unit_test(ultraep_stays_in_nodes_and_ep_at_home),
