@@ -105,7 +105,7 @@ struct hec_step_score {
     int64_t ranks, positions, vocabulary; // Of the program; no vocabulary: 0.
 };
 
-// Simulates `steps` of them, `coarse` ones with sums of messages (passes/timeline), moving experts as the program would, and not as
+// Simulates `steps` of them, fewer where they have many iterations, `coarse` ones with sums of messages (passes/timeline), moving experts as the program would, and not as
 // the authors of its policy do, which hec_simulate_report charges. False after a report.
 bool hec_simulate_score(MlirOperation module, int64_t steps, bool coarse,
                         struct hec_step_score *score);

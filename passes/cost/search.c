@@ -220,6 +220,8 @@ struct hec_scene hec_search_scene(const struct hec_search *s, int set) {
     const int64_t layers = s->recorded ? c->layers : s->loads[set].layers;
     const int64_t pairs = s->costs.machine.nodes * s->costs.machine.devices * c->experts;
     const int64_t steps = pairs > PAIRS ? STEPS * PAIRS / pairs : STEPS;
+    // One step of a layer beside which others count many times as much, such as that of a second token.
+    const int64_t least = c->layers * STEPS < hec_layers_of(&s->costs) ? 1 : STEPS_LEAST;
     return (struct hec_scene){.machine = &s->costs.machine,
                               .cost = c,
                               .prices = &s->costs.prices,
@@ -227,7 +229,7 @@ struct hec_scene hec_search_scene(const struct hec_search *s, int set) {
                               .layer = hec_recorded_layer(s, set),
                               .layers = layers,
                               .owner = s->owner[set],
-                              .steps = steps > STEPS_LEAST ? steps : STEPS_LEAST};
+                              .steps = steps > least ? steps : least};
 }
 
 struct hec_choice hec_search_choice(const struct hec_search *s,
@@ -251,10 +253,9 @@ bool hec_search_phases(const struct hec_search *s, int set, const struct hec_mov
 // Sums phases over the sets: means per layer, and the time of an iteration.
 static bool simulate(const struct hec_search *s, const struct hec_choice *choice,
                      struct hec_phases *mean, double us[2]) {
-    int64_t layers = 0;
+    const int64_t layers = hec_layers_of(&s->costs);
     *mean = (struct hec_phases){0};
     us[0] = us[1] = s->costs.dense_us;
-    for (int i = 0; i < s->costs.count; i++) layers += s->costs.set[i].layers;
     for (int i = 0; i < s->costs.count; i++) {
         const struct hec_scene scene = hec_search_scene(s, i);
         const double count = (double)s->costs.set[i].layers;

@@ -70,6 +70,13 @@ struct hec_costs {
     int64_t saved_bytes; // Kept from forward to backward: most of the arena.
 };
 
+// Of all sets.
+static inline int64_t hec_layers_of(const struct hec_costs *costs) {
+    int64_t layers = 0;
+    for (int i = 0; i < costs->count; i++) layers += costs->set[i].layers;
+    return layers;
+}
+
 // False after a report: experts are not distributed.
 bool hec_costs_of(MlirOperation module, struct hec_costs *costs);
 

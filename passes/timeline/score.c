@@ -43,14 +43,22 @@ static int by_us(const void *left, const void *right) {
     return (a->us > b->us) - (a->us < b->us);
 }
 
-static bool score_of(MlirOperation module, int64_t steps, bool coarse, struct hec_arena *arena,
+// Steps of many iterations say as much in fewer: the first one, which has no forecast, and one more do.
+static int64_t enough(int64_t steps, int64_t iterations) {
+    enum { ITERATIONS = 24, LEAST = 2 };
+    const int64_t most = ITERATIONS / iterations > LEAST ? ITERATIONS / iterations : LEAST;
+    return steps < most ? steps : most;
+}
+
+static bool score_of(MlirOperation module, int64_t wanted, bool coarse, struct hec_arena *arena,
                      const struct hec_search *search, struct hec_step_score *score) {
     const struct hec_movement movement = hec_timeline_movement(module);
     const struct hec_costs *costs = &search->costs;
     const double devices = (double)(costs->machine.nodes * costs->machine.devices);
     struct hec_script script;
-    struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
     const int64_t iterations = hec_script_iterations(module, &costs->machine);
+    const int64_t steps = enough(wanted, iterations);
+    struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
     const int64_t begins = search->recorded_times - steps * iterations;
     const struct hec_timeline_request request = {.module = module,
                                                  .search = search,
