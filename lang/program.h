@@ -15,6 +15,7 @@ enum {
     HEC_RANK_MAX = 6,
     HEC_OPERANDS_MAX = 12,  // Arguments of a block, too.
     HEC_EXPERTS_MAX = 4096, // Of a moe: what routers and the planner take.
+    HEC_SHARED_MAX = 64,    // Shared experts of a moe.
     HEC_LOSSES_MAX = 8,     // Of a model, by name: what programs report.
 };
 
@@ -160,8 +161,9 @@ enum hec_aux_per { HEC_AUX_LAYER, HEC_AUX_SEQUENCE, HEC_AUX_BATCH, HEC_AUX_ALL_L
 struct hec_moe {
     const char *symbol; // The unit's; names the set of chunks.
     struct hec_dim experts;
-    const struct hec_unit *expert;         // Body of one expert: argument x [T, D]; row-wise.
-    const struct hec_unit *shared;         // Or NULL. Applied to every token, added to the output.
+    const struct hec_unit *expert; // Body of one expert: argument x [T, D]; row-wise.
+    int shared_count;
+    const struct hec_unit *const *shared;  // Applied to every token, added to the output.
     const struct hec_param *shared_gate;   // Or NULL: [D]; output times sigmoid(x @ gate).
     const struct hec_param *router_weight; // [D, E]
     const struct hec_param *router_bias;   // Or NULL: [E], trainable, added to the logits.

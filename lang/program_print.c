@@ -134,7 +134,7 @@ static void print_moe(const struct hec_moe *moe, FILE *out) {
     static const char *const drops[] = {"lowest", "position"};
     fprintf(out, "  experts %s = %" PRId64 " x %s", moe->experts.name, moe->experts.size,
             moe->expert->symbol);
-    if (moe->shared) fprintf(out, ", shared %s", moe->shared->symbol);
+    for (int i = 0; i < moe->shared_count; i++) fprintf(out, ", shared %s", moe->shared[i]->symbol);
     if (moe->shared_gate) fprintf(out, ", gate %s", moe->shared_gate->symbol);
     fprintf(out, "\n  router score = %s, topk = %" PRId64, scores[moe->score], moe->topk);
     if (moe->groups > 1)
@@ -178,7 +178,8 @@ static void print_unit(const struct hec_unit *unit, const struct hec_program *pr
     if (unit->moe) {
         print_moe(unit->moe, out);
         print_unit(unit->moe->expert, NULL, out);
-        if (unit->moe->shared) print_unit(unit->moe->shared, NULL, out);
+        for (int i = 0; i < unit->moe->shared_count; i++)
+            print_unit(unit->moe->shared[i], NULL, out);
         return;
     }
     print_body(&numbers, &unit->body, 1);

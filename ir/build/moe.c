@@ -147,19 +147,32 @@ static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *mo
     };
     const int attributes = moe->capacity > 0 ? add_group(build, 4, attribute) : 2;
     const MlirValue in[] = {x, hec_router_weights(router), hec_router_ids(router), scope->layer};
-    hec_build_at(scope, moe->at, moe->shared ? "routed" : "y");
+    hec_build_at(scope, moe->at, moe->shared_count ? "routed" : "y");
     return hec_build_one(scope, HEC_OP_experts, mlirValueIsNull(scope->layer) ? 3 : 4, in,
                          attributes, attribute);
 }
 
-// Adds the shared expert's output to `routed`, and what its own layers add up to the scope's.
+// The sum of what the shared experts give; what their own layers add up is added to the scope's.
+static MlirValue build_shared_sum(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x) {
+    MlirValue sum = {0};
+    for (int i = 0; i < moe->shared_count; i++) {
+        hec_build_at(scope, moe->at, "shared");
+        const struct hec_called called = scope->build->call(scope, moe->shared[i], 1, &x);
+        if (scope->build->failed) return called.value;
+        hec_build_at(scope, moe->at, NULL);
+        hec_build_sum(scope, &scope->sums, &called.sums);
+        const MlirValue both[] = {sum, called.value};
+        hec_build_at(scope, moe->at, "shared");
+        sum = i ? hec_build_one(scope, HEC_OP_add, 2, both, 0, NULL) : called.value;
+    }
+    return sum;
+}
+
+// Adds the output of the shared experts to `routed`.
 static MlirValue build_shared(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x,
                               MlirValue routed) {
-    hec_build_at(scope, moe->at, "shared");
-    const struct hec_called called = scope->build->call(scope, moe->shared, 1, &x);
-    MlirValue shared = called.value;
+    MlirValue shared = build_shared_sum(scope, moe, x);
     if (scope->build->failed) return shared;
-    scope->sums = called.sums;
     if (moe->shared_gate) {
         const struct hec_span at = moe->shared_gate->at;
         hec_build_at(scope, at, moe->shared_gate->name);
@@ -218,7 +231,8 @@ struct hec_called hec_build_moe(struct hec_scope *scope, const struct hec_moe *m
     keep_loads(scope, moe, hec_router_loads(router));
     called.sums = build_losses(scope, moe, logits, router);
     called.value = build_experts(scope, moe, x, router);
-    if (moe->shared && !build->failed) called.value = build_shared(scope, moe, x, called.value);
+    if (moe->shared_count && !build->failed)
+        called.value = build_shared(scope, moe, x, called.value);
     if (build->failed) return called;
     hec_build_at(scope, moe->at, NULL);
     hec_build_sum(scope, &called.sums, &scope->sums);

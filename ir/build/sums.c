@@ -23,7 +23,7 @@ static bool unit_has(const struct hec_unit *unit, enum hec_sum sum) {
     const struct hec_moe *moe = unit->moe;
     const bool joint = moe->aux != 0 && moe->aux_per == HEC_AUX_ALL_LAYERS;
     const bool own = sum == HEC_SUM_AUXILIARY ? (moe->aux != 0 && !joint) || moe->z != 0 : joint;
-    return own || (moe->shared && unit_has(moe->shared, sum));
+    return own || (moe->shared_count && unit_has(moe->shared[0], sum)); // They are of one block.
 }
 
 void hec_build_sum(struct hec_scope *scope, struct hec_sums *sums, const struct hec_sums *more) {

@@ -126,17 +126,19 @@ static void make_shared(struct hec_site *site, const struct hec_node *x, struct 
     struct replicated body = {0};
     if (!read_replicated(site, set, &body)) return;
     int64_t count = 1;
-    if (body.count && !hec_constant_integer(checker, site->env, body.count, 1, 1 << 20,
+    if (body.count && !hec_constant_integer(checker, site->env, body.count, 1, HEC_SHARED_MAX,
                                             "the number of shared experts", &count))
         return;
-    if (count > 1) {
-        hec_error(checker, body.count->at, "not yet: %lld shared experts", (long long)count);
-        hec_note(checker, HEC_NOWHERE,
-                 "one that is %lld times as wide computes the same: their outputs are added",
-                 (long long)count);
-        return;
+    const struct hec_unit **shared = hec_arena_alloc(checker->arena, (size_t)count, sizeof *shared);
+    for (int64_t i = 0; i < count; i++) {
+        const char *name = "shared", *path = "shared";
+        if (count > 1) name = hec_arena_format(checker->arena, "shared%lld", (long long)i);
+        if (count > 1) path = hec_arena_format(checker->arena, "shared.%lld", (long long)i);
+        shared[i] = make_body(site, &body, x, name, path, NULL);
+        if (!shared[i]) return; // Of all of them the same would be said.
     }
-    moe->shared = make_body(site, &body, x, "shared", "shared", NULL);
+    moe->shared = shared;
+    moe->shared_count = (int)count;
 }
 
 // Adds a parameter of the moe itself: the router's and the shared gate's.

@@ -216,7 +216,7 @@ void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
     if (settings->drop_at.file && moe->capacity == 0) {
         contradiction(site, settings->drop_at, "`drop` without a capacity: nothing is dropped");
     }
-    if (settings->shared_gate && !moe->shared) {
+    if (settings->shared_gate && !moe->shared_count) {
         contradiction(site, settings->shared_gate_at, "a shared gate without a shared expert");
     }
     if (moe->score != HEC_SCORE_SOFTMAX && moe->weight == HEC_WEIGHT_SOFTMAX_OF_TOPK) {

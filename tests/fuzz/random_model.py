@@ -152,7 +152,7 @@ def mixture(draw, name, bodies):
     experts = draw.choice(["E", "G"])
     lines = [f"experts = {experts} * {draw.choice(bodies)}"]
     if draw.random() < 0.3:
-        lines.append(f"shared = 1 * {draw.choice(bodies)}")
+        lines.append(f"shared = {random.Random(lines[0]).choice([1, 1, 2])} * {draw.choice(bodies)}")
         if draw.random() < 0.5:
             lines.append("shared_gate = sigmoid")
     if draw.random() < 0.2:

@@ -2,8 +2,8 @@
 """A teacher's file and students of it, on one and several ranks. HECATEC, RANKS, MPI_TESTS and TEXT come from the environment.
 
 What a teacher writes are the likeliest tokens of its logits, every row of the file, from one rank and from four the same bytes;
-students on 1, 2 and 4 ranks learn the same from it, and gradients are differences of the loss; eval --losses has what tokens
-lost; files of other tokens, missing ones and a checkpoint's with another teacher are refused."""
+students on 1, 2 and 4 ranks learn the same from it, and gradients are differences of the loss; what a teacher knows of the next
+tokens is learned as they are; eval --losses has what tokens lost; files of other tokens, missing ones and a checkpoint's with another teacher are refused."""
 import json
 import math
 import os
@@ -32,10 +32,10 @@ def check(holds, what):
         sys.exit(f"not so: {what}")
 
 
-def build(name, ranks=1, settings=(), soft=True, far=True):
+def build(name, ranks=1, settings=(), soft=True, far=True, warmth=2):
     given = [f"parallel.microbatch={16 // ranks}", f"cluster.devices={ranks}", "train.precision=fp64", *settings]
     options = [word for key in given for word in ("--set", key)]
-    subprocess.run([os.environ["HECATEC"], "-w", "-O1", "-D", f"soft={str(soft).lower()}", "-D", f"far={str(far).lower()}", *options,
+    subprocess.run([os.environ["HECATEC"], "-w", "-O1", "-D", f"soft={str(soft).lower()}", "-D", f"far={str(far).lower()}", "-D", f"warmth={warmth}", *options,
                     os.environ["MPI_TESTS"] + "/small.moe", "-o", name], check=True)
 
 
@@ -119,6 +119,20 @@ def check_alone():
     run("alone", "train", "--data", "text", "--check-grad", 2)
 
 
+def check_sure(text):
+    """A teacher that is sure of each next token: whatever sequence is drawn, both losses are the same."""
+    head = struct.pack("<8s2IQ4I", b"hecteach", 1, 2, TOKENS, V, zlib.crc32(text), 4, 4).ljust(64, b"\0")
+    rows = (struct.pack("<2I2f", text[(t + 1) % TOKENS], 7, -3.5, -math.inf) for t in range(TOKENS))
+    pathlib.Path("sure.said").write_bytes(head + b"".join(rows))
+    build("sure", *STUDENTS["fssdp"], warmth=1)
+    train("sure", "--log", "sure.log", "--save", "sure.st", ranks=4, teacher=("--teacher", "sure.said"))
+    for line in map(json.loads, pathlib.Path("sure.log").read_text().splitlines()):
+        if "loss" in line:
+            check(abs(line["losses"]["soft"] / line["cross_entropy"] - 1) < 1e-12, line)
+    said = json.loads(run("sure", "eval", "--val", "text", "--load", "sure.st", "--teacher", "sure.said", "--json", ranks=4))
+    check(abs(said["losses"]["soft"] / said["loss"] - 1) < 1e-12, said)
+
+
 def check_students(lines):
     plain = [line["cross_entropy"] for line in lines if "loss" in line]
     check(all(soft > 0 and soft != hard for soft, hard in zip(soft_losses(lines), plain)), "two losses")
@@ -184,6 +198,7 @@ def main():
         check_file(text)
         check_students(students())
         check_alone()
+        check_sure(text)
         check_evaluation()
         check_refusals(text)
         check_checkpoints()

@@ -154,7 +154,7 @@ def deepseek_v3(p, ids):
 
 
 def distill(p, ids):
-    """Two losses against a teacher: of the model's own logits, and of logits of the layers' input."""
+    """Two losses against a teacher: of the model's own logits, and of logits of the layers' input. Three shared experts."""
     p.weight = 0.5
     embed, head = p("embed", (V, D)), p("head", (D, V))
     x = embed[ids]
@@ -162,9 +162,10 @@ def distill(p, ids):
     for i in range(L):
         at = f"layers.{i}."
         x = x + attention(p, at + "attention", norm(p, at + "attention_norm", x), 4, 2, 4, theta=1e4)
-        x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
-                    lambda p, path, rows: swiglu(p, path, rows, 24), experts=4, topk=2,
-                    weight="renormalized", aux=0.01)
+        n = norm(p, at + "sparse_norm", x)
+        shared = sum(swiglu(p, f"{at}sparse.shared.{k}", n, 10) for k in range(3))
+        x = x + shared + moe(p, at + "sparse", n, lambda p, path, rows: swiglu(p, path, rows, 24), experts=4, topk=2,
+                             weight="renormalized", aux=0.01)
     logits = norm(p, "last", x) @ head
     p.soft_losses["soft"] = 0.6, logits, 2.0
     return logits
