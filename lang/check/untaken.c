@@ -30,15 +30,24 @@ static void check_name(struct hec_site *site, const struct hec_expr *expr) {
 
 static void check_expr(struct hec_site *site, const struct hec_expr *expr);
 
+// Arguments by name may be `none` or, as `scaling = linear(4)`, look like a call of what no function is.
+static void check_arguments(struct hec_site *site, const struct hec_expr *expr) {
+    for (int i = 0; i < expr->arguments.count; i++) {
+        const struct hec_argument *argument = &expr->arguments.item[i];
+        const struct hec_expr *value = argument->value;
+        const bool word = value->kind == HEC_EXPR_NAME && !strcmp(value->text, "none");
+        if (argument->name && !strcmp(argument->name, "scaling") && value->kind == HEC_EXPR_CALL)
+            check_arguments(site, value);
+        else if (!word || !argument->name)
+            check_expr(site, value);
+    }
+}
+
 static void check_call(struct hec_site *site, const struct hec_expr *expr) {
     struct hec_entry *entry = hec_find_entry(site->checker, expr->text);
     enum hec_builtin builtin;
     if (!entry && !hec_builtin_find(expr->text, &builtin)) hec_unknown_function(site, expr);
-    for (int i = 0; i < expr->arguments.count; i++) {
-        const struct hec_expr *value = expr->arguments.item[i].value;
-        const bool word = value->kind == HEC_EXPR_NAME && !strcmp(value->text, "none");
-        if (!word || !expr->arguments.item[i].name) check_expr(site, value);
-    }
+    check_arguments(site, expr);
 }
 
 static void check_expr(struct hec_site *site, const struct hec_expr *expr) {
