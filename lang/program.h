@@ -35,7 +35,7 @@ enum hec_init { HEC_INIT_NORMAL, HEC_INIT_ZEROS, HEC_INIT_ONES, HEC_INIT_ROPE };
 
 // How the frequencies of a rope are scaled, as kernels/rope/rope.h has it. factor 0: they are not.
 struct hec_rope {
-    double factor, low, high, amplitude;
+    double factor, low, high, amplitude, original;
 };
 
 // One parameter of one call site; under a repeat it stands for `layers` tensors, one per iteration.
@@ -173,6 +173,7 @@ struct hec_moe {
     enum hec_group_score group_score;
     enum hec_score score;
     enum hec_weight weight;
+    bool weight_on_input; // Of the experts; else on their output.
     double scale;
     double jitter;   // 0: none.
     double capacity; // 0: dropless.

@@ -140,7 +140,8 @@ static void print_moe(const struct hec_moe *moe, FILE *out) {
     if (moe->groups > 1)
         fprintf(out, ", groups = %" PRId64 ", topk_groups = %" PRId64 ", group_score = %s",
                 moe->groups, moe->topk_groups, group_scores[moe->group_score]);
-    fprintf(out, ", weight = %s, scale = %g", weights[moe->weight], moe->scale);
+    fprintf(out, ", weight = %s%s, scale = %g", weights[moe->weight],
+            moe->weight_on_input ? " on input" : "", moe->scale);
     if (moe->router_bias) fprintf(out, ", bias %s", moe->router_bias->symbol);
     if (moe->jitter > 0) fprintf(out, ", jitter = %g", moe->jitter);
     if (moe->capacity > 0)
@@ -223,6 +224,7 @@ static void print_param(const struct hec_param *param, FILE *out) {
         if (param->rope.factor != 0)
             fprintf(out, ", factor = %g, low = %g, high = %g, amplitude = %.4g", param->rope.factor,
                     param->rope.low, param->rope.high, param->rope.amplitude);
+        if (param->rope.original > 0) fprintf(out, ", original = %g", param->rope.original);
         fputc(')', out);
         break;
     }

@@ -181,6 +181,8 @@ const struct hec_moe_row hec_moe_rows[] = {
      "a group's score: its best expert's, or its two best experts' sum"},
     {"router.weight", "scores, renormalized, softmax_of_topk", "renormalized",
      "weights of the chosen experts"},
+    {"router.weight_on", "output, input", "output",
+     "what the weights multiply: the experts' output, or their input"},
     {"router.scale", "number", "1", "factor of the weights"},
     {"router.bias", "true, false", "false", "trained bias of the logits"},
     {"router.jitter", "number", "0", "input noise in training, uniform in 1 +- jitter"},

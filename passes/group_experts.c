@@ -6,6 +6,7 @@
 //            %rows = call @sparse.expert(%r, %first, %i, %g)
 //            %y = moe.combine(%rows, %pair, %slot)
 //          With a capacity, %first, %pair and %slot are those of a moe.limit behind the route.
+//          With on_input: %s = moe.mul(%r, %g); %rows = call @sparse.expert(%s, %first, %i)
 //
 // Why      A dropless layer has exactly tokens x topk rows. Sorted by expert, an expert's body is
 //          IR like any other: differentiation, recomputation and fusion work on it unchanged. The
@@ -14,7 +15,7 @@
 //          output.
 // Needs    the experts' function takes rows, first and the layer; one moe.experts per function.
 // Leaves   no moe.experts. The function has one argument more, the gate weights, when its result is
-//          a moe.grouped_contract; else the weights are multiplied with its result.
+//          a moe.grouped_contract and they are not on its input; else they are multiplied with its result, or its rows.
 // Reports  a function with other arguments, or of two moe.experts.
 #include "ir/accessors.h"
 #include "passes/pass.h"
@@ -109,6 +110,27 @@ static struct order limit(struct hec_builder *b, MlirOperation experts, MlirOper
                           hec_limit_kept_slot(kept)};
 }
 
+// The function of the experts on `rows`, with the gate weights where they belong.
+static MlirValue apply(struct hec_builder *b, MlirOperation experts, MlirOperation func,
+                       MlirValue rows, MlirValue first, MlirValue gate) {
+    const MlirLocation at = b->at, gated = hec_loc_named("gated", at);
+    const bool on_input = hec_experts_on_input(experts);
+    const MlirOperation product = on_input ? (MlirOperation){0} : last_product(func);
+    b->at = gated;
+    MlirValue operand[4] = {on_input ? multiply(b, rows, gate) : rows, first};
+    int operands = 2;
+    const MlirValue layer = hec_experts_layer(experts);
+    if (layer.ptr) operand[operands++] = layer;
+    if (product.ptr) {
+        take_gate(func, product, gate);
+        operand[operands++] = gate;
+    }
+    b->at = at;
+    const MlirValue made = call(b, func, operands, operand);
+    b->at = gated;
+    return on_input || product.ptr ? made : multiply(b, made, gate);
+}
+
 static void group(MlirOperation experts, MlirOperation func) {
     const MlirOperation set = hec_find_symbol(hec_module_of(experts), hec_experts_set(experts));
     struct hec_builder b = hec_builder_before(experts);
@@ -132,21 +154,11 @@ static void group(MlirOperation experts, MlirOperation func) {
     const MlirOperation gate = hec_build_inferred(&b, HEC_OP_gate_rows, 3, w, told, &rows_of);
     assert(!mlirOperationIsNull(permute) && !mlirOperationIsNull(gate));
 
-    MlirValue operand[4] = {hec_permute_rows(permute), kept.first};
-    int operands = 2;
-    const MlirValue layer = hec_experts_layer(experts);
-    if (layer.ptr) operand[operands++] = layer;
-    const MlirOperation product = last_product(func);
-    if (product.ptr) {
-        take_gate(func, product, hec_gate_rows_g(gate));
-        operand[operands++] = hec_gate_rows_g(gate);
-    }
     b.at = hec_loc_strip(named);
-    MlirValue rows = call(&b, func, operands, operand);
-    b.at = hec_loc_named("gated", b.at);
-    if (!product.ptr) rows = multiply(&b, rows, hec_gate_rows_g(gate));
+    const MlirValue weighted =
+        apply(&b, experts, func, hec_permute_rows(permute), kept.first, hec_gate_rows_g(gate));
     b.at = named;
-    const MlirValue back[] = {rows, kept.pair, kept.slot};
+    const MlirValue back[] = {weighted, kept.pair, kept.slot};
     const MlirValue result = hec_experts_y(experts);
     const MlirValue y =
         hec_build_value(&b, HEC_OP_combine, 3, back, mlirValueGetType(result), 0, NULL);

@@ -81,7 +81,7 @@ struct hrt_movement {
 
 // Of HRT_INIT_ROPE, besides theta (init_value): as struct hk_rope_rule (kernels/rope/rope.h).
 struct hrt_rope {
-    double factor, low, high, amplitude;
+    double factor, low, high, amplitude, original;
 };
 
 // A parameter of the source; under a repeat it has one tensor per layer.

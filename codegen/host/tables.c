@@ -42,9 +42,10 @@ static const char *init_text(struct hec_emitter *e, MlirOperation op) {
     const char *made =
         HEC_TEXT(e, ".init = %s, .init_value = %s", kinds[k].constant, hec_number(e, value));
     if (!hec_any_has_factor(op)) return made;
-    return HEC_TEXT(e, "%s, .rope = {%s, %s, %s, %s}", made, hec_number(e, hec_any_factor(op)),
+    const double original = hec_any_has_original(op) ? hec_any_original(op) : 0;
+    return HEC_TEXT(e, "%s, .rope = {%s, %s, %s, %s, %s}", made, hec_number(e, hec_any_factor(op)),
                     hec_number(e, hec_any_low(op)), hec_number(e, hec_any_high(op)),
-                    hec_number(e, hec_any_amplitude(op)));
+                    hec_number(e, hec_any_amplitude(op)), hec_number(e, original));
 }
 
 // The rows that are sent to the experts of `set`: elements of one, and whether they are of bf16.

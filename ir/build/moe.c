@@ -139,13 +139,18 @@ static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *mo
     const MlirStringRef expert = build_expert(scope, moe);
     const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
     const MlirContext c = build->context;
-    MlirNamedAttribute attribute[5] = {
+    int attributes = 2;
+    MlirNamedAttribute attribute[6] = {
         hec_attr_symbol(c, "set", hec_set_sym_name(set)),
         hec_attr_symbol(c, "expert", expert),
-        hec_attr_float(c, "capacity", moe->capacity),
-        hec_attr_string(c, "drop", moe->drop == HEC_DROP_POSITION ? "position" : "lowest"),
     };
-    const int attributes = moe->capacity > 0 ? add_group(build, 4, attribute) : 2;
+    if (moe->weight_on_input) attribute[attributes++] = hec_attr_bool(c, "on_input", true);
+    if (moe->capacity > 0) {
+        const char *drop = moe->drop == HEC_DROP_POSITION ? "position" : "lowest";
+        attribute[attributes++] = hec_attr_float(c, "capacity", moe->capacity);
+        attribute[attributes++] = hec_attr_string(c, "drop", drop);
+        attributes = add_group(build, attributes, attribute);
+    }
     const MlirValue in[] = {x, hec_router_weights(router), hec_router_ids(router), scope->layer};
     hec_build_at(scope, moe->at, moe->shared_count ? "routed" : "y");
     return hec_build_one(scope, HEC_OP_experts, mlirValueIsNull(scope->layer) ? 3 : 4, in,

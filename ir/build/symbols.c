@@ -34,11 +34,12 @@ static int init_attributes(MlirContext c, const struct hec_param *param,
     attribute[count++] = hec_attr_float(c, "low", rope->low);
     attribute[count++] = hec_attr_float(c, "high", rope->high);
     attribute[count++] = hec_attr_float(c, "amplitude", rope->amplitude);
+    if (rope->original > 0) attribute[count++] = hec_attr_float(c, "original", rope->original);
     return count;
 }
 
 static void build_param(struct hec_build *build, const struct hec_param *param) {
-    enum { FIXED = 6, MOST = 18 };
+    enum { FIXED = 6, MOST = 19 };
     const MlirContext c = build->context;
     const struct hec_scope top = {.build = build};
     char *symbol = hec_build_symbol(build, param->symbol);

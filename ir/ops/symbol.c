@@ -60,6 +60,19 @@ static const struct {
 static const char *const scaling[] = {"factor", "low", "high", "amplitude"};
 static const char *const numbers[] = {"deviation", "theta", "factor", "low", "high", "amplitude"};
 
+// The ramp from `low` to `high`: of elements or, with `original`, of turns in so many positions.
+static bool check_ramp(MlirOperation op) {
+    const double low = hec_any_low(op), high = hec_any_high(op);
+    const bool turns = hec_any_has_original(op);
+    if (!(hec_any_factor(op) > 0) || (turns ? low > high : low >= high)) {
+        hec_ir_error(op, "factor must be positive, low less than high");
+        return false;
+    }
+    if (!turns || (isfinite(hec_any_original(op)) && hec_any_original(op) > 0)) return true;
+    hec_ir_error(op, "original is %g, expected a positive number", hec_any_original(op));
+    return false;
+}
+
 static bool is_listed(const char *key, const char *const *keys, int count) {
     for (int i = 0; i < count; i++) {
         if (keys[i] && strcmp(key, keys[i]) == 0) return true;
@@ -82,8 +95,9 @@ static bool check_numbers(MlirOperation op, const char *init, const char *const 
         hec_ir_error(op, "%s is no finite number", numbers[i]);
         return false;
     }
-    if (!scales || (hec_any_factor(op) > 0 && hec_any_low(op) < hec_any_high(op))) return true;
-    hec_ir_error(op, "factor must be positive, low less than high");
+    if (scales) return check_ramp(op);
+    if (!hec_any_has_original(op)) return true;
+    hec_ir_error(op, "init is %s, which has no original", init);
     return false;
 }
 

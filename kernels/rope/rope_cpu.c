@@ -3,11 +3,17 @@
 
 #include "kernels/cpu/real.h"
 
+// Where in the ramp from `low` to `high` a value is: 0 to 1.
+static double share_of(const struct hk_rope_rule *rule, double value) {
+    if (value <= rule->low) return 0;
+    return value >= rule->high ? 1 : (value - rule->low) / (rule->high - rule->low);
+}
+
 static double frequency(const struct hk_rope_rule *rule, int64_t j, int64_t width) {
     const double plain = pow(rule->theta, -2.0 * (double)j / (double)width);
     if (rule->factor == 0) return plain;
-    double ramp = ((double)j - rule->low) / (rule->high - rule->low);
-    ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+    const double ramp = rule->original > 0 ? 1 - share_of(rule, plain * rule->original / (2 * M_PI))
+                                           : share_of(rule, (double)j);
     return plain * (ramp / rule->factor + (1 - ramp));
 }
 

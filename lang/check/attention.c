@@ -73,6 +73,25 @@ static bool read_yarn(struct hec_site *site, const struct hec_expr *call, double
     return true;
 }
 
+// `scaling = llama3(factor, original = ...)`: frequencies below `low` turns in the original positions are divided,
+// those above `high` ones stay.
+static bool read_llama3(struct hec_site *site, const struct hec_expr *call, struct hec_rope *rope) {
+    static const char *const allowed[] = {"original", "low", "high"};
+    struct hec_checker *checker = site->checker;
+    *rope = (struct hec_rope){.low = 1, .high = 4, .amplitude = 1};
+    if (!hec_check_arguments(checker, call, 1, allowed, 3) ||
+        !hec_constant_real(checker, site->env, call->arguments.item[0].value, "a factor",
+                           &rope->factor) ||
+        !hec_argument_real(site, call, "original", &rope->original) ||
+        !hec_argument_real(site, call, "low", &rope->low) ||
+        !hec_argument_real(site, call, "high", &rope->high))
+        return false;
+    if (rope->original >= 1 && rope->low > 0 && rope->high >= rope->low) return true;
+    hec_error(checker, call->at,
+              "llama3 needs `original`, the positions before scaling, and high >= low > 0");
+    return false;
+}
+
 static bool read_scaling(struct hec_site *site, const struct hec_expr *expr, double theta,
                          double width, struct hec_rope *rope) {
     struct hec_checker *checker = site->checker;
@@ -86,9 +105,12 @@ static bool read_scaling(struct hec_site *site, const struct hec_expr *expr, dou
         read = read_linear(site, value, rope);
     } else if (call && !strcmp(value->text, "yarn")) {
         read = read_yarn(site, value, theta, width, rope);
+    } else if (call && !strcmp(value->text, "llama3")) {
+        read = read_llama3(site, value, rope);
     } else {
         hec_error(checker, value->at,
-                  "`scaling` is none, linear(factor) or yarn(factor, original = ...), not `%s`",
+                  "`scaling` is none, linear(factor), yarn(factor, original = ...) or "
+                  "llama3(factor, original = ...), not `%s`",
                   hec_expr_text(checker->arena, value));
     }
     if (!read || rope->factor >= 1) return read;
@@ -99,7 +121,7 @@ static bool read_scaling(struct hec_site *site, const struct hec_expr *expr, dou
 
 static bool same_rope(const struct hec_rope *a, const struct hec_rope *b) {
     return a->factor == b->factor && a->low == b->low && a->high == b->high &&
-           a->amplitude == b->amplitude;
+           a->amplitude == b->amplitude && a->original == b->original;
 }
 
 // The one table of these positions, width, theta and scaling.

@@ -138,6 +138,7 @@ static void read_router(struct reader *reader, struct hec_moe *moe,
     static const char *const scores[] = {"softmax", "sigmoid", "sqrtsoftplus"};
     static const char *const group_scores[] = {"auto", "best", "two_best"};
     static const char *const weights[] = {"renormalized", "scores", "softmax_of_topk"};
+    static const char *const weight_on[] = {"output", "input"};
     static const enum hec_weight weight_of[] = {HEC_WEIGHT_RENORMALIZED, HEC_WEIGHT_SCORES,
                                                 HEC_WEIGHT_SOFTMAX_OF_TOPK};
     moe->score = (enum hec_score)choice(reader, "router.score", scores, 3);
@@ -145,6 +146,7 @@ static void read_router(struct reader *reader, struct hec_moe *moe,
     const bool two = group_score == 0 ? moe->score != HEC_SCORE_SOFTMAX : group_score == 2;
     moe->group_score = two ? HEC_GROUP_TWO_BEST : HEC_GROUP_BEST;
     moe->weight = weight_of[choice(reader, "router.weight", weights, 3)];
+    moe->weight_on_input = choice(reader, "router.weight_on", weight_on, 2) == 1;
     moe->topk = 2;
     moe->groups = moe->topk_groups = 1;
     moe->scale = 1;

@@ -46,6 +46,7 @@ static void init_rope(const struct hrt_program *program, const struct hrt_tensor
         .low = param->rope.low,
         .high = param->rope.high,
         .amplitude = param->rope.amplitude,
+        .original = param->rope.original,
     };
     if (program->precision == HRT_FP64) {
         hk_rope_table_f64(at, param->shape[0], param->shape[1], rule);

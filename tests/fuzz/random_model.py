@@ -161,7 +161,9 @@ def mixture(draw, name, bodies):
     weight = draw.choice(["scores", "renormalized"] + ["softmax_of_topk"] * (score == "softmax"))
     groups = ", groups = 2" if experts == "E" and draw.random() < 0.2 else ""
     bias = draw.choice(["true", "false"])
-    lines.append(f"router {{ score = {score}, topk = {draw.choice([1, 2, 2])}, weight = {weight}{groups}, bias = {bias} }}")
+    on = draw.choice(["output", "output", "input"])
+    lines.append(f"router {{ score = {score}, topk = {draw.choice([1, 2, 2])}, weight = {weight}{groups}, bias = {bias}, "
+                 f"weight_on = {on} }}")
     aux, z = draw.choice([0, 0.01]), draw.choice([0, 0.001])
     per = draw.choice(["layer", "sequence", "batch"])
     lines.append(f"balance {{ aux = {aux}, per = {per}, z = {z} }}")

@@ -45,6 +45,12 @@ module {
   "moe.param"() {sym_name = "p1d", type = !w, layers = 0, path = "p", init = "rope", theta = 1.0, high = 1.0, decay = true, trainable = true} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': factor must be positive, low less than high
   "moe.param"() {sym_name = "p1e", type = !w, layers = 0, path = "p", init = "rope", theta = 1.0, factor = 1.0, low = 1.0, high = 1.0, amplitude = 1.0, decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': factor must be positive, low less than high
+  "moe.param"() {sym_name = "p1f", type = !w, layers = 0, path = "p", init = "rope", theta = 1.0, factor = 1.0, low = 1.5, high = 1.0, amplitude = 1.0, original = 8.0, decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': original is 0, expected a positive number
+  "moe.param"() {sym_name = "p1g", type = !w, layers = 0, path = "p", init = "rope", theta = 1.0, factor = 1.0, low = 1.0, high = 1.0, amplitude = 1.0, original = 0.0, decay = true, trainable = true} : () -> ()
+  // CHECK: :[[@LINE+1]]:3: error: 'moe.param': init is rope, which has no original
+  "moe.param"() {sym_name = "p1h", type = !w, layers = 0, path = "p", init = "rope", theta = 1.0, original = 8.0, decay = true, trainable = true} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': deviation is no finite number
   "moe.param"() {sym_name = "p2", type = !w, layers = 0, path = "p", init = "normal", deviation = 0x7FF0000000000000 : f64, decay = true, trainable = true} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.param': is frozen and trainable

@@ -33,17 +33,21 @@ static void the_table_is_rounded_once(void **state) {
     test_free_all();
 }
 
-// Linear scaling, and a ramp from 2 to 5: element 1 as without, 3 a third of the way, 6 divided.
+// Linear scaling, and a ramp from 2 to 5: element 1 as without, 3 a third of the way, 6 divided. Of turns: element j turns
+// 16 * 10^-j times in 16 * 2 pi positions; a ramp from 0.016 to 1.6, and a step at 1.
 static void frequencies_are_scaled(void **state) {
     (void)state;
     static const struct {
         struct hk_rope_rule rule;
         double divided[8]; // By what the frequency of each element is divided.
     } cases[] = {
-        {{1e4, 4, -1, 0, 1}, {4, 4, 4, 4, 4, 4, 4, 4}},
-        {{5e5, 8, 2, 5, 1.2}, {1, 1, 1, 1 / (2 / 3. + 1 / 24.), 1 / (1 / 3. + 2 / 24.), 8, 8, 8}},
+        {{1e4, 4, -1, 0, 1, 0}, {4, 4, 4, 4, 4, 4, 4, 4}},
+        {{5e5, 8, 2, 5, 1.2, 0},
+         {1, 1, 1, 1 / (2 / 3. + 1 / 24.), 1 / (1 / 3. + 2 / 24.), 8, 8, 8}},
+        {{1e8, 8, 0.016, 1.6, 1, 16 * 2 * M_PI}, {1, 1, 1 / (1 / 11. + 10 / 88.), 8, 8, 8, 8, 8}},
+        {{1e8, 16, 1, 1, 1, 16 * 2 * M_PI}, {1, 1, 16, 16, 16, 16, 16, 16}},
     };
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 4; k++) {
         const struct hk_rope_rule rule = cases[k].rule;
         real *table = test_nans(9 * 16);
         HK_NAME(rope_table)(table, 9, 16, rule);

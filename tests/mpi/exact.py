@@ -56,6 +56,7 @@ DIMENSIONS = {
     "accumulation": [1, 3],
     "capacity": ["none", "position", "lowest"],
     "balance": ["layer", "batch", "sequence", "all_layers"],
+    "weight_on": ["output", "input"],
     "group": [1, 4, "iteration"],  # Sequences.
     "microbatches": [1, 2, 4],  # That stand for one of one rank.
     "waves": ["auto", 24],
@@ -68,14 +69,14 @@ DIMENSIONS = {
     "reshard": ["never", "every(5)"],
 }
 # What one rank's program depends on.
-OF_ONE = ("accumulation", "capacity", "balance", "group", "precision")
+OF_ONE = ("accumulation", "capacity", "balance", "weight_on", "group", "precision")
 OF_MOVEMENT = ("dispatch", "calibrate", "rematerialize", "reshard")
 # What programs of one rank have not.
 OF_RANKS = ("experts", "nodes", "dense", "bucket", "waves", *OF_MOVEMENT)
 # Of the product; the other dimensions take turns.
 CORE = ("experts", "ranks", "nodes", "accumulation", "microbatches", "group", *OF_MOVEMENT)
 # What `valid` does not look at.
-FREE = ("accumulation", "capacity", "balance", "precision", "recompute", "logits")
+FREE = ("accumulation", "capacity", "balance", "weight_on", "precision", "recompute", "logits")
 STAY = ("ep", "replicate")  # Policies that move nothing.
 
 
@@ -139,9 +140,10 @@ class Bench:
 
     def source(self, case):
         capacity = case["capacity"]
-        path = self.folder / f"{capacity}-{case['balance']}.moe"
+        path = self.folder / f"{capacity}-{case['balance']}-{case['weight_on']}.moe"
         text = (HERE / "small.moe").read_text()
         text = text.replace("per = layer", f"per = {case['balance']}")
+        text = text.replace("router  {", f"router  {{ weight_on = {case['weight_on']},")
         if capacity != "none":
             text = text.replace("  experts =", f"  capacity = 0.9\n  drop = {capacity}\n  experts =")
         path.write_text(text)
@@ -168,7 +170,7 @@ class Bench:
 
     def build(self, case):
         options = settings(case)
-        key = (case["capacity"], case["balance"], *options)
+        key = (case["capacity"], case["balance"], case["weight_on"], *options)
         if key in self.built:
             return self.built[key]
         program = self.folder / f"program{len(self.built)}"

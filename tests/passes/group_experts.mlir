@@ -69,6 +69,30 @@ module {
     %y = "moe.experts"(%x, %w, %ids) {set = @b, expert = @l.expert, capacity = 1.25, drop = "position"} : (!x, !w, !i) -> !x
     return %y : !x
   }
+  // Weights on the input: rows are multiplied before the call, and what the function returns is not.
+  // CHECK-LABEL: func.func private @i.expert(
+  // CHECK-NOT:     moe.mul
+  // CHECK:         return
+  func.func private @i.expert(%r: !r, %first: !first, %i: index) -> !r {
+    %w1 = "moe.get"(%i) {param = @w1} : (index) -> tensor<4x4x6xf32, ["E", "D", "F"]>
+    %w2 = "moe.get"(%i) {param = @w2} : (index) -> tensor<4x6x4xf32, ["E", "F", "D"]>
+    %a = "moe.grouped_contract"(%r, %w1, %first) : (!r, tensor<4x4x6xf32, ["E", "D", "F"]>, !first) -> !h
+    %y = "moe.grouped_contract"(%a, %w2, %first) : (!h, tensor<4x6x4xf32, ["E", "F", "D"]>, !first) -> !r
+    return %y : !r
+  }
+  // CHECK-LABEL: func.func @on_input(
+  // CHECK-SAME:    %[[X:[^:]*]]: tensor{{.*}} %[[W:[^:]*]]: tensor{{.*}} %[[IDS:[^:]*]]: tensor{{.*}}, %[[I:[^:]*]]: index)
+  // CHECK-NEXT:    %[[ROUTE:.*]]:3 = "moe.route"(%[[IDS]])
+  // CHECK-NEXT:    %[[ROWS:.*]] = "moe.permute"(%[[X]], %[[ROUTE]]#1, %[[ROUTE]]#2)
+  // CHECK-NEXT:    %[[GATE:.*]] = "moe.gate_rows"(%[[W]], %[[ROUTE]]#1, %[[ROUTE]]#2)
+  // CHECK-NEXT:    %[[GATED:.*]] = "moe.mul"(%[[ROWS]], %[[GATE]])
+  // CHECK-NEXT:    %[[OUT:.*]] = call @i.expert(%[[GATED]], %[[ROUTE]]#0, %[[I]])
+  // CHECK-NEXT:    %[[Y:.*]] = "moe.combine"(%[[OUT]], %[[ROUTE]]#1, %[[ROUTE]]#2)
+  // CHECK-NEXT:    return %[[Y]]
+  func.func @on_input(%x: !x, %w: !w, %ids: !i, %i: index) -> !x {
+    %y = "moe.experts"(%x, %w, %ids, %i) {set = @s, expert = @i.expert, on_input = true} : (!x, !w, !i, index) -> !x
+    return %y : !x
+  }
   // CHECK-LABEL: func.func @plain(
   // CHECK:         %[[GATE:.*]] = "moe.gate_rows"
   // CHECK-NEXT:    %[[OUT:.*]] = call @b.expert(%{{.*}}, %{{.*}})

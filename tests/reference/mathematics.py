@@ -75,6 +75,24 @@ def yarn(factor, original, fast=32, slow=1, truncate=True, attention=None):
     return scale
 
 
+def llama3(factor, original, low=1, high=4):
+    """Llama 3.1's scaling, after Meta's llama-models: by how often an element turns in the original positions."""
+    def scale(theta, width):
+        inverse = []
+        for j in range(width // 2):
+            plain = theta ** (-2 * j / width)
+            length = 2 * math.pi / plain
+            if length < original / high:
+                inverse.append(plain)
+            elif length > original / low:
+                inverse.append(plain / factor)
+            else:
+                smooth = (original / length - low) / (high - low)
+                inverse.append((1 - smooth) * plain / factor + smooth * plain)
+        return inverse, 1.0
+    return scale
+
+
 def rope(x, theta, scaling=linear(1)):
     """x [batch, T, heads, A]; half-split."""
     positions, half = x.shape[1], x.shape[3] // 2
@@ -85,25 +103,32 @@ def rope(x, theta, scaling=linear(1)):
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
-def rope_neighbours(x, theta):
+def rope_neighbours(x, theta, scaling=linear(1)):
     """x [batch, T, heads, A]; elements 2 j and 2 j + 1 are the parts of complex numbers, as in the paper."""
     positions, half = x.shape[1], x.shape[3] // 2
-    angle = torch.outer(torch.arange(positions, dtype=x.dtype), theta ** (-torch.arange(half, dtype=x.dtype) / half))
-    turned = torch.view_as_complex(x.reshape(*x.shape[:-1], half, 2)) * torch.polar(torch.ones_like(angle), angle)[:, None]
+    inverse, amplitude = scaling(theta, 2 * half)
+    angle = torch.outer(torch.arange(positions, dtype=x.dtype), torch.tensor(inverse, dtype=x.dtype))
+    by = torch.polar(torch.full_like(angle, amplitude), angle)[:, None]
+    turned = torch.view_as_complex(x.reshape(*x.shape[:-1], half, 2)) * by
     return torch.view_as_real(turned).reshape(x.shape)
 
 
-def sdpa(q, k, v, causal=True, window=0, scale=None, sinks=None):
+def sdpa(q, k, v, causal=True, window=0, scale=None, sinks=None, chunk=0, cap=0):
     """q [batch, T, H, A], k [batch, T, G, A], v [batch, T, G, U], sinks [H] -> [batch, T, H, U]."""
     repeat = q.shape[2] // k.shape[2]
     k, v = k.repeat_interleave(repeat, 2), v.repeat_interleave(repeat, 2)
     scores = torch.einsum("bqha,bkha->bhqk", q, k) * (scale or q.shape[3] ** -0.5)
-    distance = torch.arange(q.shape[1])[:, None] - torch.arange(q.shape[1])[None, :]
+    if cap:
+        scores = cap * torch.tanh(scores / cap)
+    position = torch.arange(q.shape[1])
+    distance = position[:, None] - position[None, :]
     hidden = torch.zeros_like(distance, dtype=torch.bool)
     if causal:
         hidden |= distance < 0
     if window:
         hidden |= distance >= window
+    if chunk:
+        hidden |= position[:, None] // chunk != position[None, :] // chunk
     scores = scores.masked_fill(hidden, NEG_INF)
     if sinks is not None:
         scores = torch.cat([scores, sinks[None, :, None, None].expand(*scores.shape[:3], 1)], -1)
@@ -170,7 +195,7 @@ def limit(p, ids, weights, experts, most, drop):
 
 def moe(p, path, x, expert, experts, topk, score="softmax", weight="scores", scale=1.0, groups=1,
         topk_groups=1, two_best=None, bias=False, select_bias=False, aux=0.0, per="layer", z=0.0,
-        capacity=None, drop="lowest"):
+        capacity=None, drop="lowest", on_input=False):
     """x [batch, T, D]. expert(p, path, rows) is one expert's body. Returns the routed output."""
     rows = x.reshape(-1, x.shape[-1])
     n = rows.shape[0]
@@ -206,5 +231,8 @@ def moe(p, path, x, expert, experts, topk, score="softmax", weight="scores", sca
 
     # Every expert on every token, most weights zero: slow, and free of index bookkeeping.
     dense = torch.zeros_like(scores).scatter(1, ids, weights)
-    y = sum(dense[:, e, None] * expert(p, f"{path}.experts.{e}", rows) for e in range(experts))
+    if on_input:  # An expert makes something of zeros if it has biases: what is not chosen adds nothing.
+        y = sum((ids == e).any(-1)[:, None] * expert(p, f"{path}.experts.{e}", dense[:, e, None] * rows) for e in range(experts))
+    else:
+        y = sum(dense[:, e, None] * expert(p, f"{path}.experts.{e}", rows) for e in range(experts))
     return y.reshape(x.shape)

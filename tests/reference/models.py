@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from mathematics import (clamped_glu, gelu_ffn, layernorm, linear, moe, rmsnorm, rope, rope_neighbours, sdpa, swiglu,
+from mathematics import (clamped_glu, gelu_ffn, layernorm, linear, llama3, moe, rmsnorm, rope, rope_neighbours, sdpa, swiglu,
                          yarn)
 
 V, D, T, L = 29, 16, 12, 2
@@ -289,17 +289,48 @@ def softplus(p, ids):
 
 
 def softcap(p, ids):
-    """Caps as Gemma 2 has them, of logits and inside a layer, and one that is learned."""
+    """Caps as Gemma 2 has them, of scores, of logits and inside a layer, and one that is learned."""
     def capped(x, cap):
         return cap * torch.tanh(x / cap)
 
     x = p("embed", (V, D))[ids]
     for i in range(L):
+        n = norm(p, f"layers.{i}.attention_norm", x)
+        q, k, v = (project(n, p(f"layers.{i}.attention.w{name}", (D, 2, 8))) for name in "qkv")
+        out = sdpa(3 * q, k, v, window=7, cap=0.5)
+        x = x + torch.einsum("btha,had->btd", out, p(f"layers.{i}.attention.wo", (2, 8, D)))
         at = f"layers.{i}.ffn"
         h = norm(p, at + "_norm", x) @ p(at + ".w1", (D, 10))
         y = capped(h, p(at + ".cap", (10,), "ones")) @ p(at + ".w2", (10, D))
         x = x + capped(4 * y, 0.5)
     return capped(norm(p, "norm", x) @ p("head", (D, V)), 30)
+
+
+def llama4_attention(p, path, x, local, heads=4, groups=2, width=8):
+    """Chunked layers rotate neighbouring elements and normalize heads; the others see everything and no positions."""
+    q, k, v = (project(x, p(f"{path}.w{name}", (D, count, width)))
+               for name, count in (("q", heads), ("k", groups), ("v", groups)))
+    if local:
+        q, k = (rmsnorm(rope_neighbours(y, 5e5, llama3(16, 64, 1, 4)), None, 1e-5) for y in (q, k))
+    out = sdpa(q, k, v, chunk=5 if local else 0)
+    return torch.einsum("btha,had->btd", out, p(f"{path}.wo", (heads, width, D)))
+
+
+def llama4(p, ids):
+    """Chunked attention but for every fourth layer, every second layer dense, one expert whose weight multiplies its input."""
+    x = p("embed", (V, D))[ids]
+    for i in range(4):
+        at = f"layers.{i}."
+        name = "local" if i % 4 != 3 else "attention"
+        x = x + llama4_attention(p, at + name, norm(p, f"{at}{name}_norm", x), i % 4 != 3)
+        if i % 2 == 0:
+            x = x + swiglu(p, at + "swiglu", norm(p, at + "swiglu_norm", x), 20)
+            continue
+        n = norm(p, at + "sparse_norm", x)
+        routed = moe(p, at + "sparse", n, lambda p, path, rows: swiglu(p, path, rows, 12), experts=4, topk=1,
+                     score="sigmoid", on_input=True)
+        x = x + routed + swiglu(p, at + "sparse.shared", n, 12)
+    return norm(p, "norm", x) @ p("head", (D, V))
 
 
 def turned(p, ids):
@@ -349,4 +380,4 @@ def softmax(p, ids):
 
 
 MODELS = {f.__name__: f for f in (dense, mixtral, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise,
-                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap, distill, turned, softmax)}
+                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap, distill, turned, softmax, llama4)}

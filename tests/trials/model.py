@@ -72,7 +72,7 @@ def router(random, experts):
     if groups > 1:
         best = experts // groups < 2 or random.random() < 0.5
         lines += [f"groups = {groups}", f"topk_groups = {kept}", f"group_score = {'best' if best else 'two_best'}"]
-    optional = [("scale", random.choice(["0.5", "2.5", "16"])), ("bias", "true"), ("jitter", random.choice(["0.01", "0.3"]))]
+    optional = [("scale", random.choice(["0.5", "2.5", "16"])), ("bias", "true"), ("weight_on", "input"), ("jitter", random.choice(["0.01", "0.3"]))]
     lines += [f"{name} = {value}" for name, value in optional if random.random() < 0.3]
     balance = []
     if random.random() < 0.7:
