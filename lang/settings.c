@@ -20,6 +20,12 @@ static const char placements[] = "fssdp|replicate"
 #include "runtime/plan/policies.def"
     ;
 
+// Behind the first sign.
+static const char families[] =
+#define HRT_HF_FAMILY(name, ...) "|" #name
+#include "runtime/hf/families.def"
+    ;
+
 // clang-format off
 const struct hec_setting_row hec_setting_rows[] = {
     {"checkpoint.dir", .type = TEXT, .flags = NONE, .standard = "", .text = "folder of checkpoints"},
@@ -72,9 +78,7 @@ const struct hec_setting_row hec_setting_rows[] = {
     {"log.loads", .type = COUNT, .standard = "0", .largest = 1e9,
      .text = "steps between per-expert loads in the file of JSON lines; 0: none"},
 
-    {"names.hf.family", .type = TEXT, .flags = NONE,
-     .values = "mixtral|olmoe|qwen2_moe|qwen3_moe|dots1|deepseek_v2|deepseek_v3|glm4_moe|gpt_oss",
-     .standard = "", .text = "checkpoint names of Hugging Face"},
+    {"names.hf.family", .type = TEXT, .flags = NONE, .values = families + 1, .standard = "", .text = "checkpoint names of Hugging Face"},
 
     {"parallel.bucket", .type = COUNT, .measure = HEC_BYTES, .standard = "1048576", .smallest = 1,
      .text = "bytes of gradients whose sum over devices starts together, during backward"},

@@ -19,7 +19,7 @@ may_include() { # FOLDER ALLOWED-PREFIX...
 }
 
 may_include files        files/
-may_include lang         lang/ files/ runtime/plan/policies.def
+may_include lang         lang/ files/ runtime/plan/policies.def runtime/hf/families.def
 may_include ir           ir/ lang/
 may_include passes       passes/ ir/ lang/base/ runtime/plan/ runtime/loads/ files/
 may_include codegen      codegen/ ir/ lang/base/ # The driver alone sees every stage.

@@ -34,7 +34,7 @@ bool hec_hf_open(struct hec_hf_config *config, struct hec_arena *arena, const ch
     json_error_t error;
     *config = (struct hec_hf_config){.arena = arena, .path = path};
     if (!load(config, &bytes)) return false;
-    config->root = json_loadb(config->text, bytes, JSON_REJECT_DUPLICATES, &error);
+    config->root = config->file = json_loadb(config->text, bytes, JSON_REJECT_DUPLICATES, &error);
     if (!json_is_object(config->root)) {
         const int line = config->root ? 1 : error.line;
         fprintf(stderr, "%s:%d: error: %s\n", path, line > 0 ? line : 1,
@@ -48,7 +48,7 @@ bool hec_hf_open(struct hec_hf_config *config, struct hec_arena *arena, const ch
 }
 
 void hec_hf_close(struct hec_hf_config *config) {
-    json_decref(config->root);
+    json_decref(config->file);
     json_decref(config->unread);
     free(config->text);
     *config = (struct hec_hf_config){0};
@@ -56,9 +56,12 @@ void hec_hf_close(struct hec_hf_config *config) {
 
 // "config.json:12:3".
 static void print_place(const struct hec_hf_config *config, const char *key) {
-    const char *const in[] = {config->section_key, key, NULL};
-    const struct hec_json_location at =
-        hec_json_find(config->text, config->section_key ? in : in + 1);
+    const char *in[4] = {0};
+    int depth = 0;
+    if (config->root_key) in[depth++] = config->root_key;
+    if (config->section_key) in[depth++] = config->section_key;
+    in[depth] = key;
+    const struct hec_json_location at = hec_json_find(config->text, in);
     fprintf(stderr, "%s:%u:%u: ", config->path, at.line, at.column);
 }
 
@@ -137,6 +140,16 @@ json_t *hec_hf_list(struct hec_hf_config *config, const char *key) {
     if (!value || json_is_array(value)) return value;
     hec_hf_refuse(config, key, "must be an array");
     return NULL;
+}
+
+bool hec_hf_descend(struct hec_hf_config *config, const char *key) {
+    if (!hec_hf_need(config, key) || !hec_hf_enter(config, key)) return false;
+    json_decref(config->unread);
+    config->unread = hec_checked(json_copy(config->section));
+    config->root = config->section;
+    config->root_key = key;
+    config->section_key = NULL;
+    return true;
 }
 
 bool hec_hf_enter(struct hec_hf_config *config, const char *key) {

@@ -12,7 +12,10 @@ struct hec_hf_config {
     struct hec_arena *arena;
     const char *path;
     char *text;
-    json_t *root, *section;  // Keys are looked up in `section`: the root, or an object in it.
+    json_t *file,
+        *root; // What the file holds, and the object of it that describes the model: the same, or a part.
+    const char *root_key;    // NULL: the same.
+    json_t *section;         // Keys are looked up in it: the root, or an object in it.
     const char *section_key; // NULL: the root.
     json_t *unread;          // Keys of the root that nobody has asked for.
     bool sound;              // Nothing was refused so far.
@@ -37,6 +40,9 @@ const char *hec_hf_text(struct hec_hf_config *config, const char *key, const cha
 
 // The array of the key; NULL: there is none, or it was refused.
 json_t *hec_hf_list(struct hec_hf_config *config, const char *key);
+
+// From here on the object `key` is the root, for good. It is refused that there is none.
+bool hec_hf_descend(struct hec_hf_config *config, const char *key);
 
 // From here on keys are those of the object `key` of the root, until it is left. False: there is none.
 bool hec_hf_enter(struct hec_hf_config *config, const char *key);

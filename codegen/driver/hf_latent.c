@@ -11,7 +11,7 @@ void hec_hf_read_latent(struct hec_hf_config *config, struct hec_hf_model *model
     latent->plain = hec_hf_count(config, "qk_nope_head_dim", 0);
     latent->turned = hec_hf_count(config, "qk_rope_head_dim", 0);
     latent->value = hec_hf_count(config, "v_head_dim", 0);
-    latent->interleaved = hec_hf_flag(config, "rope_interleave", true);
+    model->interleaved = hec_hf_flag(config, "rope_interleave", true);
     latent->mscale = 1;
     hec_hf_has(config, "head_dim"); // These two follow from the others.
     hec_hf_has(config, "qk_head_dim");
@@ -63,7 +63,7 @@ static void write_products(const struct hec_hf_model *m, struct hec_writer *out)
 
 void hec_hf_write_latent(const struct hec_hf_model *m, const char *scaling,
                          struct hec_writer *out) {
-    const char *pairs = m->latent.interleaved ? ", interleaved = true" : "";
+    const char *pairs = m->interleaved ? ", interleaved = true" : "";
     const char *scale = m->latent.mscale != 1 ? ", scale = mscale * mscale / sqrt(A)" : "";
     hec_open(out, "block attention(x[T, D]) -> [T, D] {");
     write_params(m, out);

@@ -10,23 +10,34 @@
 
 #define HEC_HF_WINDOWED "sliding_attention" // Of layer_types.
 
+// Attention of which most layers see the positions of a chunk, and rotate; the others see all, and know no positions (Llama 4).
+struct hec_hf_local {
+    int64_t chunk;        // 0: those see all, too.
+    int64_t global_every; // Each so many-th layer is one of the others; 0: attention is not so.
+    json_t *layers;       // In place of that: 0 for one of the others; borrowed, may be NULL.
+    int64_t
+        floor; // From so many positions on queries of the others have a factor; 0: they have none.
+};
+
 // Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): ranks of the latent vectors, widths of parts of heads.
 struct hec_hf_latent {
     int64_t query_rank; // 0: queries have no latent vector.
     int64_t rank;       // Of keys and values; 0: attention is not latent.
     int64_t plain, turned, value;
-    bool interleaved; // Rotates neighbouring elements.
-    double mscale;    // Its square is a factor of the scores.
+    double mscale; // Its square is a factor of the scores.
 };
 
-enum hec_hf_norm { HEC_HF_NO_NORM, HEC_HF_NORM_HEADS, HEC_HF_NORM_ALL };
+// PLAIN: of each head that was rotated, without a gain.
+enum hec_hf_norm { HEC_HF_NO_NORM, HEC_HF_NORM_HEADS, HEC_HF_NORM_ALL, HEC_HF_NORM_PLAIN };
 
 struct hec_hf_model {
     const char *family;
     int64_t vocabulary, width, layers, positions;
     int64_t heads, groups, head_width; // Of attention.
     struct hec_hf_latent latent;       // In place of groups and head_width.
-    enum hec_hf_norm norm;             // Of queries and keys: of each head, or of all together.
+    struct hec_hf_local local;
+    bool interleaved;      // Rotates neighbouring elements.
+    enum hec_hf_norm norm; // Of queries and keys: of each head, or of all together.
     bool bias_qkv, bias_out, sinks;
     double clip;         // Of queries, keys and values; 0: none.
     int64_t window;      // 0: none.
@@ -42,7 +53,9 @@ struct hec_hf_model {
     int64_t experts, topk, expert_width;
     int64_t shared_width; // 0: no shared expert.
     bool shared_gate;
-    bool sigmoid;      // Scores, with a selection bias; else softmax without one.
+    bool sigmoid; // Scores; else softmax.
+    bool select_bias;
+    bool on_input;     // Weights multiply what experts get.
     bool renormalized; // The weights of the chosen experts.
     int64_t expert_groups, topk_groups;
     double scale, jitter, aux;
@@ -69,5 +82,12 @@ void hec_hf_read_latent(struct hec_hf_config *config, struct hec_hf_model *model
 void hec_hf_write_latent_dims(const struct hec_hf_model *model, struct hec_writer *out);
 void hec_hf_write_latent(const struct hec_hf_model *model, const char *scaling,
                          struct hec_writer *out);
+
+// The same of local attention (hf_local.c), and whether a layer is one that sees a chunk.
+void hec_hf_read_local(struct hec_hf_config *config, struct hec_hf_model *model);
+bool hec_hf_is_local(const struct hec_hf_model *model, int64_t layer);
+void hec_hf_write_local_dims(const struct hec_hf_model *model, struct hec_writer *out);
+void hec_hf_write_local(const struct hec_hf_model *model, const char *scaling,
+                        struct hec_writer *out);
 
 #endif

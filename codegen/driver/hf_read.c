@@ -1,4 +1,5 @@
 // From config.json to a model: families differ by the keys that they have and by a row of a table.
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@ static const char *const deepseek_v2_needs[] = {"q_lora_rank", "n_shared_experts
                                                 NULL};
 static const char *const gpt_oss_needs[] = {"head_dim",       "num_key_value_heads", "layer_types",
                                             "sliding_window", "num_local_experts",   NULL};
+static const char *const llama4_needs[] = {"head_dim", "num_key_value_heads", NULL};
 static const char *const deepseek_v3_needs[] = {
     "q_lora_rank",           "n_shared_experts",      "n_group", "topk_group", "norm_topk_prob",
     "routed_scaling_factor", "first_k_dense_replace", NULL};
@@ -19,22 +21,27 @@ static const struct family {
     const char *name;
     enum hec_hf_norm norm;
     const char *norm_flag;    // A key: whether there are such norms. NULL: there are.
+    bool norm_standard;       // Where there is no such key.
     const char *expert_width; // Keys.
+    const char *dense_width;  // NULL: intermediate_size.
     const char *bias;         // Of what makes queries, keys and values.
     bool bias_standard, bias_out;
     bool window_by_flag; // A window counts where use_sliding_window says so.
     // Where layers are not named all have it; or those from max_window_layers on; or versions of transformers differ.
     enum { ALL_LAYERS, LAST_LAYERS, NAMED_LAYERS } windows;
     enum { BY_FLAG, ALWAYS, NEVER } renormalized;
-    bool sigmoid;
-    bool aux; // The loss that output_router_logits asks for.
+    bool sigmoid;  // With a selection bias, unless
+    bool on_input; // weights multiply what experts get; then there is one shared expert.
+    bool local;    // Attention (hf_local.c).
+    bool aux;      // The loss that output_router_logits asks for.
     bool latent;
     bool predictors; // Its folders may have a layer that predicts a token after the next one.
     // The values of scoring_func and topk_method; NULL: there are no such keys.
     const char *score, *method;
     bool greedy;              // Another topk_method: no groups.
     const char *const *needs; // Keys whose default is not ours, so that they must be there.
-    double theta;             // Of rope, whose scaling must be there then; 0: the usual one.
+    double theta;             // Of rope; 0: the usual one.
+    bool scaled;              // Rope's scaling must be there.
     bool sinks, clamped;
     double eps;
     double partial; // The default of partial_rotary_factor; 0: it must be 1.
@@ -63,9 +70,20 @@ static const struct family {
      .partial = 0.5},
     {"gpt_oss", .expert_width = "intermediate_size", .bias = "attention_bias",
      .bias_standard = true, .bias_out = true, .renormalized = ALWAYS, .aux = true,
-     .needs = gpt_oss_needs, .theta = 150000, .sinks = true, .clamped = true, .eps = 1e-5},
+     .needs = gpt_oss_needs, .theta = 150000, .scaled = true, .sinks = true, .clamped = true,
+     .eps = 1e-5},
+    {"llama4_text", .norm = HEC_HF_NORM_PLAIN, .norm_flag = "use_qk_norm", .norm_standard = true,
+     .expert_width = "intermediate_size", .dense_width = "intermediate_size_mlp",
+     .bias = "attention_bias", .bias_out = true, .renormalized = NEVER, .sigmoid = true,
+     .on_input = true, .local = true, .needs = llama4_needs, .theta = 500000, .eps = 1e-5},
 };
 enum { FAMILIES = sizeof families / sizeof *families, POSITIONS_MOST = 4096 };
+
+// Each family whose weights are known has its row.
+#define HRT_HF_FAMILY(...) +1
+static_assert(FAMILIES ==
+#include "runtime/hf/families.def"
+              , "a family has no row");
 
 // What changes nothing that a program computes.
 static const char *const harmless[] = {"_name_or_path",
@@ -80,6 +98,7 @@ static const char *const harmless[] = {"_name_or_path",
                                        "initial_context_length",
                                        "initializer_range",
                                        "intermediate_size",
+                                       "intermediate_size_mlp",
                                        "label2id",
                                        "layer_types",
                                        "max_window_layers",
@@ -97,8 +116,15 @@ static const char *const harmless[] = {"_name_or_path",
                                        "use_cache",
                                        NULL};
 
+// Of a model that also reads images, the text model.
+static const char *read_type(struct hec_hf_config *config) {
+    const char *name = hec_hf_text(config, "model_type", NULL);
+    if (!name || strcmp(name, "llama4") != 0) return name;
+    return hec_hf_descend(config, "text_config") ? hec_hf_text(config, "model_type", NULL) : NULL;
+}
+
 static const struct family *find_family(struct hec_hf_config *config) {
-    const char *name = hec_hf_text(config, "model_type", NULL), *all = "";
+    const char *name = read_type(config), *all = "";
     for (int i = 0; name && i < FAMILIES; i++) {
         if (strcmp(families[i].name, name) == 0) return &families[i];
         const char *between = i == 0 ? "" : i == FAMILIES - 1 ? " and " : ", ";
@@ -142,6 +168,18 @@ static const char *read_yarn(struct hec_hf_config *config, double factor) {
                             truncate ? "true" : "false", attention);
 }
 
+static const char *read_llama3(struct hec_hf_config *config, double factor) {
+    static const char *const keys[] = {"low_freq_factor", "high_freq_factor",
+                                       "original_max_position_embeddings"};
+    for (int i = 0; i < 3; i++) hec_hf_need(config, keys[i]);
+    const double low = hec_hf_number(config, keys[0], 1), high = hec_hf_number(config, keys[1], 4);
+    if (!(low > 0)) hec_hf_refuse(config, keys[0], "must be above 0");
+    if (!(high >= low)) hec_hf_refuse(config, keys[1], "must not be less than low_freq_factor");
+    return hec_arena_format(config->arena,
+                            "llama3(%.15g, original = %lld, low = %.15g, high = %.15g)", factor,
+                            (long long)hec_hf_count(config, keys[2], 1), low, high);
+}
+
 // Of the object that config is in, as all that follows.
 static void read_theta(struct hec_hf_config *config, const struct family *family,
                        struct hec_hf_model *model) {
@@ -167,8 +205,10 @@ static void read_scaling(struct hec_hf_config *config, const struct family *fami
         model->scaling = hec_arena_format(config->arena, "linear(%.15g)", factor);
     else if (strcmp(type, "yarn") == 0)
         model->scaling = read_yarn(config, factor);
+    else if (strcmp(type, "llama3") == 0)
+        model->scaling = read_llama3(config, factor);
     else
-        hec_hf_refuse(config, key, "is not yet known; default, linear and yarn are");
+        hec_hf_refuse(config, key, "is not yet known; default, linear, yarn and llama3 are");
     if (model->latent.rank)
         model->latent.mscale = mscale_of(factor, read_mscale(config, "mscale_all_dim"));
 }
@@ -179,7 +219,7 @@ static void read_rope(struct hec_hf_config *config, const struct family *family,
     model->theta = family->theta > 0 ? family->theta : 10000;
     model->partial = family->partial ? family->partial : 1;
     read_theta(config, family, model);
-    if (family->theta > 0 && !hec_hf_has(config, section[1])) hec_hf_need(config, section[0]);
+    if (family->scaled && !hec_hf_has(config, section[1])) hec_hf_need(config, section[0]);
     for (int i = 0; i < 2; i++) {
         if (!hec_hf_enter(config, section[i])) continue;
         read_scaling(config, family, model);
@@ -238,7 +278,7 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
         hec_hf_read_latent(config, model);
     else
         read_heads(config, model);
-    if (!family->norm_flag || hec_hf_flag(config, family->norm_flag, false))
+    if (!family->norm_flag || hec_hf_flag(config, family->norm_flag, family->norm_standard))
         model->norm = family->norm;
     if (family->bias) model->bias_qkv = hec_hf_flag(config, family->bias, family->bias_standard);
     model->bias_out = family->bias_out && model->bias_qkv;
@@ -246,7 +286,10 @@ static void read_attention(struct hec_hf_config *config, const struct family *fa
     if (model->clip < 0) hec_hf_refuse(config, "clip_qkv", "must not be negative");
     if (hec_hf_number(config, "attention_dropout", 0) != 0)
         hec_hf_refuse(config, "attention_dropout", "must be 0: attention has no dropout");
-    read_window(config, family, model);
+    if (family->local)
+        hec_hf_read_local(config, model);
+    else
+        read_window(config, family, model);
     read_rope(config, family, model);
     model->sinks = family->sinks;
 }
@@ -304,7 +347,11 @@ static void read_router(struct hec_hf_config *config, const struct family *famil
     model->jitter = hec_hf_number(config, "router_jitter_noise", 0);
     if (!(model->jitter >= 0 && model->jitter < 1))
         hec_hf_refuse(config, "router_jitter_noise", "must be at least 0 and less than 1");
+    if (family->on_input && model->jitter > 0)
+        hec_hf_refuse(config, "router_jitter_noise", "must be 0: transformers does not look at it");
     model->sigmoid = family->sigmoid;
+    model->select_bias = family->sigmoid && !family->on_input;
+    model->on_input = family->on_input;
     if (has_groups(config, family)) read_groups(config, model);
     // Without the flag transformers adds no such loss.
     if (hec_hf_flag(config, "output_router_logits", false) && family->aux)
@@ -313,6 +360,7 @@ static void read_router(struct hec_hf_config *config, const struct family *famil
 }
 
 static void read_shared(struct hec_hf_config *config, struct hec_hf_model *model) {
+    if (model->on_input) model->shared_width = model->expert_width;
     model->shared_gate = strcmp(model->family, "qwen2_moe") == 0;
     if (model->shared_gate)
         model->shared_width = hec_hf_count(config, "shared_expert_intermediate_size", 0);
@@ -320,8 +368,28 @@ static void read_shared(struct hec_hf_config *config, struct hec_hf_model *model
         model->shared_width = model->expert_width * hec_hf_count(config, "n_shared_experts", 0);
 }
 
-static void read_dense_layers(struct hec_hf_config *config, struct hec_hf_model *model) {
-    model->sparse_step = hec_hf_count(config, "decoder_sparse_step", 1);
+// Of layers by their numbers only those of a step: that is every so many-th one.
+static void read_sparse_layers(struct hec_hf_config *config, struct hec_hf_model *model) {
+    static const char key[] = "moe_layers";
+    json_t *layers = hec_hf_list(config, key);
+    if (!layers) return;
+    const json_int_t first = json_integer_value(json_array_get(layers, 0));
+    model->sparse_step = first >= 0 && first < model->layers ? first + 1 : 1;
+    bool steps = (int64_t)json_array_size(layers) == model->layers / model->sparse_step;
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        const json_t *layer = json_array_get(layers, i);
+        steps = steps && json_is_integer(layer) &&
+                json_integer_value(layer) == model->sparse_step * (int64_t)(i + 1) - 1;
+    }
+    if (!steps)
+        hec_hf_refuse(config, key, "must be every so many-th layer: the others are not yet there");
+}
+
+static void read_dense_layers(struct hec_hf_config *config, const struct family *family,
+                              struct hec_hf_model *model) {
+    const char *step = family->local ? "interleave_moe_layer_step" : "decoder_sparse_step";
+    model->sparse_step = hec_hf_count(config, step, 1);
+    if (family->local) read_sparse_layers(config, model);
     model->dense_layers = hec_hf_list(config, "mlp_only_layers");
     for (size_t i = 0; i < json_array_size(model->dense_layers); i++) {
         const json_t *layer = json_array_get(model->dense_layers, i);
@@ -338,7 +406,8 @@ static void read_dense_layers(struct hec_hf_config *config, struct hec_hf_model 
         hec_hf_refuse(config, "moe_layer_freq", "must be 1");
     if (model->sparse_step > 1 || model->dense_first > 0 ||
         json_array_size(model->dense_layers) > 0)
-        model->dense_width = hec_hf_count(config, "intermediate_size", 0);
+        model->dense_width = hec_hf_count(
+            config, family->dense_width ? family->dense_width : "intermediate_size", 0);
 }
 
 static void read_act(struct hec_hf_config *config, struct hec_hf_model *model) {
@@ -371,7 +440,12 @@ static void read_predictor(struct hec_hf_config *config, struct hec_hf_model *mo
     model->predictor = layers == 1;
 }
 
+static const char *read_dtype(struct hec_hf_config *config, const char *usual) {
+    return hec_hf_text(config, hec_hf_has(config, "dtype") ? "dtype" : "torch_dtype", usual);
+}
+
 bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model) {
+    const char *dtype = read_dtype(config, ""); // Of the file, should its text model not say.
     const struct family *family = find_family(config);
     if (!family) return false;
     *model = (struct hec_hf_model){.family = family->name};
@@ -386,15 +460,14 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     model->eps = hec_hf_number(config, "rms_norm_eps", family->eps);
     if (!(model->eps > 0)) hec_hf_refuse(config, "rms_norm_eps", "must be above 0");
     model->tied = hec_hf_flag(config, "tie_word_embeddings", false);
-    const char *dtype = hec_hf_has(config, "dtype") ? "dtype" : "torch_dtype";
-    const char *usual = hec_hf_has(config, "quantization_config") ? "bfloat16" : "";
-    model->bf16 = strcmp(hec_hf_text(config, dtype, usual), "bfloat16") == 0;
+    if (!*dtype && hec_hf_has(config, "quantization_config")) dtype = "bfloat16";
+    model->bf16 = strcmp(read_dtype(config, dtype), "bfloat16") == 0;
     read_act(config, model);
     read_router(config, family, model);
     model->expert_width = hec_hf_count(config, family->expert_width, 0);
     if (family->clamped) read_clamps(config, model);
     read_shared(config, model);
-    read_dense_layers(config, model);
+    read_dense_layers(config, family, model);
     if (family->predictors) read_predictor(config, model);
     if (config->sound) hec_hf_warn_unread(config, harmless);
     return config->sound;

@@ -40,6 +40,7 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
     if (m->limit > 0)
         hec_line(out, "let limit = %.15g, alpha = %.15g  # of experts", m->limit, m->alpha);
     if (m->window) hec_line(out, "let window = 0  # none; calls of attention set it");
+    if (m->local.global_every) hec_hf_write_local_dims(m, out);
     if (m->predictor) write_predictor_dims(m, out);
     hec_align_comments(out);
     hec_blank(out);
@@ -64,6 +65,10 @@ static const char *projection(const struct hec_hf_model *m, struct hec_writer *o
 static void write_rotated(const struct hec_hf_model *m, const char *scaling, char of,
                           struct hec_writer *out) {
     const char *all = projection(m, out, of);
+    if (m->local.global_every) {
+        hec_line(out, "%c = %s", of, all);
+        return;
+    }
     if (m->rotated == m->head_width) {
         hec_line(out, "%c = rope(%s, theta = theta%s)", of, all, scaling);
         return;
@@ -92,9 +97,12 @@ static void write_attention(const struct hec_hf_model *m, struct hec_writer *out
     write_rotated(m, scaling, 'q', out);
     write_rotated(m, scaling, 'k', out);
     hec_line(out, "v = %s", projection(m, out, 'v'));
+    if (m->local.global_every) hec_hf_write_local(m, scaling, out);
     hec_line(out, "return sdpa(q, k, v, causal = true%s%s) @ wo%s",
-             m->window ? ", window = window" : "", m->sinks ? ", sinks = sinks" : "",
-             m->bias_out ? " + bo" : "");
+             m->window               ? ", window = window"
+             : m->local.global_every ? ", chunk = chunk"
+                                     : "",
+             m->sinks ? ", sinks = sinks" : "", m->bias_out ? " + bo" : "");
     hec_close(out, "}");
     hec_blank(out);
 }
@@ -110,11 +118,12 @@ static void write_router(const struct hec_hf_model *m, struct hec_writer *out) {
     if (m->expert_groups > 1)
         hec_line(out, "groups = %" PRId64 ", topk_groups = %" PRId64, m->expert_groups,
                  m->topk_groups);
+    if (m->on_input) hec_line(out, "weight_on = input");
     if (m->scale != 1) hec_line(out, "scale = %.15g", m->scale);
     if (m->jitter > 0) hec_line(out, "jitter = %.15g", m->jitter);
     hec_close(out, "}");
     if (m->aux > 0) hec_line(out, "balance { aux = %.15g, normalize = hf }", m->aux);
-    if (m->sigmoid) hec_line(out, "balance { bias = 0 }");
+    if (m->select_bias) hec_line(out, "balance { bias = 0 }");
 }
 
 // Gate and up are clamped, and up is one more; SiLU with a factor in its sigmoid.
@@ -161,7 +170,9 @@ static const char *dense_condition(const struct hec_hf_model *m, struct hec_writ
     return text;
 }
 
+// A window or, of local attention, a chunk.
 static bool has_window(const struct hec_hf_model *m, int64_t layer) {
+    if (m->local.global_every) return hec_hf_is_local(m, layer);
     if (!m->layer_types) return layer >= m->window_from;
     const char *type = json_string_value(json_array_get(m->layer_types, (size_t)layer));
     return strcmp(type, HEC_HF_WINDOWED) == 0;
@@ -177,21 +188,38 @@ static int64_t window_period(const struct hec_hf_model *m) {
     return m->layers;
 }
 
-// When layer i has the window; "": always. NULL: never.
-static const char *window_condition(const struct hec_hf_model *m, struct hec_writer *out) {
-    const int64_t period = m->window ? window_period(m) : 1;
-    if (period == 1) return m->window && has_window(m, 0) ? "" : NULL;
-    if (!m->layer_types) return hec_arena_format(out->arena, "i >= %" PRId64, m->window_from);
-    const char *text = "";
+// Where of the first `period` layers, which come again, those are that have the window, or have none.
+static const char *places(const struct hec_hf_model *m, int64_t period, bool with,
+                          struct hec_writer *out) {
+    const char *text = "", *is = with ? "==" : "!=";
     for (int64_t i = 0; i < period; i++) {
-        if (!has_window(m, i)) continue;
-        const char *before = *text ? " or " : "";
+        if (has_window(m, i) != with) continue;
+        const char *before = !*text ? "" : with ? " or " : " and ";
         text = period < m->layers
-                   ? hec_arena_format(out->arena, "%s%si %% %" PRId64 " == %" PRId64, text, before,
-                                      period, i)
-                   : hec_arena_format(out->arena, "%s%si == %" PRId64, text, before, i);
+                   ? hec_arena_format(out->arena, "%s%si %% %" PRId64 " %s %" PRId64, text, before,
+                                      period, is, i)
+                   : hec_arena_format(out->arena, "%s%si %s %" PRId64, text, before, is, i);
     }
     return text;
+}
+
+// When layer i has the window; "": always. NULL: never.
+static const char *window_condition(const struct hec_hf_model *m, struct hec_writer *out) {
+    const bool any = m->window || m->local.global_every;
+    const int64_t period = any ? window_period(m) : 1;
+    if (period == 1) return any && has_window(m, 0) ? "" : NULL;
+    if (m->window && !m->layer_types)
+        return hec_arena_format(out->arena, "i >= %" PRId64, m->window_from);
+    int64_t count = 0;
+    for (int64_t i = 0; i < period; i++) count += has_window(m, i);
+    return places(m, period, 2 * count <= period, out);
+}
+
+// What a call of attention with the window sets. Chunks of all positions are none, but those layers are told from others.
+static const char *window_text(const struct hec_hf_model *m, struct hec_writer *out) {
+    if (!m->local.global_every) return hec_arena_format(out->arena, "window = %" PRId64, m->window);
+    if (!m->local.chunk) return "chunk = T";
+    return hec_arena_format(out->arena, "chunk = %" PRId64, m->local.chunk);
 }
 
 static void write_attention_of_layer(const struct hec_hf_model *m, struct hec_writer *out) {
@@ -199,7 +227,7 @@ static void write_attention_of_layer(const struct hec_hf_model *m, struct hec_wr
     const char *windowed = window_condition(m, out);
     if (windowed && *windowed) hec_open(out, "if %s {", windowed);
     if (windowed)
-        hec_line(out, "x = x + attention(rmsnorm(x, eps = eps), window = %" PRId64 ")", m->window);
+        hec_line(out, "x = x + attention(rmsnorm(x, eps = eps), %s)", window_text(m, out));
     if (windowed && *windowed) {
         hec_close(out, "} else {");
         out->indent++;

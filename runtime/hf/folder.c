@@ -131,17 +131,44 @@ static bool check_files(const struct hrt_hf_folder *folder) {
     return true;
 }
 
-bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct hrt_error *error) {
-    *folder = (struct hrt_hf_folder){.path = path, .where = json_object(), .error = error};
-    if (!holds(path, index_name)) {
-        if (!holds(path, one_name))
-            return hrt_fail(error, "'%s' has neither %s nor %s", path, one_name, index_name);
+// Leaves the text model alone, where it is a part.
+static void narrow(struct hrt_hf_folder *folder) {
+    const size_t length = strlen(HRT_HF_TEXT_MODEL), all = json_object_size(folder->where);
+    json_t *inside = json_object(), *number;
+    const char *name;
+    json_object_foreach(folder->where, name, number) {
+        if (strncmp(name, HRT_HF_TEXT_MODEL, length) == 0)
+            json_object_set(inside, name + length, number);
+    }
+    if (json_object_size(inside) == 0) {
+        json_decref(inside);
+        return;
+    }
+    json_decref(folder->where);
+    folder->where = inside;
+    folder->passed = all - json_object_size(inside);
+    for (int i = 0; i < folder->files; i++)
+        hrt_safetensors_narrow(&folder->file[i], HRT_HF_TEXT_MODEL);
+}
+
+static bool open_files(struct hrt_hf_folder *folder) {
+    if (!holds(folder->path, index_name)) {
+        if (!holds(folder->path, one_name))
+            return hrt_fail(folder->error, "'%s' has neither %s nor %s", folder->path, one_name,
+                            index_name);
         return add_one_file(folder);
     }
     json_t *index = read_index(folder);
     const bool sound = index && add_index(folder, index) && check_files(folder);
     json_decref(index);
     return sound;
+}
+
+bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct hrt_error *error) {
+    *folder = (struct hrt_hf_folder){.path = path, .where = json_object(), .error = error};
+    if (!open_files(folder)) return false;
+    narrow(folder);
+    return true;
 }
 
 void hrt_hf_folder_close(struct hrt_hf_folder *folder) {

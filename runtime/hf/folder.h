@@ -8,12 +8,18 @@
 #include "runtime/base/error.h"
 #include "runtime/params/safetensors_read.h"
 
+// What names of a text model begin with where it is a part of one that also reads images. Here they are without it, and other
+// tensors are not there.
+#define HRT_HF_TEXT_MODEL "language_model."
+
 struct hrt_hf_folder {
     const char *path; // Borrowed.
     struct hrt_safetensors *file;
     char **name; // Of the files.
     int files;
     struct json_t *where; // From the name of a tensor to the number of its file.
+    size_t
+        passed; // Tensors of parts that are not the text model, where names have HRT_HF_TEXT_MODEL.
     struct hrt_error *error;
 };
 

@@ -115,17 +115,32 @@ static bool copy(const struct hrt_hf_like *like, const char *to, const char *nam
     return copied;
 }
 
-// The same bytes, where all of it is true of what is written: weights are not quantized, and there are layers that predict
-// further tokens, or none.
+// Of a model whose text model is a part, that one's: it is what is written.
+static json_t *text_config(const struct hrt_hf_like *like) {
+    const json_t *text = json_object_get(like->config, "text_config");
+    const char *type = json_string_value(json_object_get(text, "model_type"));
+    if (!type || strcmp(type, "llama4_text") != 0) return json_copy(like->config);
+    json_t *config = json_copy((json_t *)text);
+    json_t *dtype = json_object_get(like->config, "dtype");
+    if (!dtype) dtype = json_object_get(like->config, "torch_dtype");
+    if (dtype && !json_object_get(config, "dtype") && !json_object_get(config, "torch_dtype"))
+        json_object_set(config, "dtype", dtype);
+    json_object_set_new(config, "architectures", json_pack("[s]", "Llama4ForCausalLM"));
+    return config;
+}
+
+// The same bytes, where all of it is true of what is written: weights are not quantized, there are layers that predict
+// further tokens, or none, and the text model is all that there is.
 static bool copy_config(const struct hrt_hf_like *like, bool predicts, const char *to,
                         struct hrt_error *error) {
     static const char quantized[] = "quantization_config",
                       predictors[] = "num_nextn_predict_layers";
     struct hrt_part part = {.name = "config.json"};
     const bool same = json_number_value(json_object_get(like->config, predictors)) == predicts;
-    if (same && !json_object_get(like->config, quantized))
+    if (same && !json_object_get(like->config, quantized) &&
+        !json_object_get(like->config, "text_config"))
         return copy(like, to, config_name, error);
-    json_t *config = json_copy(like->config);
+    json_t *config = text_config(like);
     if (!config) return hrt_fail(error, "out of memory");
     json_object_del(config, quantized);
     if (!same) json_object_set_new(config, predictors, json_integer(predicts));

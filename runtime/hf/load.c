@@ -209,6 +209,10 @@ static bool check_all(struct loading *loading) {
             return false;
     }
     if (!settle_predictors(loading)) return false;
+    if (loading->folder.passed && loading->doubts)
+        snprintf(loading->doubts->left, sizeof loading->doubts->left,
+                 "'%.300s' has %zu tensors beside its text model; they are not read",
+                 loading->folder.path, loading->folder.passed);
     void *rest = json_object_iter(loading->left);
     if (!rest) return true;
     struct hrt_safetensors *file;

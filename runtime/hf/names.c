@@ -148,16 +148,34 @@ static const struct hrt_hf_rule gpt_oss[] = {
     {0},
 };
 
+// Of all experts of a layer, gates behind one another, and then up: straight.
+#define STRAIGHT_OF_ALL(path, theirs, which, of)                                                   \
+    {                                                                                              \
+        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
+            {.name = LAYER theirs,                                                                 \
+             .form = HRT_HF_STRAIGHT,                                                              \
+             .together = true,                                                                     \
+             .part = which,                                                                        \
+             .parts = of}                                                                          \
+        }                                                                                          \
+    }
+static const struct hrt_hf_rule llama4[] = {
+    TURNED("layers.{}.*.router", LAYER "feed_forward.router.weight"),
+    STRAIGHT_OF_ALL("w1", "feed_forward.experts.gate_up_proj", 0, 2),
+    STRAIGHT_OF_ALL("w3", "feed_forward.experts.gate_up_proj", 1, 2),
+    STRAIGHT_OF_ALL("w2", "feed_forward.experts.down_proj", 0, 1),
+    TURNED("layers.{}.*.shared.w1", LAYER "feed_forward.shared_expert.gate_proj.weight"),
+    TURNED("layers.{}.*.shared.w3", LAYER "feed_forward.shared_expert.up_proj.weight"),
+    TURNED("layers.{}.*.shared.w2", LAYER "feed_forward.shared_expert.down_proj.weight"),
+    TURNED("layers.{}.*.w1", LAYER "feed_forward.gate_proj.weight"),
+    TURNED("layers.{}.*.w3", LAYER "feed_forward.up_proj.weight"),
+    TURNED("layers.{}.*.w2", LAYER "feed_forward.down_proj.weight"),
+    {0},
+};
+
 static const struct hrt_hf_family families[] = {
-    {"deepseek_v2", shared_experts, false},
-    {"deepseek_v3", shared_experts, true},
-    {"dots1", shared_experts, false},
-    {"glm4_moe", shared_experts, true},
-    {"gpt_oss", gpt_oss, false},
-    {"mixtral", mixtral, false},
-    {"olmoe", NULL, false},
-    {"qwen2_moe", NULL, false},
-    {"qwen3_moe", NULL, false},
+#define HRT_HF_FAMILY(name, rules, predictors) {#name, rules, predictors},
+#include "runtime/hf/families.def"
 };
 
 const struct hrt_hf_family *hrt_hf_family_of(const struct hrt_program *program) {

@@ -202,6 +202,17 @@ static int by_name(const void *a, const void *b) {
     return strcmp(left->name, right->name);
 }
 
+void hrt_safetensors_narrow(struct hrt_safetensors *file, const char *prefix) {
+    const size_t length = strlen(prefix);
+    size_t kept = 0; // They stay in order.
+    for (size_t i = 0; i < file->entries; i++) {
+        if (strncmp(file->entry[i].name, prefix, length) != 0) continue;
+        file->entry[kept] = file->entry[i];
+        file->entry[kept++].name += length;
+    }
+    file->entries = kept;
+}
+
 const struct hrt_stored *hrt_safetensors_find(const struct hrt_safetensors *file,
                                               const char *name) {
     const struct hrt_stored wanted = {.name = name};

@@ -43,6 +43,9 @@ bool hrt_safetensors_open(struct hrt_safetensors *file, const char *path, struct
 // Also of a zeroed one.
 void hrt_safetensors_close(struct hrt_safetensors *file);
 
+// From here on the file has only the tensors whose names begin with `prefix`, under the rest of them.
+void hrt_safetensors_narrow(struct hrt_safetensors *file, const char *prefix);
+
 // The tensor of that name, or NULL.
 const struct hrt_stored *hrt_safetensors_find(const struct hrt_safetensors *file, const char *name);
 

@@ -37,7 +37,7 @@ def round_trip(work, program, name, config, own, wanted=None, launcher=(), shard
 
 def check_families(work):
     for family, dtype in (("qwen2_moe", "BF16"), ("dots1", "F32"), ("deepseek_v2_lite", "F16"), ("deepseek_v3_mtp", "F32"), ("glm4_moe_mtp", "BF16"),
-                          ("gpt_oss", "BF16")):
+                          ("gpt_oss", "BF16"), ("llama4_text", "F32"), ("llama4_text_wide", "BF16")):
         case = load(family)
         weights.write_folder(work / family, case["config"], tensors(case, dtype))
         program = compile_folder(work, work / family, "fp32")

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from harness import POSITIONS, compile_folder, load, logits, run, tensors  # noqa: E402
+from harness import HECATEC, POSITIONS, compile_folder, load, logits, run, tensors  # noqa: E402
 import weights  # noqa: E402
 
 
@@ -70,6 +70,32 @@ def check_predictor(work, program, folder, tokens, case):
     check_close("losses of a token more", [x for x in got if not math.isnan(x)], case["mtp_losses"], 1e-9)
 
 
+def check_inside(work, program, tokens, case, data):
+    """The text model as a part of one that also reads images: names below language_model., keys in text_config. What is
+    written is the text model alone."""
+    own, folder, out = tensors(case), work / "inside", work / "alone"
+    others = {name: ("BF16", [2], bytes(4)) for name in ("vision_model.class_embedding", "multi_modal_projector.linear_1.weight")}
+    config = {"architectures": ["Llama4ForConditionalGeneration"], "model_type": "llama4", "text_config": case["config"],
+              "vision_config": {"model_type": "llama4_vision_model"}, "dtype": "bfloat16"}
+    weights.write_folder(folder, config, {**{"language_model." + name: t for name, t in own.items()}, **others}, shards=2)
+    assert logits(work, program, folder, tokens)[0] == data
+    alone = run(HECATEC, f"--from-hf={work}/sharded").stdout
+    assert run(HECATEC, f"--from-hf={folder}").stdout == alone.replace("train {\n", "train {\n    precision = bf16\n")
+    said = run(program, "export", "--load", folder, "--to", out).stderr
+    assert "has 2 tensors beside its text model; they are not read" in said, said
+    assert weights.read_folder(out) == own
+    wanted = {"dtype": "bfloat16", **case["config"], "architectures": ["Llama4ForCausalLM"]}
+    assert json.loads((out / "config.json").read_text()) == wanted
+    config["text_config"] = {**case["config"], "floor_scale": 8}
+    (folder / "config.json").write_text(json.dumps(config, indent=1))
+    said = run(HECATEC, f"--from-hf={folder}", code=1).stderr
+    line = 1 + json.dumps(config, indent=1).splitlines().index('  "floor_scale": 8,')
+    assert f"config.json:{line}:" in said, said
+    config.pop("text_config")
+    (folder / "config.json").write_text(json.dumps(config, indent=1))
+    assert "there is no `text_config`" in run(HECATEC, f"--from-hf={folder}", code=1).stderr
+
+
 def main():
     case = load(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
@@ -91,6 +117,8 @@ def main():
             assert logits(work, program, fused, tokens)[0] == data, fused.name
         if "mtp_losses" in case:
             check_predictor(work, program, folder, tokens, case)
+        if case["config"]["model_type"] == "llama4_text":
+            check_inside(work, program, tokens, case, data)
         check_close("losses", step_losses(work, program, folder, train), case["losses"], 1e-6)
         check_close("logits, fp32", logits(work, compile_folder(work, folder, "fp32"), folder, tokens)[1],
                     case["logits"], 1e-5)

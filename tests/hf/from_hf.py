@@ -17,6 +17,8 @@ DEEPSEEK = {
     "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "moe_layer_freq": 1,
     "aux_loss_alpha": 0.001, "seq_aux": True, "ep_size": 1, "pretraining_tp": 1, "attention_bias": False,
     "attention_dropout": 0.0, "rms_norm_eps": 1e-6, "rope_theta": 10000, "max_position_embeddings": 163840}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 8192}
 GLM = {
     "vocab_size": 151552, "num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128, "attention_bias": True,
     "partial_rotary_factor": 0.5, "num_experts_per_tok": 8, "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
@@ -31,6 +33,13 @@ GPT_OSS = {
     "max_position_embeddings": 131072, "initial_context_length": 4096, "router_aux_loss_coef": 0.9,
     "output_router_logits": False, "torch_dtype": None, "pad_token_id": 199999, "eos_token_id": 200002, "use_cache": True,
     "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}}
+LLAMA4 = {
+    "vocab_size": 202048, "hidden_size": 5120, "intermediate_size": 8192, "intermediate_size_mlp": 16384,
+    "num_hidden_layers": 48, "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128, "num_experts_per_tok": 1,
+    "attention_bias": False, "attention_chunk_size": 8192, "attention_dropout": 0.0, "attn_scale": 0.1,
+    "attn_temperature_tuning": True, "floor_scale": 8192, "no_rope_layers": [1, 1, 1, 0] * 12, "output_router_logits": False,
+    "router_aux_loss_coef": 0.001, "router_jitter_noise": 0.0, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,
+    "use_cache": True, "bos_token_id": 200000, "eos_token_id": [200001, 200007, 200008], "pad_token_id": 200018}
 # Family, parameters, and what the model's config.json says.
 FULL = {
     "Mixtral-8x7B": ("mixtral", 46702792704, {
@@ -95,6 +104,14 @@ FULL = {
     "gpt-oss-120b": ("gpt_oss", 116829156672, {
         **GPT_OSS, "num_hidden_layers": 36, "num_local_experts": 128,
         "layer_types": ["sliding_attention", "full_attention"] * 18}),
+    "Llama-4-Scout": ("llama4_text", 107769861120, {  # What reads images is not counted.
+        **LLAMA4, "num_local_experts": 16, "interleave_moe_layer_step": 1, "moe_layers": [*range(48)], "use_qk_norm": True,
+        "max_position_embeddings": 10485760, "rope_scaling": {
+            "rope_type": "llama3", "factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0,
+            "original_max_position_embeddings": 8192}}),
+    "Llama-4-Maverick": ("llama4_text", 400711848960, {
+        **LLAMA4, "num_local_experts": 128, "interleave_moe_layer_step": 2, "moe_layers": [*range(1, 48, 2)],
+        "use_qk_norm": False, "max_position_embeddings": 1048576, "rope_scaling": None}),
 }
 # Tensors of the files as they were released, without scales of 8 bits: with the selection biases, which are not trained, and with
 # embedding and head once more for the layer that predicts.
@@ -102,7 +119,7 @@ RELEASED = {"DeepSeek-V3": 684489845504, "GLM-4.5": 358337791296, "GLM-4.5-Air":
 
 # What replaces a key of a family's tiny model (None: nothing), and what is said of it. The line is that of the key.
 REFUSED = [
-    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2, deepseek_v3, glm4_moe and gpt_oss are"),
+    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2, deepseek_v3, glm4_moe, gpt_oss and llama4_text are"),
     ("mixtral", "vocab_size", -3, "`vocab_size` must be a whole number from 1 on"),
     ("mixtral", "hidden_size", "16", "`hidden_size` must be a whole number from 1 on"),
     ("mixtral", "num_key_value_heads", 3, "`num_key_value_heads` must divide num_attention_heads"),
@@ -116,8 +133,21 @@ REFUSED = [
     ("mixtral", "tie_word_embeddings", 1, "`tie_word_embeddings` must be true or false"),
     ("mixtral", "rope_parameters", {"rope_theta": 0}, "`rope_theta` must be above 0"),
     ("mixtral", "rope_parameters", [], "`rope_parameters` must be an object"),
-    ("mixtral", "rope_parameters", {"rope_type": "llama3", "factor": 8.0},
-     "`rope_type` is not yet known; default, linear and yarn are"),
+    ("mixtral", "rope_parameters", {"rope_type": "longrope", "factor": 8.0},
+     "`rope_type` is not yet known; default, linear, yarn and llama3 are"),
+    ("llama4_text", "rope_parameters", {**LLAMA3, "low_freq_factor": 0}, "`low_freq_factor` must be above 0"),
+    ("llama4_text", "rope_parameters", {**LLAMA3, "high_freq_factor": 0.5},
+     "`high_freq_factor` must not be less than low_freq_factor"),
+    ("llama4_text", "floor_scale", 8,
+     "`floor_scale` must be more than the 8 positions: not yet there is a factor of queries by position"),
+    ("llama4_text", "attention_chunk_size", 0, "`attention_chunk_size` must be a whole number from 1 on"),
+    ("llama4_text", "no_rope_layers", [1, 0], "`no_rope_layers` must have one for each layer"),
+    ("llama4_text", "no_rope_layers", [1, 1, 2, 0], "`no_rope_layers` may hold 1, a layer with rope, and 0, one without"),
+    ("llama4_text", "layer_types", ["full_attention"] * 4,
+     "`layer_types` must be chunked_attention for layers with rope, full_attention for others"),
+    ("llama4_text", "moe_layers", [0, 3], "`moe_layers` must be every so many-th layer: the others are not yet there"),
+    ("llama4_text", "moe_layers", [], "`moe_layers` must be every so many-th layer: the others are not yet there"),
+    ("llama4_text", "router_jitter_noise", 0.1, "`router_jitter_noise` must be 0: transformers does not look at it"),
     ("mixtral", "rope_parameters", {"rope_type": "yarn", "factor": 0.5}, "`factor` must be at least 1"),
     ("mixtral", "rope_parameters", {"rope_theta": 1e4, "partial_rotary_factor": 0.5},
      "`partial_rotary_factor` must be 1 in this family"),
@@ -212,6 +242,27 @@ def check_windows(work):
         assert (wanted in said and "window = 7)" in said) if wanted else "window = 7" not in said, (wanted, said)
 
 
+def check_local(work):
+    """Which layers see a chunk; what stands for none; how many positions there may be."""
+    for own, wanted in (({}, ["if i != 3 {", "chunk = 3)", "dim P = 8192 - T"]), ({"no_rope_layer_interval": 2}, ["if i % 2 == 0 {"]),
+                        ({"attention_chunk_size": None, "layer_types": None}, ["chunk = T)"]),
+                        ({"no_rope_layers": [0, 0, 0, 0], "layer_types": None}, ["x = x + attention(rmsnorm(x, eps = eps))"])):
+        config = {**load("llama4_text")["config"], **own}
+        if "no_rope_layer_interval" in own:
+            config.update(no_rope_layers=None, layer_types=None)
+        write(work / "local", config)
+        said = run(HECATEC, f"--from-hf={work}/local", "-o", work / "local.moe")
+        said = (work / "local.moe").read_text()
+        for part in wanted:
+            assert part in said, (part, said)
+    said = run(HECATEC, "-fsyntax-only", "-D", "T=8192", work / "local.moe", code=1).stderr
+    line = next(i for i, text in enumerate((work / "local.moe").read_text().splitlines(), 1) if "8192 - T" in text)
+    assert f"local.moe:{line}:" in said, said
+    config = {**load("llama4_text")["config"], "attn_temperature_tuning": False}
+    write(work / "local", config)
+    assert "8192 - T" not in run(HECATEC, f"--from-hf={work}/local").stdout
+
+
 def check_latent(work):
     """What attention may do without: queries' latent vector, biases, YaRN's factor of scores, pairs of neighbours."""
     config = load("deepseek_v3")["config"]
@@ -300,6 +351,7 @@ def main():
         check_windows(work)
         check_latent(work)
         check_predictor(work)
+        check_local(work)
         check_rotated(work)
         check_standards(work)
         check_warning(work)

@@ -80,6 +80,16 @@ FAMILIES = {
         sliding_window=3, swiglu_limit=1.5, swiglu_alpha=1.6, output_router_logits=True, router_aux_loss_coef=0.02,
         rope_parameters={"rope_theta": 1.5e5, "rope_type": "yarn", "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0,
                          "truncate": False, "original_max_position_embeddings": 64})),
+    "llama4_text": (transformers.Llama4TextConfig, dict(
+        num_hidden_layers=4, intermediate_size=12, intermediate_size_mlp=20, num_key_value_heads=2, head_dim=8,
+        num_local_experts=4, attention_chunk_size=3, rms_norm_eps=1e-5,
+        rope_parameters={"rope_theta": 5e5, "rope_type": "llama3", "factor": 16.0, "low_freq_factor": 1.0,
+                         "high_freq_factor": 4.0, "original_max_position_embeddings": 64})),
+    "llama4_text_wide": (transformers.Llama4TextConfig, dict(
+        num_hidden_layers=4, intermediate_size=12, intermediate_size_mlp=20, num_key_value_heads=4, head_dim=6,
+        num_local_experts=8, num_experts_per_tok=2, interleave_moe_layer_step=2, use_qk_norm=False,
+        attention_chunk_size=5, no_rope_layers=[1, 0, 1, 1], attention_bias=True, tie_word_embeddings=True,
+        rope_parameters={"rope_theta": 5e5, "rope_type": "default"})),
     "gpt_oss_mxfp4": (transformers.GptOssConfig, dict(
         hidden_size=96, intermediate_size=32, num_hidden_layers=2, num_key_value_heads=2, num_local_experts=4,
         num_experts_per_tok=2, head_dim=8, sliding_window=3, swiglu_limit=1.5)),
