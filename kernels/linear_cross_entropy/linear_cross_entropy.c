@@ -42,7 +42,7 @@ static int64_t rows_from(const struct hk_head_dims *dims, int64_t first) {
         double sum = 0;                                                                            \
         assert(dims.block > 0 && (!only || only->count <= dims.block));                            \
         if (only) {                                                                                \
-            logits_##form(block, x, w, layout, &dims, *only);                                      \
+            if (dims.m > 1) logits_##form(block, x, w, layout, &dims, *only);                      \
             return;                                                                                \
         }                                                                                          \
         for (int64_t first = 0; first < dims.m; first += dims.block) {                             \

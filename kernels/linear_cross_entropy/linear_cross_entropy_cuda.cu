@@ -83,7 +83,7 @@ void forward(hkc_lane *lane, float *loss, float *lse, T *block, const T *x, cons
     assert(h.dims.m <= HKC_SCRATCH / (int64_t)sizeof *losses);
     if (only) {
         assert(only->count <= h.dims.block);
-        logits_of(lane, block, x, w, h, *only);
+        if (h.dims.m > 1) logits_of(lane, block, x, w, h, *only);
         return;
     }
     for (int64_t first = 0; first < h.dims.m; first += h.dims.block) {
