@@ -84,7 +84,7 @@ FAMILIES = {
         num_hidden_layers=4, intermediate_size=12, intermediate_size_mlp=20, num_key_value_heads=2, head_dim=8,
         num_local_experts=4, attention_chunk_size=3, rms_norm_eps=1e-5,
         rope_parameters={"rope_theta": 5e5, "rope_type": "llama3", "factor": 16.0, "low_freq_factor": 1.0,
-                         "high_freq_factor": 4.0, "original_max_position_embeddings": 64})),
+                         "high_freq_factor": 4.0, "original_max_position_embeddings": 400})),
     "llama4_text_wide": (transformers.Llama4TextConfig, dict(
         num_hidden_layers=4, intermediate_size=12, intermediate_size_mlp=20, num_key_value_heads=4, head_dim=6,
         num_local_experts=8, num_experts_per_tok=2, interleave_moe_layer_step=2, use_qk_norm=False,

@@ -311,7 +311,7 @@ def llama4_attention(p, path, x, local, heads=4, groups=2, width=8):
     q, k, v = (project(x, p(f"{path}.w{name}", (D, count, width)))
                for name, count in (("q", heads), ("k", groups), ("v", groups)))
     if local:
-        q, k = (rmsnorm(rope_neighbours(y, 5e5, llama3(16, 64, 1, 4)), None, 1e-5) for y in (q, k))
+        q, k = (rmsnorm(rope_neighbours(y, 5e5, llama3(16, 400, 1, 4)), None, 1e-5) for y in (q, k))
     out = sdpa(q, k, v, chunk=5 if local else 0)
     return torch.einsum("btha,had->btd", out, p(f"{path}.wo", (heads, width, D)))
 
