@@ -42,6 +42,20 @@ enum hec_op hec_op_computes(MlirOperation op) {
 enum { ONTO = HEC_CALL_OPERANDS, INPUTS, OPERAND_GROUPS = INPUTS + HEC_FUSED_RUNS };
 enum { OUTPUTS = HEC_CALL_RESULTS, RESULT_GROUPS };
 
+MlirValue hec_optional_operand(MlirOperation op, int index) {
+    const MlirAttribute list = mlirOperationGetAttributeByName(op, HEC_STR("operandSegmentSizes"));
+    int at = index;
+    if (!mlirAttributeIsNull(list) && mlirAttributeIsADenseI32Array(list)) {
+        if (index >= mlirDenseArrayGetNumElements(list) ||
+            mlirDenseI32ArrayGetElement(list, index) == 0)
+            return (MlirValue){0};
+        at = 0;
+        for (int i = 0; i < index; i++) at += mlirDenseI32ArrayGetElement(list, i);
+    }
+    if (at >= mlirOperationGetNumOperands(op)) return (MlirValue){0};
+    return hec_operand(op, at);
+}
+
 // How many operands or results groups from .. to-1 have; 0 where the list is another.
 static int count_of(MlirOperation op, const char *key, int groups, int from, int to) {
     const MlirAttribute list = mlirOperationGetAttributeByName(op, HEC_STR(key));
@@ -95,7 +109,7 @@ bool hec_call_value(MlirOperation op, const char *name, MlirValue *value, int *r
     const int in = index_in(row->operands, name), out = index_in(row->results, name);
     *value = (MlirValue){0};
     *result = out;
-    if (in >= 0 && in < call.operands) *value = hec_operand(op, in);
+    if (in >= 0) *value = hec_optional_operand(op, in);
     if (out >= 0 && out < call.results) *value = hec_result(op, out);
     return in >= 0 || out >= 0;
 }
@@ -158,6 +172,10 @@ static MlirNamedAttribute groups_of(MlirContext c, const char *key, int count,
     return hec_attr(c, key, mlirDenseI32ArrayGet(c, count, group));
 }
 
+MlirNamedAttribute hec_attr_operands(MlirContext c, int words, const int32_t *has) {
+    return groups_of(c, "operandSegmentSizes", words, has);
+}
+
 MlirOperation hec_build_kernel_call(const struct hec_kernel *kernel, MlirOperation op,
                                     MlirValue onto, MlirOperation epilogue, int more,
                                     const MlirNamedAttribute *attribute) {
@@ -172,8 +190,9 @@ MlirOperation hec_build_kernel_call(const struct hec_kernel *kernel, MlirOperati
     for (int i = 0; i < operands; i++) {
         const MlirValue operand = hec_operand(op, i);
         mlirOperationStateAddOperands(&state, 1, &operand);
-        in[i] = 1;
     }
+    for (int i = 0; i < HEC_CALL_OPERANDS; i++)
+        in[i] = !mlirValueIsNull(hec_optional_operand(op, i));
     if (!mlirValueIsNull(onto)) {
         mlirOperationStateAddOperands(&state, 1, &onto);
         in[ONTO] = 1;

@@ -66,6 +66,11 @@ static inline const struct hec_traits *hec_op_traits(MlirOperation op) {
     return hec_op_row(hec_op_computes(op))->traits;
 }
 
+// The operand that word `index` of ops.def names, one that `op`, or a call of its kernel, may lack; null: it does.
+MlirValue hec_optional_operand(MlirOperation op, int index);
+// The attribute of operations with several optional operands: has[i] is 1 where that of word i is there, else 0.
+MlirNamedAttribute hec_attr_operands(MlirContext c, int words, const int32_t *has);
+
 // Of an hk.call: that of what it computes.
 struct hec_cost hec_op_cost(MlirOperation op);
 

@@ -20,6 +20,13 @@ bool hec_fits_signature(const char *words, int count) {
     return least <= count && count <= most;
 }
 
+bool hec_has_segments(const char *words) {
+    struct hec_word word;
+    int may_lack = 0;
+    while ((words = hec_next_word(words, &word))) may_lack += word.repeat != 0;
+    return may_lack > 1;
+}
+
 static bool is_number(MlirAttribute a) {
     if (!mlirAttributeIsAInteger(a)) return false;
     const MlirType type = mlirAttributeGetType(a);

@@ -10,6 +10,9 @@ bool hec_find_word(const char *words, MlirStringRef name, struct hec_word *word)
 // Whether `count` operands or results may stand for `words`, of which the last may be optional or variadic.
 bool hec_fits_signature(const char *words, int count);
 
+// Whether several operands of `words` may be missing: operandSegmentSizes says which are there.
+bool hec_has_segments(const char *words);
+
 // What an attribute may be. ops.def lists the kinds.
 struct hec_kind {
     const char *name;

@@ -32,6 +32,6 @@ bool hec_builtin_takes(enum hec_builtin builtin, const char *name) {
 void hec_builtins_print(FILE *out) {
     for (int i = 0; i < HEC_BUILTIN_COUNT; i++) {
         const struct hec_builtin_row *row = &hec_builtin_rows[i];
-        if (row->call) fprintf(out, "%-110s %s\n", row->call, row->text);
+        if (row->call) fprintf(out, "%-125s %s\n", row->call, row->text);
     }
 }

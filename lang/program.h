@@ -82,7 +82,8 @@ struct hec_node {
     enum hec_builtin builtin;
     struct hec_shape shape; // An expert's parameter, seen from its body, has no expert dimension.
     bool batched;           // Depends on the tokens: one tensor per sequence.
-    bool integer;           // Token ids (int32); everything else is real.
+    bool integer;           // Token ids, or `places` (int32); everything else is real.
+    bool places;            // Positions at which documents begin.
     int64_t
         ahead; // It knows tokens up to so many positions ahead of its own: more than 0 by function `ahead`.
     const char
@@ -105,6 +106,8 @@ struct hec_node {
         double rate;       // Dropout: more than 0, less than 1,
         int64_t number;    // and its number among all calls.
         int64_t begin;     // Of a slice.
+        int64_t end;       // The token that ends documents.
+        bool documents; // Attention stays in documents: the operand behind v says where they begin.
         bool causal, interleaved;
     } attribute;
 };

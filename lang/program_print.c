@@ -48,12 +48,15 @@ static void print_attributes(const struct hec_node *node, FILE *out) {
         fprintf(out, " {causal = %s", node->attribute.causal ? "true" : "false");
         if (node->attribute.window) fprintf(out, ", window = %" PRId64, node->attribute.window);
         if (node->attribute.chunk) fprintf(out, ", chunk = %" PRId64, node->attribute.chunk);
+        if (node->attribute.documents) fputs(", documents = true", out);
         if (node->attribute.scale > 0) fprintf(out, ", scale = %g", node->attribute.scale);
         if (node->attribute.cap > 0) fprintf(out, ", cap = %g", node->attribute.cap);
         fputc('}', out);
     } else if (node->builtin == HEC_BUILTIN_dropout) {
         fprintf(out, " {rate = %g, number = %" PRId64 "}", node->attribute.rate,
                 node->attribute.number);
+    } else if (node->builtin == HEC_BUILTIN_documents) {
+        fprintf(out, " {end = %" PRId64 "}", node->attribute.end);
     } else if (node->builtin == HEC_BUILTIN_ahead) {
         fprintf(out, " {by = %" PRId64 "}", node->ahead);
     } else if (node->builtin == HEC_BUILTIN_slice) {

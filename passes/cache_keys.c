@@ -68,9 +68,9 @@ static bool is_read_by_position(MlirValue table) {
 }
 
 static bool keep_attention(struct finder *f, MlirOperation module, MlirOperation op) {
-    const MlirValue read[] = {hec_sdpa_k(op), hec_sdpa_v(op)};
+    const MlirValue read[] = {hec_sdpa_k(op), hec_sdpa_v(op), hec_sdpa_begins(op)};
     if (!hec_any_causal(op)) return false;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3 && !mlirValueIsNull(read[i]); i++) {
         const MlirOperation slot = slot_of(module, read[i]);
         if (mlirOperationIsNull(slot) || place_of(f, read[i]) != TOKENS) return false;
         hec_ops_push(&f->kept, slot);
@@ -115,6 +115,7 @@ static bool is_by_position(struct finder *f, MlirOperation module, MlirOperation
     case HEC_OP_slice:
     case HEC_OP_concat:
     case HEC_OP_transpose:
+    case HEC_OP_documents:
         return keeps_positions(f, op);
     case HEC_OP_linear_cross_entropy:
         return place_of(f, hec_linear_cross_entropy_x(op)) == TOKENS;

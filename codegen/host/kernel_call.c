@@ -48,12 +48,16 @@ static const char *attribute_text(struct hec_emitter *e, MlirOperation op, const
     return value ? HEC_TEXT(e, "%" PRId64, value) : NULL;
 }
 
-// A size, an attribute, or how many positions of the sequence lie before those of the call.
+// A size, an attribute, how many positions of the sequence lie before those of the call, or an array, where it is there.
 static const char *number_text(struct hec_emitter *e, MlirOperation op, const char *name) {
     struct hec_tensor dims;
+    MlirValue array;
+    int result;
     if (strcmp(name, "before") == 0) return e->continues ? "m->first" : NULL;
-    return hec_call_size(op, name, &dims) ? hec_product(e, &dims, 0, dims.rank)
-                                          : attribute_text(e, op, name);
+    if (hec_call_size(op, name, &dims)) return hec_product(e, &dims, 0, dims.rank);
+    if (hec_call_value(op, name, &array, &result))
+        return mlirValueIsNull(array) ? NULL : hec_ref(e, array);
+    return attribute_text(e, op, name);
 }
 
 // The one way in which all of `names` are written, "r" or "r,s".

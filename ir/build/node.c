@@ -166,8 +166,11 @@ static MlirValue build_sdpa(struct hec_scope *scope, const struct hec_node *node
     const double scale = given != 0 ? given : 1 / sqrt((double)q.size[q.rank - 1]);
     const double cap = node->attribute.cap;
     const int64_t chunk = node->attribute.chunk;
-    int count = 3;
-    MlirNamedAttribute attribute[5] = {
+    const bool documents = node->attribute.documents;
+    const int32_t has[] = {1, 1, 1, node->operands - documents > 3, documents};
+    int count = 4;
+    MlirNamedAttribute attribute[6] = {
+        hec_attr_operands(c, 5, has),
         hec_attr_bool(c, "causal", node->attribute.causal),
         hec_attr_int(c, "window", node->attribute.window),
         hec_attr_float(c, "scale", scale),
@@ -175,6 +178,12 @@ static MlirValue build_sdpa(struct hec_scope *scope, const struct hec_node *node
     if (chunk) attribute[count++] = hec_attr_int(c, "chunk", chunk);
     if (cap != 0) attribute[count++] = hec_attr_float(c, "cap", cap);
     return hec_build_one(scope, op, node->operands, operand, count, attribute);
+}
+
+static MlirValue build_documents(struct hec_scope *scope, const struct hec_node *node,
+                                 enum hec_op op, const MlirValue *operand) {
+    const MlirNamedAttribute end = hec_attr_int(scope->build->context, "end", node->attribute.end);
+    return hec_build_one(scope, op, 1, operand, 1, &end);
 }
 
 // ---- operators that are not elementwise

@@ -59,9 +59,17 @@ static void write_attribute(const char *prefix, const char *check, const struct 
            kind->make, key);
 }
 
+static bool several_may_lack(const char *words) {
+    struct hec_word word;
+    int count = 0;
+    while ((words = hec_next_word(words, &word))) count += word.repeat != 0;
+    return count > 1;
+}
+
 // Functions for the operands or the results of an operation. One that is variadic comes last.
 static void write_values(const char *id, const char *words, const char *get, const char *count,
                          const char *check) {
+    const bool several = several_may_lack(words);
     struct hec_word word;
     for (int i = 0; (words = hec_next_word(words, &word)); i++) {
         const bool many = word.repeat == '*';
@@ -69,6 +77,10 @@ static void write_values(const char *id, const char *words, const char *get, con
         snprintf(at, sizeof at, many ? "%d + index" : "%d", i);
         printf("static inline MlirValue hec_%s_%s(MlirOperation op%s) {\n%s", id, word.name,
                many ? ", int index" : "", check);
+        if (word.repeat && several) {
+            printf("    return hec_optional_operand(op, %d);\n}\n", i);
+            continue;
+        }
         if (word.repeat) printf("    if (%s(op) <= %s) return (MlirValue){0};\n", count, at);
         printf("    return %s(op, %s);\n}\n", get, at);
     }

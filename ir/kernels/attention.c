@@ -30,6 +30,12 @@ void hec_choose_rope(MlirOperation op, struct hec_choice *choice) {
     add_last(choice, "width", &x);
 }
 
+void hec_choose_documents(MlirOperation op, struct hec_choice *choice) {
+    const struct hec_tensor begins = hec_tensor_at(hec_documents_begins(op));
+    hec_choice_own_kernel(choice, op);
+    add_tokens(choice, &begins);
+}
+
 void hec_choose_sdpa(MlirOperation op, struct hec_choice *choice) {
     const struct hec_tensor q = hec_tensor_at(hec_attention_q(op)),
                             k = hec_tensor_at(hec_attention_k(op)),

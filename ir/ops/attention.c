@@ -117,9 +117,19 @@ static bool check_scores(MlirOperation op) {
     return false;
 }
 
+// Where the documents begin that attention stays in, if there are any: [batch, T].
+static bool check_begins(MlirOperation op, MlirValue begins, const struct hec_tensor *out) {
+    if (mlirValueIsNull(begins)) return true;
+    const struct hec_tensor sequence = hec_slice(out, 0, 2);
+    const struct hec_tensor wanted = hec_with_element(&sequence, hec_i32(op));
+    return hec_expect(op, "begins", begins, &wanted);
+}
+
 static bool infer_sdpa(MlirOperation op, MlirType *result) {
     struct hec_tensor out, lse;
-    if (!check_heads(op, &out, &lse) || !check_mask(op) || !check_scores(op)) return false;
+    if (!check_heads(op, &out, &lse) || !check_mask(op) || !check_scores(op) ||
+        !check_begins(op, hec_sdpa_begins(op), &out))
+        return false;
     const MlirValue sinks = hec_sdpa_sinks(op);
     const struct hec_tensor heads = hec_slice(&lse, 1, 2);
     if (!mlirValueIsNull(sinks) && !hec_expect(op, "sinks", sinks, &heads)) return false;
@@ -133,7 +143,8 @@ static bool infer_sdpa_grad(MlirOperation op, MlirType *result) {
     if (!check_heads(op, &out, &lse) || !check_mask(op) || !check_scores(op) ||
         !hec_expect(op, "dout", hec_sdpa_grad_dout(op), &out) ||
         !hec_expect(op, "out", hec_sdpa_grad_out(op), &out) ||
-        !hec_expect(op, "lse", hec_sdpa_grad_lse(op), &lse)) {
+        !hec_expect(op, "lse", hec_sdpa_grad_lse(op), &lse) ||
+        !check_begins(op, hec_sdpa_grad_begins(op), &out)) {
         return false;
     }
     result[0] = mlirValueGetType(hec_sdpa_grad_q(op));
@@ -169,11 +180,17 @@ static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
     if (hec_any_rounds(op))
         attribute[attributes++] = hec_attr_bool(g->builder->context, "rounds", true);
     const MlirValue q = hec_sdpa_q(op), k = hec_sdpa_k(op), v = hec_sdpa_v(op);
-    MlirValue in[] = {
-        g->of(g, hec_sdpa_out(op), true), q, k, v, hec_sdpa_out(op), hec_sdpa_lse(op)};
-    for (int i = 1; i < 6; i++) in[i] = g->primal(g, in[i]);
+    MlirValue in[] = {g->of(g, hec_sdpa_out(op), true),
+                      q,
+                      k,
+                      v,
+                      hec_sdpa_out(op),
+                      hec_sdpa_lse(op),
+                      hec_sdpa_begins(op)};
+    const int operands = mlirValueIsNull(in[6]) ? 6 : 7;
+    for (int i = 1; i < operands; i++) in[i] = g->primal(g, in[i]);
     const MlirOperation grad =
-        hec_build_inferred(g->builder, HEC_OP_sdpa_grad, 6, in, attributes, attribute);
+        hec_build_inferred(g->builder, HEC_OP_sdpa_grad, operands, in, attributes, attribute);
     hec_rule_add(g, q, hec_sdpa_grad_dq(grad));
     hec_rule_add(g, k, hec_sdpa_grad_dk(grad));
     hec_rule_add(g, v, hec_sdpa_grad_dv(grad));
@@ -210,6 +227,20 @@ const struct hec_traits hec_traits_sdpa = {
 
 const struct hec_traits hec_traits_sdpa_grad = {
     .pure = true, .infer = infer_sdpa_grad, .cost = cost_sdpa_grad};
+
+static bool infer_documents(MlirOperation op, MlirType *result) {
+    const MlirValue ids = hec_documents_ids(op);
+    const struct hec_tensor t = hec_tensor_at(ids), want = hec_with_element(&t, hec_i32(op));
+    if (!hec_expect(op, "ids", ids, &want)) return false;
+    if (t.rank != 2) {
+        hec_ir_error(op, "finds documents of tokens [batch, T]");
+        return false;
+    }
+    result[0] = mlirValueGetType(ids);
+    return true;
+}
+
+const struct hec_traits hec_traits_documents = {.pure = true, .infer = infer_documents};
 
 // A product for each element of out, and an exp for each of its rows.
 static struct hec_cost cost_sinks_grad(MlirOperation op) {

@@ -15,6 +15,16 @@ static bool is_of(MlirStringRef name, enum hec_op computes) {
     return hec_find_word(hec_op_row(computes)->attributes, name, &word);
 }
 
+// Which operands a call has of the operation that it computes, as that one says it.
+static MlirNamedAttribute operands_of(MlirOperation op, const char *words) {
+    int32_t has[HEC_CALL_OPERANDS] = {0};
+    struct hec_word word;
+    int count = 0;
+    for (; (words = hec_next_word(words, &word)); count++)
+        has[count] = !mlirValueIsNull(hec_optional_operand(op, count));
+    return hec_attr_operands(mlirOperationGetContext(op), count, has);
+}
+
 MlirOperation hec_call_operation(MlirOperation op) {
     const struct hec_call call = hec_call_of(op);
     const enum hec_op computes = hec_op_computes(op);
@@ -23,8 +33,10 @@ MlirOperation hec_call_operation(MlirOperation op) {
     for (intptr_t i = 0; i < mlirOperationGetNumAttributes(op); i++) {
         attribute[attributes] = mlirOperationGetAttribute(op, i);
         attributes += is_of(mlirIdentifierStr(attribute[attributes].name), computes);
-        if (attributes == ATTRIBUTES_MAX) break;
+        if (attributes == ATTRIBUTES_MAX - 1) break;
     }
+    if (hec_has_segments(hec_op_row(computes)->operands))
+        attribute[attributes++] = operands_of(op, hec_op_row(computes)->operands);
     MlirValue operand[HEC_CALL_OPERANDS];
     MlirType type[HEC_CALL_RESULTS];
     for (int i = 0; i < call.operands; i++) operand[i] = hec_operand(op, i);

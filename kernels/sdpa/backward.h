@@ -318,7 +318,7 @@ static struct head head_of(struct head first, const struct hk_sdpa_dims *d, int6
     first.q += i * d->width;
     first.out += i * d->vwidth;
     first.dout += i * d->vwidth;
-    first.lse += i * d->positions;
+    first.lse += i * lse_row(d);
     return first;
 }
 
@@ -461,7 +461,7 @@ static struct head first_head(const struct arrays *a, const struct hk_sdpa_dims 
         .k = a->k + k_at,
         .v = a->v + v_at,
         .out = a->out + out_at,
-        .lse = a->lse + (b * d->heads + head) * d->positions,
+        .lse = a->lse + (b * d->heads + head) * lse_row(d),
         .q_row = d->heads * d->width,
         .k_row = d->groups * d->width,
         .v_row = d->groups * d->vwidth,

@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
     const int64_t first = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN_FORWARD;
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * R * 16;
     const int64_t own = first + row, g = (int)part.head / x.each;
-    const mask<SPECIAL> mask = mask_of<SPECIAL>(d);
+    const mask<SPECIAL> mask = mask_of<SPECIAL>(d, part.batch);
     const int steps = steps_of(d.width), wide = steps_from(part.begin, d.vwidth, C);
     const float scale = factor_of<SPECIAL>(d) * LOG2E;
     unsigned char *tiles = memory + matrix_bytes(OWN_FORWARD, d.width);
@@ -236,7 +236,7 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2) attend_grad_queries(bf16 *d
     const int64_t first = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN_GRADIENT;
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16;
     const int64_t own = first + row, g = (int)part.head / x.of.each;
-    const mask<SPECIAL> mask = mask_of<SPECIAL>(d);
+    const mask<SPECIAL> mask = mask_of<SPECIAL>(d, part.batch);
     const int steps = steps_of(d.width), vsteps = steps_of(d.vwidth);
     const float scale = factor_of<SPECIAL>(d) * LOG2E;
     const bool capped = SPECIAL && d.cap > 0;
@@ -331,7 +331,7 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
     const int64_t first = (int64_t)blockIdx.x * OWN_GRADIENT;
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16;
     const int64_t own = first + row;
-    const mask<SPECIAL> mask = mask_of<SPECIAL>(d);
+    const mask<SPECIAL> mask = mask_of<SPECIAL>(d, part.batch);
     const int steps = steps_of(d.width), vsteps = steps_of(d.vwidth);
     const float scale = factor_of<SPECIAL>(d) * LOG2E;
     const bool capped = SPECIAL && d.cap > 0;

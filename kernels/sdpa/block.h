@@ -5,6 +5,7 @@
 
 #include <omp.h>
 
+#include "kernels/sdpa/document.h"
 #include "kernels/sdpa/operand.h"
 #include "kernels/sdpa/sdpa.h"
 
@@ -95,9 +96,14 @@ HK_INLINE struct range whole_vectors(struct range r) {
 }
 
 // How many (query, key) pairs the mask leaves, over batch and heads.
-HK_INLINE int64_t seen_pairs(const struct hk_sdpa_dims *d) {
+static inline int64_t seen_pairs(const struct hk_sdpa_dims *d) {
     const int64_t end = d->before + d->positions;
     int64_t pairs = 0;
+    for (struct document at = {0}; d->begins && next_document(&at, d);) {
+        const struct hk_sdpa_dims own = dims_of(&at, d);
+        pairs += seen_pairs(&own);
+    }
+    if (d->begins) return pairs;
     for (int64_t query = d->before; query < end; query++)
         pairs += (d->causal ? query + 1 : end) - first_key(d, query);
     return d->batch * d->heads * pairs;
@@ -141,6 +147,11 @@ HK_INLINE void tile_ask(struct tile *tile, struct wishes *w) {
     if (w->column < wish->columns) return;
     w->column = 0;
     w->next++;
+}
+
+// From the lse of one head to that of the next.
+HK_INLINE int64_t lse_row(const struct hk_sdpa_dims *d) {
+    return d->apart ? d->apart : d->positions;
 }
 
 #define SDPA_WORK(flops, elements, d)                                                              \

@@ -342,7 +342,7 @@ static void attend_all(real *out, real *lse, const real *q, const real *k, const
                 const struct head head = {
                     .first = d->before,
                     .out = out + (row * d->heads + h) * d->vwidth,
-                    .lse = lse + (b * d->heads + h) * d->positions,
+                    .lse = lse + (b * d->heads + h) * lse_row(d),
                     .q = q + (row * d->heads + h) * d->width,
                     .k = k + ((row - d->before) * d->groups + g) * d->width,
                     .v = v + ((row - d->before) * d->groups + g) * d->vwidth,

@@ -22,26 +22,54 @@ HKC_DEVICE head_rows<T> rows_of(const T *all, const hk_sdpa_dims &d, int64_t b, 
     return {all + (b * d.positions * heads + h) * width, heads * width, d.positions, width};
 }
 
-// Kernels are compiled twice: SPECIAL ones are for chunks and for scores with a cap, so that the others pay nothing
-// for these.
+// Kernels are compiled twice: SPECIAL ones are for documents, chunks and scores with a cap, so that the others pay
+// nothing for these.
 inline bool is_special(const hk_sdpa_dims &d) {
-    return (d.chunk > 0 && d.chunk < d.positions) || d.cap > 0;
+    return d.begins || (d.chunk > 0 && d.chunk < d.positions) || d.cap > 0;
 }
 
 // Which keys a query sees.
 template <bool SPECIAL> struct mask {
     int64_t positions, window;
     bool causal;
-    unsigned chunk; // Of special ones; 0: no limit.
+    unsigned chunk;        // Of special ones; 0: no limit.
+    const int32_t *begins; // Of special ones: of the sequence; NULL: it is one document.
 
-    // Where the chunk of a position begins, and where the next one does.
-    HKC_DEVICE int64_t chunk_from(int64_t position) const {
-        return SPECIAL && chunk > 0 ? (int64_t)((unsigned)position / chunk * chunk) : 0;
+    // Where the document of a position begins, and where the next one does.
+    HKC_DEVICE int64_t document_from(int64_t position) const {
+        if (!SPECIAL || !begins) return 0;
+        return begins[position < positions ? position : positions - 1];
     }
-    HKC_DEVICE int64_t chunk_to(int64_t position) const {
-        if (!SPECIAL || chunk == 0) return positions;
-        const int64_t end = (int64_t)(((unsigned)position / chunk + 1) * chunk);
-        return end < positions ? end : positions;
+    HKC_DEVICE int64_t document_to(int64_t position) const {
+        if (!SPECIAL || !begins) return positions;
+#if HKC_FAULT == 10 // plain: the last query of a document gives no gradients to keys.
+        const int64_t behind = -1;
+#else
+        const int64_t behind = 0;
+#endif
+        int64_t from = position + 1, to = positions; // The first query of another one lies there.
+        while (from < to) {
+            const int64_t middle = (from + to) / 2;
+            if (begins[middle] > position) {
+                to = middle;
+            } else {
+                from = middle + 1;
+            }
+        }
+        return to + (to < positions ? behind : 0);
+    }
+    // The same of its chunk in the document.
+    HKC_DEVICE int64_t part_from(int64_t position) const {
+        if (!SPECIAL) return 0;
+        const int64_t from = document_from(position);
+        return chunk > 0 ? from + (int64_t)((unsigned)(position - from) / chunk * chunk) : from;
+    }
+    HKC_DEVICE int64_t part_to(int64_t position) const {
+        const int64_t to = document_to(position);
+        if (!SPECIAL || chunk == 0) return to;
+        const int64_t from = document_from(position);
+        const int64_t end = from + (int64_t)(((unsigned)(position - from) / chunk + 1) * chunk);
+        return end < to ? end : to;
     }
     HKC_DEVICE bool sees(int64_t query, int64_t key) const {
 #if HKC_FAULT == 2 // plain: a query sees one key too many.
@@ -50,46 +78,52 @@ template <bool SPECIAL> struct mask {
         const bool later = key > query;
 #endif
 #if HKC_FAULT == 7 // plain: the last key of the chunk before is seen, too.
-        const int64_t from = chunk_from(query) - 1;
+        const int64_t from = part_from(query) - 1;
 #else
-        const int64_t from = chunk_from(query);
+        const int64_t from = part_from(query);
 #endif
         return query < positions && key < positions && !(causal && later) &&
-               !(window > 0 && query - key >= window) && !(SPECIAL && key < from);
+               !(window > 0 && query - key >= window) && !(SPECIAL && key < from) &&
+               !(SPECIAL && !causal && document_from(key) > query);
     }
-    // Whether each query of a range sees each key of the other one, and whether some query sees some key. Queries
+    // Whether each query of a range sees each key of the other one, and whether some query may see some key. Queries
     // without a position do not count.
     HKC_DEVICE bool sees_all(int64_t query, int64_t last_query, int64_t key,
                              int64_t last_key) const {
         return last_key < positions && !(causal && last_key > query) &&
                !(window > 0 && last_query - key >= window) &&
-               !(SPECIAL && key < chunk_from(last_query));
+               !(SPECIAL && key < part_from(last_query)) &&
+               !(SPECIAL && !causal && document_from(last_key) > query);
     }
     HKC_DEVICE bool sees_some(int64_t query, int64_t last_query, int64_t key,
                               int64_t last_key) const {
         return query < positions && key < positions && !(causal && key > last_query) &&
                !(window > 0 && query - last_key >= window) &&
-               !(SPECIAL && last_key < chunk_from(query));
+               !(SPECIAL && last_key < part_from(query)) &&
+               !(SPECIAL && !causal && document_from(key) > last_query);
     }
     // Keys that some query of first .. last sees, and queries that see some key of them: from .. to - 1.
     HKC_DEVICE int64_t keys_from(int64_t first) const {
-        const int64_t from = chunk_from(first);
+        const int64_t from = part_from(first);
         return window > 0 && first >= from + window ? first - window + 1 : from;
     }
     HKC_DEVICE int64_t keys_to(int64_t last) const {
-        return causal && last + 1 < positions ? last + 1 : positions;
+        if (!causal) return document_to(last);
+        return last + 1 < positions ? last + 1 : positions;
     }
     HKC_DEVICE int64_t queries_from(int64_t first) const {
-        return causal ? first : 0;
+        return causal ? first : document_from(first);
     }
     HKC_DEVICE int64_t queries_to(int64_t last) const {
-        const int64_t to = chunk_to(last);
+        const int64_t to = part_to(last);
         return window > 0 && last + window < to ? last + window : to;
     }
 };
 
-template <bool SPECIAL> HKC_DEVICE mask<SPECIAL> mask_of(const hk_sdpa_dims &d) {
-    return {d.positions, d.window, d.causal, d.chunk < d.positions ? (unsigned)d.chunk : 0};
+// Of a sequence.
+template <bool SPECIAL> HKC_DEVICE mask<SPECIAL> mask_of(const hk_sdpa_dims &d, int64_t sequence) {
+    return {d.positions, d.window, d.causal, d.chunk < d.positions ? (unsigned)d.chunk : 0,
+            SPECIAL && d.begins ? d.begins + sequence * d.positions : NULL};
 }
 
 // Scores with a cap are tanh of a multiple of the products of rows, times the cap; those without are a multiple of them.

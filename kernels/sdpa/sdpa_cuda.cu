@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(THREADS, SPECIAL ? 1 : 0)
     const head_rows<float> queries = rows_of(q, d, b, h, d.heads, d.width);
     const head_rows<float> keys = rows_of(k, d, b, g, d.groups, d.width);
     const head_rows<float> values = rows_of(v, d, b, g, d.groups, d.vwidth);
-    const mask<SPECIAL> mask = mask_of<SPECIAL>(d);
+    const mask<SPECIAL> mask = mask_of<SPECIAL>(d, b);
     float most[ROWS], total[ROWS], sum[ROWS][C];
     for (int i = 0; i < ROWS; i++) {
         most[i] = -INFINITY, total[i] = 0;
@@ -116,7 +116,7 @@ HKC_DEVICE void add_head(float (&sum)[ROWS][C], const gradient &x, int64_t first
     const head_rows<float> k = rows_of(x.k, d, b, g, d.groups, d.width);
     const head_rows<float> v = rows_of(x.v, d, b, g, d.groups, d.vwidth);
     const head_rows<float> dout = rows_of(x.dout, d, b, h, d.heads, d.vwidth);
-    const mask<SPECIAL> mask = mask_of<SPECIAL>(d);
+    const mask<SPECIAL> mask = mask_of<SPECIAL>(d, b);
     const int64_t last = first + OWN - 1;
     const int64_t from = queries ? mask.keys_from(first) : mask.queries_from(first);
     const int64_t to = queries ? mask.keys_to(last) : mask.queries_to(last);

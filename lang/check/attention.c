@@ -248,6 +248,25 @@ static bool read_scores(struct hec_site *site, const struct hec_expr *expr, stru
     return true;
 }
 
+// `documents = d`: where the documents begin that a position sees no other of.
+static bool read_documents(struct hec_site *site, const struct hec_expr *expr,
+                           struct hec_node *node) {
+    struct hec_checker *checker = site->checker;
+    const struct hec_argument *argument = hec_argument(expr, "documents");
+    if (!argument) return true;
+    const struct hec_expr *value = argument->value;
+    if (value->kind == HEC_EXPR_NAME && !strcmp(value->text, "none")) return true;
+    const struct hec_node *places = hec_node_of(site, hec_evaluate(site, value, NULL), value->at);
+    if (!places) return false;
+    if (places->places) {
+        node->operand[node->operands++] = places;
+        return node->attribute.documents = true;
+    }
+    hec_error(checker, value->at, "documents are what `documents(ids, end)` gives, not `%s`",
+              hec_expr_text(checker->arena, value));
+    return false;
+}
+
 // `sinks = s`: a logit for each head of the queries, the same for all tokens.
 static bool read_sinks(struct hec_site *site, const struct hec_expr *expr, struct hec_node *node) {
     struct hec_checker *checker = site->checker;
@@ -289,7 +308,8 @@ struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr) {
         node.operand[position++] = value;
     }
     if (!good || !check_heads(site, expr, node.operand) || !read_mask(site, expr, &node) ||
-        !read_scores(site, expr, &node) || !read_sinks(site, expr, &node))
+        !read_scores(site, expr, &node) || !read_sinks(site, expr, &node) ||
+        !read_documents(site, expr, &node))
         return broken;
     const struct hec_shape *q = &node.operand[0]->shape, *v = &node.operand[2]->shape;
     node.shape = (struct hec_shape){3, {q->dim[0], q->dim[1], v->dim[2]}};

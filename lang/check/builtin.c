@@ -65,6 +65,12 @@ static struct hec_value call_ahead(struct hec_site *site, const struct hec_expr 
     return hec_ahead_call(site, expr);
 }
 
+static struct hec_value call_documents(struct hec_site *site, const struct hec_expr *expr,
+                                       enum hec_builtin builtin, const char *callee) {
+    (void)builtin, (void)callee;
+    return hec_documents_call(site, expr);
+}
+
 static struct hec_value call_loss(struct hec_site *site, const struct hec_expr *expr,
                                   enum hec_builtin builtin, const char *callee) {
     (void)builtin, (void)callee;

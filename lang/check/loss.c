@@ -1,45 +1,9 @@
-// Losses of a model by name, and the tokens ahead that they predict.
-#include <math.h>
+// Losses of a model by name.
 #include <string.h>
 
 #include "lang/check/unit.h"
 
 enum { NAME_MOST = 32 }; // Characters: what logs and curves show.
-
-// ---- ahead
-
-struct hec_value hec_ahead_call(struct hec_site *site, const struct hec_expr *expr) {
-    struct hec_checker *checker = site->checker;
-    const struct hec_value broken = {.broken = true};
-    if (!hec_check_builtin(checker, expr, HEC_BUILTIN_ahead)) return broken;
-    const struct hec_expr *input = expr->arguments.item[0].value;
-    const struct hec_node *ids = hec_node_of(site, hec_evaluate(site, input, NULL), input->at);
-    if (!ids) return broken;
-    if (site->caller) {
-        hec_error(checker, expr->text_at,
-                  "`ahead` stands in the model: give the block what it needs as an argument");
-        return broken;
-    }
-    if (ids->kind != HEC_NODE_ARGUMENT || !ids->integer) {
-        hec_error(checker, input->at, "`ahead` takes the model's token ids, not `%s`",
-                  hec_expr_text(checker->arena, input));
-        return broken;
-    }
-    struct hec_node node = {.kind = HEC_NODE_BUILTIN,
-                            .builtin = HEC_BUILTIN_ahead,
-                            .shape = ids->shape,
-                            .batched = true,
-                            .integer = true,
-                            .at = expr->at,
-                            .operands = 1,
-                            .operand = {ids}};
-    if (!hec_constant_integer(checker, site->env, expr->arguments.item[1].value, 1,
-                              ids->shape.dim[0].size, "a number of positions ahead", &node.ahead))
-        return broken;
-    return hec_node_value(hec_add_node(site, node));
-}
-
-// ---- loss
 
 struct hec_value hec_loss_call(struct hec_site *site, const struct hec_expr *expr) {
     hec_error(site->checker, expr->text_at, "`%s` is what a loss is: `loss name = %s`", expr->text,

@@ -250,7 +250,7 @@ struct hec_value hec_gather(struct hec_site *site, const struct hec_expr *expr,
                             const struct hec_node *table, const struct hec_node *ids) {
     struct hec_checker *checker = site->checker;
     const struct hec_expr *index = expr->arguments.item[0].value;
-    if (!ids->integer) {
+    if (!ids->integer || ids->places) {
         hec_error(checker, index->at, "`%s` holds no token ids", text_of(checker, index));
         hec_detail(checker, "%s is %s", text_of(checker, index),
                    hec_shape_text(checker->arena, &ids->shape));

@@ -151,6 +151,7 @@ static const struct hec_node *carried_node(struct hec_site *site, const struct h
                               .shape = like->shape,
                               .batched = like->batched,
                               .integer = like->integer,
+                              .places = like->places,
                               .ahead = like->ahead,
                               .name = name,
                               .index = index,
@@ -185,7 +186,8 @@ static void check_carried(struct hec_site *site, const struct carried *carried) 
                    hec_shape_text_beside(checker->arena, &before->shape, &after->shape));
         hec_detail(checker, "after it is %s",
                    hec_shape_text_beside(checker->arena, &after->shape, &before->shape));
-    } else if (before->batched != after->batched || before->integer != after->integer) {
+    } else if (before->batched != after->batched || before->integer != after->integer ||
+               before->places != after->places) {
         hec_error(checker, after->at,
                   "not yet: `%s` depends on the tokens only after the first iteration",
                   carried->name);

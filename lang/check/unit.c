@@ -62,6 +62,7 @@ static const struct hec_node *argument_node(struct hec_site *site, int index,
     node->shape = given ? given->shape : shape;
     node->batched = given ? given->batched : true;
     node->integer = given ? given->integer : false;
+    node->places = given ? given->places : false;
     node->ahead = given ? given->ahead : 0;
     node->name = declared->name;
     node->index = index;

@@ -95,12 +95,16 @@ void hec_drop_locals(struct hec_site *site, int count);
 void hec_unknown_name(struct hec_site *site, const struct hec_expr *expr);
 void hec_unknown_function(struct hec_site *site, const struct hec_expr *expr);
 
+// -- tokens.c
+
+struct hec_value hec_ahead_call(struct hec_site *site, const struct hec_expr *expr);
+struct hec_value hec_documents_call(struct hec_site *site, const struct hec_expr *expr);
+
 // -- loss.c
 
 // A `loss` statement.
 void hec_declare_loss(struct hec_site *site, const struct hec_stmt *stmt);
-// Calls of `ahead`, and of what only a loss may call.
-struct hec_value hec_ahead_call(struct hec_site *site, const struct hec_expr *expr);
+// Calls of what is for losses alone.
 struct hec_value hec_loss_call(struct hec_site *site, const struct hec_expr *expr);
 
 // -- argument.c

@@ -241,5 +241,9 @@ def model(seed, teacher=False):
     if teacher and random.Random(f"teacher {seed}").random() < 0.5:
         body.lines.append("loss soft (weight = 0.6) = distill(logits, temperature = 1.5)")
     body.lines.append("return logits")
-    parts.append(f"model m(ids[T]) -> [T, V] {{\n{body.text()}}}\n")
+    text = body.text()
+    if "causal = true" in text and random.Random(f"documents {seed}").random() < 0.3:
+        text = text.replace("x = embed[ids]\n", "x = embed[ids]\n  d = documents(ids, 101)\n", 1)
+        text = text.replace("causal = true", "causal = true, documents = d")
+    parts.append(f"model m(ids[T]) -> [T, V] {{\n{text}}}\n")
     return "".join(parts)

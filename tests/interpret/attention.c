@@ -1,6 +1,7 @@
 // Rotations by position, and attention.
 #include <math.h>
 
+#include "ir/accessors.h"
 #include "tests/interpret/machine.h"
 
 // Pairs (j, j + A/2), or (2 j, 2 j + 1), turn by the angle of their position; `sign` -1 turns back.
@@ -35,7 +36,7 @@ struct attention {
     int64_t batch, positions, heads, groups, width, vwidth, window, chunk;
     bool causal, rounds;
     double scale, cap;
-    const struct tensor *q, *k, *v, *sinks;
+    const struct tensor *q, *k, *v, *sinks, *begins;
 };
 
 static struct attention attention_of(struct machine *m, MlirOperation op, int q) {
@@ -55,9 +56,13 @@ static struct attention attention_of(struct machine *m, MlirOperation op, int q)
     return a;
 }
 
-static bool is_seen(const struct attention *a, int64_t query, int64_t key) {
+// Chunks count from where the document begins.
+static bool is_seen(const struct attention *a, int64_t b, int64_t query, int64_t key) {
+    const double *begins = a->begins ? a->begins->at + b * a->positions : NULL;
+    const int64_t from = begins ? (int64_t)begins[query] : 0;
     return (!a->causal || key <= query) && (a->window <= 0 || query - key < a->window) &&
-           (a->chunk <= 0 || query / a->chunk == key / a->chunk);
+           (!begins || begins[key] == begins[query]) &&
+           (a->chunk <= 0 || (query - from) / a->chunk == (key - from) / a->chunk);
 }
 
 // Where the vector of a sequence, position and head begins; of keys, the group of the head.
@@ -84,11 +89,11 @@ static double score(const struct attention *a, int64_t b, int64_t query, int64_t
 static double log_sum(const struct attention *a, int64_t b, int64_t query, int64_t h) {
     double most = a->sinks ? a->sinks->at[h] : -INFINITY, sum = 0;
     for (int64_t key = 0; key < a->positions; key++) {
-        if (is_seen(a, query, key)) most = fmax(most, score(a, b, query, key, h));
+        if (is_seen(a, b, query, key)) most = fmax(most, score(a, b, query, key, h));
     }
     if (a->sinks) sum += exp(a->sinks->at[h] - most);
     for (int64_t key = 0; key < a->positions; key++) {
-        if (is_seen(a, query, key)) sum += exp(score(a, b, query, key, h) - most);
+        if (is_seen(a, b, query, key)) sum += exp(score(a, b, query, key, h) - most);
     }
     return most + log(sum);
 }
@@ -105,7 +110,7 @@ static void for_pairs(const struct attention *a, each_pair *each, void *user) {
         for (int64_t h = 0; h < a->heads; h++) {
             for (int64_t query = 0; query < a->positions; query++) {
                 for (int64_t key = 0; key < a->positions; key++) {
-                    if (is_seen(a, query, key)) each(a, user, b, query, key, h);
+                    if (is_seen(a, b, query, key)) each(a, user, b, query, key, h);
                 }
             }
         }
@@ -126,9 +131,27 @@ static void attend(const struct attention *a, void *user, int64_t b, int64_t que
     for (int64_t i = 0; i < a->vwidth; i++) to[i] += weight * v[i];
 }
 
+void run_documents(struct machine *m, MlirOperation op) {
+    const struct tensor *ids = in(m, op, 0);
+    struct tensor *begins = out(m, op, 0);
+    const int64_t positions = ids->shape.size[1];
+    for (int64_t i = 0; i < ids->count; i++) {
+        const bool ended = i % positions > 0 && ids->at[i - 1] == (double)hec_get_int(op, "end");
+        begins->at[i] = i % positions == 0 ? 0
+                        : ended            ? (double)(i % positions)
+                                           : begins->at[i - 1];
+    }
+}
+
+// NULL: the operation lacks it.
+static const struct tensor *maybe(struct machine *m, MlirOperation op, MlirValue value) {
+    return mlirValueIsNull(value) ? NULL : value_of(m, op, value);
+}
+
 void run_sdpa(struct machine *m, MlirOperation op) {
     struct attention a = attention_of(m, op, 0);
-    a.sinks = has_in(op, 3) ? in(m, op, 3) : NULL;
+    a.sinks = maybe(m, op, hec_sdpa_sinks(op));
+    a.begins = maybe(m, op, hec_sdpa_begins(op));
     struct forward f = {out(m, op, 0), out(m, op, 1)};
     fill(f.out, 0);
     for (int64_t i = 0; i < f.lse->count; i++) {
@@ -164,7 +187,8 @@ static void attend_back(const struct attention *a, void *user, int64_t b, int64_
 }
 
 void run_sdpa_grad(struct machine *m, MlirOperation op) {
-    const struct attention a = attention_of(m, op, 1);
+    struct attention a = attention_of(m, op, 1);
+    a.begins = maybe(m, op, hec_sdpa_grad_begins(op));
     const struct tensor *dout = in(m, op, 0);
     struct backward g = {rounded(m, op, dout), dout,          in(m, op, 4), in(m, op, 5),
                          out(m, op, 0),        out(m, op, 1), out(m, op, 2)};

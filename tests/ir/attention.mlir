@@ -6,6 +6,7 @@
 !o = tensor<2x8x4x3xf32, ["batch", "T", "H", "U"]>
 !l = tensor<2x4x8xf32, ["batch", "H", "T"]>
 !t = tensor<8x6xf32, ["T", "A"]>
+!i = tensor<2x8xi32, ["batch", "T"]>
 
 module {
   // Heads share keys and values in groups; values may have another width than keys.
@@ -16,7 +17,23 @@ module {
   // CHECK-NEXT:    %[[D:.*]]:3 = "moe.sdpa_grad"(%[[DO]], %[[Q]], %[[K]], %[[V]], %[[O]]#0, %[[O]]#1) {causal = true, scale = 4.0{{.*}}, window = 0 : i64}
   // CHECK-NEXT:    return %[[O]]#0, %[[D]]#0, %[[D]]#1, %[[D]]#2
   func.func @sdpa(%q: !q, %k: !k, %v: !v) -> !o {
-    %out, %lse = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, scale = 0.4} : (!q, !k, !v) -> (!o, !l)
+    %out, %lse = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, scale = 0.4, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !v) -> (!o, !l)
+    return %out : !o
+  }
+
+  // Documents are told to the gradient, too.
+  // CHECK-LABEL: func.func @documents(
+  // CHECK-SAME:    %[[Q:[^:]*]]: tensor<2x8x4x6xf32{{[^%]*}}%[[K:[^:]*]]: tensor<2x8x2x6xf32{{[^%]*}}%[[V:[^:]*]]: tensor{{[^%]*}}%[[I:[^:]*]]: tensor{{[^%]*}}%[[S:[^:]*]]: tensor
+  // CHECK:         %[[B:.*]] = "moe.documents"(%[[I]]) {end = 7 : i64}
+  // CHECK-NEXT:    %[[O:.*]]:2 = "moe.sdpa"(%[[Q]], %[[K]], %[[V]], %[[S]], %[[B]])
+  // CHECK-NEXT:    %[[DO:.*]] = "moe.fill"() {value = 1
+  // CHECK-NEXT:    %[[D:.*]]:3 = "moe.sdpa_grad"(%[[DO]], %[[Q]], %[[K]], %[[V]], %[[O]]#0, %[[O]]#1, %[[B]])
+  // CHECK-NEXT:    %[[DS:.*]] = "moe.sinks_grad"(%[[DO]], %[[O]]#0, %[[O]]#1, %[[S]])
+  // CHECK-NEXT:    return %[[O]]#0, %[[D]]#0, %[[D]]#1, %[[D]]#2, %[[DS]]
+  func.func @documents(%q: !q, %k: !k, %v: !v, %ids: !i, %s: tensor<4xf32, ["H"]>) -> !o {
+    %begins = "moe.documents"(%ids) {end = 7} : (!i) -> !i
+    %out, %lse = "moe.sdpa"(%q, %k, %v, %s, %begins) {causal = true, window = 0, scale = 0.4, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}
+      : (!q, !k, !v, tensor<4xf32, ["H"]>, !i) -> (!o, !l)
     return %out : !o
   }
 
@@ -29,7 +46,7 @@ module {
   // CHECK-NEXT:    %[[DS:.*]] = "moe.sinks_grad"(%[[DO]], %[[O]]#0, %[[O]]#1, %[[S]])
   // CHECK-NEXT:    return %[[O]]#0, %[[D]]#0, %[[D]]#1, %[[D]]#2, %[[DS]]
   func.func @sinks(%q: !q, %k: !k, %v: !v, %s: tensor<4xf32, ["H"]>) -> !o {
-    %out, %lse = "moe.sdpa"(%q, %k, %v, %s) {causal = true, window = 0, scale = 0.4} : (!q, !k, !v, tensor<4xf32, ["H"]>) -> (!o, !l)
+    %out, %lse = "moe.sdpa"(%q, %k, %v, %s) {causal = true, window = 0, scale = 0.4, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !v, tensor<4xf32, ["H"]>) -> (!o, !l)
     return %out : !o
   }
 
@@ -37,7 +54,7 @@ module {
   // CHECK-LABEL: func.func @capped(
   // CHECK:         "moe.sdpa_grad"{{.*}} {cap = 3.0{{.*}}, causal = true, chunk = 4 : i64, scale = 4.0{{.*}}, window = 0 : i64}
   func.func @capped(%q: !q, %k: !k, %v: !v) -> !o {
-    %out, %lse = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, chunk = 4, scale = 0.4, cap = 30.0} : (!q, !k, !v) -> (!o, !l)
+    %out, %lse = "moe.sdpa"(%q, %k, %v) {causal = true, window = 0, chunk = 4, scale = 0.4, cap = 30.0, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !v) -> (!o, !l)
     return %out : !o
   }
 

@@ -26,13 +26,13 @@ module {
     // CHECK-NEXT: moe.silu flops 40 bytes 320
     %s = "moe.silu"(%y) : (!y) -> !y
     // CHECK-NEXT: moe.sdpa flops 6144 bytes 6400
-    %o, %lse = "moe.sdpa"(%q, %q, %q) {causal = true, window = 0, scale = 0.4} : (!q, !q, !q) -> (!q, !l)
+    %o, %lse = "moe.sdpa"(%q, %q, %q) {causal = true, window = 0, scale = 0.4, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !q, !q) -> (!q, !l)
     // CHECK-NEXT: moe.sdpa flops 12288 bytes 6400
-    %o2, %lse2 = "moe.sdpa"(%q, %q, %q) {causal = false, window = 0, scale = 0.4} : (!q, !q, !q) -> (!q, !l)
+    %o2, %lse2 = "moe.sdpa"(%q, %q, %q) {causal = false, window = 0, scale = 0.4, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !q, !q) -> (!q, !l)
     // CHECK-NEXT: moe.sdpa flops 3072 bytes 6400
-    %o3, %lse3 = "moe.sdpa"(%q, %q, %q) {causal = true, window = 2, scale = 0.4} : (!q, !q, !q) -> (!q, !l)
+    %o3, %lse3 = "moe.sdpa"(%q, %q, %q) {causal = true, window = 2, scale = 0.4, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !q, !q) -> (!q, !l)
     // CHECK-NEXT: moe.sdpa flops 3072 bytes 6400
-    %o4, %lse4 = "moe.sdpa"(%q, %q, %q) {causal = true, window = 0, chunk = 4, scale = 0.4} : (!q, !q, !q) -> (!q, !l)
+    %o4, %lse4 = "moe.sdpa"(%q, %q, %q) {causal = true, window = 0, chunk = 4, scale = 0.4, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !q, !q) -> (!q, !l)
     // CHECK-NEXT: moe.sdpa_grad flops 12288 bytes 12544
     %dq, %dk, %dv = "moe.sdpa_grad"(%o, %q, %q, %q, %o, %lse) {causal = true, window = 0, scale = 0.4} : (!q, !q, !q, !q, !q, !l) -> (!q, !q, !q)
     // CHECK-NEXT: moe.fused flops 80 bytes 320

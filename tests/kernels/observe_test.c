@@ -133,7 +133,8 @@ static void attention_counts_the_pairs_that_the_mask_leaves(void **state) {
     for (int causal = 0; causal <= 1; causal++) {
         for (int64_t i = 0; i <= 7 + 4 * causal; i++) {
             const int64_t window = i % 8, chunk = i / 8 * 4; // Chunks with causal.
-            const struct hk_sdpa_dims d = {2, 6, 4, 2, 3, 2, window, chunk, causal != 0, 1, 0, 0};
+            const struct hk_sdpa_dims d = {2,     6,           4, 2, 3,    2, window,
+                                           chunk, causal != 0, 1, 0, NULL, 0, 0};
             struct seen seen = {0};
             const struct hk_observer observer = {note, &seen};
             hk_observe(&observer);

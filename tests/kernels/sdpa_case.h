@@ -66,9 +66,9 @@ static const real *sinks_of(const struct hk_sdpa_dims *d, int64_t mask) {
 }
 
 // Masks: full, causal, causal with a window inside a block, over blocks, window without causal, chunks that begin inside
-// of blocks, with a window and without. Beside some of them scores have a cap.
+// of blocks, with a window and without; documents with and without any of these. Beside some of them scores have a cap.
 static const struct {
-    bool causal;
+    bool causal, documents;
     int64_t window, chunk;
     double cap;
 } masks[] = {{.causal = false},
@@ -79,7 +79,11 @@ static const struct {
              {.causal = true, .window = 100},
              {.causal = false, .window = 70, .cap = 3},
              {.causal = true, .chunk = 43, .cap = 1.5},
-             {.causal = true, .window = 20, .chunk = 33}};
+             {.causal = true, .window = 20, .chunk = 33},
+             {.causal = true, .documents = true, .cap = 1},
+             {.causal = false, .documents = true},
+             {.causal = true, .documents = true},
+             {.causal = true, .documents = true, .window = 30, .chunk = 19}};
 
 static struct hk_sdpa_dims masked(struct hk_sdpa_dims d, int64_t mask) {
     d.causal = masks[mask].causal;
@@ -87,6 +91,21 @@ static struct hk_sdpa_dims masked(struct hk_sdpa_dims d, int64_t mask) {
     d.chunk = masks[mask].chunk;
     d.cap = masks[mask].cap;
     return d;
+}
+
+// Where documents begin, if the mask has any: of one position and of several blocks; at a block's begin, before and behind it.
+static const int32_t *begins_of(const struct hk_sdpa_dims *d, int64_t mask) {
+    static const int32_t at[2][8] = {{0, 1, 2, 40, 65, 97, 98, 161}, {0, 33, 64, 129}};
+    if (!masks[mask].documents) return NULL;
+    int32_t *begins = test_ints(d->batch * d->positions, 1, 6);
+    for (int64_t i = 0; i < d->batch * d->positions; i++) {
+        begins[i] = 0;
+        for (int k = 0; k < 8; k++) {
+            const int32_t begin = at[i / d->positions % 2][k];
+            if (begin <= i % d->positions && begin > begins[i]) begins[i] = begin;
+        }
+    }
+    return begins;
 }
 
 struct sdpa_case {
@@ -119,9 +138,12 @@ static void run(const void *context, real *out) {
     SDPA(out, out + out_size(&x->dims), x->q, x->k, x->v, x->sinks, x->dims);
 }
 
-static bool sees(const struct hk_sdpa_dims *d, int64_t query, int64_t key) {
+static bool sees(const struct hk_sdpa_dims *d, int64_t b, int64_t query, int64_t key) {
+    const int32_t *begins = d->begins ? d->begins + b * d->positions : NULL;
+    const int64_t from = begins ? begins[query] : 0;
     return !(d->causal && key > query) && !(d->window > 0 && query - key >= d->window) &&
-           !(d->chunk > 0 && query / d->chunk != key / d->chunk);
+           !(begins && begins[query] != begins[key]) &&
+           !(d->chunk > 0 && (query - from) / d->chunk != (key - from) / d->chunk);
 }
 
 // Exact weights of one query's scores, and the slopes of their caps; returns log sum exp.
@@ -134,7 +156,7 @@ static wide weigh(const struct sdpa_case *x, int64_t b, int64_t h, int64_t query
         const real *q = x->q + ((b * d->positions + query) * d->heads + h) * d->width;
         const real *k = x->k + ((b * d->positions + key) * d->groups + g) * d->width;
         wide score = 0, magnitude = 0;
-        if (!sees(d, query, key)) {
+        if (!sees(d, b, query, key)) {
             weights[key] = -INFINITY;
             continue;
         }
@@ -177,7 +199,7 @@ static void check_row(const struct sdpa_case *x, const real *out, int64_t b, int
     for (int64_t c = 0; c < d->vwidth; c++) {
         wide want = 0, size = 0;
         for (int64_t key = 0; key < d->positions; key++) {
-            if (!sees(d, query, key)) continue;
+            if (!sees(d, b, query, key)) continue;
             const real v = x->v[((b * d->positions + key) * d->groups + g) * d->vwidth + c];
             want += weights[key] * operand(v);
             size += weights[key] * fabsl(operand(v));
@@ -193,6 +215,7 @@ static struct sdpa_case sdpa_case(int64_t shape, int64_t mask) {
     x.k = test_reals(k_size(&x.dims), 2);
     x.v = test_reals(v_size(&x.dims), 3);
     x.sinks = sinks_of(&x.dims, mask);
+    x.dims.begins = begins_of(&x.dims, mask);
     return x;
 }
 
@@ -324,7 +347,7 @@ static void exact_query(const struct sdpa_gradient *x, int64_t b, int64_t h, int
     const wide lse = fabsl(weigh(&x->forward, b, h, query, weights, bends, &e->largest));
     if (lse > e->largest_lse) e->largest_lse = lse;
     for (int64_t key = 0; key < d->positions; key++) {
-        if (!sees(d, query, key)) continue;
+        if (!sees(d, b, query, key)) continue;
         const int64_t v_at = ((b * d->positions + key) * d->groups + g) * d->vwidth;
         slopes[key] = sizes[key] = 0;
         for (int64_t c = 0; c < d->vwidth; c++) {
@@ -338,7 +361,7 @@ static void exact_query(const struct sdpa_gradient *x, int64_t b, int64_t h, int
         }
     }
     for (int64_t key = 0; key < d->positions; key++) {
-        if (!sees(d, query, key)) continue;
+        if (!sees(d, b, query, key)) continue;
         const int64_t k_at = ((b * d->positions + key) * d->groups + g) * d->width;
         const wide weight = (wide)d->scale * weights[key];
         const wide slope = weight * (slopes[key] - delta) * bends[key];

@@ -92,11 +92,13 @@ static void check_continued(struct hk_sdpa_dims d, int64_t mask, int64_t count) 
     const real *q = test_reals(q_size(&d), 1), *k = test_reals(k_size(&d), 2),
                *v = test_reals(v_size(&d), 3);
     const real *sinks = sinks_of(&d, mask);
+    d.begins = begins_of(&d, mask);
     real *all = test_nans(out_size(&d) + lse_size(&d));
     SDPA(all, all + out_size(&d), q, k, v, sinks, d);
     struct hk_sdpa_dims last = d;
     last.before = d.positions - count;
     last.positions = count;
+    if (d.begins) last.begins = d.begins + last.before;
     real *out = test_nans(out_size(&last) + lse_size(&last));
     SDPA(out, out + out_size(&last), q + last.before * d.heads * d.width,
          k + last.before * d.groups * d.width, v + last.before * d.groups * d.vwidth, sinks, last);

@@ -27,7 +27,7 @@ def cells(*texts):
 def tables(tool):
     builtins = cells("call", "value") + cells("---", "---")
     for line in run(tool, "--builtins").stdout.splitlines():
-        builtins += cells(f"`{line[:110].strip()}`", line[110:].strip())
+        builtins += cells(f"`{line[:125].strip()}`", line[125:].strip())
     settings = moe = cells("setting", "default", "meaning") + cells("---", "---", "---")
     for line in run(tool, "--settings").stdout.splitlines():
         key, default, text = line[:38].strip(), *re.match(r"(\S*)\s+(.*)", line[39:]).groups()

@@ -27,7 +27,7 @@ def check(holds, what):
 
 def model(rate):
     text = pathlib.Path(os.environ["MPI_TESTS"], "small.moe").read_text()
-    text, attention = re.subn(r"attention\(rmsnorm\(x\)\)", f"dropout(attention(dropout(rmsnorm(x), {rate})), {rate})", text)
+    text, attention = re.subn(r"attention\(rmsnorm\(x\), d\)", f"dropout(attention(dropout(rmsnorm(x), {rate}), d), {rate})", text)
     text, embedding = re.subn(r"x = embed\[ids\]", f"x = dropout(embed[ids], {rate})", text)
     check(attention == 1 and embedding == 1, "small.moe is as it was")
     pathlib.Path("small.moe").write_text(text)

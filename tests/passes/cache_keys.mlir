@@ -46,7 +46,7 @@ module attributes {hecate.batch = 2 : i64, hecate.positions = 4 : i64} {
     "moe.stash"(%q) {slot = @q} : (!h) -> ()
     "moe.stash"(%k) {slot = @k} : (!h) -> ()
     "moe.stash"(%v) {slot = @v} : (!h) -> ()
-    %o:2 = "moe.sdpa"(%q, %k, %v) {causal = true, scale = 1.0 : f64, window = 0 : i64} : (!h, !h, !h) -> (!h, tensor<2x2x4xf32, ["batch", "H", "T"]>)
+    %o:2 = "moe.sdpa"(%q, %k, %v) {causal = true, scale = 1.0 : f64, window = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!h, !h, !h) -> (!h, tensor<2x2x4xf32, ["batch", "H", "T"]>)
     // SUM %s = "moe.sum"(%o#0) : (!h) -> tensor<2x2x3xf32, ["batch", "H", "A"]>
     %m = "moe.fill"() {value = 0.0 : f64} : () -> tensor<2x6xf32, ["batch", "D"]>
     // LOSS %n = "moe.exp"(%m) : (tensor<2x6xf32, ["batch", "D"]>) -> tensor<2x6xf32, ["batch", "D"]>

@@ -76,11 +76,11 @@ module attributes {hecate.settings = {"train.precision" = "bf16", "train.precisi
   }
 
   // CHECK-LABEL: func.func @attention(
-  // CHECK:         "moe.sdpa"(%{{.*}}) {causal = true, rounds = true, scale
+  // CHECK:         "moe.sdpa"(%{{.*}}) {causal = true, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, rounds = true, scale
   // FP32-LABEL: func.func @attention(
   // FP32-NOT:      rounds
   func.func @attention(%q: !q) -> !q {
-    %out, %lse = "moe.sdpa"(%q, %q, %q) {causal = true, window = 0 : i64, scale = 0.5 : f64} : (!q, !q, !q) -> (!q, tensor<2x3x4xf32, ["batch", "H", "T"]>)
+    %out, %lse = "moe.sdpa"(%q, %q, %q) {causal = true, window = 0 : i64, scale = 0.5 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !q, !q) -> (!q, tensor<2x3x4xf32, ["batch", "H", "T"]>)
     return %out : !q
   }
 }

@@ -113,8 +113,8 @@ def rope_neighbours(x, theta, scaling=linear(1)):
     return torch.view_as_real(turned).reshape(x.shape)
 
 
-def sdpa(q, k, v, causal=True, window=0, scale=None, sinks=None, chunk=0, cap=0):
-    """q [batch, T, H, A], k [batch, T, G, A], v [batch, T, G, U], sinks [H] -> [batch, T, H, U]."""
+def sdpa(q, k, v, causal=True, window=0, scale=None, sinks=None, documents=None, chunk=0, cap=0):
+    """q [batch, T, H, A], k [batch, T, G, A], v [batch, T, G, U], sinks [H], documents [batch, T] -> [batch, T, H, U]."""
     repeat = q.shape[2] // k.shape[2]
     k, v = k.repeat_interleave(repeat, 2), v.repeat_interleave(repeat, 2)
     scores = torch.einsum("bqha,bkha->bhqk", q, k) * (scale or q.shape[3] ** -0.5)
@@ -130,6 +130,8 @@ def sdpa(q, k, v, causal=True, window=0, scale=None, sinks=None, chunk=0, cap=0)
     if chunk:
         hidden |= position[:, None] // chunk != position[None, :] // chunk
     scores = scores.masked_fill(hidden, NEG_INF)
+    if documents is not None:  # The number of each position's.
+        scores = scores.masked_fill((documents[:, :, None] != documents[:, None, :])[:, None], NEG_INF)
     if sinks is not None:
         scores = torch.cat([scores, sinks[None, :, None, None].expand(*scores.shape[:3], 1)], -1)
     weights = torch.softmax(scores, -1)[..., :k.shape[1]]

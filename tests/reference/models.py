@@ -18,7 +18,7 @@ def project(x, w):
 
 
 def attention(p, path, x, heads, groups, width, theta=None, window=0, qk_norm=None, biases=False,
-              scaling=linear(1), causal=True, sinks=False):
+              scaling=linear(1), causal=True, sinks=False, documents=None):
     d = x.shape[-1]
     parts = []
     for name, count in (("q", heads), ("k", groups), ("v", groups)):
@@ -31,7 +31,7 @@ def attention(p, path, x, heads, groups, width, theta=None, window=0, qk_norm=No
             y = rmsnorm(y, gain, 1e-5, over)
         parts.append(rope(y, theta, scaling) if theta and name != "v" else y)
     logits = p(f"{path}.sinks", (heads,)) if sinks else None
-    out = sdpa(*parts, causal=causal, window=window, sinks=logits)
+    out = sdpa(*parts, causal=causal, window=window, sinks=logits, documents=documents)
     return torch.einsum("btha,had->btd", out, p(f"{path}.wo", (heads, width, d)))
 
 
@@ -76,14 +76,16 @@ def olmoe(p, ids):
 
 
 def gpt_oss(p, ids):
-    """Sinks, softmax of the chosen logits, clamped experts, biases everywhere, windows in every other layer, YaRN."""
+    """Sinks, documents, softmax of the chosen logits, clamped experts, biases everywhere, windows in every other layer, YaRN."""
     x = p("embed", (V, D))[ids]
     scaling = yarn(32, 4096, fast=128, slow=0.5, truncate=False)
+    ends = (ids == 9).long()
+    documents = ends.cumsum(1) - ends
     for i in range(4):
         at = f"layers.{i}."
         name, window = ("windowed", 5) if i % 2 == 0 else ("attention", 0)
         x = x + attention(p, at + name, norm(p, f"{at}{name}_norm", x), 4, 2, 8, theta=1.5e5,
-                          window=window, biases=True, scaling=scaling, sinks=True)
+                          window=window, biases=True, scaling=scaling, sinks=True, documents=documents)
         x = x + moe(p, at + "sparse", norm(p, at + "sparse_norm", x),
                     lambda p, path, rows: clamped_glu(p, path, rows, 5, 1.5), experts=4, topk=2,
                     weight="softmax_of_topk", bias=True, aux=0.01)
