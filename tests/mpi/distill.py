@@ -53,7 +53,7 @@ def train(name, *more, ranks=1, code=0, teacher=("--teacher", "said")):
 
 def logits_of(count, text):
     """[count] rows, as eval writes those of a text that is the first of the validation data."""
-    run("teacher", "eval", "--val", text, "--load", "teacher.st", "--logits", "logits")
+    run("teacher", "eval", "--val", text, "--load", "teacher.st", "--logits", "logits", "--write-teacher", f"{text}.again", "--entries", ENTRIES)
     dtype, shape, data = weights.read_safetensors("logits")["logits"]
     check(dtype == "F64" and shape[1:] == [T, V], shape)
     rows = struct.unpack(f"<{len(data) // 8}d", data)
@@ -76,6 +76,7 @@ def check_file(text):
     pathlib.Path("end").write_bytes(text[-T:] + b"x")
     whole = (TOKENS - 1) // T * T
     logits = logits_of(whole, "text") + logits_of(T, "end")[whole - TOKENS:]
+    check(pathlib.Path("text.again").read_bytes() == data, "beside logits the same is written")
     check(len(logits) == TOKENS, len(logits))
     for said, z in zip(rows, logits, strict=True):
         every = math.log(sum(map(math.exp, z)))

@@ -78,3 +78,7 @@ with tempfile.TemporaryDirectory() as work:
     check(*alone)
     run(masked, "train", "--data", os.environ["TEXT"], "--steps", "3", "--save", "guesses")
     check(*evaluate("hidden", masked, load="guesses"))
+    refused = subprocess.run([masked, "eval", "--val", os.environ["TEXT"], "--load", "guesses", "--write-teacher", "said"],
+                             capture_output=True, text=True, timeout=100)
+    assert refused.returncode == 2 and "--write-teacher needs a model of next tokens" in refused.stderr, refused
+    assert not os.path.exists("said")
