@@ -161,6 +161,9 @@ void run_experts(struct machine *m, MlirOperation op) {
     for (int64_t p = 0; p < r.pairs; p++) slot->at[p] = (double)r.slot[p];
     for (int64_t i = 0; i < rows->count; i++)
         rows->at[i] = x->at[r.pair[i / width] / r.topk * width + i % width];
+    const bool on_input = hec_get_bool(op, "on_input");
+    for (int64_t i = 0; on_input && i < rows->count; i++)
+        rows->at[i] *= weights->at[r.pair[i / width]];
     const struct tensor *y = call_experts(m, op, "expert", rows, first, layer);
-    combine(m, op, out(m, op, 0), y, slot, weights);
+    combine(m, op, out(m, op, 0), y, slot, on_input ? NULL : weights);
 }
