@@ -303,6 +303,35 @@ static int64_t rounded_bytes(MlirOperation module) {
     return bytes;
 }
 
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+// Elements of what Muon works in, as hrt_muon_bytes of the runtime: twice the largest of its matrices, and twice the longest of
+// the shorter sides, squared. Matrices of one row or column, and those with a dim of the vocabulary's size, are AdamW's.
+static int64_t muon_elements(MlirOperation module) {
+    const int64_t vocabulary = hec_module_vocabulary(module);
+    int64_t largest = 0, longest = 0;
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    for (int k = 0; k < ops.count; k++) {
+        const MlirOperation param = ops.op[k];
+        if (!hec_op_is(param, HEC_OP_param) || !hec_param_trainable(param)) continue;
+        const MlirAttribute matrix = mlirOperationGetAttributeByName(param, HEC_STR("matrix"));
+        if (mlirAttributeIsNull(matrix)) continue;
+        const struct hec_tensor t = hec_tensor_of(hec_param_type(param));
+        const int64_t rows = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 0));
+        const int64_t columns = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1));
+        bool taken = rows > 1 && columns > 1;
+        for (int i = hec_any_has_set(param) ? 1 : 0; i < t.rank; i++)
+            taken = taken && t.size[i] != vocabulary;
+        if (!taken) continue;
+        largest = larger(largest, hec_param_elements(param));
+        longest = larger(longest, rows < columns ? rows : columns);
+    }
+    free(ops.op);
+    return 2 * (largest + longest * longest);
+}
+
 static const char *note_of_parameters(const struct hec_target *target, bool ranks) {
     if (!ranks) return "";
     return target->apart ? "on one rank, with the places of all experts"
@@ -347,18 +376,22 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         const int64_t rounded = rounded_bytes(module);
         const bool ranks = hec_module_has_world(module);
         const int64_t scratch = p.target->scratch_bytes;
+        const bool by_muon = hec_setting_is(module, "train.optimizer", "muon");
+        const int64_t muon = by_muon ? muon_elements(module) * element_bytes(module) : 0;
         if (p.target->apart) fputs("memory of the device:\n", out);
         print_line("parameters", parameters, note_of_parameters(p.target, ranks), out);
         if (rounded) print_line("rounded copies", rounded, "in bf16, that products read", out);
         print_line("gradients", parameters - frozen,
                    frozen ? "of what is not frozen" : "of the same layout", out);
-        print_line("optimizer states", 2 * states, "AdamW's two means", out);
+        print_line("optimizer states", 2 * states,
+                   by_muon ? "momenta, and AdamW's two means" : "AdamW's two means", out);
+        if (muon) print_line("Muon's scratch", muon, "for one matrix at a time", out);
         print_line("arena", p.arena_bytes, "saved values and temporaries of one microbatch", out);
         const int64_t replicas = hec_replicas_of(module);
         if (replicas) print_line("replicas", replicas, "of other ranks' experts, below", out);
         if (scratch) print_line("scratch", scratch, "of kernels", out);
-        const int64_t needed =
-            2 * parameters - frozen + 2 * states + rounded + replicas + scratch + p.arena_bytes;
+        const int64_t needed = 2 * parameters - frozen + 2 * states + muon + rounded + replicas +
+                               scratch + p.arena_bytes;
         print_line("together", needed,
                    ranks ? "and what is under way between ranks: see the program's info" : "", out);
         explain_device(module, needed, out);

@@ -20,6 +20,7 @@ struct layout {
     bool panels;
     bool rounded; // Products read a copy in bf16.
     bool seen;    // A product has said how the matrix is divided.
+    bool other;   // Something else reads it, or a product that divides it otherwise.
     int64_t rows, columns;
 };
 
@@ -29,18 +30,28 @@ static int64_t product(const struct hec_tensor *t) {
     return product;
 }
 
-// `call` must divide the matrix into k x n as all products before did.
-static void see(struct layout *layout, MlirOperation call) {
-    struct hec_tensor k, n;
-    if (!hec_call_size(call, "k", &k) || !hec_call_size(call, "n", &n)) {
-        layout->panels = false;
-        return;
-    }
-    const int64_t rows = product(&k), columns = product(&n);
-    layout->panels &= !layout->seen || (rows == layout->rows && columns == layout->columns);
+static void divide(struct layout *layout, int64_t rows, int64_t columns) {
+    layout->other |= layout->seen && (rows != layout->rows || columns != layout->columns);
     layout->seen = true;
     layout->rows = rows;
     layout->columns = columns;
+}
+
+// `call` must divide the matrix into k x n as all products before did. False: it does not say how.
+static bool see(struct layout *layout, MlirOperation call) {
+    struct hec_tensor k, n;
+    if (!hec_call_size(call, "k", &k) || !hec_call_size(call, "n", &n)) {
+        layout->panels = false;
+        return false;
+    }
+    divide(layout, product(&k), product(&n));
+    return true;
+}
+
+// Two products in one, by matrices of each expert: operands b and c.
+static bool is_of_swiglu(MlirOperation user, int operand) {
+    const enum hec_op op = hec_op_computes(user);
+    return (op == HEC_OP_swiglu || op == HEC_OP_gathered_swiglu) && (operand == 1 || operand == 2);
 }
 
 // A parameter that is read: each use must be as the weights of a product.
@@ -48,11 +59,14 @@ static void see_reads(struct layout *layout, MlirOperation get) {
     MlirOpOperand use = mlirValueGetFirstUse(hec_get_value(get));
     for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
-        const struct hec_weights weights = hec_call_weights(user);
-        if ((int)mlirOpOperandGetOperandNumber(use) != weights.operand) {
+        const int operand = (int)mlirOpOperandGetOperandNumber(use);
+        const struct hec_tensor t = hec_tensor_of(mlirValueGetType(hec_get_value(get)));
+        if (is_of_swiglu(user, operand) && t.rank > 1) {
             layout->panels = false;
-        } else {
-            see(layout, user);
+            divide(layout, t.size[t.rank - 2], t.size[t.rank - 1]);
+        } else if (operand != hec_call_weights(user).operand || !see(layout, user)) {
+            layout->panels = false;
+            layout->other = true;
         }
     }
 }
@@ -83,7 +97,7 @@ static void see_uses(struct hec_homes *p, struct layout *layout) {
             see_gradient(p, layout, op);
         }
     }
-    layout->panels &= layout->seen;
+    layout->panels &= layout->seen && !layout->other;
 }
 
 static int64_t align_elements(const struct hec_homes *p) {
@@ -95,7 +109,7 @@ static int64_t align_elements(const struct hec_homes *p) {
     return hec_params_align(p->target, false);
 }
 
-// Sets layout, matrix, elements and rounded; returns the elements of one layer (of one expert).
+// Sets layout, matrix (as all products divide it, else one row), elements and rounded; returns the elements of one layer (of one expert).
 static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t align) {
     struct layout layout = {.param = param};
     see_uses(p, &layout);
@@ -104,9 +118,9 @@ static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t alig
     const int first = hec_param_has_set(param) ? 1 : 0; // The experts' dimension is not stored.
     int64_t all = 1;
     for (int i = first; i < t.rank; i++) all *= t.size[i];
-    if (!layout.panels) {
-        layout.columns = t.rank > first ? t.size[t.rank - 1] : 1;
-        layout.rows = all / layout.columns;
+    if (!layout.seen || layout.other) { // It is no matrix that products multiply by.
+        layout.rows = 1;
+        layout.columns = all;
     }
     const int64_t rows = layout.rounded ? round_up(layout.rows, 2) : layout.rows;
     const int64_t stored =

@@ -41,6 +41,9 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
 bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler,
                           struct hrt_error *error);
 
+// By what the run trains, when it does.
+enum hrt_training hrt_run_trains(const struct hrt_run *run);
+
 // Creates the state with what training goes on from, parameters from --load, or fresh ones. Shared by all but info. Of several ranks all
 // call it: they must read the same files, those of `data` (NULL: none) included, and all have a state, or none.
 struct hrt_state;

@@ -39,10 +39,11 @@ static void print_bytes(const char *what, double bytes) {
     printf("  %-14s %s\n", what, size);
 }
 
-static void print_memory_at(const struct hrt_program *program, enum hrt_memory_place place,
-                            const char *title, const char *of_a_rank) {
+static void print_memory_at(const struct hrt_run *run, enum hrt_memory_place place,
+                            const char *title) {
     struct hrt_memory_line line[HRT_MEMORY_LINES];
-    const int lines = hrt_memory_list(program, true, line);
+    const int lines = hrt_memory_list(run->program, hrt_run_trains(run), line);
+    const char *of_a_rank = run->program->world ? ", of a rank" : "";
     double total = 0;
     int printed = 0;
     for (int i = 0; i < lines; i++) {
@@ -54,12 +55,12 @@ static void print_memory_at(const struct hrt_program *program, enum hrt_memory_p
     if (printed > 1) print_bytes("total", total);
 }
 
-static void print_memory(const struct hrt_program *program, const struct hrt_config *config) {
-    const char *rank = program->world ? ", of a rank" : "";
-    print_memory_at(program, HRT_ON_DEVICE, "memory of the device", rank);
-    print_memory_at(program, HRT_PINNED, "pinned memory", rank);
-    print_memory_at(program, HRT_ON_HOST, "memory", rank);
-    print_bytes("while saving", hrt_memory_saving(program, config->checkpoint_memory));
+static void print_memory(const struct hrt_run *run) {
+    print_memory_at(run, HRT_ON_DEVICE, "memory of the device");
+    print_memory_at(run, HRT_PINNED, "pinned memory");
+    print_memory_at(run, HRT_ON_HOST, "memory");
+    print_bytes("while saving",
+                hrt_memory_saving(run->program, run->arguments->config.checkpoint_memory));
 }
 
 // Budgets are those of the planner's own policies; others replicate as they were made to.
@@ -142,7 +143,7 @@ int hrt_command_info(const struct hrt_run *run, struct hrt_error *error) {
     (void)error;
     const struct hrt_program *program = run->program;
     print_model(program);
-    print_memory(program, &run->arguments->config);
+    print_memory(run);
     if (run->arguments->params) {
         printf("parameters (path, shape, tensors)\n");
         for (int i = 0; i < program->params; i++) print_param(program, &program->param[i]);

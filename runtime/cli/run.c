@@ -110,6 +110,10 @@ static bool fill_state(const struct hrt_run *run, struct hrt_state *state,
     return hrt_checkpoint_load(run->from, state, error);
 }
 
+enum hrt_training hrt_run_trains(const struct hrt_run *run) {
+    return run->arguments->config.optimizer == HRT_MUON ? HRT_BY_MUON : HRT_BY_ADAMW;
+}
+
 // Entries of a token that a teacher says of it: of its files, or as many as --check-grad draws.
 static int64_t entries_of(const struct hrt_run *run, const struct hrt_data *data) {
     enum { DRAWN = 3 };
@@ -119,7 +123,9 @@ static int64_t entries_of(const struct hrt_run *run, const struct hrt_data *data
 
 static bool take_memory(const struct hrt_run *run, struct hrt_state *state,
                         const struct hrt_data *data, bool training, struct hrt_error *error) {
-    if (!hrt_state_create(state, run->placement, training, error)) return false;
+    if (!hrt_state_create(state, run->placement, training ? hrt_run_trains(run) : HRT_NO_TRAINING,
+                          error))
+        return false;
     if (hrt_state_teach(state, entries_of(run, data), error)) return true;
     hrt_state_destroy(state);
     return false;

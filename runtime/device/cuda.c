@@ -20,6 +20,8 @@
 #include "kernels/cuda/store.h"
 #include "kernels/fractions/fractions_cuda.h"
 #include "kernels/limit/limit_cuda.h"
+#include "kernels/matmul/matmul_cuda.h"
+#include "kernels/muon/muon_cuda.h"
 #include "kernels/route/route_cuda.h"
 #include "kernels/runs/runs_cuda.h"
 #include "kernels/select_bias/select_bias_cuda.h"

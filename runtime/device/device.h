@@ -15,6 +15,8 @@
 #include "kernels/copy_rows/copy_rows.h"
 #include "kernels/cuda/lane.h"
 #include "kernels/limit/limit.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/muon/muon.h"
 #include "kernels/runs/runs.h"
 #include "kernels/select_bias/select_bias.h"
 #include "runtime/base/error.h"

@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense_jobs.h"
+#include "runtime/train/muon.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
 
@@ -272,6 +273,7 @@ int64_t hrt_dense_cut(const struct hrt_dense *dense, const struct hrt_span *span
             int64_t count;
             const int64_t at = own_part(dense, i, &count);
             cut[cuts] = overlap(&span[s], at, count);
+            cut[cuts].shared = cut[cuts].matrix;
             cuts += cut[cuts].count > 0;
         }
         for (int i = 0; program->owned && i < program->sets; i++) {
@@ -284,10 +286,39 @@ int64_t hrt_dense_cut(const struct hrt_dense *dense, const struct hrt_span *span
     return cuts;
 }
 
+static void gather_queued(struct hrt_dense *dense, int64_t queued, void *buffer) {
+    if (queued) hrt_dense_start(dense, 0, queued, buffer, false, true);
+    hrt_dense_wait(dense, "the parts of parameters");
+}
+
 void hrt_dense_gather(struct hrt_dense *dense, void *buffer) {
     for (int64_t i = 0; i < dense->tensors; i++) dense->queue[i] = i;
-    hrt_dense_start(dense, 0, dense->tensors, buffer, false, true);
-    hrt_dense_wait(dense, "the parts of parameters");
+    gather_queued(dense, dense->tensors, buffer);
+}
+
+// Queues all layers of a parameter or set, whose first tensor is `first`.
+static int64_t queue_layers(struct hrt_dense *dense, int64_t queued, int64_t first,
+                            int64_t layers) {
+    for (int64_t layer = 0; layer < layers; layer++) dense->queue[queued++] = first + layer;
+    return queued;
+}
+
+void hrt_dense_gather_matrices(struct hrt_dense *dense, void *buffer) {
+    const struct hrt_program *program = dense->program;
+    int64_t queued = 0;
+    int last = -1; // Set, whose parameters follow each other.
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        if (!hrt_muon_takes(program, param)) continue;
+        if (param->set < 0) {
+            queued = queue_layers(dense, queued, dense->param_tensor[i], param->layers);
+        } else if (!program->owned && param->set != last) {
+            last = param->set;
+            queued =
+                queue_layers(dense, queued, dense->set_tensor[last], program->set[last].layers);
+        }
+    }
+    gather_queued(dense, queued, buffer);
 }
 
 void hrt_dense_forget(const struct hrt_dense *dense, void *buffer) {

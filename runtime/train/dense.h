@@ -55,7 +55,7 @@ int64_t hrt_dense_ask_squares(const struct hrt_dense *dense, double *sum);
 double hrt_dense_own_squares(const struct hrt_dense *dense);
 
 // Of programs with dense = shard: cuts `spans` of them down to what this rank updates of them, its parts
-// and all of owned experts. `cut` has room for as many and hrt_dense_cuts more. Returns how many.
+// and all of owned experts. Parts of matrices are `shared`. `cut` has room for as many and hrt_dense_cuts more. Returns how many.
 int64_t hrt_dense_cut(const struct hrt_dense *dense, const struct hrt_span *span, int64_t spans,
                       struct hrt_span *cut);
 int64_t hrt_dense_cuts(const struct hrt_dense *dense);
@@ -66,6 +66,9 @@ void hrt_dense_publish(struct hrt_dense *dense);
 
 // Makes `buffer`, laid out like the parameters, whole from the parts of all ranks. Collective.
 void hrt_dense_gather(struct hrt_dense *dense, void *buffer);
+
+// The same of those tensors alone that hold matrices of Muon's. Collective.
+void hrt_dense_gather_matrices(struct hrt_dense *dense, void *buffer);
 
 // Gives back what the parts of the others in such a buffer take, page by page. They are undefined then.
 void hrt_dense_forget(const struct hrt_dense *dense, void *buffer);

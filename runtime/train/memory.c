@@ -9,6 +9,7 @@
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
+#include "runtime/train/muon.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 #include "runtime/transport/transport.h"
@@ -54,7 +55,7 @@ static struct places places_of(const struct hrt_program *program, bool apart) {
     };
 }
 
-int hrt_memory_list(const struct hrt_program *program, bool training,
+int hrt_memory_list(const struct hrt_program *program, enum hrt_training training,
                     struct hrt_memory_line line[HRT_MEMORY_LINES]) {
     const struct hrt_device_backend *device = program->device;
     const bool apart = device && device->apart;
@@ -68,7 +69,10 @@ int hrt_memory_list(const struct hrt_program *program, bool training,
         {"parameters", place, false, (double)places.params},
         {"bf16 copies", place, false, (double)places.rounded},
         {"gradients", place, false, (double)places.gradients},
-        {"AdamW states", place, false, training ? OPTIMIZER_STATES * (double)places.states : 0},
+        {training == HRT_BY_MUON ? "states" : "AdamW states", place, false,
+         training ? OPTIMIZER_STATES * (double)places.states : 0},
+        {"Muon's scratch", place, false,
+         training == HRT_BY_MUON ? (double)hrt_muon_bytes(program) : 0},
         {"arena", place, false, (double)program->arena_bytes},
         {"rows under way", place, false,
          (double)(rows.there + (apart ? 0 : rows.here + rows.both))},
@@ -117,8 +121,8 @@ static void add_settings(char text[TEXT_MAX], const struct hrt_program *program)
         add(text, "; values of tokens take half with --set train.precision=bf16");
 }
 
-bool hrt_memory_check(struct hrt_device *device, const struct hrt_program *program, bool training,
-                      struct hrt_error *error) {
+bool hrt_memory_check(struct hrt_device *device, const struct hrt_program *program,
+                      enum hrt_training training, struct hrt_error *error) {
     struct hrt_memory_line line[HRT_MEMORY_LINES];
     size_t left, all;
     double needed = 0;

@@ -18,7 +18,10 @@ size_t hrt_memory_sums_bytes(const struct hrt_program *program);
 // Whose memory. A program whose device is not apart has all of it on the host.
 enum hrt_memory_place { HRT_ON_HOST, HRT_ON_DEVICE, HRT_PINNED };
 
-enum { HRT_MEMORY_LINES = 12 };
+enum { HRT_MEMORY_LINES = 13 };
+
+// What a run does with a program.
+enum hrt_training { HRT_NO_TRAINING, HRT_BY_ADAMW, HRT_BY_MUON };
 
 struct hrt_memory_line {
     const char *what;
@@ -28,8 +31,8 @@ struct hrt_memory_line {
 };
 
 // Lists what a rank of the program takes, the fullest one where they differ; lines without bytes are left out. Returns how
-// many there are. Without `training` there are no states of the optimizer.
-int hrt_memory_list(const struct hrt_program *program, bool training,
+// many there are. Without training there are no states of the optimizer.
+int hrt_memory_list(const struct hrt_program *program, enum hrt_training training,
                     struct hrt_memory_line line[HRT_MEMORY_LINES]);
 
 // Bytes of the host that a rank takes at most, besides, while it writes a checkpoint, where copies may take `copies` bytes.
@@ -37,7 +40,7 @@ double hrt_memory_saving(const struct hrt_program *program, int64_t copies);
 
 // Whether all that is still to be taken of the device's memory is free. The error says what needs how much, and
 // which settings would need less. True on a device that is not apart, whose memory is taken as it is touched.
-bool hrt_memory_check(struct hrt_device *device, const struct hrt_program *program, bool training,
-                      struct hrt_error *error);
+bool hrt_memory_check(struct hrt_device *device, const struct hrt_program *program,
+                      enum hrt_training training, struct hrt_error *error);
 
 #endif

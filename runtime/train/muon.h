@@ -7,35 +7,48 @@
 #define HECATE_RUNTIME_TRAIN_MUON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/muon/muon.h"
 #include "runtime/base/error.h"
 #include "runtime/program.h"
 
+struct hrt_device;
+
 struct hrt_muon {
+    struct hrt_device *device; // Borrowed: the room is of its memory.
+    void *room;
+    size_t bytes;
     void *matrix, *product; // Of the largest matrix: elements as stored.
     void *gram, *square;    // Of the longest of the shorter sides, squared.
-};
-
-// What a step does, besides the matrix's own numbers.
-struct hrt_muon_rule {
-    double lr, momentum, decay;
-    double grad_scale;
+    double *squares;        // Of the matrix's elements, their sum.
 };
 
 // Whether a parameter is a matrix that Muon takes: each is the right operand of products, on both sides longer than one, and
 // none of its dims has the size of the vocabulary (embeddings and heads).
 bool hrt_muon_takes(const struct hrt_program *program, const struct hrt_param *param);
 
-// Memory for the program's largest matrix.
+// Bytes of the room for the program's largest matrix.
+size_t hrt_muon_bytes(const struct hrt_program *program);
+
+// Takes that room.
 bool hrt_muon_create(struct hrt_muon *muon, const struct hrt_program *program,
-                     struct hrt_error *error);
+                     struct hrt_device *device, struct hrt_error *error);
+// Also of a zeroed one.
 void hrt_muon_destroy(struct hrt_muon *muon);
 
-// One tensor of `param`: its values, gradients and momentum, as they are stored. The gradients are zero afterwards. Products
-// are the kernels': the same bits by any number of threads, so on every rank.
-void hrt_muon_step(const struct hrt_muon *muon, const struct hrt_param *param,
-                   enum hrt_precision precision, void *values, void *gradients, void *momentum,
-                   const struct hrt_muon_rule *rule);
+// A step has two parts, which on a device that is apart are asked for. Products are the kernels': the same bits by any number
+// of threads, so on every rank.
+//
+// Of `count` elements: the gradients move the momentum, and what becomes orthogonal takes their place.
+void hrt_muon_look_ahead(const struct hrt_muon *muon, enum hrt_precision precision, void *gradients,
+                         void *momentum, int64_t count, const struct hk_muon_rule *rule);
+
+// Moves elements first .. first + count - 1 of one tensor of `param`, `values`, by what was left in place of all its gradients,
+// `ahead`; both as they are stored.
+void hrt_muon_move(const struct hrt_muon *muon, const struct hrt_param *param,
+                   enum hrt_precision precision, void *values, const void *ahead, int64_t first,
+                   int64_t count, const struct hk_muon_rule *rule);
 
 #endif

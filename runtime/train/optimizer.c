@@ -74,16 +74,11 @@ bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_place
     return true;
 }
 
-bool hrt_optimizer_use_muon(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
+bool hrt_optimizer_use_muon(struct hrt_optimizer *optimizer, struct hrt_state *state,
                             struct hrt_error *error) {
-    const struct hrt_program *program = placement->program;
-    const char *why = program->device && program->device->apart ? "on GPUs"
-                      : program->dense_shard                    ? "with parallel.dense = shard"
-                                                                : NULL;
-    if (why) return hrt_fail_usage(error, "not yet: train.optimizer = muon %s", why);
-    if (!hrt_muon_create(&optimizer->muon, program, error)) return false;
+    if (!hrt_muon_create(&optimizer->muon, state->program, &state->device, error)) return false;
     optimizer->matrices = true;
-    hrt_optimizer_collect(optimizer, placement);
+    hrt_optimizer_collect(optimizer, state->placement);
     return true;
 }
 
@@ -103,6 +98,7 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
             .lr_scale = param->lr_scale,
             .decay_rate = param->decay_rate,
             .matrix = optimizer->matrices && hrt_muon_takes(placement->program, param),
+            .whole = tensor.offset,
             .copy = copy,
             .param = param,
         };
@@ -160,19 +156,68 @@ static void update(struct hrt_state *state, const struct hrt_span *span,
         hrt_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
 }
 
-// One tensor, which is the host's.
+// ---- matrices of Muon
+
+static void *place_of(const struct hrt_state *state, enum hrt_values values, int64_t offset) {
+    return (char *)state->values[values] + offset * hrt_element_bytes(state->program->precision);
+}
+
+static void round_matrix(struct hrt_state *state, const struct hrt_span *span) {
+    struct hrt_device *device = &state->device;
+    const int64_t at = span->offset;
+    if (span->copy == HRT_COPY_NONE) return;
+    if (hrt_device_is_apart(device))
+        device->backend->round(device, (hk_bf16 *)state->rounded + at,
+                               place_of(state, HRT_PARAMETERS, at), span->count);
+    else
+        hrt_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
+}
+
+// Moves the part `span` of the tensor that begins at `offset`.
+static void move_matrix(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                        const struct hrt_span *span, int64_t offset,
+                        const struct hk_muon_rule *rule) {
+    hrt_muon_move(&optimizer->muon, span->param, state->program->precision,
+                  place_of(state, HRT_PARAMETERS, offset), place_of(state, HRT_GRADIENTS, offset),
+                  span->offset - offset, span->count, rule);
+}
+
+static struct hk_muon_rule muon_rule_of(const struct hk_adamw_rule *rule, double momentum) {
+    return (struct hk_muon_rule){.lr = rule->lr,
+                                 .momentum = momentum,
+                                 .decay = rule->decay,
+                                 .grad_scale = rule->grad_scale,
+                                 .clipped = rule->clipped};
+}
+
+// One tensor, or this rank's part of one, whose gradients become what has to be orthogonal: that takes the parts of all
+// ranks (move_shared).
 static void update_matrix(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                           const struct hrt_span *span, const struct hk_adamw_rule *rule,
                           double momentum) {
-    const int64_t bytes = hrt_element_bytes(state->program->precision) * span->offset;
-    const struct hrt_muon_rule muon = {
-        .lr = rule->lr, .momentum = momentum, .decay = rule->decay, .grad_scale = rule->grad_scale};
-    hrt_muon_step(&optimizer->muon, span->param, state->program->precision,
-                  (char *)state->values[HRT_PARAMETERS] + bytes,
-                  (char *)state->values[HRT_GRADIENTS] + bytes,
-                  (char *)state->values[HRT_MEANS] + bytes, &muon);
-    if (span->copy != HRT_COPY_NONE)
-        hrt_round_tensor(span->param, span->offset, state->values[HRT_PARAMETERS], state->rounded);
+    const struct hk_muon_rule muon = muon_rule_of(rule, momentum);
+    const int64_t at = span->offset;
+    void *gradients = place_of(state, HRT_GRADIENTS, at);
+    hrt_muon_look_ahead(&optimizer->muon, state->program->precision, gradients,
+                        place_of(state, HRT_MEANS, at), span->count, &muon);
+    if (span->shared) return;
+    move_matrix(optimizer, state, span, at, &muon);
+    hrt_device_clear(&state->device, gradients,
+                     (size_t)(span->count * hrt_element_bytes(state->program->precision)));
+    round_matrix(state, span);
+}
+
+// With dense = shard: brings all matrices whose parts ranks share, and moves this rank's parts of them.
+static void move_shared(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                        const struct hrt_config *config, struct hk_adamw_rule *rule, double lr) {
+    const struct hrt_span *span = optimizer->span;
+    hrt_dense_gather_matrices(state->dense, state->values[HRT_GRADIENTS]);
+    for (int64_t i = 0; i < optimizer->spans; i++) {
+        if (!span[i].shared) continue;
+        set_rates(rule, &span[i], lr, config->decay);
+        const struct hk_muon_rule muon = muon_rule_of(rule, config->momentum);
+        move_matrix(optimizer, state, &span[i], span[i].whole, &muon);
+    }
 }
 
 void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
@@ -195,6 +240,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
         else
             update(state, &optimizer->span[i], &rule);
     }
+    if (optimizer->dense && optimizer->matrices) move_shared(optimizer, state, config, &rule, lr);
     if (state->dense) hrt_dense_publish(state->dense);
     if (optimizer->dense) hrt_state_round(state);
 }

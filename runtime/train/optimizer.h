@@ -26,7 +26,9 @@ struct hrt_span { // Trainable elements that lie next to each other and are trea
     int64_t offset, count;
     bool decay;
     double lr_scale, decay_rate; // As of struct hrt_param.
-    bool matrix;                 // One tensor, of Muon.
+    bool matrix;                 // One tensor, of Muon, or
+    bool shared;                 // this rank's part of it,
+    int64_t whole;               // which begins here.
     enum hrt_copy copy;
     const struct hrt_param *param; // Of HRT_COPY_APART and of a matrix.
 };
@@ -51,9 +53,8 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
 bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
                          const struct hrt_dense *dense, struct hrt_error *error);
 
-// From now on matrices are updated by Muon. Not for programs whose parameters are elsewhere: on a device that is apart, or
-// parts of them on other ranks (dense = shard), which is a usage error.
-bool hrt_optimizer_use_muon(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
+// From now on matrices are updated by Muon. The state is the one of all that follows, and is destroyed behind the optimizer.
+bool hrt_optimizer_use_muon(struct hrt_optimizer *optimizer, struct hrt_state *state,
                             struct hrt_error *error);
 
 void hrt_optimizer_destroy(struct hrt_optimizer *optimizer);

@@ -37,7 +37,8 @@ static void release(struct hrt_state *state, enum hrt_memory memory, void *buffe
 }
 
 // Where experts live on several ranks, parameters keep their places, and a rank touches its own.
-static bool reserve_all(struct hrt_state *state, bool training, struct hrt_error *error) {
+static bool reserve_all(struct hrt_state *state, enum hrt_training training,
+                        struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     const size_t params = hrt_state_params_bytes(program), batch = hrt_memory_ids_bytes(program);
     const size_t rounded = hrt_rounded_bytes(program);
@@ -86,8 +87,8 @@ static void bind_device(struct hrt_state *state) {
     *(struct hkc_lane **)(model + program->lane_offset) = state->device.lane;
 }
 
-bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, bool training,
-                      struct hrt_error *error) {
+bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
+                      enum hrt_training training, struct hrt_error *error) {
     const struct hrt_program *program = placement->program;
     *state = (struct hrt_state){.program = program, .placement = placement};
     if (!hrt_device_open(&state->device, program, error)) return false;

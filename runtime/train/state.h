@@ -13,6 +13,7 @@
 #include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "runtime/program.h"
+#include "runtime/train/memory.h"
 
 // What a teacher says of sequences, [sequences, positions, entries] each; NULL: there is none.
 struct hrt_said {
@@ -45,8 +46,8 @@ struct hrt_state {
 
 // Reserves zeroed memory and binds the model. Pages are only taken when they are touched: a run
 // that never computes gradients does not pay for them. `placement` is borrowed until hrt_state_destroy.
-bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement, bool training,
-                      struct hrt_error *error);
+bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
+                      enum hrt_training training, struct hrt_error *error);
 
 // Takes memory for what a teacher says of a batch, `entries` for each token, and tells the model. Nothing to do for a program
 // without losses against one, or without entries.

@@ -90,7 +90,7 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *co
         (!state->program->dense_shard || !state->dense ||
          hrt_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
         (config->optimizer != HRT_MUON ||
-         hrt_optimizer_use_muon(&trainer->optimizer, state->placement, error)) &&
+         hrt_optimizer_use_muon(&trainer->optimizer, state, error)) &&
         hrt_load_counts_create(&trainer->loads, state->program, &state->device, error) &&
         hrt_watch_create(&trainer->watch, state, comm, error) && create_flights(trainer, error) &&
         create_passes(trainer, error))

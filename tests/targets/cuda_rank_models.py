@@ -21,10 +21,10 @@ from cuda_models import MODELS, teacher_of
 from cuda_ranks import compile_for_devices, train
 
 STEPS, STILL = 20, 4
-NAMES = ("tiny", "tiny-student", "deepseek-v3-like", "gpt-moe-s")
+NAMES = ("tiny", "tiny+muon", "tiny-student", "deepseek-v3-like", "gpt-moe-s")
 RANKS = {1: (1, 1), 2: (1, 2), 4: (2, 2)}  # As nodes and devices of a node.
 POLICIES = ("ep", "fssdp", "laer", "fastermoe")
-COVER = [("deepseek-v3-like", 2, "ep", "fp32"), ("deepseek-v3-like", 4, "fssdp", "bf16"), ("gpt-moe-s", 2, "fastermoe", "fp32"),
+COVER = [("tiny+muon", 2, "fssdp", "fp32"), ("deepseek-v3-like", 2, "ep", "fp32"), ("deepseek-v3-like", 4, "fssdp", "bf16"), ("gpt-moe-s", 2, "fastermoe", "fp32"),
          ("gpt-moe-s", 4, "fssdp", "fp32"), ("tiny-student", 2, "fssdp", "bf16")]
 
 
@@ -39,6 +39,8 @@ def settings_of(name, ranks, policy, precision):
     small = [word for word in MODELS[name][2] if not word.startswith(("--set=cluster.", "--set=train.precision"))]
     own = {"cluster.nodes": nodes, "cluster.devices": devices, "parallel.experts": policy, "parallel.microbatch": 1,
            "train.tokens": 4 * int(next(word for word in small if word.startswith("-DT="))[4:]), "train.precision": precision}
+    if "muon" in name and ranks > 1:  # Parts of what becomes orthogonal go to all.
+        own["parallel.dense"] = "shard"
     return [*small, *(f"--set={key}={value}" for key, value in own.items())]
 
 
@@ -77,7 +79,7 @@ def compile_for_cpu(settings, model, program):
 def check(name, ranks, policy, precision, examples, text, folder):
     what = f"{name}-{ranks}-{policy}-{precision}"
     cpu, cuda, ids = f"{folder}/{what}-cpu", f"{folder}/{what}", f"{folder}/{what}.ids"
-    model, settings = f"{examples}/{name}.moe", settings_of(name, ranks, policy, precision)
+    model, settings = f"{examples}/{name.split('+')[0]}.moe", settings_of(name, ranks, policy, precision)
     compile_for_cpu(settings, model, cpu)
     compile_for_devices(["-w", *settings], model, cuda)
     teacher = teacher_of(name, text, folder)

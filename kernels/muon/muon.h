@@ -1,0 +1,44 @@
+// muon: what of a step of Muon is no product: the momentum, sums and factors of matrices, and the update.
+// Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks".
+//
+// All arrays have `count` elements. Elementwise: layouts and their zero padding are unaffected.
+#ifndef HECATE_KERNELS_MUON_H
+#define HECATE_KERNELS_MUON_H
+
+#include "kernels/clip/clip.h"
+#include "kernels/types.h"
+
+// What a step does, besides the matrix's own numbers.
+struct hk_muon_rule {
+    double lr;
+    double momentum;   // The share of it that stays.
+    double decay;      // Decoupled: values shrink by lr * decay.
+    double grad_scale; // Multiplies every gradient first: clipping, averaging.
+    // NULL, or what is known only when the kernel runs: gradients are scaled by its scale, too, and where it has
+    // stopped values and momenta stay as they are.
+    const struct hk_clipped *clipped;
+};
+
+// g = grad_scale * gradient;   momentum = share momentum + g
+// gradient = g + share momentum, Nesterov's look ahead
+// Where the step is skipped, gradient = 0.
+void hk_muon_look_ahead_f32(float *gradient, float *momentum, int64_t count,
+                            const struct hk_muon_rule *rule);
+void hk_muon_look_ahead_f64(double *gradient, double *momentum, int64_t count,
+                            const struct hk_muon_rule *rule);
+
+// x = x / (sqrt(*squares) + 1e-30), so that a matrix of zeros stays one; `squares` as of sum_squares.
+void hk_muon_normalize_f32(float *x, const double *squares, int64_t count);
+void hk_muon_normalize_f64(double *x, const double *squares, int64_t count);
+
+// x = factor x + more y
+void hk_muon_blend_f32(float *x, double factor, const float *y, double more, int64_t count);
+void hk_muon_blend_f64(double *x, double factor, const double *y, double more, int64_t count);
+
+// value = (1 - lr decay) value - lr size x
+void hk_muon_move_f32(float *value, const float *x, double size, int64_t count,
+                      const struct hk_muon_rule *rule);
+void hk_muon_move_f64(double *value, const double *x, double size, int64_t count,
+                      const struct hk_muon_rule *rule);
+
+#endif

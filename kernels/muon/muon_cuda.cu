@@ -1,0 +1,110 @@
+// CUDA twin of muon: bound by memory, one pass each.
+#include "kernels/muon/muon_cuda.h"
+
+#include "kernels/cuda/rows.h"
+
+namespace {
+
+using namespace hkc;
+
+// The thread's vector; false: there is none.
+HKC_DEVICE bool find_vector(int64_t vectors, int64_t *v) {
+#if HKC_FAULT == 2 // race: the last vector of a block is the next one's first.
+    *v = (int64_t)blockIdx.x * (WIDE_THREADS - 1) + threadIdx.x;
+#else
+    *v = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
+#endif
+#if HKC_FAULT == 1 // asan: threads behind the last element go on.
+    return true;
+#endif
+    return *v < vectors;
+}
+
+template <int W>
+__global__ void __launch_bounds__(WIDE_THREADS)
+    look_ahead(float *gradient, float *momentum, int64_t vectors, float share, float scale,
+               const hk_clipped *clipped) {
+    typedef hkc_vector<float, W> values;
+    int64_t v;
+    if (!find_vector(vectors, &v)) return;
+    if (clipped) {
+#if HKC_FAULT != 3 // plain: the gradient of a step that is skipped stays.
+        if (clipped->stopped == HK_STEP_SKIPPED) ((values *)gradient)[v] = {};
+#endif
+        if (clipped->stopped) return;
+        scale *= (float)clipped->scale;
+    }
+    values g = ((values *)gradient)[v], m = ((values *)momentum)[v];
+    for (int i = 0; i < W; i++) {
+        const float scaled = g.at[i] * scale;
+        m.at[i] = share * m.at[i] + scaled;
+        g.at[i] = scaled + share * m.at[i];
+    }
+    ((values *)gradient)[v] = g;
+    ((values *)momentum)[v] = m;
+}
+
+template <int W>
+__global__ void __launch_bounds__(WIDE_THREADS)
+    normalize(float *x, const double *squares, int64_t vectors) {
+    typedef hkc_vector<float, W> values;
+    int64_t v;
+    if (!find_vector(vectors, &v)) return;
+    const float factor = (float)(1 / (sqrt(*squares) + 1e-30));
+    values all = ((values *)x)[v];
+    for (int i = 0; i < W; i++) all.at[i] *= factor;
+    ((values *)x)[v] = all;
+}
+
+// x = a x + b y, unless `clipped` has stopped.
+template <int W>
+__global__ void __launch_bounds__(WIDE_THREADS)
+    blend(float *x, float a, const float *y, float b, int64_t vectors, const hk_clipped *clipped) {
+    typedef hkc_vector<float, W> values;
+    int64_t v;
+    if (!find_vector(vectors, &v)) return;
+#if HKC_FAULT != 4 // plain: a step that is skipped moves values.
+    if (clipped && clipped->stopped) return;
+#endif
+    values all = ((values *)x)[v];
+    const values other = ((const values *)y)[v];
+    for (int i = 0; i < W; i++) all.at[i] = a * all.at[i] + b * other.at[i];
+    ((values *)x)[v] = all;
+}
+
+void launch_blend(hkc_lane *lane, float *x, float a, const float *y, float b, int64_t count,
+                  const hk_clipped *clipped) {
+    const bool wide = as_vectors(count, x, y);
+    const int64_t vectors = wide ? count / 4 : count;
+    hkc_launch(lane, wide ? blend<4> : blend<1>, blocks_of(vectors, WIDE_THREADS), WIDE_THREADS, 0,
+               x, a, y, b, vectors, clipped);
+}
+
+} // namespace
+
+void hkc_muon_look_ahead_f32(hkc_lane *lane, float *gradient, float *momentum, int64_t count,
+                             const hk_muon_rule *rule) {
+    const bool wide = as_vectors(count, gradient, momentum);
+    const int64_t vectors = wide ? count / 4 : count;
+    hkc_launch(lane, wide ? look_ahead<4> : look_ahead<1>, blocks_of(vectors, WIDE_THREADS),
+               WIDE_THREADS, 0, gradient, momentum, vectors, (float)rule->momentum,
+               (float)rule->grad_scale, rule->clipped);
+}
+
+void hkc_muon_normalize_f32(hkc_lane *lane, float *x, const double *squares, int64_t count) {
+    const bool wide = as_vectors(count, x);
+    const int64_t vectors = wide ? count / 4 : count;
+    hkc_launch(lane, wide ? normalize<4> : normalize<1>, blocks_of(vectors, WIDE_THREADS),
+               WIDE_THREADS, 0, x, squares, vectors);
+}
+
+void hkc_muon_blend_f32(hkc_lane *lane, float *x, double factor, const float *y, double more,
+                        int64_t count) {
+    launch_blend(lane, x, (float)factor, y, (float)more, count, NULL);
+}
+
+void hkc_muon_move_f32(hkc_lane *lane, float *value, const float *x, double size, int64_t count,
+                       const hk_muon_rule *rule) {
+    launch_blend(lane, value, (float)(1 - rule->lr * rule->decay), x, -(float)(rule->lr * size),
+                 count, rule->clipped);
+}
