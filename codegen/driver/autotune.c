@@ -17,7 +17,7 @@
 #include "passes/explain.h"
 #include "passes/plan_file.h"
 
-enum { SECONDS = 30, SECONDS_MOST = 86400, ROUNDS = 2, SHORT = 2, LONG = 6 };
+enum { SECONDS = 30, SECONDS_MOST = 86400, CLOCK_LEAST = 60, ROUNDS = 2, SHORT = 2, LONG = 6 };
 // At length beside the model's own: at least, where nothing is measured, and at most.
 enum { FEW = 3, FINALISTS = HEC_PLAN_TUNED - 1 };
 enum { KNOB_VALUES = 8, TRIALS_MOST = 4096 };
@@ -558,7 +558,7 @@ int hec_autotune(struct hec_compilation *c) {
     struct tuning t = {.c = c, .out = stderr, .budget = seconds * action_rate};
     for (int i = 0; i <= KNOB_VALUES; i++) t.factor[i] = 1;
     t.trial = hec_arena_alloc(c->arena, TRIALS_MOST, sizeof *t.trial);
-    t.stop = hec_driver_now() + 4 * seconds;
+    t.stop = hec_driver_now() + (seconds < CLOCK_LEAST / 4 ? CLOCK_LEAST : 4 * seconds);
     // A model that cannot be compiled is complained of by its own compilation.
     const int status = try_own(&t) ? choose(&t) : HEC_EXIT_DONE;
     hec_driver_lap(c, "autotune");
