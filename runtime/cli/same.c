@@ -105,30 +105,28 @@ static void add_load(struct facts *facts, const char *path) {
     }
 }
 
-static void add_teachers(struct facts *facts, const struct hrt_teachers *teachers) {
+// One of `files` that are open: its path, and what stands in it.
+static void add_open_file(struct facts *facts, const char *what, int number, const char *path,
+                          int fd, int files) {
     char text[64];
-    for (int i = 0; i < teachers->files; i++) {
-        snprintf(text, sizeof text, "teacher's file %d", i + 1);
-        begin_fact(facts, text);
-        fprintf(facts->out, "'%s' ", teachers->file[i].path);
-        describe(facts, teachers->file[i].fd, teachers->files);
-        end_text(facts);
-    }
+    snprintf(text, sizeof text, "%s %d", what, number);
+    begin_fact(facts, text);
+    fprintf(facts->out, "'%s' ", path);
+    describe(facts, fd, files);
+    end_text(facts);
 }
 
 static void add_data(struct facts *facts, const struct hrt_data *data) {
     char text[64];
     if (!data) return;
-    add_teachers(facts, &data->teachers);
+    const struct hrt_teachers *teachers = &data->teachers;
+    for (int i = 0; i < teachers->files; i++)
+        add_open_file(facts, "teacher's file", i + 1, teachers->file[i].path, teachers->file[i].fd,
+                      teachers->files);
     snprintf(text, sizeof text, "%d", data->files);
     add_fact(facts, "the number of data files", text);
-    for (int i = 0; i < data->files; i++) {
-        snprintf(text, sizeof text, "data file %d", i + 1);
-        begin_fact(facts, text);
-        fprintf(facts->out, "'%s' ", data->file[i].path);
-        describe(facts, data->file[i].fd, data->files);
-        end_text(facts);
-    }
+    for (int i = 0; i < data->files; i++)
+        add_open_file(facts, "data file", i + 1, data->file[i].path, data->file[i].fd, data->files);
 }
 
 // Values by the names of their options.
