@@ -21,21 +21,21 @@ static void backward(struct hkc_lane *lane, const void *arguments) {
 }
 
 static void time_attention(const struct gpu_bench *bench) {
+    if (!gpu_wants(bench, "sdpa_bf16") && !gpu_wants(bench, "sdpa_grad_bf16")) return;
     const int64_t batch = gpu_size(bench, 2, 1), positions = gpu_size(bench, 4096, 40);
     const int64_t heads = gpu_size(bench, 32, 2), groups = gpu_size(bench, 4, 1),
                   width = gpu_size(bench, 128, 16);
-    const size_t q = (size_t)(batch * positions * heads * width) * 2;
-    const size_t k = (size_t)(batch * positions * groups * width) * 2;
+    const int64_t q = batch * positions * heads * width, k = batch * positions * groups * width;
     const struct attention x = {
-        .q = gpu_take(q),
-        .k = gpu_take(k),
-        .v = gpu_take(k),
-        .out = gpu_take(q),
-        .dout = gpu_take(q),
-        .dq = gpu_take(q),
-        .dk = gpu_take(k),
-        .dv = gpu_take(k),
-        .lse = gpu_take((size_t)(batch * heads * positions) * 4),
+        .q = gpu_values(q),
+        .k = gpu_values(k),
+        .v = gpu_values(k),
+        .out = gpu_room((size_t)q * 2),
+        .dout = gpu_values(q),
+        .dq = gpu_room((size_t)q * 2),
+        .dk = gpu_room((size_t)k * 2),
+        .dv = gpu_room((size_t)k * 2),
+        .lse = gpu_room((size_t)(batch * heads * positions) * 4),
         .dims = {batch, positions, heads, groups, width, width, 0, true, 0.088}};
     // Half of the pairs of a causal attention; two products forward, five backward.
     const double flops = 2 * (double)(batch * heads * width) * (double)(positions * positions);
@@ -43,6 +43,8 @@ static void time_attention(const struct gpu_bench *bench) {
     snprintf(of.sizes, sizeof of.sizes, "%lld x %lld, %lld heads of %lld", (long long)batch,
              (long long)positions, (long long)heads, (long long)width);
     gpu_time(bench, &of);
+    gpu_seconds(bench, forward,
+                &x); // The gradient takes its results, also where it is timed alone.
     of.name = "sdpa_grad_bf16", of.launch = backward, of.flops = 2.5 * flops;
     gpu_time(bench, &of);
     gpu_free_all();
@@ -69,14 +71,14 @@ static void route(struct hkc_lane *lane, const void *arguments) {
 static void time_router(const struct gpu_bench *bench, int64_t tokens, int64_t experts,
                         int64_t picks) {
     const size_t scores = (size_t)(tokens * experts) * 4, pairs = (size_t)(tokens * picks) * 4;
-    const struct router x = {.scores = gpu_take(scores),
-                             .weights = gpu_take(pairs),
-                             .logits = gpu_take(scores),
+    const struct router x = {.scores = gpu_room(scores),
+                             .weights = gpu_room(pairs),
+                             .logits = gpu_floats(tokens * experts),
                              .ids = gpu_draw(tokens * picks, (int32_t)experts),
-                             .loads = gpu_take((size_t)experts * 4),
-                             .first = gpu_take((size_t)(experts + 1) * 4),
-                             .pair = gpu_take(pairs),
-                             .slot = gpu_take(pairs),
+                             .loads = gpu_room((size_t)experts * 4),
+                             .first = gpu_room((size_t)(experts + 1) * 4),
+                             .pair = gpu_room(pairs),
+                             .slot = gpu_room(pairs),
                              .tokens = tokens,
                              .rule = {.experts = experts,
                                       .topk = picks,

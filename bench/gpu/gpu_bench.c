@@ -12,93 +12,19 @@
 #include <cublas_v2.h>
 #endif
 
-enum { TAKEN_MAX = 256, RUNS = 21, WARM = 3 };
-
-static void *taken[TAKEN_MAX];
-static int takes;
-
-static void check(cudaError_t error, const char *what) {
-    if (error == cudaSuccess) return;
-    fprintf(stderr, "gpu_bench: %s: %s\n", what, cudaGetErrorString(error));
-    exit(1);
-}
-
-// ---- memory
-
-int64_t gpu_size(const struct gpu_bench *bench, int64_t size, int64_t tiny) {
-    return bench->tiny ? tiny : size;
-}
-
-void *gpu_take(size_t bytes) {
-    void *memory = NULL;
-    if (takes == TAKEN_MAX) check(cudaErrorMemoryAllocation, "too many arrays");
-    check(cudaMalloc(&memory, bytes), "taking memory");
-    cudaStream_t stream;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
-    check(cudaMemsetAsync(memory, 0x3c, bytes, stream),
-          "filling memory"); // 0.0115 in bf16 and in float.
-    check(cudaStreamSynchronize(stream), "filling memory");
-    check(cudaStreamDestroy(stream), "a stream");
-    return taken[takes++] = memory;
-}
-
-static void *copy_of(const void *from, size_t bytes) {
-    void *to = gpu_take(bytes);
-    cudaStream_t stream;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "copying");
-    check(cudaStreamSynchronize(stream), "copying");
-    check(cudaStreamDestroy(stream), "a stream");
-    return to;
-}
-
-int32_t *gpu_ints(const int32_t *values, int64_t count) {
-    return copy_of(values, (size_t)count * sizeof *values);
-}
-
-static void *host(int64_t count, size_t size) {
-    void *memory = calloc((size_t)count, size);
-    if (!memory) check(cudaErrorMemoryAllocation, "memory of the host");
-    return memory;
-}
-
-void *gpu_pointers(char *base, size_t stride, int64_t count) {
-    char **pointer = host(count, sizeof *pointer);
-    for (int64_t i = 0; i < count; i++) pointer[i] = base + (size_t)i * stride;
-    void *there = copy_of(pointer, (size_t)count * sizeof *pointer);
-    free(pointer);
-    return there;
-}
-
-int32_t *gpu_draw(int64_t count, int32_t below) {
-    int32_t *value = host(count, sizeof *value);
-    uint64_t state = 1;
-    for (int64_t i = 0; i < count; i++) {
-        state = state * 6364136223846793005 + 1442695040888963407;
-        value[i] = (int32_t)((state >> 33) % (uint64_t)below);
-    }
-    int32_t *there = gpu_ints(value, count);
-    free(value);
-    return there;
-}
-
-int32_t *gpu_starts(int64_t count, int64_t each) {
-    int32_t *first = host(count + 1, sizeof *first);
-    for (int64_t i = 0; i <= count; i++) first[i] = (int32_t)(i * each);
-    int32_t *there = gpu_ints(first, count + 1);
-    free(first);
-    return there;
-}
-
-void gpu_free_all(void) {
-    while (takes > 0) check(cudaFree(taken[--takes]), "giving memory back");
-}
+enum { RUNS = 21, WARM = 3 };
 
 // ---- time
 
 static int by_size(const void *a, const void *b) {
     const float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
+}
+
+// Reads until nothing that an earlier run has read or written is left in the second cache. Lines that were only read need not
+// be written back, which would take bandwidth from the run that is timed.
+static void cool(const struct gpu_bench *bench, struct hkc_lane *lane) {
+    hkc_sum_squares_f32(lane, bench->unread_sum, bench->unread, bench->unread_count, 1);
 }
 
 double gpu_seconds(const struct gpu_bench *bench,
@@ -108,21 +34,26 @@ double gpu_seconds(const struct gpu_bench *bench,
     const int warm = bench->tiny ? 0 : WARM, runs = bench->tiny ? 1 : RUNS;
     cudaEvent_t from, to;
     float ms[RUNS];
-    check(cudaEventCreateWithFlags(&from, 0), "an event");
-    check(cudaEventCreateWithFlags(&to, 0), "an event");
+    gpu_check(cudaEventCreateWithFlags(&from, 0), "an event");
+    gpu_check(cudaEventCreateWithFlags(&to, 0), "an event");
     for (int i = 0; i < warm; i++) launch(&lane, arguments);
     for (int i = 0; i < runs; i++) {
-        check(cudaEventRecord(from, lane.stream), "an event");
+        cool(bench, &lane);
+        gpu_check(cudaEventRecord(from, lane.stream), "an event");
         launch(&lane, arguments);
-        check(cudaEventRecord(to, lane.stream), "an event");
-        check(cudaEventSynchronize(to), "a kernel");
-        check(cudaEventElapsedTime(&ms[i], from, to), "a time");
+        gpu_check(cudaEventRecord(to, lane.stream), "an event");
+        gpu_check(cudaEventSynchronize(to), "a kernel");
+        gpu_check(cudaEventElapsedTime(&ms[i], from, to), "a time");
     }
-    check((cudaError_t)lane.error, lane.failed ? lane.failed : "a launch");
-    check(cudaEventDestroy(from), "an event");
-    check(cudaEventDestroy(to), "an event");
+    gpu_check((cudaError_t)lane.error, lane.failed ? lane.failed : "a launch");
+    gpu_check(cudaEventDestroy(from), "an event");
+    gpu_check(cudaEventDestroy(to), "an event");
     qsort(ms, (size_t)runs, sizeof *ms, by_size);
     return 1e-3 * (double)ms[runs / 2];
+}
+
+int64_t gpu_size(const struct gpu_bench *bench, int64_t size, int64_t tiny) {
+    return bench->tiny ? tiny : size;
 }
 
 bool gpu_wants(const struct gpu_bench *bench, const char *name) {
@@ -148,7 +79,7 @@ struct copy {
 
 static void copy(struct hkc_lane *lane, const void *arguments) {
     const struct copy *x = arguments;
-    check(cudaMemcpyAsync(x->to, x->from, x->bytes, cudaMemcpyDefault, lane->stream), "a copy");
+    gpu_check(cudaMemcpyAsync(x->to, x->from, x->bytes, cudaMemcpyDefault, lane->stream), "a copy");
 }
 
 // What products are measured by: the best dense product of bf16 that is known on this device, cuBLAS's or ours.
@@ -173,11 +104,11 @@ static void library_product(struct hkc_lane *lane, const void *arguments) {
     const cublasStatus_t status = cublasGemmEx(
         cublas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, x->b, CUDA_R_16BF, n, x->a, CUDA_R_16BF, k,
         &zero, x->c, CUDA_R_16BF, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-    if (status != CUBLAS_STATUS_SUCCESS) check(cudaErrorUnknown, cublasGetStatusString(status));
+    if (status != CUBLAS_STATUS_SUCCESS) gpu_check(cudaErrorUnknown, cublasGetStatusString(status));
 }
 
 static double library_seconds(const struct gpu_bench *bench, const struct product *x) {
-    if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS) check(cudaErrorUnknown, "cuBLAS");
+    if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS) gpu_check(cudaErrorUnknown, "cuBLAS");
     const double seconds = gpu_seconds(bench, library_product, x);
     cublasDestroy(cublas);
     return seconds;
@@ -191,12 +122,15 @@ static double library_seconds(const struct gpu_bench *bench, const struct produc
 
 static void measure_limits(struct gpu_bench *bench) {
     const size_t bytes = (size_t)gpu_size(bench, 1 << 30, 1 << 12);
-    const struct copy all = {gpu_take(bytes), gpu_take(bytes), bytes};
+    const int64_t count = (int64_t)(bytes / sizeof(float));
+    const struct copy all = {(char *)gpu_room(bytes), (char *)gpu_floats(count), bytes};
     bench->copy = 2 * (double)bytes / gpu_seconds(bench, copy, &all);
     gpu_free_all();
     const int64_t n = gpu_size(bench, 8192, 64);
-    const size_t matrix = (size_t)(n * n) * sizeof(hk_bf16);
-    const struct product dense = {gpu_take(matrix), gpu_take(matrix), gpu_take(matrix), {n, n, n}};
+    const struct product dense = {gpu_values(n * n),
+                                  gpu_values(n * n),
+                                  gpu_room((size_t)(n * n) * sizeof(hk_bf16)),
+                                  {n, n, n}};
     const double flops = 2 * (double)n * (double)n * (double)n;
     const double library = flops / library_seconds(bench, &dense);
     const double own = flops / gpu_seconds(bench, product, &dense);
@@ -211,13 +145,23 @@ static void measure_limits(struct gpu_bench *bench) {
 static bool open_lane(struct hkc_lane *lane) {
     int devices = 0, major = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return false;
-    check(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking), "a stream");
-    check(cudaMalloc(&lane->scratch, HKC_SCRATCH), "taking memory");
-    check(cudaDeviceGetAttribute(&lane->multiprocessors, cudaDevAttrMultiProcessorCount, 0),
-          "the device");
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "the device");
+    gpu_check(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking), "a stream");
+    gpu_check(cudaMalloc(&lane->scratch, HKC_SCRATCH), "taking memory");
+    gpu_check(cudaDeviceGetAttribute(&lane->multiprocessors, cudaDevAttrMultiProcessorCount, 0),
+              "the device");
+    gpu_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "the device");
     lane->capability = 10 * major;
     return true;
+}
+
+// What cool() reads: four times the second cache, since its lines are not replaced strictly by age.
+static void open_unread(struct gpu_bench *bench) {
+    int cache = 0;
+    gpu_check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, 0), "the device");
+    bench->unread_count = gpu_size(bench, 4 * (int64_t)cache / (int64_t)sizeof(float), 1 << 10);
+    gpu_check(cudaMalloc((void **)&bench->unread, (size_t)bench->unread_count * sizeof(float)),
+              "taking memory");
+    gpu_check(cudaMalloc((void **)&bench->unread_sum, sizeof(double)), "taking memory");
 }
 
 int main(int argc, char **argv) {
@@ -233,6 +177,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "gpu_bench: there is no GPU\n");
         return 77;
     }
+    open_unread(&bench);
     measure_limits(&bench);
     printf("| %-24s | %-34s | %10s | %15s | %5s |\n| --- | --- | ---: | ---: | ---: |\n", "kernel",
            "sizes", "us", "speed", "%");

@@ -79,21 +79,19 @@ static struct arrays take(const struct gpu_bench *bench) {
                        .picks = gpu_size(bench, 8, 2),
                        .vocabulary = gpu_size(bench, 151936, 100),
                        .params = gpu_size(bench, 256 << 20, 1024)};
-    const size_t values = (size_t)(x.tokens * x.width), params = (size_t)x.params;
-    const size_t rows = (size_t)(x.tokens * x.picks), table = (size_t)(x.vocabulary * x.width);
-    x.x = gpu_take(values * 2), x.y = gpu_take(values * 2), x.dy = gpu_take(values * 2);
-    x.rows = gpu_take(values * 2 * (size_t)x.picks);
-    x.logits = gpu_take((size_t)(x.tokens * x.vocabulary) * 2);
-    x.gain = gpu_take((size_t)x.width * 4), x.dgain = gpu_take((size_t)x.width * 4);
-    x.rstd = gpu_take((size_t)x.tokens * 4), x.lse = gpu_take((size_t)x.tokens * 4);
-    x.param = gpu_take(params * 4), x.grad = gpu_take(params * 4), x.mean = gpu_take(params * 4);
-    x.variance = gpu_take(params * 4), x.rounded = gpu_take(params * 2);
-    x.table = gpu_take(table * 4);
-    x.loss = gpu_take(4), x.scale = gpu_take(4), x.sum = gpu_take(8);
+    const int64_t values = x.tokens * x.width, rows = x.tokens * x.picks;
+    x.x = gpu_values(values), x.y = gpu_room((size_t)values * 2), x.dy = gpu_values(values);
+    x.rows = gpu_values(values * x.picks);
+    x.logits = gpu_values(x.tokens * x.vocabulary);
+    x.gain = gpu_floats(x.width), x.dgain = gpu_room((size_t)x.width * 4);
+    x.rstd = gpu_floats(x.tokens), x.lse = gpu_floats(x.tokens);
+    x.param = gpu_floats(x.params), x.grad = gpu_floats(x.params), x.mean = gpu_floats(x.params);
+    x.variance = gpu_room((size_t)x.params * 4), x.rounded = gpu_room((size_t)x.params * 2);
+    x.table = gpu_floats(x.vocabulary * x.width);
+    x.loss = gpu_room(4), x.scale = gpu_floats(1), x.sum = gpu_room(8);
     x.ids = gpu_draw(x.tokens, (int32_t)x.vocabulary);
     x.targets = gpu_draw(x.tokens, (int32_t)x.vocabulary);
-    x.pair = gpu_draw((int64_t)rows, (int32_t)rows),
-    x.slot = gpu_draw((int64_t)rows, (int32_t)rows);
+    x.pair = gpu_draw(rows, (int32_t)rows), x.slot = gpu_draw(rows, (int32_t)rows);
     return x;
 }
 

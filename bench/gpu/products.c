@@ -5,19 +5,19 @@
 #include "bench/gpu/gpu_bench.h"
 
 struct dense {
-    hk_bf16 *a, *b, *c;
+    hk_bf16 *a, *b, *c, *result;
     float *db;
     struct hk_matmul_dims dims;
 };
 
 static void dense_nn(struct hkc_lane *lane, const void *arguments) {
     const struct dense *x = arguments;
-    hkc_matmul_nn_bf16(lane, x->c, x->a, x->b, HK_ROWS, x->dims, HK_STORE, NULL);
+    hkc_matmul_nn_bf16(lane, x->result, x->a, x->b, HK_ROWS, x->dims, HK_STORE, NULL);
 }
 
 static void dense_nt(struct hkc_lane *lane, const void *arguments) {
     const struct dense *x = arguments;
-    hkc_matmul_nt_bf16(lane, x->a, x->c, x->b, HK_ROWS, x->dims, HK_STORE, NULL);
+    hkc_matmul_nt_bf16(lane, x->result, x->c, x->b, HK_ROWS, x->dims, HK_STORE, NULL);
 }
 
 static void dense_tn(struct hkc_lane *lane, const void *arguments) {
@@ -26,10 +26,11 @@ static void dense_tn(struct hkc_lane *lane, const void *arguments) {
 }
 
 static void time_dense(const struct gpu_bench *bench, int64_t m, int64_t n, int64_t k) {
-    const struct dense x = {.a = gpu_take((size_t)(m * k) * 2),
-                            .b = gpu_take((size_t)(k * n) * 2),
-                            .c = gpu_take((size_t)(m * n) * 2),
-                            .db = gpu_take((size_t)(k * n) * 4),
+    const struct dense x = {.a = gpu_values(m * k),
+                            .b = gpu_values(k * n),
+                            .c = gpu_values(m * n),
+                            .result = gpu_room((size_t)(m * (n > k ? n : k)) * 2),
+                            .db = gpu_room((size_t)(k * n) * 4),
                             .dims = {m, n, k}};
     struct gpu_case of = {.arguments = &x, .flops = 2 * (double)m * (double)n * (double)k};
     snprintf(of.sizes, sizeof of.sizes, "m %lld n %lld k %lld", (long long)m, (long long)n,
@@ -44,7 +45,7 @@ static void time_dense(const struct gpu_bench *bench, int64_t m, int64_t n, int6
 }
 
 struct grouped {
-    hk_bf16 *a, *c, *c2, *gated;
+    hk_bf16 *a, *c, *result, *result2, *gated;
     void *chunk, *grads;
     int32_t *first, *pair;
     float *scale;
@@ -55,12 +56,12 @@ enum { PICKS = 4 };
 
 static void grouped_nn(struct hkc_lane *lane, const void *arguments) {
     const struct grouped *x = arguments;
-    hkc_grouped_nn_bf16(lane, x->c, x->a, x->chunk, 0, x->first, x->dims, HK_STORE, NULL);
+    hkc_grouped_nn_bf16(lane, x->result, x->a, x->chunk, 0, x->first, x->dims, HK_STORE, NULL);
 }
 
 static void grouped_nt(struct hkc_lane *lane, const void *arguments) {
     const struct grouped *x = arguments;
-    hkc_grouped_nt_bf16(lane, x->a, x->c, x->chunk, 0, x->first, x->dims, HK_STORE, NULL);
+    hkc_grouped_nt_bf16(lane, x->result, x->c, x->chunk, 0, x->first, x->dims, HK_STORE, NULL);
 }
 
 static void grouped_tn(struct hkc_lane *lane, const void *arguments) {
@@ -70,7 +71,7 @@ static void grouped_tn(struct hkc_lane *lane, const void *arguments) {
 
 static void gathered_nn(struct hkc_lane *lane, const void *arguments) {
     const struct grouped *x = arguments;
-    hkc_gathered_nn_bf16(lane, x->c, x->a, x->pair, PICKS, x->chunk, 0, x->first, x->dims,
+    hkc_gathered_nn_bf16(lane, x->result, x->a, x->pair, PICKS, x->chunk, 0, x->first, x->dims,
                          HK_STORE);
 }
 
@@ -83,8 +84,8 @@ static void gathered_tn_a(struct hkc_lane *lane, const void *arguments) {
 // Two matrices of an expert, one behind the other.
 static void gathered_swiglu(struct hkc_lane *lane, const void *arguments) {
     const struct grouped *x = arguments;
-    hkc_gathered_swiglu_bf16(lane, x->c, x->c2, x->gated, x->a, x->pair, PICKS, x->chunk, 0,
-                             x->chunk, x->dims.n * x->dims.k, x->first, x->scale, x->dims);
+    hkc_gathered_swiglu_bf16(lane, x->result, x->result2, x->gated, x->a, x->pair, PICKS, x->chunk,
+                             0, x->chunk, x->dims.n * x->dims.k, x->first, x->scale, x->dims);
 }
 
 // Few rows wait for the weights, which are then what counts.
@@ -93,15 +94,16 @@ static void time_grouped(const struct gpu_bench *bench, int64_t experts, int64_t
     const int64_t all = experts * rows;
     const size_t weights = (size_t)(k * n);
     const struct grouped x = {
-        .a = gpu_take((size_t)(all * k) * 2),
-        .c = gpu_take((size_t)(all * n) * 2),
-        .c2 = gpu_take((size_t)(all * n) * 2),
-        .gated = gpu_take((size_t)(all * n) * 2),
-        .chunk = gpu_pointers(gpu_take(weights * 4 * (size_t)experts), weights * 4, experts),
-        .grads = gpu_pointers(gpu_take(weights * 4 * (size_t)experts), weights * 4, experts),
+        .a = gpu_values(all * k),
+        .c = gpu_values(all * n),
+        .result = gpu_room((size_t)(all * (n > k ? n : k)) * 2),
+        .result2 = gpu_room((size_t)(all * n) * 2),
+        .gated = gpu_room((size_t)(all * n) * 2),
+        .chunk = gpu_pointers(gpu_values(2 * k * n * experts), weights * 4, experts),
+        .grads = gpu_pointers(gpu_room(weights * 4 * (size_t)experts), weights * 4, experts),
         .first = gpu_starts(experts, rows),
         .pair = gpu_draw(all, (int32_t)all),
-        .scale = gpu_take((size_t)all * 4),
+        .scale = gpu_floats(all),
         .dims = {experts, n, k}};
     const double flops = 2 * (double)all * (double)n * (double)k;
     struct gpu_case of = {.arguments = &x};
