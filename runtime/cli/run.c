@@ -121,30 +121,16 @@ static int64_t entries_of(const struct hrt_run *run, const struct hrt_data *data
     return data ? data->teachers.entries : 0;
 }
 
-static bool take_memory(const struct hrt_run *run, struct hrt_state *state,
-                        const struct hrt_data *data, bool training, struct hrt_error *error) {
-    if (!hrt_state_create(state, run->placement, training ? hrt_run_trains(run) : HRT_NO_TRAINING,
-                          error))
-        return false;
-    if (hrt_state_teach(state, entries_of(run, data), error)) return true;
-    hrt_state_destroy(state);
-    return false;
-}
-
+// What a rank has of it stays where it fails: all of them give it back together.
 static bool create_state(const struct hrt_run *run, struct hrt_state *state,
                          const struct hrt_data *data, bool training, struct hrt_error *error) {
-    const bool room = take_memory(run, state, data, training, error);
-    if (!hrt_ranks_agree(run->comm, room, error)) { // Joining takes all of them.
-        if (room) hrt_state_destroy(state);
-        return false;
-    }
-    if (!hrt_ranks_join(state, run->comm, error)) {
-        hrt_state_destroy(state);
-        return false;
-    }
+    const enum hrt_training trains = training ? hrt_run_trains(run) : HRT_NO_TRAINING;
+    if (!hrt_state_create(state, run->placement, run->comm, trains, error)) return false;
+    const bool taught = hrt_state_teach(state, entries_of(run, data), error);
+    if (!hrt_ranks_agree(run->comm, taught, error)) return false; // Joining takes all of them.
+    if (!hrt_ranks_join(state, error)) return false;
     const bool filled = fill_state(run, state, error);
     hrt_state_round(state);
-    if (!filled) hrt_state_destroy(state);
     return filled;
 }
 
@@ -152,9 +138,9 @@ bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
                           const struct hrt_data *data, bool training, struct hrt_error *error) {
     if (!hrt_same_files(run, data, error)) return false;
     const bool created = create_state(run, state, data, training, error);
-    if (!created && error->shared) return false; // They all know.
-    if (hrt_ranks_agree(run->comm, created, error)) return true;
-    if (created) hrt_state_destroy(state);
+    const bool known = !created && error->shared; // To all.
+    if (!known && hrt_ranks_agree(run->comm, created, error)) return true;
+    hrt_state_destroy(state);
     return false;
 }
 

@@ -25,3 +25,10 @@ _Noreturn void hrt_comm_abort(struct hrt_comm *comm, int exit_code) {
 void hrt_comm_close(struct hrt_comm *comm) {
     comm->ops->close(comm);
 }
+
+int hrt_comm_local(const struct hrt_comm *comm) {
+    int local = 0;
+    for (int r = 0; r < comm->rank; r++)
+        local += comm->machine_of[r] == comm->machine_of[comm->rank];
+    return local;
+}

@@ -45,6 +45,8 @@ struct hrt_comm {
     int rank, size;         // This process, of how many.
     int node, nodes;        // The machine it runs on, of how many.
     const int32_t *node_of; // [size] Of every rank; the ranks of a node are consecutive.
+    const int32_t
+        *machine_of; // [size] The first rank of every rank's machine, whatever a topology says.
     void (*run)(const struct hrt_step *step); // Copies and adds of transport, hrt_step_run.
     struct hrt_wait wait[HRT_WAITS];          // Of hrt_join, so far.
     bool patient;                             // hrt_comm_be_patient
@@ -71,6 +73,9 @@ void hrt_comm_be_patient(struct hrt_comm *comm, bool patient);
 _Noreturn void hrt_comm_abort(struct hrt_comm *comm, int exit_code);
 
 void hrt_comm_close(struct hrt_comm *comm);
+
+// This process among the ranks of its machine, in their order, from 0 on. Not collective.
+int hrt_comm_local(const struct hrt_comm *comm);
 
 // Back end `self`: one rank.
 void hrt_comm_open_self(struct hrt_comm *comm);

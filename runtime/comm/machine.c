@@ -78,8 +78,7 @@ struct flag_name {
 };
 
 static struct flag_name flag_name(const struct hrt_net *own, uint64_t key) {
-    struct flag_name name = {0};
-    while (!hrt_net_same_machine(&own->peer[name.first], &own->peer[own->rank])) name.first++;
+    struct flag_name name = {.first = own->machine_of[own->rank]};
     snprintf(name.text, sizeof name.text, "/hecate-%016llx-%d", (unsigned long long)key,
              name.first);
     return name;

@@ -74,6 +74,7 @@ void hrt_net_free(struct hrt_net *own) {
     free(own->peer);
     free(own->watch);
     free(own->node_of);
+    free(own->machine_of);
     free(own->scratch);
     free(own);
 }
@@ -87,10 +88,12 @@ struct hrt_net *hrt_net_reserve(const struct hrt_wire *wire, int size) {
     own->peer = calloc(ranks, sizeof *own->peer);
     own->watch = calloc(ranks, sizeof *own->watch);
     own->node_of = calloc(ranks, sizeof *own->node_of);
+    own->machine_of = calloc(ranks, sizeof *own->machine_of);
     own->scratch = malloc(HRT_NET_SCRATCH); // Committed where it is touched.
     atomic_init(&own->awaits, -1);
     own->collective.name = "a collective";
-    if (hrt_net_lanes_open(own) && own->peer && own->watch && own->node_of && own->scratch)
+    if (hrt_net_lanes_open(own) && own->peer && own->watch && own->node_of && own->machine_of &&
+        own->scratch)
         return own;
     hrt_net_free(own);
     return NULL;
@@ -106,6 +109,15 @@ static void open_flag(struct hrt_comm *comm, uint64_t key) {
     hrt_net_flag_forget(own, key);
     own->announced = hrt_net_flag_map(flag);
     if (!own->announced) hrt_net_fail(own, -1, "watching ranks", "out of memory");
+}
+
+// Whatever the topology says.
+static void find_machines(struct hrt_net *own) {
+    for (int r = 0; r < own->size; r++) {
+        int first = 0;
+        while (!hrt_net_same_machine(&own->peer[first], &own->peer[r])) first++;
+        own->machine_of[r] = first;
+    }
 }
 
 void hrt_net_begin(struct hrt_net *own, struct hrt_comm *comm, int nodes, uint64_t key) {
@@ -126,14 +138,15 @@ void hrt_net_begin(struct hrt_net *own, struct hrt_comm *comm, int nodes, uint64
                               .node = own->node_of[own->rank],
                               .nodes = nodes,
                               .node_of = own->node_of,
+                              .machine_of = own->machine_of,
                               .patience = own->patience,
                               .run = hrt_step_run};
     own->comm = comm;
     hrt_net_lanes_join(own);
     hrt_net_peers_open(own);
-    int machine = 0; // Ranks of this machine, whatever the topology says.
-    for (int r = 0; r < own->size; r++)
-        machine += hrt_net_same_machine(&own->peer[r], &own->peer[own->rank]);
+    find_machines(own);
+    int machine = 0; // Ranks of this one.
+    for (int r = 0; r < own->size; r++) machine += own->machine_of[r] == own->machine_of[own->rank];
     const bool crowded = machine >= sysconf(_SC_NPROCESSORS_ONLN);
     own->spins = crowded ? 10 : 2000;
     own->interval_ns = machine > sysconf(_SC_NPROCESSORS_ONLN) ? 1000000 : 200000;

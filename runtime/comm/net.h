@@ -161,7 +161,7 @@ struct hrt_net {
 
     struct hrt_net_heart *heart; // NULL: nobody watches.
     const struct hrt_net_heart_calls *calls;
-    int32_t *node_of;
+    int32_t *node_of, *machine_of;
     char *scratch; // HRT_NET_SCRATCH bytes, of all_reduce.
 };
 

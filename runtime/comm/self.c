@@ -66,6 +66,7 @@ void hrt_comm_open_self(struct hrt_comm *comm) {
                               .node = 0,
                               .nodes = 1,
                               .node_of = node_of,
+                              .machine_of = node_of,
                               .run = hrt_step_run};
 }
 

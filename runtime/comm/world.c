@@ -42,6 +42,7 @@ bool hrt_world_find(struct hrt_world *world, struct hrt_error *error) {
         world->launcher = "whoever set HECATE_RANKS";
         rank = "HECATE_RANK", size = "HECATE_RANKS";
         local = getenv("HECATE_LOCAL_RANK") ? "HECATE_LOCAL_RANK" : NULL;
+        world->local_rank = -1; // Ranks that have met know (hrt_comm_local).
     } else if (getenv("RANK") && getenv("WORLD_SIZE") && getenv("MASTER_ADDR")) {
         world->launcher = "torchrun";
         rank = "RANK", size = "WORLD_SIZE", local = "LOCAL_RANK";

@@ -8,11 +8,12 @@
 #include "runtime/base/error.h"
 
 struct hrt_world {
-    const char *launcher;       // "torchrun", "mpirun", "srun", ...; NULL: started alone.
-    int rank, size, local_rank; // 0, 1, 0 when started alone.
+    const char *launcher; // "torchrun", "mpirun", "srun", ...; NULL: started alone.
+    int rank, size;       // 0, 1 when started alone.
+    int local_rank;       // Of its machine; -1: nobody says. 0 when started alone.
 };
 
-// Reads HECATE_RANK, HECATE_RANKS and HECATE_LOCAL_RANK (0 where it is not set), else the variables of torchrun (RANK, WORLD_SIZE, LOCAL_RANK with MASTER_ADDR), else of Open MPI
+// Reads HECATE_RANK, HECATE_RANKS and HECATE_LOCAL_RANK (-1 where it is not set), else the variables of torchrun (RANK, WORLD_SIZE, LOCAL_RANK with MASTER_ADDR), else of Open MPI
 // (OMPI_COMM_WORLD_*), else of Slurm (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID of a step that srun
 // started; not those of the batch script itself). The innermost launcher counts: torchrun may run
 // below the others, and mpirun below Slurm. False: a variable is missing or not a number in range.

@@ -124,8 +124,9 @@ static void close_gpu(struct hrt_device *device) {
     device->own = NULL;
 }
 
-// Every rank takes the GPU of its number on its machine; of fewer GPUs several ranks share one.
-static bool choose(int *number, struct hrt_error *error) {
+// Every rank takes the GPU of its number on its machine; of fewer GPUs several ranks take one, where each rank sees but its
+// own they do not. Who can serve that is for the executor's choice (train/devices.c).
+static bool choose(const struct hrt_device *device, int *number, struct hrt_error *error) {
     struct hrt_world world;
     int devices = 0;
     const cudaError_t status = cudaGetDeviceCount(&devices);
@@ -133,17 +134,18 @@ static bool choose(int *number, struct hrt_error *error) {
     if (devices == 0)
         return hrt_fail(error, "this program is for a GPU (target cuda), and there is none");
     if (!hrt_world_find(&world, error)) return false;
-    *number = world.local_rank % devices;
+    *number = (world.local_rank < 0 ? device->local : world.local_rank) % devices;
     const cudaError_t chosen = cudaSetDevice(*number);
     return chosen == cudaSuccess || refuse(error, "it cannot be used", chosen);
 }
 
 static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
     int number = 0, major = 0, minor = 0;
-    if (!choose(&number, error)) return false;
+    if (!choose(device, &number, error)) return false;
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
     cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number);
     snprintf(device->name, sizeof device->name, "GPU %d (sm_%d%d)", number, major, minor);
+    cudaDeviceGetPCIBusId(device->address, sizeof device->address, number);
     device->lane = calloc(1, sizeof *device->lane);
     device->own = calloc(1, sizeof(struct marks));
     const bool room = device->lane && device->own;

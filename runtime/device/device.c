@@ -11,9 +11,10 @@
 
 enum { LOSSES_BYTES = HRT_LOSSES_MOST * sizeof(float) };
 
-bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program,
+bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program, int local,
                      struct hrt_error *error) {
-    *device = (struct hrt_device){.backend = program->device ? program->device : &hrt_device_host};
+    *device = (struct hrt_device){.backend = program->device ? program->device : &hrt_device_host,
+                                  .local = local};
     if (!device->backend->open(device, error)) {
         *device = (struct hrt_device){0};
         return false;

@@ -39,6 +39,8 @@ enum hrt_why {
     HRT_WHYS
 };
 
+enum { HRT_DEVICE_ADDRESS = 16 };
+
 // Places among the work that the host can wait for (hrt_device_mark).
 enum { HRT_MARKS = 2 };
 
@@ -49,9 +51,12 @@ enum {
 
 struct hrt_device {
     const struct hrt_device_backend *backend;
-    char name[128];        // "host", "NVIDIA H200".
+    char name[128]; // "host", "GPU 0 (sm_90)".
+    char address
+        [HRT_DEVICE_ADDRESS]; // Tells it from the other devices of its machine: "0000:3b:00.0". Empty: nobody asks.
     struct hkc_lane *lane; // All work is asked for here. NULL on the host.
     void *own;             // The back end's.
+    int local;             // Of this rank on its machine, as `open` finds it.
     // NULL, or called now and then while the host waits, for `seconds` so far: whether other ranks are well.
     void (*look)(void *context, double seconds);
     void *look_context;
@@ -111,8 +116,9 @@ struct hrt_device_backend {
 // The host, and GPUs of the library hecate_device_cuda.
 extern const struct hrt_device_backend hrt_device_host, hrt_device_cuda;
 
-// Opens the device that the program was compiled for. The caller closes it.
-bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program,
+// Opens the device that the program was compiled for; where its machine has several, the one for number `local` of the ranks
+// there, unless the launcher has numbered them. The caller closes it.
+bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program, int local,
                      struct hrt_error *error);
 // Gives back its lane; what was taken has to be given before. Also of a zeroed one.
 void hrt_device_close(struct hrt_device *device);

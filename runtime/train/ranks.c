@@ -78,24 +78,18 @@ static bool moving_shape(const struct hrt_program *program, struct hrt_experts_s
     return true;
 }
 
-bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_error *error) {
+bool hrt_ranks_join(struct hrt_state *state, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     struct hrt_experts_set *set;
     struct hrt_experts_shape shape;
     if (!program->world) return true;
-    state->comm = comm;
-    if (program->executor) {
-        const bool opened = program->executor->open(comm, &state->device, error);
-        if (!hrt_ranks_agree(comm, opened, error)) return false;
-        program->executor->join(comm);
-    }
     if (!hrt_dense_create(&state->dense, state, error)) return false;
     *(struct hrt_dense **)((char *)state->model + program->dense_offset) = state->dense;
     if (!program->sets) return true;
     for (int i = 0; program->owned && i < program->sets; i++) point_at_chunks(state, i);
     if (!moving_shape(program, &set, &shape)) return hrt_fail(error, "out of memory");
     shape.device = &state->device;
-    const bool created = hrt_experts_create(&state->experts, &shape, comm, error);
+    const bool created = hrt_experts_create(&state->experts, &shape, state->comm, error);
     free(set);
     if (!created) return false;
     *(struct hrt_experts **)((char *)state->model + program->experts_offset) = state->experts;

@@ -15,9 +15,8 @@
 #include "runtime/train/state.h"
 
 // Joins a state to the ranks of its program: creates what sends rows to experts, and tells the model
-// where the chunks are that this rank holds. Nothing to do in programs of one rank. `comm` is
-// borrowed until hrt_state_destroy.
-bool hrt_ranks_join(struct hrt_state *state, struct hrt_comm *comm, struct hrt_error *error);
+// where the chunks are that this rank holds. Nothing to do in programs of one rank. Collective.
+bool hrt_ranks_join(struct hrt_state *state, struct hrt_error *error);
 
 // Sums over ranks, in their order, the gradients of what every rank has. Those of owned experts are
 // whole already: their rows came from all ranks.

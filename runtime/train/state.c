@@ -9,6 +9,7 @@
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
+#include "runtime/train/devices.h"
 #include "runtime/train/memory.h"
 #include "runtime/train/ranks.h"
 #include "runtime/transport/transport.h"
@@ -88,12 +89,17 @@ static void bind_device(struct hrt_state *state) {
 }
 
 bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
-                      enum hrt_training training, struct hrt_error *error) {
+                      struct hrt_comm *comm, enum hrt_training training, struct hrt_error *error) {
     const struct hrt_program *program = placement->program;
-    *state = (struct hrt_state){.program = program, .placement = placement};
-    if (!hrt_device_open(&state->device, program, error)) return false;
-    if (!hrt_memory_check(&state->device, program, training, error) ||
-        !reserve_all(state, training, error)) {
+    *state = (struct hrt_state){
+        .program = program, .placement = placement, .comm = program->world ? comm : NULL};
+    const int local = state->comm ? hrt_comm_local(comm) : 0;
+    const bool opened = hrt_device_open(&state->device, program, local, error);
+    bool created = hrt_devices_meet(state, opened, error) &&
+                   hrt_memory_check(&state->device, program, training, error) &&
+                   reserve_all(state, training, error);
+    if (state->comm && !error->shared) created = hrt_ranks_agree(state->comm, created, error);
+    if (!created) { // Ranks that have met part together.
         hrt_state_destroy(state);
         return false;
     }

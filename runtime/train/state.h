@@ -45,9 +45,11 @@ struct hrt_state {
 };
 
 // Reserves zeroed memory and binds the model. Pages are only taken when they are touched: a run
-// that never computes gradients does not pay for them. `placement` is borrowed until hrt_state_destroy.
+// that never computes gradients does not pay for them. `placement` and `comm` are borrowed until hrt_state_destroy. Programs of
+// several ranks meet each other's devices: there it is collective, and fails on all ranks (error->shared) if on one. NULL: the
+// program is of one rank.
 bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
-                      enum hrt_training training, struct hrt_error *error);
+                      struct hrt_comm *comm, enum hrt_training training, struct hrt_error *error);
 
 // Takes memory for what a teacher says of a batch, `entries` for each token, and tells the model. Nothing to do for a program
 // without losses against one, or without entries.

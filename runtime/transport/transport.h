@@ -48,6 +48,8 @@ struct hrt_mark {
 // What runs lists on a device. Every rank opens it, joins the others, and submits the same lists in the same order.
 struct hrt_executor {
     const char *name; // "nccl"
+    // For ranks that share a device, which this one cannot serve (train/devices.c chooses); NULL: there is none.
+    const struct hrt_executor *sharing;
     // Takes what it needs of the rank's own device.
     bool (*open)(struct hrt_comm *comm, struct hrt_device *device, struct hrt_error *error);
     // Meets the other ranks, once all of them have opened theirs. Collective; a failure ends the job.

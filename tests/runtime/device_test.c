@@ -26,7 +26,7 @@ static struct hrt_device opened(int backend) {
     struct hrt_device device;
     struct hrt_error error = {0};
     const struct hrt_program program = {.device = backends[backend]};
-    assert_true(hrt_device_open(&device, &program, &error));
+    assert_true(hrt_device_open(&device, &program, 0, &error));
     assert_true(device.name[0]);
     return device;
 }
@@ -102,7 +102,7 @@ static void memory_that_is_not_there_is_refused(void **state) {
         struct hrt_error error = {0};
         program.device = backends[b];
         program.arena_bytes = (size_t)1 << 60;
-        assert_false(hrt_state_create(&none, &placement, HRT_BY_ADAMW, &error));
+        assert_false(hrt_state_create(&none, &placement, NULL, HRT_BY_ADAMW, &error));
         assert_int_equal(error.code, HRT_EXIT_FAILED);
         assert_non_null(strstr(error.text, "not enough memory"));
         if (b == 0) {
@@ -116,7 +116,7 @@ static void memory_that_is_not_there_is_refused(void **state) {
         assert_non_null(strstr(error.text, "train.precision=bf16"));
         error = (struct hrt_error){0};
         program.arena_bytes = bigram.arena_bytes; // One that fits.
-        assert_true(hrt_state_create(&none, &placement, HRT_BY_ADAMW, &error));
+        assert_true(hrt_state_create(&none, &placement, NULL, HRT_BY_ADAMW, &error));
         hrt_state_destroy(&none);
     }
     assert_int_equal(test_apart_blocks(), 0);
@@ -185,7 +185,7 @@ static double train_on(const struct hrt_device_backend *backend, bool spoilt, fl
     struct hrt_optimizer optimizer;
     struct hrt_error error = {0};
     double norm = 0;
-    assert_true(hrt_state_create(&state, &placement, HRT_BY_ADAMW, &error));
+    assert_true(hrt_state_create(&state, &placement, NULL, HRT_BY_ADAMW, &error));
     assert_true(hrt_optimizer_create(&optimizer, &placement, &error));
     void *values = hrt_state_borrow(&state, HRT_PARAMETERS);
     hrt_init_params(&placement, values, 1);
@@ -282,14 +282,14 @@ static void a_checkpoint_of_any_device_loads_into_any(void **state) {
         struct hrt_state saved, loaded;
         struct hrt_checkpoint checkpoint;
         json_t *facts = json_pack("{s:i}", "pair", pair);
-        assert_true(hrt_state_create(&saved, &there, HRT_BY_ADAMW, &error));
+        assert_true(hrt_state_create(&saved, &there, NULL, HRT_BY_ADAMW, &error));
         visit(&saved, false);
         struct hrt_saving *saving;
         assert_true(hrt_checkpoint_begin(&saving, &to, &saved, pair + 1, facts, &error));
         assert_true(hrt_checkpoint_finish(saving, &error));
         json_decref(facts);
         hrt_state_destroy(&saved);
-        assert_true(hrt_state_create(&loaded, &here, HRT_BY_ADAMW, &error));
+        assert_true(hrt_state_create(&loaded, &here, NULL, HRT_BY_ADAMW, &error));
         assert_true(hrt_checkpoint_find(&checkpoint, "ck", "test", &self, &error));
         assert_int_equal(checkpoint.step, pair + 1);
         assert_int_equal(json_integer_value(json_object_get(checkpoint.facts, "pair")), pair);

@@ -83,7 +83,7 @@ static double bound_of(int m, int n) {
 static struct hrt_device *device(const struct hrt_program *program) {
     static struct hrt_device device;
     struct hrt_error error = {0};
-    if (!device.backend) assert_true(hrt_device_open(&device, program, &error));
+    if (!device.backend) assert_true(hrt_device_open(&device, program, 0, &error));
     return &device;
 }
 

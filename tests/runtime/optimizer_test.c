@@ -63,7 +63,7 @@ static struct hrt_placement bigram_here = {.program = &bigram};
 // A state of the bigram model with drawn gradients.
 static void create(struct hrt_state *state, struct hrt_optimizer *optimizer) {
     struct hrt_error error = {0};
-    assert_true(hrt_state_create(state, &bigram_here, HRT_BY_ADAMW, &error));
+    assert_true(hrt_state_create(state, &bigram_here, NULL, HRT_BY_ADAMW, &error));
     assert_true(hrt_optimizer_create(optimizer, &bigram_here, &error));
     hrt_init_params(&bigram_here, state->values[HRT_PARAMETERS], 1);
 }

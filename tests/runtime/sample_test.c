@@ -11,7 +11,7 @@ static struct hrt_placement bigram_here = {.program = &bigram};
 // After byte b comes b + 1 with logit 8, b + 2 with logit 7, everything else with logit 0.
 static void create(struct hrt_state *state) {
     struct hrt_error error = {0};
-    assert_true(hrt_state_create(state, &bigram_here, HRT_NO_TRAINING, &error));
+    assert_true(hrt_state_create(state, &bigram_here, NULL, HRT_NO_TRAINING, &error));
     float *params = state->values[HRT_PARAMETERS];
     for (int i = 0; i < 256; i++) {
         params[bigram.param[1].offset + i] = 1;

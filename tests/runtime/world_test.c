@@ -8,6 +8,9 @@
 static void forget_launchers(void) {
     static const char *const names[] = {
         "RANK",
+        "HECATE_RANK",
+        "HECATE_RANKS",
+        "HECATE_LOCAL_RANK",
         "WORLD_SIZE",
         "LOCAL_RANK",
         "MASTER_ADDR",
@@ -61,6 +64,11 @@ static void the_innermost_launcher_counts(void **state) {
     expect_world("mpirun", 2, 4, 2); // RANK alone may be anybody's.
     setenv("MASTER_ADDR", "n0", 1);
     expect_world("torchrun", 9, 16, 1);
+    setenv("HECATE_RANK", "3", 1);
+    setenv("HECATE_RANKS", "4", 1);
+    expect_world("whoever set HECATE_RANKS", 3, 4, -1); // Of those on its machine nobody says.
+    setenv("HECATE_LOCAL_RANK", "2", 1);
+    expect_world("whoever set HECATE_RANKS", 3, 4, 2);
     forget_launchers();
 }
 

@@ -170,6 +170,21 @@ def faults_end_all(cuda, text):
             sys.exit(f"{fault} of rank 1: status {done.returncode}\n{said}")
 
 
+def devices_are_told_apart(cuda, text):
+    """Ranks that share a device are named before NCCL meets them. Where no launcher numbers the ranks of a machine, each takes its own."""
+    train_it = [cuda, "train", "--data", text, "--steps", "1"]
+    done = subprocess.run(launch(2, *train_it), capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, **QUIET, "SIMT_BUS": "0000:3b:00.0"})
+    if done.returncode != 1 or done.stderr.count("error: ranks 0 and 1 have the same GPU, 0000:3b:00.0 of their machine") != 1:
+        sys.exit(f"ranks that share a device: status {done.returncode}\n{done.stderr}")
+    by_hand = {**os.environ, **QUIET, "HECATE_RANKS": "2", "HECATE_RENDEZVOUS": cuda + ".meet", "SIMT_DEVICES": "2", "SIMT_MEMORY": "33000"}
+    jobs = [subprocess.Popen(train_it, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**by_hand, "HECATE_RANK": str(rank), **more})
+            for rank, more in enumerate(({"SIMT_MEMORY": "2000000"}, {}))]
+    said = [job.communicate(timeout=60)[1] for job in jobs]
+    if [job.returncode for job in jobs] != [1, 1] or "error: not enough memory on GPU 1" not in said[1]:
+        sys.exit(f"ranks without numbers on their machine: {said}")
+
+
 def main(model, text, folder):
     os.makedirs(folder, exist_ok=True)
     for case in CASES:
@@ -186,6 +201,7 @@ def main(model, text, folder):
         train(ranks, cuda, text, cuda + "-apart", 1, SIMT_PROTECT="1")
         lost_rank_ends_all(ranks, cuda, text)
         faults_end_all(cuda, text)
+        devices_are_told_apart(cuda, text)
 
 
 if __name__ == "__main__":

@@ -79,8 +79,8 @@ void moving_open(struct moving *moving, struct hrt_comm *comm, const struct hrt_
     *moving = (struct moving){.comm = comm, .movement = *movement};
     describe(moving, sizes);
     if (hrt_placement_create(&moving->placement, &moving->program, comm->rank, &error) &&
-        hrt_state_create(&moving->state, &moving->placement, HRT_BY_ADAMW, &error) &&
-        hrt_ranks_join(&moving->state, comm, &error))
+        hrt_state_create(&moving->state, &moving->placement, comm, HRT_BY_ADAMW, &error) &&
+        hrt_ranks_join(&moving->state, &error))
         return;
     fprintf(stderr, "%s\n", error.text);
     hrt_comm_abort(comm, 1);

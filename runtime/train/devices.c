@@ -1,0 +1,72 @@
+// The devices of the ranks meet: who has which, and who moves what lies on them.
+#include "runtime/train/devices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/comm/comm.h"
+#include "runtime/train/ranks.h"
+#include "runtime/train/state.h"
+#include "runtime/transport/transport.h"
+
+enum { WORDS = HRT_DEVICE_ADDRESS / sizeof(int64_t) };
+_Static_assert(HRT_DEVICE_ADDRESS % sizeof(int64_t) == 0, "addresses travel as whole numbers");
+
+// Two ranks with one device.
+struct sharing {
+    int one, other; // -1: every rank has a device of its own.
+    char address[HRT_DEVICE_ADDRESS];
+};
+
+static bool same(const struct hrt_comm *comm, const int64_t *address, int a, int b) {
+    return comm->machine_of[a] == comm->machine_of[b] && address[a * WORDS] != 0 &&
+           memcmp(&address[a * WORDS], &address[b * WORDS], HRT_DEVICE_ADDRESS) == 0;
+}
+
+// The first two, the same ones on all ranks.
+static bool find_sharing(struct hrt_comm *comm, const struct hrt_device *device,
+                         struct sharing *sharing, struct hrt_error *error) {
+    int64_t *address = calloc((size_t)comm->size * WORDS, sizeof *address);
+    *sharing = (struct sharing){.one = -1, .other = -1};
+    if (!hrt_ranks_agree(comm, address || hrt_fail(error, "out of memory"), error)) {
+        free(address);
+        return false;
+    }
+    memcpy(&address[comm->rank * WORDS], device->address, HRT_DEVICE_ADDRESS);
+    hrt_comm_all_reduce(comm, address, (int64_t)comm->size * WORDS, HRT_INT64);
+    for (int one = 0; one < comm->size && sharing->one < 0; one++) {
+        for (int other = one + 1; other < comm->size && sharing->one < 0; other++) {
+            if (!same(comm, address, one, other)) continue;
+            *sharing = (struct sharing){.one = one, .other = other};
+            memcpy(sharing->address, &address[one * WORDS], HRT_DEVICE_ADDRESS - 1);
+        }
+    }
+    free(address);
+    return true;
+}
+
+// The one place where the executor of a run is chosen. NULL: nobody can serve these devices.
+static const struct hrt_executor *choose(const struct hrt_executor *executor,
+                                         const struct sharing *sharing, struct hrt_error *error) {
+    if (sharing->one < 0) return executor;
+    if (executor->sharing) return executor->sharing;
+    hrt_fail(error,
+             "ranks %d and %d have the same GPU, %s of their machine, which %s refuses: start no "
+             "more ranks on a machine than it has GPUs, and let each see its own",
+             sharing->one, sharing->other, sharing->address, executor->name);
+    return NULL;
+}
+
+bool hrt_devices_meet(struct hrt_state *state, bool opened, struct hrt_error *error) {
+    struct hrt_comm *comm = state->comm;
+    struct sharing sharing;
+    if (!comm || !state->program->executor) return opened;
+    if (!hrt_ranks_agree(comm, opened, error)) return false;
+    if (!find_sharing(comm, &state->device, &sharing, error)) return false;
+    const struct hrt_executor *executor = choose(state->program->executor, &sharing, error);
+    if (!hrt_ranks_agree(comm, executor, error)) return false;
+    const bool ready = executor->open(comm, &state->device, error);
+    if (!hrt_ranks_agree(comm, ready, error)) return false;
+    executor->join(comm);
+    return true;
+}
