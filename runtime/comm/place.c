@@ -31,15 +31,25 @@ static bool read_address(struct hrt_place *place, const char *text, struct hrt_e
     return true;
 }
 
+// What a launcher says of the host; a loopback address where all ranks are here, so that no other machine can ask.
+static bool take_host(struct hrt_place *place, const char *variable, const char *host,
+                      struct hrt_error *error) {
+    const int length =
+        snprintf(place->host, sizeof place->host, "%s", place->world.here ? "127.0.0.1" : host);
+    return length < (int)sizeof place->host ||
+           hrt_fail_usage(error, "%s is too long for the name of a host", variable);
+}
+
 // What torchrun's own store listens at is not free: the next port then is.
 static bool read_torchrun(struct hrt_place *place, struct hrt_error *error) {
     const char *port = set("MASTER_PORT"), *agent = set("TORCHELASTIC_USE_AGENT_STORE");
+    const char *host = set("MASTER_ADDR");
+    if (!host) return hrt_fail_usage(error, "the launcher set no MASTER_ADDR");
     if (!port) return hrt_fail_usage(error, "the launcher set no MASTER_PORT");
     if (!read_port(port, &place->port))
         return hrt_fail_usage(error, "MASTER_PORT is '%s', which is not a port", port);
     if (agent && strcmp(agent, "True") == 0) place->port = place->port % 65535 + 1;
-    snprintf(place->host, sizeof place->host, "%s", getenv("MASTER_ADDR"));
-    return true;
+    return take_host(place, "MASTER_ADDR", host, error);
 }
 
 bool hrt_first_host(const char *list, char *host, int room) {
@@ -55,19 +65,19 @@ static bool read_slurm(struct hrt_place *place, struct hrt_error *error) {
     enum { FIRST = 15000, PORTS = 16000 }; // Below those that systems give out by themselves.
     const char *list = set("SLURM_STEP_NODELIST"), *job = set("SLURM_JOB_ID");
     const char *step = set("SLURM_STEP_ID");
+    char host[sizeof place->host];
     if (!list) list = set("SLURM_JOB_NODELIST");
-    if (!list || !hrt_first_host(list, place->host, sizeof place->host))
+    if (!list || !hrt_first_host(list, host, sizeof host))
         return hrt_fail_usage(error, "Slurm's SLURM_STEP_NODELIST names no host; say where rank 0 "
                                      "is: HECATE_ADDRESS=HOST:PORT");
     const long number = (job ? atol(job) : 0) * 16 + (step ? atol(step) : 0);
     place->port = FIRST + (int)(number % PORTS);
-    return true;
+    return take_host(place, "SLURM_STEP_NODELIST", host, error);
 }
 
 static bool read_mpirun(struct hrt_place *place, struct hrt_error *error) {
-    const char *here = set("OMPI_COMM_WORLD_LOCAL_SIZE"), *folder = set("PMIX_SERVER_TMPDIR");
-    const char *job = set("PMIX_NAMESPACE");
-    if (!here || atoi(here) != place->world.size || !folder || !job)
+    const char *folder = set("PMIX_SERVER_TMPDIR"), *job = set("PMIX_NAMESPACE");
+    if (!place->world.here || !folder || !job)
         return hrt_fail_usage(error, "mpirun does not say where rank 0 is: set "
                                      "HECATE_ADDRESS=HOST:PORT or HECATE_RENDEZVOUS=FILE");
     snprintf(place->file, sizeof place->file, "%s/hecate-%s", folder, job);
@@ -90,6 +100,13 @@ static bool find(struct hrt_place *place, struct hrt_error *error) {
     if (strcmp(launcher, "mpirun") == 0) return read_mpirun(place, error);
     return hrt_fail_usage(error, "HECATE_RANK is set, but not where rank 0 is: "
                                  "HECATE_ADDRESS=HOST:PORT or HECATE_RENDEZVOUS=FILE");
+}
+
+bool hrt_place_is_local(const struct hrt_place *place) {
+    const char *host = place->host;
+    if (!*host) return place->world.here;
+    return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
+           strncmp(host, "127.", 4) == 0;
 }
 
 bool hrt_place_find(struct hrt_place *place, struct hrt_error *error) {

@@ -7,7 +7,8 @@
 
 struct hrt_place {
     struct hrt_world world;
-    char host[256]; // Rank 0's; empty: it is told by `file`.
+    char host
+        [256]; // Rank 0's, a loopback address where all ranks are here; empty: it is told by `file`.
     int port;
     char file[1024];    // On a file system of all ranks; rank 0 writes it.
     const char *subnet; // Of ranks that need no secret; NULL: those of rank 0's machine.
@@ -17,6 +18,9 @@ struct hrt_place {
 // Slurm its list of nodes, mpirun a folder of its own where all ranks are on one machine. False: a variable is
 // wrong or missing, or they contradict each other. A run of one rank needs no place.
 bool hrt_place_find(struct hrt_place *place, struct hrt_error *error);
+
+// Whether all ranks are on this machine for sure, so that they meet at its loopback.
+bool hrt_place_is_local(const struct hrt_place *place);
 
 // Of a list of Slurm's, "n[003-7,9],m1": the first, "n003". False: it does not fit.
 bool hrt_first_host(const char *list, char *host, int room);

@@ -35,30 +35,47 @@ static bool in_slurm_step(void) {
     return getenv("SLURM_PROCID") && step && strcmp(step, "4294967291") != 0;
 }
 
+// Sets *equal to whether the optional variable `name` (NULL: none) holds `number`.
+static bool compare_variable(const char *name, int number, bool *equal, struct hrt_error *error) {
+    int value;
+    if (!name || !getenv(name)) return true;
+    if (!read_variable(name, &value, error)) return false;
+    *equal = value == number;
+    return true;
+}
+
 bool hrt_world_find(struct hrt_world *world, struct hrt_error *error) {
     const char *rank = NULL, *size = NULL, *local = NULL;
+    const char *here =
+        NULL; // How many ranks are on this machine; of Slurm, how many machines there are.
     *world = (struct hrt_world){.size = 1};
     if (getenv("HECATE_RANK") || getenv("HECATE_RANKS")) {
         world->launcher = "whoever set HECATE_RANKS";
         rank = "HECATE_RANK", size = "HECATE_RANKS";
         local = getenv("HECATE_LOCAL_RANK") ? "HECATE_LOCAL_RANK" : NULL;
         world->local_rank = -1; // Ranks that have met know (hrt_comm_local).
+        here = "HECATE_LOCAL_RANKS";
     } else if (getenv("RANK") && getenv("WORLD_SIZE") && getenv("MASTER_ADDR")) {
         world->launcher = "torchrun";
         rank = "RANK", size = "WORLD_SIZE", local = "LOCAL_RANK";
+        here = "LOCAL_WORLD_SIZE";
     } else if (getenv("OMPI_COMM_WORLD_RANK")) {
         world->launcher = "mpirun";
         rank = "OMPI_COMM_WORLD_RANK", size = "OMPI_COMM_WORLD_SIZE";
         local = "OMPI_COMM_WORLD_LOCAL_RANK";
+        here = "OMPI_COMM_WORLD_LOCAL_SIZE";
     } else if (in_slurm_step()) {
         world->launcher = "srun";
         rank = "SLURM_PROCID", size = "SLURM_NTASKS", local = "SLURM_LOCALID";
+        here = "SLURM_STEP_NUM_NODES";
     } else {
         return true;
     }
     if (!read_variable(rank, &world->rank, error) || !read_variable(size, &world->size, error) ||
         (local && !read_variable(local, &world->local_rank, error)))
         return false;
+    const bool slurm = strcmp(world->launcher, "srun") == 0;
+    if (!compare_variable(here, slurm ? 1 : world->size, &world->here, error)) return false;
     if (world->rank < world->size) return true;
     return hrt_fail_usage(error, "%s is %d, but %s is %d", rank, world->rank, size, world->size);
 }

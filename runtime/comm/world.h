@@ -11,10 +11,12 @@ struct hrt_world {
     const char *launcher; // "torchrun", "mpirun", "srun", ...; NULL: started alone.
     int rank, size;       // 0, 1 when started alone.
     int local_rank;       // Of its machine; -1: nobody says. 0 when started alone.
+    bool here;            // The launcher says that all ranks are on this machine.
 };
 
-// Reads HECATE_RANK, HECATE_RANKS and HECATE_LOCAL_RANK (-1 where it is not set), else the variables of torchrun (RANK, WORLD_SIZE, LOCAL_RANK with MASTER_ADDR), else of Open MPI
-// (OMPI_COMM_WORLD_*), else of Slurm (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID of a step that srun
+// Reads HECATE_RANK, HECATE_RANKS and, where they are set, HECATE_LOCAL_RANK (else -1) and HECATE_LOCAL_RANKS, else the
+// variables of torchrun (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE with MASTER_ADDR), else of Open MPI
+// (OMPI_COMM_WORLD_*), else of Slurm (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, SLURM_STEP_NUM_NODES of a step that srun
 // started; not those of the batch script itself). The innermost launcher counts: torchrun may run
 // below the others, and mpirun below Slurm. False: a variable is missing or not a number in range.
 bool hrt_world_find(struct hrt_world *world, struct hrt_error *error);

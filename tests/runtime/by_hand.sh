@@ -5,7 +5,7 @@ ranks=$1
 shift
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-export HECATE_RANKS="$ranks" HECATE_RENDEZVOUS="${HECATE_RENDEZVOUS-$folder/meet}" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
+export HECATE_RANKS="$ranks" HECATE_LOCAL_RANKS="$ranks" HECATE_RENDEZVOUS="${HECATE_RENDEZVOUS-$folder/meet}" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 [ -n "$HECATE_RENDEZVOUS" ] || unset HECATE_RENDEZVOUS
 rank=0 pids=
 while [ "$rank" -lt "$ranks" ]; do

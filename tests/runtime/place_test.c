@@ -11,12 +11,14 @@ static const char *const names[] = {
     "HECATE_RANK",
     "HECATE_RANKS",
     "HECATE_LOCAL_RANK",
+    "HECATE_LOCAL_RANKS",
     "HECATE_ADDRESS",
     "HECATE_RENDEZVOUS",
     "HECATE_SUBNET",
     "RANK",
     "WORLD_SIZE",
     "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
     "MASTER_ADDR",
     "MASTER_PORT",
     "TORCHELASTIC_USE_AGENT_STORE",
@@ -24,6 +26,7 @@ static const char *const names[] = {
     "SLURM_NTASKS",
     "SLURM_LOCALID",
     "SLURM_STEP_ID",
+    "SLURM_STEP_NUM_NODES",
     "SLURM_JOB_ID",
     "SLURM_STEP_NODELIST",
     "SLURM_JOB_NODELIST",
@@ -78,6 +81,25 @@ static void launchers_say_where_rank_0_is(void **state) {
     expect_place("", "", 0, ""); // Alone.
 }
 
+static void ranks_of_one_machine_meet_at_its_loopback(void **state) {
+    (void)state;
+    const char torchrun[] = "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR=n0 MASTER_PORT=29500";
+    const char slurm[] = "SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_LOCALID=0 SLURM_STEP_ID=0 "
+                         "SLURM_JOB_ID=1 SLURM_STEP_NODELIST=n[1-2]";
+    char here[256];
+    snprintf(here, sizeof here, "%s LOCAL_WORLD_SIZE=2", torchrun);
+    expect_place(here, "127.0.0.1", 29500, "");
+    snprintf(here, sizeof here, "%s LOCAL_WORLD_SIZE=1", torchrun);
+    expect_place(here, "n0", 29500, "");
+    snprintf(here, sizeof here, "%s SLURM_STEP_NUM_NODES=1", slurm);
+    expect_place(here, "127.0.0.1", 15016, "");
+    snprintf(here, sizeof here, "%s SLURM_STEP_NUM_NODES=2", slurm);
+    expect_place(here, "n1", 15016, "");
+    // What a person says of the place holds.
+    expect_place("HECATE_RANK=0 HECATE_RANKS=2 HECATE_LOCAL_RANKS=2 HECATE_ADDRESS=n0:7", "n0", 7,
+                 "");
+}
+
 static void expect_wrong(const char *variables, const char *text) {
     struct hrt_place place;
     struct hrt_error error = {0};
@@ -90,6 +112,10 @@ static void what_is_missing_is_named(void **state) {
     (void)state;
     expect_wrong("RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR=n0",
                  "the launcher set no MASTER_PORT");
+    expect_wrong("RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR= MASTER_PORT=29500",
+                 "the launcher set no MASTER_ADDR");
+    expect_wrong("HECATE_RANK=0 HECATE_RANKS=2 HECATE_LOCAL_RANKS=all HECATE_ADDRESS=n0:7",
+                 "HECATE_LOCAL_RANKS is 'all', which is not a number of ranks");
     expect_wrong("RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR=n0 MASTER_PORT=x",
                  "MASTER_PORT is 'x', which is not a port");
     expect_wrong("SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_LOCALID=0 SLURM_STEP_ID=0",
@@ -156,6 +182,7 @@ static void proofs_are_those_of_the_secret(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launchers_say_where_rank_0_is),
+        cmocka_unit_test(ranks_of_one_machine_meet_at_its_loopback),
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(first_hosts_of_lists),
         cmocka_unit_test(subnets_have_addresses),
