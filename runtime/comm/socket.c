@@ -20,6 +20,12 @@ double hrt_socket_now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+void hrt_socket_rest(double seconds) {
+    const struct timespec time = {.tv_sec = (time_t)seconds,
+                                  .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&time, NULL);
+}
+
 // ---- addresses
 
 struct hrt_address_text hrt_address_text(const struct hrt_address *address) {
@@ -68,6 +74,12 @@ static int bytes_of(const struct hrt_address *address, unsigned char bytes[16]) 
     }
     memcpy(bytes, &((const struct sockaddr_in *)&address->at)->sin_addr, 4);
     return 4;
+}
+
+bool hrt_address_same_host(const struct hrt_address *a, const struct hrt_address *b) {
+    unsigned char one[16], other[16];
+    const int length = bytes_of(a, one);
+    return bytes_of(b, other) == length && memcmp(one, other, (size_t)length) == 0;
 }
 
 bool hrt_address_is_loopback(const struct hrt_address *address) {
@@ -130,10 +142,7 @@ int hrt_socket_port(int fd) {
 
 bool hrt_socket_is_near(int fd, const char *subnet) {
     const struct hrt_address peer = hrt_socket_peer(fd), own = own_end(fd);
-    unsigned char there[16], here[16];
-    const int length = bytes_of(&peer, there);
-    if (hrt_address_is_loopback(&peer)) return true;
-    if (bytes_of(&own, here) == length && memcmp(here, there, (size_t)length) == 0) return true;
+    if (hrt_address_is_loopback(&peer) || hrt_address_same_host(&peer, &own)) return true;
     return subnet && hrt_address_is_in(&peer, subnet);
 }
 
@@ -181,19 +190,31 @@ static bool await(int fd, short events, double deadline) {
     }
 }
 
-int hrt_socket_connect(const struct hrt_address *address, double deadline) {
+int hrt_socket_begin_connect(const struct hrt_address *address) {
     const int fd = socket(address->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
+    tune(fd);
+    if (connect(fd, (const struct sockaddr *)&address->at, address->bytes) == 0 ||
+        errno == EINPROGRESS)
+        return fd;
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+bool hrt_socket_connected(int fd) {
     int error = 0;
     socklen_t bytes = sizeof error;
-    if (connect(fd, (const struct sockaddr *)&address->at, address->bytes) != 0) error = errno;
-    if (error == EINPROGRESS) {
-        error = 0;
-        if (!await(fd, POLLOUT, deadline)) error = ETIMEDOUT;
-        if (!error) getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
-    }
-    tune(fd);
-    if (!error) return fd;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) return false;
+    errno = error;
+    return error == 0;
+}
+
+int hrt_socket_connect(const struct hrt_address *address, double deadline) {
+    const int fd = hrt_socket_begin_connect(address);
+    if (fd < 0 || (await(fd, POLLOUT, deadline) && hrt_socket_connected(fd))) return fd;
+    const int error = errno;
     close(fd);
     errno = error;
     return -1;

@@ -8,6 +8,7 @@
 
 // Seconds of a clock that only goes forward.
 double hrt_socket_now(void);
+void hrt_socket_rest(double seconds);
 
 struct hrt_address {
     struct sockaddr_storage at;
@@ -24,6 +25,7 @@ bool hrt_address_find(const char *host, int port, struct hrt_address *address, c
 
 int hrt_address_port(const struct hrt_address *address);
 void hrt_address_set_port(struct hrt_address *address, int port);
+bool hrt_address_same_host(const struct hrt_address *a, const struct hrt_address *b);
 bool hrt_address_is_loopback(const struct hrt_address *address);
 
 // Whether the other end of a connection is on this machine, or in `subnet` ("10.0.0.0/8"; NULL: none).
@@ -42,6 +44,12 @@ struct hrt_address hrt_socket_peer(int fd);
 
 // The next connection, once poll says that there is one. -1: none after all.
 int hrt_socket_accept(int fd);
+
+// Begins to connect: poll says by POLLOUT that there is news, and hrt_socket_connected what. -1, and errno.
+int hrt_socket_begin_connect(const struct hrt_address *address);
+
+// Whether a connection that has begun stands. False, and errno.
+bool hrt_socket_connected(int fd);
 
 // Connects once. -1, and errno.
 int hrt_socket_connect(const struct hrt_address *address, double deadline);

@@ -5,15 +5,16 @@
 #include <unistd.h>
 
 #include "runtime/comm/backend.h"
+#include "runtime/comm/door.h"
 #include "runtime/comm/tcp_meet.h"
 #include "runtime/comm/tcp_wire.h"
 
 enum { JOIN = 30 }; // Seconds, where HECATE_COMM_JOIN says nothing.
 
-// A connection to every rank is a descriptor each.
+// A connection to every rank is a descriptor each; strangers may come, too.
 static void allow_descriptors(int size) {
     struct rlimit limit;
-    const rlim_t needed = 3 * (rlim_t)size + 256;
+    const rlim_t needed = 3 * (rlim_t)size + HRT_DOOR_ROOM + 256;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
     limit.rlim_cur = limit.rlim_max < needed ? limit.rlim_max : needed;
     setrlimit(RLIMIT_NOFILE, &limit);
@@ -21,8 +22,6 @@ static void allow_descriptors(int size) {
 
 static bool open_meeting(struct hrt_meeting *meeting, struct hrt_error *error) {
     const struct hrt_place *place = meeting->place;
-    const bool local =
-        strcmp(place->host, "localhost") == 0 || strncmp(place->host, "127.", 4) == 0;
     const size_t size = (size_t)meeting->size;
     struct hrt_address any;
     const char *why;
@@ -31,9 +30,11 @@ static bool open_meeting(struct hrt_meeting *meeting, struct hrt_error *error) {
     if (!meeting->seat || !meeting->fd) return hrt_fail(error, "out of memory");
     for (size_t r = 0; r < size; r++) meeting->fd[r] = -1;
     if (meeting->rank == 0) return true;
-    if (!hrt_address_find(local ? "127.0.0.1" : "0.0.0.0", 0, &any, &why))
+    // Of the family that the address of rank 0 has; that may not be known yet.
+    if ((!*place->host || !hrt_address_find(place->host, 0, &any, &why)) &&
+        !hrt_address_find("0.0.0.0", 0, &any, &why))
         return hrt_fail(error, "%s", why);
-    meeting->listens = hrt_socket_listen(&any, local);
+    meeting->listens = hrt_socket_listen(&any, hrt_place_is_local(place));
     return meeting->listens >= 0 || hrt_fail(error, "rank %d cannot listen", meeting->rank);
 }
 
@@ -65,7 +66,6 @@ static bool join(struct hrt_net *own, struct hrt_meeting *meeting, struct hrt_er
     if (!open_meeting(meeting, error)) return false;
     const bool met = meeting->rank ? hrt_tcp_meet(meeting, sound, error)
                                    : hrt_tcp_meet_as_first(meeting, sound, error);
-    meeting->deadline = hrt_socket_now() + meeting->seconds;
     if (!met || !hrt_tcp_mesh(meeting, error)) return false;
     int *fd = malloc((size_t)own->size * sizeof *fd);
     if (fd) number(own, meeting, fd);

@@ -4,12 +4,13 @@
 
 #include "runtime/comm/tcp_meet.h"
 
-#define HRT_TCP_MAGIC "hecate-1" // 8 bytes.
+#define HRT_TCP_MAGIC "hecate-2" // 8 bytes.
 
-// Rank 0 to who has connected.
+// Rank 0 to who has connected. Its clock is that of all: it waits so long yet.
 struct hrt_tcp_challenge {
     char magic[8];
     unsigned char nonce[HRT_NONCE];
+    int32_t left_ms;
 };
 
 // The answer. `proof`: of the challenge's nonce and of what stands before it.
@@ -29,6 +30,7 @@ enum hrt_tcp_verdict_kind { HRT_TCP_GO, HRT_TCP_NO, HRT_TCP_REFUSED };
 struct hrt_tcp_verdict {
     char magic[8];
     int32_t kind, nodes;
+    int32_t left_ms; // For what follows.
     uint64_t job;
     struct hrt_error error;
     unsigned char proof[HRT_PROOF];

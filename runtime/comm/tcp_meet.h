@@ -18,7 +18,7 @@ struct hrt_meeting {
     const struct hrt_place *place;
     struct hrt_secret secret; // That of the environment and, of a file, its key.
     int seconds;              // That all may take.
-    double deadline;
+    double deadline;          // Of rank 0, as far as it is known: all count as it does.
     const char *topology;
     int rank, size;
     int listens; // Of ranks but 0, for the mesh.

@@ -163,7 +163,7 @@ slurm() {
 # A file of a run before lies there; rank 0 comes late.
 old_file() {
     key=0123456789abcdef
-    echo "hecate-1 localhost 0 29635 $key$key$key$key" >"$out/meet"
+    echo "hecate-rendezvous localhost 0 29635 $key$key$key$key" >"$out/meet"
     for number in 1 0; do
         env HECATE_RANK=$number HECATE_RANKS=2 HECATE_RENDEZVOUS="$out/meet" "$program" 0 9 end &
         sleep 0.5
