@@ -5,14 +5,13 @@
 #include <stdio.h>
 
 #include "runtime/cli/command.h"
-#include "runtime/cli/files.h"
 #include "runtime/train/outputs.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 #include "runtime/train/trainer.h"
 
 static bool open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error) {
-    if (!hrt_run_check_files(run, error) || !hrt_run_open_data(run, data, error)) return false;
+    if (!hrt_run_open_data(run, data, error)) return false;
     if (data->validation.windows > 0) return true;
     return hrt_fail(error,
                     "no validation data: the last 5 %% of no file has the %" PRId64

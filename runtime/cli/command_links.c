@@ -5,7 +5,6 @@
 
 #include "files/files.h"
 #include "runtime/cli/command.h"
-#include "runtime/cli/files.h"
 #include "runtime/log/progress.h"
 #include "runtime/train/ranks.h"
 #include "runtime/transport/rates.h"
@@ -25,7 +24,7 @@ static bool check(const struct hrt_run *run, struct hrt_error *error) {
                                      "(cluster.nodes, cluster.devices) and start them with mpirun");
     if (!hrt_rates_even(run->comm))
         return hrt_fail(error, "links: machines have different numbers of ranks");
-    return hrt_run_check_files(run, error) && check_file(run, error);
+    return check_file(run, error);
 }
 
 static void print_links(const char *where, const struct hrt_link_rates *r, bool nodes) {

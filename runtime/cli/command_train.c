@@ -12,7 +12,6 @@
 #include "kernels/cpu/peak.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/facts.h"
-#include "runtime/cli/files.h"
 #include "runtime/cli/pretend.h"
 #include "runtime/cli/saves.h"
 #include "runtime/log/jsonl.h"
@@ -153,7 +152,7 @@ static bool leads(const struct hrt_run *run) {
 static bool open_inputs(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
-    if (!hrt_run_check_files(run, error) || !start_pretending(job, error)) return false;
+    if (!start_pretending(job, error)) return false;
     if (run->arguments->sample && !hrt_run_open_sampler(run, &job->sampler, error)) return false;
     if (save && leads(run) && !hrt_store_check_writable(save, error)) return false;
     if (!hrt_run_open_data(run, &job->data, error)) return false;

@@ -44,6 +44,7 @@ static bool add_inputs(struct listing *list, const struct hrt_arguments *a) {
     return add(list, HF_READ, "the program", "/proc/self/exe") &&
            add(list, HF_READ, "HECATE_BLOCKING", getenv("HECATE_BLOCKING")) &&
            add(list, HF_READ, "HECATE_TOPOLOGY", getenv("HECATE_TOPOLOGY")) &&
+           add(list, HF_READ, "HECATE_SECRET_FILE", getenv("HECATE_SECRET_FILE")) &&
            add(list, HF_READ_FIRST, "--load", a->load) &&
            add(list, HF_READ, "--pretend", a->pretend) &&
            add(list, HF_READ, "--tokenizer", a->tokenizer) &&
@@ -80,17 +81,26 @@ static bool add_outputs(struct listing *list, const struct hrt_arguments *a, int
            add_traces(list, a->trace, ranks);
 }
 
+// By which ranks find each other: made and removed before anything else is read.
+static bool add_rendezvous(struct listing *list, const struct hrt_run *run) {
+    const char *path = run->program->world > 1 ? getenv("HECATE_RENDEZVOUS") : NULL;
+    return add(list, HF_WRITTEN, "HECATE_RENDEZVOUS", path);
+}
+
+static bool add_standard_output(struct listing *list) {
+    char why[HF_WHY];
+    return hf_files_add_open(&list->files, HF_WRITTEN, "standard output", STDOUT_FILENO, why) ||
+           hrt_fail_usage(list->error, "%s", why);
+}
+
 bool hrt_run_check_files(const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_arguments *a = run->arguments;
     struct listing list = {.error = error};
-    char why[HF_WHY];
     const bool writes = (a->command == HRT_TRAIN && !a->check_grad) || a->command == HRT_LINKS ||
                         a->command == HRT_EVAL;
-    if (!writes) return true;
-    const bool sound =
-        (hf_files_add_open(&list.files, HF_WRITTEN, "standard output", STDOUT_FILENO, why) ||
-         hrt_fail_usage(error, "%s", why)) &&
-        add_inputs(&list, a) && add_outputs(&list, a, run->program->world);
+    const bool sound = (!writes || add_standard_output(&list)) && add_inputs(&list, a) &&
+                       (!writes || add_outputs(&list, a, run->program->world)) &&
+                       add_rendezvous(&list, run);
     hf_files_free(&list.files);
     return sound;
 }

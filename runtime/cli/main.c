@@ -11,6 +11,7 @@
 #include "kernels/cpu/isa.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/crowd.h"
+#include "runtime/cli/files.h"
 #include "runtime/cli/openmp.h"
 #include "runtime/cli/same.h"
 #include "runtime/comm/backend.h"
@@ -117,7 +118,8 @@ static bool start(const struct hrt_run *run, int argc, char **argv, struct hrt_e
     const struct hrt_program *program = run->program;
     const bool sound = check_processor(program, error) &&
                        hrt_options_parse(run->arguments, argc, argv, program, error) &&
-                       (!needs_ranks(run) || check_threads(run->arguments, error));
+                       (!needs_ranks(run) ||
+                        (check_threads(run->arguments, error) && hrt_run_check_files(run, error)));
     const bool others = has_others(program);
     if (!others && (!sound || !needs_ranks(run))) return sound;
     if (sound) hk_isa(); // One that HECATE_ISA ends is not waited for yet.

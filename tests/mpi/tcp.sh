@@ -20,3 +20,14 @@ fi
 if ldd ./tcp | grep -q libmpi; then
     echo "tcp is linked with MPI" && exit 1
 fi
+
+# The rendezvous file is compared with all others before ranks meet.
+cp "$TEXT" book && cp book kept
+for use in '--data' '--save'; do
+    status=0
+    HECATE_RANK=0 HECATE_RANKS=3 HECATE_RENDEZVOUS=book HECATE_COMM_JOIN=1 ./tcp train --data "$TEXT" --steps 1 $use book >said 2>&1 || status=$?
+    if [ $status != 2 ] || ! grep -q "HECATE_RENDEZVOUS 'book' is the same file as $use 'book'" said; then
+        echo "$use is the rendezvous file: $status" && cat said && exit 1
+    fi
+    cmp book kept
+done
