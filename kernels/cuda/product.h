@@ -27,13 +27,16 @@ constexpr int HEIGHT = 128, WIDTH = 128;
 //   LINE                 bytes of a step along the contracted index
 //   THREADS, HELD        of a block; blocks that a multiprocessor holds at a time
 //   STAGES               steps under way
+//   TERMS                the most terms of a gradient of weights that are one sum. Longer ones are sums of so many, each added to
+//                        what is in memory: reading and writing a tile takes the time of 1,000 terms
 //   place<M>(line, piece)  where a piece of 16 bytes lies in an operand's shared memory. K_MAJOR lines are rows or
 //                        columns of the result, MN_MAJOR lines are terms. Lines that THREADS pieces apart are
 //                        exchanged alike.
-//   APART                pieces of a MN_MAJOR line from a column of one matrix to that of the other, where a tile has
-//                        both: the thread that sums one of them then sums the other
 //   sums<LEFT, RIGHT, H>  the sums of a tile of H rows, each thread's in its registers: zero(); add(left, right),
-//                        which may go on until finish() returns; store(out) of a result or, with RIGHT == MN_MAJOR, of pairs
+//                        which may go on until finish() returns; store(out) of a result or, with RIGHT == MN_MAJOR, of pairs.
+//                        APART: pieces of a MN_MAJOR line from a column of one matrix to that of the other, where a tile has
+//                        both; as many as leave both columns to one thread. Neighbouring threads read neighbouring pieces:
+//                        with 8 of them in a row, 128 bytes, a read takes no more transactions than from one matrix.
 // See product_ffma.h for float, product_mma.h and product_wgmma.h for bf16.
 
 // Terms of the sums that a step adds, bytes of a step of one operand, and of all.
@@ -68,15 +71,17 @@ template <class T> struct operand {
 enum gathers { NEITHER, LEFT_ONE, RIGHT_ONE };
 
 // How a thread loads an operand of LINES rows or columns (MN_MAJOR: WIDTH), step by step: a piece of a
-// line and those some lines below. Numbers of lines that are gathered stay in shared memory: registers are few.
-template <class U, major M, int LINES, bool GATHERED, bool PAIRED> struct loader {
+// line and those some lines below. Numbers of lines that are gathered stay in shared memory: registers are few. APART: as of
+// sums, where the operand is two matrices in turn; 0 where it is one.
+template <class U, major M, int LINES, bool GATHERED, int APART> struct loader {
     typedef typename U::value T;
     static constexpr int VALUES = 16 / (int)sizeof(T);
     static constexpr int PIECES = M == K_MAJOR ? U::LINE / 16 : WIDTH / VALUES;
     static constexpr int BELOW = U::THREADS / PIECES;
     static constexpr int ALL = M == K_MAJOR ? LINES : DEPTH<U>;
-    const T *from;       // Of the next step.
-    const int32_t *list; // From the thread's first line on.
+    static constexpr int AT_LEAST_ONE = APART ? APART : 1; // A divisor.
+    const T *from;                                         // Of the next step.
+    const int32_t *list;                                   // From the thread's first line on.
     int64_t stride;
     int count, line, piece;
     bool wide;
@@ -86,15 +91,15 @@ template <class U, major M, int LINES, bool GATHERED, bool PAIRED> struct loader
         const int number = thread();
         line = number / PIECES;
         piece = number % PIECES;
-        const T *at = PAIRED && piece / U::APART % 2 ? x.other : x.at;
+        const T *at = APART && piece / AT_LEAST_ONE % 2 ? x.other : x.at;
         from = at + (GATHERED ? 0 : line * stride) + first_value();
         if (GATHERED) list = x.list + line;
     }
 
     // In its line in memory. In pairs APART pieces of one matrix and as many of the other take turns.
     HKC_DEVICE int first_value() const {
-        constexpr int A = U::APART;
-        return (PAIRED ? piece / (2 * A) * A + piece % A : piece) * VALUES;
+        constexpr int A = AT_LEAST_ONE;
+        return (APART ? piece / (2 * A) * A + piece % A : piece) * VALUES;
     }
 
     HKC_DEVICE const T *line_below(int i) const {
@@ -221,9 +226,9 @@ HKC_DEVICE void write_pair(const pairs<T> &out, int row, int column, const float
 template <class U, major LEFT, major RIGHT, int H, gathers G, class OUT>
 HKC_DEVICE void compute_tile(unsigned char *memory, const operand<typename U::value> &left,
                              const operand<typename U::value> &right, int terms, const OUT &out) {
-    loader<U, LEFT, H, G == LEFT_ONE, false> load_left(left);
-    loader<U, RIGHT, WIDTH, G == RIGHT_ONE, OUT::PAIRED> load_right(right);
     typename U::template sums<LEFT, RIGHT, H> sum;
+    loader<U, LEFT, H, G == LEFT_ONE, 0> load_left(left);
+    loader<U, RIGHT, WIDTH, G == RIGHT_ONE, OUT::PAIRED ? sum.APART : 0> load_right(right);
     sum.zero();
     int to = 0, from = 0; // Stages: of the next copies, of the next sums.
     int missing = terms;

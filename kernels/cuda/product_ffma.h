@@ -12,7 +12,7 @@ namespace product {
 struct ffma {
     typedef float value;
     static constexpr bool EXISTS = true;
-    static constexpr int LINE = 64, THREADS = 256, HELD = 1, STAGES = 4, APART = 16;
+    static constexpr int LINE = 64, THREADS = 256, HELD = 1, STAGES = 4, TERMS = 1024;
     template <major M> static HKC_DEVICE int place(int line, int piece) {
         // Eight lines' pieces at one place hit all banks.
         if (M == K_MAJOR) return line * LINE + ((piece ^ (line >> 1 & 3)) << 4);
@@ -57,7 +57,7 @@ HKC_DEVICE void read_terms(float (&to)[4][N], const unsigned char *at, int t, in
 }
 
 template <major LEFT, major RIGHT, int H> struct ffma::sums {
-    static constexpr int ROWS = H / 16, COLUMNS = WIDTH / 16;
+    static constexpr int ROWS = H / 16, COLUMNS = WIDTH / 16, APART = 16;
     float sum[ROWS][COLUMNS];
     int x, y;
 

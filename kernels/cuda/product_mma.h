@@ -13,7 +13,7 @@ namespace product {
 struct mma_sync {
     typedef __nv_bfloat16 value;
     static constexpr bool EXISTS = true;
-    static constexpr int LINE = 64, THREADS = 128, HELD = 2, STAGES = 4, APART = 1;
+    static constexpr int LINE = 64, THREADS = 128, HELD = 2, STAGES = 4, TERMS = 4096;
     // From a line to the 16th below it: pieces are exchanged alike in both.
     static constexpr int LINES_BELOW = 16 * LINE, TERMS_BELOW = 16 * WIDTH * (int)sizeof(value);
     template <major M> static HKC_DEVICE int place(int line, int piece) {
@@ -57,7 +57,7 @@ HKC_DEVICE void read_right(uint32_t (&b)[4], const unsigned char *at, int column
 template <major LEFT, major RIGHT, int H> struct mma_sync::sums {
     static constexpr int DOWN = H == 16 ? 1 : 2, WARP_ROWS = H / DOWN;
     static constexpr int WARP_COLUMNS = WIDTH * DOWN / (THREADS / 32);
-    static constexpr int ROWS = WARP_ROWS / 16, COLUMNS = WARP_COLUMNS / 8;
+    static constexpr int ROWS = WARP_ROWS / 16, COLUMNS = WARP_COLUMNS / 8, APART = COLUMNS / 2;
     float sum[ROWS][COLUMNS][4];
     int row, column, lane;
 
@@ -113,7 +113,7 @@ template <major LEFT, major RIGHT, int H> struct mma_sync::sums {
         }
     }
 
-    // Eight columns of one matrix, then the same of the other.
+    // Half of a warp's columns are of one matrix, then the same of the other.
     template <class OUT> HKC_DEVICE void store(const pairs<OUT> &out) {
         find();
 #pragma unroll
@@ -122,9 +122,9 @@ template <major LEFT, major RIGHT, int H> struct mma_sync::sums {
             for (int half = 0; half < 2; half++) {
                 const int at = row + i * 16 + half * 8 + lane / 4;
 #pragma unroll
-                for (int j = 0; j < COLUMNS; j += 2) {
-                    write_pair<2>(out, at, column / 2 + j * 4 + lane % 4 * 2, sum[i][j] + half * 2,
-                                  sum[i][j + 1] + half * 2);
+                for (int j = 0; j < APART; j++) {
+                    write_pair<2>(out, at, column / 2 + j * 8 + lane % 4 * 2, sum[i][j] + half * 2,
+                                  sum[i][j + APART] + half * 2);
                 }
             }
         }

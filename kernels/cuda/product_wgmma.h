@@ -13,7 +13,7 @@ namespace product {
 struct wgmma_async {
     typedef __nv_bfloat16 value;
     static constexpr bool EXISTS = HKC_WARPGROUPS;
-    static constexpr int LINE = 128, THREADS = 256, HELD = 2, STAGES = 3, APART = 1;
+    static constexpr int LINE = 128, THREADS = 256, HELD = 2, STAGES = 3, TERMS = 4096;
     // From one 64 rows or columns to the next: in either case they are together.
     static constexpr int HALF = 64 * LINE;
     template <major M> static HKC_DEVICE int place(int line, int piece) {
@@ -29,7 +29,7 @@ struct wgmma_async {
 template <major M> constexpr int TERMS_BYTES = M == K_MAJOR ? 16 * 2 : 16 * wgmma_async::LINE;
 
 template <major LEFT, major RIGHT, int H> struct wgmma_async::sums {
-    static constexpr int COLUMNS = H == 128 ? WIDTH : WIDTH / 2;
+    static constexpr int COLUMNS = H == 128 ? WIDTH : WIDTH / 2, APART = COLUMNS / 16;
     float sum[COLUMNS / 2];
 
     // The warpgroup, by a shuffle: so the compiler knows that the whole warp agrees.
@@ -74,7 +74,7 @@ template <major LEFT, major RIGHT, int H> struct wgmma_async::sums {
         }
     }
 
-    // Eight columns of one matrix, then the same of the other.
+    // Half of the columns are of one matrix, then the same of the other.
     template <class OUT> HKC_DEVICE void store(const pairs<OUT> &out) {
         const int number = thread(), lane = number % 32, warp = number / 32 % 4;
         const int row = number / 128 * (H == 128 ? 64 : 0) + warp * 16 + lane / 4;
@@ -83,8 +83,8 @@ template <major LEFT, major RIGHT, int H> struct wgmma_async::sums {
         for (int half = 0; half < 2; half++) {
 #pragma unroll
             for (int j = 0; j < COLUMNS / 2; j += 8) {
-                const float *const ab = sum + j + half * 2;
-                write_pair<2>(out, row + half * 8, column + j, ab, ab + 4);
+                const float *const ab = sum + j / 2 + half * 2;
+                write_pair<2>(out, row + half * 8, column + j, ab, ab + 4 * APART);
             }
         }
     }

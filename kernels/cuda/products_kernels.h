@@ -7,8 +7,8 @@
 
 namespace product {
 
-// Terms of a gradient of weights that are summed on their own: such sums are added in order, by the
-// block that made them, or, where a matrix has few tiles and many rows, by add_slices.
+// Where a matrix has few tiles and many rows, its gradient is made in slices of so many terms by blocks of their own, whose sums
+// add_slices adds in order.
 constexpr int SLICE = 1024;
 
 // Tiles that lie above each other, and are computed next to each other, so that they share columns in the cache.
@@ -30,14 +30,14 @@ HKC_DEVICE int tiles_of(int size, int tile) {
     return (size + tile - 1) / tile;
 }
 
-// Numbers of gathered lines, behind the operands in shared memory: for all rows of a tile, or of a slice.
+// Numbers of gathered lines, behind the operands in shared memory: for all rows of a tile, or of a sum of TERMS.
 template <class U> HKC_DEVICE int32_t *list_in(unsigned char *memory) {
     return (int32_t *)(memory + SHARED_BYTES<U>);
 }
 
-template <class U, gathers G>
+template <class U, gathers G, int LINES>
 constexpr int SHARED_WITH_LIST = SHARED_BYTES<U> +
-                                 (G == NEITHER ? 0 : SLICE * (int)sizeof(int32_t));
+                                 (G == NEITHER ? 0 : LINES * (int)sizeof(int32_t));
 
 // Lists the lines of `count` rows from `first` on, and line 0 for those up to `all`, which do not exist. Nobody reads
 // the list before: each tile ends with a barrier behind its last copies.
@@ -189,7 +189,7 @@ HKC_DEVICE void compute_weights(unsigned char *memory, const T *a, const T *c, f
         int from = slice * SLICE;
         const int end = partial ? min(rows, from + SLICE) : rows;
         do { // Also without rows: zeros are written then.
-            const int terms = min(end - from, SLICE);
+            const int terms = min(end - from, U::TERMS);
             if (G != NEITHER) {
                 list_rows<U>(memory, p, first + from, terms, tiles_of(terms, DEPTH<U>) * DEPTH<U>);
             }
@@ -201,7 +201,7 @@ HKC_DEVICE void compute_weights(unsigned char *memory, const T *a, const T *c, f
                                   list_in<U>(memory),       NULL};
             compute_tile<U, MN_MAJOR, MN_MAJOR, HEIGHT, G>(memory, l, r, terms, o);
             o.add = true;
-            from += SLICE;
+            from += U::TERMS;
         } while (from < end);
     }
 }
@@ -255,7 +255,7 @@ void launch_rows(hkc_lane *lane, T *out, const T *left, const products &p) {
     const auto product_of_rows = rows_kernel<U, RIGHT, G, T>;
     const int64_t width = RIGHT == MN_MAJOR ? p.n : p.k;
     hkc_launch(lane, product_of_rows, blocks_for<U>(lane, most_tiles(p, width)), U::THREADS,
-               (SHARED_WITH_LIST<U, G>), out, left, p);
+               (SHARED_WITH_LIST<U, G, HEIGHT>), out, left, p);
 }
 
 template <class U, class T> void product_nn(hkc_lane *lane, T *c, const T *a, const products &p) {
@@ -272,7 +272,7 @@ template <class U, gathers G, class T>
 void launch_pairs(hkc_lane *lane, const swiglu<T> &out, const T *a, const products &p) {
     const auto swiglu_of_rows = swiglu_kernel<U, G, T>;
     hkc_launch(lane, swiglu_of_rows, blocks_for<U>(lane, most_tiles(p, 2 * p.n)), U::THREADS,
-               (SHARED_WITH_LIST<U, G>), out, a, p);
+               (SHARED_WITH_LIST<U, G, HEIGHT>), out, a, p);
 }
 
 template <class U, class T>
@@ -289,8 +289,8 @@ void launch_weights(hkc_lane *lane, const T *a, const T *c, const products &p) {
     const unsigned blocks = blocks_for<U>(lane, p.groups * tiles * (alone ? 1 : slices));
     float *partial = alone ? (float *)NULL : (float *)lane->scratch;
     const auto product_of_columns = weights_kernel<U, G, T>;
-    hkc_launch(lane, product_of_columns, blocks, U::THREADS, (SHARED_WITH_LIST<U, G>), a, c,
-               partial, alone ? 1 : (int)slices, p);
+    hkc_launch(lane, product_of_columns, blocks, U::THREADS, (SHARED_WITH_LIST<U, G, U::TERMS>), a,
+               c, partial, alone ? 1 : (int)slices, p);
     if (alone) return;
     hkc_launch(lane, add_slices, (unsigned)((count + 255) / 256), 256, 0, (float *)p.weight,
                partial, slices, count, p.add);

@@ -1,0 +1,148 @@
+"""bundle.py BUILD FOLDER: puts into FOLDER everything that checks and times target cuda on a machine which has a GPU, a driver and
+nothing of this project, and packs it into FOLDER.tar.xz.
+
+    run.sh              what to run there: `run.sh OUT [SECONDS] [PART...]`
+    tests/ bin/         tests of kernels, gpu_bench, the tuner of products
+    programs/NAME/      a program of target cuda, its arguments (case.json), and what the same model did on target cpu
+    lib/                libraries; libhecate_kernels_cuda.so has all kernels, so that a kernel can be changed and built there
+    src/                the sources of kernels, and a Makefile that builds them with nvcc alone
+    data/               texts to train on
+
+Needs a whole build in BUILD, on an x86-64 machine with CUDA's toolkit. Programs and libraries run on any x86-64-v3."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/targets"))
+import cuda_models  # noqa: E402
+
+TEXT = "/usr/share/common-licenses/GPL-3"
+ONE_RANK = ("--set=cluster.nodes=1", "--set=cluster.devices=1", "--set=data.format=bytes")
+# The driver's, the toolkit's, the C library's: the machine has its own.
+THERE = re.compile(r"^(ld-linux[-\w]*|libc|libm|libdl|librt|libpthread|libcuda|libcudart|libcublas(Lt)?|libnccl|libnvidia[-\w]*|libhecate\w*)\.so")
+LOSS = {"fp32": 1e-4, "bf16": 2**-9}
+NORM = {"fp32": 1e-4, "bf16": 2**-6}
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", check=False, **options)
+    if done.returncode:
+        sys.exit(f"bundle.py: error: {' '.join(map(str, command))}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def libraries_of(binaries):
+    """The libraries that the machine may lack, by their names."""
+    found = {}
+    for binary in binaries:
+        for name, path in re.findall(r"^\s*(\S+) => (/\S+)", run("ldd", binary), re.M):
+            if not THERE.match(name):
+                found[name] = path
+    return found
+
+
+class Bundle:
+    def __init__(self, build, folder):
+        self.build, self.folder = build, folder
+        self.hecatec = build / "bin/hecatec"
+
+    def compile(self, model, output, *arguments, device=False):
+        # The kernels come from the shared library, which is found first.
+        target = ("--target=cuda", f"--cc=gcc -L{self.build}/tests/lib -Wl,--allow-shlib-undefined") if device else ()
+        run(self.hecatec, "-w", "--march=x86-64-v3", "-o", output, *target, *arguments, model)
+
+    def program(self, name, model, *arguments, steps, precision="fp32", compare=True, options=()):
+        """A program of one rank; with `compare`, what target cpu said of the same steps, and where it sent each token."""
+        place = self.folder / "programs" / name
+        place.mkdir(parents=True)
+        self.compile(model, place / "program", *arguments, device=True)
+        case = {"steps": steps, "options": list(options), "loss": LOSS[precision], "norm": NORM[precision], "compare": compare}
+        if compare:
+            cpu = place / "cpu"
+            self.compile(model, cpu, *arguments)
+            run(cpu, "train", "--data", TEXT, "--steps", steps, "--set", f"log.jsonl={place}/cpu.jsonl", "--set=log.every=1",
+                "--record-ids", place / "ids", *(str(option).replace("$HERE", str(place)) for option in options))
+            cpu.unlink()
+        (place / "case.json").write_text(json.dumps(case) + "\n")
+        print(f"program {name}", flush=True)
+
+    def small_programs(self):
+        for precision in ("fp32", "bf16"):
+            self.program(f"operations-{precision}", ROOT / "tests/targets/cuda.moe", f"--set=train.precision={precision}", steps=3,
+                         precision=precision)
+        for name, (steps, tokens, smaller) in cuda_models.MODELS.items():
+            place = self.folder / "programs" / name.replace("+", "-")
+            options = [f"--set=train.tokens={tokens}"]
+            teacher = cuda_models.teacher_of(name, TEXT, str(self.folder / "data"))
+            if teacher:
+                shutil.move(teacher[1], self.folder / "data/teacher")
+                options += ["--teacher", "$HERE/../../data/teacher"]
+            self.program(place.name, ROOT / f"examples/{name.split('+')[0]}.moe", *smaller, steps=steps, options=options)
+
+    def large_programs(self):
+        bf16 = ("--set=train.precision=bf16", *ONE_RANK)
+        self.program("bench-medium", ROOT / "examples/bench-medium.moe", *bf16, steps=8, precision="bf16")
+        self.program("qwen3-stack", ROOT / "examples/qwen3-30b-a3b.moe", *bf16, "-DL=4", "--set=parallel.recompute=none",
+                     steps=16, compare=False, options=["--set=train.tokens=8192"])
+        self.program("mixtral-stack", ROOT / "examples/mixtral-8x7b.moe", *bf16, "-DL=2", "--set=parallel.recompute=none",
+                     steps=16, compare=False, options=["--set=train.tokens=8192"])
+
+    def binaries(self):
+        for what, names in {"tests": (self.build / "tests").glob("kernels_*_gpu"), "bin": [self.build / "bin/gpu_bench", self.build / "bin/hecate-tune-cuda"]}.items():
+            (self.folder / what).mkdir()
+            for binary in sorted(names):
+                shutil.copy(binary, self.folder / what)
+        (self.folder / "lib").mkdir()
+        shutil.copy(self.build / "tests/lib/libhecate_kernels_cuda.so", self.folder / "lib")
+
+    def sources(self):
+        source = self.folder / "src"
+        for path in run("git", "ls-files", "kernels", "tests/kernels", "bench/gpu/Makefile", cwd=ROOT).split():
+            if path.endswith((".cu", ".h", ".inc")):
+                (source / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / path, source / path)
+        shutil.copy(ROOT / "bench/gpu/Makefile", source)
+        for path in (self.build / "kernels").glob("*/*.cu.o"):
+            place = source / "objects" / path.relative_to(self.build / "kernels")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, place)
+
+    def finish(self):
+        binaries = [path for path in self.folder.glob("*/*") if path.parent.name in ("tests", "bin", "lib")]
+        binaries += list(self.folder.glob("programs/*/program"))
+        for name, path in libraries_of(binaries).items():
+            if not (self.folder / "lib" / name).exists():
+                shutil.copy(path, self.folder / "lib" / name)
+        run("strip", *[path for path in binaries if path.name != "libhecate_kernels_cuda.so"])
+        for name in ("run.sh", "check.py", "torch_steps.py", "torch_kernels.py"):
+            shutil.copy(ROOT / "bench/gpu" / name, self.folder)
+        (self.folder / "COMMIT").write_text(run("git", "describe", "--always", "--dirty", cwd=ROOT))
+        archive = f"{self.folder}.tar.xz"
+        run("tar", "-C", self.folder.parent, "-cf", archive, "-I", "xz -6 -T2", self.folder.name)
+        print(f"{archive}: {os.path.getsize(archive) / 2**20:.1f} MiB")
+
+
+def main(build, folder):
+    build, folder = pathlib.Path(build).resolve(), pathlib.Path(folder).resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "data").mkdir(parents=True)
+    shutil.copy(TEXT, folder / "data/text")
+    bundle = Bundle(build, folder)
+    bundle.sources()
+    bundle.binaries()
+    bundle.small_programs()
+    bundle.large_programs()
+    bundle.finish()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

@@ -1,0 +1,67 @@
+"""check.py PROGRAM-FOLDER OUT [--time]: trains a program of the bundle on the GPU. Losses and norms of all steps agree with those of target cpu;
+a second run, and one without CUDA graphs, save the same bits. With --time it trains once, with a profile. Prints what it
+found, in its last line the worst difference, or tokens a second. Status 0; 1 where something is wrong; 77 where there is no GPU."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def train(place, case, out, name, *arguments, **environment):
+    log, saved = out / f"{name}.jsonl", out / f"{name}.safetensors"
+    for path in (log, saved):
+        path.unlink(missing_ok=True)
+    options = [option.replace("$HERE", str(place)) for option in case["options"]]
+    command = [str(place / "program"), "train", "--data", str(place.parent.parent / "data/text"), "--steps", str(case["steps"]),
+               "--set", f"log.jsonl={log}", "--set=log.every=1", *options, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env={**os.environ, **environment})
+    print(f"$ {' '.join(command)}\n{done.stdout}{done.stderr}", flush=True)
+    if "this program is for a GPU (target cuda), and there is none" in done.stderr:
+        sys.exit(77)
+    if done.returncode:
+        sys.exit(f"{name}: status {done.returncode}: {(done.stderr.strip().splitlines() or ['nothing said'])[-1]}")
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def apart(expected, actual):
+    """The largest difference, as a share of the expected number; infinite where a number is none."""
+    worst = max((abs(a - b) / max(abs(a), 1e-9) for a, b in zip(expected, actual, strict=True)), default=float("inf"))
+    return worst if worst == worst else float("inf")
+
+
+def compare(place, case, out):
+    expected = [json.loads(line) for line in (place / "cpu.jsonl").read_text().splitlines()]
+    saved = {}
+    for name, environment in (("first", {}), ("again", {}), ("no-graphs", {"HECATE_GRAPHS": "off"})):
+        file = out / f"{name}.st"
+        log = train(place, case, out, name, "--route", f"ids:{place}/ids", "--save", str(file), **environment)
+        saved[name] = file.read_bytes()
+        file.unlink()
+        if name == "first":
+            loss, norm = (apart(*([step[key] for step in steps] for steps in (expected, log))) for key in ("loss", "grad_norm"))
+    bits = [name for name in saved if saved[name] != saved["first"]]
+    said = f"loss {loss:.1e} (bound {case['loss']:.1e}), norm {norm:.1e} (bound {case['norm']:.1e}), other bits: {' '.join(bits) or 'none'}"
+    print(said)
+    return loss <= case["loss"] and norm <= case["norm"] and not bits
+
+
+def time(place, case, out):
+    log = train(place, case, out, "timed", "--profile")
+    later = log[len(log) // 2:]  # By then everything has been asked for before.
+    median = lambda key: sorted(step[key] for step in later)[len(later) // 2]
+    print(f"median {median('ms'):.1f} ms, {median('tokens_per_s'):.0f} tok/s, loss {log[0]['loss']:.3f} to {log[-1]['loss']:.3f}")
+    return True
+
+
+def main(place, out, *flags):
+    place, out = pathlib.Path(place).resolve(), pathlib.Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    case = json.loads((place / "case.json").read_text())
+    return 0 if (time if "--time" in flags else compare)(place, case, out) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
