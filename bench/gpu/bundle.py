@@ -88,10 +88,11 @@ class Bundle:
 
     def large_programs(self):
         bf16 = ("--set=train.precision=bf16", *ONE_RANK)
+        whole = ("--set=parallel.recompute=none", "--set=parallel.microbatch=2")  # Both sequences at once, as torch_steps.py does.
         self.program("bench-medium", ROOT / "examples/bench-medium.moe", *bf16, steps=8, precision="bf16")
-        self.program("qwen3-stack", ROOT / "examples/qwen3-30b-a3b.moe", *bf16, "-DL=4", "--set=parallel.recompute=none",
+        self.program("qwen3-stack", ROOT / "examples/qwen3-30b-a3b.moe", *bf16, "-DL=4", *whole,
                      steps=16, compare=False, options=["--set=train.tokens=8192"])
-        self.program("mixtral-stack", ROOT / "examples/mixtral-8x7b.moe", *bf16, "-DL=2", "--set=parallel.recompute=none",
+        self.program("mixtral-stack", ROOT / "examples/mixtral-8x7b.moe", *bf16, "-DL=2", *whole,
                      steps=16, compare=False, options=["--set=train.tokens=8192"])
 
     def binaries(self):
@@ -121,7 +122,7 @@ class Bundle:
             if not (self.folder / "lib" / name).exists():
                 shutil.copy(path, self.folder / "lib" / name)
         run("strip", *[path for path in binaries if path.name != "libhecate_kernels_cuda.so"])
-        for name in ("run.sh", "check.py", "torch_steps.py", "torch_kernels.py"):
+        for name in ("run.sh", "check.py", "kernels.py", "torch_steps.py", "torch_kernels.py"):
             shutil.copy(ROOT / "bench/gpu" / name, self.folder)
         (self.folder / "COMMIT").write_text(run("git", "describe", "--always", "--dirty", cwd=ROOT))
         archive = f"{self.folder}.tar.xz"

@@ -42,6 +42,8 @@ def compare(place, case, out):
         file.unlink()
         if name == "first":
             loss, norm = (apart(*([step[key] for step in steps] for steps in (expected, log))) for key in ("loss", "grad_norm"))
+            for a, b in zip(expected, log):
+                print(f"step {a['step']}: loss {a['loss']:.6f} {b['loss']:.6f}, norm {a['grad_norm']:.6f} {b['grad_norm']:.6f}")
     bits = [name for name in saved if saved[name] != saved["first"]]
     said = f"loss {loss:.1e} (bound {case['loss']:.1e}), norm {norm:.1e} (bound {case['norm']:.1e}), other bits: {' '.join(bits) or 'none'}"
     print(said)

@@ -5,7 +5,7 @@
 #   fast     each kernel beside PyTorch's; steps of models that fill a GPU, with a profile; the same models by PyTorch
 #   why      memory errors and races (compute-sanitizer), counters (ncu), the table of cuBLASLt's products
 #
-# Parts run in this order, most valuable steps first, for SECONDS (540) in all. Each step has a limit, and is skipped where less
+# A PART may also be a pattern of names of steps: run.sh OUT 'speed-*' 'steps-*'. Parts run in this order, most valuable steps first, for SECONDS (540) in all. Each step has a limit, and is skipped where less
 # time is left than it needs. A line of OUT/results.tsv is written behind each step: name, result, seconds, its last line. Results:
 #   passed   FAILED   timeout (took longer than its limit)   absent (something that it needs is not here)
 #   skipped (no time left)
@@ -48,6 +48,8 @@ record() {
 step() {
     name=$1 limit=$2 needs=$3
     shift 3
+    # shellcheck disable=SC2254 # A pattern.
+    case $name in $only) ;; *) return 0 ;; esac
     before=$(sed -n "s/^$name	\([^	]*\)	.*/\1/p" "$out/results.tsv" 2>/dev/null)
     case $before in passed | FAILED | timeout | absent) return 0 ;; esac
     now=$(left)
@@ -91,6 +93,9 @@ part_fast() {
 }
 
 part_why() {
+    for program in mixtral-stack qwen3-stack bench-medium; do
+        step "kernels-$program" 120 40 "$python" "$here/kernels.py" "$here/programs/$program"
+    done
     for part in matmul grouped sdpa; do
         step "counters-$part" 90 40 ncu --clock-control none --launch-skip 3 --launch-count 3 --set full --print-details all "$here/bin/gpu_bench" $part
     done
@@ -102,11 +107,13 @@ part_why() {
     step tune 240 60 "$here/bin/hecate-tune-cuda" "$out/products" 3
 }
 
+only='*'
 step device 30 0 sh -c 'nvidia-smi --query-gpu=name,driver_version,memory.total,memory.free,clocks.max.sm,clocks.sm --format=csv && nvcc --version | tail -n 2 && cat "$0"/COMMIT' "$here"
 for part in $parts; do
     case $part in
-    right | fast | why) part_"$part" ;;
-    *) echo "run.sh: error: there is no part '$part'; parts: right fast why" >&2 && exit 2 ;;
+    right | fast | why) only='*' && part_"$part" ;;
+    *[*-]*) only=$part && part_right && part_fast && part_why ;;
+    *) echo "run.sh: error: there is no part '$part'; parts: right fast why, or a pattern of steps" >&2 && exit 2 ;;
     esac
 done
 cat "$out/results.tsv"
