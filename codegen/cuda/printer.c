@@ -26,8 +26,8 @@ static hec_emit_op *find(enum hec_op op) {
 
 const struct hec_printer hec_cuda_printer = {
     .target = "cuda",
-    .ranks = "tcp", // NCCL moves what is large.
-    .executor = "nccl",
+    .ranks = "tcp", // The executor moves what is large.
+    .executor = "cuda",
     .headers = (const char *const[]){"hecate/kernels/launchers.h", NULL},
     .device_headers = (const char *const[]){"hecate/kernels/cuda/loop.h", NULL},
     .lines = "struct hrt_lines lines HRT_LINES_END = {0};",

@@ -67,25 +67,28 @@ int hec_nvcc_run(struct hec_arena *arena, const struct hec_options *options, con
 
 // ---- linking
 
+static const char *library_path(struct hec_arena *arena, const char *name) {
+    return hec_arena_format(arena, "%s/lib/lib%s.a", hec_prefix(arena), name);
+}
+
 static bool have_libraries(struct hec_arena *arena, bool ranks) {
     static const char *const library[] = {"hecate_device_cuda", "hecate_kernels_cuda",
-                                          "hecate_transport_nccl"};
+                                          "hecate_transport_cuda"};
     for (int i = 0; i < 2 + ranks; i++) {
-        const char *path = hec_arena_format(arena, "%s/lib/lib%s.a", hec_prefix(arena), library[i]);
+        const char *path = library_path(arena, library[i]);
         if (access(path, R_OK) == 0) continue;
         fprintf(stderr,
                 "hecatec: error: cannot link a program for target cuda: there is no %s\n"
-                "  hecatec was built without %s; -S writes the program's source\n",
-                path, i < 2 ? "CUDA" : "NCCL");
+                "  hecatec was built without CUDA; -S writes the program's source\n",
+                path);
         return false;
     }
     return true;
 }
 
-// Products by cuBLASLt, which a program does without.
-static bool have_cublaslt(struct hec_arena *arena) {
-    const char *path = hec_arena_format(arena, "%s/lib/libhecate_cublaslt.a", hec_prefix(arena));
-    return access(path, R_OK) == 0;
+// Products by cuBLASLt, or messages by NCCL, which a program does without.
+static bool have(struct hec_arena *arena, const char *name) {
+    return access(library_path(arena, name), R_OK) == 0;
 }
 
 // A library by its path, and found there when the program starts; or by name where no path is known.
@@ -97,21 +100,35 @@ static void add_library(struct hec_command *words, const char *path, const char 
             words, hec_arena_format(words->arena, "-Wl,-rpath,%.*s", (int)(slash - path), path));
 }
 
+// What moves messages looks whether NCCL's executor is there, which opens NCCL's library when the program needs it: others
+// start where there is none.
+static void add_ranks(struct hec_command *words) {
+    const char *slash = strrchr(HECATE_NCCL, '/');
+    hec_command_add(words, "-lhecate_transport_cuda");
+    if (!have(words->arena, "hecate_transport_nccl")) return;
+    hec_command_add(words, "-Wl,-u,hrt_executor_nccl");
+    hec_command_add(words, "-lhecate_transport_nccl");
+    hec_command_add(words, "-Wl,-u,hrt_nccl_library_open");
+    hec_command_add(words, "-lhecate_nccl_library");
+    if (slash)
+        hec_command_add(words, hec_arena_format(words->arena, "-Wl,-rpath,%.*s",
+                                                (int)(slash - HECATE_NCCL), HECATE_NCCL));
+}
+
 const char *const *hec_nvcc_link(struct hec_arena *arena, const struct hec_options *options,
                                  const char *object, bool ranks) {
     if (!options->dry_run && !have_libraries(arena, ranks)) return NULL;
     struct hec_command words = {.arena = arena};
     hec_command_add(&words, object);
-    if (ranks) hec_command_add(&words, "-lhecate_transport_nccl");
+    if (ranks) add_ranks(&words);
     hec_command_add(&words, "-lhecate_device_cuda");
     hec_command_add(&words, "-lhecate_kernels_cuda");
-    if (*HECATE_CUBLASLT && have_cublaslt(arena)) {
+    if (*HECATE_CUBLASLT && have(arena, "hecate_cublaslt")) {
         hec_command_add(&words, "-Wl,-u,hkc_library_open"); // The device looks whether it is there.
         hec_command_add(&words, "-lhecate_cublaslt");
         add_library(&words, HECATE_CUBLASLT, "-lcublasLt");
     }
     add_library(&words, HECATE_CUDART, "-lcudart");
-    if (ranks) add_library(&words, HECATE_NCCL, "-lnccl");
     HEC_PUSH(arena, &words.word, NULL);
     return (const char *const *)words.word.item;
 }

@@ -16,7 +16,7 @@ struct hec_printer {
     // the program is given, lie in the memory of a device, and statements only ask for work.
     const char *const *device_headers;
     const char *ranks;    // What joins several ranks where nobody says otherwise: "mpi".
-    const char *executor; // Moves tensors between the ranks' devices: "nccl". NULL: the ranks do.
+    const char *executor; // Moves tensors between the ranks' devices: "cuda". NULL: the ranks do.
     // Tells profilers which line of the source follows: the variable of a function that does, and the statement, up to
     // the line's text, its last argument. NULL: nobody is told.
     const char *lines, *line;

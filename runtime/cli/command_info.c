@@ -96,9 +96,9 @@ static void print_model(const struct hrt_program *program) {
         printf("  device         %s\n", device);
     }
     if (program->executor) {
-        char messages[64];
+        char messages[128];
         hrt_executor_describe(program->executor, messages, sizeof messages);
-        printf("  messages       %s, between devices\n", messages);
+        printf("  messages       between devices: %s\n", messages);
     }
     printf("  vocabulary     %" PRId64 "\n", program->vocabulary);
     printf("  positions      %" PRId64 "\n", program->positions);

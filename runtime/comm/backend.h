@@ -27,8 +27,10 @@ extern const struct hrt_comm_backend hrt_comm_mpi;
 // rank meets nobody.
 extern const struct hrt_comm_backend hrt_comm_tcp;
 
-// What moves the memory of GPUs between their ranks; of the library hecate_transport_nccl (runtime/transport/transport.h).
-extern const struct hrt_executor hrt_executor_nccl;
+// What moves the memory of GPUs between their ranks (runtime/transport/transport.h): NCCL, of the library
+// hecate_transport_nccl; memory that the processes of one machine map from each other; and the one of both that fits the
+// ranks, of the library hecate_transport_cuda.
+extern const struct hrt_executor hrt_executor_nccl, hrt_executor_ipc, hrt_executor_cuda;
 
 // Its library and version, such as "NCCL 2.28.3". Not collective, needs no device.
 void hrt_executor_describe(const struct hrt_executor *executor, char *text, size_t bytes);

@@ -236,17 +236,16 @@ static void list_parts(struct hrt_dense_job *job) {
     const int width = dense->width, rows = rows_of(dense);
     const int row = dense->comm->rank / width, column = dense->comm->rank % width;
     const int32_t first = job->steps.count;
-    for (int i = 1; i < width; i++) {
-        const int from = (column + width - i) % width, peer = rank_at(dense, row, from);
-        char *in = message_from(dense, from, 0);
-        for (int r = 0; r < rows; r++) {
+    for (int r = 0; r < rows; r++) { // In the order in which they are sent.
+        for (int i = 1; i < width; i++) {
+            const int from = (column + width - i) % width, peer = rank_at(dense, row, from);
             const int whose = rank_at(dense, r, from);
             const size_t bytes = message_bytes(dense, whose);
+            char *in = message_from(dense, from, 0) + column_bytes(dense, from, r);
             // In place of the share, once that has been added.
             if (bytes)
                 dense->arrived[whose] =
                     hrt_steps_receive(&job->steps, peer, in, bytes, dense->read[from]);
-            in += bytes;
         }
     }
     for (int r = 0; r < rows; r++) {

@@ -12,11 +12,7 @@
 enum { WORDS = HRT_DEVICE_ADDRESS / sizeof(int64_t) };
 _Static_assert(HRT_DEVICE_ADDRESS % sizeof(int64_t) == 0, "addresses travel as whole numbers");
 
-// Two ranks with one device.
-struct sharing {
-    int one, other; // -1: every rank has a device of its own.
-    char address[HRT_DEVICE_ADDRESS];
-};
+_Static_assert(sizeof((struct hrt_sharing *)0)->address == HRT_DEVICE_ADDRESS, "as long as any");
 
 static bool same(const struct hrt_comm *comm, const int64_t *address, int a, int b) {
     return comm->machine_of[a] == comm->machine_of[b] && address[a * WORDS] != 0 &&
@@ -25,9 +21,9 @@ static bool same(const struct hrt_comm *comm, const int64_t *address, int a, int
 
 // The first two, the same ones on all ranks.
 static bool find_sharing(struct hrt_comm *comm, const struct hrt_device *device,
-                         struct sharing *sharing, struct hrt_error *error) {
+                         struct hrt_sharing *sharing, struct hrt_error *error) {
     int64_t *address = calloc((size_t)comm->size * WORDS, sizeof *address);
-    *sharing = (struct sharing){.one = -1, .other = -1};
+    *sharing = (struct hrt_sharing){.one = -1, .other = -1};
     if (!hrt_ranks_agree(comm, address || hrt_fail(error, "out of memory"), error)) {
         free(address);
         return false;
@@ -37,7 +33,7 @@ static bool find_sharing(struct hrt_comm *comm, const struct hrt_device *device,
     for (int one = 0; one < comm->size && sharing->one < 0; one++) {
         for (int other = one + 1; other < comm->size && sharing->one < 0; other++) {
             if (!same(comm, address, one, other)) continue;
-            *sharing = (struct sharing){.one = one, .other = other};
+            *sharing = (struct hrt_sharing){.one = one, .other = other};
             memcpy(sharing->address, &address[one * WORDS], HRT_DEVICE_ADDRESS - 1);
         }
     }
@@ -45,25 +41,24 @@ static bool find_sharing(struct hrt_comm *comm, const struct hrt_device *device,
     return true;
 }
 
-// The one place where the executor of a run is chosen. NULL: nobody can serve these devices.
-static const struct hrt_executor *choose(const struct hrt_executor *executor,
-                                         const struct sharing *sharing, struct hrt_error *error) {
+// NULL: nobody can serve these devices.
+static const struct hrt_executor *choose(const struct hrt_executor *executor, struct hrt_comm *comm,
+                                         const struct hrt_sharing *sharing,
+                                         struct hrt_error *error) {
+    if (executor->choose) return executor->choose(comm, sharing, error);
     if (sharing->one < 0) return executor;
-    if (executor->sharing) return executor->sharing;
-    hrt_fail(error,
-             "ranks %d and %d have the same GPU, %s of their machine, which %s refuses: start no "
-             "more ranks on a machine than it has GPUs, and let each see its own",
+    hrt_fail(error, "ranks %d and %d have the same GPU, %s of their machine, which %s refuses",
              sharing->one, sharing->other, sharing->address, executor->name);
     return NULL;
 }
 
 bool hrt_devices_meet(struct hrt_state *state, bool opened, struct hrt_error *error) {
     struct hrt_comm *comm = state->comm;
-    struct sharing sharing;
+    struct hrt_sharing sharing;
     if (!comm || !state->program->executor) return opened;
     if (!hrt_ranks_agree(comm, opened, error)) return false;
     if (!find_sharing(comm, &state->device, &sharing, error)) return false;
-    const struct hrt_executor *executor = choose(state->program->executor, &sharing, error);
+    const struct hrt_executor *executor = choose(state->program->executor, comm, &sharing, error);
     if (!hrt_ranks_agree(comm, executor, error)) return false;
     const bool ready = executor->open(comm, &state->device, error);
     if (!hrt_ranks_agree(comm, ready, error)) return false;

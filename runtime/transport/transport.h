@@ -45,12 +45,20 @@ struct hrt_mark {
     uint64_t number;
 };
 
+// Two ranks that have the same device: the first two.
+struct hrt_sharing {
+    int one, other;   // -1: every rank has a device of its own.
+    char address[16]; // Of their machine.
+};
+
 // What runs lists on a device. Every rank opens it, joins the others, and submits the same lists in the same order.
 struct hrt_executor {
     const char *name; // "nccl"
-    // For ranks that share a device, which this one cannot serve (train/devices.c chooses); NULL: there is none.
-    const struct hrt_executor *sharing;
-    // Takes what it needs of the rank's own device.
+    // Of a program's executor that stands for several: the one for these ranks, the same on all of them; NULL: none can serve
+    // them, and `error` says why on one rank at least. Collective. NULL: this one serves all but ranks that share a device.
+    const struct hrt_executor *(*choose)(struct hrt_comm *comm, const struct hrt_sharing *sharing,
+                                         struct hrt_error *error);
+    // Takes what it needs of the rank's own device, and names itself in comm->executor.
     bool (*open)(struct hrt_comm *comm, struct hrt_device *device, struct hrt_error *error);
     // Meets the other ranks, once all of them have opened theirs. Collective; a failure ends the job.
     void (*join)(struct hrt_comm *comm);

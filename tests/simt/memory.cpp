@@ -1,10 +1,14 @@
 // Memory that the device reaches: its own, and pinned and managed memory, which the host reaches, too. Allocations lie
 // in two ranges with gaps between them, which AddressSanitizer guards, and are full of ones (NaN) when handed out.
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -25,6 +29,8 @@ struct pool_t {
     std::map<const char *, size_t> live;
 };
 static pool_t device, pinned;
+static pool_t imported,
+    registered;             // Of other processes' devices; of the host's own memory. Anywhere.
 static bool protect, watch; // Device memory from the host; the host at pinned memory.
 static size_t device_bytes; // That there are.
 
@@ -86,6 +92,10 @@ range_t reachable_memory() {
 
 void open_to_host(bool open) {
     if (protect) protect_used(device, open);
+    for (const auto &held : imported.live) {
+        if (protect)
+            mprotect((void *)held.first, held.second, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+    }
     if (watch) protect_used(pinned, open);
 }
 
@@ -101,8 +111,60 @@ static int held_by(const pool_t &pool, const void *at, size_t bytes) {
 
 place_t place_of(const void *at, size_t bytes) {
     const int on_device = held_by(device, at, bytes), on_host = held_by(pinned, at, bytes);
-    if (on_device < 0 || on_host < 0) return BROKEN;
-    return on_device ? ON_DEVICE : on_host ? PINNED : PAGEABLE;
+    const int elsewhere = held_by(imported, at, bytes), own = held_by(registered, at, bytes);
+    if (on_device < 0 || on_host < 0 || elsewhere < 0 || own < 0) return BROKEN;
+    return on_device || elsewhere ? ON_DEVICE : on_host || own ? PINNED : PAGEABLE;
+}
+
+// ---- between processes
+
+// Pages of the device that have become a file of this process, which other ones can map.
+int share_pages(const void *at, size_t *bytes) {
+    const auto held = device.live.find((const char *)at);
+    if (held == device.live.end() || (uintptr_t)at % GAP != 0) return -1;
+    char *first = (char *)((uintptr_t)at / PAGE * PAGE);
+    *bytes = held->second;
+    const size_t length = ((size_t)((const char *)at - first) + *bytes + PAGE - 1) / PAGE * PAGE;
+    const int file = memfd_create("simt", MFD_CLOEXEC);
+    open_to_host(true);
+    // By the system itself, since gaps between allocations are guarded.
+    const bool written = file >= 0 && syscall(SYS_write, file, first, length) == (long)length;
+    const bool mapped = written && mmap(first, length, PROT_READ | PROT_WRITE,
+                                        MAP_SHARED | MAP_FIXED, file, 0) == first;
+    open_to_host(false);
+    if (!mapped) fail("no memory for other processes: %s", strerror(errno));
+    return file;
+}
+
+void *map_pages(const char *path, size_t offset, size_t bytes) {
+    const int file = open(path, O_RDWR | O_CLOEXEC);
+    if (file < 0) return NULL;
+    const size_t length = (offset + bytes + PAGE - 1) / PAGE * PAGE;
+    char *mapped = (char *)mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (mapped == MAP_FAILED) return NULL;
+    imported.live[mapped + offset] = bytes;
+    open_to_host(false);
+    return mapped + offset;
+}
+
+bool unmap_pages(void *at) {
+    const auto held = imported.live.find((const char *)at);
+    if (held == imported.live.end()) return false;
+    cudaDeviceSynchronize();
+    char *first = (char *)((uintptr_t)at / PAGE * PAGE);
+    munmap(first, (size_t)((char *)at - first) + held->second);
+    imported.live.erase(held);
+    return true;
+}
+
+void register_host(const void *at, size_t bytes) {
+    registered.live[(const char *)at] = bytes;
+}
+
+bool unregister_host(const void *at) {
+    cudaDeviceSynchronize();
+    return registered.live.erase((const char *)at) == 1;
 }
 
 bool device_reaches(const void *at, size_t bytes) {

@@ -60,6 +60,15 @@ enum place_t { ON_DEVICE, PINNED, PAGEABLE, BROKEN };
 place_t place_of(const void *at, size_t bytes);
 void open_to_host(bool open); // With SIMT_PROTECT the host may not touch device memory.
 
+// Makes the pages of the allocation that begins at `at` a file, which other processes can map; -1: none begins there.
+int share_pages(const void *at, size_t *bytes);
+// Maps those of another process, of which `bytes` from `offset` on are the allocation. NULL: they cannot be reached.
+void *map_pages(const char *path, size_t offset, size_t bytes);
+bool unmap_pages(void *at); // False: nothing is mapped there.
+// Memory of the host's own that the device reaches.
+void register_host(const void *at, size_t bytes);
+bool unregister_host(const void *at);
+
 } // namespace simt
 
 #endif

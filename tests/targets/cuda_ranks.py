@@ -174,7 +174,7 @@ def devices_are_told_apart(cuda, text):
     """Ranks that share a device are named before NCCL meets them. Where no launcher numbers the ranks of a machine, each takes its own."""
     train_it = [cuda, "train", "--data", text, "--steps", "1"]
     done = subprocess.run(launch(2, *train_it), capture_output=True, text=True, timeout=60, check=False,
-                          env={**os.environ, **QUIET, "SIMT_BUS": "0000:3b:00.0"})
+                          env={**os.environ, **QUIET, "SIMT_BUS": "0000:3b:00.0", "HECATE_TRANSPORT": "nccl"})
     if done.returncode != 1 or done.stderr.count("error: ranks 0 and 1 have the same GPU, 0000:3b:00.0 of their machine") != 1:
         sys.exit(f"ranks that share a device: status {done.returncode}\n{done.stderr}")
     by_hand = {**os.environ, **QUIET, "HECATE_RANKS": "2", "HECATE_RENDEZVOUS": cuda + ".meet", "SIMT_DEVICES": "2", "SIMT_MEMORY": "33000"}
@@ -195,7 +195,7 @@ def main(model, text, folder):
             waits_of_a_step(ranks, cuda, text, ROUTES[case])
         if case != "fssdp":
             continue
-        if not re.search(r"messages +NCCL \d+\.\d+\.\d+, between devices\n", run(*launch(ranks, cuda, "info"), **QUIET)):
+        if not re.search(r"messages +between devices: NCCL \d+\.\d+\.\d+, or CUDA IPC where ranks share one\n", run(*launch(ranks, cuda, "info"), **QUIET)):
             sys.exit("info does not name NCCL")
         same_under_another_schedule(ranks, cuda, text)
         train(ranks, cuda, text, cuda + "-apart", 1, SIMT_PROTECT="1")
