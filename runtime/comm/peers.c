@@ -180,9 +180,16 @@ void hrt_net_look(struct hrt_net *own) {
 
 void hrt_net_silent(struct hrt_net *own, int rank) {
     end(own, rank, BY_US,
-        "lost %s: no sign of life for %d s: it hangs, or its machine or network is gone "
-        "(HECATE_COMM_TIMEOUT=SECONDS allows more)",
-        label_of(own, rank).text, own->timeout);
+        "lost %s: no sign of life for %d s on rank %d: it hangs, or its machine or the network "
+        "between them is gone (HECATE_COMM_TIMEOUT=SECONDS allows more)",
+        label_of(own, rank).text, own->timeout, own->rank);
+}
+
+void hrt_net_damaged(struct hrt_net *own, int peer, const char *what) {
+    end(own, -1, BY_US,
+        "rank %d received a damaged frame from %s: %s: a network card, a switch or memory is at "
+        "fault",
+        own->rank, label_of(own, peer).text, what);
 }
 
 // Nobody else has come to where others wait. `peer` may itself wait.

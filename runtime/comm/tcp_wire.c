@@ -1,9 +1,10 @@
-// On a connection a frame is a head and its bytes. Frames of a tag are in order, so the first that is asked for of a tag is
-// the next that comes.
+// On a connection a frame is a head and its bytes, each with a checksum: TCP does not see words that change places.
+// Frames of a tag are in order, so the first that is asked for of a tag is the next that comes.
 #include "runtime/comm/tcp_wire.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/base/crc32c.h"
+
 enum {
     TAGS = HRT_NET_COLLECTIVE + 1,
     NOTES = TAGS,             // And the kind of a note.
@@ -20,11 +23,14 @@ enum {
     BYE,                      // The last one.
     NOTES_MOST = 64,          // Under way to a rank.
     EVENTS = 64,
-    MOST = 4 << 20, // Bytes from a connection before others have their turn.
+    MOST = 4 << 20,      // Bytes from a connection before others have their turn.
+    AT_ONCE = 128 << 10, // Bytes that are still in a cache when their checksum is computed.
 };
 
 struct head {
     uint32_t tag, bytes;
+    uint32_t sum; // Checksum of the bytes,
+    uint32_t own; // and of what stands before it.
 };
 
 // A message that is sent, received, or asked for.
@@ -33,6 +39,7 @@ struct message {
     struct head head;
     char *data;
     size_t at;     // Bytes that have been moved, those of the head included.
+    uint32_t sum;  // Of what has come of its data.
     int32_t value; // Of what has no other data.
     bool owned;    // Nobody asks for it: it is freed when it is done.
     bool kept;     // Its data is its own.
@@ -53,6 +60,7 @@ struct link {
     struct message *in;   // What its bytes go to; NULL: the head has not come.
     struct message scrap; // Of what nobody can take.
     bool writes, bye, dead;
+    bool spoilt; // Nothing is taken from it any more.
     int error;
     int notes; // Under way.
     atomic_int *losses;
@@ -64,10 +72,20 @@ struct note {
     int32_t value;
 };
 
+// A frame that came otherwise than it was sent.
+struct damage {
+    int peer;
+    bool in_head;
+    struct head head; // As it came.
+    uint32_t sum;     // Of the bytes that came.
+};
+
 struct tcp {
     pthread_mutex_t lock; // Of all of it.
     int poll, size, rank;
-    atomic_int losses; // Connections that are gone.
+    atomic_int losses;    // Connections that are gone.
+    atomic_bool damaged;  // The job has to end, because of
+    struct damage damage; // the first of them.
     struct note *note[HRT_NOTES], **note_end[HRT_NOTES];
     struct link link[];
 };
@@ -98,8 +116,18 @@ _Noreturn static void no_memory(void) {
 static struct message *make(uint32_t tag, size_t bytes) {
     struct message *message = calloc(1, sizeof *message);
     if (!message) no_memory();
-    message->head = (struct head){tag, (uint32_t)bytes};
+    message->head = (struct head){.tag = tag, .bytes = (uint32_t)bytes};
     return message;
+}
+
+static uint32_t sum_of_head(const struct head *head) {
+    return hrt_crc32c(0, head, offsetof(struct head, own));
+}
+
+// Fills in the checksums of what is to be sent.
+static void seal(struct message *message) {
+    message->head.sum = hrt_crc32c(0, message->data, message->head.bytes);
+    message->head.own = sum_of_head(&message->head);
 }
 
 static void lose(struct link *link, int error) {
@@ -109,16 +137,15 @@ static void lose(struct link *link, int error) {
     atomic_fetch_add(link->losses, 1);
 }
 
-// ---- sending
-
-static void watch(struct tcp *tcp, int peer, bool writes) {
-    struct link *link = &tcp->link[peer];
-    if (link->writes == writes) return;
-    link->writes = writes;
-    struct epoll_event event = {.events = EPOLLIN | (writes ? EPOLLOUT : 0),
+static void watch(struct tcp *tcp, int peer) {
+    const struct link *link = &tcp->link[peer];
+    struct epoll_event event = {.events =
+                                    (link->spoilt ? 0 : EPOLLIN) | (link->writes ? EPOLLOUT : 0),
                                 .data.u32 = (uint32_t)peer};
     epoll_ctl(tcp->poll, EPOLL_CTL_MOD, link->fd, &event);
 }
+
+// ---- sending
 
 static void sent(struct link *link) {
     struct message *message = take_first(&link->out);
@@ -153,7 +180,10 @@ static void flush(struct tcp *tcp, int peer) {
         message->at += (size_t)moved;
         if (message->at == head + message->head.bytes) sent(link);
     }
-    watch(tcp, peer, link->out.first != NULL && !link->dead);
+    const bool writes = link->out.first != NULL && !link->dead;
+    if (link->writes == writes) return;
+    link->writes = writes;
+    watch(tcp, peer);
 }
 
 static void send_value(struct tcp *tcp, int peer, uint32_t tag, int32_t value) {
@@ -161,6 +191,7 @@ static void send_value(struct tcp *tcp, int peer, uint32_t tag, int32_t value) {
     message->value = value;
     message->data = (char *)&message->value;
     message->owned = true;
+    seal(message);
     tcp->link[peer].notes++;
     append(&tcp->link[peer].out, message);
     flush(tcp, peer);
@@ -212,10 +243,25 @@ static void keep_note(struct tcp *tcp, int peer, uint32_t kind, int32_t value) {
     tcp->note_end[kind] = &note->next;
 }
 
+// What has come of this connection and will is worth nothing; what is sent on it still arrives.
+static void spoil(struct tcp *tcp, int peer, bool in_head) {
+    struct link *link = &tcp->link[peer];
+    link->spoilt = true;
+    watch(tcp, peer);
+    if (atomic_load(&tcp->damaged)) return;
+    tcp->damage = (struct damage){.peer = peer, .in_head = in_head, .head = link->head};
+    if (!in_head) tcp->damage.sum = link->in->sum;
+    atomic_store(&tcp->damaged, true);
+}
+
 static void received(struct tcp *tcp, int peer) {
     struct link *link = &tcp->link[peer];
     struct message *message = link->in;
     const uint32_t tag = link->head.tag;
+    if (message->sum != link->head.sum) {
+        spoil(tcp, peer, false);
+        return;
+    }
     link->in = NULL;
     link->head_at = 0;
     if (message == &link->scrap) {
@@ -233,10 +279,11 @@ static void received(struct tcp *tcp, int peer) {
 // Takes what is there. Returns the bytes that came; 0: there is no more.
 static size_t take(struct tcp *tcp, int peer) {
     struct link *link = &tcp->link[peer];
+    if (link->spoilt) return 0;
     struct message *in = link->in;
     char *to = in ? in->data + in->at : (char *)&link->head + link->head_at;
     const size_t left = in ? in->head.bytes - in->at : sizeof link->head - link->head_at;
-    const ssize_t came = left ? recv(link->fd, to, left, 0) : 0;
+    const ssize_t came = left ? recv(link->fd, to, left < AT_ONCE ? left : AT_ONCE, 0) : 0;
     if (left && came <= 0) {
         if (came == 0) lose(link, 0);
         if (came < 0 && errno != EAGAIN && errno != EINTR) lose(link, errno);
@@ -245,10 +292,15 @@ static size_t take(struct tcp *tcp, int peer) {
     }
     if (in) {
         in->at += (size_t)came;
+        in->sum = hrt_crc32c(in->sum, to, (size_t)came);
         if (in->at == in->head.bytes) received(tcp, peer);
     } else {
         link->head_at += (size_t)came;
         if (link->head_at < sizeof link->head) return (size_t)came;
+        if (sum_of_head(&link->head) != link->head.own) {
+            spoil(tcp, peer, true);
+            return 0;
+        }
         link->in = place(link);
         if (!link->in) lose(link, EPROTO);
         if (!link->in) return 0;
@@ -290,6 +342,7 @@ static void claim(struct link *link, struct message *message) {
     }
     if (early->at > 0) memcpy(message->data, early->data, early->at);
     message->at = early->at;
+    message->sum = early->sum;
     if (link->in == early) {
         link->in = message;
     } else {
@@ -306,12 +359,14 @@ static void tcp_post(struct hrt_net *own, struct hrt_net_pieces *pieces,
     struct message *message = make((uint32_t)piece->tag, (size_t)piece->bytes);
     message->data = data;
     *request(pieces, pieces->count) = message;
+    const bool sends = piece->what == HRT_NET_SENT || piece->what == HRT_NET_GIVEN;
+    if (sends) seal(message);
     pthread_mutex_lock(&tcp->lock);
-    if (piece->what == HRT_NET_SENT || piece->what == HRT_NET_GIVEN) {
+    if (sends) {
         const bool idle = !link->out.first;
         append(&link->out, message);
         if (idle) flush(tcp, piece->peer);
-    } else if (link->early[piece->tag].first) {
+    } else if (link->early[piece->tag].first && !link->spoilt) {
         claim(link, message);
     } else {
         append(&link->asked[piece->tag], message);
@@ -329,12 +384,32 @@ static void check(struct hrt_net *own, int peer, const char *what) {
     if (dead) hrt_net_fail(own, peer, what, error ? strerror(error) : "its connection has ended");
 }
 
+static const char *name_of(const struct hrt_net *own, uint32_t tag) {
+    if (tag < HRT_NET_COLLECTIVE) return own->lane[tag % HRT_LANES].pieces.name;
+    return tag == HRT_NET_COLLECTIVE ? own->collective.name : "signs of life";
+}
+
+// Ends the job where a frame was damaged.
+static void check_damage(struct hrt_net *own) {
+    struct tcp *tcp = own->wire_own;
+    char what[128] = "its head";
+    if (!atomic_load(&tcp->damaged)) return;
+    pthread_mutex_lock(&tcp->lock);
+    const struct damage damage = tcp->damage;
+    pthread_mutex_unlock(&tcp->lock);
+    if (!damage.in_head)
+        snprintf(what, sizeof what, "%u bytes of %s, whose checksum is %08x instead of %08x",
+                 damage.head.bytes, name_of(own, damage.head.tag), damage.sum, damage.head.sum);
+    hrt_net_damaged(own, damage.peer, what);
+}
+
 static int tcp_test(struct hrt_net *own, struct hrt_net_pieces *pieces) {
     struct tcp *tcp = own->wire_own;
     if (pthread_mutex_trylock(&tcp->lock) == 0) {
         advance(tcp);
         pthread_mutex_unlock(&tcp->lock);
     }
+    check_damage(own);
     int finished = 0;
     for (int i = 0; i < pieces->count; i++) {
         struct message *message = *request(pieces, i);
@@ -373,6 +448,7 @@ static bool tcp_told(struct hrt_net *own, int kind, int *peer, int32_t *value) {
     }
     pthread_mutex_unlock(&tcp->lock);
     free(note);
+    if (kind == HRT_NOTE_SIGN) check_damage(own);
     if (kind == HRT_NOTE_SIGN && !note) check(own, *peer, "a sign of life");
     return note != NULL;
 }

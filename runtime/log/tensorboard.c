@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "files/files.h"
+#include "runtime/base/crc32c.h"
 #include "runtime/log/numbers.h"
 
 enum { MESSAGE = 4096, LENGTH_DELIMITED = 2, VARINT = 0, FIXED64 = 1, FIXED32 = 5 };
@@ -45,21 +46,16 @@ static void add_field(struct message *m, unsigned field, const void *data, size_
     add_bytes(m, data, bytes);
 }
 
-// CRC-32C, then rotated and shifted, as the format asks.
-static uint32_t masked_checksum(const unsigned char *data, size_t bytes) {
-    uint32_t sum = UINT32_MAX;
-    for (size_t i = 0; i < bytes; i++) {
-        sum ^= data[i];
-        for (int bit = 0; bit < 8; bit++) sum = sum >> 1 ^ (sum & 1 ? UINT32_C(0x82f63b78) : 0);
-    }
-    sum = ~sum;
+// Rotated and shifted, as the format asks.
+static uint32_t masked_checksum(const void *data, size_t bytes) {
+    const uint32_t sum = hrt_crc32c(0, data, bytes);
     return (sum >> 15 | sum << 17) + UINT32_C(0xa282ead8);
 }
 
 static bool write_record(struct hrt_tensorboard *board, const struct message *m,
                          struct hrt_error *error) {
     const uint64_t length = m->bytes;
-    const uint32_t of_length = masked_checksum((const unsigned char *)&length, sizeof length),
+    const uint32_t of_length = masked_checksum(&length, sizeof length),
                    of_data = masked_checksum(m->data, m->bytes);
     fwrite(&length, sizeof length, 1, board->file);
     fwrite(&of_length, sizeof of_length, 1, board->file);
