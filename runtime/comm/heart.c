@@ -1,8 +1,9 @@
 // Signs of life. Every rank tells the next one every second that it lives, and listens to the one
 // before it: a rank that hangs, or whose machine or network is gone, is noticed by its neighbour
 // whether or not anybody waits for it. A thread of its own does this, so a rank may compute for as
-// long as it likes. Whoever finds a rank lost raises an alarm that all others follow, so that the job
-// ends without the launcher's help.
+// long as it likes. Whoever finds a rank lost raises an alarm that all others follow and pass on, so that the job
+// ends without the launcher's help. A rank that misses its neighbour asks the others first: if none answers, it is the
+// one that is lost.
 //
 // Silence is counted in this thread's own beats, not by the clock: a job that was stopped as a whole
 // and goes on (a suspended queue, a laptop's lid) does not take its ranks for lost.
@@ -101,6 +102,30 @@ static void raise_alarm(struct hrt_net_heart *heart, int lost) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
+// Whether any rank but the silent one answers within four seconds; of two ranks nobody can tell which is lost.
+// Meanwhile the others get their answers, since some may ask at the same time.
+static bool hears_others(struct hrt_net_heart *heart) {
+    enum { TRIES = 400 };
+    struct hrt_net *own = heart->own;
+    for (int r = 0; r < own->size; r++) {
+        if (r != own->rank && r != heart->before) own->wire->tell(own, r, HRT_NOTE_ASK, 0);
+    }
+    for (int i = 0; i < TRIES && own->size > 2; i++) {
+        int32_t answer;
+        int who = -1;
+        if (own->wire->told(own, HRT_NOTE_ANSWER, &who, &answer)) return true;
+        follow(heart);
+        answer_questions(heart);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return own->size == 2;
+}
+
+static _Noreturn void miss(struct hrt_net_heart *heart) {
+    if (hears_others(heart)) hrt_net_silent(heart->own, heart->before);
+    hrt_net_alone(heart->own);
+}
+
 // Sleeps one period, or until the end is asked for. True: go on.
 static bool rest(struct hrt_net_heart *heart, bool *closing) {
     struct timespec until;
@@ -126,7 +151,7 @@ static void *beat(void *argument) {
         say(heart, ALIVE);
         hear(heart);
         answer_questions(heart);
-        if (heart->silent >= heart->limit) hrt_net_silent(heart->own, heart->before);
+        if (heart->silent >= heart->limit) miss(heart);
         if (!closing) hrt_net_look(heart->own);
     }
     return NULL;

@@ -272,6 +272,9 @@ _Noreturn void hrt_net_disagree(struct hrt_net *own, const char *format, ...)
 // Ends the job because what came from `peer` is not what that sent; `what` names it.
 _Noreturn void hrt_net_damaged(struct hrt_net *own, int peer, const char *what);
 
+// Ends the job because this rank hears no other.
+_Noreturn void hrt_net_alone(struct hrt_net *own);
+
 // Ends the job because `what` failed; `peer` is -1 when it is not known.
 _Noreturn void hrt_net_fail(struct hrt_net *own, int peer, const char *what, const char *why);
 

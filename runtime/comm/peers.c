@@ -96,7 +96,8 @@ static _Noreturn void leave(struct hrt_net *own, bool all) {
 }
 
 void hrt_net_follow(struct hrt_net *own, int lost) {
-    wait_seconds(0.5); // Whoever raised the alarm is heard first.
+    own->calls->alarm(own->heart, lost); // For those whom the rank that raised it does not reach.
+    wait_seconds(0.5);                   // That one is heard first.
     clear_away(own, lost);
     leave(own, false);
 }
@@ -183,6 +184,13 @@ void hrt_net_silent(struct hrt_net *own, int rank) {
         "lost %s: no sign of life for %d s on rank %d: it hangs, or its machine or the network "
         "between them is gone (HECATE_COMM_TIMEOUT=SECONDS allows more)",
         label_of(own, rank).text, own->timeout, own->rank);
+}
+
+void hrt_net_alone(struct hrt_net *own) {
+    end(own, -1, BY_US,
+        "lost %s: it hears no other rank for %d s: its network is gone, or all other machines are "
+        "(HECATE_COMM_TIMEOUT=SECONDS allows more)",
+        label_of(own, own->rank).text, own->timeout);
 }
 
 void hrt_net_damaged(struct hrt_net *own, int peer, const char *what) {

@@ -254,6 +254,25 @@ static void spoil(struct tcp *tcp, int peer, bool in_head) {
     atomic_store(&tcp->damaged, true);
 }
 
+// Another rank has asked for the end of all and said why. Those that it does not reach hear it from this one, whom they
+// would else miss. Waits a second at most.
+static _Noreturn void obey(struct tcp *tcp, int32_t code) {
+    enum { TRIES = 100 };
+    bool left = true;
+    for (int r = 0; r < tcp->size; r++) {
+        if (r != tcp->rank && !tcp->link[r].dead) send_value(tcp, r, ABORT, code);
+    }
+    for (int i = 0; i < TRIES && left; i++) {
+        left = false;
+        for (int r = 0; r < tcp->size; r++) {
+            if (r != tcp->rank) flush(tcp, r);
+            left |= r != tcp->rank && tcp->link[r].out.first && !tcp->link[r].dead;
+        }
+        if (left) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    _exit(code);
+}
+
 static void received(struct tcp *tcp, int peer) {
     struct link *link = &tcp->link[peer];
     struct message *message = link->in;
@@ -265,7 +284,7 @@ static void received(struct tcp *tcp, int peer) {
     link->in = NULL;
     link->head_at = 0;
     if (message == &link->scrap) {
-        if (tag == ABORT) _exit(message->value); // That rank has said why.
+        if (tag == ABORT) obey(tcp, message->value);
         if (tag == BYE) link->bye = true;
         if (tag < ABORT) keep_note(tcp, peer, tag - NOTES, message->value);
     } else if (message->owned) {
