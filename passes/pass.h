@@ -43,6 +43,7 @@ const char *hec_pass_option(const struct hec_pass_options *options, const char *
                             const char *fallback);
 
 extern const struct hec_pass hec_pass_check_shapes;
+extern const struct hec_pass hec_pass_fingerprint;
 extern const struct hec_pass hec_pass_group_experts;
 extern const struct hec_pass hec_pass_inline;
 extern const struct hec_pass hec_pass_simplify;

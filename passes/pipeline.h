@@ -12,7 +12,8 @@
 
 // Of all programs: passes that do not apply to a module leave it as it is.
 #define HEC_PIPELINE_DEFAULT                                                                       \
-    "check-shapes,group-experts,inline,simplify,use-bf16,fuse-head-loss,differentiate,simplify,"   \
+    "check-shapes,fingerprint,group-experts,inline,simplify,use-bf16,fuse-head-loss,"              \
+    "differentiate,simplify,"                                                                      \
     "recompute,cache-keys,distribute-experts,gather-rows,fuse-elementwise,store-bf16,fuse-swiglu," \
     "distribute-dense,"                                                                            \
     "shard,materialize,overlap,fuse-epilogue,verify-movement,select-kernels,place-buffers"

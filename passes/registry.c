@@ -6,6 +6,7 @@
 const struct hec_pass *const hec_passes[] = {
     // In the order in which the default pipeline has them first.
     &hec_pass_check_shapes,       //
+    &hec_pass_fingerprint,        //
     &hec_pass_group_experts,      //
     &hec_pass_inline,             //
     &hec_pass_simplify,           //

@@ -175,11 +175,14 @@ struct hrt_program {
     size_t arena_bytes;
     double flops_per_token; // Forward and backward, products and attention only.
 
-    int params, sets, loads, settings, losses;
+    int params, sets, loads, settings, parts, losses;
     const struct hrt_param *param;
     const struct hrt_set *set;
     const struct hrt_loads *load;
     const struct hrt_setting *setting; // Sorted by key.
+    const struct hrt_setting
+        *part; // What the model means (passes/fingerprint.c): words key=value of each part, by
+               // its name; sorted by it.
     const struct hrt_loss *loss;
 
     // 0 in programs of one rank. Others run with exactly this many, which all make the same calls:

@@ -161,9 +161,10 @@ static int compare_settings(const void *a, const void *b) {
     return left.length < right.length ? -1 : left.length > right.length;
 }
 
-static int emit_settings(struct hec_emitter *e, struct hec_writer *out) {
-    const MlirAttribute all =
-        mlirOperationGetAttributeByName(e->module, HEC_STR("hecate.settings"));
+// A dictionary of texts of the module, as table `name`. Returns how many there are.
+static int emit_texts(struct hec_emitter *e, struct hec_writer *out, const char *key,
+                      const char *name) {
+    const MlirAttribute all = mlirOperationGetAttributeByName(e->module, HEC_STR(key));
     if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return 0;
     const int count = (int)mlirDictionaryAttrGetNumElements(all);
     if (count == 0) return 0;
@@ -171,10 +172,10 @@ static int emit_settings(struct hec_emitter *e, struct hec_writer *out) {
     for (int i = 0; i < count; i++) entry[i] = mlirDictionaryAttrGetElement(all, i);
     qsort(entry, (size_t)count, sizeof *entry, compare_settings);
     hec_blank(out);
-    hec_open(out, "static const struct hrt_setting settings[] = {");
+    hec_open(out, "static const struct hrt_setting %s[] = {", name);
     for (int i = 0; i < count; i++) {
         if (!mlirAttributeIsAString(entry[i].attribute)) {
-            hec_emit_fault(e, e->module, "has a setting that is no string");
+            hec_emit_fault(e, e->module, "has an entry of %s that is no string", key);
             continue;
         }
         hec_line(out, "{%s, %s},", hec_quote(e, mlirIdentifierStr(entry[i].name)),
@@ -284,18 +285,16 @@ static int emit_losses(struct hec_emitter *e, struct hec_writer *out) {
 }
 
 struct table_sizes {
-    int params, sets, loads, buckets, settings, losses;
+    int params, sets, loads, buckets, settings, parts, losses;
 };
 
 static void emit_table_sizes(struct hec_writer *out, const struct table_sizes *size) {
     const struct {
         const char *one, *many;
         int count;
-    } tables[] = {{"param", "params", size->params},
-                  {"set", "sets", size->sets},
-                  {"load", "loads", size->loads},
-                  {"setting", "settings", size->settings},
-                  {"loss", "losses", size->losses}};
+    } tables[] = {{"param", "params", size->params}, {"set", "sets", size->sets},
+                  {"load", "loads", size->loads},    {"setting", "settings", size->settings},
+                  {"part", "parts", size->parts},    {"loss", "losses", size->losses}};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         if (!tables[i].count) continue;
         hec_line(out, ".%s = %d, .%s = %s,", tables[i].many, tables[i].count, tables[i].one,
@@ -374,7 +373,8 @@ void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
         emit_table(e, out, "static const struct hrt_param params[]", HEC_OP_param, emit_param);
     size.loads =
         emit_table(e, out, "static const struct hrt_loads loads[]", HEC_OP_set, emit_loads);
-    size.settings = emit_settings(e, out);
+    size.settings = emit_texts(e, out, "hecate.settings", "settings");
+    size.parts = emit_texts(e, out, "hecate.parts", "parts");
     size.losses = emit_losses(e, out);
     size.buckets = emit_buckets(e, out);
     emit_program(e, out, &size);
