@@ -66,6 +66,8 @@ const struct hec_setting_row hec_setting_rows[] = {
 
     {"data.format", .type = CHOICE, .values = "bytes|llmc", .standard = "bytes",
      .text = "plain text as bytes, or llm.c token files"},
+    {"data.held_out", .type = REAL, .flags = AUTO, .standard = "auto", .smallest = 1e-6, .largest = 0.9,
+     .text = "share of each training file, its end, that is not trained on; auto: 0.05, none with data.val"},
     {"data.teacher", .type = TEXT, .standard = "",
      .text = "what a teacher says of the tokens of all files, as a glob pattern"},
     {"data.train", .type = TEXT, .standard = "", .text = "training files, as a glob pattern"},

@@ -14,9 +14,9 @@ static bool open_data(const struct hrt_run *run, struct hrt_data *data, struct h
     if (!hrt_run_open_data(run, data, error)) return false;
     if (data->validation.windows > 0) return true;
     return hrt_fail(error,
-                    "no validation data: the last 5 %% of no file has the %" PRId64
+                    "no validation data: the last %g %% of no file has the %" PRId64
                     " tokens of a sequence; give --val FILE",
-                    data->positions + 1);
+                    100 * data->held_out, data->positions + 1);
 }
 
 // What --write-teacher is of: the validation data has to be one whole file.
@@ -74,9 +74,12 @@ static void print_json(const struct hrt_run *run, const struct hrt_data *data,
 
 static void print_result(const struct hrt_run *run, const struct hrt_data *data,
                          const struct hrt_validation *validation) {
-    printf("validation loss %.6f, perplexity %.4g, %" PRId64 " %stokens%s\n", validation->loss,
-           exp(validation->loss), validation->targets, data->mask.rate > 0 ? "masked " : "",
-           data->validation_cut ? " from the last 5 % of each file" : "");
+    printf("validation loss %.6f, perplexity %.4g, %" PRId64 " %stokens", validation->loss,
+           exp(validation->loss), validation->targets, data->mask.rate > 0 ? "masked " : "");
+    if (data->validation_cut)
+        printf(" from the last %g %% of each file\n", 100 * data->held_out);
+    else
+        printf("\n");
     for (int i = 0; i < run->program->losses; i++) {
         if (is_known(&run->program->loss[i], data))
             printf("loss %s %.6f\n", run->program->loss[i].name, validation->named[i]);

@@ -90,11 +90,16 @@ static void print_data(const struct hrt_data *data) {
     hrt_format_count(validation, sizeof validation, (double)data->validation.tokens);
     printf("data: %s tokens for training, ", train);
     if (data->validation.windows == 0)
-        printf("none for validation (the last 5 %% of no file has %" PRId64 ")\n",
-               data->positions + 1);
+        printf("none for validation (the last %g %% of no file has %" PRId64 ")\n",
+               100 * data->held_out, data->positions + 1);
+    else if (data->validation_cut)
+        printf("%s for validation (the last %g %% of each file)\n", validation,
+               100 * data->held_out);
+    else if (data->held_out > 0)
+        printf("%s for validation (the last %g %% of each training file is left out)\n", validation,
+               100 * data->held_out);
     else
-        printf("%s for validation%s\n", validation,
-               data->validation_cut ? " (the last 5 % of each file)" : "");
+        printf("%s for validation\n", validation);
     if (data->left_out)
         printf("data: %d files that match are too short for a sequence and left out\n",
                data->left_out);
@@ -171,22 +176,29 @@ static bool open_watchers(struct job *job, struct hrt_error *error) {
            hrt_metrics_open(&job->metrics, (int)arguments->metrics, error);
 }
 
+// What the run is, and whether that is what it goes on from.
+static bool plan(struct job *job, struct hrt_error *error) {
+    const struct hrt_run *run = job->run;
+    return hrt_trainer_plan(&job->trainer, run->program, job->config, run->comm, &job->data,
+                            error) &&
+           hrt_saves_check(&job->saves, &job->trainer, error);
+}
+
 // And then.
 static bool set_up(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     hrt_saves_recall(&job->saves, &job->state);
     const char *log = leads(run) ? job->config->log_jsonl : NULL;
     const int64_t kept = log ? hrt_facts_log(job->saves.from.facts, log) : 0;
-    return hrt_trainer_create(&job->trainer, job->config, run->comm, &job->data, &job->state,
-                              error) &&
-           hrt_saves_check(&job->saves, &job->trainer, error) &&
+    return hrt_trainer_create(&job->trainer, &job->state, error) &&
            hrt_jsonl_open(&job->log, log, kept, error) && open_watchers(job, error);
 }
 
 static bool prepare(struct job *job, struct hrt_error *error) {
     struct hrt_run run = *job->run;
     if (!hrt_ranks_agree(run.comm, open_inputs(job, error), error) ||
-        !hrt_saves_open(&job->saves, job->run, error))
+        !hrt_saves_open(&job->saves, job->run, error) ||
+        !hrt_ranks_agree(run.comm, plan(job, error), error))
         return false;
     run.from = job->saves.from.step ? &job->saves.from : NULL;
     job->last.step = job->saves.from.step;

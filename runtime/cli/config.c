@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/suggest.h"
@@ -27,10 +28,13 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {"checkpoint.memory", HRT_INTEGER(0, 1e15), AT(checkpoint_memory), "268435456",
      "bytes of values that a rank copies while a checkpoint is written; what needs more waits"},
     {"data.format", HRT_CHOICE(formats), AT(data_format), "bytes", "bytes, or llmc: llm.c's .bin"},
+    {"data.held_out", HRT_REAL_OR("auto", 1e-6, 0.9), AT(held_out), "auto",
+     "share of each training file, its end, that is not trained on; auto: 0.05, none with "
+     "data.val"},
     {"data.teacher", HRT_TEXTS, AT(data_teacher), NULL,
      "what a teacher says of the tokens of all files, for `distill`"},
     {"data.train", HRT_TEXTS, AT(data_train), NULL, "training files: path or pattern"},
-    {"data.val", HRT_TEXTS, AT(data_val), NULL, "validation files; else 5 % of each training file"},
+    {"data.val", HRT_TEXTS, AT(data_val), NULL, "validation files; else what is held out"},
     {"log.every", HRT_INTEGER(1, 1e9), AT(log_every), "10", "steps between lines"},
     {"log.jsonl", HRT_TEXT_OR("none"), AT(log_jsonl), NULL, "file for one JSON object per step"},
     {"log.loads", HRT_INTEGER(0, 1e9), AT(log_loads), "0",
@@ -145,6 +149,16 @@ static void print_texts(FILE *out, const struct hrt_texts *texts) {
     if (texts->count == 0) fputs("none", out);
 }
 
+// As short as it reads back to the same number.
+static void print_real(FILE *out, double value) {
+    char text[32];
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
+    fputs(text, out);
+}
+
 static void print_value(FILE *out, const struct hrt_value_rule *rule, const void *at) {
     const double *real = at;
     const int64_t *integer = at;
@@ -161,10 +175,12 @@ static void print_value(FILE *out, const struct hrt_value_rule *rule, const void
         fprintf(out, "%" PRId64, *integer);
         break;
     case HRT_VALUE_REAL:
-        fprintf(out, "%g", *real);
+        print_real(out, *real);
         break;
     case HRT_VALUE_PAIR:
-        fprintf(out, "%g,%g", real[0], real[1]);
+        print_real(out, real[0]);
+        fputc(',', out);
+        print_real(out, real[1]);
         break;
     case HRT_VALUE_CHOICE:
         fputs(rule->choice[*(const int *)at], out);

@@ -23,6 +23,7 @@ struct hrt_config {
     int64_t checkpoint_memory; // Bytes.
     int data_format;           // enum hrt_data_format
     struct hrt_texts data_train, data_val, data_teacher;
+    double held_out; // Share of each training file; 0: as struct hrt_data_request has it.
     int64_t steps;
     int64_t group;  // Sequences that statistics cover; 0: an iteration.
     int64_t tokens; // Of one step; 0: one microbatch of every rank.

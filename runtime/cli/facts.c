@@ -1,140 +1,177 @@
-// Facts as JSON, and how they are compared.
+// Facts as JSON.
 #include "runtime/cli/facts.h"
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/cli/differences.h"
 #include "runtime/cli/same.h"
 #include "runtime/fssdp/history.h"
 
-// Settings that what is learned depends on.
-static bool decides(const struct hrt_setting_row *row) {
-    return strncmp(row->key, "train.", 6) == 0 && strncmp(row->key, "train.eval", 10) != 0 &&
-           strcmp(row->key, "train.skip_max") != 0 &&
-           strcmp(row->key, "train.tokens") != 0; // Of which the trainer knows the number.
+// Rows that what is learned does not depend on, or depends on by what is compared otherwise: files by their content, tokens
+// and groups by their number.
+static bool is_free(const char *key) {
+    static const char *const prefixes[] = {"checkpoint.", "log.", "train.eval_"};
+    static const char *const keys[] = {"data.teacher",  "data.train",   "data.val",
+                                       "data.held_out", "train.tokens", "train.skip_max"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0) return true;
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (strcmp(key, keys[i]) == 0) return true;
+    }
+    return false;
 }
 
-// What the program was compiled with for a group of parameters.
-static bool is_group(const char *key) {
-    return strncmp(key, "train.parameters.", 17) == 0;
+// Settings of some values of others only.
+static bool has_effect(const struct hrt_config *config, const char *key) {
+    if (strcmp(key, "train.steps") == 0 || strcmp(key, "train.schedule.final") == 0)
+        return config->lr_schedule != HRT_LR_CONSTANT;
+    if (strcmp(key, "train.schedule.decay") == 0) return config->lr_schedule == HRT_LR_WSD;
+    if (strcmp(key, "train.optimizer.momentum") == 0) return config->optimizer == HRT_MUON;
+    if (strcmp(key, "train.objective.rate") == 0) return config->objective == HRT_MASKED;
+    return true;
+}
+
+// Settings of compiled programs that say where and how fast, not what.
+static bool is_of_machine(const char *key) {
+    return strncmp(key, "parallel.", 9) == 0 || strncmp(key, "cluster.", 8) == 0 ||
+           strncmp(key, "names.", 6) == 0;
+}
+
+static bool is_row(const char *key) {
+    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+        if (strcmp(row->key, key) == 0) return true;
+    }
+    return false;
+}
+
+static void add_text(json_t *settings, const char *key, const char *format, ...) {
+    char text[80];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    json_object_set_new(settings, key, json_string(text));
+}
+
+// What follows from several settings, or from what a program runs on.
+static void add_resolved(json_t *settings, const struct hrt_trainer *trainer) {
+    const struct hrt_config *config = trainer->config;
+    const struct hrt_program *program = trainer->program;
+    add_text(settings, "train.tokens", "%" PRId64, trainer->tokens);
+    if (config->group == 0 && program->sets > 0)
+        add_text(settings, "the sequences of train.group", "%" PRId64,
+                 trainer->batch * trainer->comm->size);
+    const double held_out = trainer->data->held_out;
+    add_text(settings, "data.held_out", "%g%s", held_out,
+             held_out == 0 && config->held_out == 0 ? " (auto, with --val)" : "");
 }
 
 static json_t *settings_of(const struct hrt_trainer *trainer) {
     json_t *settings = json_object();
     for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
-        char *text = decides(row) ? hrt_config_text(trainer->config, row) : NULL;
+        const bool counts = !is_free(row->key) && has_effect(trainer->config, row->key);
+        char *text = counts ? hrt_config_text(trainer->config, row) : NULL;
         if (text) json_object_set_new(settings, row->key, json_string(text));
         free(text);
     }
-    const struct hrt_program *program = trainer->state->program;
+    const struct hrt_program *program = trainer->program;
     for (int i = 0; i < program->settings; i++) {
         const struct hrt_setting *setting = &program->setting[i];
-        if (is_group(setting->key))
+        if (!is_row(setting->key) && !is_of_machine(setting->key))
             json_object_set_new(settings, setting->key, json_string(setting->value));
     }
-    char tokens[32];
-    snprintf(tokens, sizeof tokens, "%" PRId64, trainer->tokens);
-    json_object_set_new(settings, "train.tokens", json_string(tokens));
+    add_resolved(settings, trainer);
     return settings;
 }
 
-static json_t *data_of(const struct hrt_data *data) {
+static json_t *model_of(const struct hrt_program *program) {
+    json_t *parts = json_object();
+    for (int i = 0; i < program->parts; i++)
+        json_object_set_new(parts, program->part[i].key, json_string(program->part[i].value));
+    return parts;
+}
+
+// `sharing`: files that share what is read of them.
+static json_t *data_of(const struct hrt_data *data, int sharing) {
     json_t *files = json_array();
     for (int i = 0; i < data->train.parts; i++) {
         char text[HRT_CONTENT_TEXT];
-        hrt_content_text(text, data->file[data->train.part[i].file].fd, data->files);
+        hrt_content_text(text, data->file[data->train.part[i].file].fd, sharing);
         json_array_append_new(files, json_string(text));
     }
     return files;
 }
 
-static json_t *teachers_of(const struct hrt_teachers *teachers) {
+// Of the training files.
+static json_t *teachers_of(const struct hrt_data *data) {
+    const struct hrt_teachers *teachers = &data->teachers;
     json_t *files = json_array();
-    for (int i = 0; i < teachers->files; i++) {
+    for (int i = 0; teachers->files > 0 && i < data->train.parts; i++) {
         char text[HRT_CONTENT_TEXT];
-        hrt_content_text(text, teachers->file[i].fd, teachers->files);
+        const int of = teachers->of[data->train.part[i].file];
+        hrt_content_text(text, teachers->file[of].fd, data->train.parts);
         json_array_append_new(files, json_string(text));
     }
     return files;
 }
 
-json_t *hrt_facts(const struct hrt_program *program, const struct hrt_trainer *trainer,
-                  int64_t step) {
-    const int64_t sequences = step * (trainer->tokens / program->positions);
-    json_t *facts = json_pack("{s:I s:I s:s s:o s:o s:o s:{}}", "step", (json_int_t)step,
-                              "sequences", (json_int_t)sequences, "program", program->name,
-                              "settings", settings_of(trainer), "data", data_of(trainer->data),
-                              "teacher", teachers_of(&trainer->data->teachers), "files");
-    const struct hrt_fssdp *fssdp = trainer->state->fssdp;
+json_t *hrt_facts(const struct hrt_trainer *trainer, const char *route, int64_t step) {
+    const struct hrt_program *program = trainer->program;
+    json_t *facts = json_pack(
+        "{s:I s:I s:s s:s s:o s:o s:o s:o s:s s:{}}", "step", (json_int_t)step, "sequences",
+        (json_int_t)hrt_trainer_sequences(trainer, step), "program", program->name, "version",
+        program->version, "settings", settings_of(trainer), "model", model_of(program), "data",
+        data_of(trainer->data, trainer->data->train.parts), "teacher", teachers_of(trainer->data),
+        "route", route ? route : "model", "files");
+    const struct hrt_fssdp *fssdp = trainer->state ? trainer->state->fssdp : NULL;
     json_t *history = fssdp ? hrt_fssdp_history(fssdp) : json_null();
     if (facts && history && json_object_set_new(facts, "experts", history) == 0) return facts;
     json_decref(facts);
     return NULL;
 }
 
-// ---- comparing
-
-struct differences {
-    char text[640];
-    size_t used;
-};
-
-static void differ(struct differences *differences, const char *what, const char *there,
-                   const char *here) {
-    const size_t room = sizeof differences->text - differences->used;
-    const int put = snprintf(differences->text + differences->used, room,
-                             "%s%s was %.80s there and is %.80s here",
-                             differences->used ? "; " : "", what, there, here);
-    if (put > 0 && (size_t)put < room) differences->used += (size_t)put;
-    differences->text[differences->used] = '\0'; // The last one whole.
+static void differ_route(json_t *list, const json_t *there, const json_t *here) {
+    const char *was = json_string_value(there), *is = json_string_value(here);
+    if (was && is && strcmp(was, is) != 0)
+        json_array_append_new(list,
+                              json_sprintf("--route was %.200s there and is %.200s here", was, is));
 }
 
-static const char *text_or(const json_t *text, const char *other) {
-    const char *value = json_string_value(text);
-    return value ? value : other;
-}
-
-static void compare_settings(struct differences *differences, const json_t *there, json_t *here) {
-    const char *key;
-    json_t *value;
-    json_object_foreach(here, key, value) {
-        const char *before = text_or(json_object_get(there, key), "nothing");
-        if (strcmp(before, json_string_value(value)) != 0)
-            differ(differences, key, before, json_string_value(value));
-    }
-    json_object_foreach((json_t *)there, key, value) {
-        if (is_group(key) && !json_object_get(here, key))
-            differ(differences, key, text_or(value, "something"), "nothing");
-    }
-}
-
-static void compare_files(struct differences *differences, const char *kind, const json_t *there,
-                          const json_t *here) {
-    const size_t before = json_array_size(there), now = json_array_size(here);
-    for (size_t i = 0; i < before || i < now; i++) {
-        char what[48];
-        snprintf(what, sizeof what, "%s file %zu", kind, i + 1);
-        const char *was = text_or(json_array_get(there, i), "missing");
-        const char *is = text_or(json_array_get(here, i), "missing");
-        if (strcmp(was, is) != 0) differ(differences, what, was, is);
-    }
-}
-
-bool hrt_facts_agree(const json_t *facts, const struct hrt_trainer *trainer,
-                     struct hrt_error *error) {
-    struct differences differences = {0};
-    json_t *settings = settings_of(trainer), *data = data_of(trainer->data);
-    json_t *teachers = teachers_of(&trainer->data->teachers);
-    compare_settings(&differences, json_object_get(facts, "settings"), settings);
-    compare_files(&differences, "training", json_object_get(facts, "data"), data);
-    compare_files(&differences, "teacher's", json_object_get(facts, "teacher"), teachers);
-    json_decref(settings);
+json_t *hrt_facts_differ(const json_t *facts, const struct hrt_trainer *trainer,
+                         const char *route) {
+    json_t *list = json_array();
+    json_t *here = hrt_facts(trainer, route, 0);
+    const json_t *model = json_object_get(facts, "model");
+    hrt_differ_settings(list, json_object_get(facts, "settings"), json_object_get(here, "settings"),
+                        model);
+    json_t *data =
+        data_of(trainer->data, model ? trainer->data->train.parts : trainer->data->files);
+    hrt_differ_files(list, "training", json_object_get(facts, "data"), data);
     json_decref(data);
-    json_decref(teachers);
-    return !differences.used || hrt_fail(error, "%s", differences.text);
+    hrt_differ_files(list, "teacher's", json_object_get(facts, "teacher"),
+                     json_object_get(here, "teacher"));
+    differ_route(list, json_object_get(facts, "route"), json_object_get(here, "route"));
+    if (model) hrt_differ_parts(list, model, json_object_get(here, "model"));
+    if (here && list) {
+        json_decref(here);
+        return list;
+    }
+    json_decref(here);
+    json_decref(list);
+    return NULL;
+}
+
+bool hrt_facts_sequences(const json_t *facts, int64_t *sequences, struct hrt_error *error) {
+    const json_t *number = json_object_get(facts, "sequences");
+    *sequences = json_integer_value(number);
+    if (json_is_integer(number) && *sequences >= 0 && *sequences <= INT64_MAX / 2) return true;
+    return hrt_fail(error, "it does not say how many sequences have been drawn");
 }
 
 // ---- files

@@ -1,9 +1,11 @@
 // What a checkpoint says of a run besides tensors (state.json): how far it is, and what it is a run of.
 //
 //   step, sequences   steps taken, and sequences drawn: the next one has this number
-//   program           its name
+//   program, version  its name, and hecatec's
 //   settings          that what is learned depends on, by key
+//   model             what the program computes, by part (struct hrt_program)
 //   data              size and checksum of each training file, in order
+//   route             what --route says
 //   files             what has been written of the log, by path
 //   experts           of experts that move: what has been seen, and who owns them (fssdp/history.h)
 #ifndef HECATE_RUNTIME_CLI_FACTS_H
@@ -21,13 +23,17 @@
 
 struct json_t;
 
-// The facts after step `step`. The caller gives them back by json_decref; NULL: out of memory.
-struct json_t *hrt_facts(const struct hrt_program *program, const struct hrt_trainer *trainer,
-                         int64_t step);
+// The facts after step `step`, of a run with this --route (NULL: none). The caller gives them back by json_decref; NULL:
+// out of memory.
+struct json_t *hrt_facts(const struct hrt_trainer *trainer, const char *route, int64_t step);
 
-// Whether the run that goes on is the one of the facts. Else `error` lists what differs.
-bool hrt_facts_agree(const struct json_t *facts, const struct hrt_trainer *trainer,
-                     struct hrt_error *error);
+// What differs between the run of the facts and the one that goes on, as sentences: an array that the caller gives back;
+// NULL: out of memory. Of facts of versions that said less, less is compared.
+struct json_t *hrt_facts_differ(const struct json_t *facts, const struct hrt_trainer *trainer,
+                                const char *route);
+
+// How many sequences the run of the facts has drawn. False: they do not say.
+bool hrt_facts_sequences(const struct json_t *facts, int64_t *sequences, struct hrt_error *error);
 
 // Notes how much of the log is there; and what was noted: 0 bytes of a file of another name.
 void hrt_facts_note_log(struct json_t *facts, const struct hrt_jsonl *log);

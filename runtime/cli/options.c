@@ -41,7 +41,7 @@ static const struct option_row {
     {"--data", "FILE", HRT_TRAIN | HRT_EVAL, "data.train", SETTING,
      "training data, path or pattern; may be repeated"},
     {"--val", "FILE", HRT_TRAIN | HRT_EVAL, "data.val", SETTING,
-     "validation data (default: the last 5 % of each training file)"},
+     "validation data (default: what data.held_out says of each training file)"},
     {"--teacher", "FILE", HRT_TRAIN | HRT_EVAL, "data.teacher", SETTING,
      "files of a teacher, for `distill`: path or pattern; may be repeated"},
     {"--format", "NAME", HRT_TRAIN | HRT_EVAL, "data.format", SETTING,

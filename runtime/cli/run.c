@@ -42,6 +42,7 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
         .trains = config->data_train.count,
         .validation = config->data_val.text,
         .validations = config->data_val.count,
+        .held_out = config->held_out,
         .teacher = config->data_teacher.text,
         .teachers = config->data_teacher.count,
         .format = (enum hrt_data_format)config->data_format,

@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/observe.h"
 #include "runtime/checkpoint/folder.h"
+#include "runtime/cli/differences.h"
 #include "runtime/cli/facts.h"
 #include "runtime/fssdp/history.h"
 #include "runtime/params/copies.h"
@@ -56,14 +57,12 @@ static bool find(struct hrt_saves *saves, struct hrt_error *error) {
     const char *dir = folder_to_resume(arguments);
     if (!arguments->resume) return true;
     if (!hrt_checkpoint_find(&saves->from, dir, run->program->name, run->comm, error)) return false;
-    if (saves->from.step > 0) {
-        printf("resumed: %s\n", saves->from.folder);
-    } else if (*arguments->resume) {
+    if (saves->from.step > 0) return true; // Printed once it is known to go on.
+    if (*arguments->resume) {
         hrt_fail(error, "--resume: '%s' has no checkpoint", dir);
         return hrt_ranks_agree(run->comm, false, error);
-    } else {
-        printf("'%s' has no checkpoint yet: training begins\n", dir);
     }
+    printf("'%s' has no checkpoint yet: training begins\n", dir);
     return true;
 }
 
@@ -132,8 +131,6 @@ bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct h
         return false;
     if (!hrt_ranks_agree(run->comm, reserve_copies(saves, error), error)) return false;
     saves->saved = saves->from.step;
-    remove_old(saves);
-    place_experts(saves);
     return true;
 }
 
@@ -145,17 +142,40 @@ void hrt_saves_close(struct hrt_saves *saves) {
     *saves = (struct hrt_saves){0};
 }
 
-bool hrt_saves_check(const struct hrt_saves *saves, const struct hrt_trainer *trainer,
-                     struct hrt_error *error) {
-    struct hrt_error differs = {0};
+// Refuses what differs, or warns of each.
+static bool settle(const struct hrt_saves *saves, const json_t *differences,
+                   struct hrt_error *error) {
     const struct hrt_run *run = saves->run;
-    if (saves->from.step == 0 || hrt_facts_agree(saves->from.facts, trainer, &differs)) return true;
+    char text[640];
+    size_t i;
+    json_t *difference;
+    if (json_array_size(differences) == 0) return true;
+    hrt_differences_text(differences, text, sizeof text);
     if (!run->arguments->resume_changed)
         return hrt_fail(error, "'%s' is of another run: %s (--resume-changed goes on all the same)",
-                        saves->from.folder, differs.text);
-    if (run->comm->rank == 0)
+                        saves->from.folder, text);
+    if (run->comm->rank > 0) return true;
+    json_array_foreach(differences, i, difference)
         hrt_warn(run->program->name, "'%s' is of another run: %s", saves->from.folder,
-                 differs.text);
+                 json_string_value(difference));
+    return true;
+}
+
+bool hrt_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer,
+                     struct hrt_error *error) {
+    const struct hrt_run *run = saves->run;
+    int64_t sequences;
+    if (saves->from.step == 0) return true;
+    if (!hrt_facts_sequences(saves->from.facts, &sequences, error)) return false;
+    hrt_trainer_go_on(trainer, saves->from.step, sequences);
+    json_t *differences = hrt_facts_differ(saves->from.facts, trainer, run->arguments->route);
+    if (!differences) return hrt_fail(error, "out of memory");
+    const bool goes_on = settle(saves, differences, error);
+    json_decref(differences);
+    if (!goes_on) return false;
+    printf("resumed: %s\n", saves->from.folder);
+    remove_old(saves);
+    place_experts(saves);
     return true;
 }
 
@@ -174,7 +194,7 @@ bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
                      const struct hrt_jsonl *log, int64_t number, struct hrt_error *error) {
     const struct hrt_run *run = saves->run;
     saves->since = hrt_now(); // One that fails is not tried again at once.
-    json_t *facts = hrt_facts(run->program, trainer, number);
+    json_t *facts = hrt_facts(trainer, run->arguments->route, number);
     bool begun = hrt_ranks_agree(run->comm, facts || hrt_fail(error, "out of memory"), error);
     if (begun) {
         hrt_facts_note_log(facts, log);

@@ -22,7 +22,7 @@ struct hrt_saves {
     struct hrt_profile *profile; // That is told of saves; NULL: none.
 };
 
-// Finds what --resume asks for, gives experts the owners that they had, where they can have them, and takes checkpoint.dir for this run. A folder that has checkpoints which the run
+// Finds what --resume asks for, and takes checkpoint.dir for this run. A folder that has checkpoints which the run
 // does not go on from is refused. Collective. Close it in either case.
 bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error);
 void hrt_saves_close(struct hrt_saves *saves);
@@ -30,9 +30,9 @@ void hrt_saves_close(struct hrt_saves *saves);
 // Tells a state that was loaded what the checkpoint's run had seen of its experts.
 void hrt_saves_recall(const struct hrt_saves *saves, struct hrt_state *state);
 
-// Whether the run that goes on is the one that was saved; what differs is refused, or with --resume-changed warned of.
-bool hrt_saves_check(const struct hrt_saves *saves, const struct hrt_trainer *trainer,
-                     struct hrt_error *error);
+// Tells a trainer that is planned where it goes on, and gives experts the owners that they had, where they can have them.
+// Whether the run is the one that was saved: what differs is refused, or with --resume-changed warned of.
+bool hrt_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer, struct hrt_error *error);
 
 // Whether step `number`, which is done, is one to save after.
 bool hrt_saves_due(const struct hrt_saves *saves, int64_t number);

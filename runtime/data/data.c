@@ -11,7 +11,7 @@
 
 #include "runtime/random/draw.h"
 
-enum { VALIDATION_SHARE = 20 }; // One token in 20 of a training file, when none is given.
+static const double share_held_out = 0.05; // Of a training file, where no validation data is given.
 
 static bool add_file(struct hrt_data *data, const char *path,
                      const struct hrt_data_request *request, struct hrt_error *error) {
@@ -85,15 +85,17 @@ static bool add_part(struct hrt_data_split *split, struct hrt_data_part part, in
     return true;
 }
 
-static bool add_train(struct hrt_data *data, bool cut, struct hrt_error *error) {
+static bool add_train(struct hrt_data *data, struct hrt_error *error) {
     for (int i = 0; i < data->files; i++) {
         const int64_t tokens = data->file[i].tokens;
-        int64_t kept_back = cut ? tokens / VALIDATION_SHARE : 0;
-        if (kept_back < data->positions + 1) kept_back = 0;
-        const struct hrt_data_part train = {i, 0, tokens - kept_back};
-        const struct hrt_data_part validation = {i, tokens - kept_back, kept_back};
+        int64_t held_out = (int64_t)(data->held_out * (double)tokens);
+        if (held_out < data->positions + 1) held_out = 0;
+        const struct hrt_data_part train = {i, 0, tokens - held_out};
+        const struct hrt_data_part validation = {i, tokens - held_out, held_out};
         if (!add_part(&data->train, train, data->positions, error)) return false;
-        if (!add_part(&data->validation, validation, data->positions, error)) return false;
+        if (data->validation_cut &&
+            !add_part(&data->validation, validation, data->positions, error))
+            return false;
     }
     return true;
 }
@@ -121,7 +123,10 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
         if (!add_files(data, request->train[i], request, error)) return false;
     }
     data->validation_cut = request->validations == 0;
-    return add_train(data, data->validation_cut, error) && add_validation(data, request, error) &&
+    data->held_out = request->held_out > 0  ? request->held_out
+                     : data->validation_cut ? share_held_out
+                                            : 0;
+    return add_train(data, error) && add_validation(data, request, error) &&
            hrt_teachers_open(&data->teachers, request->teacher, request->teachers, data->file,
                              data->files, data->vocabulary, error);
 }

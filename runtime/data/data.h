@@ -36,8 +36,9 @@ struct hrt_data {
     struct hrt_data_file *file;
     int files;
     struct hrt_data_split train, validation; // Validation may be empty.
-    bool validation_cut;                     // Validation is the last 5 % of each training file.
-    int left_out; // Files that matched a pattern, but are too short for a sequence.
+    double held_out;     // Share of each training file, its end, that is not trained on.
+    bool validation_cut; // Validation is that.
+    int left_out;        // Files that matched a pattern, but are too short for a sequence.
     int64_t positions, vocabulary;
     struct hrt_teachers teachers;
     struct hrt_mask mask;
@@ -49,9 +50,10 @@ struct hrt_data {
 struct hrt_data_request {
     const char *const *train; // Paths or glob patterns.
     int trains;
-    const char *const
-        *validation; // None: the last 5 % of each training file, where that has T + 1.
+    const char *const *validation; // None: what is held out, where that has T + 1.
     int validations;
+    double
+        held_out; // Share of each training file; 0: one twentieth, and none where validation data is given.
     const char *const *teacher; // Of all files above, validation too; none: there is no teacher.
     int teachers;
     enum hrt_data_format format;

@@ -29,7 +29,7 @@ double hrt_now(void) {
 
 // Sets batch, iterations and tokens.
 static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) {
-    const struct hrt_program *program = trainer->state->program;
+    const struct hrt_program *program = trainer->program;
     const int64_t ranks = trainer->comm->size;
     const int64_t iteration = program->positions * program->batch * ranks;
     const int64_t row = program->positions * ranks; // One sequence on each rank.
@@ -81,19 +81,25 @@ static bool create_passes(struct hrt_trainer *trainer, struct hrt_error *error) 
     return true;
 }
 
-bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *config,
-                        struct hrt_comm *comm, const struct hrt_data *data, struct hrt_state *state,
+bool hrt_trainer_plan(struct hrt_trainer *trainer, const struct hrt_program *program,
+                      const struct hrt_config *config, struct hrt_comm *comm,
+                      const struct hrt_data *data, struct hrt_error *error) {
+    *trainer =
+        (struct hrt_trainer){.program = program, .config = config, .comm = comm, .data = data};
+    return divide_tokens(trainer, error);
+}
+
+bool hrt_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
                         struct hrt_error *error) {
-    *trainer = (struct hrt_trainer){.config = config, .comm = comm, .data = data, .state = state};
-    if (divide_tokens(trainer, error) &&
-        hrt_optimizer_create(&trainer->optimizer, state->placement, error) &&
+    trainer->state = state;
+    if (hrt_optimizer_create(&trainer->optimizer, state->placement, error) &&
         (!state->program->dense_shard || !state->dense ||
          hrt_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
-        (config->optimizer != HRT_MUON ||
+        (trainer->config->optimizer != HRT_MUON ||
          hrt_optimizer_use_muon(&trainer->optimizer, state, error)) &&
         hrt_load_counts_create(&trainer->loads, state->program, &state->device, error) &&
-        hrt_watch_create(&trainer->watch, state, comm, error) && create_flights(trainer, error) &&
-        create_passes(trainer, error))
+        hrt_watch_create(&trainer->watch, state, trainer->comm, error) &&
+        create_flights(trainer, error) && create_passes(trainer, error))
         return true;
     hrt_trainer_destroy(trainer);
     return false;
@@ -109,10 +115,20 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer) {
     hrt_watch_destroy(&trainer->watch);
 }
 
+void hrt_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn) {
+    trainer->from = from;
+    trainer->drawn = drawn;
+}
+
+int64_t hrt_trainer_sequences(const struct hrt_trainer *trainer, int64_t step) {
+    return trainer->drawn +
+           (step - trainer->from) * trainer->iterations * trainer->comm->size * trainer->batch;
+}
+
 // The global number of this rank's first sequence; numbers run over steps, iterations, ranks.
 static int64_t first_sequence(const struct hrt_trainer *trainer, int64_t step, int64_t iteration) {
-    const int64_t iterations = step * trainer->iterations + iteration;
-    return (iterations * trainer->comm->size + trainer->comm->rank) * trainer->batch;
+    const int64_t before = iteration * trainer->comm->size + trainer->comm->rank;
+    return hrt_trainer_sequences(trainer, step) + before * trainer->batch;
 }
 
 // Of the step that is being asked for, or NULL where the host computes.
@@ -123,7 +139,7 @@ static const struct hrt_flight *flight_of(const struct hrt_trainer *trainer) {
 // Draws this rank's sequences of an iteration, from number `first` on, and where their tokens are forced to.
 static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t iteration, int64_t first,
                        struct hrt_error *error) {
-    const int64_t positions = trainer->state->program->positions;
+    const int64_t positions = trainer->program->positions;
     const struct hrt_flight *flight = flight_of(trainer);
     int32_t *ids = flight ? flight->ids + iteration * flight->tokens : trainer->state->ids;
     int32_t *targets =
@@ -166,8 +182,7 @@ static void add_losses(const struct hrt_trainer *trainer, const struct hrt_losse
     sum[0] += losses->loss;
     sum[1] += losses->cross_entropy;
     sum[2] += losses->auxiliary * trainer->passes.auxiliary_scale;
-    for (int i = 0; i < trainer->state->program->losses; i++)
-        sum[HRT_LOSSES + i] += losses->named[i];
+    for (int i = 0; i < trainer->program->losses; i++) sum[HRT_LOSSES + i] += losses->named[i];
 }
 
 static void report_losses(struct hrt_step_report *report, const double *sum) {
@@ -370,7 +385,7 @@ static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step_re
 bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error) {
     struct hrt_step_report *report = &trainer->step[trainer->asked % 2];
     if (trainer->asked == trainer->reported) trainer->since = hrt_now();
-    const struct hrt_program *program = trainer->state->program;
+    const struct hrt_program *program = trainer->program;
     *report = (struct hrt_step_report){
         .step = step + 1,
         .lr = hrt_learning_rate(trainer->config, step),
@@ -421,7 +436,7 @@ bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *rep
     report->tokens_per_s = (double)trainer->tokens / report->seconds;
     report->watched = hrt_watch_sums(&trainer->watch);
     report->left = time_left(trainer, report);
-    report->flops = trainer->state->program->flops_per_token * report->tokens_per_s;
+    report->flops = trainer->program->flops_per_token * report->tokens_per_s;
     trainer->since = now;
     trainer->reported++;
     return true;

@@ -44,10 +44,11 @@ struct hrt_step_report {
 };
 
 struct hrt_trainer {
+    const struct hrt_program *program;
     const struct hrt_config *config;
     struct hrt_comm *comm;
     const struct hrt_data *data;
-    struct hrt_state *state;
+    struct hrt_state *state; // NULL: not created yet.
     struct hrt_route *route; // NULL: routers choose, and nothing is recorded.
     struct hrt_optimizer optimizer;
     struct hrt_profile *profile;  // Borrowed; NULL: none.
@@ -60,6 +61,7 @@ struct hrt_trainer {
     int64_t iterations;           // Of one step.
     int64_t tokens;               // Of one step, over all ranks.
     int64_t targets;              // That are predicted of them.
+    int64_t from, drawn;          // Steps that were taken before, and the sequences that they drew.
     // Steps that were asked for, and reported. Step n has step[n % 2] and, on a device that is apart, flight[n % flights].
     // `ahead`: of one rank such a device has two, as the host is a step ahead of it.
     int64_t asked, reported;
@@ -72,12 +74,23 @@ struct hrt_trainer {
         since; // When the last report came, or before the first one the first step was asked for.
 };
 
-// Divides train.tokens into iterations. Refuses tokens that are not a multiple of what one
-// iteration of all ranks takes, naming the nearest that are; fewer than one full microbatch are
+// Says what steps are, before anything takes memory: divides train.tokens into iterations. Refuses tokens that are not a
+// multiple of what one iteration of all ranks takes, naming the nearest that are; fewer than one full microbatch are
 // taken as one smaller one. All pointers are borrowed until hrt_trainer_destroy.
-bool hrt_trainer_create(struct hrt_trainer *trainer, const struct hrt_config *config,
-                        struct hrt_comm *comm, const struct hrt_data *data, struct hrt_state *state,
+bool hrt_trainer_plan(struct hrt_trainer *trainer, const struct hrt_program *program,
+                      const struct hrt_config *config, struct hrt_comm *comm,
+                      const struct hrt_data *data, struct hrt_error *error);
+
+// Creates one that was planned, for the program's `state`, which is borrowed.
+bool hrt_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
                         struct hrt_error *error);
+
+// The first step is number `from`, and what was trained before has drawn `drawn` sequences, of whatever steps: so none is drawn
+// again, and none is left out.
+void hrt_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn);
+
+// Sequences that have been drawn in all when `step` steps are taken, of those before and of this trainer's.
+int64_t hrt_trainer_sequences(const struct hrt_trainer *trainer, int64_t step);
 
 void hrt_trainer_destroy(struct hrt_trainer *trainer);
 

@@ -30,9 +30,9 @@ MODELS = {  # Ranks, settings.
 LIKE = ["one", "ep", "fssdp", "nodes", "eplb", "replicate", "shard", "whole"]  # The same numbers, but for rounding.
 
 
-def compiled(name, model=None):
+def compiled(name, model=None, sets=None):
     ranks, settings = MODELS[name]
-    given = [f"parallel.microbatch={16 // ranks}"]
+    given = sets or [f"parallel.microbatch={16 // ranks}"]
     if not any(key.startswith("cluster.devices") for key in settings):
         given.append(f"cluster.devices={ranks}")
     options = [word for key in given + settings for word in ("--set", key)]
@@ -122,6 +122,17 @@ def records_go_on():
     check("'parts.loads' cannot go on: it is not the record of such a run" in said, f"another file is refused: {said}")
 
 
+def groups_of_iterations():
+    """Statistics of an iteration are of as many sequences as that has: ranks and microbatch count then."""
+    for name in ("one", "ep"):
+        compiled(name, sets=["train.group=iteration", "parallel.microbatch=4"])
+    shutil.rmtree("one.ck", ignore_errors=True)
+    train("one", "--checkpoint", "one.ck", "--set", f"checkpoint.every={STOP}")
+    only_stop("one.ck")
+    said = train("ep", "--resume=one.ck", code=1)
+    check("the sequences of train.group was 4 there and is 8 here" in said, f"the group is named: {said}")
+
+
 def any_to_any(name, whole, other):
     train(other, f"--resume={name}.forced", "--route", "ids:ids", "--log", "log")
     for step, loss in losses("log").items():
@@ -145,9 +156,12 @@ def main():
             others = LIKE if "--all" in sys.argv else {LIKE[(at + 1) % len(LIKE)], LIKE[(at + 3) % len(LIKE)]}
             for other in sorted(others):
                 any_to_any(name, whole, other)
-        train("half", "--resume=ep.forced", "--log", "log")  # Other precisions read it, too.
+        said = train("half", "--resume=ep.forced", "--log", "log", code=1)  # Other precisions read it, too.
+        check("train.precision was fp32 there and is bf16 here" in said, f"the precision is named: {said}")
+        train("half", "--resume=ep.forced", "--resume-changed", "--log", "log")
         check(len(losses("log")) == STEPS - STOP, "another precision goes on")
         records_go_on()
+        groups_of_iterations()
 
 
 main()

@@ -150,6 +150,27 @@ static void the_last_twentieth_of_each_file_is_kept_for_validation(void **state)
     hrt_data_close(&data);
 }
 
+static void a_share_that_is_held_out_is_not_trained_on(void **state) {
+    (void)state;
+    static const char *const train = "held", *const validation = "other";
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    test_write_text("held", 200);
+    test_write_text("other", 20);
+    struct hrt_data_request request = {
+        .train = &train, .trains = 1, .held_out = 0.25, .positions = T, .vocabulary = 256};
+    assert_true(hrt_data_open(&data, &request, &error));
+    assert_int_equal(data.train.tokens, 150);
+    assert_int_equal(data.validation.tokens, 50);
+    hrt_data_close(&data);
+    request.validation = &validation; // Given validation data is all that is evaluated.
+    request.validations = 1;
+    assert_true(hrt_data_open(&data, &request, &error));
+    assert_int_equal(data.train.tokens, 150);
+    assert_int_equal(data.validation.tokens, 20);
+    hrt_data_close(&data);
+}
+
 static void short_files_of_a_pattern_are_left_out(void **state) {
     (void)state;
     struct hrt_data data;
@@ -336,6 +357,7 @@ int main(void) {
         cmocka_unit_test(damaged_llmc_files_are_refused),
         cmocka_unit_test(tokens_outside_the_vocabulary_are_refused),
         cmocka_unit_test(the_last_twentieth_of_each_file_is_kept_for_validation),
+        cmocka_unit_test(a_share_that_is_held_out_is_not_trained_on),
         cmocka_unit_test(short_files_of_a_pattern_are_left_out),
         cmocka_unit_test(given_validation_files_leave_training_whole),
         cmocka_unit_test(a_sequence_depends_on_seed_and_number_alone),

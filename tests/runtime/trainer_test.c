@@ -32,6 +32,11 @@ static struct hrt_config config_of(int64_t tokens) {
                                .final = 0.1};
 }
 
+static bool create(struct fixture *f, struct hrt_error *error) {
+    return hrt_trainer_plan(&f->trainer, &bigram, &f->config, &f->comm, &f->data, error) &&
+           hrt_trainer_create(&f->trainer, &f->state, error);
+}
+
 static void open_masked(struct fixture *f, int64_t tokens, double mask_rate) {
     static const char *const path = "text";
     struct hrt_error error = {0};
@@ -46,7 +51,7 @@ static void open_masked(struct fixture *f, int64_t tokens, double mask_rate) {
     assert_true(hrt_data_open(&f->data, &request, &error));
     assert_true(hrt_state_create(&f->state, &bigram_here, NULL, HRT_BY_ADAMW, &error));
     hrt_init_params(&bigram_here, f->state.values[HRT_PARAMETERS], 1);
-    assert_true(hrt_trainer_create(&f->trainer, &f->config, &f->comm, &f->data, &f->state, &error));
+    assert_true(create(f, &error));
 }
 
 static void open_fixture(struct fixture *f, int64_t tokens) {
@@ -254,27 +259,47 @@ static void tokens_that_do_not_divide_are_refused(void **state) {
     hrt_trainer_destroy(&f.trainer);
     f.config.tokens = 100;
     test_expect_error(
-        hrt_trainer_create(&f.trainer, &f.config, &f.comm, &f.data, &f.state, &error), &error,
-        HRT_EXIT_USAGE,
+        create(&f, &error), &error, HRT_EXIT_USAGE,
         "train.tokens is 100, which is not a multiple of 64 (positions 16 x microbatch 4 x ranks "
         "1); nearest: 64 or 128");
     f.config.tokens = 8;
     test_expect_error(
-        hrt_trainer_create(&f.trainer, &f.config, &f.comm, &f.data, &f.state, &error), &error,
-        HRT_EXIT_USAGE,
+        create(&f, &error), &error, HRT_EXIT_USAGE,
         "train.tokens is 8, which is not a multiple of 16 (positions 16 x microbatch 1 x ranks "
         "1); nearest: 16");
     f.config.tokens = 32;
     f.config.group = 4;
     test_expect_error(
-        hrt_trainer_create(&f.trainer, &f.config, &f.comm, &f.data, &f.state, &error), &error,
-        HRT_EXIT_USAGE,
+        create(&f, &error), &error, HRT_EXIT_USAGE,
         "train.tokens is 32, 2 sequences, but train.group is 4: they have to be whole groups");
     f.config.group = 2;
-    assert_true(hrt_trainer_create(&f.trainer, &f.config, &f.comm, &f.data, &f.state, &error));
+    assert_true(create(&f, &error));
     assert_int_equal(f.trainer.batch, 2);
     assert_int_equal(f.trainer.iterations, 1);
     close_fixture(&f);
+}
+
+// Losses of one step from `step` on, of so many tokens a step, by parameters that do not change.
+static double loss_of_step(int64_t tokens, int64_t step, int64_t from, int64_t drawn) {
+    struct fixture f;
+    struct hrt_step_report report;
+    struct hrt_error error = {0};
+    open_fixture(&f, tokens);
+    hrt_trainer_go_on(&f.trainer, from, drawn);
+    assert_int_equal(hrt_trainer_sequences(&f.trainer, step), drawn + (step - from) * tokens / 16);
+    assert_true(hrt_trainer_step(&f.trainer, step, &report, &error));
+    close_fixture(&f);
+    return report.loss;
+}
+
+static void data_goes_on_behind_the_last_sequence(void **state) {
+    (void)state;
+    // Three steps of 8 sequences, then steps of 4: the next one has the sequences 24 to 27.
+    assert_true(loss_of_step(4 * 16, 3, 3, 24) == loss_of_step(4 * 16, 6, 0, 0));
+    assert_true(loss_of_step(4 * 16, 4, 3, 24) == loss_of_step(4 * 16, 7, 0, 0));
+    assert_true(loss_of_step(4 * 16, 3, 3, 24) != loss_of_step(4 * 16, 3, 0, 0));
+    // And of as many sequences as before nothing changes.
+    assert_true(loss_of_step(4 * 16, 5, 3, 12) == loss_of_step(4 * 16, 5, 0, 0));
 }
 
 static void a_gradient_that_is_not_finite_is_named(void **state) {
@@ -319,6 +344,7 @@ int main(void) {
         cmocka_unit_test(evaluation_changes_nothing),
         cmocka_unit_test(evaluation_is_the_mean_over_targets),
         cmocka_unit_test(tokens_that_do_not_divide_are_refused),
+        cmocka_unit_test(data_goes_on_behind_the_last_sequence),
         cmocka_unit_test(a_gradient_that_is_not_finite_is_named),
         cmocka_unit_test(imbalance_is_the_worst_layers),
     };

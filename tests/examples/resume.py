@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+"""resume.py [NAME...]: what a resumed run accepts, of all changes or of these. HECATEC comes from the environment.
+
+Every setting that hecatec knows, every word of a moe, every function of the language and each of its arguments is
+changed, one at a time, between a checkpoint and the run that goes on from it. Either --resume is refused, in words that
+name what is another, or the losses are those of a run that was never interrupted. --resume-changed goes on and names it, or
+parameters are others, and then the error does. The lists come from hecatec: what is new there has to be added here."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+STEPS, STOP = 6, 3
+CLOSE = 1e-9  # Of losses in double precision, relative: sums of other machines round differently.
+MODEL = """
+dim V = 64, T = 8, D = 8, H = 2, A = 4, E = 4, F = 12, P = 3, Q = 5
+block attention(x[T, D], d[T]) -> [T, D] {
+  param wq[D, H, A], wk[D, H, A], wv[D, H, A], wo[H, A, D], s[H]
+  q = rope(x @ wq, theta = 10000)
+  k = rope(x @ wk)
+  return sdpa(q, k, x @ wv, causal = true, window = 6, documents = d) @ wo
+}
+block bits(x[T, D]) -> [T, D] {
+  y = softcap(minimum(maximum(tanh(x), relu(x)), gelu_erf(x)), 2) + sqrt(exp(x)) + sigmoid(gelu(x))
+  y = y + mean(x, over = [D]) + sum(x) * softmax(x)
+  return dropout(y, 0.1) + concat(slice(x, D = P), slice(x, D = Q, from = 1), D = [P, Q])
+}
+block swiglu(x[T, D]) -> [T, D] {
+  param w1[D, F], w3[D, F], w2[F, D]
+  return (silu(x @ w1) * (x @ w3)) @ w2
+}
+moe sparse(x[T, D]) -> [T, D] {
+  experts = E * swiglu
+  shared = 1 * swiglu
+  router { score = sigmoid, topk = 2, groups = 2, topk_groups = 1, scale = 1.5, jitter = 0.01 }
+  balance { aux = 0.01, z = 0.001, bias = 0.001 }
+}
+model m(ids[T]) -> [T, V] {
+  param embed[V, D], head[D, V]
+  x = embed[ids]
+  d = documents(ids, 5)
+  repeat i < 2 {
+    x = x + attention(rmsnorm(x), d)
+    x = x + bits(layernorm(x))
+    x = x + sparse(rmsnorm(x))
+  }
+  loss far (weight = 0.3) = cross_entropy(far_norm: rmsnorm(x) @ head, targets = ahead(ids, 2))
+  loss soft (weight = 0.2) = distill(soft_norm: rmsnorm(x) @ head, temperature = 2)
+  return rmsnorm(x) @ head
+}
+train {
+  steps = 6, tokens = 64, precision = fp64, optimizer = adamw(lr = 0.01), schedule = cosine(warmup = 2, final = 0.1)
+  parameters "*norm*" { decay = 0.05, lr_scale = 0.5 }
+}
+parallel { microbatch = 4 }
+"""
+
+# By key: the other value, at run time or when compiling ("c" before it); or why there is none.
+SETTINGS = {
+    "checkpoint.dir": "via --checkpoint", "checkpoint.every": "2", "checkpoint.every_minutes": "5",
+    "checkpoint.keep": "7", "checkpoint.keep_every": "2", "checkpoint.memory": "1000",
+    "cluster.device": "via --cluster", "cluster.device.bandwidth": "c 100GB/s", "cluster.device.flops": "c 1TFLOPS",
+    "cluster.device.measured": "via files", "cluster.device.memory": "c 40GiB", "cluster.devices": "via tests of ranks",
+    "cluster.link.inter.bandwidth": "c 10GB/s", "cluster.link.inter.latency": "c 10us",
+    "cluster.link.intra.bandwidth": "c 100GB/s", "cluster.link.intra.latency": "c 1us",
+    "cluster.link.measured": "via files", "cluster.nodes": "via tests of ranks",
+    "data.format": "via DATA", "data.held_out": "0.2", "data.teacher": "via DATA", "data.train": "via DATA",
+    "data.val": "via DATA",
+    "log.every": "3", "log.jsonl": "via --log", "log.loads": "1", "names.hf.family": "via HF",
+    "parallel.bucket": "c 4KiB", "parallel.dense": "c shard", "parallel.experts": "c ep", "parallel.logits": "via LOGITS",
+    "parallel.microbatch": "c 2", "parallel.placement.calibrate": "c true", "parallel.placement.dispatch": "c even",
+    "parallel.placement.forecast": "c window(3)", "parallel.placement.forecast.iterations": "c 3",
+    "parallel.placement.memory": "c 1", "parallel.placement.overlap": "c 1", "parallel.placement.rematerialize": "c true",
+    "parallel.placement.reshard": "c never", "parallel.placement.reshard.iterations": "c 3",
+    "parallel.recompute": "c all", "parallel.rows_max": "c 64",
+    "train.eval_every": "2", "train.eval_steps": "1", "train.group": "c 2", "train.objective": "via MASKED",
+    "train.objective.rate": "0.3", "train.objective.weight": "c 0.5", "train.optimizer": "muon",
+    "train.optimizer.betas": "0.9,0.96", "train.optimizer.clip": "0.5", "train.optimizer.decay": "0.2",
+    "train.optimizer.eps": "1e-5", "train.optimizer.lr": "0.0100000001", "train.optimizer.momentum": "0.8",
+    "train.parameters": "via GROUPS", "train.parameters.decay": "via GROUPS", "train.parameters.frozen": "via GROUPS",
+    "train.parameters.lr_scale": "via GROUPS",
+    "train.precision": "c fp32", "train.precision.master": "one value", "train.precision.router": "via BF16",
+    "train.schedule": "linear", "train.schedule.decay": "0.3", "train.schedule.final": "0.2",
+    "train.schedule.warmup": "1", "train.seed": "2", "train.skip_max": "2", "train.steps": "7", "train.tokens": "32",
+}
+
+# By the word of a moe: what is replaced by what in the model.
+MOE = {
+    "experts": ("E = 4, F", "E = 8, F"), "shared": ("shared = 1 * swiglu", "shared = 2 * swiglu"),
+    "shared_gate": ("  router {", "  shared_gate = sigmoid\n  router {"), "capacity": ("  router {", "  capacity = 1\n  router {"),
+    "drop": ("  router {", "  capacity = 1\n  drop = position\n  router {"), "router.score": ("score = sigmoid", "score = softmax"),
+    "router.topk": ("topk = 2,", "topk = 1,"), "router.groups": ("groups = 2, topk_groups = 1", "groups = 1"),
+    "router.topk_groups": ("topk_groups = 1", "topk_groups = 2"),
+    "router.group_score": ("scale = 1.5", "scale = 1.5, group_score = best"),
+    "router.weight": ("scale = 1.5", "scale = 1.5, weight = scores"),
+    "router.weight_on": ("scale = 1.5", "scale = 1.5, weight_on = input"), "router.scale": ("scale = 1.5", "scale = 1.25"),
+    "router.bias": ("scale = 1.5", "scale = 1.5, bias = true"), "router.jitter": ("jitter = 0.01", "jitter = 0.02"),
+    "balance.aux": ("aux = 0.01", "aux = 0.02"), "balance.per": ("aux = 0.01", "aux = 0.01, per = batch"),
+    "balance.normalize": ("aux = 0.01", "aux = 0.01, normalize = hf"), "balance.z": ("z = 0.001", "z = 0.002"),
+    "balance.bias": ("bias = 0.001", "bias = 0.002"),
+}
+
+# By function, and "function.argument".
+FUNCTIONS = {
+    "silu": ("silu(x", "gelu(x"), "gelu": ("gelu(x)", "silu(x)"), "gelu_erf": ("gelu_erf(x)", "gelu(x)"),
+    "relu": ("relu(x)", "silu(x)"), "sigmoid": ("sigmoid(gelu", "tanh(gelu"), "tanh": ("tanh(x)", "sigmoid(x)"),
+    "softcap": (", 2) + sqrt", ", 3) + sqrt"), "exp": ("exp(x)", "exp(x * 0.5)"), "sqrt": ("sqrt(exp(x))", "exp(x)"),
+    "minimum": ("minimum(maximum(tanh(x), relu(x))", "maximum(maximum(tanh(x), relu(x))"),
+    "maximum": ("maximum(tanh(x), relu(x))", "minimum(tanh(x), relu(x))"), "sum": ("sum(x) *", "2 * sum(x) *"),
+    "sum.over": None, "mean": ("mean(x, over = [D])", "sum(x, over = [D])"), "mean.over": None,
+    "softmax": ("softmax(x)", "sigmoid(x)"), "softmax.over": None,
+    "rmsnorm": ("sparse(rmsnorm(x))", "sparse(layernorm(x))"), "rmsnorm.eps": ("sparse(rmsnorm(x))", "sparse(rmsnorm(x, eps = 1e-3))"),
+    "rmsnorm.over": None, "rmsnorm.gain": ("sparse(rmsnorm(x))", "sparse(rmsnorm(x, gain = none))"),
+    "layernorm": ("bits(layernorm(x))", "bits(rmsnorm(x))"), "layernorm.eps": ("bits(layernorm(x))", "bits(layernorm(x, eps = 1e-3))"),
+    "layernorm.over": None, "layernorm.gain": ("bits(layernorm(x))", "bits(layernorm(x, gain = none))"),
+    "layernorm.bias": ("bits(layernorm(x))", "bits(layernorm(x, bias = none))"), "dropout": ("dropout(y, 0.1)", "dropout(y, 0.2)"),
+    "slice": ("D = Q, from = 1", "D = Q, from = 2"), "slice.A": ("slice(x, D = P)", "slice(tanh(x), D = P)"),
+    "slice.from": ("D = Q, from = 1", "D = Q, from = 3"),
+    "concat": ("concat(slice(x, D = P), slice(x, D = Q, from = 1), D = [P, Q])", "concat(slice(x, D = Q), slice(x, D = P), D = [Q, P])"),
+    "concat.A": ("concat(slice(x, D = P), slice(x, D = Q, from = 1), D = [P, Q])", "x"),
+    "rope": ("rope(x @ wk)", "x @ wk"), "rope.theta": ("theta = 10000", "theta = 20000"),
+    "rope.scaling": ("theta = 10000)", "theta = 10000, scaling = linear(2))"),
+    "rope.interleaved": ("rope(x @ wk)", "rope(x @ wk, interleaved = true)"), "sdpa": ("x @ wv, causal", "2 * x @ wv, causal"),
+    "sdpa.causal": ("causal = true, window = 6", "causal = false"), "sdpa.window": ("window = 6", "window = 3"),
+    "sdpa.chunk": ("window = 6", "chunk = 4"), "sdpa.scale": ("window = 6", "window = 6, scale = 0.3"),
+    "sdpa.cap": ("window = 6", "window = 6, cap = 5"), "sdpa.sinks": ("window = 6", "window = 6, sinks = s"),
+    "sdpa.documents": (", documents = d)", ")"), "documents": ("documents(ids, 5)", "documents(ids, 6)"),
+    "ahead": ("ahead(ids, 2)", "ahead(ids, 3)"), "cross_entropy": ("cross_entropy(far_norm", "cross_entropy(far_norm"),
+    "cross_entropy.targets": ("targets = ahead(ids, 2)", "targets = ahead(ids, 4)"), "distill": ("soft (weight = 0.2)", "soft (weight = 0.3)"),
+    "distill.temperature": ("temperature = 2", "temperature = 3"),
+}
+
+# What the tables above say "via" of, and what the language has besides: name, replacements in the model, settings and
+# arguments of the compiler, arguments of the run, what a refusal names (None: nothing is refused).
+BOTH = ["--teacher", "teacher", "--teacher", "val.teacher"]
+OTHERS = [
+    ("nothing", [], [], [], None),
+    ("-- other layers", [("i < 2", "i < 1")], [], [], "layers|forward"),
+    ("-- a dim", [("T = 8", "T = 4")], [], [], "the dims: T"),
+    ("-- the name", [("model m(", "model other(")], [], [], None),
+    ("-- weight of a loss", [("far (weight = 0.3)", "far (weight = 3)")], [], [], "far"),
+    ("-- begins of parameters", [("s[H]", "s[H](init = normal(0.5))")], [], [], None),
+    ("-- decay of a parameter", [("s[H]", "s[H](decay = true)")], [], [], "attention.s: decay was false there and is true"),
+    ("--route", [], [], ["--route", "balanced"], "--route was model there and is balanced here"),
+    ("--seed", [], [], ["--seed", "3"], "train.seed"),
+    ("GROUPS frozen", [("decay = 0.05, lr_scale = 0.5", "frozen = true")], [], [], "train.parameters"),
+    ("GROUPS decay", [("decay = 0.05", "decay = 0.06")], [], [], "train.parameters"),
+    ("GROUPS lr_scale", [("lr_scale = 0.5", "lr_scale = 0.6")], [], [], "train.parameters"),
+    ("GROUPS pattern", [('"*norm*"', '"*norm"')], [], [], "train.parameters"),
+    ("GROUPS one more", [('  parameters "*n', '  parameters "head" { lr_scale = 2 }\n  parameters "*n')], [], [], "train.parameters"),
+    ("DATA val", [], [], ["--val", "val", *BOTH], r"data.held_out was 0.05 there and is 0 \(auto, with --val\) here"),
+    ("DATA val, held out", [], [], ["--val", "val", *BOTH, "--set", "data.held_out=0.05"], None),
+    ("DATA train", [], [], ["--data", "val", "--teacher", "val.teacher"], "training file"),
+    ("DATA teacher", [], [], ["--teacher", "other.teacher"], "teacher's file 1"),
+    ("MASKED", [("  loss far (weight = 0.3) = cross_entropy(far_norm: rmsnorm(x) @ head, targets = ahead(ids, 2))\n", ""),
+                ("  loss soft (weight = 0.2) = distill(soft_norm: rmsnorm(x) @ head, temperature = 2)\n", ""),
+                ("causal = true, window = 6", "causal = false"), ("precision = fp64", "precision = fp64, objective = masked"),
+                ("  d = documents(ids, 5)\n", ""), (", documents = d", ""), ("attention(x[T, D], d[T])", "attention(x[T, D])"),
+                ("attention(rmsnorm(x), d)", "attention(rmsnorm(x))")], [], [], "train.objective"),
+    ("LOGITS", [("  loss soft (weight = 0.2) = distill(soft_norm: rmsnorm(x) @ head, temperature = 2)\n", "")],
+     ["--set", "parallel.logits=4"], [], "soft"),
+    ("HF", [], ["--set", "names.hf.family=mixtral"], [], None),
+]
+
+
+def is_asked(name):
+    return len(sys.argv) == 1 or name in sys.argv
+
+
+def fail(why):
+    sys.exit(f"not so: {why}")
+
+
+def hecatec(*arguments):
+    done = subprocess.run([os.environ["HECATEC"], *arguments], capture_output=True, text=True)
+    return done if done.returncode == 0 else fail(f"{arguments}: {done.stderr[-2000:]}")
+
+
+def known():
+    """Settings and words of a moe, functions and their arguments, as hecatec lists them."""
+    rows = hecatec("--explain=settings").stdout.splitlines()
+    settings = {row.split()[0] for row in rows if not row.startswith("moe: ")}
+    words = {row.split()[1] for row in rows if row.startswith("moe: ")}
+    functions = set()
+    for row in hecatec("--print-builtins").stdout.splitlines():
+        found = re.match(r"(\w+)\((.*?)\)  ", row)
+        functions.add(found.group(1))
+        functions |= {f"{found.group(1)}.{name}" for name in re.findall(r"(\w+) = ", found.group(2))}
+    return settings, words, functions
+
+
+def check_known():
+    for what, here, there in zip(("settings", "words of a moe", "functions"), (SETTINGS, MOE, FUNCTIONS), known()):
+        if set(here) != there:
+            fail(f"this script has another list of {what} than hecatec: {sorted(set(here) ^ there)}")
+
+
+def edited(replacements):
+    text = MODEL
+    for old, new in replacements:
+        if old not in text:
+            fail(f"the model has no {old!r}")
+        text = text.replace(old, new)
+    return text
+
+
+def compiled(text, *settings):
+    pathlib.Path("m.moe").write_text(text)
+    hecatec("-w", "-O0", *settings, "m.moe", "-o", "changed")
+
+
+def ran(*arguments):
+    done = subprocess.run(["./changed", *arguments], capture_output=True, text=True)
+    if done.returncode:
+        fail(f"{arguments}: {done.stderr}")
+
+
+def train(program, *more):
+    teacher = ["--teacher", "teacher"] if program == "base" or "distill" in pathlib.Path("m.moe").read_text() else []
+    if "--data" not in more:
+        more = ["--data", "text", *more]
+    if "--teacher" in more:
+        teacher = []
+    return subprocess.run([f"./{program}", "train", *teacher, "--checkpoint", "ck", "--log", "log", *more],
+                          capture_output=True, text=True, timeout=120)
+
+
+def losses():
+    return {line["step"]: line["loss"] for line in map(json.loads, pathlib.Path("log").read_text().splitlines())}
+
+
+def restore():
+    shutil.rmtree("ck", ignore_errors=True)
+    shutil.copytree("kept", "ck")
+    pathlib.Path("log").unlink(missing_ok=True)
+
+
+def goes_on(name, whole, done):
+    there = losses()
+    for step in range(STOP + 1, STEPS + 1):
+        if step not in there or abs(there[step] - whole[step]) > CLOSE * abs(whole[step]):
+            fail(f"{name}: nothing is said, and step {step} has the loss {there.get(step)}, not {whole[step]}\n{done.stdout}")
+
+
+def resume(name, named, whole, *more):
+    """Whether it was refused. `named`: what a refusal has to name; None: nothing may be refused."""
+    restore()
+    done = train("changed", "--resume", *more)
+    if done.returncode == 0:
+        goes_on(name, whole, done)
+        if named is not None:
+            fail(f"{name}: it should be refused")
+        return False
+    if named is None or not re.search(named, done.stderr):
+        fail(f"{name}: {named} is not named: {done.stderr}")
+    if "resumed:" in done.stdout:
+        fail(f"{name}: it says that it goes on, and does not")
+    restore()
+    done = train("changed", "--resume", "--resume-changed", *more)
+    if not re.search(named, done.stderr):
+        fail(f"{name}: --resume-changed does not say what it allows: {done.stderr}")
+    if done.returncode and not re.search("is of another model|not a multiple", done.stderr):
+        fail(f"{name}: --resume-changed is refused: {done.stderr}")
+    return True
+
+
+HARMLESS = {"train.skip_max", "train.eval_every", "train.eval_steps", "train.optimizer.momentum", "train.objective.rate",
+            "train.schedule.decay", "train.precision.master"}
+
+
+def settings(whole, refusals):
+    for key, other in SETTINGS.items():
+        if other.startswith("via ") or other == "one value" or not is_asked(key):
+            continue
+        free = key in HARMLESS or not key.startswith(("train.", "data."))
+        named = None if free else re.escape(key)
+        if other.startswith("c "):
+            compiled(MODEL, "--set", f"{key}={other[2:]}")
+            refusals += [key] * resume(key, named, whole)
+        else:
+            shutil.copy("base", "changed")
+            refusals += [key] * resume(key, named, whole, "--set", f"{key}={other}")
+
+
+def parts(whole, refusals):
+    for table in (MOE, FUNCTIONS):
+        for word, change in table.items():
+            if not change or change[0] == change[1] or not is_asked(word):
+                continue
+            compiled(edited([change]))
+            refusals += [word] * resume(word, r"computes something else|: [\w.]+ was|was not there|is not here", whole)
+    for name, replacements, arguments, more, named in OTHERS:
+        if not is_asked(name):
+            continue
+        compiled(edited(replacements), *arguments)
+        refusals += [name] * resume(name, named, whole, *more)
+
+
+def main():
+    check_known()
+    words = "the quick brown fox jumps over the lazy dog and on it goes ".split()
+    text = bytes(ord(letter) % 64 for k in range(3000) for letter in words[k * k * 7 % 13 % len(words)] + " ")
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        pathlib.Path("text").write_bytes(text)
+        pathlib.Path("val").write_bytes(text[:2000])
+        compiled(re.sub("  loss soft.*\n", "", MODEL))
+        for name, seed in (("teacher", "1"), ("other.teacher", "2")):
+            ran("train", "--data", "text", "--steps", "1", "--seed", seed, "--save", "p")
+            ran("eval", "--val", "text", "--load", "p", "--write-teacher", name)
+        ran("eval", "--val", "val", "--load", "p", "--write-teacher", "val.teacher")
+        compiled(MODEL)
+        shutil.move("changed", "base")
+        done = train("base", "--set", f"checkpoint.every={STOP}")
+        if done.returncode:
+            fail(done.stderr)
+        whole, refusals = losses(), []
+        shutil.rmtree(f"ck/step-{STEPS}")
+        shutil.move("ck", "kept")
+        settings(whole, refusals)
+        parts(whole, refusals)
+        print(f"{len(refusals)} changes are refused by name, the others change nothing")
+
+
+main()
