@@ -1,20 +1,29 @@
-// Answering requests of this machine over HTTP: one at a time, each with a text that is made for it.
+// Answering requests of this machine over HTTP, each with a text that is made for it. One thread serves several clients
+// at a time: none that is slow, or says nothing, keeps the others or the end waiting.
 #ifndef HECATE_RUNTIME_BASE_LOOPBACK_H
 #define HECATE_RUNTIME_BASE_LOOPBACK_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-// Listens on 127.0.0.1, so that other machines cannot ask. -1: `*why` says in words why not.
-// Closed on exec.
-int hrt_loopback_open(int port, const char **why);
+struct hrt_loopback;
+
+// Listens on 127.0.0.1, so that other machines cannot ask. NULL: `*why` says in words why not. Closed on exec.
+struct hrt_loopback *hrt_loopback_open(int port, const char **why);
 
 // Writes what is asked for; false: there is nothing, and what was written is dropped.
 typedef bool hrt_loopback_fn(void *context, FILE *out);
 
-// Waits for the next request, and answers a GET of "/", or of `path`, with a text of the MIME type `type`. One who asks in the name of
-// another host, or says nothing for two seconds, is turned away. False: nobody can ask any more.
-bool hrt_loopback_answer(int listening, const char *path, const char *type, hrt_loopback_fn *write,
-                         void *context);
+// Answers each GET of "/", or of `path`, with a text of the MIME type `type`, until hrt_loopback_stop. One who asks in the
+// name of another host is turned away; so is one who has not asked within five seconds, or not taken the answer within as
+// many. Of more than 32 clients the oldest goes.
+void hrt_loopback_serve(struct hrt_loopback *loopback, const char *path, const char *type,
+                        hrt_loopback_fn *write, void *context);
+
+// Has hrt_loopback_serve return at once, whoever is being answered. Any thread.
+void hrt_loopback_stop(struct hrt_loopback *loopback);
+
+// After hrt_loopback_serve has returned, or where it was never called.
+void hrt_loopback_close(struct hrt_loopback *loopback);
 
 #endif

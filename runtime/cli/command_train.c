@@ -390,7 +390,7 @@ static double measure_peak(const struct job *job) {
 }
 
 static void begin_log(struct job *job) {
-    if (!job->log.file && !job->board.file && !job->metrics.listening) return;
+    if (!job->log.file && !job->board.file && !job->metrics.loopback) return;
     job->peak = 1e9 * measure_peak(job);
     const struct hrt_log_run run = {.trainer = &job->trainer,
                                     .instructions = hk_isa_name(hk_isa()),

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "runtime/base/loopback.h"
 #include "runtime/log/numbers.h"
@@ -20,9 +18,8 @@ static bool write_text(void *context, FILE *out) {
 
 static void *answer(void *context) {
     const struct hrt_metrics *metrics = context;
-    while (hrt_loopback_answer(metrics->listening, "/metrics", "text/plain; version=0.0.4",
-                               write_text, context)) {
-    }
+    hrt_loopback_serve(metrics->loopback, "/metrics", "text/plain; version=0.0.4", write_text,
+                       context);
     return NULL;
 }
 
@@ -40,12 +37,11 @@ bool hrt_metrics_open(struct hrt_metrics *metrics, int port, struct hrt_error *e
     const char *why;
     *metrics = (struct hrt_metrics){.lock = PTHREAD_MUTEX_INITIALIZER};
     if (!port) return true;
-    const int listening = hrt_loopback_open(port, &why);
-    if (listening < 0) return hrt_fail(error, "cannot listen on port %d: %s", port, why);
-    metrics->listening = listening;
+    metrics->loopback = hrt_loopback_open(port, &why);
+    if (!metrics->loopback) return hrt_fail(error, "cannot listen on port %d: %s", port, why);
     if (start(metrics)) return true;
-    metrics->listening = 0;
-    close(listening);
+    hrt_loopback_close(metrics->loopback);
+    metrics->loopback = NULL;
     return hrt_fail(error, "cannot start a thread for --metrics");
 }
 
@@ -71,7 +67,7 @@ void hrt_metrics_step(struct hrt_metrics *metrics, const struct hrt_step_report 
                       const char *program) {
     struct hrt_number_of number[HRT_NUMBERS_OF];
     char text[sizeof metrics->text] = "";
-    if (!metrics->listening) return;
+    if (!metrics->loopback) return;
     FILE *out = fmemopen(text, sizeof text, "w");
     if (!out) return;
     const int count = hrt_numbers_of(step, peak, number);
@@ -85,10 +81,10 @@ void hrt_metrics_step(struct hrt_metrics *metrics, const struct hrt_step_report 
 }
 
 void hrt_metrics_close(struct hrt_metrics *metrics) {
-    if (!metrics->listening) return;
-    shutdown(metrics->listening, SHUT_RDWR); // The thread's accept returns.
+    if (!metrics->loopback) return;
+    hrt_loopback_stop(metrics->loopback);
     pthread_join(metrics->thread, NULL);
-    close(metrics->listening);
+    hrt_loopback_close(metrics->loopback);
     pthread_mutex_destroy(&metrics->lock);
     *metrics = (struct hrt_metrics){0};
 }

@@ -8,8 +8,10 @@
 #include "runtime/base/error.h"
 #include "runtime/train/trainer.h"
 
+struct hrt_loopback; // runtime/base/loopback.h
+
 struct hrt_metrics {
-    int listening; // 0: nobody is answered.
+    struct hrt_loopback *loopback; // NULL: nobody is answered.
     pthread_t thread;
     pthread_mutex_t lock;
     char text[8192]; // Of the last step.

@@ -129,15 +129,15 @@ static bool answer(void *context, FILE *out) {
 // Until it is ended.
 static int watch(struct options *options) {
     const char *why;
-    const int listening = hrt_loopback_open(options->port, &why);
-    if (listening < 0) {
+    struct hrt_loopback *loopback = hrt_loopback_open(options->port, &why);
+    if (!loopback) {
         fprintf(stderr, "hecate-report: cannot listen on port %d: %s\n", options->port, why);
         return BAD_INPUT;
     }
     printf("http://127.0.0.1:%d/ shows the run; ctrl-C ends this\n", options->port);
     fflush(stdout);
-    while (hrt_loopback_answer(listening, "/", "text/html; charset=utf-8", answer, options)) {
-    }
+    hrt_loopback_serve(loopback, "/", "text/html; charset=utf-8", answer, options);
+    hrt_loopback_close(loopback);
     return DONE;
 }
 

@@ -2,7 +2,8 @@
 
 Event files are read by a reader of this test, checksums included, and by TensorBoard's own where Python has it. Metrics are
 asked for while the run goes on. A port that is taken and a folder that cannot be made are errors before the first step; another
-host's name is turned away; what cannot be written any more is left, and the run goes on.
+host's name is turned away; clients that are slow keep nobody waiting; what cannot be written any more is left, and the run
+goes on.
 """
 import glob
 import json
@@ -13,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -131,6 +133,47 @@ def asked_while_it_runs(port, run):
     sys.exit("not so: there are metrics")
 
 
+def drip(port, silent, until):
+    """One client that sends a byte at a time, and silent ones; they stay until told."""
+    held = [socket.create_connection(("127.0.0.1", port)) for _ in range(silent)]
+    with socket.create_connection(("127.0.0.1", port)) as slow:
+        try:
+            slow.send(b"GET /metrics HTTP/1.0\r\nX: ")
+            while not until.wait(0.2):
+                slow.send(b"a")
+        except OSError:
+            pass
+    for one in held:
+        one.close()
+
+
+def slow_clients():
+    """They keep neither other clients waiting nor the end of the run; who never finishes its request is turned away."""
+    port, over = free_port(), threading.Event()
+    with subprocess.Popen(train("--steps", "1000000", "--metrics", str(port)), stdout=subprocess.DEVNULL) as run:
+        try:
+            asked_while_it_runs(port, run)
+            dripping = threading.Thread(target=drip, args=(port, 20, over))
+            dripping.start()
+            time.sleep(0.5)
+            began = time.monotonic()
+            check(ask(port)[0] == 200 and time.monotonic() - began < 1.5, "others are answered at once")
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as mute:
+                began = time.monotonic()
+                check(mute.recv(1) == b"" and 3 < time.monotonic() - began < 10, "who asks nothing is turned away")
+            again = threading.Thread(target=drip, args=(port, 20, over))
+            again.start()
+            time.sleep(0.5)
+            began = time.monotonic()
+            run.terminate()
+            check(run.wait(30) == 143 and time.monotonic() - began < 3, "the end waits for no client")
+        finally:
+            run.kill()
+            over.set()
+    dripping.join()
+    again.join()
+
+
 def train(*arguments):
     return [PROGRAM, "train", "--data", "text", *arguments]
 
@@ -180,6 +223,7 @@ def main():
         check_events(path, log)
         check_with_tensorboard("board", log)
         failing()
+        slow_clients()
 
 
 if __name__ == "__main__":
