@@ -142,6 +142,8 @@ const struct hec_setting_row hec_setting_rows[] = {
      .text = "learning rate"},
     {"train.optimizer.momentum", .type = REAL, .standard = "0.95", .largest = 0.999999, .of = "muon",
      .text = "share of the momentum that stays"},
+    {"train.optimizer.norm_eps", .type = REAL, .standard = "1e-07", .smallest = 1e-30, .largest = 1, .of = "muon",
+     .text = "added to the norm of what becomes orthogonal"},
     {"train.parameters", .type = LABEL, .standard = "", .text = "pattern of the paths of a group of parameters"},
     {"train.parameters.decay", .type = REAL, .standard = "", .largest = 1e3,
      .text = "their weight decay; not given: as without the group"},

@@ -12,6 +12,7 @@
 struct hk_muon_rule {
     double lr;
     double momentum;   // The share of it that stays.
+    double norm_eps;   // Added to the norm that what becomes orthogonal is divided by.
     double decay;      // Decoupled: values shrink by lr * decay.
     double grad_scale; // Multiplies every gradient first: clipping, averaging.
     // NULL, or what is known only when the kernel runs: gradients are scaled by its scale, too, and where it has
@@ -27,9 +28,10 @@ void hk_muon_look_ahead_f32(float *gradient, float *momentum, int64_t count,
 void hk_muon_look_ahead_f64(double *gradient, double *momentum, int64_t count,
                             const struct hk_muon_rule *rule);
 
-// x = x / (sqrt(*squares) + 1e-30), so that a matrix of zeros stays one; `squares` as of sum_squares.
-void hk_muon_normalize_f32(float *x, const double *squares, int64_t count);
-void hk_muon_normalize_f64(double *x, const double *squares, int64_t count);
+// x = x / (sqrt(*squares) + eps), so that a matrix of zeros, or of what rounding leaves of zeros, stays nearly one;
+// `squares` as of sum_squares, eps above 0.
+void hk_muon_normalize_f32(float *x, const double *squares, double eps, int64_t count);
+void hk_muon_normalize_f64(double *x, const double *squares, double eps, int64_t count);
 
 // x = factor x + more y
 void hk_muon_blend_f32(float *x, double factor, const float *y, double more, int64_t count);

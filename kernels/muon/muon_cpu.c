@@ -38,9 +38,9 @@ HK_KERNEL(void, muon_look_ahead,
     })
 }
 
-HK_KERNEL(void, muon_normalize, (real * x, const double *squares, int64_t count),
-          (x, squares, count), HK_PASS(2 * count, 0, "count", count)) {
-    const real factor = (real)(1 / (sqrt(*squares) + 1e-30));
+HK_KERNEL(void, muon_normalize, (real * x, const double *squares, double eps, int64_t count),
+          (x, squares, eps, count), HK_PASS(2 * count, 0, "count", count)) {
+    const real factor = (real)(1 / (sqrt(*squares) + eps));
     EACH(x[i] *= factor)
 }
 

@@ -46,11 +46,11 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 
 template <int W>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    normalize(float *x, const double *squares, int64_t vectors) {
+    normalize(float *x, const double *squares, double eps, int64_t vectors) {
     typedef hkc_vector<float, W> values;
     int64_t v;
     if (!find_vector(vectors, &v)) return;
-    const float factor = (float)(1 / (sqrt(*squares) + 1e-30));
+    const float factor = (float)(1 / (sqrt(*squares) + eps));
     values all = ((values *)x)[v];
     for (int i = 0; i < W; i++) all.at[i] *= factor;
     ((values *)x)[v] = all;
@@ -91,11 +91,12 @@ void hkc_muon_look_ahead_f32(hkc_lane *lane, float *gradient, float *momentum, i
                (float)rule->grad_scale, rule->clipped);
 }
 
-void hkc_muon_normalize_f32(hkc_lane *lane, float *x, const double *squares, int64_t count) {
+void hkc_muon_normalize_f32(hkc_lane *lane, float *x, const double *squares, double eps,
+                            int64_t count) {
     const bool wide = as_vectors(count, x);
     const int64_t vectors = wide ? count / 4 : count;
     hkc_launch(lane, wide ? normalize<4> : normalize<1>, blocks_of(vectors, WIDE_THREADS),
-               WIDE_THREADS, 0, x, squares, vectors);
+               WIDE_THREADS, 0, x, squares, eps, vectors);
 }
 
 void hkc_muon_blend_f32(hkc_lane *lane, float *x, double factor, const float *y, double more,

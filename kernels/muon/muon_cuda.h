@@ -12,7 +12,8 @@ extern "C" {
 
 void hkc_muon_look_ahead_f32(struct hkc_lane *lane, float *gradient, float *momentum, int64_t count,
                              const struct hk_muon_rule *rule);
-void hkc_muon_normalize_f32(struct hkc_lane *lane, float *x, const double *squares, int64_t count);
+void hkc_muon_normalize_f32(struct hkc_lane *lane, float *x, const double *squares, double eps,
+                            int64_t count);
 void hkc_muon_blend_f32(struct hkc_lane *lane, float *x, double factor, const float *y, double more,
                         int64_t count);
 void hkc_muon_move_f32(struct hkc_lane *lane, float *value, const float *x, double size,

@@ -58,6 +58,8 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {"train.optimizer.eps", HRT_REAL(0, 1), AT(eps), "1e-8", "added to the root of the variance"},
     {"train.optimizer.lr", HRT_REAL(0, 1e3), AT(lr), "3e-4", "learning rate"},
     {"train.optimizer.momentum", HRT_REAL(0, 0.999999), AT(momentum), "0.95", "of muon"},
+    {"train.optimizer.norm_eps", HRT_REAL(1e-30, 1), AT(norm_eps), "1e-7",
+     "of muon: added to the norm of what becomes orthogonal"},
     {"train.schedule", HRT_CHOICE(lr_schedules), AT(lr_schedule), "constant",
      "cosine, linear, constant, or wsd"},
     {"train.schedule.decay", HRT_REAL(0, 1), AT(falls), "0.1",

@@ -32,7 +32,7 @@ struct hrt_config {
     int objective;                         // enum hrt_objective
     double mask_rate;                      // Share of tokens masked.
     int optimizer;                         // enum hrt_optimizer_kind
-    double momentum;                       // Of Muon.
+    double momentum, norm_eps;             // Of Muon.
     double lr, betas[2], eps, decay, clip; // clip 0: none.
     int lr_schedule;                       // enum hrt_lr_schedule
     int64_t warmup;                        // Steps.

@@ -3,12 +3,12 @@
 // bytes), PACK and UNPACK. Nobody else includes this.
 
 // The shorter side's Gram matrix, its polynomial, and that times the matrix: five times. Of muon->matrix [m, n].
-static void MUON(orthogonalize)(const struct hrt_muon *muon, int64_t m, int64_t n) {
+static void MUON(orthogonalize)(const struct hrt_muon *muon, int64_t m, int64_t n, double eps) {
     const int64_t side = m < n ? m : n;
     const struct hk_matmul_dims squared = {side, side, side}, all = {m, n, side};
     real *x = muon->matrix, *y = muon->product, *gram = muon->gram, *square = muon->square;
     SQUARES(x, m * n);
-    CALL(muon_normalize, x, muon->squares, m * n);
+    CALL(muon_normalize, x, muon->squares, eps, m * n);
     for (int step = 0; step < STEPS; step++) {
         if (m <= n)
             CALL(matmul_nt, gram, x, x, HK_ROWS, all, HK_STORE, NULL);
@@ -34,7 +34,7 @@ static void MUON(move)(const struct hrt_muon *muon, const struct hrt_param *para
         UNPACK(x, ahead, m, n);
     else
         COPY(x, ahead, (size_t)(m * n) * sizeof *x);
-    MUON(orthogonalize)(muon, m, n);
+    MUON(orthogonalize)(muon, m, n, rule->norm_eps);
     if (panels) PACK(y, x, m, n);
     // Singular values near 1: the root mean square is 1 / sqrt(longer side).
     const double size = 0.2 * sqrt((double)(m > n ? m : n));

@@ -182,9 +182,11 @@ static void move_matrix(const struct hrt_optimizer *optimizer, struct hrt_state 
                   span->offset - offset, span->count, rule);
 }
 
-static struct hk_muon_rule muon_rule_of(const struct hk_adamw_rule *rule, double momentum) {
+static struct hk_muon_rule muon_rule_of(const struct hk_adamw_rule *rule,
+                                        const struct hrt_config *config) {
     return (struct hk_muon_rule){.lr = rule->lr,
-                                 .momentum = momentum,
+                                 .momentum = config->momentum,
+                                 .norm_eps = config->norm_eps,
                                  .decay = rule->decay,
                                  .grad_scale = rule->grad_scale,
                                  .clipped = rule->clipped};
@@ -194,8 +196,8 @@ static struct hk_muon_rule muon_rule_of(const struct hk_adamw_rule *rule, double
 // ranks (move_shared).
 static void update_matrix(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                           const struct hrt_span *span, const struct hk_adamw_rule *rule,
-                          double momentum) {
-    const struct hk_muon_rule muon = muon_rule_of(rule, momentum);
+                          const struct hrt_config *config) {
+    const struct hk_muon_rule muon = muon_rule_of(rule, config);
     const int64_t at = span->offset;
     void *gradients = place_of(state, HRT_GRADIENTS, at);
     hrt_muon_look_ahead(&optimizer->muon, state->program->precision, gradients,
@@ -215,7 +217,7 @@ static void move_shared(const struct hrt_optimizer *optimizer, struct hrt_state 
     for (int64_t i = 0; i < optimizer->spans; i++) {
         if (!span[i].shared) continue;
         set_rates(rule, &span[i], lr, config->decay);
-        const struct hk_muon_rule muon = muon_rule_of(rule, config->momentum);
+        const struct hk_muon_rule muon = muon_rule_of(rule, config);
         move_matrix(optimizer, state, &span[i], span[i].whole, &muon);
     }
 }
@@ -236,7 +238,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
         set_rates(&rule, &optimizer->span[i], lr, config->decay);
         hrt_snapshot_change(state->snapshot, optimizer->span[i].offset, optimizer->span[i].count);
         if (optimizer->span[i].matrix)
-            update_matrix(optimizer, state, &optimizer->span[i], &rule, config->momentum);
+            update_matrix(optimizer, state, &optimizer->span[i], &rule, config);
         else
             update(state, &optimizer->span[i], &rule);
     }
