@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const hec_score_words[] = {
+#define SCORE(id, word) [HEC_SCORE_##id] = #word,
+    HEC_SCORES(SCORE)
+#undef SCORE
+        [HEC_SCORE_COUNT] = NULL};
+
 static int compare_key(const void *key, const void *setting) {
     return strcmp(key, ((const struct hec_setting *)setting)->key);
 }

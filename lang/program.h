@@ -154,7 +154,16 @@ struct hec_unit {
     struct hec_span at;            // The definition's name.
 };
 
-enum hec_score { HEC_SCORE_SOFTMAX, HEC_SCORE_SIGMOID, HEC_SCORE_SQRTSOFTPLUS };
+// A router's scores: SCORE(id, word) of each. Kernels have them under the same names (kernels/router/router.h).
+#define HEC_SCORES(SCORE)                                                                          \
+    SCORE(SOFTMAX, softmax)                                                                        \
+    SCORE(SIGMOID, sigmoid)                                                                        \
+    SCORE(SQRTSOFTPLUS, sqrtsoftplus)
+#define HEC_SCORE_ID(id, word) HEC_SCORE_##id,
+enum hec_score { HEC_SCORES(HEC_SCORE_ID) HEC_SCORE_COUNT };
+#undef HEC_SCORE_ID
+extern const char *const hec_score_words[HEC_SCORE_COUNT + 1]; // By score; NULL behind the last.
+
 enum hec_group_score { HEC_GROUP_BEST, HEC_GROUP_TWO_BEST };
 enum hec_weight { HEC_WEIGHT_SCORES, HEC_WEIGHT_RENORMALIZED, HEC_WEIGHT_SOFTMAX_OF_TOPK };
 enum hec_drop { HEC_DROP_LOWEST, HEC_DROP_POSITION };
@@ -173,6 +182,7 @@ struct hec_moe {
     const struct hec_param *select_bias;   // Or NULL: [E], not trainable, for selection only.
     int64_t layers;                        // As in hec_param.
     int64_t topk, groups, topk_groups;     // groups 1: none.
+    struct hec_span topk_at;               // Nowhere: it is the default.
     enum hec_group_score group_score;
     enum hec_score score;
     enum hec_weight weight;

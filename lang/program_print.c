@@ -130,7 +130,6 @@ static void print_body(struct numbering *numbers, const struct hec_body *body, i
 }
 
 static void print_moe(const struct hec_moe *moe, FILE *out) {
-    static const char *const scores[] = {"softmax", "sigmoid", "sqrtsoftplus"};
     static const char *const group_scores[] = {"best", "two_best"};
     static const char *const weights[] = {"scores", "renormalized", "softmax_of_topk"};
     static const char *const per[] = {"layer", "sequence", "batch", "all_layers"};
@@ -139,7 +138,7 @@ static void print_moe(const struct hec_moe *moe, FILE *out) {
             moe->expert->symbol);
     for (int i = 0; i < moe->shared_count; i++) fprintf(out, ", shared %s", moe->shared[i]->symbol);
     if (moe->shared_gate) fprintf(out, ", gate %s", moe->shared_gate->symbol);
-    fprintf(out, "\n  router score = %s, topk = %" PRId64, scores[moe->score], moe->topk);
+    fprintf(out, "\n  router score = %s, topk = %" PRId64, hec_score_words[moe->score], moe->topk);
     if (moe->groups > 1)
         fprintf(out, ", groups = %" PRId64 ", topk_groups = %" PRId64 ", group_score = %s",
                 moe->groups, moe->topk_groups, group_scores[moe->group_score]);

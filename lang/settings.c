@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "lang/program.h"
+
 #define COUNT HEC_SETTING_COUNT
 #define REAL HEC_SETTING_REAL
 #define SWITCH HEC_SETTING_SWITCH
@@ -24,6 +26,13 @@ static const char placements[] = "fssdp|replicate"
 static const char families[] =
 #define HRT_HF_FAMILY(name, ...) "|" #name
 #include "runtime/hf/families.def"
+    ;
+
+// Behind the first two signs.
+static const char scores[] =
+#define SCORE(id, word) ", " #word
+    HEC_SCORES(SCORE)
+#undef SCORE
     ;
 
 // clang-format off
@@ -181,7 +190,7 @@ const struct hec_moe_row hec_moe_rows[] = {
     {"shared_gate", "none, sigmoid", "none", "gate of the shared expert's output"},
     {"capacity", "dropless, number", "dropless", "rows per expert, times the even share"},
     {"drop", "lowest, position", "lowest", "rows beyond the capacity: of the lowest weights, or the last"},
-    {"router.score", "softmax, sigmoid, sqrtsoftplus", "softmax", "from logits to scores"},
+    {"router.score", scores + 2, "softmax", "from logits to scores"},
     {"router.topk", "count", "2", "experts per token"},
     {"router.groups", "count", "1", "groups that experts are chosen from"},
     {"router.topk_groups", "count", "1", "groups per token"},

@@ -8,12 +8,7 @@
 #include "ir/build/value.h"
 
 static MlirNamedAttribute score_of(MlirContext c, const struct hec_moe *moe) {
-    static const char *const scores[] = {
-        [HEC_SCORE_SOFTMAX] = "softmax",
-        [HEC_SCORE_SIGMOID] = "sigmoid",
-        [HEC_SCORE_SQRTSOFTPLUS] = "sqrtsoftplus",
-    };
-    return hec_attr_string(c, "score", scores[moe->score]);
+    return hec_attr_string(c, "score", hec_score_words[moe->score]);
 }
 
 static MlirOperation build_router(struct hec_scope *scope, const struct hec_moe *moe,

@@ -1,6 +1,7 @@
 // The router: scores of the experts, the choice of `topk` of them, gate weights, counts.
 #include "ir/accessors.h"
 #include "ir/ops/rule.h"
+#include "lang/program.h"
 
 // The last dimension of `t` is the experts'; the others are the tokens'.
 static struct hec_tensor tokens_of(const struct hec_tensor *t) {
@@ -17,8 +18,7 @@ static bool check_word(MlirOperation op, const char *key, const char *const *wor
 }
 
 static bool check_score(MlirOperation op) {
-    static const char *const scores[] = {"softmax", "sigmoid", "sqrtsoftplus", NULL};
-    return check_word(op, "score", scores);
+    return check_word(op, "score", hec_score_words);
 }
 
 static bool check_rule(MlirOperation op, int64_t experts) {

@@ -62,26 +62,32 @@ static void choose(int32_t *ids, const real *scores, const real *bias,
     }
 }
 
-static void score_row(real *scores, const real *logits, const struct hk_router_rule *rule) {
-    const int64_t experts = rule->experts;
-    if (rule->score == HK_SIGMOID) {
-#pragma omp simd
-        for (int64_t e = 0; e < experts; e++) scores[e] = HK_REAL(sigmoid)(logits[e]);
-        return;
-    }
-    if (rule->score == HK_SQRTSOFTPLUS) { // In double: log1p keeps what 1 + exp(l) would lose.
-        for (int64_t e = 0; e < experts; e++) {
-            const double l = (double)logits[e];
-            scores[e] = (real)sqrt(log1p(exp(-fabs(l))) + (l > 0 ? l : 0));
-        }
-        return;
-    }
+static void softmax_row(real *scores, const real *logits, int64_t experts) {
     const real peak = row_max(logits, experts);
 #pragma omp simd
     for (int64_t e = 0; e < experts; e++) scores[e] = HK_REAL(exp)(logits[e] - peak);
     const real sum = row_sum(scores, experts);
 #pragma omp simd
     for (int64_t e = 0; e < experts; e++) scores[e] /= sum;
+}
+
+static void score_row(real *scores, const real *logits, const struct hk_router_rule *rule) {
+    const int64_t experts = rule->experts;
+    switch (rule->score) {
+    case HK_SOFTMAX:
+        softmax_row(scores, logits, experts);
+        return;
+    case HK_SIGMOID:
+#pragma omp simd
+        for (int64_t e = 0; e < experts; e++) scores[e] = HK_REAL(sigmoid)(logits[e]);
+        return;
+    case HK_SQRTSOFTPLUS: // In double: log1p keeps what 1 + exp(l) would lose.
+        for (int64_t e = 0; e < experts; e++) {
+            const double l = (double)logits[e];
+            scores[e] = (real)sqrt(log1p(exp(-fabs(l))) + (l > 0 ? l : 0));
+        }
+        return;
+    }
 }
 
 static void weigh(real *weights, const real *scores, const real *logits, const int32_t *ids,
@@ -96,8 +102,18 @@ static void weigh(real *weights, const real *scores, const real *logits, const i
         weights[j] = softmax ? HK_REAL(exp)(logits[ids[j]] - peak) : scores[ids[j]];
         sum += weights[j];
     }
-    if (rule->weight == HK_RENORMALIZED) sum += (real)1e-20;
-    const real divisor = rule->weight == HK_SCORES ? 1 : sum;
+    real divisor = NAN;
+    switch (rule->weight) {
+    case HK_SCORES:
+        divisor = 1;
+        break;
+    case HK_RENORMALIZED:
+        divisor = sum + (real)1e-20;
+        break;
+    case HK_SOFTMAX_OF_TOPK:
+        divisor = sum;
+        break;
+    }
     for (int64_t j = 0; j < rule->topk; j++) {
         weights[j] = weights[j] / divisor * (real)rule->scale;
     }
@@ -130,18 +146,17 @@ HK_KERNEL(void, router,
     for (int64_t p = 0; p < tokens * rule.topk; p++) loads[ids[p]]++;
 }
 
-// Adds the gradient of one token's weights to ds, by score.
+// Adds the gradient of one token's weights to ds, by score. Shares are divided before they are multiplied with: the share of
+// an expert that is alone is 1, and its gradient 0, not what rounding leaves.
 static void grad_of_weights(real *ds, const real *dw, const real *scores, const int32_t *ids,
                             const struct hk_router_rule *rule) {
     const real scale = (real)rule->scale;
     real sum = 0, along = 0;
-    for (int64_t j = 0; j < rule->topk; j++) {
-        sum += scores[ids[j]];
-        along += dw[j] * scores[ids[j]];
-    }
+    for (int64_t j = 0; j < rule->topk; j++) sum += scores[ids[j]];
     sum += (real)1e-20;
+    for (int64_t j = 0; j < rule->topk; j++) along += dw[j] * (scores[ids[j]] / sum);
     for (int64_t j = 0; j < rule->topk; j++) {
-        const real d = rule->weight == HK_SCORES ? dw[j] : (dw[j] - along / sum) / sum;
+        const real d = rule->weight == HK_SCORES ? dw[j] : (dw[j] - along) / sum;
         ds[ids[j]] += scale * d;
     }
 }
@@ -149,21 +164,24 @@ static void grad_of_weights(real *ds, const real *dw, const real *scores, const 
 // From the gradient by score, in d, to the gradient by logit, in place.
 static void grad_of_scores(real *d, const real *scores, const struct hk_router_rule *rule) {
     const int64_t experts = rule->experts;
-    if (rule->score == HK_SIGMOID) {
+    real along;
+    switch (rule->score) {
+    case HK_SOFTMAX:
+        along = row_dot(d, scores, experts);
+#pragma omp simd
+        for (int64_t e = 0; e < experts; e++) d[e] = scores[e] * (d[e] - along);
+        return;
+    case HK_SIGMOID:
 #pragma omp simd
         for (int64_t e = 0; e < experts; e++) d[e] *= scores[e] * (1 - scores[e]);
         return;
-    }
-    if (rule->score == HK_SQRTSOFTPLUS) { // sigmoid(l) / (2 s), and sigmoid(l) is 1 - exp(-s^2).
+    case HK_SQRTSOFTPLUS: // sigmoid(l) / (2 s), and sigmoid(l) is 1 - exp(-s^2).
         for (int64_t e = 0; e < experts; e++) {
             const double s = (double)scores[e];
             d[e] *= s > 0 ? (real)(-expm1(-s * s) / (2 * s)) : 0;
         }
         return;
     }
-    const real along = row_dot(d, scores, experts);
-#pragma omp simd
-    for (int64_t e = 0; e < experts; e++) d[e] = scores[e] * (d[e] - along);
 }
 
 // HK_SOFTMAX_OF_TOPK: the weights depend on the logits directly.

@@ -55,9 +55,18 @@ HKC_DEVICE struct token token_in(uint32_t *words, const struct hk_router_rule &r
     return {(float *)words, words + rule.experts, (int32_t *)rest, rest + rule.topk};
 }
 
+// A score that depends on one logit alone.
 HKC_DEVICE float score_of(float logit, enum hk_score score) {
-    if (score == HK_SIGMOID) return hk_sigmoid_f32(logit);
-    return sqrtf(log1pf(hk_exp_f32(-fabsf(logit))) + (logit > 0 ? logit : 0));
+    switch (score) {
+    case HK_SOFTMAX: // Of all logits: never asked for here.
+    case HK_SIGMOID:
+        return hk_sigmoid_f32(logit);
+    case HK_SQRTSOFTPLUS:
+        break;
+    }
+    // Far below 0 log1p(exp) is exp, which becomes 0 long before its root.
+    const float root = hk_exp_f32(-fabsf(logit) / 2);
+    return logit < -40 ? root : sqrtf(log1pf(root * root) + (logit > 0 ? logit : 0));
 }
 
 // Each lane scores its own experts.
@@ -155,8 +164,18 @@ HKC_DEVICE void weigh(float *weights, const struct token &own, const float *logi
         sum += softmax ? hk_exp_f32(logits[id] - peak) : own.scores[id];
     }
     sum = warp_sum(sum);
-    if (rule.weight == HK_RENORMALIZED) sum += 1e-20f;
-    const float divisor = rule.weight == HK_SCORES ? 1 : sum;
+    float divisor = NAN;
+    switch (rule.weight) {
+    case HK_SCORES:
+        divisor = 1;
+        break;
+    case HK_RENORMALIZED:
+        divisor = sum + 1e-20f;
+        break;
+    case HK_SOFTMAX_OF_TOPK:
+        divisor = sum;
+        break;
+    }
     for (int j = lane; j < topk; j += WARP) {
         const int id = own.ids[j];
         const float raw = softmax ? hk_exp_f32(logits[id] - peak) : own.scores[id];
@@ -210,26 +229,30 @@ __global__ void clear(int32_t *loads, int experts) {
     if (e < experts) loads[e] = 0;
 }
 
-// Adds the gradient of one token's weights to ds, by score.
+// Adds the gradient of one token's weights to ds, by score. Shares are divided before they are multiplied with: the share of
+// an expert that is alone is 1, and its gradient 0, not what rounding leaves.
 HKC_DEVICE void grad_of_weights(float *ds, const float *dw, const float *scores, const int32_t *ids,
                                 const struct hk_router_rule &rule, int lane) {
     float sum = 0, along = 0;
-    for (int j = lane; j < rule.topk; j += WARP) {
-        const float score = scores[ids[j]];
-        sum += score;
-        along += dw[j] * score;
-    }
+    for (int j = lane; j < rule.topk; j += WARP) sum += scores[ids[j]];
     sum = warp_sum(sum) + 1e-20f;
+    for (int j = lane; j < rule.topk; j += WARP) along += dw[j] * (scores[ids[j]] / sum);
     along = warp_sum(along);
     for (int j = lane; j < rule.topk; j += WARP) {
-        const float d = rule.weight == HK_SCORES ? dw[j] : (dw[j] - along / sum) / sum;
+        const float d = rule.weight == HK_SCORES ? dw[j] : (dw[j] - along) / sum;
         ds[ids[j]] += (float)rule.scale * d;
     }
 }
 
 // The slope of a score by its logit, for the scores that depend on one logit alone.
 HKC_DEVICE float slope_of(float score, enum hk_score kind) {
-    if (kind == HK_SIGMOID) return score * (1 - score);
+    switch (kind) {
+    case HK_SOFTMAX: // Of all scores: never asked for here.
+    case HK_SIGMOID:
+        return score * (1 - score);
+    case HK_SQRTSOFTPLUS:
+        break;
+    }
     // sigmoid(l) / (2 s), and sigmoid(l) is 1 - exp(-s^2).
     return score > 0 ? -expm1f(-score * score) / (2 * score) : 0;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lang/check/groups.h"
+#include "lang/check/moe_settings.h"
 #include "lang/check/settings.h"
 #include "lang/check/unit.h"
 #include "lang/parse.h"
@@ -87,6 +88,8 @@ static void check_model(struct hec_checker *checker) {
         fill_program(checker, unit);
         hec_apply_groups(checker);
         check_joint(checker);
+        for (int i = 0; i < checker->moes.count && checker->diag->errors == 0; i++)
+            hec_moe_look(checker, checker->moes.item[i]);
     } else if (checker->diag->errors == 0) {
         hec_error(checker, HEC_NOWHERE, "%s declares no model", checker->options->path);
     }

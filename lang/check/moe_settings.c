@@ -135,13 +135,12 @@ static void read_balance(struct reader *reader, struct hec_moe *moe,
 
 static void read_router(struct reader *reader, struct hec_moe *moe,
                         struct hec_moe_settings *settings) {
-    static const char *const scores[] = {"softmax", "sigmoid", "sqrtsoftplus"};
     static const char *const group_scores[] = {"auto", "best", "two_best"};
     static const char *const weights[] = {"renormalized", "scores", "softmax_of_topk"};
     static const char *const weight_on[] = {"output", "input"};
     static const enum hec_weight weight_of[] = {HEC_WEIGHT_RENORMALIZED, HEC_WEIGHT_SCORES,
                                                 HEC_WEIGHT_SOFTMAX_OF_TOPK};
-    moe->score = (enum hec_score)choice(reader, "router.score", scores, 3);
+    moe->score = (enum hec_score)choice(reader, "router.score", hec_score_words, HEC_SCORE_COUNT);
     const int group_score = choice(reader, "router.group_score", group_scores, 3);
     const bool two = group_score == 0 ? moe->score != HEC_SCORE_SOFTMAX : group_score == 2;
     moe->group_score = two ? HEC_GROUP_TWO_BEST : HEC_GROUP_BEST;
@@ -150,7 +149,7 @@ static void read_router(struct reader *reader, struct hec_moe *moe,
     moe->topk = 2;
     moe->groups = moe->topk_groups = 1;
     moe->scale = 1;
-    integer(reader, "router.topk", &moe->topk, &settings->topk_at);
+    integer(reader, "router.topk", &moe->topk, &moe->topk_at);
     integer(reader, "router.groups", &moe->groups, &settings->groups_at);
     integer(reader, "router.topk_groups", &moe->topk_groups, &settings->topk_groups_at);
     real(reader, "router.scale", &moe->scale, 0);
@@ -194,7 +193,7 @@ void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
     const long long topk_groups = moe->topk_groups;
     if (topk > experts) {
         contradiction(
-            site, settings->topk_at,
+            site, moe->topk_at,
             hec_arena_format(arena, "topk is %lld, but there are %lld experts", topk, experts));
     }
     if (experts % groups) {
@@ -206,7 +205,7 @@ void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
                       hec_arena_format(arena, "topk_groups is %lld, but there are %lld groups",
                                        topk_groups, groups));
     } else if (topk <= experts && topk > topk_groups * (experts / groups)) {
-        contradiction(site, settings->topk_at,
+        contradiction(site, moe->topk_at,
                       hec_arena_format(arena,
                                        "topk is %lld, but topk_groups = %lld leaves %lld experts",
                                        topk, topk_groups, topk_groups * (experts / groups)));
@@ -229,4 +228,15 @@ void hec_moe_check(struct hec_site *site, const struct hec_moe *moe,
         contradiction(site, settings->select_bias_at,
                       "not yet: a selection bias with weight = softmax_of_topk");
     }
+}
+
+void hec_moe_look(struct hec_checker *checker, const struct hec_moe *moe) {
+    const bool alone = moe->topk == 1 && moe->weight != HEC_WEIGHT_SCORES;
+    if (!alone || !moe->router_weight->trainable) return;
+    hec_warning(checker, moe->topk_at.file ? moe->topk_at : moe->at,
+                "the weight of the one expert that a token goes to is always %s: the router of "
+                "`%s` has no gradient but that of its balance losses",
+                hec_number_text(checker->arena, moe->scale), moe->symbol);
+    hec_note(checker, HEC_NOWHERE,
+             "`weight = scores` weighs the expert by its score, as Switch Transformers do");
 }

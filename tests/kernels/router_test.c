@@ -8,6 +8,8 @@
 #include "tests/kernels/kernel_case.h"
 
 _Static_assert((int)HEC_EXPERTS_MAX <= (int)HK_EXPERTS_MAX, "every model has its kernel");
+#define SCORE(id, word) _Static_assert((int)HEC_SCORE_##id == (int)HK_##id, "no kernel: " #word);
+HEC_SCORES(SCORE)
 
 static const struct hk_router_rule rules[] = {
     {4, 1, 0, 0, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_AS_USUAL},
@@ -345,9 +347,47 @@ static void gradients_match_central_differences(void **state) {
     }
 }
 
+// The one chosen expert's weight is `scale`, whatever the logits: its gradient is 0, and no rounding of 0.
+static void an_expert_that_is_alone_has_no_gradient(void **state) {
+    (void)state;
+    static const enum hk_weight weights[] = {HK_RENORMALIZED, HK_SOFTMAX_OF_TOPK};
+    static const enum hk_score scores[] = {HK_SOFTMAX, HK_SIGMOID, HK_SQRTSOFTPLUS};
+    for (int64_t s = 0; s < COUNT(weights) * COUNT(scores); s++) {
+        struct router_case x = router_case(0, false);
+        x.rule.weight = weights[s / COUNT(scores)];
+        x.rule.score = scores[s % COUNT(scores)];
+        x.rule.scale = 2.6;
+        const struct routed got = route_all(&x);
+        const struct router_gradient g = {
+            .x = &x, .got = &got, .dweights = test_reals(choice_count(&x.rule), 5)};
+        real *grad = test_nans(score_count(&x.rule));
+        run_with_threads(run_gradient, &g, grad, score_count(&x.rule));
+        for (int64_t i = 0; i < score_count(&x.rule); i++) assert_true(grad[i] == 0);
+        test_free_all();
+    }
+}
+
+// Scores far below 0 are as small as they are: no target's end before the others'.
+static void scores_vanish_alike(void **state) {
+    (void)state;
+    struct router_case x = router_case(0, false);
+    real *logits = test_reals(score_count(&x.rule), 1);
+    for (int64_t i = 0; i < score_count(&x.rule); i++) logits[i] = (real)(-1.5 * (double)i);
+    x.logits = logits;
+    x.rule.score = HK_SQRTSOFTPLUS;
+    const struct routed got = route_all(&x);
+    for (int64_t i = 0; i < score_count(&x.rule); i++) {
+        const wide want = sqrtl(log1pl(expl(logits[i])));
+        assert_near("score", i, got.scores[i], want, 64 * EPSILON * (double)want);
+    }
+    test_free_all();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routing_follows_every_rule),
+        cmocka_unit_test(an_expert_that_is_alone_has_no_gradient),
+        cmocka_unit_test(scores_vanish_alike),
         cmocka_unit_test(forced_experts_replace_the_choice),
         cmocka_unit_test(the_record_is_the_choice),
         cmocka_unit_test(ties_go_to_the_lower_index),
