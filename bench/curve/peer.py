@@ -79,7 +79,7 @@ def forward(p, ids):
 def rate(step, steps):
     if step < WARMUP:
         return LR * (step + 1) / WARMUP
-    done = (step - WARMUP) / (steps - WARMUP)
+    done = (step - WARMUP) / (steps - WARMUP - 1)  # The last step has the last rate.
     return LR * (FINAL + (1 - FINAL) * 0.5 * (1 + math.cos(math.pi * done)))
 
 

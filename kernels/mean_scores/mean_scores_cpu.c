@@ -10,9 +10,12 @@ static void add_tokens(double *sum, const real *scores, int64_t tokens, int64_t 
                        enum hk_score score) {
     for (int64_t t = 0; t < tokens; t++) {
         const real *row = scores + t * experts;
-        const double factor = score == HK_SOFTMAX ? 1 : 1 / (double)row_sum(row, experts);
+        const bool softmax = score == HK_SOFTMAX;
+        const double floor = softmax ? 0 : HK_SCORES_FLOOR;
+        const double factor = softmax ? 1 : 1 / ((double)row_sum(row, experts) + floor);
+        const double more = floor / (double)experts;
 #pragma omp simd
-        for (int64_t e = 0; e < experts; e++) sum[e] += factor * (double)row[e];
+        for (int64_t e = 0; e < experts; e++) sum[e] += factor * ((double)row[e] + more);
     }
 }
 
@@ -51,11 +54,12 @@ HK_KERNEL(void, mean_scores_grad,
     for (int64_t t = 0; t < sequences * tokens; t++) {
         const real *d = dmeans + t / tokens * experts, *from = scores + t * experts;
         real *to = dscores + t * experts;
-        // p = s / sum: the gradient of s is (d - mean of d weighted by p) / sum.
+        // p = (s + more) / whole: the gradient of s is (d - mean of d weighted by p) / whole.
         real mean = 0, whole = 1;
         if (score != HK_SOFTMAX) {
-            whole = row_sum(from, experts);
-            mean = row_dot(d, from, experts) / whole;
+            const real floor = (real)HK_SCORES_FLOOR, more = floor / (real)experts;
+            whole = row_sum(from, experts) + floor;
+            mean = row_dot(d, from, experts) / whole + row_sum(d, experts) * (more / whole);
         }
         const real c = (real)(1 / ((double)whole * (double)tokens));
 #pragma omp simd

@@ -23,12 +23,12 @@ HKC_DEVICE float row_sum(const float *row, int experts, int lane) {
     return warp_sum(sum);
 }
 
-// The factor of each of the rows: 1 / its sum.
+// The factor of each of the rows: 1 / (its sum + floor).
 HKC_DEVICE void find_factors(double *factor, const float *scores, int rows, int experts) {
     const int lane = threadIdx.x % WARP;
     for (int t = threadIdx.x / WARP; t < rows; t += blockDim.x / WARP) {
         const float sum = row_sum(scores + (int64_t)t * experts, experts, lane);
-        if (lane == 0) factor[t] = 1 / (double)sum;
+        if (lane == 0) factor[t] = 1 / ((double)sum + HK_SCORES_FLOOR);
     }
 }
 
@@ -43,6 +43,7 @@ __global__ void __launch_bounds__(BLOCK)
     double *to = sums + ((int64_t)blockIdx.y * x.parts + blockIdx.x) * x.experts;
     for (int e = threadIdx.x; e < x.experts; e += blockDim.x) to[e] = 0;
     const int64_t chunk_rows = score == HK_SOFTMAX ? x.part : CHUNK;
+    const double more = HK_SCORES_FLOOR / x.experts;
     for (int64_t t = begin; t < end; t += chunk_rows) {
         const int rows = (int)min(chunk_rows, end - t);
         const float *chunk = from + t * x.experts;
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(BLOCK)
 #pragma unroll 8
             for (int i = 0; i < rows; i++) {
                 const double value = chunk[(int64_t)i * x.experts + e];
-                sum += score == HK_SOFTMAX ? value : factor[i] * value;
+                sum += score == HK_SOFTMAX ? value : factor[i] * (value + more);
             }
             to[e] = sum;
         }
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(BLOCK)
     means[i] = x.tokens > 0 ? (float)(sum / (double)x.tokens) : 0;
 }
 
-// p = s / sum: the gradient of s is (d - mean of d weighted by p) / sum.
+// p = (s + more) / whole: the gradient of s is (d - mean of d weighted by p) / whole.
 __global__ void __launch_bounds__(WARPS *WARP)
     mean_scores_grad(float *dscores, const float *dmeans, const float *scores, int64_t rows,
                      int64_t tokens, int experts, enum hk_score score) {
@@ -87,9 +88,10 @@ __global__ void __launch_bounds__(WARPS *WARP)
     const float *d = dmeans + t / tokens * experts, *from = scores + t * experts;
     float mean = 0, whole = 1;
     if (score != HK_SOFTMAX) {
-        whole = row_sum(from, experts, lane);
+        const float floor = (float)HK_SCORES_FLOOR, more = floor / (float)experts;
+        whole = row_sum(from, experts, lane) + floor;
         for (int e = lane; e < experts; e += WARP) mean += d[e] * from[e];
-        mean = warp_sum(mean) / whole;
+        mean = warp_sum(mean) / whole + row_sum(d, experts, lane) * (more / whole);
     }
     const float c = (float)(1 / ((double)whole * (double)tokens));
     for (int e = lane; e < experts; e += WARP) dscores[t * experts + e] = c * (d[e] - mean);

@@ -34,6 +34,15 @@ static void look_at_table(struct hec_checker *checker, const struct hec_node *no
                (long long)rows.size, vocabulary.name, (long long)vocabulary.size);
 }
 
+// What ends documents is one of the model's token ids.
+static void look_at_end(struct hec_checker *checker, const struct hec_node *node) {
+    const int64_t end = node->attribute.end, vocabulary = checker->program->vocabulary;
+    if (node->builtin != HEC_BUILTIN_documents || end < vocabulary) return;
+    hec_error(checker, node->at,
+              "no token is %lld, which ends documents here: the model's token ids go up to %lld",
+              (long long)end, (long long)vocabulary - 1);
+}
+
 // Elements of a value or a parameter: as the IR has it, so that sums of bytes stay in range.
 static const double elements_max = 0x1p40;
 
@@ -119,6 +128,7 @@ void hec_check_model(struct hec_checker *checker) {
     check_params(checker);
     look_in(checker, &program->model->body, look_at_size);
     look_in(checker, &program->model->body, look_at_table);
+    look_in(checker, &program->model->body, look_at_end);
     check_losses(checker);
     check_weight(checker);
     const bool next = !strcmp(hec_program_setting(program, "train.objective"), "next_token");

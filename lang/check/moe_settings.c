@@ -234,9 +234,9 @@ void hec_moe_look(struct hec_checker *checker, const struct hec_moe *moe) {
     const bool alone = moe->topk == 1 && moe->weight != HEC_WEIGHT_SCORES;
     if (!alone || !moe->router_weight->trainable) return;
     hec_warning(checker, moe->topk_at.file ? moe->topk_at : moe->at,
-                "the weight of the one expert that a token goes to is always %s: the router of "
-                "`%s` has no gradient but that of its balance losses",
-                hec_number_text(checker->arena, moe->scale), moe->symbol);
+                "the weight of the one expert that a token goes to is always %s: the router has "
+                "no gradient but that of balance losses",
+                hec_number_text(checker->arena, moe->scale));
     hec_note(checker, HEC_NOWHERE,
              "`weight = scores` weighs the expert by its score, as Switch Transformers do");
 }

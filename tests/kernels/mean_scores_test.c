@@ -40,7 +40,9 @@ static wide mean_of(const struct means_case *x, int64_t s, int64_t expert) {
     for (int64_t t = s * x->tokens; t < (s + 1) * x->tokens; t++) {
         wide whole = 0;
         for (int64_t e = 0; e < x->experts; e++) whole += x->scores[t * x->experts + e];
-        sum += x->scores[t * x->experts + expert] / (x->score == HK_SOFTMAX ? 1 : whole);
+        const wide floor = x->score == HK_SOFTMAX ? 0 : HK_SCORES_FLOOR;
+        const wide share = x->scores[t * x->experts + expert] + floor / x->experts;
+        sum += share / (x->score == HK_SOFTMAX ? 1 : whole + floor);
     }
     return x->tokens > 0 ? sum / x->tokens : 0;
 }
@@ -79,7 +81,40 @@ static void means_and_gradient_are_right(void **state) {
     }
 }
 
+// Logits far below 0 leave scores that are tiny, or 0: shares are those of the scores as long as these say something, then
+// even; gradients are finite, and 0 together.
+static void scores_that_vanish_have_shares(void **state) {
+    (void)state;
+    static const double size[] = {1, 1e-15, 1e-30, 0};
+    for (int64_t s = 0; s < COUNT(size); s++) {
+        struct means_case x = means_case((const int64_t[]){2, 3, 5}, HK_SIGMOID);
+        const int64_t means = x.sequences * x.experts, count = means * x.tokens;
+        real *scores = test_copy(x.scores, count), *out = test_nans(means);
+        for (int64_t i = 0; i < count; i++) scores[i] *= (real)size[s];
+        x.scores = scores;
+        run_with_threads(run, &x, out, means);
+        for (int64_t i = 0; i < means; i++)
+            assert_near("means", i, out[i], mean_of(&x, i / x.experts, i % x.experts), 9 * EPSILON);
+        if (size[s] < 1e-25) assert_near("even", 0, out[0], 0.2L, 1e-6);
+        real *grad = test_nans(count);
+        run_with_threads(run_gradient, &x, grad, count);
+        for (int64_t t = 0; t < x.sequences * x.tokens; t++) {
+            wide sum = 0, most = 0, whole = HK_SCORES_FLOOR;
+            for (int64_t e = 0; e < x.experts; e++) {
+                const int64_t i = t * x.experts + e;
+                assert_true(isfinite((double)grad[i]));
+                whole += scores[i];
+                most += fabsl(grad[i]);
+                sum += grad[i] * (scores[i] + (wide)HK_SCORES_FLOOR / x.experts);
+            }
+            assert_near("sum", t, (real)(sum / whole), 0, 16 * EPSILON * (double)most);
+        }
+        test_free_all();
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(means_and_gradient_are_right)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(means_and_gradient_are_right),
+                                       cmocka_unit_test(scores_that_vanish_have_shares)};
     return RUN_KERNEL_TESTS(tests);
 }

@@ -29,7 +29,7 @@ static void warmup_rises_to_lr_at_its_end(void **state) {
 
 static void schedules_fall_to_their_end(void **state) {
     (void)state;
-    struct hrt_config config = {.steps = 20, .lr = 0.1, .warmup = 4, .final = 0.2};
+    struct hrt_config config = {.steps = 21, .lr = 0.1, .warmup = 4, .final = 0.2};
     config.lr_schedule = HRT_LR_COSINE;
     expect_lr(&config, 8, 0.1 * (0.2 + 0.8 * 0.5 * (1 + cos(acos(-1) / 4))));
     expect_lr(&config, 12, 0.06);
@@ -38,18 +38,38 @@ static void schedules_fall_to_their_end(void **state) {
     expect_lr(&config, 8, 0.08);
     expect_lr(&config, 20, 0.02);
     config.lr_schedule = HRT_LR_WSD;
+    config.steps = 20;
     config.falls = 0.25; // The last 5 steps of 20.
     expect_lr(&config, 4, 0.1);
     expect_lr(&config, 15, 0.1);
-    expect_lr(&config, 16, 0.1 * (0.2 + 0.8 * 0.8));
-    expect_lr(&config, 19, 0.1 * (0.2 + 0.8 * 0.2));
+    expect_lr(&config, 16, 0.1 * (0.2 + 0.8 * 0.75));
+    expect_lr(&config, 19, 0.02);
+    config.falls = 0.01; // One step at least.
+    expect_lr(&config, 18, 0.1);
+    expect_lr(&config, 19, 0.02);
+    config.steps = 21;
     config.falls = 1; // Behind the warmup.
     expect_lr(&config, 3, 0.1);
     expect_lr(&config, 12, 0.06);
     config.falls = 0;
-    expect_lr(&config, 19, 0.1);
+    expect_lr(&config, 20, 0.1);
     config.lr_schedule = HRT_LR_CONSTANT;
     expect_lr(&config, 20, 0.1);
+}
+
+// Of a run that warms up for all but its last step, too.
+static void the_last_step_has_the_last_rate(void **state) {
+    (void)state;
+    for (int64_t steps = 1; steps < 40; steps++) {
+        for (int64_t warmup = 0; warmup < steps; warmup++) {
+            struct hrt_config config = {
+                .steps = steps, .lr = 0.1, .warmup = warmup, .final = 0.2, .falls = 0.3};
+            for (config.lr_schedule = HRT_LR_COSINE; config.lr_schedule <= HRT_LR_WSD;
+                 config.lr_schedule++)
+                expect_lr(&config, steps - 1,
+                          config.lr_schedule == HRT_LR_CONSTANT ? config.lr : 0.02);
+        }
+    }
 }
 
 static void warmup_may_be_longer_than_the_run(void **state) {
@@ -248,6 +268,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warmup_rises_to_lr_at_its_end),
         cmocka_unit_test(schedules_fall_to_their_end),
+        cmocka_unit_test(the_last_step_has_the_last_rate),
         cmocka_unit_test(warmup_may_be_longer_than_the_run),
         cmocka_unit_test(adamw_treats_each_parameter_by_its_group),
         cmocka_unit_test(neighbours_of_one_group_are_one_span),
