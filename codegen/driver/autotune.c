@@ -18,6 +18,7 @@
 #include "passes/plan_file.h"
 
 enum { SECONDS = 30, SECONDS_MOST = 86400, CLOCK_LEAST = 60, ROUNDS = 2, SHORT = 2, LONG = 6 };
+enum { QUIET_SECONDS = 5 }; // Before and between lines that tell how far it is.
 // At length beside the model's own: at least, where nothing is measured, and at most.
 enum { FEW = 3, FINALISTS = HEC_PLAN_TUNED - 1 };
 enum { KNOB_VALUES = 8, TRIALS_MOST = 4096 };
@@ -25,6 +26,7 @@ enum { KNOB_VALUES = 8, TRIALS_MOST = 4096 };
 // Actions a second of this budget; a compilation counts as so many; single messages take so many times as long.
 static const double action_rate = 250e3, compilation_actions = 25e3, single_factor = 6;
 static const double least_gain = 0.002; // Of a change that is taken.
+static const double search_share = 0.6; // Of the clock; the rest is for the best at length.
 
 // How far simulated steps are from measured ones, in the mean: bench/results/simulated-steps.md.
 static const double mean_error = 0.06;
@@ -68,7 +70,7 @@ struct candidate {
 struct trial {
     struct candidate candidate;
     struct hec_step_score score;
-    bool sound;
+    bool ended, sound;
     double factor; // Of its time: what single messages take where it was simulated with sums.
 };
 
@@ -84,9 +86,11 @@ struct tuning {
     FILE *out;
     struct trial *trial; // [TRIALS_MOST] short ones, in their order.
     int trials, refused, too_large;
-    double spent, budget; // Actions.
-    double stop;          // On the clock of hec_driver_now.
-    bool by_clock, by_budget;
+    double spent, budget;     // Actions.
+    double begun, stop, told; // On the clock of hec_driver_now.
+    double until;             // What runs now has to end then: `stop` or before.
+    enum effort effort;       // Of what runs now.
+    bool by_clock, by_budget, at_length;
     bool corrected;
     double factor[KNOB_VALUES + 1]; // Of policies: of the model's own, then of the knob's values.
     const struct hec_plan_measured *measured; // NULL: simulations decide.
@@ -131,8 +135,22 @@ static int policy_of(const struct candidate *candidate) {
     return 0;
 }
 
-// Runs trials whose candidates are set.
-static void run(struct tuning *t, struct trial *trial, int count, enum effort effort) {
+// Tells how far it is; the longer it has taken, the less often.
+static void tell(void *context) {
+    struct tuning *t = context;
+    const double now = hec_driver_now(), pause = 0.3 * (now - t->begun);
+    if (now < t->told + (pause > QUIET_SECONDS ? pause : QUIET_SECONDS)) return;
+    fprintf(t->out, "hecatec: --autotune: candidate %d, %.0f of at most %.0f s%s\n", t->trials,
+            now - t->begun, t->stop - t->begun,
+            t->effort == AT_LENGTH ? "; the best at length" : "");
+    t->told = now;
+}
+
+// Runs trials whose candidates are set. False: the clock has ended some.
+static bool run(struct tuning *t, struct trial *trial, int count, enum effort effort) {
+    const struct hec_trial_watch watch = {.stop = t->until, .look = tell, .context = t};
+    bool ended = true;
+    t->effort = effort;
     struct hec_trial *made = hec_arena_alloc(t->c->arena, (size_t)count, sizeof *made);
     for (int i = 0; i < count; i++) {
         const char **set = hec_arena_alloc(t->c->arena, KNOBS, sizeof *set);
@@ -142,15 +160,19 @@ static void run(struct tuning *t, struct trial *trial, int count, enum effort ef
             if (trial[i].candidate.set[k]) set[made[i].count++] = trial[i].candidate.set[k];
         }
     }
-    hec_trials(t->c->options, made, count);
+    hec_trials(t->c->options, made, count, &watch);
     for (int i = 0; i < count; i++) {
-        trial[i].sound = made[i].sound;
+        ended = ended && made[i].ended;
+        trial[i].ended = made[i].ended;
+        trial[i].sound = made[i].ended && made[i].sound;
         trial[i].score = made[i].score;
         trial[i].factor = effort == COARSE ? t->factor[policy_of(&trial[i].candidate)] : 1;
         t->spent += compilation_actions;
         if (trial[i].sound)
             t->spent += (effort == COARSE ? 1 : single_factor) * trial[i].score.actions;
     }
+    t->by_clock |= !ended;
+    return ended;
 }
 
 static struct trial *find_trial(const struct tuning *t, const struct candidate *candidate) {
@@ -160,7 +182,16 @@ static struct trial *find_trial(const struct tuning *t, const struct candidate *
     return NULL;
 }
 
-// Short trials of candidates that have none yet, side by side; all of them or none. False: the budget is spent, so that some
+// Leaves those that the clock has ended out of the trials from `first` on.
+static void forget_unended(struct tuning *t, int first) {
+    int kept = first;
+    for (int i = first; i < t->trials; i++) {
+        if (t->trial[i].ended) t->trial[kept++] = t->trial[i];
+    }
+    t->trials = kept;
+}
+
+// Short trials of candidates that have none yet, side by side. False: the budget is spent or the clock has ended it, so that some
 // may have none. What is chosen must not depend on how many run at a time, so the budget is looked at before they do.
 static bool try_short(struct tuning *t, const struct candidate *candidate, int count) {
     const int first = t->trials;
@@ -168,19 +199,20 @@ static bool try_short(struct tuning *t, const struct candidate *candidate, int c
     for (int i = 0; i < count; i++) {
         if (find_trial(t, &candidate[i])) continue;
         t->by_budget |= t->spent >= t->budget;
-        t->by_clock |= hec_driver_now() > t->stop;
+        t->by_clock |= hec_driver_now() > t->until;
         if (t->by_budget || t->by_clock) {
             t->trials = first;
             return false;
         }
         t->trial[t->trials++] = (struct trial){.candidate = candidate[i]};
     }
-    run(t, t->trial + first, t->trials - first, COARSE);
+    const bool ended = run(t, t->trial + first, t->trials - first, COARSE);
+    forget_unended(t, first);
     for (int i = first; i < t->trials; i++) {
         t->refused += !t->trial[i].sound;
         t->too_large += t->trial[i].sound && !fits(&t->trial[i]);
     }
-    return true;
+    return ended;
 }
 
 // What the command line sets is not ours to choose.
@@ -221,7 +253,7 @@ static void correct(struct tuning *t, const struct candidate *own, const struct 
         const struct trial *coarse = find_trial(t, &next[i]);
         if (coarse->sound && !is_equal(coarse, given)) fine[wanted++].candidate = next[i];
     }
-    run(t, fine, wanted, FINE);
+    if (!run(t, fine, wanted, FINE)) return;
     for (int i = 0; i < wanted; i++) {
         const struct trial *coarse = find_trial(t, &fine[i].candidate);
         if (fine[i].sound && coarse->sound)
@@ -294,6 +326,20 @@ static const struct trial *next_best(const struct tuning *t, const struct trial 
     return best;
 }
 
+// The clock has ended some simulations at length: they are left out. Without the model's own, the short ones count for all.
+// Returns how many stay.
+static int keep_ended(const struct trial *const *chosen, struct trial *final, int count) {
+    const bool own = final[0].ended;
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        if (!own)
+            final[kept++] = *chosen[i];
+        else if (final[i].ended)
+            final[kept++] = final[i];
+    }
+    return kept;
+}
+
 // The model's own and `wanted` others, first the best of each policy, at length, the fastest first behind it: coarse simulations flatter
 // some policies by some percent, and compare settings of one policy better. Returns how many.
 static int compare(struct tuning *t, int wanted, struct trial final[FINALISTS + 1]) {
@@ -302,7 +348,9 @@ static int compare(struct tuning *t, int wanted, struct trial final[FINALISTS + 
     while (count <= wanted && (chosen[count] = next_best(t, chosen, count, true))) count++;
     while (count <= wanted && (chosen[count] = next_best(t, chosen, count, false))) count++;
     for (int i = 0; i < count; i++) final[i] = (struct trial){.candidate = chosen[i]->candidate};
-    run(t, final, count, AT_LENGTH);
+    const bool ended = run(t, final, count, AT_LENGTH);
+    t->at_length = ended || final[0].ended;
+    if (!ended) count = keep_ended(chosen, final, count);
     for (int i = 2; i < count; i++) {
         for (int k = i; k > 1 && is_better(&final[k], &final[k - 1], 0); k--) {
             const struct trial swap = final[k];
@@ -348,7 +396,9 @@ static void print_gains(struct tuning *t, const struct trial *chosen) {
         if (!chosen->candidate.set[k]) continue;
         const struct trial *other = find_trial(t, &wanted[i++]);
         fprintf(t->out, "  %-34s %-12s", knobs[k].key, value_in(chosen->candidate.set[k]));
-        if (with && other && other->sound)
+        if (!with || !other)
+            fputs("unknown: the clock\n", t->out);
+        else if (other->sound)
             fprintf(t->out, "%+.1f %% without it%s\n", 100 * (us_of(other) / us_of(with) - 1),
                     fits(other) ? "" : ", which does not fit in memory");
         else
@@ -394,7 +444,7 @@ static void print_report(struct tuning *t, const struct trial *final, int finals
     const bool by_budget = t->by_budget;
     fprintf(t->out,
             "Autotuned: %d candidates, %d of them impossible, %d too large; %d at length%s\n",
-            trials, refused, too_large, finals,
+            trials, refused, too_large, t->at_length ? finals : 0,
             t->by_clock ? "; ended by the clock: another run may choose otherwise"
             : by_budget ? "; ended by the budget"
                         : "");
@@ -543,7 +593,9 @@ static int choose(struct tuning *t) {
     int measured = 0;
     hec_check_measure(c->options, &measured);
     if (measured && !hec_measure_begin(c, &t->trial[0].score, &measurement)) return HEC_EXIT_CC;
+    t->until = t->begun + search_share * (t->stop - t->begun);
     search(t);
+    t->until = t->stop;
     const int finals = compare(t, measured > FEW ? measured : FEW, final);
     int chosen = finals > 1 && is_better(&final[1], &final[0], least_gain);
     if (measured && !measure(t, &measurement, measured, final, finals, &chosen)) return HEC_EXIT_CC;
@@ -558,9 +610,15 @@ int hec_autotune(struct hec_compilation *c) {
     struct tuning t = {.c = c, .out = stderr, .budget = seconds * action_rate};
     for (int i = 0; i <= KNOB_VALUES; i++) t.factor[i] = 1;
     t.trial = hec_arena_alloc(c->arena, TRIALS_MOST, sizeof *t.trial);
-    t.stop = hec_driver_now() + (seconds < CLOCK_LEAST / 4 ? CLOCK_LEAST : 4 * seconds);
+    t.begun = t.told = hec_driver_now();
+    t.stop = t.until = t.begun + (seconds < CLOCK_LEAST / 4 ? CLOCK_LEAST : 4 * seconds);
     // A model that cannot be compiled is complained of by its own compilation.
     const int status = try_own(&t) ? choose(&t) : HEC_EXIT_DONE;
+    if (t.by_clock && t.trials == 0)
+        fprintf(t.out,
+                "hecatec: warning: --autotune: no step was simulated within %.0f s; nothing is "
+                "chosen\n",
+                t.stop - t.begun);
     hec_driver_lap(c, "autotune");
     return status;
 }

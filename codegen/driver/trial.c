@@ -1,8 +1,10 @@
 // Silent compilations, up to the placed module, side by side. Processes and not threads: a compilation has the process for itself, and
 // what goes wrong in one stays there.
-#define _GNU_SOURCE // sched_getaffinity, MAP_ANONYMOUS
+#define _GNU_SOURCE // sched_getaffinity, MAP_ANONYMOUS, pipe2
 #include "codegen/driver/trial.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -99,38 +101,65 @@ static int processors(void) {
     return count < PROCESSES_MOST ? count : PROCESSES_MOST;
 }
 
-// Returns how many were started; this process is one more.
-static int start(const struct hec_options *given, const struct hec_trial *trial, int count,
-                 struct shared *shared, pid_t child[PROCESSES_MOST]) {
-    const int wanted = (count < processors() ? count : processors()) - 1;
+// Processes that work, each of which holds the end of a pipe, so that reading from it ends with the last of them.
+struct workers {
+    pid_t process[PROCESSES_MOST];
+    int count, pipe;
+};
+
+static bool start(const struct hec_options *given, const struct hec_trial *trial, int count,
+                  struct shared *shared, struct workers *workers) {
+    const int wanted = count < processors() ? count : processors();
     const pid_t parent = getpid();
-    int started = 0;
+    int end[2];
+    *workers = (struct workers){0};
+    if (pipe2(end, O_CLOEXEC) != 0) return false;
     fflush(NULL); // Of what is not written yet children have a copy.
-    while (started < wanted) {
-        child[started] = fork();
-        if (child[started] < 0) break;
-        if (child[started] == 0) {
+    while (workers->count < wanted) {
+        const pid_t process = fork();
+        if (process < 0) break;
+        if (process == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() == parent) work(given, trial, count, shared);
             _exit(0); // Nothing of the parent's is closed or removed.
         }
-        started++;
+        workers->process[workers->count++] = process;
     }
-    return started;
+    close(end[1]);
+    workers->pipe = end[0];
+    return true;
 }
 
-void hec_trials(const struct hec_options *given, struct hec_trial *trial, int count) {
+// False: the clock has ended them.
+static bool await(const struct workers *workers, const struct hec_trial_watch *watch) {
+    struct pollfd wait = {.fd = workers->pipe, .events = POLLIN};
+    bool in_time;
+    while ((in_time = hec_driver_now() < watch->stop) && poll(&wait, 1, 100) <= 0)
+        watch->look(watch->context);
+    for (int i = 0; i < workers->count; i++) {
+        if (!in_time) kill(workers->process[i], SIGKILL);
+        waitpid(workers->process[i], NULL, 0);
+    }
+    close(workers->pipe);
+    return in_time;
+}
+
+void hec_trials(const struct hec_options *given, struct hec_trial *trial, int count,
+                const struct hec_trial_watch *watch) {
     const size_t bytes = sizeof(struct shared) + (size_t)count * sizeof(struct made);
     struct shared *shared =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) abort();
-    pid_t child[PROCESSES_MOST];
-    const int started = start(given, trial, count, shared, child);
-    work(given, trial, count, shared);
-    for (int i = 0; i < started; i++) waitpid(child[i], NULL, 0);
+    struct workers workers;
+    bool in_time = !start(given, trial, count, shared, &workers) || await(&workers, watch);
     for (int i = 0; i < count; i++) {
         struct made *made = &shared->made[i];
-        if (!made->done) made->sound = try_one(given, &trial[i], &made->score); // Its process died.
+        in_time = in_time && hec_driver_now() < watch->stop;
+        if (!made->done && in_time) { // Its process died, or there was none.
+            made->sound = try_one(given, &trial[i], &made->score);
+            made->done = true;
+        }
+        trial[i].ended = made->done;
         trial[i].sound = made->sound;
         trial[i].score = made->score;
     }
