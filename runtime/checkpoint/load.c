@@ -8,6 +8,7 @@
 #include "files/files.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/folder.h"
+#include "runtime/checkpoint/states.h"
 #include "runtime/checkpoint/values.h"
 #include "runtime/params/store.h"
 #include "runtime/train/dense.h"
@@ -118,8 +119,8 @@ static int list_files(const struct hrt_checkpoint *checkpoint, const char *kind,
 
 // Reads the files of one kind into `buffer`.
 static bool restore(const struct hrt_checkpoint *checkpoint, const struct hrt_placement *placement,
-                    int number, void *buffer, struct hrt_store_doubts *doubts,
-                    struct hrt_error *error) {
+                    int number, void *buffer, struct hrt_store_choice choice,
+                    struct hrt_store_doubts *doubts, struct hrt_error *error) {
     const char *kind = hrt_value_files[number].name;
     char(*path)[PATH_MAX];
     *error->text = '\0';
@@ -131,31 +132,39 @@ static bool restore(const struct hrt_checkpoint *checkpoint, const struct hrt_pl
         read = *error->text ? false
                             : hrt_fail(error, "'%s' has no files of %s", checkpoint->folder, kind);
     read = read && hrt_store_restore_parts(placement, hrt_value_files[number].values, buffer, name,
-                                           count, doubts, error);
+                                           count, choice, doubts, error);
     free(name);
     free(path);
     return read;
 }
 
 static bool load_values(const struct hrt_checkpoint *checkpoint, struct hrt_state *state,
-                        int number, struct hrt_error *error) {
+                        int number, const struct hrt_states *states, struct hrt_error *error) {
     const enum hrt_values values = hrt_value_files[number].values;
+    const struct hrt_store_choice choice = {values >= HRT_MEANS ? hrt_states_fit : NULL, states};
     void *buffer = hrt_state_borrow(state, values);
-    const bool loaded = buffer ? restore(checkpoint, state->placement, number, buffer, NULL, error)
-                               : hrt_fail(error, "out of memory");
+    const bool loaded =
+        buffer ? restore(checkpoint, state->placement, number, buffer, choice, NULL, error)
+               : hrt_fail(error, "out of memory");
     hrt_state_hand_back(state, values, buffer, loaded);
     return loaded;
 }
 
 bool hrt_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct hrt_state *state,
                          struct hrt_error *error) {
+    struct hrt_states states = {.state = state};
+    struct hrt_error unknown;
+    if (state->training && !hrt_states_read(&states, checkpoint->facts, state, &unknown))
+        return hrt_fail(error, "'%s' cannot be resumed: %s; --load takes its parameters",
+                        checkpoint->folder, unknown.text);
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
         const enum hrt_values values = hrt_value_files[i].values;
         if (!state->values[values]) continue; // Not in training.
-        if (!load_values(checkpoint, state, i, error)) return false;
+        if (!load_values(checkpoint, state, i, &states, error)) return false;
         if (values >= HRT_MEANS && state->program->dense_shard && state->dense)
             hrt_dense_forget(state->dense, state->values[values]);
     }
+    if (state->training) hrt_states_warn(&states, checkpoint->folder);
     return true;
 }
 
@@ -175,9 +184,9 @@ bool hrt_checkpoint_load_parameters(const char *folder, const struct hrt_placeme
     struct hrt_checkpoint checkpoint = {0};
     if (snprintf(checkpoint.folder, PATH_MAX, "%s", folder) >= PATH_MAX)
         return hrt_fail(error, "'%.200s...' is too long for a folder", folder);
-    const bool loaded = hrt_index_read(folder, &checkpoint.index, error) &&
-                        check_parameters(&checkpoint, error) &&
-                        restore(&checkpoint, placement, 0, params, doubts, error);
+    const bool loaded =
+        hrt_index_read(folder, &checkpoint.index, error) && check_parameters(&checkpoint, error) &&
+        restore(&checkpoint, placement, 0, params, (struct hrt_store_choice){0}, doubts, error);
     hrt_checkpoint_free(&checkpoint);
     return loaded;
 }

@@ -7,6 +7,7 @@
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/folder.h"
+#include "runtime/checkpoint/states.h"
 #include "runtime/checkpoint/values.h"
 #include "runtime/checkpoint/writer.h"
 #include "runtime/params/snapshot.h"
@@ -151,6 +152,8 @@ static bool begin(struct hrt_saving *saving, struct hrt_error *error) {
     struct hrt_comm *comm = saving->comm;
     make_whole(saving->state);
     const bool begun = hrt_folder_of_partial(saving->writer.folder, dir, saving->step, error) &&
+                       (hrt_states_note(saving->facts, saving->state) ||
+                        hrt_fail(error, "cannot save: out of memory")) &&
                        list_all(saving, error) && bring_values(saving, error) &&
                        (comm->rank > 0 || hrt_folder_begin(dir, saving->step, error));
     const bool all = hrt_ranks_agree(comm, begun, error);

@@ -37,10 +37,17 @@ struct hrt_store_doubts {
 bool hrt_store_restore(const struct hrt_placement *placement, void *params, const char *path,
                        struct hrt_store_doubts *doubts, struct hrt_error *error);
 
+// Which tensors are read, of those that there are. `takes` NULL: all.
+struct hrt_store_choice {
+    bool (*takes)(const void *context, const struct hrt_tensor *tensor);
+    const void *context;
+};
+
 // The same of any values of the parameters, from several files that have a part of the tensors each.
 bool hrt_store_restore_parts(const struct hrt_placement *placement, enum hrt_values values,
                              void *buffer, const char *const *path, int paths,
-                             struct hrt_store_doubts *doubts, struct hrt_error *error);
+                             struct hrt_store_choice choice, struct hrt_store_doubts *doubts,
+                             struct hrt_error *error);
 
 // Tries whether `path` could be written, and leaves nothing behind.
 bool hrt_store_check_writable(const char *path, struct hrt_error *error);

@@ -17,6 +17,7 @@ struct reading {
     enum hrt_values values;
     struct hrt_safetensors *file; // [files]
     int files;
+    struct hrt_store_choice choice;
     struct hrt_store_doubts *doubts;
     struct hrt_error *error;
 };
@@ -139,13 +140,17 @@ static void doubt_model(const struct reading *reading) {
              program->name);
 }
 
+static bool is_read(const struct reading *reading, const struct hrt_tensor *tensor) {
+    return hrt_is_stored(tensor->param, reading->values) &&
+           (!reading->choice.takes || reading->choice.takes(reading->choice.context, tensor));
+}
+
 static bool read_all(const struct reading *reading, void *values) {
     struct hrt_tensor tensor = {0};
     if (!check_tensors(reading)) return false;
     doubt_model(reading);
     while (hrt_tensor_next_here(reading->placement, &tensor)) {
-        if (hrt_is_stored(tensor.param, reading->values) && !read_tensor(reading, &tensor, values))
-            return false;
+        if (is_read(reading, &tensor) && !read_tensor(reading, &tensor, values)) return false;
     }
     return true;
 }
@@ -164,14 +169,20 @@ static bool restore(struct reading *reading, void *values, const char *const *pa
 
 bool hrt_store_restore(const struct hrt_placement *placement, void *params, const char *path,
                        struct hrt_store_doubts *doubts, struct hrt_error *error) {
-    return hrt_store_restore_parts(placement, HRT_PARAMETERS, params, &path, 1, doubts, error);
+    return hrt_store_restore_parts(placement, HRT_PARAMETERS, params, &path, 1,
+                                   (struct hrt_store_choice){0}, doubts, error);
 }
 
 bool hrt_store_restore_parts(const struct hrt_placement *placement, enum hrt_values values,
                              void *buffer, const char *const *path, int paths,
-                             struct hrt_store_doubts *doubts, struct hrt_error *error) {
-    struct reading reading = {
-        .placement = placement, .values = values, .files = paths, .doubts = doubts, .error = error};
+                             struct hrt_store_choice choice, struct hrt_store_doubts *doubts,
+                             struct hrt_error *error) {
+    struct reading reading = {.placement = placement,
+                              .values = values,
+                              .files = paths,
+                              .choice = choice,
+                              .doubts = doubts,
+                              .error = error};
     if (doubts) *doubts = (struct hrt_store_doubts){0};
     return restore(&reading, buffer, path);
 }

@@ -92,7 +92,11 @@ bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
                       struct hrt_comm *comm, enum hrt_training training, struct hrt_error *error) {
     const struct hrt_program *program = placement->program;
     *state = (struct hrt_state){
-        .program = program, .placement = placement, .comm = program->world ? comm : NULL};
+        .program = program,
+        .placement = placement,
+        .training = training,
+        .comm = program->world ? comm : NULL,
+    };
     const int local = state->comm ? hrt_comm_local(comm) : 0;
     const bool opened = hrt_device_open(&state->device, program, local, error);
     bool created = hrt_devices_meet(state, opened, error) &&

@@ -10,9 +10,11 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 STEPS, STOP = 6, 3
 CLOSE = 1e-9  # Of losses in double precision, relative: sums of other machines round differently.
@@ -300,6 +302,79 @@ def parts(whole, refusals):
         refusals += [name] * resume(name, named, whole, *more)
 
 
+def tensors(path):
+    """Of a file of safetensors in double precision."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    found = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        found[name] = struct.unpack(f"<{(end - begin) // 8}d", data[8 + size + begin:8 + size + end])
+    return found
+
+
+def largest_move(here, there):
+    before, behind = (tensors(pathlib.Path(f"ck/step-{step}/parameters.0.safetensors")) for step in (here, there))
+    return max(abs(a - b) for name in before for a, b in zip(before[name], behind[name]))
+
+
+def optimizers():
+    """States are their optimizer's: the other one begins at zero, which is said, and its first step is no longer than any."""
+    shutil.rmtree("ck", ignore_errors=True)
+    shutil.rmtree("kept")
+    shutil.copy("base", "changed")
+    muon = ["--set", "train.optimizer=muon", "--set", "train.optimizer.decay=0"]
+    adamw = ["--set", "train.optimizer=adamw", "--set", "train.optimizer.decay=0"]
+    every = ["--set", "checkpoint.every=1", "--set", "checkpoint.keep=9"]
+    for first, second, words in ((muon, adamw, "Muon's there, AdamW's here"), (adamw, muon, "AdamW's there, Muon's here")):
+        shutil.rmtree("ck", ignore_errors=True)
+        pathlib.Path("log").unlink(missing_ok=True)
+        done = train("base", *first, *every)
+        whole = losses()
+        for step in range(STOP + 1, STEPS + 1):
+            shutil.rmtree(f"ck/step-{step}")
+        shutil.copytree("ck", "kept", dirs_exist_ok=True)
+        done = train("base", *first, *every, "--resume")
+        if done.returncode or losses() != whole or "begin at zero" in done.stderr:
+            fail(f"{first}: going on with the same optimizer gives the same bits {done.stderr}")
+        restore()
+        done = train("base", *second, *every, "--resume", "--resume-changed")
+        if done.returncode or words not in done.stderr or "these begin at zero" not in done.stderr:
+            fail(f"{second}: it is said whose states are dropped: {done.stderr}")
+        rate = [line["lr"] for line in map(json.loads, pathlib.Path("log").read_text().splitlines())][0]
+        if second is adamw and largest_move(STOP, STOP + 1) > 1.2 * rate:
+            fail(f"AdamW moves an element by {largest_move(STOP, STOP + 1) / rate} learning rates")
+        made_older(f"kept/step-{STOP}")
+        restore()
+        done = train("base", *first, *every, "--resume")
+        if first is adamw and (done.returncode or abs(losses()[STEPS] - whole[STEPS]) > CLOSE):
+            fail(f"a checkpoint of an older version goes on: {done.stderr}")
+        if first is muon and "is of an older version, which does not say whose" not in done.stderr:
+            fail(f"Muon's of an older version is refused: {done.stderr}")
+
+
+def made_older(folder):
+    """As the version before wrote it, which noted less."""
+    folder = pathlib.Path(folder)
+    facts = json.loads((folder / "state.json").read_text())
+    for key in ("model", "muon", "route", "version"):
+        del facts[key]
+    for key in [key for key in facts["settings"] if key.startswith(("data.", "train.precision", "train.objective.weight"))]:
+        del facts["settings"][key]
+    text = json.dumps(facts, separators=(",", ":"), sort_keys=True).encode() + b"\n"
+    (folder / "state.json").write_bytes(text)
+    index = json.loads((folder / "index.json").read_text())
+    for entry in index["files"]:
+        if entry["name"] == "state.json":
+            entry.update(bytes=len(text), crc32=f"{zlib.crc32(text):08x}")
+    del index["crc32"]
+    whole = json.dumps(index, separators=(",", ":"), sort_keys=True).encode()
+    index["crc32"] = f"{zlib.crc32(whole):08x}"
+    (folder / "index.json").write_text(json.dumps(index))
+
+
 def main():
     check_known()
     words = "the quick brown fox jumps over the lazy dog and on it goes ".split()
@@ -323,6 +398,8 @@ def main():
         shutil.move("ck", "kept")
         settings(whole, refusals)
         parts(whole, refusals)
+        if is_asked("optimizers"):
+            optimizers()
         print(f"{len(refusals)} changes are refused by name, the others change nothing")
 
 
