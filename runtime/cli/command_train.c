@@ -108,12 +108,16 @@ static void print_data(const struct hrt_data *data) {
 // What --route and --record ask for; the trainer knows how many sequences a step has.
 static bool open_route(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
+    const struct json_t *facts = job->saves.from.facts;
     const struct hrt_route_request request = {
         .route = run->arguments->route,
         .record_ids = run->arguments->record_ids,
         .record_loads = run->arguments->record_loads,
         .seed = (uint64_t)job->config->seed,
-        .from = job->saves.from.step,
+        .from = job->trainer.from,
+        .drawn = job->trainer.drawn,
+        .ids_begun = hrt_facts_record(facts, run->arguments->record_ids),
+        .loads_begun = hrt_facts_record(facts, run->arguments->record_loads),
         .steps = job->config->steps,
         .batch = job->trainer.batch,
         .iterations = job->trainer.iterations,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/cli/differences.h"
 #include "runtime/cli/same.h"
@@ -185,4 +186,24 @@ void hrt_facts_note_log(json_t *facts, const struct hrt_jsonl *log) {
 int64_t hrt_facts_log(const json_t *facts, const char *path) {
     const json_t *bytes = json_object_get(json_object_get(facts, "files"), path);
     return json_integer_value(bytes) > 0 ? json_integer_value(bytes) : 0;
+}
+
+void hrt_facts_note_records(json_t *facts, const struct hrt_arguments *arguments,
+                            const struct hrt_route *route) {
+    json_t *records = json_object();
+    if (route && route->records_ids && !route->lost_ids)
+        json_object_set_new(records, arguments->record_ids, json_integer(route->ids_begun));
+    if (route && route->records_loads && !route->lost_loads)
+        json_object_set_new(records, arguments->record_loads, json_integer(route->loads_begun));
+    json_object_set_new(facts, "records", records);
+}
+
+int64_t hrt_facts_record(const json_t *facts, const char *path) {
+    const json_t *records = json_object_get(facts, "records");
+    if (!facts || !path) return -1;
+    if (!records) return access(path, F_OK) == 0 ? 0 : -1;
+    const json_t *begun = json_object_get(records, path);
+    const int64_t step = json_integer_value(begun);
+    const int64_t taken = json_integer_value(json_object_get(facts, "step"));
+    return json_is_integer(begun) && step >= 0 && step <= taken ? step : -1;
 }

@@ -6,6 +6,7 @@
 //   model             what the program computes, by part (struct hrt_program)
 //   data              size and checksum of each training file, in order
 //   route             what --route says
+//   records           of routing: the step before which each began, by path
 //   files             what has been written of the log, by path
 //   experts           of experts that move: what has been seen, and who owns them (fssdp/history.h)
 #ifndef HECATE_RUNTIME_CLI_FACTS_H
@@ -15,7 +16,7 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
-#include "runtime/cli/config.h"
+#include "runtime/cli/options.h"
 #include "runtime/data/data.h"
 #include "runtime/log/jsonl.h"
 #include "runtime/program.h"
@@ -38,5 +39,11 @@ bool hrt_facts_sequences(const struct json_t *facts, int64_t *sequences, struct 
 // Notes how much of the log is there; and what was noted: 0 bytes of a file of another name.
 void hrt_facts_note_log(struct json_t *facts, const struct hrt_jsonl *log);
 int64_t hrt_facts_log(const struct json_t *facts, const char *path);
+
+// Notes which records of routing there are; and the step before which a record began that the run of the facts has; -1: that
+// has no record of this path. Of a version that did not note them a file that is there has begun before step 1.
+void hrt_facts_note_records(struct json_t *facts, const struct hrt_arguments *arguments,
+                            const struct hrt_route *route);
+int64_t hrt_facts_record(const struct json_t *facts, const char *path);
 
 #endif

@@ -198,6 +198,7 @@ bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
     bool begun = hrt_ranks_agree(run->comm, facts || hrt_fail(error, "out of memory"), error);
     if (begun) {
         hrt_facts_note_log(facts, log);
+        hrt_facts_note_records(facts, run->arguments, trainer->route);
         saves->begun = number;
         saves->begun_at = hk_clock();
         saves->profile = trainer->profile;

@@ -177,9 +177,15 @@ static bool check_equal_layers(const struct hrt_route *route, const char *option
 
 // ---- opening
 
+// Sequences that are drawn in all when so many steps are taken.
+static int64_t sequences_of(const struct hrt_route *route, int64_t steps) {
+    return route->drawn +
+           (steps - route->from) * route->iterations * route->batch * route->comm->size;
+}
+
 static bool open_ids(struct hrt_route *route, const char *path, int64_t steps,
                      struct hrt_error *error) {
-    const int64_t needed = steps * route->iterations * route->batch * route->comm->size;
+    const int64_t needed = sequences_of(route, steps);
     if (!hrt_ids_file_shape(&route->ids, path, route->program->positions, route->layers,
                             route->shape, error) ||
         !hrt_ids_file_open(&route->ids, error))
@@ -219,31 +225,34 @@ static bool open_record_loads(struct hrt_route *route, const char *path, struct 
                               "--record-loads holds loads of at most %d, and a microbatch has "
                               "%" PRId64 " tokens",
                               LOAD_MAX, tokens);
-    const struct hrt_loads_shape shape = {(uint32_t)route->steps, (uint32_t)route->layers,
+    const bool goes_on = route->from > 0 && route->loads_begun >= 0;
+    const int64_t rows = goes_on ? route->from - route->loads_begun : 0;
+    const struct hrt_loads_shape shape = {(uint32_t)rows, (uint32_t)route->layers,
                                           (uint32_t)route->comm->size, (uint32_t)route->iterations,
                                           (uint32_t)route->shape[0].experts};
     route->counts = route->layers * route->comm->size * route->iterations * route->shape[0].experts;
     route->count = calloc((size_t)route->counts, sizeof *route->count);
     if (!route->count) return hrt_fail(error, "out of memory");
     route->records_loads = true;
+    if (!goes_on) route->loads_begun = route->from;
     if (route->comm->rank != 0) return true;
-    return route->steps > 0 ? hrt_loads_file_go_on(&route->loads, path, shape, error)
-                            : hrt_loads_file_create(&route->loads, path, shape, error);
+    return goes_on ? hrt_loads_file_go_on(&route->loads, path, shape, error)
+                   : hrt_loads_file_create(&route->loads, path, shape, error);
 }
 
 // The first rank makes the file, then the others open it.
 static bool open_record_ids(struct hrt_route *route, const char *path, int64_t steps,
                             struct hrt_error *error) {
     const bool first = route->comm->rank == 0;
-    const int64_t each = route->iterations * route->batch * route->comm->size;
-    if (steps * each > UINT32_MAX)
+    const bool goes_on = route->from > 0 && route->ids_begun >= 0;
+    if (sequences_of(route, steps) > UINT32_MAX)
         return hrt_fail_usage(error, "--record-ids counts at most %" PRIu32 " sequences",
                               UINT32_MAX);
     route->records_ids = true;
+    if (!goes_on) route->ids_begun = route->from;
     if (!hrt_ids_file_shape(&route->record, path, route->program->positions, route->layers,
                             route->shape, error) ||
-        (first &&
-         !(route->steps > 0 ? hrt_ids_file_go_on(&route->record, route->steps * each, error)
+        (first && !(goes_on ? hrt_ids_file_go_on(&route->record, route->drawn, error)
                             : hrt_ids_file_create(&route->record, true, error))))
         return false;
     hrt_comm_barrier(route->comm);
@@ -258,7 +267,11 @@ bool hrt_route_open(struct hrt_route *route, const struct hrt_route_request *req
                                 .device = request->device,
                                 .batch = request->batch,
                                 .iterations = request->iterations,
-                                .steps = request->from};
+                                .steps = request->from,
+                                .from = request->from,
+                                .drawn = request->drawn,
+                                .ids_begun = request->ids_begun,
+                                .loads_begun = request->loads_begun};
     const char *rest = "";
     if (request->route && !read_kind(route, request->route, &rest, error)) return false;
     if (route->kind == HRT_ROUTE_MODEL && !request->record_ids && !request->record_loads)
@@ -372,9 +385,8 @@ void hrt_route_finish(struct hrt_route *route) {
     int64_t lost[] = {route->lost_ids, route->lost_loads};
     hrt_comm_all_reduce(route->comm, lost, 2, HRT_INT64); // Every rank has written its sequences.
     if (route->comm->rank != 0) return;
-    const int64_t sequences = route->steps * route->iterations * route->batch * route->comm->size;
     if (route->records_ids && !lost[0] &&
-        (!hrt_ids_file_finish(&route->record, sequences, &error) ||
+        (!hrt_ids_file_finish(&route->record, sequences_of(route, route->steps), &error) ||
          !hrt_ids_file_close(&route->record, &error)))
         lose(route, &route->lost_ids, &error);
     if (route->records_loads && !lost[1] &&

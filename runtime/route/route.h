@@ -29,7 +29,9 @@ struct hrt_route_request {
     const char *route;                     // As typed; NULL: model.
     const char *record_ids, *record_loads; // NULL: none.
     uint64_t seed;
-    int64_t from;                     // Steps that were taken before: records go on behind them.
+    int64_t from, drawn; // Steps that were taken before, and the sequences that they drew.
+    int64_t ids_begun,
+        loads_begun; // The step before which each record began, which goes on behind `from`; -1: it begins.
     int64_t steps, batch, iterations; // Steps of the run; sequences of a call; calls of a step.
     struct hrt_device *device;        // Where model and arena lie; NULL: on the host.
 };
@@ -59,10 +61,12 @@ struct hrt_route {
     struct hrt_loads_file trace, loads; // `loads` is open on rank 0 only.
     int64_t *count; // [layers][ranks][iterations][experts] of the step; when recording loads.
     int64_t counts;
-    double *popularity; // Scratch, the most experts of a layer.
-    int32_t *order;     // Scratch, positions.
-    int32_t **sequence; // Scratch, layers.
-    int64_t steps;      // Taken.
+    double *popularity;             // Scratch, the most experts of a layer.
+    int32_t *order;                 // Scratch, positions.
+    int32_t **sequence;             // Scratch, layers.
+    int64_t steps;                  // Taken.
+    int64_t from, drawn;            // As struct hrt_route_request has them.
+    int64_t ids_begun, loads_begun; // Of what is recorded: the step before which each began.
 };
 
 // Reads what --route says, opens the files, and prepares `model` and `arena` for it. False: a usage

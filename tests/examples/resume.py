@@ -355,6 +355,39 @@ def optimizers():
             fail(f"Muon's of an older version is refused: {done.stderr}")
 
 
+def records():
+    """A record of routing that begins with a resumed run has the steps from there on, and goes on with the next one."""
+    shutil.rmtree("ck", ignore_errors=True)
+    every = ["--set", "checkpoint.every=1", "--set", "checkpoint.keep=9"]
+
+    def recorded(name, *more):
+        done = train("base", *every, "--record-loads", f"{name}.loads", "--record-ids", f"{name}.ids", *more)
+        if done.returncode:
+            fail(f"{name}: {done.stderr}")
+
+    def go_back(step):
+        for path in pathlib.Path("ck").glob("step-*"):
+            if int(path.name[5:]) > step:
+                shutil.rmtree(path)
+
+    recorded("whole")
+    go_back(2)
+    recorded("later", "--resume")
+    go_back(4)
+    recorded("later", "--resume")
+    whole, later = (pathlib.Path(f"{name}.loads").read_bytes() for name in ("whole", "later"))
+    row = (len(whole) - 28) // STEPS
+    if later[:8] + struct.pack("<I", STEPS) + later[12:28] != whole[:28] or later[28:] != whole[28 + 2 * row:]:
+        fail("a record of loads that begins with a resumed run has the steps from there on")
+    if struct.unpack("<I", later[8:12]) != (STEPS - 2,):
+        fail("it says how many steps it has")
+    whole, later = (pathlib.Path(f"{name}.ids").read_bytes() for name in ("whole", "later"))
+    head = 8 + 4 * (3 + 2 * 2)
+    row = (len(whole) - head) // STEPS
+    if later[:head] != whole[:head] or later[head + 2 * row:] != whole[head + 2 * row:]:
+        fail("a record of ids that begins with a resumed run has the sequences from there on")
+
+
 def made_older(folder):
     """As the version before wrote it, which noted less."""
     folder = pathlib.Path(folder)
@@ -400,6 +433,8 @@ def main():
         parts(whole, refusals)
         if is_asked("optimizers"):
             optimizers()
+        if is_asked("records"):
+            records()
         print(f"{len(refusals)} changes are refused by name, the others change nothing")
 
 
