@@ -33,7 +33,9 @@ static bool has_effect(const struct hrt_config *config, const char *key) {
     if (strcmp(key, "train.steps") == 0 || strcmp(key, "train.schedule.final") == 0)
         return config->lr_schedule != HRT_LR_CONSTANT;
     if (strcmp(key, "train.schedule.decay") == 0) return config->lr_schedule == HRT_LR_WSD;
-    if (strcmp(key, "train.optimizer.momentum") == 0) return config->optimizer == HRT_MUON;
+    if (strcmp(key, "train.optimizer.momentum") == 0 ||
+        strcmp(key, "train.optimizer.norm_eps") == 0)
+        return config->optimizer == HRT_MUON;
     if (strcmp(key, "train.objective.rate") == 0) return config->objective == HRT_MASKED;
     return true;
 }

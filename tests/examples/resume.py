@@ -83,6 +83,7 @@ SETTINGS = {
     "train.objective.rate": "0.3", "train.objective.weight": "c 0.5", "train.optimizer": "muon",
     "train.optimizer.betas": "0.9,0.96", "train.optimizer.clip": "0.5", "train.optimizer.decay": "0.2",
     "train.optimizer.eps": "1e-5", "train.optimizer.lr": "0.0100000001", "train.optimizer.momentum": "0.8",
+    "train.optimizer.norm_eps": "1e-5",
     "train.parameters": "via GROUPS", "train.parameters.decay": "via GROUPS", "train.parameters.frozen": "via GROUPS",
     "train.parameters.lr_scale": "via GROUPS",
     "train.precision": "c fp32", "train.precision.master": "one value", "train.precision.router": "via BF16",
@@ -270,7 +271,7 @@ def resume(name, named, whole, *more):
     return True
 
 
-HARMLESS = {"train.skip_max", "train.eval_every", "train.eval_steps", "train.optimizer.momentum", "train.objective.rate",
+HARMLESS = {"train.optimizer.norm_eps", "train.skip_max", "train.eval_every", "train.eval_steps", "train.optimizer.momentum", "train.objective.rate",
             "train.schedule.decay", "train.precision.master"}
 
 
