@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/driver/knobs.h"
 #include "codegen/driver/measure.h"
 #include "codegen/driver/trial.h"
 #include "passes/explain.h"
@@ -21,7 +22,7 @@ enum { SECONDS = 30, SECONDS_MOST = 86400, CLOCK_LEAST = 60, ROUNDS = 2, SHORT =
 enum { QUIET_SECONDS = 5 }; // Before and between lines that tell how far it is.
 // At length beside the model's own: at least, where nothing is measured, and at most.
 enum { FEW = 3, FINALISTS = HEC_PLAN_TUNED - 1 };
-enum { KNOB_VALUES = 8, TRIALS_MOST = 4096 };
+enum { TRIALS_MOST = 4096 };
 
 // Actions a second of this budget; a compilation counts as so many; single messages take so many times as long.
 static const double action_rate = 250e3, compilation_actions = 25e3, single_factor = 6;
@@ -31,40 +32,9 @@ static const double search_share = 0.6; // Of the clock; the rest is for the bes
 // How far simulated steps are from measured ones, in the mean: bench/results/simulated-steps.md.
 static const double mean_error = 0.06;
 
-// ---- what can be chosen
-
-// NULL ends the values. Of `times` the values are shares of what the model's own choice is.
-static const struct knob {
-    const char *key;
-    const char *value[KNOB_VALUES];
-    enum { AS_WRITTEN, OF_OVERLAP, OF_ROWS } times;
-    bool moving; // Means something only where experts move.
-} knobs[] = {
-    {"parallel.microbatch", {"1", "2", "4", "8", "16"}, AS_WRITTEN, false},
-    {"parallel.recompute", {"none", "elementwise", "cheap", "all"}, AS_WRITTEN, false},
-    {"parallel.logits", {"whole", "512"}, AS_WRITTEN, false},
-    {"parallel.dense", {"replicate", "shard"}, AS_WRITTEN, false},
-    {"parallel.placement.rematerialize", {"true", "false"}, AS_WRITTEN, true},
-    {"parallel.placement.overlap", {"0.5", "0.75", "1.5", "2"}, OF_OVERLAP, true},
-    {"parallel.placement.memory", {"1", "2", "3", "4", "6", "8", "12"}, AS_WRITTEN, true},
-    {"parallel.placement.calibrate", {"true", "false"}, AS_WRITTEN, true},
-    {"parallel.placement.forecast",
-     {"window(1)", "window(2)", "window(5)", "window(10)"},
-     AS_WRITTEN,
-     true},
-    {"parallel.placement.reshard",
-     {"never", "every(25)", "every(50)", "every(100)", "every(200)"},
-     AS_WRITTEN,
-     true},
-    {"parallel.bucket", {"1MiB", "4MiB", "16MiB", "64MiB"}, AS_WRITTEN, false},
-    {"parallel.rows_max", {"0.8", "1.2", "1.6", "2.4"}, OF_ROWS, false},
-    {"parallel.experts", {"fssdp", "hecate", "ep", "ultraep", "laer"}, AS_WRITTEN, false},
-};
-enum { KNOBS = sizeof knobs / sizeof *knobs, POLICY = KNOBS - 1 };
-
 // A candidate: for each knob a setting ("KEY=VALUE"); NULL: as the model has it.
 struct candidate {
-    const char *set[KNOBS];
+    const char *set[HEC_KNOBS];
 };
 
 struct trial {
@@ -92,7 +62,8 @@ struct tuning {
     enum effort effort;       // Of what runs now.
     bool by_clock, by_budget, at_length;
     bool corrected;
-    double factor[KNOB_VALUES + 1]; // Of policies: of the model's own, then of the knob's values.
+    double
+        factor[HEC_KNOB_VALUES + 1]; // Of policies: of the model's own, then of the knob's values.
     const struct hec_plan_measured *measured; // NULL: simulations decide.
 };
 
@@ -116,7 +87,7 @@ static bool same_texts(const char *a, const char *b) {
 
 static bool is_same(const struct candidate *a, const struct candidate *b) {
     bool same = true;
-    for (int k = 0; k < KNOBS; k++) same &= same_texts(a->set[k], b->set[k]);
+    for (int k = 0; k < HEC_KNOBS; k++) same &= same_texts(a->set[k], b->set[k]);
     return same;
 }
 
@@ -128,11 +99,7 @@ static bool is_equal(const struct trial *a, const struct trial *b) {
 // ---- trying
 
 static int policy_of(const struct candidate *candidate) {
-    const char *set = candidate->set[POLICY];
-    for (int v = 0; set && v < KNOB_VALUES && knobs[POLICY].value[v]; v++) {
-        if (strcmp(strchr(set, '=') + 1, knobs[POLICY].value[v]) == 0) return v + 1;
-    }
-    return 0;
+    return hec_knob_place(&hec_knobs[HEC_KNOB_POLICY], candidate->set[HEC_KNOB_POLICY]);
 }
 
 // Tells how far it is; the longer it has taken, the less often.
@@ -153,10 +120,10 @@ static bool run(struct tuning *t, struct trial *trial, int count, enum effort ef
     t->effort = effort;
     struct hec_trial *made = hec_arena_alloc(t->c->arena, (size_t)count, sizeof *made);
     for (int i = 0; i < count; i++) {
-        const char **set = hec_arena_alloc(t->c->arena, KNOBS, sizeof *set);
+        const char **set = hec_arena_alloc(t->c->arena, HEC_KNOBS, sizeof *set);
         made[i] = (struct hec_trial){
             .set = set, .steps = effort == AT_LENGTH ? LONG : SHORT, .coarse = effort == COARSE};
-        for (int k = 0; k < KNOBS; k++) {
+        for (int k = 0; k < HEC_KNOBS; k++) {
             if (trial[i].candidate.set[k]) set[made[i].count++] = trial[i].candidate.set[k];
         }
     }
@@ -227,17 +194,6 @@ static bool is_given(const struct tuning *t, const char *key) {
     return false;
 }
 
-// The setting of a knob's value; NULL: none that differs.
-static const char *setting_of(const struct tuning *t, const struct knob *knob, const char *value,
-                              const struct hec_step_score *own) {
-    struct hec_arena *arena = t->c->arena;
-    if (knob->times == AS_WRITTEN) return hec_arena_format(arena, "%s=%s", knob->key, value);
-    const int64_t of = knob->times == OF_OVERLAP ? own->overlap : own->rows_max;
-    const int64_t number = (int64_t)(strtod(value, NULL) * (double)of);
-    if (number < 1 || number == of) return NULL;
-    return hec_arena_format(arena, "%s=%" PRId64, knob->key, number);
-}
-
 static bool moves(const struct trial *t) {
     return t->score.slots > 0;
 }
@@ -246,7 +202,7 @@ static bool moves(const struct trial *t) {
 // that says. `next`: what was just tried, one candidate for each policy.
 static void correct(struct tuning *t, const struct candidate *own, const struct candidate *next,
                     int count) {
-    struct trial fine[KNOB_VALUES + 1] = {{.candidate = *own}};
+    struct trial fine[HEC_KNOB_VALUES + 1] = {{.candidate = *own}};
     const struct trial *given = find_trial(t, own);
     int wanted = 1;
     for (int i = 0; i < count; i++) {
@@ -269,18 +225,19 @@ static void correct(struct tuning *t, const struct candidate *own, const struct 
 
 // Tries all values of one knob; `best` becomes the best candidate. False: the budget is spent.
 static bool turn(struct tuning *t, int k, const struct trial **best) {
-    const struct knob *knob = &knobs[k];
+    const struct hec_knob *knob = &hec_knobs[k];
     const struct candidate from = (*best)->candidate;
-    struct candidate next[KNOB_VALUES];
+    struct candidate next[HEC_KNOB_VALUES];
     int count = 0;
     if (is_given(t, knob->key) || (knob->moving && !moves(*best))) return true;
-    for (int v = 0; v < KNOB_VALUES && knob->value[v]; v++) {
+    for (int v = 0; v < HEC_KNOB_VALUES && knob->value[v]; v++) {
         next[count] = from;
-        next[count].set[k] = setting_of(t, knob, knob->value[v], &t->trial[0].score);
+        next[count].set[k] =
+            hec_knob_setting(t->c->arena, knob, knob->value[v], &t->trial[0].score);
         count += next[count].set[k] != NULL;
     }
     if (!try_short(t, next, count)) return false;
-    if (k == POLICY && !t->corrected) correct(t, &from, next, count);
+    if (k == HEC_KNOB_POLICY && !t->corrected) correct(t, &from, next, count);
     for (int i = 0; i < count; i++) {
         const struct trial *trial = find_trial(t, &next[i]);
         if (is_better(trial, *best, least_gain)) *best = trial;
@@ -298,7 +255,7 @@ static const struct trial *search(struct tuning *t) {
     const struct trial *best = &t->trial[0];
     for (int round = 0; round < ROUNDS; round++) {
         const struct trial *before = best;
-        for (int k = 0; k < KNOBS; k++) {
+        for (int k = 0; k < HEC_KNOBS; k++) {
             if (!turn(t, k, &best)) return best;
         }
         if (best == before) break;
@@ -319,7 +276,8 @@ static const struct trial *next_best(const struct tuning *t, const struct trial 
         for (int k = 0; k < count; k++) {
             taken |= is_equal(chosen[k], trial);
             taken |= other && k > 0 &&
-                     same_texts(chosen[k]->candidate.set[POLICY], trial->candidate.set[POLICY]);
+                     same_texts(chosen[k]->candidate.set[HEC_KNOB_POLICY],
+                                trial->candidate.set[HEC_KNOB_POLICY]);
         }
         if (!taken && (!best || is_better(trial, best, 0))) best = trial;
     }
@@ -368,7 +326,7 @@ static const char *value_in(const char *setting) {
 }
 
 static void print_settings(const struct tuning *t, const struct candidate *candidate) {
-    for (int k = 0; k < KNOBS; k++) {
+    for (int k = 0; k < HEC_KNOBS; k++) {
         if (candidate->set[k]) fprintf(t->out, " --set %s", candidate->set[k]);
     }
     fputs("\n", t->out);
@@ -381,9 +339,9 @@ static double step_us(const struct trial *trial, const struct trial *own) {
 
 // What each setting gives, and which other value of it comes nearest: of the short simulations.
 static void print_gains(struct tuning *t, const struct trial *chosen) {
-    struct candidate wanted[KNOBS + 1] = {chosen->candidate};
+    struct candidate wanted[HEC_KNOBS + 1] = {chosen->candidate};
     int count = 1;
-    for (int k = 0; k < KNOBS; k++) {
+    for (int k = 0; k < HEC_KNOBS; k++) {
         if (!chosen->candidate.set[k]) continue;
         wanted[count] = chosen->candidate;
         wanted[count++].set[k] = NULL;
@@ -392,10 +350,10 @@ static void print_gains(struct tuning *t, const struct trial *chosen) {
     t->by_budget = false;
     try_short(t, wanted, count);
     const struct trial *with = find_trial(t, &wanted[0]);
-    for (int k = 0, i = 1; k < KNOBS; k++) {
+    for (int k = 0, i = 1; k < HEC_KNOBS; k++) {
         if (!chosen->candidate.set[k]) continue;
         const struct trial *other = find_trial(t, &wanted[i++]);
-        fprintf(t->out, "  %-34s %-12s", knobs[k].key, value_in(chosen->candidate.set[k]));
+        fprintf(t->out, "  %-34s %-12s", hec_knobs[k].key, value_in(chosen->candidate.set[k]));
         if (!with || !other)
             fputs("unknown: the clock\n", t->out);
         else if (other->sound)
@@ -412,7 +370,7 @@ static void print_gains(struct tuning *t, const struct trial *chosen) {
 static void print_nearest(const struct tuning *t, const struct trial *chosen) {
     const struct trial *short_one = find_trial(t, &chosen->candidate);
     fputs("\nNearest other values (what would have to change by so much)\n", t->out);
-    for (int k = 0; k < KNOBS && short_one; k++) {
+    for (int k = 0; k < HEC_KNOBS && short_one; k++) {
         const struct trial *near = NULL;
         for (int i = 0; i < t->trials; i++) {
             struct candidate same = t->trial[i].candidate;
@@ -423,7 +381,7 @@ static void print_nearest(const struct tuning *t, const struct trial *chosen) {
             if (!near || is_better(&t->trial[i], near, 0)) near = &t->trial[i];
         }
         if (near)
-            fprintf(t->out, "  %-34s %-18s %+.1f %%\n", knobs[k].key,
+            fprintf(t->out, "  %-34s %-18s %+.1f %%\n", hec_knobs[k].key,
                     value_in(near->candidate.set[k]), 100 * (us_of(near) / us_of(short_one) - 1));
     }
 }
@@ -432,8 +390,8 @@ static void print_nearest(const struct tuning *t, const struct trial *chosen) {
 static void print_factors(const struct tuning *t) {
     if (!t->corrected) return;
     fputs("  single messages beside sums:", t->out);
-    for (int v = 0; v < KNOB_VALUES && knobs[POLICY].value[v]; v++)
-        fprintf(t->out, "%s %s %+.1f %%", v ? "," : "", knobs[POLICY].value[v],
+    for (int v = 0; v < HEC_KNOB_VALUES && hec_knobs[HEC_KNOB_POLICY].value[v]; v++)
+        fprintf(t->out, "%s %s %+.1f %%", v ? "," : "", hec_knobs[HEC_KNOB_POLICY].value[v],
                 100 * (t->factor[v + 1] - 1));
     fputs("\n", t->out);
 }
@@ -511,7 +469,7 @@ static void take(struct tuning *t, const struct candidate *chosen) {
     o->sets = (struct hec_texts){0};
     for (int i = 0; i < t->c->options->sets.text.count; i++)
         HEC_PUSH(t->c->arena, &o->sets.text, t->c->options->sets.text.item[i]);
-    for (int k = 0; k < KNOBS; k++) {
+    for (int k = 0; k < HEC_KNOBS; k++) {
         if (chosen->set[k]) HEC_PUSH(t->c->arena, &o->sets.text, chosen->set[k]);
     }
     t->c->options = o;
@@ -519,9 +477,9 @@ static void take(struct tuning *t, const struct candidate *chosen) {
 
 static struct hec_plan_settings settings_of(struct tuning *t, const struct trial *trial,
                                             const struct trial *own) {
-    const char **set = hec_arena_alloc(t->c->arena, KNOBS, sizeof *set);
+    const char **set = hec_arena_alloc(t->c->arena, HEC_KNOBS, sizeof *set);
     struct hec_plan_settings s = {.set = set, .us = step_us(trial, own)};
-    for (int k = 0; k < KNOBS; k++) {
+    for (int k = 0; k < HEC_KNOBS; k++) {
         if (trial->candidate.set[k]) set[s.count++] = trial->candidate.set[k];
     }
     return s;
@@ -608,7 +566,7 @@ static int choose(struct tuning *t) {
 int hec_autotune(struct hec_compilation *c) {
     const double seconds = (double)seconds_of(c->options);
     struct tuning t = {.c = c, .out = stderr, .budget = seconds * action_rate};
-    for (int i = 0; i <= KNOB_VALUES; i++) t.factor[i] = 1;
+    for (int i = 0; i <= HEC_KNOB_VALUES; i++) t.factor[i] = 1;
     t.trial = hec_arena_alloc(c->arena, TRIALS_MOST, sizeof *t.trial);
     t.begun = t.told = hec_driver_now();
     t.stop = t.until = t.begun + (seconds < CLOCK_LEAST / 4 ? CLOCK_LEAST : 4 * seconds);
