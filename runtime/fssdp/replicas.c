@@ -11,7 +11,9 @@ static void start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move
                 hpl_schedule_of(fssdp->policy, &fssdp->topology,
                                 hrt_layer_owners(fssdp, set, layer), &moving->layer[layer].plan,
                                 moving->slots.segments, &fssdp->schedule, &moving->episode.work));
-    if (adds) hpl_schedule_mirror(&fssdp->schedule, &fssdp->mirror);
+    if (adds)
+        hrt_planned(fssdp, set, layer,
+                    hpl_schedule_mirror(&fssdp->schedule, &fssdp->mirror, &moving->episode.work));
     hrt_move_start(
         fssdp, &moving->move[kind],
         &(struct hrt_moving){adds ? &fssdp->mirror : &fssdp->schedule, set, layer, adds});

@@ -6,6 +6,7 @@
 
 #include "kernels/bf16.h"
 #include "runtime/fssdp/moves.h"
+#include "runtime/fssdp/paths.h"
 #include "runtime/params/snapshot.h"
 #include "runtime/params/tensor.h"
 
@@ -56,42 +57,10 @@ static void compare_owners(struct hrt_fssdp *fssdp, int index, const int32_t *ne
 // ---- moving
 //
 // A rank that receives before it sends takes more memory than it will have. So chunks move along paths
-// from owner to owner, few at a time; what has been sent is given back at once, and gradients, which are
-// zero now, before all.
+// from owner to owner (paths.h), few of a rank at a time; what has been sent is given back at once, and gradients, which
+// are zero now, before all.
 
-enum { BUFFERS = 4, UNDER_WAY = 2 * BUFFERS };
-
-// The next chunk, from *cursor on, that leaves the rank; -1: none.
-static int64_t next_to_leave(const int32_t *owner, const int32_t *next, int64_t chunks,
-                             int32_t rank, uint32_t *cursor) {
-    while (*cursor < chunks) {
-        const uint32_t chunk = (*cursor)++;
-        if (owner[chunk] == rank && next[chunk] != rank) return chunk;
-    }
-    return -1;
-}
-
-// Orders the chunks that move: each is followed by one that its new owner sends, if that has any left.
-// Returns how many there are.
-static int64_t order_moves(const struct hrt_fssdp *fssdp, int index, const int32_t *next,
-                           int64_t *order) {
-    const struct hrt_set *set = fssdp->set[index].set;
-    const int32_t *owner = fssdp->state->placement->owner[index];
-    const int64_t chunks = set->layers * set->experts;
-    uint32_t *cursor = fssdp->cursor;
-    int64_t count = 0;
-    memset(cursor, 0, (size_t)fssdp->comm->size * sizeof *cursor);
-    for (int32_t first = 0; first < fssdp->comm->size; first++) {
-        int32_t rank = first;
-        for (;;) {
-            const int64_t chunk = next_to_leave(owner, next, chunks, rank, &cursor[rank]);
-            if (chunk < 0 && rank == first) break;
-            if (chunk >= 0) order[count++] = chunk;
-            rank = chunk < 0 ? first : next[chunk];
-        }
-    }
-    return count;
-}
+enum { BUFFERS = 4, AT_A_TIME = 2, UNDER_WAY = AT_A_TIME * BUFFERS };
 
 struct buffer {
     char *base; // NULL: there is none.
@@ -99,12 +68,13 @@ struct buffer {
 };
 
 // Messages of this rank, at most UNDER_WAY at a time. All ranks list theirs in one order, so the first
-// one that is left can always go on.
+// one that is left can always go on; and in the same batches, so that both ranks of a message have it in the same group of
+// messages of their devices (transport/launch.h).
 struct way {
     struct hrt_steps steps; // The first member.
     const struct hrt_fssdp *fssdp;
     int set;
-    const int32_t *next;
+    struct hrt_paths paths;
     const int64_t *order; // [count] chunks.
     int64_t at, count;
     struct hrt_step step[UNDER_WAY];
@@ -119,7 +89,7 @@ static void list_chunk(struct way *way, int64_t chunk) {
                                            {state->rounded, sizeof(hk_bf16)},
                                            {state->values[HRT_MEANS], element},
                                            {state->values[HRT_VARIANCES], element}};
-    const int32_t from = fssdp->state->placement->owner[way->set][chunk], to = way->next[chunk];
+    const int32_t from = way->paths.owner[chunk], to = way->paths.next[chunk];
     const int64_t at = hrt_chunk_offset(set, chunk / set->experts, chunk % set->experts);
     if (from != fssdp->comm->rank && to != fssdp->comm->rank) return;
     for (int i = 0; i < BUFFERS; i++) {
@@ -144,8 +114,11 @@ static bool next_chunks(struct hrt_steps *steps) {
                               way->step[i].bytes); // Its owner's, till now.
     }
     hrt_steps_clear(steps);
-    while (way->at < way->count && steps->count + BUFFERS <= UNDER_WAY)
-        list_chunk(way, way->order[way->at++]);
+    while (way->at < way->count && steps->count == 0) { // Batches of others have nothing here.
+        const int64_t end = hrt_paths_batch(&way->paths, way->order, way->at, way->count, AT_A_TIME,
+                                            way->fssdp->cursor);
+        while (way->at < end) list_chunk(way, way->order[way->at++]);
+    }
     return steps->count > 0;
 }
 
@@ -175,12 +148,14 @@ static void keep_for_saving(const struct way *way) {
 
 // Returns how many chunks have moved.
 static int64_t move_set(const struct hrt_fssdp *fssdp, int index, const int32_t *next) {
+    const struct hrt_set *set = fssdp->set[index].set;
     int32_t *owner = fssdp->state->placement->owner[index];
-    const int64_t count = order_moves(fssdp, index, next, fssdp->order);
+    const struct hrt_paths paths = {owner, next, set->layers * set->experts, fssdp->comm->size};
+    const int64_t count = hrt_paths_order(&paths, fssdp->order, fssdp->cursor);
     struct way way = {.steps = {.room = UNDER_WAY, .next = next_chunks},
                       .fssdp = fssdp,
                       .set = index,
-                      .next = next,
+                      .paths = paths,
                       .order = fssdp->order,
                       .count = count};
     way.steps.step = way.step;

@@ -1,6 +1,7 @@
 // check.c: schedules, proven by running them on paper.
 #include "runtime/plan/check.h"
 
+#include "runtime/plan/slots.h"
 #include "runtime/plan/work.h"
 
 const char *hpl_fault_text(enum hpl_fault fault) {
@@ -15,6 +16,8 @@ const char *hpl_fault_text(enum hpl_fault fault) {
         return "a transfer reads before the write";
     case HPL_FAULT_REWRITTEN:
         return "a transfer writes what is there, or adds to what is gone";
+    case HPL_FAULT_ROUND:
+        return "a transfer is in a round too early, or too full";
     case HPL_FAULT_MISSING:
         return "something never arrives";
     case HPL_FAULT_NO_ROOM:
@@ -30,12 +33,20 @@ struct paper {
     const struct hpl_schedule *schedule;
     int32_t holders;
     int32_t *parts;
+    int32_t *round;    // Likewise: in which it was last written; 0: it was there.
+    int32_t *received; // [devices] of the present round.
 };
 
 static bool take_paper(struct paper *p, struct hpl_work *work) {
     p->holders = p->plan->first[p->plan->experts];
-    p->parts = HPL_TAKE(work, (int64_t)p->holders * p->schedule->segments, int32_t);
-    return p->parts != NULL;
+    const int64_t cells = (int64_t)p->holders * p->schedule->segments;
+    p->parts = HPL_TAKE(work, cells, int32_t);
+    p->round = HPL_TAKE(work, cells, int32_t);
+    p->received = HPL_TAKE(work, p->topology->devices, int32_t);
+    if (!p->parts || !p->round || !p->received) return false;
+    hpl_zero_i32(p->round, cells);
+    hpl_zero_i32(p->received, p->topology->devices);
+    return true;
 }
 
 // The holder of `expert` on `device`, by bisection; -1 if there is none.
@@ -65,6 +76,17 @@ static enum hpl_fault locate(const struct paper *p, const struct hpl_transfer *t
     *from = &p->parts[(int64_t)t->segment * p->holders + sender];
     *to = &p->parts[(int64_t)t->segment * p->holders + receiver];
     return HPL_SOUND;
+}
+
+// Whether transfer `i` may run at once with all others of its round, behind those before. `most`: that a device receives.
+static bool fits_round(struct paper *p, int32_t i, const int32_t *from, const int32_t *to,
+                       int32_t most) {
+    const struct hpl_transfer *t = &p->schedule->transfer[i];
+    const int32_t before = i > 0 ? p->schedule->transfer[i - 1].round : 1;
+    if (t->round > before) hpl_zero_i32(p->received, p->topology->devices);
+    if (t->round < before || p->round[from - p->parts] >= t->round) return false;
+    p->round[to - p->parts] = t->round;
+    return ++p->received[t->to] <= most;
 }
 
 static void count(const struct paper *p, const struct hpl_transfer *t,
@@ -98,6 +120,7 @@ static enum hpl_fault walk_gather(struct paper *p, const int32_t *owner,
         if (fault != HPL_SOUND) return fault;
         if (*from == 0) return HPL_FAULT_UNREADY;
         if (*to != 0) return HPL_FAULT_REWRITTEN;
+        if (!fits_round(p, i, from, to, INT32_MAX)) return HPL_FAULT_ROUND;
         *to = 1;
         count(p, t, traffic);
     }
@@ -120,6 +143,7 @@ static enum hpl_fault walk_reduce(struct paper *p, const int32_t *owner,
         if (fault != HPL_SOUND) return fault;
         if (*from == 0 || t->from == owner[t->expert]) return HPL_FAULT_UNREADY;
         if (*to == 0 || from == to) return HPL_FAULT_REWRITTEN;
+        if (!fits_round(p, i, from, to, HPL_STAGED)) return HPL_FAULT_ROUND;
         *to += *from;
         *from = 0;
         count(p, t, traffic);

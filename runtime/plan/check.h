@@ -14,8 +14,9 @@ enum hpl_fault {
     HPL_FAULT_STRANGER,  // It uses a device that does not hold the chunk in the plan.
     HPL_FAULT_UNREADY,   // It reads what was not written yet, or was already given away.
     HPL_FAULT_REWRITTEN, // It writes a buffer a second time, or adds to a sum already sent.
-    HPL_FAULT_MISSING,   // At the end a holder lacks a segment, or the owner a partial gradient.
-    HPL_FAULT_NO_ROOM,   // The workspace is too small.
+    HPL_FAULT_ROUND, // Its round is before the last one's, or not behind that which brought what it reads.
+    HPL_FAULT_MISSING, // At the end a holder lacks a segment, or the owner a partial gradient.
+    HPL_FAULT_NO_ROOM, // The workspace is too small.
 };
 
 // Words for a fault, without a newline; static storage.
@@ -29,8 +30,10 @@ struct hpl_traffic {
     int32_t transfer;  // On a fault: the transfer at which it shows, or -1.
 };
 
+// Both: rounds ascend, from 1 on.
+
 // Proves that the list leads from the owners' placement to the plan: every transfer reads a segment
-// that its sender has by then, writes one that its receiver does not have yet, and in the end every
+// that its sender has by then, of an earlier round, writes one that its receiver does not have yet, and in the end every
 // holder has every segment. By induction over the list, what is read is always the owner's data.
 enum hpl_fault hpl_check_gather(const struct hpl_topology *topology, const int32_t *owner,
                                 const struct hpl_plan *plan, const struct hpl_schedule *schedule,
@@ -39,7 +42,7 @@ enum hpl_fault hpl_check_gather(const struct hpl_topology *topology, const int32
 // Proves that the list adds every holder's partial gradient to the owner's exactly once: each
 // device but the owner sends each segment once, receives none of it afterwards, and never sends to
 // one that has already sent. Partial sums are then disjoint at all times, and only the owner's is
-// left, with as many parts as there are holders.
+// left, with as many parts as there are holders. No device receives more than HPL_STAGED of a round.
 enum hpl_fault hpl_check_reduce(const struct hpl_topology *topology, const int32_t *owner,
                                 const struct hpl_plan *plan, const struct hpl_schedule *schedule,
                                 struct hpl_traffic *traffic, struct hpl_work *work);

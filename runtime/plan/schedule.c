@@ -2,9 +2,11 @@
 //
 // The sends of a chunk's holders are laid end to end, the root's first; the j-th goes to segment
 // j % segments. So every segment has as many sends as it needs, at least one by its root, and a tree
-// exists: whoever has sends left is attached before those who only receive.
+// exists: whoever has sends left is attached before those who only receive. A round is a depth in
+// these trees.
 #include "runtime/plan/schedule.h"
 
+#include "runtime/plan/rounds.h"
 #include "runtime/plan/senders.h"
 
 struct trees {
@@ -238,7 +240,7 @@ enum hpl_status hpl_schedule_gather(const struct hpl_topology *topology, const i
     struct trees t = {.topology = topology, .plan = plan, .schedule = schedule};
     status = gather(&t, owner, work);
     *work = before;
-    return status;
+    return status == HPL_OK ? hpl_rounds_sort(schedule, work) : status;
 }
 
 static enum hpl_status direct(const int32_t *owner, const struct hpl_plan *plan,
@@ -267,19 +269,6 @@ enum hpl_status hpl_schedule_of(const struct hpl_policy *policy,
     schedule->segments = segments;
     schedule->count = 0;
     return direct(owner, plan, schedule);
-}
-
-void hpl_schedule_mirror(const struct hpl_schedule *gather, struct hpl_schedule *reduce) {
-    reduce->segments = gather->segments;
-    reduce->count = gather->count;
-    int32_t rounds = 0;
-    for (int32_t i = 0; i < gather->count; i++)
-        rounds = (int32_t)hpl_max(rounds, gather->transfer[i].round);
-    for (int32_t i = 0; i < gather->count; i++) {
-        const struct hpl_transfer t = gather->transfer[gather->count - 1 - i];
-        reduce->transfer[i] =
-            (struct hpl_transfer){t.expert, t.segment, t.to, t.from, rounds - t.round + 1};
-    }
 }
 
 static enum hpl_status find_bound(const struct hpl_topology *topology, const int32_t *owner,

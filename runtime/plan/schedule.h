@@ -1,6 +1,7 @@
 // schedule.h: who sends which piece of which chunk to whom, in spAG and spRS.
 //
-// A schedule is data: a list of transfers in an order in which each may follow those before it. A
+// A schedule is data: a list of transfers in the order of their rounds, so that each may follow
+// those before it. All transfers of a round may run at once, behind those of earlier ones. A
 // chunk is cut into equal segments that travel on their own ways, so that a device forwards what
 // it has while the next segment arrives. Executors may run transfers at the same time as long as
 // each waits for the one that brought its segment (spAG), or for all that bring partial sums (spRS).
@@ -54,7 +55,12 @@ enum hpl_status hpl_schedule_of(const struct hpl_policy *policy,
 // spRS: the mirror of a gather. Every transfer is turned round and their order reversed: a device
 // first adds what it receives, in the order of the list, to its own partial gradient, then sends
 // the sum on. The order is fixed, so the owner's sum has the same bits in every run.
-void hpl_schedule_mirror(const struct hpl_schedule *gather, struct hpl_schedule *reduce);
+//
+// In a round a device receives at most HPL_STAGED segments (slots.h).
+//
+// HPL_NO_ROOM.
+enum hpl_status hpl_schedule_mirror(const struct hpl_schedule *gather, struct hpl_schedule *reduce,
+                                    struct hpl_work *work);
 
 // Least possible traffic of a gather from the owners to the plan.
 struct hpl_schedule_bound {

@@ -15,9 +15,9 @@ void *hpl_take(struct hpl_work *work, int64_t count, size_t size) {
 size_t hpl_work_bytes(int32_t experts, int32_t devices, int32_t nodes, int32_t holders) {
     const size_t e = (size_t)experts, d = (size_t)devices, n = (size_t)nodes, k = (size_t)holders;
     const size_t words = (d + 63) / 64;
-    // Per holder, expert and device: the flow network, the draft, a schedule's counters. The
+    // Per holder, expert and device: the flow network, the draft, a schedule's counters and the checker's. The
     // products: node totals, a draft's bit sets, its copies per node, rivals' pieces.
-    return 65536 + 512 * (e + d + n + k) + e * (words * 16 + n * 32 + d * 8);
+    return 65536 + 576 * (e + d + n + k) + e * (words * 16 + n * 32 + d * 8);
 }
 
 const char *hpl_status_text(enum hpl_status status) {

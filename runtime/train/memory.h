@@ -26,7 +26,7 @@ enum hrt_training { HRT_NO_TRAINING, HRT_BY_ADAMW, HRT_BY_MUON };
 struct hrt_memory_line {
     const char *what;
     enum hrt_memory_place place;
-    bool opened; // Taken as the device is opened.
+    bool opened; // Taken as the device is opened, and ranks meet on it: before hrt_memory_check.
     double bytes;
 };
 

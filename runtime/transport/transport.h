@@ -66,7 +66,7 @@ struct hrt_executor {
     // What the device is asked for from now on waits for the mark.
     void (*order)(struct hrt_comm *comm, struct hrt_mark mark);
     void (*describe)(char *text, size_t bytes);
-    // About what it takes of each device's memory.
+    // About what it takes of each device's memory: for people, before it is taken.
     size_t (*bytes)(int ranks);
     // Waits for all lists. Collective.
     void (*close)(struct hrt_comm *comm);

@@ -7,7 +7,7 @@
 
 static int32_t cases = 100000;
 
-enum { SEGMENTS_MOST = 16, TRANSFERS = CASE_HOLDERS * SEGMENTS_MOST };
+enum { WAYS = 8, SEGMENTS_MOST = 16, TRANSFERS = CASE_HOLDERS * SEGMENTS_MOST };
 
 struct schedules {
     struct plan_case *c;
@@ -67,7 +67,7 @@ static void draw(struct schedules *s, uint64_t seed, int32_t segments) {
     assert_int_equal(
         hpl_schedule_gather(&c->topology, c->owner, &c->plan, segments, &s->gather, &c->work),
         HPL_OK);
-    hpl_schedule_mirror(&s->gather, &s->reduce);
+    assert_int_equal(hpl_schedule_mirror(&s->gather, &s->reduce, &c->work), HPL_OK);
 }
 
 static enum hpl_fault check_gather(struct schedules *s) {
@@ -193,7 +193,7 @@ static void direct_schedules_come_from_owners(void **state) {
         assert_int_equal(
             hpl_schedule_of(policy, &c->topology, c->owner, &c->plan, 4, &s.gather, &c->work),
             HPL_OK);
-        hpl_schedule_mirror(&s.gather, &s.reduce);
+        assert_int_equal(hpl_schedule_mirror(&s.gather, &s.reduce, &c->work), HPL_OK);
         assert_int_equal(check_gather(&s), HPL_SOUND);
         assert_int_equal(check_reduce(&s), HPL_SOUND);
         assert_int_equal(s.gather.count, 4 * (c->plan.first[c->plan.experts] - c->plan.experts));
@@ -229,7 +229,7 @@ static void the_bound_equals_that_of_all_sets(void **state) {
     drop(&s);
 }
 
-// Six ways to spoil a list. Returns false where the list offers no chance to.
+// Eight ways to spoil a list. Returns false where the list offers no chance to.
 static bool spoil(struct hpl_schedule *list, int32_t kind, bool mirrored, int32_t devices,
                   uint64_t *state) {
     int32_t *end; // The end of a transfer of which each holder has exactly one.
@@ -258,6 +258,14 @@ static bool spoil(struct hpl_schedule *list, int32_t kind, bool mirrored, int32_
         t->to = from;
         return true;
     }
+    case 5: // In a later round than those behind it.
+        if (i + 1 == list->count) return false;
+        t->round = list->transfer[list->count - 1].round + 1;
+        return true;
+    case 6: // All at once.
+        if (list->transfer[list->count - 1].round == 1) return false;
+        for (int32_t k = 0; k < list->count; k++) list->transfer[k].round = 1;
+        return true;
     default: // Before what it depends on.
         for (int32_t k = i - 1; k >= 0; k--) {
             const struct hpl_transfer other = list->transfer[k];
@@ -276,9 +284,9 @@ static void spoilt_schedules_are_caught(void **state) {
     (void)state;
     struct schedules s;
     take(&s);
-    int32_t tried[2][6] = {{0}};
-    for (int32_t i = 0; i < 12000; i++) {
-        const int32_t kind = i % 6, mirrored = i / 6 % 2;
+    int32_t tried[2][WAYS] = {{0}};
+    for (int32_t i = 0; i < 16000; i++) {
+        const int32_t kind = i % WAYS, mirrored = i / WAYS % 2;
         uint64_t random = (uint64_t)i + 99;
         draw(&s, 5000000 + (uint64_t)i, 4);
         struct hpl_schedule *list = mirrored ? &s.reduce : &s.gather;
@@ -287,7 +295,7 @@ static void spoilt_schedules_are_caught(void **state) {
         if (fault == HPL_SOUND) fail_msg("case %d: spoilt in way %d, but passed", i, kind);
         tried[mirrored][kind]++;
     }
-    for (int32_t kind = 0; kind < 6; kind++) {
+    for (int32_t kind = 0; kind < WAYS; kind++) {
         assert_true(tried[0][kind] > 100);
         assert_true(tried[1][kind] > 100);
     }

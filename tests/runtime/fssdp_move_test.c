@@ -152,7 +152,8 @@ static void check_sums(const struct moving *m, int64_t layer, int step) {
     CHECK(hpl_schedule_gather(&fssdp->topology, owner, &fssdp->set[0].layer[layer].plan,
                               fssdp->set[0].slots.segments, &fssdp->schedule,
                               &fssdp->set[0].episode.work) == HPL_OK);
-    hpl_schedule_mirror(&fssdp->schedule, &fssdp->mirror);
+    CHECK(hpl_schedule_mirror(&fssdp->schedule, &fssdp->mirror, &fssdp->set[0].episode.work) ==
+          HPL_OK);
     const int64_t stride = m->set.chunk_elements > 5000 ? 997 : 1;
     for (int64_t e = 0; e < m->set.experts; e++) {
         if (!owns(m, layer, e)) continue;

@@ -65,7 +65,7 @@ static void draw_schedules(struct drawn *drawn, uint64_t *sequence) {
     assert_int_equal(
         hpl_schedule_gather(&topology, drawn->owner, &drawn->plan, SEGMENTS, &drawn->gather, &work),
         HPL_OK);
-    hpl_schedule_mirror(&drawn->gather, &drawn->reduce);
+    assert_int_equal(hpl_schedule_mirror(&drawn->gather, &drawn->reduce, &work), HPL_OK);
 }
 
 static void compile(int32_t r, const struct hpl_schedule *schedule, bool adds) {

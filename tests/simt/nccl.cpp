@@ -1,8 +1,9 @@
 // NCCL between processes of one machine: point-to-point messages in groups. A message is a file in a directory that the
 // unique id names: the sender writes it when its stream comes to the operation, the receiver takes it away, and a send
 // is done when its file is gone, as strict as NCCL may be. Operations of a communicator run in the order of their calls;
-// messages between two ranks match in order and must agree in count and type. What would hang is reported instead: ranks
-// that all wait for each other, a rank that has died.
+// messages between two ranks match in order and must agree in count and type. The first messages between two ranks connect
+// them, while their hosts wait for each other (connect.h). What would hang is reported instead: ranks that all wait for each
+// other, a host that nobody connects, a rank that has died.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,11 +21,18 @@
 
 #include <nccl.h>
 
+#include "connect.h"
 #include "streams.h"
 
 namespace {
 
-enum { RANKS_MAX = 64, TEXT_MAX = 200, POLLS = 20 };
+enum { RANKS_MAX = 64, TEXT_MAX = 200, POLLS = 20, WORDS_MAX = 8 };
+
+// What one host has said to another with one tag.
+struct words_t {
+    std::atomic<int> said, heard; // How many words.
+    int channels[WORDS_MAX];
+};
 
 // Of a communicator, shared by its processes.
 struct control_t {
@@ -34,6 +42,7 @@ struct control_t {
             gone;            // seen: the progress when it last looked, for `polls` looks.
         char text[TEXT_MAX]; // What it waits for.
     } rank[RANKS_MAX];
+    words_t words[RANKS_MAX][RANKS_MAX][CONNECT_TAGS]; // From, to.
 };
 
 struct header_t {
@@ -68,6 +77,7 @@ struct ncclComm {
     std::deque<std::shared_ptr<round_t>> rounds;
     std::shared_ptr<round_t> held; // A planted fault: it changes places with the next one.
     int sent[RANKS_MAX], received[RANKS_MAX];
+    bool to[RANKS_MAX], from[RANKS_MAX]; // Ranks to which it is connected.
     ncclResult_t error;
     bool aborted;
 };
@@ -190,22 +200,24 @@ bool is_dead(int process) {
     return state == 'Z' || state == 'X';
 }
 
+std::string text_of(const round_t &round) {
+    std::string text;
+    for (const message_t &message : round.messages) {
+        if (message.done) continue;
+        text += text.empty() ? "" : ", ";
+        text += message.is_send ? "sends rank " : "receives from rank ";
+        text += std::to_string(message.peer) + " " + text_of(message.header);
+    }
+    return text;
+}
+
 // Says for the others what this rank waits for, and counts how long nothing has moved.
-void tell(ncclComm_t comm) {
+void tell(ncclComm_t comm, const std::string &text) {
     auto &own = comm->control->rank[comm->rank];
     const int progress = comm->control->progress;
     own.polls = own.waits && own.seen == progress ? own.polls + 1 : 1;
     own.seen = progress;
-    if (own.polls == 1) {
-        std::string text;
-        for (const message_t &message : comm->rounds.front()->messages) {
-            if (message.done) continue;
-            text += text.empty() ? "" : ", ";
-            text += message.is_send ? "sends rank " : "receives from rank ";
-            text += std::to_string(message.peer) + " " + text_of(message.header);
-        }
-        snprintf(own.text, sizeof own.text, "%s", text.c_str());
-    }
+    if (own.polls == 1) snprintf(own.text, sizeof own.text, "%s", text.c_str());
     own.waits = 1;
 }
 
@@ -242,7 +254,7 @@ void look_around() {
     if (due) looked = now;
     for (const ncclComm_t comm : comms) {
         if (comm->rounds.empty() || !comm->rounds.front()->started || comm->aborted) continue;
-        tell(comm);
+        tell(comm, text_of(*comm->rounds.front()));
         const int dead = due ? dead_rank(comm) : -1;
         if (dead >= 0) {
             simt::fail("the host waits for ever: rank %d has died (cudaStreamQuery and "
@@ -259,6 +271,66 @@ control_t *open_control(const std::string &folder, bool create) {
     void *memory = mmap(NULL, sizeof(control_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     return memory == MAP_FAILED ? NULL : (control_t *)memory;
+}
+
+// ---- connecting
+
+void say(ncclComm_t comm, const connect_event &event) {
+    words_t &words = comm->control->words[comm->rank][event.peer][event.tag];
+    if (words.said - words.heard == WORDS_MAX) simt::fail("NCCL: too many words of one host");
+    words.channels[words.said % WORDS_MAX] = event.channels;
+    words.said++;
+    note_progress(comm);
+}
+
+// The host is inside of NCCL, where nothing of the program runs; streams go on.
+void hear(ncclComm_t comm, const connect_event &event) {
+    words_t &words = comm->control->words[event.peer][comm->rank][event.tag];
+    const char *deadline = getenv("SIMT_DEADLINE");
+    const std::string text =
+        "waits in ncclGroupEnd for rank " + std::to_string(event.peer) + " to connect";
+    const double limit = 0.8 * (deadline ? atof(deadline) : 20);
+    double since = simt::now();
+    int seen = comm->control->progress;
+    simt::drain([&] {
+        if (words.said > words.heard) return true;
+        const int progress = comm->control->progress;
+        if (progress != seen) since = simt::now();
+        seen = progress;
+        tell(comm, text);
+        report_deadlock(comm);
+        if (simt::now() - since > limit)
+            simt::fail("NCCL: the host of rank %d of %d %s", comm->rank, comm->size, text.c_str());
+        return false;
+    });
+    const int channels = words.channels[words.heard % WORDS_MAX];
+    words.heard++;
+    note_progress(comm);
+    if (channels != event.channels)
+        simt::fail("NCCL: ranks %d and %d connect in other groups of messages (message truncated)",
+                   comm->rank, event.peer);
+}
+
+// Ranks that have had no message for each other yet.
+void connect(ncclComm_t comm, const round_t &round) {
+    bool sends[RANKS_MAX] = {}, receives[RANKS_MAX] = {};
+    connect_event event[CONNECT_EVENTS * RANKS_MAX];
+    for (const message_t &message : round.messages) {
+        const bool known = (message.is_send ? comm->to : comm->from)[message.peer];
+        if (!known) (message.is_send ? sends : receives)[message.peer] = true;
+    }
+    sends[comm->rank] = receives[comm->rank] = false;
+    const int count = connect_events(comm->rank, comm->size, sends, receives, event);
+    for (int i = 0; i < count; i++) {
+        if (event[i].waits)
+            hear(comm, event[i]);
+        else
+            say(comm, event[i]);
+    }
+    for (int r = 0; r < comm->size; r++) {
+        comm->to[r] = comm->to[r] || sends[r];
+        comm->from[r] = comm->from[r] || receives[r];
+    }
 }
 
 void start_later(ncclComm_t comm, const std::shared_ptr<round_t> round) {
@@ -282,6 +354,8 @@ ncclResult_t launch_group() {
                 simt::fail("NCCL: a group on two streams, which this double does not know");
             round->messages.push_back(call.message);
         }
+        if (is_planted("silent")) sleep(1000);
+        connect(comm, *round);
         if (is_planted("swap")) {
             comm->held = round;
             continue;
@@ -350,8 +424,9 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *to, int size, ncclUniqueId id, i
                                     ncclConfig_t *config) {
     if (size > RANKS_MAX || rank < 0 || rank >= size) return ncclInvalidArgument;
     if (is_planted("join")) return ncclSystemError;
+    if (is_planted("absent")) sleep(1000);
     ncclComm_t comm =
-        new ncclComm{id.internal, rank, size, NULL, {}, {}, {}, {}, ncclSuccess, false};
+        new ncclComm{id.internal, rank, size, NULL, {}, {}, {}, {}, {}, {}, ncclSuccess, false};
     comm->control = open_control(comm->folder, false);
     if (!comm->control) return ncclSystemError;
     comm->control->rank[rank].process = getpid();

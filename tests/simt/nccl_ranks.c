@@ -88,6 +88,54 @@ static void ungrouped(void) {
     MUST(cudaStreamSynchronize(stream));
 }
 
+// One chunk of rank 0's on three ranks, in two segments that travel on ways of their own. `cut`: each rank's groups are those
+// of its own list, up to a message that waits; else those of rounds.
+static void relay(int cut) {
+    const int other = 3 - rank; // Of the two that receive.
+    const size_t count = COUNT / 2;
+    float *own = to + (rank == 1 ? 0 : count), *others = to + (rank == 1 ? count : 0);
+    MUST(ncclGroupStart());
+    if (rank == 0) {
+        MUST(ncclSend(from, count, ncclFloat, 1, comm, stream));
+        MUST(ncclSend(from + count, count, ncclFloat, 2, comm, stream));
+        MUST(ncclGroupEnd());
+    } else if (rank == 1 || !cut) {
+        MUST(ncclRecv(own, count, ncclFloat, 0, comm, stream));
+        MUST(ncclGroupEnd());
+        MUST(ncclGroupStart());
+        MUST(ncclSend(own, count, ncclFloat, other, comm, stream));
+        MUST(ncclRecv(others, count, ncclFloat, other, comm, stream));
+        MUST(ncclGroupEnd());
+    } else {
+        MUST(ncclRecv(others, count, ncclFloat, other, comm, stream));
+        MUST(ncclGroupEnd());
+        MUST(ncclRecv(own, count, ncclFloat, 0, comm, stream));
+        MUST(ncclSend(own, count, ncclFloat, other, comm, stream));
+    }
+    MUST(cudaStreamSynchronize(stream));
+}
+
+// The first messages of all pairs, in one group.
+static void warm_up(void) {
+    MUST(ncclGroupStart());
+    for (int i = 1; i < size; i++) {
+        MUST(ncclSend(from, 1, ncclFloat, (rank + i) % size, comm, stream));
+        MUST(ncclRecv(to + i, 1, ncclFloat, (rank + size - i) % size, comm, stream));
+    }
+    MUST(ncclGroupEnd());
+}
+
+// Rank 0's first message for rank 1 is in a group with one from it; rank 1 has these in two.
+static void split_pair(void) {
+    if (rank == 0) MUST(ncclGroupStart());
+    MUST(rank == 0 ? ncclSend(from, COUNT, ncclFloat, 1, comm, stream)
+                   : ncclRecv(to, COUNT, ncclFloat, 0, comm, stream));
+    MUST(rank == 0 ? ncclRecv(to, COUNT, ncclFloat, 1, comm, stream)
+                   : ncclSend(from, COUNT, ncclFloat, 0, comm, stream));
+    if (rank == 0) MUST(ncclGroupEnd());
+    MUST(cudaStreamSynchronize(stream));
+}
+
 static void a_rank_dies(int polls) {
     if (rank == 1) _Exit(9);
     MUST(ncclRecv(to, COUNT, ncclFloat, 1, comm, stream));
@@ -112,6 +160,10 @@ int main(int count, char **arguments) {
     MUST(cudaMalloc((void **)&to, BYTES));
     MUST(cudaMalloc((void **)&from, BYTES));
     MUST(cudaMallocHost((void **)&seen, BYTES));
+    if (strcmp(name, "cold_relay") == 0) relay(1);
+    if (strcmp(name, "cold_rounds") == 0) relay(0);
+    if (strcmp(name, "cold_pair") == 0) split_pair();
+    if (strcmp(name, "warm_relay") == 0) warm_up(), relay(1);
     ring(); // So all are there before one of them does what is wrong.
     if (strcmp(name, "right") == 0) order_or_count(COUNT, 10);
     if (strcmp(name, "order") == 0) order_or_count(10, COUNT);
