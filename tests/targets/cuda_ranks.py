@@ -42,8 +42,9 @@ FAULTS = {
     "SIMT_NCCL=refuse:50": ((1,), "error: rank 1: NCCL, a (send|receive): "),
     "SIMT_NCCL=later:50": ((1,), "error: rank 1: NCCL, a message: "),
     "SIMT_NCCL=less:50": ((70,), "NCCL mismatch: rank [01] receives [0-9]+ elements of type 1, rank [01] sends [0-9]+ elements"),
-    "SIMT_NCCL=swap:1": ((70,), "NCCL mismatch: rank [01] receives [0-9]+ elements of type 1, rank [01] sends [0-9]+ elements"),
-    "SIMT_NCCL=swap:20": ((1,), "error: rank [01]: NCCL, a message: this rank's GPU has waited for others for 3 s"),
+    "SIMT_NCCL=swap:1": ((1, 70), "error: rank 1: NCCL, first messages, which are not what was sent"),
+    "SIMT_NCCL=swap:7": ((70,), "NCCL mismatch: rank [01] receives [0-9]+ elements of type 1, rank [01] sends [0-9]+ elements"),
+    "SIMT_NCCL=swap:26": ((1,), "error: rank [01]: NCCL, a message: this rank's GPU has waited for others for 3 s"),
     "SIMT_NCCL=die:50": ((9, 70), "rank 1 has died|exited on signal|[Ee]xit code: +9|is lost"),
 }
 QUIET = {"OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ob1"}
