@@ -126,9 +126,9 @@ const struct hec_setting_row hec_setting_rows[] = {
     {"parallel.rows_max", .type = COUNT, .flags = AUTO, .standard = "auto", .smallest = 1,
      .text = "rows of a wave on one device; auto: 1.25 times the balanced rows"},
 
-    {"train.eval_every", .type = COUNT, .standard = "0", .largest = 1e9, .text = "steps between evaluations; 0: none"},
-    {"train.eval_steps", .type = COUNT, .standard = "10", .smallest = 1, .largest = 1e9,
-     .text = "steps' worth of tokens per evaluation"},
+    {"train.eval_every", .type = COUNT, .standard = "0", .largest = 1e9, .text = "steps between evaluations; 0: at the end alone"},
+    {"train.eval_steps", .type = COUNT, .standard = "10", .largest = 1e9,
+     .text = "steps' worth of tokens per evaluation; 0: none is evaluated"},
     {"train.group", .type = COUNT, .values = "iteration", .standard = "1", .smallest = 1,
      .largest = 1 << 20, .text = "sequences that statistics cover, or one iteration of all devices"},
     {"train.objective", .type = CHOICE, .values = "next_token|masked", .standard = "next_token",

@@ -83,7 +83,7 @@ def step_seconds(options, program, text):
     log = program.with_suffix(".jsonl")
     log.unlink(missing_ok=True)
     command = [program, "train", "--data", text, "--steps", str(options.steps + 2), "--log", log,
-               "--threads", str(options.threads), "--route=balanced", "--set", "train.eval_every=0"]
+               "--threads", str(options.threads), "--route=balanced", "--set", "train.eval_steps=0"]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     size, ends = 0, []
     while running.poll() is None:

@@ -38,7 +38,7 @@ def train(program, way, seconds, threads, log):
     """The lines of the log after `seconds`, without those of the first two steps."""
     log.unlink(missing_ok=True)
     with subprocess.Popen([program, "train", "--data", DATA, "--steps", "1000000", "--log", log, "--set",
-                           "train.eval_every=0"], env=environment(way, threads), stdout=subprocess.DEVNULL,
+                           "train.eval_steps=0"], env=environment(way, threads), stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL) as run:
         time.sleep(seconds)
         run.kill()

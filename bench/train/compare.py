@@ -93,7 +93,7 @@ def imbalance(lines):
 def run_ours(options, program, text, threads, work):
     log = work / "log.jsonl"
     run([program, "train", "--data", text, "--steps", str(options.warm + options.steps), "--seed", "1",
-         "--log", log, "--route=balanced", "--set", "log.loads=1", "--set", "train.eval_every=0",
+         "--log", log, "--route=balanced", "--set", "log.loads=1", "--set", "train.eval_steps=0",
          "--threads", str(threads)],
         {"OMP_NUM_THREADS": str(threads)})
     lines = [json.loads(line) for line in log.read_text().splitlines()][options.warm:]

@@ -280,7 +280,7 @@ const char *hec_measure_run(struct hec_measure_bed *bed, const char *program, do
         "--log",    bed->log,
         "--set",    "log.every=1",
         "--set",    "log.loads=0",
-        "--set",    "train.eval_every=0",
+        "--set",    "train.eval_steps=0",
         "--set",    "checkpoint.dir=none",
     };
     struct hec_command command = {

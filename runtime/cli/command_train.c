@@ -42,7 +42,7 @@ struct job {
     double peak;                        // FLOP/s of this rank, where there is a log; 0: not known.
     struct hrt_step_report first, last; // Steps taken.
     int64_t skipped;                    // Steps.
-    double seconds;
+    double seconds, evaluating;         // Of training, without evaluations; of these.
 };
 
 // What asks a run to stop after the step that it is in, as signals do. SIGPIPE stands for standard output that nobody
@@ -103,6 +103,14 @@ static void print_data(const struct hrt_data *data) {
     if (data->left_out)
         printf("data: %d files that match are too short for a sequence and left out\n",
                data->left_out);
+}
+
+// Of a run whose end leaves nothing behind.
+static void print_what_is_kept(const struct job *job) {
+    const struct hrt_arguments *arguments = job->run->arguments;
+    if (arguments->save || job->saves.to.dir || arguments->pretend) return;
+    printf("keeping: nothing; --save FILE keeps the parameters, --checkpoint DIR all that a run "
+           "goes on from\n");
 }
 
 // What --route and --record ask for; the trainer knows how many sequences a step has.
@@ -167,7 +175,7 @@ static bool open_inputs(struct job *job, struct hrt_error *error) {
     if (!hrt_run_open_data(run, &job->data, error)) return false;
     if (job->data.train.starts == 0)
         return hrt_fail_usage(error, "no training data: give --data FILE");
-    if (job->config->eval_every && job->data.validation.windows == 0)
+    if (job->config->eval_every && job->config->eval_steps && job->data.validation.windows == 0)
         return hrt_fail(error, "no validation data for train.eval_every: give --val FILE");
     return true;
 }
@@ -210,16 +218,19 @@ static bool prepare(struct job *job, struct hrt_error *error) {
            hrt_ranks_agree(run.comm, set_up(job, error), error) && open_route(job, error);
 }
 
-// Whether step `number`, from 1, is followed by an evaluation.
+// Whether step `number`, from 1, is followed by an evaluation: the last one is, where anything is held out.
 static bool evaluates(const struct job *job, int64_t number) {
     const struct hrt_config *config = job->config;
-    return config->eval_every > 0 && (number % config->eval_every == 0 || number == config->steps);
+    if (config->eval_steps == 0 || job->data.validation.windows == 0) return false;
+    if (job->run->arguments->pretend) return false;
+    return number == config->steps || (config->eval_every > 0 && number % config->eval_every == 0);
 }
 
 static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_error *error) {
     const struct hrt_config *config = job->config;
     if (!evaluates(job, step->step)) return true;
     struct hrt_validation validation;
+    const double begun = hrt_now();
     hrt_comm_be_patient(job->run->comm, true);
     step->evaluated = true;
     const int64_t sequences =
@@ -228,6 +239,7 @@ static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_e
     step->validation_loss = validation.loss;
     memcpy(step->named.validation, validation.named, sizeof validation.named);
     hrt_comm_be_patient(job->run->comm, false);
+    job->evaluating += hrt_now() - begun;
     return true;
 }
 
@@ -408,6 +420,7 @@ static bool train(struct job *job, struct hrt_error *error) {
     const struct hrt_program *program = job->run->program;
     const struct hrt_trainer *trainer = &job->trainer;
     print_data(&job->data);
+    print_what_is_kept(job);
     printf("step: %" PRId64 " tokens = %" PRId64 " x %" PRId64 " sequences of %" PRId64
            ", threads %d, %s\n",
            trainer->tokens, trainer->iterations, trainer->batch, program->positions,
@@ -427,7 +440,7 @@ static bool train(struct job *job, struct hrt_error *error) {
     struct hrt_error
         second; // What is left of steps that were asked for is told whatever ended the run.
     done = tell_all_but(job, 0, done ? error : &second) && done;
-    job->seconds = hrt_now() - start;
+    job->seconds = hrt_now() - start - job->evaluating;
     hrt_comm_be_patient(trainer->comm, true);
     hrt_progress_end_line(&job->progress);
     return done;

@@ -14,7 +14,7 @@ def seconds(program, policy):
     """Processor time of a few steps; the clock on the wall would tell of the other programs."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "KMP_"))}
     run = subprocess.Popen([program, "train", "--data", "/usr/share/common-licenses/GPL-3", "--steps", "8", "--set",
-                            "train.eval_every=0"], env={**kept, **policy}, stdout=subprocess.DEVNULL)
+                            "train.eval_steps=0"], env={**kept, **policy}, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(run.pid, 0)
     run.returncode = status
     if status:

@@ -95,6 +95,41 @@ static void train_save_eval_and_sample_fit_together(void **state) {
     release(&r);
 }
 
+static void what_is_held_out_is_evaluated_at_the_end(void **state) {
+    (void)state;
+    expect_success("bigram_f32 train --data text --steps 4 --log log --save end.st");
+    char *log = test_read("log", NULL);
+    char *first = strstr(log, "\"val_loss\"");
+    assert_non_null(first); // Once, of the last step.
+    assert_null(strstr(first + 1, "\"val_loss\""));
+    free(log);
+    char expected[64];
+    snprintf(expected, sizeof expected, "validation loss %.6f, ", last_of("log", "val_loss"));
+    struct result r = run_shell("bigram_f32 eval --data text --load end.st --sequences 40");
+    assert_memory_equal(r.out, expected, strlen(expected));
+    release(&r);
+    expect_success("bigram_f32 train --data text --steps 4 --log log --set train.eval_steps=0");
+    log = test_read("log", NULL);
+    assert_null(strstr(log, "\"val_loss\""));
+    free(log);
+}
+
+static void a_run_that_keeps_nothing_says_so(void **state) {
+    (void)state;
+    struct result r = run_shell("bigram_f32 train --data text --steps 2");
+    const char *said = strstr(r.out, "keeping: nothing; --save FILE keeps");
+    assert_non_null(said);
+    assert_true(said < strstr(r.out, "step 2/2")); // Before anything is lost.
+    release(&r);
+    for (int i = 0; i < 2; i++) {
+        r = run_shell(i ? "bigram_f32 train --data text --steps 2 --checkpoint kept"
+                        : "bigram_f32 train --data text --steps 2 --save kept.st");
+        assert_int_equal(r.code, 0);
+        assert_null(strstr(r.out, "keeping: nothing"));
+        release(&r);
+    }
+}
+
 static void equal_seeds_give_equal_bits(void **state) {
     (void)state;
     expect_success("bigram_f32 train --data text --steps 9 --save one --threads 1");
@@ -437,6 +472,8 @@ static void signals_finish_the_step_and_save(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(train_save_eval_and_sample_fit_together),
+        cmocka_unit_test(what_is_held_out_is_evaluated_at_the_end),
+        cmocka_unit_test(a_run_that_keeps_nothing_says_so),
         cmocka_unit_test(equal_seeds_give_equal_bits),
         cmocka_unit_test(threads_are_the_users_choice),
         cmocka_unit_test(bad_numbers_of_threads_are_refused),
