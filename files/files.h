@@ -63,6 +63,9 @@ bool hf_sync_folder(const char *path);
 // Removes a folder that holds no folders, and is there or not. What cannot be removed stays. False: errno.
 bool hf_remove_folder(const char *path);
 
+// Makes the folder `path`, and those that it lies in, where they are not there. False: errno says why.
+bool hf_make_folder(const char *path);
+
 // ---- which names mean one file
 
 enum hf_use {

@@ -138,3 +138,18 @@ bool hf_remove_folder(const char *path) {
     closedir(folder);
     return rmdir(path) == 0;
 }
+
+bool hf_make_folder(const char *path) {
+    char folder[PATH_MAX];
+    const size_t length = strlen(path);
+    if (length >= sizeof folder) return errno = ENAMETOOLONG, false;
+    memcpy(folder, path, length + 1);
+    for (size_t i = 1; i < length; i++) { // Those that it lies in, from the outermost on.
+        if (folder[i] != '/') continue;
+        folder[i] = '\0';
+        const bool made = mkdir(folder, 0777) == 0 || errno == EEXIST;
+        folder[i] = '/';
+        if (!made) return false;
+    }
+    return mkdir(path, 0777) == 0 || errno == EEXIST;
+}

@@ -80,7 +80,8 @@ static void print_plan_file(struct hec_compilation *c, FILE *out) {
 // Reports that need no homes end before place-buffers: what it adds would cost time, too.
 static bool stop_early(struct hec_compilation *c) {
     const char *explain = c->options->explain;
-    if (!explain || (strcmp(explain, "plan") != 0 && strcmp(explain, "comm") != 0)) return true;
+    const bool reports = explain && (strcmp(explain, "plan") == 0 || strcmp(explain, "comm") == 0);
+    if (!reports && !c->options->syntax_only) return true;
     if (!hec_make_pipeline(c)) return false;
     const int last = hec_pipeline_find(c->pipeline, "verify-movement");
     if (last >= 0 && STAGE_PASS + last < c->to) c->to = STAGE_PASS + last;
@@ -138,6 +139,7 @@ static int run(struct hec_compilation *c) {
     if (hec_driver_failed(c)) return HEC_EXIT_INPUT;
     if (c->options->emit_plan && !hec_write_text(c, c->options->emit_plan, print_plan_file))
         return HEC_EXIT_INPUT;
+    if (c->options->syntax_only) return HEC_EXIT_DONE; // It was for the plan.
     if (c->options->simulate) return hec_finish_simulation(c);
     if (hec_report_of(c)) return hec_finish_text(c, hec_report_of(c));
     if (c->to < STAGE_C) return hec_finish_text(c, hec_print_module);

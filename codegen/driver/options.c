@@ -235,6 +235,7 @@ static bool take_argument(struct parser *p) {
         p->options->input = argument;
         return true;
     }
+    if (strcmp(argument, "-h") == 0) argument = "--help";
     for (int i = 0; i < OPTIONS; i++) {
         const char *rest = match(&table[i], argument);
         if (rest) return take(p, &table[i], rest);

@@ -67,7 +67,7 @@ bool hec_run_front(struct hec_compilation *c, int *status) {
     c->name = c->program->name;
     hec_driver_lap(c, "parse and check");
     const char *explain = c->options->explain;
-    if (c->options->syntax_only) return *status = HEC_EXIT_DONE, false;
+    if (c->options->syntax_only && !c->options->emit_plan) return *status = HEC_EXIT_DONE, false;
     if (c->to == STAGE_CHECK || (explain && strcmp(explain, "shapes") == 0)) {
         return *status = hec_finish_text(c, print_check), false;
     }

@@ -53,7 +53,7 @@ bool hec_choose_stages(struct hec_compilation *c) {
     c->from = STAGE_PARSE;
     c->to = STAGE_PROGRAM;
     if (o->emit_c) c->to = STAGE_C;
-    if (o->syntax_only) c->to = STAGE_CHECK;
+    if (o->syntax_only && !o->emit_plan) c->to = STAGE_CHECK;
     int stage;
     if (o->compile_to) {
         if (!hec_find_stage(c, "--compile-to", o->compile_to, &stage)) return false;

@@ -74,7 +74,7 @@ static bool take_lock(int lock) {
 bool hrt_folder_open(const char *dir, int *lock, struct hrt_error *error) {
     char path[PATH_MAX];
     if (!hrt_part_path(path, dir, lock_name, error)) return false;
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST) return fail_in("make", dir, error);
+    if (!hf_make_folder(dir)) return fail_in("make", dir, error);
     *lock = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (*lock < 0) return fail_in("write", path, error);
     if (!take_lock(*lock)) {
@@ -118,6 +118,19 @@ bool hrt_folder_list(const char *dir, int64_t **step, size_t *steps, struct hrt_
     }
     closedir(folder);
     return *step || hrt_fail(error, "out of memory");
+}
+
+int64_t hrt_folder_newest(const char *path, char *dir) {
+    static const char latest[] = "/latest";
+    struct hrt_error ignored;
+    int64_t *step, newest = 0;
+    size_t steps;
+    if (snprintf(dir, PATH_MAX, "%s", path) >= PATH_MAX) return 0;
+    while (dir[0] && dir[1] && ends_with(dir, "/")) dir[strlen(dir) - 1] = '\0';
+    if (ends_with(dir, latest)) dir[strlen(dir) - strlen(latest)] = '\0';
+    if (hrt_folder_list(dir, &step, &steps, &ignored) && steps > 0) newest = step[0];
+    free(step);
+    return newest;
 }
 
 bool hrt_folder_begin(const char *dir, int64_t step, struct hrt_error *error) {

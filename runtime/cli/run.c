@@ -1,8 +1,11 @@
 // What the commands share: data, a state with parameters, and how a run says that it failed.
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/folder.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/same.h"
 #include "runtime/comm/world.h"
@@ -71,12 +74,24 @@ static bool is_folder(const char *path) {
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+// A folder of several checkpoints, or what names the newest of them, is not one.
+static bool check_step(const char *from, struct hrt_error *error) {
+    char dir[PATH_MAX];
+    const int64_t newest = hrt_folder_newest(from, dir);
+    return newest == 0 ||
+           hrt_fail(error,
+                    "'%s' has checkpoints of several steps: give one of them, such as the newest, "
+                    "%s/step-%" PRId64,
+                    dir, dir, newest);
+}
+
 // Parameters of --load: a file, the folder of a checkpoint, or one of Hugging Face's.
 static bool load_params(const struct hrt_run *run, void *params, struct hrt_error *error) {
     const char *from = run->arguments->load;
     struct hrt_store_doubts doubts;
     hrt_init_tables(run->program, params);
     bool loaded;
+    if (!check_step(from, error)) return false;
     if (!is_folder(from))
         loaded = hrt_store_restore(run->placement, params, from, &doubts, error);
     else if (hrt_hf_is_folder(from))

@@ -86,7 +86,7 @@ bool hrt_tensorboard_open(struct hrt_tensorboard *board, const char *folder,
     struct message m;
     *board = (struct hrt_tensorboard){0};
     if (!folder) return true;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    if (!hf_make_folder(folder))
         return hrt_fail(error, "cannot make the folder '%s': %s", folder, strerror(errno));
     gethostname(host, sizeof host - 1);
     snprintf(board->path, sizeof board->path, "%s/events.out.tfevents.%" PRId64 ".%s.%d", folder,

@@ -325,7 +325,9 @@ void options_parse(struct options *o, int argc, char **argv) {
         .sizes = {8}, .size_count = 1, .speeds = {1}, .speed_count = 1};
     set_defaults(o);
     for (int i = 1; i < argc; i++) {
-        if (strncmp(argv[i], "--", 2) == 0)
+        if (strcmp(argv[i], "-h") == 0)
+            parse_flag(o, &cluster, "help");
+        else if (strncmp(argv[i], "--", 2) == 0)
             parse_flag(o, &cluster, argv[i] + 2);
         else if (o->path)
             refuse("loads", argv[i], "one file of loads is enough");

@@ -103,11 +103,16 @@ def parameters_alone(trial):
     damaged.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     _, err = trial.run("--load", "ck/step-60", code=1)
     check("'ck/step-60/parameters.0.safetensors' is damaged" in err, f"damage is told: {err}")
-    _, err = trial.run("--load", "ck", code=1)
-    check("cannot open 'ck/index.json'" in err, f"it must be one checkpoint's: {err}")
+    for path in ("ck", "ck/latest", "ck/"):
+        _, err = trial.run("--load", path, code=1)
+        check("has checkpoints of several steps: give one of them, such as the newest, ck/step-60" in err,
+              f"it must be one checkpoint's: {err}")
 
 
 def what_is_kept(trial):
+    trial.run("--steps", "2", "--checkpoint", "new/folders/ck", "--tensorboard", "board/of/mine")
+    check(steps_in(trial.path("new/folders/ck")) == [2], "folders are made with those that they lie in")
+    check(list(trial.path("board/of/mine").iterdir()), "of TensorBoard, too")
     trial.clean()
     trial.run("--checkpoint", "ck", "--set", "checkpoint.every=4", "--set", "checkpoint.keep=1",
               "--set", "checkpoint.keep_every=20")
