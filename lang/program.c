@@ -10,6 +10,11 @@ const char *const hec_score_words[] = {
 #undef SCORE
         [HEC_SCORE_COUNT] = NULL};
 
+const char *hec_role_text(unsigned role) {
+    static const char *const texts[] = {NULL, "embedding", "head", "embedding and head", "router"};
+    return role < sizeof texts / sizeof *texts ? texts[role] : "of several roles";
+}
+
 static int compare_key(const void *key, const void *setting) {
     return strcmp(key, ((const struct hec_setting *)setting)->key);
 }

@@ -38,6 +38,13 @@ struct hec_rope {
     double factor, low, high, amplitude, original;
 };
 
+// What a parameter is to the model: bits.
+enum hec_role {
+    HEC_ROLE_EMBEDDING = 1, // Its rows are looked up.
+    HEC_ROLE_HEAD = 2,      // A product by it gives logits, of any loss.
+    HEC_ROLE_ROUTER = 4,    // A product by it gives a router's logits.
+};
+
 // One parameter of one call site; under a repeat it stands for `layers` tensors, one per iteration.
 struct hec_param {
     const char *name;   // As declared: "wq".
@@ -49,11 +56,14 @@ struct hec_param {
     int64_t index_first;    // Iteration of layer i: index_first + i * index_stride.
     int64_t index_stride;
     enum hec_init init;
-    double init_value;               // Standard deviation (normal) or theta (rope).
-    struct hec_rope rope;            // HEC_INIT_ROPE
-    bool decay;                      // Weight decay applies.
-    bool trainable;                  // False: a constant table, the router's bias, or frozen.
-    bool frozen;                     // By a group.
+    double init_value;    // Standard deviation (normal) or theta (rope).
+    struct hec_rope rope; // HEC_INIT_ROPE
+    bool decay;           // Weight decay applies.
+    bool trainable;       // False: a constant table, the router's bias, or frozen.
+    bool frozen;          // By a group.
+    unsigned role;        // enum hec_role
+    bool
+        muon; // A matrix that Muon moves where train.optimizer = muon: by its role, or as its group says.
     double lr_scale;                 // Factor of the learning rate; 0: none.
     double decay_rate;               // Of the group, where it decays; 0: the optimizer's.
     const struct hec_moe *expert_of; // The moe whose chunk it belongs to, or NULL.
@@ -234,6 +244,9 @@ struct hec_program {
     const struct hec_setting *setting; // Sorted by key.
     struct hec_sources sources;        // All that was read for it.
 };
+
+// A role as text, "embedding and head"; NULL: it has none.
+const char *hec_role_text(unsigned role);
 
 // The value of a setting; NULL when no such key exists.
 const char *hec_program_setting(const struct hec_program *program, const char *key);

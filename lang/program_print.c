@@ -233,11 +233,9 @@ static void print_param(const struct hec_param *param, FILE *out) {
     if (param->lr_scale != 0) fprintf(out, ", lr x %g", param->lr_scale);
     fputs(param->decay ? ", decay" : "", out);
     if (param->decay_rate != 0) fprintf(out, " %g", param->decay_rate);
-    fprintf(out, "%s  # %s\n",
-            param->frozen      ? ", frozen"
-            : param->trainable ? ""
-                               : ", constant",
-            param->path);
+    const char *state = param->frozen ? ", frozen" : param->trainable ? "" : ", constant";
+    fprintf(out, "%s  # %s%s%s\n", state, param->path, param->role ? ": " : "",
+            param->role ? hec_role_text(param->role) : "");
 }
 
 // Up to the largest number there is: a model that is checked need not be one that fits anywhere.

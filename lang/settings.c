@@ -157,6 +157,8 @@ const struct hec_setting_row hec_setting_rows[] = {
     {"train.parameters.decay", .type = REAL, .standard = "", .largest = 1e3,
      .text = "their weight decay; not given: as without the group"},
     {"train.parameters.frozen", .type = SWITCH, .standard = "false", .text = "they are not trained"},
+    {"train.parameters.optimizer", .type = CHOICE, .values = "adamw|muon", .standard = "",
+     .text = "which of them moves their matrices where train.optimizer = muon; not given: by what they are"},
     {"train.parameters.lr_scale", .type = REAL, .standard = "1", .smallest = 1e-9, .largest = 1e9,
      .text = "factor of the learning rate"},
     {"train.precision", .type = CHOICE, .values = "fp32|fp64|bf16", .standard = "fp32",

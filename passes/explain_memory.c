@@ -308,23 +308,17 @@ static int64_t larger(int64_t a, int64_t b) {
 }
 
 // Elements of what Muon works in, as hrt_muon_bytes of the runtime: twice the largest of its matrices, and twice the longest of
-// the shorter sides, squared. Matrices of one row or column, and those with a dim of the vocabulary's size, are AdamW's.
+// the shorter sides, squared.
 static int64_t muon_elements(MlirOperation module) {
-    const int64_t vocabulary = hec_module_vocabulary(module);
     int64_t largest = 0, longest = 0;
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation param = ops.op[k];
-        if (!hec_op_is(param, HEC_OP_param) || !hec_param_trainable(param)) continue;
+        if (!hec_op_is(param, HEC_OP_param) || !hec_param_muon(param)) continue;
         const MlirAttribute matrix = mlirOperationGetAttributeByName(param, HEC_STR("matrix"));
         if (mlirAttributeIsNull(matrix)) continue;
-        const struct hec_tensor t = hec_tensor_of(hec_param_type(param));
         const int64_t rows = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 0));
         const int64_t columns = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1));
-        bool taken = rows > 1 && columns > 1;
-        for (int i = hec_any_has_set(param) ? 1 : 0; i < t.rank; i++)
-            taken = taken && t.size[i] != vocabulary;
-        if (!taken) continue;
         largest = larger(largest, hec_param_elements(param));
         longest = larger(longest, rows < columns ? rows : columns);
     }

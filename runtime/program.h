@@ -98,6 +98,8 @@ struct hrt_param {
     struct hrt_rope rope; // 0: not scaled.
     bool decay, trainable;
     bool frozen;       // Not trained, though it could be.
+    const char *role;  // "embedding", "head", "embedding and head", "router"; NULL: none.
+    bool muon;         // A matrix that Muon moves, where the run has it.
     double lr_scale;   // Factor of the learning rate; 0: none.
     double decay_rate; // Where it decays; 0: train.optimizer.decay.
     enum hrt_layout layout;

@@ -89,9 +89,11 @@ static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperatio
                       table_text(e, op, "forecast")));
 }
 
-// What a group of parameters says; "" where none does.
+// What a parameter is, and what a group of parameters says of it; "": nothing.
 static const char *group_text(struct hec_emitter *e, MlirOperation op) {
     const char *text = hec_any_frozen(op) ? ", .frozen = true" : "";
+    if (hec_any_has_role(op)) text = HEC_TEXT(e, "%s, .role = %s", text, quote_attr(e, op, "role"));
+    if (hec_any_muon(op)) text = HEC_TEXT(e, "%s, .muon = true", text);
     if (hec_any_has_lr_scale(op))
         text = HEC_TEXT(e, "%s, .lr_scale = %s", text, hec_number(e, hec_any_lr_scale(op)));
     if (hec_any_has_decay_rate(op))

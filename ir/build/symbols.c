@@ -39,7 +39,7 @@ static int init_attributes(MlirContext c, const struct hec_param *param,
 }
 
 static void build_param(struct hec_build *build, const struct hec_param *param) {
-    enum { FIXED = 6, MOST = 19 };
+    enum { FIXED = 6, MOST = 21 };
     const MlirContext c = build->context;
     const struct hec_scope top = {.build = build};
     char *symbol = hec_build_symbol(build, param->symbol);
@@ -53,6 +53,8 @@ static void build_param(struct hec_build *build, const struct hec_param *param) 
     };
     int count = FIXED + init_attributes(c, param, attribute + FIXED);
     if (param->frozen) attribute[count++] = hec_attr_bool(c, "frozen", true);
+    if (param->role) attribute[count++] = hec_attr_string(c, "role", hec_role_text(param->role));
+    if (param->muon) attribute[count++] = hec_attr_bool(c, "muon", true);
     if (param->lr_scale != 0) attribute[count++] = hec_attr_float(c, "lr_scale", param->lr_scale);
     if (param->decay_rate != 0)
         attribute[count++] = hec_attr_float(c, "decay_rate", param->decay_rate);

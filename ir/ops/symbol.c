@@ -142,6 +142,10 @@ static bool check_group(MlirOperation op) {
         hec_ir_error(op, "is frozen and trainable");
         return false;
     }
+    if (hec_any_muon(op) && !hec_any_trainable(op)) {
+        hec_ir_error(op, "is Muon's and not trainable");
+        return false;
+    }
     for (int i = 0; i < 2; i++) {
         if (!hec_has_attr(op, factors[i])) continue;
         const double value = hec_get_float(op, factors[i]);

@@ -41,6 +41,7 @@ enum hec_group_value {
     HEC_GROUP_FROZEN,
     HEC_GROUP_LR_SCALE,
     HEC_GROUP_DECAY,
+    HEC_GROUP_OPTIMIZER,
     HEC_GROUP_VALUES,
 };
 

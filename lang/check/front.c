@@ -86,6 +86,7 @@ static void check_model(struct hec_checker *checker) {
     if (model) {
         unit = hec_elaborate_model(checker, model->unit);
         fill_program(checker, unit);
+        if (checker->diag->errors == 0) hec_find_roles(checker);
         hec_apply_groups(checker);
         check_joint(checker);
         for (int i = 0; i < checker->moes.count && checker->diag->errors == 0; i++)
@@ -97,7 +98,9 @@ static void check_model(struct hec_checker *checker) {
     hec_elaborate_uncalled(checker);
     hec_read_settings(checker, &values);
     hec_resolve_settings(checker, &values);
-    if (checker->diag->errors == 0 && unit) hec_check_model(checker);
+    if (checker->diag->errors || !unit) return;
+    hec_check_model(checker);
+    hec_look_at_groups(checker);
 }
 
 bool hec_front(const struct hec_front_options *options, struct hec_diag *diag,

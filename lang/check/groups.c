@@ -11,7 +11,7 @@
 static const char group_key[] = "train.parameters";
 
 // In the order of enum hec_group_value.
-static const char *const value_names[] = {"frozen", "lr_scale", "decay"};
+static const char *const value_names[] = {"frozen", "lr_scale", "decay", "optimizer"};
 
 bool hec_is_group_key(const char *key) {
     const size_t length = sizeof group_key - 1;
@@ -102,7 +102,8 @@ static void read_group(struct hec_checker *checker, const struct hec_set *sectio
             read_value(checker, group, set->name, set->value, set->at, false);
     }
     if (section->body.count == 0)
-        hec_error(checker, group->at, "this group says nothing: it takes frozen, lr_scale, decay");
+        hec_error(checker, group->at,
+                  "this group says nothing: it takes frozen, lr_scale, decay, optimizer");
 }
 
 // "--set train.parameters.PATTERN.frozen=true"
@@ -196,10 +197,16 @@ static bool matches(struct hec_checker *checker, const struct hec_group *group,
     return first;
 }
 
+static bool is_matrix(const struct hec_param *param) {
+    return param->shape.rank - (param->expert_of != NULL) >= 2;
+}
+
 static void apply(const struct hec_group *group, struct hec_param *param) {
     const char *const *text = group->text;
     if (text[HEC_GROUP_FROZEN]) param->frozen = !strcmp(text[HEC_GROUP_FROZEN], "true");
     if (text[HEC_GROUP_LR_SCALE]) param->lr_scale = strtod(text[HEC_GROUP_LR_SCALE], NULL);
+    if (text[HEC_GROUP_OPTIMIZER])
+        param->muon = is_matrix(param) && !strcmp(text[HEC_GROUP_OPTIMIZER], "muon");
     if (!text[HEC_GROUP_DECAY]) return;
     const double decay = strtod(text[HEC_GROUP_DECAY], NULL);
     param->decay = decay > 0;
@@ -232,30 +239,60 @@ static void report_unmatched(struct hec_checker *checker, const struct hec_group
     if (meant) hec_note(checker, HEC_NOWHERE, "there is `%s`", meant);
 }
 
+// A group that wants matrices to be moved has one; of vectors beside them nothing is said.
+static void check_matrices(struct hec_checker *checker, const struct hec_group *group,
+                           const struct hec_param *vector) {
+    const char *text = group->text[HEC_GROUP_OPTIMIZER];
+    if (!vector || !text || strcmp(text, "muon") != 0) return;
+    hec_error(checker, group->given[HEC_GROUP_OPTIMIZER],
+              "Muon moves matrices: `%s` has one dim, as all that `%s` matches", vector->path,
+              group->pattern);
+}
+
 void hec_apply_groups(struct hec_checker *checker) {
     if (checker->diag->errors) return; // Parameters may be missing.
     const struct hec_group *freezes = NULL;
+    for (int i = 0; i < checker->params.count; i++) {
+        struct hec_param *param = checker->params.item[i];
+        param->muon = is_matrix(param) && !(param->role & (HEC_ROLE_EMBEDDING | HEC_ROLE_HEAD));
+    }
     for (int g = 0; g < checker->groups.count; g++) {
         const struct hec_group *group = &checker->groups.item[g];
         const uint32_t errors_before = checker->diag->errors;
-        bool matched = false;
+        const struct hec_param *vector = NULL;
+        bool matched = false, matrices = false;
         for (int i = 0; i < checker->params.count; i++) {
             struct hec_param *param = checker->params.item[i];
             if (!param->trainable || checker->diag->errors != errors_before ||
                 !matches(checker, group, param))
                 continue;
             matched = true;
+            matrices |= is_matrix(param);
+            if (!is_matrix(param)) vector = param;
             apply(group, param);
             if (param->frozen) freezes = group;
         }
         if (!matched) report_unmatched(checker, group);
+        if (!matrices) check_matrices(checker, group, vector);
     }
     bool trained = false;
     for (int i = 0; i < checker->params.count; i++) {
         struct hec_param *param = checker->params.item[i];
         param->trainable &= !param->frozen;
+        param->muon &= param->trainable;
         trained |= param->trainable;
     }
     if (freezes && !trained)
         hec_error(checker, freezes->at, "every parameter is frozen: nothing would be trained");
+}
+
+void hec_look_at_groups(struct hec_checker *checker) {
+    if (strcmp(hec_program_setting(checker->program, "train.optimizer"), "adamw") != 0) return;
+    for (int i = 0; i < checker->groups.count; i++) {
+        const struct hec_group *group = &checker->groups.item[i];
+        const char *text = group->text[HEC_GROUP_OPTIMIZER];
+        if (text && strcmp(text, "muon") == 0)
+            hec_warning(checker, group->given[HEC_GROUP_OPTIMIZER],
+                        "`optimizer = muon` has no effect with `train.optimizer = adamw`");
+    }
 }

@@ -231,6 +231,11 @@ struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr);
 // exceed, and warns of attention that sees what is to be predicted.
 void hec_check_model(struct hec_checker *checker);
 
+// -- roles.c
+
+// Finds out which parameters are embeddings, heads and routers, of a model without errors.
+void hec_find_roles(struct hec_checker *checker);
+
 // -- moe.c
 
 void hec_elaborate_moe(struct hec_site *site, struct hec_unit *unit);

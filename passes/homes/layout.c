@@ -21,6 +21,7 @@ struct layout {
     bool rounded; // Products read a copy in bf16.
     bool seen;    // A product has said how the matrix is divided.
     bool other;   // Something else reads it, or a product that divides it otherwise.
+    bool turned;  // It is transposed for a product.
     int64_t rows, columns;
 };
 
@@ -67,6 +68,7 @@ static void see_reads(struct layout *layout, MlirOperation get) {
         } else if (operand != hec_call_weights(user).operand || !see(layout, user)) {
             layout->panels = false;
             layout->other = true;
+            layout->turned |= hec_op_is(user, HEC_OP_transpose);
         }
     }
 }
@@ -109,7 +111,7 @@ static int64_t align_elements(const struct hec_homes *p) {
     return hec_params_align(p->target, false);
 }
 
-// Sets layout, matrix (as all products divide it, else one row), elements and rounded; returns the elements of one layer (of one expert).
+// Sets layout, matrix (as all products divide it, or its two dims, else one row), elements and rounded, and that Muon moves no vector; returns the elements of one layer (of one expert).
 static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t align) {
     struct layout layout = {.param = param};
     see_uses(p, &layout);
@@ -118,9 +120,11 @@ static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t alig
     const int first = hec_param_has_set(param) ? 1 : 0; // The experts' dimension is not stored.
     int64_t all = 1;
     for (int i = first; i < t.rank; i++) all *= t.size[i];
-    if (!layout.seen || layout.other) { // It is no matrix that products multiply by.
-        layout.rows = 1;
-        layout.columns = all;
+    const bool two_dims = t.rank - first == 2 && (layout.seen || layout.turned);
+    if (!layout.seen ||
+        layout.other) { // Products do not agree on a matrix, unless it has but two dims.
+        layout.rows = two_dims ? t.size[first] : 1;
+        layout.columns = all / layout.rows;
     }
     const int64_t rows = layout.rounded ? round_up(layout.rows, 2) : layout.rows;
     const int64_t stored =
@@ -133,6 +137,8 @@ static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t alig
     hec_param_put_matrix(param, mlirArrayAttrGet(c, 2, matrix));
     hec_param_put_elements(param, elements);
     if (layout.rounded) hec_param_put_rounded(param, true);
+    if (hec_param_muon(param) && (layout.rows < 2 || layout.columns < 2))
+        hec_param_put_muon(param, false);
     return elements;
 }
 

@@ -123,20 +123,25 @@ static void print_model(const struct hrt_program *program) {
     }
 }
 
-static void print_param(const struct hrt_program *program, const struct hrt_param *param) {
+static const char *state_of(const struct hrt_run *run, const struct hrt_param *param) {
+    const bool muon = run->arguments->config.optimizer == HRT_MUON && param->muon;
+    if (param->frozen) return "frozen";
+    if (!param->trainable) return "constant";
+    return muon ? "by muon" : "by adamw";
+}
+
+static void print_param(const struct hrt_run *run, const struct hrt_param *param) {
     char shape[128] = "[";
     for (int i = 0; i < param->rank; i++) {
         const size_t used = strlen(shape);
         snprintf(shape + used, sizeof shape - used, "%s%s=%" PRId64, i ? ", " : "", param->dim[i],
                  param->shape[i]);
     }
-    const int64_t tensors = hrt_param_tensors(program, param);
-    printf("  %-*s %s]%*s x%-6" PRId64 " %s%s\n", SYMBOL_WIDTH, param->path, shape,
+    const int64_t tensors = hrt_param_tensors(run->program, param);
+    printf("  %-*s %s]%*s x%-6" PRId64 " %s%s%s%s\n", SYMBOL_WIDTH, param->path, shape,
            (int)strlen(shape) < SHAPE_WIDTH ? SHAPE_WIDTH - (int)strlen(shape) : 0, "", tensors,
-           param->frozen      ? "frozen"
-           : param->trainable ? "trained"
-                              : "constant",
-           param->trainable && param->decay ? ", decays" : "");
+           state_of(run, param), param->trainable && param->decay ? ", decays" : "",
+           param->role ? ", " : "", param->role ? param->role : "");
 }
 
 int hrt_command_info(const struct hrt_run *run, struct hrt_error *error) {
@@ -145,8 +150,8 @@ int hrt_command_info(const struct hrt_run *run, struct hrt_error *error) {
     print_model(program);
     print_memory(run);
     if (run->arguments->params) {
-        printf("parameters (path, shape, tensors)\n");
-        for (int i = 0; i < program->params; i++) print_param(program, &program->param[i]);
+        printf("parameters (path, shape, tensors, what moves them, role)\n");
+        for (int i = 0; i < program->params; i++) print_param(run, &program->param[i]);
     }
     hrt_config_print(stdout, &run->arguments->config, program);
     return HRT_EXIT_DONE;

@@ -9,7 +9,6 @@
 #include "runtime/base/error.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense_jobs.h"
-#include "runtime/train/muon.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
 
@@ -309,7 +308,7 @@ void hrt_dense_gather_matrices(struct hrt_dense *dense, void *buffer) {
     int last = -1; // Set, whose parameters follow each other.
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
-        if (!hrt_muon_takes(program, param)) continue;
+        if (!param->muon) continue;
         if (param->set < 0) {
             queued = queue_layers(dense, queued, dense->param_tensor[i], param->layers);
         } else if (!program->owned && param->set != last) {

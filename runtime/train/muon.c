@@ -54,14 +54,6 @@ static const double coefficient[3] = {3.4445, -4.7750, 2.0315};
 #define UNPACK PACK
 #include "runtime/train/muon_step.h"
 
-bool hrt_muon_takes(const struct hrt_program *program, const struct hrt_param *param) {
-    if (!param->trainable || param->rows < 2 || param->columns < 2) return false;
-    for (int i = 0; i < param->rank; i++) {
-        if (param->shape[i] == program->vocabulary) return false;
-    }
-    return true;
-}
-
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
@@ -80,7 +72,7 @@ static struct sizes sizes_of(const struct hrt_program *program) {
     int64_t elements = 1, side = 1;
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
-        if (!hrt_muon_takes(program, param)) continue;
+        if (!param->muon) continue;
         elements = larger(elements, param->elements);
         side = larger(side, param->rows < param->columns ? param->rows : param->columns);
     }

@@ -25,10 +25,6 @@ struct hrt_muon {
     double *squares;        // Of the matrix's elements, their sum.
 };
 
-// Whether a parameter is a matrix that Muon takes: each is the right operand of products, on both sides longer than one, and
-// none of its dims has the size of the vocabulary (embeddings and heads).
-bool hrt_muon_takes(const struct hrt_program *program, const struct hrt_param *param);
-
 // Bytes of the room for the program's largest matrix.
 size_t hrt_muon_bytes(const struct hrt_program *program);
 

@@ -97,7 +97,7 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
             .decay = param->decay,
             .lr_scale = param->lr_scale,
             .decay_rate = param->decay_rate,
-            .matrix = optimizer->matrices && hrt_muon_takes(placement->program, param),
+            .matrix = optimizer->matrices && param->muon,
             .whole = tensor.offset,
             .copy = copy,
             .param = param,

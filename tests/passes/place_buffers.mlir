@@ -252,7 +252,7 @@ module {
   "moe.param"() {sym_name = "w", type = tensor<16x100xf32, ["D", "F"]>, layers = 0 : i64, path = "w", init = "ones", decay = true, trainable = true} : () -> ()
   // CHECK: elements = 16 : i64{{.*}}layout = "rows", matrix = [1, 5], offset = 2048 : i64{{.*}}sym_name = "v"
   "moe.param"() {sym_name = "v", type = tensor<5xf32, ["G"]>, layers = 3 : i64, path = "{}.v", init = "ones", decay = true, trainable = true, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()
-  // CHECK: elements = 1120 : i64{{.*}}layout = "rows", matrix = [1, 1120], offset = 2096
+  // CHECK: elements = 1120 : i64{{.*}}layout = "rows", matrix = [70, 16], offset = 2096
   "moe.param"() {sym_name = "t", type = tensor<70x16xf32, ["V", "D"]>, layers = 0 : i64, path = "t", init = "ones", decay = true, trainable = true} : () -> ()
   // CHECK: elements = 1024 : i64{{.*}}layout = "panels", matrix = [16, 10], offset = 0 : i64{{.*}}set = @s, sym_name = "e1"
   "moe.param"() {sym_name = "e1", type = tensor<2x16x10xf32, ["E", "D", "F"]>, layers = 3 : i64, path = "{}.{e}.e1", init = "ones", decay = true, trainable = true, set = @s, index_first = 0 : i64, index_stride = 1 : i64} : () -> ()

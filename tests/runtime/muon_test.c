@@ -134,6 +134,7 @@ static struct hrt_param matrix_of(int m, int n, enum hrt_layout layout) {
     return (struct hrt_param){.rank = 2,
                               .shape = {m, n},
                               .trainable = true,
+                              .muon = true,
                               .layout = layout,
                               .rows = m,
                               .columns = n,
@@ -151,7 +152,7 @@ static void expect_steps(enum hrt_precision precision, int m, int n, enum hrt_la
     static double plain[MOST], mean[MOST];
     const struct hrt_param param = matrix_of(m, n, layout);
     const struct hrt_program program = {
-        .precision = precision, .vocabulary = 3, .params = 1, .param = &param, .device = &MUON_ON};
+        .precision = precision, .params = 1, .param = &param, .device = &MUON_ON};
     const double size = 0.2 * sqrt(m > n ? m : n);
     const double off = precision == HRT_FP64 ? 1e-12 : 1.01 * rule.lr * size * bound_of(m, n);
     struct hrt_error error = {0};
@@ -208,26 +209,11 @@ static void updates_have_one_size(void **state) {
     assert_true(sum > 0.5 * SHORT && sum < 1.5 * SHORT);
 }
 
-static void vectors_and_embeddings_are_adamws(void **state) {
-    (void)state;
-    const struct hrt_program program = {.vocabulary = 256};
-    struct hrt_param param = {
-        .rank = 2, .shape = {256, 8}, .trainable = true, .rows = 256, .columns = 8};
-    assert_false(hrt_muon_takes(&program, &param));
-    param.shape[0] = param.rows = 16;
-    assert_true(hrt_muon_takes(&program, &param));
-    param.trainable = false;
-    assert_false(hrt_muon_takes(&program, &param));
-    param.trainable = true;
-    param.rows = 1;
-    assert_false(hrt_muon_takes(&program, &param));
-}
-
 static void a_matrix_without_gradient_only_decays(void **state) {
     (void)state;
     const struct hrt_param param = matrix_of(4, 4, HRT_ROWS);
     const struct hrt_program program = {
-        .precision = HRT_FP32, .vocabulary = 3, .params = 1, .param = &param, .device = &MUON_ON};
+        .precision = HRT_FP32, .params = 1, .param = &param, .device = &MUON_ON};
     struct hrt_error error = {0};
     struct hrt_muon muon;
     double value[16], gradient[16] = {0}, momentum[16] = {0};
@@ -244,7 +230,7 @@ static void noise_moves_nothing(void **state) {
     (void)state;
     const struct hrt_param param = matrix_of(16, 4, HRT_ROWS);
     const struct hrt_program program = {
-        .precision = HRT_FP32, .vocabulary = 3, .params = 1, .param = &param, .device = &MUON_ON};
+        .precision = HRT_FP32, .params = 1, .param = &param, .device = &MUON_ON};
     const double noise[] = {1e-12, 1e-17, 1e-30};
     struct hrt_error error = {0};
     struct hrt_muon muon;
@@ -261,12 +247,13 @@ static void noise_moves_nothing(void **state) {
     hrt_muon_destroy(&muon);
 }
 
-// The room is that of the largest matrix, twice, and of the longest of the shorter sides, squared, twice.
+// The room is that of the largest matrix that is Muon's, twice, and of the longest of the shorter sides, squared, twice.
 static void the_room_is_known_before(void **state) {
     (void)state;
-    const struct hrt_param param[] = {matrix_of(64, 16, HRT_ROWS), matrix_of(24, 32, HRT_ROWS)};
-    const struct hrt_program program = {
-        .precision = HRT_FP32, .vocabulary = 3, .params = 2, .param = param};
+    struct hrt_param param[] = {matrix_of(64, 16, HRT_ROWS), matrix_of(24, 32, HRT_ROWS),
+                                matrix_of(99, 99, HRT_ROWS)};
+    const struct hrt_program program = {.precision = HRT_FP32, .params = 3, .param = param};
+    param[2].muon = false;
     assert_int_equal(hrt_muon_bytes(&program), 4 * (2 * 64 * 16 + 2 * 24 * 24) + 256);
 }
 
@@ -274,7 +261,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_is_its_definition),
         cmocka_unit_test(updates_have_one_size),
-        cmocka_unit_test(vectors_and_embeddings_are_adamws),
         cmocka_unit_test(a_matrix_without_gradient_only_decays),
         cmocka_unit_test(noise_moves_nothing),
         cmocka_unit_test(the_room_is_known_before),
