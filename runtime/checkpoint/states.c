@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "runtime/comm/comm.h"
-#include "runtime/train/muon.h"
 
 static bool is_muons(const struct hrt_state *state, const struct hrt_param *param) {
-    return state->training == HRT_BY_MUON && hrt_muon_takes(state->program, param);
+    return state->training == HRT_BY_MUON && param->muon;
 }
 
 bool hrt_states_note(json_t *facts, const struct hrt_state *state) {
