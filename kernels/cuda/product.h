@@ -1,10 +1,10 @@
 // product: the matrix products behind matmul and grouped, for one matrix or for every expert's.
 //
 // A block of threads computes a tile of the result, WIDTH columns and up to HEIGHT rows. Operands pass
-// through shared memory in steps of 64 bytes along the contracted index, STAGES of them under way.
+// through shared memory in steps of LINE bytes along the contracted index, STAGES of them under way.
 // Blocks stay and take one tile after another from a list that all of them walk alike; where experts'
 // rows begin is read on the device. Every element is one sum in ascending order of the contracted
-// index, so neither the height of a tile nor who computes it changes a bit.
+// index, so neither the size of a tile nor who computes it changes a bit.
 //
 // What happens between shared memory and registers depends on the type of the values:
 // product_ffma.h for float, product_mma.h for bf16.
@@ -19,30 +19,34 @@ namespace product {
 using hkc::copy_values;
 using hkc::is_wide;
 
-constexpr int HEIGHT = 128, WIDTH = 128;
+constexpr int HEIGHT = 128;
 
 // A unit is what multiplies: a struct with
 //   EXISTS               on the architecture that is compiled for
 //   value                a value of an operand in memory
+//   WIDTH                columns of a tile
 //   LINE                 bytes of a step along the contracted index
 //   THREADS, HELD        of a block; blocks that a multiprocessor holds at a time
 //   STAGES               steps under way
+//   UNDER_WAY            steps whose sums may still go on when the next one's are asked for. Where a multiprocessor
+//                        holds one block, one step keeps tensor cores busy while the block waits for operands
 //   TERMS                the most terms of a gradient of weights that are one sum. Longer ones are sums of so many, each added to
 //                        what is in memory: reading and writing a tile takes the time of 1,000 terms
 //   place<M>(line, piece)  where a piece of 16 bytes lies in an operand's shared memory. K_MAJOR lines are rows or
 //                        columns of the result, MN_MAJOR lines are terms. Lines that THREADS pieces apart are
 //                        exchanged alike.
 //   sums<LEFT, RIGHT, H>  the sums of a tile of H rows, each thread's in its registers: zero(); add(left, right),
-//                        which may go on until finish() returns; store(out) of a result or, with RIGHT == MN_MAJOR, of pairs.
+//                        which may go on until finish<N>() returns, the last N of them longer; store(out) of a
+//                        result or, with RIGHT == MN_MAJOR, of pairs.
 //                        APART: pieces of a MN_MAJOR line from a column of one matrix to that of the other, where a tile has
 //                        both; as many as leave both columns to one thread. Neighbouring threads read neighbouring pieces:
 //                        with 8 of them in a row, 128 bytes, a read takes no more transactions than from one matrix.
 // See product_ffma.h for float, product_mma.h and product_wgmma.h for bf16.
 
-// Terms of the sums that a step adds, bytes of a step of one operand, and of all.
+// Terms of the sums that a step adds, bytes of a step of the left operand, and of both.
 template <class U> constexpr int DEPTH = U::LINE / (int)sizeof(typename U::value);
-template <class U> constexpr int OPERAND_BYTES = 128 * U::LINE;
-template <class U> constexpr int STAGE_BYTES = 2 * OPERAND_BYTES<U>;
+template <class U> constexpr int LEFT_BYTES = HEIGHT *U::LINE;
+template <class U> constexpr int STAGE_BYTES = LEFT_BYTES<U> + U::WIDTH *U::LINE;
 template <class U> constexpr int SHARED_BYTES = U::STAGES *STAGE_BYTES<U>;
 
 // Which index of an operand is contiguous in memory: the contracted one, or the result's.
@@ -70,13 +74,13 @@ template <class T> struct operand {
 // Which operand's lines are gathered.
 enum gathers { NEITHER, LEFT_ONE, RIGHT_ONE };
 
-// How a thread loads an operand of LINES rows or columns (MN_MAJOR: WIDTH), step by step: a piece of a
+// How a thread loads an operand of LINES rows or columns, step by step: a piece of a
 // line and those some lines below. Numbers of lines that are gathered stay in shared memory: registers are few. APART: as of
 // sums, where the operand is two matrices in turn; 0 where it is one.
 template <class U, major M, int LINES, bool GATHERED, int APART> struct loader {
     typedef typename U::value T;
     static constexpr int VALUES = 16 / (int)sizeof(T);
-    static constexpr int PIECES = M == K_MAJOR ? U::LINE / 16 : WIDTH / VALUES;
+    static constexpr int PIECES = M == K_MAJOR ? U::LINE / 16 : LINES / VALUES;
     static constexpr int BELOW = U::THREADS / PIECES;
     static constexpr int ALL = M == K_MAJOR ? LINES : DEPTH<U>;
     static constexpr int AT_LEAST_ONE = APART ? APART : 1; // A divisor.
@@ -228,34 +232,36 @@ HKC_DEVICE void compute_tile(unsigned char *memory, const operand<typename U::va
                              const operand<typename U::value> &right, int terms, const OUT &out) {
     typename U::template sums<LEFT, RIGHT, H> sum;
     loader<U, LEFT, H, G == LEFT_ONE, 0> load_left(left);
-    loader<U, RIGHT, WIDTH, G == RIGHT_ONE, OUT::PAIRED ? sum.APART : 0> load_right(right);
+    loader<U, RIGHT, U::WIDTH, G == RIGHT_ONE, OUT::PAIRED ? sum.APART : 0> load_right(right);
+    constexpr int AHEAD = U::STAGES - 1 - U::UNDER_WAY; // Steps that are being copied.
     sum.zero();
     int to = 0, from = 0; // Stages: of the next copies, of the next sums.
     int missing = terms;
     auto fetch = [&] {
         if (missing > 0) {
             load_left.step(memory + to, missing);
-            load_right.step(memory + to + OPERAND_BYTES<U>, missing);
+            load_right.step(memory + to + LEFT_BYTES<U>, missing);
         }
         copy_commit(); // Also of nothing: groups are counted.
         missing -= DEPTH<U>;
         to = to == SHARED_BYTES<U> - STAGE_BYTES<U> ? 0 : to + STAGE_BYTES<U>;
     };
-    for (int s = 0; s < U::STAGES - 1; s++) fetch();
+    for (int s = 0; s < AHEAD; s++) fetch();
     for (int left_over = terms; left_over > 0; left_over -= DEPTH<U>) {
 #if HKC_FAULT != 1 // plain of grouped: sums begin before their operands are there.
-        copy_wait<U::STAGES - 2>();
+        copy_wait<AHEAD - 1>();
 #endif
-        sum.finish(); // The last step's: its stage is what is fetched next.
-#if HKC_FAULT != 2    // race of grouped: others have not waited for their copies.
+        // All but UNDER_WAY steps: the stage of the last one that is finished is what is fetched next.
+        sum.template finish<U::UNDER_WAY>();
+#if HKC_FAULT != 2 // race of grouped: others have not waited for their copies.
         __syncthreads();
 #endif
-        sum.add(memory + from, memory + from + OPERAND_BYTES<U>);
+        sum.add(memory + from, memory + from + LEFT_BYTES<U>);
         fetch();
         from = from == SHARED_BYTES<U> - STAGE_BYTES<U> ? 0 : from + STAGE_BYTES<U>;
     }
     copy_wait<0>();
-    sum.finish();
+    sum.template finish<0>();
 #if HKC_FAULT != 6 // race of products_bf16: others still read.
     __syncthreads();
 #endif

@@ -12,7 +12,8 @@ namespace product {
 struct ffma {
     typedef float value;
     static constexpr bool EXISTS = true;
-    static constexpr int LINE = 64, THREADS = 256, HELD = 1, STAGES = 4, TERMS = 1024;
+    static constexpr int WIDTH = 128, LINE = 64, THREADS = 256, HELD = 1, STAGES = 4, UNDER_WAY = 0,
+                         TERMS = 1024;
     template <major M> static HKC_DEVICE int place(int line, int piece) {
         // Eight lines' pieces at one place hit all banks.
         if (M == K_MAJOR) return line * LINE + ((piece ^ (line >> 1 & 3)) << 4);
@@ -104,7 +105,7 @@ template <major LEFT, major RIGHT, int H> struct ffma::sums {
         }
     }
 
-    HKC_DEVICE void finish() {
+    template <int LEFT_OVER> HKC_DEVICE void finish() {
     }
 
     template <class OUT> HKC_DEVICE void store(const result<OUT> &out) {

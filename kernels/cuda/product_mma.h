@@ -13,7 +13,8 @@ namespace product {
 struct mma_sync {
     typedef __nv_bfloat16 value;
     static constexpr bool EXISTS = true;
-    static constexpr int LINE = 64, THREADS = 128, HELD = 2, STAGES = 4, TERMS = 4096;
+    static constexpr int WIDTH = 128, LINE = 64, THREADS = 128, HELD = 2, STAGES = 4, UNDER_WAY = 0,
+                         TERMS = 4096;
     // From a line to the 16th below it: pieces are exchanged alike in both.
     static constexpr int LINES_BELOW = 16 * LINE, TERMS_BELOW = 16 * WIDTH * (int)sizeof(value);
     template <major M> static HKC_DEVICE int place(int line, int piece) {
@@ -97,7 +98,7 @@ template <major LEFT, major RIGHT, int H> struct mma_sync::sums {
         }
     }
 
-    HKC_DEVICE void finish() {
+    template <int LEFT_OVER> HKC_DEVICE void finish() {
     }
 
     // A thread has two neighbours of row lane / 4 and two of the eighth one below.

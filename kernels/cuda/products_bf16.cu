@@ -12,20 +12,33 @@ static bool has_warpgroups(const hkc_lane *lane) {
     return lane->capability == 90;
 }
 
-void launch_nn(hkc_lane *lane, hk_bf16 *c, const hk_bf16 *a, const products &p) {
-    if (has_warpgroups(lane)) {
-        product_nn<wgmma_async>(lane, (value *)c, (const value *)a, p);
+// Whether a tile's columns are there, and every multiprocessor has a tile; how many rows experts have is not known.
+template <class U> static bool fills(const hkc_lane *lane, const products &p, int64_t width) {
+    return width > U::WIDTH / 2 && most_tiles<U>(p, width) >= lane->multiprocessors;
+}
+
+// Calls `launch` with what multiplies for a result of rows, `width` columns wide.
+template <class L>
+static void with_unit(hkc_lane *lane, const products &p, int64_t width, const L &launch) {
+    if (!has_warpgroups(lane)) {
+        launch(mma_sync());
+    } else if (fills<wgmma_async<256>>(lane, p, width)) {
+        launch(wgmma_async<256>());
     } else {
-        product_nn<mma_sync>(lane, (value *)c, (const value *)a, p);
+        launch(wgmma_async<128>());
     }
 }
 
+void launch_nn(hkc_lane *lane, hk_bf16 *c, const hk_bf16 *a, const products &p) {
+    with_unit(lane, p, p.n, [&](auto unit) {
+        product_nn<decltype(unit)>(lane, (value *)c, (const value *)a, p);
+    });
+}
+
 void launch_nt(hkc_lane *lane, hk_bf16 *a, const hk_bf16 *c, const products &p) {
-    if (has_warpgroups(lane)) {
-        product_nt<wgmma_async>(lane, (value *)a, (const value *)c, p);
-    } else {
-        product_nt<mma_sync>(lane, (value *)a, (const value *)c, p);
-    }
+    with_unit(lane, p, p.k, [&](auto unit) {
+        product_nt<decltype(unit)>(lane, (value *)a, (const value *)c, p);
+    });
 }
 
 void launch_swiglu(hkc_lane *lane, const swiglu<hk_bf16> &out, const hk_bf16 *a,
@@ -36,16 +49,13 @@ void launch_swiglu(hkc_lane *lane, const swiglu<hk_bf16> &out, const hk_bf16 *a,
                              out.scale,
                              (const value *const *)out.chunk,
                              out.offset};
-    if (has_warpgroups(lane)) {
-        product_swiglu<wgmma_async>(lane, o, (const value *)a, p);
-    } else {
-        product_swiglu<mma_sync>(lane, o, (const value *)a, p);
-    }
+    with_unit(lane, p, 2 * p.n,
+              [&](auto unit) { product_swiglu<decltype(unit)>(lane, o, (const value *)a, p); });
 }
 
 void launch_tn(hkc_lane *lane, const hk_bf16 *a, const hk_bf16 *c, const products &p) {
     if (has_warpgroups(lane)) {
-        product_tn<wgmma_async>(lane, (const value *)a, (const value *)c, p);
+        product_tn<wgmma_async<128>>(lane, (const value *)a, (const value *)c, p);
     } else {
         product_tn<mma_sync>(lane, (const value *)a, (const value *)c, p);
     }

@@ -11,7 +11,9 @@ namespace product {
 // add_slices adds in order.
 constexpr int SLICE = 1024;
 
-// Tiles that lie above each other, and are computed next to each other, so that they share columns in the cache.
+// Tiles that lie above each other, and are computed next to each other, so that they share columns in the cache. The 132
+// multiprocessors of an H100 have 132 tiles of 128 x 256 or 264 of 128 x 128 at a time: 2048 rows by about as many
+// columns, so that they read least.
 constexpr int NEAR = 16;
 
 HKC_DEVICE int first_row(const products &p, int group) {
@@ -63,24 +65,25 @@ struct tile {
 };
 
 // Tile `t` of a group's: row by row within NEAR of them, then column by column.
-HKC_DEVICE tile tile_in_group(const products &p, int group, int t, int width) {
+template <class U> HKC_DEVICE tile tile_in_group(const products &p, int group, int t, int width) {
     const int rows = rows_of(p, group), down = tiles_of(rows, HEIGHT);
-    const int across = tiles_of(width, WIDTH);
+    const int across = tiles_of(width, U::WIDTH);
     const int top = t / (NEAR * across) * NEAR, high = min(NEAR, down - top);
     const int in = t % (NEAR * across);
-    const int row = (top + in % high) * HEIGHT, column = in / high * WIDTH;
+    const int row = (top + in % high) * HEIGHT, column = in / high * U::WIDTH;
     return {group, first_row(p, group) + row, column, min(HEIGHT, rows - row),
-            min(WIDTH, width - column)};
+            min(U::WIDTH, width - column)};
 }
 
 // Tile `t` of a result of `width` columns; false behind the last one. Every warp searches for itself,
 // 32 groups at a time, from where it was, so `t` may not decrease.
+template <class U>
 HKC_DEVICE bool find_tile(const products &p, walk *at, int t, int width, tile *found) {
     const int lane = thread() % 32;
     for (; at->group < (int)p.groups; at->group += 32) {
         const int group = at->group + lane;
         const int rows = group < (int)p.groups ? rows_of(p, group) : 0;
-        const int own = tiles_of(rows, HEIGHT) * tiles_of(width, WIDTH);
+        const int own = tiles_of(rows, HEIGHT) * tiles_of(width, U::WIDTH);
         int end = own;
         for (int by = 1; by < 32; by *= 2) {
             const int below = __shfl_up_sync(~0u, end, by);
@@ -90,7 +93,7 @@ HKC_DEVICE bool find_tile(const products &p, walk *at, int t, int width, tile *f
         if (behind) {
             const int holder = __ffs((int)behind) - 1;
             const int begin = at->tiles + __shfl_sync(~0u, end - own, holder);
-            *found = tile_in_group(p, at->group + holder, t - begin, width);
+            *found = tile_in_group<U>(p, at->group + holder, t - begin, width);
             return true;
         }
         at->tiles += __shfl_sync(~0u, end, 31);
@@ -130,7 +133,7 @@ HKC_DEVICE void compute_rows(unsigned char *memory, T *out, const T *left, const
     const int64_t width = RIGHT == MN_MAJOR ? p.n : p.k, terms = RIGHT == MN_MAJOR ? p.k : p.n;
     walk at = {0, 0};
     tile t;
-    for (int next = blockIdx.x; find_tile(p, &at, next, (int)width, &t); next += gridDim.x) {
+    for (int next = blockIdx.x; find_tile<U>(p, &at, next, (int)width, &t); next += gridDim.x) {
         const T *weights = weights_of<T>(p, t.group);
         const operand<T> l = rows_in<U, G>(memory, p, t, left, terms);
         const operand<T> r = {weights + (RIGHT == MN_MAJOR ? t.column : t.column * terms),
@@ -152,7 +155,7 @@ HKC_DEVICE void compute_swiglu(unsigned char *memory, const swiglu<T> &out, cons
     const int64_t n = p.n;
     walk at = {0, 0};
     tile t;
-    for (int next = blockIdx.x; find_tile(p, &at, next, 2 * (int)n, &t); next += gridDim.x) {
+    for (int next = blockIdx.x; find_tile<U>(p, &at, next, 2 * (int)n, &t); next += gridDim.x) {
         const T *b = weights_of<T>(p, t.group), *c = out.chunk[t.group] + out.offset;
         const int column = t.column / 2, columns = t.columns / 2;
         const int64_t first = t.row * n + column;
@@ -175,15 +178,15 @@ HKC_DEVICE void compute_swiglu(unsigned char *memory, const swiglu<T> &out, cons
 template <class U, gathers G, class T>
 HKC_DEVICE void compute_weights(unsigned char *memory, const T *a, const T *c, float *partial,
                                 int slices, const products &p) {
-    const int down = tiles_of(p.k, HEIGHT), tiles = down * tiles_of(p.n, WIDTH);
+    const int down = tiles_of(p.k, HEIGHT), tiles = down * tiles_of(p.n, U::WIDTH);
     for (int next = blockIdx.x; next < p.groups * tiles * slices; next += gridDim.x) {
         const int group = next / slices / tiles, slice = next % slices;
         const int row = next / slices % tiles % down * HEIGHT;
-        const int column = next / slices % tiles / down * WIDTH;
+        const int column = next / slices % tiles / down * U::WIDTH;
         const int first = first_row(p, group), rows = rows_of(p, group);
         float *to = partial ? partial + slice * p.k * p.n : weights_of<float>(p, group);
         result<float> o = {to + row * p.n + column,     p.n,
-                           min(HEIGHT, (int)p.k - row), min(WIDTH, (int)p.n - column),
+                           min(HEIGHT, (int)p.k - row), min(U::WIDTH, (int)p.n - column),
                            p.add && !partial,           is_wide(to, p.n)};
         if (rows == 0 && o.add) continue;
         int from = slice * SLICE;
@@ -244,8 +247,8 @@ template <class U> unsigned blocks_for(const hkc_lane *lane, int64_t tiles) {
     return (unsigned)(tiles < held ? tiles : held);
 }
 
-static int64_t most_tiles(const products &p, int64_t width) {
-    const int64_t across = (width + WIDTH - 1) / WIDTH;
+template <class U> int64_t most_tiles(const products &p, int64_t width) {
+    const int64_t across = (width + U::WIDTH - 1) / U::WIDTH;
     return p.first ? INT32_MAX * across * (p.groups > 0) : (p.rows + HEIGHT - 1) / HEIGHT * across;
 }
 
@@ -254,7 +257,7 @@ template <class U, major RIGHT, gathers G, class T>
 void launch_rows(hkc_lane *lane, T *out, const T *left, const products &p) {
     const auto product_of_rows = rows_kernel<U, RIGHT, G, T>;
     const int64_t width = RIGHT == MN_MAJOR ? p.n : p.k;
-    hkc_launch(lane, product_of_rows, blocks_for<U>(lane, most_tiles(p, width)), U::THREADS,
+    hkc_launch(lane, product_of_rows, blocks_for<U>(lane, most_tiles<U>(p, width)), U::THREADS,
                (SHARED_WITH_LIST<U, G, HEIGHT>), out, left, p);
 }
 
@@ -271,7 +274,7 @@ template <class U, class T> void product_nt(hkc_lane *lane, T *a, const T *c, co
 template <class U, gathers G, class T>
 void launch_pairs(hkc_lane *lane, const swiglu<T> &out, const T *a, const products &p) {
     const auto swiglu_of_rows = swiglu_kernel<U, G, T>;
-    hkc_launch(lane, swiglu_of_rows, blocks_for<U>(lane, most_tiles(p, 2 * p.n)), U::THREADS,
+    hkc_launch(lane, swiglu_of_rows, blocks_for<U>(lane, most_tiles<U>(p, 2 * p.n)), U::THREADS,
                (SHARED_WITH_LIST<U, G, HEIGHT>), out, a, p);
 }
 
@@ -282,7 +285,7 @@ void product_swiglu(hkc_lane *lane, const swiglu<T> &out, const T *a, const prod
 
 template <class U, gathers G, class T>
 void launch_weights(hkc_lane *lane, const T *a, const T *c, const products &p) {
-    const int64_t tiles = (p.k + HEIGHT - 1) / HEIGHT * ((p.n + WIDTH - 1) / WIDTH);
+    const int64_t tiles = (p.k + HEIGHT - 1) / HEIGHT * ((p.n + U::WIDTH - 1) / U::WIDTH);
     const int64_t slices = (p.rows + SLICE - 1) / SLICE, count = p.k * p.n;
     const bool alone = p.first || slices < 2 || tiles >= lane->multiprocessors ||
                        slices * count * (int64_t)sizeof(float) > HKC_SCRATCH;

@@ -11,6 +11,7 @@ enum { experts = 6, picks = 3, offset = 8 };
 // Rows by expert, of a third as many tokens: none, few, one more than a tile, and more than are summed at once.
 static const int32_t ragged[experts + 1] = {0, 0, 1, 4, 21, 150, 330};
 static const int32_t crowded[experts + 1] = {0, 0, 1100, 1103, 1103, 1103, 1122};
+static const int32_t few[experts + 1] = {0, 0, 1, 4, 21, 151, 156};
 
 // Of float or bf16 values. Tokens of a and c, [tokens, k] and [tokens, n], with `pair`; rows [rows, ..] as they are.
 struct gathered_case {
@@ -158,6 +159,8 @@ static void gathered_rows_are_those_of_permute(void **state) {
 static void so_they_are_of_bf16(void **state) {
     (void)state;
     check_every_product(true);
+    check(few, 328, 392, HK_STORE, true); // More than one tile and all of its stages hold.
+    check(few, 131, 268, HK_ADD, true);
 }
 
 // With instructions that every device has, whatever this one's are.

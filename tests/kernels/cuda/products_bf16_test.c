@@ -14,6 +14,7 @@ enum { experts = 7, offset = 8 };
 // Of rows: without, with few, and with more than are summed at once for a gradient.
 static const int32_t ragged[experts + 1] = {0, 0, 1, 4, 21, 21, 150, 331};
 static const int32_t crowded[experts + 1] = {0, 0, 1100, 1103, 1103, 1103, 1103, 1120};
+static const int32_t few[experts + 1] = {0, 0, 1, 4, 21, 21, 151, 155};
 
 struct product_case {
     struct hk_grouped_dims dims;
@@ -158,8 +159,9 @@ static void check_every_product(void) {
     check_both(crowded, 17, 9, false);
 }
 
+// A row alone, and all rows as those of one expert among others, whose tiles are as wide as they may be: the same bits.
 static void check_single_rows(void) {
-    const struct product_case x = product_case(ragged, 200, 136, HK_STORE, true);
+    struct product_case x = product_case(ragged, 264, 272, HK_STORE, true);
     const int64_t n = x.dims.n, k = x.dims.k, rows = x.first[experts];
     hk_bf16 *nn = values(rows * n, 3), *nt = values(rows * k, 4), *one = values(n + k, 5);
     run_nn(&x, (real *)nn);
@@ -172,12 +174,27 @@ static void check_single_rows(void) {
         assert_memory_equal(one, nn + i * n, (size_t)n * sizeof *one);
         assert_memory_equal(one + n, nt + i * k, (size_t)k * sizeof *one);
     }
+    hk_bf16 *grouped_nn = values(rows * n, 6), *grouped_nt = values(rows * k, 7);
+    x.dense = false;
+    run_nn(&x, (real *)grouped_nn);
+    run_nt(&x, (real *)grouped_nt);
+    if (ROWS_ALONE) {
+        assert_memory_equal(grouped_nn, nn, (size_t)(rows * n) * sizeof *nn);
+        assert_memory_equal(grouped_nt, nt, (size_t)(rows * k) * sizeof *nt);
+    }
     test_free_all();
 }
 
 static void every_product_is_within_the_bound(void **state) {
     (void)state;
     check_every_product();
+}
+
+// More columns and terms than one tile and all of its stages hold.
+static void so_are_wide_ones(void **state) {
+    (void)state;
+    check_both(few, 328, 392, true);
+    check_both(few, 130, 515, false);
 }
 
 static void a_row_does_not_depend_on_the_others(void **state) {
@@ -196,6 +213,7 @@ static void so_it_is_with_common_instructions(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_product_is_within_the_bound),
+        cmocka_unit_test(so_are_wide_ones),
         cmocka_unit_test(a_row_does_not_depend_on_the_others),
         cmocka_unit_test(so_it_is_with_common_instructions),
     };

@@ -144,6 +144,8 @@ static void gated_products_are_products(void **state) {
 static void so_they_are_of_bf16(void **state) {
     (void)state;
     check_all(true);
+    check(328, 152, true, true); // More than one tile and all of its stages hold.
+    check(264, 131, true, false);
 }
 
 // With instructions that every device has, whatever this one's are.
