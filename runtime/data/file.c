@@ -29,6 +29,45 @@ static const struct llmc_relative {
     {20240328, "an llm.c tokenizer"},
 };
 
+// Files whose bytes are nobody's text. In `begin` ? is any byte.
+static const struct container {
+    const char *begin;
+    size_t length;
+    const char *what;
+} containers[] = {
+    {"\x1f\x8b", 2, "compressed by gzip: gunzip it first"},
+    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd: unzstd it first"},
+    {"\xfd"
+     "7zXZ\0",
+     6, "compressed by xz: unxz it first"},
+    {"BZh?1AY&SY", 10, "compressed by bzip2: bunzip2 it first"},
+    {"\x04\x22\x4d\x18", 4, "compressed by lz4: unlz4 it first"},
+    {"PK\x03\x04", 4, "a zip archive: unzip it first"},
+    {"7z\xbc\xaf\x27\x1c", 6, "a 7z archive: unpack it first"},
+    {"PAR1", 4, "a Parquet table: write its column of texts as JSON lines first"},
+    {"ARROW1", 6, "an Arrow table: write its column of texts as JSON lines first"},
+    {"\x89HDF\r\n\x1a\n", 8, "an HDF5 file: write its texts as JSON lines first"},
+    {"\x93NUMPY", 6, "a NumPy array: write its tokens as llm.c's .bin first"},
+    {"%PDF-", 5, "a PDF: write its text to a file first"},
+};
+
+static bool begins_with(const struct container *container, const unsigned char *head,
+                        size_t bytes) {
+    if (bytes < container->length) return false;
+    for (size_t i = 0; i < container->length; i++) {
+        const unsigned char wanted = (unsigned char)container->begin[i];
+        if (wanted != '?' && wanted != head[i]) return false;
+    }
+    return true;
+}
+
+const char *hrt_data_not_text(const void *head, size_t bytes) {
+    for (size_t i = 0; i < sizeof containers / sizeof *containers; i++) {
+        if (begins_with(&containers[i], head, bytes)) return containers[i].what;
+    }
+    return NULL;
+}
+
 enum { FORMS = sizeof llmc_form / sizeof *llmc_form };
 enum { RELATIVES = sizeof llmc_relative / sizeof *llmc_relative };
 
@@ -73,6 +112,15 @@ static bool fail_magic(const struct hrt_data_file *file, const int32_t header[3]
                     file->path, header[0]);
 }
 
+static bool check_is_text(const struct hrt_data_file *file, int64_t bytes,
+                          struct hrt_error *error) {
+    unsigned char head[HRT_DATA_HEAD];
+    const size_t count = bytes < HRT_DATA_HEAD ? (size_t)bytes : HRT_DATA_HEAD;
+    if (!hrt_read_at(file->fd, head, count, 0)) return hrt_fail_read(file->path, error);
+    const char *other = hrt_data_not_text(head, count);
+    return !other || hrt_fail(error, "'%s' is %s", file->path, other);
+}
+
 static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_error *error) {
     int32_t header[3];
     if (bytes < LLMC_HEADER_BYTES)
@@ -85,7 +133,8 @@ static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_erro
         if (llmc_form[i].magic == header[0] && llmc_form[i].version == header[1])
             file->token_bytes = llmc_form[i].token_bytes;
     }
-    if (file->token_bytes == 0) return fail_magic(file, header, error);
+    if (file->token_bytes == 0)
+        return check_is_text(file, bytes, error) && fail_magic(file, header, error);
 
     file->header_bytes = LLMC_HEADER_BYTES;
     file->tokens = header[2];
@@ -106,6 +155,7 @@ static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_erro
 
 static bool open_bytes(struct hrt_data_file *file, int64_t bytes, struct hrt_error *error) {
     int32_t magic = 0;
+    if (!check_is_text(file, bytes, error)) return false;
     if (bytes >= LLMC_HEADER_BYTES && !hrt_read_at(file->fd, &magic, sizeof magic, 0))
         return hrt_fail_read(file->path, error);
     for (int i = 0; i < FORMS; i++) {

@@ -16,6 +16,11 @@
 
 enum hrt_data_format { HRT_DATA_BYTES, HRT_DATA_LLMC };
 
+// What the first bytes of a file say that it is, where that is neither text nor tokens, and what to do with it: "compressed by
+// gzip: gunzip it first". NULL: nothing of the kind. HRT_DATA_HEAD bytes are enough, and there may be fewer.
+enum { HRT_DATA_HEAD = 16 };
+const char *hrt_data_not_text(const void *head, size_t bytes);
+
 struct hrt_data_file {
     char *path; // Owned.
     int fd;

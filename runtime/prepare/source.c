@@ -53,7 +53,12 @@ static bool open_kind(struct source *source, struct hrt_error *error) {
     if (source->kind == KIND_LLMC)
         return hrt_data_file_open(&source->llmc, source->path, HRT_DATA_LLMC, INT32_MAX, error);
     source->file = hf_input(source->path, false, &why);
-    return source->file || hrt_fail(error, "cannot open '%s': %s", source->path, why);
+    if (!source->file) return hrt_fail(error, "cannot open '%s': %s", source->path, why);
+    unsigned char head[HRT_DATA_HEAD];
+    const char *other = hrt_data_not_text(head, fread(head, 1, sizeof head, source->file));
+    if (other) return hrt_fail(error, "'%s' is %s", source->path, other);
+    rewind(source->file);
+    return true;
 }
 
 struct source *source_open(const char *path, enum kind kind, const char *field,

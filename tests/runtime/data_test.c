@@ -125,6 +125,34 @@ static void tokens_outside_the_vocabulary_are_refused(void **state) {
                    "'x' has token 4294967295 at position 4, outside the model's vocabulary of 256");
 }
 
+static void files_that_are_no_text_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *begin;
+        size_t bytes;
+        const char *what;
+    } files[] = {
+        {"\x1f\x8b\x08", 3, "'z' is compressed by gzip: gunzip it first"},
+        {"\x28\xb5\x2f\xfd", 4, "'z' is compressed by zstd: unzstd it first"},
+        {"BZh91AY&SY", 10, "'z' is compressed by bzip2: bunzip2 it first"},
+        {"PAR1", 4, "'z' is a Parquet table: write its column of texts as JSON lines first"},
+    };
+    char text[2048];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        memset(text, 'a', sizeof text);
+        memcpy(text, files[i].begin, files[i].bytes);
+        test_write("z", text, sizeof text);
+        expect_refusal("z", HRT_DATA_BYTES, files[i].what);
+        expect_refusal("z", HRT_DATA_LLMC, files[i].what);
+    }
+    memcpy(text, "BZh is no header", 16); // Nor is this one.
+    test_write("z", text, sizeof text);
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    assert_true(open_data(&data, "z", NULL, HRT_DATA_BYTES, &error));
+    hrt_data_close(&data);
+}
+
 static void the_last_twentieth_of_each_file_is_kept_for_validation(void **state) {
     (void)state;
     struct hrt_data data;
@@ -356,6 +384,7 @@ int main(void) {
         cmocka_unit_test(foreign_llmc_files_are_refused),
         cmocka_unit_test(damaged_llmc_files_are_refused),
         cmocka_unit_test(tokens_outside_the_vocabulary_are_refused),
+        cmocka_unit_test(files_that_are_no_text_are_refused),
         cmocka_unit_test(the_last_twentieth_of_each_file_is_kept_for_validation),
         cmocka_unit_test(a_share_that_is_held_out_is_not_trained_on),
         cmocka_unit_test(short_files_of_a_pattern_are_left_out),

@@ -1,5 +1,6 @@
 """data.py HECATE_DATA TOKENIZERS: the commands of hecate-data on every kind of input, and what they refuse."""
 
+import gzip
 import json
 import pathlib
 import struct
@@ -128,6 +129,13 @@ def refusals(folder):
     run("tokenize", *flags, "--end=none", folder / "c.jsonl", code=1, wanted="c.jsonl', line 3: no text in the field 'text'")
     (folder / "c.jsonl").write_text('{"text": "a"}\n{"text" "b"}\n')
     run("tokenize", *flags, "--end=none", folder / "c.jsonl", code=1, wanted="c.jsonl', line 2, column")
+    assert not list((folder / "bad/train").iterdir())
+    (folder / "c.jsonl.gz").write_bytes(gzip.compress(b'{"text": "a"}\n' * 9))
+    (folder / "c.parquet").write_bytes(b"PAR1" + bytes(range(200)) + b"PAR1")
+    for form in ("auto", "jsonl", "text", "lines"):
+        run("tokenize", *flags, "--end=none", f"--input={form}", folder / "c.jsonl.gz", code=1,
+            wanted="c.jsonl.gz' is compressed by gzip: gunzip it first")
+    run("tokenize", *flags, "--end=none", folder / "c.parquet", code=1, wanted="c.parquet' is a Parquet table: write")
     assert not list((folder / "bad/train").iterdir())
     run("tokenize", *flags, folder / "c.jsonl", code=2, wanted="which token ends a document?")
     run("tokenize", *flags, "--end=<none>", folder / "c.jsonl", code=2, wanted="has no such added token")
