@@ -4,15 +4,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <libdeflate.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/files.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are little-endian");
 
-enum { LLMC_HEADER_BYTES = 1024, SCAN_TOKENS = 8192 };
+enum { LLMC_HEADER_BYTES = 1024, SCAN_TOKENS = 8192, SCAN_BYTES = 16 << 20 };
 
 static const struct llmc_form {
     int32_t magic, version;
@@ -167,15 +172,40 @@ static bool open_bytes(struct hrt_data_file *file, int64_t bytes, struct hrt_err
     return true;
 }
 
+// Whether the file's record is of so many tokens and knows none that is too large. It need not be right: tokens are looked
+// at when they are read, too.
+static bool has_sound_record(const struct hrt_data_file *file, int64_t vocabulary) {
+    char name[PATH_MAX];
+    const char *why;
+    if (snprintf(name, sizeof name, "%s.json", file->path) >= PATH_MAX) return false;
+    FILE *text = hf_input(name, false, &why);
+    if (!text) return false;
+    json_t *record = json_loadf(text, 0, NULL);
+    fclose(text);
+    const json_t *largest = json_object_get(record, "largest");
+    const bool sound = json_is_integer(largest) && json_integer_value(largest) < vocabulary &&
+                       json_integer_value(json_object_get(record, "tokens")) == file->tokens;
+    json_decref(record);
+    return sound;
+}
+
 static bool check_vocabulary(const struct hrt_data_file *file, int64_t vocabulary,
                              struct hrt_error *error) {
     if (vocabulary >= (int64_t)1 << (8 * file->token_bytes)) return true;
+    if (has_sound_record(file, vocabulary)) return true;
     uint32_t raw[SCAN_TOKENS];
     int32_t token[SCAN_TOKENS];
-    for (int64_t first = 0; first < file->tokens; first += SCAN_TOKENS) {
+    const int64_t pieces = (file->tokens + SCAN_TOKENS - 1) / SCAN_TOKENS;
+    const int64_t most = SCAN_BYTES / (SCAN_TOKENS * file->token_bytes);
+    const int64_t count = pieces < most ? pieces : most;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t piece =
+            count > 1 ? (int64_t)((double)(pieces - 1) * (double)i / (double)(count - 1)) : 0;
+        const int64_t first = (count == pieces ? i : piece) * SCAN_TOKENS;
         const int64_t left = file->tokens - first;
-        const int64_t count = left < SCAN_TOKENS ? left : SCAN_TOKENS;
-        if (!hrt_data_file_read(file, first, count, vocabulary, raw, token, error)) return false;
+        if (!hrt_data_file_read(file, first, left < SCAN_TOKENS ? left : SCAN_TOKENS, vocabulary,
+                                raw, token, error))
+            return false;
     }
     return true;
 }

@@ -29,8 +29,10 @@ struct hrt_data_file {
     int64_t tokens;
 };
 
-// Opens `path` and proves that each of its tokens lies in [0, vocabulary): the whole file is read
-// once, unless its tokens cannot be larger. False: `error` says what is wrong; nothing stays open.
+// Opens `path` and looks whether its tokens lie in [0, vocabulary): where they could be larger, by what the record beside it
+// says of the largest (FILE.json, of hecate-data), or else by 16 MiB of them at most, in pieces from the first to the last.
+// Opening takes as long for any amount of tokens; what is read later is looked at then. False: `error` says what is wrong;
+// nothing stays open.
 bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_data_format format,
                         int64_t vocabulary, struct hrt_error *error);
 

@@ -1,6 +1,7 @@
 // Unit test of runtime/data: formats, refusals, the split, sequences.
 #include "runtime/data/data.h"
 
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,6 +124,60 @@ static void tokens_outside_the_vocabulary_are_refused(void **state) {
     test_write_llmc("x", (struct test_llmc){20240801, 7, 5, 4, huge, 5, 0});
     expect_refusal("x", HRT_DATA_LLMC,
                    "'x' has token 4294967295 at position 4, outside the model's vocabulary of 256");
+}
+
+// Bytes that this process has read.
+static int64_t bytes_read(void) {
+    int64_t bytes = 0;
+    FILE *io = fopen("/proc/self/io", "r");
+    assert_non_null(io);
+    assert_int_equal(fscanf(io, "rchar: %" SCNd64, &bytes), 1);
+    fclose(io);
+    return bytes;
+}
+
+// 64 MiB of zeros, but for one token that is too large.
+static void write_large(const char *name, int64_t at) {
+    enum { TOKENS = 32 << 20 };
+    const int32_t head[256] = {20240520, 1, TOKENS};
+    const uint16_t large = 256;
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(head, sizeof head, 1, file), 1);
+    assert_int_equal(ftruncate(fileno(file), sizeof head + 2 * (off_t)TOKENS), 0);
+    assert_int_equal(fseeko(file, (off_t)sizeof head + 2 * at, SEEK_SET), 0);
+    assert_int_equal(fwrite(&large, sizeof large, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void opening_reads_no_more_of_more_tokens(void **state) {
+    (void)state;
+    enum { TOKENS = 32 << 20, RARE = 5 * 8192 + 7 };
+    static const char record[] = "{\"tokens\": 33554432, \"largest\": 255}";
+    struct hrt_data_file file;
+    struct hrt_error error = {0};
+    uint16_t raw[8];
+    int32_t token[8];
+    write_large("large", RARE); // In a piece that is not looked at.
+    int64_t before = bytes_read();
+    assert_true(hrt_data_file_open(&file, "large", HRT_DATA_LLMC, 256, &error));
+    assert_true(bytes_read() - before < 17 << 20);
+    test_expect_error(hrt_data_file_read(&file, RARE - 2, 8, 256, raw, token, &error), &error,
+                      HRT_EXIT_FAILED,
+                      "'large' has token 256 at position 40967, outside the model's vocabulary of "
+                      "256");
+    hrt_data_file_close(&file);
+    write_large("last", TOKENS - 1); // The last piece is looked at.
+    assert_false(hrt_data_file_open(&file, "last", HRT_DATA_LLMC, 256, &error));
+    test_write("last.json", record, strlen(record)); // Its record is believed.
+    before = bytes_read();
+    assert_true(hrt_data_file_open(&file, "last", HRT_DATA_LLMC, 256, &error));
+    assert_true(bytes_read() - before < 1 << 16);
+    hrt_data_file_close(&file);
+    test_write("last.json", "{\"tokens\": 7, \"largest\": 255}", 29); // Of another file.
+    assert_false(hrt_data_file_open(&file, "last", HRT_DATA_LLMC, 256, &error));
+    remove("large");
+    remove("last");
 }
 
 static void files_that_are_no_text_are_refused(void **state) {
@@ -384,6 +439,7 @@ int main(void) {
         cmocka_unit_test(foreign_llmc_files_are_refused),
         cmocka_unit_test(damaged_llmc_files_are_refused),
         cmocka_unit_test(tokens_outside_the_vocabulary_are_refused),
+        cmocka_unit_test(opening_reads_no_more_of_more_tokens),
         cmocka_unit_test(files_that_are_no_text_are_refused),
         cmocka_unit_test(the_last_twentieth_of_each_file_is_kept_for_validation),
         cmocka_unit_test(a_share_that_is_held_out_is_not_trained_on),
