@@ -1,4 +1,4 @@
-// Reading a log line by line, with memory that is bounded by numbers of steps and a few snapshots.
+// Reading a log line by line, as it grows, with memory that is bounded by numbers of steps and a few snapshots.
 #include "runtime/report/log.h"
 
 #include <errno.h>
@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "files/files.h"
 
@@ -62,15 +64,21 @@ static struct report_row row_of(struct report_log *log, const json_t *line) {
     return row;
 }
 
+static double step_of(const json_t *line) {
+    return json_number_value(json_object_get(line, "step"));
+}
+
 // Of steps that are told again the older lines go.
 static void forget_from(struct report_log *log, double step) {
     while (log->rows > 0 && log->row[log->rows - 1].of[REPORT_STEP] >= step) {
         log->rows--;
         log->repeated++;
     }
-    while (log->snapshots > 0 &&
-           json_number_value(json_object_get(log->snapshot[log->snapshots - 1], "step")) >= step)
+    while (log->snapshots > 0 && step_of(log->snapshot[log->snapshots - 1]) >= step)
         json_decref(log->snapshot[--log->snapshots]);
+    if (!log->newest || step_of(log->newest) < step) return;
+    json_decref(log->newest);
+    log->newest = log->snapshots ? json_incref(log->snapshot[log->snapshots - 1]) : NULL;
 }
 
 static bool keep_row(struct report_log *log, const struct report_row *row) {
@@ -91,7 +99,7 @@ static void keep_snapshot(struct report_log *log, json_t *line) {
     json_decref(log->newest);
     log->newest = json_incref(line);
     if (log->seen++ % log->every != 0) return;
-    if (log->snapshots == REPORT_SNAPSHOTS - 1) { // The last place is for the newest.
+    if (log->snapshots == REPORT_SNAPSHOTS - 1) { // With the newest they are REPORT_SNAPSHOTS.
         int left = 0;
         for (int i = 0; i < log->snapshots; i++) {
             if (i % 2 == 0)
@@ -124,13 +132,17 @@ static bool is_list_of_lists(const json_t *sets) {
     return json_object_size(sets) > 0;
 }
 
+static void count_spoilt(struct report_log *log) {
+    log->spoilt++;
+    if (!log->first_spoilt) log->first_spoilt = log->lines;
+}
+
 static bool take_line(struct report_log *log, json_t *line) {
     const struct report_row row = row_of(log, line);
     const json_t *loads = json_object_get(line, "tokens_per_expert");
     json_t *run = json_object_get(line, "run");
     if (!json_is_integer(json_object_get(line, "step")) || (loads && !is_list_of_lists(loads))) {
-        log->spoilt++;
-        if (!log->first_spoilt) log->first_spoilt = log->lines;
+        count_spoilt(log);
         return true;
     }
     if (!keep_row(log, &row)) return false;
@@ -145,63 +157,118 @@ static bool take_line(struct report_log *log, json_t *line) {
     return true;
 }
 
+// Keeps the end of what has been read so far, a whole line and what is before it in the same read.
+static void note_tail(struct report_log *log, const char *text, size_t length) {
+    const size_t kept = length < REPORT_TAIL ? length : REPORT_TAIL;
+    memmove(log->tail, log->tail + kept, REPORT_TAIL - kept);
+    memcpy(log->tail + REPORT_TAIL - kept, text + length - kept, kept);
+    log->bytes += (int64_t)length;
+}
+
+// A last line that is cut off is read again when there is more of it.
+static bool take_text(struct report_log *log, const char *text, size_t length) {
+    const bool whole = text[length - 1] == '\n';
+    if (log->unended && length == 1 && whole) { // The end of a line that was taken.
+        log->unended = false;
+        note_tail(log, text, length);
+        return true;
+    }
+    json_t *line = json_loadb(text, length, 0, NULL);
+    log->cut = !json_is_object(line) && !whole;
+    bool sound = true;
+    if (!log->cut) {
+        log->lines++;
+        log->unended = !whole;
+        note_tail(log, text, length);
+        if (json_is_object(line))
+            sound = take_line(log, line);
+        else
+            count_spoilt(log);
+    }
+    json_decref(line);
+    return sound;
+}
+
 static bool read_lines(struct report_log *log, FILE *file) {
     char *text = NULL;
     size_t room = 0;
     ssize_t length;
     bool sound = true;
-    while (sound && (length = getline(&text, &room, file)) >= 0) {
-        const bool whole = text[length - 1] == '\n';
-        log->lines++;
-        json_t *line = json_loadb(text, (size_t)length, 0, NULL);
-        if (json_is_object(line)) {
-            sound = take_line(log, line);
-        } else if (!whole) {
-            log->cut = true;
-        } else {
-            log->spoilt++;
-            if (!log->first_spoilt) log->first_spoilt = log->lines;
-        }
-        json_decref(line);
-    }
+    log->cut = false;
+    while (sound && (length = getline(&text, &room, file)) >= 0)
+        sound = take_text(log, text, (size_t)length);
     free(text);
     return sound;
 }
 
-// The newest belongs to the snapshots.
-static void end_snapshots(struct report_log *log) {
-    const json_t *last = log->snapshots ? log->snapshot[log->snapshots - 1] : NULL;
-    if (log->newest && last != log->newest)
-        log->snapshot[log->snapshots++] = log->newest;
-    else
-        json_decref(log->newest);
-    log->newest = NULL;
+// Whether an open file begins with all that has been read; then only what is behind that is read.
+static bool has_grown(const struct report_log *log, FILE *file) {
+    struct stat status;
+    char tail[REPORT_TAIL];
+    const int64_t kept = log->bytes < REPORT_TAIL ? log->bytes : REPORT_TAIL;
+    if (log->bytes == 0 || fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_dev != log->device || status.st_ino != log->inode || status.st_size < log->bytes)
+        return false;
+    return pread(fileno(file), tail, (size_t)kept, log->bytes - kept) == kept &&
+           memcmp(tail, log->tail + REPORT_TAIL - kept, (size_t)kept) == 0 &&
+           fseeko(file, log->bytes, SEEK_SET) == 0;
 }
 
-bool report_log_read(struct report_log *log, const char *path, char why[REPORT_WHY]) {
+static void start_over(struct report_log *log, FILE *file) {
+    struct stat status = {0};
+    const char *path = log->path;
+    report_log_free(log);
     *log = (struct report_log){.path = path, .every = 1};
+    if (fstat(fileno(file), &status) != 0) return;
+    log->device = status.st_dev;
+    log->inode = status.st_ino;
+}
+
+static bool fail(struct report_log *log) {
+    const char *path = log->path;
+    report_log_free(log);
+    log->path = path;
+    return false;
+}
+
+bool report_log_update(struct report_log *log, bool *changed, char why[REPORT_WHY]) {
     const char *reason_why;
-    FILE *file = hf_input(path, true, &reason_why);
+    FILE *file = hf_input(log->path, true, &reason_why);
     if (!file) {
-        snprintf(why, REPORT_WHY, "cannot read '%s': %s", path, reason_why);
-        return false;
+        snprintf(why, REPORT_WHY, "cannot read '%s': %s", log->path, reason_why);
+        return fail(log);
     }
+    if (!has_grown(log, file)) start_over(log, file);
+    const int64_t before = log->bytes;
+    const bool was_cut = log->cut;
     errno = 0;
     const bool sound = read_lines(log, file);
     const bool failed = ferror(file);
     const int reason = errno;
     fclose(file);
-    end_snapshots(log);
+    *changed = log->bytes != before || log->cut != was_cut;
     if (!sound)
-        snprintf(why, REPORT_WHY, "out of memory for '%s'", path);
+        snprintf(why, REPORT_WHY, "out of memory for '%s'", log->path);
     else if (failed)
-        snprintf(why, REPORT_WHY, "cannot read '%s': %s", path, strerror(reason));
+        snprintf(why, REPORT_WHY, "cannot read '%s': %s", log->path, strerror(reason));
     else if (log->rows == 0)
         snprintf(why, REPORT_WHY, "'%s' is no log of a run: none of its %lld lines is of a step",
-                 path, (long long)log->lines);
-    if (sound && !failed && log->rows > 0) return true;
-    report_log_free(log);
-    return false;
+                 log->path, (long long)(log->lines + log->cut));
+    return (sound && !failed && log->rows > 0) || fail(log);
+}
+
+bool report_log_read(struct report_log *log, const char *path, char why[REPORT_WHY]) {
+    bool changed;
+    *log = (struct report_log){.path = path, .every = 1};
+    return report_log_update(log, &changed, why);
+}
+
+json_t *report_log_snapshots(const struct report_log *log) {
+    json_t *list = json_array();
+    for (int i = 0; i < log->snapshots; i++) json_array_append(list, log->snapshot[i]);
+    if (log->newest && (log->snapshots == 0 || log->snapshot[log->snapshots - 1] != log->newest))
+        json_array_append(list, log->newest);
+    return list;
 }
 
 void report_log_free(struct report_log *log) {

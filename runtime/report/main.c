@@ -117,18 +117,48 @@ static void free_logs(struct report_log log[LOGS], int read) {
     for (int i = 0; i < read; i++) report_log_free(&log[i]);
 }
 
-// The page as the logs are now.
-static bool answer(void *context, FILE *out) {
+// Logs that grow, and the page that was made of them last.
+struct watched {
     struct report_log log[LOGS];
-    int read;
-    const bool written = read_logs(context, log, &read) && report_page(out, log, read, true);
-    free_logs(log, read);
-    return written;
+    int logs;
+    char *page; // NULL: it is to be made.
+    size_t bytes;
+};
+
+static bool make_page(struct watched *watched) {
+    FILE *out = open_memstream(&watched->page, &watched->bytes);
+    if (!out) return false;
+    const bool written = report_page(out, watched->log, watched->logs, true);
+    if (fclose(out) == 0 && written) return true;
+    free(watched->page);
+    watched->page = NULL;
+    return false;
+}
+
+// The page as the logs are now: what has been read of them before is not read again.
+static bool answer(void *context, FILE *out) {
+    struct watched *watched = context;
+    char why[REPORT_WHY];
+    bool sound = true, any = false;
+    for (int i = 0; sound && i < watched->logs; i++) {
+        bool changed = false;
+        sound = report_log_update(&watched->log[i], &changed, why);
+        any = any || changed || !sound;
+    }
+    if (!sound) fprintf(stderr, "hecate-report: %s\n", why);
+    if (any) {
+        free(watched->page);
+        watched->page = NULL;
+    }
+    if (!sound || (!watched->page && !make_page(watched))) return false;
+    return fwrite(watched->page, 1, watched->bytes, out) == watched->bytes;
 }
 
 // Until it is ended.
 static int watch(struct options *options) {
     const char *why;
+    struct watched watched = {.logs = options->logs};
+    for (int i = 0; i < options->logs; i++) watched.log[i].path = options->log[i];
     struct hrt_loopback *loopback = hrt_loopback_open(options->port, &why);
     if (!loopback) {
         fprintf(stderr, "hecate-report: cannot listen on port %d: %s\n", options->port, why);
@@ -136,8 +166,10 @@ static int watch(struct options *options) {
     }
     printf("http://127.0.0.1:%d/ shows the run; ctrl-C ends this\n", options->port);
     fflush(stdout);
-    hrt_loopback_serve(loopback, "/", "text/html; charset=utf-8", answer, options);
+    hrt_loopback_serve(loopback, "/", "text/html; charset=utf-8", answer, &watched);
     hrt_loopback_close(loopback);
+    free_logs(watched.log, watched.logs);
+    free(watched.page);
     return DONE;
 }
 

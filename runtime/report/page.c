@@ -91,11 +91,10 @@ static json_t *name_of(const char *path) {
 }
 
 static json_t *run_of(const struct report_log *log) {
-    json_t *snapshots = json_array();
-    for (int i = 0; i < log->snapshots; i++) json_array_append(snapshots, log->snapshot[i]);
     return json_pack("{s:o s:O? s:I s:o s:o s:o s:o}", "path", name_of(log->path), "run", log->run,
                      "rows", (json_int_t)log->rows, "steps", columns_of(log), "slowest",
-                     slowest_of(log), "repairs", repairs_of(log), "snapshots", snapshots);
+                     slowest_of(log), "repairs", repairs_of(log), "snapshots",
+                     report_log_snapshots(log));
 }
 
 // Text of JSON in which nothing can end the element that it stands in.

@@ -133,6 +133,76 @@ def watched():
     check("a port is" in report("log", "--watch=x", code=2) and "one" in report("log", "-o", "x", "--watch", code=2), "options")
 
 
+def watcher():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    run = subprocess.Popen([REPORT, "log", f"--watch={port}"], stdout=subprocess.PIPE, text=True)
+    run.stdout.readline()
+    return run, f"http://127.0.0.1:{port}/"
+
+
+def data_at(url):
+    with urllib.request.urlopen(url, timeout=60) as reply:
+        return json.loads(re.search(r'application/json">(.*?)</script>', reply.read().decode(), re.DOTALL).group(1))
+
+
+def grown():
+    """A log is read on where it has grown, and anew where it was cut or replaced: the page is always that of the whole log."""
+    lines = made.log(300, 2).splitlines(keepends=True)
+    states = [
+        lines[:40], lines[:41], lines[:80] + [lines[80][:30]], lines[:80] + [lines[80][:300]], lines[:120], lines[:120] + ["rubbish\n"],
+        lines[:120] + ["rubbish\n"] + lines[120:140], lines[:150] + [lines[150][:-1]], lines[:151], lines[:152],
+        lines[:152] + lines[100:120],  # Resumed from an older step, with fewer lines with layers since.
+        lines[:152] + lines[100:120] + lines[120:200], lines[:30], lines[:10] + lines[20:300], lines[:300],
+    ]
+    run, url = watcher()
+    with run:
+        try:
+            for number, state in enumerate(states):
+                write("log.new" if number == 14 else "log", "".join(state))
+                if number == 14:
+                    os.replace("log.new", "log")
+                shown = data_at(url)
+                whole_page, _ = page("log")
+                check(shown == whole_page, f"state {number}: the page is that of the whole log")
+                check(data_at(url) == shown, "asked again, it is the same")
+            os.unlink("log")
+            try:
+                urllib.request.urlopen(url, timeout=20)
+                check(False, "without a log there is no page")
+            except urllib.error.HTTPError as error:
+                check(error.code == 503, "without a log there is no page")
+            write("log", made.log(5, 1))
+            check(data_at(url)[0]["rows"] == 5, "a log that is there again")
+        finally:
+            run.terminate()
+
+
+def seconds_of(process):
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def long_and_grown():
+    """What a long log has got since costs what it is, not what the log is."""
+    write("log", "".join(made.line(step, step % 100 == 0) + "\n" for step in range(1, 40001)))
+    run, url = watcher()
+    with run:
+        try:
+            check(data_at(url)[0]["rows"] == 40000, "a long log")
+            first = seconds_of(run)
+            for step in range(40001, 40006):
+                with open("log", "a", encoding="utf-8") as file:
+                    file.write(made.line(step, False) + "\n")
+                check(data_at(url)[0]["rows"] == step, "a step more")
+            grown_by = (seconds_of(run) - first) / 5
+            check(grown_by < first / 4, f"the first page takes {first:.2f} s, one of a step more {grown_by:.2f} s")
+        finally:
+            run.terminate()
+
+
 def mutated():
     log, draw = made.log(12, 2), random.Random(1)
     for _ in range(60):
@@ -148,7 +218,7 @@ def mutated():
 def main():
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
-        for test in whole, losses, long, spoilt, refused, watched, mutated:
+        for test in whole, losses, long, spoilt, refused, watched, grown, long_and_grown, mutated:
             test()
 
 
