@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "lang/scan.h"
 
 MlirStringRef hec_setting(MlirOperation module, const char *key) {
     if (!hec_module_has_settings(module)) return HEC_STR("");
@@ -25,4 +26,27 @@ double hec_setting_number(MlirOperation module, const char *key, double otherwis
     memcpy(copy, text.data, text.length);
     const double value = strtod(copy, &end);
     return end != copy && *end == 0 ? value : otherwise;
+}
+
+int64_t hec_setting_count(MlirOperation module, const char *key, int64_t otherwise) {
+    const MlirStringRef text = hec_setting(module, key);
+    char copy[64] = "";
+    int64_t count = 0;
+    if (text.length == 0 || text.length >= sizeof copy) return otherwise;
+    memcpy(copy, text.data, text.length);
+    return hec_count_read(copy, &count) ? count : otherwise;
+}
+
+int hec_setting_listed(MlirOperation module, const char *key, int64_t *count, int most) {
+    const MlirStringRef text = hec_setting(module, key);
+    char copy[256] = "";
+    if (text.length < 5 || text.length >= sizeof copy) return 0;
+    memcpy(copy, text.data, text.length);
+    int listed = 0;
+    char *rest = NULL, *item = strchr(copy, '(');
+    for (item = item ? strtok_r(item, "(, )", &rest) : NULL; item && listed < most;
+         item = strtok_r(NULL, "(, )", &rest)) {
+        if (hec_count_read(item, &count[listed])) listed++;
+    }
+    return listed;
 }

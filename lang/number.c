@@ -59,5 +59,12 @@ bool hec_number_read(const char *text, struct hec_number *number) {
     }
     number->integral = isfinite(number->value) && number->value == floor(number->value) &&
                        fabs(number->value) <= 0x1p53;
-    return known && isfinite(number->value);
+    return known && unit != text && isfinite(number->value);
+}
+
+bool hec_count_read(const char *text, int64_t *count) {
+    struct hec_number number;
+    if (!hec_number_read(text, &number) || !number.integral) return false;
+    *count = (int64_t)number.value;
+    return true;
 }

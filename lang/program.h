@@ -250,5 +250,7 @@ const char *hec_role_text(unsigned role);
 
 // The value of a setting; NULL when no such key exists.
 const char *hec_program_setting(const struct hec_program *program, const char *key);
+// The same of a count; `otherwise` where it is a word, such as auto, or no such key exists.
+int64_t hec_program_count(const struct hec_program *program, const char *key, int64_t otherwise);
 
 #endif

@@ -47,6 +47,8 @@ enum { HEC_WORD_NEWLINE = 1 }; // No token has this number.
 
 // Reads "4Ki", "80GB", "450GB/s". Returns false when the unit is unknown.
 bool hec_number_read(const char *text, struct hec_number *number);
+// The same of a whole number, with any unit or none, up to 2^53: what counts among the settings are read by.
+bool hec_count_read(const char *text, int64_t *count);
 
 // The units a number may carry, for messages.
 extern const char *const hec_units_text;

@@ -21,6 +21,7 @@ enum hec_setting_type {
 enum {
     HEC_SETTING_AUTO = 1, // `auto` and `auto(a, b, c)` are allowed: the compiler chooses.
     HEC_SETTING_NONE = 2, // `none` is allowed; of a number it means 0.
+    HEC_SETTING_UNIT = 4, // A count without a unit is of something else: its text keeps the unit.
 };
 
 struct hec_setting_row {

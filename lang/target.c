@@ -1,5 +1,4 @@
 // What a target cannot do yet, said before anything is compiled.
-#include <stdlib.h>
 #include <string.h>
 
 #include "lang/check.h"
@@ -58,14 +57,10 @@ static const struct hec_setting *find(const struct hec_program *program, const c
     return NULL;
 }
 
-static int64_t count_of(const struct hec_program *program, const char *key) {
-    return strtoll(hec_program_setting(program, key), NULL, 10);
-}
-
 // One process: every policy computes the same, so those that need no other process are accepted.
 static void check_cluster(const struct hec_program *program, struct hec_diag *diag) {
-    const int64_t nodes = count_of(program, "cluster.nodes");
-    const int64_t devices = count_of(program, "cluster.devices");
+    const int64_t nodes = hec_program_count(program, "cluster.nodes", 1);
+    const int64_t devices = hec_program_count(program, "cluster.devices", 1);
     const struct hec_setting *experts = find(program, "parallel.experts");
     if (nodes * devices == 1 && experts->given && strcmp(experts->value, "ep")) {
         hec_diag_report(diag, HEC_WARNING, experts->at,

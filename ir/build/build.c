@@ -181,21 +181,13 @@ static void set_attributes(struct hec_build *build) {
         const char *experts = hec_program_setting(program, "parallel.experts");
         hec_module_put_world(build->module, build->world);
         hec_module_put_experts(build->module, experts);
-        const char *bucket = hec_program_setting(program, "parallel.bucket");
-        hec_module_put_bucket(build->module, strtoll(bucket, NULL, 10));
+        hec_module_put_bucket(build->module, hec_program_count(program, "parallel.bucket", 1));
         const char *dense = hec_program_setting(program, "parallel.dense");
         hec_module_put_dense(build->module, dense);
-        const char *rows = hec_program_setting(program, "parallel.rows_max");
-        if (strcmp(rows, "auto") != 0)
-            hec_module_put_rows_max(build->module, strtoll(rows, NULL, 10));
+        const int64_t rows = hec_program_count(program, "parallel.rows_max", 0);
+        if (rows) hec_module_put_rows_max(build->module, rows);
     }
     free(setting);
-}
-
-// 1 when it is not set.
-static int64_t count_of(const struct hec_build *build, const char *key) {
-    const char *text = hec_program_setting(build->program, key);
-    return text ? strtoll(text, NULL, 10) : 1;
 }
 
 // The settings that decide types.
@@ -212,11 +204,11 @@ static bool read_settings(struct hec_build *build) {
     } else {
         hec_build_error(build, at, "not yet: train.precision = %s", precision ? precision : "none");
     }
-    build->world = count_of(build, "cluster.nodes") * count_of(build, "cluster.devices");
-    build->group = count_of(build, "train.group"); // 0 of a word: iteration.
-    char *end = NULL;
-    build->batch = batch ? strtoll(batch, &end, 10) : 0;
-    if (build->batch < 1 || *end) {
+    build->world = hec_program_count(build->program, "cluster.nodes", 1) *
+                   hec_program_count(build->program, "cluster.devices", 1);
+    build->group = hec_program_count(build->program, "train.group", 0); // 0: of an iteration.
+    build->batch = hec_program_count(build->program, "parallel.microbatch", 0);
+    if (build->batch < 1) {
         hec_build_error(build, at, "parallel.microbatch is %s, expected a number",
                         batch ? batch : "not set");
     }

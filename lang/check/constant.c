@@ -22,6 +22,9 @@ static struct hec_constant truth(bool value) {
 }
 
 const char *hec_number_text(struct hec_arena *arena, double value) {
+    // A whole number in digits, as whoever reads one expects: 1e15 would be "1e+15".
+    if (value == floor(value) && fabs(value) <= 0x1p53)
+        return hec_arena_format(arena, "%.0f", value + 0.0); // No "-0".
     const char *text = hec_arena_format(arena, "%.15g", value);
     if (strtod(text, NULL) != value) text = hec_arena_format(arena, "%.17g", value);
     return text;

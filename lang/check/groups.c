@@ -201,12 +201,17 @@ static bool is_matrix(const struct hec_param *param) {
     return param->shape.rank - (param->expert_of != NULL) >= 2;
 }
 
+// Whether Muon moves it, by a value of train.parameters.optimizer.
+static bool is_muons(const struct hec_param *param, const char *optimizer) {
+    const bool by_role = !(param->role & (HEC_ROLE_EMBEDDING | HEC_ROLE_HEAD));
+    return is_matrix(param) && (strcmp(optimizer, "role") ? !strcmp(optimizer, "muon") : by_role);
+}
+
 static void apply(const struct hec_group *group, struct hec_param *param) {
     const char *const *text = group->text;
     if (text[HEC_GROUP_FROZEN]) param->frozen = !strcmp(text[HEC_GROUP_FROZEN], "true");
     if (text[HEC_GROUP_LR_SCALE]) param->lr_scale = strtod(text[HEC_GROUP_LR_SCALE], NULL);
-    if (text[HEC_GROUP_OPTIMIZER])
-        param->muon = is_matrix(param) && !strcmp(text[HEC_GROUP_OPTIMIZER], "muon");
+    if (text[HEC_GROUP_OPTIMIZER]) param->muon = is_muons(param, text[HEC_GROUP_OPTIMIZER]);
     if (!text[HEC_GROUP_DECAY]) return;
     const double decay = strtod(text[HEC_GROUP_DECAY], NULL);
     param->decay = decay > 0;
@@ -254,7 +259,7 @@ void hec_apply_groups(struct hec_checker *checker) {
     const struct hec_group *freezes = NULL;
     for (int i = 0; i < checker->params.count; i++) {
         struct hec_param *param = checker->params.item[i];
-        param->muon = is_matrix(param) && !(param->role & (HEC_ROLE_EMBEDDING | HEC_ROLE_HEAD));
+        param->muon = is_muons(param, "role");
     }
     for (int g = 0; g < checker->groups.count; g++) {
         const struct hec_group *group = &checker->groups.item[g];

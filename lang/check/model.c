@@ -65,8 +65,9 @@ static void check_elements(struct hec_checker *checker, struct hec_span at,
 }
 
 static void look_at_size(struct hec_checker *checker, const struct hec_node *node) {
-    const char *microbatch = hec_program_setting(checker->program, "parallel.microbatch");
-    check_elements(checker, node->at, &node->shape, node->batched ? atof(microbatch) : 1);
+    check_elements(
+        checker, node->at, &node->shape,
+        node->batched ? (double)hec_program_count(checker->program, "parallel.microbatch", 1) : 1);
 }
 
 static void check_params(struct hec_checker *checker) {

@@ -4,13 +4,16 @@
 
 #include "lang/check/groups.h"
 #include "lang/check/settings.h"
+#include "lang/scan.h"
 
 static int index_of(const char *key) {
     return (int)(hec_setting_row(key) - hec_setting_rows);
 }
 
 static int64_t count_of(const struct hec_setting_values *values, const char *key) {
-    return strtoll(values->value[index_of(key)].value, NULL, 10);
+    int64_t count = 0; // Of a word, such as auto.
+    hec_count_read(values->value[index_of(key)].value, &count);
+    return count;
 }
 
 static bool is_auto(const struct hec_setting_values *values, const char *key) {

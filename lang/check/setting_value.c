@@ -74,7 +74,8 @@ static const char *read_number(const struct value_of *of) {
         return NULL;
     }
     if (!in_range(of, number.value)) return NULL;
-    const char *unit = count && number.measure == HEC_BYTES ? base_unit[HEC_BYTES] : "";
+    const bool keeps = row->flags & HEC_SETTING_UNIT && number.measure == HEC_BYTES;
+    const char *unit = keeps ? base_unit[HEC_BYTES] : "";
     return hec_arena_format(checker->arena, "%s%s", hec_number_text(checker->arena, number.value),
                             unit);
 }

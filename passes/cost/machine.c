@@ -74,7 +74,7 @@ static bool read_link_rates(MlirOperation module, struct hec_machine *m) {
 }
 
 bool hec_machine_of(MlirOperation module, struct hec_machine *m) {
-    *m = (struct hec_machine){.nodes = (int64_t)hec_setting_number(module, "cluster.nodes", 1)};
+    *m = (struct hec_machine){.nodes = hec_setting_count(module, "cluster.nodes", 1)};
     const int64_t world = hec_module_has_world(module) ? hec_module_world(module) : 1;
     if (m->nodes < 1 || world % m->nodes != 0) m->nodes = 1;
     m->devices = world / m->nodes;

@@ -33,19 +33,6 @@ static bool is_auto(MlirOperation module, const char *key) {
 
 enum { LISTED_MAX = 16 };
 
-// The numbers of `auto(a, b)`; 0: none are listed.
-static int listed(MlirOperation module, const char *key, int64_t value[LISTED_MAX]) {
-    const MlirStringRef text = hec_setting(module, key);
-    char copy[256] = "";
-    if (text.length < 5 || text.length >= sizeof copy) return 0;
-    memcpy(copy, text.data, text.length);
-    int count = 0;
-    for (char *at = strchr(copy, '('); at && count < LISTED_MAX; at = strchr(at + 1, ',')) {
-        value[count++] = strtoll(at + 1, NULL, 10);
-    }
-    return count;
-}
-
 static bool read_policy(MlirOperation module, struct hec_search *s) {
     const MlirStringRef experts = hec_module_experts(module);
     char name[HEC_POLICY_NAME] = "quota";
@@ -76,16 +63,16 @@ static void read_settings(MlirOperation module, struct hec_search *s) {
     const MlirStringRef memory = hec_setting(module, "parallel.placement.memory");
     if (s->fixed_slots && memory.data[memory.length - 1] == 'B') { // Bytes, no count of slots.
         s->fixed_slots = false;
-        s->slot_bytes = strtoll(memory.data, NULL, 10);
+        s->slot_bytes = hec_setting_count(module, "parallel.placement.memory", 0);
     }
-    s->window = (int64_t)hec_setting_number(module, "parallel.placement.forecast.iterations", 5);
-    const double every = hec_setting_number(module, "parallel.placement.reshard.iterations", 100);
+    s->window = hec_setting_count(module, "parallel.placement.forecast.iterations", 5);
+    const int64_t every = hec_setting_count(module, "parallel.placement.reshard.iterations", 100);
     const bool never = hec_setting_is(module, "parallel.placement.reshard", "never");
-    s->reshard_every = never ? 0 : (int64_t)every;
+    s->reshard_every = never ? 0 : every;
 }
 
 static int64_t fixed_count(MlirOperation module, const char *key) {
-    return (int64_t)hec_setting_number(module, key, 0);
+    return hec_setting_count(module, key, 0);
 }
 
 // ---- what windows hide
@@ -407,7 +394,7 @@ static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_ch
     const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
     const int64_t share = (most_experts(s) + devices - 1) / devices;
     int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8, 12, 16, share, share + 1, 2 * share};
-    const int given = listed(module, "parallel.placement.memory", value);
+    const int given = hec_setting_listed(module, "parallel.placement.memory", value, LISTED_MAX);
     const int usual = hpl_from_shards(s->policy) ? 11 : 8;
     struct hec_choice choice[LISTED_MAX];
     int count = 0;
@@ -423,7 +410,8 @@ static void vary_overlap(MlirOperation module, struct hec_search *s, struct hec_
     const int64_t t = c.overlap;
     int64_t value[LISTED_MAX] = {t / 4,     t / 2,     3 * t / 4, t + 1,
                                  5 * t / 4, 3 * t / 2, 2 * t,     4 * t};
-    const int given = listed(module, "parallel.placement.overlap", value), usual = 8;
+    const int given = hec_setting_listed(module, "parallel.placement.overlap", value, LISTED_MAX),
+              usual = 8;
     const int count = given ? given : usual;
     struct hec_choice choice[LISTED_MAX];
     for (int i = 0; i < count; i++) {
@@ -499,7 +487,7 @@ static bool find_baselines(struct hec_search *s) {
 // The largest `overlap` that is listed and not above it; the least listed where all are above.
 static int64_t among_listed(MlirOperation module, int64_t overlap) {
     int64_t value[LISTED_MAX], best = -1, least = INT64_MAX;
-    const int given = listed(module, "parallel.placement.overlap", value);
+    const int given = hec_setting_listed(module, "parallel.placement.overlap", value, LISTED_MAX);
     for (int i = 0; i < given; i++) {
         if (value[i] <= overlap && value[i] > best) best = value[i];
         if (value[i] < least) least = value[i];

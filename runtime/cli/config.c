@@ -25,7 +25,7 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {"checkpoint.keep", HRT_INTEGER(1, 1e9), AT(checkpoint_keep), "3", "checkpoints kept"},
     {"checkpoint.keep_every", HRT_INTEGER(0, 1e12), AT(checkpoint_keep_every), "0",
      "checkpoints of multiples of it are kept for good; 0: none"},
-    {"checkpoint.memory", HRT_INTEGER(0, 1e15), AT(checkpoint_memory), "268435456",
+    {"checkpoint.memory", HRT_BYTES(0, 1e15), AT(checkpoint_memory), "268435456",
      "bytes of values that a rank copies while a checkpoint is written; what needs more waits"},
     {"data.format", HRT_CHOICE(formats), AT(data_format), "bytes", "bytes, or llmc: llm.c's .bin"},
     {"data.held_out", HRT_REAL_OR("auto", 1e-6, 0.9), AT(held_out), "auto",

@@ -66,7 +66,7 @@ static const struct option_row {
     {"--to", "DIR", HRT_EXPORT, NULL, HRT_TEXT, AT(to), "the folder to make"},
     {"--like", "DIR", HRT_EXPORT, NULL, HRT_TEXT, AT(like),
      "take config.json, tokenizer and types from this folder (default: --load's)"},
-    {"--shard-bytes", "N", HRT_EXPORT, NULL, HRT_INTEGER(1, 1e15), AT(shard_bytes),
+    {"--shard-bytes", "N", HRT_EXPORT, NULL, HRT_BYTES(1, 1e15), AT(shard_bytes),
      "of tensors in one file, at most (default 5G)"},
     {"--save", "FILE", HRT_TRAIN | HRT_LINKS, NULL, HRT_TEXT, AT(save),
      "write the parameters when training ends; or the rates of links"},

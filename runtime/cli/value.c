@@ -10,27 +10,31 @@
 
 static const struct factor {
     const char *unit;
-    int64_t factor;
+    double factor;
 } factors[] = {
-    {"", 1},
-    {"k", 1000},
-    {"M", 1000000},
-    {"G", 1000000000},
-    {"T", 1000000000000},
-    {"Ki", (int64_t)1 << 10},
-    {"Mi", (int64_t)1 << 20},
-    {"Gi", (int64_t)1 << 30},
-    {"Ti", (int64_t)1 << 40},
+    {"", 1},        {"k", 1e3},     {"M", 1e6},     {"G", 1e9},     {"T", 1e12},
+    {"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40},
 };
 
-static bool read_integer(const char *text, int64_t *out) {
+static bool is_unit(const char *text, const char *unit, bool bytes) {
+    const size_t length = strlen(unit);
+    return strncmp(text, unit, length) == 0 &&
+           (!text[length] || (bytes && strcmp(text + length, "B") == 0));
+}
+
+// As hecatec reads a count: 1e6 and 1.5Ki are whole, below 2^53 none is taken for another.
+static bool read_integer(const char *text, bool bytes, int64_t *out) {
     char *end;
-    errno = 0;
-    const int64_t number = strtoll(text, &end, 10);
-    if (end == text || errno) return false;
+    if (text[strspn(text, "+-.0123456789")] && strpbrk(text, "xXnN"))
+        return false; // Hexadecimal; nan, inf.
+    const double number = strtod(text, &end);
+    if (end == text) return false;
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
-        if (strcmp(end, factors[i].unit) == 0)
-            return !__builtin_mul_overflow(number, factors[i].factor, out);
+        if (!is_unit(end, factors[i].unit, bytes)) continue;
+        const double whole = number * factors[i].factor;
+        if (whole != floor(whole) || fabs(whole) >= 0x1p53) return false;
+        *out = (int64_t)whole;
+        return true;
     }
     return false;
 }
@@ -57,7 +61,7 @@ static bool fail_range(const struct hrt_value_rule *rule, const char *name, cons
 static bool parse_integer(const struct hrt_value_rule *rule, const char *name, const char *text,
                           int64_t *out, struct hrt_error *error) {
     int64_t number;
-    if (!read_integer(text, &number))
+    if (!read_integer(text, rule->bytes, &number))
         return hrt_fail_usage(error, "%s needs an integer, not '%s'", name, text);
     if (!in_range(rule, (double)number)) return fail_range(rule, name, text, error);
     *out = number;

@@ -44,8 +44,24 @@ static void unknown_units_are_refused(void **state) {
         assert_false(hec_number_read(wrong[i], &number));
 }
 
+static void counts_are_whole(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t count;
+    } good[] = {
+        {"1e15", 1000000000000000}, {"1.5KiB", 1536}, {"9007199254740992", 1ll << 53}, {"0", 0}};
+    static const char *const wrong[] = {"", "auto", "1.5", "1e16", "4 ", "1,2"};
+    int64_t count;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(hec_count_read(good[i].text, &count) && count == good[i].count);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(hec_count_read(wrong[i], &count));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_are_whole),
         cmocka_unit_test(prefixes_are_decimal_or_binary),
         cmocka_unit_test(units_give_base_units),
         cmocka_unit_test(unknown_units_are_refused),

@@ -59,20 +59,48 @@ static void integers_take_units(void **state) {
     static const struct {
         const char *text;
         int64_t expected;
-    } good[] = {{"12", 12},         {"4Mi", 4 << 20},      {"2k", 2000},
-                {"-3", -3},         {"1Ki", 1024},         {"3G", 3000000000},
-                {"2Gi", 1ll << 31}, {"1T", 1000000000000}, {"1Ti", 1ll << 40}};
-    const struct hrt_value_rule rule = HRT_INTEGER(0, 0);
+    } good[] = {{"12", 12},
+                {"4Mi", 4 << 20},
+                {"2k", 2000},
+                {"-3", -3},
+                {"1Ki", 1024},
+                {"3G", 3000000000},
+                {"2Gi", 1ll << 31},
+                {"1T", 1000000000000},
+                {"1Ti", 1ll << 40},
+                {"1e6", 1000000},
+                {"1e15", 1000000000000000},
+                {"1.5Ki", 1536},
+                {"1e-3M", 1000},
+                {"9007199254740991", 9007199254740991}};
+    const struct hrt_value_rule rule = HRT_INTEGER(0, 0), bytes = HRT_BYTES(0, 0);
     struct hrt_error error = {0};
     int64_t value;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_true(hrt_value_parse(&rule, "n", good[i].text, &value, &error));
         assert_true(value == good[i].expected);
     }
-    static const char *const bad[] = {
-        "", "x", "1.5", "3 M", "9223372036854775808", "1e6", "9223372036854775807k"};
+    static const char *const bad[] = {"",
+                                      "x",
+                                      "1.5",
+                                      "3 M",
+                                      "9223372036854775808",
+                                      "9007199254740993",
+                                      "9223372036854775807k",
+                                      "1e400",
+                                      "0x10",
+                                      "nan",
+                                      "-inf",
+                                      "1e-3",
+                                      "1GiB",
+                                      "4B",
+                                      "1KiiB"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(hrt_value_parse(&rule, "n", bad[i], &value, &error));
+    assert_true(hrt_value_parse(&bytes, "n", "1.5GiB", &value, &error) && value == 3ll << 29);
+    assert_true(hrt_value_parse(&bytes, "n", "4B", &value, &error) && value == 4);
+    assert_true(hrt_value_parse(&bytes, "n", "4k", &value, &error) && value == 4000);
+    assert_false(hrt_value_parse(&bytes, "n", "4BB", &value, &error));
 }
 
 static void values_outside_their_rule_are_refused(void **state) {
