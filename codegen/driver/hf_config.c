@@ -42,14 +42,14 @@ bool hec_hf_open(struct hec_hf_config *config, struct hec_arena *arena, const ch
         return false;
     }
     config->section = config->root;
-    config->unread = hec_checked(json_copy(config->root));
+    config->standing = hec_checked(json_object());
     config->sound = true;
     return true;
 }
 
 void hec_hf_close(struct hec_hf_config *config) {
     json_decref(config->file);
-    json_decref(config->unread);
+    json_decref(config->standing);
     free(config->text);
     *config = (struct hec_hf_config){0};
 }
@@ -59,26 +59,59 @@ static void print_place(const struct hec_hf_config *config, const char *key) {
     const char *in[4] = {0};
     int depth = 0;
     if (config->root_key) in[depth++] = config->root_key;
-    if (config->section_key) in[depth++] = config->section_key;
+    const bool above = !json_object_get(config->section, key) && json_object_get(config->root, key);
+    if (config->section_key && !above) in[depth++] = config->section_key;
     in[depth] = key;
     const struct hec_json_location at = hec_json_find(config->text, in);
     fprintf(stderr, "%s:%u:%u: ", config->path, at.line, at.column);
 }
 
+static const struct hec_hf_key *row_of(const struct hec_hf_config *config, const char *name) {
+    const struct hec_hf_key *key = config->keys;
+    while (key && key->name && strcmp(key->name, name) != 0) key++;
+    return key && key->name ? key : NULL;
+}
+
 void hec_hf_refuse(struct hec_hf_config *config, const char *key, const char *format, ...) {
     va_list arguments;
+    const struct hec_hf_key *row = row_of(config, key);
+    const json_t *above = json_object_get(config->root, key);
+    const bool stands = hec_hf_says(config, key) || (above && !json_is_null(above));
     config->sound = false;
-    print_place(config, key);
-    fprintf(stderr, "error: `%s` ", key);
+    if (stands || !row || !row->absent) {
+        print_place(config, key);
+        fprintf(stderr, "error: `%s` ", key);
+    } else {
+        fprintf(stderr, "%s: error: `%s`, by default %s, ", config->path, key, row->absent);
+    }
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fprintf(stderr, "\n");
 }
 
+bool hec_hf_says(const struct hec_hf_config *config, const char *key) {
+    const json_t *value = json_object_get(config->section, key);
+    return value && !json_is_null(value);
+}
+
+// What stands for a key that says nothing; NULL: nothing does.
+static json_t *stand_in(struct hec_hf_config *config, const struct hec_hf_key *row, bool null) {
+    const char *text = null && row->null ? row->null : row->absent;
+    json_t *value = json_object_get(config->standing, row->name);
+    if (!text || value) return value;
+    value = hec_checked(json_loads(text, JSON_DECODE_ANY, NULL));
+    json_object_set_new(config->standing, row->name, value);
+    return value;
+}
+
 static json_t *find(struct hec_hf_config *config, const char *key) {
     json_t *value = json_object_get(config->section, key);
-    if (config->section == config->root) json_object_del(config->unread, key);
+    if (config->keys && config->section == config->root) {
+        const struct hec_hf_key *row = row_of(config, key);
+        if (!row) return NULL; // Another family's.
+        if (!hec_hf_says(config, key)) value = stand_in(config, row, value);
+    }
     return json_is_null(value) ? NULL : value;
 }
 
@@ -105,8 +138,20 @@ int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t othe
     return 1;
 }
 
+bool hec_hf_set_keys(struct hec_hf_config *config, const struct hec_hf_key *keys) {
+    bool there = true;
+    config->keys = keys;
+    for (const struct hec_hf_key *key = keys; key->name; key++) {
+        const json_t *value = json_object_get(config->root, key->name);
+        if (key->absent || hec_hf_says(config, key->name) || (value && key->null)) continue;
+        miss(config, key->name);
+        there = false;
+    }
+    return there;
+}
+
 bool hec_hf_need(struct hec_hf_config *config, const char *key) {
-    if (json_object_get(config->section, key)) return true;
+    if (hec_hf_says(config, key)) return true;
     miss(config, key);
     return false;
 }
@@ -144,8 +189,6 @@ json_t *hec_hf_list(struct hec_hf_config *config, const char *key) {
 
 bool hec_hf_descend(struct hec_hf_config *config, const char *key) {
     if (!hec_hf_need(config, key) || !hec_hf_enter(config, key)) return false;
-    json_decref(config->unread);
-    config->unread = hec_checked(json_copy(config->section));
     config->root = config->section;
     config->root_key = key;
     config->section_key = NULL;
@@ -175,14 +218,19 @@ static bool says_nothing(const json_t *value) {
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
-void hec_hf_warn_unread(struct hec_hf_config *config, const char *const *harmless) {
+void hec_hf_warn_foreign(const struct hec_hf_config *config, const char *family,
+                         const char *(*others)(const char *key)) {
     const char *key;
     json_t *value;
-    json_object_foreach(config->unread, key, value) {
-        bool known = says_nothing(value);
-        for (int i = 0; harmless[i] && !known; i++) known = strcmp(harmless[i], key) == 0;
-        if (known) continue;
+    json_object_foreach(config->root, key, value) {
+        if (row_of(config, key) || says_nothing(value)) continue;
+        const char *other = others(key);
         print_place(config, key);
-        fprintf(stderr, "warning: `%s` is not known: the model may compute something else\n", key);
+        if (other)
+            fprintf(stderr, "warning: `%s` is a key of %s, not of %s: it is not obeyed\n", key,
+                    other, family);
+        else
+            fprintf(stderr, "warning: `%s` is not known: the model may compute something else\n",
+                    key);
     }
 }

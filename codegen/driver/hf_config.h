@@ -8,31 +8,47 @@
 
 #include "lang/base/arena.h"
 
+// A key of a family's, and what stands for it, as JSON, where the file says nothing.
+struct hec_hf_key {
+    const char *name;
+    const char *absent; // Where it is not there; NULL: it must be.
+    const char *null;   // Where it is null; NULL: as where it is not there.
+};
+
 struct hec_hf_config {
     struct hec_arena *arena;
     const char *path;
     char *text;
     json_t *file,
         *root; // What the file holds, and the object of it that describes the model: the same, or a part.
-    const char *root_key;    // NULL: the same.
-    json_t *section;         // Keys are looked up in it: the root, or an object in it.
-    const char *section_key; // NULL: the root.
-    json_t *unread;          // Keys of the root that nobody has asked for.
-    bool sound;              // Nothing was refused so far.
+    const char *root_key;          // NULL: the same.
+    json_t *section;               // Keys are looked up in it: the root, or an object in it.
+    const char *section_key;       // NULL: the root.
+    const struct hec_hf_key *keys; // Of the root, ended by one without a name; NULL: any.
+    json_t *standing; // Values that stand for keys of the root, as they were asked for.
+    bool sound;       // Nothing was refused so far.
 };
 
 // Reads the file at `path`. False, after a complaint: it is not there, or no object of JSON. Close it in either case.
 bool hec_hf_open(struct hec_hf_config *config, struct hec_arena *arena, const char *path);
 void hec_hf_close(struct hec_hf_config *config);
 
-// Whether there is a value, other than null, of the key.
+// From here on the root has these keys and no others: what is not listed is as if it were not there. False, after a
+// complaint of each: some must be there, and are not.
+bool hec_hf_set_keys(struct hec_hf_config *config, const struct hec_hf_key *keys);
+
+// Whether the file itself says something other than null.
+bool hec_hf_says(const struct hec_hf_config *config, const char *key);
+
+// Whether there is a value, other than null, of the key, or that stands for it.
 bool hec_hf_has(struct hec_hf_config *config, const char *key);
 
-// Whether the key is there, be it with null. It is refused that it is not.
+// Whether the file says something other than null. It is refused that it does not.
 bool hec_hf_need(struct hec_hf_config *config, const char *key);
 
-// Values; `otherwise` where there is none. Another kind of value, or a count that is none from 1 to 2^31, is refused.
-// A count without `otherwise` (0), or a text with NULL, must be there. What is refused is 1, or `otherwise`.
+// Values, or what stands for them; `otherwise` where there is neither. Another kind of value, or a count that is none
+// from 1 to 2^31, is refused. A count without `otherwise` (0), or a text with NULL, must be there. What is refused is
+// 1, or `otherwise`.
 int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t otherwise);
 double hec_hf_number(struct hec_hf_config *config, const char *key, double otherwise);
 bool hec_hf_flag(struct hec_hf_config *config, const char *key, bool otherwise);
@@ -48,12 +64,14 @@ bool hec_hf_descend(struct hec_hf_config *config, const char *key);
 bool hec_hf_enter(struct hec_hf_config *config, const char *key);
 void hec_hf_leave(struct hec_hf_config *config);
 
-// Refuses the value of a key: "config.json:12:3: error: ...".
+// Refuses the value of a key: "config.json:12:3: error: ..."; where the file does not have it, what stands for it is
+// named.
 void hec_hf_refuse(struct hec_hf_config *config, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// Warns of each key that nobody has asked for and that is not in `harmless`, which NULL ends. Null, false and empty values say
-// nothing.
-void hec_hf_warn_unread(struct hec_hf_config *config, const char *const *harmless);
+// Warns of each key of the root that is none of its keys, by what `others` says of it: the name of a family that has
+// it, or NULL. Null, false and empty values say nothing.
+void hec_hf_warn_foreign(const struct hec_hf_config *config, const char *family,
+                         const char *(*others)(const char *key));
 
 #endif

@@ -13,8 +13,8 @@ void hec_hf_read_latent(struct hec_hf_config *config, struct hec_hf_model *model
     latent->value = hec_hf_count(config, "v_head_dim", 0);
     model->interleaved = hec_hf_flag(config, "rope_interleave", true);
     latent->mscale = 1;
-    hec_hf_has(config, "head_dim"); // These two follow from the others.
-    hec_hf_has(config, "qk_head_dim");
+    if (hec_hf_count(config, "head_dim", latent->turned) != latent->turned)
+        hec_hf_refuse(config, "head_dim", "must be qk_rope_head_dim: rope rotates that many");
     if (latent->turned % 2) hec_hf_refuse(config, "qk_rope_head_dim", "must be even");
     if (hec_hf_count(config, "num_key_value_heads", model->heads) != model->heads)
         hec_hf_refuse(config, "num_key_value_heads",

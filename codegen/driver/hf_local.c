@@ -13,7 +13,7 @@ bool hec_hf_is_local(const struct hec_hf_model *m, int64_t layer) {
 static void read_layers(struct hec_hf_config *config, struct hec_hf_model *model) {
     static const char key[] = "no_rope_layers";
     json_t *layers = hec_hf_list(config, key);
-    model->local.global_every = hec_hf_count(config, "no_rope_layer_interval", 4);
+    model->local.global_every = hec_hf_count(config, "no_rope_layer_interval", 0);
     if (json_array_size(layers) == 0) return;
     if ((int64_t)json_array_size(layers) != model->layers)
         hec_hf_refuse(config, key, "must have one for each layer");
@@ -42,19 +42,13 @@ static void check_types(struct hec_hf_config *config, const struct hec_hf_model 
 
 void hec_hf_read_local(struct hec_hf_config *config, struct hec_hf_model *model) {
     struct hec_hf_local *local = &model->local;
-    static const int64_t usual = 8192;
-    // Null is not what nothing is.
-    const bool given = json_object_get(config->section, "attention_chunk_size");
     if (hec_hf_has(config, "attention_chunk_size"))
         local->chunk = hec_hf_count(config, "attention_chunk_size", 0);
-    else if (!given)
-        local->chunk = usual;
     model->interleaved = true;
     read_layers(config, model);
     check_types(config, model);
-    const int64_t floor = hec_hf_count(config, "floor_scale", usual);
-    hec_hf_has(config, "attn_scale"); // Changes nothing below that many positions.
-    if (!hec_hf_flag(config, "attn_temperature_tuning", true)) return;
+    const int64_t floor = hec_hf_count(config, "floor_scale", 0);
+    if (!hec_hf_flag(config, "attn_temperature_tuning", false)) return;
     local->floor = floor;
     if (model->positions >= floor)
         hec_hf_refuse(config, "floor_scale",

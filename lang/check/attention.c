@@ -57,9 +57,9 @@ static bool read_yarn(struct hec_site *site, const struct hec_expr *call, double
         !hec_argument_real(site, call, "attention", &attention) ||
         !hec_argument_bool(site, call, "truncate", &truncate))
         return false;
-    if (!(original >= 1) || !(slow > 0) || !(fast > slow) || !(theta > 1) || attention < 0) {
+    if (!(original >= 1) || !(slow > 0) || !(fast >= slow) || !(theta > 1) || attention < 0) {
         hec_error(checker, call->at,
-                  "yarn needs `original`, the positions before scaling, fast > slow > 0, a "
+                  "yarn needs `original`, the positions before scaling, fast >= slow > 0, a "
                   "positive attention, and theta > 1");
         return false;
     }

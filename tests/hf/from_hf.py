@@ -126,6 +126,11 @@ REFUSED = [
     ("mixtral", "num_attention_heads", 32, "`num_attention_heads` leaves heads of no even width"),
     ("mixtral", "num_experts_per_tok", 5, "`num_experts_per_tok` is more than there are experts"),
     ("mixtral", "hidden_act", "elu", "`hidden_act` is not known; silu, gelu, gelu_new and relu are"),
+    ("qwen3_moe", "num_experts_per_tok", 8, "`num_experts_per_tok` is more than there are experts"),
+    ("mixtral", "num_experts", 3, "`num_experts` must be num_local_experts"),
+    ("deepseek_v2", "mlp_bias", True, "`mlp_bias` must be false: experts have no biases"),
+    ("deepseek_v3", "head_dim", 16, "`head_dim` must be qk_rope_head_dim: rope rotates that many"),
+    ("mixtral", "per_layer_config", {"0": {}}, "`per_layer_config` must be empty: layers have one config"),
     ("mixtral", "attention_dropout", 0.1, "`attention_dropout` must be 0: attention has no dropout"),
     ("mixtral", "router_jitter_noise", 1, "`router_jitter_noise` must be at least 0 and less than 1"),
     ("mixtral", "router_aux_loss_coef", -1, "`router_aux_loss_coef` must not be negative"),
@@ -151,7 +156,7 @@ REFUSED = [
     ("mixtral", "rope_parameters", {"rope_type": "yarn", "factor": 0.5}, "`factor` must be at least 1"),
     ("mixtral", "rope_parameters", {"rope_theta": 1e4, "partial_rotary_factor": 0.5},
      "`partial_rotary_factor` must be 1 in this family"),
-    ("olmoe", "clip_qkv", -1, "`clip_qkv` must not be negative"),
+    ("olmoe", "clip_qkv", 0, "`clip_qkv` must be above 0"),
     ("dots1", "layer_types", ["full_attention"], "`layer_types` must have one for each layer"),
     ("dots1", "layer_types", ["full_attention", "linear_attention", "full_attention"],
      "`layer_types` may hold full_attention and sliding_attention"),
@@ -214,6 +219,7 @@ def check_refusals(work):
         if not re.search(re.escape(place) + r"\d+: error: " + re.escape(wanted) + "\n", said):
             sys.exit(f"{key} = {value}: wanted {place} {wanted}\ngot: {said}")
         assert not (work / "none.moe").exists(), key
+        assert "topk_group" not in said or "topk_group" in config, said  # A key that does not stand there.
     for family, key in NEEDED:
         config = load(family)["config"]
         config.pop(key)
@@ -295,12 +301,14 @@ def check_predictor(work):
 
 
 def check_rotated(work):
-    """How much of a head is rotated: by default half of it, or all."""
-    for factor, wanted in ((None, "dim R = 4, N = A - R"), (0.25, "dim R = 2, N = A - R"), (1, "q = rope(rmsnorm(")):
+    """How much of a head is rotated: by default half of it, all of it for null."""
+    for factor, wanted in ((..., "dim R = 4, N = A - R"), (0.25, "dim R = 2, N = A - R"), (1, "q = rope(rmsnorm("), (None, "q = rope(rmsnorm(")):
         config = {**load("glm4_moe")["config"], "rope_parameters": {"rope_theta": 1e6}, "partial_rotary_factor": factor}
+        if factor is ...:
+            config.pop("partial_rotary_factor")
         write(work / "rotated", config)
         said = run(HECATEC, f"--from-hf={work}/rotated").stdout
-        assert wanted in said and ("dim R" in said) == (factor != 1), (wanted, said)
+        assert wanted in said and ("dim R" in said) == (factor in (..., 0.25)), (wanted, said)
 
 
 def check_standards(work):
@@ -316,12 +324,14 @@ def check_standards(work):
 
 
 def check_warning(work):
-    config = {**load("olmoe")["config"], "residual_multiplier": 2.0, "another": False}
+    config = {**load("olmoe")["config"], "residual_multiplier": 2.0, "another": False, "sliding_window": 3}
     text = write(work / "odd", config)
     said = run(HECATEC, f"--from-hf={work}/odd")
     wanted = f"config.json:{line_of(text, 'residual_multiplier')}:"
     assert wanted in said.stderr and "warning: `residual_multiplier` is not known" in said.stderr, said
     assert "another" not in said.stderr and "model olmoe(" in said.stdout, said
+    assert f"config.json:{line_of(text, 'sliding_window')}:" in said.stderr, said
+    assert "warning: `sliding_window` is a key of mixtral, not of olmoe: it is not obeyed" in said.stderr and "window" not in said.stdout, said
 
 
 def check_full(work):

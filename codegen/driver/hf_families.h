@@ -1,0 +1,55 @@
+// The families whose config.json is known: what each does that it does not say, and its keys. Data alone: hf_read.c
+// reads by it.
+#ifndef HECATE_CODEGEN_DRIVER_HF_FAMILIES_H
+#define HECATE_CODEGEN_DRIVER_HF_FAMILIES_H
+
+#include <stdbool.h>
+
+#include "codegen/driver/hf_config.h"
+#include "codegen/driver/hf_model.h"
+
+// What a family does that its config.json does not say.
+struct hec_hf_family {
+    const char *name;
+    // Ended by a key without a name. What is not listed is no key of the family, and is not obeyed.
+    const struct hec_hf_key *keys;
+    const char
+        *experts[2]; // Keys that say how many: its name, and one that transformers takes for it.
+    const char *expert_width;
+    const char *dense_width; // NULL: intermediate_size.
+    enum hec_hf_norm norm;
+    const char *norm_flag; // A key: whether there are such norms. NULL: there are.
+    const char *bias;      // A key: whether what makes queries, keys and values has biases.
+    bool bias_out;         // With it the product behind attention has one, too.
+    bool window_by_flag;   // A window counts where use_sliding_window says so.
+    // Which layers have the window: all; those that layer_types names, or from max_window_layers on; or those that are
+    // named, as versions of transformers differ in what they take otherwise.
+    enum { HEC_HF_ALL_LAYERS, HEC_HF_LAST_LAYERS, HEC_HF_NAMED_LAYERS } windows;
+    bool
+        renormalized; // Always the weights of the chosen experts; otherwise as norm_topk_prob says.
+    bool aux;         // The loss that output_router_logits asks for.
+    bool sigmoid;     // With a selection bias, unless
+    bool on_input;    // weights multiply what experts get; then there is one shared expert.
+    bool shared_gate;
+    bool local; // Attention (hf_local.c).
+    bool latent;
+    bool predictors; // Its folders may have a layer that predicts a token after the next one.
+    // The values of scoring_func and topk_method; NULL: they say nothing.
+    const char *score, *method;
+    bool greedy;  // Another topk_method: no groups.
+    bool scaled;  // Rope's scaling must be there.
+    bool partial; // Rope may rotate a part of each head.
+    bool sinks, clamped;
+};
+
+// The family of that name, or NULL.
+const struct hec_hf_family *hec_hf_family_of(const char *name);
+
+// The family behind another one, NULL behind the last; behind NULL the first.
+const struct hec_hf_family *hec_hf_next_family(const struct hec_hf_family *family);
+
+// Rope (hf_rope.c).
+void hec_hf_read_rope(struct hec_hf_config *config, const struct hec_hf_family *family,
+                      struct hec_hf_model *model);
+
+#endif

@@ -1,0 +1,151 @@
+// Rope: how fast elements turn, and how their frequencies are scaled. The keys lie in an object of their own, in the
+// root, or both.
+#include <math.h>
+#include <string.h>
+
+#include "codegen/driver/hf_families.h"
+
+// YaRN's factor of what is scaled `factor` times.
+static double mscale_of(double factor, double by) {
+    return factor > 1 ? 0.1 * by * log(factor) + 1 : 1;
+}
+
+static double read_mscale(struct hec_hf_config *config, const char *key) {
+    const double by = hec_hf_number(config, key, 0);
+    if (by >= 0 && by <= 100) return by;
+    hec_hf_refuse(config, key, "must be from 0 to 100");
+    return 0;
+}
+
+// The positions before scaling: the root's key counts first, as in transformers.
+static int64_t read_original(struct hec_hf_config *config) {
+    static const char key[] = "original_max_position_embeddings";
+    json_t *section = config->section;
+    const char *section_key = config->section_key;
+    hec_hf_leave(config);
+    const int64_t most = hec_hf_count(config, "max_position_embeddings", 1);
+    const bool without = !hec_hf_has(config, "max_position_embeddings");
+    const int64_t given = hec_hf_has(config, key) ? hec_hf_count(config, key, 1) : 0;
+    config->section = section;
+    config->section_key = section_key;
+    if (given) return given;
+    return hec_hf_count(config, key, without ? 0 : most);
+}
+
+// The element that turns `turns` times in the original positions.
+static double element_of(const struct hec_hf_model *model, double turns, int64_t original) {
+    const int64_t width = model->latent.rank ? model->latent.turned : model->rotated;
+    return (double)width * log((double)original / (turns * 2 * M_PI)) / (2 * log(model->theta));
+}
+
+// Where what turns slowly ends before what turns fast begins, YaRN's own code does not do what the paper says.
+static void check_ramp(struct hec_hf_config *config, const struct hec_hf_model *model,
+                       const double beta[2], int64_t original, bool truncate) {
+    const int64_t width = model->latent.rank ? model->latent.turned : model->rotated;
+    double low = element_of(model, beta[0], original), high = element_of(model, beta[1], original);
+    if (truncate) low = floor(low), high = ceil(high);
+    if (fmax(low, 0) <= fmin(high, (double)width - 1)) return;
+    hec_hf_refuse(config, "factor", "has no elements between beta_fast and beta_slow to scale");
+}
+
+static const char *read_yarn(struct hec_hf_config *config, const struct hec_hf_model *model,
+                             double factor) {
+    static const char *const keys[] = {"beta_fast", "beta_slow"};
+    static const double usual[] = {32, 1};
+    double beta[2];
+    for (int i = 0; i < 2; i++) {
+        beta[i] = hec_hf_number(config, keys[i], 0);
+        if (beta[i] == 0) beta[i] = usual[i];
+        if (!(beta[i] > 0)) hec_hf_refuse(config, keys[i], "must be above 0");
+    }
+    if (beta[0] < beta[1])
+        hec_hf_refuse(config, keys[hec_hf_says(config, keys[1])],
+                      "leaves beta_fast below beta_slow");
+    if (!(model->theta > 1)) hec_hf_refuse(config, "rope_theta", "must be above 1 for yarn");
+    const int64_t original = read_original(config);
+    const bool given = json_object_get(config->section, "truncate"); // Null says no.
+    const bool truncate = hec_hf_flag(config, "truncate", !given);
+    const double by = read_mscale(config, "mscale"), all = read_mscale(config, "mscale_all_dim");
+    const double attention = hec_hf_number(
+        config, "attention_factor",
+        by > 0 && all > 0 ? mscale_of(factor, by) / mscale_of(factor, all) : mscale_of(factor, 1));
+    if (!(attention > 0)) hec_hf_refuse(config, "attention_factor", "must be above 0");
+    if (config->sound) check_ramp(config, model, beta, original, truncate);
+    return hec_arena_format(config->arena,
+                            "yarn(%.15g, original = %lld, fast = %.15g, slow = %.15g, truncate = "
+                            "%s, attention = %.15g)",
+                            factor, (long long)original, beta[0], beta[1],
+                            truncate ? "true" : "false", attention);
+}
+
+static const char *read_llama3(struct hec_hf_config *config, double factor) {
+    static const char *const keys[] = {"low_freq_factor", "high_freq_factor"};
+    for (int i = 0; i < 2; i++) hec_hf_need(config, keys[i]);
+    const double low = hec_hf_number(config, keys[0], 1), high = hec_hf_number(config, keys[1], 4);
+    if (!(low > 0)) hec_hf_refuse(config, keys[0], "must be above 0");
+    if (!(high >= low)) hec_hf_refuse(config, keys[1], "must not be less than low_freq_factor");
+    return hec_arena_format(config->arena,
+                            "llama3(%.15g, original = %lld, low = %.15g, high = %.15g)", factor,
+                            (long long)read_original(config), low, high);
+}
+
+// Of the object that config is in, as all that follows.
+static void read_theta(struct hec_hf_config *config, const struct hec_hf_family *family,
+                       struct hec_hf_model *model) {
+    static const char theta[] = "rope_theta", partial[] = "partial_rotary_factor";
+    model->theta = hec_hf_number(config, theta, model->theta);
+    if (hec_hf_has(config, theta) && !(model->theta > 0))
+        hec_hf_refuse(config, theta, "must be above 0");
+    if (hec_hf_has(config, partial)) {
+        model->partial = hec_hf_number(config, partial, 1);
+        if (!family->partial && model->partial != 1)
+            hec_hf_refuse(config, partial, "must be 1 in this family");
+        else if (!(model->partial > 0 && model->partial <= 1))
+            hec_hf_refuse(config, partial, "must be above 0 and at most 1");
+    }
+    model->rotated = (int64_t)((double)model->head_width * model->partial);
+}
+
+static void read_scaling(struct hec_hf_config *config, struct hec_hf_model *model) {
+    const char *key = hec_hf_has(config, "rope_type") ? "rope_type" : "type";
+    const char *type = hec_hf_text(config, key, "default");
+    if (strcmp(type, "default") == 0) return;
+    const double factor = hec_hf_need(config, "factor") ? hec_hf_number(config, "factor", 0) : 1;
+    if (!(factor >= 1))
+        hec_hf_refuse(config, "factor", "must be at least 1");
+    else if (strcmp(type, "linear") == 0)
+        model->scaling = hec_arena_format(config->arena, "linear(%.15g)", factor);
+    else if (strcmp(type, "yarn") == 0)
+        model->scaling = read_yarn(config, model, factor);
+    else if (strcmp(type, "llama3") == 0)
+        model->scaling = read_llama3(config, factor);
+    else
+        hec_hf_refuse(config, key, "is not yet known; default, linear, yarn and llama3 are");
+    if (model->latent.rank)
+        model->latent.mscale = mscale_of(factor, read_mscale(config, "mscale_all_dim"));
+}
+
+// Its older name counts first; an empty object is none.
+static const char *section_of(const struct hec_hf_config *config) {
+    static const char older[] = "rope_scaling", newer[] = "rope_parameters";
+    const json_t *scaling = json_object_get(config->root, older);
+    const bool none =
+        json_is_null(scaling) || (json_is_object(scaling) && !json_object_size(scaling));
+    return scaling && !none ? older : newer;
+}
+
+void hec_hf_read_rope(struct hec_hf_config *config, const struct hec_hf_family *family,
+                      struct hec_hf_model *model) {
+    const char *section = section_of(config);
+    model->theta = model->partial = 1;
+    read_theta(config, family, model);
+    if (family->scaled) hec_hf_need(config, section);
+    if (hec_hf_enter(config, section)) {
+        read_theta(config, family, model);
+        read_scaling(config, model);
+        hec_hf_leave(config);
+    }
+    if (config->sound && !family->latent && (model->rotated < 2 || model->rotated % 2))
+        hec_hf_refuse(config, "num_attention_heads",
+                      "leaves heads of which no even part is rotated");
+}

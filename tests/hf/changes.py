@@ -1,0 +1,128 @@
+"""Changed and random config.json of every family, always the same: the cases of configs.py. Needs Python alone.
+
+A base is a config as transformers writes it now (stored/FAMILY.json), or the same with rope's keys as older versions wrote them. A change
+takes a key away, makes it null, gives it another value, or adds a key of another family."""
+import copy
+import json
+import random
+
+from harness import load
+
+BASES = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "dots1", "deepseek_v2", "deepseek_v2_lite", "deepseek_v3", "glm4_moe",
+         "glm4_moe_air", "gpt_oss", "llama4_text", "llama4_text_wide")
+WINDOWED, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
+YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4}
+LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
+ROPES = [{}, {"rope_theta": 777.0}, {"rope_type": "linear", "factor": 3.0}, {"type": "linear", "factor": 3.0, "rope_theta": 50.0}, YARN, LLAMA3,
+         {**YARN, "mscale": 0.8, "mscale_all_dim": 0.6}, {**YARN, "beta_fast": 1.0, "beta_slow": 1.0}, {"rope_type": "dynamic", "factor": 2.0},
+         {"rope_type": "linear"}, {"rope_type": "default", "factor": 4.0}]
+FLAG = [True, False]
+# What else a key may say. Some of it is refused by transformers, some by hecatec.
+OTHERS = {
+    "model_type": ["llama"], "vocab_size": [48, 0], "hidden_size": [24, 32.0], "num_hidden_layers": [1, 2, 4], "num_attention_heads": [2, 8, 3],
+    "num_key_value_heads": [1, 2, 4, 3], "head_dim": [6, 8, 5], "intermediate_size": [8, 20], "moe_intermediate_size": [8, 16],
+    "intermediate_size_mlp": [8], "shared_expert_intermediate_size": [8], "max_position_embeddings": [6, 64], "rms_norm_eps": [1e-2, 1e-9, 0],
+    "hidden_act": ["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "swish", "quick_gelu", "tanh"], "tie_word_embeddings": FLAG,
+    "rope_theta": [100.0, 500000, 1.0, 0], "partial_rotary_factor": [0.25, 0.5, 1.0, 2.0], "rope_parameters": ROPES, "rope_scaling": ROPES,
+    "original_max_position_embeddings": [2, 64], "num_local_experts": [4, 6, 12], "num_experts": [4, 6, 12], "n_routed_experts": [4, 6, 12],
+    "num_experts_per_tok": [1, 2, 4, 9], "experts_per_token": [1, 2], "n_shared_experts": [1, 3, 0], "n_group": [1, 2, 3], "topk_group": [1, 2, 9],
+    "topk_method": ["greedy", "group_limited_greedy", "noaux_tc", "random"], "scoring_func": ["softmax", "sigmoid"], "norm_topk_prob": FLAG,
+    "routed_scaling_factor": [0.5, 1.7, 0], "first_k_dense_replace": [0, 1, 2, 9], "moe_layer_freq": [1, 2], "decoder_sparse_step": [1, 2, 3, 0],
+    "mlp_only_layers": [[0], [1, 2], [7], []], "moe_layers": [[1, 3], [0, 1, 2, 3], [2], []], "interleave_moe_layer_step": [1, 2, 3],
+    "attention_bias": FLAG, "qkv_bias": FLAG, "mlp_bias": FLAG, "clip_qkv": [0.25, 0, -1], "use_qk_norm": FLAG, "sliding_window": [2, 5, 0],
+    "use_sliding_window": FLAG, "max_window_layers": [0, 1, 5],
+    "layer_types": [[FULL] * 3, [WINDOWED, FULL, WINDOWED], [FULL], [WINDOWED] * 4, [CHUNKED] * 4, []], "q_lora_rank": [6, None],
+    "kv_lora_rank": [6], "qk_nope_head_dim": [4, 8], "qk_rope_head_dim": [2, 8, 3], "v_head_dim": [4, 8], "qk_head_dim": [4],
+    "rope_interleave": FLAG, "swiglu_limit": [0.5, 3.0, 0], "swiglu_alpha": [1.0, 2.5], "attention_chunk_size": [2, 4, 100, None, 0],
+    "no_rope_layers": [[], [1] * 4, [0] * 4, [0, 1, 1, 0], [1]], "no_rope_layer_interval": [2, 3, 1], "attn_temperature_tuning": FLAG,
+    "floor_scale": [4, 100], "attn_scale": [0.9], "router_jitter_noise": [0.1, 0.0], "attention_dropout": [0.0, 0.1],
+    "router_aux_loss_coef": [0.5, 0], "output_router_logits": FLAG, "num_nextn_predict_layers": [0, 1, 2], "per_layer_config": [{}, {"0": {"attention_bias": True}}],
+    "dtype": ["float64", "bfloat16"], "torch_dtype": ["float32", "bfloat16"], "use_cache": FLAG, "pad_token_id": [0, 3], "bos_token_id": [7],
+    "eos_token_id": [[3, 4]], "initializer_range": [0.5], "architectures": [["X"]], "transformers_version": ["4.30.0"], "pretraining_tp": [2],
+    "ep_size": [2], "seq_aux": FLAG, "aux_loss_alpha": [0.5], "initial_context_length": [4], "chunk_size_feed_forward": [0],
+    # Of no family here.
+    "residual_multiplier": [2.0], "embedding_multiplier": [3.0], "logits_scaling": [2.0], "final_logit_softcapping": [3.0], "attn_logit_softcapping": [2.0],
+    "query_pre_attn_scalar": [3], "rope_local_base_freq": [9.0], "hidden_activation": ["relu"], "num_mtp_layers": [0], "shared_intermediate_size": [8],
+    "use_bias": FLAG, "norm_type": ["layernorm"], "qk_norm": FLAG, "use_grouped_topk": FLAG, "moe_topk": [1],
+}
+ROPE_OTHERS = {
+    "rope_type": ["default", "linear", "yarn", "llama3", "dynamic"], "type": ["linear", "yarn"], "rope_theta": [50.0], "factor": [1, 2.5, 0.5],
+    "beta_fast": [1, 4, 64, 0], "beta_slow": [1, 2, 0, 64], "mscale": [0, 0.5, 1.0], "mscale_all_dim": [0, 0.5, 1.0], "attention_factor": [0.5, 1.0, 2.0],
+    "truncate": FLAG, "original_max_position_embeddings": [2, 64, 1], "low_freq_factor": [0.5, 2.0], "high_freq_factor": [2.0, 1.0, 8.0],
+    "partial_rotary_factor": [0.5, 1.0],
+}
+
+
+def older(config):
+    """The same config as it was written before rope had an object for all of it."""
+    config = copy.deepcopy(config)
+    rope = config.pop("rope_parameters")
+    config["rope_theta"] = rope.pop("rope_theta")
+    if "partial_rotary_factor" in rope:
+        config["partial_rotary_factor"] = rope.pop("partial_rotary_factor")
+    if "rope_type" in rope:
+        rope["type"] = rope.pop("rope_type")
+    config["rope_scaling"] = None if rope.get("type", "default") == "default" else rope
+    return config
+
+
+def bases(family):
+    config = load(family)["config"]
+    return {"": config, "older": older(config)}
+
+
+def name_of(*parts):
+    return " ".join(part if isinstance(part, str) else json.dumps(part) for part in parts)
+
+
+def of_key(place, key, there, others):
+    """(what, how) for one key of an object, `place` being what leads to it."""
+    if there:
+        yield name_of(*place, key, "removed"), lambda at: at.pop(key)
+    yield name_of(*place, key, "null"), lambda at: at.__setitem__(key, None)
+    for value in others:
+        yield name_of(*place, key, "=", value), lambda at, value=value: at.__setitem__(key, copy.deepcopy(value))
+
+
+def changes(family):
+    """{name: config} of the bases and of every change of one key."""
+    found = {}
+    for base, config in bases(family).items():
+        found[base] = config
+        # Of the older config only what is not the same in the other.
+        own = {key for key in config if not base or "rope" in key or key == "partial_rotary_factor"}
+        for key in sorted(own | set() if base else own | set(OTHERS)):
+            others = [value for value in OTHERS.get(key, []) if value != config.get(key, ...)]
+            for what, change in of_key([base] if base else [], key, key in config, others):
+                found[what] = copy.deepcopy(config)
+                change(found[what])
+        section = "rope_scaling" if base else "rope_parameters"
+        if not config.get(section):
+            continue
+        for key in sorted(set(config[section]) | set(ROPE_OTHERS)):
+            others = [value for value in ROPE_OTHERS.get(key, []) if value != config[section].get(key, ...)]
+            for what, change in of_key([base, section] if base else [section], key, key in config[section], others):
+                found[what] = copy.deepcopy(config)
+                change(found[what][section])
+    return {what: config for what, config in found.items() if not what or config not in (found[""],)}
+
+
+def random_config(family, seed):
+    """Several keys of a base changed at once, most of them its own."""
+    draw = random.Random(f"{family} {seed}")
+    config = copy.deepcopy(draw.choice(list(bases(family).values())))
+    own = sorted(key for key in OTHERS if key in config and key != "model_type")
+    for _ in range(draw.randint(1, 6)):
+        key = draw.choice(own if draw.random() < 0.85 else sorted(OTHERS))
+        config[key] = copy.deepcopy(draw.choice(OTHERS[key]))
+        if draw.random() < 0.05:
+            config[key] = None
+    section = config.get("rope_scaling") or config.get("rope_parameters")
+    if isinstance(section, dict) and section and draw.random() < 0.5:
+        key = draw.choice(sorted(ROPE_OTHERS))
+        section[key] = draw.choice(ROPE_OTHERS[key])
+    return config
+
+
+if __name__ == "__main__":
+    print(sum(len(changes(family)) for family in BASES), {family: len(changes(family)) for family in BASES})

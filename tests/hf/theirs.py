@@ -1,0 +1,92 @@
+"""Of configs.py: what transformers computes for a config.json, in double precision. Needs torch and transformers."""
+import copy
+import os
+import sys
+import warnings
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+warnings.filterwarnings("ignore")
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
+
+import weights  # noqa: E402
+from harness import POSITIONS  # noqa: E402
+
+transformers.logging.set_verbosity(transformers.logging.CRITICAL)
+torch.set_num_threads(1)
+
+
+class Wide:
+    """torch, in which single precision is double: transformers computes norms, softmax and angles in float32."""
+    float32 = float = torch.float64
+
+    def __getattr__(self, name):
+        return getattr(torch, name)
+
+
+WIDE = Wide()
+
+
+def widen():
+    for name, module in list(sys.modules.items()):
+        if name.startswith("transformers.") and getattr(module, "torch", None) is torch:
+            module.torch = WIDE
+    torch.Tensor.float = torch.Tensor.double
+
+
+class Model:
+    def __init__(self, model, tensors):
+        self.model, self.tensors = model, tensors
+
+    def logits(self, tokens):
+        """Of two sequences; None: it cannot compute them."""
+        ids = torch.tensor([tokens[:POSITIONS], tokens[POSITIONS:2 * POSITIONS]])
+        try:
+            with torch.no_grad():
+                return self.model(input_ids=ids, use_cache=False).logits.double().reshape(-1).tolist()
+        except Exception:  # Whatever its code does with a config that makes no sense.
+            return None
+
+
+class Theirs:
+    version = transformers.__version__
+
+    def __init__(self):
+        self.drawn = {}
+
+    def values(self, name, shape):
+        key = name, tuple(shape)
+        if key not in self.drawn:
+            numbers = weights.values(name, shape)
+            self.drawn[key] = torch.tensor(numbers, dtype=torch.float64).reshape(shape), weights.pack("BF16", numbers)
+        return self.drawn[key]
+
+    def create(self, config):
+        kind = CONFIG_MAPPING[config["model_type"]]
+        made = kind.from_dict(copy.deepcopy(config))
+        made._attn_implementation = made._experts_implementation = "eager"
+        return transformers.AutoModelForCausalLM.from_config(made)
+
+    def build(self, config):
+        """The model with weights from their names; None: transformers refuses the config."""
+        try:
+            if config["model_type"] not in self.drawn:  # The first one imports its code.
+                self.create(config)
+                self.drawn[config["model_type"]] = True
+                widen()
+            model = self.create(config).double().eval()
+        except Exception:
+            return None
+        tensors, tied = {}, model.config.tie_word_embeddings
+        for name, own in model.state_dict().items():
+            if tied and name == "lm_head.weight":
+                continue
+            # As folders call it. Experts lie together, as folders may have them.
+            there = name.replace("mlp.gate.", "block_sparse_moe.gate.") if config["model_type"] == "mixtral" else name
+            numbers, packed = self.values(there, list(own.shape))
+            own.copy_(numbers)
+            tensors[there] = "BF16", list(own.shape), packed
+        return Model(model, tensors)
