@@ -3,41 +3,29 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/hf/folder.h"
-#include "runtime/hf/mxfp4.h"
 #include "runtime/hf/names.h"
 #include "runtime/hf/predictors.h"
+#include "runtime/hf/read.h"
 #include "runtime/params/listing.h"
 #include "runtime/params/tensor.h"
 
-enum {
-    STRIP = 64,   // Rows of a tensor that are read together.
-    SCALED = 128, // Rows and columns of a block with one scale.
-    TEXT = 160,   // Of a shape.
-};
+enum { SCALED = HRT_HF_SCALED, TEXT = 160 }; // Bytes of a shape's text.
 
 struct loading {
     const struct hrt_placement *placement;
     const struct hrt_hf_family *family;
     struct hrt_hf_folder folder;
-    json_t *left;  // Names of tensors of which nothing, or not all, was asked for;
-    json_t *begun; // elements that are left of the latter.
+    json_t *left;              // Names of tensors of which nothing, or not all, was asked for;
+    json_t *begun;             // elements that are left of the latter.
+    struct hrt_hf_found *here; // [count]: this rank's tensors.
+    size_t count;
     struct hrt_store_doubts *doubts;
     struct hrt_error *error;
-};
-
-// One of our tensors in the folder.
-struct found {
-    struct hrt_safetensors *file;
-    const struct hrt_stored *entry, *scale;
-    struct hrt_safetensors *scale_file;
-    const struct hrt_hf_layout *layout;
-    struct hrt_hf_view view;
 };
 
 // ---- finding
@@ -62,7 +50,7 @@ static bool check_shape(const struct loading *loading, const struct hrt_safetens
 }
 
 // What is stored in 8 bits has a factor for each block, in a tensor of its own.
-static bool find_scale(struct loading *loading, struct found *found) {
+static bool find_scale(struct loading *loading, struct hrt_hf_found *found) {
     const struct hrt_stored *entry = found->entry;
     char name[HRT_PATH_MAX + 16];
     if (entry->dtype->bits != 8) return true;
@@ -105,13 +93,15 @@ static bool is_meant(const struct loading *loading, const struct hrt_tensor *ten
 // Finds the layout in which the folder has a tensor: its name is there, and the shape fits. Where only the name is there,
 // `found` is the first such.
 static void find_layout(const struct loading *loading, const struct hrt_tensor *tensor,
-                        const struct hrt_hf_rule *rule, struct found *found) {
+                        const struct hrt_hf_rule *rule, struct hrt_hf_found *found) {
     bool fits = false;
-    *found = (struct found){0};
+    *found = (struct hrt_hf_found){.tensor = *tensor};
     for (int i = 0; i < HRT_HF_LAYOUTS && rule->layout[i].name; i++) {
         const struct hrt_hf_layout *layout = &rule->layout[i];
-        struct found here = {.layout = layout,
-                             .view = hrt_hf_view_of(loading->placement->program, tensor, layout)};
+        struct hrt_hf_found here = {
+            .tensor = *tensor,
+            .layout = layout,
+            .view = hrt_hf_view_of(loading->placement->program, tensor, layout)};
         char name[HRT_PATH_MAX];
         hrt_hf_name(loading->placement->program, tensor, layout->name, name);
         here.entry = hrt_hf_find(&loading->folder, name, &here.file);
@@ -125,7 +115,7 @@ static void find_layout(const struct loading *loading, const struct hrt_tensor *
 
 // The scales of what is stored in MXFP4.
 static bool find_exponents(struct loading *loading, const struct hrt_tensor *tensor,
-                           struct found *found) {
+                           struct hrt_hf_found *found) {
     const struct hrt_stored *entry = found->entry;
     char name[HRT_PATH_MAX];
     hrt_hf_name(loading->placement->program, tensor, found->layout->scales, name);
@@ -146,7 +136,7 @@ static bool find_exponents(struct loading *loading, const struct hrt_tensor *ten
 }
 
 // Notes that one of our tensors was asked for: the folder's one, or a part of it.
-static void take(struct loading *loading, const struct found *found) {
+static void take(struct loading *loading, const struct hrt_hf_found *found) {
     const struct hrt_hf_layout *layout = found->layout;
     const struct hrt_hf_view *view = &found->view;
     const char *name = found->entry->name;
@@ -161,7 +151,8 @@ static void take(struct loading *loading, const struct found *found) {
         json_object_del(loading->left, name);
 }
 
-static bool find(struct loading *loading, const struct hrt_tensor *tensor, struct found *found) {
+static bool find(struct loading *loading, const struct hrt_tensor *tensor,
+                 struct hrt_hf_found *found) {
     const struct hrt_hf_rule *rule = hrt_hf_rule_of(loading->family, tensor->param);
     char name[HRT_PATH_MAX], path[HRT_PATH_MAX];
     hrt_tensor_path(tensor, path);
@@ -199,14 +190,22 @@ static bool settle_predictors(struct loading *loading) {
 
 // The folder's tensors and the program's must be the same.
 static bool check_all(struct loading *loading) {
+    const struct hrt_placement *placement = loading->placement;
     struct hrt_tensor tensor = {0};
-    struct found found;
+    size_t room = 1;
+    while (hrt_tensor_next(placement->program, &tensor)) room++;
     loading->left = json_copy(loading->folder.where);
     loading->begun = json_object();
-    if (!loading->left || !loading->begun) return hrt_fail(loading->error, "out of memory");
-    while (hrt_tensor_next(loading->placement->program, &tensor)) {
-        if (hrt_is_stored(tensor.param, HRT_PARAMETERS) && !find(loading, &tensor, &found))
-            return false;
+    loading->here = calloc(room, sizeof *loading->here);
+    if (!loading->left || !loading->begun || !loading->here)
+        return hrt_fail(loading->error, "out of memory");
+    tensor = (struct hrt_tensor){0};
+    while (hrt_tensor_next(placement->program, &tensor)) {
+        struct hrt_hf_found *found = &loading->here[loading->count];
+        if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
+        if (!find(loading, &tensor, found)) return false;
+        found->watched = hrt_tensor_rank(placement, &tensor) == placement->rank;
+        loading->count += hrt_tensor_is_here(placement, &tensor);
     }
     if (!settle_predictors(loading)) return false;
     if (loading->folder.passed && loading->doubts)
@@ -227,151 +226,6 @@ static bool check_all(struct loading *loading) {
                     file->path, entry->name, json_object_size(loading->left));
 }
 
-// ---- reading
-
-// Reads `count` elements of a file's tensor from `first` on, `step` apart there.
-static bool read_run(const struct found *found, int64_t first, int64_t step, int64_t count,
-                     double *values) {
-    struct hrt_stored rest = *found->entry;
-    double block[HRT_STORED_BLOCK];
-    int64_t span = count > 0 ? (count - 1) * step + 1 : 0;
-    rest.begin += first * rest.dtype->bits / 8;
-    if (!hrt_safetensors_seek(found->file, &rest)) return false;
-    for (int64_t skip = 0; span > 0;) {
-        const int64_t some = span < HRT_STORED_BLOCK ? span : HRT_STORED_BLOCK;
-        if (!hrt_safetensors_next(found->file, found->entry, some, block)) return false;
-        for (; skip < some; skip += step) *values++ = block[skip];
-        skip -= some;
-        span -= some;
-    }
-    return true;
-}
-
-// The same of MXFP4, whose elements are side by side.
-static bool read_packed(const struct found *found, int64_t first, int64_t count, double *values) {
-    enum { BLOCKS = HRT_STORED_BLOCK / HRT_MXFP4_BLOCK };
-    uint8_t bytes[BLOCKS * HRT_MXFP4_BYTES], scales[BLOCKS];
-    double elements[BLOCKS * HRT_MXFP4_BLOCK];
-    while (count > 0) {
-        const int64_t block = first / HRT_MXFP4_BLOCK, skip = first % HRT_MXFP4_BLOCK;
-        int64_t blocks = (skip + count + HRT_MXFP4_BLOCK - 1) / HRT_MXFP4_BLOCK;
-        if (blocks > BLOCKS) blocks = BLOCKS;
-        const int64_t read = blocks * HRT_MXFP4_BLOCK - skip, some = read < count ? read : count;
-        if (!hrt_safetensors_bytes(found->file, found->entry, block * HRT_MXFP4_BYTES,
-                                   (size_t)(blocks * HRT_MXFP4_BYTES), bytes) ||
-            !hrt_safetensors_bytes(found->scale_file, found->scale, block, (size_t)blocks, scales))
-            return false;
-        hrt_mxfp4_decode(bytes, scales, blocks, elements);
-        memcpy(values, elements + skip, (size_t)some * sizeof *values);
-        first += some;
-        count -= some;
-        values += some;
-    }
-    return true;
-}
-
-// Reads `count` elements of the view's matrix from `first` on, row by row.
-static bool read_some(const struct found *found, int64_t first, int64_t count, double *values) {
-    const struct hrt_hf_view *view = &found->view;
-    const bool even = view->row_step == view->columns * view->step; // Also from row to row.
-    while (count > 0) {
-        const int64_t row = first / view->columns, column = first % view->columns;
-        const int64_t left = view->columns - column, run = even || count < left ? count : left;
-        const int64_t at = view->first + row * view->row_step + column * view->step;
-        if (!(found->layout->scales ? read_packed(found, at, run, values)
-                                    : read_run(found, at, view->step, run, values)))
-            return false;
-        first += run;
-        count -= run;
-        values += run;
-    }
-    return true;
-}
-
-// Multiplies rows of a strip, from `row` on, with their blocks' scales.
-static bool scale(const struct found *found, int64_t row, int64_t rows, double *strip) {
-    const int64_t columns = found->view.columns, blocks = (columns + SCALED - 1) / SCALED;
-    double *factor = malloc((size_t)(blocks + 1) * sizeof *factor);
-    const struct found scales = {.file = found->scale_file, .entry = found->scale};
-    if (!factor) return hrt_fail(found->file->error, "out of memory");
-    bool read = true;
-    for (int64_t r = 0; read && r < rows; r++) {
-        if (r == 0 || (row + r) % SCALED == 0)
-            read = read_run(&scales, (row + r) / SCALED * blocks, 1, blocks, factor);
-        for (int64_t c = 0; read && c < columns; c++) strip[r * columns + c] *= factor[c / SCALED];
-    }
-    free(factor);
-    return read;
-}
-
-// Notes the first tensor of this rank, of those that no lower one has, that is not finite.
-static void doubt_values(const struct loading *loading, const struct hrt_tensor *tensor,
-                         const struct found *found, double value) {
-    struct hrt_store_doubts *doubts = loading->doubts;
-    if (!doubts || *doubts->values) return;
-    if (hrt_tensor_rank(loading->placement, tensor) != loading->placement->rank) return;
-    snprintf(doubts->values, sizeof doubts->values,
-             "'%.150s': tensor '%.200s' has values that are not finite (%g)", found->file->path,
-             found->entry->name, value);
-}
-
-// Stores elements `first` .. of ours, `step` apart in `values`.
-static void store(const struct loading *loading, void *params, const struct hrt_tensor *tensor,
-                  const struct found *found, int64_t first, int64_t count, const double *values,
-                  int64_t step) {
-    const enum hrt_precision precision = loading->placement->program->precision;
-    double elements[HRT_STORED_BLOCK]; // Or of a smaller type.
-    for (int64_t i = 0; i < count; i++) {
-        hrt_element_set(elements, precision, i, values[i * step]);
-        const double value = hrt_element(elements, precision, i); // As it is here.
-        if (!isfinite(value)) doubt_values(loading, tensor, found, value);
-    }
-    hrt_tensor_write(loading->placement->program, params, tensor, first, count, elements);
-}
-
-static bool read_turned(const struct loading *loading, const struct hrt_tensor *tensor,
-                        const struct found *found, void *params) {
-    const struct hrt_hf_view *view = &found->view;
-    double *strip = malloc((size_t)(STRIP * view->columns + 1) * sizeof *strip);
-    if (!strip) return hrt_fail(loading->error, "out of memory");
-    bool read = true;
-    for (int64_t row = 0; read && row < view->rows; row += STRIP) {
-        const int64_t left = view->rows - row, rows = left < STRIP ? left : STRIP;
-        read = read_some(found, row * view->columns, rows * view->columns, strip) &&
-               (!found->scale || found->layout->scales || scale(found, row, rows, strip));
-        for (int64_t c = 0; read && c < view->columns; c++)
-            store(loading, params, tensor, found, c * view->rows + row, rows, strip + c,
-                  view->columns);
-    }
-    free(strip);
-    return read;
-}
-
-static bool read_tensor(const struct loading *loading, const struct hrt_tensor *tensor,
-                        const struct found *found, void *params) {
-    double block[HRT_STORED_BLOCK];
-    if (found->view.turned) return read_turned(loading, tensor, found, params);
-    const int64_t size = hrt_param_size(tensor->param);
-    for (int64_t first = 0; first < size; first += HRT_STORED_BLOCK) {
-        const int64_t left = size - first,
-                      count = left < HRT_STORED_BLOCK ? left : HRT_STORED_BLOCK;
-        if (!read_some(found, first, count, block)) return false;
-        store(loading, params, tensor, found, first, count, block, 1);
-    }
-    return true;
-}
-
-static bool read_all(struct loading *loading, void *params) {
-    struct hrt_tensor tensor = {0};
-    struct found found;
-    while (hrt_tensor_next_here(loading->placement, &tensor)) {
-        if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
-        if (!find(loading, &tensor, &found) || !read_tensor(loading, &tensor, &found, params))
-            return false;
-    }
-    return true;
-}
-
 bool hrt_hf_load(const struct hrt_placement *placement, void *params, const char *path,
                  struct hrt_store_doubts *doubts, struct hrt_error *error) {
     struct loading loading = {.placement = placement,
@@ -384,8 +238,10 @@ bool hrt_hf_load(const struct hrt_placement *placement, void *params, const char
                         "'%s' has names of Hugging Face's, and this program knows none: add names "
                         "hf { family = ... } to its model",
                         path);
-    const bool loaded = hrt_hf_folder_open(&loading.folder, path, error) && check_all(&loading) &&
-                        read_all(&loading, params);
+    const bool loaded =
+        hrt_hf_folder_open(&loading.folder, path, error) && check_all(&loading) &&
+        hrt_hf_read(placement->program, loading.here, loading.count, params, doubts, error);
+    free(loading.here);
     json_decref(loading.left);
     json_decref(loading.begun);
     hrt_hf_folder_close(&loading.folder);

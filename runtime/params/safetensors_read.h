@@ -16,6 +16,8 @@ struct hrt_dtype {
     const char *name; // "BF16"
     int bits;
     double (*value)(const void *block, int64_t i); // Element i; NULL: such cannot be read.
+    // Elements 0 .. count - 1, rounded once, which needs no doubles; NULL: there is no such.
+    void (*floats)(const void *block, int64_t count, float *values);
 };
 
 struct hrt_stored { // A tensor in a file.
