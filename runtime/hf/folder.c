@@ -10,6 +10,7 @@
 #include "files/files.h"
 #include "runtime/checkpoint/part.h"
 
+enum { BLOCK = 1 << 16 };
 static const char index_name[] = "model.safetensors.index.json", one_name[] = "model.safetensors";
 
 static bool holds(const char *folder, const char *name) {
@@ -117,18 +118,26 @@ static bool add_index(struct hrt_hf_folder *folder, const json_t *index) {
     return sound;
 }
 
-// What files have that the index does not name.
-static bool check_files(const struct hrt_hf_folder *folder) {
+// What files have that the index does not name, or finds in another file.
+static void count_beside(struct hrt_hf_folder *folder) {
     for (int i = 0; i < folder->files; i++) {
         const struct hrt_safetensors *file = &folder->file[i];
         for (size_t k = 0; k < file->entries; k++) {
             const json_t *number = json_object_get(folder->where, file->entry[k].name);
             if (json_is_integer(number) && json_integer_value(number) == i) continue;
-            return hrt_fail(folder->error, "'%s' has tensor '%.300s', which %s does not say",
-                            file->path, file->entry[k].name, index_name);
+            if (!folder->beside++) folder->beside_first = file->entry[k].name;
         }
     }
-    return true;
+}
+
+// Whether names lack what they begin with.
+static bool is_bare(const struct hrt_hf_folder *folder) {
+    const char *name;
+    json_t *number;
+    json_object_foreach(folder->where, name, number) {
+        if (strncmp(name, HRT_HF_BODY, strlen(HRT_HF_BODY)) == 0) return false;
+    }
+    return json_object_get(folder->where, "embed_tokens.weight");
 }
 
 // Leaves the text model alone, where it is a part.
@@ -159,8 +168,9 @@ static bool open_files(struct hrt_hf_folder *folder) {
         return add_one_file(folder);
     }
     json_t *index = read_index(folder);
-    const bool sound = index && add_index(folder, index) && check_files(folder);
+    const bool sound = index && add_index(folder, index);
     json_decref(index);
+    if (sound) count_beside(folder);
     return sound;
 }
 
@@ -168,6 +178,7 @@ bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct h
     *folder = (struct hrt_hf_folder){.path = path, .where = json_object(), .error = error};
     if (!open_files(folder)) return false;
     narrow(folder);
+    folder->bare = is_bare(folder);
     return true;
 }
 
@@ -184,6 +195,8 @@ void hrt_hf_folder_close(struct hrt_hf_folder *folder) {
 
 const struct hrt_stored *hrt_hf_find(const struct hrt_hf_folder *folder, const char *name,
                                      struct hrt_safetensors **file) {
+    if (folder->bare && strncmp(name, HRT_HF_BODY, strlen(HRT_HF_BODY)) == 0)
+        name += strlen(HRT_HF_BODY);
     const json_t *number = folder->where ? json_object_get(folder->where, name) : NULL;
     if (!number) return NULL;
     *file = &folder->file[json_integer_value(number)];
@@ -196,4 +209,24 @@ bool hrt_hf_has_shape(const struct hrt_stored *entry, const int64_t *shape, int 
         if (json_integer_value(json_array_get(entry->shape, (size_t)i)) != shape[i]) return false;
     }
     return true;
+}
+
+static bool same_bytes(struct hrt_safetensors *file[2], const struct hrt_stored *entry[2],
+                       bool *same) {
+    char block[2][BLOCK];
+    const int64_t bytes = entry[0]->end - entry[0]->begin;
+    for (int64_t first = 0; *same && first < bytes; first += BLOCK) {
+        const size_t count = (size_t)(bytes - first < BLOCK ? bytes - first : BLOCK);
+        for (int i = 0; i < 2; i++) {
+            if (!hrt_safetensors_bytes(file[i], entry[i], first, count, block[i])) return false;
+        }
+        *same = memcmp(block[0], block[1], count) == 0;
+    }
+    return true;
+}
+
+bool hrt_hf_same(struct hrt_safetensors *file[2], const struct hrt_stored *entry[2], bool *same) {
+    *same = entry[0] && entry[1] && entry[0]->dtype == entry[1]->dtype &&
+            json_equal(entry[0]->shape, entry[1]->shape);
+    return !*same || same_bytes(file, entry, same);
 }

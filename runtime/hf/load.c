@@ -9,6 +9,7 @@
 
 #include "runtime/hf/folder.h"
 #include "runtime/hf/names.h"
+#include "runtime/hf/needless.h"
 #include "runtime/hf/predictors.h"
 #include "runtime/hf/read.h"
 #include "runtime/params/listing.h"
@@ -173,18 +174,37 @@ static bool find(struct loading *loading, const struct hrt_tensor *tensor,
     return find_scale(loading, found);
 }
 
+// One warning says all that is not read.
+static void warn_left(struct loading *loading, size_t count, const char *which) {
+    struct hrt_store_doubts *doubts = loading->doubts;
+    if (!doubts || count == 0) return;
+    const size_t used = strlen(doubts->left);
+    if (used)
+        snprintf(doubts->left + used, sizeof doubts->left - used, "; nor are %zu %s", count, which);
+    else
+        snprintf(doubts->left, sizeof doubts->left,
+                 "'%.150s' has %zu tensors %s; they are not read", loading->folder.path, count,
+                 which);
+}
+
 // What belongs to a layer that predicts a token more: copies of what it shares, or all of it where the program has none.
 static bool settle_predictors(struct loading *loading) {
     const struct hrt_program *program = loading->placement->program;
     if (!loading->family->predictors) return true;
     if (hrt_hf_predicts(loading->family, program))
         return hrt_hf_check_copies(&loading->folder, loading->family, program, loading->left);
-    const size_t passed = hrt_hf_pass_over(loading->left);
-    if (passed && loading->doubts)
-        snprintf(
-            loading->doubts->left, sizeof loading->doubts->left,
-            "'%.300s' has %zu tensors of layers that predict further tokens; they are not read",
-            loading->folder.path, passed);
+    warn_left(loading, hrt_hf_pass_over(loading->left), "of layers that predict further tokens");
+    return true;
+}
+
+static bool settle_needless(struct loading *loading) {
+    struct hrt_hf_needless needless;
+    char which[HRT_PATH_MAX + 64];
+    if (!hrt_hf_pass_needless(&loading->folder, loading->family, loading->placement->program,
+                              loading->left, &needless))
+        return false;
+    snprintf(which, sizeof which, "that no program needs, as '%.200s'", needless.first);
+    warn_left(loading, needless.count, which);
     return true;
 }
 
@@ -207,11 +227,8 @@ static bool check_all(struct loading *loading) {
         found->watched = hrt_tensor_rank(placement, &tensor) == placement->rank;
         loading->count += hrt_tensor_is_here(placement, &tensor);
     }
-    if (!settle_predictors(loading)) return false;
-    if (loading->folder.passed && loading->doubts)
-        snprintf(loading->doubts->left, sizeof loading->doubts->left,
-                 "'%.300s' has %zu tensors beside its text model; they are not read",
-                 loading->folder.path, loading->folder.passed);
+    if (!settle_predictors(loading) || !settle_needless(loading)) return false;
+    warn_left(loading, loading->folder.passed, "beside its text model");
     void *rest = json_object_iter(loading->left);
     if (!rest) return true;
     struct hrt_safetensors *file;

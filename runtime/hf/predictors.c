@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 16 };
-
 // Whether a tensor that nothing has asked for is of a layer that predicts further tokens: it takes two vectors in, by eh_proj,
 // and none of the program's layers has taken its norm.
 static bool is_predictors(const json_t *left, const char *name) {
@@ -38,20 +36,6 @@ size_t hrt_hf_pass_over(json_t *left) {
     return passed;
 }
 
-static bool same_bytes(struct hrt_safetensors *file[2], const struct hrt_stored *entry[2],
-                       bool *same) {
-    char block[2][BLOCK];
-    const int64_t bytes = entry[0]->end - entry[0]->begin;
-    for (int64_t first = 0; *same && first < bytes; first += BLOCK) {
-        const size_t count = (size_t)(bytes - first < BLOCK ? bytes - first : BLOCK);
-        for (int i = 0; i < 2; i++) {
-            if (!hrt_safetensors_bytes(file[i], entry[i], first, count, block[i])) return false;
-        }
-        *same = memcmp(block[0], block[1], count) == 0;
-    }
-    return true;
-}
-
 bool hrt_hf_check_copies(const struct hrt_hf_folder *folder, const struct hrt_hf_family *family,
                          const struct hrt_program *program, json_t *left) {
     struct hrt_hf_copy copy = {0};
@@ -65,9 +49,8 @@ bool hrt_hf_check_copies(const struct hrt_hf_folder *folder, const struct hrt_hf
             entry[i] = hrt_hf_find(folder, name[i], &file[i]);
         }
         if (!entry[1]) continue;
-        bool same = entry[0] && entry[0]->dtype == entry[1]->dtype &&
-                    json_equal(entry[0]->shape, entry[1]->shape);
-        if (!same_bytes(file, entry, &same)) return false;
+        bool same;
+        if (!hrt_hf_same(file, entry, &same)) return false;
         if (!same)
             return hrt_fail(folder->error,
                             "'%s' is of another model: '%s' is not the same as '%s', which this "

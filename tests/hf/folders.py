@@ -59,7 +59,7 @@ def check_refusals(work):
     expect(f"tensor '{router}' is I16; only F64, F32, BF16, F16 and F8_E4M3 can be read")
     remake()
     edit(bad / INDEX, lambda index: index["weight_map"].pop(router))
-    expect(f"bad/{file}' has tensor '{router}', which {INDEX} does not say")
+    expect(f"it has no tensor '{router}' ('layers.1.sparse.router' here)")
     remake()
     edit(bad / INDEX, lambda index: index["weight_map"].update({"odd": file}))
     expect(f"{INDEX}' says that '{file}' has tensor 'odd', but it has not")
@@ -153,6 +153,46 @@ def check_copies(work):
     weights.write_folder(work / "less", case["config"], own)
     said = run(program, "eval", "--load", work / "less", "--val", work / "tokens.bin", code=1).stderr
     assert "it has no tensor 'model.layers.2.eh_proj.weight' ('mtp.eh_proj' here)" in said, said
+
+
+def check_needless(work):
+    """Tensors that no program needs are passed over, with one warning; the other ones' bytes count, whatever the names."""
+    case = load("olmoe")  # Its embedding is its head.
+    own, config = tensors(case), case["config"]
+    weights.write_folder(work / "plain", config, own, shards=2)
+    weights.write_tokens(work / "tokens.bin", case["tokens"])
+    program = compile_folder(work, work / "plain", "fp32")
+    wanted = logits(work, program, work / "plain", work / "tokens.bin")[0]
+    frequency = "model.layers.0.self_attn.rotary_emb.inv_freq"
+    head, embed = "lm_head.weight", "model.embed_tokens.weight"
+    bare = {name.removeprefix("model."): t for name, t in own.items()}
+    stale = (own[embed][0], own[embed][1], bytes(len(own[embed][2])))
+    assert head not in own
+
+    def said_of(name, held, shards=1, beside=None):
+        folder = work / name
+        weights.write_folder(folder, config, held, shards)
+        if beside:
+            file = next(file for file in sorted(folder.glob("*.safetensors")) if beside not in weights.read_safetensors(file))
+            weights.write_safetensors(file, {**weights.read_safetensors(file), beside: stale})
+        said = run(program, "export", "--load", folder, "--to", work / f"{name}-again", "--strict").stderr
+        assert logits(work, program, folder, work / "tokens.bin")[0] == wanted, name
+        assert weights.read_folder(work / f"{name}-again") == own, name
+        return said
+
+    def warning(name, count, first):
+        return (f"olmoe: warning: '{work}/{name}' has {count} tensors that no program needs, as '{first}'; they are not read\n")
+
+    odd = {frequency: ("F32", [2], bytes(8)), frequency.replace(".0.", ".2."): ("F32", [2], bytes(8))}
+    assert said_of("frequencies", {**own, **odd}) == warning("frequencies", 2, frequency)
+    assert said_of("head", {**own, head: own[embed]}, shards=2) == warning("head", 1, head)
+    assert said_of("beside", own, 2, embed) == warning("beside", 1, embed)
+    assert said_of("bare", bare) == "" and said_of("bare-shards", bare, shards=3) == ""
+    both = said_of("all", {**bare, frequency.removeprefix("model."): odd[frequency], head: own[embed]})
+    assert both == warning("all", 2, frequency.removeprefix("model.")), both
+    weights.write_folder(work / "other", config, {**own, head: stale})
+    said = run(program, "eval", "--load", work / "other", "--val", work / "tokens.bin", code=1).stderr
+    assert f"'{head}' is not the same as '{embed}', which this one takes for both" in said, said
 
 
 def check_scales(work):
@@ -251,7 +291,7 @@ def check_square(work):
 
 
 def main():
-    for check in (check_refusals, check_predictors, check_copies, check_scales, check_packed, check_square):
+    for check in (check_refusals, check_predictors, check_copies, check_needless, check_scales, check_packed, check_square):
         with tempfile.TemporaryDirectory() as name:
             check(pathlib.Path(name))
 
