@@ -52,7 +52,8 @@ static void name_line(struct hrt_error *error, const char *path, int64_t number)
              bare.text);
 }
 
-// Each line of the file is a prompt, with what --prompt would draw; an empty line between two.
+// Each line of the file is a prompt, an empty line between two samples. The first has the draws of --prompt, the others
+// have their own, so that equal lines have different samples.
 static bool sample_lines(const struct hrt_run *run, struct hrt_sampler *sampler,
                          struct hrt_state *state, FILE *file, struct hrt_error *error) {
     char *line = NULL;
@@ -64,6 +65,7 @@ static bool sample_lines(const struct hrt_run *run, struct hrt_sampler *sampler,
         if (length > 0 && line[length - 1] == '\n') line[--length] = '\0';
         if (length > 0 && line[length - 1] == '\r') line[--length] = '\0';
         if (length == 0) continue;
+        sampler->rule.sample = (uint64_t)prompts;
         if (prompts++ > 0) putchar('\n');
         done = (strlen(line) == (size_t)length || hrt_fail_usage(error, "the prompt has a NUL")) &&
                hrt_sample(sampler, state, line, run->arguments->tokens, stdout, error);

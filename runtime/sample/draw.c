@@ -1,8 +1,10 @@
 // A heap gives candidates likeliest first, as many as are needed: of a large vocabulary mostly a few.
 #include "runtime/sample/draw.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "runtime/random/draw.h"
 
@@ -93,7 +95,9 @@ int32_t hrt_draw_token(struct hrt_candidate *candidate, int64_t vocabulary,
     const double all = weigh(candidate, vocabulary, rule.temperature);
     struct heap heap = make_heap(candidate, vocabulary);
     const struct choice kept = choose(&heap, all, rule);
-    double left = hrt_draw_uniform(hrt_stream_make(rule.seed, "sample", ""), index) * kept.sum;
+    char which[24] = ""; // The first sample, and the only one.
+    if (rule.sample > 0) snprintf(which, sizeof which, "%" PRIu64, rule.sample);
+    double left = hrt_draw_uniform(hrt_stream_make(rule.seed, "sample", which), index) * kept.sum;
     int64_t i = 0;
     for (; i + 1 < kept.count && left >= likely(&heap, i).score; i++)
         left -= likely(&heap, i).score;

@@ -17,6 +17,14 @@ for program in goes_on anew; do
 done
 test "$(wc -c < "$dir/anew.txt")" -gt 250
 cmp "$dir/goes_on.txt" "$dir/anew.txt"
+# Equal prompts of a file have different samples, the first of which is that of the prompt alone.
+printf 'The \nThe \nThe \nThe \n' > "$dir/equal"
+for prompts in "--prompt=The " "--prompts=$dir/equal"; do
+    "$dir/goes_on" sample --load "$dir/p.safetensors" --tokens 12 --temperature 3 "$prompts" > "$dir/drawn${prompts%%=*}"
+done
+head -c "$(wc -c < "$dir/drawn--prompt")" "$dir/drawn--prompts" | cmp - "$dir/drawn--prompt"
+test "$(grep -a -c '^The ' "$dir/drawn--prompts")" -eq 4
+test "$(grep -a '^The ' "$dir/drawn--prompts" | sort | uniq | wc -l)" -eq 4
 # The state is as before behind a sample: the same losses.
 for program in goes_on anew; do
     "$dir/$program" eval --load "$dir/p.safetensors" --data "$TEXT" > "$dir/$program.loss"
