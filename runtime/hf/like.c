@@ -72,9 +72,9 @@ static bool ends_with(const char *text, const char *end) {
     return length >= wanted && strcmp(text + length - wanted, end) == 0;
 }
 
-// Files of the tokenizer, of generation, of the licence.
+// Files of the tokenizer, of generation, of the licence; code that `auto_map` of one of them names.
 static bool is_taken_over(const char *name) {
-    static const char *const ends[] = {".json", ".txt", ".model", ".jinja"};
+    static const char *const ends[] = {".json", ".txt", ".model", ".jinja", ".py"};
     if (ends_with(name, ".index.json") || strcmp(name, config_name) == 0) return false;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         if (*name != '.' && ends_with(name, ends[i])) return true;

@@ -107,13 +107,13 @@ def check_taken_over(work, case, program):
     config = {**case["config"], "dtype": "float32", "quantization_config": {"quant_method": "fp8"}}
     like.mkdir()
     (like / "config.json").write_text(json.dumps(config))
-    for name in ("tokenizer.json", "merges.txt", "tokenizer.model", "LICENSE", "odd.bin", ".own.json", "odd.index.json"):
+    for name in ("tokenizer.json", "merges.txt", "tokenizer.model", "configuration_own.py", "LICENSE", "odd.bin", ".own.json", "odd.index.json"):
         (like / name).write_text(name)
     (work / "out.hecate-partial").mkdir()  # Of a run that was killed.
     (work / "out.hecate-partial" / "rest").write_text("rest")
     run(program, "export", "--load", work / "good", "--like", like, "--to", f"{work}/out/")
     assert sorted(path.name for path in (work / "out").iterdir()) == [
-        "LICENSE", "config.json", "merges.txt", "model.safetensors", "tokenizer.json", "tokenizer.model"]
+        "LICENSE", "config.json", "configuration_own.py", "merges.txt", "model.safetensors", "tokenizer.json", "tokenizer.model"]
     assert (work / "out" / "merges.txt").read_text() == "merges.txt"
     config.pop("quantization_config")
     assert json.loads((work / "out" / "config.json").read_text()) == config
