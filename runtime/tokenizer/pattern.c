@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/tokenizer/translate.h"
+
 enum { STACK_FIRST = 32 << 10, STACK_MOST = 64 << 20 };
 
 struct hrt_pattern {
@@ -22,57 +24,15 @@ struct hrt_matcher {
     pcre2_jit_stack *stack;
 };
 
-// Escapes that mean something else there: words, boundaries of words, hexadecimal digits.
-static const char *refused_escape(char letter) {
-    switch (letter) {
-    case 'w':
-    case 'W':
-    case 'b':
-    case 'B':
-    case 'h':
-    case 'H':
-    case 'R':
-    case 'X':
-    case 'K':
-    case 'N':
-    case 'O':
-        return "which libraries of regular expressions read differently";
-    default:
-        return NULL;
-    }
-}
-
-// Writes the pattern for PCRE2 into `out`: \s is Unicode's White_Space, which PCRE2's own \s is not.
-static bool translate(const char *text, FILE *out, struct hrt_error *error) {
-    for (const char *at = text; *at; at++) {
-        if (*at == '}' && at[1] == '+')
-            return hrt_fail(error, "'}+', which libraries of regular expressions read differently");
-        if (*at != '\\') {
-            fputc(*at, out);
-            continue;
-        }
-        at++;
-        if (!*at) return hrt_fail(error, "a backslash at the end of the pattern");
-        const char *why = refused_escape(*at);
-        if (why) return hrt_fail(error, "'\\%c', %s", *at, why);
-        if (*at == 's' || *at == 'S')
-            fputs(*at == 's' ? "\\p{White_Space}" : "\\P{White_Space}", out);
-        else
-            fprintf(out, "\\%c", *at);
-        if ((*at == 'p' || *at == 'P') && at[1] == '{') {
-            const size_t property = strcspn(at + 1, "}");
-            fprintf(out, "%.*s}", (int)property, at + 1);
-            at += property + (at[1 + property] != '\0');
-        }
-    }
-    return true;
-}
-
 static bool compile(struct hrt_pattern *pattern, const char *text, struct hrt_error *error) {
     int code;
     PCRE2_SIZE offset;
+    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    if (!context) return hrt_fail(error, "out of memory");
+    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     pattern->code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP,
-                                  &code, &offset, NULL);
+                                  &code, &offset, context);
+    pcre2_compile_context_free(context);
     if (!pattern->code) {
         PCRE2_UCHAR why[256];
         pcre2_get_error_message(code, why, sizeof why);
@@ -84,19 +44,11 @@ static bool compile(struct hrt_pattern *pattern, const char *text, struct hrt_er
 }
 
 struct hrt_pattern *hrt_pattern_create(const char *text, struct hrt_error *error) {
-    char *translated = NULL;
-    size_t bytes = 0;
+    char *translated = hrt_pattern_translate(text, error);
+    if (!translated) return NULL;
     struct hrt_pattern *pattern = calloc(1, sizeof *pattern);
-    FILE *out = pattern ? open_memstream(&translated, &bytes) : NULL;
-    if (!out) {
-        free(pattern);
-        hrt_fail(error, "out of memory");
-        return NULL;
-    }
-    const bool sound = translate(text, out, error);
-    const bool closed = fclose(out) == 0;
-    bool made = sound && closed && compile(pattern, translated, error);
-    if (sound && !closed) hrt_fail(error, "out of memory");
+    const bool made =
+        pattern ? compile(pattern, translated, error) : hrt_fail(error, "out of memory");
     free(translated);
     if (made) return pattern;
     hrt_pattern_free(pattern);
@@ -172,16 +124,27 @@ static bool joins(const struct hrt_split *split, bool matched) {
     }
 }
 
-// Finds the next match that is not empty, into split->match; at the end of the text: none.
+// Finds the next match, into split->match; one of nothing counts, but for one where the last match ended. At the end of
+// the text: none.
 static int next_match(struct hrt_split *split, struct hrt_matcher *matcher,
                       struct hrt_error *error) {
-    for (size_t from = split->at; from < split->bytes;) {
-        const int found = hrt_pattern_find(split->pattern, matcher, split->text, split->bytes, from,
-                                           split->match, error);
+    while (split->from <= split->bytes) {
+        const int found = hrt_pattern_find(split->pattern, matcher, split->text, split->bytes,
+                                           split->from, split->match, error);
         if (found <= 0) return found;
-        if (split->match[1] > split->match[0]) return 1;
-        from = split->match[1] + 1; // Behind an empty one, at the next character.
-        while (from < split->bytes && (split->text[from] & 0xc0) == 0x80) from++;
+        const size_t end = split->match[1];
+        const bool empty = split->match[0] == end,
+                   again = empty && split->any && end == split->last;
+        split->from = end;
+        if (empty) { // The next character.
+            split->from++;
+            while (split->from < split->bytes && (split->text[split->from] & 0xc0) == 0x80)
+                split->from++;
+        }
+        if (again) continue;
+        split->any = true;
+        split->last = end;
+        return 1;
     }
     return 0;
 }
@@ -189,14 +152,15 @@ static int next_match(struct hrt_split *split, struct hrt_matcher *matcher,
 // The next part: a match, or what lies between two.
 static int next_part(struct hrt_split *split, struct hrt_matcher *matcher, size_t part[2],
                      bool *matched, struct hrt_error *error) {
-    if (split->at == split->bytes) return 0;
     if (!split->waits) {
-        const int found = next_match(split, matcher, error);
+        const int found = split->at <= split->bytes ? next_match(split, matcher, error) : 0;
         if (found < 0) return found;
+        if (found == 0 && split->at >= split->bytes) return 0;
         if (found == 0) split->match[0] = split->match[1] = split->bytes;
+        split->none = found == 0;
     }
-    *matched = split->match[0] == split->at;
-    split->waits = !*matched;
+    *matched = split->match[0] == split->at && !split->none;
+    split->waits = !*matched && !split->none;
     part[0] = split->at;
     part[1] = *matched ? split->match[1] : split->match[0];
     split->at = part[1];

@@ -1,5 +1,5 @@
 // The patterns of tokenizer.json, by PCRE2. They are written for another library of regular expressions, so what the
-// two read differently is translated or refused.
+// two read differently is translated or refused (translate.c).
 #ifndef HECATE_RUNTIME_TOKENIZER_PATTERN_H
 #define HECATE_RUNTIME_TOKENIZER_PATTERN_H
 
@@ -46,6 +46,9 @@ struct hrt_split {
     bool holds, matched; // whether there is something, and whether the pattern matched it.
     bool waits;          // A match lies behind the part that comes first:
     size_t match[2];     // here.
+    bool none;           // There is no more match.
+    size_t from, last;   // Where the next match is looked for; where the last one ended,
+    bool any;            // if there was one.
 };
 
 // The next piece: text[piece[0]] .. text[piece[1]]. 0: no more, 1, -1: the pattern gives up (`error`).
