@@ -91,6 +91,10 @@ struct hec_checker {
 
 // Loads `path` and what it imports. Errors are reported.
 void hec_load(struct hec_checker *checker, const char *path);
+
+// Whether the file `outer` imports `inner`, itself or through others.
+bool hec_imports(struct hec_checker *checker, const struct hec_source *outer,
+                 const struct hec_source *inner);
 // Loads a file of a `cluster` section, which takes the place of what has been loaded before.
 void hec_load_cluster(struct hec_checker *checker, const char *path);
 void hec_apply_defines(struct hec_checker *checker);

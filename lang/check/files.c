@@ -97,6 +97,19 @@ static void add_item(struct hec_checker *checker, const struct hec_declaration *
     }
 }
 
+bool hec_imports(struct hec_checker *checker, const struct hec_source *outer,
+                 const struct hec_source *inner) {
+    for (const struct hec_source *file = inner; file;) {
+        const char *path = identity(checker, file->path);
+        file = NULL;
+        for (int i = 0; i < checker->imports.count && !file; i++) {
+            if (checker->imports.item[i].path == path) file = checker->imports.item[i].at.file;
+        }
+        if (file && file == outer) return true;
+    }
+    return false;
+}
+
 static bool imported_before(struct hec_checker *checker, const char *path, struct hec_span at) {
     for (int i = 0; i < checker->imports.count; i++) {
         const struct hec_import *import = &checker->imports.item[i];

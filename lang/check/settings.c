@@ -49,10 +49,25 @@ static void note_elsewhere(struct hec_checker *checker, const char *name) {
     if (found) hec_note(checker, HEC_NOWHERE, "there is a setting `%s`", found);
 }
 
-static bool given_before(struct hec_checker *checker, const struct hec_setting_values *values,
+// The setting, and what stands below it, are as if nothing had given them.
+static void forget(struct hec_setting_values *values, const struct hec_setting_row *outer) {
+    for (int i = 0; i < hec_setting_rows_count; i++) {
+        const struct hec_setting_row *row = &hec_setting_rows[i];
+        if (row != outer && !is_prefix(row->key, outer->key)) continue;
+        values->value[i] = (struct hec_setting){.key = row->key, .value = row->standard};
+        values->expr[i] = NULL;
+    }
+}
+
+// Whether the setting has its value already: what a file says counts more than what it imports. Twice at one place is reported.
+static bool given_before(struct hec_checker *checker, struct hec_setting_values *values,
                          const struct hec_setting_row *row, struct hec_span at) {
     const struct hec_setting *before = &values->value[row - hec_setting_rows];
-    if (!before->given) return false;
+    if (!before->given || hec_imports(checker, before->at.file, at.file)) return before->given;
+    if (hec_imports(checker, at.file, before->at.file)) {
+        forget(values, row);
+        return false;
+    }
     hec_error(checker, at, "`%s` is set twice", row->key);
     hec_note(checker, before->at, "the first time");
     return true;
@@ -92,6 +107,8 @@ static const char *section_path(struct hec_checker *checker, struct hec_setting_
         if (!section->label) {
             hec_error(checker, section->at, "name the %s: `%s h100 { ... }`", section->name,
                       section->name);
+        } else if (value->given && hec_imports(checker, value->at.file, section->at.file)) {
+            return NULL; // All of it is another one's.
         } else if (!given_before(checker, values, row, section->at)) {
             value->value = section->label;
             value->given = true;

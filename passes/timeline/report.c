@@ -39,13 +39,14 @@ static int by_us(const void *left, const void *right) {
     return (a->us > b->us) - (a->us < b->us);
 }
 
-// The step of median time.
+// The step of median time, of all but the first, which knows no loads yet.
 static struct hec_step_time median(const struct report *r) {
-    struct hec_step_time *all = malloc((size_t)r->steps * sizeof *all);
-    if (!all) return r->step[0];
-    memcpy(all, r->step, (size_t)r->steps * sizeof *all);
-    qsort(all, (size_t)r->steps, sizeof *all, by_us);
-    const struct hec_step_time middle = all[r->steps / 2];
+    const int64_t cold = r->steps > 1, warm = r->steps - cold;
+    struct hec_step_time *all = malloc((size_t)warm * sizeof *all);
+    if (!all) return r->step[cold];
+    memcpy(all, r->step + cold, (size_t)warm * sizeof *all);
+    qsort(all, (size_t)warm, sizeof *all, by_us);
+    const struct hec_step_time middle = all[warm / 2];
     free(all);
     return middle;
 }
