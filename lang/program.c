@@ -1,6 +1,8 @@
 // The checked program: look-ups.
 #include "lang/program.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,20 @@ const char *const hec_score_words[] = {
     HEC_SCORES(SCORE)
 #undef SCORE
         [HEC_SCORE_COUNT] = NULL};
+
+int64_t hec_path_length(const char *path, int64_t layer, int64_t expert) {
+    char digits[32];
+    int64_t length = 0;
+    while (*path) {
+        const bool of_layer = !strncmp(path, "{}", 2), of_expert = !strncmp(path, "{e}", 3);
+        if (of_layer || of_expert)
+            length += snprintf(digits, sizeof digits, "%" PRId64, of_layer ? layer : expert);
+        else
+            length++;
+        path += of_layer ? 2 : of_expert ? 3 : 1;
+    }
+    return length;
+}
 
 const char *hec_role_text(unsigned role) {
     static const char *const texts[] = {NULL, "embedding", "head", "embedding and head", "router"};

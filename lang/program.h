@@ -17,6 +17,7 @@ enum {
     HEC_EXPERTS_MAX = 4096, // Of a moe: what routers and the planner take.
     HEC_SHARED_MAX = 64,    // Shared experts of a moe.
     HEC_LOSSES_MAX = 8,     // Of a model, by name: what programs report.
+    HEC_PATH_MAX = 255,     // Bytes of a parameter's path: what programs read in files.
 };
 
 struct hec_dim {
@@ -244,6 +245,9 @@ struct hec_program {
     const struct hec_setting *setting; // Sorted by key.
     struct hec_sources sources;        // All that was read for it.
 };
+
+// Bytes of the longest path that `path` stands for, of layers and experts up to these numbers.
+int64_t hec_path_length(const char *path, int64_t layer, int64_t expert);
 
 // A role as text, "embedding and head"; NULL: it has none.
 const char *hec_role_text(unsigned role);

@@ -4,8 +4,11 @@
 #include "ir/accessors.h"
 #include "ir/ops/rule.h"
 #include "ir/target/target.h"
+#include "lang/program.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool check_top_level(MlirOperation op) {
@@ -156,6 +159,21 @@ static bool check_group(MlirOperation op) {
     return true;
 }
 
+// Files name parameters by their paths, programs read no longer ones.
+static bool check_path(MlirOperation op, MlirStringRef path, const struct hec_tensor *t) {
+    char *text = hec_checked(calloc(path.length + 1, 1));
+    memcpy(text, path.data, path.length);
+    const bool layered =
+        hec_any_layers(op) > 0 && hec_any_has_index_first(op) && hec_any_has_index_stride(op);
+    const int64_t last =
+        layered ? hec_any_index_first(op) + (hec_any_layers(op) - 1) * hec_any_index_stride(op) : 0;
+    const int64_t length = hec_path_length(text, last, t->rank > 0 ? t->size[0] - 1 : 0);
+    free(text);
+    if (length <= HEC_PATH_MAX) return true;
+    hec_ir_error(op, "its path has %" PRId64 " bytes, at most %d", length, HEC_PATH_MAX);
+    return false;
+}
+
 static bool verify_param(MlirOperation op) {
     struct hec_tensor t;
     if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op) || !check_init(op)) {
@@ -167,6 +185,7 @@ static bool verify_param(MlirOperation op) {
         return false;
     }
     const MlirStringRef path = hec_any_path(op);
+    if (!check_path(op, path, &t)) return false;
     if ((hec_any_layers(op) > 0) != is_in(path, "{}") ||
         hec_any_has_set(op) != is_in(path, "{e}")) {
         hec_ir_error(op, "path is \"%.*s\"; {} stands for the layer, {e} for the expert",

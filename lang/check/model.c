@@ -70,10 +70,23 @@ static void look_at_size(struct hec_checker *checker, const struct hec_node *nod
         node->batched ? (double)hec_program_count(checker->program, "parallel.microbatch", 1) : 1);
 }
 
+// Files name parameters by their paths.
+static void check_path(struct hec_checker *checker, const struct hec_param *param) {
+    const int64_t last = param->layers > 0 ? param->layers - 1 : 0;
+    const int64_t layer = param->index_first + last * param->index_stride;
+    const int64_t expert = param->expert_of ? param->expert_of->experts.size - 1 : 0;
+    const int64_t length = hec_path_length(param->path, layer, expert);
+    if (length <= HEC_PATH_MAX) return;
+    hec_error(checker, param->at, "the path of `%s` has %lld bytes, at most %d: give shorter names",
+              param->name, (long long)length, HEC_PATH_MAX);
+    hec_detail(checker, "%.*s...", HEC_PATH_MAX, param->path);
+}
+
 static void check_params(struct hec_checker *checker) {
     for (int i = 0; i < checker->params.count; i++) {
         const struct hec_param *param = checker->params.item[i];
         check_elements(checker, param->at, &param->shape, 1);
+        check_path(checker, param);
     }
 }
 

@@ -10,6 +10,8 @@ module {
   "moe.param"() {sym_name = "c", type = !w, layers = 0, path = "c", init = "rope", theta = 10000.0, decay = false, trainable = false} : () -> ()
   "moe.param"() {sym_name = "d", type = tensor<6x4xf64, ["D", "F"]>, layers = 0, path = "d", init = "zeros", decay = true, trainable = true} : () -> ()
 
+  // CHECK: symbol_errors.mlir:[[@LINE+1]]:3: error: 'moe.param': its path has 256 bytes, at most 255
+  "moe.param"() {sym_name = "long", type = !w, layers = 5, path = "layers.{}.nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn", init = "zeros", decay = true, trainable = true, index_first = 0, index_stride = 1} : () -> ()
   // CHECK: symbol_errors.mlir:[[@LINE+1]]:3: error: 'moe.set': topk is 4 of 3 experts
   "moe.set"() {sym_name = "s0", experts = 3, topk = 4, layers = 5} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': loss, ahead (at least 1) and coef belong to what holds the logits of a loss, or its losses

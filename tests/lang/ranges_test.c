@@ -6,8 +6,12 @@
 
 #include <cmocka.h>
 
+#include "lang/program.h"
 #include "lang/settings.h"
 #include "runtime/cli/config.h"
+#include "runtime/params/tensor.h"
+
+_Static_assert((int)HEC_PATH_MAX == (int)HRT_PATH_MAX - 1, "files hold every parameter");
 
 static void test_ranges(void **state) {
     (void)state;
