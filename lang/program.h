@@ -60,8 +60,9 @@ struct hec_param {
     double init_value;    // Standard deviation (normal) or theta (rope).
     struct hec_rope rope; // HEC_INIT_ROPE
     bool decay;           // Weight decay applies.
-    bool trainable;       // False: a constant table, the router's bias, or frozen.
+    bool trainable;       // False: a constant table, a selection bias, or frozen.
     bool frozen;          // By a group.
+    bool balances;        // A selection bias: loads move it, unless it is frozen.
     unsigned role;        // enum hec_role
     bool
         muon; // A matrix that Muon moves where train.optimizer = muon: by its role, or as its group says.

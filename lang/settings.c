@@ -145,7 +145,7 @@ const struct hec_setting_row hec_setting_rows[] = {
      .text = "norm that gradients are clipped to; 0: none"},
     {"train.optimizer.decay", .type = REAL, .standard = "0.1", .largest = 1e3, .of = "adamw|muon",
      .text = "weight decay, on parameters of two dims or more"},
-    {"train.optimizer.eps", .type = REAL, .standard = "1e-08", .largest = 1, .of = "adamw|muon",
+    {"train.optimizer.eps", .type = REAL, .standard = "1e-08", .smallest = 1e-30, .largest = 1, .of = "adamw|muon",
      .text = "added to the root of the second moment"},
     {"train.optimizer.lr", .type = REAL, .standard = "0.0003", .largest = 1e3, .position = 1, .of = "adamw|muon",
      .text = "learning rate"},

@@ -52,7 +52,7 @@ static void build_param(struct hec_build *build, const struct hec_param *param) 
         hec_attr_bool(c, "trainable", param->trainable),
     };
     int count = FIXED + init_attributes(c, param, attribute + FIXED);
-    if (param->frozen) attribute[count++] = hec_attr_bool(c, "frozen", true);
+    if (param->frozen && !param->balances) attribute[count++] = hec_attr_bool(c, "frozen", true);
     if (param->role) attribute[count++] = hec_attr_string(c, "role", hec_role_text(param->role));
     if (param->muon) attribute[count++] = hec_attr_bool(c, "muon", true);
     if (param->lr_scale != 0) attribute[count++] = hec_attr_float(c, "lr_scale", param->lr_scale);
@@ -90,7 +90,7 @@ static void build_set(struct hec_build *build, const struct hec_moe *moe) {
 
 // Parameters are built after the sets that theirs belong to; a set's selection bias is named then.
 static void link_select_bias(struct hec_build *build, const struct hec_moe *moe) {
-    if (!moe->select_bias || moe->bias_rate == 0) return;
+    if (!moe->select_bias || moe->select_bias->frozen || moe->bias_rate == 0) return;
     const MlirOperation set = {(void *)hec_map_get(&build->symbol, moe)};
     const MlirOperation bias = {(void *)hec_map_get(&build->symbol, moe->select_bias)};
     hec_set_put_bias_rate(set, moe->bias_rate);

@@ -268,10 +268,16 @@ void hec_apply_groups(struct hec_checker *checker) {
         bool matched = false, matrices = false;
         for (int i = 0; i < checker->params.count; i++) {
             struct hec_param *param = checker->params.item[i];
-            if (!param->trainable || checker->diag->errors != errors_before ||
+            const char *freeze = group->text[HEC_GROUP_FROZEN];
+            const bool balances = param->balances && freeze; // What else it says is not for it.
+            if (!(param->trainable || balances) || checker->diag->errors != errors_before ||
                 !matches(checker, group, param))
                 continue;
             matched = true;
+            if (balances) {
+                param->frozen = !strcmp(freeze, "true");
+                continue;
+            }
             matrices |= is_matrix(param);
             if (!is_matrix(param)) vector = param;
             apply(group, param);

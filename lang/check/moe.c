@@ -161,6 +161,7 @@ static void make_router(struct hec_site *site, const struct hec_node *x, struct 
         struct hec_param *bias =
             own_param(site, "select_bias", settings->select_bias_at, &dims[1], 1, HEC_INIT_ZEROS);
         bias->trainable = false;
+        bias->balances = true;
         moe->select_bias = bias;
     }
     if (settings->shared_gate) {

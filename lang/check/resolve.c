@@ -192,10 +192,23 @@ static struct hec_setting setting_of_group(struct hec_checker *checker,
     };
 }
 
+// A learning rate that would rise beyond the end of the run.
+static void check_warmup(struct hec_checker *checker, const struct hec_setting_values *values) {
+    const int64_t warmup = count_of(values, "train.schedule.warmup");
+    const int64_t steps = count_of(values, "train.steps");
+    const struct hec_setting *setting = &values->value[index_of("train.schedule.warmup")];
+    if (warmup <= steps) return;
+    hec_warning(checker, setting->at,
+                "the learning rate rises for %lld steps, but the run has %lld: it ends at %.3g of "
+                "lr",
+                (long long)warmup, (long long)steps, (double)steps / (double)warmup);
+}
+
 void hec_resolve_settings(struct hec_checker *checker, struct hec_setting_values *values) {
     struct hec_program *program = checker->program;
     check_owners(checker, values);
     resolve_tokens(checker, values);
+    check_warmup(checker, values);
     const size_t most = (size_t)(hec_setting_rows_count + checker->groups.count);
     struct hec_setting *settings = hec_arena_alloc(checker->arena, most, sizeof *settings);
     int count = 0;

@@ -154,7 +154,7 @@ static struct hec_expr *raw_text(struct hec_checker *checker, const char *text,
     return expr;
 }
 
-// What the file gave inside the parentheses of a value goes with that value.
+// What was given inside the parentheses of a value goes with that value.
 static void forget_inner(struct hec_setting_values *values, const struct hec_setting_row *outer) {
     for (int i = 0; i < hec_setting_rows_count; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];
@@ -162,6 +162,28 @@ static void forget_inner(struct hec_setting_values *values, const struct hec_set
         values->value[i] = (struct hec_setting){.key = row->key, .value = row->standard};
         values->expr[i] = NULL;
     }
+}
+
+// Says what of `before` has gone with it, though the new value `outer` has it, too, and has not been given it again.
+static void report_forgotten(struct hec_checker *checker, const struct hec_setting_values *values,
+                             const struct hec_setting_values *before,
+                             const struct hec_setting_row *outer, struct hec_span at) {
+    const char *choice = values->value[outer - hec_setting_rows].value, *list = "";
+    const size_t length = strlen(outer->key) + 1;
+    for (int i = 0; i < hec_setting_rows_count; i++) {
+        const struct hec_setting_row *row = &hec_setting_rows[i];
+        const struct hec_setting *own = &before->value[i];
+        if (!is_prefix(row->key, outer->key) || !own->given || values->value[i].given ||
+            !strcmp(own->value, row->standard) || (row->of && !hec_setting_lists(row->of, choice)))
+            continue;
+        const char *format = row->type == HEC_SETTING_PAIR ? "%s%s%s = [%s]" : "%s%s%s = %s";
+        list = hec_arena_format(checker->arena, format, list, *list ? ", " : "", row->key + length,
+                                own->value);
+    }
+    if (!*list) return;
+    hec_warning(checker, at, "`%s` is given anew without %s: defaults take the place", outer->key,
+                list);
+    hec_note(checker, HEC_NOWHERE, "`--set '%s=%s(%s)'` keeps them", outer->key, choice, list);
 }
 
 // "--set train.steps=10". Text needs no quotes there.
@@ -194,8 +216,10 @@ static void read_flag(struct hec_checker *checker, struct hec_setting_values *va
             : hec_parse_expression(source, skip + length + 1, checker->arena, &checker->names,
                                    checker->diag);
     if (!expr) return;
+    const struct hec_setting_values before = *values;
     forget_inner(values, row);
     hec_read_setting(checker, values, row, expr, at);
+    if (row->type == HEC_SETTING_CHOICE) report_forgotten(checker, values, &before, row, at);
 }
 
 void hec_read_settings(struct hec_checker *checker, struct hec_setting_values *values) {

@@ -124,7 +124,11 @@ static void print_model(const struct hrt_program *program) {
 }
 
 static const char *state_of(const struct hrt_run *run, const struct hrt_param *param) {
+    const struct hrt_program *program = run->program;
     const bool muon = run->arguments->config.optimizer == HRT_MUON && param->muon;
+    for (int i = 0; i < program->loads; i++) { // Balancing moves it once a step.
+        if (program->load[i].select_bias == param - program->param) return "by loads";
+    }
     if (param->frozen) return "frozen";
     if (!param->trainable) return "constant";
     return muon ? "by muon" : "by adamw";

@@ -416,9 +416,19 @@ static void begin_log(struct job *job) {
     hrt_jsonl_begin(&job->log, hrt_log_of_run(&run));
 }
 
+static void look_at_warmup(const struct job *job) {
+    const int64_t warmup = job->config->warmup, steps = job->config->steps;
+    if (warmup > steps && leads(job->run))
+        hrt_warn(job->run->program->name,
+                 "the learning rate rises for %" PRId64 " steps (train.schedule.warmup), but the "
+                 "run has %" PRId64 ": it ends at %.3g of lr",
+                 warmup, steps, (double)steps / (double)warmup);
+}
+
 static bool train(struct job *job, struct hrt_error *error) {
     const struct hrt_program *program = job->run->program;
     const struct hrt_trainer *trainer = &job->trainer;
+    look_at_warmup(job);
     print_data(&job->data);
     print_what_is_kept(job);
     printf("step: %" PRId64 " tokens = %" PRId64 " x %" PRId64 " sequences of %" PRId64

@@ -55,7 +55,7 @@ const struct hrt_setting_row hrt_setting_rows[] = {
      "decay of the running means"},
     {"train.optimizer.clip", HRT_REAL_OR("none", 0, 1e30), AT(clip), "1", "largest gradient norm"},
     {"train.optimizer.decay", HRT_REAL(0, 1e3), AT(decay), "0.1", "weight decay"},
-    {"train.optimizer.eps", HRT_REAL(0, 1), AT(eps), "1e-8", "added to the root of the variance"},
+    {"train.optimizer.eps", HRT_REAL(1e-30, 1), AT(eps), "1e-8", "added to the root of the variance"},
     {"train.optimizer.lr", HRT_REAL(0, 1e3), AT(lr), "3e-4", "learning rate"},
     {"train.optimizer.momentum", HRT_REAL(0, 0.999999), AT(momentum), "0.95", "of muon"},
     {"train.optimizer.norm_eps", HRT_REAL(1e-30, 1), AT(norm_eps), "1e-7",
