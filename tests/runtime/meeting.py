@@ -219,13 +219,14 @@ def cause_is_told():
 
 def unreachable():
     """A link between two ranks that is down at the start is tried again, as long as ranks may take to meet."""
-    preload = os.pathsep.join(filter(None, [UNREACHABLE, os.environ.get("LD_PRELOAD", "")]))
+    preload = {"LD_PRELOAD": os.pathsep.join(filter(None, [UNREACHABLE, os.environ.get("LD_PRELOAD", "")])),
+               "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
     for times, meets in ((7, True), (1000000, False)):
         port = free_port()
         job = Job(3, port, HECATE_COMM_JOIN="20" if meets else "5")
         job.start(0)
         job.start(1)
-        job.start(2, LD_PRELOAD=preload, UNREACHABLE_BUT=str(port), UNREACHABLE_TIMES=str(times))
+        job.start(2, **preload, UNREACHABLE_BUT=str(port), UNREACHABLE_TIMES=str(times))
         if meets:
             job.meets("a link that comes up late")
             continue

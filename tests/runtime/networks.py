@@ -1,4 +1,4 @@
-"""networks.py TCP_LOOP: ranks that have a network each (network namespaces on one switch), whose links are cut.
+"""networks.py TCP_LOOP [MPI_LOOP]: ranks that have a network each (network namespaces on one switch), whose links are cut.
 
 A comparison of what meeting.py and links_test.c do by other means with the kernel's own behaviour; ends with 77 where namespaces
 cannot be made.
@@ -8,9 +8,12 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 PROGRAM = os.path.abspath(sys.argv[1])
+MPI_PROGRAM = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
+RANKS_PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "ranks.md")
 RANKS, NAME = 3, f"hecate{os.getpid()}"
 PORT = 29640
 
@@ -51,6 +54,8 @@ def connect_all():
 
 def disconnect_all():
     for name in [switch(), *(network(rank) for rank in range(RANKS))]:
+        for process in ip("netns", "pids", name).stdout.split():  # Such as a daemon whose mpirun is not reached any more.
+            os.kill(int(process), signal.SIGKILL)
         ip("netns", "del", name)
 
 
@@ -101,6 +106,59 @@ def cut_while_they_talk():
         check(codes == [1, 1, 1] and len(said) == 1 and f"lost rank {lost} (process" in said[0], f"{a}-{b}: {codes} {said}")
 
 
+def plug(rank, state):
+    check(ip("-n", switch(), "link", "set", f"p{rank}", state).returncode == 0, "a plug")
+
+
+def under_mpirun():
+    """With the flags that docs/ranks.md recommends mpirun bears an outage that its ranks bear, and ends with them."""
+    with open(RANKS_PAGE, encoding="utf-8") as page:
+        flags = re.search(r"mpirun (--mca oob_tcp_keepalive.*?) \.\.\.", page.read()).group(1).split()
+    with tempfile.TemporaryDirectory() as work:
+        agent = os.path.join(work, "agent")
+        with open(agent, "w", encoding="utf-8") as file:  # In place of ssh: HOST COMMAND...
+            file.write(f"""#!/bin/sh
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1 && shift
+exec ip netns exec {NAME}-$((${{host##*.}} - 1)) unshare -u sh -c "hostname ${{host##*.}}; $*"
+""")
+        os.chmod(agent, 0o755)
+        command = ["ip", "netns", "exec", network(0), "unshare", "-u", "sh", "-c", 'hostname 1; exec "$@"', "-", "mpirun", "--oversubscribe",
+                   "--bind-to", "none", "-H", f"{address(0)}:1,{address(1)}:1", "--mca", "plm_rsh_agent", agent, "--mca", "pml", "ob1",
+                   "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "10.77.0.0/24", "--mca", "oob_tcp_if_include", "10.77.0.0/24",
+                   *flags, MPI_PROGRAM, "9", "9", "0"]
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1")
+        with open(os.path.join(work, "said"), "w+", encoding="utf-8") as said:
+            with subprocess.Popen(command, stdout=said, stderr=said, env=environment) as run:
+                try:
+                    bear_and_end(run, said)
+                finally:
+                    run.kill()
+
+
+def bear_and_end(run, said):
+    def words():
+        said.seek(0)
+        return said.read()
+    for _ in range(600):
+        if "talking" in words() or run.poll() is not None:
+            break
+        time.sleep(0.1)
+    check("talking" in words(), f"ranks of mpirun talk: {words()}")
+    plug(1, "down")
+    time.sleep(12)
+    plug(1, "up")
+    time.sleep(15)
+    check(run.poll() is None, f"an outage of 12 s is borne: {words()}")
+    plug(1, "down")
+    began = time.monotonic()
+    try:
+        run.wait(60)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"not so: mpirun ends with its ranks: {words()}")
+    check(run.returncode != 0 and 15 < time.monotonic() - began < 40, f"as they do: {time.monotonic() - began:.0f} s")
+
+
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Networks are removed all the same.
     try:
@@ -113,6 +171,8 @@ def main():
             sys.exit(77)
         down_at_the_start()
         cut_while_they_talk()
+        if MPI_PROGRAM:
+            under_mpirun()
     finally:
         disconnect_all()
 
