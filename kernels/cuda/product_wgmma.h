@@ -10,8 +10,8 @@
 
 namespace product {
 
-// Tiles of 128 columns, by two blocks of a multiprocessor, each of which waits for its sums before it asks for more; or of
-// 256 columns, which read three quarters of the bytes for as many products, by one block that takes all registers.
+// Tiles of 128 columns, by two blocks of a multiprocessor, each of which waits for its sums before it asks for more; or
+// of 256 columns, which read three quarters of the bytes for as many products, by one block that takes all registers.
 template <int COLUMNS_OF_TILE> struct wgmma_async {
     typedef __nv_bfloat16 value;
     static constexpr bool EXISTS = HKC_WARPGROUPS;
@@ -30,6 +30,25 @@ template <int COLUMNS_OF_TILE> struct wgmma_async {
 };
 
 #if HKC_WARPGROUPS
+
+// Four lanes have two neighbours each, from[0] and from[1], of eight columns of a row, then of the next eight, four
+// times. Lane l takes the l-th eight columns: together they transpose a matrix of 4 x 4 pairs.
+HKC_DEVICE void take_neighbours(float *to, const float *from, int lane) {
+#pragma unroll
+    for (int i = 0; i < 8; i++) to[i] = from[i / 2 * 4 + i % 2];
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2) {
+        const bool high = lane & step;
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            if (i / 2 & step) continue;
+            float *const a = to + i, *const b = to + i + 2 * step;
+            const float got = __shfl_xor_sync(~0u, high ? *a : *b, step);
+            *a = high ? got : *a;
+            *b = high ? *b : got;
+        }
+    }
+}
 
 template <int COLUMNS_OF_TILE>
 template <major LEFT, major RIGHT, int H>
@@ -72,15 +91,22 @@ struct wgmma_async<COLUMNS_OF_TILE>::sums {
     }
 
     template <class OUT> HKC_DEVICE void store(const result<OUT> &out) {
+        constexpr bool BF16 = sizeof(OUT) == sizeof(value); // 16 bytes of a row, or two neighbours.
         const int number = thread(), lane = number % 32, warp = number / 32 % 4;
         const int row = number / 128 * (H == 128 ? 64 : 0) + warp * 16 + lane / 4;
-        const int column = number / 128 * (H == 128 ? 0 : COLUMNS) + lane % 4 * 2;
+        const int column = number / 128 * (H == 128 ? 0 : COLUMNS) + lane % 4 * (BF16 ? 8 : 2);
 #pragma unroll
-        for (int i = 0; i < 2 * COLUMNS;
-             i += 64) { // 64 columns of one of the two rows: registers are few.
+        for (int i = 0; i < 2 * COLUMNS; i += 64) { // Of one of the two rows: registers are few.
             const int half = i / COLUMNS, j = i % COLUMNS;
-            const int from = COLUMNS == 256 ? j ^ SWAPPED * 128 : j;
-            write<2, 8, 4>(out, row + half * 8, column + j, 8, sum + from / 2 + half * 2);
+            const float *const from = sum + (COLUMNS == 256 ? j ^ SWAPPED * 128 : j) / 2 + half * 2;
+            if constexpr (BF16) {
+                float all[16];
+                take_neighbours(all, from, lane);
+                take_neighbours(all + 8, from + 16, lane);
+                write<8, 2, 8>(out, row + half * 8, column + j, 32, all);
+            } else {
+                write<2, 8, 4>(out, row + half * 8, column + j, 8, from);
+            }
         }
     }
 
@@ -88,13 +114,16 @@ struct wgmma_async<COLUMNS_OF_TILE>::sums {
     template <class OUT> HKC_DEVICE void store(const pairs<OUT> &out) {
         const int number = thread(), lane = number % 32, warp = number / 32 % 4;
         const int row = number / 128 * (H == 128 ? 64 : 0) + warp * 16 + lane / 4;
-        const int column = number / 128 * (H == 128 ? 0 : COLUMNS / 2) + lane % 4 * 2;
+        const int column = number / 128 * (H == 128 ? 0 : COLUMNS / 2) + lane % 4 * 8;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
 #pragma unroll
-            for (int j = 0; j < COLUMNS / 2; j += 8) {
-                const float *const ab = sum + j / 2 + half * 2;
-                write_pair<2>(out, row + half * 8, column + j, ab, ab + 4 * APART);
+            for (int j = 0; j < COLUMNS / 2; j += 32) {
+                const float *const from = sum + j / 2 + half * 2;
+                float ab[8], ac[8];
+                take_neighbours(ab, from, lane);
+                take_neighbours(ac, from + 4 * APART, lane);
+                write_pair<8>(out, row + half * 8, column + j, ab, ac);
             }
         }
     }
