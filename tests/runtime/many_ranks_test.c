@@ -35,10 +35,16 @@ static void expect_mib(const char *what, double since, double low, double high) 
     assert_true(mib <= high);
 }
 
+// The others have zeros.
+static void sum_alone(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type) {
+    (void)comm, (void)data, (void)count, (void)type;
+}
+
 static struct hrt_comm ranks_of_a_cluster(void) {
+    static const struct hrt_comm_ops ops = {.all_reduce = sum_alone};
     static int32_t node[RANKS];
     for (int32_t r = 0; r < RANKS; r++) node[r] = r / NODE;
-    return (struct hrt_comm){.size = RANKS, .nodes = RANKS / NODE, .node_of = node};
+    return (struct hrt_comm){.ops = &ops, .size = RANKS, .nodes = RANKS / NODE, .node_of = node};
 }
 
 static void lanes_take_bytes_per_rank(void **state) {
@@ -85,7 +91,7 @@ static void experts_take_counts_plans_and_lists(void **state) {
                                       .chunk = 1 << 20,
                                       .width = 1,
                                       .tokens = TOKENS});
-    expect_mib("a set whose experts move", since, 55, 60);
+    expect_mib("a set whose experts move", since, 56, 61);
     const struct hrt_experts_bytes bytes = hrt_ranks_moving_bytes(&m.program);
     print_message(
         "of these, counts of rows: %.2f MiB; besides, rows and runs of them: %.2f and %.2f MiB\n",
