@@ -358,6 +358,15 @@ static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
     fprintf(out, "%smore devices: cluster.nodes, cluster.devices\n", indent);
 }
 
+// What has the memory that follows.
+static void print_whose(const struct hec_target *target, int64_t ranks, FILE *out) {
+    const char *what = target->apart ? "device" : ranks > 1 ? "rank" : "process";
+    if (ranks > 1)
+        fprintf(out, "memory of one %s of %" PRId64 ", the fullest:\n", what, ranks);
+    else
+        fprintf(out, "memory of the %s:\n", what);
+}
+
 bool hec_explain_memory(MlirOperation module, FILE *out) {
     struct hec_homes p = {.target = hec_target_of(module), .sound = true};
     const bool placed = read_placement(&p, module);
@@ -372,7 +381,7 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         const int64_t scratch = p.target->scratch_bytes;
         const bool by_muon = hec_setting_is(module, "train.optimizer", "muon");
         const int64_t muon = by_muon ? muon_elements(module) * element_bytes(module) : 0;
-        if (p.target->apart) fputs("memory of the device:\n", out);
+        print_whose(p.target, ranks ? hec_module_world(module) : 1, out);
         print_line("parameters", parameters, note_of_parameters(p.target, ranks), out);
         if (rounded) print_line("rounded copies", rounded, "in bf16, that products read", out);
         print_line("gradients", parameters - frozen,
