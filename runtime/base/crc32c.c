@@ -8,7 +8,6 @@
 #include <string.h>
 
 #ifdef __aarch64__
-#include <arm_acle.h>
 #include <sys/auxv.h>
 #endif
 
@@ -61,9 +60,17 @@ static bool has_instruction(void) {
     return __builtin_cpu_supports("sse4.2");
 }
 #elif defined __aarch64__
-#define BY_INSTRUCTION __attribute__((target("+crc")))
-#define STEP_WORD(state, word) __crc32cd(state, word)
-#define STEP_BYTE(state, byte) __crc32cb(state, byte)
+#define BY_INSTRUCTION
+#define STEP_WORD(state, word) step_word(state, word)
+#define STEP_BYTE(state, byte) step_byte(state, byte)
+static uint32_t step_word(uint32_t state, uint64_t word) {
+    __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(state) : "r"(word));
+    return state;
+}
+static uint32_t step_byte(uint32_t state, unsigned char byte) {
+    __asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(state) : "r"(byte));
+    return state;
+}
 static bool has_instruction(void) {
     return getauxval(AT_HWCAP) >> 7 & 1; // HWCAP_CRC32
 }
