@@ -43,7 +43,10 @@ static void close_ipc(struct hrt_comm *comm) {
 // ---- pieces
 
 static void check_value(const struct hrt_ipc *ipc, const char *what, CUresult result) {
-    if (result != CUDA_SUCCESS) hrt_ipc_fail(ipc->comm, what, "the driver refuses it");
+    char why[64];
+    if (result == CUDA_SUCCESS) return;
+    snprintf(why, sizeof why, "the driver refuses it, CUresult %d", (int)result);
+    hrt_ipc_fail(ipc->comm, what, why);
 }
 
 static CUdeviceptr ready_of(const struct hrt_ipc_end *end, uint64_t piece) {

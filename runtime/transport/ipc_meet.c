@@ -132,6 +132,16 @@ static bool has_queues(const char *variable, struct hrt_error *error) {
                           variable, text, NEEDED);
 }
 
+static bool take_inbox(struct hrt_ipc *ipc, size_t bytes, struct hrt_error *error) {
+    char what[96];
+    const cudaError_t status = cudaMalloc((void **)&ipc->inbox, bytes);
+    if (status == cudaSuccess) return true;
+    snprintf(what, sizeof what,
+             "%zu MiB for messages cannot be taken (HECATE_IPC_PIECE=KIB, now %zu)", bytes >> 20,
+             ipc->piece >> 10);
+    return refuse(error, what, status);
+}
+
 bool hrt_ipc_take(struct hrt_ipc *ipc, struct hrt_error *error) {
     const char *piece = getenv("HECATE_IPC_PIECE");
     const int ranks = ipc->comm->size;
@@ -150,8 +160,7 @@ bool hrt_ipc_take(struct hrt_ipc *ipc, struct hrt_error *error) {
         if (hrt_ipc_moves(i) && !take_lane(ipc, &ipc->lane[i], error)) return false;
     }
     if (ranks == 1) return true;
-    const cudaError_t status = cudaMalloc((void **)&ipc->inbox, inbox_bytes(ipc->piece, ranks));
-    return status == cudaSuccess || refuse(error, "memory for messages cannot be taken", status);
+    return take_inbox(ipc, inbox_bytes(ipc->piece, ranks), error);
 }
 
 bool hrt_ipc_keep(struct hrt_ipc_events *events, cudaEvent_t event) {

@@ -162,6 +162,12 @@ void register_host(const void *at, size_t bytes) {
     registered.live[(const char *)at] = bytes;
 }
 
+long registered_word(const void *at) {
+    const auto next = registered.live.upper_bound((const char *)at);
+    if (held_by(registered, at, sizeof(uint32_t)) != 1) return -1;
+    return ((const char *)at - std::prev(next)->first) / (long)sizeof(uint32_t);
+}
+
 bool unregister_host(const void *at) {
     cudaDeviceSynchronize();
     return registered.live.erase((const char *)at) == 1;

@@ -1,5 +1,6 @@
 // Vector clocks of streams, and of each stream as it would be without any one of the waits and events.
 #include "order.h"
+#include "peers.h"
 
 #include <execinfo.h>
 #include <stdio.h>
@@ -212,6 +213,7 @@ static used_t *words_at(const void *at) {
 void note_access(const void *at, size_t bytes, access_t how) {
     const range_t memory = reachable_memory();
     const unsigned char *begin = (const unsigned char *)at;
+    note_shared_access(at, bytes, how);
     if (bytes == 0 || !keeps_order() || begin < memory.begin || begin >= memory.end) return;
     stream_past_t &stream = streams[own];
     const uint32_t now = count_of(own);

@@ -13,7 +13,7 @@
 
 namespace simt {
 
-enum { STREAMS_MAX = 12 };
+enum { STREAMS_MAX = 16 };
 
 // What is followed: of each stream, its first at[stream] operations.
 struct reach_t {

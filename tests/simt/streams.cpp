@@ -25,8 +25,9 @@ double now() {
 // Whether the next operation of a stream is done.
 static bool go_on(CUstream_st &stream) {
     operation_t &operation = stream.queue.front();
-    if (keeps_order() && !operation.begun) {
-        begin_operation(stream.number, operation.what, operation.host);
+    if (!operation.begun) {
+        if (keeps_order()) begin_operation(stream.number, operation.what, operation.host);
+        begin_peers_operation(stream.number, operation.peers);
         operation.begun = true;
     }
     go_on_with(stream.number);
@@ -106,14 +107,14 @@ void refuse_capture(const char *what) {
 
 static void append(cudaStream_t stream, const char *what, std::function<bool()> step) {
     operations++;
-    stream->queue.push_back({what, std::move(step), host_past(), false});
+    stream->queue.push_back({what, std::move(step), host_past(), peers_host(), false});
 }
 
 void enqueue(cudaStream_t stream, const char *what, std::function<bool()> step) {
     if (!stream) fail("%s on the default stream: use one of your own", what);
     count_call();
     if (stream->captured) {
-        stream->captured->push_back({what, std::move(step), {}, false});
+        stream->captured->push_back({what, std::move(step), {}, {}, false});
         return;
     }
     append(stream, what, std::move(step));
@@ -189,6 +190,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     if (simt::place_of(to, bytes) == simt::PAGEABLE) {
         simt::drain([=] { return stream->queue.empty(); });
         if (simt::keeps_order()) simt::host_follows_stream(stream->number, true);
+        simt::host_follows_peers(simt::peers_past(stream->number));
     }
     return cudaSuccess;
 }
@@ -218,6 +220,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     simt::drain([=] { return stream->queue.empty(); });
     if (simt::keeps_order()) simt::host_follows_stream(stream->number, false);
+    simt::host_follows_peers(simt::peers_past(stream->number));
     return cudaSuccess;
 }
 
@@ -225,6 +228,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
     simt::refuse_capture("a look at a stream");
     if (stream->queue.empty()) {
         if (simt::keeps_order()) simt::host_follows_stream(stream->number, false);
+        simt::host_follows_peers(simt::peers_past(stream->number));
         return cudaSuccess;
     }
     if (!simt::run_one()) usleep(20);
@@ -263,6 +267,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     event->mark = mark;
     enqueue(stream, "an event", [=] {
         mark->seconds = simt::now();
+        mark->peers = simt::peers_past(stream->number);
         if (simt::keeps_order())
             mark->past = simt::record_event(stream->number, before ? before->past : NULL, calls);
         return true;
@@ -279,6 +284,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     enqueue(stream, "a wait for an event", [=] {
         if (mark->seconds == 0) return false;
         if (mark->past) simt::follow_event(stream->number, mark->past, calls);
+        simt::follow_peers(stream->number, mark->peers);
         return true;
     });
     return cudaSuccess;
@@ -289,6 +295,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (!mark) return cudaSuccess;
     simt::drain([=] { return mark->seconds != 0; });
     simt::host_follows_event(mark->past);
+    simt::host_follows_peers(mark->peers);
     return cudaSuccess;
 }
 
@@ -298,6 +305,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
         return cudaErrorNotReady;
     }
     if (event->mark) simt::host_follows_event(event->mark->past);
+    if (event->mark) simt::host_follows_peers(event->mark->peers);
     return cudaSuccess;
 }
 

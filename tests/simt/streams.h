@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "order.h"
+#include "peers.h"
 
 // What stands in a queue. A step is asked until it says that it is done.
 struct operation_t {
     const char *what;
     std::function<bool()> step;
     simt::host_t host; // When it asked for it.
+    simt::shared_peers_past_t peers;
     bool begun;
 };
 
@@ -29,6 +31,7 @@ struct mark_t {
     double seconds = 0; // When it was passed, or 0.
     int stream = 0;     // Whose.
     simt::shared_past_t past;
+    simt::shared_peers_past_t peers;
 };
 struct CUevent_st {
     std::shared_ptr<mark_t> mark;
@@ -68,6 +71,8 @@ bool unmap_pages(void *at); // False: nothing is mapped there.
 // Memory of the host's own that the device reaches.
 void register_host(const void *at, size_t bytes);
 bool unregister_host(const void *at);
+// The number of a word of it, the same in all processes; -1: it lies elsewhere.
+long registered_word(const void *at);
 
 } // namespace simt
 
