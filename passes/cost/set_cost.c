@@ -249,6 +249,23 @@ struct hec_prices hec_prices_of(const struct hec_machine *machine, const struct 
     return all;
 }
 
+struct hec_prices hec_prices_said(const struct hec_movement *m) {
+    return (struct hec_prices){
+        .hidden = {.gather_first = m->gather_hidden_first,
+                   .gather = m->gather_hidden,
+                   .reduce_first = m->reduce_hidden_first,
+                   .reduce = m->reduce_hidden},
+        .costs = {.row_compute = m->row_compute,
+                  .row_send = m->row_send,
+                  .row_cross = m->row_cross,
+                  .chunk_send = m->chunk_send,
+                  .grad_send = m->grad_send,
+                  .chunk_near = m->chunk_near},
+        .chunk_bytes = m->chunk_bytes,
+        .window_bytes = m->window_bytes,
+    };
+}
+
 bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
     struct hec_sites sites;
     *costs = (struct hec_costs){0};

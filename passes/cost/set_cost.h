@@ -54,11 +54,13 @@ int64_t hec_fitting(const struct hec_machine *machine, double us, int64_t bytes)
 struct hec_prices {
     struct hec_hidden hidden;
     struct hpl_costs costs;
-    int64_t chunk_bytes;
+    int64_t chunk_bytes, window_bytes;
 };
 
 struct hec_prices hec_prices_of(const struct hec_machine *machine, const struct hec_set_cost *set,
                                 int count);
+// As the module's choices say it, which a plan file may have given.
+struct hec_prices hec_prices_said(const struct hec_movement *movement);
 
 struct hec_costs {
     struct hec_machine machine;

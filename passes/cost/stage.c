@@ -63,6 +63,7 @@ static void begin_episode(struct hec_stage *s, int32_t holders) {
                           .slots = choice->slots,
                           .entries = choice->overlap,
                           .chunk_bytes = prices->chunk_bytes,
+                          .window_bytes = prices->window_bytes,
                           .param_bytes = cost->chunk_bytes,
                           .grad_bytes = cost->grad_bytes,
                           .row_bytes = cost->row_bytes,

@@ -355,6 +355,10 @@ static void take_set(struct run *r, int i) {
     m->owner = hec_arena_alloc(&r->arena, (size_t)(c->layers * c->experts), sizeof *m->owner);
     memcpy(m->owner, m->scene.owner, (size_t)(c->layers * c->experts) * sizeof *m->owner);
     m->scene.owner = m->owner;
+    if (m->moves) {
+        m->prices = hec_prices_said(movement);
+        m->scene.prices = &m->prices;
+    }
     hec_mover_begin(m);
     if (!hec_run_place(r, i)) r->failed = true;
     r->plan_us[i] = plan_us(r, c);

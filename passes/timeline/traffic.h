@@ -35,6 +35,7 @@ struct hec_mover {
     int64_t begins;     // The time of the loads that the first iteration has.
     int32_t *owner;     // [layers][experts] the scene's, which change; NULL: they do not.
     struct hec_scene scene;
+    struct hec_prices prices; // The movement's, which a plan may have given: those of the scene.
     struct hec_choice choice;
     struct hec_stage stage;
     struct hec_rows rows;

@@ -1,0 +1,53 @@
+"""plan_terms.py EXAMPLES WORK: a simulation runs the plan that it is given, with each number that programs plan with: another
+number is another simulation, for one policy at least."""
+import json
+import pathlib
+import subprocess
+import sys
+
+EXAMPLES, WORK = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+WORK.mkdir(parents=True, exist_ok=True)
+HECATEC = ["hecatec", EXAMPLES / "gpt-moe-s.moe", f"--cluster={EXAMPLES / 'clusters/paper-a.moe'}"]
+
+# Policy, what is given it besides its own plan, and another number for each key.
+CASES = [
+    ("quota", {}, {"window_bytes": 20000000, "row_cross": 10**10, "chunk_send": 1, "chunk_near": 1, "grad_send": 1,
+                   "overlap": 1, "slots": 1}),
+    ("quota", {"overlap": 64, "gather_hidden": 0, "reduce_hidden": 0, "gather_hidden_first": 0, "reduce_hidden_first": 0,
+               "row_cross": 10**7},
+     {"gather_hidden": 10**6, "reduce_hidden": 10**6, "gather_hidden_first": 10**6, "reduce_hidden_first": 10**6}),
+    ("fastermoe", {}, {"row_compute": 10**9, "row_send": 10**9}),
+]
+# The program's own; loads that are drawn anew in each step are forecast by one as by many; owners change too rarely to be seen in a
+# few steps.
+OTHERS = {"chunk_bytes", "window", "reshard_every"}
+
+
+def compile(*options):
+    done = subprocess.run([*HECATEC, *options], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{options}: {done.stderr}")
+    return done.stdout
+
+
+def simulate(policy, plan):
+    file = WORK / "plan.json"
+    file.write_text(json.dumps(plan))
+    report = json.loads(compile("--set", f"parallel.experts={policy}", f"--plan={file}", "--simulate=4", "--json", "-o", "-"))
+    del report["movement"]
+    return report
+
+
+seen = set()
+for policy, given, others in CASES:
+    compile("--set", f"parallel.experts={policy}", "-fsyntax-only", f"--emit-plan={WORK / 'own.json'}")
+    plan = json.loads((WORK / "own.json").read_text())
+    plan["movement"].update(given)
+    first = simulate(policy, plan)
+    for key, value in others.items():
+        seen.add(key)
+        if simulate(policy, {**plan, "movement": {**plan["movement"], key: value}}) == first:
+            sys.exit(f"{policy} is simulated with {key} = {value} as with {plan['movement'][key]}")
+missing = {key for key, value in plan["movement"].items() if type(value) is int} - seen - OTHERS
+if missing:
+    sys.exit(f"no other number of {missing}")
