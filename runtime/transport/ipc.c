@@ -227,15 +227,14 @@ static void submit(struct hrt_comm *comm, enum hrt_lane number, struct hrt_steps
     hrt_ipc_check(comm, "an event", cudaEventRecord(lane->begun, ipc->device->lane->stream));
     for (int way = 0; way < HRT_IPC_WAYS; way++)
         follow(ipc, lane->side[way].work.stream, lane->begun);
-    bool more = true;
-    while (more) {
+    do {
+        if (steps->count == 0) continue;
         launch(ipc, lane, steps);
         record_done(ipc, lane);
-        more = steps->next && steps->next(steps);
-        // Such lists use memory again: each follows all steps of those before it.
+        // Lists that go on use memory again: each follows all steps of those before it.
         for (int way = 0; steps->next && way < HRT_IPC_WAYS; way++)
             follow(ipc, lane->side[!way].work.stream, done_of(&lane->side[way], lane->submitted));
-    }
+    } while (steps->next && steps->next(steps));
     steps->number = lane->submitted;
 }
 

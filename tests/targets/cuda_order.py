@@ -1,7 +1,8 @@
 """cuda_order.py MODEL TEXT FOLDER: what orders the streams of programs of target cuda. On the emulator, whose kernels here tell all
 their accesses (tests/simt/order.h), every two accesses of different streams, or of a stream and the host, are ordered. Every
 wait and every event that a line of the program or of the runtime asks for is needed: without it two accesses would not
-be ordered, in one of the cases. NEEDLESS says which are not, and why.
+be ordered, in one of the cases. NEEDLESS says which are not, and why. Where ranks share a device, a list's streams wait for all that a list may use,
+not only for what these lists do: there only races count.
 
 Environment: as of cuda_ranks.py, with kernels that have the race detector's hooks.
 """
@@ -16,9 +17,12 @@ from cuda import words
 from cuda_ranks import compile_for_devices, launch, QUIET
 
 TWO = ["cluster.devices=2"]
-CASES = {  # Ranks, settings. Those behind `ep` are for `all`.
+FSSDP = [*TWO, "parallel.placement.rematerialize=true", "parallel.placement.reshard=every(1)"]
+SHARED = {"SIMT_BUS": "0000:01:00.0", "HECATE_IPC_PIECE": "1"}  # All ranks share one device.
+CASES = {  # Ranks, settings. Those behind `ep` are for `all`; those named `shared` share a device.
     "one": (1, []),
-    "fssdp": (2, [*TWO, "parallel.placement.rematerialize=true", "parallel.placement.reshard=every(1)"]),
+    "fssdp": (2, FSSDP),
+    "fssdp-shared": (2, FSSDP),
     "ep": (2, [*TWO, "parallel.experts=ep", "parallel.dense=shard", "parallel.microbatch=1"]),
     "iterations": (1, ["parallel.microbatch=2"]),
     "smartmoe": (2, [*TWO, "parallel.experts=smartmoe", "parallel.placement.reshard=every(1)"]),
@@ -72,15 +76,15 @@ def check(case, model, text, folder):
     compile_for_devices([*(word for setting in settings for word in ("--set", setting)), "--ranks=mpi"], model, program)
     for old in glob.glob(program + ".order.*"):
         os.remove(old)
-    status, said = train(case, ranks, program, text, SIMT_ORDER=program + ".order")
+    status, said = train(case, ranks, program, text, SIMT_ORDER=program + ".order", **(SHARED if case.endswith("shared") else {}))
     if status:
         sys.exit(f"{case}: status {status}\n{said}")
     return list(waits_of(program))
 
 
-def missing_wait_is_found(case, program, text):
-    """Rows leave before they are copied together."""
-    status, said = train(case, CASES[case][0], program, text, SIMT_ORDER=program + ".missing", SIMT_UNORDERED="1:0")
+def missing_wait_is_found(case, program, text, unordered, **environment):
+    """Rows leave before they are copied together, or are used before they have come."""
+    status, said = train(case, CASES[case][0], program, text, SIMT_ORDER=program + ".missing", SIMT_UNORDERED=unordered, **environment)
     if status != 71 or "race between streams" not in said:
         sys.exit(f"{case}: nobody sees a missing wait, status {status}\n{said}")
 
@@ -90,8 +94,11 @@ def main(model, text, folder, which="few"):
     needed_by = collections.defaultdict(list)
     for case in CASES if which == "all" else FEW:
         for kind, streams, calls, needed in check(case, model, text, folder):
-            needed_by[kind, streams, calls].append(needed)
-    missing_wait_is_found("fssdp", f"{folder}/fssdp", text)
+            if not case.endswith("shared"):
+                needed_by[kind, streams, calls].append(needed)
+    missing_wait_is_found("fssdp", f"{folder}/fssdp", text, "1:0")
+    for unordered in ("2:0", "0:1"):
+        missing_wait_is_found("fssdp-shared", f"{folder}/fssdp-shared", text, unordered, **SHARED)
     wrong = 0
     for (kind, streams, calls), needed in sorted(needed_by.items()):
         known = streams.endswith("<0") and any(calls[: len(inner)] == inner for inner in NEEDLESS)
