@@ -38,7 +38,7 @@ static void check(struct hrt_device *device, const char *what, cudaError_t error
     fflush(stdout);
     fprintf(stderr, "error: %s: %s%s: %s (%s)\n", device->name, kernel ? "launching " : what,
             kernel ? kernel : "", cudaGetErrorString(error), cudaGetErrorName(error));
-    if (device->end) device->end(device->look_context, HRT_EXIT_FAILED);
+    if (device->end) device->end(device->end_context, HRT_EXIT_FAILED);
     exit(HRT_EXIT_FAILED); // Nobody else waits.
 }
 

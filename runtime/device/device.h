@@ -59,9 +59,10 @@ struct hrt_device {
     int local;             // Of this rank on its machine, as `open` finds it.
     // NULL, or called now and then while the host waits, for `seconds` so far: whether other ranks are well.
     void (*look)(void *context, double seconds);
+    void *look_context;
     // NULL, or called when the device has failed, once that has been said: ends all ranks, and does not return.
     void (*end)(void *context, int exit_code);
-    void *look_context; // Of both.
+    void *end_context;
     int loss_count; // Losses of a forward, as struct hrt_losses has them: HRT_LOSSES and the named ones.
     float *losses; // [loss_count] HRT_OF_BOTH: where hrt_device_losses leaves those of a forward.
     bool losses_later; // Forwards are not waited for: hrt_device_fetch_losses follows.

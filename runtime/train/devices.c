@@ -52,6 +52,11 @@ static const struct hrt_executor *choose(const struct hrt_executor *executor, st
     return NULL;
 }
 
+// The device has failed. The process ends without the destructors of what has met others over it, which may wait for ever.
+static void end(void *context, int exit_code) {
+    hrt_comm_abort(context, exit_code);
+}
+
 bool hrt_devices_meet(struct hrt_state *state, bool opened, struct hrt_error *error) {
     struct hrt_comm *comm = state->comm;
     struct hrt_sharing sharing;
@@ -62,6 +67,8 @@ bool hrt_devices_meet(struct hrt_state *state, bool opened, struct hrt_error *er
     if (!hrt_ranks_agree(comm, executor, error)) return false;
     const bool ready = executor->open(comm, &state->device, error);
     if (!hrt_ranks_agree(comm, ready, error)) return false;
+    state->device.end = end;
+    state->device.end_context = comm;
     executor->join(comm);
     return true;
 }

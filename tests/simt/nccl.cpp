@@ -94,6 +94,16 @@ std::set<ncclComm_t> comms;
 std::vector<call_t> calls; // Of the group that is open.
 int depth;
 
+// NCCL's and CUDA's own destructors would wait for ranks, or find their device gone.
+struct last_look_t {
+    ~last_look_t() {
+        if (!comms.empty())
+            simt::fail("NCCL: the process exits with %zu communicators that are neither destroyed "
+                       "nor aborted",
+                       comms.size());
+    }
+} last_look; // Before `comms` goes, which was there before it.
+
 size_t bytes_of(ncclDataType_t type) {
     static const unsigned char bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
     return (size_t)type < sizeof bytes ? bytes[type] : 0;

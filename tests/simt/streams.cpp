@@ -224,8 +224,16 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return cudaSuccess;
 }
 
+// SIMT_FAIL=N plants a fault: the device has failed when the host looks for the N-th time.
+static bool has_failed(void) {
+    static const char *look = getenv("SIMT_FAIL");
+    static int looks;
+    return look && looks++ >= atoi(look);
+}
+
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     simt::refuse_capture("a look at a stream");
+    if (has_failed()) return cudaErrorIllegalAddress;
     if (stream->queue.empty()) {
         if (simt::keeps_order()) simt::host_follows_stream(stream->number, false);
         simt::host_follows_peers(simt::peers_past(stream->number));

@@ -35,6 +35,7 @@ ROUTES = {"fssdp": 4, "groups": 8}
 # What goes wrong on rank 1 alone -> exit statuses of the job, and what is said. 70: the emulator says what would hang.
 FAULTS = {
     "SIMT_MEMORY=33000": ((1,), "error: not enough memory on GPU 0"),
+    "SIMT_FAIL=20": ((1,), r"(?s)\A(?!.*lost rank).*error: GPU 0 \(sm_90\): computing: "),
     "SIMT_NCCL=join:0": ((1,), "error: rank 1: NCCL, joining the ranks: "),
     "SIMT_NCCL=join:3": ((1,), "error: rank 1: NCCL, joining the ranks: "),
     "SIMT_NCCL=absent:1": ((1,), "error: rank [01]: NCCL, a message: this rank, joining them over NCCL, has waited for others for 3 s"),
