@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "files/files.h"
+#include "runtime/checkpoint/values.h"
 #include "runtime/cli/differences.h"
 #include "runtime/cli/same.h"
 #include "runtime/fssdp/history.h"
@@ -124,14 +126,29 @@ static json_t *teachers_of(const struct hrt_data *data) {
     return files;
 }
 
+// What --route says; of a file its content, not its name.
+static json_t *route_of(const char *route) {
+    const char *file = route ? strchr(route, ':') : NULL;
+    char content[HRT_CONTENT_TEXT] = "cannot be read";
+    const char *why;
+    if (!route) return json_string("model");
+    if (!file || strncmp(route, "zipf:", 5) == 0) return json_string(route);
+    const int fd = hf_open_input(file + 1, false, &why);
+    if (fd >= 0) {
+        hrt_content_text(content, fd, 1);
+        close(fd);
+    }
+    return json_sprintf("%.*s %s", (int)(file + 1 - route), route, content);
+}
+
 json_t *hrt_facts(const struct hrt_trainer *trainer, const char *route, int64_t step) {
     const struct hrt_program *program = trainer->program;
     json_t *facts = json_pack(
-        "{s:I s:I s:s s:s s:o s:o s:o s:o s:s s:{}}", "step", (json_int_t)step, "sequences",
-        (json_int_t)hrt_trainer_sequences(trainer, step), "program", program->name, "version",
-        program->version, "settings", settings_of(trainer), "model", model_of(program), "data",
-        data_of(trainer->data, trainer->data->train.parts), "teacher", teachers_of(trainer->data),
-        "route", route ? route : "model", "files");
+        "{s:I s:I s:I s:s s:s s:o s:o s:o s:o s:o s:{}}", "step", (json_int_t)step, "sequences",
+        (json_int_t)hrt_trainer_sequences(trainer, step), "skipped", (json_int_t)trainer->skipped,
+        "program", program->name, "version", program->version, "settings", settings_of(trainer),
+        "model", model_of(program), "data", data_of(trainer->data, trainer->data->train.parts),
+        "teacher", teachers_of(trainer->data), "route", route_of(route), "files");
     const struct hrt_fssdp *fssdp = trainer->state ? trainer->state->fssdp : NULL;
     json_t *history = fssdp ? hrt_fssdp_history(fssdp) : json_null();
     if (facts && history && json_object_set_new(facts, "experts", history) == 0) return facts;
@@ -170,11 +187,16 @@ json_t *hrt_facts_differ(const json_t *facts, const struct hrt_trainer *trainer,
     return NULL;
 }
 
-bool hrt_facts_sequences(const json_t *facts, int64_t *sequences, struct hrt_error *error) {
+bool hrt_facts_go_on(const json_t *facts, struct hrt_trainer *trainer, struct hrt_error *error) {
     const json_t *number = json_object_get(facts, "sequences");
-    *sequences = json_integer_value(number);
-    if (json_is_integer(number) && *sequences >= 0 && *sequences <= INT64_MAX / 2) return true;
-    return hrt_fail(error, "it does not say how many sequences have been drawn");
+    const int64_t step = json_integer_value(json_object_get(facts, "step"));
+    const int64_t sequences = json_integer_value(number);
+    const int64_t skipped = json_integer_value(json_object_get(facts, "skipped")); // Or 0.
+    if (!json_is_integer(number) || sequences < 0 || sequences > INT64_MAX / 2 || step < 1)
+        return hrt_fail(error, "'%s' does not say how many sequences have been drawn",
+                        HRT_FACTS_FILE);
+    hrt_trainer_go_on(trainer, step, sequences, skipped >= 0 && skipped <= step ? skipped : 0);
+    return true;
 }
 
 // ---- files

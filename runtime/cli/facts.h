@@ -1,11 +1,12 @@
 // What a checkpoint says of a run besides tensors (state.json): how far it is, and what it is a run of.
 //
 //   step, sequences   steps taken, and sequences drawn: the next one has this number
+//   skipped           how many of the last steps were skipped
 //   program, version  its name, and hecatec's
 //   settings          that what is learned depends on, by key
 //   model             what the program computes, by part (struct hrt_program)
 //   data              size and checksum of each training file, in order
-//   route             what --route says
+//   route             what --route says, of a file its content
 //   records           of routing: the step before which each began, by path
 //   files             what has been written of the log, by path
 //   experts           of experts that move: what has been seen, and who owns them (fssdp/history.h)
@@ -33,8 +34,9 @@ struct json_t *hrt_facts(const struct hrt_trainer *trainer, const char *route, i
 struct json_t *hrt_facts_differ(const struct json_t *facts, const struct hrt_trainer *trainer,
                                 const char *route);
 
-// How many sequences the run of the facts has drawn. False: they do not say.
-bool hrt_facts_sequences(const struct json_t *facts, int64_t *sequences, struct hrt_error *error);
+// Tells a trainer that is planned where the run of the facts has ended. False: they do not say.
+bool hrt_facts_go_on(const struct json_t *facts, struct hrt_trainer *trainer,
+                     struct hrt_error *error);
 
 // Notes how much of the log is there; and what was noted: 0 bytes of a file of another name.
 void hrt_facts_note_log(struct json_t *facts, const struct hrt_jsonl *log);

@@ -164,10 +164,8 @@ static bool settle(const struct hrt_saves *saves, const json_t *differences,
 bool hrt_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer,
                      struct hrt_error *error) {
     const struct hrt_run *run = saves->run;
-    int64_t sequences;
     if (saves->from.step == 0) return true;
-    if (!hrt_facts_sequences(saves->from.facts, &sequences, error)) return false;
-    hrt_trainer_go_on(trainer, saves->from.step, sequences);
+    if (!hrt_facts_go_on(saves->from.facts, trainer, error)) return false;
     json_t *differences = hrt_facts_differ(saves->from.facts, trainer, run->arguments->route);
     if (!differences) return hrt_fail(error, "out of memory");
     const bool goes_on = settle(saves, differences, error);

@@ -115,9 +115,10 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer) {
     hrt_watch_destroy(&trainer->watch);
 }
 
-void hrt_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn) {
+void hrt_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn, int64_t skipped) {
     trainer->from = from;
     trainer->drawn = drawn;
+    trainer->skipped = skipped;
 }
 
 int64_t hrt_trainer_sequences(const struct hrt_trainer *trainer, int64_t step) {

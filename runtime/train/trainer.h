@@ -86,8 +86,8 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
                         struct hrt_error *error);
 
 // The first step is number `from`, and what was trained before has drawn `drawn` sequences, of whatever steps: so none is drawn
-// again, and none is left out.
-void hrt_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn);
+// again, and none is left out. The last `skipped` of these steps were skipped.
+void hrt_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn, int64_t skipped);
 
 // Sequences that have been drawn in all when `step` steps are taken, of those before and of this trainer's.
 int64_t hrt_trainer_sequences(const struct hrt_trainer *trainer, int64_t step);

@@ -390,6 +390,25 @@ def records():
         fail("a record of ids that begins with a resumed run has the sequences from there on")
 
 
+def routes():
+    """Of a file that routes are forced to the content counts, not the name."""
+    shutil.rmtree("ck", ignore_errors=True)
+    for name, seed in (("one", "1"), ("two", "2")):
+        done = subprocess.run(["./base", "train", "--data", "text", "--teacher", "teacher", "--seed", seed, "--record-ids",
+                               f"{name}.ids"], capture_output=True, text=True)
+        if done.returncode:
+            fail(done.stderr)
+    shutil.copy("one.ids", "same.ids")
+    train("base", "--set", "checkpoint.every=1", "--route", "ids:one.ids")
+    shutil.rmtree(f"ck/step-{STEPS}")
+    done = train("base", "--resume", "--route", "ids:two.ids")
+    if done.returncode == 0 or "--route was ids: " not in done.stderr:
+        fail(f"other routes are named: {done.stderr}")
+    done = train("base", "--resume", "--route", "ids:same.ids")
+    if done.returncode:
+        fail(f"a copy is the same: {done.stderr}")
+
+
 def made_older(folder):
     """As the version before wrote it, which noted less."""
     folder = pathlib.Path(folder)
@@ -435,6 +454,8 @@ def main():
         parts(whole, refusals)
         if is_asked("optimizers"):
             optimizers()
+        if is_asked("routes"):
+            routes()
         if is_asked("records"):
             records()
         print(f"{len(refusals)} changes are refused by name, the others change nothing")

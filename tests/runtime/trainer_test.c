@@ -285,7 +285,7 @@ static double loss_of_step(int64_t tokens, int64_t step, int64_t from, int64_t d
     struct hrt_step_report report;
     struct hrt_error error = {0};
     open_fixture(&f, tokens);
-    hrt_trainer_go_on(&f.trainer, from, drawn);
+    hrt_trainer_go_on(&f.trainer, from, drawn, 0);
     assert_int_equal(hrt_trainer_sequences(&f.trainer, step), drawn + (step - from) * tokens / 16);
     assert_true(hrt_trainer_step(&f.trainer, step, &report, &error));
     close_fixture(&f);
@@ -300,6 +300,22 @@ static void data_goes_on_behind_the_last_sequence(void **state) {
     assert_true(loss_of_step(4 * 16, 3, 3, 24) != loss_of_step(4 * 16, 3, 0, 0));
     // And of as many sequences as before nothing changes.
     assert_true(loss_of_step(4 * 16, 5, 3, 12) == loss_of_step(4 * 16, 5, 0, 0));
+}
+
+static void steps_that_were_skipped_before_count(void **state) {
+    (void)state;
+    for (int64_t before = 1; before <= 2; before++) {
+        struct fixture f;
+        struct hrt_step_report step;
+        struct hrt_error error = {0};
+        open_fixture(&f, 0);
+        f.config.skip_max = 2;
+        hrt_trainer_go_on(&f.trainer, 4, 16, before);
+        ((double *)f.state.values[HRT_GRADIENTS])[bigram.set[0].offset + 7] = INFINITY;
+        assert_true(hrt_trainer_step(&f.trainer, 4, &step, &error) == (before == 1));
+        assert_true(before > 1 || step.skipped);
+        close_fixture(&f);
+    }
 }
 
 static void a_gradient_that_is_not_finite_is_named(void **state) {
@@ -345,6 +361,7 @@ int main(void) {
         cmocka_unit_test(evaluation_is_the_mean_over_targets),
         cmocka_unit_test(tokens_that_do_not_divide_are_refused),
         cmocka_unit_test(data_goes_on_behind_the_last_sequence),
+        cmocka_unit_test(steps_that_were_skipped_before_count),
         cmocka_unit_test(a_gradient_that_is_not_finite_is_named),
         cmocka_unit_test(imbalance_is_the_worst_layers),
     };
