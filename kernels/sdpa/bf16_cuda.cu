@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/sdpa/hopper.h"
 #include "kernels/sdpa/matrix_device.h"
 #include "kernels/sdpa/sdpa_cuda.h"
 
@@ -444,6 +445,10 @@ template <int C> void backward(hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16
 
 void hkc_sdpa_bf16(hkc_lane *lane, hk_bf16 *out, float *lse, const hk_bf16 *q, const hk_bf16 *k,
                    const hk_bf16 *v, const float *sinks, hk_sdpa_dims dims) {
+    if (by_warpgroups(lane, dims)) {
+        return forward_by_warpgroups(lane, hkc_values(out), lse, hkc_values(q), hkc_values(k),
+                                     hkc_values(v), sinks, dims);
+    }
     const attention_case x = case_of(q, k, v, dims);
     if (dims.vwidth <= PANEL) return forward<1>(lane, out, lse, sinks, x);
     forward<2>(lane, out, lse, sinks, x);
@@ -454,6 +459,10 @@ void hkc_sdpa_grad_bf16(hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16 *dv, c
                         const float *lse, hk_sdpa_dims dims) {
     const gradient x = {case_of(q, k, v, dims), hkc_values(dout), lse,
                         launch_deltas(lane, hkc_values(dout), hkc_values(out), dims)};
+    if (by_warpgroups(lane, dims)) {
+        return backward_by_warpgroups(lane, hkc_values(dq), hkc_values(dk), hkc_values(dv), x.dout,
+                                      x.of.q, x.of.k, x.of.v, lse, x.delta, dims);
+    }
     if (dims.width <= PANEL && dims.vwidth <= PANEL) return backward<1>(lane, dq, dk, dv, x);
     backward<2>(lane, dq, dk, dv, x);
 }

@@ -66,12 +66,27 @@ static void read_operand(uint64_t descriptor, bool turned, int first, int count,
     }
 }
 
+// The warp's 16 rows of a left operand in registers, as fragments of mma have it: to[k][i].
+static void read_registers(const job_t &job, float (&to)[16][16]) {
+    for (int i = 0; i < 16; i++) {
+        for (int k = 0; k < 16; k++) {
+            const uint32_t pair = job.lane[i % 8 * 4 + k % 8 / 2].registers[k / 8 * 2 + i / 8];
+            const uint32_t wide = k % 2 ? pair & 0xffff0000u : pair << 16;
+            memcpy(&to[k][i], &wide, sizeof wide);
+        }
+    }
+}
+
 // Rows 16 * quarter and on. A lane has two neighbours of row lane / 4 and two of the eighth one below, for every
 // eight columns.
 static void compute(const job_t &job, int quarter) {
     static float a[16][16], b[16][COLUMNS_MAX], sum[COLUMNS_MAX];
     const wgmma_t &w = job.lane[0];
-    read_operand(w.a, w.a_turned, quarter * 16, 16, &a[0][0], 16);
+    if (w.registers) {
+        read_registers(job, a);
+    } else {
+        read_operand(w.a, w.a_turned, quarter * 16, 16, &a[0][0], 16);
+    }
     read_operand(w.b, w.b_turned, 0, w.columns, &b[0][0], COLUMNS_MAX);
     for (int i = 0; i < 16; i++) {
         const auto d = [&](int j) -> float & {

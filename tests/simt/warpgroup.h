@@ -2,6 +2,9 @@
 #ifndef HECATE_TESTS_SIMT_WARPGROUP_H
 #define HECATE_TESTS_SIMT_WARPGROUP_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "fiber.h"
 
 namespace simt {
@@ -13,6 +16,8 @@ struct wgmma_t {
     uint64_t a, b;
     bool a_turned, b_turned; // MN-major.
     bool keep;               // Adds to d.
+    const uint32_t *registers =
+        NULL; // Of the left operand, [4], which then is not in shared memory.
 };
 
 void wgmma_issue(const wgmma_t &mine, site_t site);
