@@ -43,7 +43,7 @@ HKC_DEVICE void copy_matrix(unsigned char *to, const head_rows<bf16> &from, int6
 #pragma unroll
         for (int line = (int)threadIdx.x / 8; line < ROWS; line += MATRIX_THREADS / 8) {
             const int64_t row = first + line, column = begin + piece * 8;
-#if HKC_FAULT == 6 // asan in bf16: a row behind the last one is read.
+#if HKC_FAULT == 6 // asan in bf16 on any device: a row behind the last one is read.
             const bool there = row <= from.rows;
 #else
             const bool there = row < from.rows;
@@ -179,10 +179,10 @@ HKC_DEVICE void each_tile(unsigned char *memory, int bytes, bool two, int count,
     copy_commit();
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
-#if HKC_FAULT != 5 // plain in bf16: a tile is read before it has arrived.
+#if HKC_FAULT != 5 // plain in bf16 on any device: a tile is read before it has arrived.
         copy_wait<0>();
 #endif
-#if HKC_FAULT != 4 // race in bf16: other threads' copies have not arrived.
+#if HKC_FAULT != 4 // race in bf16 on any device: other threads' copies have not arrived.
         __syncthreads();
 #endif
         unsigned char *tile = memory + (two ? i % 2 * bytes : 0);

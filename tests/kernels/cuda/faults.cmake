@@ -1,6 +1,7 @@
 # Planted faults. A line of a kernel that names HKC_FAULT == 3 (or !=) has a comment behind it that begins with the
 # build that has to find fault 3, `// race: ...`; with a test, too, where it is not the folder's, as in kernels/cuda:
-# `// race of grouped: ...`. The test is that of floats, or that of values of bf16: `// race in bf16: ...`.
+# `// race of grouped: ...`. The test is that of floats, or that of values of bf16: `// race in bf16: ...`. The emulated device is Hopper;
+# code for devices that have nothing of their own is reached by `// race in bf16 on any device: ...`.
 
 # The files of kernels/ that `file` includes, and those that these include, itself among them.
 function(kernel_files_of file out)
@@ -85,19 +86,23 @@ foreach(file ${kernel_files})
   file(STRINGS ${PROJECT_SOURCE_DIR}/kernels/${file} lines REGEX "HKC_FAULT [!=]= [0-9]")
   foreach(line ${lines})
     cmake_path(GET file PARENT_PATH folder)
-    if(NOT line MATCHES "HKC_FAULT [!=]= ([0-9]+).*// (plain|race|asan)( in bf16)?( of ([a-z0-9_]+))?: ")
+    if(NOT line MATCHES "HKC_FAULT [!=]= ([0-9]+).*// (plain|race|asan)( in bf16)?( on any device)?( of ([a-z0-9_]+))?: ")
       message(FATAL_ERROR "kernels/${file}: which build finds this fault? `// plain: what it is`, race or asan\n${line}")
     endif()
     set(number ${CMAKE_MATCH_1})
     set(flavour ${CMAKE_MATCH_2})
     set(values "${CMAKE_MATCH_3}")
-    if(CMAKE_MATCH_5)
-      set(folder ${CMAKE_MATCH_5})
+    set(any "${CMAKE_MATCH_4}")
+    if(CMAKE_MATCH_6)
+      set(folder ${CMAKE_MATCH_6})
     elseif(folder STREQUAL cuda)
       message(FATAL_ERROR "kernels/${file}: which test finds this fault? `// ${flavour} of grouped: what it is`\n${line}")
     endif()
     if(flavour IN_LIST HECATE_FLAVOURS)
       add_fault(${folder} ${number} ${flavour} ${file} "${values}")
+      if(any)
+        set_property(TEST kernels/${folder}_test.c/fault${number}-${flavour} APPEND PROPERTY ENVIRONMENT KERNEL_TEST_CAPABILITY=0)
+      endif()
     endif()
   endforeach()
 endforeach()
