@@ -21,7 +21,10 @@ import sys
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/targets"))
+sys.path.insert(0, str(ROOT / "bench/gpu"))
+import check  # noqa: E402
 import cuda_models  # noqa: E402
+import cuda_rank_models  # noqa: E402
 
 TEXT = "/usr/share/common-licenses/GPL-3"
 ONE_RANK = ("--set=cluster.nodes=1", "--set=cluster.devices=1", "--set=data.format=bytes")
@@ -58,17 +61,22 @@ class Bundle:
         target = ("--target=cuda", f"--cc=gcc -L{self.build}/tests/lib -Wl,--allow-shlib-undefined") if device else ()
         run(self.hecatec, "-w", "--march=x86-64-v3", "-o", output, *target, *arguments, model)
 
-    def program(self, name, model, *arguments, steps, precision="fp32", compare=True, options=()):
-        """A program of one rank; with `compare`, what target cpu said of the same steps, and where it sent each token."""
+    def program(self, name, model, *arguments, steps, precision="fp32", compare=True, options=(), ranks=1):
+        """A program; with `compare`, what target cpu said of the same steps, and where it sent each token."""
         place = self.folder / "programs" / name
         place.mkdir(parents=True)
         self.compile(model, place / "program", *arguments, device=True)
-        case = {"steps": steps, "options": list(options), "loss": LOSS[precision], "norm": NORM[precision], "compare": compare}
+        case = {"steps": steps, "options": list(options), "loss": LOSS[precision], "norm": NORM[precision], "ranks": ranks}
         if compare:
             cpu = place / "cpu"
             self.compile(model, cpu, *arguments)
-            run(cpu, "train", "--data", TEXT, "--steps", steps, "--set", f"log.jsonl={place}/cpu.jsonl", "--set=log.every=1",
-                "--record-ids", place / "ids", *(str(option).replace("$HERE", str(place)) for option in options))
+            command = [cpu, "train", "--data", TEXT, "--steps", steps, "--set", f"log.jsonl={place}/cpu.jsonl", "--set=log.every=1", "--record-ids",
+                       place / "ids", *(str(option).replace("$HERE", str(place)) for option in options)]
+            status, texts = check.start(ranks, [str(word) for word in command], place / "meet")
+            if status:
+                sys.exit(f"bundle.py: error: {name} on target cpu: status {status}\n{''.join(texts)}")
+            for path in place.glob("meet*"):
+                path.unlink()
             cpu.unlink()
         (place / "case.json").write_text(json.dumps(case) + "\n")
         print(f"program {name}", flush=True)
@@ -85,6 +93,14 @@ class Bundle:
                 shutil.move(teacher[1], self.folder / "data/teacher")
                 options += ["--teacher", "$HERE/../../data/teacher"]
             self.program(place.name, ROOT / f"examples/{name.split('+')[0]}.moe", *smaller, steps=steps, options=options)
+
+    def rank_programs(self):
+        """Four ranks, which one GPU has to share: every kind of movement."""
+        for name, ranks, policy, precision in (("tiny", 4, "fssdp", "fp32"), ("gpt-moe-s", 4, "fssdp", "fp32"), ("deepseek-v3-like", 4, "ep", "fp32"),
+                                               ("deepseek-v3-like", 4, "fssdp", "bf16"), ("gpt-moe-s", 2, "fastermoe", "fp32")):
+            settings = cuda_rank_models.settings_of(name, ranks, policy, precision)
+            self.program(f"ranks-{name}-{ranks}-{policy}-{precision}", ROOT / f"examples/{name}.moe", *settings, "--ranks=tcp", steps=4,
+                         precision=precision, ranks=ranks)
 
     def large_programs(self):
         bf16 = ("--set=train.precision=bf16", *ONE_RANK)
@@ -139,6 +155,7 @@ def main(build, folder):
     bundle.sources()
     bundle.binaries()
     bundle.small_programs()
+    bundle.rank_programs()
     bundle.large_programs()
     bundle.finish()
 

@@ -1,13 +1,30 @@
-"""check.py PROGRAM-FOLDER OUT [--time]: trains a program of the bundle on the GPU. Losses and norms of all steps agree with those of target cpu;
-a second run, and one without CUDA graphs, save the same bits. With --time it trains once, with a profile. Prints what it
+"""check.py PROGRAM-FOLDER OUT [--time] [--mps]: trains a program of the bundle on the GPU. Losses and norms of all steps agree with those of target cpu;
+a second run, and one without CUDA graphs, save the same bits. Several ranks share the GPU. With --time it trains once, with a profile. Prints what it
 found, in its last line the worst difference, or tokens a second. Status 0; 1 where something is wrong; 77 where there is no GPU."""
 
+import contextlib
 import json
 import os
 import pathlib
-import re
+import shutil
 import subprocess
 import sys
+
+
+def start(ranks, command, meet, **environment):
+    """Runs a command, as so many ranks of this machine that meet by a file. Returns its status, the first that is not 0, and what each rank said;
+    which is in files, MEET.RANK, too, while it runs."""
+    meet = pathlib.Path(meet)
+    meet.unlink(missing_ok=True)
+    several = {"OMP_NUM_THREADS": "2", "HECATE_RANKS": str(ranks), "HECATE_RENDEZVOUS": str(meet)} if ranks > 1 else {}
+    every = []
+    for rank in range(ranks):
+        own = {**os.environ, **several, **({"HECATE_RANK": str(rank)} if ranks > 1 else {}), **environment}
+        with open(f"{meet}.{rank}", "wb") as said:
+            every.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, env=own))
+    status = [process.wait() for process in every]
+    texts = [pathlib.Path(f"{meet}.{rank}").read_text(errors="replace") for rank in range(ranks)]
+    return next((one for one in status if one), 0), texts
 
 
 def train(place, case, out, name, *arguments, **environment):
@@ -17,12 +34,14 @@ def train(place, case, out, name, *arguments, **environment):
     options = [option.replace("$HERE", str(place)) for option in case["options"]]
     command = [str(place / "program"), "train", "--data", str(place.parent.parent / "data/text"), "--steps", str(case["steps"]),
                "--set", f"log.jsonl={log}", "--set=log.every=1", *options, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env={**os.environ, **environment})
-    print(f"$ {' '.join(command)}\n{done.stdout}{done.stderr}", flush=True)
-    if "this program is for a GPU (target cuda), and there is none" in done.stderr:
+    print(f"$ {' '.join(command)}", flush=True)
+    status, texts = start(case["ranks"], command, out / f"{place.name}.meet", **environment)
+    for rank, text in enumerate(texts):
+        print(f"rank {rank}: {text}" if len(texts) > 1 else text, flush=True)
+    if any("this program is for a GPU (target cuda), and there is none" in text for text in texts):
         sys.exit(77)
-    if done.returncode:
-        sys.exit(f"{name}: status {done.returncode}: {(done.stderr.strip().splitlines() or ['nothing said'])[-1]}")
+    if status:
+        sys.exit(f"{name}: status {status}")
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
@@ -35,7 +54,8 @@ def apart(expected, actual):
 def compare(place, case, out):
     expected = [json.loads(line) for line in (place / "cpu.jsonl").read_text().splitlines()]
     saved = {}
-    for name, environment in (("first", {}), ("again", {}), ("no-graphs", {"HECATE_GRAPHS": "off"})):
+    runs = (("first", {}), ("again", {}), *([("no-graphs", {"HECATE_GRAPHS": "off"})] if case["ranks"] == 1 else []))
+    for name, environment in runs:
         file = out / f"{name}.st"
         log = train(place, case, out, name, "--route", f"ids:{place}/ids", "--save", str(file), **environment)
         saved[name] = file.read_bytes()
@@ -58,11 +78,30 @@ def time(place, case, out):
     return True
 
 
+@contextlib.contextmanager
+def sharing(out):
+    """NVIDIA's service by which processes compute beside each other on one GPU, if the driver's package has it; else nothing."""
+    control = shutil.which("nvidia-cuda-mps-control")
+    if not control:
+        print("there is no nvidia-cuda-mps-control: ranks take turns")
+        yield
+        return
+    for name in ("PIPE", "LOG"):
+        folder = os.environ[f"CUDA_MPS_{name}_DIRECTORY"] = f"{out}/mps-{name}".lower()
+        os.makedirs(folder, exist_ok=True)
+    subprocess.run([control, "-d"], check=False)
+    try:
+        yield
+    finally:
+        subprocess.run([control], input="quit\n", text=True, check=False)
+
+
 def main(place, out, *flags):
     place, out = pathlib.Path(place).resolve(), pathlib.Path(out)
     out.mkdir(parents=True, exist_ok=True)
     case = json.loads((place / "case.json").read_text())
-    return 0 if (time if "--time" in flags else compare)(place, case, out) else 1
+    with sharing(out) if "--mps" in flags else contextlib.nullcontext():
+        return 0 if (time if "--time" in flags else compare)(place, case, out) else 1
 
 
 if __name__ == "__main__":

@@ -59,8 +59,12 @@ step() {
     fi
     [ "$limit" -le "$now" ] || limit=$now
     from=$(date +%s)
-    timeout -k 5 "$limit" "$@" >"$logs/$name.txt" 2>&1 </dev/null
+    # A group of its own, all of which goes when the step ends: processes that are left would slow what comes behind.
+    setsid timeout -k 5 "$limit" "$@" >"$logs/$name.txt" 2>&1 </dev/null &
+    group=$!
+    wait $group
     status=$?
+    kill -KILL -- -$group 2>/dev/null
     case $status in 0) word=passed ;; 77 | 126 | 127) word=absent ;; 124 | 137) word=timeout ;; *) word=FAILED ;; esac
     record "$name" $word $(($(date +%s) - from)) "$(tail -n 1 "$logs/$name.txt" | tr '\t' ' ' | cut -c1-200)"
 }
@@ -74,6 +78,11 @@ part_right() {
     for program in operations-fp32 operations-bf16 tiny gpt-moe-s deepseek-v3-like bench-medium tiny-muon tiny-student; do
         step "program-$program" 90 30 "$python" "$here/check.py" "$here/programs/$program" "$out/tmp"
     done
+    # Ranks that share a GPU take turns of milliseconds, unless MPS lets them compute beside each other.
+    for program in "$here"/programs/ranks-*; do
+        step "${program##*/}" 90 40 "$python" "$here/check.py" "$program" "$out/tmp" --mps
+    done
+    step turns-of-ranks 90 60 "$python" "$here/check.py" "$here/programs/ranks-tiny-4-fssdp-fp32" "$out/tmp"
     for test in "$here"/tests/kernels_*_gpu; do
         test=${test##*/kernels_}
         test_of "${test%_gpu}"
