@@ -1,5 +1,6 @@
-"""bundle.py BUILD FOLDER: puts into FOLDER everything that checks and times target cuda on a machine which has a GPU, a driver and
-nothing of this project, and packs it into FOLDER.tar.xz.
+"""bundle.py BUILD [--quick] [FOLDER]: puts into FOLDER everything that checks and times target cuda on a machine which has a GPU, a driver and
+nothing of this project, and packs it into FOLDER.tar.xz (BUILD/gpu-bundle). --quick: with the smallest
+program only.
 
     run.sh              what to run there: `run.sh OUT [SECONDS] [PART...]`
     tests/ bin/         tests of kernels, gpu_bench, the tuner of products
@@ -142,25 +143,32 @@ class Bundle:
             shutil.copy(ROOT / "bench/gpu" / name, self.folder)
         (self.folder / "COMMIT").write_text(run("git", "describe", "--always", "--dirty", cwd=ROOT))
         archive = f"{self.folder}.tar.xz"
-        run("tar", "-C", self.folder.parent, "-cf", archive, "-I", "xz -6 -T2", self.folder.name)
+        run("tar", "-C", self.folder.parent, "-cf", archive, "-I", "xz -1 -T2", self.folder.name)
         print(f"{archive}: {os.path.getsize(archive) / 2**20:.1f} MiB")
 
 
-def main(build, folder):
+def main(build, *rest):
+    quick = "--quick" in rest
+    folder = next((word for word in rest if word != "--quick"), f"{build}/gpu-bundle")
     build, folder = pathlib.Path(build).resolve(), pathlib.Path(folder).resolve()
+    if not (build / "tests/lib/libhecate_kernels_cuda.so").exists():
+        sys.exit(f"bundle.py: error: {build} has no kernels for GPUs: it was built without nvcc or CUDA's runtime")
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "data").mkdir(parents=True)
     shutil.copy(TEXT, folder / "data/text")
     bundle = Bundle(build, folder)
     bundle.sources()
     bundle.binaries()
-    bundle.small_programs()
-    bundle.rank_programs()
-    bundle.large_programs()
+    if quick:
+        bundle.program("operations-fp32", ROOT / "tests/targets/cuda.moe", steps=3)
+    else:
+        bundle.small_programs()
+        bundle.rank_programs()
+        bundle.large_programs()
     bundle.finish()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -1,21 +1,57 @@
 #!/bin/sh
-# gpu_sh_test.sh SCRIPT: what bench/gpu.sh says without a GPU, and that it writes results, once.
-set -eu
-script=$1
-export HECATE_RESULTS="$TMPDIR/results"
-
+# gpu_sh_test.sh SCRIPT [RUN]: what bench/gpu.sh says to a bad command line, every case of gpu_bench on the emulator, and how
+# run.sh of a bundle deals with steps that pass, fail, lack something, hang, and with being killed.
+set -u
+script=$1 run=$(dirname "$1")/gpu/run.sh
 fail() { echo "$1" >&2 && exit 1; }
 
 status=0
 "$script" nonsense 2>"$TMPDIR/said" || status=$?
-[ $status -eq 2 ] && grep -q "there is no part 'nonsense'" "$TMPDIR/said" || fail "a part that is none: status $status"
-if ! command -v nvidia-smi >/dev/null; then
-    status=0
-    "$script" 2>"$TMPDIR/said" || status=$?
-    [ $status -eq 77 ] && grep -q 'there is no GPU' "$TMPDIR/said" || fail "no GPU: status $status"
-fi
-"$script" --emulated >"$TMPDIR/said" || fail "--emulated: $(cat "$TMPDIR/said")"
+[ $status -eq 2 ] && grep -q "there is no 'nonsense'" "$TMPDIR/said" || fail "a command that is none: status $status"
+"$script" emulated >"$TMPDIR/said" || fail "emulated: $(cat "$TMPDIR/said")"
 for kernel in rmsnorm_grad_bf16 adamw_rounded_f32 matmul_tn_bf16 grouped_nn_bf16 sdpa_grad_bf16 router_f32; do
-    grep -q "| $kernel " "$HECATE_RESULTS/gpu-emulated.md" || fail "no line of $kernel"
+    grep -q "| $kernel " "$TMPDIR/said" || fail "no line of $kernel"
 done
-"$script" --emulated | grep -q 'speed: done before' || fail "a part that is done is done again"
+
+# A bundle whose tests are scripts.
+bundle=$TMPDIR/bundle out=$TMPDIR/out
+rm -rf "$bundle" "$out"
+mkdir -p "$bundle/tests" "$bundle/programs"
+cp "$run" "$bundle"
+test_is() { printf '#!/bin/sh\necho "$0" >>"%s/ran"\n%s\n' "$TMPDIR" "$2" >"$bundle/tests/kernels_$1_gpu" && chmod +x "$bundle/tests/kernels_$1_gpu"; }
+test_is good 'echo fine'
+test_is bad 'exit 3'
+test_is lacking 'exit 77'
+test_is hanging 'sleep 1000 & sleep 1000'
+result_of() { sed -n "s/^test-$1	\([^	]*\)	.*/\1/p" "$out/results.tsv"; }
+
+rm -f "$TMPDIR/ran"
+status=0
+STEP_LIMIT=2 "$bundle/run.sh" "$out" 100 'test-[bghl]*[dg]' >"$TMPDIR/said" || status=$?
+[ $status -eq 1 ] || fail "a failed step: status $status"
+for pair in good:passed bad:FAILED lacking:absent hanging:timeout; do
+    [ "$(result_of "${pair%:*}")" = "${pair#*:}" ] || fail "$pair: $(cat "$out/results.tsv")"
+done
+[ "$(tar -xzOf "$out/logs.tgz" logs/test-good.txt)" = fine ] || fail "no log of a step"
+! pgrep -f 'sleep 1000' >/dev/null || fail "what a step has started is left"
+
+# Nothing of it is run again; what had no time is.
+ran=$(wc -l <"$TMPDIR/ran")
+"$bundle/run.sh" "$out" 100 'test-[bghl]*[dg]' >"$TMPDIR/said"
+[ "$(wc -l <"$TMPDIR/ran")" = "$ran" ] || fail "a step that is done is run again"
+rm -rf "$out"
+"$bundle/run.sh" "$out" 10 'test-go*' >"$TMPDIR/said"
+[ "$(result_of good)" = skipped ] || fail "without time: $(cat "$out/results.tsv")"
+"$bundle/run.sh" "$out" 100 'test-go*' >"$TMPDIR/said"
+[ "$(result_of good)" = passed ] || fail "with time again: $(cat "$out/results.tsv")"
+
+# Killed at some moments: what was done is kept, and a run goes on.
+rm -rf "$out"
+for delay in 0.2 0.5 0.9 1.3; do
+    STEP_LIMIT=2 timeout -s KILL $delay "$bundle/run.sh" "$out" 100 'test-[bghl]*[dg]' >/dev/null 2>&1
+    [ ! -e "$out/logs.tgz" ] || tar -tzf "$out/logs.tgz" >/dev/null || fail "half an archive of logs"
+done
+STEP_LIMIT=2 "$bundle/run.sh" "$out" 100 'test-[bghl]*[dg]' >"$TMPDIR/said"
+for pair in good:passed bad:FAILED lacking:absent hanging:timeout; do
+    [ "$(result_of "${pair%:*}")" = "${pair#*:}" ] || fail "killed, $pair: $(cat "$out/results.tsv")"
+done
