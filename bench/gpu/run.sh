@@ -24,6 +24,8 @@ begun=$(date +%s)
 logs=$out/logs
 mkdir -p "$logs" || exit 2
 out=$(cd "$out" && pwd) logs=$out/logs
+group=
+trap '[ -z "$group" ] || kill -KILL -- -$group; exit 143' HUP INT TERM
 left() { echo $((budget - $(date +%s) + begun)); }
 
 # Libraries: ours, then the toolkit's, then those of PyTorch's packages.
@@ -66,6 +68,7 @@ step() {
     wait $group
     status=$?
     kill -KILL -- -$group 2>/dev/null
+    group=
     case $status in 0) word=passed ;; 77 | 126 | 127) word=absent ;; 124 | 137) word=timeout ;; *) word=FAILED ;; esac
     record "$name" $word $(($(date +%s) - from)) "$(tail -n 1 "$logs/$name.txt" | tr '\t' ' ' | cut -c1-200)"
 }
@@ -73,17 +76,24 @@ step() {
 # Tests of cmocka whose tests were all skipped have shown nothing.
 test_of() { step "test-$1" 40 20 "$here/tests/kernels_$1_gpu"; }
 
+# program_step NAME LIMIT NEEDS PROGRAM [FLAG]: where the bundle has the program.
+program_step() {
+    name=$1 limit=$2 needs=$3 place=$here/programs/$4
+    shift 4
+    [ ! -d "$place" ] || step "$name" "$limit" "$needs" "$python" "$here/check.py" "$place" "$out/tmp" "$@"
+}
+
 part_right() {
     # Products by Hopper's instructions first, which have run nowhere else.
     for test in products_bf16 grouped gathered swiglu matmul sdpa_values sdpa router route; do test_of $test; done
     for program in operations-fp32 operations-bf16 tiny gpt-moe-s deepseek-v3-like bench-medium tiny-muon tiny-student; do
-        step "program-$program" 90 30 "$python" "$here/check.py" "$here/programs/$program" "$out/tmp"
+        program_step "program-$program" 90 30 $program
     done
     # Ranks that share a GPU take turns of milliseconds, unless MPS lets them compute beside each other.
     for program in "$here"/programs/ranks-*; do
-        step "${program##*/}" 90 40 "$python" "$here/check.py" "$program" "$out/tmp" --mps
+        program_step "${program##*/}" 90 40 "${program##*/}" --mps
     done
-    step turns-of-ranks 90 60 "$python" "$here/check.py" "$here/programs/ranks-tiny-4-fssdp-fp32" "$out/tmp"
+    program_step turns-of-ranks 90 60 ranks-tiny-4-fssdp-fp32
     for test in "$here"/tests/kernels_*_gpu; do
         test=${test##*/kernels_}
         test_of "${test%_gpu}"
@@ -96,7 +106,7 @@ part_fast() {
     done
     step speed-torch 120 60 "$python" "$here/torch_kernels.py"
     for program in bench-medium qwen3-stack mixtral-stack; do
-        step "steps-$program" 90 40 "$python" "$here/check.py" "$here/programs/$program" "$out/tmp" --time
+        program_step "steps-$program" 90 40 $program --time
     done
     step torch-qwen3 150 100 "$python" "$here/torch_steps.py" --model qwen3 --layers 4
     step torch-mixtral 150 100 "$python" "$here/torch_steps.py" --model mixtral --layers 2
@@ -104,7 +114,7 @@ part_fast() {
 
 part_why() {
     for program in mixtral-stack qwen3-stack bench-medium; do
-        step "kernels-$program" 120 40 "$python" "$here/kernels.py" "$here/programs/$program"
+        [ ! -d "$here/programs/$program" ] || step "kernels-$program" 120 40 "$python" "$here/kernels.py" "$here/programs/$program"
     done
     for part in matmul grouped sdpa; do
         step "counters-$part" 90 40 ncu --clock-control none --launch-skip 3 --launch-count 3 --set full --print-details all "$here/bin/gpu_bench" $part
@@ -114,7 +124,7 @@ part_why() {
             step "$tool-$test" 60 30 compute-sanitizer --tool $tool --error-exitcode 1 "$here/tests/kernels_${test}_gpu"
         done
     done
-    step tune 240 60 "$here/bin/hecate-tune-cuda" "$out/products" 3
+    step tune 240 60 sh -c '"$0" "$1" 3 || { grep -q . "$1" 2>/dev/null && exit 1 || exit 77; }' "$here/bin/hecate-tune-cuda" "$out/products"
 }
 
 only='*'

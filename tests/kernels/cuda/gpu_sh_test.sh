@@ -22,7 +22,7 @@ test_is() { printf '#!/bin/sh\necho "$0" >>"%s/ran"\n%s\n' "$TMPDIR" "$2" >"$bun
 test_is good 'echo fine'
 test_is bad 'exit 3'
 test_is lacking 'exit 77'
-test_is hanging 'sleep 1000 & sleep 1000'
+test_is hanging 'sleep 1234.5 & sleep 1234.5'
 result_of() { sed -n "s/^test-$1	\([^	]*\)	.*/\1/p" "$out/results.tsv"; }
 
 rm -f "$TMPDIR/ran"
@@ -33,7 +33,7 @@ for pair in good:passed bad:FAILED lacking:absent hanging:timeout; do
     [ "$(result_of "${pair%:*}")" = "${pair#*:}" ] || fail "$pair: $(cat "$out/results.tsv")"
 done
 [ "$(tar -xzOf "$out/logs.tgz" logs/test-good.txt)" = fine ] || fail "no log of a step"
-! pgrep -f 'sleep 1000' >/dev/null || fail "what a step has started is left"
+! pgrep -f 'sleep 1234\.5' >/dev/null || fail "what a step has started is left"
 
 # Nothing of it is run again; what had no time is.
 ran=$(wc -l <"$TMPDIR/ran")
