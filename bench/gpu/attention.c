@@ -26,24 +26,23 @@ static void time_attention(const struct gpu_bench *bench) {
     const int64_t heads = gpu_size(bench, 32, 2), groups = gpu_size(bench, 4, 1),
                   width = gpu_size(bench, 128, 16);
     const int64_t q = batch * positions * heads * width, k = batch * positions * groups * width;
-    const struct attention x = {
-        .q = gpu_values(q),
-        .k = gpu_values(k),
-        .v = gpu_values(k),
-        .out = gpu_room((size_t)q * 2),
-        .dout = gpu_values(q),
-        .dq = gpu_room((size_t)q * 2),
-        .dk = gpu_room((size_t)k * 2),
-        .dv = gpu_room((size_t)k * 2),
-        .lse = gpu_room((size_t)(batch * heads * positions) * 4),
-        .dims = {.batch = batch,
-                 .positions = positions,
-                 .heads = heads,
-                 .groups = groups,
-                 .width = width,
-                 .vwidth = width,
-                 .causal = true,
-                 .scale = 0.088}};
+    const struct attention x = {.q = gpu_values(q),
+                                .k = gpu_values(k),
+                                .v = gpu_values(k),
+                                .out = gpu_room((size_t)q * 2),
+                                .dout = gpu_values(q),
+                                .dq = gpu_room((size_t)q * 2),
+                                .dk = gpu_room((size_t)k * 2),
+                                .dv = gpu_room((size_t)k * 2),
+                                .lse = gpu_room((size_t)(batch * heads * positions) * 4),
+                                .dims = {.batch = batch,
+                                         .positions = positions,
+                                         .heads = heads,
+                                         .groups = groups,
+                                         .width = width,
+                                         .vwidth = width,
+                                         .causal = true,
+                                         .scale = 0.088}};
     // Half of the pairs of a causal attention; two products forward, five backward.
     const double flops = 2 * (double)(batch * heads * width) * (double)(positions * positions);
     struct gpu_case of = {.arguments = &x, .name = "sdpa_bf16", .launch = forward, .flops = flops};
