@@ -27,7 +27,7 @@ def main(root):
     by_hand, norm = table(text, "A function of numbers"), table(text, "A norm")
     told = by_hand | table(text, "A function of numbers", 1)
     itself = pathlib.Path(__file__).name
-    found = subprocess.run(["grep", "-rliI", "softcap", *FOLDERS, "README.md", "ARCHITECTURE.md"], cwd=root,
+    found = subprocess.run(["grep", "-rliIE", "softcap($|[^p])", *FOLDERS, "README.md", "ARCHITECTURE.md"], cwd=root,
                            capture_output=True, text=True).stdout.split()
     found = {path for path in found if not path.endswith((itself, ".pyc"))}
     faults = [f"names softcap, and docs/ir.md does not tell: {path}" for path in sorted(found - told)]
