@@ -8,10 +8,10 @@ say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
 say "Installing what is missing (packages.txt)"
 ./setup.sh
 
-say "Building hecate into build/"
+say "Building hecate into build/ (what runs on processors; cmake --build build makes the rest)"
 cmake -G Ninja -B build -S . > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
 rm -f build-configure.log
-cmake --build build
+cmake --build build --target hecate
 
 say "Compiling examples/tiny.moe: hecatec examples/tiny.moe -o build/tiny"
 build/bin/hecatec examples/tiny.moe -o build/tiny
@@ -35,5 +35,6 @@ cat <<TXT
   build/tiny train --help                      every option of a training program
   build/bin/hecatec -S -o - examples/tiny.moe  the C that was emitted
   build/bin/hecatec --compile-to=graph examples/tiny.moe
+  cmake --build build                          the rest: kernels for GPUs, tests
   README.md, docs/language.md, ARCHITECTURE.md
 TXT

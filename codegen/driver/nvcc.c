@@ -79,7 +79,8 @@ static bool have_libraries(struct hec_arena *arena, bool ranks) {
         if (access(path, R_OK) == 0) continue;
         fprintf(stderr,
                 "hecatec: error: cannot link a program for target cuda: there is no %s\n"
-                "  hecatec was built without CUDA; -S writes the program's source\n",
+                "  hecatec was built without CUDA, or its libraries are not built yet (cmake "
+                "--build); -S writes the program's source\n",
                 path);
         return false;
     }
