@@ -214,7 +214,7 @@ static int open_words(struct hrt_comm *comm, char name[32], size_t bytes) {
     return file;
 }
 
-// Nobody else needs the name once all have come.
+// Nobody else needs the name once all have come: each rank takes it away before it can fail.
 static void share_words(struct hrt_ipc *ipc) {
     struct hrt_comm *comm = ipc->comm;
     const size_t bytes = words_bytes(comm->size);
@@ -223,7 +223,7 @@ static void share_words(struct hrt_ipc *ipc) {
     void *words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     hrt_comm_barrier(comm);
-    if (comm->rank == 0) shm_unlink(name);
+    shm_unlink(name);
     if (words == MAP_FAILED) hrt_ipc_fail(comm, "memory of the machine", strerror(errno));
     ipc->words = words;
     hrt_ipc_check(comm, "memory of the machine",
