@@ -151,6 +151,8 @@ static bool open_lane(struct hkc_lane *lane) {
               "the device");
     gpu_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "the device");
     lane->capability = 10 * major;
+    const char *compiled_for;
+    gpu_check((cudaError_t)hkc_library_code(&compiled_for, &lane->warpgroups), "kernels");
     return true;
 }
 

@@ -29,7 +29,8 @@ const struct hec_printer hec_cuda_printer = {
     .ranks = "tcp", // The executor moves what is large.
     .executor = "cuda",
     .headers = (const char *const[]){"hecate/kernels/launchers.h", NULL},
-    .device_headers = (const char *const[]){"hecate/kernels/cuda/loop.h", NULL},
+    .device_headers =
+        (const char *const[]){"hecate/kernels/cuda/loop.h", "hecate/kernels/cuda/program.h", NULL},
     .lines = "struct hrt_lines lines HRT_LINES_END = {0};",
     .line = "hrt_line(m->device, &lines, ",
     .of = find,

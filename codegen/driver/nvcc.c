@@ -6,31 +6,50 @@
 
 #include "codegen/driver/cc.h"
 #include "codegen/driver/command.h"
+#include "codegen/driver/gpu.h"
 #include "codegen/driver/status.h"
 #include "codegen/driver/version.h"
 #include "ir/target/target.h"
 
-// compute_90a is the virtual architecture of sm_90a.
+// sm_90a has the virtual architecture compute_90a; compute_80 is PTX, which drivers compile.
 static void add_architecture(struct hec_command *c, const char *name, size_t length) {
-    const int digits = (int)(length - strlen("sm_"));
-    const char *number = name + strlen("sm_");
+    const int digits = (int)(length - (size_t)(strchr(name, '_') + 1 - name));
+    const char *number = strchr(name, '_') + 1;
     hec_command_add(c, "-gencode");
-    hec_command_add(c, hec_arena_format(c->arena, "arch=compute_%.*s,code=sm_%.*s", digits, number,
-                                        digits, number));
+    hec_command_add(c, hec_arena_format(c->arena, "arch=compute_%.*s,code=%.*s", digits, number,
+                                        (int)length, name));
 }
 
-static void add_architectures(struct hec_command *c, const char *target) {
+static void add_architectures(struct hec_command *c, const char *all) {
+    for (const char *at = all; *at; at += *at == '|') {
+        const size_t length = strcspn(at, "|");
+        add_architecture(c, at, length);
+        at += length;
+    }
+    char *list = hec_arena_format(c->arena, "-DHKC_ARCHITECTURES=\"%s\"", all);
+    for (char *at = list; *at; at++) *at = *at == '|' ? ' ' : *at;
+    hec_command_add(c, list);
+}
+
+// The GPUs that are here, and PTX for others as old or newer. NULL: none, or one that nvcc may not know.
+static const char *architectures_here(struct hec_arena *arena) {
+    const char *here = hec_gpus_here(arena);
+    for (const char *at = here; at && *at; at += *at == '|') {
+        const int length = (int)strcspn(at, "|");
+        if (!hec_target_find(HEC_STR(hec_arena_format(arena, "cuda:%.*s", length, at))))
+            return NULL;
+        at += length;
+    }
+    return here ? hec_arena_format(arena, "%s|compute_80", here) : NULL;
+}
+
+// What `target` names; without an architecture the GPUs that are here, or all.
+static const char *architectures_of(struct hec_arena *arena, const char *target) {
     const char *one = strchr(target, ':');
-    if (one) {
-        add_architecture(c, one + 1, strlen(one + 1));
-        return;
-    }
-    const char *all = hec_target_find(HEC_STR(target))->architectures;
-    while (*all) {
-        const size_t length = strcspn(all, "|");
-        add_architecture(c, all, length);
-        all += length + (all[length] == '|');
-    }
+    const char *here = one ? NULL : architectures_here(arena);
+    if (here) return here;
+    return one && strcmp(one, ":all") != 0 ? one + 1
+                                           : hec_target_find(HEC_STR(target))->compiled_for;
 }
 
 int hec_nvcc_run(struct hec_arena *arena, const struct hec_options *options, const char *target,
@@ -48,7 +67,7 @@ int hec_nvcc_run(struct hec_arena *arena, const struct hec_options *options, con
     struct hec_command c = {.arena = arena};
     hec_command_add_words(&c, options->nvcc);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) hec_command_add(&c, flags[i]);
-    add_architectures(&c, target);
+    add_architectures(&c, architectures_of(arena, target));
     if (options->debug) hec_command_add(&c, "-lineinfo");
     hec_command_add(&c, hec_arena_format(arena, "-I%s/include", prefix));
     hec_command_add(&c, hec_arena_format(arena, "-I%s/include/hecate", prefix));

@@ -4,8 +4,8 @@
 
 #include "codegen/driver/options.h"
 
-// Compiles the kernels of `source` to `object` for the architecture that `target` names ("cuda:sm_90a"), or for
-// all ("cuda"). Shows the command when the options say so. Returns the exit status for hecatec: 0, or 3 after a
+// Compiles the kernels of `source` to `object` for the architecture that `target` names ("cuda:sm_90a"), for all ("cuda:all"), or
+// ("cuda") for the GPUs of this machine, and for all where it has none. Shows the command when the options say so. Returns the exit status for hecatec: 0, or 3 after a
 // complaint.
 int hec_nvcc_run(struct hec_arena *arena, const struct hec_options *options, const char *target,
                  const char *source, const char *object);

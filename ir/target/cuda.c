@@ -3,7 +3,9 @@
 
 const struct hec_target hec_target_cuda = {
     .name = "cuda",
-    .architectures = "sm_80|sm_90a|sm_100",
+    .architectures = "all|sm_80|sm_86|sm_87|sm_89|sm_90|sm_90a|sm_100|sm_103|sm_110|sm_120|sm_121|"
+                     "compute_80|compute_90",
+    .compiled_for = "sm_80|sm_90a|sm_100|compute_80|compute_90",
     .panel_columns = 0, // Tensor cores read tiles of rows.
     .align_bytes = 256, // What cudaMalloc gives.
     .apart = true,

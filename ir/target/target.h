@@ -11,10 +11,11 @@
 struct hec_target {
     const char *name;
     const char
-        *architectures; // That may stand behind "name:", with | between them; NULL: none may.
-    int panel_columns;  // Weights of products lie in panels of so many columns; 0: all lie as rows.
-    int align_bytes;    // Of everything in the arena, of every parameter and every copy of one.
-    bool apart; // Tensors lie in a device's memory, where places of all experts take memory.
+        *architectures;       // That may stand behind "name:", with | between them; NULL: none may.
+    const char *compiled_for; // Those that "name:all" is.
+    int panel_columns; // Weights of products lie in panels of so many columns; 0: all lie as rows.
+    int align_bytes;   // Of everything in the arena, of every parameter and every copy of one.
+    bool apart;        // Tensors lie in a device's memory, where places of all experts take memory.
     int64_t scratch_bytes; // Of that memory, for kernels.
     bool epilogues;        // Products call back for each block of their result.
     bool

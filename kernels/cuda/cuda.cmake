@@ -6,7 +6,8 @@
 #   HECATE_CUOBJDUMP, HECATE_NVDISASM, HECATE_CUDART, HECATE_NCCL_INCLUDE, HECATE_NCCL, HECATE_CUBLAS, HECATE_CUBLASLT, HECATE_CUDNN
 # each false where it was not found. Everything else builds without any of them.
 set(HECATE_CUDA "" CACHE PATH "A folder with bin/nvcc and include/cuda_runtime.h, before all others")
-set(HECATE_CUDA_ARCHITECTURES "80;90a;100" CACHE STRING "Devices that CUDA kernels are compiled for")
+set(HECATE_CUDA_ARCHITECTURES "80;90a;100" CACHE STRING "Devices that CUDA kernels have machine code for")
+set(HECATE_CUDA_PTX "80;90" CACHE STRING "What drivers compile CUDA kernels from for other devices, as old or newer")
 
 file(GLOB wheels LIST_DIRECTORIES TRUE ${PROJECT_SOURCE_DIR}/cuda/nvidia/cu* ${PROJECT_SOURCE_DIR}/cuda/nvidia/nccl)
 set(places ${HECATE_CUDA} $ENV{CUDA_HOME} ${wheels} /usr/local/cuda)

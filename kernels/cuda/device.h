@@ -27,6 +27,11 @@
 #define HKC_FAULT 0
 #endif
 
+// What is compiled for, as the build says; see lane.h.
+#ifndef HKC_ARCHITECTURES
+#define HKC_ARCHITECTURES "sm_80 sm_90a sm_100 compute_80 compute_90"
+#endif
+
 #define HKC_DEVICE __device__ __forceinline__
 // For functions that touch their thread's registers only: the race detector need not see them.
 #ifdef __CUDACC__
@@ -43,12 +48,12 @@ template <class... P, class... A>
 void hkc_launch_named(struct hkc_lane *lane, const char *name, void (*kernel)(P...), dim3 grid,
                       dim3 block, size_t shared_bytes, A... arguments) {
     if (lane->error || grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-#ifdef __CUDACC__
     cudaError_t error = cudaSuccess;
     if (shared_bytes > 48 << 10) {
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     (int)shared_bytes);
+        error = cudaFuncSetAttribute(
+            (const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
     }
+#ifdef __CUDACC__
     if (error == cudaSuccess) {
         cudaLaunchConfig_t config = {};
         config.gridDim = grid;
@@ -58,11 +63,25 @@ void hkc_launch_named(struct hkc_lane *lane, const char *name, void (*kernel)(P.
         error = cudaLaunchKernelEx(&config, kernel, (P)arguments...);
     }
 #else
-    const cudaError_t error =
-        simt::launch<P...>(lane->stream, name, grid, block, shared_bytes, kernel, (P)arguments...);
+    if (error == cudaSuccess) {
+        error = simt::launch<P...>(lane->stream, name, grid, block, shared_bytes, kernel,
+                                   (P)arguments...);
+    }
 #endif
     lane->error = (int)error;
     if (error != cudaSuccess) lane->failed = name;
+}
+
+// Whether the driver has code of `kernel` for the current device: a cudaError_t.
+inline int hkc_code_of(void (*kernel)()) {
+#ifdef __CUDACC__
+    cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, (const void *)kernel);
+    if (error != cudaSuccess) cudaGetLastError(); // The next launch would report it again.
+    return (int)error;
+#else
+    return simt::code_of(kernel, HKC_ARCHITECTURES);
+#endif
 }
 
 // N neighbours, read and written by instructions of up to 16 bytes.

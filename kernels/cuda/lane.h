@@ -15,6 +15,8 @@
 #ifndef HECATE_KERNELS_CUDA_LANE_H
 #define HECATE_KERNELS_CUDA_LANE_H
 
+#include <stdbool.h>
+
 struct CUstream_st;
 struct hkc_library; // cuda/library.h
 
@@ -25,10 +27,26 @@ struct hkc_lane {
     void *
         scratch; // HKC_SCRATCH bytes of device memory of this lane alone, between kernels of one launcher.
     int multiprocessors;
-    int capability; // 10 times the device's: 90 for sm_90. 0: only what all devices have is used.
+    int capability; // 10 times the device's major one: 90 for sm_90. A library's choices are those of one.
+    bool warpgroups; // hkc_library_code(); false: products of bf16 are those that every device has.
     struct hkc_library *library; // May compute dense products; NULL: there is none.
     int error;                   // A cudaError_t; 0 as long as every launch went well.
     const char *failed;          // The kernel whose launch failed, or NULL.
 };
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// What these kernels, and those of the program itself, are compiled for: "sm_80 sm_90a compute_80", machine code of
+// architectures and, as compute_80, what drivers compile for others as new or newer. Returns a cudaError_t, which says that
+// there is nothing in it for the current device. `warpgroups`: whether what the driver has chosen has wgmma: machine code of
+// sm_90a has, what is compiled on a device has not, whatever the device could do.
+int hkc_library_code(const char **compiled_for, bool *warpgroups);
+int hkc_program_code(const char **compiled_for);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,11 +7,6 @@ namespace product {
 
 typedef __nv_bfloat16 value;
 
-// Of all architectures that are compiled for, sm_90a alone has wgmma.
-static bool has_warpgroups(const hkc_lane *lane) {
-    return lane->capability == 90;
-}
-
 // Whether a tile's columns are there, and every multiprocessor has a tile; how many rows experts have is not known.
 template <class U> static bool fills(const hkc_lane *lane, const products &p, int64_t width) {
     return width > U::WIDTH / 2 && most_tiles<U>(p, width) >= lane->multiprocessors;
@@ -20,7 +15,7 @@ template <class U> static bool fills(const hkc_lane *lane, const products &p, in
 // Calls `launch` with what multiplies for a result of rows, `width` columns wide.
 template <class L>
 static void with_unit(hkc_lane *lane, const products &p, int64_t width, const L &launch) {
-    if (!has_warpgroups(lane)) {
+    if (!lane->warpgroups) {
         launch(mma_sync());
     } else if (fills<wgmma_async<256>>(lane, p, width)) {
         launch(wgmma_async<256>());
@@ -54,7 +49,7 @@ void launch_swiglu(hkc_lane *lane, const swiglu<hk_bf16> &out, const hk_bf16 *a,
 }
 
 void launch_tn(hkc_lane *lane, const hk_bf16 *a, const hk_bf16 *c, const products &p) {
-    if (has_warpgroups(lane)) {
+    if (lane->warpgroups) {
         product_tn<wgmma_async<128>>(lane, (const value *)a, (const value *)c, p);
     } else {
         product_tn<mma_sync>(lane, (const value *)a, (const value *)c, p);

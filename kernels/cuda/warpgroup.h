@@ -30,14 +30,14 @@ HKC_DEVICE uint64_t wgmma_operand(uint32_t at, uint32_t leading) {
 
 #if HKC_WARPGROUPS
 HKC_DEVICE void async_fence() {
-    HKC_PTX(, "fence.proxy.async.shared::cta;" ::: "memory");
-}
-// Before the first wgmma, and where registers of `d` were written otherwise.
-HKC_DEVICE void wgmma_fence() {
-    HKC_PTX(, "wgmma.fence.sync.aligned;" ::: "memory");
+    HKC_PTX(simt::async_fence(), "fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 #ifdef __CUDACC__
+// Before the first wgmma, and where registers of `d` may have been touched: behind every wgmma_wait().
+HKC_DEVICE void wgmma_fence() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
 // Ends a group; waits until at most LEFT groups are under way.
 HKC_DEVICE void wgmma_commit() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -46,6 +46,9 @@ template <int LEFT> HKC_DEVICE void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
 #else
+HKC_DEVICE void wgmma_fence(SIMT_SITE) {
+    simt::wgmma_fence(site);
+}
 HKC_DEVICE void wgmma_commit(SIMT_SITE) {
     simt::wgmma_commit(site);
 }

@@ -18,7 +18,11 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     const int64_t row = thread / vectors, v = thread % vectors;
     if (row >= count) return;
     floats read = {};
+#if HKC_FAULT == 4 // plain of far: 32 bits, without a sign.
+    if (ids[row] >= 0) read = *(const floats *)(table + (unsigned)((ids[row] * vectors + v) * W));
+#else
     if (ids[row] >= 0) read = ((const floats *)table)[(int64_t)ids[row] * vectors + v];
+#endif
     ((hkc_vector<T, W> *)y)[thread] = hkc_stored<T>(read);
 }
 

@@ -21,8 +21,9 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
     constexpr int HELD = W == 1 ? 2 : 32 / W;
     const place at = place_of_thread<WIDE>();
     if (at.row >= m) return;
-    const values *from = (const values *)(x + at.row * n);
-    values *to = (values *)(y + at.row * n);
+    const int64_t first = HKC_FAULT == 7 ? (int)(at.row * n) : at.row * n; // plain of far: 32 bits.
+    const values *from = (const values *)(x + first);
+    values *to = (values *)(y + first);
     const floats *gains = (const floats *)gain;
     HKC_SHARED(shared);
     values held[HELD];

@@ -395,9 +395,20 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
     store_key_grads<C>(dk, dv, dkey[0], dvalue[0], d, part, own + lane / 4);
 }
 
-// With the shared memory for own rows and a tile, of which there are two where they have room.
+// What a block may have on this device: SHARED_MAX on A100 and newer ones of data centers, 99 KB on others.
+int shared_here() {
+    int device = 0, bytes = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+            cudaSuccess)
+        return SHARED_MAX;
+    return bytes < SHARED_MAX ? bytes : SHARED_MAX;
+}
+
+// With the shared memory for own rows and a tile, of which there are two where they have room. Where one has none, which is
+// where rows are wider than 256 on a device with 99 KB, the launch fails.
 size_t shared_bytes(attention_case *x, int own, int tile) {
-    x->two = own + 2 * tile <= SHARED_MAX;
+    x->two = own + 2 * tile <= shared_here();
     assert(own + tile <= SHARED_MAX);
     return (size_t)(own + (x->two ? 2 : 1) * tile);
 }

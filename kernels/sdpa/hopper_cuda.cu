@@ -368,7 +368,7 @@ bool is_narrow(const hk_sdpa_dims &d) {
 
 bool by_warpgroups(const hkc_lane *lane, const hk_sdpa_dims &d) {
     enum { GRID_MAX = 65535 };
-    return lane->capability == 90 && d.width <= 2 * PANEL && d.vwidth <= 2 * PANEL && d.scale > 0 &&
+    return lane->warpgroups && d.width <= 2 * PANEL && d.vwidth <= 2 * PANEL && d.scale > 0 &&
            d.batch <= GRID_MAX && (d.positions + OWN - 1) / OWN <= GRID_MAX;
 }
 

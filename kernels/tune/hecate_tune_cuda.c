@@ -37,6 +37,7 @@ static size_t most_bytes(const struct bench *x) {
 
 static bool open_lane(struct bench *x) {
     int major = 0;
+    const char *compiled_for;
     char why[256];
     const bool opened =
         good(cudaSetDevice(0), "no GPU") &&
@@ -44,6 +45,7 @@ static bool open_lane(struct bench *x) {
         good(cudaDeviceGetAttribute(&x->lane.multiprocessors, cudaDevAttrMultiProcessorCount, 0),
              "the GPU's size") &&
         good(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "its kind") &&
+        good((cudaError_t)hkc_library_code(&compiled_for, &x->lane.warpgroups), "its kernels") &&
         good(cudaEventCreateWithFlags(&x->from, 0), "an event") &&
         good(cudaEventCreateWithFlags(&x->to, 0), "an event") &&
         good(cudaMalloc(&x->lane.scratch, HKC_SCRATCH), "memory") &&

@@ -91,7 +91,7 @@ static void print_model(const struct hrt_program *program) {
                                     : program->bind_rounded        ? "bf16, sums and the rest fp32"
                                                                    : "fp32");
     if (program->device && program->device->describe) {
-        char device[192];
+        char device[256];
         program->device->describe(device, sizeof device);
         printf("  device         %s\n", device);
     }

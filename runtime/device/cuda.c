@@ -26,8 +26,8 @@
 #include "kernels/runs/runs_cuda.h"
 #include "kernels/select_bias/select_bias_cuda.h"
 #include "kernels/sum_squares/sum_squares_cuda.h"
-#include "runtime/comm/world.h"
 #include "runtime/device/device.h"
+#include "runtime/device/gpu.h"
 
 // Where the device has failed nothing that was computed can be trusted.
 static void check(struct hrt_device *device, const char *what, cudaError_t error) {
@@ -46,21 +46,19 @@ enum { LOOKS = 100 }; // Of the host at the stream, between two looks at others.
 
 // ---- opening
 
-static bool refuse(struct hrt_error *error, const char *what, cudaError_t status) {
-    return hrt_fail(error, "this program is for a GPU (target cuda), and %s: %s", what,
-                    cudaGetErrorString(status));
-}
-
 static bool open_lane(struct hkc_lane *lane, int number, struct hrt_error *error) {
     cudaError_t status = cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking);
-    if (status != cudaSuccess) return refuse(error, "its stream cannot be made", status);
+    if (status != cudaSuccess) return hrt_gpu_refuse(error, "its stream cannot be made", status);
     status = cudaMalloc(&lane->scratch, HKC_SCRATCH);
-    if (status != cudaSuccess) return refuse(error, "its scratch memory cannot be taken", status);
+    if (status != cudaSuccess)
+        return hrt_gpu_refuse(error, "its scratch memory cannot be taken", status);
     status = cudaDeviceGetAttribute(&lane->multiprocessors, cudaDevAttrMultiProcessorCount, number);
-    if (status != cudaSuccess) return refuse(error, "it does not say how large it is", status);
+    if (status != cudaSuccess)
+        return hrt_gpu_refuse(error, "it does not say how large it is", status);
     int major = 0;
     status = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
-    if (status != cudaSuccess) return refuse(error, "it does not say what it can do", status);
+    if (status != cudaSuccess)
+        return hrt_gpu_refuse(error, "it does not say what it can do", status);
     lane->capability = 10 * major;
     return true;
 }
@@ -74,7 +72,8 @@ static bool open_marks(struct marks *marks, struct hrt_error *error) {
     for (int i = 0; i < HRT_MARKS; i++) {
         const cudaError_t status =
             cudaEventCreateWithFlags(&marks->event[i], cudaEventDisableTiming);
-        if (status != cudaSuccess) return refuse(error, "its events cannot be made", status);
+        if (status != cudaSuccess)
+            return hrt_gpu_refuse(error, "its events cannot be made", status);
     }
     return true;
 }
@@ -125,31 +124,38 @@ static void close_gpu(struct hrt_device *device) {
     device->own = NULL;
 }
 
-// Every rank takes the GPU of its number on its machine; of fewer GPUs several ranks take one, where each rank sees but its
-// own they do not. Who can serve that is for the executor's choice (train/devices.c).
-static bool choose(const struct hrt_device *device, int *number, struct hrt_error *error) {
-    struct hrt_world world;
-    int devices = 0;
-    const cudaError_t status = cudaGetDeviceCount(&devices);
-    if (status != cudaSuccess) return refuse(error, "there is none", status);
-    if (devices == 0)
-        return hrt_fail(error, "this program is for a GPU (target cuda), and there is none");
-    if (!hrt_world_find(&world, error)) return false;
-    *number = (world.local_rank < 0 ? device->local : world.local_rank) % devices;
-    const cudaError_t chosen = cudaSetDevice(*number);
-    return chosen == cudaSuccess || refuse(error, "it cannot be used", chosen);
+// Kernels of a library and of the program itself are compiled apart.
+int hkc_program_code(const char **compiled_for) __attribute__((weak));
+
+// Names GPU `number`. False: there is no code for it.
+static bool find_code(int number, char *name, size_t bytes, bool *warpgroups,
+                      struct hrt_error *error) {
+    const char *compiled_for = "", *whose = "kernels";
+    int major = 0, minor = 0;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number);
+    snprintf(name, bytes, "GPU %d (sm_%d%d)", number, major, minor);
+    int status = hkc_library_code(&compiled_for, warpgroups);
+    if (status == cudaSuccess && hkc_program_code) {
+        whose = "loops";
+        status = hkc_program_code(&compiled_for);
+    }
+    return status == cudaSuccess ||
+           hrt_fail(error, "%s: the program's %s are compiled for other GPUs (%s): %s", name, whose,
+                    compiled_for, cudaGetErrorString((cudaError_t)status));
 }
 
 static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
-    int number = 0, major = 0, minor = 0;
-    if (!choose(device, &number, error)) return false;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number);
-    snprintf(device->name, sizeof device->name, "GPU %d (sm_%d%d)", number, major, minor);
+    int number = 0;
+    bool warpgroups = false;
+    if (!hrt_gpu_choose(device->local, &number, error) ||
+        !find_code(number, device->name, sizeof device->name, &warpgroups, error))
+        return false;
     cudaDeviceGetPCIBusId(device->address, sizeof device->address, number);
     device->lane = calloc(1, sizeof *device->lane);
     device->own = calloc(1, sizeof(struct marks));
     const bool room = device->lane && device->own;
+    if (room) device->lane->warpgroups = warpgroups;
     if (room && open_lane(device->lane, number, error) && open_library(device->lane, error) &&
         open_graphs(&device->records, error) && open_marks(device->own, error))
         return true;
@@ -159,28 +165,30 @@ static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
 
 void hkc_library_name(char *text, size_t bytes) __attribute__((weak));
 
+// Of the GPU that this process would take; or what is missing.
 static void describe_gpu(char *text, size_t bytes) {
-    char library[48] = "";
-    int devices = 0, driver = 0, runtime = 0, major = 0, minor = 0, processors = 0;
+    char library[48] = "", name[64];
+    struct hrt_error error = {0};
+    int number = 0, devices = 0, driver = 0, runtime = 0, major = 0, minor = 0, processors = 0;
+    bool warpgroups;
+    if (!hrt_gpu_choose(0, &number, &error) ||
+        !find_code(number, name, sizeof name, &warpgroups, &error)) {
+        snprintf(text, bytes, "%s", error.text);
+        return;
+    }
     cudaRuntimeGetVersion(&runtime);
-    cudaDriverGetVersion(&driver); // 0: there is none.
-    if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
+    cudaDriverGetVersion(&driver);
+    cudaGetDeviceCount(&devices);
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number);
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number);
     if (hkc_library_name) {
         strcpy(library, ", ");
         hkc_library_name(library + 2, sizeof library - 2);
     }
-    if (devices > 0) {
-        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
-        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
-        snprintf(text, bytes,
-                 "GPU 0 of %d: sm_%d%d, %d multiprocessors; driver %d.%d, CUDA %d.%d%s", devices,
-                 major, minor, processors, driver / 1000, driver % 1000 / 10, runtime / 1000,
-                 runtime % 1000 / 10, library);
-    } else {
-        snprintf(text, bytes, "no GPU is found; driver %d.%d, CUDA %d.%d%s", driver / 1000,
-                 driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, library);
-    }
+    snprintf(text, bytes, "GPU %d of %d: sm_%d%d, %d multiprocessors; driver %d.%d, CUDA %d.%d%s",
+             number, devices, major, minor, processors, driver / 1000, driver % 1000 / 10,
+             runtime / 1000, runtime % 1000 / 10, library);
 }
 
 // ---- memory

@@ -8,7 +8,7 @@ enum { experts = 7, offset = 64 };
 
 // Some experts without rows, and one with so many that gradients of weights are summed in several parts.
 static const int32_t ragged[experts + 1] = {0, 0, 1, 4, 21, 21, 150, 331};
-static const int32_t crowded[experts + 1] = {0, 0, 1100, 1103, 1103, 1103, 1103, 1120};
+static const int32_t crowded[experts + 1] = {0, 0, 2100, 2103, 2103, 2103, 2103, 2120};
 static const enum hk_layout layout = (enum hk_layout)(LAYOUTS - 1);
 
 struct grouped_case {

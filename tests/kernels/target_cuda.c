@@ -38,19 +38,20 @@ void target_vary(int way) {
 struct hkc_lane *test_lane(void) {
     static struct hkc_lane lane;
     if (!lane.stream) {
-        int multiprocessors = 0, major = 0, minor = 0;
+        const char *compiled_for;
+        int multiprocessors = 0, major = 0;
         if (cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking) != cudaSuccess ||
             cudaMalloc(&lane.scratch, HKC_SCRATCH) != cudaSuccess ||
             cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0) !=
                 cudaSuccess ||
             cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) != cudaSuccess ||
-            cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0) != cudaSuccess) {
+            hkc_library_code(&compiled_for, &lane.warpgroups) != (int)cudaSuccess) {
             fail_msg("no lane");
         }
         lane.multiprocessors = multiprocessors;
-        lane.capability = 10 * major + minor;
+        lane.capability = 10 * major;
         const char *other = getenv("KERNEL_TEST_CAPABILITY"); // 0: only what all devices have.
-        if (other) lane.capability = atoi(other);
+        if (other && atoi(other) != 90) lane.warpgroups = false;
         char why[256];
         if (hkc_library_open && !hkc_library_open(&lane, NULL, why, sizeof why))
             fail_msg("%s", why);

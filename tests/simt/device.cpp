@@ -1,9 +1,15 @@
-// The device of a process: the one it has chosen, of SIMT_DEVICES that look alike.
+// The device of a process: the one it has chosen, of SIMT_DEVICES that look alike, all of SIMT_CAPABILITY or sm_90.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include <string>
+
 #include "fiber.h"
+
+// For tests in C: whether the driver has code of `architectures` for the device, a cudaError_t.
+extern "C" int simt_code_for(const char *architectures);
 
 static int chosen;
 
@@ -12,7 +18,69 @@ static int devices(void) {
     return count ? atoi(count) : 1;
 }
 
+namespace simt {
+
+// What kernels may ask for differs between devices: shared memory of a block, as CUDA's programming guide has it.
+static const struct kind_t {
+    int capability;
+    size_t shared;
+} kinds[] = {{75, 64 << 10},   {80, 163 << 10},   {86, 99 << 10}, {89, 99 << 10},
+             {90, SHARED_MAX}, {100, SHARED_MAX}, {120, 99 << 10}};
+
+static const kind_t &kind() {
+    const char *text = getenv("SIMT_CAPABILITY");
+    const int capability = text ? atoi(text) : 90;
+    for (const kind_t &one : kinds) {
+        if (one.capability == capability) return one;
+    }
+    fail("SIMT_CAPABILITY=%s: there is no such device", text);
+}
+
+size_t shared_limit() {
+    return kind().shared;
+}
+
+// By the rules of CUDA: machine code is for its own architecture, with an `a`, or for those of the same major number that are as
+// new; PTX is for all that are as new. Returns how good it is, 0: not at all.
+static int fitness(const char *word, size_t length) {
+    const char *number = strchr(word, '_') + 1;
+    const int of = atoi(number), here = kind().capability;
+    if (word[length - 1] == 'a') return of == here && word[0] == 's' ? 2000 : 0;
+    if (of > here) return 0;
+    if (word[0] == 's') return of / 10 == here / 10 ? 1000 + of : 0;
+    return of;
+}
+
+// The best of them, or "".
+static std::string choose(const char *architectures) {
+    std::string best;
+    int most = 0;
+    for (const char *at = architectures; *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        if (fitness(at, length) > most) {
+            most = fitness(at, length);
+            best.assign(at, length);
+        }
+        at += length;
+    }
+    return best;
+}
+
+bool runs(const char *one, const char *architectures) {
+    return choose(architectures) == one;
+}
+
+int code_of(void (*)(), const char *architectures) {
+    return simt_code_for(architectures);
+}
+
+} // namespace simt
+
 extern "C" {
+
+int simt_code_for(const char *architectures) {
+    return simt::choose(architectures).empty() ? cudaErrorNoKernelImageForDevice : cudaSuccess;
+}
 
 cudaError_t cudaSetDevice(int device) {
     if (device < 0 || device >= devices()) return cudaErrorInvalidDevice;
@@ -42,8 +110,9 @@ cudaError_t cudaDriverGetVersion(int *version) {
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
     *value = attribute == cudaDevAttrMultiProcessorCount            ? 4
-             : attribute == cudaDevAttrComputeCapabilityMajor       ? 9
-             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? simt::SHARED_MAX
+             : attribute == cudaDevAttrComputeCapabilityMajor       ? simt::kind().capability / 10
+             : attribute == cudaDevAttrComputeCapabilityMinor       ? simt::kind().capability % 10
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)simt::shared_limit()
                                                                     : 0;
     return cudaSuccess;
 }
@@ -63,7 +132,10 @@ cudaError_t cudaGetLastError(void) {
 }
 
 const char *cudaGetErrorString(cudaError_t error) {
-    return error == cudaSuccess ? "no error" : "an error of the emulated device";
+    return error == cudaSuccess ? "no error"
+           : error == cudaErrorNoKernelImageForDevice
+               ? "no kernel image is available for execution on the device"
+               : "an error of the emulated device";
 }
 
 const char *cudaGetErrorName(cudaError_t error) {

@@ -58,6 +58,7 @@ struct fiber_t {
     site_t site;
     copy_t *copies;
     int copy_count, copy_room, groups; // groups: of copies, ended so far.
+    uint8_t fences, fences_known; // async_fence(): so far; when the block came to its last barrier.
 };
 
 extern fiber_t *current; // The host's own outside of kernels.
@@ -109,6 +110,19 @@ extern unsigned char launched_arguments[ARGUMENTS_MAX];
 void run_grid(const char *name, dim3 grid, dim3 block, size_t shared_bytes, call_t *call,
               const void *arguments);
 
+// --- launch.cpp
+
+// Reports a launch that a device would refuse, or for which the kernel was not compiled.
+void check_launch(const char *name, const void *kernel, dim3 grid, dim3 block, size_t shared_bytes);
+
+// --- device.cpp
+
+// Of the device that is emulated: the most shared memory of a block; which of `architectures`, such as "sm_80 sm_90a
+// compute_80", a driver takes for it, and whether it takes one.
+size_t shared_limit();
+bool runs(const char *one, const char *architectures);
+int code_of(void (*kernel)(), const char *architectures);
+
 struct range_t {
     unsigned char *begin, *end;
 };
@@ -128,6 +142,9 @@ void copy_wait(int left);
 enum access_t { READ, WRITE, ATOMIC };
 void touch(const void *at, size_t bytes,
            access_t how); // What hooks do not see, such as asynchronous copies.
+// What is read by the asynchronous path: reports bytes of shared memory whose writer has not called async_fence() between
+// writing them and the last barrier.
+void check_fenced(const void *at, size_t bytes);
 
 // --- memory.cpp: what the device can reach.
 
@@ -143,5 +160,9 @@ cudaError_t submit(cudaStream_t stream, const char *name, dim3 grid, dim3 block,
 // The schedule from here on: 0 for the fixed order, in which everything asynchronous is as late as possible; else
 // random and repeatable. Before any call it is the environment's SIMT_SEED, or 0.
 extern "C" void simt_seed(uint64_t seed);
+
+// From here on a launch runs only so many blocks of its grid, at its beginning and at its end in each direction; 0 and 0: all.
+// For tests of sizes that fill a device.
+extern "C" void simt_sample(unsigned first, unsigned last);
 
 #endif

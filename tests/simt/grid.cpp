@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace simt {
 
 unsigned char launched_arguments[ARGUMENTS_MAX] __attribute__((aligned(16)));
 static call_t *launched;
+static unsigned sampled_first, sampled_last; // Blocks in each direction that are run; both 0: all.
 static unsigned char dynamic_memory[SHARED_MAX]
     __attribute__((section("simt_shared"), aligned(1024)));
 
@@ -92,6 +94,7 @@ static void make_fiber(int i) {
     f.warp->ready |= 1u << f.lane;
     f.copy_count = 0;
     f.groups = 0;
+    f.fences = f.fences_known = 0;
     f.waits_in = "the start";
     f.site = {"", 0};
 }
@@ -101,10 +104,10 @@ void run_fiber() {
     leave();
 }
 
-static void run_block(unsigned index) {
-    block_index.x = index % grid_size.x;
-    block_index.y = index / grid_size.x % grid_size.y;
-    block_index.z = index / grid_size.x / grid_size.y;
+static void run_block(uint64_t index) {
+    block_index.x = (unsigned)(index % grid_size.x);
+    block_index.y = (unsigned)(index / grid_size.x % grid_size.y);
+    block_index.z = (unsigned)(index / grid_size.x / grid_size.y);
     alive = (int)(block_size.x * block_size.y * block_size.z);
     warp_count = (alive + LANES - 1) / LANES;
     memset(warps, 0, sizeof warps);
@@ -112,6 +115,26 @@ static void run_block(unsigned index) {
     block_serial++;
     block_epoch = 0;
     begin_block();
+}
+
+// Whether block `i` of `all` in one direction is run.
+static bool runs(unsigned i, unsigned all) {
+    if (sampled_first + sampled_last == 0) return true;
+    return i < sampled_first || i >= all - std::min(all, sampled_last);
+}
+
+// Blocks by their numbers, x first.
+static std::vector<uint64_t> blocks_to_run(dim3 grid) {
+    std::vector<uint64_t> blocks;
+    for (unsigned z = 0; z < grid.z; z++) {
+        for (unsigned y = 0; y < grid.y; y++) {
+            if (!runs(y, grid.y) || !runs(z, grid.z)) continue;
+            for (unsigned x = 0; x < grid.x; x++) {
+                if (runs(x, grid.x)) blocks.push_back(((uint64_t)z * grid.y + y) * grid.x + x);
+            }
+        }
+    }
+    return blocks;
 }
 
 void run_grid(const char *name, dim3 grid, dim3 block, size_t shared_bytes, call_t *call,
@@ -124,12 +147,11 @@ void run_grid(const char *name, dim3 grid, dim3 block, size_t shared_bytes, call
     grid_size = grid;
     block_size = block;
     first_block = block_serial + 1;
-    std::vector<unsigned> order(grid.x * grid.y * grid.z);
-    for (unsigned i = 0; i < order.size(); i++) order[i] = i;
-    for (unsigned i = 1; i < order.size() && is_seeded(); i++) {
+    std::vector<uint64_t> order = blocks_to_run(grid);
+    for (uint32_t i = 1; i < order.size() && is_seeded(); i++) {
         std::swap(order[i], order[chance(i + 1)]);
     }
-    for (const unsigned index : order) {
+    for (const uint64_t index : order) {
         fill_shared(shared_bytes);
         run_block(index);
     }
@@ -137,3 +159,8 @@ void run_grid(const char *name, dim3 grid, dim3 block, size_t shared_bytes, call
 }
 
 } // namespace simt
+
+void simt_sample(unsigned first, unsigned last) {
+    simt::sampled_first = first;
+    simt::sampled_last = last;
+}

@@ -1,5 +1,6 @@
 // Memory that the device reaches: its own, and pinned and managed memory, which the host reaches, too. Allocations lie
-// in two ranges with gaps between them, which AddressSanitizer guards, and are full of ones (NaN) when handed out.
+// in two ranges with gaps between them, which AddressSanitizer guards, and are full of ones (NaN) when handed out; those that
+// are too large for that are zeros, and take memory of the host only where they are touched.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 
 namespace simt {
 
-enum : size_t { RANGE = 1ull << 31, GAP = 256, PAGE = 4096 };
+enum : size_t { RANGE = 1ull << 31, GAP = 256, PAGE = 4096, SPARSE = 1ull << 28 };
 enum { TRAP = 0x100 }; // The processor's flag that stops it after one instruction.
 
 // One of the two ranges.
@@ -33,6 +34,7 @@ static pool_t imported,
     registered;             // Of other processes' devices; of the host's own memory. Anywhere.
 static bool protect, watch; // Device memory from the host; the host at pinned memory.
 static size_t device_bytes; // That there are.
+static size_t device_range; // Where they lie: RANGE, or more with SIMT_MEMORY.
 
 // The pages that the host may touch only while it is watched.
 static void protect_used(const pool_t &pool, bool open) {
@@ -58,7 +60,7 @@ static void tell_fault(int, siginfo_t *info, void *context) {
     const char *at = (const char *)info->si_addr;
     if (watch && pinned.begin && at >= pinned.begin && at < pinned.begin + pinned.used)
         return note_fault(at, (ucontext_t *)context);
-    if (device.begin && at >= device.begin && at < device.begin + RANGE) {
+    if (device.begin && at >= device.begin && at < device.begin + device_range) {
         fail("%s device memory %p (+%#zx)", in_kernel() ? "a fault at" : "the host touches",
              (const void *)at, (size_t)(at - device.begin));
     }
@@ -67,14 +69,14 @@ static void tell_fault(int, siginfo_t *info, void *context) {
 
 static void open_ranges() {
     if (device.begin) return;
-    void *memory = mmap(NULL, 2 * RANGE, PROT_READ | PROT_WRITE,
+    const char *kib = getenv("SIMT_MEMORY");
+    device_bytes = kib ? (size_t)strtoull(kib, NULL, 10) << 10 : (size_t)RANGE;
+    device_range = std::max(device_bytes, (size_t)RANGE);
+    void *memory = mmap(NULL, device_range + RANGE, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) fail("no memory for the device");
     device.begin = (char *)memory;
-    pinned.begin = device.begin + RANGE;
-    const char *kib = getenv("SIMT_MEMORY");
-    device_bytes = RANGE;
-    if (kib) device_bytes = std::min(device_bytes, (size_t)strtoull(kib, NULL, 10) << 10);
+    pinned.begin = device.begin + device_range;
     protect = getenv("SIMT_PROTECT") != NULL;
     struct sigaction action = {};
     action.sa_sigaction = tell_fault;
@@ -87,7 +89,7 @@ static void open_ranges() {
 
 range_t reachable_memory() {
     unsigned char *begin = (unsigned char *)device.begin;
-    return {begin, begin ? begin + 2 * RANGE : NULL};
+    return {begin, begin ? begin + device_range + RANGE : NULL};
 }
 
 void open_to_host(bool open) {
@@ -197,11 +199,20 @@ static cudaError_t allocate(pool_t &pool, void **to, size_t bytes) {
     open_to_host(true);
     pool.live[at] = bytes;
     simt_unpoison(at, bytes);
-    memset(at, 0xff, bytes);
+    if (bytes < SPARSE) memset(at, 0xff, bytes);
     open_to_host(false);
     forget_accesses(at, bytes);
     *to = at;
     return cudaSuccess;
+}
+
+// Gives whole pages back, which are zeros then.
+static void clear(void *at, size_t bytes) {
+    char *const from = (char *)(((uintptr_t)at + PAGE - 1) / PAGE * PAGE);
+    char *const to = (char *)(((uintptr_t)at + bytes) / PAGE * PAGE);
+    memset(at, 0, (size_t)(from - (char *)at));
+    memset(to, 0, (size_t)((char *)at + bytes - to));
+    madvise(from, (size_t)(to - from), MADV_DONTNEED);
 }
 
 static bool release(pool_t &pool, void *at) {
@@ -209,6 +220,7 @@ static bool release(pool_t &pool, void *at) {
     if (held == pool.live.end()) return false;
     cudaDeviceSynchronize();
     simt_poison(at, held->second);
+    if (held->second >= SPARSE) clear(at, held->second);
     pool.live.erase(held);
     return true;
 }

@@ -20,8 +20,8 @@ struct stamp_t {
     uint32_t block; // Serial number; 0 for none.
     uint16_t who;   // A thread, READERS_OF_WARP + a warp, or READERS_OF_BLOCK.
     uint16_t epoch, warp_epoch;
-    uint8_t how;
-    uint32_t place; // In the program.
+    uint8_t how, fences; // fences: fiber_t's
+    uint32_t place;      // In the program.
 };
 struct cell_t {
     stamp_t written, read;
@@ -163,6 +163,7 @@ static void note(const void *at, size_t bytes, access_t how, void *caller) {
     now.epoch = (uint16_t)block_epoch;
     now.warp_epoch = (uint16_t)current->warp->epoch;
     now.how = (uint8_t)how;
+    now.fences = current->fences;
     now.place = (uint32_t)((char *)caller - &__executable_start);
     const range_t range = shared ? shared_range : device;
     cells_t *cells = make_cells(shared ? &shared_cells : &device_cells, range);
@@ -171,6 +172,23 @@ static void note(const void *at, size_t bytes, access_t how, void *caller) {
 
 void touch(const void *at, size_t bytes, access_t how) {
     if (watching && in_kernel()) note(at, bytes, how, __builtin_return_address(0));
+}
+
+void check_fenced(const void *at, size_t bytes) {
+    if (!watching || !shared_cells.words) return;
+    const size_t from = (size_t)((const unsigned char *)at - shared_memory().begin);
+    for (size_t i = from; i < from + bytes; i++) {
+        const cell_t *word = shared_cells.words + i / WORD;
+        const stamp_t &by = (word->written.how == SPLIT ? shared_cells.bytes + i : word)->written;
+        if (by.block != block_serial || by.who >= READERS_OF_WARP) continue;
+        if (fibers[by.who].fences_known != by.fences) continue;
+        fprintf(stderr,
+                "simt: %s: wgmma reads shared memory %p, which thread %d has written without "
+                "fence.proxy.async before the barrier\n",
+                kernel_name, at, by.who);
+        print_source(by.place);
+        _Exit(STATUS_RACE);
+    }
 }
 
 static void hook(const void *at, size_t bytes, access_t how, void *caller) {

@@ -120,6 +120,21 @@ __global__ void writes_to(int *, int *host) {
     *host = 1;
 }
 
+__global__ void __launch_bounds__(64) for_two_warps(int *) {
+}
+
+__global__ void without_bounds(int *) {
+}
+
+void shared_without_asking() {
+    simt::launch<int *>(lane.stream, "for_two_warps", 1, 32, 64 << 10, for_two_warps, NULL);
+}
+
+void more_shared_than_there_is() {
+    hkc_launch(&lane, for_two_warps, 1, 32, 228 << 10, (int *)NULL);
+    if (lane.error) simt::fail("refused: %s", lane.failed);
+}
+
 void default_stream() {
     lane.stream = NULL;
     run(blocks_share_a_place, 1, 1);
@@ -172,6 +187,16 @@ const struct {
     {"blocks_share_a_place", [] { run(blocks_share_a_place, 2, 32); }},
     {"adds_beside_atomics", [] { run(adds_beside_atomics, 1, 64); }},
     {"writes_to_the_host", [] { run(writes_to, 1, 1, &lane.multiprocessors); }},
+    {"too_many_below", [] { run(for_two_warps, dim3(1, 65536), 32); }},
+    {"too_many_behind", [] { run(for_two_warps, dim3(1, 1, 65536), 32); }},
+    {"too_many_threads", [] { run(for_two_warps, 1, dim3(32, 64)); }},
+    {"too_deep_a_block", [] { run(without_bounds, 1, dim3(1, 1, 65)); }},
+    {"more_threads_than_bounds", [] { run(for_two_warps, 1, 96); }},
+    {"as_many_as_bounds", [] { run(for_two_warps, 1, 64); }},
+    {"too_many_without_bounds", [] { run(without_bounds, 1, 288); }},
+    {"few_without_bounds", [] { run(without_bounds, 1, 256); }},
+    {"shared_without_asking", shared_without_asking},
+    {"more_shared_than_there_is", more_shared_than_there_is},
     {"default_stream", default_stream},
     {"host_reads_the_device", host_reads_the_device},
     {"frees_what_is_not_its_own", frees_what_is_not_its_own},

@@ -116,6 +116,8 @@ static void open_barrier() {
         warps[w].ready |= barrier.waiting[w];
         warps[w].epoch++;
         barrier.waiting[w] = 0;
+        for (int lane = 0; lane < LANES; lane++)
+            fibers[w * LANES + lane].fences_known = fibers[w * LANES + lane].fences;
     }
     barrier.here = 0;
     block_epoch++;

@@ -22,7 +22,9 @@
 #undef __launch_bounds__
 // Not in templates: g++ drops the section there.
 #define __shared__ static __attribute__((section("simt_shared")))
-#define __launch_bounds__(...)
+// A kernel begins with an instruction that does nothing for each warp that a block may have: launch.cpp counts them.
+#define __launch_bounds__(threads, ...)                                                            \
+    __attribute__((patchable_function_entry(((threads) + 31) / 32, 0)))
 
 #define threadIdx (simt::own_thread())
 #define blockIdx (simt::own_block())
@@ -48,6 +50,7 @@ cudaError_t launch(cudaStream_t stream, const char *name, dim3 grid, dim3 block,
                    size_t shared_bytes, void (*kernel)(P...), P... arguments) {
     static_assert((std::is_trivially_copyable<P>::value && ...), "arguments are copied as bytes");
     static_assert(sizeof(packed_t<P...>) <= ARGUMENTS_MAX, "too many arguments");
+    check_launch(name, (const void *)kernel, grid, block, shared_bytes);
     alignas(16) unsigned char bytes[ARGUMENTS_MAX] = {};
     new (bytes) packed_t<P...>{kernel, std::tuple<P...>(arguments...)};
     return submit(stream, name, grid, block, shared_bytes, call_packed<P...>, bytes);

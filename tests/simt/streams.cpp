@@ -124,11 +124,6 @@ void enqueue(cudaStream_t stream, const char *what, std::function<bool()> step) 
 
 cudaError_t submit(cudaStream_t stream, const char *name, dim3 grid, dim3 block,
                    size_t shared_bytes, call_t *call, const void *arguments) {
-    const size_t threads = (size_t)block.x * block.y * block.z;
-    const bool fits = threads > 0 && threads <= THREADS_MAX && block.z <= 64 && grid.x > 0 &&
-                      grid.x <= INT32_MAX && grid.y > 0 && grid.y <= UINT16_MAX && grid.z > 0 &&
-                      grid.z <= UINT16_MAX && shared_bytes <= SHARED_MAX;
-    if (!fits) return cudaErrorInvalidConfiguration;
     if (in_kernel()) fail("a launch inside of a kernel");
     const unsigned char *bytes = (const unsigned char *)arguments;
     const std::vector<unsigned char> kept(bytes, bytes + ARGUMENTS_MAX);

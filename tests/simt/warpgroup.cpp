@@ -1,8 +1,9 @@
 // wgmma: each warp computes its 16 of the 64 rows, at once or when it waits, as the schedule likes; in the fixed
 // order as late as it may be. Then operands are read, so that what is overwritten too early gives wrong sums.
 //
-// On a GPU nothing is done before all four warps have come, and operands are read through another path than ordinary
-// stores take (fence.proxy.async); neither is seen here.
+// Operands are read through another path than ordinary stores take: the race detector asks whether who has written them went
+// through async_fence() since, before a barrier. Registers of the sums are ordered by wgmma_fence(): one is asked for behind
+// every wait. Not seen here: on a GPU nothing is done before all four warps have come.
 #include "warpgroup.h"
 
 #include <string.h>
@@ -21,6 +22,7 @@ struct job_t {
 static struct {
     job_t job[JOBS_MAX];
     int count, groups;
+    bool fenced; // Registers, since the last wait.
     uint32_t block;
 } queues[WARPS_MAX];
 
@@ -45,6 +47,7 @@ static void read_piece(uint64_t descriptor, bool turned, int i, int k, float to[
     const unsigned char *p =
         shared_pointer(shared_offset(dynamic_shared()) + at, sizeof bits, "wgmma");
     touch(p, sizeof bits, READ);
+    check_fenced(p, sizeof bits);
     memcpy(bits, p, sizeof bits);
     for (int n = 0; n < PIECE; n++) {
         const uint32_t wide = (uint32_t)bits[n] << 16;
@@ -110,11 +113,21 @@ static void compute_until(int warp, int group) {
     memmove(queue.job, queue.job + done, (size_t)queue.count * sizeof *queue.job);
 }
 
+// The current warp's. A block begins with none under way.
+static auto &own_queue() {
+    auto &queue = queues[current->warp - warps];
+    if (queue.block != block_serial) {
+        queue.count = queue.groups = 0;
+        queue.fenced = false;
+    }
+    queue.block = block_serial;
+    return queue;
+}
+
 static void issue_all(wgmma_t **all) {
     const int warp = (int)(current->warp - warps);
-    auto &queue = queues[warp];
-    if (queue.block != block_serial) queue.count = queue.groups = 0;
-    queue.block = block_serial;
+    auto &queue = own_queue();
+    if (!queue.fenced) fail("wgmma: no wgmma.fence behind the last wait, or at the beginning");
     if (queue.count == JOBS_MAX) fail("wgmma: more than %d under way", JOBS_MAX);
     job_t &job = queue.job[queue.count++];
     for (int lane = 0; lane < LANES; lane++) {
@@ -128,6 +141,16 @@ static void issue_all(wgmma_t **all) {
     if (chance(2)) compute_until(warp, queue.groups + 1);
 }
 
+void async_fence() {
+    current->fences++;
+}
+
+void wgmma_fence(site_t site) {
+    char none = 0;
+    collect(
+        "wgmma.fence", ~0u, none, [](char **) { own_queue().fenced = true; }, site);
+}
+
 void wgmma_issue(const wgmma_t &mine, site_t site) {
     wgmma_t own = mine;
     if (block_size.x % 128 != 0) fail("wgmma: the block is not of whole warpgroups");
@@ -137,14 +160,14 @@ void wgmma_issue(const wgmma_t &mine, site_t site) {
 void wgmma_commit(site_t site) {
     char none = 0;
     collect(
-        "wgmma.commit", ~0u, none, [](char **) { queues[current->warp - warps].groups++; }, site);
+        "wgmma.commit", ~0u, none, [](char **) { own_queue().groups++; }, site);
 }
 
 void wgmma_wait(int left, site_t site) {
     char none = 0;
     const auto wait = [=](char **) {
-        const int warp = (int)(current->warp - warps);
-        if (queues[warp].block == block_serial) compute_until(warp, queues[warp].groups - left);
+        compute_until((int)(current->warp - warps), own_queue().groups - left);
+        own_queue().fenced = false;
     };
     collect("wgmma.wait", ~0u, none, wait, site);
 }

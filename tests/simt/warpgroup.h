@@ -20,6 +20,8 @@ struct wgmma_t {
         NULL; // Of the left operand, [4], which then is not in shared memory.
 };
 
+void async_fence();
+void wgmma_fence(site_t site);
 void wgmma_issue(const wgmma_t &mine, site_t site);
 void wgmma_commit(site_t site);
 void wgmma_wait(int left, site_t site);

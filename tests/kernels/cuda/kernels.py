@@ -3,7 +3,8 @@
 BUILD is the folder with the objects of ROOT/kernels' *.cu; beside each one lies what ptxas said (NAME.o.ptxas).
 For every kernel and architecture GOLDEN has registers, bytes of static shared memory and, from the machine code,
 how often some instructions stand in it: tensor cores' products of a warp (HMMA) and of a warpgroup (HGMMA), loads of
-matrices (LDSM), asynchronous copies (LDGSTS), barriers (BAR). A kernel must not spill or use local memory, whatever the version of nvcc.
+matrices (LDSM), asynchronous copies (LDGSTS), barriers (BAR). A kernel must not spill or use local memory, whatever the version of nvcc; before
+products of warpgroups stands what they need (warpgroups.py), without ptxas's help.
 Another version of nvcc than the table's may well choose other registers: then only that is checked, and said.
 Without cuobjdump instructions are not counted. --renew writes GOLDEN; without cuobjdump it keeps old counts.
 """
@@ -15,6 +16,7 @@ import subprocess
 import sys
 
 from machine_code import read_code
+from warpgroups import complaints, missing
 
 INSTRUCTIONS = ("HMMA", "HGMMA", "LDSM", "LDGSTS", "BAR")
 HEAD = "# kernel: architecture, registers, bytes of static shared memory; " + " ".join(INSTRUCTIONS)
@@ -56,19 +58,21 @@ def read_log(path):
 
 def count_instructions(lines):
     """How often each of INSTRUCTIONS stands there."""
-    words = [instruction.split(".")[0] for _, instruction, _ in lines]
+    words = [line.word.split(".")[0] for line in lines]
     return " ".join(str(words.count(instruction)) for instruction in INSTRUCTIONS)
 
 
 def read_kernels(root, build, tools):
-    """(kernel, architecture) -> "registers shared" and its counts or None; and the kernels that use local memory."""
-    kernels, local = {}, []
+    """(kernel, architecture) -> "registers shared" and its counts or None; and what is wrong with some."""
+    kernels, faults = {}, []
     code = read_code(root, build, *tools) if tools else {}
     for path in sorted(glob.glob(os.path.join(build, "*", "*.ptxas"))):
         source = os.path.relpath(path, build).removesuffix(".o.ptxas")
         if not os.path.exists(os.path.join(root, "kernels", source)):
             continue  # Of an earlier build.
         entries = list(read_log(path))
+        with open(path, encoding="utf-8") as file:
+            faults += [f"{source}: {complaint}" for complaint in complaints(file.read())]
         names = plain_names(name for name, *_ in entries)
         for name, architecture, registers, shared, uses_local in entries:
             key = f"{source} {names[name]}", architecture
@@ -76,8 +80,9 @@ def read_kernels(root, build, tools):
             count = count_instructions(lines) if lines else None
             kernels[key] = (f"{registers} {shared}", count)
             if uses_local:
-                local.append(key)
-    return kernels, local
+                faults.append(f"{', '.join(key)}: uses local memory")
+            faults += [f"{', '.join(key)}: {at:#x}: HGMMA without {what}" for at, what in missing(lines or [])]
+    return kernels, faults
 
 
 def read_golden(path):
@@ -127,11 +132,10 @@ def main():
     renew = len(arguments) < len(sys.argv) - 1
     root, build, golden_path, nvcc = arguments[:4]
     version = "# nvcc " + re.search(r"V([\d.]+)", output_of(nvcc, "--version")).group(1)
-    kernels, local = read_kernels(root, build, arguments[4:])
+    kernels, faults = read_kernels(root, build, arguments[4:])
     golden_version, golden = read_golden(golden_path)
     if renew:
         write_golden(golden_path, version, kernels, golden)
-    faults = [f"{', '.join(key)}: uses local memory" for key in local]
     if not kernels:
         faults.append(f"{build}: no kernels")
     if version != golden_version and not renew:

@@ -84,26 +84,26 @@ def share(body, architecture):
 
 def aligned_way(code):
     """Without the blocks that copy value by value, where the others copy asynchronously."""
-    if not any(instruction.startswith("LDGSTS") for _, instruction, _ in code):
+    if not any(line.word.startswith("LDGSTS") for line in code):
         return code
-    targets = {to for _, _, to in code}
+    targets = {line.to for line in code}
     blocks = [[]]
     for line in code:
-        if line[0] in targets:
+        if line.address in targets:
             blocks.append([])
         blocks[-1].append(line)
-        if line[1].startswith("BRA"):
+        if line.word.startswith("BRA"):
             blocks.append([])
     plain = is_any("LDG", "STS")
-    return [line for block in blocks if not any(plain(i) for _, i, _ in block) for line in block]
+    return [line for block in blocks if not any(plain(line.word) for line in block) for line in block]
 
 
 def hot_loop(code):
-    """code: (address, instruction, where it branches to or -1) of a kernel. The instructions of its hot loop."""
-    loops = [(to, address) for address, _, to in code if 0 <= to < address]
+    """The instructions of a kernel's hot loop."""
+    loops = [(line.to, line.address) for line in code if 0 <= line.to < line.address]
     inner = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
-    bodies = [[line for line in code if begin <= line[0] <= end] for begin, end in inner] or [code]
-    bodies = [[instruction for _, instruction, _ in aligned_way(body)] for body in bodies]
+    bodies = [[line for line in code if begin <= line.address <= end] for begin, end in inner] or [code]
+    bodies = [[line.word for line in aligned_way(body)] for body in bodies]
 
     def heat(body):
         counts = count(body)
@@ -117,7 +117,7 @@ def lines_of(code):
     names = plain_names(name for _, name, _ in code)
     lines = {}
     for (source, name, architecture), instructions in code.items():
-        body = hot_loop([line for line in instructions if line[1] != "NOP"])
+        body = hot_loop([line for line in instructions if line.word != "NOP"])
         if architecture not in BYTES or len(body) < 10 and not any(count(body)[kind] for kind in KINDS):
             continue  # Empty: of another architecture.
         numbers = " ".join(map(str, count(body).values()))

@@ -4,6 +4,7 @@ nvdisasm takes 0.4 s to begin, and there are a hundred cubins: so the code of al
 row and taken apart by one call, which is three times as fast. The result is kept in the folder of the objects.
 """
 
+import collections
 import concurrent.futures
 import glob
 import os
@@ -14,6 +15,9 @@ import subprocess
 import tempfile
 
 KEPT = "machine_code"  # A folder in that of the objects.
+
+# An instruction: where it branches to, or -1; whether it does so, or ends a thread, on no condition.
+Line = collections.namedtuple("Line", "address word to sure")
 
 
 def functions_of(cubin):
@@ -45,37 +49,47 @@ def read_functions(root, build, cuobjdump):
 
 
 def instructions_of(architecture, codes, nvdisasm):
-    """Yields (address, instruction, operands) of all codes in a row; of what never does a thing OFF is the instruction."""
+    """Yields the lines of all codes in a row, by addresses in it; of what never does a thing OFF is the instruction."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"".join(codes))
         file.flush()
         command = [nvdisasm, "--no-dataflow", "--binary", architecture.replace("sm_", "SM"), file.name]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     for line in re.finditer(r"^\s*/\*([0-9a-f]{4,})\*/\s+(@!?\w+\s+)?([\w.]+)(.*);", text, re.MULTILINE):
-        address, when, instruction, operands = line.groups()
-        yield int(address, 16), "OFF" if when and when.strip() == "@!PT" else instruction, operands.strip()
+        address, when, word, operands = line.groups()
+        branches = word == "BRA" or word.startswith("BRA.")
+        to = re.search(r"0x([0-9a-f]+)", operands) if branches else None
+        sure = not when and not re.search(r"\bU?P\d", operands)
+        word = "OFF" if when and when.strip() == "@!PT" else word
+        yield Line(int(address, 16), word, int(to.group(1), 16) if to else -1, sure)
+
+
+def lines_of(architecture, codes, nvdisasm):
+    """Yields the lines of each code, by addresses in it."""
+    instructions = instructions_of(architecture, codes, nvdisasm)
+    line = next(instructions, None)
+    begin = 0
+    for code in codes:
+        end, lines = begin + len(code), []
+        while line and line.address < end:
+            to = line.to - begin if line.to >= 0 else -1
+            lines.append(line._replace(address=line.address - begin, to=to))
+            line = next(instructions, None)
+        yield lines
+        begin = end
 
 
 def write_code(path, architecture, functions, nvdisasm):
     codes = [code for *_, code in functions]
-    instructions = instructions_of(architecture, codes, nvdisasm)
-    instruction = next(instructions, None)
-    begin = 0
     with open(path, "w", encoding="utf-8") as file:
-        for source, name, code in functions:
-            print("@", source, name, file=file)
-            end = begin + len(code)
-            while instruction and instruction[0] < end:
-                address, word, operands = instruction
-                to = re.search(r"0x([0-9a-f]+)", operands) if word == "BRA" or word.startswith("BRA.") else None
-                to = int(to.group(1), 16) - begin if to else -1
-                print(address - begin, word, to, file=file)
-                instruction = next(instructions, None)
-            begin = end
+        for (source, name, _), lines in zip(functions, lines_of(architecture, codes, nvdisasm)):
+            print("@", source, name, 0, file=file)
+            for line in lines:
+                print(line.address, line.word, line.to, int(line.sure), file=file)
 
 
 def read_code(root, build, cuobjdump, nvdisasm):
-    """(source, mangled name, architecture) -> [(address, instruction, where it branches to or -1)] of all kernels."""
+    """(source, mangled name, architecture) -> lines of all kernels."""
     kept = os.path.join(build, KEPT)
     newest = max(map(os.path.getmtime, [*glob.glob(os.path.join(build, "*", "*.cu.o")), __file__]))
     if not os.path.exists(kept) or os.path.getmtime(kept) < newest:
@@ -92,9 +106,9 @@ def read_code(root, build, cuobjdump, nvdisasm):
     for architecture in os.listdir(kept):
         with open(os.path.join(kept, architecture), encoding="utf-8") as file:
             for line in file:
-                first, second, third = line.split()
+                first, second, third, sure = line.split()
                 if first == "@":
                     lines = code[second, third, architecture] = []
                 else:
-                    lines.append((int(first), second, int(third)))
+                    lines.append(Line(int(first), second, int(third), sure == "1"))
     return code

@@ -11,9 +11,11 @@
 
 enum { experts = 7, offset = 8 };
 
-// Of rows: without, with few, and with more than are summed at once for a gradient.
+// Of rows: without, with few, with more than tiles stand in a column and two slices have, and with more than are summed twice at
+// once for a gradient.
 static const int32_t ragged[experts + 1] = {0, 0, 1, 4, 21, 21, 150, 331};
-static const int32_t crowded[experts + 1] = {0, 0, 1100, 1103, 1103, 1103, 1103, 1120};
+static const int32_t crowded[experts + 1] = {0, 0, 2100, 2103, 2103, 2103, 2103, 2120};
+static const int32_t long_ones[experts + 1] = {0, 0, 8200, 8203, 8203, 8203, 8203, 8220};
 static const int32_t few[experts + 1] = {0, 0, 1, 4, 21, 21, 151, 155};
 
 struct product_case {
@@ -155,8 +157,8 @@ static void check_both(const int32_t *firsts, int64_t k, int64_t n, bool dense_a
 static void check_every_product(void) {
     check_both(ragged, 35, 131, true);
     check_both(ragged, 136, 40, false);
-    check_both(crowded, 40, 24, true);
-    check_both(crowded, 17, 9, false);
+    check_both(crowded, 24, 264, true); // Of each column of tiles, several for a block.
+    check_both(long_ones, 17, 9, false);
 }
 
 // A row alone, and all rows as those of one expert among others, whose tiles are as wide as they may be: the same bits.
@@ -205,7 +207,7 @@ static void a_row_does_not_depend_on_the_others(void **state) {
 // With instructions that every device has, whatever this one's are.
 static void so_it_is_with_common_instructions(void **state) {
     (void)state;
-    test_lane()->capability = 0;
+    test_lane()->warpgroups = false;
     check_every_product();
     check_single_rows();
 }

@@ -151,7 +151,7 @@ static void so_they_are_of_bf16(void **state) {
 // With instructions that every device has, whatever this one's are.
 static void and_with_common_instructions(void **state) {
     (void)state;
-    test_lane()->capability = 0;
+    test_lane()->warpgroups = false;
     check_all(true);
 }
 

@@ -1,0 +1,98 @@
+"""What has to stand before the products of warpgroups (HGMMA), on every way through a kernel's machine code.
+
+Registers: WARPGROUP.ARRIVE, behind the last wait for products (WARPGROUP.DEPBAR). Shared memory, which they read by another path
+than it is written: behind the last wait for copies (DEPBAR) or store (STS) first FENCE.VIEW.ASYNC, then a barrier (BAR).
+
+Run by itself: warpgroups.py NVCC NVDISASM ROOT FAULT... compiles fences.cu with each planted fault, 0 for none, and fails unless
+every fault but 0 is found, in machine code or in what ptxas says.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+
+from machine_code import functions_of, lines_of
+
+ARRIVED, FENCED, SHARED = 1, 2, 4  # SHARED: what was fenced has been behind a barrier since.
+
+
+def after(state, word):
+    """What is known behind an instruction, from what was before it."""
+    if word.startswith("WARPGROUP.DEPBAR"):
+        return state & ~ARRIVED
+    if word.startswith("WARPGROUP.ARRIVE"):
+        return state | ARRIVED
+    if word.startswith("FENCE.VIEW.ASYNC"):
+        return state | FENCED
+    if word.startswith("BAR."):
+        return state | SHARED if state & FENCED else state & ~SHARED
+    if word.split(".")[0] in ("DEPBAR", "STS"):
+        return state & ~FENCED
+    return state
+
+
+def ways_from(lines, i, at):
+    """The instructions that may follow the i-th one."""
+    line = lines[i]
+    if line.word.startswith("BRA") and line.to in at:
+        yield at[line.to]
+        if line.sure:
+            return
+    if line.word.startswith("EXIT") and line.sure:
+        return
+    if i + 1 < len(lines):
+        yield i + 1
+
+
+def missing(lines):
+    """Yields (address, what is missing) of products; what is known is what all ways there have in common."""
+    if not any(line.word.startswith("HGMMA") for line in lines):
+        return
+    at = {line.address: i for i, line in enumerate(lines)}
+    known, left = {0: 0}, [0]
+    while left:
+        i = left.pop()
+        state = after(known[i], lines[i].word)
+        for following in ways_from(lines, i, at):
+            met = known.get(following, state) & state
+            if known.get(following) != met:
+                known[following] = met
+                left.append(following)
+    for i, line in enumerate(lines):
+        if line.word.startswith("HGMMA") and i in known:
+            if not known[i] & ARRIVED:
+                yield line.address, "WARPGROUP.ARRIVE behind the last wait"
+            if not known[i] & SHARED:
+                yield line.address, "FENCE.VIEW.ASYNC and a barrier behind the last copies"
+
+
+def complaints(text):
+    """What ptxas says of products of warpgroups: that it had to mend them, or waits for each."""
+    return re.findall(r"^.*\(C75\d\d\).*$", text, re.MULTILINE)
+
+
+def faults_of(nvcc, nvdisasm, root, fault):
+    """Yields what is wrong with the kernels of fences.cu."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        command = [nvcc, "-std=c++17", "-O3", f"-I{root}", f"-DHKC_FAULT={fault}", "-gencode",
+                   "arch=compute_90a,code=sm_90a", "-cubin", "-o", file.name, f"{root}/tests/kernels/cuda/fences.cu"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        yield from complaints(done.stdout + done.stderr)
+        with open(file.name, "rb") as cubin:
+            codes = [code for _, code in functions_of(cubin.read())]
+    for lines in lines_of("sm_90a", codes, nvdisasm):
+        for address, what in missing(lines):
+            yield f"{address:#x}: HGMMA without {what}"
+
+
+def main(nvcc, nvdisasm, root, *faults):
+    for fault in faults:
+        found = list(faults_of(nvcc, nvdisasm, root, fault))
+        print(f"fault {fault}:", *(found[:2] or ["nothing is found"]), sep="\n  ")
+        if bool(found) != (fault != "0"):
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
