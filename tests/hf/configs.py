@@ -217,7 +217,7 @@ def main():
     parser.add_argument("mode", choices=("check", "compare", "record"))
     parser.add_argument("--random", type=int, dest="count", help="that many random configs of each family in place of the changes")
     parser.add_argument("families", nargs="*")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     families = given.families or BASES
     if given.mode == "check":
         return max(check(family) for family in families)
