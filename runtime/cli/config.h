@@ -38,10 +38,11 @@ struct hrt_config {
     int64_t warmup;                        // Steps.
     double final;                          // Learning rate at the end, as a share of lr.
     double falls;                          // Share of the steps in which wsd falls.
-    int64_t eval_every, eval_steps; // Steps between evaluations (0: none but the last); steps' tokens in each (0: none).
-    int64_t log_every, log_loads;   // Steps between lines; between expert loads (0: none).
-    const char *log_jsonl;          // NULL: none.
-    uint64_t given;                 // Bit r: row r of the table was set by hrt_config_set.
+    int64_t eval_every,
+        eval_steps; // Steps between evaluations (0: none but the last); steps' tokens in each (0: none).
+    int64_t log_every, log_loads; // Steps between lines; between expert loads (0: none).
+    const char *log_jsonl;        // NULL: none.
+    uint64_t given;               // Bit r: row r of the table was set by hrt_config_set.
 };
 
 struct hrt_setting_row {
