@@ -57,6 +57,14 @@ template <int LEFT> HKC_DEVICE void wgmma_wait(SIMT_SITE) {
 }
 #endif
 
+// Where sums are written before wgmma_fence(), and where they are read behind wgmma_wait(): compilers do not know what these are for, and may
+// move the one or the other over them.
+template <int N> HKC_DEVICE void wgmma_sums(float (&d)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; i++) HKC_PTX(, "" : "+f"(d[i])::"memory");
+    (void)d;
+}
+
 // d += a b for 64 x 16 and 16 x N matrices of bf16, sums in float; A_TURNED, B_TURNED: MN-major. Warp w has rows 16 w
 // and on, its lane l columns 2 (l % 4) and the next one of row l / 4, then of row l / 4 + 8, for every eight columns.
 // clang-format off

@@ -122,6 +122,7 @@ HKC_DEVICE void attend_block(unsigned char *memory, bf16 *out, float *lse, const
 #if HKC_FAULT != 15 // plain in bf16: scores are read before they are sums.
         wgmma_wait<0>();
 #endif
+        wgmma_sums(score);
         if (SPECIAL && d.cap > 0) {
 #pragma unroll
             for (int i = 0; i < T / 2; i++) score[i] = hk_tanh_f32(score[i] * bend_of(d));
@@ -189,8 +190,11 @@ HKC_DEVICE void grad_queries_block(unsigned char *memory, bf16 *dq, const gradie
         if (!mask.sees_some(own, last, key, key + T - 1)) return;
         float score[N], dweight[N];
         begin_scores<P, T>(score, memory, tile);
+        if (SPECIAL) wgmma_wait<0>(); // Their registers do not let two products go on at once.
         begin_scores<P, T>(dweight, douts, tile + TILE_BYTES);
         wgmma_wait<SPECIAL ? 0 : 1>();
+        wgmma_sums(score);
+        if (SPECIAL) wgmma_sums(dweight);
         const bool all = mask.sees_all(own, last, key, key + T - 1);
 #pragma unroll
         for (int i = 0; i < N; i++) {
@@ -202,6 +206,7 @@ HKC_DEVICE void grad_queries_block(unsigned char *memory, bf16 *dq, const gradie
         }
         if (!SPECIAL) {
             wgmma_wait<0>();
+            wgmma_sums(dweight);
 #pragma unroll
             for (int i = 0; i < N; i++) score[i] *= dweight[i] - delta[i / 2 % 2];
         }
@@ -265,8 +270,11 @@ HKC_DEVICE void grad_keys_block(unsigned char *memory, bf16 *dk, bf16 *dv, const
         const float *lse = (const float *)(tile + 2 * TILE_BYTES) + lane_number() % 4 * 2;
         float score[N], dweight[N];
         begin_scores<P, T>(score, memory, tile);
+        if (SPECIAL) wgmma_wait<0>(); // Their registers do not let two products go on at once.
         begin_scores<P, T>(dweight, values, tile + TILE_BYTES);
         wgmma_wait<SPECIAL ? 0 : 1>();
+        wgmma_sums(score);
+        if (SPECIAL) wgmma_sums(dweight);
 #pragma unroll
         for (int i = 0; i < N; i++) {
             const int column = i / 4 * 8 + i % 2;
@@ -281,6 +289,7 @@ HKC_DEVICE void grad_keys_block(unsigned char *memory, bf16 *dk, bf16 *dv, const
         begin_weighted<P, T>(dvalue, weights, tile + TILE_BYTES);
         if (!SPECIAL) {
             wgmma_wait<1>();
+            wgmma_sums(dweight);
 #pragma unroll
             for (int i = 0; i < N; i++)
                 dweight[i] = score[i] * (dweight[i] - lse[T + i / 4 * 8 + i % 2]);

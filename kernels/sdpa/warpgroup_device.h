@@ -70,6 +70,7 @@ HKC_DEVICE void begin_scores(float (&sum)[ROWS / 2], const unsigned char *own,
     const uint32_t b = shared_address(tile);
 #pragma unroll
     for (int i = 0; i < ROWS / 2; i++) sum[i] = 0;
+    wgmma_sums(sum);
     wgmma_fence();
 #pragma unroll
     for (uint32_t k = 0; k < 4 * P; k++) {
