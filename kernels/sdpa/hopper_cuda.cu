@@ -236,6 +236,20 @@ HKC_DEVICE void copy_statistics(unsigned char *to, const gradients &x, int64_t r
     copy4(shared_address(to) + threadIdx.x * 4, numbers + (here ? rows + at : 0), here ? 4 : 0);
 }
 
+// Stores the thread's part of the rows of two keys, `key` and the eighth behind it.
+template <int P>
+HKC_DEVICE void store_key_grads(bf16 *dk, bf16 *dv, const float (&dkey)[32 * P],
+                                const float (&dvalue)[32 * P], const hk_sdpa_dims &d, int64_t batch,
+                                int64_t g, int64_t key) {
+#pragma unroll
+    for (int half = 0; half < 2; half++, key += 8) {
+        if (key >= d.positions) continue;
+        const int64_t row = (batch * d.positions + key) * d.groups + g;
+        store_group_row(dk + row * d.width, d.width, dkey, half, (float)d.scale);
+        store_group_row(dv + row * d.vwidth, d.vwidth, dvalue, half, 1);
+    }
+}
+
 // Tiles are of queries, head after head of the group; behind a tile's rows are their lse and delta. Rows of the scores are keys.
 template <int P, bool SPECIAL>
 HKC_DEVICE void grad_keys_block(unsigned char *memory, bf16 *dk, bf16 *dv, const gradients &x) {
@@ -301,14 +315,7 @@ HKC_DEVICE void grad_keys_block(unsigned char *memory, bf16 *dk, bf16 *dv, const
     each_group_tile(tiles, 2 * TILE_BYTES + 2 * T * (int)sizeof(float) + 512, of_head * x.of.each,
                     load, compute);
 
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const int64_t key = first + own_row() + half * 8;
-        if (key >= d.positions) continue;
-        const int64_t row = (batch * d.positions + key) * d.groups + g;
-        store_group_row(dk + row * d.width, d.width, dkey, half, (float)d.scale);
-        store_group_row(dv + row * d.vwidth, d.vwidth, dvalue, half, 1);
-    }
+    store_key_grads<P>(dk, dv, dkey, dvalue, d, batch, g, first + own_row());
 }
 
 #endif
