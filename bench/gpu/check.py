@@ -38,6 +38,8 @@ def train(place, case, out, name, *arguments, **environment):
     status, texts = start(case["ranks"], command, out / f"{place.name}.meet", **environment)
     for rank, text in enumerate(texts):
         print(f"rank {rank}: {text}" if len(texts) > 1 else text, flush=True)
+    if status == 127:  # The loader's: the text says which library.
+        sys.exit(77)
     if any("this program is for a GPU (target cuda), and there is none" in text for text in texts):
         sys.exit(77)
     if status:
