@@ -39,7 +39,7 @@ def make_data():
 def rate(step):
     if step < WARMUP:
         return LR * (step + 1) / WARMUP
-    done = (step - WARMUP) / (STEPS - WARMUP)
+    done = (step - WARMUP) / (STEPS - WARMUP - 1)  # The last step has the last rate.
     return LR * (FINAL + (1 - FINAL) * 0.5 * (1 + math.cos(math.pi * done)))
 
 
