@@ -156,7 +156,7 @@ static bool open_lane(struct hkc_lane *lane) {
     return true;
 }
 
-// What cool() reads: four times the second cache, since its lines are not replaced strictly by age.
+// cool() reads this: four times the second cache, since its lines are not replaced strictly by age.
 static void open_unread(struct gpu_bench *bench) {
     int cache = 0;
     gpu_check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, 0), "the device");

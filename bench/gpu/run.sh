@@ -25,7 +25,7 @@ logs=$out/logs
 mkdir -p "$logs" || exit 2
 out=$(cd "$out" && pwd) logs=$out/logs
 group=
-trap '[ -z "$group" ] || kill -KILL -- -$group; exit 143' HUP INT TERM
+trap '[ -z "$group" ] || kill -s KILL -- -$group; exit 143' HUP INT TERM
 left() { echo $((budget - $(date +%s) + begun)); }
 
 # Libraries: ours, then the toolkit's, then those of PyTorch's packages.
@@ -67,7 +67,7 @@ step() {
     group=$!
     wait $group
     status=$?
-    kill -KILL -- -$group 2>/dev/null
+    kill -s KILL -- -$group 2>/dev/null
     group=
     case $status in 0) word=passed ;; 77 | 126 | 127) word=absent ;; 124 | 137) word=timeout ;; *) word=FAILED ;; esac
     record "$name" $word $(($(date +%s) - from)) "$(tail -n 1 "$logs/$name.txt" | tr '\t' ' ' | cut -c1-200)"

@@ -22,7 +22,7 @@ test_is() { printf '#!/bin/sh\necho "$0" >>"%s/ran"\n%s\n' "$TMPDIR" "$2" >"$bun
 test_is good 'echo fine'
 test_is bad 'exit 3'
 test_is lacking 'exit 77'
-test_is hanging 'sleep 1234.5 & sleep 1234.5'
+test_is hanging '(trap "" TERM; exec sleep 1234.5) & sleep 1234.5' # One that does not obey.
 result_of() { sed -n "s/^test-$1	\([^	]*\)	.*/\1/p" "$out/results.tsv"; }
 
 rm -f "$TMPDIR/ran"
