@@ -52,7 +52,7 @@ def of_page(path, text):
         table = line.startswith("|")
         for cell in plain.strip("| ").split(" | ") if table else [plain]:
             yield Line(path, number, cell.strip().lstrip("#*-> 0123456789."), 0)
-        yield Line(path, number, "", 0 if table or " " not in line[:COLUMNS] else len(line))
+        yield Line(path, number, "", 0 if table else len(re.sub(r"\]\([^)]*\)", "]", line)))
 
 
 def of_comments(path, text):
