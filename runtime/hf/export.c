@@ -62,7 +62,8 @@ static int by_name(const void *a, const void *b) {
     const struct piece *left = a, *right = b;
     const int order = strcmp(left->name, right->name);
     if (order) return order;
-    return (left->view.first > right->view.first) - (left->view.first < right->view.first);
+    return (left->view.place.first > right->view.place.first) -
+           (left->view.place.first < right->view.place.first);
 }
 
 static struct piece *add(struct exporting *exporting, const struct hrt_tensor *tensor,
@@ -203,15 +204,15 @@ static bool put(struct hrt_sink *sink, enum hrt_hf_type type, double *values, in
 // Some rows of the file's matrix, which are columns of ours, at a time.
 static bool put_turned(const struct exporting *exporting, struct hrt_sink *sink,
                        enum hrt_hf_type type, const struct piece *piece, const void *at) {
-    const struct hrt_hf_view *view = &piece->view;
-    double *strip = malloc((size_t)(STRIP * view->columns + 1) * sizeof *strip);
+    const struct hrt_place *place = &piece->view.place;
+    double *strip = malloc((size_t)(STRIP * place->columns + 1) * sizeof *strip);
     if (!strip) return false;
     bool written = true;
-    for (int64_t row = 0; written && row < view->rows; row += STRIP) {
-        const int64_t left = view->rows - row, rows = left < STRIP ? left : STRIP;
-        for (int64_t c = 0; c < view->columns; c++)
-            read_some(exporting, piece, at, c * view->rows + row, rows, strip + c, view->columns);
-        written = put(sink, type, strip, rows * view->columns);
+    for (int64_t row = 0; written && row < place->rows; row += STRIP) {
+        const int64_t left = place->rows - row, rows = left < STRIP ? left : STRIP;
+        for (int64_t c = 0; c < place->columns; c++)
+            read_some(exporting, piece, at, c * place->rows + row, rows, strip + c, place->columns);
+        written = put(sink, type, strip, rows * place->columns);
     }
     const int reason = errno;
     free(strip);
@@ -223,7 +224,7 @@ static bool put_piece(const struct exporting *exporting, struct hrt_sink *sink,
                       enum hrt_hf_type type, const struct piece *piece, const void *at) {
     const int64_t size = hrt_param_size(piece->tensor.param);
     double block[BLOCK];
-    if (piece->view.turned) return put_turned(exporting, sink, type, piece, at);
+    if (piece->view.place.turned) return put_turned(exporting, sink, type, piece, at);
     for (int64_t first = 0; first < size; first += BLOCK) {
         const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
         read_some(exporting, piece, at, first, count, block, 1);
@@ -235,8 +236,9 @@ static bool put_piece(const struct exporting *exporting, struct hrt_sink *sink,
 // Stores a piece at its places among the other parts.
 static void place(const struct exporting *exporting, enum hrt_hf_type type,
                   const struct piece *piece, const void *at, char *slab) {
-    const struct hrt_hf_view *view = &piece->view;
-    const int64_t size = hrt_param_size(piece->tensor.param), first = view->first % view->slab;
+    const struct hrt_place *place = &piece->view.place;
+    const int64_t size = hrt_param_size(piece->tensor.param),
+                  first = place->first % piece->view.slab;
     const size_t bytes = hrt_hf_type_bytes(type);
     double block[BLOCK];
     for (int64_t i = 0; i < size; i++) {
@@ -245,9 +247,9 @@ static void place(const struct exporting *exporting, enum hrt_hf_type type,
             read_some(exporting, piece, at, i, count, block, 1);
             hrt_hf_encode(type, block, count, block);
         }
-        const int64_t row = view->turned ? i % view->rows : i / view->columns;
-        const int64_t column = view->turned ? i / view->rows : i % view->columns;
-        memcpy(slab + (size_t)(first + row * view->row_step + column * view->step) * bytes,
+        const int64_t row = place->turned ? i % place->rows : i / place->columns;
+        const int64_t column = place->turned ? i / place->rows : i % place->columns;
+        memcpy(slab + (size_t)(first + row * place->row_step + column * place->step) * bytes,
                (const char *)block + (size_t)(i % BLOCK) * bytes, bytes);
     }
 }

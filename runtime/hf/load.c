@@ -11,19 +11,26 @@
 #include "runtime/hf/names.h"
 #include "runtime/hf/needless.h"
 #include "runtime/hf/predictors.h"
-#include "runtime/hf/read.h"
 #include "runtime/params/listing.h"
+#include "runtime/params/strips.h"
 #include "runtime/params/tensor.h"
 
-enum { SCALED = HRT_HF_SCALED, TEXT = 160 }; // Bytes of a shape's text.
+enum { SCALED = HRT_SCALED, TEXT = 160 }; // Bytes of a shape's text.
+
+// One of our tensors, and the layout in which it lies there.
+struct sought {
+    struct hrt_found at;
+    const struct hrt_hf_layout *layout; // NULL: none was found.
+    struct hrt_hf_view view;
+};
 
 struct loading {
     const struct hrt_placement *placement;
     const struct hrt_hf_family *family;
     struct hrt_hf_folder folder;
-    json_t *left;              // Names of tensors of which nothing, or not all, was asked for;
-    json_t *begun;             // elements that are left of the latter.
-    struct hrt_hf_found *here; // [count]: this rank's tensors.
+    json_t *left;           // Names of tensors of which nothing, or not all, was asked for;
+    json_t *begun;          // elements that are left of the latter.
+    struct hrt_found *here; // [count]: this rank's tensors.
     size_t count;
     struct hrt_store_doubts *doubts;
     struct hrt_error *error;
@@ -51,23 +58,23 @@ static bool check_shape(const struct loading *loading, const struct hrt_safetens
 }
 
 // What is stored in 8 bits has a factor for each block, in a tensor of its own.
-static bool find_scale(struct loading *loading, struct hrt_hf_found *found) {
-    const struct hrt_stored *entry = found->entry;
+static bool find_scale(struct loading *loading, struct sought *found) {
+    const struct hrt_stored *entry = found->at.entry;
     char name[HRT_PATH_MAX + 16];
     if (entry->dtype->bits != 8) return true;
     snprintf(name, sizeof name, "%s_scale_inv", entry->name);
-    found->scale = hrt_hf_find(&loading->folder, name, &found->scale_file);
-    if (!found->scale || !found->view.turned || found->view.rank != 2)
+    found->at.scale = hrt_hf_find(&loading->folder, name, &found->at.scale_file);
+    if (!found->at.scale || !found->view.place.turned || found->view.rank != 2)
         return hrt_fail(loading->error,
                         "'%s': tensor '%s' is %s without '%s' of its blocks' scales",
-                        found->file->path, entry->name, entry->dtype->name, name);
+                        found->at.file->path, entry->name, entry->dtype->name, name);
     json_object_del(loading->left, name);
-    const int64_t shape[] = {(found->view.rows + SCALED - 1) / SCALED,
-                             (found->view.columns + SCALED - 1) / SCALED};
-    if (!found->scale->dtype->value)
-        return hrt_fail(loading->error, "'%s': tensor '%s' is %s", found->scale_file->path, name,
-                        found->scale->dtype->name);
-    return check_shape(loading, found->scale_file, found->scale, shape, 2);
+    const int64_t shape[] = {(found->view.place.rows + SCALED - 1) / SCALED,
+                             (found->view.place.columns + SCALED - 1) / SCALED};
+    if (!found->at.scale->dtype->value)
+        return hrt_fail(loading->error, "'%s': tensor '%s' is %s", found->at.scale_file->path, name,
+                        found->at.scale->dtype->name);
+    return check_shape(loading, found->at.scale_file, found->at.scale, shape, 2);
 }
 
 static bool fail_missing(const struct loading *loading, const struct hrt_tensor *tensor,
@@ -94,21 +101,21 @@ static bool is_meant(const struct loading *loading, const struct hrt_tensor *ten
 // Finds the layout in which the folder has a tensor: its name is there, and the shape fits. Where only the name is there,
 // `found` is the first such.
 static void find_layout(const struct loading *loading, const struct hrt_tensor *tensor,
-                        const struct hrt_hf_rule *rule, struct hrt_hf_found *found) {
+                        const struct hrt_hf_rule *rule, struct sought *found) {
     bool fits = false;
-    *found = (struct hrt_hf_found){.tensor = *tensor};
+    *found = (struct sought){.at.tensor = *tensor};
     for (int i = 0; i < HRT_HF_LAYOUTS && rule->layout[i].name; i++) {
         const struct hrt_hf_layout *layout = &rule->layout[i];
-        struct hrt_hf_found here = {
-            .tensor = *tensor,
-            .layout = layout,
-            .view = hrt_hf_view_of(loading->placement->program, tensor, layout)};
+        struct sought here = {.layout = layout,
+                              .view = hrt_hf_view_of(loading->placement->program, tensor, layout)};
+        here.at = (struct hrt_found){
+            .tensor = *tensor, .mxfp4 = layout->scales, .place = here.view.place};
         char name[HRT_PATH_MAX];
         hrt_hf_name(loading->placement->program, tensor, layout->name, name);
-        here.entry = hrt_hf_find(&loading->folder, name, &here.file);
-        if (!here.entry) continue;
-        const bool fits_too = hrt_hf_has_shape(here.entry, here.view.shape, here.view.rank);
-        if (!found->entry || (fits_too && (!fits || is_meant(loading, tensor, layout))))
+        here.at.entry = hrt_hf_find(&loading->folder, name, &here.at.file);
+        if (!here.at.entry) continue;
+        const bool fits_too = hrt_hf_has_shape(here.at.entry, here.view.shape, here.view.rank);
+        if (!found->at.entry || (fits_too && (!fits || is_meant(loading, tensor, layout))))
             *found = here;
         fits = fits || fits_too;
     }
@@ -116,31 +123,31 @@ static void find_layout(const struct loading *loading, const struct hrt_tensor *
 
 // The scales of what is stored in MXFP4.
 static bool find_exponents(struct loading *loading, const struct hrt_tensor *tensor,
-                           struct hrt_hf_found *found) {
-    const struct hrt_stored *entry = found->entry;
+                           struct sought *found) {
+    const struct hrt_stored *entry = found->at.entry;
     char name[HRT_PATH_MAX];
     hrt_hf_name(loading->placement->program, tensor, found->layout->scales, name);
-    found->scale = hrt_hf_find(&loading->folder, name, &found->scale_file);
-    if (!found->scale)
+    found->at.scale = hrt_hf_find(&loading->folder, name, &found->at.scale_file);
+    if (!found->at.scale)
         return hrt_fail(loading->error, "'%s': tensor '%s' is there without '%s' of its scales",
-                        found->file->path, entry->name, name);
+                        found->at.file->path, entry->name, name);
     json_object_del(loading->left, name);
     if (strcmp(entry->dtype->name, "U8") != 0)
-        return hrt_fail(loading->error, "'%s': tensor '%s' is %s; MXFP4 is U8", found->file->path,
-                        entry->name, entry->dtype->name);
-    if (strcmp(found->scale->dtype->name, "U8") != 0 &&
-        strcmp(found->scale->dtype->name, "F8_E8M0") != 0)
+        return hrt_fail(loading->error, "'%s': tensor '%s' is %s; MXFP4 is U8",
+                        found->at.file->path, entry->name, entry->dtype->name);
+    if (strcmp(found->at.scale->dtype->name, "U8") != 0 &&
+        strcmp(found->at.scale->dtype->name, "F8_E8M0") != 0)
         return hrt_fail(loading->error, "'%s': tensor '%s' is %s; scales of MXFP4 are U8",
-                        found->scale_file->path, name, found->scale->dtype->name);
-    return check_shape(loading, found->scale_file, found->scale, found->view.shape,
+                        found->at.scale_file->path, name, found->at.scale->dtype->name);
+    return check_shape(loading, found->at.scale_file, found->at.scale, found->view.shape,
                        found->view.rank - 1);
 }
 
 // Notes that one of our tensors was asked for: the folder's one, or a part of it.
-static void take(struct loading *loading, const struct hrt_hf_found *found) {
+static void take(struct loading *loading, const struct sought *found) {
     const struct hrt_hf_layout *layout = found->layout;
     const struct hrt_hf_view *view = &found->view;
-    const char *name = found->entry->name;
+    const char *name = found->at.entry->name;
     if (!json_object_get(loading->left, name)) return;
     const json_t *before = json_object_get(loading->begun, name);
     const int64_t all = view->slab * (layout->together ? view->shape[0] : 1);
@@ -152,8 +159,7 @@ static void take(struct loading *loading, const struct hrt_hf_found *found) {
         json_object_del(loading->left, name);
 }
 
-static bool find(struct loading *loading, const struct hrt_tensor *tensor,
-                 struct hrt_hf_found *found) {
+static bool find(struct loading *loading, const struct hrt_tensor *tensor, struct sought *found) {
     const struct hrt_hf_rule *rule = hrt_hf_rule_of(loading->family, tensor->param);
     char name[HRT_PATH_MAX], path[HRT_PATH_MAX];
     hrt_tensor_path(tensor, path);
@@ -162,15 +168,15 @@ static bool find(struct loading *loading, const struct hrt_tensor *tensor,
                         loading->family->name);
     hrt_hf_name(loading->placement->program, tensor, rule->layout[0].name, name);
     find_layout(loading, tensor, rule, found);
-    if (!found->entry) return fail_missing(loading, tensor, name);
-    if (!check_shape(loading, found->file, found->entry, found->view.shape, found->view.rank))
+    if (!found->at.entry) return fail_missing(loading, tensor, name);
+    if (!check_shape(loading, found->at.file, found->at.entry, found->view.shape, found->view.rank))
         return false;
     take(loading, found);
     if (found->layout->scales) return find_exponents(loading, tensor, found);
-    if (!found->entry->dtype->value)
+    if (!found->at.entry->dtype->value)
         return hrt_fail(loading->error,
                         "'%s': tensor '%s' is %s; only F64, F32, BF16, F16 and F8_E4M3 can be read",
-                        found->file->path, found->entry->name, found->entry->dtype->name);
+                        found->at.file->path, found->at.entry->name, found->at.entry->dtype->name);
     return find_scale(loading, found);
 }
 
@@ -221,11 +227,11 @@ static bool check_all(struct loading *loading) {
         return hrt_fail(loading->error, "out of memory");
     tensor = (struct hrt_tensor){0};
     while (hrt_tensor_next(placement->program, &tensor)) {
-        struct hrt_hf_found *found = &loading->here[loading->count];
+        struct sought sought;
         if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
-        if (!find(loading, &tensor, found)) return false;
-        found->watched = hrt_tensor_rank(placement, &tensor) == placement->rank;
-        loading->count += hrt_tensor_is_here(placement, &tensor);
+        if (!find(loading, &tensor, &sought)) return false;
+        sought.at.watched = hrt_tensor_rank(placement, &tensor) == placement->rank;
+        if (hrt_tensor_is_here(placement, &tensor)) loading->here[loading->count++] = sought.at;
     }
     if (!settle_predictors(loading) || !settle_needless(loading)) return false;
     warn_left(loading, loading->folder.passed, "beside its text model");
@@ -257,7 +263,7 @@ bool hrt_hf_load(const struct hrt_placement *placement, void *params, const char
                         path);
     const bool loaded =
         hrt_hf_folder_open(&loading.folder, path, error) && check_all(&loading) &&
-        hrt_hf_read(placement->program, loading.here, loading.count, params, doubts, error);
+        hrt_read_found(placement->program, loading.here, loading.count, params, doubts, error);
     free(loading.here);
     json_decref(loading.left);
     json_decref(loading.begun);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/hf/mxfp4.h"
+#include "runtime/params/mxfp4.h"
 
 #define LAYER "model.layers.{}."
 #define EXPERTS LAYER "mlp.experts."
@@ -318,18 +318,19 @@ struct hrt_hf_view hrt_hf_view_of(const struct hrt_program *program,
     // From an element of `out` to the next one of ours, and from our first to that of the part before.
     const int64_t apart = layout->interleaved ? parts : 1;
     const int64_t before = layout->part * (layout->interleaved ? 1 : own.out);
-    struct hrt_hf_view view = {.turned = form == HRT_HF_TURNED || form == HRT_HF_TURNED_IN};
-    view.rows = view.turned ? own.out : own.in;
-    view.columns = view.turned ? own.in : own.out;
+    const bool turned = form == HRT_HF_TURNED || form == HRT_HF_TURNED_IN;
+    struct hrt_hf_view view = {.place.turned = turned};
+    view.place.rows = turned ? own.out : own.in;
+    view.place.columns = turned ? own.in : own.out;
     if (layout->scales) // The last block of a row is whole.
         own.in = (own.in + HRT_MXFP4_BLOCK - 1) / HRT_MXFP4_BLOCK * HRT_MXFP4_BLOCK;
-    view.row_step = view.turned ? apart * own.in : parts * own.out;
-    view.step = view.turned ? 1 : apart;
-    view.first = view.turned ? before * own.in : before;
+    view.place.row_step = turned ? apart * own.in : parts * own.out;
+    view.place.step = turned ? 1 : apart;
+    view.place.first = turned ? before * own.in : before;
     view.slab = parts * own.in * own.out;
     if (layout->together) {
         push(&view, program->set[param->set].experts);
-        view.first += tensor->expert * view.slab;
+        view.place.first += tensor->expert * view.slab;
     }
     set_shape(&view, param, layout, (struct matrix){own.in, parts * own.out});
     return view;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/params/strips.h"
 #include "runtime/params/tensor.h"
 #include "runtime/program.h"
 
@@ -78,16 +79,13 @@ bool hrt_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_progr
 void hrt_hf_name(const struct hrt_program *program, const struct hrt_tensor *tensor,
                  const char *pattern, char name[HRT_PATH_MAX]);
 
-// Where the elements of one of our tensors lie in a tensor of a file: `rows` rows of `columns` elements from element `first` on,
-// `row_step` from one row to the next, and `step` from one element of a row to the next. Turned: row o, column i is our element
-// i * rows + o; else row i, column o is our element i * columns + o.
+// One of our tensors in a tensor of a file.
 struct hrt_hf_view {
     int rank; // The shape of the file's tensor, all of it.
     int64_t shape[HRT_RANK_MAX + 1];
-    int64_t first, rows, columns, row_step, step;
+    struct hrt_place place;
     int64_t
         slab; // Elements of all parts, of one expert where all lie together: these begin at multiples of it.
-    bool turned;
 };
 
 struct hrt_hf_view hrt_hf_view_of(const struct hrt_program *program,

@@ -40,6 +40,7 @@ static double value_f16(const void *block, int64_t i) {
 }
 
 static void floats_f64(const void *block, int64_t count, float *values) {
+#pragma omp simd
     for (int64_t i = 0; i < count; i++) values[i] = (float)((const double *)block)[i];
 }
 
@@ -49,6 +50,7 @@ static void floats_f32(const void *block, int64_t count, float *values) {
 
 static void floats_bf16(const void *block, int64_t count, float *values) {
     const uint16_t *stored = block;
+#pragma omp simd
     for (int64_t i = 0; i < count; i++) {
         const uint32_t bits = (uint32_t)stored[i] << 16;
         memcpy(&values[i], &bits, sizeof bits);
@@ -59,6 +61,7 @@ static void floats_bf16(const void *block, int64_t count, float *values) {
 // step has a float that is not normal, which a processor may be told to take for 0.
 static void floats_f16(const void *block, int64_t count, float *values) {
     const uint16_t *stored = block;
+#pragma omp simd
     for (int64_t i = 0; i < count; i++) {
         const uint32_t size = stored[i] & 0x7fffu, exponent = size >> 10;
         const uint32_t normal = (size << 13) + (exponent == 31 ? 224u << 23 : 112u << 23);
@@ -116,11 +119,6 @@ static bool refuse(struct hrt_safetensors *file, const char *why) {
 static bool refuse_tensor(struct hrt_safetensors *file, const char *name, const char *why) {
     return hrt_fail(file->error, "'%s' is not a valid safetensors file: tensor '%s' %s", file->path,
                     name, why);
-}
-
-static bool fail_read(struct hrt_safetensors *file) {
-    return hrt_fail(file->error, "cannot read '%s': %s", file->path,
-                    ferror(file->stream) ? strerror(errno) : "it became shorter");
 }
 
 static bool read_header(struct hrt_safetensors *file) {
@@ -268,19 +266,6 @@ void hrt_safetensors_close(struct hrt_safetensors *file) {
     json_decref(file->header);
     free(file->entry);
     *file = (struct hrt_safetensors){0};
-}
-
-bool hrt_safetensors_seek(struct hrt_safetensors *file, const struct hrt_stored *entry) {
-    return fseeko(file->stream, file->start + entry->begin, SEEK_SET) == 0 || fail_read(file);
-}
-
-bool hrt_safetensors_next(struct hrt_safetensors *file, const struct hrt_stored *entry,
-                          int64_t count, double *values) {
-    const size_t bytes = (size_t)entry->dtype->bits / 8;
-    double block[HRT_STORED_BLOCK]; // Or elements of a smaller type.
-    if (fread(block, bytes, (size_t)count, file->stream) != (size_t)count) return fail_read(file);
-    for (int64_t i = 0; i < count; i++) values[i] = entry->dtype->value(block, i);
-    return true;
 }
 
 bool hrt_safetensors_bytes(struct hrt_safetensors *file, const struct hrt_stored *entry,

@@ -10,8 +10,6 @@
 
 struct json_t;
 
-enum { HRT_STORED_BLOCK = 4096 }; // Elements that are read at once, at most.
-
 struct hrt_dtype {
     const char *name; // "BF16"
     int bits;
@@ -50,11 +48,6 @@ void hrt_safetensors_narrow(struct hrt_safetensors *file, const char *prefix);
 
 // The tensor of that name, or NULL.
 const struct hrt_stored *hrt_safetensors_find(const struct hrt_safetensors *file, const char *name);
-
-// Goes to the first element of a tensor; then reads the next `count` ones, at most HRT_STORED_BLOCK.
-bool hrt_safetensors_seek(struct hrt_safetensors *file, const struct hrt_stored *entry);
-bool hrt_safetensors_next(struct hrt_safetensors *file, const struct hrt_stored *entry,
-                          int64_t count, double *values);
 
 // Reads `count` bytes of a tensor, of whatever type, from `first` on.
 bool hrt_safetensors_bytes(struct hrt_safetensors *file, const struct hrt_stored *entry,

@@ -31,7 +31,7 @@ struct hrt_store_doubts {
         [512]; // A sentence: what is in the file by right, and has not been read. Empty: nothing.
 };
 
-// Reads all parameters of the program that are on this rank, F64, F32, BF16 or F16, block by block, rounding to its
+// Reads all parameters of the program that are on this rank, F64, F32, BF16 or F16, by all threads, rounding to its
 // precision. The header is checked whole before the first parameter is changed: a malformed one, or one with other
 // tensors than the program's, is refused with what is wrong. `doubts` is filled in when that is not NULL.
 bool hrt_store_restore(const struct hrt_placement *placement, void *params, const char *path,

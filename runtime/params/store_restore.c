@@ -3,13 +3,13 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/params/listing.h"
 #include "runtime/params/safetensors_read.h"
+#include "runtime/params/strips.h"
 #include "runtime/params/tensor.h"
 
 struct reading {
@@ -22,16 +22,18 @@ struct reading {
     struct hrt_error *error;
 };
 
-// A tensor, and the file that has it.
-struct found {
-    struct hrt_safetensors *file;
-    const struct hrt_stored *entry; // NULL: none has.
-};
-
-static struct found find(const struct reading *reading, const char *path) {
-    struct found found = {0};
-    for (int i = 0; i < reading->files && !found.entry; i++)
-        found = (struct found){&reading->file[i], hrt_safetensors_find(&reading->file[i], path)};
+// A tensor whose `entry` is NULL is in no file.
+static struct hrt_found find(const struct reading *reading, const struct hrt_tensor *tensor) {
+    const int64_t size = hrt_param_size(tensor->param);
+    struct hrt_found found = {.tensor = *tensor,
+                              .place = {.rows = 1, .columns = size, .row_step = size, .step = 1}};
+    char path[HRT_PATH_MAX];
+    hrt_tensor_path(tensor, path);
+    for (int i = 0; i < reading->files && !found.entry; i++) {
+        found.file = &reading->file[i];
+        found.entry = hrt_safetensors_find(found.file, path);
+    }
+    found.watched = hrt_tensor_rank(reading->placement, tensor) == reading->placement->rank;
     return found;
 }
 
@@ -43,7 +45,7 @@ static bool same_shape(const struct hrt_param *param, json_t *shape) {
     return true;
 }
 
-static bool fail_shape(const struct found *found, const struct hrt_param *param,
+static bool fail_shape(const struct hrt_found *found, const struct hrt_param *param,
                        struct hrt_error *error) {
     char wanted[160] = "[";
     for (int i = 0; i < param->rank; i++) {
@@ -58,9 +60,9 @@ static bool fail_shape(const struct found *found, const struct hrt_param *param,
 }
 
 static bool check_tensor(const struct reading *reading, const struct hrt_tensor *tensor) {
+    const struct hrt_found found = find(reading, tensor);
     char path[HRT_PATH_MAX];
     hrt_tensor_path(tensor, path);
-    const struct found found = find(reading, path);
     // The optimizer knows nothing of what was frozen when it was saved.
     if (!found.entry && reading->values >= HRT_MEANS) return true;
     if (!found.entry)
@@ -92,42 +94,6 @@ static bool check_tensors(const struct reading *reading) {
                     reading->file[0].path, there, wanted);
 }
 
-// Notes the first tensor of this rank, of those that no lower one has, that is not finite.
-static void doubt_value(const struct reading *reading, const struct hrt_tensor *tensor,
-                        const struct found *found, double value) {
-    struct hrt_store_doubts *doubts = reading->doubts;
-    if (isfinite(value) || !doubts || *doubts->values) return;
-    if (hrt_tensor_rank(reading->placement, tensor) != reading->placement->rank) return;
-    snprintf(doubts->values, sizeof doubts->values,
-             "'%s': tensor '%s' has values that are not finite (%g)", found->file->path,
-             found->entry->name, value);
-}
-
-static bool read_tensor(const struct reading *reading, const struct hrt_tensor *tensor,
-                        void *values) {
-    const struct hrt_program *program = reading->placement->program;
-    const int64_t size = hrt_param_size(tensor->param);
-    char path[HRT_PATH_MAX];
-    hrt_tensor_path(tensor, path);
-    const struct found found = find(reading, path);
-    if (!found.entry) return true;                              // Its states stay zero.
-    double block[HRT_STORED_BLOCK], elements[HRT_STORED_BLOCK]; // Or elements of a smaller type.
-    if (!hrt_safetensors_seek(found.file, found.entry)) return false;
-    for (int64_t first = 0; first < size; first += HRT_STORED_BLOCK) {
-        const int64_t left = size - first,
-                      count = left < HRT_STORED_BLOCK ? left : HRT_STORED_BLOCK;
-        if (!hrt_safetensors_next(found.file, found.entry, count, block)) return false;
-        for (int64_t i = 0; i < count; i++) {
-            hrt_element_set(elements, program->precision, i, block[i]);
-            // As it is here: an F64 may be too large for a float.
-            const double value = hrt_element(elements, program->precision, i);
-            if (!isfinite(value)) doubt_value(reading, tensor, &found, value);
-        }
-        hrt_tensor_write(program, values, tensor, first, count, elements);
-    }
-    return true;
-}
-
 // Notes a file that was saved by a model of another name. Others' files name none.
 static void doubt_model(const struct reading *reading) {
     const struct hrt_program *program = reading->placement->program;
@@ -146,13 +112,24 @@ static bool is_read(const struct reading *reading, const struct hrt_tensor *tens
 }
 
 static bool read_all(const struct reading *reading, void *values) {
+    const struct hrt_program *program = reading->placement->program;
     struct hrt_tensor tensor = {0};
+    size_t count = 0, room = 1;
     if (!check_tensors(reading)) return false;
     doubt_model(reading);
+    while (hrt_tensor_next_here(reading->placement, &tensor)) room++;
+    struct hrt_found *found = calloc(room, sizeof *found);
+    if (!found) return hrt_fail(reading->error, "out of memory");
+    tensor = (struct hrt_tensor){0};
     while (hrt_tensor_next_here(reading->placement, &tensor)) {
-        if (is_read(reading, &tensor) && !read_tensor(reading, &tensor, values)) return false;
+        if (!is_read(reading, &tensor)) continue;
+        found[count] = find(reading, &tensor);
+        if (found[count].entry) count++; // Else its states stay zero.
     }
-    return true;
+    const bool read =
+        hrt_read_found(program, found, count, values, reading->doubts, reading->error);
+    free(found);
+    return read;
 }
 
 static bool restore(struct reading *reading, void *values, const char *const *path) {

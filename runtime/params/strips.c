@@ -1,6 +1,6 @@
 // Threads take strips of tensors: a strip's bytes are read at once, and become elements a tile at a time, which stays
 // in the nearest cache while it is turned.
-#include "runtime/hf/read.h"
+#include "runtime/params/strips.h"
 
 #include <assert.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/hf/mxfp4.h"
+#include "runtime/params/mxfp4.h"
 
 enum {
     ROWS =
@@ -21,10 +21,10 @@ enum {
 
 struct reading {
     const struct hrt_program *program;
-    const struct hrt_hf_found *found;
+    const struct hrt_found *found;
     size_t count;
     size_t *first; // [count + 1]: the number of each tensor's first strip.
-    void *params;
+    void *values;
     size_t strip_bytes; // The most that one has.
 };
 
@@ -42,53 +42,52 @@ struct worker {
 // ---- strips
 
 // A tensor without gaps is one row.
-static bool is_flat(const struct hrt_hf_view *view) {
-    return !view->turned && view->step == 1 && view->row_step == view->columns;
+static bool is_flat(const struct hrt_place *place) {
+    return !place->turned && place->step == 1 && place->row_step == place->columns;
 }
 
-static int64_t row_elements(const struct hrt_hf_view *view) {
-    return is_flat(view) ? view->rows * view->columns : view->columns;
+static int64_t row_elements(const struct hrt_place *place) {
+    return is_flat(place) ? place->rows * place->columns : place->columns;
 }
 
-static int64_t runs_of_row(const struct hrt_hf_view *view) {
-    return (row_elements(view) + RUN - 1) / RUN;
+static int64_t runs_of_row(const struct hrt_place *place) {
+    return (row_elements(place) + RUN - 1) / RUN;
 }
 
-static size_t strips_of(const struct hrt_hf_view *view) {
-    if (view->turned) return (size_t)((view->rows + ROWS - 1) / ROWS);
-    return (size_t)((is_flat(view) ? 1 : view->rows) * runs_of_row(view));
+static size_t strips_of(const struct hrt_place *place) {
+    if (place->turned) return (size_t)((place->rows + ROWS - 1) / ROWS);
+    return (size_t)((is_flat(place) ? 1 : place->rows) * runs_of_row(place));
 }
 
 // Bytes of `elements` side by side, the first of which begins a block.
-static int64_t bytes_of(const struct hrt_hf_found *found, int64_t elements) {
-    if (found->layout->scales)
-        return (elements + HRT_MXFP4_BLOCK - 1) / HRT_MXFP4_BLOCK * HRT_MXFP4_BYTES;
+static int64_t bytes_of(const struct hrt_found *found, int64_t elements) {
+    if (found->mxfp4) return (elements + HRT_MXFP4_BLOCK - 1) / HRT_MXFP4_BLOCK * HRT_MXFP4_BYTES;
     return elements * found->entry->dtype->bits / 8;
 }
 
-static size_t strip_bytes(const struct hrt_hf_found *found) {
-    const struct hrt_hf_view *view = &found->view;
-    if (view->turned) return (size_t)(ROWS * bytes_of(found, view->columns));
-    const int64_t row = row_elements(view), run = row < RUN ? row : RUN;
-    return (size_t)bytes_of(found, run * view->step);
+static size_t strip_bytes(const struct hrt_found *found) {
+    const struct hrt_place *place = &found->place;
+    if (place->turned) return (size_t)(ROWS * bytes_of(found, place->columns));
+    const int64_t row = row_elements(place), run = row < RUN ? row : RUN;
+    return (size_t)bytes_of(found, run * place->step);
 }
 
 // Reads `rows` rows of the file's matrix from row `row` on, one behind the other, and with MXFP4 their exponents.
-static bool read_rows(struct worker *worker, const struct hrt_hf_found *found, int64_t row,
+static bool read_rows(struct worker *worker, const struct hrt_found *found, int64_t row,
                       int64_t rows) {
-    const struct hrt_hf_view *view = &found->view;
+    const struct hrt_place *place = &found->place;
     struct hrt_safetensors file = *found->file, scales = {0};
-    const int64_t bytes = bytes_of(found, view->columns), blocks = bytes / HRT_MXFP4_BYTES;
-    const bool together = bytes_of(found, view->row_step) == bytes;
+    const int64_t bytes = bytes_of(found, place->columns), blocks = bytes / HRT_MXFP4_BYTES;
+    const bool together = bytes_of(found, place->row_step) == bytes;
     file.error = &worker->error;
-    if (found->layout->scales) scales = *found->scale_file;
+    if (found->mxfp4) scales = *found->scale_file;
     scales.error = &worker->error;
     for (int64_t i = 0; i < rows; i += together ? rows : 1) {
-        const int64_t at = view->first + (row + i) * view->row_step, run = together ? rows : 1;
+        const int64_t at = place->first + (row + i) * place->row_step, run = together ? rows : 1;
         if (!hrt_safetensors_bytes(&file, found->entry, bytes_of(found, at), (size_t)(run * bytes),
                                    worker->bytes + i * bytes))
             return false;
-        if (found->layout->scales &&
+        if (found->mxfp4 &&
             !hrt_safetensors_bytes(&scales, found->scale, at / HRT_MXFP4_BLOCK,
                                    (size_t)(run * blocks), worker->exponents + i * blocks))
             return false;
@@ -97,12 +96,12 @@ static bool read_rows(struct worker *worker, const struct hrt_hf_found *found, i
 }
 
 // Reads the factors of 8 bits of a row of blocks.
-static bool read_factors(struct worker *worker, const struct hrt_hf_found *found, int64_t row) {
-    const int64_t blocks = (found->view.columns + HRT_HF_SCALED - 1) / HRT_HF_SCALED;
+static bool read_factors(struct worker *worker, const struct hrt_found *found, int64_t row) {
+    const int64_t blocks = (found->place.columns + HRT_SCALED - 1) / HRT_SCALED;
     const struct hrt_dtype *dtype = found->scale->dtype;
     struct hrt_safetensors file = *found->scale_file;
     file.error = &worker->error;
-    if (!hrt_safetensors_bytes(&file, found->scale, row / HRT_HF_SCALED * blocks * dtype->bits / 8,
+    if (!hrt_safetensors_bytes(&file, found->scale, row / HRT_SCALED * blocks * dtype->bits / 8,
                                (size_t)(blocks * dtype->bits / 8), worker->factors))
         return false;
     // From behind, as numbers are no smaller than what they are made of.
@@ -117,21 +116,21 @@ static void set_all(enum hrt_precision precision, const double *values, int64_t 
 }
 
 // Elements from number `first` of row `row` of the strip on, at most COLUMNS of them when there are factors.
-static void decode(const struct worker *worker, const struct hrt_hf_found *found, int64_t row,
+static void decode(const struct worker *worker, const struct hrt_found *found, int64_t row,
                    int64_t first, int64_t count, void *elements) {
     const enum hrt_precision precision = worker->reading->program->precision;
     const struct hrt_dtype *dtype = found->entry->dtype;
-    const int64_t pitch = bytes_of(found, found->view.columns);
+    const int64_t pitch = bytes_of(found, found->place.columns);
     const unsigned char *bytes = worker->bytes + row * pitch + bytes_of(found, first);
     double values[COLUMNS];
     assert(!found->scale || count <= COLUMNS);
-    if (found->layout->scales) {
+    if (found->mxfp4) {
         const int64_t block = row * (pitch / HRT_MXFP4_BYTES) + first / HRT_MXFP4_BLOCK;
         hrt_mxfp4_decode(bytes, worker->exponents + block, 1, values);
         set_all(precision, values, count, elements);
     } else if (found->scale) {
         for (int64_t i = 0; i < count; i++)
-            values[i] = dtype->value(bytes, i) * worker->factors[(first + i) / HRT_HF_SCALED];
+            values[i] = dtype->value(bytes, i) * worker->factors[(first + i) / HRT_SCALED];
         set_all(precision, values, count, elements);
     } else if (precision != HRT_FP64 && dtype->floats) {
         dtype->floats(bytes, count, elements);
@@ -141,82 +140,110 @@ static void decode(const struct worker *worker, const struct hrt_hf_found *found
     }
 }
 
+// Whether one of the elements is not finite: adding 1 to an exponent of ones only carries into the sign's bit.
+static bool any_odd(enum hrt_precision precision, const void *elements, int64_t count) {
+    uint64_t odd = 0;
+    if (precision == HRT_FP64) {
+        const uint64_t exponent = (uint64_t)0x7ff << 52, *bits = elements;
+#pragma omp simd reduction(| : odd)
+        for (int64_t i = 0; i < count; i++) odd |= (bits[i] & exponent) + ((uint64_t)1 << 52);
+        return odd >> 63;
+    }
+    const uint32_t exponent = 0xffu << 23, *bits = elements;
+    uint32_t narrow = 0;
+#pragma omp simd reduction(| : narrow)
+    for (int64_t i = 0; i < count; i++) narrow |= (bits[i] & exponent) + (1u << 23);
+    return narrow >> 31;
+}
+
 // Notes the first value that is not finite, as it is here.
-static void look_at(struct worker *worker, const struct hrt_hf_found *found, size_t strip,
+static void look_at(struct worker *worker, const struct hrt_found *found, size_t strip,
                     const void *elements, int64_t count) {
     const enum hrt_precision precision = worker->reading->program->precision;
-    if (worker->odd < SIZE_MAX || !found->watched) return;
-    bool odd = false;
-    if (precision == HRT_FP64)
-        for (int64_t i = 0; i < count; i++) odd |= !isfinite(((const double *)elements)[i]);
-    else
-        for (int64_t i = 0; i < count; i++)
-            odd |= !(fabsf(((const float *)elements)[i]) < INFINITY);
-    for (int64_t i = 0; odd && worker->odd == SIZE_MAX; i++) {
+    if (worker->odd < SIZE_MAX || !found->watched || !any_odd(precision, elements, count)) return;
+    for (int64_t i = 0; worker->odd == SIZE_MAX; i++) {
         worker->value = hrt_element(elements, precision, i);
         if (!isfinite(worker->value)) worker->odd = strip;
     }
 }
 
+// Four rows of four elements at a time, which registers turn; gcc and clang have these vectors on every processor.
 #define TURN(type)                                                                                 \
-    static void turn_##type(const type *from, int64_t rows, int64_t columns, type *to) {           \
-        for (int64_t c = 0; c < columns; c++) {                                                    \
-            for (int64_t r = 0; r < rows; r++) to[c * ROWS + r] = from[r * COLUMNS + c];           \
+    typedef type four_##type __attribute__((vector_size(4 * sizeof(type))));                       \
+    static void turn_##type(const type *from, type *to) {                                          \
+        for (int64_t r = 0; r < ROWS; r += 4) {                                                    \
+            for (int64_t c = 0; c < COLUMNS; c += 4) {                                             \
+                four_##type row[4], half[4], turned[4];                                            \
+                for (int i = 0; i < 4; i++)                                                        \
+                    memcpy(&row[i], from + (r + i) * COLUMNS + c, sizeof row[i]);                  \
+                for (int i = 0; i < 2; i++) {                                                      \
+                    half[i] = __builtin_shufflevector(row[i], row[i + 2], 0, 4, 1, 5);             \
+                    half[i + 2] = __builtin_shufflevector(row[i], row[i + 2], 2, 6, 3, 7);         \
+                }                                                                                  \
+                for (int i = 0; i < 4; i += 2) {                                                   \
+                    turned[i] = __builtin_shufflevector(half[i], half[i + 1], 0, 4, 1, 5);         \
+                    turned[i + 1] = __builtin_shufflevector(half[i], half[i + 1], 2, 6, 3, 7);     \
+                }                                                                                  \
+                for (int i = 0; i < 4; i++)                                                        \
+                    memcpy(to + (c + i) * ROWS + r, &turned[i], sizeof turned[i]);                 \
+            }                                                                                      \
         }                                                                                          \
     }
 TURN(float)
 TURN(double)
 
 // Rows of the file's matrix are columns of ours.
-static bool read_turned(struct worker *worker, const struct hrt_hf_found *found, size_t strip,
+static bool read_turned(struct worker *worker, const struct hrt_found *found, size_t strip,
                         int64_t row) {
     const struct hrt_program *program = worker->reading->program;
-    const struct hrt_hf_view *view = &found->view;
-    const int64_t left = view->rows - row, rows = left < ROWS ? left : ROWS;
+    const struct hrt_place *place = &found->place;
+    const int64_t left = place->rows - row, rows = left < ROWS ? left : ROWS;
     const int64_t size = hrt_element_bytes(program->precision);
     double turned[ROWS * COLUMNS]; // Or elements of a smaller type.
     if (!read_rows(worker, found, row, rows)) return false;
-    if (found->scale && !found->layout->scales && !read_factors(worker, found, row)) return false;
-    for (int64_t first = 0; first < view->columns; first += COLUMNS) {
-        const int64_t more = view->columns - first, columns = more < COLUMNS ? more : COLUMNS;
+    if (found->scale && !found->mxfp4 && !read_factors(worker, found, row)) return false;
+    for (int64_t first = 0; first < place->columns; first += COLUMNS) {
+        const int64_t more = place->columns - first, columns = more < COLUMNS ? more : COLUMNS;
         char *tile = (char *)worker->tile;
         for (int64_t r = 0; r < rows; r++) {
             decode(worker, found, r, first, columns, tile + r * COLUMNS * size);
-            look_at(worker, found, strip, tile + r * COLUMNS * size, columns);
+            if (columns < COLUMNS)
+                look_at(worker, found, strip, tile + r * COLUMNS * size, columns);
         }
+        if (columns == COLUMNS) look_at(worker, found, strip, tile, rows * COLUMNS);
         if (program->precision == HRT_FP64)
-            turn_double(worker->tile, rows, columns, turned);
+            turn_double(worker->tile, turned);
         else
-            turn_float((const float *)worker->tile, rows, columns, (float *)turned);
+            turn_float((const float *)worker->tile, (float *)turned);
         for (int64_t c = 0; c < columns; c++)
-            hrt_tensor_write(program, worker->reading->params, &found->tensor,
-                             (first + c) * view->rows + row, rows,
+            hrt_tensor_write(program, worker->reading->values, &found->tensor,
+                             (first + c) * place->rows + row, rows,
                              (const char *)turned + c * ROWS * size);
     }
     return true;
 }
 
 // Rows are rows of ours, whose elements may lie apart.
-static bool read_straight(struct worker *worker, const struct hrt_hf_found *found, size_t strip,
+static bool read_straight(struct worker *worker, const struct hrt_found *found, size_t strip,
                           int64_t row, int64_t first) {
     const struct hrt_program *program = worker->reading->program;
-    const struct hrt_hf_view *view = &found->view;
-    const int64_t left = row_elements(view) - first, count = left < RUN ? left : RUN;
+    const struct hrt_place *place = &found->place;
+    const int64_t left = row_elements(place) - first, count = left < RUN ? left : RUN;
     const int64_t bytes = found->entry->dtype->bits / 8, tile = ROWS * COLUMNS;
-    const int64_t at = view->first + row * view->row_step + first * view->step;
+    const int64_t at = place->first + row * place->row_step + first * place->step;
     struct hrt_safetensors file = *found->file;
     file.error = &worker->error;
     if (!hrt_safetensors_bytes(&file, found->entry, at * bytes,
-                               (size_t)(((count - 1) * view->step + 1) * bytes), worker->bytes))
+                               (size_t)(((count - 1) * place->step + 1) * bytes), worker->bytes))
         return false;
-    for (int64_t i = 0; view->step > 1 && i < count; i++)
-        memmove(worker->bytes + i * bytes, worker->bytes + i * view->step * bytes, (size_t)bytes);
+    for (int64_t i = 0; place->step > 1 && i < count; i++)
+        memmove(worker->bytes + i * bytes, worker->bytes + i * place->step * bytes, (size_t)bytes);
     for (int64_t i = 0; i < count; i += tile) {
         const int64_t some = count - i < tile ? count - i : tile;
         decode(worker, found, 0, i, some, worker->tile);
         look_at(worker, found, strip, worker->tile, some);
-        hrt_tensor_write(program, worker->reading->params, &found->tensor,
-                         row * view->columns + first + i, some, worker->tile);
+        hrt_tensor_write(program, worker->reading->values, &found->tensor,
+                         row * place->columns + first + i, some, worker->tile);
     }
     return true;
 }
@@ -233,10 +260,10 @@ static bool read_strip(struct worker *worker, size_t strip) {
         else
             high = middle;
     }
-    const struct hrt_hf_found *found = &reading->found[low];
+    const struct hrt_found *found = &reading->found[low];
     const int64_t own = (int64_t)(strip - reading->first[low]);
-    if (found->view.turned) return read_turned(worker, found, strip, own * ROWS);
-    const int64_t runs = runs_of_row(&found->view);
+    if (found->place.turned) return read_turned(worker, found, strip, own * ROWS);
+    const int64_t runs = runs_of_row(&found->place);
     return read_straight(worker, found, strip, own / runs, own % runs * RUN);
 }
 
@@ -248,7 +275,7 @@ static bool open_worker(struct worker *worker, const struct reading *reading) {
     *worker = (struct worker){.reading = reading, .odd = SIZE_MAX};
     worker->bytes = make(reading->strip_bytes);
     worker->exponents = make(reading->strip_bytes / HRT_MXFP4_BYTES);
-    worker->factors = make(reading->strip_bytes / ROWS / HRT_HF_SCALED * 8 + 8);
+    worker->factors = make(reading->strip_bytes / ROWS / HRT_SCALED * 8 + 8);
     return (worker->bytes && worker->exponents && worker->factors) ||
            hrt_fail(&worker->error, "out of memory");
 }
@@ -275,7 +302,7 @@ static void doubt(const struct reading *reading, size_t strip, double value,
                   struct hrt_store_doubts *doubts) {
     size_t i = 0;
     while (reading->first[i + 1] <= strip) i++;
-    const struct hrt_hf_found *found = &reading->found[i];
+    const struct hrt_found *found = &reading->found[i];
     snprintf(doubts->values, sizeof doubts->values,
              "'%.150s': tensor '%.200s' has values that are not finite (%g)", found->file->path,
              found->entry->name, value);
@@ -301,14 +328,14 @@ static bool read_all(const struct reading *reading, struct hrt_store_doubts *dou
     return !failed;
 }
 
-bool hrt_hf_read(const struct hrt_program *program, const struct hrt_hf_found *found, size_t count,
-                 void *params, struct hrt_store_doubts *doubts, struct hrt_error *error) {
-    struct reading reading = {.program = program, .found = found, .count = count, .params = params};
+bool hrt_read_found(const struct hrt_program *program, const struct hrt_found *found, size_t count,
+                    void *values, struct hrt_store_doubts *doubts, struct hrt_error *error) {
+    struct reading reading = {.program = program, .found = found, .count = count, .values = values};
     reading.first = calloc(count + 1, sizeof *reading.first);
     if (!reading.first) return hrt_fail(error, "out of memory");
     for (size_t i = 0; i < count; i++) {
         const size_t bytes = strip_bytes(&found[i]);
-        reading.first[i + 1] = reading.first[i] + strips_of(&found[i].view);
+        reading.first[i + 1] = reading.first[i] + strips_of(&found[i].place);
         if (bytes > reading.strip_bytes) reading.strip_bytes = bytes;
     }
     const bool read = count == 0 || read_all(&reading, doubts, error);
