@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <omp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,8 @@
 #include "kernels/cpu/peak.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/facts.h"
+#include "runtime/cli/opening.h"
+#include "runtime/cli/openmp.h"
 #include "runtime/cli/pretend.h"
 #include "runtime/cli/saves.h"
 #include "runtime/log/jsonl.h"
@@ -43,6 +44,7 @@ struct job {
     struct hrt_step_report first, last; // Steps taken.
     int64_t skipped;                    // Steps.
     double seconds, evaluating;         // Of training, without evaluations; of these.
+    struct hrt_collapse collapse;
 };
 
 // What asks a run to stop after the step that it is in, as signals do. SIGPIPE stands for standard output that nobody
@@ -84,33 +86,11 @@ static void watch_signals(bool leads) {
     sigaction(SIGUSR1, &action, NULL);
 }
 
-static void print_data(const struct hrt_data *data) {
-    char train[32], validation[32];
-    hrt_format_count(train, sizeof train, (double)data->train.tokens);
-    hrt_format_count(validation, sizeof validation, (double)data->validation.tokens);
-    printf("data: %s tokens for training, ", train);
-    if (data->validation.windows == 0)
-        printf("none for validation (the last %g %% of no file has %" PRId64 ")\n",
-               100 * data->held_out, data->positions + 1);
-    else if (data->validation_cut)
-        printf("%s for validation (the last %g %% of each file)\n", validation,
-               100 * data->held_out);
-    else if (data->held_out > 0)
-        printf("%s for validation (the last %g %% of each training file is left out)\n", validation,
-               100 * data->held_out);
-    else
-        printf("%s for validation\n", validation);
-    if (data->left_out)
-        printf("data: %d files that match are too short for a sequence and left out\n",
-               data->left_out);
-}
-
 // Of a run whose end leaves nothing behind.
 static void print_what_is_kept(const struct job *job) {
     const struct hrt_arguments *arguments = job->run->arguments;
     if (arguments->save || job->saves.to.dir || arguments->pretend) return;
-    printf("keeping: nothing; --save FILE keeps the parameters, --checkpoint DIR all that a run "
-           "goes on from\n");
+    printf("keeping: nothing (--save FILE keeps the parameters, --checkpoint DIR the run)\n");
 }
 
 // What --route and --record ask for; the trainer knows how many sequences a step has.
@@ -248,6 +228,14 @@ static void go_on_without(const struct job *job, const struct hrt_error *lost) {
     hrt_warn(job->run->program->name, "%s; the run goes on without it", lost->text);
 }
 
+// Routes that are forced are no router's.
+static void look_at_routers(struct job *job, const struct hrt_routers *routers) {
+    if (!hrt_collapse_step(&job->collapse, routers) || job->run->arguments->route) return;
+    if (!leads(job->run)) return;
+    hrt_progress_end_line(&job->progress);
+    hrt_collapse_warn(&job->trainer.loads, routers);
+}
+
 // Shows a step. From here on what is printed goes nowhere when nobody takes it; one who has gone away has also
 // asked to stop.
 static void show(struct job *job, const struct hrt_step_report *step) {
@@ -263,28 +251,40 @@ static void show(struct job *job, const struct hrt_step_report *step) {
     if (!freopen("/dev/null", "w", stdout)) return; // It stays as it is.
 }
 
+// For machines.
+static void log_step(struct job *job, const struct hrt_step_report *step) {
+    const struct hrt_config *config = job->config;
+    const struct hrt_load_counts *loads = job->run->program->loads ? &job->trainer.loads : NULL;
+    const bool in_full = config->log_loads > 0 && step->step % config->log_loads == 0;
+    const bool by_layer = step->step % config->log_every == 0 || step->step == config->steps;
+    const struct hrt_log_layers layers = {.routers = by_layer ? loads : NULL,
+                                          .loads = in_full ? loads : NULL,
+                                          .watch = in_full ? &job->trainer.watch : NULL};
+    const double peak = job->progress.peak;
+    struct hrt_error lost;
+    if (!hrt_jsonl_step(&job->log, step, &layers, &lost)) go_on_without(job, &lost);
+    if (!hrt_tensorboard_step(&job->board, step, layers.routers, peak, &lost))
+        go_on_without(job, &lost);
+    hrt_metrics_step(&job->metrics, step, peak, job->run->program->name);
+}
+
 // Takes the report of a step and tells it.
 static bool tell(struct job *job, struct hrt_error *error) {
-    const int64_t every = job->config->log_loads;
     struct hrt_step_report step;
     if (!hrt_trainer_report(&job->trainer, &step, error)) return false;
     if (job->first.step == 0) job->first = step;
     job->last = step;
-    if (step.skipped && leads(job->run))
+    if (step.skipped && leads(job->run)) {
+        hrt_progress_end_line(&job->progress);
         hrt_warn(job->run->program->name, "step %" PRId64 " is skipped: its %s is not finite (%g)",
                  step.step, isfinite(step.loss) ? "gradient" : "loss",
                  isfinite(step.loss) ? step.grad_norm : step.loss);
+    }
     job->skipped += step.skipped;
     if (!evaluate(job, &step, error)) return false;
     show(job, &step);
-    struct hrt_error lost;
-    const bool with_loads = every > 0 && step.step % every == 0;
-    if (!hrt_jsonl_step(&job->log, &step, with_loads ? &job->trainer.loads : NULL,
-                        with_loads ? &job->trainer.watch : NULL, &lost))
-        go_on_without(job, &lost);
-    const double peak = job->progress.peak;
-    if (!hrt_tensorboard_step(&job->board, &step, peak, &lost)) go_on_without(job, &lost);
-    hrt_metrics_step(&job->metrics, &step, peak, job->run->program->name);
+    look_at_routers(job, &step.routers);
+    log_step(job, &step);
     return true;
 }
 
@@ -392,11 +392,6 @@ static bool take_and_save(struct job *job, int64_t number, struct hrt_error *err
            checkpoint(job, error); // The last one is saved at the end.
 }
 
-static int threads_of_loops(void) {
-    const int wanted = omp_get_max_threads(), limit = omp_get_thread_limit();
-    return wanted < limit ? wanted : limit;
-}
-
 // GFLOP/s that a rank could do at most, where that can be measured: of kernels on a processor.
 static double measure_peak(const struct job *job) {
     const struct hrt_program *program = job->run->program;
@@ -410,35 +405,22 @@ static void begin_log(struct job *job) {
     job->peak = 1e9 * measure_peak(job);
     const struct hrt_log_run run = {.trainer = &job->trainer,
                                     .instructions = hk_isa_name(hk_isa()),
-                                    .threads = threads_of_loops(),
+                                    .threads = hrt_openmp_threads(),
                                     .from = job->saves.from.step,
                                     .peak = job->peak};
     hrt_jsonl_begin(&job->log, hrt_log_of_run(&run));
 }
 
-static void look_at_warmup(const struct job *job) {
-    const int64_t warmup = job->config->warmup, steps = job->config->steps;
-    if (warmup > steps && leads(job->run))
-        hrt_warn(job->run->program->name,
-                 "the learning rate rises for %" PRId64 " steps (train.schedule.warmup), but the "
-                 "run has %" PRId64 ": it ends at %.3g of lr",
-                 warmup, steps, (double)steps / (double)warmup);
-}
-
 static bool train(struct job *job, struct hrt_error *error) {
     const struct hrt_program *program = job->run->program;
     const struct hrt_trainer *trainer = &job->trainer;
-    look_at_warmup(job);
-    print_data(&job->data);
+    if (leads(job->run)) hrt_opening_warnings(trainer);
+    hrt_opening_data(&job->data);
     print_what_is_kept(job);
-    printf("step: %" PRId64 " tokens = %" PRId64 " x %" PRId64 " sequences of %" PRId64
-           ", threads %d, %s\n",
-           trainer->tokens, trainer->iterations, trainer->batch, program->positions,
-           threads_of_loops(), hk_isa_name(hk_isa()));
-    hrt_progress_start(&job->progress, stdout, job->config->steps, job->config->log_every,
-                       program->loads > 0);
+    hrt_opening_run(trainer);
     // A launcher gives ranks a terminal of its own, whatever its output goes to.
-    if (trainer->comm->size > 1) job->progress.terminal = false;
+    hrt_progress_start(&job->progress, stdout, job->config->steps, job->config->log_every,
+                       program->loads > 0, trainer->comm->size == 1);
     begin_log(job);
     job->progress.peak = job->peak * trainer->comm->size;
     watch_signals(leads(job->run));

@@ -127,3 +127,8 @@ void hrt_prepare_openmp(char **argv) {
     const bool threads = set_threads(), binding = set_binding(), spinning = set_spinning();
     if (threads || binding || spinning) execv("/proc/self/exe", argv);
 }
+
+int hrt_openmp_threads(void) {
+    const int wanted = omp_get_max_threads(), limit = omp_get_thread_limit();
+    return wanted < limit ? wanted : limit;
+}

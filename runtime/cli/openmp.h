@@ -47,6 +47,9 @@ int hrt_local_ranks(void);
 // and nothing is lost.
 void hrt_prepare_openmp(char **argv);
 
+// Threads that a loop of this process has.
+int hrt_openmp_threads(void);
+
 // Whether threads spin as hrt_prepare_openmp makes those of one process; false when the user's environment decides.
 bool hrt_openmp_spins(void);
 

@@ -68,6 +68,12 @@ static json_t *devices_of(const struct hrt_step_report *step) {
                      (json_int_t)sums->replicas, "resharded", (json_int_t)step->resharded);
 }
 
+// The worst of all layers.
+static json_t *router_of(const struct hrt_routers *routers) {
+    return json_pack("{s:f s:f s:I}", "load", routers->load, "entropy", routers->entropy, "dead",
+                     (json_int_t)routers->dead);
+}
+
 static json_t *named_of(const struct hrt_named_losses *named, const double *value) {
     json_t *losses = json_object();
     for (int i = 0; i < named->count; i++)
@@ -95,6 +101,7 @@ static json_t *line_of(const struct hrt_step_report *step) {
                       1e3 * step->moved.exposed, "late_ms", 1e3 * step->moved.late));
     json_object_set_new(line, "watch", watch_of(step));
     if (step->watched.before > 0) json_object_set_new(line, "devices", devices_of(step));
+    if (step->routers.load > 0) json_object_set_new(line, "router", router_of(&step->routers));
     return line;
 }
 
@@ -124,12 +131,13 @@ void hrt_jsonl_begin(struct hrt_jsonl *log, json_t *run) {
 }
 
 bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *step,
-                    const struct hrt_load_counts *loads, const struct hrt_watch *watch,
-                    struct hrt_error *error) {
+                    const struct hrt_log_layers *layers, struct hrt_error *error) {
     if (!log->file) return true;
+    const struct hrt_watch *watch = layers->watch;
     json_t *line = line_of(step);
     if (!line) return hrt_fail(error, "out of memory");
-    if (loads) json_object_set_new(line, "tokens_per_expert", loads_of(loads));
+    if (layers->routers) json_object_set_new(line, "routers", hrt_log_of_routers(layers->routers));
+    if (layers->loads) json_object_set_new(line, "tokens_per_expert", loads_of(layers->loads));
     if (watch && watch->layers) json_object_set_new(line, "layers", hrt_log_of_layers(watch));
     if (watch) json_object_set_new(line, "ranks", hrt_log_of_ranks(watch));
     if (log->run) json_object_set_new(line, "run", log->run);

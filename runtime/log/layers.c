@@ -3,6 +3,8 @@
 
 #include <jansson.h>
 
+#include "runtime/train/routers.h"
+
 static json_t *rows_of(const int64_t *rows, int ranks) {
     json_t *list = json_array();
     for (int r = 0; r < ranks; r++) json_array_append_new(list, json_integer(rows[r]));
@@ -54,6 +56,27 @@ json_t *hrt_log_of_layers(const struct hrt_watch *watch) {
         for (int64_t at = 0; at < set->layers; at++)
             json_array_append_new(layers, layer_of(layer++, watch->comm->size));
         json_object_set_new(sets, set->name, layers);
+    }
+    return sets;
+}
+
+// A list of each number: there may be many layers.
+json_t *hrt_log_of_routers(const struct hrt_load_counts *loads) {
+    const struct hrt_program *program = loads->program;
+    json_t *sets = json_object();
+    for (int i = 0; i < program->loads; i++) {
+        const struct hrt_set *set = &program->set[program->load[i].set];
+        const int64_t *count = hrt_load_counts_of(loads, i);
+        json_t *load = json_array(), *entropy = json_array(), *dead = json_array();
+        for (int64_t at = 0; at < set->layers; at++, count += set->experts) {
+            const struct hrt_router router = hrt_router_of(count, set->experts);
+            json_array_append_new(load, json_real(router.load));
+            json_array_append_new(entropy, json_real(router.entropy));
+            json_array_append_new(dead, json_integer(router.dead));
+        }
+        json_object_set_new(
+            sets, set->name,
+            json_pack("{s:o s:o s:o}", "load", load, "entropy", entropy, "dead", dead));
     }
     return sets;
 }

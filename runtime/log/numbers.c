@@ -21,7 +21,8 @@ static int add_named(const struct hrt_step_report *step, struct hrt_number_of *o
 int hrt_numbers_of(const struct hrt_step_report *step, double peak,
                    struct hrt_number_of out[HRT_NUMBERS_OF]) {
     const struct hrt_watch_sums *watched = &step->watched;
-    const bool owned = watched->before > 0, ranks = watched->slowest >= 0;
+    const bool owned = watched->before > 0, ranks = watched->slowest >= 0,
+               routers = step->routers.load > 0;
     const struct {
         bool there;
         struct hrt_number_of number;
@@ -39,6 +40,11 @@ int hrt_numbers_of(const struct hrt_step_report *step, double peak,
         {ranks, {"ranks/waited", "share of the ranks' time waited for others", watched->waited}},
         {ranks, {"ranks/slowest", "the rank that waited least", watched->slowest}},
         {watched->memory > 0, {"ranks/memory_bytes", "at most, of the fullest", watched->memory}},
+        {routers, {"router/load", "fullest expert over mean, worst layer", step->routers.load}},
+        {routers,
+         {"router/entropy", "of experts' loads, 1 is even, worst layer", step->routers.entropy}},
+        {routers,
+         {"router/dead", "experts without a token, all layers", (double)step->routers.dead}},
         {owned, {"balance/before", "fullest rank over mean, by owners", watched->before}},
         {owned, {"balance/after", "fullest rank over mean, as placed", watched->after}},
         {owned, {"balance/replicas", "of all layers", (double)watched->replicas}},

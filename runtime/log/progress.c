@@ -8,7 +8,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 640, COLUMNS = 120 };
+enum { LINE_BYTES = 1024 };
+
+static const double redraw_every = 0.05; // Seconds: no eye is faster, and a terminal may be slow.
 
 void hrt_format_count(char *out, size_t out_bytes, double number) {
     static const char *const unit[] = {"", "k", "M", "G", "T"};
@@ -19,29 +21,50 @@ void hrt_format_count(char *out, size_t out_bytes, double number) {
 }
 
 void hrt_progress_start(struct hrt_progress *progress, FILE *out, int64_t steps, int64_t every,
-                        bool experts) {
+                        bool experts, bool alone) {
     const char *term = getenv("TERM");
     *progress = (struct hrt_progress){
         .out = out,
-        .terminal = isatty(fileno(out)) && term && *term && strcmp(term, "dumb") != 0,
+        .redraws = alone && isatty(fileno(out)) && term && *term && strcmp(term, "dumb") != 0,
         .steps = steps,
         .every = every,
         .experts = experts,
     };
 }
 
-__attribute__((format(printf, 3, 4))) static void add(char *line, size_t room, const char *format,
-                                                      ...) {
-    const size_t used = strlen(line);
+struct line {
+    char *text;
+    size_t room, width, used; // `width` is less than `room`.
+    bool full;
+};
+
+// A column that does not fit ends the line: those behind it matter less.
+__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...) {
+    char column[LINE_BYTES];
     va_list values;
     va_start(values, format);
-    vsnprintf(line + used, room - used, format, values);
+    const int bytes = vsnprintf(column, sizeof column, format, values);
     va_end(values);
+    const size_t apart = line->used ? 3 : 0;
+    if (line->full || line->used + apart + (size_t)bytes > line->width) {
+        line->full = true;
+        return;
+    }
+    snprintf(line->text + line->used, line->room - line->used, "%s%s", apart ? " | " : "", column);
+    line->used += apart + (size_t)bytes;
+}
+
+static struct line begin_line(char *text, size_t room, size_t width) {
+    *text = '\0';
+    return (struct line){
+        .text = text, .room = room, .width = width && width < room ? width : room - 1};
 }
 
 static void format_time(char *out, size_t bytes, double seconds) {
     const int64_t s = (int64_t)(seconds + 0.5);
-    if (s >= 3600)
+    if (s >= 86400)
+        snprintf(out, bytes, "%" PRId64 "d%02d", s / 86400, (int)(s / 3600 % 24));
+    else if (s >= 3600)
         snprintf(out, bytes, "%" PRId64 "h%02d", s / 3600, (int)(s / 60 % 60));
     else if (s >= 60)
         snprintf(out, bytes, "%dm%02d", (int)(s / 60), (int)(s % 60));
@@ -49,62 +72,83 @@ static void format_time(char *out, size_t bytes, double seconds) {
         snprintf(out, bytes, "%ds", (int)s);
 }
 
-// The first matter most: a line that wraps is hard to read.
-static void add_where_it_fits(char *line, size_t line_bytes, const struct hrt_progress *progress,
-                              const struct hrt_step_report *step) {
+// "step  120/20000", as wide at each step.
+static void add_step(struct line *line, const struct hrt_progress *progress, int64_t step) {
+    char last[32];
+    const int digits = snprintf(last, sizeof last, "%" PRId64, progress->steps);
+    add(line, "step %*" PRId64 "/%s", digits, step, last);
+}
+
+// Numbers are as wide as they mostly are, so that lines stand below each other.
+void hrt_progress_format(char *text, size_t text_bytes, size_t width,
+                         const struct hrt_progress *progress, const struct hrt_step_report *step) {
     const struct hrt_watch_sums *watched = &step->watched;
-    char column[6][32] = {0}, left[32], memory[32];
-    if (watched->after > 0) {
-        snprintf(column[0], sizeof *column, " | dev %.2f", watched->after);
-        snprintf(column[2], sizeof *column, " | +%" PRId64, watched->replicas);
-    }
-    if (watched->slowest >= 0)
-        snprintf(column[1], sizeof *column, " | wait %.0f%%", 100 * watched->waited);
-    format_time(left, sizeof left, step->left);
-    if (step->left > 0 && step->step < progress->steps)
-        snprintf(column[3], sizeof *column, " | %.12s", left);
-    if (progress->peak > 0)
-        snprintf(column[4], sizeof *column, " | mfu %.0f%%", 100 * step->flops / progress->peak);
-    hrt_format_count(memory, sizeof memory, watched->memory);
-    if (watched->memory > 0) snprintf(column[5], sizeof *column, " | %.8sB", memory);
-    for (int i = 0; i < 6; i++) {
-        if (strlen(line) + strlen(column[i]) <= COLUMNS) add(line, line_bytes, "%s", column[i]);
-    }
-}
-
-void hrt_progress_format(char *line, size_t line_bytes, const struct hrt_progress *progress,
-                         const struct hrt_step_report *step) {
-    char rate[32];
+    struct line line = begin_line(text, text_bytes, width);
+    char rate[32], left[32], memory[32];
     hrt_format_count(rate, sizeof rate, step->tokens_per_s);
-    snprintf(line, line_bytes, "step %" PRId64 "/%" PRId64 " | loss %.4f", step->step,
-             progress->steps, step->loss);
+    format_time(left, sizeof left, step->left);
+    hrt_format_count(memory, sizeof memory, watched->memory);
+    add_step(&line, progress, step->step);
+    add(&line, "loss %.4f", step->loss);
+    add(&line, "%5s tok/s", rate);
+    add(&line, "%5s left", left);
+    if (progress->experts) add(&line, "load %.2f", step->routers.load);
     for (int i = 0; i < step->named.count; i++)
-        add(line, line_bytes, " | %s %.4f", step->named.loss[i].name, step->named.value[i]);
-    add(line, line_bytes, " | aux %.4g | gnorm %.3g | lr %.1e | %.1f ms | %s tok/s",
-        step->auxiliary, step->grad_norm, step->lr, 1e3 * step->seconds, rate);
-    if (progress->experts) add(line, line_bytes, " | load %.2f", step->imbalance);
-    if (step->evaluated) add(line, line_bytes, " | val %.4f", step->validation_loss);
-    add_where_it_fits(line, line_bytes, progress, step);
+        add(&line, "%s %.4f", step->named.loss[i].name, step->named.value[i]);
+    add(&line, "lr %.1e", step->lr);
+    add(&line, "gnorm %5.3g", step->grad_norm);
+    add(&line, "%6.*f ms", step->seconds < 100 ? 1 : 0, 1e3 * step->seconds);
+    if (watched->slowest >= 0) add(&line, "wait %2.0f%%", 100 * watched->waited);
+    if (watched->after > 0) {
+        add(&line, "rank load %.2f", watched->after);
+        add(&line, "replicas %" PRId64, watched->replicas);
+    }
+    if (progress->peak > 0) add(&line, "mfu %2.0f%%", 100 * step->flops / progress->peak);
+    if (progress->experts) {
+        add(&line, "entropy %.2f", step->routers.entropy);
+        add(&line, "dead %" PRId64, step->routers.dead);
+    }
+    if (watched->memory > 0) add(&line, "mem %sB", memory);
+    add(&line, "aux %.4g", step->auxiliary);
 }
 
-// Cuts the line to the terminal's width: a wrapped line cannot be redrawn.
-static void cut(char *line, FILE *out) {
+static void format_validation(char *text, size_t text_bytes, size_t width,
+                              const struct hrt_progress *progress,
+                              const struct hrt_step_report *step) {
+    struct line line = begin_line(text, text_bytes, width);
+    add_step(&line, progress, step->step);
+    add(&line, "val %.4f", step->validation_loss);
+    for (int i = 0; i < step->named.count; i++)
+        add(&line, "val %s %.4f", step->named.loss[i].name, step->named.validation[i]);
+}
+
+// Of a line on the terminal that `out` is: a line that wraps cannot be redrawn, and is hard to read. 0: files have no
+// width, nor have the terminals that launchers make.
+static size_t width_of(FILE *out) {
     struct winsize size;
-    if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return;
-    if (strlen(line) >= size.ws_col) line[size.ws_col - 1] = '\0';
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return 0;
+    return size.ws_col - 1U;
+}
+
+static void draw(struct hrt_progress *progress, const char *line) {
+    fprintf(progress->out, progress->redraws ? "\r%s\033[K" : "%s\n", line);
+    progress->dirty = progress->redraws;
+    progress->unseen = 0;
 }
 
 bool hrt_progress_step(struct hrt_progress *progress, const struct hrt_step_report *step) {
     const bool kept = step->evaluated || step->step == progress->steps || step->step == 1;
-    if (!progress->terminal && !kept && step->step % progress->every != 0) return true;
+    progress->unseen += step->seconds;
+    const bool due =
+        progress->redraws ? progress->unseen >= redraw_every : step->step % progress->every == 0;
+    if (!kept && !due) return true;
     char line[LINE_BYTES];
-    hrt_progress_format(line, sizeof line, progress, step);
-    if (progress->terminal) {
-        cut(line, progress->out);
-        fprintf(progress->out, "\r%s\033[K", line);
-        progress->dirty = true;
-        if (kept) hrt_progress_end_line(progress);
-    } else {
+    const size_t width = width_of(progress->out);
+    hrt_progress_format(line, sizeof line, width, progress, step);
+    draw(progress, line);
+    if (kept) hrt_progress_end_line(progress);
+    if (step->evaluated) {
+        format_validation(line, sizeof line, width, progress, step);
         fprintf(progress->out, "%s\n", line);
     }
     return fflush(progress->out) == 0;

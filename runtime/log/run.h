@@ -16,6 +16,12 @@ struct hrt_log_run {
     double peak;              // FLOP/s of a rank, measured; 0: not known.
 };
 
+// "fssdp", "ep", "replicate"; "none": of one rank.
+const char *hrt_policy_of(const struct hrt_program *program);
+
+// "fp32", "bf16", "fp64".
+const char *hrt_precision_of(const struct hrt_program *program);
+
 // The caller gives it back by json_decref; NULL: out of memory.
 struct json_t *hrt_log_of_run(const struct hrt_log_run *run);
 

@@ -14,6 +14,7 @@
 #include "files/files.h"
 #include "runtime/base/crc32c.h"
 #include "runtime/log/numbers.h"
+#include "runtime/train/routers.h"
 
 enum { MESSAGE = 4096, LENGTH_DELIMITED = 2, VARINT = 0, FIXED64 = 1, FIXED32 = 5 };
 
@@ -23,7 +24,7 @@ struct message {
 };
 
 static void add_bytes(struct message *m, const void *data, size_t bytes) {
-    if (m->bytes + bytes > MESSAGE) return; // Forty numbers take half of it.
+    if (m->bytes + bytes > MESSAGE) return; // An event is written before that.
     memcpy(m->data + m->bytes, data, bytes);
     m->bytes += bytes;
 }
@@ -98,25 +99,62 @@ bool hrt_tensorboard_open(struct hrt_tensorboard *board, const char *folder,
     return write_record(board, &m, error);
 }
 
+// An event is a message of so many bytes at most; a step may be several.
+static bool write_event(struct hrt_tensorboard *board, int64_t step, struct message *summary,
+                        struct hrt_error *error) {
+    struct message event;
+    begin_event(&event);
+    add_key(&event, 2, VARINT);
+    add_varint(&event, (uint64_t)step);
+    add_field(&event, 5, summary->data, summary->bytes);
+    summary->bytes = 0;
+    return write_record(board, &event, error);
+}
+
+static bool add_number(struct hrt_tensorboard *board, int64_t step, struct message *summary,
+                       const char *tag, double number, struct hrt_error *error) {
+    struct message value = {.bytes = 0};
+    const float simple = (float)number;
+    add_field(&value, 1, tag, strlen(tag));
+    add_key(&value, 2, FIXED32);
+    add_bytes(&value, &simple, sizeof simple);
+    add_field(summary, 1, value.data, value.bytes);
+    return summary->bytes < MESSAGE / 2 || write_event(board, step, summary, error);
+}
+
+static bool add_routers(struct hrt_tensorboard *board, int64_t step, struct message *summary,
+                        const struct hrt_load_counts *loads, struct hrt_error *error) {
+    const struct hrt_program *program = loads->program;
+    char tag[256];
+    for (int i = 0; i < program->loads; i++) {
+        const struct hrt_set *set = &program->set[program->load[i].set];
+        const int64_t *count = hrt_load_counts_of(loads, i);
+        for (int64_t layer = 0; layer < set->layers; layer++, count += set->experts) {
+            const struct hrt_router router = hrt_router_of(count, set->experts);
+            const char *const name[] = {"load", "entropy", "dead"};
+            const double number[] = {router.load, router.entropy, (double)router.dead};
+            for (int n = 0; n < 3; n++) {
+                snprintf(tag, sizeof tag, "router_%s/%s.%" PRId64, name[n], set->name, layer);
+                if (!add_number(board, step, summary, tag, number[n], error)) return false;
+            }
+        }
+    }
+    return true;
+}
+
 bool hrt_tensorboard_step(struct hrt_tensorboard *board, const struct hrt_step_report *step,
-                          double peak, struct hrt_error *error) {
+                          const struct hrt_load_counts *routers, double peak,
+                          struct hrt_error *error) {
     struct hrt_number_of number[HRT_NUMBERS_OF];
-    struct message event, summary = {.bytes = 0};
+    struct message summary = {.bytes = 0};
     if (!board->file) return true;
     const int count = hrt_numbers_of(step, peak, number);
     for (int i = 0; i < count; i++) {
-        struct message value = {.bytes = 0};
-        const float simple = (float)number[i].value;
-        add_field(&value, 1, number[i].tag, strlen(number[i].tag));
-        add_key(&value, 2, FIXED32);
-        add_bytes(&value, &simple, sizeof simple);
-        add_field(&summary, 1, value.data, value.bytes);
+        if (!add_number(board, step->step, &summary, number[i].tag, number[i].value, error))
+            return false;
     }
-    begin_event(&event);
-    add_key(&event, 2, VARINT);
-    add_varint(&event, (uint64_t)step->step);
-    add_field(&event, 5, summary.data, summary.bytes);
-    return write_record(board, &event, error);
+    if (routers && !add_routers(board, step->step, &summary, routers, error)) return false;
+    return summary.bytes == 0 || write_event(board, step->step, &summary, error);
 }
 
 bool hrt_tensorboard_close(struct hrt_tensorboard *board, struct hrt_error *error) {

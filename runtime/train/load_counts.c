@@ -69,25 +69,3 @@ const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index
     for (int i = 0; i < index; i++) count += size_of(loads->program, i);
     return count;
 }
-
-static double layer_imbalance(const int64_t *count, int64_t experts) {
-    int64_t most = 0, sum = 0;
-    for (int64_t e = 0; e < experts; e++) {
-        sum += count[e];
-        if (count[e] > most) most = count[e];
-    }
-    return sum > 0 ? (double)most * (double)experts / (double)sum : 0;
-}
-
-double hrt_load_counts_imbalance(const struct hrt_load_counts *loads) {
-    double worst = 0;
-    for (int i = 0; i < loads->program->loads; i++) {
-        const struct hrt_set *set = &loads->program->set[loads->program->load[i].set];
-        const int64_t *count = hrt_load_counts_of(loads, i);
-        for (int64_t layer = 0; layer < set->layers; layer++) {
-            const double imbalance = layer_imbalance(count + layer * set->experts, set->experts);
-            if (imbalance > worst) worst = imbalance;
-        }
-    }
-    return worst;
-}

@@ -36,8 +36,4 @@ void hrt_load_counts_collect(struct hrt_load_counts *loads);
 // The counts of load `index`, [layers][experts].
 const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index);
 
-// The largest load of an expert divided by the mean of its layer: the worst layer's. 1: all equal.
-// 0 when the program has no experts.
-double hrt_load_counts_imbalance(const struct hrt_load_counts *loads);
-
 #endif

@@ -432,7 +432,7 @@ bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *rep
         return false;
     }
     const double now = hrt_now();
-    report->imbalance = hrt_load_counts_imbalance(&trainer->loads);
+    report->routers = hrt_routers_of(&trainer->loads);
     report->seconds = now - trainer->since;
     report->tokens_per_s = (double)trainer->tokens / report->seconds;
     report->watched = hrt_watch_sums(&trainer->watch);

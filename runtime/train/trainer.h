@@ -16,6 +16,7 @@
 #include "runtime/train/flight.h"
 #include "runtime/train/load_counts.h"
 #include "runtime/train/optimizer.h"
+#include "runtime/train/routers.h"
 #include "runtime/train/state.h"
 #include "runtime/train/watch.h"
 
@@ -31,7 +32,8 @@ struct hrt_step_report {
     int64_t step; // From 1.
     double loss, cross_entropy, auxiliary, grad_norm, lr;
     struct hrt_named_losses named;
-    double seconds, tokens_per_s, imbalance;
+    double seconds, tokens_per_s;
+    struct hrt_routers routers;
     struct hrt_moved moved; // Of programs that move experts: the mean of the ranks.
     int64_t resharded;      // Chunks that have a new owner.
     struct hrt_watch_sums watched;

@@ -4,12 +4,15 @@ Loads before placement follow from tokens and owners; every pick is computed som
 of the lists; replicas are none of the owners; no rank waits longer than it runs. Traces have a track per lane, and arrows. Environment: HECATEC; RANKS; TEXT.
 """
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
 RANKS, STEPS, EVERY = 4, 6, 2  # Ranks, steps, and every how many of these there are layers.
+EVERY_LINE = 3  # How many steps there are between lines.
 
 
 def check(holds, what):
@@ -30,10 +33,34 @@ def check_layer(layer, tokens, picks):
     check(0 <= layer["exposed_ms"], f"waits: {layer}")
 
 
+def check_routers(line, number):
+    """The worst layer is told of each step, all layers of some."""
+    check(("routers" in line) == (number in (EVERY_LINE, 2 * EVERY_LINE)), f"routers of each layer, step {number}")
+    if "routers" not in line or "layers" not in line:
+        return
+    tokens, of = line["tokens_per_expert"]["sparse"], line["routers"]["sparse"]
+    entropy = [-sum(n / sum(row) * math.log(n / sum(row)) for n in row if n) / math.log(len(row)) for row in tokens]
+    for told, expected in (of["load"], [imbalance(row) for row in tokens]), (of["entropy"], entropy), (of["dead"], [row.count(0) for row in tokens]):
+        check(len(told) == len(expected) and all(abs(a - b) < 1e-9 for a, b in zip(told, expected)), f"routers: {told}, not {expected}")
+    check(line["router"] == {"load": max(of["load"]), "entropy": min(of["entropy"]), "dead": sum(of["dead"])}, "the worst layer")
+
+
+def check_output(output, run):
+    """What runs where, and lines that are whole whatever the launcher makes of them."""
+    check(f"ranks: {RANKS} on {run['nodes']} node{'s' * (run['nodes'] > 1)}, experts: {run['policy']}\n" in output, output)
+    check(re.search(r"^device: cpu \(\w+\), \d+ threads? a rank, fp32$", output, re.MULTILINE), output)
+    size = re.search(rf"^step: (\d+) tokens = {RANKS} ranks x (\d+) x (\d+) sequences of (\d+)$", output, re.MULTILINE)
+    tokens, *factors = map(int, size.groups())
+    check(tokens == run["tokens"] == RANKS * math.prod(factors), "tokens of a step")
+    lines = re.findall(rf"^step \d/{STEPS} \| loss .*$", output, re.MULTILINE)
+    check(len(lines) == 3 and all(re.search(r" \| load .* \| wait .* \| rank load .* \| replicas \d+ .* \| aux \S+$", line) for line in lines), lines)
+
+
 def check_line(line, number, run):
     check(line["step"] == number, f"line {number} is of its step")
     check(("run" in line) == (number == 1), "the first line has the header, and no other")
     check(("layers" in line) == (number % EVERY == 0), "every second line has the layers")
+    check_routers(line, number)
     check(line["watch"]["time"] > 1e9 and 0 <= line["watch"]["waited"] <= 1, f"watch: {line['watch']}")
     if "layers" not in line:
         return
@@ -78,8 +105,8 @@ def main():
         os.chdir(work)
         subprocess.run([hecatec, model, "-o", "four", "--set", f"cluster.devices={RANKS}", "--set", "parallel.experts=fssdp"],
                        check=True)
-        subprocess.run([ranks, str(RANKS), "./four", "train", "--data", text, "--steps", str(STEPS), "--log", "run.jsonl",
-                        "--trace=trace", "--checkpoint", "ck", "--set", "checkpoint.every=2", "--set", f"log.loads={EVERY}"], check=True, stdout=subprocess.DEVNULL)
+        told = subprocess.run([ranks, str(RANKS), "./four", "train", "--data", text, "--steps", str(STEPS), "--log", "run.jsonl",
+                        "--trace=trace", "--checkpoint", "ck", "--set", "checkpoint.every=2", "--set", f"log.loads={EVERY}", "--set", f"log.every={EVERY_LINE}"], check=True, stdout=subprocess.PIPE, text=True)
         with open("run.jsonl", encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         run = lines[0]["run"]
@@ -88,6 +115,7 @@ def main():
         check(len(lines) == STEPS, "a line a step")
         for number, line in enumerate(lines, 1):
             check_line(line, number, run)
+        check_output(told.stdout, run)
         check_traces()
         last = lines[-1]["devices"]
         check(1 <= last["after"] < last["before"], f"placement balances: {last}")

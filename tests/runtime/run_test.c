@@ -117,7 +117,7 @@ static void what_is_held_out_is_evaluated_at_the_end(void **state) {
 static void a_run_that_keeps_nothing_says_so(void **state) {
     (void)state;
     struct result r = run_shell("bigram_f32 train --data text --steps 2");
-    const char *said = strstr(r.out, "keeping: nothing; --save FILE keeps");
+    const char *said = strstr(r.out, "keeping: nothing (--save FILE keeps");
     assert_non_null(said);
     assert_true(said < strstr(r.out, "step 2/2")); // Before anything is lost.
     release(&r);
@@ -144,9 +144,11 @@ static void equal_seeds_give_equal_bits(void **state) {
 static void threads_are_the_users_choice(void **state) {
     (void)state;
     static const char *const runs[][2] = {
-        {"bigram_f32 train --data text --steps 1 --threads 3", "16, threads 3, "},
-        {"bigram_f32 train --data text --steps 1", "16, threads 2, "}, // OMP_NUM_THREADS.
-        {"HECATE_ISA=portable bigram_f32 train --data text --steps 1", ", portable\n"},
+        {"bigram_f32 train --data text --steps 1 --threads 3",
+         ", 3 threads, fp32\nstep: 64 tokens = 1 x 4 sequences of 16\n"},
+        {"bigram_f32 train --data text --steps 1", ", 2 threads, fp32\nstep: "}, // OMP_NUM_THREADS.
+        {"HECATE_ISA=portable bigram_f32 train --data text --steps 1",
+         "device: cpu (portable), 2 threads, fp32\n"},
     };
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         struct result r = run_shell(runs[i][0]);
@@ -154,6 +156,25 @@ static void threads_are_the_users_choice(void **state) {
         assert_non_null(strstr(r.out, runs[i][1]));
         release(&r);
     }
+}
+
+static void a_router_that_collapses_is_warned_of(void **state) {
+    (void)state;
+    expect_success(
+        "yes a | tr -d '\\n' | head -c 20000 > same"); // Equal tokens choose equal experts.
+    struct result r = run_shell("bigram_f32 train --data same --steps 49");
+    assert_null(strstr(r.err, "collapsed"));
+    release(&r);
+    r = run_shell("bigram_f32 train --data same --steps 120");
+    assert_int_equal(r.code, 0);
+    const char *told = strstr(r.err, ": warning: a router has collapsed: for 50 steps ");
+    assert_non_null(told);
+    assert_non_null(strstr(told, "100 % of them (load 2.00 of 2) and 1 of 2 experts get none; "));
+    assert_null(strstr(told + 40, "collapsed"));
+    release(&r);
+    r = run_shell("bigram_f32 train --data text --steps 120");
+    assert_string_equal(r.err, "");
+    release(&r);
 }
 
 static void stacks_too_small_are_refused(void **state) {
@@ -203,7 +224,7 @@ static void bad_numbers_of_threads_are_refused(void **state) {
     release(&r);
     r = run_shell("OMP_THREAD_LIMIT=1 bigram_f32 train --data text --steps 1");
     assert_int_equal(r.code, 0);
-    assert_non_null(strstr(r.out, "threads 1,"));
+    assert_non_null(strstr(r.out, ", 1 thread, "));
     release(&r);
 }
 
@@ -477,6 +498,7 @@ int main(void) {
         cmocka_unit_test(equal_seeds_give_equal_bits),
         cmocka_unit_test(threads_are_the_users_choice),
         cmocka_unit_test(bad_numbers_of_threads_are_refused),
+        cmocka_unit_test(a_router_that_collapses_is_warned_of),
         cmocka_unit_test(stacks_too_small_are_refused),
         cmocka_unit_test(training_goes_on_from_loaded_parameters),
         cmocka_unit_test(words_are_printed_as_ids),

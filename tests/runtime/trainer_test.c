@@ -201,9 +201,10 @@ static void memory_does_not_grow_after_the_first_step(void **state) {
     open_fixture(&f, 2 * 4 * 16);
     assert_true(hrt_jsonl_open(&log, "log", 0, &error));
     struct mallinfo2 first = {0};
+    const struct hrt_log_layers layers = {&f.trainer.loads, &f.trainer.loads, &f.trainer.watch};
     for (int i = 0; i < 20; i++) {
         assert_true(hrt_trainer_step(&f.trainer, i, &step, &error));
-        assert_true(hrt_jsonl_step(&log, &step, &f.trainer.loads, &f.trainer.watch, &error));
+        assert_true(hrt_jsonl_step(&log, &step, &layers, &error));
         if (i == 1) first = mallinfo2(); // The allocator keeps what the first one has freed.
     }
     const struct mallinfo2 last = mallinfo2();
@@ -342,10 +343,33 @@ static void imbalance_is_the_worst_layers(void **state) {
     struct hrt_load_counts loads;
     struct hrt_device host = {0};
     assert_true(hrt_load_counts_create(&loads, &bigram, &host, &error));
-    assert_true(hrt_load_counts_imbalance(&loads) == 0);
+    struct hrt_routers routers = hrt_routers_of(&loads); // Of no token.
+    assert_true(routers.load == 1 && routers.entropy == 1 && routers.dead == 0);
     memcpy(loads.count, ((int64_t[]){5, 5, 9, 1}), 4 * sizeof *loads.count);
-    assert_true(hrt_load_counts_imbalance(&loads) == 1.8);
+    routers = hrt_routers_of(&loads);
+    assert_true(routers.load == 1.8 && routers.dead == 0 && routers.load_index == 0);
+    assert_true(routers.layer == 1 && fabs(routers.share - 0.9) < 1e-12);
+    const double entropy = -(0.9 * log(0.9) + 0.1 * log(0.1)) / log(2);
+    assert_true(fabs(routers.entropy - entropy) < 1e-12);
+    memcpy(loads.count, ((int64_t[]){0, 10, 9, 1}), 4 * sizeof *loads.count);
+    routers = hrt_routers_of(&loads);
+    assert_true(routers.load == 2 && routers.dead == 1 && routers.layer == 0);
+    assert_true(routers.share == 1 && fabs(routers.entropy) < 1e-12);
     hrt_load_counts_destroy(&loads);
+}
+
+static void a_collapse_is_told_once_when_it_lasts(void **state) {
+    (void)state;
+    struct hrt_collapse collapse = {0};
+    struct hrt_routers even = {.share = 0.5}, alone = {.share = 0.97};
+    int told = 0;
+    for (int i = 1; i < HRT_COLLAPSED; i++) told += hrt_collapse_step(&collapse, &alone);
+    told += hrt_collapse_step(&collapse, &even); // It has got better.
+    for (int i = 1; i < HRT_COLLAPSED; i++) told += hrt_collapse_step(&collapse, &alone);
+    assert_int_equal(told, 0);
+    assert_true(hrt_collapse_step(&collapse, &alone));
+    for (int i = 0; i < 3 * HRT_COLLAPSED; i++) told += hrt_collapse_step(&collapse, &alone);
+    assert_int_equal(told, 0);
 }
 
 int main(void) {
@@ -364,6 +388,7 @@ int main(void) {
         cmocka_unit_test(steps_that_were_skipped_before_count),
         cmocka_unit_test(a_gradient_that_is_not_finite_is_named),
         cmocka_unit_test(imbalance_is_the_worst_layers),
+        cmocka_unit_test(a_collapse_is_told_once_when_it_lasts),
     };
     return cmocka_run_group_tests(tests, test_enter_directory, test_leave_directory);
 }

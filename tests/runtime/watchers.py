@@ -87,6 +87,15 @@ def events(path):
     return found
 
 
+def check_routers(values, line):
+    """How even routers are: the worst of each step, and each layer where the log has it."""
+    told = {f"router/{name}": number for name, number in line["router"].items()}
+    for layers, of in line.get("routers", {}).items():
+        told |= {f"router_{name}/{layers}.{layer}": number for name, numbers in of.items() for layer, number in enumerate(numbers)}
+    check({tag for tag in values if tag.startswith("router")} == told.keys(), f"numbers of routers: {told.keys()}")
+    check(all(abs(values[tag] - number) <= 1e-6 for tag, number in told.items()), f"numbers of routers: {told}")
+
+
 def check_events(path, log):
     found = events(path)
     check(found[0][3] == b"brain.Event:2" and len(found) == 1 + len(log), "a version, and an event a step")
@@ -98,6 +107,7 @@ def check_events(path, log):
         check(event[2] == line["step"] and abs(struct.unpack("<d", event[1])[0] - time.time()) < 600, "steps and times")
         for tag, key in (("train/loss", "loss"), ("train/lr", "lr"), ("train/grad_norm", "grad_norm")):
             check(abs(values[tag] - line[key]) <= 1e-6 * abs(line[key]), f"{tag} is the log's")
+        check_routers(values, line)
 
 
 def check_with_tensorboard(folder, log):

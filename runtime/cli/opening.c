@@ -1,0 +1,61 @@
+// The first lines of a training run.
+#include "runtime/cli/opening.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "kernels/cpu/isa.h"
+#include "runtime/cli/openmp.h"
+#include "runtime/log/progress.h"
+#include "runtime/log/run.h"
+
+void hrt_opening_data(const struct hrt_data *data) {
+    char train[32], validation[32];
+    hrt_format_count(train, sizeof train, (double)data->train.tokens);
+    hrt_format_count(validation, sizeof validation, (double)data->validation.tokens);
+    printf("data: %s tokens for training, ", train);
+    if (data->validation.windows == 0)
+        printf("none for validation (the last %g %% of no file has %" PRId64 ")\n",
+               100 * data->held_out, data->positions + 1);
+    else if (data->validation_cut)
+        printf("%s for validation (the last %g %% of each file)\n", validation,
+               100 * data->held_out);
+    else if (data->held_out > 0)
+        printf("%s for validation (the last %g %% of each training file is left out)\n", validation,
+               100 * data->held_out);
+    else
+        printf("%s for validation\n", validation);
+    if (data->left_out)
+        printf("data: %d files that match are too short for a sequence and left out\n",
+               data->left_out);
+}
+
+// What runs where, and what a step is.
+void hrt_opening_run(const struct hrt_trainer *trainer) {
+    const struct hrt_program *program = trainer->program;
+    const int ranks = trainer->comm->size, nodes = trainer->comm->nodes,
+              threads = hrt_openmp_threads();
+    char of_ranks[32] = "";
+    if (ranks > 1) {
+        printf("ranks: %d on %d node%s, experts: %s\n", ranks, nodes, nodes > 1 ? "s" : "",
+               program->loads ? hrt_policy_of(program) : "none");
+        snprintf(of_ranks, sizeof of_ranks, "%d ranks x ", ranks);
+    }
+    if (hrt_device_is_apart(&trainer->state->device))
+        printf("device: %s", trainer->state->device.backend->name);
+    else
+        printf("device: cpu (%s), %d thread%s", hk_isa_name(hk_isa()), threads,
+               threads > 1 ? "s" : "");
+    printf("%s, %s\n", ranks > 1 ? " a rank" : "", hrt_precision_of(program));
+    printf("step: %" PRId64 " tokens = %s%" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
+           trainer->tokens, of_ranks, trainer->iterations, trainer->batch, program->positions);
+}
+
+void hrt_opening_warnings(const struct hrt_trainer *trainer) {
+    const int64_t warmup = trainer->config->warmup, steps = trainer->config->steps;
+    if (warmup > steps)
+        hrt_warn(trainer->program->name,
+                 "the learning rate rises for %" PRId64 " steps (train.schedule.warmup), but the "
+                 "run has %" PRId64 ": it ends at %.3g of lr",
+                 warmup, steps, (double)steps / (double)warmup);
+}

@@ -1,0 +1,15 @@
+// What a training run says before its first step: its data, what runs where, what a step is.
+#ifndef HECATE_RUNTIME_CLI_OPENING_H
+#define HECATE_RUNTIME_CLI_OPENING_H
+
+#include "runtime/data/data.h"
+#include "runtime/train/trainer.h"
+
+// Both print to standard output. The trainer has its state.
+void hrt_opening_data(const struct hrt_data *data);
+void hrt_opening_run(const struct hrt_trainer *trainer);
+
+// Warns of settings that do together what nobody wants.
+void hrt_opening_warnings(const struct hrt_trainer *trainer);
+
+#endif
